@@ -37,7 +37,7 @@ std::vector<NodeId> NodesOf(const ClusterConfiguration& cluster) {
   return nodes;
 }
 
-// Of both lists, by the addresses of the later one.
+// Returns the members of both lists, with the addresses of the later one.
 std::vector<PeerAddress> PeersOf(const ClusterConfiguration& from,
                                  const ClusterConfiguration& to) {
   std::vector<PeerAddress> peers;
@@ -51,7 +51,7 @@ std::vector<PeerAddress> PeersOf(const ClusterConfiguration& from,
   return peers;
 }
 
-// A mistyped number gets an answer about that number.
+// Checks the numbers first, so that a mistyped one gets a precise error.
 absl::Status CheckReplaced(const std::string& file,
                            const ClusterConfiguration& cluster,
                            const std::vector<uint64_t>& replaced) {
@@ -84,7 +84,8 @@ absl::StatusOr<MembersChange> ChangeBetween(
   return change;
 }
 
-// Neither what may count is replaced, nor what is in the way.
+// Checks that the replica to be replaced is lost: one that may still count, or
+// is in the way, is not replaced.
 absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
                          const Superline& newest, const std::string& log_name) {
   const auto failed = replicas.failed.find(peer.node);
@@ -107,8 +108,8 @@ absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
   return absl::OkStatus();
 }
 
-// So many members of the list before, or of the one that was found, told what
-// they have that no other list can be in force unseen (OQ6 of
+// Returns whether enough members of the previous list, or of the one found,
+// reported their lists to exclude that another list is in force unseen (OQ6 of
 // opening_quorums.h).
 bool KnowEnough(const MembersChange& change,
                 const std::vector<Superline>& superlines,
@@ -131,7 +132,7 @@ bool KnowEnough(const MembersChange& change,
   return std::cmp_greater_equal(before, OpeningQuorum(change.from));
 }
 
-// Why the log's list is none to make the change of.
+// Returns the error for a log whose list is not the one to change.
 absl::Status IsOtherList(const MembersChange& change, const absl::Status& why,
                          const Configuration& found) {
   const char* const remedy =
@@ -145,15 +146,16 @@ absl::Status IsOtherList(const MembersChange& change, const absl::Status& why,
                                    remedy)};
 }
 
-// The members' answers.
+// State reports of the members.
 struct Looked {
   ReadReplicas replicas;
   Superline newest;
 };
 
-// Before anything is made or promised: the change must begin or end with the
-// list that the log has. Too few may tell, as a replica that a primary has as
-// its own tells nothing: then the opening, which makes it give way, finds out.
+// Checks, before anything is made or promised, that the change begins or ends
+// with the list that the log has. Too few members may report, since a replica
+// that a primary has as its own reports nothing. Then the opening, which makes
+// that primary step down, finds out.
 absl::StatusOr<Looked> LookAtMembers(Fabric& fabric, RandomSource& random,
                                      const LogMembersOptions& members,
                                      const MembersChange& change,
@@ -164,7 +166,7 @@ absl::StatusOr<Looked> LookAtMembers(Fabric& fabric, RandomSource& random,
   ALPHEUS_ASSIGN_OR_RETURN(looked.newest, NewestOf(looked.replicas.superlines));
   const Configuration& found = looked.newest.configuration;
   const absl::Status fits = CheckFound(change, found);
-  // An older list may be that of a member that was away.
+  // An older list may come from a member that was out of sync.
   if (!fits.ok() && (found.id >= change.from_id ||
                      KnowEnough(change, looked.replicas.superlines, found))) {
     return IsOtherList(change, fits, found);
@@ -172,7 +174,7 @@ absl::StatusOr<Looked> LookAtMembers(Fabric& fabric, RandomSource& random,
   return looked;
 }
 
-// Those who join get blank replicas; nobody is disturbed yet.
+// Makes blank replicas on the joining nodes; the primary is not disturbed.
 absl::Status PrepareNewcomers(const ClusterConfiguration& from,
                               const ClusterConfiguration& to,
                               const MembersChange& change,

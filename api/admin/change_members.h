@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// change_members: a change of who keeps a log, from two lists of members to an
-// epoch that is open with the new ones.
+// change_members: changes the members of a log: from two lists of members to an
+// open epoch with the new ones.
 //
-// Idea: nodes that join get blank replicas first, while whoever runs the log
-// goes on; then an opening makes the change (opening_quorums.h), and is closed.
+// Idea: joining nodes get blank replicas first, while the primary continues.
+// Then an opening makes the change (opening_quorums.h), and is closed.
 //
 // Thread safety: each call has connections of its own; it blocks.
 // References: protocol P-A5, P-H16, P-H18; docs/replication.md, "Changing the
@@ -22,13 +22,13 @@
 
 namespace alpheus {
 
-// As Log::ChangeMembers.
+// Changes the members as Log::ChangeMembers says.
 absl::StatusOr<RecoveryReport> ChangeLogMembers(
     const ChangeMembersOptions& options);
 
-// Its second half, in replicated_engine.cc: opens an epoch as a process of
-// options.replication.node that has no replica, asking the members of before
-// and after, and lets go of it.
+// Opens an epoch that makes the change, and closes it (the second half; in
+// replicated_engine.cc). The process belongs to options.replication.node, has
+// no replica, and asks the members of before and after.
 absl::StatusOr<RecoveryReport> OpenToChangeMembers(
     const LogOptions& options, const ClusterConfiguration& to,
     MembersChange change, std::vector<PeerAddress> asked);

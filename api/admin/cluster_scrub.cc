@@ -47,7 +47,7 @@ class ScrubAsker {
         {[this](const ConnectionEvent& event) { return Take(event); },
          [this](const Completion& completion) { return Take(completion); }});
     for (;;) {
-      if (pump.Turn()) continue;  // silence is asked for when all was taken
+      if (pump.Turn()) continue;  // first take all, then check for silence
       const std::optional<Deadline> next = Step();
       if (!next.has_value()) break;
       pump.Sleep(*next);
@@ -61,10 +61,10 @@ class ScrubAsker {
   struct Asked {
     ReplicaScrub scrub;
     std::unique_ptr<Inquiry> inquiry;
-    std::optional<uint64_t> passes;  // when it is over
+    std::optional<uint64_t> passes;  // number at which it is over
     bool is_over = false;
-    bool is_asked = true;   // and has not replied
-    int64_t silent_at = 0;  // if it has not replied
+    bool is_asked = true;   // and has not replied yet
+    int64_t silent_at = 0;  // deadline of that reply
     int64_t ask_again_at = 0;
   };
 
@@ -96,7 +96,7 @@ class ScrubAsker {
 
   static int64_t Now() { return Clock::Real().NowNanos(); }
 
-  // When there is something to do by itself; nothing: all is over.
+  // Returns the time of the next action; nothing: all is over.
   std::optional<Deadline> Step() {
     const int64_t now = Now();
     std::optional<Deadline> next;
@@ -132,7 +132,7 @@ class ScrubAsker {
     inquiry.Ask(Scrub{});
   }
 
-  // By an old list some replicas would be left out, and none be missed.
+  // Fails for an outdated list: it would leave replicas out, unnoticed.
   absl::Status CheckList(const Inquiry& inquiry) const {
     const ReadersList list{cluster_.id, cluster_.sizes.replica_count,
                            cluster_.sizes.write_quorum, options_.cluster_file};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// cluster_scrub: has the nodes of a cluster scrub their replicas of one log,
-// and waits for what they find: what `alpheus scrub` runs.
+// cluster_scrub: makes the nodes of a cluster scrub their replicas of one log,
+// and collects their findings: the core of `alpheus scrub`.
 //
-// Idea: each node is asked to begin, all at once, and then how far it is, until
-// it has ended a pass that began after that (recovery/scrub/scrubbing.h). Nodes
-// do it whether somebody waits or not.
+// Idea: all nodes are asked to begin at once. Then each is asked for its
+// progress until it has ended a pass that began after the first question
+// (recovery/scrub/scrubbing.h). Nodes scrub whether a client waits or not.
 //
 // Thread safety: one thread.
 // References: docs/scrubbing.md.
@@ -25,25 +25,27 @@ namespace alpheus {
 struct ReplicaScrub {
   uint64_t node = 0;
   std::string address;
-  // OK, or why it did not end, as of ReplicaReading. DataLoss: damage remains.
+  // OK, or the reason why it did not end, as in ReplicaReading. DataLoss:
+  // damage remains.
   absl::Status status;
-  Scrubbed said;  // last, if it said anything
+  Scrubbed said;  // last report, if any
 };
 
 struct ClusterScrubOptions {
   std::string cluster_file = {};
   std::string log_name = "main";
   uint64_t node = 0;  // only the replica of this node; 0: all
-  // A node that says nothing for so long is given up; it goes on by itself.
+  // Time without a reply after which a node is given up, in milliseconds; the
+  // node continues by itself.
   uint32_t timeout_ms = 5'000;
-  // Between two questions.
+  // Time between two questions, in milliseconds.
   uint32_t interval_ms = 50;
-  // Is told whenever a node has said how far it is.
+  // Called whenever a node has reported its progress.
   std::function<void(const ReplicaScrub&)> progress = {};
 };
 
-// One for each replica, in the order of the cluster file. Errors: as
-// LoadClusterFile and CheckLogName; NotFound (no such node).
+// Scrubs, and returns one entry per replica, in the order of the cluster file.
+// Errors: as LoadClusterFile and CheckLogName; NotFound (no such node).
 absl::StatusOr<std::vector<ReplicaScrub>> ScrubCluster(
     const ClusterScrubOptions& options);
 

@@ -32,7 +32,8 @@ alpheus_record ViewOf(const RecoveredRecord& record) {
 }
 
 alpheus_cursor* NewCursor(alpheus_log& log) {
-  // Relaxed: whoever closes the log is told by other means that this returned.
+  // Relaxed: the thread that closes the log learns by other means that this
+  // returned.
   log.cursors.fetch_add(1, std::memory_order_relaxed);
   return new alpheus_cursor(&log);
 }
@@ -80,7 +81,7 @@ alpheus_code alpheus_cursor_finish(alpheus_cursor* cursor,
   const absl::Status status = cursor->range.status();
   alpheus_log* const log = cursor->log;
   delete cursor;
-  // Release: what the cursor read was read before the log goes.
+  // Release: the cursor's reads happen before the log goes.
   log->cursors.fetch_sub(1, std::memory_order_release);
   return Return(status, error);
 }

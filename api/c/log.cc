@@ -30,7 +30,7 @@ absl::Status NotOpen(const char* function, uint64_t lsn) {
                    "from this log"));
 }
 
-// OK and the LSN, if that is asked for, or the error.
+// Returns OK and the LSN, if it is asked for, or the error.
 alpheus_code ReturnLsn(const absl::StatusOr<Lsn>& result, uint64_t* lsn,
                        alpheus_error* error) {
   if (!result.ok()) return Return(result.status(), error);
@@ -66,7 +66,7 @@ absl::Status CheckNothingIsOpen(alpheus_log& log) {
   return absl::OkStatus();
 }
 
-// The parts, checked: a sum that overflows would look like a small record.
+// Checks the parts: a sum that overflows would look like a small record.
 absl::Status CheckParts(const alpheus_log& log,
                         std::span<const alpheus_slice> parts) {
   const size_t bytes_max = log.log->payload_bytes_max();
@@ -88,7 +88,7 @@ absl::Status CheckParts(const alpheus_log& log,
 absl::StatusOr<Lsn> Append(alpheus_log& log,
                            std::span<const alpheus_slice> parts,
                            const alpheus_force_options* given) {
-  // Most records have few parts: no allocation then.
+  // Few parts need no allocation.
   std::array<Bytes, 16> few;
   std::vector<Bytes> many;
   ALPHEUS_ASSIGN_OR_RETURN(const ForceOptions options, ForceOptionsOf(given));
@@ -149,7 +149,7 @@ alpheus_code alpheus_log_reserve(alpheus_log* log, size_t bytes,
                                  int64_t deadline_ns, uint64_t* lsn,
                                  alpheus_error* error) noexcept {
   if (log == nullptr) return ReturnNull("alpheus_log_reserve", "log", error);
-  // Without its LSN nobody could finish the record.
+  // Without its LSN no caller could finish the record.
   if (lsn == nullptr) return ReturnNull("alpheus_log_reserve", "lsn", error);
   auto reserved = log->log->Reserve(bytes, alpheus::c::DeadlineOf(deadline_ns));
   if (!reserved.ok()) return Return(reserved.status(), error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// log_handle: what an alpheus_log of the C interface holds.
+// log_handle: the object behind an alpheus_log of the C interface.
 //
 // Thread safety: as alpheus/log.h.
 #ifndef ALPHEUS_API_C_LOG_HANDLE_H_
@@ -15,7 +15,7 @@
 #include "api/c/open_reservations.h"
 #include "api/c/views.h"
 
-// The name is that of alpheus.h.
+// Named as in alpheus.h.
 struct alpheus_log {
   alpheus_log(std::unique_ptr<alpheus::Log> opened,
               uint32_t exposure_records_max)

@@ -19,7 +19,7 @@ void OpenReservations::Put(Reservation&& reservation) {
   ALPHEUS_CHECK(slot.lsn.load(std::memory_order_relaxed) == 0,
                 "OR2 (open_reservations.h)");
   slot.reservation = std::move(reservation);
-  // Release: whoever finds the LSN sees the reservation.
+  // Release: a thread that finds the LSN sees the reservation.
   slot.lsn.store(lsn.value, std::memory_order_release);
 }
 
@@ -34,7 +34,7 @@ Reservation OpenReservations::Take(Lsn lsn) {
   Slot& slot = SlotOf(lsn);
   uint64_t expected = lsn.value;
   // Acquire: see Put. Release is not needed: completing the record, which comes
-  // after, publishes that the slot is empty.
+  // later, publishes that the slot is empty.
   if (expected == 0 ||
       !slot.lsn.compare_exchange_strong(expected, 0, std::memory_order_acquire,
                                         std::memory_order_relaxed)) {

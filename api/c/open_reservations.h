@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// open_reservations: the reservations of one log by their LSN, so that C names
+// open_reservations: maps LSNs to the reservations of one log, so that C names
 // a record by a number.
 //
 // Idea: LG5 (log.h) bounds the LSNs that are reserved and not durable by a
@@ -11,7 +11,7 @@
 //   OR1. A slot whose word is n holds the open reservation of LSN n.
 //   OR2. Put finds the slot of its LSN empty.
 // Thread safety: Put, Find and Take may be called concurrently. Find's pointer
-// is good until Take of the same LSN; the caller orders these (log.h).
+// is valid until Take of the same LSN; the caller orders these (log.h).
 #ifndef ALPHEUS_API_C_OPEN_RESERVATIONS_H_
 #define ALPHEUS_API_C_OPEN_RESERVATIONS_H_
 
@@ -30,18 +30,20 @@ class OpenReservations {
 
   void Put(Reservation&& reservation);
 
-  // The open reservation of `lsn`, or nullptr.
+  // Returns the open reservation of `lsn`, or nullptr.
   Reservation* Find(Lsn lsn);
 
-  // Moves it out; of several threads one gets it. Not open if there is none.
+  // Takes the reservation out; of several threads one gets it. Returns one that
+  // is not open if there is none.
   Reservation Take(Lsn lsn);
 
-  // True if a reservation from `first` up to but without `end` is open.
+  // Returns true if a reservation in [first, end) is open. Requires: no other
+  // call runs meanwhile.
   // Requires: nobody calls the others meanwhile.
   bool AnyIn(Lsn first, Lsn end);
 
  private:
-  // A line of its own or two: neighbours belong to other threads.
+  // A line of its own or two, since neighbours belong to other threads.
   struct alignas(64) Slot {
     std::atomic<uint64_t> lsn{0};  // 0: empty
     Reservation reservation;

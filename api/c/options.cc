@@ -12,11 +12,11 @@
 namespace alpheus::c {
 namespace {
 
-// A size beyond it was never set: reading so far would leave the struct.
+// Upper bound on a size; a larger one was never set, and reading so far would
+// leave the struct.
 constexpr size_t kOptionsBytesMax = 4096;
 
-// A hole in a struct would be bytes that nobody sets, where a later version has
-// a field.
+// No padding: a later version may have a field in bytes that no caller sets.
 static_assert(sizeof(alpheus_format_options) == 24);
 static_assert(sizeof(alpheus_log_options) == 64);
 static_assert(sizeof(alpheus_force_options) == 24);
@@ -30,7 +30,7 @@ absl::Status CheckSize(const char* name, size_t size) {
                    ". Set it by the macro that ends in _INIT (alpheus.h)"));
 }
 
-// What the caller set, as this library knows the struct.
+// Returns the caller's options, as this library knows the struct.
 template <class Options>
 absl::StatusOr<Options> Read(const char* name, const Options* given) {
   Options known{};

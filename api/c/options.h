@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// options: from the versioned option structs of the C interface to options.h.
+// options: converts the versioned option structs of the C interface to
+// options.h.
 //
-// Idea: a struct says how long it is. What the caller is too old to know is 0,
-// which means the default; what the library is too old to know must be 0.
+// Idea: a struct holds its own size. Fields that the caller is too old to know
+// are 0, which means the default; fields that the library is too old to know
+// must be 0.
 //
 // Thread safety: free functions.
 #ifndef ALPHEUS_API_C_OPTIONS_H_
@@ -23,7 +25,7 @@ absl::StatusOr<FormatOptions> FormatOptionsOf(
 absl::StatusOr<LogOptions> LogOptionsOf(const alpheus_log_options* given);
 absl::StatusOr<ForceOptions> ForceOptionsOf(const alpheus_force_options* given);
 
-// 0: none.
+// Returns the deadline; 0: none.
 Deadline DeadlineOf(int64_t deadline_ns);
 
 }  // namespace alpheus::c

@@ -22,7 +22,7 @@ using alpheus::c::ReturnOk;
 
 struct alpheus_reader {
   std::unique_ptr<LogReader> reader;
-  // What is lent until the next call.
+  // Lent until the next call.
   std::optional<alpheus::c::RegionInfoView> info;
   std::optional<alpheus::c::VerificationView> verification;
 };
@@ -52,7 +52,7 @@ alpheus_code Open(const char* function, OpenFunction open, const char* path,
   return ReturnOk(error);
 }
 
-// The visitor as a function for LogReader.
+// Returns the visitor as a function for LogReader.
 std::function<absl::Status(const ReaderRecord&)> Visitor(
     alpheus_reader_visitor visit, void* context) {
   return [visit, context](const ReaderRecord& record) {

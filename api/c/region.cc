@@ -27,7 +27,7 @@ struct alpheus_region {
 
 namespace {
 
-// No memory is this large; below it, no sum of headers and padding overflows.
+// Larger than any memory; below it no sum of headers and padding overflows.
 constexpr size_t kDataBytesMax = std::numeric_limits<size_t>::max() / 4;
 
 std::span<const std::byte> BytesOf(const void* data, size_t size) {
@@ -41,7 +41,7 @@ alpheus_code ReturnRegion(absl::StatusOr<PersistentRegion> opened,
   return ReturnOk(error);
 }
 
-// Copies what was read into the caller's buffer.
+// Copies the result into the caller's buffer.
 absl::Status CopyOut(const char* function, std::span<const std::byte> from,
                      void* buffer, size_t buffer_bytes, size_t* size) {
   *size = from.size();

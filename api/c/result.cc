@@ -36,14 +36,14 @@ static_assert(ALPHEUS_UNAVAILABLE ==
               static_cast<int>(absl::StatusCode::kUnavailable));
 static_assert(ALPHEUS_DATA_LOSS ==
               static_cast<int>(absl::StatusCode::kDataLoss));
-// CMakeLists.txt has the version, and the header has it for its users.
+// The version is in CMakeLists.txt, and in the header for its users.
 static_assert(std::string_view(ALPHEUS_VERSION_STRING) ==
               ALPHEUS_PROJECT_VERSION);
 // Convention 11 (alpheus.h): never changes.
 static_assert(sizeof(alpheus_error) == 1024);
 
-// Copies all of `text`, or its two ends: what comes first says where, what
-// comes last says what to do.
+// Copies all of `text`, or its two ends: the start names the place, the end the
+// remedy.
 void SetMessage(std::string_view text, char (&message)[ALPHEUS_MESSAGE_BYTES]) {
   constexpr std::string_view kGap = " ... ";
   constexpr size_t kRoom = ALPHEUS_MESSAGE_BYTES - 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// views: what the C interface lends: structs of plain pointers, and the C++
+// views: structs of plain pointers that the C interface lends, and the C++
 // objects behind these pointers.
 //
 // Thread safety: values that are not copied; immutable once made.

@@ -26,8 +26,8 @@
 namespace alpheus {
 namespace {
 
-// Damage in an image of a replica that is being written may be a record that
-// was read in the middle; so often it is read again before it is believed.
+// Number of readings before damage is believed: in an image of a replica that
+// is being written a record may be half read.
 constexpr int kFetchesMax = 5;
 
 }  // namespace
@@ -60,11 +60,11 @@ class ClusterReader::Impl {
     return NobodyAnswered();
   }
 
-  // All at once; who does not answer has nothing said.
+  // Asks all at once; a node that does not answer has no standing.
   std::vector<std::optional<ReplicaStanding>> AskStandings() {
     std::vector<Asked> asked;
     asked.reserve(replicas_.size());
-    // A node that was silent once would cost the same time again.
+    // Skipped if it was silent once: it would cost that time again.
     for (const Replica& replica : replicas_) {
       asked.push_back({replica.was_silent
                            ? nullptr
@@ -124,7 +124,7 @@ class ClusterReader::Impl {
                        "NAME` shows what "
                        "each one says"));
     }
-    // What is behind the durable end ends the walk, and is no error.
+    // A record after the durable end ends the walk, and is no error.
     bool ended = false;
     const absl::Status walked =
         longest->reader->ForEach([&](const ReaderRecord& record) {
@@ -186,7 +186,7 @@ class ClusterReader::Impl {
                         replica.reading.address, "), log ", options_.log_name);
   }
 
-  // For messages that stand alone.
+  // Adds node and log, for messages that stand alone.
   absl::Status Named(const Replica& replica) const {
     const absl::Status& status = replica.reading.status;
     if (status.ok()) return status;
@@ -223,8 +223,8 @@ class ClusterReader::Impl {
     pump.Add(
         {[this](const ConnectionEvent& event) { return Take(event); },
          [this](const Completion& completion) { return Take(completion); }});
-    // Who is silent is asked when all that has come was taken: this process may
-    // have stood still meanwhile.
+    // Take all arrivals before checking for silence: this process may have
+    // stood still meanwhile.
     for (;;) {
       if (pump.Turn()) continue;
       const std::optional<Deadline> next = NextSilence();
@@ -236,7 +236,8 @@ class ClusterReader::Impl {
     }
   }
 
-  // False if it is of no replica. Whatever comes of one ends its silence.
+  // Returns false if no replica takes it. Any arrival ends the silence of its
+  // replica.
   template <typename News>
   bool Take(const News& news) {
     for (Replica& replica : replicas_) {
@@ -259,14 +260,14 @@ class ClusterReader::Impl {
     return at;
   }
 
-  // How the replica stands is asked first, then what is damaged there; a node
-  // may know only the one.
+  // Two questions: the state of the replica, then its damage. A node may know
+  // only one of them.
   struct Asked {
     std::unique_ptr<Inquiry> inquiry;  // nullptr: it is not asked
     std::optional<ReplicaStanding> standing;
   };
 
-  // True if nothing more is to come.
+  // Returns true if no further reply is expected.
   static bool TakeStanding(Asked& one) {
     if (one.inquiry == nullptr || !one.inquiry->status().ok()) return true;
     if (!one.inquiry->may_ask()) return false;
@@ -283,7 +284,7 @@ class ClusterReader::Impl {
     return false;
   }
 
-  // Openings whose records count, as the next one would find them.
+  // Epochs that own live records, as the next opening would count them.
   static uint64_t LiveEpochs(const Followed& said) {
     const auto& entries = said.table.entries();
     return static_cast<uint64_t>(
@@ -320,7 +321,7 @@ class ClusterReader::Impl {
   void StartFetching(Replica& replica) {
     RemoteRegion::Options options;
     options.at = OptionsOf(replica);
-    // Silence ends it, from the first moment on, and before the fabric does.
+    // The check for silence ends it first, before this deadline of the fabric.
     options.deadline = [this] {
       return Deadline::In(
           2 * std::chrono::milliseconds(int64_t{options_.timeout_ms}));
@@ -341,8 +342,8 @@ class ClusterReader::Impl {
     return Deadline::In(std::chrono::milliseconds(options_.timeout_ms));
   }
 
-  // When the first of those that are being read has been silent for too long;
-  // nothing if none is left to wait for.
+  // Returns the time at which the first replica being read has been silent for
+  // too long; nothing if none is left to wait for.
   std::optional<Deadline> NextSilence() const {
     const int64_t now = Clock::Real().NowNanos();
     std::optional<Deadline> next;
@@ -358,7 +359,8 @@ class ClusterReader::Impl {
   void FinishFetching(Replica& replica) {
     const bool done = replica.remote->done();
     absl::Status status = replica.remote->status();
-    // A node that does not serve the replica says so before or after a welcome.
+    // A node may report before or after the welcome that it does not serve the
+    // replica.
     const bool is_unserved =
         absl::IsUnavailable(status) && replica.remote->region_bytes() == 0;
     replica.was_reached |=
@@ -386,7 +388,7 @@ class ClusterReader::Impl {
     replica.image.reset();
   }
 
-  // A node that serves nobody shows it, too.
+  // Checks the list of a node that serves no replica too.
   void CheckList(const Replica& replica) {
     const RemoteRegion& remote = *replica.remote;
     if (!outdated_.ok() || !remote.is_proved()) return;
@@ -450,7 +452,7 @@ class ClusterReader::Impl {
     std::vector<std::optional<ReplicaClaims>> claims;
     for (const Replica& replica : replicas_)
       claims.push_back(ClaimsOf(replica));
-    claims.resize(cluster_.members.size());  // of others nothing was heard
+    claims.resize(cluster_.members.size());  // unknown for the others
     durable_ = FindDurableRange(write_quorum(), claims);
   }
 
@@ -491,13 +493,13 @@ class ClusterReader::Impl {
     return claims;
   }
 
-  // Of a primary's own replica, which is read by nobody else.
+  // Claims of a primary's own replica, which no other process reads.
   static std::optional<ReplicaClaims> ClaimsOf(
       const std::optional<ReplicaStanding>& standing) {
     if (!standing) return std::nullopt;
     ReplicaClaims claims;
     claims.log_epoch = standing->log_epoch;
-    claims.counts = false;  // how far it is only its primary knows
+    claims.counts = false;  // its end is known only to its primary
     claims.named_lsn = standing->durable_lsn;
     return claims;
   }
@@ -511,10 +513,10 @@ class ClusterReader::Impl {
   const ClusterConfiguration cluster_;
   EntropyRandom random_;
   std::unique_ptr<Fabric> fabric_;  // from Read on
-  std::vector<Replica> replicas_;   // their images are gone before the fabric
+  std::vector<Replica> replicas_;   // destroyed before the fabric
   std::vector<ReplicaReading> readings_;
   DurableRange durable_;
-  absl::Status outdated_;  // the list, as some node shows
+  absl::Status outdated_;  // set if a node shows a newer list
 };
 
 absl::StatusOr<std::unique_ptr<ClusterReader>> ClusterReader::Open(

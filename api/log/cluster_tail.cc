@@ -21,8 +21,8 @@ namespace {
 
 constexpr int64_t kNanosPerMs = 1'000'000;
 constexpr uint32_t kPollMsMax = 10'000;
-// Of the time between two looks no more counts than this part of the timeout:
-// whoever calls rarely, or was stopped, tries as long as others.
+// At most this part of the timeout is charged between two polls, so that a
+// caller that rarely calls, or was stopped, tries as long as others.
 constexpr int64_t kLooks = 4;
 
 }  // namespace
@@ -88,7 +88,7 @@ class ClusterTail::Impl {
     return tail;
   }
 
-  // What a node refuses for good is told at once.
+  // A final refusal is reported at once.
   absl::Status CheckReach(int64_t now) {
     const int64_t passed =
         std::min(now - std::exchange(looked_at_, now), timeout_ns_ / kLooks);
@@ -112,7 +112,7 @@ class ClusterTail::Impl {
   const std::string log_name_;
   const int64_t timeout_ns_;
   int64_t looked_at_ = Clock::Real().NowNanos();
-  int64_t unreached_ns_ = 0;  // as long as nobody has been in reach
+  int64_t unreached_ns_ = 0;  // time without a reachable node
   std::unique_ptr<Connectivity> connectivity_;
   FabricPump pump_;
   RemoteTail tail_;

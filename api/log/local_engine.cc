@@ -75,8 +75,8 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenWith(Region region,
   return engine;
 }
 
-// A node's replica belongs to its alpheusd, or to a primary that it made way
-// for; its log is written through the cluster.
+// Adds the node to the error. A node's replica belongs to its alpheusd, or to a
+// primary to which that released it; its log is written through the cluster.
 absl::Status WithNodeOfReplica(const absl::Status& locked,
                                const std::string& path) {
   const std::optional<int64_t> holder = WriterLockHolder(path);

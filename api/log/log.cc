@@ -32,7 +32,7 @@ absl::Status NotOpen(const char* call) {
       "aborted, moved from, or belongs to another log"));
 }
 
-// Reachable, so that nobody who looks for leaks takes it for one.
+// Keeps the engine reachable, so that leak checkers don't report it.
 void KeepOfParent(LogEngine* engine) {
   static Mutex mutex;
   static auto* const kept = new std::vector<LogEngine*>();
@@ -94,8 +94,8 @@ Log::~Log() {
   }
   ALPHEUS_CHECK(open_tails_.load(std::memory_order_acquire) == 0,
                 "a tail must not outlive its log (log_tail.h)");
-  // Best effort, as a destructor can be: whoever needs to know calls Close.
-  // What was acknowledged is durable already.
+  // Best effort, in a destructor: callers that need the result call Close.
+  // Acknowledged records are durable already.
   (void)engine_->Close();
 }
 

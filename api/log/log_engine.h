@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// log_engine: what the public Log calls: one open log, whatever memory it is
-// in.
+// log_engine: the interface that the public Log calls: one open log in any
+// memory.
 //
-// Idea: the memory backend is a template parameter of everything below; this
-// is the one virtual step between the public class and that template, one
-// call per call of the user, none per store.
+// Idea: the memory backend is a template parameter of everything below. This is
+// the one virtual step between the public class and that template: one call per
+// user's call, none per store.
 //
 // Thread safety: as alpheus/log.h.
 #ifndef ALPHEUS_API_LOG_LOG_ENGINE_H_
@@ -32,11 +32,11 @@ class LogEngine {
  public:
   virtual ~LogEngine() = default;
 
-  // Whether it was opened by the process of which this one is a fork's child.
-  // Then all below fails with FailedPrecondition, and touches neither records
-  // nor file; and instead of its destructor, which would join threads and end
-  // connections that are the parent's, only this gives back what the child has
-  // of the file.
+  // Returns whether the parent of this fork's child opened it. Then all calls
+  // below fail with FailedPrecondition, and touch neither records nor file. Its
+  // destructor would join threads and end connections of the parent, so
+  // LeaveToParent is called instead, which releases the child's share of the
+  // file.
   virtual bool IsOfParent() const = 0;
   virtual void LeaveToParent() = 0;
 
@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
 // Makes the replicas of the cluster's log that `options` names.
 absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options);
 
-// What any engine asks of its options. Errors: InvalidArgument.
+// Checks options that every engine has. Errors: InvalidArgument.
 absl::Status CheckEngineOptions(const LogOptions& options);
 
 }  // namespace alpheus

@@ -19,7 +19,7 @@
 namespace alpheus {
 namespace {
 
-// Passes that writers may come to, one after the other, before it is an error.
+// Passes in a row that a writer may disturb before that is an error.
 constexpr int kPassesMax = 5;
 
 absl::StatusOr<RegionState> ReadState(const Region& region, ReadingMode mode) {
@@ -27,8 +27,8 @@ absl::StatusOr<RegionState> ReadState(const Region& region, ReadingMode mode) {
                                [&region] { return region.HasWriter(); });
 }
 
-// A region for salvage: as mapped, or, if the file is shorter than its
-// superline says, a copy in memory with zeros where the file ends.
+// Returns a region for salvage: as mapped, or, if the file is shorter than its
+// superline says, a copy in memory with zeros after the file's end.
 absl::StatusOr<Region> PadIfTruncated(Region region) {
   const size_t bytes = region.bytes().size();
   size_t wanted = kTableOffset;
@@ -128,7 +128,7 @@ class LogReader::Impl {
         ALPHEUS_RETURN_IF_ERROR(visit(MakeRecord(cursor, survey)));
         continue;
       }
-      // Beyond what is proven an unreadable place is the ordinary end.
+      // After the last proven LSN an unreadable place is the ordinary end.
       if (at.lsn > survey.proven_lsn) return Whole();
       if (cursor.position().lsn > at.lsn) {  // only the payload is bad
         lost(at.lsn, cursor.position().lsn);
@@ -168,9 +168,8 @@ class LogReader::Impl {
   }
 
  private:
-  // What a first pass over the headers from the start of the pass (live) or
-  // over everything (dead) says. Headers before the start name nothing behind
-  // it.
+  // Result of a first pass over the headers from the start of the pass (live)
+  // or over everything (dead). Headers before the start name nothing after it.
   struct Survey {
     Lsn end_lsn;            // records before it are shown
     Lsn proven_lsn;         // records up to it were persisted here
@@ -179,7 +178,7 @@ class LogReader::Impl {
     bool corrupt = false;
   };
 
-  // Shows what there is from `from` on, once.
+  // Shows the records from `from` on, once.
   absl::Status Pass(
       Lsn from, const std::function<absl::Status(const ReaderRecord&)>& visit) {
     if (from != Lsn(0) && from < info_.head_lsn) return Cleaned(from);
@@ -189,13 +188,14 @@ class LogReader::Impl {
     return SingleFaults();
   }
 
-  // LR4. Each opening writes the superline, and has an epoch of its own.
+  // LR4. Returns whether no writer came or opened. Each opening writes the
+  //      superline, and has an epoch of its own.
   bool IsAsItWas() const {
     if (IsMutant("kWhoComesMeanwhileIsIgnored")) return true;
     if (!info_.has_writer && region_.HasWriter()) return false;
     const CellState cell = ReadCell(SuperlinePlace(region_.bytes()));
-    // Not both copies are written at once, but one may be read behind the
-    // other.
+    // The copies are written one after the other, but may be read in the other
+    // order.
     if (!cell.newest) return !region_.HasWriter();
     const CellCopy& copy = cell.copies[*cell.newest];
     if (!info_.has_writer) return copy.seq == SeqOf(state_);
@@ -207,7 +207,8 @@ class LogReader::Impl {
     return state.superline_cell.copies[*state.superline_cell.newest].seq;
   }
 
-  // Zeros that stand where the file has no page any more are no end of the log.
+  // Fails if the file has lost a page: zeros in its place are no end of the
+  // log.
   absl::Status Whole() const { return region_.alarm()->status(); }
 
   absl::Status OpenedMeanwhile() const {
@@ -216,14 +217,14 @@ class LogReader::Impl {
         ": a writer opened the log while it was being read. Read it again"));
   }
 
-  // Each pass starts from what the region says now.
+  // Reads the region's state, with which each pass starts.
   absl::Status Refresh() {
     ALPHEUS_ASSIGN_OR_RETURN(state_, ReadState(region_, mode_));
     info_ = MakeInfo(region_, state_);
     return absl::OkStatus();
   }
 
-  // LR3. Where a pass begins that shows nothing before `from`.
+  // LR3. Returns the start of a pass that shows nothing before `from`.
   LogPosition StartOf(Lsn from) const {
     const bool goes_on = info_.has_writer && info_.replica_count == 1 &&
                          (LastEpochOf(state_) == end_epoch_ ||
@@ -232,7 +233,8 @@ class LogReader::Impl {
     return goes_on ? end_ : state_.head();
   }
 
-  // Its nonce tells it from that of any other writer. Nobody wrote: none.
+  // Returns the last epoch, whose nonce differs from any other writer's; empty
+  // if nobody wrote.
   static EpochEntry LastEpochOf(const RegionState& state) {
     const std::span<const EpochEntry> entries = state.table.entries();
     return entries.empty() ? EpochEntry() : entries.back();
@@ -253,8 +255,9 @@ class LogReader::Impl {
       }
       return survey;
     }
-    // Beside a writer only what a header or the watermark proves persisted is
-    // shown (LR2); what lies behind may be half written.
+    // While a writer has the log open, only records that a header or the
+    // watermark proves persisted are shown (LR2); later ones may be half
+    // written.
     Lsn named;
     RecordCursor cursor = HeaderCursor(start);
     while (cursor.Next() == RecordCursor::Step::kRecord) {
@@ -267,7 +270,8 @@ class LogReader::Impl {
     return survey;
   }
 
-  // LR1. `proven`: persisted here; `named`: as durable, by headers.
+  // LR1. Returns the durable LSN. `proven`: persisted here; `named`: durable
+  //      according to headers.
   Lsn DurableLsn(Lsn proven, Lsn named) const {
     if (info_.write_quorum <= 1 || IsMutant("kOwnWatermarkIsDurable")) {
       return proven;
@@ -275,7 +279,8 @@ class LogReader::Impl {
     return std::max(named, info_.head_lsn - 1);
   }
 
-  // Delivers the records of the survey from `start` on, but none before `from`.
+  // Delivers the records of the survey from `start` on, without those before
+  // `from`.
   absl::Status Walk(
       const Survey& survey, const LogPosition& start, Lsn from,
       const std::function<absl::Status(const ReaderRecord&)>& visit) {
@@ -363,7 +368,7 @@ class LogReader::Impl {
             RecordCursor::Payloads::kSkip};
   }
 
-  // Without reading the payload.
+  // Passes a record without reading its payload.
   static bool PassNext(RecordCursor& cursor) {
     return cursor.Next() == RecordCursor::Step::kRecord;
   }
@@ -403,7 +408,8 @@ class LogReader::Impl {
         info_.head_lsn.value, " now. Read from there on"));
   }
 
-  // Overtaken by a live writer, or damaged.
+  // Returns the error of a record that a live writer overtook, or that is
+  // damaged.
   absl::Status Unreadable(const LogPosition& at, Lsn proven_lsn) const {
     const absl::StatusOr<RegionState> now = ReadState(region_, mode_);
     if (now.ok() && now->superline.head_lsn > at.lsn) {
@@ -428,9 +434,9 @@ class LogReader::Impl {
                   info_.path, " OUT`")));
   }
 
-  // After a clean close every copy was whole, so a bad one is damage; after a
-  // crash it may be an update that was cut short. So may it be if the log was
-  // closed while this reader read the copies: they are looked at again.
+  // Returns DataLoss for bad single copies after a clean close, when every copy
+  // was whole. After a crash a bad one may be an interrupted update. So it may
+  // if the log was closed during this reading: the copies are read again.
   absl::Status SingleFaults() const {
     if (!info_.closed_cleanly || info_.single_faults.empty()) {
       return absl::OkStatus();
@@ -468,8 +474,8 @@ class LogReader::Impl {
   RegionState state_;
   RegionInfo info_;
   std::vector<std::byte> payload_;
-  LogPosition end_;       // behind the last record that Walk delivered
-  EpochEntry end_epoch_;  // the last one at that time
+  LogPosition end_;       // after the last record that Walk delivered
+  EpochEntry end_epoch_;  // last epoch at that time
 };
 
 const char* RecordStateName(RecordState state) {

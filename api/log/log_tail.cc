@@ -39,7 +39,7 @@ LogTail::~LogTail() {
 }
 
 absl::StatusOr<std::optional<TailRecord>> LogTail::Next() {
-  // Loaded first: what is durable then is shown before nothing is.
+  // Loaded first: all records that are durable then are shown before "none".
   const Lsn durable = log_.durable_lsn();
   ALPHEUS_ASSIGN_OR_RETURN(const bool any, log_.engine_->CopyNext(*place_));
   durable_lsn_ = durable;

@@ -45,7 +45,7 @@ absl::StatusOr<CellPlace> CellPlaceOf(std::span<std::byte> region,
         absl::StrCat("cell at offset ", place.offset,
                      ": must be a multiple of ", kPageBytes));
   }
-  // Bounded before anything is added to it.
+  // Bounded first, so that no sum overflows.
   ALPHEUS_RETURN_IF_ERROR(
       CheckRange(place.offset, place.bytes_max, region.size()));
   const size_t copy_bytes = CellCopyBytes(place.bytes_max);
@@ -60,8 +60,7 @@ absl::StatusOr<CellPlace> CellPlaceOf(std::span<std::byte> region,
   return cell;
 }
 
-// Reading a cell takes no mutable access; the place type is shared with
-// writing.
+// Reading a cell changes nothing; the place type is shared with writing.
 std::span<std::byte> Mutable(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
@@ -115,8 +114,8 @@ absl::StatusOr<PersistentRegion> PersistentRegion::Open(
     const std::string& path) {
   ALPHEUS_ASSIGN_OR_RETURN(Region region, Region::OpenForWriting(path));
   PersistentRegion opened(std::make_unique<Impl>(std::move(region)));
-  // What a killed process left may only be visible: AtomicWrite is about to
-  // overwrite the copy that is on media and keep the one that is not.
+  // A killed process may have left bytes that are only visible. AtomicWrite
+  // would overwrite the copy on media and keep the other: persist all first.
   ALPHEUS_RETURN_IF_ERROR(opened.Persist(0, opened.bytes().size()));
   return opened;
 }

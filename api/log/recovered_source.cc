@@ -23,8 +23,8 @@ RecoveredSource::RecoveredSource(const Ring& ring, uint64_t ring_offset,
       is_given_up_(is_given_up),
       name_(std::move(name)) {}
 
-// Each is read when it is shown: what was cleaned and overwritten since the
-// last one must not be taken for a record.
+// Reads each record when it is shown: bytes that were cleaned and overwritten
+// since must not be taken for a record.
 bool RecoveredSource::Next(RecoveredRecord* record) {
   while (status_.ok() && cursor_.position().lsn <= end_lsn_) {
     const LogPosition at = cursor_.position();
@@ -43,8 +43,8 @@ bool RecoveredSource::Next(RecoveredRecord* record) {
   return false;
 }
 
-// Asked after what was read, the last time after all that was shown: before
-// that nobody else wrote there.
+// Checked after each read, and once more after the last record: before the
+// region is given up no other process writes there.
 bool RecoveredSource::IsGivenUp() {
   std::atomic_thread_fence(std::memory_order_acquire);
   if (!is_given_up_.load(std::memory_order_acquire) ||
@@ -60,7 +60,7 @@ bool RecoveredSource::IsGivenUp() {
   return true;
 }
 
-// As Next(), but what it could read by itself in one loop, without it.
+// Does what Next() does, in one loop where that is possible.
 absl::Status RecoveredSource::ForEach(
     const std::function<absl::Status(const RecoveredRecord&)>& visit) {
   RecoveredRecord record;

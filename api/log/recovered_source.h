@@ -23,10 +23,10 @@ namespace alpheus {
 
 class RecoveredSource final : public RecoveredRange::Source {
  public:
-  // From `head` to `end_lsn`; `ring_offset` (bytes from the start of the
-  // region) and `name` are for messages. Once `is_given_up` others may write
-  // to the ring: what is shown is in doubt (Aborted). It and the table must
-  // outlive the source.
+  // Delivers the records from `head` to `end_lsn`. `ring_offset` (bytes from
+  // the start of the region) and `name` are for messages. Once `is_given_up`
+  // others may write to the ring, so that delivered records are in doubt
+  // (Aborted). `is_given_up` and `table` must outlive the source.
   RecoveredSource(const Ring& ring, uint64_t ring_offset,
                   const EpochTable& table, const LogPosition& head, Lsn end_lsn,
                   const std::atomic<bool>& is_given_up, std::string name);

@@ -37,7 +37,7 @@
 namespace alpheus {
 namespace {
 
-// A message that names the node's address already names the node.
+// The node's address in a message already names the node.
 std::string TextOf(const OtherMember& member) {
   const std::string node = absl::StrCat("node ", member.node.value);
   if (member.why.empty()) return node;
@@ -48,11 +48,12 @@ std::string TextOf(const OtherMember& member) {
 }
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
-// Backups give up a primary that answers nothing for two seconds.
+// Upper bound on the interval: backups drop a primary that is silent for two
+// seconds.
 constexpr uint32_t kIdleForceMaxUs = 500'000;
-// After a refused ballot a random time up to this is waited.
+// Upper bound on the random wait after a refused ballot.
 constexpr int64_t kBackOffNanosMax = 200 * kNanosPerMilli;
-// How often a lock is tried that a node was asked to release.
+// Interval of tries for a lock that a node was asked to release.
 constexpr int64_t kLockRetryNanos = 10 * kNanosPerMilli;
 
 class FabricReplication final : public EngineReplication {
@@ -99,7 +100,7 @@ class FabricReplication final : public EngineReplication {
 
  private:
   const QuorumSizes sizes_;
-  std::optional<ReplicaHoldOptions> hold_;  // with a replica of its own
+  std::optional<ReplicaHoldOptions> hold_;  // set if the process has a replica
   const ScrubbingOptions scrubbing_;        // of it
   std::unique_ptr<Connectivity> connectivity_;
   RejoiningReplication replication_;
@@ -149,7 +150,7 @@ RecoveryReport MakeReport(const EpochOpened& opened) {
   return report;
 }
 
-// What ended the last try, with what ended the one before.
+// Returns the error of the last try, with that of the one before.
 absl::Status WithRefusal(const absl::Status& status,
                          const absl::Status& refusal) {
   if (refusal.ok()) return status;
@@ -170,7 +171,7 @@ class Opener {
         deadline_(Deadline::In(
             std::chrono::milliseconds(options.replication.open_timeout_ms))) {}
 
-  // With the own replica in `region`.
+  // Opens with the own replica in `file`.
   absl::StatusOr<std::unique_ptr<LogEngine>> OpenWithReplica(
       ReplicaFile& file, std::unique_ptr<P> pmem) {
     landing_ = file.landing();
@@ -186,7 +187,7 @@ class Opener {
     return Open(/*is_member=*/true);
   }
 
-  // Only to change the members; `asked` are those of before and after.
+  // Opens only to change the members; `asked` are those of before and after.
   absl::StatusOr<RecoveryReport> ChangeMembers(MembersChange change,
                                                std::vector<PeerAddress> asked) {
     change_ = std::move(change);
@@ -199,7 +200,7 @@ class Opener {
     return MakeReport(opened);
   }
 
-  // Remote-only.
+  // Opens without an own replica (remote-only).
   absl::StatusOr<std::unique_ptr<LogEngine>> OpenWithCache() {
     return Open(/*is_member=*/false);
   }
@@ -232,8 +233,8 @@ class Opener {
     return opening;
   }
 
-  // A region of this process alone, which is no member: it has a configuration
-  // of its own.
+  // Makes a region of this process alone. It is no member, so it has a
+  // configuration of its own.
   absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(
       uint64_t ring_capacity) {
     ALPHEUS_ASSIGN_OR_RETURN(
@@ -275,7 +276,7 @@ class Opener {
     return absl::InternalError("a cache is in plain memory");
   }
 
-  // One ballot. `again`: another one may have better luck.
+  // Tries one ballot. `again`: another ballot may succeed.
   absl::StatusOr<EpochOpened> TryOnce(bool is_member, BallotSource& ballots,
                                       bool& again) {
     again = false;
@@ -323,7 +324,7 @@ class Opener {
     }
   }
 
-  // Of the daemon that had the own replica, and is to have it again.
+  // Options for the daemon that had the own replica, and will have it again.
   std::optional<ReplicaHoldOptions> HoldOptions(bool is_member,
                                                 Epoch epoch) const {
     if (!is_member) return std::nullopt;
@@ -338,7 +339,7 @@ class Opener {
     return hold;
   }
 
-  // Of the own replica, while its node's daemon does not have it.
+  // Scrubbing of the own replica, while its node's daemon does not have it.
   ScrubbingOptions OwnScrubbing() const {
     const ReplicationOptions& replication = options_.replication;
     ScrubbingOptions scrubbing;
@@ -372,7 +373,7 @@ class Opener {
     auto engine = std::make_unique<RingEngine<P>>(
         *std::move(region_), std::move(pmem_), start, std::move(report),
         options_, std::move(replication));
-    // First the thread: backups want answers while records are counted.
+    // First the thread: it answers backups while records are counted.
     ALPHEUS_RETURN_IF_ERROR(engine->StartService());
     engine->CountRecovered();
     return engine;
@@ -391,8 +392,9 @@ class Opener {
   std::unique_ptr<Replica<P>> replica_;
 };
 
-// A daemon lets go of its own node's replica only. A file that can't be read
-// while it is written is judged when it is opened.
+// Checks that the file is this node's replica, since the node's daemon releases
+// no other. A file that can't be read while it is written is judged when it is
+// opened.
 absl::Status CheckIsOwn(const LogOptions& options,
                         const ClusterConfiguration& cluster) {
   const auto reader = LogReader::Open(options.path);
@@ -416,8 +418,8 @@ absl::Status CheckIsOwn(const LogOptions& options,
       ", or give --node ", info.node.value, " on the machine of that node"));
 }
 
-// Asks the daemon of this node, if there is one, to let go of the file, as
-// often as it takes.
+// Opens the replica's file; asks this node's daemon, if there is one, to
+// release it, until it does.
 absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
     const LogOptions& options, const ClusterConfiguration& cluster,
     Connectivity& connectivity) {
@@ -471,7 +473,7 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
     while (!release.done() && !deadline.HasPassed(Clock::Real().NowNanos())) {
       if (!pump.Turn()) pump.Sleep(deadline);
     }
-    // Whatever it said: the lock tells.
+    // The lock decides, whatever the daemon replied.
     const Deadline retry =
         Deadline::AtNanos(Clock::Real().NowNanos() + kLockRetryNanos);
     while (!retry.HasPassed(Clock::Real().NowNanos())) {
@@ -543,7 +545,7 @@ absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
   pump.Add({[&](const ConnectionEvent& e) { return created->Take(e); },
             [&](const Completion& c) { return created->Take(c); }});
   for (;;) {
-    if (pump.Turn()) continue;  // silence is asked for when all was taken
+    if (pump.Turn()) continue;  // first take all, then check for silence
     if (created->Poll()) break;
     pump.Sleep(created->NextPoll());
   }

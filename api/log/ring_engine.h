@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ring_engine: a log engine on one region, whatever the region's memory is and
-// whoever opened its epoch.
+// ring_engine: a log engine on one region, for every kind of memory and of
+// opening.
 //
 // Thread safety: as alpheus/log.h.
 #ifndef ALPHEUS_API_LOG_RING_ENGINE_H_
@@ -36,23 +36,22 @@
 
 namespace alpheus {
 
-// What a replicated log's engine keeps beside the log: the adapter, and what
-// sends from the ring.
+// Replication parts of an engine: the adapter, and the sender of the ring.
 class EngineReplication {
  public:
   virtual ~EngineReplication() = default;
   virtual ReplicationSink& sink() = 0;
-  // By any thread.
+  // Returns the status; any thread.
   virtual ReplicationStatus status() const = 0;
-  // The log's own region, if it is a replica. Before the log is made, whose
-  // Poll calls it.
+  // Gives the log's own region, if it is a replica. Called before the log
+  // exists, whose Poll uses it.
   virtual void HoldReplica(HeldReplica& replica) = 0;
 };
 
 template <Persistence P>
 class RingEngine final : public LogEngine, private HeldReplica {
  public:
-  // `start` is what opening the epoch left; all of it is recovered. Without
+  // `start` comes from opening the epoch; all of it is recovered. Without
   // `replication` the log is local.
   RingEngine(Region region, std::unique_ptr<P> pmem, const RingLogStart& start,
              RecoveryReport report, const LogOptions& options,
@@ -90,8 +89,8 @@ class RingEngine final : public LogEngine, private HeldReplica {
 
   absl::Status StartService() { return service_.Start(); }
 
-  // Fills in what the report says of the records, for an opening that did not
-  // count them. Requires: nobody has appended yet.
+  // Counts the records for the report, after an opening that did not. Requires:
+  // no append yet.
   void CountRecovered() {
     RecordCursor cursor(log_.ring(), log_.table(), log_.head(),
                         log_.head().offset + log_.ring().capacity(),
@@ -107,7 +106,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
     }
   }
 
-  // A child has memory of its own instead of what is in no file.
+  // A child has its own copy of memory that is in no file.
   bool IsOfParent() const override {
     return fork_watch_.IsForksChild() && is_shared_;
   }
@@ -185,7 +184,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
     ALPHEUS_RETURN_IF_ERROR(CheckPayloads());
     return copied;
   }
-  // What was read may be of whoever has the region now.
+  // Payloads read before may be those of the process that has the region now.
   absl::Status CheckPayloads() const override {
     ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -198,7 +197,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
     service_.Stop();
     absl::Status closed = log_.Close();
     if (!absl::IsFailedPrecondition(closed)) return closed;
-    // Refused: the log goes on.
+    // Refused: the log continues.
     const absl::Status started = service_.Start();
     if (started.ok()) return closed;
     return absl::FailedPreconditionError(
@@ -239,7 +238,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
                      "child, after the parent has closed it"));
   }
 
-  // Twice a second. Returns when it is due again.
+  // Checks the file twice a second. Returns the time of the next check.
   Deadline LookAtFile() {
     if (!is_watched_) return Deadline();
     const int64_t now = Clock::Real().NowNanos();
@@ -252,8 +251,9 @@ class RingEngine final : public LogEngine, private HeldReplica {
     }
     return Deadline::AtNanos(now + kLookNanos);
   }
-  // A fence into a page cache is a system call anyway; elsewhere a look would
-  // cost as much as an append.
+  // Checks the file in calls that fence, if there is no service thread. A fence
+  // into a page cache is a system call anyway; elsewhere a check would cost as
+  // much as an append.
   void LookAtFileWithoutThread() {
     if (!has_thread_ && region_.medium() == RegionMedium::kFile) {
       (void)LookAtFile();
@@ -261,10 +261,10 @@ class RingEngine final : public LogEngine, private HeldReplica {
   }
 
   absl::Status GiveUp() override {
-    // Whoever takes a region over must know that it is suspect (ND3, node.h),
-    // which nobody can tell him.
+    // A process that takes the region over must know that it is suspect (ND3,
+    // node.h), and nothing could tell it: so keep the region.
     if (!pmem_->Error().ok()) return pmem_->Error();
-    // First: who reads what others write there must know.
+    // First: readers must know, before others write there.
     is_given_up_.store(true, std::memory_order_seq_cst);
     const MutexLock lock(region_mutex_);
     return region_.GiveUp();
@@ -280,7 +280,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
   }
   absl::StatusOr<int> MendCopies() override { return log_.MendCopies(); }
 
-  // Memory of this process was touched when it was filled.
+  // Anonymous memory was touched when it was filled.
   static TailPages::MapPages WayToMap(const Region& region) {
     const bool is_mapped_by_need =
         region.medium() == RegionMedium::kPersistentMemory &&
@@ -289,7 +289,8 @@ class RingEngine final : public LogEngine, private HeldReplica {
                              : nullptr;
   }
 
-  // Whoever waits for backups should not keep a core that they may need.
+  // Threads that wait for backups should not keep a core that the backups may
+  // need.
   FutexWaiter::Patience PatienceOf(const LogOptions& options) const {
     if (replication_ == nullptr) return {};
     return {.spins = 0, .yields = options.replication.yields};
@@ -325,10 +326,10 @@ class RingEngine final : public LogEngine, private HeldReplica {
   const uint64_t ring_offset_;
   RecoveryReport report_;
   RingLog<P> log_;
-  TailPages tail_pages_;  // by the service thread
+  TailPages tail_pages_;  // used by the service thread
   static constexpr int64_t kLookNanos = 500'000'000;
-  std::atomic<int64_t> look_at_{0};  // the next time; races do no harm
-  Mutex region_mutex_;               // of who looks at the file or gives it up
+  std::atomic<int64_t> look_at_{0};  // next check; races do no harm
+  Mutex region_mutex_;               // of checking the file and giving it up
   ServiceThread service_;            // stops before the log goes
   const bool has_thread_;
 };

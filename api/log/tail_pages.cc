@@ -33,7 +33,7 @@ void TailPages::KeepAhead(RingOffset tail) {
 
 bool PopulateForReading(std::span<std::byte> pages) {
 #if defined(MADV_POPULATE_READ)
-  // Whole pages: those at the ends may be asked for twice.
+  // Whole pages: the first and the last may be asked for twice.
   const auto begin = reinterpret_cast<uintptr_t>(pages.data());
   const uintptr_t first = begin / kPageBytes * kPageBytes;
   return madvise(pages.data() - (begin - first), begin - first + pages.size(),

@@ -38,25 +38,26 @@
 namespace alpheus {
 namespace {
 
-// How often a file that another process has is tried.
+// Interval of tries for a file that another process has.
 constexpr int64_t kLookAgainNanos = 200'000'000;
-// How often it is looked whether a served file is what it was.
+// Interval of checks of served files.
 constexpr int64_t kLookAtFilesNanos = 500'000'000;
-// A node that never idles looks after so many turns.
+// Turns between checks in a node that never idles.
 constexpr uint32_t kBusyTurns = 4096;
-// Of idle turns, one in so many looks at the clock.
+// Idle turns per reading of the clock.
 constexpr uint32_t kTurnsPerLook = 4;
-// Whoever asked for a file has so long to take its lock; then others may ask
-// for the log, and so much later it is looked at without that.
+// Time for the process that asked for a file to take its lock; after it a
+// request for the log may retry, and after the second time the node does by
+// itself.
 constexpr int64_t kReleasedNanos = 100'000'000;
 constexpr int64_t kReleasedLookNanos = 2'000'000'000;
-// How often the directory is looked at while things happen.
+// Interval of checks of the directory while there is activity.
 constexpr int64_t kDirectoryLookNanos = 1'000'000'000;
-// Ten years: its nanoseconds are a number.
+// Ten years: in nanoseconds it fits 64 bits.
 constexpr uint64_t kScrubIntervalSecondsMax = 315'360'000;
 
-// A device-DAX, to which a link in the directory leads, is there before it is
-// formatted. What a file of zeros held was lost.
+// Returns whether this is a link to a device-DAX that is not formatted yet. (A
+// file of zeros instead has lost its content.)
 bool IsBlankDevice(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_character_file(path, error)) return false;
@@ -67,7 +68,7 @@ bool IsBlankDevice(const std::filesystem::path& path) {
              [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-// 0 takes any port that is free.
+// Returns whether it is a port; 0 takes any free one.
 bool IsPortToListenOn(absl::string_view text) {
   uint32_t port = 0;
   return !text.empty() && text.size() <= 5 &&
@@ -81,7 +82,7 @@ absl::Status BadListenAddress(const std::string& listen, const char* why) {
                    ". Write host:port, or [host]:port for an IPv6 number"));
 }
 
-// Zeros if there is none.
+// Returns zeros if there is no file.
 std::pair<dev_t, ino_t> InodeOf(const std::string& path) {
   struct stat found = {};
   if (stat(path.c_str(), &found) != 0) return {};
@@ -237,7 +238,7 @@ absl::Status Node::Begin() {
   server_ =
       std::make_unique<ReplicaServer>(*fabric_, Clock::Real(), ServerOptions());
   ALPHEUS_RETURN_IF_ERROR(FindFiles());
-  // Before files are opened: who connects waits for the first turn of Run.
+  // Before files are opened: peers that connect wait for the first turn of Run.
   ALPHEUS_ASSIGN_OR_RETURN(address_, fabric_->Listen(own));
   LookAgain();
   return absl::OkStatus();
@@ -277,7 +278,7 @@ void Node::TellKey() const {
             "the cluster file");
 }
 
-// Nobody connects before the server is there.
+// Called only after server_ exists: nobody connects before.
 void Node::NoteRefused(std::string_view peer, StrangerEnd why) {
   const bool is_silent = why == StrangerEnd::kSaidNothing;
   const absl::Status status =
@@ -292,7 +293,7 @@ void Node::NoteRefused(std::string_view peer, StrangerEnd why) {
 
 absl::Status Node::FindFiles() {
   std::error_code error;
-  // Before it is read: what comes meanwhile is found the next time.
+  // First: a file that comes during the reading is found the next time.
   directory_time_ = std::filesystem::last_write_time(options_.directory, error);
   error.clear();
   for (const auto& entry :
@@ -386,12 +387,12 @@ void Node::TryToServe(const std::string& log_name) {
     return;
   }
   held.suspect |= held.file != nullptr && held.file->medium_failed();
-  // ND2: to make a copy of it takes time.
+  // ND2: copying it into memory takes time.
   const bool is_costly = held.file != nullptr && !held.file->landing().empty();
   if (!held.suspect || absl::IsNotFound(status)) held.file.reset();
   if (absl::IsNotFound(status)) {  // ND4
     is_gone_ = true;
-    if (held.is_lost) return;  // it was told when it went
+    if (held.is_lost) return;  // reported when it went
     options_.tell(absl::StrCat(
         "log ", log_name, ": ", PathOf(log_name),
         " is gone, and forgotten. Put it back, or make the replica anew by "
@@ -404,7 +405,7 @@ void Node::TryToServe(const std::string& log_name) {
   held.look_again_at = held.suspect || is_costly
                            ? held.retries.AfterFailureAt(now)
                            : now + kLookAgainNanos;
-  // Tried again and again: said once.
+  // Many tries, one report.
   if (status != held.why) {
     options_.tell(
         absl::StrCat("log ", log_name, ": not served: ", status.message()));
@@ -414,7 +415,7 @@ void Node::TryToServe(const std::string& log_name) {
                                NodeId(options_.node));
 }
 
-// Said once; a copy in memory is made each time that the file is taken back.
+// Reports once; a shadow is made each time that the file is taken back.
 void Node::TellMemory(const std::string& log_name, Held& held) {
   if (std::exchange(held.memory_told, true)) return;
   for (const std::string& sentence :
@@ -436,7 +437,8 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
                      format.log_name, "' of this cluster"));
   }
   if (format.replaces != 0) {
-    // If what follows fails it is there still, and served again.
+    // If the creation fails the old replica is still there, and is served
+    // again.
     Held& replaced = files_[format.log_name];
     replaced.is_served = false;
     replaced.look_again_at = Clock::Real().NowNanos();
@@ -460,21 +462,20 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
   return log;
 }
 
-// ND4: whoever asks for a log that is not known may ask for a file that has
-// just come.
+// ND4: a request for an unknown log may mean a file that has just come.
 absl::Status Node::Unserved(Uuid log_id) {
   LookNow(log_id);
   const absl::Status why = WhyUnserved(log_id);
   if (!why.ok() || !HasDirectoryChanged()) return why;
-  // Its errors are said where the directory is looked at by the clock.
+  // Errors are reported by the periodic check.
   FindFiles().IgnoreError();
   looks_soon_ = true;
   return WhyUnserved(log_id);
 }
 
-// A file that is locked is known in microseconds, so that strangers may have it
-// looked at; one that was released is left to the process that asked for it,
-// until that was there.
+// Retries at once. A locked file costs microseconds, so that even
+// unauthenticated clients may cause it. A released file is left to the process
+// that asked for it until that had it.
 void Node::LookNow(Uuid log_id) {
   const int64_t now = Clock::Real().NowNanos();
   for (auto file = files_.begin(); file != files_.end(); ++file) {
@@ -491,7 +492,7 @@ void Node::LookNow(Uuid log_id) {
   }
 }
 
-// A primary that took it installed an epoch, however short a time it ran.
+// A primary that took it installed an epoch, however briefly it ran.
 bool Node::WasTaken(const std::string& log_name, const Held& held) const {
   const absl::StatusOr<Region> region =
       Region::OpenForReading(PathOf(log_name));
@@ -502,7 +503,7 @@ bool Node::WasTaken(const std::string& log_name, const Held& held) const {
   return now.has_value() && now->log_epoch > held.left_epoch;
 }
 
-// As much as a rejection holds.
+// Returns a reason short enough for a rejection.
 absl::Status Node::WhyUnserved(Uuid log_id) const {
   for (const auto& [log_name, held] : files_) {
     if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
@@ -536,7 +537,7 @@ absl::StatusOr<Said> Node::OfHeld(
   return unserved;
 }
 
-// Whoever had the file may have let go of it.
+// The process that had the file may have released it.
 void Node::LookSoon(Uuid log_id) {
   for (auto& [log_name, held] : files_) {
     if (!held.is_served && !held.suspect &&
@@ -562,7 +563,7 @@ void Node::ReleaseAsked() {
       if (!held.is_served || LogIdOf(cluster_.cluster_id, log_name) != log_id) {
         continue;
       }
-      // The served log before the file that it lies in.
+      // First the served log, then its file.
       if (const auto removed = server_->RemoveLog(log_id); removed.ok()) {
         held.left_epoch = (*removed)->followed().log_epoch;
       }
@@ -576,7 +577,7 @@ void Node::ReleaseAsked() {
   }
 }
 
-// ND4. What was found out then fails the replica's fences.
+// ND6. A failed check makes the replica's fences fail.
 void Node::LookAtFiles() {
   const int64_t now = Clock::Real().NowNanos();
   if (now < files_due_at_) return;
@@ -684,7 +685,7 @@ absl::StatusOr<ClusterConfiguration> Node::LoadAgain(
   return cluster;
 }
 
-// The options that were changed in the file and keep their old value.
+// Returns the options that changed and need a restart.
 std::string Node::OptionsOfAStart(const NodeOptions& options) const {
   std::vector<std::string> names;
   const auto add = [&](bool is_changed, const char* name) {
@@ -698,7 +699,7 @@ std::string Node::OptionsOfAStart(const NodeOptions& options) const {
   return absl::StrJoin(names, ", ");
 }
 
-// cluster_id, fabric and node never change, so that this may look at them.
+// Reads cluster_id, fabric and node only, which never change.
 absl::Status Node::Reload(const NodeOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster, LoadAgain(options));
   if (const std::string names = OptionsOfAStart(options); !names.empty()) {
@@ -723,7 +724,7 @@ void Node::TakeChange() {
     change = std::exchange(change_, std::nullopt);
   }
   if (!change.has_value()) return;
-  // The rest is as it was, and looked at by other threads.
+  // The other fields are unchanged; other threads read them.
   cluster_.id = change->cluster.id;
   cluster_.members = std::move(change->cluster.members);
   cluster_.key_file = std::move(change->cluster.key_file);
@@ -761,7 +762,7 @@ void Node::Run() {
             [this](const Completion& c) { return server_->Take(c); }});
   uint32_t idle_turns = 0;
   uint32_t busy_turns = 0;
-  // When there is something to do though nothing comes; 0: perhaps now.
+  // Time at which work is due without any arrival; 0: perhaps now.
   int64_t due_at = 0;
   while (!stopped_.load(std::memory_order_acquire)) {
     if (has_change_.exchange(false, std::memory_order_acquire)) {
@@ -773,15 +774,15 @@ void Node::Run() {
       any = pump.Turn();
       return absl::OkStatus();
     });
-    turned.IgnoreError();  // what it was for comes again
-    // Whoever waits for the next record only looks for it.
+    turned.IgnoreError();  // peers send it again
+    // Turns that wait for the next record do no more than look for it.
     const bool looks_at_clock = idle_turns % kTurnsPerLook == 0;
     if (any || due_at == 0 ||
         (looks_at_clock && Clock::Real().NowNanos() >= due_at)) {
       server_->Poll();
       CloseStarved();
       if (!to_release_.empty()) ReleaseAsked();
-      // On a machine that is busy it may never be idle for so many turns.
+      // A busy machine may never have this many idle turns.
       const bool is_due = any ? ++busy_turns % kBusyTurns == 0 : IsLookDue();
       if (std::exchange(looks_soon_, false) || is_due) LookAgain();
       due_at = any ? 0 : NextDeadline().at_nanos();

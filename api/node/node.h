@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // node: keeps the replicas of one member of a cluster, and serves them to
-// whoever is primary: what `alpheusd` runs.
+// primaries: the core of `alpheusd`.
 //
 // Idea: the replicas of a node are the files <log name>.alpheus of one
 // directory. The node opens those that no other process has, and serves them
-// until it is asked to release one: a process of this machine that wants to be
-// primary with its own replica takes the file's lock then. It tells the node so
-// (Hold); when it ends, however it ends, or gives way to who opens a new epoch,
-// the node takes the file back.
+// until it is asked to release one. A process of this machine that wants to be
+// primary with its own replica then takes the file's lock, and tells the node
+// so (Hold). When that process ends in any way, or steps down for the opener of
+// a new epoch, the node takes the file back.
 //
-// One thread polls fabric and server. It passes a little time without sleeping
-// after the last activity, then sleeps until the next one: an idle node takes
-// no time of a core, but for five looks a second at files that another process
-// has, and two at those that it serves.
+// One thread polls fabric and server. After the last activity it spins a
+// little, then sleeps until the next one. An idle node uses no CPU time, except
+// for five checks a second of files that another process has, and two of those
+// that it serves.
 //
 // Invariants:
 //   ND1. A replica is served only while its file's lock is held (P-A7).
 //   ND2. A file that can't be served (damaged, of another cluster, of another
-//        node) is reported, left as it is, and disturbs no other.
-//   ND3. A replica whose medium failed is closed, and opened again as suspect:
-//        what is read from it then may only be in the page cache, so that it
-//        holds nothing until an epoch has been installed on it anew. It is
-//        tried again and again, at most once a minute, and the lock is kept
-//        until its superline says so: whoever takes the file then knows.
-//   ND4. What is known of a file holds as long as the file: one that was
-//        removed is forgotten, one that was put in its place is read anew, and
-//        a new one is found, a second after the next thing that happens, or as
-//        soon as somebody asks for its log.
-//   ND5. Where memory runs out in the work for one log, its file is closed and
-//        opened anew; the others are served on.
-//   ND6. A replica whose file, or a folder above it, was removed or replaced,
-//        or which is no longer whole, acknowledges nothing a second later, and
-//        is let go of; so is one of which a page is missing. If its path leads
-//        to a replica again, that one is served.
+//        node) is reported and left as it is. It does not affect other files.
+//   ND3. A replica whose medium failed is closed, and opened again as suspect.
+//        Its bytes may only be in the page cache, so it holds nothing until an
+//        epoch is installed on it again. The node retries at most once a
+//        minute. It keeps the lock until the superline says "suspect", so that
+//        the next process with the file knows.
+//   ND4. Knowledge of a file lasts as long as the file. A removed file is
+//        forgotten, a replaced one is read again, a new one is found. That
+//        takes at most a second from the next activity, or no time if a peer
+//        asks for its log.
+//   ND5. If memory runs out in the work for one log, its file is closed and
+//        opened again; the others are still served.
+//   ND6. A replica whose file or a folder above it was removed or replaced, or
+//        whose file is no longer whole, acknowledges nothing a second later,
+//        and is released. The same holds if a page is missing. If its path
+//        leads to a replica again, that one is served.
 // Thread safety: Stop and Reload by any thread, and by signal handlers'
-// threads; all else by one thread.
+// threads; the other members by one thread.
 // References: protocol P-A4, P-A7; docs/replication.md.
 #ifndef ALPHEUS_API_NODE_NODE_H_
 #define ALPHEUS_API_NODE_NODE_H_
@@ -76,30 +76,30 @@ namespace alpheus {
 
 struct NodeOptions {
   std::string cluster_file;
-  uint64_t node = 0;      // of the cluster file
+  uint64_t node = 0;      // id in the cluster file
   std::string directory;  // of the replicas; must exist
-  // Where to listen; empty: the member's address in the cluster file.
+  // Address to listen on; empty: the member's address in the cluster file.
   std::string listen = {};
-  // What keeps records on this machine; see ParsePlatform.
+  // Platform on which records become persistent; see ParsePlatform.
   Platform platform = {};
-  // Turns without sleeping after the last activity; each yields the core.
+  // Turns without sleep after the last activity; each yields the core.
   uint32_t yield_turns = 200;
-  // Of its replicas, all the time, so many bytes of records each second; 0:
-  // only when somebody asks for it.
+  // Speed of background scrubbing, in bytes of records per second; 0: only on
+  // request.
   uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
-  // From the end of a pass over a log to the next one.
+  // Seconds from the end of a pass over a log to the next one.
   uint64_t scrub_interval_seconds = 24 * uint64_t{3'600};
-  // Connections that a peer may have without a promise: such as have not said
-  // hello; not proved the key; were proved and wait, of each kind; and follow
-  // (replica_server.h, RS4). More than 0.
+  // Limits on connections without a promise, each above 0 (replica_server.h,
+  // RS4): without a hello; without proof of the key; proved and waiting, of
+  // each kind; following.
   uint64_t silent_max = 64;
   uint64_t unproved_max = 32;
   uint64_t waiting_max = 32;
   uint64_t followers_max = 64;
-  // What persists pages of a plain file.
+  // Function that persists pages of a plain file.
   MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
   AdapterOpener open_adapter = OpenAdapter;
-  // Gets one sentence for each thing that an operator may want to know.
+  // Sink for events that an operator may want to know, one sentence each.
   std::function<void(const std::string&)> tell = [](const std::string&) {};
 };
 
@@ -107,45 +107,45 @@ class Node final : private LogCreator {
  public:
   // Opens the replicas and listens. Errors: as LoadClusterFile; NotFound (the
   // cluster file has no such node; no directory); AlreadyExists (the address is
-  // in use); InvalidArgument, Unavailable (address); Unimplemented (nothing is
-  // built in that persists records on its platform).
+  // in use); InvalidArgument, Unavailable (address); Unimplemented (no method
+  // for its platform is built in).
   static absl::StatusOr<std::unique_ptr<Node>> Start(NodeOptions options);
-  // Whether Start could begin by these options and the files that they name,
-  // in one sentence. Opens no replica, and takes neither port nor lock. Errors:
-  // as Start.
+  // Checks whether Start would succeed with these options and the files that
+  // they name; returns one sentence. Opens no replica, and takes neither port
+  // nor lock. Errors: as Start.
   static absl::StatusOr<std::string> Check(const NodeOptions& options);
   ~Node() override;
 
-  // Serves until Stop is called, or was before.
+  // Serves until Stop is called. Returns at once if it was before.
   void Run();
   void Stop();
 
-  // Has the node go on with the cluster file as it is now, and of these options
-  // with yield_turns, scrubbing and the numbers of places; looks at its
-  // directory and at all files that are not served, too. Connections stay as
-  // they are. `tell` says what became of it, and which of the other options
-  // need a restart. Errors, with nothing changed: as LoadClusterFile;
-  // FailedPrecondition (another cluster, fabric or list without this node).
+  // Switches to the current cluster file and to these options of yield_turns,
+  // scrubbing and limits. Also checks the directory and all files that are not
+  // served. Connections stay. `tell` gets the result, and the other options
+  // that changed and need a restart. Errors, with nothing changed: as
+  // LoadClusterFile; FailedPrecondition (another cluster, fabric or list
+  // without this node).
   absl::Status Reload(const NodeOptions& options);
 
-  // Where it listens.
+  // Returns the address on which it listens.
   const std::string& address() const { return address_; }
 
  private:
-  // One of the files in the directory.
+  // File in the directory.
   struct Held {
     std::unique_ptr<ReplicaFile> file;  // while this node has its lock
     std::pair<dev_t, ino_t> inode{};    // of `file`
     bool is_served = false;
-    int64_t look_again_at = 0;  // else
-    int64_t left_until = 0;     // to the process that asked for it
-    Epoch left_epoch{};         // of its records then
+    int64_t look_again_at = 0;  // time of the next try, if not served
+    int64_t left_until = 0;     // reserved for the process that asked for it
+    Epoch left_epoch{};         // log epoch at that time
     absl::Status why;           // why it could not be served
-    std::string why_not_own;    // if that is why; for rejections
-    bool memory_told = false;   // what its peers write to, and what follows
-    bool suspect = false;       // its medium failed, and that is not on it yet
+    std::string why_not_own;    // part of `why`, for rejections
+    bool memory_told = false;   // TellMemory was done
+    bool suspect = false;       // medium failed; superline doesn't say so yet
     bool is_lost = false;       // its path leads nowhere (ND4)
-    RetryTimes retries{1'000'000'000, 60'000'000'000};  // of what takes time
+    RetryTimes retries{1'000'000'000, 60'000'000'000};  // of slow tries
   };
 
   Node(NodeOptions options, ClusterConfiguration cluster);
@@ -155,10 +155,10 @@ class Node final : private LogCreator {
   ReplicaServerOptions ServerOptions();
   ScrubbingOptions Scrubbing() const;
   absl::Status TellPlatform() const;
-  // And the members.
+  // Reports the key and the members.
   void TellKey() const;
   void NoteRefused(std::string_view peer, StrangerEnd why);
-  // Of those that are not known yet; registers them only.
+  // Registers the files that are not known yet.
   absl::Status FindFiles();
   bool HasDirectoryChanged();
   bool IsReplaced(const std::string& log_name, const Held& held) const;
@@ -167,16 +167,17 @@ class Node final : private LogCreator {
   std::string OptionsOfAStart(const NodeOptions& options) const;
   void TakeChange();
   void TryToServe(const std::string& log_name);
-  // The same now, of a log whose file another process had.
+  // Tries to serve the log at once, if another process had its file.
   void LookNow(Uuid log_id);
-  // Whether the process that it was left to has had it since.
+  // Returns whether the process for which the file was reserved has had it.
   bool WasTaken(const std::string& log_name, const Held& held) const;
   absl::StatusOr<std::unique_ptr<ServedLog>> Open(const std::string& log_name,
                                                   Held& held);
   void TellMemory(const std::string& log_name, Held& held);
   absl::Status Unserved(Uuid log_id);
   absl::Status WhyUnserved(Uuid log_id) const;
-  // What `read` makes of a region that a process of this machine has.
+  // Returns the result of `read` for a region that a process of this machine
+  // has.
   template <class Said>
   absl::StatusOr<Said> OfHeld(
       Uuid log_id,
@@ -208,12 +209,12 @@ class Node final : private LogCreator {
   std::map<std::string, Held> files_;  // by log name; outlive the server
   std::vector<Uuid> to_release_;
   bool looks_soon_ = false;
-  bool is_gone_ = false;               // the file that TryToServe was to serve
-  int64_t files_due_at_ = 0;           // the next look at files that are served
+  bool is_gone_ = false;               // TryToServe found no file
+  int64_t files_due_at_ = 0;           // next check of served files
   FileDescriptor directory_lock_{-1};  // from Begin on
-  std::unique_ptr<Fabric> fabric_;     // too
+  std::unique_ptr<Fabric> fabric_;     // from Begin on
   std::unique_ptr<ReplicaServer> server_;
-  // What was found in the directory and is no replica; told once.
+  // Entries of the directory that are no replicas; reported once.
   std::set<std::string> passed_over_;
   std::filesystem::file_time_type directory_time_;  // when it was read
   int64_t look_at_directory_at_ = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// node_directory: the directory in which a node has its replicas: that one node
-// has it, and that the replicas are its own.
+// node_directory: checks that one node has the directory of its replicas, and
+// that the replicas are its own.
 //
-// Idea: each replica has a lock of its own, which primaries take too. So that a
-// second node on the same directory does not wait for locks for ever, a node
-// locks the directory itself, as long as it runs. Whose a replica is its
-// superline says; that is looked at without a lock, for messages only.
+// Idea: each replica has a lock of its own, which primaries take too. A second
+// node on the same directory would wait for these locks for ever. So a node
+// locks the directory itself while it runs. The superline of a replica names
+// its node; it is read without a lock, for messages only.
 //
 // Thread safety: functions; the lock is the file descriptor's.
 // References: flock(2); protocol P-H17.
@@ -22,21 +22,21 @@
 
 namespace alpheus {
 
-// Behind a log's name.
+// Extension after a log's name.
 inline constexpr char kReplicaExtension[] = ".alpheus";
 
-// Held until the descriptor is closed. A file system without such locks keeps
-// nobody out. Errors: NotFound (no such directory), FailedPrecondition (a node
-// that runs has it).
+// Locks the directory until the descriptor is closed. A file system without
+// such locks excludes nobody. Errors: NotFound (no such directory),
+// FailedPrecondition (a running node has it).
 absl::StatusOr<FileDescriptor> LockNodeDirectory(const std::string& directory);
 
-// Why the file is not the replica of `log_name` that `node` has in this
+// Returns why the file is not the replica of `log_name` of `node` in this
 // cluster, in at most 44 bytes, as a rejection holds; empty if it is, or can't
 // be read.
 std::string WhyNotOwn(const std::string& path, Uuid cluster_id,
                       const std::string& log_name, NodeId node);
 
-// OK unless a replica of another node lies there. Errors: FailedPrecondition.
+// Fails if a replica of another node lies there. Errors: FailedPrecondition.
 absl::Status CheckOwnReplicas(const std::string& directory, Uuid cluster_id,
                               NodeId node);
 

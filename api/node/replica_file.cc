@@ -45,16 +45,16 @@ absl::Status CheckFormat(const ReplicaIdentity& identity,
       identity.node.value, ". Format it with this cluster's own file"));
 }
 
-// Whether peers could be given the bytes.
+// Checks whether the adapter can register the bytes.
 absl::Status TryToRegister(Fabric& fabric, std::span<std::byte> bytes) {
   ALPHEUS_ASSIGN_OR_RETURN(const RegionKey key,
                            fabric.Register(bytes, RemoteAccess::kReadWrite));
   return fabric.Deregister(key);
 }
 
-// Has the region land in memory if that is what the adapter takes, and says
-// why; empty: it doesn't. An adapter that takes neither says so to whoever asks
-// for the replica.
+// Gives the region a shadow if the adapter needs one. Returns the reason;
+// empty: none. An adapter that can register neither reports that to those who
+// ask for the replica.
 absl::StatusOr<std::string> LandIfNeeded(Fabric* fabric, Region& region) {
   if (fabric == nullptr || region.medium() != RegionMedium::kPersistentMemory) {
     return std::string();

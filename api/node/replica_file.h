@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // replica_file: a replica's region, its lock, and the persistence that its
-// medium and the adapter call for.
+// medium and the adapter require.
 //
 // Idea: peers write to the region itself if the adapter can register it. If it
-// can't, as with a file on a DAX file system and no on-demand paging, they
-// write to a copy in memory, and flushes copy from there
+// can't, as with a file on a DAX file system without on-demand paging, they
+// write to a shadow in memory, and flushes copy from there
 // (landing_persistence.h).
 //
 // Thread safety: one thread.
@@ -31,7 +31,7 @@
 
 namespace alpheus {
 
-// What a replica must be of, to be served or opened.
+// Identity that a replica must have to be served or opened.
 struct ReplicaIdentity {
   Uuid cluster_id;
   Uuid log_id;
@@ -39,11 +39,11 @@ struct ReplicaIdentity {
 };
 
 struct ReplicaFileOptions {
-  // By which peers are to write to it, and which must outlive the calls only;
-  // nullptr: none are.
+  // Fabric through which peers will write to it; must outlive the calls only.
+  // nullptr: none.
   Fabric* fabric = nullptr;
   uint32_t emulated_latency_ns = 0;
-  // What persists pages of a plain file.
+  // Function that persists pages of a plain file.
   MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
 };
 
@@ -53,33 +53,35 @@ class ReplicaFile {
                                     std::unique_ptr<LandingPersistence>,
                                     std::unique_ptr<MsyncPersistence>>;
 
-  // Takes the lock, and tries what the adapter can register; a copy in memory
-  // is read from the whole file. Errors: as Region::OpenForWriting.
+  // Takes the lock, and tries whether the adapter can register the region; a
+  // shadow is filled from the whole file. Errors: as Region::OpenForWriting.
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> Open(
       const std::string& path, const ReplicaFileOptions& options = {});
 
-  // Makes an empty replica of a new log, in the place of the one that is there
-  // if the format says so. Errors: as Region::Create, or Region::Replace;
+  // Makes an empty replica of a new log, in the place of an existing one if the
+  // format says so. Errors: as Region::Create, or Region::Replace;
   // InvalidArgument (size; the configuration does not name the node).
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> Create(
       const std::string& path, const ReplicaIdentity& identity,
       const Format& format, const ReplicaFileOptions& options = {});
 
-  // A server of backups for it, which this must outlive. `suspect`: its medium
-  // failed before, and what is read now may not be on it (Replica).
+  // Returns a server of backups for it, which this must outlive. `suspect`: its
+  // medium failed before, and bytes that are read now may not be on it
+  // (Replica).
   // Errors: as Replica::Open; FailedPrecondition (of another node).
   absl::StatusOr<std::unique_ptr<ServedLog>> Serve(
       const ReplicaIdentity& identity, bool suspect = false);
 
-  // True if what was persisted last may not be on the medium.
+  // Returns true if the last persisted bytes may not be on the medium.
   bool medium_failed() const;
-  // Begins anew with a medium that failed, without letting go of the lock.
+  // Starts again with a failed medium, without releasing the lock. Requires:
+  // nothing that Serve returned is left.
   // Requires: nothing that Serve returned is left.
   void ForgetFailure();
 
   ReplicaMedium medium() const;
-  // A sentence on why peers write to a copy in memory, and what it costs; empty
-  // if they don't.
+  // Returns a sentence on why peers write to a shadow, and its cost; empty if
+  // they don't.
   const std::string& landing() const { return landing_; }
   Region& region() { return region_; }
   Persistences& pmem() { return pmem_; }

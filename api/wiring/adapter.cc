@@ -15,8 +15,8 @@
 namespace alpheus {
 namespace {
 
-// The way to an address on the same network is known in microseconds, or its
-// host is asked for by the kernel, three times.
+// Time to find the route to an address. On the same network it takes
+// microseconds, or three requests of the kernel for its host.
 constexpr int kResolveMs = 2'000;
 
 absl::StatusOr<std::string> ChooseSource(const ClusterConfiguration& cluster,
@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
 }
 
 absl::Status CheckIsOfThisMachine(const std::string& address) {
-  // An adapter with RDMA listens at the number of a network interface, too.
+  // An RDMA adapter listens at the address of a network interface too.
   return tcp::CheckIsOfThisMachine(address);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// adapter: opens what a cluster's members are talked to with, as its file says.
+// adapter: opens the fabric that a cluster's file names.
 //
-// Idea: the cluster's file names the kind of fabric. Which adapter with RDMA it
-// is need not be said: the one that has the address of this process's member,
-// or from which the first member that can be is reached.
+// Idea: the cluster's file names the kind of fabric. The RDMA adapter is found
+// without being named: it has the address of this process's member, or reaches
+// the first member that can be reached.
 //
-// Thread safety: pure but for what it asks the system; may block for some
-// seconds while the way to members is looked for.
+// Thread safety: pure, except for questions to the system; may block for some
+// seconds while it looks for a route to members.
 #ifndef ALPHEUS_API_WIRING_ADAPTER_H_
 #define ALPHEUS_API_WIRING_ADAPTER_H_
 
@@ -26,34 +26,34 @@
 namespace alpheus {
 
 struct AdapterOptions {
-  // Gets a sentence for what an operator may want to know.
+  // Sink for events that an operator may want to know, one sentence each.
   std::function<void(const std::string&)> tell = nullptr;
-  // Is told of each peer that the adapter ended by itself. Runs under the
-  // adapter's lock: it must not call the adapter.
+  // Called for each peer that the adapter ended by itself. Runs under the
+  // adapter's lock, so it must not call the adapter.
   std::function<void(std::string_view peer, StrangerEnd why)> on_refused =
       nullptr;
-  // Connections that have said nothing yet.
+  // Limit on connections that have sent nothing yet.
   uint32_t silent_max = 64;
 };
 
-// `near`: the member that this process is, if it is one; else NodeId(0).
-// `random` must outlive the fabric.
-// Errors: of fabric = "verbs": NotFound (no adapter with RDMA), Unavailable (no
-// member is reached from one; the adapter lacks what it needs).
+// Opens the adapter. `near`: the member of this process, if it is one; else
+// NodeId(0). `random` must outlive the fabric.
+// Errors for fabric = "verbs": NotFound (no RDMA adapter), Unavailable (none
+// reaches a member; the adapter lacks a needed feature).
 absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
     const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
     const AdapterOptions& options = {});
 
-// Whether a node can listen there on this machine, as far as that is known
-// without its port, which is not taken. Errors: InvalidArgument, Unavailable.
+// Checks that a node can listen there on this machine, as far as that is
+// possible without taking the port. Errors: InvalidArgument, Unavailable.
 absl::Status CheckIsOfThisMachine(const std::string& address);
 
-// Its type; tests have nodes open others.
+// Type of OpenAdapter; tests use other functions.
 using AdapterOpener = absl::StatusOr<std::unique_ptr<Fabric>> (*)(
     const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
     const AdapterOptions& options);
 
-// An adapter with its randomness, in the order of their use.
+// Adapter with its randomness, in order of construction.
 struct Connectivity {
   EntropyRandom random;
   std::unique_ptr<Fabric> fabric;

@@ -14,7 +14,7 @@ absl::Status BackgroundThread::Start(std::function<void()> run) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  // A thread starts with the mask of the one that starts it.
+  // A thread inherits the signal mask of its creator.
   pthread_sigmask(SIG_SETMASK, &all, &before);
   started_ = pthread_create(&thread_, nullptr, &Main, this) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// background_thread: a thread of the library inside somebody else's program.
+// background_thread: a thread of the library inside a user's program.
 //
 // The program's signals are for the program's threads: this one blocks all. It
-// bears the library's name in debuggers and `top -H`.
+// has the library's name in debuggers and `top -H`.
 //
 // Thread safety: one thread starts and joins.
 #ifndef ALPHEUS_API_WIRING_BACKGROUND_THREAD_H_
@@ -28,7 +28,7 @@ class BackgroundThread {
   // Requires: not started, or joined since.
   absl::Status Start(std::function<void()> run);
 
-  // Returns when `run` has returned; at once if nothing was started.
+  // Waits until `run` has returned; returns at once if nothing was started.
   void Join();
 
  private:

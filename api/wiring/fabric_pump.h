@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fabric_pump: hands what a fabric brings to those who use it, and sleeps when
-// there is nothing.
+// fabric_pump: delivers a fabric's events to their users, and sleeps when there
+// are none.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_API_WIRING_FABRIC_PUMP_H_
@@ -18,8 +18,8 @@ namespace alpheus {
 
 class FabricPump {
  public:
-  // What comes goes to the first user, and on to the next, until one says that
-  // it is its own.
+  // Receiver of events. Each event goes to one user after the other until one
+  // returns true.
   struct User {
     std::function<bool(const ConnectionEvent&)> take_event;
     std::function<bool(const Completion&)> take_completion;
@@ -30,7 +30,7 @@ class FabricPump {
 
   void Add(User user) { users_.push_back(std::move(user)); }
 
-  // Takes what is there. False if nothing was.
+  // Delivers all pending events. Returns false if there were none.
   bool Turn() {
     const size_t count = fabric_.Poll(completions_, &events_);
     for (const ConnectionEvent& event : events_) {
@@ -48,7 +48,7 @@ class FabricPump {
     return any;
   }
 
-  // Returns when a turn may take something, or at the deadline.
+  // Waits until a turn may find something, or until the deadline.
   void Sleep(Deadline deadline) { fabric_.WaitForActivity(deadline); }
 
  private:

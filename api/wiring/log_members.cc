@@ -26,7 +26,8 @@ PrimaryId NewProcess(const LogMembersOptions& options, RandomSource& random) {
   return {options.self, random.Next() | 1};
 }
 
-// One that is stopped takes no time from the others.
+// Maximum wait for one node, so that a stopped one takes no time from the
+// others.
 constexpr std::chrono::seconds kLookMax(10);
 
 absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
@@ -88,7 +89,7 @@ std::string DescribeFailed(const ReadReplicas& replicas,
   for (const PeerAddress& peer : peers) {
     const auto failed = replicas.failed.find(peer.node);
     if (failed == replicas.failed.end()) continue;
-    // It begins with the address, as the peer's name ends.
+    // The message begins with the address, with which the peer's name ends.
     absl::StrAppend(&text, " ", DescribePeer(peer), ": ",
                     absl::StripPrefix(failed->second.message(),
                                       absl::StrCat(peer.address, ": ")),
@@ -158,7 +159,7 @@ absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,
   pump.Add({[&](const ConnectionEvent& e) { return created->Take(e); },
             [&](const Completion& c) { return created->Take(c); }});
   for (;;) {
-    if (pump.Turn()) continue;  // silence is asked for when all was taken
+    if (pump.Turn()) continue;  // first take all, then check for silence
     if (created->Poll()) break;
     pump.Sleep(created->NextPoll());
   }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// log_members: who keeps a log at present, and blank replicas for nodes that
-// are to join it: what a change of members begins with.
+// log_members: finds the present members of a log, and makes blank replicas on
+// joining nodes: the first step of a change of members.
 //
 // Idea: the present configuration is in the superlines of the old members. They
-// are looked at without a promise, so nobody is disturbed; the opening that
-// makes the change finds out again, and may find another (opening_quorums.h).
+// are read without a promise, so nobody is disturbed. The opening that makes
+// the change reads them again, and may find another configuration
+// (opening_quorums.h).
 //
 // Thread safety: one thread; the calls block.
 // References: protocol P-A5, P-H16; docs/replication.md, "Changing the
@@ -31,30 +32,31 @@ struct LogMembersOptions {
   Uuid cluster_id;
   Uuid log_id;
   std::string log_name;
-  NodeId self;  // as whose process it asks
+  NodeId self;  // node of the asking process
   ClusterKey key = {};
   Deadline deadline;
 };
 
 struct ReadReplicas {
   std::vector<Superline> superlines;
-  // Why the others told nothing: DataLoss where the replica is damaged,
-  // Unavailable where it may pass.
+  // Reasons why the others reported nothing: DataLoss where the replica is
+  // damaged, Unavailable where it may pass.
   std::map<NodeId, absl::Status> failed;
 };
 
-// Of the nodes that can be reached and have a replica of the log, in the order
-// of `peers`. Each of them is waited for 10 seconds at most.
+// Reads the superlines of all reachable nodes that have a replica of the log,
+// in the order of `peers`. Waits at most 10 seconds for each.
 // Errors: Unavailable (none: each is named, with its reason).
 absl::StatusOr<ReadReplicas> ReadSuperlines(
     Fabric& fabric, RandomSource& random, const LogMembersOptions& options,
     const std::vector<PeerAddress>& peers);
 
-// The one that knows most of them: of the highest log epoch, not blank.
+// Returns the newest superline: the one of the highest log epoch that is not
+// blank.
 // Requires: not empty. Errors: FailedPrecondition (all are blank).
 absl::StatusOr<Superline> NewestOf(const std::vector<Superline>& superlines);
 
-// Makes blank replicas of the log `newest` is of, where there is none.
+// Makes blank replicas of the log of `newest` where there is none.
 // Errors: as LogCreation.
 absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,
                                const LogMembersOptions& options,

@@ -9,9 +9,9 @@
 namespace alpheus {
 namespace {
 
-// As much as takes longer than a thread to start.
+// Bytes from which populating takes longer than starting a thread.
 constexpr size_t kFewBytes = size_t{4} << 20;
-// The kernel maps so many bytes of a file that it has in memory at one fault.
+// Bytes of a cached file that the kernel maps at one fault.
 constexpr size_t kFaultAroundBytes = size_t{64} << 10;
 constexpr size_t kOnePageBytes = 4096;
 
@@ -22,7 +22,7 @@ Populator::Populator(std::span<std::byte> pages, bool is_in_page_cache)
       step_bytes_(is_in_page_cache ? kFaultAroundBytes : kFewBytes),
       asked_bytes_(is_in_page_cache ? kOnePageBytes : kFewBytes) {
   if (pages_.size() > kFewBytes && std::thread::hardware_concurrency() > 1) {
-    // Without a thread it is done here.
+    // No thread: do it here.
     if (thread_.Start([this] { Run(); }).ok()) return;
   }
   Run();

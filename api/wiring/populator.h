@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // populator: maps the pages of a region before they are read.
 //
-// Idea: an opening reads all records once. A fault takes a microsecond, in
-// which the kernel maps the pages around as well, 64 KiB of them; asking for
-// all pages at once takes longer, as it counts each as used, under a lock that
-// the reader needs, too. So a thread asks for one page of each 64 KiB, from the
-// first on, while the opening already reads. Whoever overtakes it faults, and
-// nothing depends on it: where a page can't be had the faults come.
+// Idea: an opening reads all records once. A fault takes a microsecond and maps
+// the pages around as well, 64 KiB of them. Asking for all pages takes longer,
+// since each is counted as used, under a lock that the reader needs too. So a
+// thread asks for one page of each 64 KiB, from the first on, while the opening
+// reads. Nothing depends on it: a reader that overtakes it, or a page that
+// can't be had, takes the fault.
 //
 // Thread safety: one thread.
 // References: madvise(2) MADV_POPULATE_READ.
@@ -23,8 +23,8 @@ namespace alpheus {
 
 class Populator {
  public:
-  // Starts at once; with few pages, or on one core, it has finished when the
-  // constructor returns. The pages must stay mapped as long as it lives.
+  // Starts at once. With few pages, or on one core, it has finished when the
+  // constructor returns. The pages must stay mapped while it lives.
   Populator(std::span<std::byte> pages, bool is_in_page_cache);
   ~Populator();
   Populator(const Populator&) = delete;

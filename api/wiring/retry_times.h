@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// retry_times: when something that failed is tried again: soon at first, then
-// later and later, up to a bound; soon again after a long time without failure.
+// retry_times: times of retries: soon at first, then ever later up to a bound;
+// soon again after a long time without failure.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_API_WIRING_RETRY_TIMES_H_
@@ -13,11 +13,11 @@ namespace alpheus {
 
 class RetryTimes {
  public:
-  // Nanoseconds. Requires: 0 < first <= max.
+  // Waits from `first_ns` to `max_ns`. Requires: 0 < first_ns <= max_ns.
   RetryTimes(int64_t first_ns, int64_t max_ns)
       : first_ns_(first_ns), max_ns_(max_ns), wait_ns_(first_ns) {}
 
-  // It failed at `now`. Returns when it is to be tried again.
+  // Notes a failure at `now`. Returns the time of the next try.
   int64_t AfterFailureAt(int64_t now) {
     const bool was_good = now - retry_at_ > kGoodAfter * max_ns_;
     wait_ns_ = was_good ? first_ns_ : std::min(2 * wait_ns_, max_ns_);
@@ -26,7 +26,7 @@ class RetryTimes {
   }
 
  private:
-  // Times max.
+  // Time without failure, as a multiple of max_ns_.
   static constexpr int64_t kGoodAfter = 10;
 
   const int64_t first_ns_;

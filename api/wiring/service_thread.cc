@@ -20,7 +20,8 @@ absl::Status ServiceThread::Start() {
   return thread_.Start([this] { Run(); });
 }
 
-// seq_cst: whoever waits says so, then looks at the word (activity_watch.h).
+// seq_cst: the waiting thread stores that it waits, then reads the word
+// (activity_watch.h).
 void ServiceThread::Stop() {
   stopped_.store(1, std::memory_order_seq_cst);
   waiter_.WakeAll(stopped_);
@@ -42,7 +43,7 @@ void ServiceThread::Run() {
   }
 }
 
-// The interval may be longer than the time to the next look.
+// Wakes for `look`, which may be due before the interval ends.
 void ServiceThread::PassInterval() {
   const Deadline end = Deadline::In(interval_);
   do {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// service_thread: calls Poll of one log, while there is anything to do.
+// service_thread: calls Poll of one log while there is work.
 //
-// Idea: the protocol does nothing on a thread of its own; whoever embeds it
-// calls Poll. In a program that is this thread: it wakes once per interval as
-// long as the log is used, and sleeps while it is idle. The first append
-// afterwards wakes it. While something is under way that nobody else takes in
-// it attends to that within the interval. Whether the log is used or not, it
-// looks after the log's file twice a second, which takes microseconds; a log
-// without a file takes no time of a core while it is idle.
+// Idea: the protocol has no thread of its own; its user calls Poll. In a
+// program this thread does. It wakes once per interval while the log is used,
+// and sleeps while it is idle; the next append wakes it. Within the interval it
+// processes acks that no other thread takes. In any case it checks the log's
+// file twice a second, which takes microseconds; an idle log without a file
+// uses no CPU time.
 //
 // Thread safety: Start and Stop by one thread at a time.
 #ifndef ALPHEUS_API_WIRING_SERVICE_THREAD_H_
@@ -27,13 +26,14 @@ namespace alpheus {
 
 class ServiceThread {
  public:
-  // What it does for a log: `poll` returns true to be called again after an
-  // interval, false to be called after the next progress, for which
-  // `wait(seen, until)` waits (Progress::Wait). `attend(until, stop)` is called
-  // within the interval as long as it returns true; it may wait, until then at
-  // most, and until `stop` is not 0: the waiter's WakeAll is called for that
-  // word. `look` is called before each poll, and when it said that it is to be
-  // called again, whatever else there is to do.
+  // Callbacks for a log.
+  // poll: returns true to be called again after an interval, false to be called
+  // after the next progress.
+  // wait: waits for that progress (Progress::Wait).
+  // attend: called within the interval while it returns true. It may wait until
+  // `until`, and until `stop` is not 0: the waiter's WakeAll is called for that
+  // word.
+  // look: called before each poll, and at the time that it returned.
   struct Work {
     std::function<bool()> poll;
     std::function<void(uint32_t seen, Deadline until)> wait;
@@ -44,7 +44,7 @@ class ServiceThread {
     std::function<Deadline()> look = [] { return Deadline(); };
   };
 
-  // `waiter` wakes out of `attend`, too. An interval of 0: no thread is
+  // `waiter` also ends a wait in `attend`. With an interval of 0 no thread is
   // started.
   ServiceThread(Work work, Progress& progress, Waiter& waiter,
                 std::chrono::microseconds interval);
@@ -52,7 +52,7 @@ class ServiceThread {
 
   // Errors: as BackgroundThread::Start.
   absl::Status Start();
-  // Returns when `poll` runs no more.
+  // Stops the thread. Returns when `poll` no longer runs.
   void Stop();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// checksum_pass: the least that a recovery with checksums must do: read each
-// record's header at its place, sum header and payload, add. What recovery is
-// measured against.
+// checksum_pass: the minimum work of a recovery with checksums: reads each
+// record's header at its place, sums header and payload, adds. Recovery is
+// measured against it.
 #ifndef ALPHEUS_BENCH_HARNESS_CHECKSUM_PASS_H_
 #define ALPHEUS_BENCH_HARNESS_CHECKSUM_PASS_H_
 
@@ -16,8 +16,8 @@ struct PassResult {
   uint64_t sum = 0;
 };
 
-// Over records that lie one behind the other from the start of `ring`, up to
-// the first place whose header has no magic.
+// Runs over adjacent records from the start of `ring` to the first place whose
+// header has no magic.
 PassResult ChecksumPass(std::span<const std::byte> ring);
 
 }  // namespace alpheus::bench

@@ -17,16 +17,18 @@ inline int64_t NowNanos() {
       .count();
 }
 
-// Time that this thread had the core. For work of many milliseconds, which on a
-// shared machine nearly always loses the core in between; too dear for a batch.
+// Returns the time that this thread had the core. For work of many
+// milliseconds, which nearly always loses the core on a shared machine; too
+// expensive for a batch.
 inline int64_t ThreadCpuNanos() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// For stages of some ten nanoseconds. All instructions before it have retired,
-// none behind it has begun; stores may still be on their way to memory.
+// Returns ticks, for stages of some ten nanoseconds. All earlier instructions
+// have retired and no later one has begun; stores may still be on their way to
+// memory.
 inline uint64_t Ticks() {
   _mm_lfence();
   const uint64_t ticks = __rdtsc();
@@ -34,13 +36,13 @@ inline uint64_t Ticks() {
   return ticks;
 }
 
-// The same when all stores, also those past the cache, have arrived.
+// Returns ticks when all stores, also those past the cache, have arrived.
 inline uint64_t TicksWhenStored() {
   _mm_mfence();
   return Ticks();
 }
 
-// Ticks per nanosecond, by the steady clock. Takes about 20 ms.
+// Returns ticks per nanosecond, by the steady clock. Takes about 20 ms.
 inline double TicksPerNano() {
   constexpr int64_t kCalibrationNs = 20'000'000;
   const int64_t start_ns = NowNanos();

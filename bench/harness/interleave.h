@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // interleave: lets contestants take turns, in an order that rotates from round
-// to round, so that what else the machine does meets all alike.
+// to round, so that other load on the machine hits all alike.
 #ifndef ALPHEUS_BENCH_HARNESS_INTERLEAVE_H_
 #define ALPHEUS_BENCH_HARNESS_INTERLEAVE_H_
 
@@ -12,8 +12,8 @@
 
 namespace alpheus::bench {
 
-// Calls turn(contestant) once per round and contestant; the first error ends
-// it.
+// Calls turn(contestant) once per round and contestant; ends at the first
+// error.
 template <class Turn>
 absl::Status Interleave(uint64_t rounds, size_t contestants, Turn turn) {
   for (uint64_t round = 0; round < rounds; ++round) {

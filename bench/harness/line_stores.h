@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// line_stores: ways to bring bytes past or out of the cache; what the floor
-// and the logs of the benchmarks store with.
+// line_stores: ways to store bytes past the cache or write them back; used by
+// the floor and the benchmarks' own logs.
 //
-// None of them fences: what was stored is persistent after the next Fence() of
+// None of them fences: stored bytes are persistent after the next Fence() of
 // the same thread.
 //
 // Thread safety: pure functions.
@@ -30,14 +30,14 @@ void StoreLinesNt64(void* to, const void* from, uint64_t lines);
 bool HasClwb();
 bool HasNt64();
 
-// The widest non-temporal store that this processor has.
+// Returns the widest non-temporal store of this processor.
 StoreLines WidestNt();
 
 // Starts the write-back of the lines that hold [address, address + bytes), by
 // the best instruction of this processor.
 void FlushRange(const void* address, uint64_t bytes);
 
-// Copies to anywhere: whole lines in the middle past the cache, the rest
+// Copies to any place: whole lines in the middle past the cache, the rest
 // through it, with write-back.
 void CopyAndFlush(std::byte* to, const std::byte* from, uint64_t bytes);
 

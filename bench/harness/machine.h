@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// machine: what this run is done on, and its preparation.
+// machine: describes the machine of a run, and prepares it.
 #ifndef ALPHEUS_BENCH_HARNESS_MACHINE_H_
 #define ALPHEUS_BENCH_HARNESS_MACHINE_H_
 
@@ -28,16 +28,16 @@ struct Machine {
 // not set; returns if it is. Errors: Unavailable (system error).
 absl::Status RestartWithPmemForced(char** argv);
 
-// Errors: Unavailable (system error).
+// Describes this machine. Errors: Unavailable (system error).
 absl::StatusOr<Machine> DescribeMachine();
 
-// Lets the calling thread run on these cores only.
+// Pins the calling thread to these cores.
 // Errors: Unavailable (system error).
 absl::Status PinTo(std::span<const int> cores);
 absl::Status PinTo(int core);
 
-// The core for thread `worker`: from the last one down, since interrupts tend
-// to go to the first.
+// Returns the core for thread `worker`: from the last one down, since
+// interrupts tend to go to the first.
 int CoreFor(const std::vector<int>& cores, int worker);
 
 }  // namespace alpheus::bench

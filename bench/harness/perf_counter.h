@@ -11,7 +11,7 @@ namespace alpheus::bench {
 
 enum class CacheMiss { kL1dRead, kLastLevel };
 
-// "L1d read misses" or "last-level misses".
+// Returns "L1d read misses" or "last-level misses".
 const char* CacheMissName(CacheMiss kind);
 
 class PerfCounter {
@@ -25,7 +25,8 @@ class PerfCounter {
   PerfCounter& operator=(PerfCounter&&) = delete;
   ~PerfCounter();
 
-  // Since Start. Errors: Unavailable (the kernel never got hold of a counter).
+  // Returns the count since Start. Errors: Unavailable (the kernel never got
+  // hold of a counter).
   absl::StatusOr<uint64_t> Read() const;
 
  private:

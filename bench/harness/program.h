@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// program: what the programs that measure have in common: their options, how
-// scenarios run one after another, where the result goes.
+// program: the common part of the measuring programs: options, the order of
+// scenarios, the output of results.
 //
 // Invariants:
-//   BPR1. A scenario that is not run stands in Report::skips with its reason
-//         (BRE2 of result.h).
-//   BPR2. Of one that RunScenario measured Report::disturbances says what
-//         others had of the cores.
+//   BPR1. A scenario that is not run is in Report::skips with its reason (BRE2
+//         of result.h).
+//   BPR2. For each scenario that RunScenario measured, Report::disturbances has
+//         the share of the cores that others had.
 // Thread safety: one thread.
 #ifndef ALPHEUS_BENCH_HARNESS_PROGRAM_H_
 #define ALPHEUS_BENCH_HARNESS_PROGRAM_H_
@@ -33,51 +33,52 @@ struct ProgramOptions {
   bool tiny = false;
   std::vector<std::string> only;  // empty: all scenarios
   std::string folder = "/dev/shm";
-  uint64_t rounds = 0;  // 0: as the preset has it
+  uint64_t rounds = 0;  // 0: as in the preset
   std::string json_path;
   std::string commit = "unknown";
 };
 
-// The options of a program. CLI11 is all inline, and takes seconds to compile
-// wherever it is included, so program.cc alone includes it.
+// Options of a program. CLI11 is all inline, and takes seconds to compile in
+// each source that includes it, so only program.cc does.
 //
-// The place of a value must outlive the parser.
+// Variables for values must outlive the parser.
 class Parser {
  public:
   explicit Parser(const std::string& description);
   ~Parser();
 
-  // --quick, --tiny, --only, --json, --commit.
+  // Declares --quick, --tiny, --only, --json, --commit.
   void DeclarePreset(const std::string& what_quick_does,
                      const std::vector<std::string>& scenarios,
                      ProgramOptions& options);
-  // --rounds and --dir.
+  // Declares --rounds and --dir.
   void DeclareRounds(const std::string& what_folder_holds,
                      ProgramOptions& options);
-  // Numbers with commas between them. T: int or uint64_t.
+  // Declares numbers separated by commas. T: int or uint64_t.
   template <class T>
   void DeclareNumbers(const std::string& name, std::vector<T>& numbers,
                       const std::string& meaning, int least, int most);
-  // Some of these words, with commas between them.
+  // Declares some of these words, separated by commas.
   void DeclareWords(const std::string& name, std::vector<std::string>& words,
                     const std::string& meaning,
                     const std::vector<std::string>& choice);
-  // One of these words; any, if there are none.
+  // Declares one of these words; any word, if there are none.
   void DeclareWord(const std::string& name, std::string& word,
                    const std::string& meaning,
                    const std::vector<std::string>& choice);
-  // The file must exist.
+  // Declares a folder; it must exist.
   void DeclareFolder(const std::string& name, std::string& folder,
                      const std::string& meaning);
 
-  // The status to return from main at once: help, or a wrong word.
+  // Parses. Returns the status to return from main at once: help, or a wrong
+  // word.
   std::optional<int> Parse(int argc, char** argv);
 
  private:
   std::unique_ptr<CLI::App> app_;
 };
 
-// The preset's settings, with folder and rounds as asked for.
+// Returns the preset's settings, with the requested folder and rounds.
 template <class Settings>
 Settings SettingsOf(const ProgramOptions& options, Settings (*full)(),
                     Settings (*quick)(), Settings (*tiny)()) {
@@ -94,8 +95,7 @@ std::vector<std::string> NamesOf(const Scenarios& scenarios) {
   return names;
 }
 
-// A report of this machine with nothing measured yet. Errors: as
-// DescribeMachine.
+// Returns an empty report of this machine. Errors: as DescribeMachine.
 template <class Settings>
 absl::StatusOr<Report> BeginReport(const std::string& benchmark,
                                    const Settings& settings,
@@ -112,22 +112,22 @@ absl::StatusOr<Report> BeginReport(const std::string& benchmark,
   return report;
 }
 
-// False, and a skip in the report: it is not to be run.
+// Returns false, and adds a skip to the report, if the scenario is not wanted.
 bool IsWanted(const ProgramOptions& options, const std::string& scenario,
               Report* report);
 
-// Runs it if it is wanted, and says so on stderr. Errors: those of `measure`,
-// and as ReadCoreTimes.
+// Runs a scenario if it is wanted, and reports that on stderr. Errors: those of
+// `measure`, and as ReadCoreTimes.
 absl::Status RunScenario(const ProgramOptions& options,
                          const std::string& scenario,
                          absl::FunctionRef<absl::Status()> measure,
                          Report* report);
 
-// Errors: Unavailable (it can't be written).
+// Writes the result. Errors: Unavailable (it can't be written).
 absl::Status WriteResult(const ProgramOptions& options,
                          const std::string& json);
 
-// What main returns; a failure is told on stderr.
+// Returns the exit status for main; reports a failure on stderr.
 int ExitStatus(const std::string& program, const absl::Status& status);
 
 }  // namespace alpheus::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reclaim_timer: adds the time of one cleaning to a batch, from its making to
-// its end.
+// reclaim_timer: adds the time of one cleaning to a batch, from its
+// construction to its destruction.
 #ifndef ALPHEUS_BENCH_HARNESS_RECLAIM_TIMER_H_
 #define ALPHEUS_BENCH_HARNESS_RECLAIM_TIMER_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// region_file: the files that candidates work on. They are removed as soon as
-// they are mapped, so that a run that is killed leaves nothing.
+// region_file: files for candidates. They are removed as soon as they are
+// mapped, so that a killed run leaves nothing.
 #ifndef ALPHEUS_BENCH_HARNESS_REGION_FILE_H_
 #define ALPHEUS_BENCH_HARNESS_REGION_FILE_H_
 
@@ -12,12 +12,12 @@
 
 namespace alpheus::bench {
 
-// A name that no other file has, in the workload's folder.
+// Returns a unique name in the workload's folder.
 std::string RegionFilePath(const Workload& workload, const char* candidate);
 
 void RemoveRegionFile(const std::string& path);
 
-// Removes the file when it goes.
+// Removes the file at its end.
 class ScratchFile {
  public:
   explicit ScratchFile(std::string path) : path_(std::move(path)) {}
@@ -31,7 +31,7 @@ class ScratchFile {
   const std::string path_;
 };
 
-// workload.ring_bytes of zeros, whose file is removed already.
+// Makes a region of workload.ring_bytes zeros, whose file is already removed.
 // Errors: FailedPrecondition (libpmem does not take it for persistent memory);
 // as Region::Create.
 absl::StatusOr<Region> MakeScratchRegion(const Workload& workload,

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of the JSON; to be raised when a reader of the old shape would err.
+// Version of the JSON; raise it when a reader of the old shape would err.
 constexpr int kSchemaVersion = 1;
 
 Json ToJson(const Machine& machine) {

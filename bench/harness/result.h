@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// result: what a run measured, flat, and as JSON for bench/plots.
+// result: the measurements of a run, flat, and as JSON for bench/plots.
 //
 // Idea: the program measures and bench/plots judges and draws; between them
 // lies a list of measurements that name scenario, candidate, parameters and
@@ -8,8 +8,8 @@
 // Invariants:
 //   BRE1. Samples of one scenario, one record size (and one size of the log)
 //         and equal index were taken in the same round, by turns, so that their
-//         ratio means something.
-//   BRE2. What was not measured stands in `skips` with its reason.
+//         ratios mean something.
+//   BRE2. A scenario that was not measured is in `skips` with its reason.
 #ifndef ALPHEUS_BENCH_HARNESS_RESULT_H_
 #define ALPHEUS_BENCH_HARNESS_RESULT_H_
 
@@ -32,11 +32,11 @@ struct Measurement {
   std::string unit;
   Parameters parameters;        // "bytes", "threads", ...
   std::vector<double> samples;  // one per round
-  // What belongs to all samples together, "fences_per_append" for one.
+  // Values for all samples together, such as "fences_per_append".
   std::map<std::string, double> details;
 };
 
-// How often each value from 0 on was seen.
+// Counts of each value from 0 on.
 struct Distribution {
   std::string scenario;
   std::string candidate;
@@ -45,10 +45,11 @@ struct Distribution {
   std::vector<uint64_t> counts;  // the last one: that value or a higher one
 };
 
-// What others had of the cores while a scenario was measured (core_use.h).
+// Share of the cores that others had while a scenario was measured
+// (core_use.h).
 struct Disturbance {
   std::string scenario;
-  double seconds = 0;  // that it took
+  double seconds = 0;  // duration of the scenario
   double share_of_others = 0;
 };
 
@@ -71,10 +72,11 @@ struct Report {
   std::vector<Skip> skips;
 };
 
-// One object; its shape is described in docs/performance.md.
+// Returns one object; docs/performance.md describes its shape.
 std::string ToJson(const Report& report);
 
-// The measurements of such an object, as another process has written it.
+// Returns the measurements of such an object, as another process has written
+// it. Errors: DataLoss: malformed.
 // Errors: DataLoss: it is none.
 absl::StatusOr<std::vector<Measurement>> MeasurementsOf(
     const std::string& json_text);

@@ -19,8 +19,8 @@ inline double Median(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-// Mean of the middle half: as steady as the median, finer than the clock whose
-// ticks the values are. Requires: not empty.
+// Returns the mean of the middle half: as steady as the median, and finer than
+// the clock whose ticks the values are. Requires: not empty.
 inline double MiddleMean(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const auto quarter = static_cast<std::ptrdiff_t>(values.size() / 4);

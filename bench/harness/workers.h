@@ -22,18 +22,19 @@ absl::StatusOr<int64_t> RunTogether(
     const std::function<absl::Status(int worker)>& work);
 
 struct Slice {
-  int64_t duration_ns = 0;  // workers look at the clock between chunks
+  int64_t duration_ns = 0;  // workers check the clock between chunks
   uint64_t chunk_ops = 0;
 };
 
 struct RateSample {
   double records_per_second = 0;  // cleaning included
-  // How often the threads lost their cores to others, or to each other.
+  // Number of times that the threads lost their cores to others, or to each
+  // other.
   uint64_t preemptions = 0;
 };
 
-// All threads append for the time of the slice, which is longer by as much as
-// there are more threads than cores.
+// Lets all threads append for the time of the slice, which is longer in
+// proportion if there are more threads than cores.
 absl::StatusOr<RateSample> MeasureRate(Candidate& candidate, int threads,
                                        const std::vector<int>& cores,
                                        const Slice& slice);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // alpheus_commit_log: changes in a local log of Alpheus, step by step, through
-// its public header: reserved, copied and completed with the record locked,
-// forced by the policy without.
+// its public header: reserved, copied and completed while the record is locked,
+// forced by the policy after that.
 #ifndef ALPHEUS_BENCH_ORDERED_STORE_ALPHEUS_COMMIT_LOG_H_
 #define ALPHEUS_BENCH_ORDERED_STORE_ALPHEUS_COMMIT_LOG_H_
 
@@ -31,7 +31,8 @@ class AlpheusCommitLog final : public CommitLog {
     return bench::ExposureBound(policy_, threads);
   }
 
-  // What an opened log has recovered, in order. Returns the number.
+  // Replays the recovered records of an opened log, in order. Returns their
+  // number.
   // Errors: as RecoveredRange.
   static absl::StatusOr<uint64_t> Replay(const Log& log, const Visit& visit);
 

@@ -20,7 +20,7 @@ namespace {
 // whose numbers are powers of two.
 constexpr uint64_t kOneTimedIn = 17;
 
-// What one worker sees.
+// Samples of one worker.
 class Sampler {
  public:
   Sampler(StoreCandidate& candidate, int worker)
@@ -44,7 +44,8 @@ class Sampler {
     return absl::OkStatus();
   }
 
-  // What is not durable in the end nobody committed: it is left out.
+  // Changes that are not durable at the end were not committed: they are left
+  // out.
   const std::vector<double>& latencies() const { return latencies_; }
   const std::vector<double>& exposed() const { return exposed_; }
 

@@ -14,7 +14,7 @@
 namespace alpheus::bench::ordered_store {
 namespace {
 
-// Of each worker, more than what a core caches of them.
+// Keys of each worker, more than a core caches.
 constexpr uint64_t kKeysOfWorker = 1 << 18;
 
 }  // namespace

@@ -16,7 +16,7 @@
 
 namespace alpheus::bench::ordered_store {
 
-// Of Alpheus and of its peer: as the paper's group commit.
+// Group size of Alpheus and of its peer, as in the paper.
 inline constexpr uint32_t kGroup = 128;
 
 class Contest {
@@ -25,9 +25,9 @@ class Contest {
   static absl::StatusOr<std::unique_ptr<Contest>> Make(const Settings& settings,
                                                        double skew);
 
-  // "unlogged" is the first.
+  // Returns the candidates; "unlogged" is the first.
   const Candidates& candidates() const { return candidates_; }
-  // The same but that, as what they are.
+  // Returns the others, by their own type.
   const std::vector<StoreCandidate*>& logged() const { return logged_; }
 
  private:
@@ -36,7 +36,7 @@ class Contest {
 
   Store store_;
   KeysOfWorkers keys_;
-  std::optional<Region> region_;  // of the peer
+  std::optional<Region> region_;  // region of the peer
   Candidates candidates_;
   std::vector<StoreCandidate*> logged_;
 };

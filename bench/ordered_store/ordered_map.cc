@@ -311,7 +311,7 @@ bool OrderedMap::IsSound(const Node* node, uint64_t low, uint64_t high,
   }
   const auto* const inner = static_cast<const Inner*>(node);
   for (int i = 0; i <= n; ++i) {
-    // OM2: what is left of a separator is at most that.
+    // OM2: keys left of a separator are at most equal to it.
     const uint64_t from = i == 0 ? low : node->key(i - 1) + 1;
     const uint64_t to = i == n ? high : node->key(i);
     if (!IsSound(inner->child(i), from, to, depth + 1, leaf_depth)) {

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// ordered_map: a concurrent B+-tree in memory, from 64-bit keys to records;
-// what the ordered store of this benchmark stands on.
+// ordered_map: a concurrent B+-tree in memory, from 64-bit keys to records; the
+// base of this benchmark's ordered store.
 //
-// Idea: optimistic lock coupling, as Masstree's trees of one layer. Each node
-// has a version; readers take no lock: they read a node, see that its version
-// is still the one from before, and go on below it, or begin anew. Writers lock
-// only the nodes that they change; a full node is split on the way down, so
-// that a split never goes up.
+// Idea: optimistic lock coupling, like Masstree's trees of one layer. Each node
+// has a version. Readers take no lock: they read a node, check that its version
+// is unchanged, and continue below it, or start again. Writers lock only the
+// nodes that they change. A full node is split on the way down, so that a split
+// never moves up.
 //
 // Invariants:
-//   OM1. A node is changed only while its version is odd, by who made it odd;
-//        the version rises with each change.
+//   OM1. A node is changed only while its version is odd, by the thread that
+//        made it odd; the version rises with each change.
 //   OM2. A key is below the child left of the first separator that is greater
 //        than or equal to it.
-//   OM3. Nodes and records stay where they are until the map is destroyed:
-//        nothing is ever taken out, so a reader that was overtaken reads what
-//        is old, never what is gone.
-// Thread safety: all members concurrently, but for the destructor. Fields of
+//   OM3. Nodes and records stay in place until the map is destroyed: nothing is
+//        ever removed, so an overtaken reader reads old data, never freed
+//        memory.
+// Thread safety: all members concurrently, except the destructor. Fields of
 // nodes are atomic: a value that a writer stored (release) and a reader saw
-// (acquire) brings the writer's odd version with it, so that the reader's
-// second look at the version can't miss the change. References: Mao, Kohler,
-// Morris, "Cache craftiness for fast multicore key-value storage" (Masstree);
-// Leis and others, "The ART of practical synchronization" (optimistic lock
-// coupling).
+// (acquire) brings the writer's odd version with it. So the reader's second
+// check of the version can't miss the change.
+// References: Mao, Kohler, Morris, "Cache craftiness for fast multicore
+// key-value storage" (Masstree); Leis and others, "The ART of practical
+// synchronization" (optimistic lock coupling).
 #ifndef ALPHEUS_BENCH_ORDERED_STORE_ORDERED_MAP_H_
 #define ALPHEUS_BENCH_ORDERED_STORE_ORDERED_MAP_H_
 
@@ -41,19 +41,19 @@ class OrderedMap {
   OrderedMap(const OrderedMap&) = delete;
   OrderedMap& operator=(const OrderedMap&) = delete;
 
-  // Null: there is none.
+  // Returns the record; null: none.
   Record* Find(uint64_t key) const;
-  // The record of that key, a new one if there was none.
+  // Returns the record of that key, a new one if there was none.
   Record* FindOrInsert(uint64_t key);
 
-  // All records in the order of their keys; who is inserted meanwhile may be
-  // left out.
+  // Visits all records in the order of their keys; records inserted meanwhile
+  // may be missed.
   void ForEach(const std::function<void(const Record&)>& visit) const;
 
-  // Keys on each path are in order, and all leaves at one depth. Requires:
-  // nobody else uses the map.
+  // Returns whether keys on each path are in order, and all leaves at one
+  // depth. Requires: no other use of the map.
   bool IsSound() const;
-  // How often a reader began anew.
+  // Returns how often a reader started again.
   uint64_t restarts() const { return restarts_.load(); }
 
  private:

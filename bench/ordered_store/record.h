@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// record: a key's value, and how often it was changed.
+// record: a key's value, and the number of its changes.
 //
 // Thread safety: `key` is fixed; the rest is guarded by the record's lock.
 #ifndef ALPHEUS_BENCH_ORDERED_STORE_RECORD_H_
@@ -21,10 +21,10 @@ class Record {
  public:
   explicit Record(uint64_t key) : key(key) {}
 
-  // Held while a change is made and gets its place in the log: a key's changes
-  // are in the log in the order in which they were made. Spins, and gives the
-  // core away when it has spun in vain: with more threads than cores its owner
-  // may not be running.
+  // Locks the record while a change is made and gets its place in the log: a
+  // key's changes are in the log in the order in which they were made. Spins,
+  // and yields the core after spinning in vain: with more threads than cores
+  // the owner may not be running.
   void Lock() {
     for (int round = 0; is_locked_.exchange(true, std::memory_order_acquire);
          ++round) {

@@ -125,7 +125,7 @@ absl::Status SharedBufferLog::Flush() {
     place += count;
   }
   Fence();
-  // Whoever sees it may tell a client.
+  // A thread that sees it may notify a client.
   durable_.store(last, std::memory_order_release);
   return absl::OkStatus();
 }

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // shared_buffer_log: a log by group commit alone, in the manner of Query Fresh:
-// all workers fill one buffer in memory, and whoever makes a group full brings
-// what is filled into persistent memory. A baseline of this benchmark.
+// all workers fill one buffer in memory, and the worker that fills a group
+// writes the filled part to persistent memory. A baseline of this benchmark.
 //
 // Idea: a change gets its place, and with it its room in the buffer, by one
-// fetch-and-add; workers fill their rooms at once. Each says from which place
-// on it may still be filling, so that who flushes finds the prefix that is
-// whole without a lock. A fence is paid once a group. Flushing is done by one
-// worker at a time, on its own core, where Query Fresh has a thread for it; the
-// others go on with the next group, and wait only when that is full, too. A
-// client would hear of its change when `durable` reaches it.
+// fetch-and-add; workers fill their rooms at once. Each publishes the place
+// from which it may still be filling, so that the flushing worker finds the
+// whole prefix without a lock. One fence per group. One worker at a time
+// flushes, on its own core, where Query Fresh has a thread for it. The others
+// continue with the next group, and wait only when that is full too. A client
+// would hear of its change when `durable` reaches it.
 //
 // Invariants:
-//   SBL1. The prefix that is flushed has no gap: a worker says that it is
-//         filling before it takes its place; who flushes reads the next place
-//         first, and then what each worker says.
+//   SBL1. The flushed prefix has no gap: a worker publishes that it fills
+//         before it takes its place; the flushing worker reads the next place
+//         first, and then what each worker published.
 //   SBL2. At most two groups, and a change of each worker, are not durable.
-//   SBL3. A room in the buffer is given away again only when what was in it is
-//         durable. It follows from SBL2, as the buffer has that many rooms.
-// Persistence: records one behind the other by rising place; each has a
-// checksum, made by who fills it. The first one that is torn, or whose place
-// does not follow, is the end: places rise for ever, so what an earlier lap has
-// left does not continue the last record. Thread safety: as commit_log.h; a
-// worker writes only when its last change is committed. References: Wang,
-// Johnson, Pandis, "Query Fresh: Log shipping on steroids" (VLDB 2018), and
-// ERMIA, whose log it uses; Arcadia §5.6.
+//   SBL3. A room in the buffer is reused only when its content is durable. It
+//         follows from SBL2, as the buffer has that many rooms.
+// Persistence: records follow one another by rising place; each has a checksum,
+// made by the worker that fills it. The first one that is torn, or whose place
+// does not follow, is the end: places always rise, so leftovers of an earlier
+// lap do not continue the last record.
+// Thread safety: as commit_log.h; a worker writes only when its last change is
+// committed.
+// References: Wang, Johnson, Pandis, "Query Fresh: Log shipping on steroids"
+// (VLDB 2018), and ERMIA, whose log it uses; Arcadia §5.6.
 #ifndef ALPHEUS_BENCH_ORDERED_STORE_SHARED_BUFFER_LOG_H_
 #define ALPHEUS_BENCH_ORDERED_STORE_SHARED_BUFFER_LOG_H_
 
@@ -46,18 +47,18 @@ class SharedBufferLog final : public CommitLog {
   struct Shape {
     uint64_t group = 0;
     int workers = 0;
-    uint64_t change_bytes = 0;  // of each: a place is as good as an offset
+    uint64_t change_bytes = 0;  // of each change: a place gives an offset
   };
 
-  // On `memory`, which must outlive it and holds nothing but zeros.
+  // Uses `memory`, which must outlive it and contain only zeros.
   // Requires: it has room for two groups and a change of each worker.
   SharedBufferLog(std::span<std::byte> memory, const Shape& shape);
 
   std::string name() const override;
-  // Never full. Requires: change.size() == change_bytes.
+  // Writes; never full. Requires: change.size() == change_bytes.
   absl::StatusOr<uint64_t> Write(int worker,
                                  std::span<const std::byte> change) override;
-  // Leaves it to a later one, unless the group is full.
+  // Leaves the commit to a later one, unless the group is full.
   absl::Status Commit(int worker, uint64_t place) override;
   uint64_t durable() const override {
     return durable_.load(std::memory_order_acquire);
@@ -68,12 +69,12 @@ class SharedBufferLog final : public CommitLog {
     return 2 * group_ + static_cast<uint64_t>(threads) - 1;
   }
 
-  // The steps of Write, for who looks at what lies between them.
+  // Steps of Write, to test what happens between them.
   uint64_t Reserve(int worker);
   void Fill(int worker, uint64_t place, std::span<const std::byte> change);
 
-  // Gives each change of whole records to `visit`, in the order of their
-  // places. Returns the number.
+  // Calls `visit` with each change of whole records, in the order of their
+  // places. Returns their number.
   static uint64_t Replay(std::span<const std::byte> memory,
                          uint64_t change_bytes, const Visit& visit);
 
@@ -100,9 +101,9 @@ class SharedBufferLog final : public CommitLog {
   alignas(64) std::atomic<uint64_t> next_{1};  // the next place
   alignas(64) std::atomic<uint64_t> durable_{0};
 
-  // Of who flushes.
+  // Lock of the flushing worker.
   std::mutex flushing_;
-  uint64_t end_ = 0;  // of the last record in memory_
+  uint64_t end_ = 0;  // end of the last record in memory_
 };
 
 }  // namespace alpheus::bench::ordered_store

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// store_candidate: read-modify-writes of a store with a log, to be timed as the
-// candidates of bench/local are.
+// store_candidate: read-modify-writes of a store with a log, timed like the
+// candidates of bench/local.
 //
 // All candidates change one store, and all policies of Alpheus append to one
-// log: which pages of the machine they get moves times, and would else be taken
-// for a difference between them.
+// log: the machine's pages of each would change times, and look like a
+// difference between them.
 #ifndef ALPHEUS_BENCH_ORDERED_STORE_STORE_CANDIDATE_H_
 #define ALPHEUS_BENCH_ORDERED_STORE_STORE_CANDIDATE_H_
 
@@ -20,21 +20,21 @@
 
 namespace alpheus::bench::ordered_store {
 
-// The keys that each worker asks for, again and again.
+// Keys that each worker uses, again and again.
 using KeysOfWorkers = std::vector<std::vector<uint64_t>>;
 
 class StoreCandidate final : public Candidate {
  public:
-  // log: null for none. Store and keys must outlive it.
+  // `log`: null for none. Store and keys must outlive it.
   StoreCandidate(Store& store, std::shared_ptr<CommitLog> log,
                  const KeysOfWorkers& keys);
 
-  // "unlogged" without a log.
+  // Returns the name; "unlogged" without a log.
   std::string name() const override;
   absl::StatusOr<BatchResult> Run(int worker, uint64_t ops) override;
 
   CommitLog* log() { return log_.get(); }
-  // One change, and its commit; returns its place. `on_written` is called in
+  // Makes one change and commits it; returns its place. Calls `on_written` in
   // between.
   template <class OnWritten>
   absl::StatusOr<uint64_t> Update(int worker, OnWritten on_written) {
@@ -59,11 +59,12 @@ class StoreCandidate final : public Candidate {
 
  private:
   struct alignas(64) Position {
-    uint64_t next = 0;  // in the worker's keys
+    uint64_t next = 0;  // index into the worker's keys
   };
 
   uint64_t NextKey(int worker);
-  // A log may find itself full when it is to make changes durable.
+  // Repeats a step after reclaiming, since a log may be full when it makes
+  // changes durable.
   template <class Step>
   absl::Status WithRoom(Step step) {
     absl::Status status = step();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// zipfian: keys as YCSB draws them: few are asked for often, and these lie
-// anywhere among the others; or all alike.
+// zipfian: draws keys like YCSB: few are used often, and these lie anywhere
+// among the others; or uniformly.
 //
 // Thread safety: each generator by one thread.
 // References: Gray and others, "Quickly generating billion-record synthetic
@@ -16,13 +16,13 @@
 
 namespace alpheus::bench::ordered_store {
 
-// YCSB's.
+// Skew of YCSB.
 inline constexpr double kYcsbSkew = 0.99;
 
 class Zipfian {
  public:
-  // Ranks 0 to count - 1, the first the most frequent one. Takes as long as it
-  // takes to sum so many numbers. Requires: count >= 2, 0 < skew < 1.
+  // Draws ranks 0 to count - 1, the first the most frequent one. Construction
+  // sums `count` numbers. Requires: count >= 2, 0 < skew < 1.
   Zipfian(uint64_t count, double skew);
 
   uint64_t NextRank(Random& random) const;
@@ -35,7 +35,7 @@ class Zipfian {
   const double eta_;
 };
 
-// `length` keys below `count`. skew 0: uniform.
+// Returns `length` keys below `count`. skew 0: uniform.
 std::vector<uint64_t> DrawKeys(uint64_t seed, uint64_t count, double skew,
                                uint64_t length);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// append_transport: what appends to a remote log by the steps of a row, and
-// tells how long each took.
+// append_transport: the interface that appends to a remote log by the steps of
+// a row, and returns the times.
 //
-// Idea: the scenarios and the judgements know rows and times only. Simulated
-// time (simulated_transport.h) is one transport; connections of a fabric are
+// Idea: scenarios and judgements know rows and times only. Simulated time
+// (simulated_transport.h) is one transport; connections of a fabric are
 // another, for the rows that run there.
 //
 // Thread safety: none.
@@ -21,14 +21,14 @@
 
 namespace alpheus::bench::remotelog {
 
-// a, and the tail pointer, b.
+// Record (part a), and tail pointer (part b).
 inline constexpr uint64_t kRecordBytes = 64;
 inline constexpr uint64_t kTailBytes = 8;
 
 struct AppendRun {
   Platform platform;  // of the server
   std::span<const Step> steps;
-  uint64_t clients = 1;  // each with one append on its way, on a connection
+  uint64_t clients = 1;  // each with one append in flight, on a connection
   uint64_t appends = 1;  // of each
 };
 
@@ -36,8 +36,8 @@ struct AppendRun {
 struct AppendTimes {
   std::vector<double> latency;  // of each append, as they ended
   double elapsed = 0;
-  // What the server's processor did, in all: for messages until they were
-  // answered, and behind that.
+  // Time of the server's processor, in all: for messages until they were
+  // answered, and after that.
   double responder_messages = 0;
   double responder_background = 0;
 };
@@ -46,8 +46,8 @@ class AppendTransport {
  public:
   virtual ~AppendTransport() = default;
 
-  // Errors: Unimplemented (the row doesn't run there), FailedPrecondition
-  // (the steps never end).
+  // Runs the appends. Errors: Unimplemented (the row doesn't run there),
+  // FailedPrecondition (the steps never end).
   virtual absl::StatusOr<AppendTimes> Append(const AppendRun& run) = 0;
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// costs: what each part of a remote append costs, and where that is from.
+// costs: the cost of each part of a remote append, and its source.
 //
-// Idea: no cost belongs to a row of the tables: all are of a part (a store into
-// the adapter, a way over PCIe, a fence), and the time of an append follows
-// from its steps (append_world.h). None was fitted to the findings that the
-// benchmark is held against; `origin` says how well each is founded, and the
-// benchmark varies all of them by 30 %, which tells what hangs on a guess.
+// Idea: no cost belongs to a row of the tables. Each belongs to a part (a store
+// into the adapter, a way over PCIe, a fence), and the time of an append
+// follows from its steps (append_world.h). None was fitted to the findings that
+// the benchmark is compared with. `origin` tells how well each is founded, and
+// the benchmark varies all of them by 30 %, which shows what depends on a
+// guess.
 //
 // Thread safety: values and constants.
 // References: docs/remotelog.md, "The cost model"; remote persistence taxonomy
@@ -18,8 +19,8 @@
 
 namespace alpheus::bench::remotelog {
 
-// Nanoseconds, if nothing else is said. What each is, is said where its source
-// is: Constants.
+// Costs in nanoseconds, unless stated. Constants describes each with its
+// source.
 struct Costs {
   double post = 80;
   double post_block = 95;
@@ -61,7 +62,7 @@ struct Constant {
   const char* source;
 };
 
-// Of each member of Costs one, in their order.
+// Returns one constant for each member of Costs, in their order.
 std::span<const Constant> Constants();
 
 }  // namespace alpheus::bench::remotelog

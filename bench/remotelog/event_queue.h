@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// event_queue: simulated time, and what happens in it.
+// event_queue: simulated time and its events.
 //
 // Invariants:
-//   EQ1. Events happen by their time, those of one time in the order in which
-//        they were put in. So a run is the same each time.
+//   EQ1. Events happen in order of their time, and at equal times in the order
+//        in which they were added. So a run is the same each time.
 //   EQ2. Time never goes back.
 // Thread safety: none.
 #ifndef ALPHEUS_BENCH_REMOTELOG_EVENT_QUEUE_H_
@@ -33,10 +33,10 @@ class EventQueue {
     At(now_ + delay, std::move(what));
   }
 
-  // Lets the next event happen; false if there is none.
+  // Runs the next event; returns false if there is none.
   bool RunOne() {
     if (events_.empty()) return false;
-    // top() is const, and about to be thrown away.
+    // top() is const, and about to be discarded.
     auto what = std::move(const_cast<Event&>(events_.top()).what);
     now_ = events_.top().when;
     events_.pop();
@@ -60,11 +60,10 @@ class EventQueue {
   std::priority_queue<Event> events_;
 };
 
-// What does one thing after the other.
+// Resource that does one thing after the other.
 class Lane {
  public:
-  // Returns when it begins with something that takes so long and is there at
-  // `ready`.
+  // Returns the start of work that takes `takes` and is ready at `ready`.
   double Begin(double ready, double takes) {
     const double begins = std::max(free_, ready);
     free_ = begins + takes;

@@ -20,19 +20,19 @@ namespace alpheus::bench::remotelog {
 
 class FabricPair {
  public:
-  // Over sockets of this machine.
-  // `memory`: a device-DAX, or a file of persistent memory, whose content is
-  // lost; empty: memory of this process, which is none.
+  // Makes a pair over sockets of this machine. `memory`: a device-DAX, or a
+  // file of persistent memory, whose content is lost; empty: memory of this
+  // process, which is not persistent.
   // Errors: those of Region::OpenForWriting; FailedPrecondition (the memory is
   // no persistent memory, or too small).
   static absl::StatusOr<std::unique_ptr<FabricPair>> OverTcp(
       const std::string& memory);
-  // Over the first two of RdmaHosts(). Errors: also Unavailable (there are no
-  // two, or no adapter).
+  // Makes a pair over the first two of RdmaHosts(). Errors: also Unavailable
+  // (fewer than two, or no adapter).
   static absl::StatusOr<std::unique_ptr<FabricPair>> OverVerbs(
       const std::string& memory);
 
-  // With so many appends that don't count.
+  // Returns the ends, with `warm_up` appends that don't count.
   FabricTransport::Ends Ends(uint64_t warm_up);
 
  private:

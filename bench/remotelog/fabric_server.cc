@@ -54,8 +54,8 @@ absl::StatusOr<bool> FabricServer::Turn() {
   return count > 0;
 }
 
-// What wakes the plan's program is answered there and then; all else nobody
-// waits for.
+// Completions that wake the plan's program are answered at once; nobody waits
+// for the others.
 absl::Status FabricServer::Take(Client& client, const Completion& completion) {
   UpdateResponder<LibpmemPersistence>& responder = *client.responder;
   const int64_t begin = clock_.NowNanos();

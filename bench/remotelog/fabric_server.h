@@ -2,9 +2,9 @@
 // fabric_server: the server's end of REMOTELOG over a fabric: the log's memory,
 // and a responder for each connection.
 //
-// Idea: the steps of the responder are run by the executor of replication
-// (update_responder.h), behind a turn that only takes completions; who calls
-// the turn, a thread of its own or the client's, is the transport's business.
+// Idea: the executor of replication (update_responder.h) runs the steps of the
+// responder, behind a turn that only takes completions. The transport decides
+// which thread calls the turn, its own or the client's.
 //
 //   memory    for each client: tail, a line; kRecordSlots records of a line;
 //             receive buffers, if they are in persistent memory
@@ -43,37 +43,38 @@ inline constexpr uint64_t kBuffersBytes =
     MessageLog<LibpmemPersistence>::AreaBytes(kCredits, kSlotBytes);
 inline constexpr uint64_t kClientBytes = kLogBytes + kBuffersBytes;
 
-// Of the n-th append, from 1, in a client's part.
+// Returns the place of the n-th append, from 1, in a client's part.
 constexpr uint64_t PlaceOfRecord(uint64_t append) {
   return kLineBytes + append % kRecordSlots * kRecordBytes;
 }
 
 class FabricServer {
  public:
-  // Of the messages, and behind them.
+  // Times for messages, and after them.
   struct Times {
-    double messages = 0;  // nanoseconds, until they were answered
+    double messages = 0;  // nanoseconds until they were answered
     double background = 0;
   };
 
-  // `memory` is the clients', a part and its key for each; all outlive it.
+  // `memory` is the clients', with a part and its key for each; all must
+  // outlive it.
   FabricServer(Fabric& fabric, std::span<std::byte> memory,
                std::span<const RegionKey> keys, const Clock& clock)
       : fabric_(fabric), memory_(memory), keys_(keys), clock_(clock) {}
 
   static constexpr SessionId kSession{0x10d};
 
-  // A client that asked for a connection. Errors: the responder's.
+  // Accepts a client that asked for a connection. Errors: the responder's.
   absl::Status Accept(const AppendRun& run, uint64_t client,
                       ConnectionId connection);
-  // Takes what came; returns whether there was anything. Errors: the
+  // Takes pending events; returns whether there were any. Errors: the
   // responder's.
   absl::StatusOr<bool> Turn();
-  // Messages taken, of all clients.
+  // Returns the number of messages taken, of all clients.
   uint64_t received() const { return received_; }
   const Times& times() const { return times_; }
 
-  // Applies what messages left. Errors: the medium's.
+  // Applies the updates that messages left. Errors: the medium's.
   absl::Status ApplyAll();
   // Closes all connections. Errors: DataLoss (the last records of a client are
   // not in their places, or its tail is not).

@@ -106,7 +106,7 @@ class FabricTransport::Client {
   const ConnectionId connection_;
   const RegionKey there_;
   const bool is_compound_;
-  // The record, and behind it the tail.
+  // Record, then tail.
   std::array<uint64_t, (kRecordBytes + kTailBytes) / sizeof(uint64_t)> words_ =
       {};
   std::unique_ptr<RegisteredBytes> memory_;
@@ -199,7 +199,7 @@ absl::Status FabricTransport::Connect(const AppendRun& run) {
   return absl::OkStatus();
 }
 
-// Of connections that were closed nothing comes any more but completions.
+// Closed connections yield nothing more except completions.
 absl::StatusOr<ConnectionId> FabricTransport::Await(
     Fabric& fabric, ConnectionEvent::Kind kind) {
   for (;;) {

@@ -2,16 +2,16 @@
 // fabric_transport: appends over connections of a fabric, timed by a clock.
 //
 // Idea: both ends are the executors of replication (update_requester.h,
-// update_responder.h), so that what is timed is what would run; nothing here
-// knows what a step means. Each run has connections of its own, which are
-// closed behind it, and the last records of each client are looked for in the
-// server's memory: nothing counts that did not arrive.
+// update_responder.h), so that the timed code is the real one; nothing here
+// knows the meaning of a step. Each run has connections of its own, which are
+// closed after it. The last records of each client are checked in the server's
+// memory: nothing counts that did not arrive.
 //
-// What the platform of a row promises, domain and DDIO, is not the fabric's: a
-// row is run on what is there, and its time is that of its steps.
+// The fabric does not know the platform of a row, domain and DDIO: a row runs
+// on the present hardware, and its time is that of its steps.
 //
-// Thread safety: none. With Ends::pass all is done by the calling thread, else
-// the server has a thread of its own while appends are under way.
+// Thread safety: none. With Ends::pass the calling thread does everything; else
+// the server has a thread of its own while appends are in flight.
 // References: remote persistence taxonomy §4.1, §4.2; docs/remotelog.md.
 #ifndef ALPHEUS_BENCH_REMOTELOG_FABRIC_TRANSPORT_H_
 #define ALPHEUS_BENCH_REMOTELOG_FABRIC_TRANSPORT_H_
@@ -35,30 +35,32 @@ namespace alpheus::bench::remotelog {
 
 class FabricTransport final : public AppendTransport {
  public:
-  // All outlive the transport.
+  // Ends; all must outlive the transport.
   struct Ends {
     Fabric& client;
     Fabric& server;
     const Clock& clock;
     std::string listen_address;
-    // Of the server, kClientBytes for each client.
+    // Memory of the server, kClientBytes for each client.
     std::span<std::byte> memory;
-    // It is persistent memory: rows that have their receive buffers there run.
+    // True if that is persistent memory: then rows with their receive buffers
+    // there run.
     bool is_pmem = false;
     uint64_t warm_up = 0;  // appends of each client before those that count
-    // Both ends are turned by the calling thread, with this between the turns;
-    // false: nothing will happen by itself.
+    // Called between turns of both ends by the calling thread; returns false if
+    // nothing will happen by itself.
     std::function<bool()> pass = {};
   };
 
-  // Errors: the fabrics'.
+  // Makes a transport. Errors: the fabrics'.
   static absl::StatusOr<std::unique_ptr<FabricTransport>> Make(Ends ends);
   ~FabricTransport() override;
 
-  // Errors: Unimplemented (an atomic WRITE, which the adapter has not; receive
-  // buffers in persistent memory, and there is none); FailedPrecondition (the
-  // steps never end; only with Ends::pass); InvalidArgument (more clients than
-  // the memory is for); Unavailable (no connection); the executors'.
+  // Runs the appends. Errors: Unimplemented (an atomic WRITE without support of
+  // the adapter; receive buffers in persistent memory, and there is none);
+  // FailedPrecondition (the steps never end; only with Ends::pass);
+  // InvalidArgument (more clients than the memory is for); Unavailable (no
+  // connection); the executors'.
   absl::StatusOr<AppendTimes> Append(const AppendRun& run) override;
 
  private:

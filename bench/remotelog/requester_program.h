@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // requester_program: a client that appends again and again, step by step.
 //
-// Idea: it posts what it posts without a pause, and at a wait it polls until
-// the completion is there. Each wait takes one completion: what is awaited, and
-// nothing else, asks for one, and they come in the order of the waits.
+// Idea: it posts without a pause, and at a wait it polls until the completion
+// comes. Each wait takes one completion: only awaited operations ask for one,
+// and completions come in the order of the waits.
 //
 // Thread safety: none.
 // References: remote persistence taxonomy §4.1, §4.2 (busy waiting).
@@ -25,7 +25,7 @@ namespace alpheus::bench::remotelog {
 
 class RequesterProgram {
  public:
-  // The adapter has been told, now.
+  // Called when the adapter has got an operation.
   using Post = std::function<void(const Operation&)>;
 
   RequesterProgram(const Costs& costs, std::span<const Step> steps,
@@ -33,7 +33,7 @@ class RequesterProgram {
                    Post post);
 
   void Start();
-  // A completion, or an ack, can be polled from now on.
+  // Notes that a completion, or an ack, can be polled from now on.
   void CompletionIsVisible();
 
   bool is_done() const { return latencies_.size() == appends_; }
@@ -50,7 +50,7 @@ class RequesterProgram {
   const Post post_;
   const uint64_t appends_;
   std::vector<Step> steps_;            // the requester's
-  std::vector<Operation> operations_;  // of each step that is no wait
+  std::vector<Operation> operations_;  // one for each step that is no wait
   size_t at_ = 0;
   bool is_waiting_ = false;
   uint64_t completions_ = 0;

@@ -9,7 +9,7 @@
 namespace alpheus::bench::remotelog {
 namespace {
 
-// What a READ that stands for FLUSH brings.
+// Bytes of a READ that stands for FLUSH.
 constexpr double kFlushedBytes = 8;
 
 }  // namespace

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// responder_adapter: when what arrives at a server is received, visible, and
-// answered.
+// responder_adapter: the times at which arrivals at a server are received,
+// visible, and answered.
 //
 // Idea: an operation is received, then a write crosses PCIe to the root complex
 // and goes from there into the cache, or to the memory controller. A completion
-// is another write, behind the bytes. A FLUSH is carried out as a READ: a
+// is another write, after the bytes. A FLUSH is carried out as a READ: a
 // request over PCIe whose access waits for what the connection wrote before.
 //
 // Invariants:
-//   RA1. The writes of a connection become visible in their order, and a
-//        completion behind what it is of.
-//   RA2. A FLUSH reads no earlier than all that the connection posted before it
-//        is visible.
+//   RA1. The writes of a connection become visible in order, and a completion
+//        after its bytes.
+//   RA2. A FLUSH reads only when everything that the connection posted before
+//        it is visible.
 //   RA3. An atomic WRITE is issued when the FLUSHes before it are carried out;
 //        posted operations pass both (taxonomy §2, "Operation Ordering").
 // Thread safety: none.
@@ -32,7 +32,7 @@
 
 namespace alpheus::bench::remotelog {
 
-// A step of a requester on its way.
+// Step of a requester in flight.
 struct Operation {
   size_t connection = 0;
   Step step;
@@ -42,9 +42,9 @@ struct Operation {
 
 class ResponderAdapter {
  public:
-  // Each is called at the time when it is so.
+  // Each is called at the time of its event.
   struct Handlers {
-    // Something goes back over the link, with these bytes.
+    // Sends these bytes back over the link.
     std::function<void(const Operation&, double bytes)> send_back;
     std::function<void(const Operation&)> bytes_visible;
     std::function<void(const Operation&)> message_visible;
@@ -53,7 +53,7 @@ class ResponderAdapter {
   ResponderAdapter(const Costs& costs, const Platform& platform,
                    size_t connections, EventQueue* queue, Handlers handlers);
 
-  // It has come over the link, now.
+  // Receives an operation that has just come over the link.
   void Receive(const Operation& operation);
 
  private:
@@ -67,11 +67,11 @@ class ResponderAdapter {
   void CarryOutNonPosted(size_t connection);
   void Write(const Operation& operation);
   void Read(const Operation& operation);
-  // Of a write that is issued now.
+  // Returns the time at which a write issued now is visible.
   double VisibleAt(Connection& connection);
 
   const Costs costs_;
-  const double to_memory_;  // what memory takes longer than the cache
+  const double to_memory_;  // extra time of memory over the cache
   EventQueue* const queue_;
   const Handlers handlers_;
   Lane receiving_;

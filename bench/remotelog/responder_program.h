@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// responder_program: the server's one thread: it answers messages, and behind
+// responder_program: the server's one thread: it answers messages, and after
 // that applies records and trims the log.
 //
-// Idea: what a message costs follows from the row's responder steps: lines that
-// are loaded, owned, written back and fenced, an ack that is posted. A row
+// Idea: the cost of a message follows from the row's responder steps: lines
+// that are loaded, owned, written back and fenced, an ack that is posted. A row
 // without such steps leaves messages and records too, which take the same
-// thread's time when it has nothing to answer. One piece of work is never left
-// for another, so an apply or a trim may delay an answer.
+// thread's time when it has nothing to answer. A piece of work is never
+// interrupted, so an apply or a trim may delay an answer.
 //
 // Invariants:
 //   RP1. Messages are taken in the order in which they became visible.
-//   RP2. Each update is applied once: behind its last step of the responder, or
+//   RP2. Each update is applied once: after its last step of the responder, or
 //        when all its bytes are visible.
 // Thread safety: none.
 // References: remote persistence taxonomy §4.1 (the server collects applied
@@ -35,7 +35,7 @@ namespace alpheus::bench::remotelog {
 
 class ResponderProgram {
  public:
-  // An ack was posted on this connection, now.
+  // Called when an ack was posted on this connection.
   using PostAck = std::function<void(size_t connection)>;
 
   ResponderProgram(const Costs& costs, const Platform& platform,
@@ -62,9 +62,9 @@ class ResponderProgram {
   EventQueue* const queue_;
   const PostAck post_ack_;
   std::vector<Step> steps_;  // the responder's
-  // Of a message whose buffer is the log until it is applied.
+  // Part of a message whose buffer is the log until it is applied.
   UpdatePart copied_later_ = UpdatePart::kNone;
-  std::vector<size_t> at_;  // of each connection, in steps_
+  std::vector<size_t> at_;  // by connection: index into steps_
   std::deque<Operation> messages_;
   uint64_t unapplied_ = 0;
   uint64_t untrimmed_ = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// rows: what is appended by: the 72 rows of the tables, and beside those with
-// an atomic WRITE the estimate that the taxonomy used for them.
+// rows: the ways of appending: the 72 rows of the tables, and for each with an
+// atomic WRITE the taxonomy's estimate.
 //
 // Idea: no adapter of the taxonomy's time had atomic WRITE. It ran READ, WRITE,
-// READ in a row in its place: the time is near, the order isn't kept (§4.2).
+// READ in a row in its place: the time is close, the order isn't kept (§4.2).
 // So such a row has a second entry, which is labelled wherever it is shown.
 //
 // Thread safety: pure functions.
@@ -21,14 +21,14 @@
 namespace alpheus::bench::remotelog {
 
 struct BenchRow {
-  // "mhp,on,dram,singleton,write", as `alpheus plan --all` has it; of an
-  // estimate ",estimate" behind.
+  // Name such as "mhp,on,dram,singleton,write", as in `alpheus plan --all`; an
+  // estimate has ",estimate" at the end.
   std::string name;
   Platform platform;
   std::vector<Step> steps;
 };
 
-// All rows, each estimate behind its row.
+// Returns all rows, each estimate after its row.
 std::vector<BenchRow> BenchRows();
 
 }  // namespace alpheus::bench::remotelog

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scenarios: what bench_remotelog runs.
+// scenarios: the measurements of bench_remotelog.
 //
 //   append       each row, one client: the taxonomy's Figure 2
 //   clients      the same with several clients on one server
@@ -46,15 +46,16 @@ Settings FullSettings();
 Settings QuickSettings();
 Settings TinySettings();  // hardly anything
 
-// Errors: the transport's.
+// Runs the append scenario. Errors: the transport's.
 absl::Status MeasureAppend(const Settings& settings, AppendTransport& transport,
                            Report* report);
 absl::Status MeasureClients(const Settings& settings,
                             AppendTransport& transport, Report* report);
-// What doesn't run there is skipped.
+// Runs the fabric scenario; rows that don't run there are skipped.
 absl::Status MeasureFabric(const Settings& settings, AppendTransport& transport,
                            Report* report);
-// In simulated time only: no other transport's costs can be chosen.
+// Runs the sensitivity scenario, in simulated time only, where costs can be
+// chosen.
 absl::Status MeasureSensitivity(const Settings& settings, Report* report);
 
 }  // namespace alpheus::bench::remotelog

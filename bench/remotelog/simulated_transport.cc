@@ -91,7 +91,8 @@ class World {
            costs_.network_switch;
   }
 
-  // When the adapter has what was posted now, its bytes included.
+  // Returns the time at which the adapter has an operation posted now, its
+  // bytes included.
   double ReadyAt(const Step& step) const {
     const double told = queue_.now() + costs_.pcie;
     if (IsInline(step, costs_)) return told;
@@ -113,7 +114,7 @@ class World {
               [this, connection] { SendBack(connection, kNoticeBytes); });
   }
 
-  // Ends in a completion, behind the bytes, in the client's cache.
+  // Ends in a completion, after the bytes, in the client's cache.
   void SendBack(size_t connection, double bytes) {
     const double arrives = Cross(link_back_, queue_.now(), bytes);
     queue_.At(arrives + costs_.pcie + costs_.root_complex, [this, connection] {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // simulated_transport: appends in simulated time, by a cost model.
 //
-// Idea: clients, each with a processor and an adapter, a link each way, and the
-// server's adapter, memory and thread, as event_queue.h lets them happen. The
-// time of an append is what comes out; a step that is left out, or one more,
+// Idea: it models clients, each with a processor and an adapter, a link each
+// way, and the server's adapter, memory and thread, as events in event_queue.h.
+// The time of an append is the result; leaving out a step, or adding one,
 // changes it.
 //
 // Fault model: none; nothing is lost, and receive buffers never run out.
@@ -22,7 +22,7 @@ class SimulatedTransport final : public AppendTransport {
  public:
   explicit SimulatedTransport(const Costs& costs) : costs_(costs) {}
 
-  // Errors: FailedPrecondition (the steps never end).
+  // Runs the appends. Errors: FailedPrecondition (the steps never end).
   absl::StatusOr<AppendTimes> Append(const AppendRun& run) override;
 
  private:

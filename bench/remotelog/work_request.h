@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// work_request: what a step of a requester is for adapters and processors.
+// work_request: the cost of a requester's step for adapters and processors.
 //
 // Idea: sizes decide costs: a work request is stored into the adapter by blocks
 // of 64 bytes (BlueFlame), small bytes within it; a packet occupies the link by
@@ -19,7 +19,7 @@
 
 namespace alpheus::bench::remotelog {
 
-// Of a message that tells an address, and of an ack.
+// Size of a message with an address, and of an ack.
 inline constexpr double kNoticeBytes = 16;
 
 constexpr bool IsWait(StepAction action) {
@@ -29,28 +29,30 @@ constexpr bool IsWait(StepAction action) {
          action == StepAction::kRequesterCompleteFlush ||
          action == StepAction::kRequesterReceiveAck;
 }
-// It takes a receive buffer of the responder, and its program hears of it.
+// Returns whether the step takes a receive buffer of the responder, whose
+// program then sees it.
 constexpr bool IsMessage(StepAction action) {
   return action == StepAction::kRequesterWriteImmediate ||
          action == StepAction::kRequesterSend ||
          action == StepAction::kRequesterSendAddress;
 }
-// Carried out behind all that was posted before; answered when it was.
+// Returns whether the step runs after everything posted before it, and is
+// answered then.
 constexpr bool IsNonPosted(StepAction action) {
   return action == StepAction::kRequesterFlush ||
          action == StepAction::kRequesterWriteAtomic;
 }
 
-// Bytes that a step of the requester, or an ack, carries.
+// Returns the bytes that a step of the requester, or an ack, carries.
 double PayloadBytes(const Step& step);
 bool IsInline(const Step& step, const Costs& costs);
-// Of the processor that posts it.
+// Returns the time of the processor that posts it.
 double PostCost(const Step& step, const Costs& costs);
-// Of the link, for a packet with this payload.
+// Returns the time of the link for a packet with this payload.
 double LinkTime(double payload_bytes, const Costs& costs);
 
-// Of each step, whether its completion is waited for (and asked for): the last
-// one of its kind and part before a wait.
+// Returns, for each step, whether its completion is waited for (and requested):
+// the last one of its kind and part before a wait.
 std::vector<bool> AwaitedSteps(std::span<const Step> steps);
 
 }  // namespace alpheus::bench::remotelog

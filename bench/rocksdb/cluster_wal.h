@@ -12,11 +12,11 @@
 
 namespace alpheus::bench::wal {
 
-// "alpheus-1-backup", and so on.
+// Returns "alpheus-1-backup", and so on.
 std::string AlpheusNameWith(int backups);
 
-// This process's replica and work.backups nodes over TCP, all of which must
-// have a put; both ends spin. Each turn has nodes of its own.
+// Makes a contestant of this process's replica and work.backups nodes over TCP,
+// all of which must have a put; both ends spin. Each turn has nodes of its own.
 std::unique_ptr<Contestant> ClusterWal(replicated::Work work);
 
 }  // namespace alpheus::bench::wal

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // crash: a process that fills a database, so that all puts are in its WAL and
-// durable, and is then killed by SIGKILL: what it had open nobody closes.
+// durable, and is then killed by SIGKILL, with everything still open.
 //
-// The kernel keeps what the process has written: it is the death of a process,
-// not of its host.
+// The kernel keeps what the process has written: a process dies, not its host.
 #ifndef ALPHEUS_BENCH_ROCKSDB_CRASH_H_
 #define ALPHEUS_BENCH_ROCKSDB_CRASH_H_
 
@@ -23,14 +22,15 @@ struct CrashFill {
   uint64_t value_bytes = 0;
 };
 
-// Has it done by a process of its own, which is dead when this returns.
+// Fills in a process of its own, which is dead on return. Errors: Unavailable
+// (it ended before; see its output).
 // Errors: Unavailable (it ended before; see what it wrote).
 absl::Status FillAndKill(const CrashFill& fill);
 
-// First of the arguments of that process.
+// First argument of that process.
 inline constexpr const char* kFillMode = "fill";
 
-// That process: returns only if something fails.
+// Runs as that process: returns only if something fails.
 // Errors: InvalidArgument (of the arguments); those of the database.
 absl::Status FillUntilKilled(std::span<char* const> arguments);
 

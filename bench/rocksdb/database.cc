@@ -9,7 +9,7 @@
 namespace alpheus::bench::wal {
 namespace {
 
-// Of RocksDB's log format: checksum, length, type.
+// Header of RocksDB's log format: checksum, length, type.
 constexpr uint64_t kRecordHeaderBytes = 7;
 
 rocksdb::Options OptionsFor(const Place& place) {
@@ -44,7 +44,7 @@ absl::Status Database::Destroy(const Place& place, const std::string& folder) {
 
 Database::Database(std::unique_ptr<rocksdb::DB> db, bool has_wal)
     : db_(std::move(db)) {
-  // RocksDB refuses to sync what it does not log.
+  // RocksDB refuses to sync without a log.
   with_sync_.sync = has_wal;
   with_sync_.disableWAL = without_sync_.disableWAL = !has_wal;
 }

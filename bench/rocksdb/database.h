@@ -2,10 +2,10 @@
 // database: a RocksDB database of the benchmark, the same for every place of
 // its WAL.
 //
-// Idea: its write buffer takes all that a turn puts, so nothing is flushed or
+// Idea: its write buffer takes all puts of a turn, so nothing is flushed or
 // compacted while it is timed, and closing leaves all puts in the WAL.
 //
-// Thread safety: Put by many threads; all else by one.
+// Thread safety: Put by many threads; the rest by one.
 #ifndef ALPHEUS_BENCH_ROCKSDB_DATABASE_H_
 #define ALPHEUS_BENCH_ROCKSDB_DATABASE_H_
 
@@ -22,19 +22,19 @@
 
 namespace alpheus::bench::wal {
 
-// What fits in the write buffer, and so in the WAL.
+// Bytes that fit in the write buffer, and so in the WAL.
 inline constexpr uint64_t kWriteBufferBytes = uint64_t{64} << 20;
 
 class Database {
  public:
-  // Opens the one in `folder`, or makes it.
+  // Opens the database in `folder`, or makes it.
   // Errors of all: Unavailable (what RocksDB says).
   static absl::StatusOr<Database> Open(const Place& place,
                                        const std::string& folder);
   // Removes it, with its WAL. Requires: not open.
   static absl::Status Destroy(const Place& place, const std::string& folder);
 
-  // Durable when it returns if `with_sync`, and if there is a WAL.
+  // Puts; durable on return if `with_sync`, and if there is a WAL.
   absl::Status Put(bool with_sync, std::string_view key,
                    std::string_view value) {
     return ToStatus(
@@ -42,9 +42,9 @@ class Database {
   }
   // Makes all puts durable.
   absl::Status SyncWal();
-  // By reading all of them.
+  // Counts the keys by reading all of them.
   absl::StatusOr<uint64_t> CountKeys() const;
-  // Memtables are not flushed.
+  // Closes without flushing memtables.
   absl::Status Close();
 
  private:
@@ -59,7 +59,7 @@ class Database {
   rocksdb::WriteOptions without_sync_;
 };
 
-// Bytes that RocksDB appends to a WAL file for one put of such a size.
+// Returns the bytes that RocksDB appends to a WAL file for such a put.
 uint64_t WalBytesOfPut(std::string_view key, std::string_view value);
 
 }  // namespace alpheus::bench::wal

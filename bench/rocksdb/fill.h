@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fill: threads that put new keys into a database, each put timed for itself.
+// fill: threads that put new keys into a database; each put is timed.
 //
-// Thread safety: one thread; the ones that put are its own.
+// Thread safety: one thread, which starts the putting threads.
 #ifndef ALPHEUS_BENCH_ROCKSDB_FILL_H_
 #define ALPHEUS_BENCH_ROCKSDB_FILL_H_
 
@@ -23,8 +23,8 @@ struct Fill {
   uint64_t value_bytes = 0;
   int threads = 1;
   uint64_t warm_up_puts = 0;  // of all threads together; not timed
-  uint64_t puts = 0;          // the same; timed
-  // A thread puts no more after this time.
+  uint64_t puts = 0;          // of all threads together; timed
+  // Time after which a thread puts no more.
   int64_t duration_ns_max = 0;
 };
 
@@ -33,11 +33,12 @@ struct FillTimes {
   int64_t elapsed_ns = 0;      // from the first start to the last end
 };
 
-// The keys are new, and in each database the same ones in the same order.
+// Fills with new keys, in each database the same ones in the same order.
+// Errors: those of Put.
 // Errors: those of Put.
 absl::StatusOr<FillTimes> RunFill(Database& database, const Fill& fill);
 
-// Bytes of the WAL for one put.
+// Returns the bytes of the WAL for one put.
 uint64_t WalBytesPerPut(uint64_t value_bytes);
 
 }  // namespace alpheus::bench::wal

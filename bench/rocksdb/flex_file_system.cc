@@ -136,7 +136,7 @@ IOStatus FlexFileSystem::GetChildren(const std::string& directory,
   IOStatus listed = target_->GetChildren(directory, options, result, dbg);
   if (!listed.ok()) return listed;
   for (const uint64_t number : store_->List()) {
-    // As RocksDB writes it: six digits at least.
+    // RocksDB's form: six digits at least.
     std::string digits = std::to_string(number);
     digits.insert(0, digits.size() < 6 ? 6 - digits.size() : 0, '0');
     result->push_back(digits + ".log");

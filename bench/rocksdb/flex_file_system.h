@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // flex_file_system: RocksDB's FileSystem with WAL files in a FLEX region; the
-// interface that Alpheus' plugin has, for the baseline.
+// interface of Alpheus' plugin, for the baseline.
 //
-// Idea: what the benchmark's databases do with WAL files works: make, append,
-// sync, list, read, remove. Renaming, linking and truncating them is refused,
-// so nothing is lost silently. Any folder's: one database at a time.
+// Idea: it supports what the benchmark's databases do with WAL files: make,
+// append, sync, list, read, remove. Renaming, linking and truncating are
+// refused, so nothing is lost silently. For any folder, one database at a time.
 //
-// Thread safety: as RocksDB's FileSystem, but for what flex_store.h says of
-// reading.
+// Thread safety: as RocksDB's FileSystem, except for reading (flex_store.h).
 #ifndef ALPHEUS_BENCH_ROCKSDB_FLEX_FILE_SYSTEM_H_
 #define ALPHEUS_BENCH_ROCKSDB_FLEX_FILE_SYSTEM_H_
 
@@ -55,7 +54,7 @@ class FlexFileSystem final : public rocksdb::FileSystemWrapper {
                     const IOOptions& options, IODebugContext* dbg) override;
 
  private:
-  // Null: no WAL file of the region.
+  // Returns the file; null: no WAL file of the region.
   std::shared_ptr<FlexLog> Find(const std::string& path) const;
 
   const std::shared_ptr<FlexStore> store_;

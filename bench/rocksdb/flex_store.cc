@@ -102,7 +102,7 @@ bool FlexStore::Append(FlexLog& file, std::span<const std::byte> bytes) {
 
 void FlexStore::PersistNumber(const Slot& slot, uint64_t number) {
   auto& word = *reinterpret_cast<uint64_t*>(slot.number_on_media);
-  // As the tail: whoever opens the region sees all of it or nothing.
+  // Like the tail: an opening sees all of it or nothing.
   std::atomic_ref(word).store(number, std::memory_order_release);
   FlushRange(slot.number_on_media, sizeof(number));
   Fence();

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// flex_store: WAL files in one region, each appended to from user space as FLEX
-// does it. A baseline of the benchmarks.
+// flex_store: WAL files in one region, each appended to from user space like
+// FLEX. A baseline of the benchmarks.
 //
-// Idea: the region is divided into slots. A slot is the number of its file and
+// Idea: the region is divided into slots. A slot has the number of its file and
 // a FlexLog, of which a file uses the steps only: bytes are copied past the
 // cache and fenced, then the tail is moved and fenced. RocksDB's records have
-// checksums of their own, so none is added. All pages are there before a byte
-// is appended, as FLEX asks.
+// checksums of their own, so none is added. All pages exist before a byte is
+// appended, as FLEX requires.
 //
 // Invariants:
-//   FS1. A slot is a file's if, and only if, the number in its first line is
-//        not 0; what its tail covers is persistent.
+//   FS1. A slot belongs to a file if, and only if, the number in its first line
+//        is not 0; the bytes that its tail covers are persistent.
 // Persistence: the number is one 8-byte word, written after the tail of an
 // empty file.
 // Thread safety: one thread at a time appends to a file, and nobody reads it
-// meanwhile; all else concurrently.
+// meanwhile; the rest concurrently.
 // References: flex_log.h; pmem-rocksdb, which Arcadia §5.6 compares with.
 #ifndef ALPHEUS_BENCH_ROCKSDB_FLEX_STORE_H_
 #define ALPHEUS_BENCH_ROCKSDB_FLEX_STORE_H_
@@ -47,16 +47,17 @@ class FlexStore {
   static absl::StatusOr<std::unique_ptr<FlexStore>> Open(
       const std::string& path);
 
-  // Null if there is none.
+  // Returns the file, or null.
   std::shared_ptr<FlexLog> Find(uint64_t number) const;
   std::vector<uint64_t> List() const;
-  // An empty file, in place of one of that number.
+  // Makes an empty file, in place of one of that number.
   // Errors: ResourceExhausted (no slot is free).
   absl::StatusOr<std::shared_ptr<FlexLog>> Create(uint64_t number);
-  // False: there is none.
+  // Removes a file; returns false if there is none.
   bool Remove(uint64_t number);
 
-  // Durable when it returns. False, and nothing stored: the slot is full.
+  // Appends; durable on return. Returns false, with nothing stored, if the slot
+  // is full.
   static bool Append(FlexLog& file, std::span<const std::byte> bytes);
 
  private:

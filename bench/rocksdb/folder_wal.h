@@ -3,9 +3,9 @@
 // FLEX region (flex_store.h), or a local Alpheus log by the plugin's
 // FileSystem.
 //
-// All have a new folder below `parent`, removed when they go, and keep open
-// from turn to turn what is in it: a region's pages are mapped once, and a ring
-// goes round.
+// All have a new folder below `parent`, removed at the end, and keep its
+// content open from turn to turn: a region's pages are mapped once, and a ring
+// wraps around.
 #ifndef ALPHEUS_BENCH_ROCKSDB_FOLDER_WAL_H_
 #define ALPHEUS_BENCH_ROCKSDB_FOLDER_WAL_H_
 
@@ -27,7 +27,8 @@ inline constexpr const char* kAlpheusName = "alpheus";
 absl::StatusOr<std::unique_ptr<Contestant>> DefaultWal(
     const std::string& name, const std::string& parent);
 
-// The same where `parent` is on a disk. Errors: also NotFound (it is not).
+// Makes the same where `parent` is on a disk. Errors: also NotFound (it is
+// not).
 absl::StatusOr<std::unique_ptr<Contestant>> DiskWal(const std::string& parent);
 
 // Errors: also as FlexStore::Format.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// location: where a WAL is and what it is, in a few words: whatever process has
-// them can open it.
+// location: the place and kind of a WAL, in a few words, by which any process
+// can open it.
 #ifndef ALPHEUS_BENCH_ROCKSDB_LOCATION_H_
 #define ALPHEUS_BENCH_ROCKSDB_LOCATION_H_
 
@@ -13,7 +13,7 @@
 
 namespace alpheus::bench::wal {
 
-// What a database is opened with.
+// Options with which a database is opened.
 struct Place {
   rocksdb::Env* env = nullptr;
   std::string wal_directory = {};  // empty: that of the database
@@ -28,7 +28,7 @@ inline constexpr const char* kClusterKind = "alpheus-cluster";
 struct Location {
   std::string kind;
   std::string folder;         // of files, of the region, or of the cluster
-  uint64_t region_bytes = 0;  // of a local log that is not there yet
+  uint64_t region_bytes = 0;  // of a local log to be made
 };
 
 struct OpenedPlace {
@@ -36,11 +36,11 @@ struct OpenedPlace {
   Place place;
 };
 
-// A log is opened by the first database.
-// Errors: InvalidArgument (no such kind); those of what is there.
+// Opens a place. A log is opened by the first database. Errors: InvalidArgument
+// (no such kind); those of the place.
 absl::StatusOr<OpenedPlace> OpenPlace(const Location& location);
 
-// Where FLEX has its region.
+// Returns the path of FLEX's region.
 std::string FlexRegionIn(const std::string& folder);
 
 }  // namespace alpheus::bench::wal

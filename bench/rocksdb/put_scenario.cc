@@ -17,7 +17,7 @@
 namespace alpheus::bench::wal {
 namespace {
 
-// Of one contestant, a sample per round.
+// Samples of one contestant, one per round.
 struct Samples {
   std::map<std::string, std::vector<double>> by_metric;
   uint64_t puts = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// scenarios: what is measured of RocksDB with its WAL in different places, one
-// file each. Each adds its measurements to the report.
+// scenarios: the measurements of RocksDB with its WAL in different places, one
+// file each. Each adds its results to the report.
 #ifndef ALPHEUS_BENCH_ROCKSDB_SCENARIOS_H_
 #define ALPHEUS_BENCH_ROCKSDB_SCENARIOS_H_
 
@@ -18,7 +18,7 @@
 
 namespace alpheus::bench::wal {
 
-// How much of each is done; presets are in settings.cc.
+// Amount of work of each; presets are in settings.cc.
 struct Settings {
   std::string preset;
   std::string folder = "/dev/shm";       // of databases and regions
@@ -36,7 +36,7 @@ struct Settings {
   std::vector<uint64_t> recovery_puts;  // in the WAL
 };
 
-// Minutes; in about a minute; within seconds, for tests: its figures mean
+// Presets: minutes; about a minute; seconds, for tests: its figures mean
 // nothing.
 Settings FullSettings();
 Settings QuickSettings();
@@ -46,27 +46,28 @@ struct Contest {
   replicated::ScratchFolder scratch;
   std::vector<std::unique_ptr<Contestant>> contestants;
 
-  // The one database, of each in turn: a log knows whose WAL it holds.
+  // Returns the folder of the one database, used by each in turn: a log knows
+  // whose WAL it has.
   std::string database_folder() const { return scratch.path() + "/db"; }
 };
 
-// The log alone, without RocksDB: no contestant, but named as one.
+// Name of the log alone, without RocksDB: no contestant, but named like one.
 inline constexpr const char* kAppendName = "append-1-backup";
 
-// What Settings::wals may name.
+// Returns the names that Settings::wals may have.
 std::vector<std::string> WalNames(const Settings& settings);
 bool IsWanted(const Settings& settings, const std::string& wal);
 
-// All places for a WAL that are wanted. One that is not there becomes a skip.
+// Makes all wanted places for a WAL. A missing one becomes a skip.
 absl::StatusOr<Contest> MakeContest(const Settings& settings, Report* report);
 
-// Time and rate of puts by order, durability, size and threads. Beside synced
-// puts of one thread, an append of the same bytes to a log with one backup,
-// without RocksDB.
+// Measures time and rate of puts by order, durability, size and threads. Beside
+// synced puts of one thread, an append of the same bytes to a log with one
+// backup, without RocksDB.
 absl::Status MeasurePut(const Settings& settings, Contest& contest,
                         Report* report);
-// From the death of a process all of whose puts are in the WAL, and only there,
-// to the database being open.
+// Measures the time from the death of a process, whose puts are all in the WAL,
+// and only there, to the open database.
 absl::Status MeasureRecovery(const Settings& settings, Contest& contest,
                              Report* report);
 

@@ -13,7 +13,8 @@
 
 namespace alpheus::bench::wal {
 
-// Empty if the path names another file. WAL files are numbered from 1 on.
+// Returns the number; empty if the path names another file. WAL files are
+// numbered from 1 on.
 inline std::optional<uint64_t> WalNumberOf(absl::string_view path) {
   absl::string_view name = path.substr(path.rfind('/') + 1);
   uint64_t number = 0;

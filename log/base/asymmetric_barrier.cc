@@ -16,7 +16,7 @@ bool Membarrier(int command) {
 
 }  // namespace
 
-// Registered before main, so before any thread uses a barrier; a log opened by
+// Registered before main, so before any thread uses a barrier. A log opened by
 // an earlier static constructor finds false and pays for fences.
 const bool internal::kMembarrierWorks =
     Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
@@ -25,7 +25,7 @@ void HeavyBarrier() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!internal::kMembarrierWorks) return;
   if (Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
-  // A registration that did not come along, over a fork for example.
+  // Registers again where the registration was lost, over a fork for example.
   Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
   ALPHEUS_CHECK(Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED),
                 "a registered process can use membarrier(2)");

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// asymmetric_barrier: a store-load barrier that costs one of two sides nothing.
+// asymmetric_barrier: a store-load barrier that is free on one of its two
+// sides.
 //
-// Idea: two threads each store and then load what the other stored; one of the
-// loads must see the other's store. Instead of a fence on each side, the rare
-// side makes the kernel run a fence on every thread of the process
-// (membarrier(2)), and the frequent side only keeps the compiler from moving
-// its load. Where the kernel has no membarrier, both sides pay for a fence.
+// Idea: two threads each store, then load the other's word; at least one must
+// see the other's store. Instead of a fence on each side, the rare side makes
+// the kernel run a fence on every thread of the process (membarrier(2)). The
+// frequent side only keeps the compiler from moving its load. Where the kernel
+// has no membarrier, both sides pay for a fence.
 //
 // Thread safety: all functions concurrently.
 // References: membarrier(2), MEMBARRIER_CMD_PRIVATE_EXPEDITED.
@@ -23,7 +24,7 @@ extern const bool kMembarrierWorks;
 
 }  // namespace internal
 
-// For the frequent side, between its store and its load.
+// Orders a store before a load, for the frequent side.
 inline void LightBarrier() {
   if (internal::kMembarrierWorks) [[likely]] {
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -32,7 +33,7 @@ inline void LightBarrier() {
   }
 }
 
-// For the rare side, between its store and its load. A system call.
+// Orders a store before a load, for the rare side. A system call.
 void HeavyBarrier();
 
 }  // namespace alpheus

@@ -10,7 +10,7 @@
 
 namespace alpheus {
 
-// Unit in which the cache writes back and in which records are placed.
+// Unit in which the cache writes back and records are placed.
 inline constexpr uint64_t kLineBytes = 64;
 
 // Unit in which copies are kept apart (P-S3: an XPLine is 256 B, a page 4 KiB).
@@ -26,12 +26,12 @@ constexpr uint64_t RoundDown(uint64_t n, uint64_t unit) {
   return n & ~(unit - 1);
 }
 
-// The content of one line as words, for stores from registers.
+// Content of one line as words, for stores from registers.
 struct LineWords {
   uint64_t word[kLineBytes / sizeof(uint64_t)];
 };
 
-// Views of text as bytes and back; no copy, same lifetime.
+// Return views of text as bytes and back; no copy, same lifetime.
 inline std::span<const std::byte> AsBytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }

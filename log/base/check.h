@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: assertions that stay on in release builds.
 //
-// Used for broken invariants and for failures that can't be propagated without
-// losing data, never for what can happen in operation (that is absl::Status).
-// The text names the invariant: ALPHEUS_CHECK(a <= b, "RL1 (ring_log.h)").
+// Used for broken invariants, and for failures that can't be propagated without
+// losing data; never for errors of normal operation (absl::Status). The text
+// names the invariant: ALPHEUS_CHECK(a <= b, "RL1 (ring_log.h)").
 #ifndef ALPHEUS_LOG_BASE_CHECK_H_
 #define ALPHEUS_LOG_BASE_CHECK_H_
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// deadline: until when a blocking call may wait.
+// deadline: the time until which a blocking call may wait.
 //
 // A deadline is a point on the monotonic clock, so that one deadline can be
-// handed through several calls. The default one means "no deadline of my own":
-// the call waits for what other threads of this process must finish, and fails
-// at once where only the application itself could help (a ring full of records
-// that nobody cleaned).
+// passed through several calls. The default means "no deadline of my own": the
+// call waits for what other threads of this process must finish, and fails at
+// once where only the application can help (a ring full of records that nobody
+// cleaned).
 //
 // Thread safety: a value.
 #ifndef ALPHEUS_LOG_BASE_DEADLINE_H_
@@ -22,17 +22,18 @@ class Deadline {
   // No deadline of the caller's own.
   constexpr Deadline() = default;
 
-  // At `nanos` on the clock that the log was given (std::chrono::steady_clock
-  // unless a test injected another one).
+  // Returns the deadline at `nanos` on the log's clock
+  // (std::chrono::steady_clock unless a test injected another one).
   static constexpr Deadline AtNanos(int64_t nanos) { return Deadline(nanos); }
 
-  // `timeout` from now on std::chrono::steady_clock; beyond its range: none.
+  // Returns the deadline `timeout` from now on std::chrono::steady_clock;
+  // beyond its range: none.
   static Deadline In(std::chrono::nanoseconds timeout);
 
-  // True when the caller gave one.
+  // Returns true if the caller gave one.
   constexpr bool is_set() const { return at_nanos_ != kNever; }
 
-  // True when it is set and `now_nanos` has reached it.
+  // Returns true if it is set and `now_nanos` has reached it.
   constexpr bool HasPassed(int64_t now_nanos) const {
     return is_set() && now_nanos >= at_nanos_;
   }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// flatten: functions into which all is put that they call.
+// flatten: marks functions into which the compiler inlines all their callees.
 //
 // Idea: an append goes through some forty small functions of a dozen classes,
-// each in the room where a reader looks for it; with an adapter with RDMA the
-// calls between them show (docs/performance.md). So a few functions that each
-// append comes by are marked, and the compiler puts into them what they call:
-// with link-time optimization (Release) across sources, else within one. Not
-// LogReplication::TakeSome, and not who calls it: GCC guesses who is behind its
-// interfaces, and puts half of recovery into them.
+// each where a reader looks for it. With an RDMA adapter the calls between them
+// show (docs/performance.md). So a few functions on every append's path are
+// marked, and the compiler inlines their callees: with link-time optimization
+// (Release) across sources, else within one. LogReplication::TakeSome and its
+// callers are not marked: GCC guesses the classes behind its interfaces, and
+// would inline half of recovery.
 //
-// Only where it optimizes: elsewhere it would just take longer to compile.
+// Only in optimised builds; in others it would just slow down compilation.
 #ifndef ALPHEUS_LOG_BASE_FLATTEN_H_
 #define ALPHEUS_LOG_BASE_FLATTEN_H_
 
-// In front of a function's definition.
+// Stands in front of a function's definition.
 #if defined(__OPTIMIZE__) && defined(NDEBUG)
 #define ALPHEUS_FLATTEN [[gnu::flatten]]
 #else

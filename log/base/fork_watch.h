@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// fork_watch: whether this process is a fork's child of the one that it was.
+// fork_watch: tells whether this process is a fork's child of the original one.
 //
-// Idea: a child has a copy of its parent's objects, and none of its threads;
-// what is behind them, such as a mapped file and its lock, it shares. So what
-// is made for one process asks this before it goes on. Each fork counts in the
-// child, by a handler of the C library; to ask is one load and a comparison.
-// Children by posix_spawn or vfork have no copy, and clone(2) tells nobody.
+// Idea: a child has a copy of its parent's objects, and none of its threads. It
+// shares resources such as a mapped file and its lock. So objects that are made
+// for one process ask this before they act. Each fork counts in the child, by a
+// handler of the C library; asking is one load and a comparison. Children by
+// posix_spawn or vfork have no copy, and clone(2) is not noticed.
 //
 // Thread safety: all members concurrently.
 // References: pthread_atfork(3).
@@ -19,7 +19,7 @@ namespace alpheus {
 
 namespace internal {
 
-// From the process in which the first watch was made down to this one.
+// Number of forks from the process that made the first watch down to this one.
 extern std::atomic<uint32_t> fork_count;
 
 }  // namespace internal
@@ -29,7 +29,8 @@ class ForkWatch {
   // Belongs to the process that makes it.
   ForkWatch();
 
-  // Relaxed: a child begins with what its one thread saw.
+  // Returns whether this is a fork's child. Relaxed: a child starts with the
+  // values that its one thread saw.
   bool IsForksChild() const {
     return internal::fork_count.load(std::memory_order_relaxed) != count_;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ids: the strong integer types that the whole project counts in.
+// ids: the strong integer types of the whole project.
 //
 // Two integers of the same width never meet in one signature: an LSN is not an
 // offset is not an epoch. The types are plain values, 8 bytes, with an explicit
@@ -16,7 +16,7 @@
 
 namespace alpheus {
 
-// A 64-bit number that only compares with, and is measured against, its kind.
+// 64-bit number that compares only with its own kind.
 template <class Tag>
 struct StrongId {
   uint64_t value = 0;
@@ -26,7 +26,7 @@ struct StrongId {
 
   constexpr auto operator<=>(const StrongId&) const = default;
 
-  // Distance arithmetic; Requires: the result does not leave [0, 2^64).
+  // Distance arithmetic. Requires: the result is in [0, 2^64).
   constexpr StrongId operator+(uint64_t n) const { return StrongId(value + n); }
   constexpr StrongId operator-(uint64_t n) const { return StrongId(value - n); }
   constexpr uint64_t operator-(StrongId other) const {

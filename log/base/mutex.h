@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// mutex: a lock of one word, with the annotations that clang's thread-safety
-// analysis reads.
+// mutex: a lock of one word, annotated for clang's thread-safety analysis.
 //
-// Idea: taken and let go by one instruction each where nobody else wants it, as
-// nearly all of ours are: std::mutex takes some 60 for the two and two calls
-// into the C library, and an append to a backup takes ten locks at both ends.
-// Whoever must wait says so in the word, and sleeps.
+// Idea: a free lock is taken and released by one instruction each, and nearly
+// all of ours are free. std::mutex takes some 60 for both and two calls into
+// the C library, and an append to a backup takes ten locks at both ends. A
+// thread that must wait marks the word, and sleeps.
 //
-//   0 free | 1 held | 2 held, and somebody may sleep
+//   0 free | 1 held | 2 held, and a thread may sleep
 //
 // Not absl::Mutex: the packaged library is not instrumented, so that
 // ThreadSanitizer would not see what it orders. All of it is in the header: the
-// RocksDB plugin uses it where only the C functions of libalpheus are seen.
+// RocksDB plugin uses it where only the C functions of libalpheus are exported.
 //
 // Invariants:
-//   1. Only the holder lets go, and it wakes one sleeper if the word says that
-//      there may be one; who was woken leaves the word so, for those behind it.
-//   2. What a holder did is seen by the next one.
+//   1. Only the holder releases. It wakes one sleeper if the word says that
+//      there may be one. A woken thread leaves the word so, for the sleepers
+//      after it.
+//   2. The next holder sees what the last one did.
 // Thread safety: all members; not recursive. May be destroyed once it is free
-// and nobody waits, even while its last holder's Unlock has not returned.
+// and no thread waits, even while its last holder's Unlock has not returned.
 // References: Drepper, "Futexes Are Tricky" (2011), section 6, mutex2.
 #ifndef ALPHEUS_LOG_BASE_MUTEX_H_
 #define ALPHEUS_LOG_BASE_MUTEX_H_
@@ -40,7 +40,7 @@ class ABSL_LOCKABLE Mutex {
     if (!TryToTake()) [[unlikely]]
       LockBehindOthers();
   }
-  // Takes it if it is free.
+  // Takes the lock if it is free.
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) { return TryToTake(); }
   void Unlock() ABSL_UNLOCK_FUNCTION() {
     if (word_.exchange(kFree, std::memory_order_release) == kAwaited)
@@ -60,7 +60,7 @@ class ABSL_LOCKABLE Mutex {
                                          std::memory_order_relaxed);
   }
   [[gnu::cold, gnu::noinline]] void LockBehindOthers() {
-    // Who comes by here leaves it awaited, for those who may sleep behind it.
+    // Leaves the word awaited, for threads that may sleep after this one.
     while (word_.exchange(kAwaited, std::memory_order_acquire) != kFree) {
       word_.wait(kAwaited, std::memory_order_relaxed);
     }

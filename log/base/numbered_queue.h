@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// numbered_queue: what is under way, oldest first, each by its number.
+// numbered_queue: a queue of entries in flight, each with a number.
 //
-// Idea: entries are numbered as they come, for ever, and leave in that order,
-// so that a number is a place of a ring, which doubles when it is full. Each
-// record is one entry in and one out of several such queues: that is why it is
-// no std::deque, which multiplies for its size and allocates every few entries.
+// Idea: entries get ever-growing numbers and leave in that order. So a number
+// is a place in a ring, which doubles when it is full. Each record goes through
+// several such queues. A std::deque would multiply for its size, and allocate
+// every few entries.
 //
 // Thread safety: none.
 #ifndef ALPHEUS_LOG_BASE_NUMBERED_QUEUE_H_
@@ -21,19 +21,19 @@ namespace alpheus {
 template <class Entry>
 class NumberedQueue {
  public:
-  // Has room for so many, 1 or more, before it allocates again.
+  // Has room for `room` entries, 1 or more, before it allocates again.
   explicit NumberedQueue(size_t room)
       : ring_(std::bit_ceil(room)), mask_(ring_.size() - 1) {}
 
-  // The number of the oldest one that is there, and of the next one to come.
+  // Return the numbers of the oldest entry and of the next one to come.
   uint64_t first() const { return first_; }
   uint64_t next() const { return next_; }
   size_t size() const { return static_cast<size_t>(next_ - first_); }
   bool empty() const { return first_ == next_; }
-  // So many have room before it grows.
+  // Returns the number of entries that fit before it grows.
   size_t room() const { return ring_.size(); }
 
-  // Requires: it is there.
+  // Returns the entry. Requires: it is in the queue.
   const Entry& At(uint64_t number) const { return ring_[number & mask_]; }
   // Requires: not empty.
   const Entry& back() const { return At(next_ - 1); }
@@ -43,7 +43,8 @@ class NumberedQueue {
       Grow();
     ring_[next_++ & mask_] = entry;
   }
-  // Requires: not empty. What is returned stays until the next Push.
+  // Removes the oldest entry. The result is valid until the next Push.
+  // Requires: not empty.
   const Entry& Pop() { return ring_[first_++ & mask_]; }
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // random: the only door to randomness.
 //
-// `Random` is a seeded generator for everything that must be repeatable;
-// `EntropyRandom` draws from the kernel and is used where an outsider must not
-// guess the value (nonces, identities). Both are injected by interface.
+// `Random` is a seeded generator, for everything that must be repeatable.
+// `EntropyRandom` draws from the kernel, for values that an outsider must not
+// guess (nonces, identities). Both are injected by interface.
 //
 // Thread safety: Random: one thread. EntropyRandom: any.
 #ifndef ALPHEUS_LOG_BASE_RANDOM_H_
@@ -33,8 +33,8 @@ class Random final : public RandomSource {
   uint64_t state_;
 };
 
-// getrandom(2). Aborts the process if the kernel refuses: no identity or nonce
-// may be guessed at.
+// getrandom(2). Aborts the process if the kernel refuses: identities and nonces
+// must not be guessable.
 class EntropyRandom final : public RandomSource {
  public:
   uint64_t Next() override;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // thread_token: a small number that names the calling thread.
 //
-// In the simulator many clients are fibers of one thread; SetThreadToken lets
-// each have its own.
+// In the simulator many clients are fibers of one thread; SetThreadToken gives
+// each its own.
 #ifndef ALPHEUS_LOG_BASE_THREAD_TOKEN_H_
 #define ALPHEUS_LOG_BASE_THREAD_TOKEN_H_
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// waiter: how a blocking call waits, injected so that a simulator can.
+// waiter: the way in which a blocking call waits, injected so that a simulator
+// can.
 //
 // Idea: every blocking call of the log is a loop over a non-blocking step:
-// `step, if not done: wait until something progressed, again`. Progress is a
-// generation counter; a waiter announces itself before its last step, so that
-// whoever makes progress afterwards sees it and bumps the counter.
+// `step; if not done, wait until something progressed; again`. Progress is a
+// generation counter. A waiter announces itself before its last step. So a
+// thread that makes progress afterwards sees it and bumps the counter.
 //
 // Thread safety: all members may be called concurrently.
 #ifndef ALPHEUS_LOG_BASE_WAITER_H_
@@ -19,7 +20,7 @@
 
 namespace alpheus {
 
-// Tells the core that this thread waits for another one's store.
+// Tells the core that this thread waits for another thread's store.
 inline void PauseCore() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -30,13 +31,13 @@ class Waiter {
  public:
   virtual ~Waiter() = default;
 
-  // Passes a little time without sleeping and returns true, as long as that
-  // is worth it; false once the caller should Wait. `round` counts from 0
-  // within one call of the log.
+  // Passes a little time without sleeping and returns true, while that is worth
+  // it; returns false once the caller should Wait. `round` counts from 0 within
+  // one call of the log.
   virtual bool Spin(int round) = 0;
 
-  // Returns when `generation` no longer is `seen`, when the deadline passes,
-  // or spuriously.
+  // Waits until `generation` is no longer `seen`, or until the deadline. May
+  // return without a reason.
   virtual void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
                     Deadline deadline) = 0;
 
@@ -47,9 +48,10 @@ class Waiter {
 // Spins, then yields the core, then sleeps on a futex.
 class FutexWaiter final : public Waiter {
  public:
-  // Rounds before it sleeps. A fence takes 0.2 us and a context switch 2 us, so
-  // a few hundred pauses outlast most batches of another thread; yielding then
-  // lets that thread run where there are fewer cores than threads.
+  // Rounds before the thread sleeps. A fence takes 0.2 us and a context switch
+  // 2 us, so a few hundred pauses outlast most batches of another thread.
+  // Yielding then lets that thread run where there are fewer cores than
+  // threads.
   struct Patience {
     uint32_t spins = 20;
     uint32_t yields = 20;
@@ -69,16 +71,16 @@ class FutexWaiter final : public Waiter {
   const Patience patience_;
 };
 
-// Is told of every progress, by the thread that made it.
+// Observer that is called on every progress, by the thread that made it.
 class ProgressObserver {
  public:
   virtual ~ProgressObserver() = default;
-  // The progress is visible to this thread, and so is whatever another thread
-  // stored before a seq_cst fence that came before this one's.
+  // The progress is visible to this thread; so are stores of other threads
+  // before a seq_cst fence that came before this thread's.
   virtual void OnProgress() = 0;
 };
 
-// The generation counter with the number of those who wait for it.
+// Generation counter, with the number of threads that wait for it.
 class Progress {
  public:
   explicit Progress(Waiter& waiter) : waiter_(waiter) {}
@@ -93,29 +95,29 @@ class Progress {
   }
   void Withdraw() { attention_.fetch_sub(1, std::memory_order_release); }
 
-  // Spinners are not announced: nobody pays a system call to wake them.
+  // Spins. Spinners are not announced: waking them costs no system call.
   bool Spin(int round) { return waiter_.Spin(round); }
 
   void Wait(uint32_t seen, Deadline deadline) {
     waiter_.Wait(generation_, seen, deadline);
   }
 
-  // Whether there was progress since Announce returned `seen`.
+  // Returns whether there was progress since Announce returned `seen`.
   bool HasMoved(uint32_t seen) const {
     return generation_.load(std::memory_order_seq_cst) != seen;
   }
 
-  // From now on `observer` is told; the same one each time. It must outlive
-  // the last Notify.
+  // Registers `observer`; the same one each time. It must outlive the last
+  // Notify.
   void Observe(ProgressObserver& observer) {
     observer_.store(&observer, std::memory_order_relaxed);
     attention_.fetch_or(kObserved, std::memory_order_seq_cst);
     HeavyBarrier();
   }
 
-  // The store that is the progress comes before the call, which needs no lock.
-  // No locked instruction while nobody sleeps or observes: it is on the append
-  // path.
+  // Wakes waiting threads. Call it after the store that is the progress, no
+  // lock needed. No locked instruction while no thread sleeps or observes,
+  // since this is on the append path.
   void Notify() {
     LightBarrier();
     if (attention_.load(std::memory_order_relaxed) == 0) [[likely]]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// within_memory: work that ends by itself where memory runs out.
+// within_memory: turns running out of memory into an error of the work.
 //
-// Idea: containers throw when the host gives no more memory, or when a size
-// that somebody claimed is none. A process that keeps many logs ends the work
-// that asked for it, and serves the others. This is the one place that catches;
-// whoever calls it gives up what the work has left half done.
+// Idea: containers throw when the host gives no more memory, or when a claimed
+// size is impossible. A process that keeps many logs gives up the work that
+// asked for it, and serves the others. This is the one place that catches; its
+// callers discard what the work left half done.
 //
 // Thread safety: as the work.
 #ifndef ALPHEUS_LOG_BASE_WITHIN_MEMORY_H_
@@ -17,10 +17,11 @@
 
 namespace alpheus {
 
-// What `work` returns. Errors: ResourceExhausted (memory ran out in it).
+// Runs `work` and returns its result.
+// Errors: ResourceExhausted (memory ran out in it).
 template <class Work>
 absl::Status WithinMemory(const Work& work) {
-  // Made before it is needed: then there may be no memory for it.
+  // Made in advance: later there may be no memory for it.
   static const absl::Status ran_out = absl::ResourceExhaustedError(
       "memory ran out, and the work that needed it was given up. Give the "
       "process more (ulimit -v, the machine's memory), or less to do");

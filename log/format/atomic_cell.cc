@@ -31,8 +31,8 @@ CellCopy ReadCellCopy(const CellPlace& place, int index) {
   CellCopy copy;
   CellHeader header;
   std::memcpy(&header, place.copies[index], sizeof(header));
-  // The length is used before its checksum is known, so it is bounded by what
-  // the layout gives the copy.
+  // The length is used before its checksum is verified, so the layout's size of
+  // a copy bounds it.
   if (header.magic != place.magic || header.seq == 0 ||
       header.content_bytes > place.capacity_bytes - kCellHeaderBytes) {
     return copy;

@@ -4,9 +4,9 @@
 //
 // Idea: Arcadia's listing 2 without its index word: two copies on pages of
 // their own, each with a sequence number and a checksum that covers the copy's
-// index. An update writes one copy, persists it, writes the other, persists
-// it, and only then is acknowledged; at rest both are equal, so that losing
-// one copy never brings back an older value (P-S1, P-S2).
+// index. An update writes one copy, persists it, writes the other, persists it,
+// and only then is acknowledged. At rest both copies are equal, so that losing
+// one never brings back an older value (P-S1, P-S2).
 //
 // Invariants:
 //   ACL1. At every instant at least one copy is valid.
@@ -14,7 +14,7 @@
 //         good.
 //   ACL3. Sequence numbers only grow; the valid copy with the larger one holds.
 //   ACL4. The only good copy is never overwritten: an update first writes the
-//         copy that is damaged or behind.
+//         copy that is damaged or older.
 // Persistence: crash states of an update from s to s+1:
 //   {s,s} -> {torn,s} -> {s+1,s} -> {s+1,torn} -> {s+1,s+1}: read as s, s, s+1,
 //   s+1, s+1. Reading repairs nothing; Repair() makes both copies equal.
@@ -53,10 +53,10 @@ static_assert(offsetof(CellHeader, seq) == 8);
 static_assert(offsetof(CellHeader, content_bytes) == 16);
 static_assert(offsetof(CellHeader, crc) == 20);
 
-// Where a cell lies and what it holds.
+// Place of a cell and identity of its content.
 struct CellPlace {
   std::array<std::byte*, 2> copies{};  // page-aligned, capacity_bytes each
-  size_t capacity_bytes = 0;           // of a copy, header included
+  size_t capacity_bytes = 0;           // size of a copy, header included
   uint64_t magic = 0;
   uint64_t owner = 0;  // mixed into the checksum's seed (identity of the log)
 };
@@ -69,8 +69,8 @@ struct CellCopy {
   bool operator==(const CellCopy&) const = default;
 };
 
-// One copy as it is on media; invalid when torn or damaged. Copies the content
-// before it checks it, so that a racing update can't slip in between.
+// Reads one copy as it is on media; invalid when torn or damaged. Copies the
+// content before checking it, so that a racing update can't slip in between.
 CellCopy ReadCellCopy(const CellPlace& place, int index);
 
 // Both copies. `newest` is the index of the one that holds, if any.
@@ -82,12 +82,13 @@ struct CellState {
 };
 CellState ReadCell(const CellPlace& place);
 
-// The whole copy as it is to stand on media, checksum included.
+// Returns the whole copy for the medium, checksum included.
 std::vector<std::byte> EncodeCellCopy(const CellPlace& place, int index,
                                       uint64_t seq,
                                       std::span<const std::byte> content);
 
-// Writes one copy and persists it; false = unknown what is persistent.
+// Writes one copy and persists it. Returns false if it is unknown what is
+// persistent.
 template <Persistence P>
 [[nodiscard]] bool WriteCellCopy(P& pmem, const CellPlace& place, int index,
                                  uint64_t seq,
@@ -104,15 +105,16 @@ template <Persistence P>
 // Replaces the value by `content` with number `seq`, starting with the copy
 // that is not `newest` (ACL4). On true both copies are persisted.
 // Requires: seq larger than the newest copy's.
-// Ensures: the copy that stays meanwhile is on the medium, if it was read from
-// elsewhere (landing_persistence.h).
+// Ensures: the copy that is written second was on the medium before, also if it
+// was read from a shadow (landing_persistence.h).
 template <Persistence P>
 [[nodiscard]] bool WriteCell(P& pmem, const CellPlace& place,
                              std::optional<int> newest, uint64_t seq,
                              std::span<const std::byte> content) {
   if (IsMutant("kGoodCopyFirst")) newest = 1 - newest.value_or(0);
   const int first = newest == 0 ? 1 : 0;
-  // What holds on the medium is read here only if it is no copy in memory.
+  // Repairs the other copy on the medium first, since it was read from the
+  // shadow if there is one.
   if (!IsMutant("kLandingCopyUnmended") &&
       !MendOnMedium(pmem, place.copies[1 - first], place.capacity_bytes).ok()) {
     return false;
@@ -122,8 +124,8 @@ template <Persistence P>
           WriteCellCopy(pmem, place, 1 - first, seq, content));
 }
 
-// Persists copies anew that the medium does not hold as they are here, where
-// that is elsewhere. Requires: nobody writes the cell. True: it had to.
+// Persists again each copy that differs on the medium under a shadow. Returns
+// true if one did. Requires: no thread writes the cell.
 template <Persistence P>
 absl::StatusOr<bool> MendCellOnMedium(P& pmem, const CellPlace& place) {
   bool is_mended = false;

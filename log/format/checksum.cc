@@ -8,7 +8,7 @@
 namespace alpheus::internal {
 
 uint32_t Crc32cLong(uint32_t crc, std::span<const std::byte> bytes) {
-  // ISA-L counts in int and wants a mutable pointer that it does not write to.
+  // ISA-L counts in int, and takes a mutable pointer that it does not write to.
   constexpr size_t kChunkBytes = size_t{1} << 30;
   while (!bytes.empty()) {
     const size_t chunk = std::min(bytes.size(), kChunkBytes);

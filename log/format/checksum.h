@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // checksum: seeded CRC32C, the integrity check of everything on media.
 //
-// The seed takes the place of the usual initial value, so that equal bytes in
-// another log, epoch, place or copy have another checksum (P-L2, P-L3). Runs of
-// bytes chain: Crc32c(Crc32c(s, a), b) == Crc32c(s, a + b).
+// The seed replaces the usual initial value, so that equal bytes in another
+// log, epoch, place or copy have another checksum (P-L2, P-L3). Runs of bytes
+// chain: Crc32c(Crc32c(s, a), b) == Crc32c(s, a + b).
 //
 // Thread safety: pure functions.
 // References: docs/log_format.md#checksums; ISA-L crc32_iscsi.
@@ -24,7 +24,7 @@ namespace alpheus {
 
 namespace internal {
 
-// By ISA-L, which is fastest from some hundred bytes on.
+// Computes by ISA-L, which is fastest from some hundred bytes on.
 uint32_t Crc32cLong(uint32_t crc, std::span<const std::byte> bytes);
 
 }  // namespace internal
@@ -32,8 +32,8 @@ uint32_t Crc32cLong(uint32_t crc, std::span<const std::byte> bytes);
 // The words of a header are summed as they lie in memory.
 static_assert(std::endian::native == std::endian::little);
 
-// CRC32C of one word of memory. The CRC is the low half of what goes in and
-// comes out, as the processor has it: else each step would cut it anew.
+// Returns the CRC32C of one word of memory. Argument and result are in the low
+// half, as in the processor: otherwise each step would truncate.
 inline uint64_t Crc32cWord(uint64_t crc, uint64_t word) {
 #if defined(__SSE4_2__)
   return _mm_crc32_u64(crc, word);
@@ -51,10 +51,10 @@ inline uint32_t Crc32cHalfWord(uint64_t crc, uint32_t half) {
 #endif
 }
 
-// CRC32C (Castagnoli, reflected) of `bytes` starting from `seed`, without the
-// final inversion.
+// Returns the CRC32C (Castagnoli, reflected) of `bytes` starting from `seed`,
+// without the final inversion.
 inline uint32_t Crc32c(uint32_t seed, std::span<const std::byte> bytes) {
-  constexpr size_t kLongBytes = 192;  // from here on the call pays
+  constexpr size_t kLongBytes = 192;  // from this size on the call pays
   if (bytes.size() >= kLongBytes) return internal::Crc32cLong(seed, bytes);
   uint64_t crc = seed;
   const std::byte* at = bytes.data();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// epoch_table: which epoch owns which LSN, and the nonces that seed their
-// checksums.
+// epoch_table: maps each LSN to the epoch that owns it, and holds the nonces
+// that seed checksums.
 //
 // Idea: opening an epoch is one table entry, not a ring record, so that a full
 // ring can always be opened. A record is accepted only if its epoch owns its
-// LSN; the divergent tail of an earlier epoch thereby dies without a byte of
-// it being overwritten (P-H13).
+// LSN. So the divergent tail of an earlier epoch becomes invalid without a byte
+// of it being overwritten (P-H13).
 //
 // Invariants:
 //   ET1. Entries are sorted: epochs strictly increase, start LSNs never
@@ -36,13 +36,13 @@ struct EpochEntry {
   Epoch epoch;
   uint64_t nonce = 0;
   Lsn start_lsn;             // first LSN that the epoch owns
-  RingOffset start_offset;   // where its first record or PAD goes
+  RingOffset start_offset;   // place of its first record or PAD
   uint64_t start_chain = 0;  // chain value before start_lsn
 
   bool operator==(const EpochEntry&) const = default;
 };
 
-// On media: the entries one after another.
+// Entry on media; the entries follow one another.
 struct EpochEntryFormat {
   uint64_t epoch;         // 0..8
   uint64_t nonce;         // 8..16
@@ -61,8 +61,8 @@ class EpochTable {
  public:
   EpochTable() = default;
 
-  // `log_id` seeds the keys. Entries must satisfy ET1; anything else is
-  // DataLoss.
+  // Decodes a table. `log_id` seeds the keys. Errors: DataLoss (size; entries
+  // that break ET1).
   static absl::StatusOr<EpochTable> Decode(Uuid log_id,
                                            std::span<const std::byte> content);
   static EpochTable Empty(Uuid log_id);
@@ -70,15 +70,16 @@ class EpochTable {
 
   const std::vector<EpochEntry>& entries() const { return entries_; }
 
-  // Of the same log, with the same entries: then the keys are the same, too.
+  // Compares log and entries; equal ones have equal keys.
   bool operator==(const EpochTable& other) const {
     return log_id_ == other.log_id_ && entries_ == other.entries_;
   }
 
-  // The entry that owns `lsn`, or nullptr: no epoch was open for it yet.
+  // Returns the entry that owns `lsn`, or nullptr: no epoch was open for it
+  // yet.
   const EpochEntry* Owner(Lsn lsn) const;
 
-  // Behind the last LSN that the entry owns; Requires: as KeyOf.
+  // Returns the LSN after the last one that the entry owns. Requires: as KeyOf.
   Lsn EndOf(const EpochEntry* entry) const {
     const auto* next = entry + 1;
     return next == entries_.data() + entries_.size()
@@ -86,11 +87,11 @@ class EpochTable {
                : next->start_lsn;
   }
 
-  // Key of the entry; Requires: `entry` came from this table.
+  // Returns the entry's key. Requires: `entry` came from this table.
   const EpochKey& KeyOf(const EpochEntry* entry) const;
 
-  // This table with `next` added and without the entries that own nothing from
-  // `head_lsn` on (ET3). Requires: next keeps ET1.
+  // Returns this table with `next` added and without the entries that own
+  // nothing from `head_lsn` on (ET3). Requires: next keeps ET1.
   EpochTable With(const EpochEntry& next, Lsn head_lsn) const;
 
  private:

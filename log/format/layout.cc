@@ -93,7 +93,7 @@ uint64_t* CleanCloseAddress(std::span<std::byte> region) {
 
 uint64_t CleanCloseWord(Uuid log_id, uint64_t superline_seq) {
   if (IsMutant("kCleanCloseForEver")) superline_seq = 0;
-  // Never 0, which is what an open log has.
+  // Never 0, the value of an open log.
   return Mix(Mix(log_id.high, log_id.low), superline_seq) | 1;
 }
 
@@ -103,7 +103,7 @@ Ring RingOf(std::span<std::byte> region, const Superline& superline) {
 
 absl::Status CheckGeometry(std::span<const std::byte> region,
                            const Superline& superline) {
-  // Bounded before anything is added to it.
+  // Bounded first, so that no sum overflows.
   const bool bounded = superline.ring_capacity <= superline.region_bytes &&
                        superline.region_bytes <= kRegionBytesMax;
   const absl::StatusOr<Layout> layout = Layout::ForRing(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// layout: where everything lies in a region.
+// layout: places of everything in a region.
 //
 //   0        superline, copy 0 (4 KiB)
 //   4 KiB    superline, copy 1 (4 KiB)
@@ -43,7 +43,10 @@ class Ring {
 
   std::byte* data() const { return data_; }
   uint64_t capacity() const { return capacity_; }
-  // Bytes from the start of the ring, [0, capacity): offset mod capacity.
+  // Returns the bytes from the start of the ring, [0, capacity): offset mod
+  // capacity. Requires: offset < 2^63 (RegionState ensures it). A division
+  // would be a tenth of an append; the product with the reciprocal is the
+  // quotient or one less.
   // Requires: offset < 2^63 (RegionState sees to it). A
   // division would be a tenth of an append; the product with the reciprocal is
   // the quotient or one less.
@@ -55,7 +58,7 @@ class Ring {
     return place < capacity_ ? place : place - capacity_;
   }
   std::byte* At(RingOffset offset) const { return data_ + Place(offset); }
-  // Bytes from `offset` to the end of the ring, (0, capacity].
+  // Returns the bytes from `offset` to the end of the ring, (0, capacity].
   uint64_t UntilEnd(RingOffset offset) const {
     return capacity_ - Place(offset);
   }
@@ -63,13 +66,13 @@ class Ring {
  private:
   std::byte* data_ = nullptr;
   uint64_t capacity_ = 0;
-  uint64_t reciprocal_ = 0;  // of capacity_, times 2^64, rounded down
+  uint64_t reciprocal_ = 0;  // 2^64 / capacity_, rounded down
 };
 
 inline constexpr uint64_t kRingCapacityMin = 4 * kLineBytes;
 
-// Largest payload of a record: record and header fill at most half the ring,
-// so that PAD and record always fit an empty one (P-L6).
+// Returns the largest payload of a record: record and header fill at most half
+// the ring, so that PAD and record always fit an empty one (P-L6).
 uint64_t PayloadBytesMax(uint64_t ring_capacity);
 
 struct Layout {
@@ -79,11 +82,12 @@ struct Layout {
   uint64_t ring_capacity = 0;
   uint64_t region_bytes = 0;
 
-  // Layout with exactly this ring. Errors: InvalidArgument.
+  // Returns the layout with exactly this ring. Errors: InvalidArgument.
   static absl::StatusOr<Layout> ForRing(uint64_t ring_capacity,
                                         uint64_t table_capacity);
-  // Layout with the largest ring that a region of this size holds, in whole
-  // pages. Errors: InvalidArgument (too small; the message names the minimum).
+  // Returns the layout with the largest ring that a region of this size holds,
+  // in whole pages. Errors: InvalidArgument (too small; the message names the
+  // minimum).
   static absl::StatusOr<Layout> ForRegion(
       uint64_t region_bytes, uint64_t table_capacity = kEpochTableCapacity);
 };
@@ -92,31 +96,30 @@ inline constexpr uint64_t kSuperlineCopyBytes = kPageBytes;
 inline constexpr uint64_t kWatermarkOffset = 2 * kPageBytes;
 inline constexpr uint64_t kTableOffset = 4 * kPageBytes;
 
-// Place of the superline in a region of at least kTableOffset bytes.
+// Returns the superline's place in a region of at least kTableOffset bytes.
 CellPlace SuperlinePlace(std::span<std::byte> region);
-// Place of the epoch table. Requires: CheckGeometry.
+// Returns the epoch table's place. Requires: CheckGeometry.
 CellPlace EpochTablePlace(std::span<std::byte> region,
                           const Superline& superline);
-// Address of a watermark line, 0 or 1.
+// Returns the address of a watermark line, 0 or 1.
 inline std::byte* WatermarkLine(std::span<std::byte> region, int line) {
   return region.data() + kWatermarkOffset +
          static_cast<uint64_t>(line) * kPageBytes;
 }
 Ring RingOf(std::span<std::byte> region, const Superline& superline);
 
-// Whether the sizes that the superline names agree with each other and fit the
+// Checks that the sizes in the superline agree with each other and fit the
 // region. Errors: DataLoss with both sizes (a truncated file, for example).
 absl::Status CheckGeometry(std::span<const std::byte> region,
                            const Superline& superline);
 
-// The word that says that the log was closed cleanly: then every copy and every
-// record must be whole. One 8-byte word, so that a power cut never leaves it
-// in doubt; tied to the superline's number, so that it means nothing once the
-// superline has changed.
+// Word of a clean close: then every copy and every record must be whole. One
+// 8-byte word, so that a power cut never leaves it in doubt. It is tied to the
+// superline's number, so that it means nothing once the superline has changed.
 uint64_t* CleanCloseAddress(std::span<std::byte> region);
 uint64_t CleanCloseWord(Uuid log_id, uint64_t superline_seq);
 
-// Both watermark lines as they are on media.
+// Reads both watermark lines as they are on media.
 WatermarkPair ReadWatermarks(std::span<std::byte> region, Uuid log_id);
 
 }  // namespace alpheus

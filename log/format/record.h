@@ -3,16 +3,16 @@
 // their log, epoch, LSN and place.
 //
 // Idea: Arcadia's integrity primitive (listing 1) hardened: header and payload
-// have a checksum each, both seeded, so that neither order nor atomicity of
-// the writes matters and nothing that was valid once is valid elsewhere. All
+// each have a seeded checksum. So neither order nor atomicity of the writes
+// matters, and bytes that were valid in one place are valid in no other. All
 // bytes may reach the medium in any order; the record is there when both
 // checksums hold.
 //
 // Invariants:
-//   REC1. Nothing of a header is used, least of all payload_bytes, before its
+//   REC1. No field of a header, least of all payload_bytes, is used before its
 //         checksum holds (P-L1).
-//   REC2. A record of another log, epoch, LSN or ring offset does not validate,
-//         nor does memory of all zeros or all ones (P-L2, P-L3).
+//   REC2. A record of another log, epoch, LSN or ring offset does not validate;
+//         neither does memory of all zeros or all ones (P-L2, P-L3).
 //   REC3. One flipped bit never turns a valid record into a cleaned one (P-L8).
 //   REC4. A record never crosses the end of the ring; a PAD fills the gap and
 //         carries the LSN of the record after it (P-L5).
@@ -49,11 +49,11 @@ inline constexpr uint16_t kRecordMagic = 0xa1f5;
 
 // Little-endian on media, as on every platform that has persistent memory.
 struct RecordHeader {
-  uint64_t lsn;            // 0..8    for a PAD: of the record after it
+  uint64_t lsn;            // 0..8    in a PAD: LSN of the record after it
   uint64_t epoch;          // 8..16   incarnation of the writer
   uint64_t durable_lsn;    // 16..24  known durable when this was written; proof
                            //         that records up to it were acknowledged
-  uint32_t payload_bytes;  // 24..28  for PAD and ABORTED: bytes to pass over
+  uint32_t payload_bytes;  // 24..28  in PAD and ABORTED: bytes to skip
   uint16_t magic;          // 28..30  kRecordMagic
   uint8_t type;            // 30..31  RecordType
   uint8_t reserved;        // 31..32  0
@@ -77,7 +77,8 @@ static_assert(offsetof(RecordHeader, payload_crc) == 32);
 static_assert(offsetof(RecordHeader, header_crc) == 36);
 static_assert(offsetof(RecordHeader, cleaned) == 40);
 
-// Lines that a record with this payload takes in the ring, header included.
+// Returns the lines that a record with this payload takes in the ring, header
+// included.
 constexpr uint64_t RecordLines(uint64_t payload_bytes) {
   return (kRecordHeaderBytes + payload_bytes + kLineBytes - 1) / kLineBytes;
 }
@@ -85,16 +86,16 @@ constexpr uint64_t RecordBytes(uint64_t payload_bytes) {
   return RecordLines(payload_bytes) * kLineBytes;
 }
 
-// The secret of one epoch of one log, from which all seeds are drawn. The
-// nonce is random and never shown to clients, so that no payload chosen before
-// the epoch opened can imitate one of its headers (P-H14).
+// Secret of one epoch of one log, from which all seeds are derived. The nonce
+// is random and never shown to clients, so that no payload chosen before the
+// epoch opened can imitate one of its headers (P-H14).
 class EpochKey {
  public:
   EpochKey() = default;
   EpochKey(Uuid log_id, Epoch epoch, uint64_t nonce);
 
-  // 64 bits for one place of one record: the low half goes into the header's
-  // checksum, the high half into the payload's. The odd factor spreads LSNs
+  // Returns 64 bits for one place of one record: the low half seeds the
+  // header's checksum, the high half the payload's. The odd factor spreads LSNs
   // over the bits that offsets leave free.
   uint64_t Seed(Lsn lsn, RingOffset offset) const {
     if (IsMutant("kSeedWithoutLsn")) lsn = Lsn(0);
@@ -106,31 +107,31 @@ class EpochKey {
   uint64_t key_ = 0;
 };
 
-// Where the CRCs of records start; the seed comes in at the end, so that bytes
+// Start value of records' CRCs. The seed is mixed in at the end, so that bytes
 // can be summed before their place is known.
 inline constexpr uint32_t kCrcStart = 0xffffffff;
 
-// The checksum of a payload from the CRC of its bytes.
+// Returns the checksum of a payload from the CRC of its bytes.
 inline uint32_t PayloadChecksum(uint64_t seed, uint32_t crc) {
   if (IsMutant("kPayloadSumUnseeded")) return crc ^ kCrcStart;
   return crc ^ static_cast<uint32_t>(seed >> 32);
 }
 
-// The value of RecordHeader::cleaned that means "cleaned" at this place;
-// never 0.
+// Returns the value of RecordHeader::cleaned that means "cleaned" at this
+// place; never 0.
 inline uint64_t CleanedWord(uint64_t seed) {
   constexpr uint64_t kCleanedTag = 0x636c65616e656421u;  // "cleaned!"
   if (IsMutant("kCleanedWordUnseeded")) seed = 0;
   return Mix(seed, kCleanedTag) | 1;
 }
 
-// Bytes 24..32 of the header as one word.
+// Returns bytes 24..32 of the header as one word.
 inline uint64_t LengthAndTypeWord(const RecordHeader& header) {
   return uint64_t{header.payload_bytes} | uint64_t{header.magic} << 32 |
          uint64_t{header.type} << 48 | uint64_t{header.reserved} << 56;
 }
 
-// Checksum of bytes 0..36 of the header.
+// Returns the checksum of bytes 0..36 of the header.
 inline uint32_t HeaderChecksum(uint64_t seed, const RecordHeader& header) {
   uint64_t crc = Crc32cWord(kCrcStart, header.lsn);
   crc = Crc32cWord(crc, header.epoch);
@@ -139,13 +140,13 @@ inline uint32_t HeaderChecksum(uint64_t seed, const RecordHeader& header) {
   return static_cast<uint32_t>(seed) ^ Crc32cHalfWord(crc, header.payload_crc);
 }
 
-// Both checksums as the one word that publishes the record.
+// Returns both checksums as the one word that publishes the record.
 inline uint64_t PublishWord(const RecordHeader& header) {
   return uint64_t{header.payload_crc} | uint64_t{header.header_crc} << 32;
 }
 
-// A header as it lies in memory, in words: those who read many headers keep it
-// in registers.
+// Header as it lies in memory, in words: loops over many headers keep it in
+// registers.
 struct HeaderWords {
   uint64_t word[kRecordHeaderBytes / sizeof(uint64_t)] = {};
 
@@ -171,8 +172,8 @@ inline HeaderWords LoadHeader(const std::byte* from) {
   return {{load(0), load(1), load(2), load(3), load(4), load(5)}};
 }
 
-// True if magic, type and checksum hold (REC1, REC2). Says nothing of the
-// payload.
+// Returns true if magic, type and checksum hold (REC1, REC2). Does not check
+// the payload.
 inline bool HeaderIsValid(uint64_t seed, const HeaderWords& words) {
   uint64_t crc = kCrcStart;
   for (int i = 0; i < 4; ++i) crc = Crc32cWord(crc, words.word[i]);
@@ -185,8 +186,9 @@ inline bool HeaderIsValid(uint64_t seed, const HeaderWords& words) {
          words.lsn() != 0 && words.header_crc() == sum;
 }
 
-// True if the payload's checksum holds; always true for PAD and ABORTED, which
-// have no content. Requires: HeaderIsValid, payload.size() == payload_bytes().
+// Returns true if the payload's checksum holds; always for PAD and ABORTED,
+// which have no content. Requires: HeaderIsValid, payload.size() ==
+// payload_bytes().
 inline bool PayloadIsValid(uint64_t seed, const HeaderWords& header,
                            std::span<const std::byte> payload) {
   if (header.type() != static_cast<uint8_t>(RecordType::kData)) return true;
@@ -195,8 +197,8 @@ inline bool PayloadIsValid(uint64_t seed, const HeaderWords& header,
          PayloadChecksum(seed, Crc32c(kCrcStart, payload));
 }
 
-// The chain over the log (P-H8): chain(n) from chain(n-1) and the checksum of
-// the header of n. PADs are left out.
+// Returns chain(n) of the log (P-H8) from chain(n-1) and the checksum of the
+// header of n. PADs are left out.
 inline uint64_t ExtendChain(uint64_t chain, uint32_t header_crc) {
   if (IsMutant("kChainUnordered")) return chain ^ header_crc;
   return Mix(chain ^ header_crc);

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// sealed: the integrity primitive: bytes that say whether they are whole.
+// sealed: the integrity primitive: bytes that prove whether they are whole.
 //
-// Idea: Arcadia's listing 1: a header with the size and two checksums, one of
-// the header and one of the data, so that one persist of everything, in any
-// order, is enough: torn or damaged bytes are told, never returned. Both
-// checksums are seeded with the identity of the place, so that sealed bytes of
-// another place or owner don't validate. Records are its specialised form
-// (record.h).
+// Idea: Arcadia's listing 1: a header with the size and two checksums, of the
+// header and of the data. So one persist of everything, in any order, is
+// enough: torn or damaged bytes are detected, never returned. Both checksums
+// are seeded with the identity of the place, so that sealed bytes of another
+// place or owner don't validate. Records are the specialised form (record.h).
 //
 // Invariants:
 //   SEA1. The size is not used before the header's checksum holds.
-// Persistence: while it is written, a crash leaves bytes that don't validate,
-// or the whole; the old content is gone. To replace content atomically use
+// Persistence: a crash during a write leaves bytes that don't validate, or the
+// whole; the old content is gone. To replace content atomically use
 // atomic_cell.h.
 // Thread safety: pure functions.
 // References: Arcadia §3 figure 1, listing 1; docs/log_format.md#sealed.
@@ -41,11 +40,11 @@ static_assert(offsetof(SealedHeader, data_bytes) == 8);
 static_assert(offsetof(SealedHeader, data_crc) == 16);
 static_assert(offsetof(SealedHeader, header_crc) == 20);
 
-// Header for `data`, to be stored in front of it.
+// Returns the header for `data`, to be stored in front of it.
 SealedHeader Seal(uint64_t identity, std::span<const std::byte> data);
 
-// A copy of the data sealed at the start of `place`, or nothing if it is torn,
-// damaged, or of another identity. Reads nothing outside `place`.
+// Returns a copy of the data sealed at the start of `place`, or nothing if it
+// is torn, damaged, or of another identity. Reads nothing outside `place`.
 std::optional<std::vector<std::byte>> Unseal(uint64_t identity,
                                              std::span<const std::byte> place);
 

@@ -24,7 +24,7 @@ void PutMembers(const MemberList& list, MemberFormat (&to)[kMembersMax]) {
   }
 }
 
-// Its members, if its sizes can be.
+// Reads a list's members if its sizes are possible.
 absl::Status TakeMembers(const MemberFormat (&from)[kMembersMax],
                          MemberList& list) {
   if (!HasPossibleSizes(list)) {

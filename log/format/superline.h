@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// superline: what identifies one replica of a log and where its records start.
+// superline: identifies one replica of a log and holds the start of its
+// records.
 //
-// Idea: Arcadia's superline (§4.1) without the tail, which recovery finds by
-// scanning. It lies in an atomic cell at the start of the region; the process
-// that holds the region's lock is its only writer (P-S4).
+// Idea: Arcadia's superline (§4.1), a superblock, without the tail, which
+// recovery finds by scanning. It lies in an atomic cell at the start of the
+// region; the process that holds the region's lock is its only writer (P-S4).
 //
 // Invariants:
 //   SUP1. promised_epoch >= log_epoch.
 //   SUP2. log_epoch = e implies that this replica holds every record that was
 //         durable before epoch e opened (P-H3).
 //   SUP3. head_lsn goes back only where an epoch is installed with every record
-//         from there on; the ring bytes from head on are not reused before a
+//         from there on. Ring bytes from the head on are not reused before a
 //         superline with a later head is persisted (P-L4).
-//   SUP4. The epoch table with number `table_seq` is the one that holds; a
-//         table copy with another number is an update that did not happen.
+//   SUP4. The epoch table with number `table_seq` holds; a table copy with
+//         another number is an update that did not happen.
 // Thread safety: values and pure functions.
 // References: protocol P-A2; docs/log_format.md#superline.
 #ifndef ALPHEUS_LOG_FORMAT_SUPERLINE_H_
@@ -33,8 +34,9 @@
 
 namespace alpheus {
 
-// That is written. Version 1 is read, too: its lists do not say what they were
-// made from. The first update of its superline makes it this one.
+// Version that is written. Version 1 can be read too; its lists lack the
+// configuration that they were made from. The first update of the superline
+// makes it this version.
 inline constexpr uint32_t kFormatVersion = 2;
 inline constexpr uint64_t kSuperlineMagic = 0x315355454850'4c41u;  // "ALPHEUS1"
 inline constexpr size_t kMembersMax = 16;
@@ -47,7 +49,7 @@ struct Member {
   bool operator==(const Member&) const = default;
 };
 
-// Who keeps the log.
+// Members that keep the log.
 struct MemberList {
   uint64_t id = 1;              // grows with each change
   uint32_t replica_count = 1;   // N, 1 to kMembersMax
@@ -57,19 +59,19 @@ struct MemberList {
   bool operator==(const MemberList&) const = default;
 };
 
-// Whether N and W are in their ranges.
+// Returns whether N and W are in their ranges.
 bool HasPossibleSizes(const MemberList& list);
 
 // Changed only through a new epoch (P-H18).
 struct Configuration : MemberList {
-  // What it was changed from, whatever became of that change since (OQ7 of
-  // opening_quorums.h). Absent: it was formatted so, or it is not known.
+  // List that it was made from, even if that list never took effect (OQ7 of
+  // opening_quorums.h). Empty: formatted so, or not known.
   std::optional<MemberList> made_from = std::nullopt;
 
   bool operator==(const Configuration&) const = default;
 };
 
-// Whether it is a member, with that incarnation.
+// Returns whether the list has this node with this incarnation.
 bool Names(const MemberList& list, const Member& member);
 
 struct Superline {
@@ -83,15 +85,15 @@ struct Superline {
   uint64_t table_capacity = 0;  // entries
   Configuration configuration;
   Epoch promised_epoch;               // the fence: no older epoch may write
-  NodeId promised_node;               // to whom it was promised
-  uint64_t promised_incarnation = 0;  // of that process
+  NodeId promised_node;               // node that has the promise
+  uint64_t promised_incarnation = 0;  // of the process that has it
   Epoch log_epoch;                    // last epoch installed here
-  uint64_t table_seq = 0;             // number of the epoch table that holds
+  uint64_t table_seq = 0;             // number of the valid epoch table
   Lsn head_lsn{1};
   RingOffset head_offset;
   uint64_t head_chain = 0;  // chain value before the record at head
   bool repairing = false;   // in the middle of a destructive repair (P-H12)
-  uint64_t unsafe_shutdown_count = 0;  // of the platform, 0 where it has none
+  uint64_t unsafe_shutdown_count = 0;  // of the platform; 0: it has none
 
   bool operator==(const Superline&) const = default;
 };
@@ -101,7 +103,7 @@ struct MemberFormat {
   uint64_t incarnation;
 };
 
-// The content of the cell on media; of version 1 without what it was made from.
+// Content of the cell on media; version 1 ends before from_id.
 struct SuperlineFormat {
   uint32_t format_version;                 // 0..4
   uint32_t flags;                          // 4..8     bit 0 repairing
@@ -164,7 +166,8 @@ static_assert(offsetof(SuperlineFormat, from_members) == 448);
 
 std::vector<std::byte> EncodeSuperline(const Superline& superline);
 
-// Of a content of any version; 0 if it is too short to have one.
+// Returns the version of a content of any version; 0 if it is too short to have
+// one.
 uint32_t FormatVersionOf(std::span<const std::byte> content);
 
 // Errors: Unimplemented (another format version, named in the message);

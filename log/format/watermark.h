@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// watermark: the line that proves up to which LSN records were persisted.
+// watermark: the line that proves an LSN up to which records were persisted.
 //
-// Idea: a bad record is torn when nobody can have been told that it is there,
-// and corrupt otherwise. The watermark is that evidence: it names what was
-// *already fenced* when it was written, so that a watermark and the batch
-// under the same fence never contradict each other at a power cut (P-H9,
-// P-H10). Two lines on pages of their own are written in turn; a power cut
-// tears at most one.
+// Idea: a bad record is torn if nobody can have been told that it exists, and
+// corrupt otherwise. The watermark is that evidence: it names what was *already
+// fenced* when it was written. So a watermark and the batch under the same
+// fence never contradict each other at a power cut (P-H9, P-H10). Two lines on
+// pages of their own are written in turn; a power cut tears at most one.
 //
 // Invariants:
 //   WMK1. A valid watermark (e, n) implies: every record up to n that epoch e
@@ -54,8 +53,8 @@ static_assert(offsetof(WatermarkFormat, crc) == 60);
 
 WatermarkFormat EncodeWatermark(Uuid log_id, int line, Watermark watermark);
 
-// EncodeWatermark for one line and epoch, as words: it is written with every
-// batch, so the checksum starts from where it is the same for all.
+// Encodes watermarks of one line and epoch, as words. It is used with every
+// batch, so the checksum starts from the part that all have in common.
 class WatermarkEncoder {
  public:
   WatermarkEncoder(Uuid log_id, int line, Epoch epoch);
@@ -73,7 +72,8 @@ class WatermarkEncoder {
   uint32_t crc_of_epoch_;
 };
 
-// The watermark at `address`, or nothing if the line is torn or damaged.
+// Returns the watermark at `address`, or nothing if the line is torn or
+// damaged.
 std::optional<Watermark> DecodeWatermark(Uuid log_id, int line,
                                          const std::byte* address);
 
@@ -82,10 +82,11 @@ struct WatermarkPair {
   std::array<std::optional<Watermark>, 2> lines;
 
   bool both_bad() const { return !lines[0] && !lines[1]; }
-  // Highest LSN that a line of `epoch` proves persisted; Lsn(0) if none does.
+  // Returns the highest LSN that a line of `epoch` proves persisted; Lsn(0) if
+  // none does.
   Lsn Proven(Epoch epoch) const;
-  // The line to write next: a bad one, else one of another epoch, else the
-  // one that is behind (WMK2).
+  // Returns the line to write next: a bad one, else one of another epoch, else
+  // the older one (WMK2).
   int NextLine(Epoch epoch) const;
 };
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// backends: every persistence backend, for the sources that instantiate the
-// log's templates for each of them.
+// backends: the list of all persistence backends, for sources that instantiate
+// templates for each.
 //
-// Idea: this is the one list of them. A source that defines a class template
-// ends with
+// Idea: a source that defines a class template ends with
 //   ALPHEUS_INSTANTIATE_CLASS(Forcer);
 // and one that defines functions, or some members of a class, with
 //   #define ALPHEUS_INSTANTIATE(P) template absl::Status Format<P>(P&)

@@ -15,8 +15,8 @@
 
 namespace alpheus {
 
-// A mapping, as the handler finds it. Slots are used again and never freed: the
-// handler may look at any of them at any time.
+// Mapping, as the handler finds it. Slots are reused and never freed: the
+// handler may read any of them at any time.
 struct BusGuard::Slot {
   std::atomic<uintptr_t> begin{0};
   std::atomic<uintptr_t> end{0};  // 0: free
@@ -28,10 +28,10 @@ struct BusSlots {
   using Slot = BusGuard::Slot;
 
   static constinit inline std::atomic<Slot*> first{nullptr};
-  static constinit inline Mutex mutex;  // of who takes and frees slots
+  static constinit inline Mutex mutex;  // of taking and freeing slots
   static constinit inline bool is_installed = false;
   static constinit inline size_t guards = 0;
-  static inline struct sigaction before{};  // what the handler passes on to
+  static inline struct sigaction before{};  // handler to pass on to
 
   static Slot* Free() {
     for (Slot* slot = first.load(); slot != nullptr; slot = slot->next) {
@@ -55,12 +55,12 @@ struct BusSlots {
 
 namespace {
 
-// Of mappings of ordinary files, and of huge pages and devices, which can be
-// replaced by whole huge pages only.
+// Page sizes: of ordinary files; and of huge pages and devices, which can only
+// be replaced by whole huge pages.
 constexpr std::array<uintptr_t, 3> kPageSizes = {
     uintptr_t{1} << 12, uintptr_t{1} << 21, uintptr_t{1} << 30};
 
-// Zeros of this process in the place of the page at `address`.
+// Puts zeros of this process in the place of the page at `address`.
 bool ReplacePage(uintptr_t address) {
   for (const uintptr_t bytes : kPageSizes) {
     const uintptr_t begin = address / bytes * bytes;
@@ -79,7 +79,7 @@ void PassOn(int signal, siginfo_t* info, void* context) {
   } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
     before.sa_handler(signal);
   } else {
-    // The access is repeated, and ends the process as if nothing had been here.
+    // The access is repeated, and ends the process as without this handler.
     sigaction(SIGBUS, &before, nullptr);
     if (info->si_code <= 0) raise(signal);  // sent by a process
   }
@@ -107,13 +107,13 @@ void Install() {
   action.sa_sigaction = OnBusError;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&action.sa_mask);
-  // First: the handler may run as soon as it is there.
+  // First: the handler may run as soon as it is installed.
   sigaction(SIGBUS, nullptr, &BusSlots::before);
   BusSlots::is_installed = sigaction(SIGBUS, &action, nullptr) == 0;
 }
 
-// Of a handler that somebody put in front of this one nothing is known: it may
-// pass on to it. Requires: BusSlots::mutex.
+// Leaves a handler that was installed after this one: it may pass on to this
+// one. Requires: BusSlots::mutex.
 void Uninstall() {
   struct sigaction now{};
   if (!BusSlots::is_installed || sigaction(SIGBUS, nullptr, &now) != 0 ||

@@ -2,17 +2,16 @@
 // bus_guard: turns SIGBUS at a mapped file into an alarm of its region.
 //
 // Idea: the kernel sends SIGBUS when it can't give a page of a mapping: the
-// file was truncated, a hole can't be filled on a full file system, the medium
-// failed. By default that ends the process, with all that it does besides. Here
-// the handler raises the region's alarm, puts a page of zeros of this process
-// in the place of the one that is missing, and lets the access go on; no fence
-// succeeds from then on (region_alarm.h). What is read from such a page is
-// nothing that was stored: whoever answers others by what it reads looks at the
-// alarm before it does.
+// file was truncated, a hole can't be filled on a full file system, or the
+// medium failed. By default that ends the whole process. Here the handler
+// raises the region's alarm, replaces the missing page by a page of zeros of
+// this process, and lets the access continue. From then on no fence succeeds
+// (region_alarm.h). Such a page holds no stored data: code that answers from
+// the region checks the alarm first.
 //
-// The handler is the process's while any file is mapped, and passes on all
-// other addresses to the one that was there before. A program that installs its
-// own meanwhile has that instead.
+// The handler is installed while any file is mapped, and passes on all other
+// addresses to the handler that was there before. A program that installs its
+// own handler meanwhile has that one instead.
 //
 // Thread safety: constructor and destructor by any thread.
 // References: sigaction(2), SIGBUS.
@@ -31,7 +30,7 @@ class BusGuard {
  public:
   // Guards nothing.
   BusGuard() = default;
-  // Guards the mapping of `bytes` bytes, until it is destroyed, which must be
+  // Guards the mapping of `bytes` bytes until it is destroyed, which must be
   // before the mapping is.
   BusGuard(const void* begin, size_t bytes, std::shared_ptr<RegionAlarm> alarm);
   BusGuard(BusGuard&& other) noexcept

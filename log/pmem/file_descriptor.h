@@ -25,7 +25,7 @@ class FileDescriptor {
   }
 
   int get() const { return fd_; }
-  // It is the caller's from here on.
+  // Gives the descriptor to the caller.
   int Release() { return std::exchange(fd_, -1); }
 
  private:

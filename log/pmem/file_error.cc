@@ -113,7 +113,7 @@ absl::Status OtherFileError(absl::string_view what, int error,
                        "it, and to pass "
                        "through all folders above"));
     default:
-      // The remedy last: what failed is read before what helps.
+      // Remedy last: the failure is read first.
       return absl::Status(absl::ErrnoToStatusCode(error),
                           absl::StrCat(what, ": ", std::strerror(error),
                                        remedy.empty() ? "" : ". ", remedy));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// file_error: the one place where errno of file calls becomes a status.
+// file_error: the one place that turns errno of file calls into a status.
 //
-// Idea: what can never be right with this path is InvalidArgument, so that
-// nobody tries it again; what is not there NotFound; what another try may
-// change is Unavailable.
+// Idea: an error that this path will always give is InvalidArgument, so that no
+// caller retries; a missing file is NotFound; an error that another try may
+// avoid is Unavailable.
 //
 // Thread safety: pure.
 #ifndef ALPHEUS_LOG_PMEM_FILE_ERROR_H_
@@ -16,20 +16,20 @@
 
 namespace alpheus {
 
-// Of a call on a file, a device or a folder that should be there, by somebody
-// who may make it.
+// Maps an error of a call on an existing file, device or folder, by a process
+// that may create it.
 absl::Status FileError(const std::string& path, const char* call, int error);
 
-// The same of somebody who only reads: nothing is to be made or freed.
+// Maps an error of a reader: the remedy names nothing to create or free.
 absl::Status ReadFileError(const std::string& path, const char* call,
                            int error);
 
-// Of a call that makes a file: what is not there is its folder.
+// Maps an error of creating a file: what is missing is its folder.
 absl::Status NewFileError(const std::string& path, const char* call, int error);
 
-// Of a call on a file that is no region: `what` says which, and what could not
-// be done. `remedy`: a sentence without its full stop, for what neither another
-// path mends nor a right; empty: none.
+// Maps an error of a call on a file that is no region. `what` names the file
+// and the action. `remedy` is a sentence without its full stop, for errors that
+// neither another path nor a permission solves; empty: none.
 absl::Status OtherFileError(absl::string_view what, int error,
                             absl::string_view remedy = "");
 

@@ -28,8 +28,8 @@ struct flock WholeFile(short type) {
   return lock;
 }
 
-// The kernel gives no process with such a lock (F_OFD_GETLK, /proc/locks), but
-// shows it with the open file that it belongs to.
+// Reads the open file's info: F_OFD_GETLK and /proc/locks name no process for
+// such a lock.
 bool ShowsLock(const fs::path& info) {
   std::ifstream lines(info);
   std::string line;
@@ -42,7 +42,8 @@ bool ShowsLock(const fs::path& info) {
   return false;
 }
 
-// Whether the process, a folder of /proc, has the file open with the lock.
+// Returns whether the process, a folder of /proc, has the file open with the
+// lock.
 bool HasLock(const fs::path& process, const struct stat& file) {
   std::error_code error;
   for (fs::directory_iterator open(process / "fd", error), end; open != end;
@@ -82,7 +83,7 @@ absl::Status ReleaseWriterLock(const std::string& path, int fd) {
 std::optional<int64_t> WriterLockHolder(const std::string& path) {
   struct stat file{};
   if (stat(path.c_str(), &file) != 0) return std::nullopt;
-  std::error_code error;  // of what is gone, or another user's: passed over
+  std::error_code error;  // process gone, or another user's: skipped
   for (fs::directory_iterator process("/proc", error), end; process != end;
        process.increment(error)) {
     if (error) break;

@@ -16,22 +16,23 @@
 
 namespace alpheus {
 
-// Does not wait. `path` is for messages.
+// Takes the lock without waiting. `path` is for messages.
+// Errors: FailedPrecondition (another process has it); as FileError.
 // Errors: FailedPrecondition (somebody has it); as FileError.
 absl::Status TakeWriterLock(const std::string& path, int fd);
 
 // Errors: as FileError; the lock is kept.
 absl::Status ReleaseWriterLock(const std::string& path, int fd);
 
-// The process that has it, if the system tells: of processes of the same user,
-// or if this one is root. For messages: it looks at the open files of all
-// processes.
+// Returns the process that has the lock, if the system shows it: a process of
+// the same user, or any if this one is root. For messages only: it reads the
+// open files of all processes.
 std::optional<int64_t> WriterLockHolder(const std::string& path);
-// " (process 1234)", or nothing; part of a message.
+// Returns " (process 1234)", or nothing; part of a message.
 std::string DescribeLockHolder(const std::string& path);
 
-// Whether another open file has it. Takes no lock, so that a reader never
-// stands in a writer's way.
+// Returns whether another open file has the lock. Takes no lock, so that a
+// reader never blocks a writer.
 bool IsLockedByWriter(int fd);
 
 }  // namespace alpheus

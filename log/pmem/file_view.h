@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// file_view: the file of a region, read beside its mapping.
+// file_view: reads the file of a region past its mapping.
 //
-// Idea: a page of a mapping costs a fault when it is touched first, on some
-// machines a hundred times what it costs to copy it. Whoever looks through
-// empty space once reads it from the file instead, and passes over what the
-// file system knows was never written.
+// Idea: the first touch of a mapped page costs a fault, on some machines a
+// hundred times the cost of copying it. A scan of empty space reads the file
+// instead, and skips what the file system knows was never written.
 //
 // Invariants:
-//   FV1. What is read is what the mapping shows: both are the page cache, or
-//        memory itself (DAX). Bytes that somebody writes meanwhile may be seen
-//        in any mixture, as through the mapping.
-//   FV2. It only saves time: where a file can't be read so, Read says no, and
-//        the mapping is read.
+//   FV1. Reads show the same bytes as the mapping: both are the page cache, or
+//        memory itself (DAX). Bytes being written may be seen in any mixture,
+//        as through the mapping.
+//   FV2. It only saves time: where a file can't be read so, Read returns false,
+//        and the caller reads the mapping.
 //
 // Thread safety: thread-compatible; may be copied. The region that it came from
 // must outlive it, and keep its file (Region::GiveUp).
@@ -27,17 +26,17 @@ namespace alpheus {
 
 class FileView {
  public:
-  // Of no file: Read always says no.
+  // View of no file: Read always returns false.
   FileView() = default;
-  // Of a regular file that is open for reading.
+  // View of a regular file that is open for reading.
   explicit FileView(int fd) : fd_(fd) {}
 
-  // Fills `into` with the bytes from `offset` on. False: they can't be read
-  // this way, and `into` holds anything.
+  // Fills `into` with the bytes from `offset` on. Returns false if they can't
+  // be read this way; `into` then holds anything.
   bool Read(uint64_t offset, std::span<std::byte> into) const;
 
-  // The first offset from `offset` to `end` at which something may have been
-  // written; all bytes before it are zero. `offset` itself if nobody knows.
+  // Returns the first offset from `offset` to `end` at which data may have been
+  // written; all bytes before it are zero. `offset` itself if unknown.
   uint64_t SkipUnwritten(uint64_t offset, uint64_t end) const;
 
  private:

@@ -17,7 +17,7 @@ namespace {
 constexpr char kNoLonger[] =
     " while it was in use: nothing is acknowledged there any more. ";
 
-// The path leads nowhere, whoever follows it.
+// Returns whether the error means that the path leads nowhere, for any process.
 bool IsOfNoFile(int error) {
   return error == ENOENT || error == ENOTDIR || error == ELOOP;
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// file_watch: whether a path still leads to the file that is mapped, and
-// whether that is still whole.
+// file_watch: checks that a path still leads to the mapped file, and that the
+// file is whole.
 //
-// Idea: a file that was removed, or that another one was renamed over, goes on
-// as long as it is mapped, and is gone with the process: what is persisted
-// there is in no file that anybody will open. The same holds of a file whose
-// folder was renamed, or mounted over. So the whole path is followed anew at
-// each look; it is made absolute once, so that the answer does not depend on
-// the process's own working directory. A process that may not follow it any
-// more, as one that has another user or root since, asks the folder.
+// Idea: a file that was removed, or replaced by a rename, exists while it is
+// mapped, and is gone with the process: nobody will find what is persisted
+// there. The same holds if its folder was renamed or mounted over. So each
+// check follows the whole path again. The path is made absolute once, so that
+// the result does not depend on the working directory. A process that may no
+// longer follow it, because its user or root changed, asks the folder.
 //
 // Thread safety: const members concurrently.
 // References: stat(2).
@@ -30,21 +29,21 @@ class FileWatch {
  public:
   // Watches nothing.
   FileWatch() = default;
-  // `fd` is a regular file, which must stay open; `bytes` of it are mapped. A
-  // path that does not lead to it now, as on file systems whose files have no
-  // number of their own, is not watched, but its size is.
+  // Watches `path`. `fd` is a regular file, which must stay open; `bytes` of it
+  // are mapped. If the path does not lead to it now, as on file systems without
+  // stable file numbers, only its size is watched.
   FileWatch(const std::string& path, int fd, size_t bytes);
 
-  // A few system calls. Errors: NotFound (the path leads nowhere); DataLoss (it
-  // leads to another file; the file is shorter than what is mapped; parts of it
-  // were given back, where all of it had blocks). What can't be found out is no
-  // error.
+  // Checks path and file; a few system calls. Errors: NotFound (the path leads
+  // nowhere); DataLoss (it leads to another file; the file is shorter than its
+  // mapping; parts of a fully allocated file were deallocated). What can't be
+  // found out is no error.
   absl::Status Check() const;
 
   bool is_watching() const { return fd_ >= 0; }
 
  private:
-  // The identity of a file, whatever its names are.
+  // Identity of a file, independent of its names.
   struct Identity {
     dev_t device = 0;
     ino_t number = 0;
@@ -59,16 +58,16 @@ class FileWatch {
   bool HasBlocks(const struct stat& info) const;
   absl::Status CheckContent() const;
   absl::Status CheckName() const;
-  // 0, or the errno.
+  // Follows the path. Returns 0, or the errno.
   int FollowPath(struct stat* named) const;
 
   std::string path_;
   std::string whole_path_;     // absolute; empty: not watched
-  std::string name_;           // in its folder
-  FileDescriptor folder_{-1};  // as it was
+  std::string name_;           // name in its folder
+  FileDescriptor folder_{-1};  // folder at construction
   int fd_ = -1;                // -1: nothing is watched
   size_t bytes_ = 0;
-  bool is_allocated_ = false;  // all of it was
+  bool is_allocated_ = false;  // all of it had blocks
   Identity file_;
   Identity root_;
 };

@@ -11,9 +11,9 @@
 namespace alpheus {
 namespace {
 
-// Word by word: peers may be writing others of the line, and threads read it.
-// Relaxed: what must be seen was ordered before the flush by whoever asks for
-// it, and a line as a whole promises nothing.
+// Word by word: peers may be writing other words of the line, and threads read
+// it. Relaxed: the caller of the flush has ordered what it needs, and a line as
+// a whole promises nothing.
 LineWords LoadLine(std::byte* from) {
   auto* const words = reinterpret_cast<uint64_t*>(from);
   LineWords line;

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// landing_persistence: the persistence primitive where peers' writes can't go
-// to persistent memory itself: they land in a copy of it in memory.
+// landing_persistence: the persistence primitive over a shadow in memory, for
+// peers whose writes can't go to persistent memory itself.
 //
 // Idea: an adapter without on-demand paging can't register a file on a DAX file
-// system. So the node and its peers see a copy of the whole region in memory,
-// and a flush copies lines from there to the file: the copy is a cache that
-// evicts nothing by itself, and the file holds at most what real caches might
-// have written back. All that relies on Flush and Fence holds as before; what
-// relies on bytes of peers being persistent without them does not, so that such
-// a replica is of the weakest platform whatever its node declares
-// (WithoutPersistentMemory of replication/persist/platform/platform.h).
+// system. So the node and its peers use a shadow of the whole region in memory,
+// and a flush copies lines from there to the file. The shadow is like a cache
+// that evicts nothing by itself: the file holds at most what real caches might
+// have written back. Code that relies on Flush and Fence works as before. Bytes
+// of peers are not persistent without them, so such a replica is of the weakest
+// platform whatever its node declares (WithoutPersistentMemory of
+// replication/persist/platform/platform.h).
 //
 // Invariants:
 //   LP1. A line of the file never goes back: of two threads that copy one line,
-//        the one that read it later stores later. Caches promise this for clwb;
-//        here a thread that read an old line could store it over what another
-//        one has fenced. So copying is under a lock for each page, and what was
-//        stored has left the processor's buffers before it is released.
-//   LP2. After a Fence the file holds, of all lines that its thread flushed or
-//        stored past the cache before, what they held then or later.
-// Persistence: words of 8 bytes are read and stored whole; between Flush and
-// Fence a power cut leaves any of them old or new.
+//        the one that read it later stores later. Caches promise this for clwb.
+//        Here a thread that read an old line could store it over a line that
+//        another one has fenced. So copying takes a lock for each page, and the
+//        stores have left the processor's buffers before the lock is released.
+//   LP2. After a Fence the file has all lines that its thread flushed or stored
+//        past the cache before, as they were then or later.
+// Persistence: 8-byte words are read and stored whole; between Flush and Fence
+// a power cut leaves any of them old or new.
 // Thread safety: concept (persistence.h).
 // References: protocol P-B5 P-F3 to P-F5; docs/fabric.md.
 #ifndef ALPHEUS_LOG_PMEM_LANDING_PERSISTENCE_H_
@@ -43,16 +43,16 @@
 
 namespace alpheus {
 
-// What the copy is of; tests have models of it.
+// Medium under the shadow; tests have models of it.
 class LandingMedium {
  public:
   virtual ~LandingMedium() = default;
 
   virtual std::span<std::byte> bytes() = 0;
-  // Past the cache. Persistent after Fence of the same thread.
+  // Stores past the cache; persistent after Fence of the same thread.
   virtual void StoreLine(size_t offset, const LineWords& words) = 0;
-  // What this thread has stored is not overtaken by what any thread stores
-  // after it knows that this has returned.
+  // Orders this thread's stores before all stores of any thread that knows that
+  // this call has returned.
   virtual void Order() = 0;
   virtual bool Fence() = 0;
   virtual absl::Status Error() const = 0;
@@ -84,8 +84,8 @@ class LandingPersistence {
   static constexpr bool kFenceIsCall = false;
   static constexpr uint64_t kWatermarkPeriod = 1;
 
-  // `copy` must outlive it. Requires: its bytes are those of the medium, it
-  // begins on a line, and so does the medium.
+  // `copy` is the shadow; it must outlive this object. Requires: it equals the
+  // medium, and both begin on a line.
   LandingPersistence(std::span<std::byte> copy,
                      std::unique_ptr<LandingMedium> medium);
 
@@ -107,12 +107,12 @@ class LandingPersistence {
   absl::Status Error() const { return medium_->Error(); }
   void YieldPoint(const char* /*name*/) {}
 
-  // Where the medium has what is at `address` of the copy.
+  // Returns the place on the medium for `address` in the shadow.
   std::byte* OnMedium(const void* address) const;
 
  private:
-  // Threads meet at a lock only where they copy lines of the same page, or of
-  // pages that are so far apart.
+  // Number of locks. Threads share one only where they copy lines of the same
+  // page, or of pages this many apart.
   static constexpr size_t kLocks = 64;
 
   size_t OffsetOf(const void* address) const;

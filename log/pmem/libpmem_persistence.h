@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // libpmem_persistence: the persistence primitive on real persistent memory.
 //
-// Idea: flushing is libpmem's business (clwb, clflushopt or clflush, chosen
-// once per process); stores and the fence are inlined here, because they are
-// the append path. With eADR (libpmem reports auto-flush) a flush is nothing
-// and the fence alone remains.
+// Idea: libpmem flushes (clwb, clflushopt or clflush, chosen once per process).
+// Stores and the fence are inlined here, because they are the append path. With
+// eADR (libpmem reports auto-flush) a flush does nothing and only the fence
+// remains.
 //
 // Thread safety: concept (persistence.h).
 // References: libpmem(7) 1.12; Arcadia §3.
@@ -35,17 +35,17 @@ class LibpmemPersistence {
   struct Options {
     // The caches are inside the persistence domain; see DetectAutoFlush().
     bool auto_flush = false;
-    // Added to every fence by spinning, to emulate slower media on DRAM; the
+    // Spinning time added to every fence, to emulate slower media on DRAM; the
     // papers use 150 and 200. Range 0 (off) to 1,000,000.
     uint32_t emulated_latency_ns = 0;
-    // Once it is raised, fences fail; nullptr: none.
+    // Alarm that makes fences fail once it is raised; nullptr: none.
     std::shared_ptr<const RegionAlarm> alarm = nullptr;
   };
 
   static constexpr bool kFenceIsCall = false;
   static constexpr uint64_t kWatermarkPeriod = 1;
 
-  // What libpmem says of this machine: true with eADR.
+  // Returns what libpmem reports for this machine: true with eADR.
   static bool DetectAutoFlush();
 
   explicit LibpmemPersistence(Options options) : options_(std::move(options)) {}
@@ -114,7 +114,7 @@ class LibpmemPersistence {
     return options_.alarm == nullptr || !options_.alarm->is_raised();
   }
 
-  // What a fence does, uncounted and without the emulated latency.
+  // Drains stores as a fence does, uncounted and without the emulated latency.
   static void DrainStores() {
 #if defined(__SSE2__)
     // Not pmem_drain(): it is empty where libpmem flushes with clflush, and

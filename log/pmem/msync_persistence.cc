@@ -17,16 +17,15 @@ namespace alpheus {
 namespace {
 
 struct PageRange {
-  uint64_t instance = 0;  // of the MsyncPersistence that noted it; 0: free
+  uint64_t instance = 0;  // of its MsyncPersistence; 0: free
   uintptr_t begin = 0;
   uintptr_t end = 0;
 };
 
-// Pages noted by this thread and not fenced yet, of all regions it uses; each
-// fence takes its own. (By number, not by address: an address comes again.)
-// Without constructor and destructor: logs are closed by destructors of static
-// objects and of other thread-local ones, which may run after those of this
-// file would have.
+// Pages noted by this thread and not fenced yet, of all its regions; each fence
+// takes its own. (By number, not by address: addresses are reused.) No
+// constructor and no destructor: static and other thread-local objects may
+// close logs in their destructors, after those of this file would have run.
 constinit thread_local std::array<PageRange, MsyncPersistence::kRangesMax>
     pending_pages;
 static_assert(std::is_trivially_destructible_v<decltype(pending_pages)>);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // msync_persistence: the persistence primitive on a plain file.
 //
-// Idea: where the file system has no DAX, the page cache takes the place of
-// the CPU cache and msync that of clwb. Flush only notes the pages, per
-// thread; Fence gives each run of pages to one msync, so that a record costs
-// one system call, not one per piece. A thread notes up to kRangesMax runs;
-// what finds no place is synced at once.
+// Idea: where the file system has no DAX, the page cache takes the place of the
+// CPU cache and msync that of clwb. Flush only notes the pages, per thread.
+// Fence syncs each run of pages by one msync, so that a record costs one system
+// call, not one per piece. A thread notes up to kRangesMax runs; further ones
+// are synced at once.
 //
 // Persistence: after a failed msync the kernel may have dropped the dirty
 // pages, so the failure sticks: every later Fence fails too (a retry that
@@ -31,17 +31,17 @@ namespace alpheus {
 
 class MsyncPersistence {
  public:
-  // How pages reach the medium: 0, or the errno of the failure. Injected by
-  // tests; SyncPages is the real one.
+  // Function that syncs pages; returns 0, or the errno of the failure. Tests
+  // inject one; SyncPages is the real one.
   using SyncFunction = int (*)(const void* address, size_t bytes);
 
   static constexpr bool kFenceIsCall = true;
   static constexpr uint64_t kWatermarkPeriod = 16;
-  // A batch has two runs where it goes round the end of the ring, and a few
-  // more in the fixed part.
+  // Number of runs noted per thread. A batch has two where it wraps around the
+  // ring's end, and a few more in the fixed part.
   static constexpr size_t kRangesMax = 16;
 
-  // msync(MS_SYNC) of the pages that hold the range.
+  // Calls msync(MS_SYNC) for the pages that hold the range.
   static int SyncPages(const void* address, size_t bytes);
 
   // `path` is for error messages. Once `alarm` is raised, fences fail.
@@ -62,11 +62,11 @@ class MsyncPersistence {
   void Flush(const void* address, size_t bytes);
   bool Fence();
 
-  // Nothing: a hint is not worth a system call.
+  // Does nothing: a hint is not worth a system call.
   void FlushHint(const void* /*address*/, size_t /*bytes*/) {}
 
-  // Unavailable with the file and the errno after a failed Fence; else what the
-  // alarm says.
+  // Returns Unavailable with the file and the errno after a failed Fence; else
+  // the alarm's status.
   absl::Status Error() const;
   void YieldPoint(const char* /*name*/) {}
 

@@ -28,13 +28,13 @@ std::string FolderOf(const std::string& path) {
 
 std::string PathOfOpen(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
 
-// A link that leads nowhere takes a path, too.
+// Returns whether the path is taken; a dangling link takes it too.
 bool IsTaken(const std::string& path) {
   struct stat info{};
   return lstat(path.c_str(), &info) == 0;
 }
 
-// Whether the name leads to the open file, and how many names that has.
+// Returns whether the name leads to the open file, and how many names that has.
 bool LeadsTo(const std::string& name, int fd, nlink_t* names) {
   struct stat named{};
   struct stat opened{};
@@ -61,7 +61,7 @@ absl::StatusOr<NewFile> NewFile::Open(const std::string& path,
   if (IsTaken(path)) return NewFileError(path, "open", EEXIST);
   FileDescriptor fd(
       open(FolderOf(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode));
-  // Whatever else the reason is, the other way says it.
+  // The other way reports all other reasons.
   if (fd.get() < 0 || !IsTaken(PathOfOpen(fd.get()))) {
     return OpenNamed(path, use_of, mode);
   }
@@ -94,7 +94,8 @@ absl::StatusOr<NewFile> NewFile::OpenWorking(const std::string& path,
       open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (fd.get() < 0 && errno == EEXIST) return IsBeingMade(path);
   if (fd.get() < 0) return NewFileError(path, "open", errno);
-  // Who found the file before its lock was taken may take it for remains.
+  // A process that found the file before its lock was taken may treat it as
+  // leftovers.
   if (!TakeWriterLock(name, fd.get()).ok()) return IsBeingMade(path);
   return NewFile(path, name, std::move(fd), replaces);
 }
@@ -152,8 +153,8 @@ absl::Status NewFile::GiveName() {
   if (errno != EINVAL && errno != ENOSYS) {
     return NewFileError(path_, "renameat2", errno);
   }
-  // A file system that can't: two names for a moment, or until the next making
-  // of this file if the process dies in between (NF3).
+  // Fallback: two names for a moment, or until the next making of this file if
+  // the process dies in between (NF3).
   if (link(working_name_.c_str(), path_.c_str()) != 0) {
     return NewFileError(path_, "link", errno);
   }

@@ -2,13 +2,13 @@
 // persistence: the one primitive through which library code writes persistent
 // memory, as a compile-time policy.
 //
-// Idea: a backend is a class with the members of the concept below; the
-// log's templates are instantiated once per backend, so that the release
-// build's append path makes no call through a pointer per store and the crash
-// tests run the same source on modelled memory.
+// Idea: a backend is a class with the members of the concept below. The log's
+// templates are instantiated once per backend. So the release build's append
+// path makes no call through a pointer per store, and the crash tests run the
+// same source on modelled memory.
 //
 //   LibpmemPersistence  fsdax file, device-DAX, anonymous memory: clwb / sfence
-//   LandingPersistence  a copy in memory, flushed line by line into such a file
+//   LandingPersistence  a shadow in memory, flushed by lines into such a file
 //   MsyncPersistence    plain file: page cache + msync
 //   ModelPersistence    crash model with two images (crash_model.h)
 //
@@ -21,21 +21,20 @@
 //                       of the *same* thread, and of no other (P-F3).
 //   StoreLineNt(d, w)   CopyLinesNt of one line that is in registers.
 //   Flush(p, n)         starts write-back of the lines that hold [p, p+n).
-//   FlushHint(p, n)     Flush for what may be lost: no Fence will follow.
+//   FlushHint(p, n)     Flush for bytes that may be lost: no Fence follows.
 //   Fence()             OK = every Flush and CopyLinesNt of this thread before
 //                       it is inside the persistence domain. On failure what
 //                       is persistent is unknown; the log is poisoned.
 //   YieldPoint(name)    nothing in release; a scheduling point in the model.
-//   kFenceIsCall        a Fence is a system call that waits for a disk, and one
-//   for
-//                       many records beats all else
+//   kFenceIsCall        a Fence is a system call that waits for a disk; one
+//                       fence for many records then beats all else.
 //   kWatermarkPeriod    write the watermark with each n-th batch (1 where a
 //                       line costs nanoseconds, more where it is a msync).
 //
-// Persistence: a power cut keeps, of the stores that no Fence covers, any
-// subset of 8-byte words in any order.
-// Thread safety: all members may be called concurrently; what a Fence covers
-// is per thread.
+// Persistence: of the stores that no Fence covers, a power cut keeps any subset
+// of 8-byte words, in any order.
+// Thread safety: all members may be called concurrently; each Fence covers its
+// own thread only.
 // References: docs/log_format.md; protocol P-B5 P-F3 to P-F5.
 #ifndef ALPHEUS_LOG_PMEM_PERSISTENCE_H_
 #define ALPHEUS_LOG_PMEM_PERSISTENCE_H_
@@ -67,14 +66,16 @@ concept Persistence =
       { P::kWatermarkPeriod } -> std::convertible_to<uint64_t>;
     };
 
-// Flush + Fence of one range; false = unknown what is persistent.
+// Flushes and fences one range. Returns false if it is unknown what is
+// persistent.
 template <Persistence P>
 [[nodiscard]] bool Persist(P& pmem, const void* address, size_t bytes) {
   pmem.Flush(address, bytes);
   return pmem.Fence();
 }
 
-// Where the medium holds what is at `address`: elsewhere, where a flush copies.
+// Returns the place on the medium for `address`; another place if it is in a
+// shadow.
 template <Persistence P>
 std::byte* OnMedium(P& pmem, std::byte* address) {
   if constexpr (requires { pmem.OnMedium(address); }) {
@@ -84,8 +85,8 @@ std::byte* OnMedium(P& pmem, std::byte* address) {
   }
 }
 
-// Persists a range anew that the medium does not hold as it is here. Requires:
-// nobody writes there, and what is there was persisted. True: it had to.
+// Persists a range again if the medium differs from it. Returns true if it did.
+// Requires: no thread writes there, and the range was persisted before.
 template <Persistence P>
 absl::StatusOr<bool> MendOnMedium(P& pmem, std::byte* address, size_t bytes) {
   if constexpr (requires { pmem.OnMedium(address); }) {

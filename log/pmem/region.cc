@@ -43,10 +43,10 @@ bool IsOnTmpfs(int fd) {
   return fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC;
 }
 
-// By the count of blocks, to which most file systems add those in which they
-// note where the file lies. tmpfs adds none, and looks at each page to find a
-// hole: 6 ms for 256 MiB, a fifth of an opening. So the exact count is taken as
-// it is there; more of them may lie behind the end and make up for a hole.
+// Compares counts of blocks; most file systems add those of their own metadata.
+// tmpfs adds none, and would check each page to find a hole: 6 ms for 256 MiB,
+// a fifth of an opening. So an exact count is believed; a larger one may
+// include blocks after the end, which hide a hole.
 bool HasHoles(int fd, const struct stat& info) {
   const int64_t allocated = info.st_blocks * kBlockBytes;
   if (allocated < info.st_size) return true;
@@ -54,8 +54,8 @@ bool HasHoles(int fd, const struct stat& info) {
   return lseek(fd, 0, SEEK_HOLE) < info.st_size;
 }
 
-// A copy by `cp --sparse`, `tar -S` or `rsync -S` has holes; on a full file
-// system the store that met one would get SIGBUS.
+// Allocates holes, which a copy by `cp --sparse`, `tar -S` or `rsync -S` has;
+// on a full file system a store into one would get SIGBUS.
 absl::Status AllocateHoles(const std::string& path, int fd) {
   struct stat info{};
   if (fstat(fd, &info) != 0) return FileError(path, "fstat", errno);
@@ -76,12 +76,12 @@ absl::Status AllocateHoles(const std::string& path, int fd) {
           std::strerror(error),
           "). Nothing was changed; free space, or copy it without holes"));
     default:
-      // A file system that allocates nothing beforehand: RG4.
+      // The file system preallocates nothing: RG4.
       return absl::OkStatus();
   }
 }
 
-// Bytes of a file or a device-DAX (whose st_size is 0).
+// Returns the bytes of a file or a device-DAX (whose st_size is 0).
 absl::StatusOr<size_t> SizeOf(const std::string& path, int fd) {
   struct stat info{};
   if (fstat(fd, &info) != 0) return FileError(path, "fstat", errno);
@@ -100,7 +100,7 @@ absl::StatusOr<size_t> SizeOf(const std::string& path, int fd) {
   return bytes;
 }
 
-// Whether a mapping is of the medium itself.
+// Returns whether a mapping is of the medium itself.
 bool IsDax(int fd) {
   void* const page = mmap(nullptr, kPageBytes, PROT_READ,
                           MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
@@ -109,8 +109,8 @@ bool IsDax(int fd) {
   return true;
 }
 
-// Whether stores that are flushed from the caches are as persistent as the file
-// system: in memory there is nothing else.
+// Returns whether flushed stores are as persistent as the file system, which
+// then lives in memory only.
 bool IsMemory(int fd) {
   struct statfs system{};
   if (fstatfs(fd, &system) != 0) return true;  // no reason to warn
@@ -121,7 +121,7 @@ bool IsMemory(int fd) {
   return IsDax(fd);
 }
 
-// libpmem believes the variable whatever it sees.
+// Warns of the variable that libpmem believes whatever it sees.
 std::string WarningOfForcedPmem(const std::string& path, int fd) {
   struct stat info{};
   if (std::getenv("PMEM_IS_PMEM_FORCE") == nullptr || fstat(fd, &info) != 0 ||
@@ -230,15 +230,15 @@ absl::StatusOr<Region> Region::FillNewFile(NewFile file,
                            MapForWriting(path, file.open_path(), file.fd()));
   absl::Status made = content.write(region);
   if (made.ok()) made = file.Publish();
-  region.fd_ = -1;  // the file's as long as it may fail
+  region.fd_ = -1;  // the file owns it while this may fail
   if (!made.ok()) return made;
   region.fd_ = file.Release();
   region.Watch();
   return region;
 }
 
-// What is there stays where it is: its name leads to nothing that anybody may
-// miss until the new content is whole, and to that then.
+// Fills the existing file in place: its name leads to nothing of value until
+// the new content is whole, and to that afterwards.
 absl::StatusOr<Region> Region::CreateInUnused(const std::string& path,
                                               size_t bytes,
                                               const RegionContent& content,
@@ -260,7 +260,7 @@ absl::StatusOr<Region> Region::CreateInUnused(const std::string& path,
 }
 
 absl::StatusOr<Region> Region::OpenForWriting(const std::string& path) {
-  // Non-blocking: else a pipe would wait for whoever opens its other end.
+  // Non-blocking: opening a pipe would wait for its other end.
   FileDescriptor fd(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (fd.get() < 0) return FileError(path, "open", errno);
   ALPHEUS_RETURN_IF_ERROR(TakeWriterLock(path, fd.get()));
@@ -374,8 +374,8 @@ bool Region::HasWriter() const {
   return IsLockedByWriter(fd_);
 }
 
-// Threads may be in the middle of a store: one mapping takes the place of the
-// other at once, and all stores from then on go to this process's own pages.
+// Threads may be in the middle of a store: one mapping replaces the other at
+// once, and all later stores go to this process's own pages.
 absl::Status Region::GiveUp() {
   if (fd_ < 0) return absl::OkStatus();
   // A device has no private pages: zeros are read from then on.

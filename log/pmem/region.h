@@ -2,24 +2,25 @@
 // region: the mapped memory that holds one replica of a log, and its lock.
 //
 // Idea: a region is an fsdax file, a device-DAX, a plain file or anonymous
-// memory; everything above sees only bytes and `medium`. A file region is
-// opened by one writer at a time (an open-file-description lock, gone with the
-// process) and by any number of readers, which take no lock.
+// memory; the layers above see only bytes and `medium`. One writer at a time
+// opens a file region (an open-file-description lock, gone with the process);
+// any number of readers open it without a lock.
 //
 // Invariants:
 //   RG1. While a writable Region exists, no other process and no other Region
 //        of this process has the same file open for writing.
-//   RG2. Every byte of a writable file region has its block allocated, so that
-//        a full file system is met when formatting, or when a copy with holes
+//   RG2. Every byte of a writable file region has its block allocated. So a
+//        full file system is noticed when formatting, or when a copy with holes
 //        is opened, and not by a store.
-//   RG3. The file of a landed region changes only by what its bytes() are
-//        copied there for (landing_persistence.h); readers see nothing else.
-//   RG4. An access to a page that the file does not have any more, or that its
-//        file system can't give, raises the alarm and ends nothing
+//   RG3. The file of a region with a shadow changes only by flushes of the
+//        shadow (landing_persistence.h); readers see nothing else.
+//   RG4. An access to a page that the file no longer has, or that its file
+//        system can't give, raises the alarm and does not end the process
 //        (bus_guard.h).
-//   RG5. The lock goes with the region of the process that took it, and with
-//        nothing that a fork's child does: the child has the same open file.
-// Thread safety: const members concurrently; the bytes are the users' affair.
+//   RG5. The lock ends with the region in the process that took it, whatever a
+//        fork's child does: the child has the same open file.
+// Thread safety: const members concurrently; the users synchronise access to
+// the bytes.
 // References: libpmem(7), fcntl(2) F_OFD_SETLK.
 #ifndef ALPHEUS_LOG_PMEM_REGION_H_
 #define ALPHEUS_LOG_PMEM_REGION_H_
@@ -56,32 +57,32 @@ struct RegionContent;
 class Region {
  public:
   // Creates a file of `bytes` zero bytes with all blocks allocated, durable in
-  // its directory, and opens it for writing. The name leads to a whole file or
-  // to none, whenever the process ends (new_file.h). A device-DAX that exists
-  // is taken as it is when `bytes` is 0 or not larger than the device. Errors:
+  // its directory, and opens it for writing. Whenever the process ends, the
+  // name leads to a whole file or to none (new_file.h). An existing device-DAX
+  // is taken as it is if `bytes` is 0 or at most the device's size. Errors:
   // AlreadyExists; ResourceExhausted (file system full: the file is removed
   // again); InvalidArgument (bytes, path); NotFound (no such folder);
-  // Unavailable (other system error); FailedPrecondition (device in use by
-  // another writer; another process is making the file).
+  // Unavailable (other system error); FailedPrecondition (another writer uses
+  // the device; another process is making the file).
   static absl::StatusOr<Region> Create(const std::string& path, size_t bytes);
 
-  // The same with content, which is there whenever the name is. A file that
-  // holds nothing (RegionUse), as a making that was killed could leave it, is
-  // taken and made anew in its place, and so is a device. Errors: also
-  // AlreadyExists of a device that is in use, and those of content.write: then
-  // there is no file, or one that holds nothing.
+  // Creates a file with content, which is there whenever the name is. A file or
+  // device that holds nothing (RegionUse), as a killed creation may leave it,
+  // is taken and made again. Errors: also AlreadyExists for a device that is in
+  // use, and those of content.write: then there is no file, or one that holds
+  // nothing.
   static absl::StatusOr<Region> Create(const std::string& path, size_t bytes,
                                        const RegionContent& content);
 
-  // The same in the place of the file that is there, which the caller knows to
-  // be of no use to anybody, in one step: until then, and after an error, that
-  // one is there. Who has it open keeps it. Errors: as Create; NotFound;
-  // AlreadyExists of a device, which can't be replaced so.
+  // Creates a file with content in the place of an existing one that the caller
+  // knows to be useless, in one step: before that, and after an error, the old
+  // one is there. Processes that have it open keep it. Errors: as Create;
+  // NotFound; AlreadyExists for a device, which can't be replaced.
   static absl::StatusOr<Region> Replace(const std::string& path, size_t bytes,
                                         const RegionContent& content);
 
   // Opens an existing file or device for writing, takes its lock, and allocates
-  // the holes that a copy may have.
+  // holes that a copy may have.
   // Errors: NotFound; FailedPrecondition when another writer has it open;
   // InvalidArgument (the path); ResourceExhausted (no room for the holes);
   // Unavailable (other system error); DataLoss (an empty file).
@@ -90,18 +91,19 @@ class Region {
   // Maps an existing file or device read-only. Takes no lock.
   static absl::StatusOr<Region> OpenForReading(const std::string& path);
 
-  // Zeroed memory of this process; `name` is what path() says.
+  // Makes a region of zeroed memory of this process; `name` is its path().
   static absl::StatusOr<Region> Anonymous(size_t bytes,
                                           std::string name = "(anonymous)");
 
-  // A copy in memory of `bytes` bytes, zeros where this region ends; not
-  // writable. Requires: bytes >= bytes().size().
+  // Returns a copy in memory of `bytes` bytes, zeros after this region's end;
+  // not writable. Requires: bytes >= bytes().size().
   absl::StatusOr<Region> ZeroPadded(size_t bytes) const;
 
-  // From here on bytes() is `memory`, filled with what the file holds, and
-  // medium_bytes() the file's, where what was read is persisted (a process that
-  // was killed may have left it in the cache). Requires: writable, persistent
-  // memory, not landed; `memory` is anonymous, writable, of the same size.
+  // Makes `memory` the shadow: fills it from the file and makes it bytes();
+  // medium_bytes() stays the file's. What was read is persisted there, since a
+  // killed process may have left it in the cache. Requires: writable,
+  // persistent memory, no shadow yet; `memory` is anonymous, writable, of the
+  // same size.
   void LandIn(Region memory);
 
   Region(Region&& other) noexcept;
@@ -111,40 +113,41 @@ class Region {
   std::span<std::byte> bytes() const {
     return is_landed() ? landing_->bytes() : medium_bytes();
   }
-  // The mapping itself.
+  // Returns the mapping itself.
   std::span<std::byte> medium_bytes() const { return {data_, size_}; }
   bool is_landed() const { return landing_ != nullptr; }
   RegionMedium medium() const { return medium_; }
-  // Whether the mapping of a writable file is of the page cache; else it is of
-  // the medium itself, or anonymous.
+  // Returns whether a writable file is mapped through the page cache; else the
+  // mapping is the medium itself, or anonymous.
   bool is_in_page_cache() const { return is_in_page_cache_; }
   bool writable() const { return writable_; }
-  // Nobody will write to this anonymous region any more: HasWriter is false.
+  // Ends writing to this anonymous region: HasWriter is false from now on.
   void Freeze() { writable_ = false; }
-  // Lets go of the lock of a writable file region. The bytes stay where they
-  // are, and from here on are memory of this process, whoever still writes
-  // there (RG1); what is not changed here may show what others write to the
+  // Releases the lock of a writable file region. The bytes keep their place,
+  // and from here on are memory of this process for all who still write there
+  // (RG1). Bytes that are not changed here may show what others write to the
   // file. Errors: Unavailable: the lock is kept.
   absl::Status GiveUp();
-  // Looks whether the path still leads to the file of this region, whole, and
-  // raises the alarm if it does not. Anonymous memory and devices are left
-  // alone. Some microseconds. Not while it is given up.
+  // Checks that the path still leads to the file of this region, whole, and
+  // raises the alarm if not. Does nothing for anonymous memory and devices.
+  // Takes some microseconds. Requires: not given up.
   void CheckFile() const;
-  // Whether it is a file that CheckFile looks at.
+  // Returns whether CheckFile watches a file.
   bool is_watched() const { return watch_.is_watching(); }
-  // Raised, its fences are to fail. Never null; outlives the region.
+  // Alarm that makes fences fail once it is raised. Never null; outlives the
+  // region.
   const std::shared_ptr<RegionAlarm>& alarm() const { return alarm_; }
-  // A sentence on what the operator should know of the medium, or empty.
+  // Returns a warning about the medium for the operator, or "".
   const std::string& warning() const { return warning_; }
 
-  // As given; "(anonymous)" for anonymous memory.
+  // Returns the path as given; "(anonymous)" for anonymous memory.
   const std::string& path() const { return path_; }
 
-  // To read what bytes() shows without mapping it; of no file where bytes() is
-  // no regular file.
+  // Returns a view to read bytes() without mapping; a view of no file if
+  // bytes() is no regular file.
   FileView file() const;
 
-  // True while some writer (of this process or another) has the file open.
+  // Returns true while a writer (of this process or another) has the file open.
   bool HasWriter() const;
 
  private:
@@ -162,17 +165,17 @@ class Region {
                                                size_t bytes,
                                                const RegionContent& content,
                                                const absl::Status& exists);
-  void Guard();  // the mapping
-  void Watch();  // the path, which leads to the file
+  void Guard();  // guards the mapping
+  void Watch();  // watches the path
   static absl::StatusOr<Region> MapForWriting(const std::string& path,
                                               const std::string& open_path,
                                               int fd);
   void Release();
 
-  std::unique_ptr<Region> landing_;  // what is seen instead; nullptr: nothing
+  std::unique_ptr<Region> landing_;  // shadow; nullptr: none
   std::byte* data_ = nullptr;
-  size_t size_ = 0;         // what the log uses
-  size_t mapped_size_ = 0;  // what is mapped (a device may be larger)
+  size_t size_ = 0;         // used by the log
+  size_t mapped_size_ = 0;  // mapped (a device may be larger)
   RegionMedium medium_ = RegionMedium::kAnonymous;
   bool writable_ = false;
   bool is_in_page_cache_ = false;
@@ -186,12 +189,12 @@ class Region {
   std::string path_;
 };
 
-// What a new region is to hold.
+// Content of a new region.
 struct RegionContent {
   // Writes it into zeros, or onto a device, and persists it.
   absl::FunctionRef<absl::Status(Region&)> write;
-  RegionUseFunction use_of;  // of what is at the path, or may be left there
-  // Of zeros at its beginning by which a device is known to hold nothing.
+  RegionUseFunction use_of;  // of existing bytes
+  // Zero bytes at the start by which a device is known to hold nothing.
   size_t fixed_bytes = 0;
 };
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// region_alarm: says that the file behind a region is not what it was, so that
-// nothing that is stored there counts as persisted any more.
+// region_alarm: reports that the file of a region has changed, so that stores
+// there no longer count as persisted.
 //
-// Idea: whoever notices raises it: who watches the file (file_watch.h), and the
-// handler of SIGBUS (bus_guard.h). Each fence of the region looks at it, and
-// fails from then on, as it does when the medium fails.
+// Idea: the watch of the file (file_watch.h) and the SIGBUS handler
+// (bus_guard.h) raise it. Each fence of the region checks it, and fails once it
+// is raised, as if the medium had failed.
 //
 // Invariants:
 //   RGA1. Once raised it stays so.
 //   RGA2. It is raised before a page of the region is replaced, so that a
 //         thread whose store went to such a page sees it at its next fence.
-// Thread safety: all members, concurrently; RaiseByBusError also in a signal's
+// Thread safety: all members concurrently; RaiseByBusError also in a signal
 // handler.
 #ifndef ALPHEUS_LOG_PMEM_REGION_ALARM_H_
 #define ALPHEUS_LOG_PMEM_REGION_ALARM_H_
@@ -33,7 +33,7 @@ class RegionAlarm {
 
   bool is_raised() const { return raised_.load(std::memory_order_acquire); }
 
-  // The first reason is kept. Requires: not OK.
+  // Raises it; the first reason is kept. Requires: not OK.
   void Raise(const absl::Status& why) {
     const MutexLock lock(mutex_);
     if (why_.ok()) why_ = why;
@@ -41,7 +41,7 @@ class RegionAlarm {
   }
   void RaiseByBusError() { raised_.store(true, std::memory_order_seq_cst); }
 
-  // OK until it is raised.
+  // Returns OK until it is raised.
   absl::Status status() const {
     if (!is_raised()) return absl::OkStatus();
     const MutexLock lock(mutex_);
@@ -54,7 +54,7 @@ class RegionAlarm {
         "space, then open it again; recovery finds out what survived"));
   }
 
-  // The same as what a fence that fails says of its medium.
+  // Returns the same reason as the error of a fence.
   absl::Status MediumError() const {
     if (!is_raised()) return absl::OkStatus();
     return absl::UnavailableError(status().message());

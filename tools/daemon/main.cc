@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // alpheusd: runs one node of a cluster: keeps its replicas and serves them to
-// whoever is primary. See api/node/node.h; tools/samples/alpheusd.toml has
-// every option.
+// primaries. See api/node/node.h; tools/samples/alpheusd.toml has every option.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -30,7 +29,7 @@ struct Arguments {
   bool check_config = false;
 };
 
-// Of connections without a promise.
+// Adds limits on connections without a promise.
 void AddPlaces(CLI::App* app, NodeOptions* options) {
   constexpr uint64_t kPlacesMax = 65'536;
   const auto add = [&](const char* name, uint64_t* places, const char* what) {
@@ -54,7 +53,8 @@ void AddPlaces(CLI::App* app, NodeOptions* options) {
 
 void AddOptions(cli::Parser* parser, Arguments* arguments) {
   NodeOptions* const options = &arguments->node;
-  // What a typing error could change is refused, as in the cluster file.
+  // Unknown keys are refused, as in the cluster file, since they may be typing
+  // errors.
   parser->AddConfigOption("--config", "File with these options, as TOML");
   CLI::App* const app = parser->app();
   cli::AddFlag(app, "--check-config", &arguments->check_config,
@@ -101,8 +101,8 @@ void AddOptions(cli::Parser* parser, Arguments* arguments) {
       .ShowDefault();
 }
 
-// As many files as the system lets this user open: each connection and each
-// replica is one.
+// Raises the limit to what the system allows: each connection and each replica
+// is one file.
 void RaiseFileLimit() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;

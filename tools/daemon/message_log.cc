@@ -25,7 +25,7 @@
 namespace alpheus {
 namespace {
 
-// A reader that goes on at all takes what is left in that time.
+// A reader that still reads takes the rest in this time.
 constexpr std::chrono::milliseconds kLastWordsTime(500);
 
 // A failure leaves nobody to tell.

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// message_log: what a node says, line by line, to whoever reads its standard
-// error; it never waits for that one.
+// message_log: writes a node's messages to standard error, line by line, and
+// never waits for the reader.
 //
-// Idea: a pipe whose reader stands still, a terminal that was stopped and a
-// disk that hangs would hold up the one thread that serves replicas. So lines
-// go into a queue, and a thread of its own writes them. Where even no thread
-// can be had, lines are written where that does not wait, and else dropped.
+// Idea: a pipe whose reader stands still, a stopped terminal or a hanging disk
+// would block the one thread that serves replicas. So lines go into a queue,
+// and a thread of its own writes them. If no thread can be started, lines are
+// written where that does not block, and dropped otherwise.
 //
 //   2026-11-27T05:39:13.123Z alpheusd: node 1 listens on 10.0.0.1:7401
 //
 // Invariants:
-//   DML1. Write never waits for the descriptor, and takes bounded memory: what
-//         does not fit into the queue is dropped, and counted; the next line
-//         that gets through says how many were.
-//   DML2. A line is one event: what would end it is shown as a space.
+//   DML1. Write never waits for the descriptor, and takes bounded memory. Lines
+//         that don't fit into the queue are dropped and counted; the next line
+//         that gets through names their number.
+//   DML2. A line is one event: line ends inside it become spaces.
 // Thread safety: Write by any thread.
 #ifndef ALPHEUS_TOOLS_DAEMON_MESSAGE_LOG_H_
 #define ALPHEUS_TOOLS_DAEMON_MESSAGE_LOG_H_
@@ -31,16 +31,16 @@ class MessageLog {
  public:
   static constexpr size_t kQueueBytesMax = size_t{1} << 20;
 
-  // Onto a copy of `fd`, so that the caller may close its own; `program`
+  // Writes to a copy of `fd`, so that the caller may close its own; `program`
   // begins each line.
   MessageLog(int fd, std::string_view program);
-  // Waits a little for what is in the queue, then leaves it.
+  // Waits a little for the queue, then leaves it.
   ~MessageLog();
   MessageLog(const MessageLog&) = delete;
   MessageLog& operator=(const MessageLog&) = delete;
 
   void Write(std::string_view sentence);
-  // Since the start.
+  // Returns the number of lines dropped since the start.
   uint64_t dropped() const;
 
  private:
@@ -49,7 +49,7 @@ class MessageLog {
   const std::shared_ptr<Queue> queue_;
 };
 
-// In UTC, to the millisecond: "2026-11-27T05:39:13.123Z".
+// Returns the time in UTC, to the millisecond: "2026-11-27T05:39:13.123Z".
 std::string FormatTime(std::chrono::system_clock::time_point time);
 
 }  // namespace alpheus

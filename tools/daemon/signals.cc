@@ -15,7 +15,7 @@ namespace {
 constexpr std::array kWaitedFor = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
 // Wakes the thread that waits; from anywhere else it means nothing.
 constexpr int kWakeUp = SIGUSR1;
-// As whoever sends them wants; faults end the process with what they show.
+// Default action; faults end the process with their own signal.
 constexpr std::array kLeftAlone = {SIGKILL, SIGSTOP, SIGTSTP, SIGCONT, SIGSEGV,
                                    SIGBUS,  SIGFPE,  SIGILL,  SIGABRT, SIGTRAP,
                                    SIGSYS,  SIGCHLD, SIGURG,  SIGWINCH};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// signals: what a node does when it gets one.
+// signals: a node's reactions to signals.
 //
 //   SIGTERM, SIGINT, SIGQUIT        ends
 //   SIGHUP                          reloads what can be
-//   SIGTSTP, SIGSTOP, SIGCONT       stops, goes on: as whoever sends it wants
+//   SIGTSTP, SIGSTOP, SIGCONT       stops and continues, as for any process
 //   SIGKILL, faults (SIGSEGV, ...)  ends at once
 //   all others                      nothing
 //
-// A thread waits for them, so that nothing runs inside a signal handler.
+// A thread waits for signals, so that nothing runs inside a signal handler.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_DAEMON_SIGNALS_H_
@@ -24,16 +24,16 @@ namespace alpheus {
 
 class Signals {
  public:
-  // Before any other thread starts: they inherit what is blocked.
+  // Blocks the signals. Made before any other thread, which inherits that.
   Signals();
   ~Signals() { Stop(); }
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  // Calls these, by a thread of its own, until Stop; the first one once.
+  // Calls the functions on a thread of its own until Stop; `end` once.
   // Errors: ResourceExhausted (no thread).
   absl::Status Start(std::function<void()> end, std::function<void()> reload);
-  // When it returns nothing is called any more.
+  // Stops; on return no function is called any more.
   void Stop();
 
  private:

@@ -27,7 +27,7 @@ namespace {
 constexpr char kLog[] = "main";
 constexpr int64_t kPatienceNanos = 60'000'000'000;
 constexpr uint64_t kAcksMax = 20'000;
-// The kill comes at most so long after the drawn acknowledgement.
+// Largest delay of the kill after the drawn acknowledgement.
 constexpr uint64_t kDelayNanosMax = 1'000'000;
 constexpr uint64_t kUnacknowledgedMax = 2'000;
 constexpr uint64_t kNumbersPerWriter = 1 << 24;

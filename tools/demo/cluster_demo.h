@@ -4,10 +4,10 @@
 //
 // Three nodes run on this machine. The primary, with its own replica on node 1,
 // appends the lines of a file from several threads and is killed in mid-stream
-// together with its node. Node 2 recovers the log and goes on; node 1 comes
-// back; another epoch is opened on all. In the end each replica that this epoch
-// was installed on is read by itself and compared with every acknowledgement,
-// byte by byte (recovery_oracle.h).
+// together with its node. Node 2 recovers the log and continues; node 1 comes
+// back; another epoch is opened on all. At the end each replica of this epoch
+// is read alone and compared with every acknowledgement, byte by byte
+// (recovery_oracle.h).
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_DEMO_CLUSTER_DEMO_H_
@@ -21,16 +21,16 @@
 namespace alpheus::demo {
 
 struct ClusterDemoOptions {
-  std::string file;  // whose lines are fed
+  std::string file;  // lines to feed
   uint64_t threads = 4;
   uint64_t seed = 0;
-  std::string directory;  // where its own is made
+  std::string directory;  // parent of its own directory
   uint64_t region_bytes = 64 << 20;
 };
 
-// Prints what happens.
-// Errors: DataLoss (something was violated; the message says what, and where
-// the regions are kept); others: it could not even be tried.
+// Runs the demonstration and prints its steps.
+// Errors: DataLoss (a violation; the message names it, and the place of the
+// regions); others: the demonstration could not run.
 absl::Status RunClusterDemo(const ClusterDemoOptions& options);
 
 }  // namespace alpheus::demo

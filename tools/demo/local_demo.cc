@@ -21,7 +21,7 @@ constexpr uint64_t kManyRoundsRegionBytes = 4 << 20;
 constexpr uint64_t kOneRoundRegionBytes = 64 << 20;
 constexpr uint64_t kManyRoundsAcksMax = 100;
 constexpr uint64_t kOneRoundAcksMax = 20'000;
-// So many rounds go on with one region before a fresh one is made.
+// Rounds with one region before a fresh one is made.
 constexpr uint64_t kRoundsPerRegion = 10;
 constexpr uint64_t kRoundsPerReport = 100;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// local_demo: proves, for people to read, that a killed writer of one region
-// loses nothing that it acknowledged. See kill_round.h and recovery_oracle.h.
+// local_demo: shows that a killed writer of one region loses nothing that it
+// acknowledged. See kill_round.h and recovery_oracle.h.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_DEMO_LOCAL_DEMO_H_
@@ -14,20 +14,20 @@
 namespace alpheus::demo {
 
 struct LocalDemoOptions {
-  std::string file;  // whose lines are fed
+  std::string file;  // lines to feed
   uint64_t rounds = 1;
   uint64_t threads = 4;
   uint64_t seed = 0;
-  std::string directory;  // where its own is made
+  std::string directory;  // parent of its own directory
   std::string size;       // of the region; empty: depends on the rounds
   bool quiet = false;
 
   bool is_one_round() const { return rounds == 1; }
 };
 
-// Prints what happens, or with `quiet` one line.
-// Errors: DataLoss (something was violated; the message says what, and where
-// the region is kept); others: it could not even be tried.
+// Runs the demonstration and prints its steps, or with `quiet` one line.
+// Errors: DataLoss (a violation; the message names it, and the place of the
+// region); others: the demonstration could not run.
 absl::Status RunLocalDemo(const LocalDemoOptions& arguments);
 
 }  // namespace alpheus::demo

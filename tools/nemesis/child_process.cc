@@ -90,7 +90,7 @@ int MillisUntil(int64_t end_nanos) {
   return static_cast<int>(std::clamp<int64_t>(left, 0, INT_MAX));
 }
 
-// As exec wants it; valid as long as `strings` is not changed.
+// Returns pointers for exec, valid until `strings` changes.
 std::vector<char*> PointersTo(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   for (std::string& text : strings) pointers.push_back(text.data());
@@ -217,7 +217,7 @@ void ChildProcess::Signal(int signal) {
 void ChildProcess::Pause() {
   Signal(SIGSTOP);
   siginfo_t stopped;
-  // Leaves the end, if that is what it was, to be waited for.
+  // If the child has ended, leaves that to be waited for.
   while (waitid(P_PID, static_cast<id_t>(pid_), &stopped,
                 WSTOPPED | WEXITED | WNOWAIT) < 0 &&
          errno == EINTR) {

@@ -2,8 +2,8 @@
 // child_process: starts a program with pipes on its three standard streams.
 // Used by the demonstration and by the tests of the command line.
 //
-// A child dies with its owner, and, where setpriv(1) can see to it, with the
-// owner's process too, whatever ends that.
+// A child dies with its owner object, and, where setpriv(1) works, with the
+// owner's process too, however that ends.
 //
 // Thread safety: one thread per object.
 #ifndef ALPHEUS_TOOLS_NEMESIS_CHILD_PROCESS_H_
@@ -42,12 +42,12 @@ class OwnedFd {
   int fd_;
 };
 
-// The size of a pipe: what Linux lets an ordinary user have.
+// Size of a pipe: the largest that Linux allows an ordinary user.
 inline constexpr int kPipeBytesMax = 1 << 20;
 
 struct Program {
   std::vector<std::string> argv;  // argv[0] is the path
-  // NAME=value, before what the environment says of NAME; NAME alone: unset.
+  // NAME=value, which overrides the environment; NAME alone: unset.
   std::vector<std::string> environment;
   // Killed with SIGKILL when the thread that starts it ends.
   bool dies_with_starter = false;
@@ -61,36 +61,40 @@ struct ProcessEnd {
   std::string ToString() const;
 };
 
-// Adds what can be read to *text. False at the end of the stream.
+// Adds the readable bytes to *text. Returns false at the end of the stream.
+// Requires: `fd` does not block, or is known to be readable.
 // Requires: `fd` does not block, or a read is known to give something.
 bool ReadSome(int fd, std::string* text);
 
 class ChildProcess {
  public:
-  // All three pipe ends of ours are non-blocking. Errors: Unavailable.
+  // Starts the program. Our three pipe ends are non-blocking. Errors:
+  // Unavailable.
   static absl::StatusOr<ChildProcess> Start(const Program& program);
 
   ChildProcess(ChildProcess&& other) noexcept;
   // Kills and reaps a child that still runs.
   ~ChildProcess();
 
-  OwnedFd& input() { return input_; }    // write: its standard input
-  OwnedFd& output() { return output_; }  // read: its standard output
-  OwnedFd& error() { return error_; }    // read: its standard error
+  OwnedFd& input() { return input_; }    // to write: its standard input
+  OwnedFd& output() { return output_; }  // to read: its standard output
+  OwnedFd& error() { return error_; }    // to read: its standard error
 
-  // -1 when it has been waited for.
+  // Returns the process id; -1 once it has been waited for.
   pid_t pid() const { return pid_; }
 
-  // SIGKILL. Requires: not waited for yet.
+  // Sends SIGKILL. Requires: not waited for yet.
   void Kill();
-  // Any signal. Requires: not waited for yet.
+  // Sends any signal. Requires: not waited for yet.
   void Signal(int signal);
-  // SIGSTOP, and returns when it has stopped (or has ended before). SIGCONT.
+  // Pause sends SIGSTOP, and returns when the child has stopped (or had ended).
+  // Resume sends SIGCONT.
   void Pause();
   void Continue();
-  // Waits for the end. To be called once.
+  // Waits for the end. Called once.
   ProcessEnd Wait();
-  // Waits for the end, but not for longer. Nothing: it still runs.
+  // Waits for the end, at most `timeout_nanos`. Returns nothing if it still
+  // runs.
   std::optional<ProcessEnd> WaitFor(int64_t timeout_nanos);
 
  private:
@@ -108,17 +112,17 @@ struct ProgramResult {
   std::string error;
 };
 
-// No program of ours takes so long, however busy the machine is.
+// Time limit that no program of ours reaches, however busy the machine is.
 inline constexpr int64_t kProgramNanosMax = 120'000'000'000;
 
-// Runs a program to its end with these bytes on its standard input. One that
-// takes longer than `timeout_nanos` is killed.
-// Errors: Unavailable; DeadlineExceeded (with what it said so far).
+// Runs a program to its end with these bytes on its standard input. Kills it
+// after `timeout_nanos`.
+// Errors: Unavailable; DeadlineExceeded (with its output so far).
 absl::StatusOr<ProgramResult> RunProgram(
     const Program& program, std::string_view input = {},
     int64_t timeout_nanos = kProgramNanosMax);
 
-// The directory of the running program. Errors: Unavailable.
+// Returns the directory of the running program. Errors: Unavailable.
 absl::StatusOr<std::string> OwnDirectory();
 
 }  // namespace alpheus::demo

@@ -32,7 +32,7 @@ constexpr int64_t kNanosPerMilli = 1'000'000;
 constexpr int kRdmaPort = 7400;
 // Beside the cluster file.
 constexpr char kKeyName[] = "cluster.key";
-// Of what a node said, in a failure report.
+// Bytes of a node's output in a failure report.
 constexpr size_t kStoryBytesMax = 1500;
 
 std::string DrawUuid(RandomSource* random) {
@@ -162,7 +162,7 @@ absl::Status Cluster::Start(int node) {
        "--directory", node_directory(node)});
   program.dies_with_starter = true;
   ALPHEUS_ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(program));
-  // What does not fit, it drops in the end; so there is room for much.
+  // Large, since the node drops output that does not fit.
   (void)fcntl(process.error().get(), F_SETPIPE_SZ, kPipeBytesMax);
   At(node).process.emplace(std::move(process));
   return AwaitReady(node);

@@ -2,17 +2,17 @@
 // cluster: nodes of the real `alpheusd` on this machine, to be killed, paused
 // and started again. Used by the demonstration and by tests.
 //
-// All is in one directory: cluster.toml, and node-N with the regions of node N.
-// Each cluster has a loopback address of its own, drawn at random, so that
-// clusters side by side don't meet, and no connection of others takes a port
-// while its node is down.
+// All files are in one directory: cluster.toml, and node-N with the regions of
+// node N. Each cluster has a loopback address of its own, drawn at random. So
+// concurrent clusters don't meet, and no other connection takes a port while
+// its node is down.
 //
 // Invariants:
 //   DCL1. Only processes that this object started get a signal; none outlives
 //         it.
-//   DCL2. A node that ends without having been told to is an error of the next
-//         call that looks (CheckHealth).
-//   DCL3. Every wait has a deadline; its error tells what the node has said.
+//   DCL2. A node that ends without a request is an error of the next call that
+//         checks (CheckHealth).
+//   DCL3. Every wait has a deadline; its error includes the node's output.
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_CLUSTER_H_
 #define ALPHEUS_TOOLS_NEMESIS_CLUSTER_H_
@@ -35,11 +35,10 @@ struct ClusterOptions {
   std::string alpheusd;   // path of the node's program
   std::string directory;  // exists
   int node_count = 3;
-  int write_quorum = 0;  // 0: the file doesn't say, which means the majority
-  // Addresses of adapters with RDMA, one for each node, which talk over these;
-  // none: over TCP and loopback.
+  int write_quorum = 0;  // 0: not in the file, which means the majority
+  // Addresses of RDMA adapters, one for each node; none: TCP and loopback.
   std::vector<std::string> rdma_hosts = {};
-  // Programs that become a node's program, by node: what comes before its path.
+  // Commands to put before a node's program, by node.
   std::map<int, std::vector<std::string>> wrappers = {};
 };
 
@@ -54,40 +53,42 @@ class Cluster {
   int node_count() const { return static_cast<int>(nodes_.size()); }
   int write_quorum() const;
   int read_quorum() const { return node_count() - write_quorum() + 1; }
-  // So many nodes may be down while a log is opened and written.
+  // Returns the number of nodes that may be down while a log is opened and
+  // written.
   int spare_count() const;
 
-  // Returns when the node says that it listens. Nothing if it runs; one that
-  // is paused goes on. Errors: Unavailable; DeadlineExceeded; DataLoss (it
+  // Starts a node, or continues a paused one; returns when it listens. Does
+  // nothing if it runs. Errors: Unavailable; DeadlineExceeded; DataLoss (it
   // ended).
   absl::Status Start(int node);
   absl::Status StartAll();
-  // SIGKILL, and waits for the end. Nothing if it does not run.
+  // Sends SIGKILL, and waits for the end. Does nothing if it does not run.
   void Kill(int node);
-  // SIGSTOP and SIGCONT. Requires: it runs.
+  // Pauses with SIGSTOP; Resume sends SIGCONT. Requires: it runs.
   void Pause(int node);
   void Continue(int node);
-  // SIGTERM. Errors: DataLoss (exit status other than 0), DeadlineExceeded.
+  // Ends it with SIGTERM. Errors: DataLoss (exit status other than 0),
+  // DeadlineExceeded.
   absl::Status Terminate(int node);
   bool is_running(int node) const;  // paused ones too
   bool is_paused(int node) const;
 
-  // Returns when every node serves its replica of this log: one that a primary
-  // had as its own is taken over by its node a moment after that has ended.
+  // Waits until every node serves its replica of this log: a node takes a
+  // primary's own replica back a moment after the primary's end.
   // Errors: DeadlineExceeded, Unavailable; as CheckHealth.
   absl::Status AwaitServed(const std::string& log);
 
-  // Reads what the nodes have said, so that none waits for its reader.
+  // Reads the nodes' output, so that none waits for its reader.
   void Listen();
-  // Errors: DataLoss (a node ended by itself).
+  // Checks that no node ended by itself. Errors: DataLoss.
   absl::Status CheckHealth();
-  // All that the nodes said so far, for failure reports.
+  // Returns the nodes' output so far, for failure reports.
   std::string Story();
 
-  // `alpheus COMMAND --cluster FILE ARGUMENTS...`
+  // Returns `alpheus COMMAND --cluster FILE ARGUMENTS...`
   Program Alpheus(const std::string& command,
                   const std::vector<std::string>& arguments) const;
-  // Runs it; returns its standard output.
+  // Runs a command; returns its standard output.
   // Errors: DataLoss (it failed), DeadlineExceeded.
   absl::StatusOr<std::string> MustSucceed(
       const std::string& command, const std::vector<std::string>& arguments);
@@ -99,7 +100,7 @@ class Cluster {
   std::string node_directory(int node) const;
   std::string region(int node, const std::string& log) const;
 
-  // As `file`, with other addresses: `addresses` has one for each node.
+  // Writes a file like `file` with other addresses, one for each node.
   absl::Status WriteFile(const std::string& path,
                          const std::vector<std::string>& addresses) const;
 
@@ -108,7 +109,7 @@ class Cluster {
     std::string address;
     std::optional<ChildProcess> process;
     bool is_paused = false;
-    std::string said;  // over all its processes
+    std::string said;  // output of all its processes
   };
 
   explicit Cluster(const ClusterOptions& options) : options_(options) {}

@@ -15,26 +15,27 @@ namespace alpheus::demo {
 namespace {
 
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
-// What must happen has so long to happen. Generous: the machine may be busy
-// with other things.
+// Time for required events. Generous: the machine may be busy with other
+// things.
 constexpr int64_t kPatienceNanos = 60 * kNanosPerSecond;
-// A primary without a quorum has so long to acknowledge something.
+// Time in which a primary without a quorum must not acknowledge.
 constexpr int64_t kSilenceNanos = 5 * kNanosPerSecond;
-// Between two looks at what it has said.
+// Time between two readings of its output.
 constexpr int64_t kListenNanos = 20'000'000;
-// A primary that can't open the log is given so long to do it nevertheless.
+// Time in which a primary must fail to open the log.
 constexpr int64_t kVainNanos = kNanosPerSecond;
 
-// Of `alpheus` (tools/cli/io/exit_status.h): the outcome is unknown.
+// Exit status of `alpheus` (tools/cli/io/exit_status.h): the outcome is
+// unknown.
 constexpr int kUnavailable = 4;
 
 // Far more than is appended between two signals, so that there is always
 // something in flight, and few enough to be appended quickly at the end.
 constexpr uint64_t kUnacknowledgedMax = 500;
-// Of a region that one writer may fill. The primary is fed through most of a
-// round: some three times what may be unacknowledged, and all that it must
+// Part of a region that one writer may fill. The primary is fed through most of
+// a round: some three times the unacknowledged bytes, and all that it must
 // reach in between. With log_bytes_max, two short lives, one in vain and a
-// successor that is a ring which never gets full.
+// successor the ring never fills.
 constexpr uint64_t kPrimaryShare = 5;
 constexpr uint64_t kWriterShare = 10;
 
@@ -164,8 +165,8 @@ absl::Status ClusterRounds::Return() {
   return cluster_.StartAll();
 }
 
-// What is sent over a link that is cut arrives when it is healed, unless either
-// end was given up before: then it must do no harm.
+// Bytes sent over a cut link arrive when it is healed, unless either end was
+// dropped before: then they must do no harm.
 absl::Status ClusterRounds::StrikeLinks(ClusterWriter* primary) {
   const bool cuts_too_many = plan_.fault == Fault::kCutTooMany;
   if (!cuts_too_many) ALPHEUS_RETURN_IF_ERROR(AwaitAll(primary));
@@ -269,7 +270,7 @@ absl::Status ClusterRounds::AwaitAll(ClusterWriter* primary) {
       primary, [&](absl::string_view) { return primary->has_all_in_sync(); });
 }
 
-// Those that come back count: others may go then.
+// Resynced members count: others may go then.
 absl::Status ClusterRounds::HaveThemRejoin(ClusterWriter* primary,
                                            size_t said_before) {
   ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
@@ -280,7 +281,7 @@ absl::Status ClusterRounds::HaveThemRejoin(ClusterWriter* primary,
   return MustReach(primary, primary->ack_count() + plan_.acks_during);
 }
 
-// It ends the primary's epoch. What was copied counts: others may go then.
+// It ends the primary's epoch. Replaced members count: others may go then.
 absl::Status ClusterRounds::HaveThemReplaced() {
   ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
   std::vector<std::string> arguments = {"--log", log_};
@@ -292,9 +293,9 @@ absl::Status ClusterRounds::HaveThemReplaced() {
   return absl::OkStatus();
 }
 
-// Without a quorum it ends with an error, or it waits. What was durable before
-// may still be told, however late: of each thread the one record that was in
-// flight. Its next one is appended behind that, when there is no quorum.
+// Without a quorum it ends with an error, or waits. Records that were durable
+// before may still be acknowledged, however late: of each thread the one record
+// in flight. Its next one is appended later, without a quorum.
 absl::Status ClusterRounds::MustStop(ClusterWriter* primary) {
   ALPHEUS_RETURN_IF_ERROR(primary->ListenUntilNow());
   const uint64_t ack_count_max = primary->ack_count() + options_.threads;
@@ -382,15 +383,15 @@ absl::Status ClusterRounds::MustEndWell(ClusterWriter* writer) {
 }
 
 absl::Status ClusterRounds::LookBesideWriter(ClusterWriter* successor) {
-  // A reader shows what is proven to be durable, and the proof of the last
-  // records may be with the writer alone, or in its own replica, which is not
-  // served meanwhile (CR2, cluster_reader.h). What comes later names them: of
-  // so many acknowledgements two at least are of one thread, which wrote the
-  // second record after the first had been acknowledged, behind all of these.
+  // A reader shows records that are proven durable. The proof of the last ones
+  // may be with the writer alone, or in its own replica, which is not served
+  // meanwhile (CR2, cluster_reader.h). Later records name them: of this many
+  // acknowledgements at least two are of one thread, which wrote the second
+  // record after the first was acknowledged, after all of these.
   std::vector<WriterFacts> facts = Facts();
   ALPHEUS_RETURN_IF_ERROR(
       MustReach(successor, successor->ack_count() + options_.threads + 1));
-  // Fed is what was fed until now: nobody feeds while the log is read.
+  // Fed are the records until now: nobody feeds while the log is read.
   const std::vector<WriterFacts> now = Facts();
   for (size_t i = 0; i < facts.size(); ++i) {
     facts[i].fed_count = now[i].fed_count;
@@ -443,8 +444,8 @@ absl::StatusOr<std::vector<RecoveredRecord>> ClusterRounds::ReadBesideWriter(
   }
 }
 
-// Beside writers their own replicas are not served: what is proven is shown,
-// and that it need not be all.
+// Writers' own replicas are not served: the proven records are shown, and a
+// note that there may be more.
 absl::StatusOr<ProgramResult> ClusterRounds::CatBesideWriter(
     const std::vector<std::string>& arguments) {
   std::vector<std::string> all = {"--log", log_};

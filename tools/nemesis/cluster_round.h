@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// cluster_round: lets a primary append on a cluster of real processes, does
-// something to it or to its backups, has others recover and go on, and has the
-// oracle judge what the log gives back.
+// cluster_round: lets a primary append on a cluster of real processes, injects
+// a fault into it or its backups, lets others recover and continue, and lets
+// the oracle judge the log.
 //
-// A round on a log (nemesis.h draws what is open here):
+// A round on a log (nemesis.h draws the open choices):
 //   1. a primary appends from several threads
 //   2. the fault; backups may join again, or be replaced, and others go
 //   3. what was hit starts again, and what was cut is healed, at once or late
 //   4. primaries on another node that are killed while they recover
 //   5. a successor on another node recovers and appends
 //   6. a look at the log while it is at work
-//   7. a primary that had been paused goes on; it, or one that was left alive,
+//   7. a paused primary continues; it, or one that was left alive,
 //      must end with an error
 //   8. the successor ends or is killed
 //   9. an empty append opens the log once more; the last look
 // Every look is judged against all acknowledgements and all earlier looks
-// (log_history.h). The next round goes on with the same log.
+// (log_history.h). The next round continues with the same log.
 //
 // SIGKILL leaves the page cache alone: this is no power cut.
 //
 // Invariants:
-//   CRD1. No wait is without a deadline, and what it waits for not to happen
-//         (an acknowledgement without a quorum) is waited for as long.
+//   CRD1. Every wait has a deadline. To check that something does not happen
+//         (an acknowledgement without a quorum), it waits for the same time.
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_CLUSTER_ROUND_H_
 #define ALPHEUS_TOOLS_NEMESIS_CLUSTER_ROUND_H_
@@ -50,7 +50,7 @@ namespace alpheus::demo {
 struct ClusterRoundOptions {
   uint64_t region_bytes = 5 << 20;
   uint64_t threads = 4;
-  // A new log is made when the records of the old one take this much.
+  // Size of a log's records, in bytes, at which a new log is made.
   uint64_t log_bytes_max = 1 << 20;
 };
 
@@ -58,26 +58,29 @@ struct ClusterRoundReport {
   RoundPlan plan;
   uint64_t acknowledged_count = 0;
   uint64_t recovered_count = 0;
-  uint64_t unacknowledged_count = 0;  // of those: without acknowledgement
+  uint64_t unacknowledged_count = 0;  // of those without acknowledgement
   uint64_t attempts = 0;  // primaries that were refused before one could open
   int64_t recovery_nanos = 0;  // from the successor's start to its first word
 };
 
 class ClusterRounds {
  public:
-  // All must outlive it. Requires: the cluster's nodes run.
+  // All arguments must outlive it. Requires: the cluster's nodes run.
   ClusterRounds(const ClusterRoundOptions& options, Cluster* cluster,
                 const Feed* feed)
       : options_(options), cluster_(*cluster), feed_(*feed), history_(feed) {}
 
   // Makes the first log if there is none, and a new one if it is filling up.
   // Errors: DataLoss (a violation, or a step failed that must not: the message
+  // has all details), DeadlineExceeded (as well), Unavailable (a program can't
+  // be started).
+  // Errors: DataLoss (a violation, or a step failed that must not: the message
   // says all), DeadlineExceeded (as well), Unavailable (a program can't be
   // started).
   absl::StatusOr<ClusterRoundReport> RunRound(const RoundPlan& plan);
 
   const std::string& log() const { return log_; }
-  // Of the logs that it makes, from 1 on.
+  // Returns the name of a log, numbered from 1.
   static std::string LogName(uint64_t number) {
     return absl::StrCat("log-", number);
   }
@@ -93,14 +96,14 @@ class ClusterRounds {
   absl::Status StrikeBackups(ClusterWriter* primary);
   absl::Status StrikeLinks(ClusterWriter* primary);
   absl::Status PrepareLinks();
-  // All that is still away or cut.
+  // Brings back all nodes that are down and heals all cuts.
   absl::Status Return();
-  // What this round's primary reaches the nodes by; empty: the cluster's file.
+  // Returns the cluster file of this round's primary; empty: the cluster's own.
   std::string FileOf(bool is_primary) const;
   void HitNodes();
-  // As a primary says that it has all.
+  // Returns a primary's message that it has all replicas.
   std::string AllReplicas() const;
-  // Until what the primary has said of its replicas is so.
+  // Waits until the primary's report of its replicas is this.
   absl::Status AwaitReplicas(
       ClusterWriter* primary,
       absl::FunctionRef<bool(absl::string_view said)> is_so);
@@ -116,7 +119,7 @@ class ClusterRounds {
   absl::Status LookBesideWriter(ClusterWriter* successor);
   absl::Status OpenAndLook();
   absl::StatusOr<std::vector<RecoveredRecord>> ReadLog();
-  // The log must have all up to this LSN.
+  // Reads the log while it is written; it must have all records up to this LSN.
   absl::StatusOr<std::vector<RecoveredRecord>> ReadBesideWriter(
       uint64_t lsn_max);
   absl::StatusOr<ProgramResult> CatBesideWriter(
@@ -127,11 +130,11 @@ class ClusterRounds {
   Cluster& cluster_;
   const Feed& feed_;
   LogHistory history_;
-  std::unique_ptr<CuttableLinks> links_;  // when they were first asked for
+  std::unique_ptr<CuttableLinks> links_;  // made on first use
   std::string log_;                       // empty: none was made
   uint64_t log_count_ = 0;
 
-  // Of the round that runs.
+  // Plan of the running round.
   RoundPlan plan_;
   ClusterRoundReport report_;
   std::vector<std::unique_ptr<ClusterWriter>> writers_;

@@ -16,7 +16,7 @@ namespace {
 // How often the nodes are looked after while a writer is listened to.
 constexpr int64_t kLookNanos = 100'000'000;
 
-// In what it says of its replicas, behind how many there are.
+// Text after the number of replicas in its reports.
 constexpr char kReplicasInSync[] = " replicas are in sync";
 
 Program ProgramOf(const Cluster& cluster, const ClusterWriterPlan& plan) {

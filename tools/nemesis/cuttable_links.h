@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuttable_links: links to the nodes of a cluster that can be cut, for those
-// who use the cluster file that names them.
+// cuttable_links: links to the nodes of a cluster that can be cut, for programs
+// that use the cluster file with these links.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_CUTTABLE_LINKS_H_
@@ -19,15 +19,16 @@ namespace alpheus::demo {
 
 class CuttableLinks {
  public:
-  // A link to each node, and a file beside the cluster's own that names them.
+  // Makes a link to each node, and a file beside the cluster's own that names
+  // them.
   // Errors: Unavailable (no port; the file can't be written).
   static absl::StatusOr<std::unique_ptr<CuttableLinks>> Make(
       const Cluster& cluster);
 
   const std::string& cluster_file() const { return cluster_file_; }
-  // The others are as before.
+  // Cuts the links to these nodes; the others stay as they are.
   void Cut(const std::vector<int>& nodes, CutDirection direction);
-  // All of them.
+  // Heals all links.
   void Heal();
 
  private:

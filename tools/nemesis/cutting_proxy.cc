@@ -101,7 +101,7 @@ void CuttingProxy::Accept() {
     tcp::Accepted accepted = tcp::AcceptOne(listener_.socket);
     if (!accepted.socket.is_open()) return;
     absl::StatusOr<tcp::Descriptor> server = tcp::StartConnect(target_, "");
-    // Closing what was accepted tells the client.
+    // Closing the accepted connection tells the client.
     if (!server.ok()) continue;
     Link& link = links_.emplace_back();
     link.client = std::move(accepted.socket);

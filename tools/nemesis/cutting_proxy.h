@@ -2,12 +2,12 @@
 // cutting_proxy: stands between a program and an address, and can be cut: then
 // bytes no longer pass, in one direction or in neither, and nobody is told.
 //
-// Idea: as with a cable that is pulled, connections stay as they are, and new
-// ones are never answered; what was sent meanwhile arrives when it is healed.
-// The programs use it that look for what a cluster loses, and tests.
+// Idea: as with a pulled cable, connections stay, and new ones are never
+// answered. Bytes sent meanwhile arrive when the link is healed. Used by the
+// programs that test for losses of a cluster, and by tests.
 //
-// Thread safety: one thread; passed_bytes also others. A thread of its own
-// moves the bytes.
+// Thread safety: one thread; passed_bytes by any. A thread of its own moves the
+// bytes.
 #ifndef ALPHEUS_TOOLS_NEMESIS_CUTTING_PROXY_H_
 #define ALPHEUS_TOOLS_NEMESIS_CUTTING_PROXY_H_
 
@@ -35,19 +35,19 @@ enum class CutDirection : uint8_t {
 
 class CuttingProxy {
  public:
-  // To `target`. Errors: Unavailable (no port).
+  // Starts a proxy to `target`. Errors: Unavailable (no port).
   static absl::StatusOr<std::unique_ptr<CuttingProxy>> Start(
       const std::string& target);
   ~CuttingProxy();
 
-  // Whom it is to be reached at.
+  // Returns the address to connect to.
   const std::string& address() const { return listener_.address; }
 
-  // Nothing passes in these directions any more when it returns; those of the
-  // last cut are healed if they are not among them.
+  // Cuts these directions; on return nothing passes in them. Other directions
+  // of the last cut are healed.
   void Cut(CutDirection direction = CutDirection::kBoth);
   void Heal();
-  // Since the start, in both directions.
+  // Returns the bytes passed since the start, in both directions.
   uint64_t passed_bytes() const { return passed_bytes_.load(); }
 
  private:
@@ -79,11 +79,11 @@ class CuttingProxy {
   const tcp::Listener listener_;
   const tcp::Descriptor wake_;
   std::atomic<CutDirection> cut_ = CutDirection::kNone;
-  // No turn with another one goes on.
+  // Cut that the thread has seen: no turn with another one is running.
   std::atomic<CutDirection> seen_cut_ = CutDirection::kNone;
   std::atomic<bool> ends_ = false;
   std::atomic<uint64_t> passed_bytes_ = 0;
-  std::list<Link> links_;  // of the thread; they are pointed into
+  std::list<Link> links_;  // of the thread; pointers to them exist
   std::thread thread_;
 };
 

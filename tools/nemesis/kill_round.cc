@@ -15,9 +15,9 @@
 namespace alpheus::demo {
 namespace {
 
-// One kill in so many comes while the victim still opens the log.
+// One kill in this many comes while the victim still opens the log.
 constexpr uint64_t kEarlyKillOneIn = 8;
-// Starting, recovering and opening an epoch take about so long.
+// Typical time of starting, recovering and opening an epoch.
 constexpr uint64_t kEarlyKillNanosMax = 20'000'000;
 
 }  // namespace
@@ -90,7 +90,7 @@ KillPlan KilledRegion::DrawPlan() {
   plan.ack_count = early ? 0 : 1 + random_.Below(options_.ack_count_max);
   plan.delay_nanos = static_cast<int64_t>(
       random_.Below(early ? kEarlyKillNanosMax : options_.delay_nanos_max + 1));
-  // A quarter stays free, for PADs and for what is in flight.
+  // A quarter stays free, for PADs and records in flight.
   const uint64_t usable = options_.region_bytes / 4 * 3;
   plan.ring_bytes_max = usable - std::min(usable, SurvivorRingBytes());
   return plan;

@@ -9,7 +9,7 @@
 //   4. cat again (must give the same), verify (must be complete)
 //   5. judge (recovery_oracle.h) against feed, acknowledgements and the records
 //      that the last round found
-// The next round goes on with the same region. SIGKILL leaves the page cache
+// The next round continues with the same region. SIGKILL leaves the page cache
 // alone: this is no power cut.
 //
 // Thread safety: one thread.
@@ -32,18 +32,18 @@
 namespace alpheus::demo {
 
 struct KillRoundOptions {
-  std::string binary;     // of `alpheus`
+  std::string binary;     // path of `alpheus`
   std::string directory;  // exists; holds the region
   uint64_t region_bytes = 0;
   uint64_t threads = 4;
-  uint64_t ack_count_max = 0;  // kill after at most so many acknowledgements
+  uint64_t ack_count_max = 0;           // most acknowledgements before the kill
   int64_t delay_nanos_max = 1'000'000;  // and then at most this much later
   bool kills_early = false;  // now and then while the log is being opened
 };
 
-// What a region is flushed by: the two backends of the persistence primitive.
+// Way of flushing a region: the two backends of the persistence primitive.
 enum class FlushPath {
-  kAsIs,  // whatever the medium calls for
+  kAsIs,  // as the medium requires
   kCpu,   // CPU instructions (PMEM_IS_PMEM_FORCE=1)
   kMsync,
 };
@@ -52,12 +52,12 @@ struct RoundReport {
   KillPlan plan;
   uint64_t acknowledged_count = 0;
   int64_t alive_nanos = 0;     // from start to kill
-  std::string tail_verdict;    // of what the kill left: complete or torn
+  std::string tail_verdict;    // after the kill: complete or torn
   int64_t recovery_nanos = 0;  // the whole process that opens and closes
   Judgement judgement;
 };
 
-// One region and what must be in it.
+// Region and the records that must be in it.
 class KilledRegion {
  public:
   // `feed` and `random` must outlive it.
@@ -65,25 +65,26 @@ class KilledRegion {
                RandomSource* random)
       : options_(options), feed_(*feed), random_(*random) {}
 
-  // Makes the region anew; nothing is expected in it.
-  // Errors: FailedPrecondition (what `alpheus format` says); Unavailable.
+  // Formats the region; nothing is expected in it.
+  // Errors: FailedPrecondition (error of `alpheus format`); Unavailable.
   absl::Status Format();
 
-  // Errors: DataLoss (the judgement does not hold, or a step failed that must
-  // not: the message says all); Unavailable (a program can't be started).
+  // Runs a round. Errors: DataLoss (the judgement does not hold, or a step
+  // failed that must not: the message has all details); Unavailable (a program
+  // can't be started).
   absl::StatusOr<RoundReport> RunRound(FlushPath flush_path);
 
   // Cleans all records if they fill more than a third of the ring.
-  // Errors: as RunRound, if one is found again afterwards.
+  // Errors: as RunRound, if a cleaned record is found again.
   absl::Status CleanupIfFull();
 
   std::string path() const;
-  // The bytes as the last kill left them.
+  // Returns the path of the bytes that the last kill left.
   std::string killed_copy_path() const;
 
  private:
   Program Alpheus(const std::vector<std::string>& arguments) const;
-  // Output of a command that must succeed; otherwise DataLoss.
+  // Returns the output of a command that must succeed; otherwise DataLoss.
   absl::StatusOr<std::string> MustSucceed(
       const std::vector<std::string>& arguments) const;
   KillPlan DrawPlan();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// log_output: understands what `alpheus cat` prints.
+// log_output: parses the output of `alpheus cat`.
 //
 // Idea: payloads come framed, so that no byte of them can be misread; LSNs come
 // as JSON. Both together are the records that the oracle judges.
@@ -17,19 +17,19 @@
 
 namespace alpheus::demo {
 
-// From the output of `cat --framing len32` and of `cat --json`, of the same
-// log, with nothing appended in between.
-// Errors: DataLoss (cut off, not to be understood, or of different lengths).
+// Joins the output of `cat --framing len32` and of `cat --json` of the same
+// log, with nothing appended in between. Errors: DataLoss (truncated,
+// malformed, or of different lengths).
 absl::StatusOr<std::vector<RecoveredRecord>> ParseRecords(
     const std::string& framed, const std::string& json_lines);
 
-// The same when records may have been appended between the two: as many as
-// both have.
+// Does the same if records may have been appended between the two: returns
+// those in both.
 absl::StatusOr<std::vector<RecoveredRecord>> ParseCommonRecords(
     const std::string& framed, const std::string& json_lines);
 
-// A member of the JSON object that `inspect` or `verify` printed. The JSON
-// library is slow to compile, so log_output.cc alone includes it.
+// Returns a member of the JSON object that `inspect` or `verify` printed. (The
+// JSON library is slow to compile, so only log_output.cc includes it.)
 // Errors: DataLoss (no object, or it has no such member).
 absl::StatusOr<uint64_t> NumberIn(const std::string& json,
                                   const std::string& member);

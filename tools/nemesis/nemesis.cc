@@ -12,7 +12,7 @@ namespace alpheus::demo {
 namespace {
 
 constexpr uint64_t kDelayNanosMax = 2'000'000;
-// Starting, recovering and opening an epoch take about so long.
+// Typical time of starting, recovering and opening an epoch.
 constexpr uint64_t kShortLifeNanosMax = 60'000'000;
 constexpr uint64_t kShortLivesMax = 2;
 // A primary gives a backup up after a second.

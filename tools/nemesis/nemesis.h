@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// nemesis: draws what goes wrong in one round on a cluster (cluster_round.h).
+// nemesis: draws the faults of one round on a cluster (cluster_round.h).
 //
-// Idea: all chance of a round is drawn here, from a seed, before it starts; so
-// a round can be told, and tried again. When exactly a signal arrives is left
-// to the machine, and differs in each run.
+// Idea: everything random in a round is drawn here from a seed, before it
+// starts. So a round can be described, and tried again. The exact moment of a
+// signal depends on the machine, and differs in each run.
 //
 // Thread safety: pure.
 #ifndef ALPHEUS_TOOLS_NEMESIS_NEMESIS_H_
@@ -19,19 +19,19 @@
 namespace alpheus::demo {
 
 enum class Fault {
-  kNone,           // the primary comes to its end
+  kNone,           // the primary ends by itself
   kKillPrimary,    // SIGKILL in mid-stream
   kKillMachine,    // the primary and the node's own program at once
-  kPausePrimary,   // goes on when another primary has appended
-  kKillBackups,    // so few that it must go on
+  kPausePrimary,   // until another primary has appended
+  kKillBackups,    // few: it must continue
   kPauseBackups,   // the same with SIGSTOP
-  kRejoinBackups,  // killed, and when they have joined again others are killed
+  kRejoinBackups,  // killed; once resynced, others are killed
   kReplaceMedia,   // killed, their regions lost; replaced, then others are
                    // killed
   kKillTooMany,    // so many that it must fail, or wait
   kPauseTooMany,   // the same with SIGSTOP
-  kDeposePrimary,  // goes on with its node's replica, and no backup is spare
-  kCutLinks,       // to so few nodes that the primary must go on
+  kDeposePrimary,  // keeps its node's replica; no backup is spare
+  kCutLinks,       // to few nodes: the primary must continue
   kCutTooMany,     // to so many that it must fail, or wait
 };
 inline constexpr Fault kFaults[] = {
@@ -43,11 +43,11 @@ inline constexpr Fault kFaults[] = {
 
 const char* FaultName(Fault fault);
 
-// Its primary is alive when another one has appended, and must end with an
-// error then.
+// Returns whether its primary is alive when another one has appended; it must
+// then end with an error.
 bool LeavesPrimary(Fault fault);
 bool IsOfLinks(Fault fault);
-// " (to the node)"; nothing for none.
+// Returns " (to the node)"; nothing for none.
 const char* CutName(CutDirection cut);
 
 struct NemesisCluster {
@@ -57,38 +57,38 @@ struct NemesisCluster {
   bool has_links = true;  // that can be cut
 };
 
-// In each of a plan's phases a primary must acknowledge so many at most.
+// Upper bound on the acknowledgements required in each phase of a plan.
 inline constexpr uint64_t kPlannedAcksMax = 300;
 
 struct RoundPlan {
   Fault fault = Fault::kNone;
   int primary_node = 1;
   bool has_own_replica = false;
-  uint64_t acks_before = 1;    // the fault comes after so many
-  int64_t delay_nanos = 0;     // and then so much later
-  uint64_t acks_during = 1;    // with few backups gone it acknowledges so many
-  std::vector<int> hit_nodes;  // by faults of backups, and of links to them
+  uint64_t acks_before = 1;    // acknowledgements before the fault
+  int64_t delay_nanos = 0;     // delay of the fault after those
+  uint64_t acks_during = 1;    // required with few backups gone
+  std::vector<int> hit_nodes;  // nodes hit by faults of backups or links
   CutDirection cut = CutDirection::kNone;
   int64_t cut_nanos = 0;           // at least
-  std::vector<int> next_hits;      // when those have joined, or are replaced
-  bool return_late = false;        // they come back when a successor is at work
-  bool tries_in_vain = false;      // with too many gone, another primary tries
-  bool waits_for_silence = false;  // with too many cut it must fall silent
-  bool cut_for_all = false;        // links that heal late: the successor's, too
-  // Primaries that are killed so long after their start: while they recover,
-  // or when they have just begun to append.
+  std::vector<int> next_hits;      // hit when those are resynced or replaced
+  bool return_late = false;        // return only under a successor
+  bool tries_in_vain = false;      // too many gone: another primary tries
+  bool waits_for_silence = false;  // too many cut: it must fall silent
+  bool cut_for_all = false;        // late links are the successor's too
+  // Lifetimes of primaries that are killed while they recover, or when they
+  // have just begun to append.
   std::vector<int64_t> short_lives_nanos;
   int successor_node = 2;
   bool successor_has_own_replica = false;
   uint64_t acks_after = 1;
-  bool kills_successor = false;  // else it comes to its end
+  bool kills_successor = false;  // false: it ends by itself
 
-  // For people; one line.
+  // Returns one line for people.
   std::string ToString() const;
 };
 
 RoundPlan DrawRound(const NemesisCluster& cluster, RandomSource* random);
-// The same with this fault.
+// Draws a round with this fault.
 RoundPlan DrawRound(const NemesisCluster& cluster, Fault fault,
                     RandomSource* random);
 

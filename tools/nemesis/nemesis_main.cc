@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // alpheus-nemesis: kills, pauses and restarts the processes of a cluster, and
-// cuts the links between them, for as long as is asked for, and looks for what
-// it lost. See nemesis_run.h.
+// cuts the links between them, for a given time, and checks for losses. See
+// nemesis_run.h.
 #include <cstdio>
 #include <optional>
 #include <string>

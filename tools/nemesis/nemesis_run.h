@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nemesis_run: rounds (cluster_round.h) on a cluster of its own until a number
-// of them, or a time, is reached, or something is violated.
+// nemesis_run: runs rounds (cluster_round.h) on a cluster of its own up to a
+// number or a time, or until a violation.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_NEMESIS_RUN_H_
@@ -24,19 +24,19 @@ struct NemesisOptions {
   std::string directory;  // exists; holds the cluster
   std::string feed_text;
   int node_count = 3;
-  // As ClusterOptions has them; no link is cut then.
+  // RDMA hosts as in ClusterOptions; no link is cut then.
   std::vector<std::string> rdma_hosts = {};
-  // A device-DAX, blank or of a log before, that the last node has its replica
-  // of the first log on; empty: none.
+  // Device-DAX, blank or formatted, for the last node's replica of the first
+  // log; empty: none.
   std::string device = {};
   uint64_t seed = 0;
-  // It ends after so many rounds, and after so long; 0: not for that.
+  // Limits on rounds and time; 0: none.
   uint64_t rounds_max = 0;
   int64_t nanos_max = 0;
   ClusterRoundOptions round;
 };
 
-// Of all rounds with one kind of fault.
+// Totals of all rounds with one kind of fault.
 struct FaultTotals {
   uint64_t rounds = 0;
   uint64_t acknowledged = 0;
@@ -56,14 +56,13 @@ struct NemesisTotals {
 
   FaultTotals Sum() const;
   void Add(const ClusterRoundReport& report);
-  // A table; lines end.
+  // Returns a table; its lines end with a line feed.
   std::string ToString() const;
-  // "12 primary killed, 3 links cut, ...; cut: 2 (both ways), ...".
+  // Returns "12 primary killed, 3 links cut, ...; cut: 2 (both ways), ...".
   std::string Counts() const;
 };
 
-// `tell` is called after each round. What was reached is in *totals, also after
-// an error.
+// Runs the rounds; calls `tell` after each. *totals is set also after an error.
 // Errors: as ClusterRounds::RunRound, with the round and how to repeat it.
 absl::Status RunNemesis(
     const NemesisOptions& options,

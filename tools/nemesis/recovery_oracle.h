@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// recovery_oracle: judges what a log gave back after its writers were killed,
-// paused or cut off.
+// recovery_oracle: judges the records that a log returns after its writers were
+// killed, paused or cut off.
 //
-// Idea: the oracle knows what was fed, what was acknowledged and what had been
-// there before, and none of the log's code. From that follow both bounds:
-// nothing that was acknowledged may be missing, nothing may be there that was
-// not fed, and of each thread no more than its one record in flight may have
-// come without an acknowledgement.
+// Idea: the oracle knows the records fed, acknowledged and seen before, and
+// none of the log's code. So it has both bounds. No acknowledged record may be
+// missing. No record may appear that was not fed; and of each thread only its
+// one record in flight may appear without an acknowledgement.
 //
-// With several writers each of them is held to that, those included that
-// another one has pushed aside: what they were told is durable must be there.
+// With several writers each is held to that, including those that another one
+// pushed aside: records that they were told are durable must be there.
 //
 // Invariants checked (numbers are cited in the messages):
 //   RO1. Every acknowledged record is there, exactly once, under the LSN of its
 //        acknowledgement.
-//   RO2. Every record that an earlier recovery gave back is there, at the
-//        front, under its LSN.
+//   RO2. Every record that an earlier recovery returned is there, at the front,
+//        under its LSN.
 //   RO3. Every record that is there was fed, and has exactly its bytes.
 //   RO4. LSNs are an unbroken run.
-//   RO5. Of each thread exactly its first k records are there, in order;
-//        k is the number of its acknowledgements, or one more.
-//   RO6. A writer's records stand behind all that was acknowledged, or given
-//        back, before it started.
+//   RO5. Exactly the first k records of each thread are there, in order; k is
+//        the number of its acknowledgements, or one more.
+//   RO6. A writer's records come after all that was acknowledged, or returned,
+//        before it started.
 // Thread safety: pure.
 #ifndef ALPHEUS_TOOLS_NEMESIS_RECOVERY_ORACLE_H_
 #define ALPHEUS_TOOLS_NEMESIS_RECOVERY_ORACLE_H_
@@ -47,7 +46,7 @@ struct Acknowledgement {
   uint64_t thread = 0;
 };
 
-// What the log gave back.
+// Record that the log returned.
 struct RecoveredRecord {
   uint64_t lsn = 0;
   std::string payload;
@@ -76,7 +75,7 @@ struct WriterFacts {
 struct HistoryFacts {
   std::vector<PlacedRecord> survivors;  // of the last recovery, not cleaned
   std::vector<WriterFacts> writers;     // fed with different numbers
-  // The log was read while they went on: of each thread more records may be
+  // The log was read while they continued: of each thread more records may be
   // there than acknowledgements had been heard.
   bool goes_on = false;
   std::vector<RecoveredRecord> recovered;
@@ -90,7 +89,7 @@ struct Judgement {
   uint64_t invented_count = 0;          // RO3
   uint64_t out_of_order_count = 0;      // RO4, RO5, RO6
   std::vector<std::string> violations;  // the first few, for people
-  // What the next round must find again.
+  // Records that the next round must find again.
   std::vector<PlacedRecord> survivors;
 
   bool holds() const {
@@ -101,7 +100,7 @@ struct Judgement {
 };
 
 Judgement JudgeHistory(const Feed& feed, const HistoryFacts& facts);
-// The same of one writer.
+// Judges the log of one writer.
 Judgement JudgeRecovery(const Feed& feed, const KillFacts& facts);
 
 }  // namespace alpheus::demo

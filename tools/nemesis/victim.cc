@@ -14,8 +14,8 @@ namespace alpheus::demo {
 namespace {
 
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
-// A victim that neither acknowledges nor dies for so long hangs. Generous: the
-// machine may be busy with other things.
+// Time without an acknowledgement or an end after which a victim hangs.
+// Generous: the machine may be busy with other things.
 constexpr int64_t kSilenceNanosMax = 60 * kNanosPerSecond;
 
 }  // namespace

@@ -5,9 +5,9 @@
 // mid-stream.
 //
 // The input is prepared in a large pipe and the acknowledgements have room in
-// another one, so that the victim runs at full speed while its killer merely
-// sleeps until the moment comes: a killer that listens would mostly be late
-// and find the victim waiting for it.
+// another one. So the victim runs at full speed while its killer sleeps until
+// the moment comes. A killer that listens would mostly be late and find the
+// victim waiting for it.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_VICTIM_H_
@@ -28,15 +28,15 @@
 
 namespace alpheus::demo {
 
-// When to kill: `delay_nanos` after acknowledgement number `ack_count`, or, if
-// that takes too long, `wait_nanos_max` after the first one. With ack_count 0
-// the delay runs from the start of the process: it may die while it recovers.
+// Time of the kill: `delay_nanos` after acknowledgement number `ack_count`, or,
+// if that takes too long, `wait_nanos_max` after the first one. With ack_count
+// 0 the delay runs from the start of the process: it may die while it recovers.
 struct KillPlan {
   uint64_t ack_count = 0;
   int64_t delay_nanos = 0;
   int64_t wait_nanos_max = 2'000'000'000;
-  // Records that take this much ring space are fed at most, so that the ring
-  // never gets full.
+  // Bound on the ring space of fed records, in bytes, so that the ring never
+  // fills.
   uint64_t ring_bytes_max = 0;
 };
 
@@ -50,12 +50,13 @@ struct KillOutcome {
 
 class Victim {
  public:
-  // Feeds records from `first_number` on. All must outlive the victim.
+  // Feeds records from `first_number` on. All arguments must outlive the
+  // victim.
   Victim(ChildProcess* child, const Feed* feed, uint64_t first_number,
          const KillPlan& plan, const Clock& clock = Clock::Real());
 
-  // Returns when the victim is dead. Errors: DataLoss (it wrote something that
-  // is no acknowledgement).
+  // Runs until the victim is dead. Errors: DataLoss (it wrote something that is
+  // no acknowledgement).
   absl::StatusOr<KillOutcome> RunUntilKilled();
 
  private:

@@ -22,7 +22,7 @@ class WorkDirectory {
   ~WorkDirectory();
 
   const std::string& path() const { return path_; }
-  // It stays; returns where it is.
+  // Keeps the directory; returns its path.
   std::string Keep() { return std::exchange(path_, ""); }
 
  private:
@@ -31,8 +31,8 @@ class WorkDirectory {
   std::string path_;
 };
 
-// Where such directories are made if nothing else is asked for. Many small
-// rounds belong into memory, if there is a place: they would wait for the disk.
+// Returns the default parent of such directories. Many small rounds belong into
+// memory, if possible: on a disk they would wait.
 std::string DefaultParent(bool in_memory);
 
 }  // namespace alpheus::demo

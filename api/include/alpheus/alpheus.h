@@ -10,37 +10,37 @@
 //   }
 //   // ... alpheus_log_append(log, "hello", 5, NULL, &lsn, &error) ...
 //
-// C11, and valid C++; needs no other header of Alpheus and no abseil. What the
-// states of a record are called, and the invariants LG1 to LG5 of a log, stand
-// in alpheus/log.h.
+// C11, and valid C++; needs no other header of Alpheus and no abseil.
+// alpheus/log.h defines the states of a record and the invariants LG1 to LG5 of
+// a log.
 //
 // Conventions:
-//    1. Results. What can fail returns an alpheus_code; ALPHEUS_OK is 0.
-//       Compilers warn when it is ignored (but for alpheus_log_abort). Outputs
-//       are written on ALPHEUS_OK only, except that an output handle is NULL
-//       after a failure.
+//    1. Results. A function that can fail returns an alpheus_code; ALPHEUS_OK
+//       is 0. Compilers warn when the code is ignored (except
+//       alpheus_log_abort). Outputs are written on ALPHEUS_OK only, except that
+//       an output handle is NULL after a failure.
 //    2. Errors. The last parameter `error` is memory of the caller's, or NULL.
 //       Each call sets it: code, and a message that says what, where, and what
-//       to do. So there is nothing to free and nothing kept per thread or per
-//       handle: many threads share one log, fibers and goroutines move between
-//       threads, and a message must not meet another call's failure. (An
-//       allocated message without a code can't be acted on; a message kept in
-//       the handle or in the thread can be another call's.)
+//       to do. There is nothing to free, and nothing is kept per thread or per
+//       handle. So a message never meets another call's failure, though many
+//       threads share one log and fibers move between threads.
 //    3. Durability. With ALPHEUS_OK a function holds what its comment promises.
 //       After a failure alpheus_is_outcome_unknown(code) tells whether the
-//       record may be recovered nevertheless. ALPHEUS_DATA_LOSS always means
-//       that something acknowledged can't be read. After a failure of the
-//       medium every later call fails; open the log again to see what survived.
+//       record may still be recovered. ALPHEUS_DATA_LOSS always means that
+//       acknowledged data can't be read. After a failure of the medium every
+//       later call fails; open the log again to see what survived.
 //    4. Bad input. NULL handles, NULL data of a size above 0, LSNs that are not
-//       open, sizes that don't fit: an error, nothing changed, no abort, no
-//       exception. Functions that return no code give 0, NULL or false. Only
-//       pointers that dangle can't be noticed. A process out of memory ends.
-//    5. Ownership. A handle is ended by the one function that its type names;
-//       NULL is let pass there. Strings and data that go in are not kept.
-//       What a handle lends is valid as long as its comment says.
-//    6. Reservations are named by their LSN: no object to free, nothing to
+//       open, and sizes that don't fit give an error. Nothing is changed;
+//       nothing aborts or throws. Functions that return no code give 0, NULL or
+//       false. Only dangling pointers can't be noticed. A process that runs out
+//       of memory ends.
+//    5. Ownership. The type of a handle names the one function that ends it;
+//       that function accepts NULL. Strings and data that go in are not kept.
+//       Memory that a handle lends is valid as long as its comment says.
+//    6. Reservations are named by their LSN: there is no object to free or to
 //       copy, and a second complete is an error, not a corruption. A log can't
-//       be closed while reservations or cursors are open: they point into it.
+//       be closed while reservations or cursors are open, since they point into
+//       it.
 //    7. Text ends with NUL, paths as the operating system takes them. Data is
 //       pointer and size in bytes; NULL of size 0 is empty data.
 //    8. Threads. All functions of one log may be called concurrently, except
@@ -50,21 +50,20 @@
 //       functions of a log that its parent opened return
 //       ALPHEUS_FAILED_PRECONDITION, and alpheus_log_close leaves the log to
 //       the parent; other handles of the parent must not be used there.
-//    9. Time. A deadline is nanoseconds on CLOCK_MONOTONIC; 0: none of the
-//       caller's own: wait for other threads as long as they need, fail at
-//       once where only the application can help. alpheus_deadline_in makes
-//       one.
+//    9. Time. A deadline is nanoseconds on CLOCK_MONOTONIC; alpheus_deadline_in
+//       makes one. 0 is no deadline: the call waits for other threads as long
+//       as they need, and fails at once where only the application can help.
 //   10. Options. The caller owns them, and their first field is their size, set
-//       by ALPHEUS_..._INIT. 0 in a field means its default, NULL for all:
-//       all defaults. New fields come at the end. A library that is older than
-//       its caller refuses a field that it doesn't know unless it is 0.
+//       by ALPHEUS_..._INIT. 0 in a field means its default; NULL for the whole
+//       struct means all defaults. New fields come at the end. A library that
+//       is older than its caller refuses an unknown field unless it is 0.
 //   11. Structs that a handle lends are only read by the caller. New fields
 //       come at the end; so never copy or place them by sizeof. alpheus_error,
 //       alpheus_uuid, alpheus_slice and alpheus_place never change.
 //   12. Numbers of enums are never given a second meaning; new ones may come,
 //       which is why functions take them as int.
 //   13. Callbacks return normally: no longjmp, no exception. They must not use
-//       the handle whose function calls them, but where their comment says so.
+//       the handle whose function calls them, unless their comment allows it.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_ALPHEUS_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_ALPHEUS_H_
 
@@ -97,16 +96,16 @@ extern "C" {
 // ---------------------------------------------------------------------------
 // Version, codes and errors.
 
-// Of the library that runs, which may be newer than this header.
+// Version of the library that runs, which may be newer than this header.
 const char* alpheus_version_string(void) ALPHEUS_NOEXCEPT;
 int alpheus_version(void) ALPHEUS_NOEXCEPT;
 
-// The same numbers as absl::StatusCode, and gRPC.
+// Numbers equal those of absl::StatusCode and gRPC.
 typedef enum alpheus_code {
   ALPHEUS_OK = 0,
   ALPHEUS_CANCELLED = 1,         // a callback asked to stop
   ALPHEUS_INVALID_ARGUMENT = 3,  // never valid: correct the call
-  // The time was up; a record that was completed may still become durable.
+  // The deadline passed; a completed record may still become durable.
   ALPHEUS_DEADLINE_EXCEEDED = 4,
   ALPHEUS_NOT_FOUND = 5,
   ALPHEUS_ALREADY_EXISTS = 6,
@@ -115,7 +114,7 @@ typedef enum alpheus_code {
   ALPHEUS_FAILED_PRECONDITION = 9,  // not in this state
   // The record is completed but not forced (alpheus_log_append).
   ALPHEUS_ABORTED = 10,
-  ALPHEUS_OUT_OF_RANGE = 11,   // LSN never given; outside the region
+  ALPHEUS_OUT_OF_RANGE = 11,   // LSN never assigned; outside the region
   ALPHEUS_UNIMPLEMENTED = 12,  // a format or feature of another version
   ALPHEUS_UNAVAILABLE = 14,    // medium or system call failed
   ALPHEUS_DATA_LOSS = 15       // acknowledged data can't be read
@@ -124,13 +123,13 @@ typedef enum alpheus_code {
 // "OK", "DATA_LOSS" and so on; "UNKNOWN" for a number that is not a code.
 const char* alpheus_code_name(int code) ALPHEUS_NOEXCEPT;
 
-// True if after a failed append, force or wait with this code the record may
-// be recovered or not, and only opening the log again can tell. False for
-// ALPHEUS_OK and for the codes of calls that were refused, which wrote nothing:
-// INVALID_ARGUMENT, OUT_OF_RANGE, FAILED_PRECONDITION, RESOURCE_EXHAUSTED.
+// Returns true if, after a failed append, force or wait with this code, only
+// opening the log again can tell whether the record is recovered. False for
+// ALPHEUS_OK and for refused calls, which wrote nothing: INVALID_ARGUMENT,
+// OUT_OF_RANGE, FAILED_PRECONDITION, RESOURCE_EXHAUSTED.
 bool alpheus_is_outcome_unknown(int code) ALPHEUS_NOEXCEPT;
 
-// After ALPHEUS_OK the message is empty. A message that does not fit loses its
+// The message is empty after ALPHEUS_OK. A message that does not fit loses its
 // middle.
 #define ALPHEUS_MESSAGE_BYTES 1020
 typedef struct alpheus_error {
@@ -151,20 +150,20 @@ typedef struct alpheus_uuid {
 void alpheus_uuid_text(alpheus_uuid uuid,
                        char text[ALPHEUS_UUID_TEXT_BYTES]) ALPHEUS_NOEXCEPT;
 
-// Data that is to be written, as struct iovec is.
+// Data to be written, like struct iovec.
 typedef struct alpheus_slice {
   const void* data;
   size_t size;
 } alpheus_slice;
 
-// The deadline `timeout_ns` from now: no wait at all if that is not above 0,
-// never if it is beyond the clock's range.
+// Returns the deadline `timeout_ns` from now. A timeout of 0 or less does not
+// wait at all; one beyond the clock's range never ends.
 int64_t alpheus_deadline_in(int64_t timeout_ns) ALPHEUS_NOEXCEPT;
 
 // ---------------------------------------------------------------------------
 // Format, open, close.
 
-// Of alpheus_format_options::region_bytes.
+// For alpheus_format_options::region_bytes.
 #define ALPHEUS_WHOLE_DEVICE UINT64_MAX
 
 typedef struct alpheus_format_options {
@@ -172,14 +171,15 @@ typedef struct alpheus_format_options {
   // File to create (on a DAX file system it is used as persistent memory), or
   // an existing device-DAX.
   const char* path;
-  // Of the region, at least 108 KiB. 0: 64 MiB.
+  // Size of the region, at least 108 KiB. 0: 64 MiB.
   uint64_t region_bytes;
 } alpheus_format_options;
 #define ALPHEUS_FORMAT_OPTIONS_INIT {sizeof(alpheus_format_options), NULL, 0}
 
-// Creates the region that a log lives in, and gives the identity of the new
-// log if `log_id` is not NULL. Nothing that exists is touched, but a file
-// without bytes or of zeros. The name leads to a whole log or to none.
+// Creates the region that a log lives in. Gives the identity of the new log if
+// `log_id` is not NULL. Existing data is never touched; only an empty file, or
+// one of zeros, is used. Whenever the process ends, the name leads to a whole
+// log or to none.
 // Errors: ALREADY_EXISTS; INVALID_ARGUMENT (size, path); RESOURCE_EXHAUSTED
 // (file system full; no file is left behind); NOT_FOUND (folder);
 // PERMISSION_DENIED; FAILED_PRECONDITION (another process is making the file);
@@ -188,7 +188,7 @@ ALPHEUS_NODISCARD alpheus_code
 alpheus_log_format(const alpheus_format_options* options, alpheus_uuid* log_id,
                    alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// Ended by alpheus_log_close.
+// Handle of an open log; alpheus_log_close ends it.
 typedef struct alpheus_log alpheus_log;
 
 typedef struct alpheus_log_options {
@@ -199,17 +199,18 @@ typedef struct alpheus_log_options {
   uint64_t anonymous_bytes;  // 0: 64 MiB
   // Refuse a region that holds another log; 0, 0: any.
   alpheus_uuid expected_log_id;
-  // Clean all records up to and including this LSN before the new epoch is
-  // opened; the way out when the epoch table is full. 0: none.
+  // Cleans all records up to and including this LSN before the new epoch opens.
+  // Needed when the epoch table is full. 0: none.
   uint64_t cleanup_through_lsn;
-  // Cap on records reserved and not durable; rounded up to a power of two, 2 to
-  // 1,048,576. 0: 4,096.
+  // Cap on records that are reserved and not durable; rounded up to a power of
+  // two, 2 to 1,048,576. 0: 4,096.
   uint32_t exposure_records_max;
   // Added to each fence to emulate slower media, 0 to 1,000,000 ns; 0: off.
   uint32_t emulated_latency_ns;
-  // Records that were completed and that nobody forced are forced after this
-  // time, at most twice as long, by a thread of the log that sleeps while the
-  // log is idle. 0: 100,000; ALPHEUS_NEVER: never, and no thread.
+  // Time after which the log forces completed records that nobody forced, in
+  // microseconds; it may take twice as long. A thread of the log does it and
+  // sleeps while the log is idle. 0: 100,000; ALPHEUS_NEVER: never, and no
+  // thread.
   uint32_t idle_force_us;
   uint32_t reserved;  // 0
 } alpheus_log_options;
@@ -223,16 +224,16 @@ typedef struct alpheus_log_options {
 // Errors: NOT_FOUND; FAILED_PRECONDITION (another writer has it; another log
 // than expected); DATA_LOSS (an acknowledged record, or the region's own data,
 // can't be read; nothing was changed); RESOURCE_EXHAUSTED (epoch table full,
-// see cleanup_through_lsn); OUT_OF_RANGE (cleanup_through_lsn was never given);
-// UNIMPLEMENTED (format version, replicated log); INVALID_ARGUMENT;
+// see cleanup_through_lsn); OUT_OF_RANGE (cleanup_through_lsn was never
+// assigned); UNIMPLEMENTED (format version, replicated log); INVALID_ARGUMENT;
 // PERMISSION_DENIED; UNAVAILABLE.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_open(const alpheus_log_options* options, alpheus_log** log,
                  alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// Forces everything completed, marks the region as closed cleanly and ends the
-// handle. After any error but FAILED_PRECONDITION the handle is ended too, and
-// all that was durable still is.
+// Forces all completed records, marks the region as closed cleanly and ends the
+// handle. After any error except FAILED_PRECONDITION the handle is ended too,
+// and all that was durable still is.
 // Errors: FAILED_PRECONDITION (reservations or cursors are open: nothing was
 // done, the handle is still good); UNAVAILABLE (medium).
 ALPHEUS_NODISCARD alpheus_code
@@ -241,9 +242,9 @@ alpheus_log_close(alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
 // ---------------------------------------------------------------------------
 // One record, step by step: reserve, fill, complete, force.
 
-// Gives the next LSN and room for `bytes` of payload. Lock-free while there is
-// room; else waits for other threads until the deadline. The LSN is open until
-// it is completed or aborted.
+// Assigns the next LSN and room for `bytes` of payload. Lock-free while there
+// is room; else waits for other threads until the deadline. The LSN is open
+// until it is completed or aborted.
 // Errors: INVALID_ARGUMENT (larger than half the ring); RESOURCE_EXHAUSTED
 // (ring full of records that nobody cleaned); FAILED_PRECONDITION (only this
 // thread's own open reservations stand in the way); DEADLINE_EXCEEDED;
@@ -260,16 +261,18 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_copy(
     size_t size, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 // Gives the payload of an open LSN, to be filled in place: 16-byte aligned, not
-// zeroed, in the ring, until the LSN is completed or aborted. Once completed it
-// may be read until the record is cleaned (alpheus_log_check_payloads). Called
-// by one thread, which may hand the pointer to others.
+// zeroed, in the ring. It may be written until the LSN is completed or aborted.
+// After completion it may be read until the record is cleaned
+// (alpheus_log_check_payloads). One thread calls this and may pass the pointer
+// to others.
 // Errors: FAILED_PRECONDITION (not open).
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_payload(alpheus_log* log, uint64_t lsn, void** payload,
                     alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// Seals the record, after all who fill it: its bytes may no longer change. Not
-// durable yet. The LSN is not open any more, whatever is returned.
+// Seals the record: its bytes may no longer change. Call it after all threads
+// that fill the record. The record is not durable yet. The LSN is closed
+// afterwards, whatever is returned.
 // Errors: FAILED_PRECONDITION (not open); UNAVAILABLE (log failed).
 ALPHEUS_NODISCARD alpheus_code alpheus_log_complete(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
@@ -279,8 +282,8 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_complete(
 alpheus_code alpheus_log_abort(alpheus_log* log, uint64_t lsn,
                                alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// Says that another thread will complete this LSN, so that a force by the
-// thread that reserved it waits, and reports no deadlock with itself.
+// Announces that another thread will complete this LSN. A force by the thread
+// that reserved it then waits, instead of reporting a deadlock with itself.
 // Errors: FAILED_PRECONDITION (not open).
 ALPHEUS_NODISCARD alpheus_code alpheus_log_hand_over(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
@@ -288,28 +291,28 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_hand_over(
 typedef struct alpheus_force_options {
   size_t size;
   int64_t deadline_ns;
-  // Force only LSNs divisible by this; 0 and 1: every one.
+  // Forces only LSNs divisible by this; 0 and 1: every one.
   uint32_t frequency;
-  // Group commit instead, if not 0: the record that is the group-th since the
-  // last group forces all of them. Not together with frequency.
+  // Group commit: every group-th record since the last group forces the whole
+  // group. 0: off. Not together with frequency.
   uint32_t group;
 } alpheus_force_options;
 #define ALPHEUS_FORCE_OPTIONS_INIT {sizeof(alpheus_force_options), 0, 0, 0}
 
-// Makes the record `lsn`, and all before it, durable; waits for those that are
-// still open. With a frequency above 1 only LSNs divisible by it are forced;
-// others return ALPHEUS_OK without being durable.
-// Errors: OUT_OF_RANGE (never given); FAILED_PRECONDITION (an open reservation
-// of this very thread stands before it); DEADLINE_EXCEEDED and UNAVAILABLE
-// (outcome unknown).
+// Makes the record `lsn`, and all before it, durable; waits for records that
+// are still open. With a frequency above 1 only LSNs divisible by it are
+// forced; others return ALPHEUS_OK without being durable.
+// Errors: OUT_OF_RANGE (never assigned); FAILED_PRECONDITION (an open
+// reservation of this very thread stands before it); DEADLINE_EXCEEDED and
+// UNAVAILABLE (outcome unknown).
 ALPHEUS_NODISCARD alpheus_code alpheus_log_force(
     alpheus_log* log, uint64_t lsn, const alpheus_force_options* options,
     alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// Begins what alpheus_log_force does, and waits for nobody: what is completed
-// of the records up to `lsn` is on its way to the backups when this returns,
-// and persisted here. Force, wait_durable or on_durable tell of the end.
-// Errors: OUT_OF_RANGE (never given); ABORTED and UNAVAILABLE (the log has
+// Begins a force of `lsn` and waits for nobody. On return all completed records
+// up to `lsn` are persisted here and on their way to the backups.
+// alpheus_log_force, _wait_durable or _on_durable report the end.
+// Errors: OUT_OF_RANGE (never assigned); ABORTED and UNAVAILABLE (the log has
 // failed; outcome unknown).
 ALPHEUS_NODISCARD alpheus_code alpheus_log_begin_force(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
@@ -320,21 +323,23 @@ ALPHEUS_NODISCARD alpheus_code
 alpheus_log_wait_durable(alpheus_log* log, uint64_t lsn, int64_t deadline_ns,
                          alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// Calls `callback` once with `context` and the LSN: with ALPHEUS_OK as soon as
-// it is durable, before this returns if it is already; with UNAVAILABLE if the
-// log fails before, with ABORTED if it is closed by force (both: outcome
-// unknown). `error` is lent for the call. It runs on the thread that made the
+// Calls `callback` once with `context` and the LSN:
+// * with ALPHEUS_OK when `lsn` is durable; if it is already, before this
+//   returns;
+// * with UNAVAILABLE if the log fails first (outcome unknown);
+// * with ABORTED if alpheus_log_close ends the log first (outcome unknown).
+// `error` is lent for the call. The callback runs on the thread that made the
 // record durable, or on the log's own; one at a time, lowest LSN first. It
-// should be short, must not close the log, and may use it otherwise.
-// Errors: OUT_OF_RANGE (never given), UNAVAILABLE; then it is not called.
+// should be short. It must not close the log, and may use it otherwise.
+// Errors: OUT_OF_RANGE (never assigned), UNAVAILABLE; then it is not called.
 typedef void (*alpheus_durable_callback)(void* context, uint64_t lsn,
                                          const alpheus_error* error);
 ALPHEUS_NODISCARD alpheus_code alpheus_log_on_durable(
     alpheus_log* log, uint64_t lsn, alpheus_durable_callback callback,
     void* context, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// Reserve, copy, complete and force in one call, with one fence. The LSN is
-// given if `lsn` is not NULL. _parts joins its parts in order.
+// Reserves, copies, completes and forces in one call, with one fence. Gives the
+// LSN if `lsn` is not NULL. _parts joins its parts in order.
 // Errors: as the four, where INVALID_ARGUMENT, RESOURCE_EXHAUSTED and
 // FAILED_PRECONDITION mean that nothing was written; ABORTED (under a policy:
 // the record is completed, but this thread's own open reservation keeps it from
@@ -348,20 +353,20 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_append_parts(
     const alpheus_force_options* options, uint64_t* lsn,
     alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// ---------------------------------------------------------------------------
-// Where a log stands: head_lsn <= durable_lsn + 1 <= next_lsn. No locks.
+// Position of a log: head_lsn <= durable_lsn + 1 <= next_lsn. No locks.
 
-// Highest LSN such that it and all before it are durable; 0 if none.
+// Returns the highest LSN that is durable with all before it; 0 if none.
 uint64_t alpheus_log_durable_lsn(const alpheus_log* log) ALPHEUS_NOEXCEPT;
-// The LSN that the next reserve gives.
+// Returns the LSN that the next reserve assigns.
 uint64_t alpheus_log_next_lsn(const alpheus_log* log) ALPHEUS_NOEXCEPT;
-// The oldest LSN that is not cleaned, or next_lsn.
+// Returns the oldest LSN that is not cleaned, or next_lsn.
 uint64_t alpheus_log_head_lsn(const alpheus_log* log) ALPHEUS_NOEXCEPT;
-// Number of records given out that are not durable: what a crash may take.
+// Returns the number of records that are reserved and not durable: a crash may
+// lose them.
 uint64_t alpheus_log_exposed(const alpheus_log* log) ALPHEUS_NOEXCEPT;
-// What it never exceeds.
+// Returns the cap that alpheus_log_exposed never exceeds.
 uint64_t alpheus_log_exposed_max(const alpheus_log* log) ALPHEUS_NOEXCEPT;
-// Largest payload of a record, in bytes.
+// Returns the largest payload of a record, in bytes.
 size_t alpheus_log_payload_bytes_max(const alpheus_log* log) ALPHEUS_NOEXCEPT;
 
 // ---------------------------------------------------------------------------
@@ -370,21 +375,23 @@ size_t alpheus_log_payload_bytes_max(const alpheus_log* log) ALPHEUS_NOEXCEPT;
 // Marks a record as no longer needed and reclaims the contiguous cleaned
 // prefix. A hint: after a crash a cleaned record may come back, so redo must be
 // idempotent.
-// Errors: OUT_OF_RANGE (never given); NOT_FOUND (already cleaned);
+// Errors: OUT_OF_RANGE (never assigned); NOT_FOUND (already cleaned);
 // FAILED_PRECONDITION (not durable yet); DATA_LOSS (damaged header);
 // UNAVAILABLE.
 ALPHEUS_NODISCARD alpheus_code alpheus_log_cleanup(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
-// The same for all up to and including `lsn`. OK if they are cleaned already.
+// Cleans all records up to and including `lsn`, as alpheus_log_cleanup does. OK
+// if they are cleaned already.
 ALPHEUS_NODISCARD alpheus_code alpheus_log_cleanup_through(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
 // Cleans everything; on ALPHEUS_OK no earlier record is ever recovered again.
-// LSNs go on. Errors: FAILED_PRECONDITION (open reservations); UNAVAILABLE.
+// LSNs continue.
+// Errors: FAILED_PRECONDITION (open reservations); UNAVAILABLE.
 ALPHEUS_NODISCARD alpheus_code alpheus_log_cleanup_all(
     alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// To be asked after payloads were read where they lie in the ring: OK if what
-// was read is this log's. Also once the log has failed.
+// Returns ALPHEUS_OK if payloads that were read in the ring until now were this
+// log's. Call it after such a read. Works on a failed log too.
 // Errors: ABORTED (another process opened the log and has this one's replica).
 ALPHEUS_NODISCARD alpheus_code alpheus_log_check_payloads(
     const alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
@@ -395,7 +402,7 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_check_payloads(
 typedef struct alpheus_record {
   uint64_t lsn;
   uint64_t epoch;  // in which it was written
-  // In the ring, until the record is cleaned or the log closed.
+  // Place in the ring; valid until the record is cleaned or the log closed.
   const void* payload;
   size_t payload_bytes;
 } alpheus_record;
@@ -410,26 +417,26 @@ typedef struct alpheus_record {
 //   while ((record = alpheus_cursor_next(cursor)) != NULL) redo(record);
 //   code = alpheus_cursor_finish(cursor, &error);  // damage shows here
 //
-// A walk that merely ends at a bad record would turn damage into a shorter log.
-// So only finish frees the cursor, compilers warn when its result is ignored,
-// and the log can't be closed before.
+// A cursor that merely ended at a bad record would turn damage into a shorter
+// log. So only finish frees the cursor, compilers warn when its result is
+// ignored, and the log can't be closed before.
 typedef struct alpheus_cursor alpheus_cursor;
 
 // Errors: INVALID_ARGUMENT.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_recovered(alpheus_log* log, alpheus_cursor** cursor,
                       alpheus_error* error) ALPHEUS_NOEXCEPT;
-// The next record, valid until the next call with this cursor; NULL at the end
-// and on an error. Records must not be cleaned meanwhile.
+// Returns the next record, valid until the next call with this cursor; NULL at
+// the end and on an error. Records must not be cleaned meanwhile.
 const alpheus_record* alpheus_cursor_next(alpheus_cursor* cursor)
     ALPHEUS_NOEXCEPT;
-// Ends the cursor. ALPHEUS_OK if all that it was asked for was delivered: after
-// a NULL of next, all that was recovered.
+// Ends the cursor. Returns ALPHEUS_OK if every requested record was delivered:
+// after a NULL of next, all that was recovered.
 // Errors: DATA_LOSS (a record can't be read any more).
 ALPHEUS_NODISCARD alpheus_code alpheus_cursor_finish(
     alpheus_cursor* cursor, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// The same walk with a callback, which returns whether to go on.
+// Calls `visit` for each record of the same walk until it returns false.
 // Errors: DATA_LOSS; CANCELLED (the callback returned false).
 typedef bool (*alpheus_record_visitor)(void* context,
                                        const alpheus_record* record);
@@ -443,7 +450,7 @@ typedef enum alpheus_recovery_verdict {
   ALPHEUS_RECOVERY_TORN_TAIL = 1
 } alpheus_recovery_verdict;
 
-// What opening the log found; lent by the log until it is closed.
+// Findings of opening the log; lent by the log until it is closed.
 typedef struct alpheus_recovery_report {
   alpheus_recovery_verdict verdict;
   bool was_closed_cleanly;
@@ -456,26 +463,25 @@ typedef struct alpheus_recovery_report {
   uint64_t cleaned_records;
   uint64_t aborted_records;
   uint64_t payload_bytes;  // of `records`
-  // With a torn tail: first LSN that is cut, where it was (bytes from the start
-  // of the region), how many completed records behind it are cut with it.
+  // With a torn tail: the first LSN that is cut, its offset (bytes from the
+  // start of the region), and how many completed records after it are cut too.
   uint64_t torn_lsn;
   uint64_t torn_offset;
   uint64_t torn_completed_records;
-  // Copies, lines and PADs that could not be read and were written anew.
+  // Copies, lines and PADs that could not be read and were rewritten.
   const char* const* repairs;
   size_t repair_count;
-  const char* text;  // all of it in one line for people
+  const char* text;  // the whole report in one line for people
 } alpheus_recovery_report;
 
 const alpheus_recovery_report* alpheus_log_report(const alpheus_log* log)
     ALPHEUS_NOEXCEPT;
 
-// ---------------------------------------------------------------------------
-// Reading a log without owning it: beside its live writer, or dead. Takes no
-// lock, opens no epoch, changes no byte. Beside a writer only durable records
-// are shown; without one, what opening would recover.
+// Reading a log without owning it, live or dead. A reader takes no lock, opens
+// no epoch and changes no byte. If a writer has the log open it shows durable
+// records only; otherwise it shows what opening would recover.
 
-// Ended by alpheus_reader_free.
+// Handle of a reader; alpheus_reader_free ends it.
 typedef struct alpheus_reader alpheus_reader;
 
 typedef enum alpheus_record_state {
@@ -497,34 +503,35 @@ typedef struct alpheus_reader_record {
   size_t payload_bytes;
 } alpheus_reader_record;
 
+// Opens the log in `path` for reading.
 // Errors: NOT_FOUND; DATA_LOSS, UNIMPLEMENTED as alpheus_log_open;
 // PERMISSION_DENIED; INVALID_ARGUMENT; UNAVAILABLE.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_reader_open(const char* path, alpheus_reader** reader,
                     alpheus_error* error) ALPHEUS_NOEXCEPT;
-// Reads what _open refuses: truncated files, regions without watermark or with
-// an epoch table of another number, as long as one superline copy and one epoch
-// table can be read. For alpheus_reader_for_each_salvageable.
+// Opens a region that _open refuses: truncated, without watermark, or with an
+// epoch table of another number. One superline copy and one epoch table must be
+// readable. For alpheus_reader_for_each_salvageable.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_reader_open_for_salvage(const char* path, alpheus_reader** reader,
                                 alpheus_error* error) ALPHEUS_NOEXCEPT;
 void alpheus_reader_free(alpheus_reader* reader) ALPHEUS_NOEXCEPT;
 
 // Calls `visit` with each record in LSN order from the head, cleaned and
-// aborted ones included, as long as it returns true.
-// Errors: DATA_LOSS after the last record before the damage was delivered, or
-// for damaged single copies of a log that was closed cleanly after all were;
-// OUT_OF_RANGE (a live writer reclaimed the record that was to be read next:
-// open again); CANCELLED (`visit` returned false).
+// aborted ones included, until it returns false.
+// Errors: DATA_LOSS (damage: after the last record before it was delivered;
+// damaged single copies of a cleanly closed log: after all were); OUT_OF_RANGE
+// (a live writer reclaimed the next record: open again); CANCELLED (`visit`
+// returned false).
 typedef bool (*alpheus_reader_visitor)(void* context,
                                        const alpheus_reader_record* record);
 ALPHEUS_NODISCARD alpheus_code
 alpheus_reader_for_each(alpheus_reader* reader, alpheus_reader_visitor visit,
                         void* context, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// The same, but goes on behind damage at the next record that can be read.
-// `lost`, if not NULL, is told each gap: the first LSN that is missing, and the
-// first behind it, 0 if nothing follows.
+// Like alpheus_reader_for_each, but continues after damage at the next readable
+// record. Calls `lost`, if not NULL, with each gap: its first LSN, and the
+// first LSN after it, 0 if nothing follows.
 // Errors: FAILED_PRECONDITION (a writer has the log open); CANCELLED.
 typedef void (*alpheus_gap_visitor)(void* context, uint64_t first_lsn,
                                     uint64_t behind_lsn);
@@ -538,7 +545,7 @@ typedef struct alpheus_epoch_info {
   uint64_t start_lsn;
 } alpheus_epoch_info;
 
-// What a region says of itself; of a live log, at one moment.
+// Description that a region holds of itself; of a live log, at one moment.
 typedef struct alpheus_region_info {
   const char* path;
   uint32_t format_version;
@@ -567,29 +574,30 @@ typedef struct alpheus_region_info {
   size_t single_fault_count;
 } alpheus_region_info;
 
-// As of the last pass, or of opening. Lent until the next call with the reader.
+// Returns the state at the last pass, or at opening. Lent until the next call
+// with the reader.
 const alpheus_region_info* alpheus_reader_info(alpheus_reader* reader)
     ALPHEUS_NOEXCEPT;
 
-// What a pass over everything found.
+// Result of a pass over everything.
 typedef struct alpheus_verification {
   const char* verdict;   // "complete", "torn" or "corrupt"
   uint64_t end_lsn;      // last readable LSN in unbroken order
-  uint64_t tail_offset;  // monotone, behind it
+  uint64_t tail_offset;  // monotone, after it
   uint64_t proven_lsn;   // persisted in this region for certain
   uint64_t data_records;
   uint64_t cleaned_records;
   uint64_t aborted_records;
   uint64_t damaged_pads;
   uint64_t payload_bytes;
-  uint64_t cut_records;  // completed behind the first bad one
+  uint64_t cut_records;  // completed after the first bad one
   uint64_t durable_lsn;  // on W replicas for certain, as far as it tells
 } alpheus_verification;
 
 // Verifies every record and copy. `progress`, if not NULL, is called now and
-// then with the fraction done, 0 to 1. `verification`, if not NULL, is given
-// whenever the reader is not NULL, also with an error; lent until the next call
-// with the reader.
+// then with the fraction done, 0 to 1. `verification`, if not NULL, is set
+// whenever `reader` is not NULL, also on an error. It is lent until the next
+// call with the reader.
 // Errors: DATA_LOSS (with LSN, offset and remedy); OUT_OF_RANGE as for_each;
 // UNAVAILABLE.
 typedef void (*alpheus_progress)(void* context, double fraction);
@@ -598,11 +606,10 @@ alpheus_reader_verify(alpheus_reader* reader, alpheus_progress progress,
                       void* context, const alpheus_verification** verification,
                       alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// ---------------------------------------------------------------------------
-// Below the log: persistent memory of one's own, and the two primitives of the
+// Below the log: a region of persistent memory, and the two primitives of the
 // Arcadia paper (§3) on it.
 
-// Ended by alpheus_region_free.
+// Handle of a region; alpheus_region_free ends it.
 typedef struct alpheus_region alpheus_region;
 
 // Creates a file of zero bytes, all blocks allocated, and takes its lock.
@@ -612,25 +619,27 @@ typedef struct alpheus_region alpheus_region;
 ALPHEUS_NODISCARD alpheus_code
 alpheus_region_create(const char* path, size_t bytes, alpheus_region** region,
                       alpheus_error* error) ALPHEUS_NOEXCEPT;
+// Opens an existing file or device and takes its lock.
 // Errors: NOT_FOUND; FAILED_PRECONDITION (another writer has it open);
 // DATA_LOSS (empty file); PERMISSION_DENIED; INVALID_ARGUMENT; UNAVAILABLE.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_region_open(const char* path, alpheus_region** region,
                     alpheus_error* error) ALPHEUS_NOEXCEPT;
-// Memory of this process, gone with it.
+// Makes a region in memory of this process, which is gone with it.
 // Errors: INVALID_ARGUMENT (no bytes); UNAVAILABLE.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_region_open_anonymous(size_t bytes, alpheus_region** region,
                               alpheus_error* error) ALPHEUS_NOEXCEPT;
-// Persists nothing by itself.
+// Unmaps the region and ends the handle. Persists nothing by itself.
 void alpheus_region_free(alpheus_region* region) ALPHEUS_NOEXCEPT;
 
-// The memory, page-aligned, until the region is freed, and its size in bytes.
+// Returns the memory, page-aligned, valid until the region is freed; and its
+// size in bytes.
 void* alpheus_region_data(alpheus_region* region) ALPHEUS_NOEXCEPT;
 size_t alpheus_region_bytes(const alpheus_region* region) ALPHEUS_NOEXCEPT;
 
-// Everything stored to [offset, offset + bytes) before the call is inside the
-// persistence domain on ALPHEUS_OK.
+// Persists everything that was stored to [offset, offset + bytes) before the
+// call.
 // Errors: OUT_OF_RANGE; UNAVAILABLE (what is persistent is unknown).
 ALPHEUS_NODISCARD alpheus_code
 alpheus_region_persist(alpheus_region* region, size_t offset, size_t bytes,
@@ -638,7 +647,8 @@ alpheus_region_persist(alpheus_region* region, size_t offset, size_t bytes,
 
 // Integrity: bytes that are read back whole or not at all.
 
-// Bytes that `data_bytes` of data take in the region, header included.
+// Returns the bytes that `data_bytes` of data take in the region, header
+// included.
 size_t alpheus_reliable_bytes(size_t data_bytes) ALPHEUS_NOEXCEPT;
 // Writes data with its header at `offset`. `identity` is any number of the
 // caller's; the same one must be given to read it. Persisted on ALPHEUS_OK;
@@ -647,11 +657,11 @@ size_t alpheus_reliable_bytes(size_t data_bytes) ALPHEUS_NOEXCEPT;
 ALPHEUS_NODISCARD alpheus_code alpheus_reliable_write(
     alpheus_region* region, size_t offset, uint64_t identity, const void* data,
     size_t size, alpheus_error* error) ALPHEUS_NOEXCEPT;
-// Copies the data at `offset` into `buffer`, and gives its size. Beside
-// ALPHEUS_OK, RESOURCE_EXHAUSTED (a buffer of `buffer_bytes` is too small)
-// gives it too.
-// Errors: that; OUT_OF_RANGE (no room for a header there); DATA_LOSS (torn,
-// damaged, never written, or another identity).
+// Copies the data at `offset` into `buffer`, and gives its size.
+// RESOURCE_EXHAUSTED gives the size too.
+// Errors: RESOURCE_EXHAUSTED (`buffer_bytes` is too small); OUT_OF_RANGE (no
+// room for a header there); DATA_LOSS (torn, damaged, never written, or another
+// identity).
 ALPHEUS_NODISCARD alpheus_code
 alpheus_reliable_read(const alpheus_region* region, size_t offset,
                       uint64_t identity, void* buffer, size_t buffer_bytes,
@@ -665,7 +675,8 @@ typedef struct alpheus_place {
   uint64_t identity;  // any number of the caller's, the same to read
 } alpheus_place;
 
-// Bytes that a place takes in the region: two copies on pages of their own.
+// Returns the bytes that a place takes in the region: two copies on pages of
+// their own.
 size_t alpheus_atomic_bytes(size_t bytes_max) ALPHEUS_NOEXCEPT;
 // Replaces the value. Persisted in both copies on ALPHEUS_OK; after a crash
 // before that, the old value or the new one is read.

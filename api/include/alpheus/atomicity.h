@@ -2,8 +2,8 @@
 // atomicity: Arcadia's atomicity primitive (§3, listing 2): a value at a fixed
 // place that is replaced as a whole or not at all.
 //
-// Idea: two copies with a sequence number and a checksum each, written one
-// after the other; both are equal when Write returns, so that losing either
+// Idea: two copies, each with a sequence number and a checksum, written one
+// after the other. Both are equal when Write returns, so that losing either
 // copy later never brings back an older value.
 //
 // Thread safety: one thread at a time per cell.
@@ -28,7 +28,8 @@ struct AtomicPlace {
   uint64_t identity = 0;  // any number of the caller's, the same to read
 };
 
-// Bytes that a cell takes in the region: two copies on pages of their own.
+// Returns the bytes that a cell takes in the region: two copies on pages of
+// their own.
 size_t AtomicBytes(size_t bytes_max);
 
 // Replaces the value. Persisted in both copies when it returns OK; after a
@@ -38,7 +39,7 @@ size_t AtomicBytes(size_t bytes_max);
 absl::Status AtomicWrite(PersistentRegion& region, const AtomicPlace& place,
                          std::span<const std::byte> value);
 
-// The value.
+// Returns the value.
 // Errors: InvalidArgument, OutOfRange as above; NotFound (both copies are all
 // zeros: never written); DataLoss (neither copy can be read).
 absl::StatusOr<std::vector<std::byte>> AtomicRead(

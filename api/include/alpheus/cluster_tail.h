@@ -9,20 +9,21 @@
 //     Apply(**record);
 //   }
 //
-// It asks the nodes how far they are, and reads what is durable from one of
-// them. It goes on when nodes come and go, when the primary ends and when
-// another one opens the log.
+// A tail asks the nodes which records are durable, and reads those from one of
+// them. It continues when nodes come and go, when the primary ends, and when
+// another primary opens the log.
 //
-// What it may promise (the proofs stand in recovery/follow/remote_tail.h):
-//   CT1. Only durable records, each once, in LSN order, with exactly their
-//        bytes. LSNs of aborted records are left out.
-//   CT2. What was shown is in every later opening of the log, unless it was
-//        cleaned. Another tail can go on from LSN + 1, whatever happened since.
-//   CT3. It keeps nothing from being cleaned. What was cleaned before it was
-//        read is OutOfRange, never passed over in silence.
-//   CT4. All that is durable is shown in the end, as long as W replicas of the
-//        newest epoch are in reach, or the primary told one that is: of a log
-//        that rests it does so within two intervals of
+// Guarantees (proofs: recovery/follow/remote_tail.h):
+//   CT1. Only durable records are shown, each once, in LSN order, with exactly
+//        their bytes. LSNs of aborted records are left out.
+//   CT2. Every record that was shown is in every later opening of the log,
+//        unless it was cleaned. Another tail can continue at LSN + 1, whatever
+//        happened since.
+//   CT3. A tail keeps no record from being cleaned. A record that was cleaned
+//        before it was read gives OutOfRange; it is never skipped silently.
+//   CT4. Every durable record is shown in the end, as long as W replicas of the
+//        newest epoch can be reached, or one that the primary notified. The
+//        primary of an idle log does so within two intervals of
 //        LogOptions::idle_force_us.
 //
 // Thread safety: one thread per tail; any number of tails.
@@ -48,53 +49,60 @@ struct ClusterTailOptions {
   std::string log_name = "main";  // as in ReplicationOptions
   uint64_t node = 0;              // ask only the replica of this node; 0: all
   Lsn from{0};                    // first LSN to show; 0: the oldest there is
-  // A node that sends nothing for so long is given up, and tried again; so long
-  // Next goes on while none is in reach.
+  // Time without a byte, in milliseconds, after which a node is given up and
+  // tried again; also the time for which Next tries while no node can be
+  // reached.
   uint32_t timeout_ms = 5'000;
-  // How often each node is asked, 1 to 10,000: as late a record is shown.
+  // Interval between questions to each node, in milliseconds, 1 to 10,000; a
+  // record is shown up to this late.
   uint32_t poll_ms = 10;
 };
 
 class ClusterTail {
  public:
-  // Connects to nobody yet. Errors: as LoadClusterFile and CheckLogName;
-  // NotFound (no such node); InvalidArgument (poll_ms).
+  // Makes a tail; connects to no node yet. Errors: as LoadClusterFile and
+  // CheckLogName; NotFound (no such node); InvalidArgument (poll_ms).
   static absl::StatusOr<std::unique_ptr<ClusterTail>> Open(
       const ClusterTailOptions& options);
   ~ClusterTail();
 
-  // The next durable record; nothing if there was none until the deadline.
-  // Errors: OutOfRange (it was cleaned: begin anew at the LSN that the message
-  // names; what lies between is gone); DataLoss (no replica in reach can read
-  // it); after both the tail is of no more use. Unavailable (no node is in
-  // reach; calling again tries again); NotFound, FailedPrecondition (what all
-  // nodes say: no such log, another cluster, other N and W than the cluster
-  // file says); FailedPrecondition for good, as soon as one node shows a newer
-  // configuration than the cluster file: the members changed, and others may
-  // have the rest of the log. Begin anew by the newest file, at next_lsn().
+  // Returns the next durable record; nothing if there was none until the
+  // deadline.
+  // Errors, after which the tail is of no more use: OutOfRange (the record was
+  // cleaned: begin again at the LSN that the message names; the records between
+  // are gone); DataLoss (no reachable replica can read it); FailedPrecondition
+  // (one node shows a newer configuration than the cluster file, so other
+  // members may have the rest of the log: begin again with the newest file, at
+  // next_lsn()).
+  // Errors, after which calling again tries again: Unavailable (no node can be
+  // reached); NotFound, FailedPrecondition (the common answer of all nodes: no
+  // such log, another cluster, or other N and W than in the cluster file).
   absl::StatusOr<std::optional<TailRecord>> Next(Deadline deadline);
 
-  // Highest LSN that is known to be durable. Never goes back.
+  // Returns the highest LSN that is known to be durable. Never goes back.
   Lsn durable_lsn() const;
-  // To be shown next: from where another tail would go on; 0: not known yet.
+  // Returns the LSN to be shown next, where another tail would continue; 0: not
+  // known yet.
   Lsn next_lsn() const;
-  // Where the log begins, by what the nodes in reach said; 0: not known yet.
+  // Returns the LSN where the log begins, as reachable nodes report it; 0: not
+  // known yet.
   Lsn head_lsn() const;
-  // Lets the following calls of Next ask every node in reach at once, and not
-  // only when poll_ms say so.
+  // Makes the following calls of Next ask every reachable node at once, without
+  // waiting for poll_ms.
   void AskAnew();
-  // Every node has answered, or can't be reached, since the last AskAnew, or
-  // the beginning: by what they said then, durable_lsn() is not older than that
-  // call.
+  // Returns true if every node has answered, or could not be reached, since the
+  // last AskAnew (or since Open). Then durable_lsn() is not older than that
+  // call, as far as the nodes know.
   bool is_settled() const;
-  // And all that was found to be durable has been shown, and nothing is in
-  // doubt.
+  // Returns true if is_settled(), all records that were found durable have been
+  // shown, and nothing is in doubt.
   bool is_caught_up() const;
-  // OK, or Unavailable: so few nodes are in reach that more may be durable than
-  // all of them know of, in a newer epoch than theirs; which nodes are missing,
-  // and why. Of a tail that asks one node: that one promised a newer epoch.
+  // Returns OK, or Unavailable: so few nodes can be reached that more may be
+  // durable than they know, in a newer epoch than theirs. The message names the
+  // missing nodes, and why they are missing. For a tail that asks one node:
+  // that node promised a newer epoch.
   absl::Status doubt() const;
-  // Whose replica is read; 0: none yet.
+  // Returns the node whose replica is read; 0: none yet.
   uint64_t node() const;
 
  private:

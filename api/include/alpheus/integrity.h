@@ -3,8 +3,8 @@
 // persistent memory that are read back whole or not at all.
 //
 // Idea: header and data carry a checksum each, so that one persist is enough
-// and no order is needed. Use it for what is written once, or where the old
-// content is no longer needed; to replace content atomically see atomicity.h.
+// and no order is needed. Use it for data that is written once, or whose old
+// content is no longer needed. To replace content atomically see atomicity.h.
 //
 // Thread safety: calls on disjoint places may run concurrently.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_INTEGRITY_H_
@@ -21,7 +21,8 @@
 
 namespace alpheus {
 
-// Bytes that `data_bytes` of data take in the region, header included.
+// Returns the bytes that `data_bytes` of data take in the region, header
+// included.
 size_t ReliableBytes(size_t data_bytes);
 
 // Writes `data` with its header at `offset`. `identity` names the place (any
@@ -31,7 +32,7 @@ size_t ReliableBytes(size_t data_bytes);
 absl::Status ReliableWrite(PersistentRegion& region, size_t offset,
                            uint64_t identity, std::span<const std::byte> data);
 
-// A copy of the data at `offset`.
+// Returns a copy of the data at `offset`.
 // Errors: OutOfRange (no room for a header there); DataLoss (torn, damaged,
 // never written, or another identity).
 absl::StatusOr<std::vector<std::byte>> ReliableRead(

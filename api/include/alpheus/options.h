@@ -18,106 +18,105 @@ struct FormatOptions {
   // File to create (on a DAX file system it is used as persistent memory), or
   // an existing device-DAX.
   std::string path = {};
-  // Of the region, superline and epoch table included; at least 108 KiB.
-  // 0 with a device-DAX: the whole device.
+  // Size of the region in bytes, superline and epoch table included; at least
+  // 108 KiB. 0 with a device-DAX: the whole device.
   uint64_t region_bytes = 64 << 20;
-  // Instead of `path`: makes the replicas of a new log on all members of this
-  // cluster, whose nodes must run.
+  // Cluster file, in place of `path`: the replicas of a new log are made on all
+  // members of this cluster, whose nodes must run. Empty: a local log.
   std::string cluster_file = {};
   std::string log_name = "main";
 };
 
-// A change of who keeps a replicated log.
+// Change of the members that keep a replicated log, or of W.
 struct ChangeMembersOptions {
-  // The list of members from then on, with a higher configuration_id, and the
-  // one that the log has. Empty: no node and no W changes.
+  // Cluster files: the new list of members, with a higher configuration_id, and
+  // the list that the log has now. Empty: neither members nor W change.
   std::string cluster_file = {};
   std::string previous_cluster_file = {};
-  // Members whose replica was lost, with its medium: an empty one takes its
-  // place there.
+  // Members whose replica was lost with its medium; each gets an empty one.
   std::vector<uint64_t> replaced = {};
   std::string log_name = "main";
-  // Until it is given up, in milliseconds: a whole log is copied to each
-  // newcomer, by way of this process.
+  // Time after which the change is given up, in milliseconds. It includes
+  // copying the whole log to each joining member through this process.
   uint32_t timeout_ms = 60'000;
 };
 
-// A log that several nodes keep.
+// Options of a log that several nodes keep.
 struct ReplicationOptions {
-  // TOML file that names the members and how many of them it takes; see
-  // tools/samples/cluster.toml. Empty: a local log, and nothing below counts.
+  // TOML file with the members and quorums; see tools/samples/cluster.toml.
+  // Empty: a local log, and the options below have no effect.
   std::string cluster_file = {};
-  // Of this process: a member of the cluster that may be primary.
+  // Node of this process: a member of the cluster that may be primary.
   uint64_t node = 0;
-  // Of the log among those of the cluster: 1 to 64 letters, digits, '.', '_'
-  // and '-', the first a letter or a digit.
+  // Name of the log among those of the cluster: 1 to 64 letters, digits, '.',
+  // '_' and '-', the first a letter or a digit.
   std::string log_name = "main";
 
   FlushOrder flush_order = FlushOrder::kRemoteFirst;
-  // How long Open waits for more replicas once enough have answered, in
-  // milliseconds: a replica that is not in the epoch from its beginning holds
-  // nothing of it.
+  // Time that Open waits for more replicas once enough have answered, in
+  // milliseconds. A replica that misses the start of the epoch must resync.
   uint32_t gather_ms = 500;
-  // How long Open tries, in milliseconds; other primaries may be at it, and
-  // replicas may be away.
+  // Time that Open tries, in milliseconds; other primaries may be opening the
+  // log too, and replicas may be down.
   uint32_t open_timeout_ms = 10'000;
-  // A backup with records under way of which nothing is heard for so long, in
-  // milliseconds, is given up; with fewer than W replicas left the log fails.
-  // While a large batch still arrives that is heard. Time in which this process
-  // was stopped hardly counts.
+  // Time without news from a backup with records in flight, in milliseconds,
+  // after which it is dropped; with fewer than W replicas left the log fails.
+  // Pieces of a large batch that arrive count as news. Time in which this
+  // process was stopped hardly counts.
   uint32_t silence_ms = 1'000;
-  // So is one that has not acknowledged more bytes than these, sent or not:
-  // less than the largest burst of records would give up healthy ones. 0: the
-  // ring's capacity, which nothing exceeds; silence_ms alone decides then.
+  // A backup with more unacknowledged bytes than this, sent or not, is dropped.
+  // Set it above your largest burst of records. 0: the ring's capacity, which
+  // is never exceeded, so that only silence_ms decides.
   uint64_t lag_bytes_max = 0;
-  // Batches on their way to one backup, 1 to 1024.
+  // Batches in flight to one backup, 1 to 1024.
   uint32_t batches_max = 64;
-  // How often a call that waits for backups yields the core before it sleeps:
-  // sleeping costs some 70 us, yielding keeps a core busy. 0: sleeps at once.
+  // Number of times that a call waiting for backups yields the core before it
+  // sleeps. Sleeping costs some 70 us; yielding keeps a core busy. 0: sleeps at
+  // once.
   uint32_t yields = 200;
-  // The log's own replica is read through in the background, and repaired from
-  // the others (docs/scrubbing.md): so many bytes a second, 0: only when it is
-  // asked for (`alpheus scrub`); and so many seconds from the end of a pass to
-  // the next one. What it finds is in replication_status().
+  // Speed of background scrubbing of the log's own replica, in bytes per second
+  // (docs/scrubbing.md); damage is repaired from other replicas. 0: only on
+  // request (`alpheus scrub`). Findings are in replication_status().
   uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
+  // Seconds from the end of one pass to the start of the next.
   uint32_t scrub_interval_s = 24 * 3'600;
 };
 
 struct LogOptions {
-  // Region file or device; empty: anonymous memory that lives and dies with
-  // the Log (anonymous_bytes), for tests and scratch logs. Of a replicated log:
-  // the replica of this process's node, which its daemon hands over while it
-  // runs; empty: this process keeps no replica that counts (remote-only).
+  // Region file or device. Empty: anonymous memory (anonymous_bytes) that lives
+  // and dies with the Log, for tests and scratch logs. In a replicated log: the
+  // replica of this process's node, which its daemon lends while this process
+  // runs. Empty there: this process keeps no replica that counts (remote-only).
   std::string path = {};
   uint64_t anonymous_bytes = 64 << 20;
-  // Refuse a region that holds another log.
+  // Id that the region's log must have, else it is refused; empty: any.
   std::optional<Uuid> expected_log_id = std::nullopt;
-  // Clean all records up to and including this LSN before the new epoch is
-  // opened; the way out when the epoch table is full. 0: none.
+  // Cleans all records up to and including this LSN before the new epoch opens.
+  // Needed when the epoch table is full. 0: none.
   Lsn cleanup_through{0};
-  // Cap on records reserved and not durable; rounded up to a power of two,
-  // 2 to 1,048,576.
+  // Cap on records that are reserved and not durable; rounded up to a power of
+  // two, 2 to 1,048,576.
   uint32_t exposure_records_max = 4096;
-  // Records that were completed and that nobody forced are forced after this
-  // time, at most twice as long; a log that was idle so long notes its last
-  // record as durable, so that damage to it is told from a torn write. A thread
-  // of the log does it, which sleeps while the log is idle. 0: never, and no
-  // thread. Of a replicated log 1 to 500,000: its thread also answers the
-  // backups.
+  // Time after which the log forces completed records that nobody forced, in
+  // microseconds; it may take twice as long. A log that was idle for this time
+  // also notes its last record as durable, so that later damage to it is not
+  // taken for a torn write. A thread of the log does both, and sleeps while the
+  // log is idle. 0: never, and no thread. In a replicated log 1 to 500,000: its
+  // thread also answers the backups.
   uint32_t idle_force_us = 100'000;
-  // Added to each fence to emulate slower media, 0 to 1,000,000 ns; 0: off.
-  // The papers use 150 and 200. Only where the medium is flushed by CPU
+  // Delay added to each fence to emulate slower media, 0 to 1,000,000 ns; 0:
+  // off. The papers use 150 and 200. Only where the medium is flushed by CPU
   // instructions.
   uint32_t emulated_latency_ns = 0;
   ReplicationOptions replication = {};
 };
 
 struct ForceOptions {
-  // Force only LSNs divisible by this; 1: every one. 0 is refused, and more
-  // than half of LogOptions::exposure_records_max.
+  // Forces only LSNs divisible by this; 1: every one. Refused: 0, and more than
+  // half of LogOptions::exposure_records_max.
   uint32_t frequency = 1;
-  // Group commit instead, if not 0: the record that is the group-th since the
-  // last group forces all of them. Same limit; not together with frequency.
+  // Group commit: every group-th record since the last group forces the whole
+  // group. 0: off. Same limit; not together with frequency.
   uint32_t group = 0;
   Deadline deadline = {};
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// persistent_region: persistent memory of one's own, for the two primitives
-// below the log (integrity.h, atomicity.h).
+// persistent_region: persistent memory for the two primitives below the log
+// (integrity.h, atomicity.h).
 //
-// Idea: a mapped file, DAX device or anonymous memory with the way to persist
+// Idea: a mapped file, DAX device or anonymous memory, with the way to persist
 // it that its medium needs: CPU instructions or msync.
 //
-// Thread safety: all members may be called concurrently; what a Persist covers
-// is the range that it names.
+// Thread safety: all members may be called concurrently; a Persist covers the
+// range that it names.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_PERSISTENT_REGION_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_PERSISTENT_REGION_H_
 
@@ -30,22 +30,23 @@ class PersistentRegion {
   // left behind); InvalidArgument; Unavailable.
   static absl::StatusOr<PersistentRegion> Create(const std::string& path,
                                                  size_t bytes);
-  // Errors: NotFound; FailedPrecondition (another writer has it open);
-  // DataLoss (empty file); Unavailable.
+  // Opens an existing file or device and takes its lock.
+  // Errors: NotFound; FailedPrecondition (another writer has it open); DataLoss
+  // (empty file); Unavailable.
   static absl::StatusOr<PersistentRegion> Open(const std::string& path);
-  // Memory of this process, gone with it.
+  // Makes a region in memory of this process, which is gone with it.
   static absl::StatusOr<PersistentRegion> Anonymous(size_t bytes);
 
   PersistentRegion(PersistentRegion&&) noexcept;
   PersistentRegion& operator=(PersistentRegion&&) noexcept;
   ~PersistentRegion();
 
-  // The memory, page-aligned, valid as long as the region.
+  // Returns the memory, page-aligned, valid as long as the region.
   std::span<std::byte> bytes();
   std::span<const std::byte> bytes() const;
 
-  // Everything stored to bytes()[offset, offset + size) before the call is
-  // inside the persistence domain when it returns OK.
+  // Persists everything that was stored to bytes()[offset, offset + size)
+  // before the call.
   // Errors: OutOfRange; Unavailable (medium: what is persistent is unknown).
   absl::Status Persist(size_t offset, size_t size);
 

@@ -3,7 +3,8 @@
 //
 // Idea: an iterator that merely ends at a bad record turns damage into a
 // shorter log (P-H9, P-H11). This one runs to the recovered end exactly; if it
-// can't, status() says so, and not asking is a broken invariant that aborts.
+// can't, status() says so. Never reading status() is a broken invariant and
+// aborts.
 //
 //   auto records = log->Recovered();
 //   for (const alpheus::RecoveredRecord& record : records) Redo(record);
@@ -29,7 +30,7 @@ namespace alpheus {
 struct RecoveredRecord {
   Lsn lsn;
   Epoch epoch;                         // in which it was written
-  std::span<const std::byte> payload;  // in the ring, until it is cleaned
+  std::span<const std::byte> payload;  // in the ring; valid until cleaned
 };
 
 class RecoveredRange {
@@ -38,10 +39,12 @@ class RecoveredRange {
   class Source {
    public:
     virtual ~Source() = default;
-    // False at the end and on an error; status() tells which.
+    // Gives the next record. Returns false at the end and on an error; status()
+    // tells which.
     virtual bool Next(RecoveredRecord* record) = 0;
     virtual absl::Status status() const = 0;
-    // Calls `visit` with each until it fails; then, or with status(), returns.
+    // Calls `visit` with each record until it fails. Returns its error, or
+    // status().
     virtual absl::Status ForEach(
         const std::function<absl::Status(const RecoveredRecord&)>& visit) = 0;
   };
@@ -80,7 +83,7 @@ class RecoveredRange {
       : source_(std::move(other.source_)),
         status_was_read_(std::exchange(other.status_was_read_, true)) {}
   // Aborts the process if records were taken and status() was never read,
-  // unless an exception is on its way.
+  // unless an exception is in flight.
   ~RecoveredRange();
 
   // Starts the one pass that the range allows.
@@ -90,8 +93,8 @@ class RecoveredRange {
   }
   Iterator end() { return {}; }
 
-  // OK if all records up to the recovered end were delivered so far without
-  // an error; DataLoss otherwise.
+  // Returns OK if all records up to the recovered end were delivered without an
+  // error; DataLoss otherwise.
   [[nodiscard]] absl::Status status() {
     status_was_read_ = true;
     return source_->status();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// recovery_report: what opening a log found, for people and for tests.
+// recovery_report: the findings of opening a log, for people and for tests.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_RECOVERY_REPORT_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_RECOVERY_REPORT_H_
 
@@ -11,7 +11,8 @@
 
 namespace alpheus {
 
-// How the log ended. (A corrupt log is an error of Open, not a report.)
+// Way in which the log ended. (A corrupt log is an error of Open, not a
+// report.)
 enum class RecoveryVerdict {
   kComplete,  // nothing was cut off
   kTornTail,  // the records from torn_lsn on were never acknowledged and are
@@ -31,24 +32,24 @@ struct RecoveryReport {
   uint64_t aborted_records = 0;
   uint64_t payload_bytes = 0;  // of `records`
 
-  // With kTornTail: first LSN that is cut, where it was (bytes from the start
-  // of the region), how many completed records behind it are cut with it.
+  // With kTornTail: the first LSN that is cut, its offset (bytes from the start
+  // of the region), and how many completed records after it are cut too.
   Lsn torn_lsn;
   uint64_t torn_offset = 0;
   uint64_t torn_completed_records = 0;
 
-  // Copies, lines and PADs that could not be read and were written anew.
+  // Copies, lines and PADs that could not be read and were rewritten.
   std::vector<std::string> repairs;
 
-  // Members of a replicated log that are not in the epoch, and why: they hold
-  // nothing of what is appended until the log is opened again.
+  // Members of a replicated log that are not in the epoch, with the reason.
+  // They get no new record until they resync or the log is opened again.
   std::vector<std::string> absent_members;
 
-  // Why the adapter writes to a copy of the own replica in memory, which is
-  // copied to it; empty: it does not, or there is none.
+  // Reason why the adapter writes to a shadow of the own replica in memory,
+  // which is then copied to the replica; empty: no shadow, or no own replica.
   std::string landing;
 
-  // What the operator should know of the medium; empty: nothing.
+  // Warning about the medium for the operator; empty: none.
   std::string medium_warning;
 
   // One line for people.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// replication_status: who keeps a log while it is written, for people and for
-// tests.
+// replication_status: which members keep a log while it is written, for people
+// and for tests.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_REPLICATION_STATUS_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_REPLICATION_STATUS_H_
 
@@ -13,25 +13,25 @@ namespace alpheus {
 struct ReplicationStatus {
   uint32_t replicas = 1;      // N
   uint32_t write_quorum = 1;  // W: fewer in sync fail the log
-  // Replicas that get what is appended, and whose word counts. One that has
-  // joined again may still be behind.
+  // Replicas that get what is appended, and whose acks count. A replica that
+  // has just resynced may still be behind.
   uint32_t in_sync = 1;
 
-  // Since the log was opened: members that joined again, and tries in vain.
+  // Members that resynced since the log was opened, and failed attempts.
   uint64_t joins = 0;
   uint64_t failed_joins = 0;
-  // A member is on its way at this moment.
+  // A member is resyncing at this moment.
   bool joining = false;
 
-  // Of this process's own replica, since the log was opened: how often it was
-  // read through as a whole (docs/scrubbing.md), and what came of that; each
-  // pass counts what it finds.
+  // Scrubbing of this process's own replica since the log was opened
+  // (docs/scrubbing.md): passes over all of it, and what they found. Each pass
+  // counts its findings again.
   uint64_t scrub_passes = 0;
   uint64_t scrubbed_records = 0;
   uint64_t damaged_records = 0;
   uint64_t repaired_records = 0;
 
-  // Members out of sync: "node 3", and why as far as it is known.
+  // Members out of sync: "node 3", and the reason if it is known.
   std::vector<std::string> away;
 
   // One line for people.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// reservation: a record that has its LSN and its space, and waits to be filled.
+// reservation: handle of a record that has its LSN and its space, and waits to
+// be filled.
 //
-// Idea: the handle owns the duty to finish the record: Log::Complete seals it,
-// dropping the handle makes the record ABORTED, so that no exception and no
-// early return can leave a hole that blocks every later force (P-F1).
+// Idea: the handle owns the duty to finish the record. Log::Complete seals it;
+// dropping the handle makes the record ABORTED. So no exception and no early
+// return leaves a hole that blocks every later force (P-F1).
 //
-// Thread safety: the payload may be filled by several threads at once; the
-// handle itself belongs to one at a time.
+// Thread safety: several threads may fill the payload at once; one thread at a
+// time uses the handle itself.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_RESERVATION_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_RESERVATION_H_
 
@@ -39,14 +40,14 @@ class Reservation {
   // An open reservation becomes ABORTED. Requires: its log still exists.
   ~Reservation() { Abort(); }
 
-  // True until Complete, Abort or a move took it.
+  // Returns true until Complete, Abort or a move took the record.
   bool is_open() const { return engine_ != nullptr; }
   Lsn lsn() const { return record_.lsn; }
   size_t bytes() const { return record_.payload_bytes; }
 
-  // The record's bytes in the ring, 16-byte aligned, not zeroed, to be written
-  // until Complete. From then on they may be read until the record is cleaned
-  // or the log is gone (Log::CheckPayloads). Requires: is_open().
+  // Returns the record's bytes in the ring, 16-byte aligned, not zeroed. They
+  // may be written until Complete, and read from then on until the record is
+  // cleaned or the log is gone (Log::CheckPayloads). Requires: is_open().
   std::span<std::byte> payload() {
     record_.filled_in_place = true;
     return {record_.payload, record_.payload_bytes};
@@ -55,8 +56,9 @@ class Reservation {
   // Gives the LSN up now: readers pass over it. Does nothing if not open.
   void Abort();
 
-  // Says that another thread will complete this record, so that a Force of the
-  // reserving thread waits for it instead of reporting a deadlock with itself.
+  // Announces that another thread will complete this record. A Force of the
+  // reserving thread then waits for it, instead of reporting a deadlock with
+  // itself.
   void HandOver();
 
  private:

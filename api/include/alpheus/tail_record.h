@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tail_record: what a tail of a log shows; see log_tail.h and cluster_tail.h.
+// tail_record: a record that a tail of a log shows; see log_tail.h and
+// cluster_tail.h.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_TAIL_RECORD_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_TAIL_RECORD_H_
 

@@ -32,7 +32,7 @@ std::string PathIn(const std::string& directory) {
   return absl::StrCat(directory, "/", kVouchFileName);
 }
 
-// Nothing if the file is not there.
+// Returns nothing if the file does not exist.
 absl::StatusOr<std::optional<std::string>> ReadIfThere(
     rocksdb::FileSystem& fs, const std::string& path) {
   const IOStatus found = fs.FileExists(path, IOOptions(), nullptr);
@@ -44,7 +44,7 @@ absl::StatusOr<std::optional<std::string>> ReadIfThere(
   return text;
 }
 
-// One line: its key, and two words.
+// Decodes one line: a key and two words.
 bool TakeLine(const std::vector<std::string>& words, DirectoryVouch& vouch) {
   if (words.size() != 3) return false;
   const std::string& word = words[1];
@@ -74,7 +74,7 @@ bool Names(const DirectoryVouch& vouch, const ManifestName& current) {
          current.bytes >= vouch.manifest.bytes;
 }
 
-// The verdict on a directory whose log vouches.
+// Returns the verdict if the log vouches.
 VouchVerdict Compare(const VouchFacts& facts) {
   if (IsMutant("kWalReplacedUnseen")) return VouchVerdict::kVouched;
   if (!facts.directory) {
@@ -92,17 +92,18 @@ VouchVerdict Compare(const VouchFacts& facts) {
   if (directory.log.generation > facts.log.generation) {
     return VouchVerdict::kLogOlder;
   }
-  // Also where the log has no data: it may have had what this copy needs (DV4).
+  // Also if the log has no data: it may have had data that this copy needs
+  // (DV4).
   return VouchVerdict::kDirectoryOlder;
 }
 
-// The verdict on a directory whose log does not.
+// Returns the verdict if the log does not vouch.
 VouchVerdict CompareUnvouched(const VouchFacts& facts) {
   const bool is_first =
       !facts.directory || facts.directory->log_was == WalVouch();
   if (!is_first && facts.has_data) return VouchVerdict::kLogOlder;
-  // A database that was open has a WAL file. Without its name it would be
-  // opened without it.
+  // A database that was open has a WAL file. If its name is missing, it would
+  // be opened without it.
   if (!is_first && facts.has_database && !facts.has_wal_name) {
     return VouchVerdict::kLogOlder;
   }
@@ -113,7 +114,7 @@ VouchVerdict CompareUnvouched(const VouchFacts& facts) {
   return VouchVerdict::kNotYet;
 }
 
-// Whether the directory is from before the take-over that the log tells of.
+// Returns whether the directory is from before the take-over in the log.
 bool WasLeft(const VouchFacts& facts) {
   if (facts.left.database.empty()) return false;
   if (!facts.directory) {
@@ -146,7 +147,8 @@ constexpr absl::string_view kWords =
     "the log for good. If the log's WAL is to be replayed over it "
     "nevertheless, open it once with keep_wal=true";
 
-// Where a word would take the WAL from a database that may be there.
+// Returns the remedy where an option would take the WAL from a database that
+// may still exist.
 std::string WordsElsewhere(const VouchFacts& facts) {
   return absl::StrCat(
       "Nothing was changed. This log is that of the database ", facts.elsewhere,
@@ -183,7 +185,7 @@ std::string EncodeDirectoryVouch(const DirectoryVouch& vouch) {
 
 std::optional<DirectoryVouch> DecodeDirectoryVouch(const std::string& text) {
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
-  // A write that was cut off has no last line feed.
+  // An interrupted write has no last line feed.
   if (lines.size() < 3 || lines.front() != kFirstLine ||
       !lines.back().empty()) {
     return std::nullopt;
@@ -242,7 +244,7 @@ absl::StatusOr<ManifestName> NamedManifest(rocksdb::FileSystem& fs,
   ManifestName manifest{std::string(name)};
   if (!IsManifestName(manifest.name)) return ManifestName();
   const std::string path = absl::StrCat(directory, "/", name);
-  // RocksDB tells what is wrong with one that is not there.
+  // RocksDB reports a missing one.
   if (!fs.GetFileSize(path, IOOptions(), &manifest.bytes, nullptr).ok()) {
     return ManifestName();
   }
@@ -251,7 +253,7 @@ absl::StatusOr<ManifestName> NamedManifest(rocksdb::FileSystem& fs,
 
 absl::StatusOr<ManifestName> SyncedManifest(rocksdb::FileSystem& fs,
                                             const std::string& directory) {
-  // First its size: of what is written meanwhile nothing is said.
+  // First its size: later bytes are not covered.
   ALPHEUS_ASSIGN_OR_RETURN(ManifestName manifest, NamedManifest(fs, directory));
   if (manifest.name.empty()) return manifest;
   const std::string path = absl::StrCat(directory, "/", manifest.name);
@@ -268,7 +270,7 @@ absl::StatusOr<std::string> DatabaseIdentity(rocksdb::FileSystem& fs,
                            ReadIfThere(fs, directory + "/IDENTITY"));
   std::string identity = text.value_or("");
   absl::StripAsciiWhitespace(&identity);
-  // One word on a line is all that the file has room for.
+  // The file has room for one word only.
   const bool is_word = std::ranges::none_of(identity, [](char c) {
     return absl::ascii_isspace(static_cast<unsigned char>(c));
   });
@@ -276,7 +278,7 @@ absl::StatusOr<std::string> DatabaseIdentity(rocksdb::FileSystem& fs,
 }
 
 bool IsOf(const DirectoryVouch& vouch, const std::string& identity) {
-  // RocksDB draws one where there is none (DV5).
+  // RocksDB draws an IDENTITY where there is none (DV5).
   return vouch.identity.empty() || identity.empty() ||
          vouch.identity == identity || IsMutant("kWalIdentityUncompared");
 }

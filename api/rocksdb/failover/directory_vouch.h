@@ -1,58 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-// directory_vouch: by which the directory of a database and the log that has
-// its WAL know each other.
+// directory_vouch: the data by which the directory of a database and the log
+// with its WAL identify each other.
 //
-// Why it exists: the state of a database is in two places. Whoever puts an
-// older copy back in one of them alone (a backup, a checkpoint, a copy of the
-// region) would have tables of one state below the WAL of another one.
+// Why it exists: the state of a database is in two places. An older copy of one
+// of them alone (a backup, a checkpoint, a copy of the region) would combine
+// tables of one state with the WAL of another.
 //
-// Idea: the log and a small file in the directory say the same id and the same
-// generation, which rises with each opening for writing, and before a WAL file
-// goes. A backup and a checkpoint do not carry that file, and a restore deletes
-// it; an older copy of the directory has an older generation, and so has an
-// older copy of the region. The file also names the MANIFEST, for whoever
-// replaces that and leaves the rest, and the identity that RocksDB gave the
-// database, for whoever copies the file itself. Each WAL file of the log has a
-// marker in the directory (WFS3 of wal_file_system.h): RocksDB is told of one
-// without its file where it needs that file, and not before, as a power cut may
-// bring an old marker back. A copy may leave markers out, as some tools do with
-// symbolic links: those of the log's files are put again, and of a file that
-// the log no longer has the generation tells (DV4). Where the log says that the
-// database is elsewhere, no word gives its WAL to another directory (DV6): what
-// has gone on with that WAL may be on another machine, and nothing here tells.
+// Idea: the log and a small file in the directory hold the same id and the same
+// generation. The generation rises with each opening for writing, and before a
+// WAL file is removed.
+// * A backup and a checkpoint do not contain that file, and a restore deletes
+//   it.
+// * An older copy of the directory, or of the region, has an older generation.
+// * The file names the MANIFEST, to detect that only that was replaced, and the
+//   IDENTITY of the database, to detect that the file itself was copied.
+// * Each WAL file of the log has a marker in the directory (WFS3 of
+//   wal_file_system.h). A marker without its file is an error only when RocksDB
+//   needs that file, since a power cut may bring an old marker back.
+// * A copy may lack markers, as some tools skip symbolic links. Markers of the
+//   log's files are made again. Files that the log no longer has are noticed by
+//   the generation (DV4).
+// * If the log says that the database is elsewhere, no option gives its WAL to
+//   another directory (DV6): the database may live on at another machine, which
+//   nothing here can see.
 //
 // Invariants:
-//   DV1. While a database is open for writing, directory and log say the same,
-//        or one of them says what the other one said before.
-//   DV2. What they say is changed in the directory first, durably; there it
-//        says what the log said before, until the log says the new thing
-//        durably.
+//   DV1. While a database is open for writing, directory and log hold the same,
+//        or one of them holds the previous value of the other.
+//   DV2. A change goes to the directory first, durably. There the file also
+//        keeps the log's old value until the log durably holds the new one. A
+//        rise from generation 4 to 5, with the old value in brackets:
+//          step                    file      log
+//          0. before               4         4
+//          1. file replaced        5 (4)     4
+//          2. log record durable   5 (4)     5
+//          3. file replaced        5         5
 //   DV3. CURRENT names a MANIFEST that the file names.
 //   DV4. A directory of the log's generation needs no WAL file that the log has
-//        removed. RocksDB removes one when a synced MANIFEST needs it no
-//        longer. So before a file goes, the generation rises if the MANIFEST
-//        has changed since the last rise: a copy of before that is of an older
-//        generation, and one that mixes a MANIFEST of before that with this
-//        file breaks DV3.
-//   DV5. What the file says is of the database with that IDENTITY. While
-//        RocksDB replaces IDENTITY, the file names none, and is that of any.
-//   DV6. The WAL of a database that the log says to be elsewhere is dropped, or
-//        replayed over another directory, by no word. Such a directory has the
-//        log by adopt only if it says what the log says, or if the log has no
-//        data; and not if a take-over left it.
-// Crash states of a rise are those of DV2; behind it the WAL file is still
-// there, and RocksDB removes it again.
-// Persistence: the file is replaced by renaming; docs/rocksdb.md#vouching has
-// the table of what each side may say, and what an opening makes of it.
-// Fault model: what the log's room does not allow is not changed: an opening
-// with a full ring leaves the generation as it is, and a file that goes makes
-// room first (DV4). A process that ends between the two leaves it so until the
-// next opening. The same where the directory can't be written: a ring that
-// stays full would be worse. A copy within a generation is of another moment
-// than the log, and lacks what only the MANIFEST says since: a column family,
-// an ingested file.
-// Thread safety: Judge is pure; of a directory one call at a time writes, which
-// the caller sees to.
+//        removed. RocksDB removes a WAL file when a synced MANIFEST no longer
+//        needs it. So before the removal the generation rises if the MANIFEST
+//        has changed since the last rise. An earlier copy then has an older
+//        generation, and a mix of an earlier MANIFEST with this file breaks
+//        DV3.
+//   DV5. The file is valid for the database with that IDENTITY. While RocksDB
+//        replaces IDENTITY, the file names none, and is valid for any.
+//   DV6. If the log says that its database is elsewhere, no option drops that
+//        WAL or replays it over another directory. Such a directory gets the
+//        log by adopt only if it holds what the log holds, or if the log has no
+//        data; and never if a take-over left it.
+// Crash states: during a rise the steps of DV2. After a rise the WAL file is
+// still there, and RocksDB removes it again.
+// Persistence: the file is replaced by renaming. docs/rocksdb.md#vouching has
+// the table of the values on each side, and of what an opening does.
+// Fault model:
+// * With a full ring changes are skipped: an opening leaves the generation as
+//   it is, and the removal of a file makes room before the rise (DV4). If the
+//   process ends between the two, the generation stays until the next opening.
+//   A directory that can't be written is treated in the same way: a ring that
+//   stays full would be worse.
+// * A copy within a generation is of another moment than the log. It lacks what
+//   only the MANIFEST has gained since: a column family, an ingested file.
+// Thread safety: Judge is pure. One call at a time writes a directory; the
+// caller ensures that.
 #ifndef ALPHEUS_API_ROCKSDB_FAILOVER_DIRECTORY_VOUCH_H_
 #define ALPHEUS_API_ROCKSDB_FAILOVER_DIRECTORY_VOUCH_H_
 
@@ -68,21 +77,20 @@
 
 namespace alpheus {
 
-// The name of the file. RocksDB knows no file of that name, and leaves it
-// alone.
+// Name of the file. RocksDB does not know it, and leaves it alone.
 inline constexpr absl::string_view kVouchFileName = "ALPHEUS";
 
 struct ManifestName {
-  std::string name;    // MANIFEST-000005; empty: not known
+  std::string name;    // such as MANIFEST-000005; empty: not known
   uint64_t bytes = 0;  // at least
 
   bool operator==(const ManifestName&) const = default;
 };
 
-// The content of the file.
+// Content of the file.
 struct DirectoryVouch {
   WalVouch log;
-  std::optional<WalVouch> log_was;  // DV2; an empty id: the log did not vouch
+  std::optional<WalVouch> log_was;  // DV2; empty id: the log did not vouch
   ManifestName manifest;
   std::string manifest_was;  // until CURRENT was replaced
   std::string identity;      // of the database (DV5); empty: not known
@@ -91,63 +99,64 @@ struct DirectoryVouch {
 };
 
 std::string EncodeDirectoryVouch(const DirectoryVouch& vouch);
-// Nothing of what no version wrote.
+// Returns nothing for a text that no version writes.
 std::optional<DirectoryVouch> DecodeDirectoryVouch(const std::string& text);
 
-// Nothing if there is none, or none that can be read. Errors: Unavailable (what
-// the file system says).
+// Returns nothing if the file is missing or unreadable. Errors: Unavailable
+// (error of the file system).
 absl::StatusOr<std::optional<DirectoryVouch>> ReadDirectoryVouch(
     rocksdb::FileSystem& fs, const std::string& directory);
-// Durable when it returns. Errors: Unavailable.
+// Writes the file; durable on return. Errors: Unavailable.
 absl::Status WriteDirectoryVouch(rocksdb::FileSystem& fs,
                                  const std::string& directory,
                                  const DirectoryVouch& vouch);
-// OK if there is none. Errors: Unavailable.
+// Removes the file; OK if there is none. Errors: Unavailable.
 absl::Status RemoveDirectoryVouch(rocksdb::FileSystem& fs,
                                   const std::string& directory);
 
-// Makes durable which names there are. Errors: Unavailable.
+// Makes the names in the directory durable. Errors: Unavailable.
 absl::Status SyncDirectory(rocksdb::FileSystem& fs,
                            const std::string& directory);
 
-// What CURRENT names; an empty name if that can't be told. Errors: Unavailable.
+// Returns the MANIFEST in CURRENT; an empty name if that is unknown. Errors:
+// Unavailable.
 absl::StatusOr<ManifestName> NamedManifest(rocksdb::FileSystem& fs,
                                            const std::string& directory);
 
-// The same, durable on return as far as `bytes` says. Errors: Unavailable.
+// Returns the same, after making it durable up to `bytes`. Errors: Unavailable.
 absl::StatusOr<ManifestName> SyncedManifest(rocksdb::FileSystem& fs,
                                             const std::string& directory);
 
-// What RocksDB's IDENTITY says; empty if that can't be told. Errors:
+// Returns the content of RocksDB's IDENTITY; empty if unknown. Errors:
 // Unavailable.
 absl::StatusOr<std::string> DatabaseIdentity(rocksdb::FileSystem& fs,
                                              const std::string& directory);
 
-// The facts that an opening finds.
+// Facts that an opening finds.
 struct VouchFacts {
   WalVouch log;
   std::optional<DirectoryVouch> directory;
   bool has_database = false;  // CURRENT, or a table
-  ManifestName manifest;      // that CURRENT names
-  std::string identity;       // that RocksDB gave it; empty: not known
+  ManifestName manifest;      // named by CURRENT
+  std::string identity;       // RocksDB's IDENTITY; empty: not known
   bool has_data = false;      // a WAL file of the log has a byte
   bool has_marker = false;    // a WAL file of the log has its marker
   bool has_wal_name = true;   // a marker or plain WAL file is in the directory
-  std::string twice;          // a file of the log and a plain one
-  // Where the log says that the database is; empty: in this directory, or not
+  std::string twice;          // path that is in the log and a plain file
+  // Directory of the database according to the log; empty: this one, or not
   // known.
   std::string elsewhere;
-  WalLeft left;                // by a take-over, as the log says
-  bool has_left_name = false;  // this directory has the name of that
+  WalLeft left;                // left by a take-over, as the log says
+  bool has_left_name = false;  // this directory has the name of that one
 };
 
 enum class VouchVerdict {
   kVouched,
-  // The log has the WAL of this directory as far as can be told, and neither
-  // vouches yet: a new one, or one of an older version of the plugin.
+  // The log has the WAL of this directory, as far as known, and neither vouches
+  // yet: a new database, or one of an older version of the plugin.
   kNotYet,
-  // The directory is not what the log knows, and the log has no byte that could
-  // be mixed with it.
+  // The directory does not match the log, and the log has no byte to mix with
+  // it.
   kNothingToMix,
   // The rest is refused.
   kDirectoryReplaced,
@@ -166,7 +175,7 @@ bool IsOf(const DirectoryVouch& vouch, const std::string& identity);
 
 VouchVerdict Judge(const VouchFacts& facts);
 
-// OK if it is none that is refused; else what was found, and what to do.
+// Returns OK unless the verdict is a refusal; else the finding and the remedy.
 absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
                       const std::string& directory);
 

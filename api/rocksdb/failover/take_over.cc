@@ -22,8 +22,8 @@ namespace {
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-// A predecessor that lost the log ends a few changes at most: its next sync of
-// the MANIFEST fails.
+// Number of passes. A predecessor that lost the log makes only a few changes
+// more: its next sync of the MANIFEST fails.
 constexpr int kTriesMax = 100;
 
 absl::Status ToStatus(const IOStatus& status, absl::string_view what) {
@@ -56,8 +56,7 @@ class Pass {
         wal_from_(from.wal_directory),
         wal_to_(to.wal_directory) {}
 
-  // On return `current` is the content of CURRENT, and of its MANIFEST the
-  // bytes are there.
+  // Copies the MANIFEST, and reads CURRENT into current_.
   absl::Status CopyManifest() {
     ALPHEUS_ASSIGN_OR_RETURN(current_, Read(fs_, from_ + "/CURRENT"));
     absl::string_view name = current_;
@@ -88,7 +87,7 @@ class Pass {
     return absl::OkStatus();
   }
 
-  // Nothing was changed since CopyManifest (TO2).
+  // Returns whether nothing has changed since CopyManifest (TO2).
   absl::StatusOr<bool> IsUnchanged() {
     ALPHEUS_ASSIGN_OR_RETURN(const std::string current,
                              Read(fs_, from_ + "/CURRENT"));
@@ -136,7 +135,7 @@ class Pass {
     return Copy(absl::StrCat(from_, "/", name), absl::StrCat(to_, "/", name));
   }
 
-  // Of before the plugin, and no marker.
+  // Moves a WAL file from before the plugin; ignores markers.
   absl::Status TakePlainWal(const std::string& name) {
     const std::string source = absl::StrCat(wal_from_, "/", name);
     std::error_code error;
@@ -155,15 +154,15 @@ class Pass {
     return Write(fs_, target, *bytes);
   }
 
-  // The predecessor may still remove what is old. What the database needs is
-  // not: then the MANIFEST changes, too.
+  // Returns whether the predecessor has removed an obsolete file meanwhile. It
+  // can't remove a file that the database needs without changing the MANIFEST.
   bool IsGone(const std::string& source) {
     return IsMutant("kWalUnreadIsGone") ||
            fs_.FileExists(source, IOOptions(), nullptr).IsNotFound();
   }
 
   absl::Status Link(const std::string& source, const std::string& target) {
-    // What an earlier pass linked may be of a table that is no more.
+    // A link of an earlier pass may be to a table that is gone.
     if (fs_.FileExists(target, IOOptions(), nullptr).ok()) {
       ALPHEUS_RETURN_IF_ERROR(
           ToStatus(fs_.DeleteFile(target, IOOptions(), nullptr), target));
@@ -173,7 +172,8 @@ class Pass {
     return IsGone(source) ? absl::OkStatus() : ToStatus(linked, target);
   }
 
-  // That it is there, too: a database without it would be one without WAL.
+  // Also makes the directory's own name durable: a database without it would
+  // have no WAL.
   absl::Status SyncWalDirectory() {
     if (wal_to_ == to_ || IsMutant("kTakenWalUnsynced")) {
       return absl::OkStatus();

@@ -13,9 +13,9 @@
 namespace alpheus {
 namespace {
 
-// Cleaned again while it is read from the head: how often that is tried.
+// Number of readings from the head, if the log is cleaned meanwhile.
 constexpr int kRestartsMax = 10;
-// Below this no log is read anew for its size (WFR4).
+// Size below which no log is read again (WFR4).
 constexpr uint64_t kBytesMin = 32 << 20;
 
 }  // namespace
@@ -40,12 +40,12 @@ absl::Status WalFollower::Begin(const void* reader) {
   if (IsMutant("kFollowedFileGoesMidway")) return absl::OkStatus();
   const MutexLock lock(mutex_);
   looks_[reader].kept = generation_->index.Keep();
-  LetGo();  // what went while that was read
+  LetGo();  // names that were lost meanwhile
   return absl::OkStatus();
 }
 
-// What is read anew is shown when it has been read, and not before it holds
-// what was shown already (WFR2).
+// A generation that is read again is shown when it is complete, and not before
+// it holds what was already shown (WFR2).
 absl::Status WalFollower::ReadOn(bool may_shrink) {
   const MutexLock reading(reading_);
   std::shared_ptr<Generation> shown;
@@ -120,10 +120,10 @@ absl::Status WalFollower::Apply(Generation& generation, Lsn lsn,
   std::vector<std::byte> copy(payload.begin(), payload.end());
   ALPHEUS_ASSIGN_OR_RETURN(const WalRecord record, DecodeWalRecord(copy));
   const MutexLock lock(mutex_);
-  // The position is for those who clean.
+  // Position 0: only a store that cleans needs it.
   ALPHEUS_RETURN_IF_ERROR(generation.index.Apply(lsn, 0, record));
   generation.bytes += copy.size();
-  generation.records.emplace_back(lsn, std::move(copy));  // where it was
+  generation.records.emplace_back(lsn, std::move(copy));  // moves no byte
   generation.next = lsn + 1;
   return absl::OkStatus();
 }
@@ -162,8 +162,8 @@ WalFollower::Followed WalFollower::Latest(const Followed& followed) const {
   return {generation_, std::move(file), generation_->number};
 }
 
-// If the next generation is what is shown, the file was listed before that, and
-// was not longer then; if there was one in between, it may have been.
+// If the next generation is shown, the file was listed before it, and was not
+// longer then. With one in between it may have been.
 bool WalFollower::MayHaveGrown(const Followed& followed) const {
   const MutexLock lock(mutex_);
   if (generation_->number <= followed.generation + 1) return false;
@@ -191,7 +191,7 @@ absl::StatusOr<std::vector<std::string>> WalFollower::List(
   Look& look = found->second;
   if (directory.empty()) {
     if (look.listed == 0) look.listed = lists_;
-    // RocksDB may pass over an error and list once more: so it stays broken.
+    // RocksDB may ignore an error and list once more, so the look stays broken.
     if (look.is_broken) {
       return absl::UnavailableError(
           "the log was cleaned before it was read, and what of it the tables "

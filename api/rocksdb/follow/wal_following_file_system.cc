@@ -30,7 +30,7 @@ IOStatus OnlyRead(const std::string& path) {
       path);
 }
 
-// Something that no other living thread has (WFG4).
+// Returns an address that no other living thread has (WFG4).
 const void* ThisThread() {
   thread_local const char mark = 0;
   return &mark;
@@ -87,7 +87,7 @@ absl::StatusOr<bool> WalFollowingFileSystem::MayBeOf(
     return true;
   }
   if (options_.wal_directory.empty()) return false;
-  // Then the database, too, may have another path on this machine.
+  // Then the database may have another path on this machine too.
   if (Canonical(options_.wal_directory) != home.wal_directory) return true;
   if (home.wal_directory == home.database) return false;
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_there,
@@ -95,8 +95,8 @@ absl::StatusOr<bool> WalFollowingFileSystem::MayBeOf(
   return !is_there;
 }
 
-// The directory is changed before the log, and what that says may not be known
-// to be durable yet: so a directory may be ahead, and never behind.
+// The directory is changed before the log, and the log's value may not be known
+// to be durable yet. So a directory may be ahead, and never behind.
 absl::Status WalFollowingFileSystem::CheckVouched(
     const WalFollower& follower, const std::string& directory,
     const std::optional<DirectoryVouch>& vouch) {
@@ -123,13 +123,13 @@ absl::Status WalFollowingFileSystem::BeginAtCurrent(const std::string& path) {
                            Follower());
   const std::string directory = Canonical(split.parent_path());
   ALPHEUS_RETURN_IF_ERROR(follower->Begin(ThisThread()));
-  // Behind the log, as it is changed before that (DV2).
+  // Read after the log, which is changed later (DV2).
   ALPHEUS_ASSIGN_OR_RETURN(const std::optional<DirectoryVouch> vouch,
                            ReadDirectoryVouch(*target_, directory));
   ALPHEUS_ASSIGN_OR_RETURN(const std::string identity,
                            DatabaseIdentity(*target_, directory));
   const bool is_of_it = vouch && IsOf(*vouch, identity);
-  // It may have been taken over since.
+  // The database may have been taken over meanwhile.
   ALPHEUS_RETURN_IF_ERROR(CheckHome(*follower));
   const WalHome home = follower->home();
   ALPHEUS_ASSIGN_OR_RETURN(const bool may_be, MayBeOf(home, directory));
@@ -146,9 +146,8 @@ absl::Status WalFollowingFileSystem::BeginAtCurrent(const std::string& path) {
       "wal_dir= where its WAL directory is"));
 }
 
-// Nothing was written whose outcome could be unknown: trying again is all. A
-// log that is not there may come back, too, and must not look like a file that
-// is not there (WFG3).
+// Nothing was written, so every error may be retried. A missing log may come
+// back too, and must not look like a missing file (WFG3).
 IOStatus WalFollowingFileSystem::StatusOf(const absl::Status& status) const {
   const bool is_away =
       absl::IsUnavailable(status) ||
@@ -178,7 +177,7 @@ WalFollowingFileSystem::FindWal(const std::string& path) {
   WalFollower::Followed found = follower->Find(*name);
   if (found.file == nullptr) return FoundWal();
   std::shared_ptr<WalFile> file = found.file;
-  // RocksDB's secondary keeps its reader for as long as the file grows.
+  // RocksDB's secondary keeps its reader while the file grows.
   auto open = std::make_shared<OpenFollowed>(follower, std::move(found));
   return FoundWal{
       std::move(file),
@@ -208,8 +207,7 @@ IOStatus WalFollowingFileSystem::NewSequentialFile(
                    "listed. Nothing was changed; try again")));
 }
 
-// Markers of files that the log had removed, or that are not durable yet, are
-// names of nothing here.
+// Hides markers of files that the log has removed, or that are not durable yet.
 IOStatus WalFollowingFileSystem::GetChildren(const std::string& directory,
                                              const IOOptions& options,
                                              std::vector<std::string>* result,
@@ -225,7 +223,7 @@ IOStatus WalFollowingFileSystem::GetChildren(const std::string& directory,
   if (const absl::Status same = CheckHome(**follower); !same.ok()) {
     return StatusOf(same);
   }
-  // A log that nobody has written to does not say yet where its files are.
+  // A log that was never written does not name the directory of its files yet.
   if (below || WalDirectory(**follower).empty()) {
     absl::Status refreshed = (*follower)->Refresh();
     if (refreshed.ok()) refreshed = CheckHome(**follower);
@@ -321,7 +319,7 @@ IOStatus WalFollowingFileSystem::RenameFile(const std::string& from,
   return target_->RenameFile(from, to, options, dbg);
 }
 
-// To somewhere else, as a checkpoint of a secondary's tables.
+// Allowed into another directory, as for a checkpoint of a secondary's tables.
 IOStatus WalFollowingFileSystem::LinkFile(const std::string& from,
                                           const std::string& to,
                                           const IOOptions& options,
@@ -364,8 +362,8 @@ IOStatus WalFollowingFileSystem::DeleteDir(const std::string& path,
   return target_->DeleteDir(path, options, dbg);
 }
 
-// Whoever opens a database for writing locks it, nobody else: also one that the
-// log does not know yet.
+// Refused: only a process that opens a database for writing locks it, even one
+// that the log does not know yet.
 IOStatus WalFollowingFileSystem::LockFile(const std::string& path,
                                           const IOOptions& /*options*/,
                                           rocksdb::FileLock** /*lock*/,

@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// wal_following_file_system: a database whose WAL is in the log of another
-// process, to be read only: what `follow=true` puts under a read-only or
-// secondary instance of RocksDB.
+// wal_following_file_system: a read-only view of a database whose WAL is in the
+// log of another process; `follow=true` puts it under a read-only or secondary
+// instance of RocksDB.
 //
 //   alpheus:?cluster=/etc/cluster.toml&follow=true
 //
-// Idea: WAL files are read from a WalFollower, all else is passed on to the
-// file system below, which the process that has the log shares. When it is
-// opened, and each time that a secondary catches up, RocksDB reads CURRENT,
-// then the MANIFEST to its end, then lists the WAL directory and opens what is
-// there; all that in one thread. The follower takes in what is new twice,
-// before CURRENT is read and when the WAL directory is listed. A WAL file that
-// the primary removes in between, as its content is in tables that the MANIFEST
-// did not tell of, is kept, so that what one catching-up sees is of one moment:
-// that of the list (WFG4).
+// Idea: WAL files are read from a WalFollower. Other calls go to the file
+// system below, which is shared with the process that has the log. When RocksDB
+// opens the database, and each time a secondary catches up, one thread reads
+// CURRENT, then the MANIFEST to its end, then lists the WAL directory and opens
+// the files in it. The follower refreshes twice: before CURRENT is read, and
+// when the WAL directory is listed. The primary may remove a WAL file in
+// between because its content is in tables that the MANIFEST did not have yet.
+// Such a file is kept, so that each catch-up sees one moment: that of the list
+// (WFG4).
 //
 // Invariants:
-//   WFG1. Nothing of the database or of its log is made, changed, removed or
-//         locked: such calls are NotSupported, so that a database that is
-//         opened for writing is refused. Elsewhere, as in the directory that a
-//         secondary has of its own, they are passed on.
-//   WFG2. A WAL file in the directory below, of before the plugin, is read
-//         there.
-//   WFG3. The database is the log's: a directory that was one before a
-//         fail-over is refused, as its MANIFEST says no more what is in the
-//         log; so is going on with it; and so is one that was replaced by a
-//         restore or an older copy (directory_vouch.h), as far as the durable
-//         records of the log say. But where paths are others on this machine
-//         (WalOptions::wal_directory), only the latter is noticed. Where the
-//         log can't be read, that is never like a file that is not there, which
-//         RocksDB's secondaries pass over.
-//   WFG4. What a thread lists has every WAL file that was there at a moment
-//         since it read CURRENT, if it did so lately (WFR5, wal_follower.h).
-//         Where that is not certain, listing fails until it reads CURRENT
-//         again, and so does opening a file that is no more, or reading to the
-//         end of one that may have had more (WFR7): that is never like a file
-//         that is not there, either. A file of before the plugin (WFG2) is not
-//         kept.
+//   WFG1. Nothing of the database or its log is made, changed, removed or
+//         locked. Such calls are NotSupported, so that opening the database for
+//         writing fails. Elsewhere, as in a secondary's own directory, they are
+//         passed on.
+//   WFG2. An older WAL file in the directory below, from before the plugin, is
+//         read there.
+//   WFG3. The database is the log's. As far as the log's durable records tell,
+//         these are refused: a directory that was the database before a
+//         fail-over, since its MANIFEST no longer matches the log; continuing
+//         with one; and one that was replaced by a restore or an older copy
+//         (directory_vouch.h). If paths differ on this machine
+//         (WalOptions::wal_directory), only the last is noticed. An unreadable
+//         log never looks like a missing file, which RocksDB's secondaries
+//         ignore.
+//   WFG4. A thread's list has every WAL file that was there at some moment
+//         since the thread read CURRENT, if that was recent (WFR5,
+//         wal_follower.h). If that is not certain, listing fails until the
+//         thread reads CURRENT again. Opening a file that is gone then fails
+//         too, and so does reading to the end of one that may have had more
+//         (WFR7). None of these errors looks like a missing file. A file from
+//         before the plugin (WFG2) is not kept.
 // Thread safety: as RocksDB's FileSystem.
 // References: docs/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_FOLLOW_WAL_FOLLOWING_FILE_SYSTEM_H_
@@ -72,7 +72,7 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   rocksdb::Status PrepareOptions(
       const rocksdb::ConfigOptions& options) override;
 
-  // Reads the log for the first time, if nobody has.
+  // Returns the follower; reads the log at the first call.
   absl::StatusOr<std::shared_ptr<WalFollower>> Follower();
 
   IOStatus NewSequentialFile(const std::string& path,
@@ -120,33 +120,36 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
                     rocksdb::FileLock** lock, IODebugContext* dbg) override;
 
  private:
-  // Where the WAL files are listed: as options say, or the log.
+  // Returns the directory of the WAL files, according to the options or the
+  // log.
   std::string WalDirectory(const WalFollower& follower) const;
-  // Of a WAL file, relative to where they are; nothing if that is elsewhere.
+  // Returns the name of a WAL file relative to that directory; nothing if the
+  // path is elsewhere.
   std::optional<std::string> NameOf(const WalFollower& follower,
                                     const std::string& path) const;
   absl::StatusOr<FoundWal> FindWal(const std::string& path) override;
   IOStatus StatusOf(const absl::Status& status) const override;
-  // WFG3. Errors: FailedPrecondition (the log is another database's by now).
+  // Checks WFG3. Errors: FailedPrecondition (the log now belongs to another
+  // database).
   absl::Status CheckHome(const WalFollower& follower);
-  // Whether a database in this directory is the log's, as far as that is known.
+  // Returns whether a database in this directory is the log's, as far as known.
+  // Errors: as HasDatabase.
   // Errors: as HasDatabase.
   absl::StatusOr<bool> MayBeOf(const WalHome& home,
                                const std::string& directory) const;
-  // WFG3, of a directory that was replaced. `vouch` was read before the log
-  // was.
+  // Checks WFG3 for a replaced directory. `vouch` was read before the log.
   static absl::Status CheckVouched(const WalFollower& follower,
                                    const std::string& directory,
                                    const std::optional<DirectoryVouch>& vouch);
-  // The same of the one whose CURRENT is read: WFG4 begins there.
+  // Checks the directory whose CURRENT is read, and begins the look of WFG4.
   absl::Status BeginAtCurrent(const std::string& path);
-  // OK if a path is not of the database.
+  // Returns OK if a path does not belong to the database.
   IOStatus CheckElsewhere(const std::string& path);
 
   const WalOptions options_;
   Mutex mutex_;
   std::shared_ptr<WalFollower> follower_ ABSL_GUARDED_BY(mutex_);
-  std::string database_ ABSL_GUARDED_BY(mutex_);  // the first that was opened
+  std::string database_ ABSL_GUARDED_BY(mutex_);  // the first one opened
 };
 
 }  // namespace alpheus

@@ -48,7 +48,7 @@ IOStatus WalReadingFileSystem::GetChildrenFileAttributes(
     const std::string& directory, const IOOptions& options,
     std::vector<rocksdb::FileAttributes>* result, IODebugContext* dbg) {
   // The base file system would not ask this one for names and sizes; the
-  // interface's own way does.
+  // interface's default does.
   // NOLINTNEXTLINE(bugprone-parent-virtual-call)
   return FileSystem::GetChildrenFileAttributes(directory, options, result, dbg);
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// wal_reading_file_system: how RocksDB reads WAL files that are in a log,
-// whoever has that.
+// wal_reading_file_system: RocksDB's reading of WAL files that are in a log,
+// its own or another process's.
 //
-// Idea: one question, which file of the log a path names, and the answers that
-// follow from it; what is no file of the log is passed on to the file system
-// below.
+// Idea: FindWal tells which file of the log a path names; the reading calls
+// follow from that. Other paths are passed on to the file system below.
 //
 // Thread safety: as RocksDB's FileSystem, if FindWal's is.
 #ifndef ALPHEUS_API_ROCKSDB_FOLLOW_WAL_READING_FILE_SYSTEM_H_
@@ -55,14 +54,14 @@ class WalReadingFileSystem : public rocksdb::FileSystemWrapper {
  protected:
   struct FoundWal {
     std::shared_ptr<WalFile> file;  // null: not in the log
-    ReadWal read;                   // of it, and keeps what it lies in
+    ReadWal read;                   // reads it, and keeps its bytes alive
   };
 
-  // Errors: of the log.
+  // Finds the file of the log that a path names. Errors: of the log.
   virtual absl::StatusOr<FoundWal> FindWal(const std::string& path) = 0;
-  // What RocksDB is told of them.
+  // Converts such an error for RocksDB.
   virtual IOStatus StatusOf(const absl::Status& status) const = 0;
-  // Adds to a list of names what it lacks.
+  // Adds the names that `result` lacks.
   static void AddNames(std::vector<std::string> names,
                        std::vector<std::string>* result);
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a follower reads: of a cluster by its nodes, of a local log from its
-// region.
+// Sources of a follower: a cluster's nodes, or the region of a local log.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -32,19 +31,19 @@ class ClusterSource final : public WalSource {
     }
     absl::Status read = ReadOn(visit);
     if (read.ok()) return next_ = tail_->next_lsn();
-    // It has passed what was refused, or is of no more use.
+    // The tail is past the refused record, or is of no more use.
     if (!absl::IsUnavailable(read)) tail_.reset();
     return read;
   }
 
  private:
-  // To what was durable when all nodes in reach had said so since the call:
-  // whoever writes on is not run after.
+  // Reads up to the records that were durable when all reachable nodes had
+  // answered after the call. Later records of a busy writer are left.
   absl::Status ReadOn(const Visit& visit) {
     std::optional<Lsn> last;
     tail_->AskAnew();
     for (uint32_t waited_ms = 0; waited_ms < timeout_ms_;) {
-      // Nodes are asked, and heard, only in here.
+      // Questions are sent, and answers received, only in here.
       absl::StatusOr<std::optional<TailRecord>> record =
           tail_->Next(Deadline::In(std::chrono::milliseconds(kRoundMs)));
       ALPHEUS_RETURN_IF_ERROR(record.status());
@@ -63,7 +62,7 @@ class ClusterSource final : public WalSource {
       if (!last && tail_->is_settled()) last = tail_->durable_lsn();
       if (last && next_ > *last) return absl::OkStatus();
     }
-    // Who is in reach may all have missed what the others have.
+    // All reachable nodes may lack what the others have.
     const absl::Status doubt = tail_->doubt();
     if (tail_->is_settled() && !doubt.ok()) {
       return {doubt.code(), absl::StrCat(doubt.message(),
@@ -81,7 +80,7 @@ class ClusterSource final : public WalSource {
   ClusterTailOptions options_;
   const uint32_t timeout_ms_;
   std::unique_ptr<ClusterTail> tail_;
-  Lsn next_{0};  // behind what was visited
+  Lsn next_{0};  // after the last visited one
 };
 
 class RegionSource final : public WalSource {
@@ -96,8 +95,8 @@ class RegionSource final : public WalSource {
       read = ReadOn(visit, &next);
       const Lsn head = reader_->info().head_lsn;
       if (read.ok()) return std::max(next, head);
-      // A writer may use the bytes again that are being read, also of what need
-      // not be read any more.
+      // A writer may reuse the bytes that are being read, even of records that
+      // are no longer needed.
       const bool is_overtaken = next != Lsn(0) && head > next;
       if (!absl::IsOutOfRange(read) || is_overtaken) return read;
     }
@@ -107,7 +106,7 @@ class RegionSource final : public WalSource {
  private:
   static constexpr int kTriesMax = 10;
 
-  // `next`: to be visited next.
+  // `next`: the next LSN to visit.
   absl::Status ReadOn(const Visit& visit, Lsn* next) {
     return reader_->ForEachFrom(
         *next, [&visit, next](const ReaderRecord& record) -> absl::Status {
@@ -134,7 +133,7 @@ absl::StatusOr<std::unique_ptr<WalSource>> OpenWalSource(
     tail.cluster_file = replication.cluster_file;
     tail.log_name = replication.log_name;
     tail.poll_ms = 1;
-    // What is wrong with it is told at once; that connects to nobody.
+    // Reports wrong options at once; connects to no node.
     ALPHEUS_RETURN_IF_ERROR(ClusterTail::Open(tail).status());
     return std::make_unique<ClusterSource>(std::move(tail),
                                            replication.open_timeout_ms);

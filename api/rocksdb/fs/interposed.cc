@@ -26,7 +26,8 @@ namespace {
 using rocksdb::ColumnFamilyDescriptor;
 using rocksdb::ColumnFamilyHandle;
 
-// RocksDB's function of that name; the name says which types it takes.
+// Returns RocksDB's function of that name, which includes the types of its
+// arguments.
 template <class F>
 F Next(const char* name) {
   return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
@@ -51,7 +52,7 @@ rocksdb::Status OtherRocksDb() {
 
 // ~PosixEnv joins its threads only where it is Env::Default().
 std::atomic<bool> is_ending = false;
-// The file systems that this thread makes stand on RocksDB's own.
+// True while this thread makes file systems, which stand on RocksDB's own.
 thread_local bool is_making = false;
 
 const char* UriOfEnvironment() {
@@ -67,7 +68,7 @@ bool IsOnALog(rocksdb::Env* env) {
          fs.CheckedCast<WalFollowingFileSystem>() != nullptr;
 }
 
-// The user who set the variable wants to know where it does nothing.
+// Warns the user who set the variable if it has no effect.
 void TellIfUnused(const rocksdb::DBOptions& options, const std::string& name) {
   if (UriOfEnvironment() == nullptr || IsOnALog(options.env)) return;
   std::fprintf(
@@ -82,8 +83,8 @@ rocksdb::Env* EnvOfUri(const char* uri) {
   std::string message;
   std::unique_ptr<rocksdb::FileSystem> made = MakeFileSystem(uri, &message);
   if (made == nullptr) {
-    // Env::Default can't fail, and a database elsewhere than asked for is worse
-    // than none.
+    // Env::Default can't fail, and a database in the wrong place is worse than
+    // none.
     std::fprintf(stderr, "alpheus: ALPHEUS_ROCKSDB_URI: %s\n", message.c_str());
     std::_Exit(EXIT_FAILURE);
   }
@@ -91,7 +92,8 @@ rocksdb::Env* EnvOfUri(const char* uri) {
   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(
       std::shared_ptr<rocksdb::FileSystem>(std::move(made)));
   is_making = false;
-  // After RocksDB's own environment was made: so before it is destroyed.
+  // Registered after RocksDB's own environment was made, so it runs before that
+  // is destroyed.
   std::atexit([] { is_ending = true; });
   // Never freed: databases are closed until the process ends.
   return env.release();
@@ -102,7 +104,7 @@ rocksdb::Env* EnvOfUri(const char* uri) {
 uint64_t MemtableBytes(rocksdb::Env* env, const std::string& database) {
   if (env == nullptr) return 0;
   rocksdb::FileSystem& fs = *env->GetFileSystem();
-  // Why it can't be opened the database's opening says.
+  // The opening of the database reports why the log can't be opened.
   if (auto* const folder = fs.CheckedCast<WalFolderFileSystem>()) {
     return folder->MemtableBytes(database).value_or(0);
   }

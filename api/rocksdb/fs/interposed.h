@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// interposed: functions of RocksDB that libalpheus_rocksdb.so answers first.
+// interposed: functions of RocksDB that libalpheus_rocksdb.so replaces.
 //
-// Idea: a program that takes no URI, or whose options leave it to RocksDB when
-// memtables are flushed, need not be changed. The dynamic linker finds these
-// functions before RocksDB's own, as the library is preloaded, or linked before
-// librocksdb; they ask RocksDB's.
+// Idea: a program that takes no URI, or that leaves the flushing of memtables
+// to RocksDB, need not be changed. If the library is preloaded, or linked
+// before librocksdb, the dynamic linker finds these functions before RocksDB's
+// own; they call RocksDB's.
 //
 //   Env::Default         with ALPHEUS_ROCKSDB_URI: an environment of that URI
 //   DB::Open             on a log: memtables are flushed before the ring is
 //   TransactionDB::Open  full, if options do not say when (MemtableBytes)
 //
-// Not a part of RocksDB's own tree. In a program that has RocksDB in itself,
-// statically, nobody asks this library.
+// Not part of RocksDB's own tree. A program with a static RocksDB never calls
+// this library.
 //
 // Thread safety: as RocksDB's.
 // References: docs/rocksdb.md, "Without a URI" and "A full ring".
@@ -27,11 +27,11 @@
 
 namespace alpheus {
 
-// How many bytes memtables of the database may have as far as its log is
-// concerned; 0: it has none, or does not care. Opens the log.
+// Returns the bytes that memtables of the database may have because of its log;
+// 0: no log, or no limit. Opens the log.
 uint64_t MemtableBytes(rocksdb::Env* env, const std::string& database);
 
-// Sets what options leave open: 0 changes nothing.
+// Sets limits that the options leave open; `bytes` of 0 changes nothing.
 void LimitMemtables(uint64_t bytes, rocksdb::DBOptions& options,
                     std::vector<rocksdb::ColumnFamilyDescriptor>& families);
 

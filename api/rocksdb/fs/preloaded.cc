@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading the library is enough. Not a part of RocksDB's own tree, where
-// RocksDB registers its plugins.
+// Registers the plugin when the library is loaded. Not part of RocksDB's own
+// tree, where RocksDB registers its plugins.
 #include <string>
 
 #include "api/rocksdb/fs/plugin.h"
@@ -8,7 +8,7 @@
 namespace alpheus {
 namespace {
 
-// Before main: RocksDB's tools look URIs up as soon as they have read their
+// Before main: RocksDB's tools resolve URIs as soon as they have read their
 // flags.
 [[maybe_unused]] const int kRegistered = alpheus_register_rocksdb_plugin(
     *rocksdb::ObjectLibrary::Default(), std::string());

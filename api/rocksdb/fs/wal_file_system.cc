@@ -25,7 +25,7 @@ using rocksdb::IOStatus;
 
 uint64_t NowSeconds() {
   int64_t seconds = 0;
-  // A file without a time is an old one, which is no reason to lose a write.
+  // A missing time makes the file look old, which is no reason to lose a write.
   if (!rocksdb::SystemClock::Default()->GetCurrentTime(&seconds).ok()) return 0;
   return static_cast<uint64_t>(seconds);
 }
@@ -50,12 +50,12 @@ rocksdb::Status WalFileSystem::PrepareOptions(
 
 absl::StatusOr<std::shared_ptr<WalStore>> WalFileSystem::Store() {
   const MutexLock lock(mutex_);
-  // Not under a database that still has it open: that one must stop (P-H20).
+  // Not while a database still has it open: that one must stop (P-H20).
   if (store_ != nullptr && store_->has_failed() && locks_ == 0) store_.reset();
   if (store_ == nullptr) {
     absl::StatusOr<std::unique_ptr<WalStore>> opened =
         WalStore::Open(options_, NowSeconds);
-    // Not like a file that is not there: RocksDB passes over some of those.
+    // Not NotFound: RocksDB ignores some missing files.
     if (absl::IsNotFound(opened.status())) {
       return absl::FailedPreconditionError(opened.status().message());
     }
@@ -116,7 +116,7 @@ absl::StatusOr<bool> WalFileSystem::IsKept(Place& place) {
     return false;
   }
   std::string database = LockedDatabase();
-  // Restored somewhere, while the log waits for a database that is not open.
+  // Restored elsewhere, while the log waits for a database that is not open.
   if (database.empty() && !home.database.empty()) return false;
   ALPHEUS_RETURN_IF_ERROR(
       place.store->SetHome({place.directory, std::move(database)}));
@@ -202,7 +202,7 @@ IOStatus WalFileSystem::NewBaseFile(
     return target_->NewWritableFile(path, options, result, dbg);
   }
   IOStatus made = BeforeChange(*place.store);
-  // WFS4: not the file that a predecessor still has open.
+  // WFS4: never the file that a predecessor still has open.
   if (made.ok() && target_->FileExists(path, options.io_options, dbg).ok() &&
       !IsMutant("kTableOverwrittenInPlace")) {
     made = target_->DeleteFile(path, options.io_options, dbg);
@@ -284,7 +284,7 @@ IOStatus WalFileSystem::ReopenWritableFile(
   }
   IOStatus confirmed = BeforeChange(*place->store);
   if (!confirmed.ok()) return confirmed;
-  // What another WAL left there goes on there.
+  // A file that another WAL left there is continued there.
   if (target_->FileExists(path, options.io_options, dbg).ok()) {
     return target_->ReopenWritableFile(path, options, result, dbg);
   }
@@ -308,7 +308,7 @@ IOStatus WalFileSystem::ReuseWritableFile(
     return target_->ReuseWritableFile(path, old_path, options, result, dbg);
   }
   old->file.reset();  // as in DeleteFile
-  // Space is not reused in place: the old one is as good as removed.
+  // Space is not reused in place: the old file is removed.
   IOStatus made = NewWritableFile(path, options, result, dbg);
   if (!made.ok()) return made;
   return DeleteFile(old_path, options.io_options, dbg);
@@ -332,7 +332,8 @@ IOStatus WalFileSystem::NewDirectory(
   if (!store.ok()) return ToIoStatus(store.status());
   std::unique_ptr<rocksdb::FSDirectory> base;
   IOStatus opened = target_->NewDirectory(path, options, &base, dbg);
-  // Any directory, because the WAL's is not known before the first file.
+  // Any directory, because the WAL's directory is not known before the first
+  // file.
   if (opened.ok()) {
     *result = NewWalDirectory(*std::move(store), std::move(base));
   }
@@ -350,8 +351,8 @@ IOStatus WalFileSystem::GetChildren(const std::string& directory,
   if (!listed.ok()) return listed;
   const std::string canonical = Canonical(directory);
   if (canonical == home.database) {
-    // It is ours: whoever deletes all that is there by its name, as a restore
-    // does, leaves it.
+    // Hides the plugin's own file from callers that delete all listed names, as
+    // a restore does.
     std::erase_if(*result, [](const std::string& name) {
       return absl::StartsWith(name, kVouchFileName);
     });
@@ -368,11 +369,11 @@ IOStatus WalFileSystem::DeleteFile(const std::string& path,
                                    IODebugContext* dbg) {
   absl::StatusOr<Place> place = Find(path);
   if (!place.ok()) return ToIoStatus(place.status());
-  // A marker is a name, too.
+  // Also before a marker is removed.
   IOStatus confirmed = BeforeChange(*place->store);
   if (!confirmed.ok()) return confirmed;
   if (place->file == nullptr) return target_->DeleteFile(path, options, dbg);
-  // Else this reference would keep its records.
+  // Otherwise this reference would keep its records.
   place->file.reset();
   absl::Status removed = RiseAround(*place->store, *place->name);
   if (removed.ok()) removed = DropMarker(path);
@@ -415,7 +416,8 @@ IOStatus WalFileSystem::RenameBaseFile(WalStore& store, const std::string& from,
   if (!renamed.ok()) return renamed;
   absl::Status confirmed =
       is_home ? ForgetOldManifest(store) : absl::OkStatus();
-  // WFS5: asked before, the log could be lost in between.
+  // WFS5: confirmed after the change; before it, the log could be lost in
+  // between.
   if (confirmed.ok()) confirmed = store.ConfirmPrimary();
   return ToIoStatus(confirmed);
 }
@@ -452,7 +454,7 @@ IOStatus WalFileSystem::LinkFile(const std::string& from, const std::string& to,
                                  IODebugContext* dbg) {
   const absl::StatusOr<Place> place = Find(from);
   if (!place.ok()) return ToIoStatus(place.status());
-  // RocksDB copies then, which is what a checkpoint needs.
+  // RocksDB copies then, as a checkpoint needs.
   if (place->file != nullptr) return NotInALog("linking", from);
   IOStatus confirmed = BeforeChange(*place->store);
   if (!confirmed.ok()) return confirmed;

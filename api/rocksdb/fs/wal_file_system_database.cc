@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose WAL the log holds: what wal_file_system asks before a database is
-// opened.
+// Part of wal_file_system that checks, before a database is opened, whose WAL
+// the log holds.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -51,7 +51,8 @@ absl::StatusOr<std::string> WalFileSystem::WalDirectoryIn(
       "RocksDB's options says"));
 }
 
-// Who claimed the log may have been stopped before CURRENT was there.
+// The process that claimed the log may have been stopped before it made
+// CURRENT.
 absl::Status WalFileSystem::TakeOverNew(const std::string& from,
                                         const std::string& to) {
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_there, HasDatabase(*target_, from));
@@ -62,7 +63,7 @@ absl::Status WalFileSystem::TakeOverNew(const std::string& from,
 
 absl::Status WalFileSystem::LockDatabase(const std::string& directory) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalStore> store, Store());
-  // Before the log is asked whose it is: it may be about to be another one's.
+  // First: the check below must see the locked database.
   ALPHEUS_RETURN_IF_ERROR(NoteLocked(directory));
   const auto settle = [&]() -> absl::Status {
     ALPHEUS_ASSIGN_OR_RETURN(const WalHome home,
@@ -120,8 +121,8 @@ absl::Status WalFileSystem::ClaimForNewDatabase(WalStore& store,
   return is_new ? store.SetHome({"", directory}) : absl::OkStatus();
 }
 
-// RocksDB looks for WAL files itself before it makes a database, where it
-// thinks that they are.
+// RocksDB itself checks for WAL files before it makes a database, in the
+// directory where it expects them.
 absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
                                           const std::string& directory) {
   if (directory != OpeningDatabase() || options_.keep_wal) {
@@ -134,7 +135,7 @@ absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_there,
                            HasDatabase(*target_, directory));
   if (is_there) return absl::OkStatus();
-  // Their markers are there since the database was locked.
+  // The markers of these files exist since the database was locked.
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_new, IsNew(directory, of_the_log));
   if (!is_new) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -148,7 +149,7 @@ absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
                    "drop_wal=true; to repair it, open it with keep_wal=true"));
 }
 
-// A database that is repaired has files from before, whose log this may not be.
+// A repaired database has older files, and this log may not be its own.
 absl::StatusOr<bool> WalFileSystem::IsNew(
     const std::string& directory, const std::vector<std::string>& but_for) {
   if (IsMutant("kWalRepairedIsNew")) return true;
@@ -162,7 +163,7 @@ absl::StatusOr<bool> WalFileSystem::IsNew(
   return std::ranges::none_of(names, [&](const std::string& name) {
     if (std::ranges::count(but_for, name) != 0) return false;
     return IsWalName(name) || IsTableName(name) ||
-           absl::StartsWith(name, "OPTIONS-");  // of an opening that ended well
+           absl::StartsWith(name, "OPTIONS-");  // of a successful opening
   });
 }
 
@@ -225,7 +226,7 @@ std::string WalFileSystem::DescribeHome(const WalStore& store) {
                   : home.database;
 }
 
-// Salvaged, without the record that says whose it is.
+// A salvaged log, without its home record.
 absl::StatusOr<WalHome> WalFileSystem::HomeOfNone(
     const std::string& directory) const {
   if (options_.adopt || options_.drop_wal || options_.keep_wal) {
@@ -242,7 +243,7 @@ absl::StatusOr<WalHome> WalFileSystem::HomeOfNone(
       "wal_dir= in the URI if they had a directory of their own"));
 }
 
-// What a crash between a file and its marker left is put right.
+// Repairs the state of a crash between a file and its marker.
 absl::Status WalFileSystem::PutMarkers(WalStore& store) {
   const std::string directory = store.home().wal_directory;
   for (const std::string& name : store.List("")) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How log and directory come to vouch for each other, and what is done where
-// they do not (directory_vouch.h).
+// Part of wal_file_system that makes log and directory vouch for each other,
+// and decides if they do not (directory_vouch.h).
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -77,7 +77,7 @@ void WalFileSystem::LookAtFiles(WalStore& store, const WalHome& home,
   }
 }
 
-// Where it has no home yet: as options say.
+// Fills in a missing home from the options.
 WalHome WalFileSystem::Completed(WalHome home) const {
   if (home.database.empty()) home.database = LockedDatabase();
   if (!home.wal_directory.empty()) return home;
@@ -107,7 +107,7 @@ absl::StatusOr<VouchFacts> WalFileSystem::LookAt(WalStore& store,
   ALPHEUS_ASSIGN_OR_RETURN(facts.identity,
                            DatabaseIdentity(*target_, directory));
   std::vector<std::string> names;
-  // RocksDB itself tells of a directory that can't be listed.
+  // RocksDB itself reports a directory that can't be listed.
   if (target_->GetChildren(directory, IOOptions(), &names, nullptr).ok()) {
     facts.has_database |= std::ranges::any_of(
         names, [](const std::string& name) { return IsTableName(name); });
@@ -134,7 +134,7 @@ absl::Status WalFileSystem::SettleVouch(WalStore& store, const WalHome& home,
   const bool keeps = options_.keep_wal && may_force && !judged.ok() &&
                      verdict != VouchVerdict::kWalTwice;
   if (!judged.ok() && !drops && !keeps) return judged;
-  // A clone must not be taken for what it was cloned from.
+  // A clone must not pass for its original.
   const bool has_moved = home.database != store.home().database;
   if (home != WalHome()) ALPHEUS_RETURN_IF_ERROR(store.SetHome(home));
   if (drops || verdict == VouchVerdict::kNothingToMix) {
@@ -146,7 +146,7 @@ absl::Status WalFileSystem::SettleVouch(WalStore& store, const WalHome& home,
   if (verdict == VouchVerdict::kVouched && !has_moved) {
     return BeginGeneration(store, home, facts);
   }
-  // Before it has a database it gets none that vouches.
+  // Without a database nothing vouches for the directory yet.
   if (home.database.empty() || !facts.has_database) return absl::OkStatus();
   const bool is_asked = drops || keeps || has_moved;
   if (!is_asked && !store.HasRoomForHome()) {
@@ -288,7 +288,7 @@ absl::Status WalFileSystem::CheckVouched(WalStore& store) {
 
 absl::Status WalFileSystem::CheckMayRead(WalStore& store,
                                          const std::string& directory) {
-  // Column families are listed before an opening that has a word.
+  // RocksDB lists column families before an opening with one of these options.
   if (directory == LockedDatabase() || options_.drop_wal || options_.keep_wal ||
       options_.adopt) {
     return absl::OkStatus();
@@ -324,7 +324,7 @@ absl::Status WalFileSystem::ForgetOldManifest(WalStore& store) {
   ALPHEUS_ASSIGN_OR_RETURN(std::optional<DirectoryVouch> vouch,
                            ReadDirectoryVouch(*target_, directory));
   if (!vouch || vouch->log != store.vouch()) return absl::OkStatus();
-  // CURRENT is there before the file says that nothing else can be.
+  // CURRENT is durable before the file excludes other MANIFESTs.
   ALPHEUS_RETURN_IF_ERROR(SyncDirectory(*target_, directory));
   vouch->manifest_was.clear();
   return WriteDirectoryVouch(*target_, directory, *vouch);
@@ -341,7 +341,7 @@ void WalFileSystem::LeaveDirectory(WalStore& store) {
   const absl::StatusOr<bool> is_there = HasDatabase(*target_, directory);
   if (!is_there.ok()) return;
   if (!*is_there) {
-    // Destroyed: the directory can be removed, too. If not, nothing is wrong.
+    // Destroyed: the directory can be removed too; if not, no harm is done.
     if (Replayable(store).empty()) {
       RemoveDirectoryVouch(*target_, directory).IgnoreError();
     }
@@ -358,8 +358,7 @@ void WalFileSystem::LeaveDirectory(WalStore& store) {
   }
   DirectoryVouch left = **vouch;
   left.manifest = *manifest;
-  // The size is a lower bound: without it less is noticed, and nothing is
-  // wrong.
+  // The size is only a lower bound: on an error less is noticed, no more.
   WriteDirectoryVouch(*target_, directory, left).IgnoreError();
 }
 

@@ -52,7 +52,7 @@ std::shared_ptr<WalFileSystem> WalFolderFileSystem::OfDatabase(
 std::shared_ptr<rocksdb::FileSystem> WalFolderFileSystem::Of(
     const std::string& path) {
   const std::filesystem::path split(path);
-  // The path may be that of the directory itself.
+  // The path may be the directory itself.
   std::filesystem::path directory = absl::StrCat(
       Canonical(split.parent_path()), "/", split.filename().string());
   for (; directory.has_relative_path(); directory = directory.parent_path()) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // wal_folder_file_system: one environment for several databases, each with a
-// log of its own in one folder; what a URI that ends in / puts under RocksDB.
+// log of its own in one folder; a URI that ends in / puts it under RocksDB.
 //
 //   alpheus:///mnt/pmem/wals/?create=64MiB
 //
-// Idea: a path belongs to the database in whose directory it lies, and that to
-// the log that has its name. What belongs to none is passed on. A database gets
-// its log when it is locked for the first time; one that has a log is known by
-// that, whoever reads it.
+// Idea: a path belongs to the database in whose directory it lies, and the
+// database to the log with its name. Other paths are passed on. A database gets
+// its log when it is locked for the first time. From then on the log identifies
+// it, for all readers.
 //
 // Invariants:
 //   WFF1. Two directories never have the same log.
@@ -33,8 +33,8 @@
 
 namespace alpheus {
 
-// Of a database's directory, an absolute path: without its first /, each other
-// one a +, and + and % as %2B and %25; and .wal behind it.
+// Returns the log's name for a database's directory, an absolute path: without
+// its first /, each other / as +, + and % as %2B and %25, and .wal at the end.
 std::string WalLogName(absl::string_view directory);
 
 class WalFolderFileSystem final : public rocksdb::FileSystemWrapper {
@@ -52,7 +52,8 @@ class WalFolderFileSystem final : public rocksdb::FileSystemWrapper {
   static const char* kClassName() { return "AlpheusWalFolderFileSystem"; }
   const char* Name() const override { return kClassName(); }
 
-  // As of WalFileSystem, of the log that this database has or gets.
+  // Returns WalFileSystem::MemtableBytes of the log that this database has or
+  // gets.
   absl::StatusOr<uint64_t> MemtableBytes(const std::string& database);
 
   IOStatus NewSequentialFile(const std::string& path,
@@ -117,13 +118,15 @@ class WalFolderFileSystem final : public rocksdb::FileSystemWrapper {
 
  private:
   std::string LogPathOf(const std::string& directory) const;
-  // The file system of this database; null if it has no log, and none is to be
-  // made.
+  // Returns the file system of this database; null if it has no log, and none
+  // may be made.
   std::shared_ptr<WalFileSystem> OfDatabase(const std::string& directory,
                                             bool may_make);
-  // Whose a path is: of the database with the longest directory.
+  // Returns the file system for a path: that of the database with the longest
+  // directory.
   std::shared_ptr<rocksdb::FileSystem> Of(const std::string& path);
-  // Of two paths: that of the first, if it is any database's.
+  // Returns the file system for two paths: that of the first path, if it
+  // belongs to a database.
   std::shared_ptr<rocksdb::FileSystem> OfEither(const std::string& first,
                                                 const std::string& second);
 

@@ -28,7 +28,7 @@ class ManifestFile final : public rocksdb::FSWritableFileOwnerWrapper {
   }
 
  private:
-  // Behind the sync: asked before, the log could be lost in between.
+  // After the sync: before it, the log could be lost in between.
   IOStatus Confirmed(IOStatus synced) {
     if (!synced.ok() || IsMutant("kManifestUnconfirmed")) return synced;
     return ToIoStatus(store_->ConfirmPrimary());

@@ -2,11 +2,11 @@
 // manifest_file: a MANIFEST whose sync returns OK only in the process that has
 // the log.
 //
-// Idea: what RocksDB writes besides the WAL it acknowledges by a synced
-// MANIFEST: a flush, an ingested file, a new column family. A process that lost
-// the log would do so into files that nobody reads any more. Whoever takes the
-// database over opens the log first and reads the MANIFEST then; so what is
-// synced before the log says "still mine" is seen by that one.
+// Idea: RocksDB acknowledges its writes besides the WAL by a synced MANIFEST: a
+// flush, an ingested file, a new column family. A process that lost the log
+// would acknowledge changes to files that nobody reads any more. The process
+// that takes the database over first opens the log and then reads the MANIFEST.
+// So it sees everything that was synced before the log still confirmed "mine".
 //
 // Thread safety: as RocksDB's class.
 #ifndef ALPHEUS_API_ROCKSDB_STORE_MANIFEST_FILE_H_
@@ -20,7 +20,7 @@
 
 namespace alpheus {
 
-// MANIFEST-NUMBER, as RocksDB names them.
+// Returns whether it is MANIFEST-NUMBER, as RocksDB names them.
 bool IsManifestName(const std::string& base_name);
 
 std::unique_ptr<rocksdb::FSWritableFile> NewManifestFile(

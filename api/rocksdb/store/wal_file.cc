@@ -41,7 +41,7 @@ size_t WalFile::Read(uint64_t offset, std::span<std::byte> out) {
   size_t copied = 0;
   for (; extent != extents_.end() && copied < out.size(); ++extent) {
     const uint64_t skipped = offset + copied - extent->offset;
-    if (skipped >= extent->bytes.size()) break;  // behind the end
+    if (skipped >= extent->bytes.size()) break;  // after the end
     const auto piece = extent->bytes.subspan(
         skipped, std::min(extent->bytes.size() - skipped, out.size() - copied));
     std::memcpy(out.data() + copied, piece.data(), piece.size());

@@ -19,8 +19,8 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-// Into the scratch buffer: RocksDB joins pieces there, and the ring's bytes do
-// not stay longer than the file.
+// Reads into the scratch buffer: RocksDB joins pieces there, and the ring's
+// bytes live no longer than the file.
 IOStatus ReadAt(const ReadWal& read, uint64_t offset, size_t n, Slice* result,
                 char* scratch) {
   size_t copied = 0;
@@ -63,7 +63,7 @@ class WalWriter final : public rocksdb::FSWritableFile {
                 IODebugContext* /*dbg*/) override {
     return ToIoStatus(wal_.store->Sync(*wal_.file));
   }
-  // A range ends where it ends only on a disk: all before it is made durable.
+  // Ranges exist on disks only: make everything before the end durable.
   IOStatus RangeSync(uint64_t /*offset*/, uint64_t /*bytes*/,
                      const IOOptions& options, IODebugContext* dbg) override {
     return Sync(options, dbg);
@@ -119,7 +119,7 @@ class WalReader final : public rocksdb::FSRandomAccessFile {
                 IODebugContext* /*dbg*/) const override {
     return ReadAt(read_, offset, n, result, scratch);
   }
-  // The bytes are in memory.
+  // Does nothing: the bytes are in memory.
   IOStatus Prefetch(uint64_t /*offset*/, size_t /*n*/,
                     const IOOptions& /*options*/,
                     IODebugContext* /*dbg*/) override {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// wal_handles: open WAL files as RocksDB wants them.
+// wal_handles: open WAL files with RocksDB's interfaces.
 //
 // Idea: RocksDB's own writer gathers header and payload of its records and
 // calls Append once for each flush of that buffer: one record, and one fence
 // when it is synced. So Append completes a record at once, where others can
-// read it, and Flush has nothing left to do; nor has Sync, where Append has
-// foreseen it (WalStore::Append).
+// read it. Flush does nothing, and neither does Sync if Append has foreseen it
+// (WalStore::Append).
 //
-// Thread safety: as RocksDB's classes; Sync may run beside Append and Flush
-// (two_write_queues, manual_wal_flush).
+// Thread safety: as RocksDB's classes; Sync may run concurrently with Append
+// and Flush (two_write_queues, manual_wal_flush).
 #ifndef ALPHEUS_API_ROCKSDB_STORE_WAL_HANDLES_H_
 #define ALPHEUS_API_ROCKSDB_STORE_WAL_HANDLES_H_
 
@@ -24,25 +24,25 @@
 
 namespace alpheus {
 
-// A file of a store; both stay as long as somebody refers to them.
+// File of a store; both live while they are referred to.
 struct OpenWal {
   std::shared_ptr<WalStore> store;
   std::shared_ptr<WalFile> file;
 };
 
-// `mark`, if it is not null, is called behind the first append: that data is
-// acknowledged only when it has returned OK.
+// Makes a writer. `mark`, if not null, is called after the first append: that
+// data is acknowledged only when `mark` has returned OK.
 std::unique_ptr<rocksdb::FSWritableFile> NewWalWriter(
     OpenWal wal, const rocksdb::FileOptions& options,
     std::function<absl::Status()> mark);
-// Copies what a file has at an offset; fewer bytes only at its end.
+// Copies bytes of a file from an offset; fewer only at its end.
 using ReadWal = std::function<rocksdb::IOStatus(
     uint64_t offset, std::span<std::byte> out, size_t* copied)>;
 ReadWal ReadOf(OpenWal wal);
 std::unique_ptr<rocksdb::FSSequentialFile> NewWalScanner(ReadWal read);
 std::unique_ptr<rocksdb::FSRandomAccessFile> NewWalReader(ReadWal read);
-// Of the WAL directory and its archive: syncing it makes durable which files
-// there are.
+// Makes a handle of the WAL directory or its archive: syncing it makes the
+// names of the files durable.
 std::unique_ptr<rocksdb::FSDirectory> NewWalDirectory(
     std::shared_ptr<WalStore> store,
     std::unique_ptr<rocksdb::FSDirectory> base);

@@ -22,7 +22,7 @@ absl::Status Broken(Lsn lsn, const WalRecord& record, absl::string_view why) {
                    why, ". Take what is left with `alpheus salvage`"));
 }
 
-// Id and generation.
+// Decodes id and generation.
 bool TakeVouch(const std::string& id, const std::string& generation,
                WalVouch& vouch) {
   vouch.id = id;
@@ -143,7 +143,7 @@ absl::Status WalIndex::ApplyTo(WalFile& file, Lsn lsn,
     return absl::DataLossError(absl::StrCat("the file ends at ", file.size(),
                                             ", and it would leave a hole"));
   }
-  // What was recovered is.
+  // Recovered records are durable.
   file.Extend(lsn, record.body, /*is_durable=*/true);
   return absl::OkStatus();
 }

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// wal_index: the WAL files of a log, by name: what its records say, applied one
-// after the other.
+// wal_index: the WAL files of a log by name, from its records applied in order.
 //
-// Idea: opening applies what was recovered, a running store what it has just
-// written, by the same function; so what opening finds is what there was.
+// Idea: an opening applies recovered records, and a running store its own new
+// records, by the same function. So an opening finds the files that the store
+// had.
 //
 // Invariants:
 //   WIX1. Ids rise with the LSN of their kCreate.
 //   WIX2. The head passes the kCreate of a file only when the file is removed,
-//         which need not be said by a record. So records of an id below every
-//         kCreate that is left are remains of a removed file, and nothing but
-//         those lacks one.
-//   WIX3. The newest kHome is never behind the head while there is a file.
-//   WIX4. From Keep on, a name that a file loses, as it is removed, renamed or
-//         replaced, still finds it, unless another file has it by now, and is
-//         listed for who asks for what was kept since. LetGoBefore ends that.
-// Fault model: the log delivers an unbroken run of records; a run that breaks
+//         possibly without a record. So records with an id below every kCreate
+//         that is left are remains of a removed file, and only those may lack a
+//         kCreate.
+//   WIX3. The newest kHome is never before the head while there is a file.
+//   WIX4. After Keep, a name that a file loses (removed, renamed or replaced)
+//         still finds that file, unless another file has the name. List shows
+//         it to callers that ask for files kept since then. LetGoBefore ends
+//         that.
+// Fault model: the log delivers an unbroken run of records. A run that breaks
 // WIX1 or WF1 (wal_file.h) was not written by a store, and is DataLoss.
 // Thread safety: one thread at a time.
 #ifndef ALPHEUS_API_ROCKSDB_STORE_WAL_INDEX_H_
@@ -37,15 +38,15 @@
 
 namespace alpheus {
 
-// Whose log it is. Absolute paths without symbolic links, or empty.
+// Owner of the log. Absolute paths without symbolic links, or empty.
 struct WalHome {
-  std::string wal_directory;  // empty: there never was a WAL file
+  std::string wal_directory;  // empty: never had a WAL file
   std::string database;       // empty: not known yet
 
   bool operator==(const WalHome&) const = default;
 };
 
-// What log and directory both say, and so know each other by
+// Values in both log and directory, by which they identify each other
 // (directory_vouch.h).
 struct WalVouch {
   std::string id;           // drawn; empty: the log does not vouch
@@ -54,36 +55,36 @@ struct WalVouch {
   bool operator==(const WalVouch&) const = default;
 };
 
-// The directory that the last take-over left (take_over.h).
+// Directory that the last take-over left (take_over.h).
 struct WalLeft {
-  std::string database;  // where it was; empty: it was never taken over
-  WalVouch vouch;        // of the log then
+  std::string database;  // old place; empty: never taken over
+  WalVouch vouch;        // of the log at that time
 
   bool operator==(const WalLeft&) const = default;
 };
 
 class WalIndex {
  public:
-  // `position` as in WalFile. The body must stay where it is while its file is
-  // referred to.
+  // Applies a record. `position` as in WalFile. The body must stay in place
+  // while its file is referred to.
   // Errors: DataLoss.
   absl::Status Apply(Lsn lsn, uint64_t position, const WalRecord& record);
-  // The same of a kCreate whose file is there, and not recorded, so far.
+  // Applies a kCreate whose file exists and is not recorded so far.
   absl::Status ApplyCreate(Lsn lsn, uint64_t position, const WalRecord& record,
                            std::shared_ptr<WalFile> file);
-  // As a kRemove does. Requires: the file has a name.
+  // Removes a file as a kRemove does. Requires: the file has a name.
   void Forget(uint64_t id);
 
-  // WIX4. Returns how many names were kept so far.
+  // Begins to keep lost names (WIX4). Returns the number kept so far.
   uint64_t Keep();
-  // All but those that were kept when there were so many.
+  // Drops all names except those kept after the first `kept`.
   void LetGoBefore(uint64_t kept);
 
-  // Null if there is none. Names are relative to the WAL directory.
+  // Return a file, or null. Names are relative to the WAL directory.
   std::shared_ptr<WalFile> Find(const std::string& name) const;
   std::shared_ptr<WalFile> FindById(uint64_t id) const;
-  // Names of the files in a directory ("" or "archive"), without it; also those
-  // that were kept since Keep returned `since` (WIX4).
+  // Returns the names of the files in a directory ("" or "archive"), without
+  // it; also those kept since Keep returned `since` (WIX4).
   std::vector<std::string> List(
       const std::string& directory,
       uint64_t since = std::numeric_limits<uint64_t>::max()) const;
@@ -94,12 +95,12 @@ class WalIndex {
   Lsn home_lsn() const { return home_lsn_; }
   uint64_t next_id() const { return next_id_; }
 
-  // The oldest file that has a name or a reader; null: none.
+  // Returns the oldest file that has a name or a reader; null: none.
   std::shared_ptr<WalFile> Oldest();
 
  private:
   absl::Status ApplyHome(const WalRecord& record);
-  // Of a file that is there.
+  // Applies a record of an existing file.
   absl::Status ApplyTo(WalFile& file, Lsn lsn, const WalRecord& record);
   void Rename(uint64_t id, const std::string& name);
 
@@ -111,10 +112,10 @@ class WalIndex {
 
   std::map<uint64_t, Named> by_id_;  // in order of age (WIX1)
   std::unordered_map<std::string, uint64_t> by_name_;
-  std::vector<std::weak_ptr<WalFile>> removed_;  // that were referred to
+  std::vector<std::weak_ptr<WalFile>> removed_;  // still referred to at removal
   bool keeps_ = false;                           // WIX4
   std::deque<Named> kept_;
-  uint64_t let_go_ = 0;  // how many were kept before those
+  uint64_t let_go_ = 0;  // number dropped before those
   WalHome home_;
   WalVouch vouch_;
   WalLeft left_;
@@ -123,11 +124,11 @@ class WalIndex {
   uint64_t first_created_ = 0;  // 0: none yet (WIX2)
 };
 
-// Of a name: "" or "archive", and the rest.
+// Split a name: "" or "archive", and the rest.
 std::string DirectoryOf(const std::string& name);
 std::string BaseNameOf(const std::string& name);
 
-// Body of a kHome record, of version 1, 2 and 3.
+// Return the body of a kHome record of version 1, 2 and 3.
 std::string EncodeWalHome(const WalHome& home);
 std::string EncodeWalHome(const WalHome& home, const WalVouch& vouch);
 std::string EncodeWalHome(const WalHome& home, const WalVouch& vouch,

@@ -10,8 +10,8 @@ using rocksdb::IOStatus;
 
 IOStatus Fatal(IOStatus status) {
   status.SetRetryable(false);
-  // Of the whole file system, not of one file, which RocksDB would merely
-  // replace by a new one.
+  // Scope is the whole file system; a single file RocksDB would replace by a
+  // new one.
   status.SetScope(IOStatus::kIOErrorScopeFileSystem);
   status.SetDataLoss(true);
   return status;
@@ -20,7 +20,7 @@ IOStatus Fatal(IOStatus status) {
 }  // namespace
 
 IOStatus ToIoStatus(const absl::Status& status) {
-  // First: no message is made for what nearly always happens.
+  // First: the usual case makes no message.
   if (status.ok()) return IOStatus::OK();
   const std::string message = "alpheus: " + std::string(status.message());
   switch (status.code()) {

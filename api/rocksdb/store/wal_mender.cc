@@ -9,8 +9,8 @@
 namespace alpheus {
 namespace {
 
-// RocksDB's WAL: blocks, with records that begin with a checksum, a length of
-// two bytes and a type, and do not go beyond their block.
+// Format of RocksDB's WAL: blocks of records. A record begins with a checksum,
+// a length of two bytes and a type, and stays in its block.
 constexpr uint64_t kBlockBytes = 32 << 10;
 constexpr uint64_t kRecordHeaderBytes = 7;
 constexpr std::byte kWholeRecord{1};
@@ -28,7 +28,7 @@ std::vector<std::byte> Encoded(const WalHeader& header,
 }  // namespace
 
 std::vector<std::byte> DamagedWalBytes(uint64_t offset, size_t bytes) {
-  // Also the checksum, which no bytes have that are all alike.
+  // Also the checksum, which never matches equal bytes.
   std::vector<std::byte> damaged(bytes, std::byte{0xff});
   for (size_t at = 0; at < bytes;) {
     const uint64_t left_of_block = kBlockBytes - (offset + at) % kBlockBytes;

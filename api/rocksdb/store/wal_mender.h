@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// wal_mender: makes of the records that are left of a log of WAL files, in LSN
-// order, records that a store opens.
+// wal_mender: turns the records left of a damaged log of WAL files, in LSN
+// order, into records that a store opens.
 //
 // Idea: an opening refuses a log in which a record is missing: it can't know
-// what that was. Who salvages knows that something is lost, and wants the rest.
-// RocksDB has a rule of its own for bytes that are lost in a WAL file, its
-// wal_recovery_mode. So the lost bytes of a file become as many bytes that
-// RocksDB takes for a damaged record, and what follows them stays where it was.
+// the content. A user who salvages knows that something is lost, and wants the
+// rest. RocksDB has a rule for lost bytes in a WAL file, its wal_recovery_mode.
+// So lost bytes of a file become as many bytes that RocksDB takes for a damaged
+// record, and the following bytes keep their place.
 //
 // Invariants:
-//   WME1. A run of records that a store wrote, whole, comes out as it is, but
+//   WME1. A whole run of records that a store wrote comes out unchanged, except
 //         for remains of removed files (WIX2, wal_index.h).
-//   WME2. What comes out WalIndex::Apply takes.
-//   WME3. Of what went in, only data and names of a file are left out whose
-//         making is lost: nothing says what it was called.
+//   WME2. WalIndex::Apply accepts the output.
+//   WME3. The only input left out is data and names of files whose kCreate is
+//         lost: their names are unknown.
 // Thread safety: one thread at a time.
 // References: docs/rocksdb.md#damage.
 #ifndef ALPHEUS_API_ROCKSDB_STORE_WAL_MENDER_H_
@@ -32,27 +32,27 @@
 
 namespace alpheus {
 
-// `bytes` from `offset` of a WAL file on, which RocksDB's reader takes for a
-// damaged record, in whatever block they lie.
+// Returns `bytes` bytes for offset `offset` of a WAL file that RocksDB's reader
+// takes for a damaged record, in whatever block they lie.
 std::vector<std::byte> DamagedWalBytes(uint64_t offset, size_t bytes);
 
 class WalMender {
  public:
-  // The payload of a record, valid during the call.
+  // Called with the payload of a record, valid during the call.
   using Emit = std::function<absl::Status(std::span<const std::byte> payload)>;
 
   struct Tally {
-    uint64_t filled_bytes = 0;    // lost, of files that are there
-    uint64_t dropped_bytes = 0;   // of files whose making is not there
+    uint64_t filled_bytes = 0;    // lost bytes of existing files
+    uint64_t dropped_bytes = 0;   // bytes of files without kCreate
     std::set<uint64_t> nameless;  // their ids: lost, or remains
   };
 
-  // Errors: whatever `emit` returns. A record that is none of the plugin's
-  // comes out as it is.
+  // Takes the next record. One that is not the plugin's comes out unchanged.
+  // Errors: any error of `emit`.
   absl::Status Take(std::span<const std::byte> payload, const Emit& emit);
 
   const Tally& tally() const { return tally_; }
-  // The first record was one of the plugin's.
+  // Returns whether the first record was one of the plugin's.
   bool is_of_the_plugin() const { return is_of_the_plugin_; }
 
  private:
@@ -62,7 +62,7 @@ class WalMender {
                     const Emit& emit);
   void Drop(const WalRecord& record);
 
-  std::map<uint64_t, uint64_t> sizes_;  // by id, of files that were made
+  std::map<uint64_t, uint64_t> sizes_;  // by id, of files with kCreate
   std::set<uint64_t> removed_;
   uint64_t next_id_ = 1;
   bool has_begun_ = false;

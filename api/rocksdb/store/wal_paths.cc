@@ -12,9 +12,8 @@
 namespace alpheus {
 namespace {
 
-// What a marker leads to: longer than a name can be, so that opening it fails
-// (ENAMETOOLONG). A file that is merely not there RocksDB's secondaries pass
-// over.
+// Target of a marker: longer than a name can be, so that opening it fails
+// (ENAMETOOLONG). RocksDB's secondaries ignore a file that is merely missing.
 const std::string& Marker() {
   constexpr size_t kNameBytesMax = 255;
   static const std::string* const marker = [] {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// wal_paths: names of WAL files in directories, and the markers that stand
-// there for those that are in a log.
+// wal_paths: names of WAL files in directories, and the markers of those in a
+// log.
 //
-// A marker is a symbolic link that can't be followed: whoever opens it fails
-// (WFS3 of wal_file_system.h). Thread safety: pure, but for the markers, which
-// are one system call each.
+// A marker is a symbolic link that can't be followed: opening it fails (WFS3 of
+// wal_file_system.h). Thread safety: pure, except for the markers, which are
+// one system call each.
 #ifndef ALPHEUS_API_ROCKSDB_STORE_WAL_PATHS_H_
 #define ALPHEUS_API_ROCKSDB_STORE_WAL_PATHS_H_
 
@@ -17,28 +17,31 @@
 
 namespace alpheus {
 
-// Absolute, without symbolic links, so that a directory has one name; empty is
-// the working directory.
+// Returns the absolute path without symbolic links, so that a directory has one
+// name; empty is the working directory.
 std::string Canonical(const std::filesystem::path& path);
 
-// NUMBER.log, as RocksDB names its WAL files.
+// Returns whether it is NUMBER.log, as RocksDB names its WAL files.
 bool IsWalName(absl::string_view name);
 
-// A table or a blob file, also of a database that was LevelDB's.
+// Returns whether it is a table or a blob file, also of a former LevelDB
+// database.
 bool IsTableName(absl::string_view name);
 
-// False if a path can't be of a file in a log, however it was renamed.
+// Returns false if a path can't belong to a file in a log, however it was
+// renamed.
 bool MayNameAWal(absl::string_view path);
 
-// `path` relative to `directory`. Empty optional: not below it.
+// Returns `path` relative to `directory`; nothing if it is not below it.
 std::optional<std::string> Below(absl::string_view directory,
                                  absl::string_view path);
 
-// OK if it is there. Errors: Internal (what the system says).
+// Makes a marker; OK if it exists. Errors: Internal (system error).
 absl::Status PutMarker(const std::filesystem::path& path);
-// A link that can't be followed.
+// Returns whether the path is a marker.
 bool IsMarker(const std::filesystem::path& path);
-// OK if there is none; a plain file stays. Errors: as PutMarker.
+// Removes a marker; OK if there is none; a plain file stays. Errors: as
+// PutMarker.
 absl::Status DropMarker(const std::filesystem::path& path);
 
 }  // namespace alpheus

@@ -27,7 +27,7 @@ uint64_t Load64(const std::byte* in) {
   return value;
 }
 
-// Which version of the kind is written, or was.
+// Returns whether this version of the kind exists.
 bool IsKnown(uint8_t version, WalRecordKind kind) {
   if (version == kWalVouchingVersion || version == kWalTakenOverVersion) {
     return kind == WalRecordKind::kHome;
@@ -40,7 +40,7 @@ bool HasBody(WalRecordKind kind) {
   return kind != WalRecordKind::kTruncate && kind != WalRecordKind::kRemove;
 }
 
-// What a record of a known kind can't be.
+// Returns whether a record of a known kind is possible.
 bool IsPossible(const WalRecord& record) {
   return record.header.file != 0 &&
          record.body.empty() != HasBody(record.header.kind);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// wal_record: what the RocksDB plugin writes as the payload of a log record.
+// wal_record: format of the payloads that the RocksDB plugin writes.
 //
 // Idea: a WAL file is a stream: the records of the log that carry its id, in
 // LSN order. Each payload is a header of 32 bytes and a body; the log's own
 // checksums cover both, so the header has none.
 //
 // Persistence: the bytes below are on media, little-endian; the golden test of
-// tests/api/rocksdb/store/wal_record_test.cc holds them fast.
+// tests/api/rocksdb/store/wal_record_test.cc fixes them.
 //
 //   0..4    magic "AWAL"
 //   4       version: 1; of a kHome that vouches, 2; of one that was taken over,
@@ -19,7 +19,7 @@
 //   24..32  seconds since 1970, of kCreate, kTruncate and kRename; else 0
 //   32..    body: kData the bytes; kCreate and kRename the name; kHome the two
 //           directories, in version 2 also the vouch's id and generation, and
-//           in version 3 behind that the directory that the last take-over
+//           in version 3 also the directory that the last take-over
 //           left, and id and generation of the vouch at that time, with a 0
 //           byte between each two; else empty
 //
@@ -38,7 +38,7 @@ namespace alpheus {
 
 // On media, never renumber.
 enum class WalRecordKind : uint8_t {
-  kHome = 1,      // which database the log belongs to
+  kHome = 1,      // the database that owns the log
   kCreate = 2,    // an empty file; replaces one of that name
   kData = 3,      // bytes at the end of a file
   kTruncate = 4,  // a file becomes shorter
@@ -48,11 +48,12 @@ enum class WalRecordKind : uint8_t {
 
 inline constexpr size_t kWalHeaderBytes = 32;
 
-// On media: what is in byte 4.
+// Version in byte 4, on media.
 inline constexpr uint8_t kWalVersion = 1;
-// A kHome of which an older plugin must not pass over the vouch.
+// Version of a kHome with a vouch, which an older plugin must not ignore.
 inline constexpr uint8_t kWalVouchingVersion = 2;
-// A kHome of which it must not pass over what a take-over left.
+// Version of a kHome with the directory that a take-over left, which it must
+// not ignore either.
 inline constexpr uint8_t kWalTakenOverVersion = 3;
 
 struct WalHeader {
@@ -71,12 +72,12 @@ struct WalRecord {
 void EncodeWalHeader(const WalHeader& header,
                      std::span<std::byte, kWalHeaderBytes> out);
 
-// Errors: FailedPrecondition (no record of this plugin: the log is used for
-// something else); Unimplemented (version or kind of a later one); DataLoss
-// (a record that no version of it writes).
+// Decodes a payload. Errors: FailedPrecondition (no record of this plugin: the
+// log is used for something else); Unimplemented (version or kind of a later
+// plugin); DataLoss (a record that no plugin writes).
 absl::StatusOr<WalRecord> DecodeWalRecord(std::span<const std::byte> payload);
 
-// One line for people.
+// Returns one line for people.
 std::string DescribeWalRecord(const WalRecord& record);
 
 }  // namespace alpheus

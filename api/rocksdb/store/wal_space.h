@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// wal_space: how much of the ring WAL files may fill, so that there is always
-// room for what gives room back.
+// wal_space: limits the part of the ring that WAL files fill, so that there is
+// always room for operations that free room.
 //
 // Idea: a full ring is emptied by removing files, and before that RocksDB makes
-// a new one. Both write a small record. Data must not take the room for those.
-// But nor may they take all of it: each crash between making and removing, and
-// each of many files, takes some. So what makes a file gets a half of the
-// headroom, what renames or removes one a quarter more; beyond that files are
+// a new one. Both write a small record. Data must leave room for those. But
+// they must not take all of it either: each crash between making and removing
+// uses some, and so do many files. So making a file may use half of the
+// headroom, and renaming or removing one a quarter more; beyond that files are
 // made and removed without a record (WalStore). The last quarter is for the
-// record that says whose log it is.
+// home record.
 //
 // Invariants:
-//   WSP1. Data is admitted only while the records from the oldest file on, this
-//         one included, leave the headroom free.
-//   WSP2. Of records that make a file, and of the few bytes that one begins
-//         with, the same holds for the second half of it; of those that rename,
-//         shorten or remove one, for the last quarter.
+//   WSP1. Data is admitted only while the records from the oldest file on, the
+//         new one included, leave the headroom free.
+//   WSP2. Records that make a file, and its first few bytes, leave the second
+//         half of the headroom free. Records that rename, shorten or remove a
+//         file leave the last quarter free.
 // Thread safety: all members concurrently.
 #ifndef ALPHEUS_API_ROCKSDB_STORE_WAL_SPACE_H_
 #define ALPHEUS_API_ROCKSDB_STORE_WAL_SPACE_H_
@@ -29,27 +29,28 @@ namespace alpheus {
 
 class WalSpace {
  public:
-  // `payload_bytes_max` is the log's: half the ring less a header.
+  // `payload_bytes_max` is the log's: half the ring minus a header.
   explicit WalSpace(uint64_t payload_bytes_max)
       : ring_bytes_(2 * (payload_bytes_max + kHeaderBytes)),
         headroom_bytes_(std::min<uint64_t>(64 << 10, ring_bytes_ / 8)),
-        // Metadata is some 100 bytes a record, a few for each file. And where
-        // the ring ends, a record that does not fit leaves its own size unused.
+        // Metadata is some 100 bytes a record, a few for each file. At the
+        // ring's end a record that does not fit leaves its own size unused.
         limit_bytes_(ring_bytes_ - headroom_bytes_ - CostOf(data_bytes_max())) {
   }
 
-  // Larger pieces are split; so no record needs half the ring.
+  // Returns the largest piece; larger data is split, so no record needs half
+  // the ring.
   size_t data_bytes_max() const {
     return std::min<uint64_t>(256 << 10, ring_bytes_ / 16);
   }
   uint64_t limit_bytes() const { return limit_bytes_; }
 
-  // Counts a record; returns what was counted before it.
+  // Counts a record; returns the count before it.
   uint64_t Add(size_t payload_bytes) {
     return added_.fetch_add(CostOf(payload_bytes), std::memory_order_relaxed);
   }
   uint64_t position() const { return added_.load(std::memory_order_relaxed); }
-  // Everything counted before `position` is no longer needed.
+  // Marks everything counted before `position` as free.
   void FreeBefore(uint64_t position) {
     freed_.store(position, std::memory_order_release);
   }
@@ -60,11 +61,11 @@ class WalSpace {
   bool Fits(size_t payload_bytes) const {
     return FitsBelow(limit_bytes_, payload_bytes);
   }
-  // A record that makes a file, or begins it.
+  // Returns whether a record fits that makes a file, or begins it.
   bool FitsMaking(size_t payload_bytes) const {
     return FitsBelow(limit_bytes_ + headroom_bytes_ / 2, payload_bytes);
   }
-  // One that renames, shortens or removes a file.
+  // Returns whether a record fits that renames, shortens or removes a file.
   bool FitsChanging(size_t payload_bytes) const {
     return FitsBelow(limit_bytes_ + headroom_bytes_ / 4 * 3, payload_bytes);
   }
@@ -76,7 +77,7 @@ class WalSpace {
 
   static constexpr uint64_t kHeaderBytes = 48;
 
-  // At least what a record takes in the ring: header, and up to a whole line.
+  // Upper bound on a record's size in the ring: header, and up to a whole line.
   static uint64_t CostOf(size_t payload_bytes) {
     return (kHeaderBytes + payload_bytes + 63) / 64 * 64;
   }

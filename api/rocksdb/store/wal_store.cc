@@ -17,7 +17,7 @@
 namespace alpheus {
 namespace {
 
-// What RocksDB puts into a WAL as soon as it is made: with WAL compression, its
+// Size of the bytes that RocksDB puts into a new WAL: with WAL compression, its
 // type, with a header.
 constexpr size_t kBeginningBytesMax = 32;
 
@@ -70,8 +70,8 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const WalOptions& options) {
   return Log::Open(options.log);
 }
 
-// What the log itself says of its damage leads to a region; of the WAL files in
-// it RocksDB can make something, too.
+// Adds a remedy to DataLoss: the log's own remedy names the region, and RocksDB
+// can use what is left of the WAL files in it.
 absl::Status WithExport(const WalOptions& options, absl::Status status) {
   if (!absl::IsDataLoss(status) || options.log.path.empty() ||
       !LogReader::OpenForSalvage(options.log.path).ok()) {
@@ -230,7 +230,7 @@ absl::Status WalStore::Remove(const std::string& name) {
   {
     const std::shared_ptr<WalFile> file = FindAny(name);
     if (file == nullptr) return NoSuchFile(name);
-    // Data behind the record that removes it would be of no file.
+    // Data after the record of the removal would belong to no file.
     file->SetRemoved(true);
     if (unrecorded_.erase(name) != 0) return absl::OkStatus();
     const absl::Status removed = RemoveRecorded(*file);
@@ -238,7 +238,7 @@ absl::Status WalStore::Remove(const std::string& name) {
       file->SetRemoved(false);
       return removed;
     }
-  }  // the last reference to it, if nobody reads it
+  }  // drops the last reference, if nobody reads it
   return CleanBeforeOldest();
 }
 
@@ -247,7 +247,7 @@ absl::Status WalStore::RemoveRecorded(WalFile& file) {
       IsMutant("kWalRemovingNeedsRoom")) {
     return Change({.kind = WalRecordKind::kRemove, .file = file.id()}, "");
   }
-  // WST4. Where no file is left, all through its last record is to be cleaned.
+  // WST4. If no file is left, all records through its last one can be cleaned.
   last_change_ = std::max(last_change_, file.last_lsn());
   has_unrecorded_removal_ = true;
   index_.Forget(file.id());
@@ -309,9 +309,9 @@ absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto piece =
         bytes.first(std::min(bytes.size(), space_.data_bytes_max()));
-    // Before the lock: who removes files must not wait for those who wait for
-    // that.
-    // A file that RocksDB makes because the ring is full has a beginning, too.
+    // Before the lock: a thread that removes files must not wait for threads
+    // that wait for room. A file that RocksDB makes because the ring is full
+    // has a beginning too.
     const size_t payload_bytes = kWalHeaderBytes + piece.size();
     const bool begins = file.size() == 0 &&
                         piece.size() <= kBeginningBytesMax &&
@@ -334,7 +334,7 @@ absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
                 is_durable || IsMutant("kWalUnforcedIsDurable"));
     bytes = bytes.subspan(piece.size());
   }
-  // Of a replicated log a force is a round trip: it begins while RocksDB is on
+  // In a replicated log a force is a round trip: begin it while RocksDB is on
   // its way to the sync.
   if (!is_replicated_ || !is_sync_likely) return absl::OkStatus();
   return Noted(log_->BeginForce(file.last_lsn()));
@@ -342,8 +342,8 @@ absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
 
 absl::Status WalStore::Sync(WalFile& file) {
   const Lsn lsn = file.last_lsn();
-  // What was durable when it was appended needs no force, and one takes as long
-  // as all else here.
+  // Data that was durable when it was appended needs no force, and a force
+  // takes as long as everything else here.
   if (file.durable_lsn() < lsn) ALPHEUS_RETURN_IF_ERROR(ForceThrough(lsn));
   file.NoteForced(lsn);
   return absl::OkStatus();
@@ -357,8 +357,8 @@ absl::Status WalStore::ConfirmPrimary() {
   }
   Lsn lsn{0};
   {
-    // The home is what may be written at any time: it only says again what it
-    // says already.
+    // The home may be written at any time: it repeats what the log says
+    // already.
     const MutexLock lock(mutex_);
     if (HomeFits()) {
       ALPHEUS_RETURN_IF_ERROR(WriteHome());
@@ -371,7 +371,7 @@ absl::Status WalStore::ConfirmPrimary() {
 absl::StatusOr<size_t> WalStore::Read(WalFile& file, uint64_t offset,
                                       std::span<std::byte> out) {
   const size_t copied = file.Read(offset, out);
-  // Asked behind the copying: what was copied may be another primary's.
+  // Checked after the copying: the bytes may be another primary's.
   ALPHEUS_RETURN_IF_ERROR(Noted(log_->CheckPayloads()));
   return copied;
 }
@@ -444,7 +444,7 @@ absl::Status WalStore::CleanBeforeOldest() {
       oldest == nullptr ? space_.position() : oldest->first_position();
   if (last < log_->head_lsn()) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(KeepHome(last));
-  // WST3: a record that removed a file, or replaced it, is among these.
+  // WST3: the record of a removal, or of a replacement, is among these.
   if (!IsMutant("kWalCleanedBeforeRemoved")) {
     ALPHEUS_RETURN_IF_ERROR(ForceThrough(last_change_));
   }
@@ -462,7 +462,7 @@ absl::Status WalStore::KeepHome(Lsn last) {
   const Lsn home = index_.home_lsn();
   const bool is_passed =
       home != Lsn(0) && home <= last && !IsMutant("kWalHomeCleaned");
-  // WST5: no record of a removal will ask.
+  // WST5: no record of a removal will confirm the log.
   const bool is_asked = is_replicated_ && has_unrecorded_removal_ &&
                         !IsMutant("kWalCleanedUnconfirmed");
   if (!is_passed && !is_asked) return absl::OkStatus();
@@ -471,7 +471,7 @@ absl::Status WalStore::KeepHome(Lsn last) {
       home <= log_->head_lsn()) {
     return written;
   }
-  // Then there is room in what is before it.
+  // Then cleaning the records before the home makes room.
   ALPHEUS_RETURN_IF_ERROR(ForceThrough(last_change_));
   ALPHEUS_RETURN_IF_ERROR(Noted(log_->CleanupThrough(home - 1)));
   return WriteHome();
@@ -482,7 +482,7 @@ absl::Status WalStore::WaitForRoom(size_t payload_bytes) {
     return absl::OkStatus();
   }
   {
-    // A reader may have given up the last file that it kept.
+    // A reader may have released the last file that it kept.
     const MutexLock lock(mutex_);
     ALPHEUS_RETURN_IF_ERROR(CleanBeforeOldest());
   }

@@ -2,8 +2,8 @@
 // alpheus_candidate: the log through its public header alone, under each force
 // policy.
 //
-// A full log is cleaned as an application does it that has checkpointed: up to
-// the last durable record, when an append is refused for want of room.
+// A full log is cleaned as by an application that has checkpointed: up to the
+// last durable record, when an append is refused for want of room.
 #ifndef ALPHEUS_BENCH_LOCAL_CANDIDATES_ALPHEUS_CANDIDATE_H_
 #define ALPHEUS_BENCH_LOCAL_CANDIDATES_ALPHEUS_CANDIDATE_H_
 
@@ -22,12 +22,12 @@ namespace alpheus::bench {
 absl::StatusOr<std::unique_ptr<Log>> MakeLog(const std::string& path,
                                              const Workload& workload);
 
-// The same in a file that is removed already.
+// Makes such a log in a file that is already removed.
 absl::StatusOr<std::unique_ptr<Log>> MakeScratchLog(const Workload& workload);
 
 MakeCandidate AlpheusWith(const ForcePolicy& policy);
 
-// On a log that others append to as well, by turns.
+// Makes a candidate on a log that others append to as well, by turns.
 MakeCandidate AlpheusOn(const std::shared_ptr<Log>& log,
                         const ForcePolicy& policy);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// contestants: who takes part in comparisons of append.
+// contestants: the candidates in comparisons of append.
 #ifndef ALPHEUS_BENCH_LOCAL_CANDIDATES_CONTESTANTS_H_
 #define ALPHEUS_BENCH_LOCAL_CANDIDATES_CONTESTANTS_H_
 
@@ -16,11 +16,11 @@ using Candidates = std::vector<std::unique_ptr<Candidate>>;
 // Alpheus forcing each record, libpmemlog, flex and zero-init.
 std::vector<MakeCandidate> Logs();
 
-// The floors, all logs, and Alpheus with force frequencies 8 and 16, for
+// Makes the floors, all logs, and Alpheus with force frequencies 8 and 16, for
 // workloads with this folder and this ring. All floors share a region, and the
-// policies of Alpheus a log: which pages of the machine a region got moves its
-// times by up to a third (those of the machine's host are not all alike), and
-// would else be taken for a difference between them.
+// policies of Alpheus a log: the machine's pages in a region change its times
+// by up to a third (the host's pages differ), which would otherwise look like a
+// difference between candidates.
 absl::StatusOr<std::vector<MakeCandidate>> FloorsLogsAndFrequencies(
     const Workload& workload);
 

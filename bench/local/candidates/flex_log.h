@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// flex_log: a log as FLEX keeps it: a file that is appended to from user
-// space, with its tail in persistent memory. A baseline of the benchmarks.
+// flex_log: a log like FLEX: a file that is appended to from user space, with
+// its tail in persistent memory. A baseline of the benchmarks.
 //
 // Idea: a record is two appends, of the header (length, checksum) and of the
 // payload, each copied past the cache and persisted; then the tail is moved and
-// persisted. Three fences per record. What lies before the tail is whole, the
+// persisted. Three fences per record. All bytes before the tail are whole; the
 // checksum guards against errors of the medium.
 //
 // Invariants:
 //   FL1. Bytes before the tail on media are persistent.
-// Persistence: the tail is one 8-byte word, moved after what it covers.
+// Persistence: the tail is one 8-byte word, moved after the bytes that it
+// covers.
 // Thread safety: one thread at a time.
 // References: Xu and others, "Finding and fixing performance pathologies in
 // persistent memory software stacks" (FLEX); Arcadia §5.2.
@@ -35,13 +36,13 @@ class FlexLog {
 
   static constexpr const char* kName = "flex";
 
-  // On `memory`, which holds nothing but zeros or such a log.
+  // Opens `memory`, which contains only zeros or such a log.
   explicit FlexLog(std::span<std::byte> memory);
 
-  // Durable when it returns. False, and nothing stored: full.
+  // Appends; durable on return. Returns false, with nothing stored, if full.
   bool Append(std::span<const std::byte> payload);
 
-  // Takes all records back.
+  // Removes all records.
   void Clear();
 
   // Verifies each record from the start to the tail and gives it to `visit`.
@@ -49,26 +50,26 @@ class FlexLog {
   absl::StatusOr<uint64_t> ForEach(
       const std::function<void(std::span<const std::byte>)>& visit) const;
 
-  // The same for memory that nobody has opened, as after a crash.
+  // Does the same for memory that nobody has opened, as after a crash.
   static absl::StatusOr<uint64_t> Recover(
       std::span<std::byte> memory,
       const std::function<void(std::span<const std::byte>)>& visit);
 
   uint64_t records() const { return records_; }  // appended since Clear
 
-  // The steps of Append, in order, for who times them apart.
+  // Steps of Append, in order, to be timed apart.
   bool HasRoom(uint64_t payload_bytes) const;
   static Header Seal(std::span<const std::byte> payload);  // the checksum
   void StoreHeader(const Header& header);
   void StorePayload(std::span<const std::byte> payload);
-  void PersistTail();  // over what was stored
-  // All bytes that were, header and payload alike.
+  void PersistTail();  // covers all stored bytes
+  // Returns all stored bytes, header and payload alike.
   std::span<const std::byte> stored() const { return area_.first(end_); }
 
  private:
   std::byte* const tail_on_media_;  // 8 bytes, on a line of its own
   const std::span<std::byte> area_;
-  uint64_t end_;  // of what is stored in area_, covered by the tail or not
+  uint64_t end_;  // end of stored bytes, covered by the tail or not
   uint64_t records_ = 0;
 };
 

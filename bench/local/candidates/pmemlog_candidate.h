@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// pmemlog_candidate: libpmemlog of PMDK, the peer that everybody has: a lock
-// around append, no header, no checksum, and two persists, of the bytes and of
-// the tail. A full log is rewound.
+// pmemlog_candidate: libpmemlog of PMDK, the best known peer: a lock around
+// append, no header, no checksum, and two persists, of the bytes and of the
+// tail. A full log is rewound.
 #ifndef ALPHEUS_BENCH_LOCAL_CANDIDATES_PMEMLOG_CANDIDATE_H_
 #define ALPHEUS_BENCH_LOCAL_CANDIDATES_PMEMLOG_CANDIDATE_H_
 
@@ -17,21 +17,21 @@
 
 namespace alpheus::bench {
 
-// An open pool. Of libpmemlog's calls it has those that are measured.
+// Open pool, with the measured calls of libpmemlog.
 class PmemlogPool {
  public:
-  // Errors: Unavailable (what libpmemlog says).
+  // Makes a pool. Errors: Unavailable (error of libpmemlog).
   static absl::StatusOr<PmemlogPool> Create(const std::string& path,
                                             uint64_t bytes);
   static absl::StatusOr<PmemlogPool> Open(const std::string& path);
 
-  // Durable when it returns. False: full, or an error (errno).
+  // Appends; durable on return. Returns false if full, or on an error (errno).
   bool Append(std::span<const std::byte> payload) {
     return AppendTo(pool_.get(), payload);
   }
   void Rewind();
   uint64_t UsedBytes() const;
-  // Hands out all bytes, `chunk` at a time; returns the number of chunks.
+  // Reads all bytes, `chunk` at a time; returns the number of chunks.
   uint64_t Walk(uint64_t chunk) const;
 
  private:
@@ -42,7 +42,7 @@ class PmemlogPool {
   Handle pool_;  // a PMEMlogpool
 };
 
-// A fresh pool with room for workload.ring_bytes.
+// Makes a fresh pool with room for workload.ring_bytes.
 absl::StatusOr<std::unique_ptr<Candidate>> MakePmemlogCandidate(
     const Workload& workload);
 

@@ -3,13 +3,13 @@
 // are whole. A baseline of the benchmarks.
 //
 // Idea: the log is all zeros before it is written, so a power cut can only
-// leave ones away. A record stores how many ones it has; if as many are read,
-// nothing is missing. One fence per record, no checksum, no order of stores;
-// the price is that space must be zeroed, persistently, before it is used
-// again, and that errors of the medium are mostly not seen.
+// remove ones. A record stores its number of ones; if as many are read, nothing
+// is missing. One fence per record, no checksum, no order of stores. The price:
+// space must be zeroed, persistently, before it is reused, and most errors of
+// the medium are not noticed.
 //
 // Invariants:
-//   ZL1. Behind the last record everything is zero on media.
+//   ZL1. After the last record everything is zero on media.
 // Persistence: length and count share one 8-byte word; without it the count is
 // 0, which no record has, since its LSN has a one.
 // Thread safety: one thread at a time.
@@ -37,30 +37,30 @@ class ZeroLog {
 
   static constexpr const char* kName = "zero-init";
 
-  // On `memory`, whole lines that hold nothing but zeros or such a log; goes on
-  // behind its last record.
+  // Opens `memory`, whole lines that contain only zeros or such a log;
+  // continues after its last record.
   explicit ZeroLog(std::span<std::byte> memory);
 
-  // Durable when it returns. False, and nothing stored: full.
+  // Appends; durable on return. Returns false, with nothing stored, if full.
   bool Append(std::span<const std::byte> payload);
 
-  // Takes all records back: zeroes what they used.
+  // Removes all records: zeroes their space.
   void Clear();
 
-  // Gives each whole record from the start to `visit`, up to the first that is
-  // not. Returns their number.
+  // Calls `visit` with each whole record from the start, up to the first that
+  // is not. Returns their number.
   uint64_t ForEach(
       const std::function<void(std::span<const std::byte>)>& visit) const;
 
-  // The same for memory that nobody has opened, as after a crash;
-  // never an error.
+  // Does the same for memory that nobody has opened, as after a crash; never an
+  // error.
   static absl::StatusOr<uint64_t> Recover(
       std::span<std::byte> memory,
       const std::function<void(std::span<const std::byte>)>& visit);
 
   uint64_t records() const { return next_lsn_ - 1; }
 
-  // The steps of Append, in order, for who times them apart; a Fence follows.
+  // Steps of Append, in order, to be timed apart; a Fence follows.
   bool HasRoom(uint64_t payload_bytes) const;
   Header Seal(std::span<const std::byte> payload) const;  // counts the ones
   void Store(const Header& header, std::span<const std::byte> payload);

@@ -51,7 +51,7 @@ absl::Status RunRound(Candidate& candidate, uint64_t batches, uint64_t ops,
   return absl::OkStatus();
 }
 
-// What one record adds to the next cleaning is part of what it costs.
+// A record's share of the next cleaning is part of its cost.
 Measurement ToMeasurement(const Candidate& candidate, uint64_t bytes,
                           const Contestant& c) {
   const BatchResult& sum = c.sum;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// exposure: how many completed records a crash would take, seen at each
+// exposure: samples how many completed records a crash would lose, at each
 // completion, under a force policy.
 //
-// Idea: threads append step by step; when a record is completed, and before it
-// is forced, its thread notes how far the highest completed LSN is ahead of the
-// durable one. So threads that wait in a force count with their records.
+// Idea: threads append step by step. When a record is completed, and before it
+// is forced, its thread notes the distance from the durable LSN to the highest
+// completed one. So threads that wait in a force count with their records.
 #ifndef ALPHEUS_BENCH_LOCAL_SCENARIOS_EXPOSURE_H_
 #define ALPHEUS_BENCH_LOCAL_SCENARIOS_EXPOSURE_H_
 
@@ -29,7 +29,7 @@ struct ExposureRun {
 absl::StatusOr<std::vector<uint64_t>> SampleExposure(
     const Workload& workload, const ExposureRun& run,
     const std::vector<int>& cores);
-// The same of a log that is there. Requires: nothing was appended to it.
+// Samples on an existing log. Requires: nothing was appended to it.
 absl::StatusOr<std::vector<uint64_t>> SampleExposure(
     Log& log, uint64_t payload_bytes, const ExposureRun& run,
     const std::vector<int>& cores);

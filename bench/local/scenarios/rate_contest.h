@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rate_contest: records per second of several threads, candidates and numbers
-// of threads by turns.
+// rate_contest: measures records per second of several threads, alternating
+// candidates and numbers of threads.
 #ifndef ALPHEUS_BENCH_LOCAL_SCENARIOS_RATE_CONTEST_H_
 #define ALPHEUS_BENCH_LOCAL_SCENARIOS_RATE_CONTEST_H_
 
@@ -13,9 +13,9 @@
 
 namespace alpheus::bench {
 
-// Each candidate with each number of threads in each round; the sample is the
-// median of the round's slices that were disturbed least. Adds to the report
-// one measurement for each pair.
+// Runs each candidate with each number of threads in each round. The sample is
+// the median of the round's least disturbed slices. Adds one measurement for
+// each pair to the report.
 absl::Status MeasureRates(const Settings& settings, const std::string& scenario,
                           const Candidates& candidates,
                           const std::vector<int>& threads, uint64_t bytes,

@@ -53,8 +53,8 @@ class StageClock {
   }
   // Ends the stage that began last, its stores perhaps still on their way.
   void Next() { End(Ticks()); }
-  // Ends it when they have arrived; for stages that end with a fence, which
-  // lets the thread go on and only makes its next stores wait.
+  // Ends the stage when its stores have arrived; for stages that end with a
+  // fence, which lets the thread continue and only delays its next stores.
   void NextPersisted() { End(TicksWhenStored(), true); }
 
   void DropRound() {
@@ -162,7 +162,7 @@ class StagedAlpheusAppend final : public Staged {
   const std::unique_ptr<Log> log_;
 };
 
-// What Complete and the integrity of the others spend on the payload.
+// Measures the time of Complete, and of the others' integrity, for the payload.
 class StagedChecksum final : public Staged {
  public:
   StagedChecksum() : Staged("alpheus", {"checksum alone"}) {}

@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kSpinKind = "alpheus-spin";
 constexpr const char* kSpinUnsummedKind = "alpheus-spin-unsummed";
 constexpr const char* kBlockUnsummedKind = "alpheus-block-unsummed";
-// What a node waits for before it sleeps: for ever, as the floor does.
+// Turns of a node before it sleeps: for ever, like the floor.
 constexpr uint32_t kForEver = std::numeric_limits<uint32_t>::max() / 2;
 
 class AlpheusCandidate final : public Candidate {
@@ -68,7 +68,7 @@ class AlpheusCandidate final : public Candidate {
   }
 
  private:
-  // What they took in this turn, by records.
+  // Times of the steps in this turn, by record.
   struct Steps {
     std::vector<double> copy_ns;
     std::vector<double> force_ns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// alpheus: the log through its public header, with nodes in processes of their
-// own as backups.
+// alpheus: the log through its public header, with nodes as backups in
+// processes of their own.
 #ifndef ALPHEUS_BENCH_REPLICATED_CANDIDATES_ALPHEUS_H_
 #define ALPHEUS_BENCH_REPLICATED_CANDIDATES_ALPHEUS_H_
 
@@ -23,22 +23,22 @@
 namespace alpheus::bench::replicated {
 
 inline constexpr const char* kAlpheusName = "alpheus";
-// Of a backup process that sleeps in the kernel whenever nothing comes.
+// Kind of a backup process that sleeps in the kernel whenever nothing comes.
 inline constexpr const char* kAlpheusBlockKind = "alpheus-block";
 
 struct AlpheusVariant {
   std::string name = kAlpheusName;
   FlushOrder flush_order = FlushOrder::kRemoteFirst;
-  // Other than the default: an Append returns when the policy lets it, durable
-  // or not. Not together with batches.
+  // Policy; with one other than the default an Append returns when the policy
+  // allows, durable or not. Not together with batches.
   ForcePolicy policy = {};
-  // Reserve, Copy, Complete and Force apart; the medians of Copy and Force
+  // Runs Reserve, Copy, Complete and Force apart; the medians of Copy and Force
   // become metrics of a turn.
   bool is_by_steps = false;
-  // The nodes say that their links check what they carry: they sum no payload.
-  // The method is the same.
+  // The nodes declare that their links check data: they sum no payload. The
+  // method is the same.
   bool is_unsummed = false;
-  // No replica in this process: one copy less than the others keep.
+  // No replica in this process: one copy less than the others have.
   bool is_remote_only = false;
 };
 
@@ -50,9 +50,9 @@ class AlpheusCluster {
       const AlpheusVariant& variant, const Work& work, Waiting waiting,
       int logs = 1);
 
-  // This process as primary of a log. Errors: as Log::Open.
+  // Opens a log with this process as primary. Errors: as Log::Open.
   absl::StatusOr<std::unique_ptr<Log>> Open(int log = 0) const;
-  // Of all its nodes.
+  // Returns the folder of all its nodes.
   const std::string& folder() const { return folder_.path(); }
 
  private:
@@ -67,19 +67,21 @@ class AlpheusCluster {
   std::vector<BackupProcess> backups_;
 };
 
-// What a process opens a log with as primary, in the folder of a cluster.
+// Returns the options with which a primary opens a log, in the folder of a
+// cluster.
 LogOptions LogOptionsIn(const std::string& folder,
                         const AlpheusVariant& variant, Waiting waiting,
                         int log = 0);
 
-// Every turn has a log and nodes of its own: how a node waits is an option of
-// its start, and one that is not asked for anything should take no core.
+// Makes a candidate. Every turn has a log and nodes of its own: the way in
+// which a node waits is an option of its start, and an idle node should use no
+// core.
 MakeCandidate Alpheus(AlpheusVariant variant = {});
 
-// A backup process of it: node `node` of the cluster in `folder`.
+// Runs a backup process: node `node` of the cluster in `folder`.
 absl::Status ServeAlpheus(std::string_view kind, const std::string& folder,
                           uint64_t node);
-// Whether `kind` names such a process.
+// Returns whether `kind` names such a process.
 bool IsAlpheusKind(std::string_view kind);
 
 }  // namespace alpheus::bench::replicated

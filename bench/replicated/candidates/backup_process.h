@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// backup_process: a backup in a process of its own, as it would be on another
-// host. It says where it listens.
+// backup_process: a backup in a process of its own, as on another host. It
+// reports its address.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_BENCH_REPLICATED_CANDIDATES_BACKUP_PROCESS_H_
@@ -38,7 +38,7 @@ class BackupProcess {
   OwnProcess process_;
 };
 
-// The other end: tells who started this process.
+// Reports the address to the process that started this one.
 inline void AnnounceAddress(std::string_view address) { Say(address); }
 
 }  // namespace alpheus::bench::replicated

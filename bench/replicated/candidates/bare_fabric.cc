@@ -64,11 +64,11 @@ class Adapter {
 
   Fabric& fabric() { return *fabric_; }
 
-  // What was posted leaves; what comes stays for Until.
+  // Sends posted operations; arrivals stay for Until.
   void Send() { fabric_->Poll({}, &events_); }
 
-  // Hands every completion and every event to `use`, which returns whether it
-  // was what was waited for; goes on until it was.
+  // Passes every completion and event to `use`, until it returns true for the
+  // awaited one.
   template <class OnCompletion, class OnEvent>
   absl::Status Until(Waiting waiting, OnCompletion on_completion,
                      OnEvent on_event) {

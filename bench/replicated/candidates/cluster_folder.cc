@@ -53,9 +53,9 @@ Format FormatFor(const ClusterShape& shape, int log) {
   return format;
 }
 
-// A port that is only closed may be the next that the kernel chooses for
-// somebody else. One with a connection in TIME_WAIT it passes over, and gives
-// to whoever names it and sets SO_REUSEADDR.
+// The kernel may choose a port that is merely closed for another process. It
+// skips one with a connection in TIME_WAIT, except for a process that names it
+// and sets SO_REUSEADDR.
 absl::StatusOr<uint16_t> SetPortAside() {
   ALPHEUS_ASSIGN_OR_RETURN(const RawSocket listener, RawSocket::Listen());
   ALPHEUS_ASSIGN_OR_RETURN(const uint16_t port, listener.Port());

@@ -2,7 +2,7 @@
 // cluster_folder: a cluster on this machine in a folder of its own: a cluster
 // file, and for each node a directory with an empty replica of each log.
 //
-// It is removed with everything in it when it goes. Node 1 is the primary's.
+// It is removed with its content at the end. Node 1 is the primary's.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_BENCH_REPLICATED_CANDIDATES_CLUSTER_FOLDER_H_
@@ -18,10 +18,10 @@
 
 namespace alpheus::bench::replicated {
 
-// Of log `log`, from 0 on.
+// Returns the name of log `log`, from 0 on.
 std::string BenchLogName(int log);
 
-// A new folder below `parent`, removed when this goes.
+// New folder below `parent`, removed at its end.
 class ScratchFolder {
  public:
   // Errors: Unavailable.
@@ -39,17 +39,17 @@ class ScratchFolder {
   std::string path_;
 };
 
-// Ports of 127.0.0.1 for listeners with SO_REUSEADDR; for a minute the kernel
-// chooses none of them for anybody. Errors: Unavailable.
+// Returns ports of 127.0.0.1 for listeners with SO_REUSEADDR; for a minute the
+// kernel chooses none of them for anybody. Errors: Unavailable.
 absl::StatusOr<std::vector<uint16_t>> FreePorts(int count);
 
 struct ClusterShape {
-  std::string parent;       // where the folder is made
+  std::string parent;       // parent of the folder
   uint64_t ring_bytes = 0;  // of each replica
   int nodes = 2;
   int write_quorum = 2;
   int logs = 1;
-  // Of adapters with RDMA, by nodes; none: 127.0.0.1, over TCP.
+  // Hosts with RDMA adapters, by node; none: 127.0.0.1, over TCP.
   std::vector<std::string> hosts = {};
 };
 
@@ -60,7 +60,8 @@ class ClusterFolder {
 
   const std::string& path() const { return folder_.path(); }
 
-  // Of a folder that this process or another one has made.
+  // Returns the cluster file of a folder that this process or another one has
+  // made.
   static std::string ClusterFile(const std::string& folder);
   static std::string DirectoryOf(const std::string& folder, uint64_t node);
   static std::string ReplicaOf(const std::string& folder, uint64_t node,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// floor: what replicating a record must cost at least over TCP: sockets and
-// nothing else.
+// floor: the minimum cost of replicating a record over TCP: sockets and nothing
+// else.
 //
 // Idea: the primary sends the record with one call to each backup, persists its
-// own copy meanwhile and waits for as many answers of the size of an ack as it
-// takes; a backup copies what has come, flushes, fences, answers. No checksum,
-// no order, no place to find, no epoch. A batch is one record of that size.
+// own copy meanwhile and waits for enough answers of the size of an ack. A
+// backup copies the bytes, flushes, fences, answers. There is no checksum, no
+// order, no search for a place, no epoch. A batch is one record of that size.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_BENCH_REPLICATED_CANDIDATES_FLOOR_H_
@@ -23,7 +23,7 @@ inline constexpr const char* kFloorName = "floor";
 
 MakeCandidate Floor();
 
-// A backup's process; returns when the primary has gone.
+// Runs a backup's process; returns when the primary has gone.
 absl::Status ServeFloor(const std::string& folder, uint64_t ring_bytes);
 
 }  // namespace alpheus::bench::replicated

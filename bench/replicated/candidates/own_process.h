@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// own_process: this program again, in another mode, in a process of its own.
+// own_process: this program in another mode, in a process of its own.
 //
-// Such a process says one line on its standard output when it is ready. It dies
-// with the one that started it.
+// Such a process writes one line to its standard output when it is ready. It
+// dies with its starter.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_BENCH_REPLICATED_CANDIDATES_OWN_PROCESS_H_
@@ -20,8 +20,8 @@ namespace alpheus::bench::replicated {
 
 class OwnProcess {
  public:
-  // Starts it with these arguments; returns when it has said its line.
-  // Errors: Unavailable (it can't be started, or says nothing).
+  // Starts it with these arguments; returns when it has written its line.
+  // Errors: Unavailable (it can't be started, or writes nothing).
   static absl::StatusOr<OwnProcess> Start(std::vector<std::string> arguments);
   OwnProcess(OwnProcess&& other) noexcept;
   OwnProcess& operator=(OwnProcess&& other) = delete;
@@ -36,7 +36,7 @@ class OwnProcess {
   std::string said_;
 };
 
-// The other end: tells who started this process.
+// Writes the line for the process that started this one.
 void Say(std::string_view line);
 
 }  // namespace alpheus::bench::replicated

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rdma_hosts: addresses of this machine that have adapters with RDMA.
+// rdma_hosts: addresses of this machine with RDMA adapters.
 #ifndef ALPHEUS_BENCH_REPLICATED_CANDIDATES_RDMA_HOSTS_H_
 #define ALPHEUS_BENCH_REPLICATED_CANDIDATES_RDMA_HOSTS_H_
 
@@ -8,8 +8,9 @@
 
 namespace alpheus::bench::replicated {
 
-// From the environment, ALPHEUS_VERBS_ADDRESSES: numbers with commas between
-// them. The first one is the primary's, each other one a backup's.
+// Returns them from the environment, ALPHEUS_VERBS_ADDRESSES: addresses
+// separated by commas. The first one is the primary's, the others are the
+// backups'.
 std::vector<std::string> RdmaHosts();
 
 }  // namespace alpheus::bench::replicated

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// replica: the memory that one process keeps of the records, where it persists
-// them one behind the other, lap by lap.
+// replica: one process's memory for the records, where it persists them one
+// after the other, lap by lap.
 //
-// The bytes are copied through the cache and flushed (clwb), then fenced, as
-// the log's backups do it.
+// The bytes are copied through the cache and flushed (clwb), then fenced, as in
+// the log's backups.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_BENCH_REPLICATED_CANDIDATES_REPLICA_H_
@@ -25,7 +25,8 @@ namespace alpheus::bench::replicated {
 
 class Replica {
  public:
-  // Zeros, whose file is removed already. Errors: as MakeScratchRegion.
+  // Makes a replica of zeros, whose file is already removed. Errors: as
+  // MakeScratchRegion.
   static absl::StatusOr<Replica> Make(const std::string& folder,
                                       uint64_t ring_bytes) {
     const Workload workload{.folder = folder, .ring_bytes = ring_bytes};
@@ -36,7 +37,8 @@ class Replica {
 
   std::span<std::byte> bytes() const { return region_.bytes(); }
 
-  // Where `bytes` bytes go next. Requires: no more than there are.
+  // Returns the place of the next `bytes` bytes. Requires: at most the
+  // replica's size.
   std::span<std::byte> Next(uint64_t bytes) {
     if (end_ + bytes > region_.bytes().size()) end_ = 0;
     end_ += bytes;

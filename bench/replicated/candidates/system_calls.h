@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// system_calls: how often this process has asked the kernel to send, to
-// receive, to wait or to give way.
+// system_calls: counts this process's system calls to send, receive, wait and
+// yield.
 //
-// Idea: the linker hands these calls of the program and of the libraries linked
-// into it to counting ones (--wrap), so that all candidates are counted alike
-// and none has to be asked.
+// Idea: the linker directs these calls of the program and its linked libraries
+// to counting ones (--wrap), so that all candidates are counted alike and none
+// needs a change.
 //
 // Thread safety: all concurrently.
 #ifndef ALPHEUS_BENCH_REPLICATED_CANDIDATES_SYSTEM_CALLS_H_
@@ -21,7 +21,7 @@ struct SystemCalls {
   uint64_t yields = 0;    // sched_yield
 };
 
-// Since the start.
+// Returns the counts since the start.
 SystemCalls CountSystemCalls();
 
 }  // namespace alpheus::bench::replicated

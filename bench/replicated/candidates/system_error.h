@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// system_error: what a system call that failed is told as.
+// system_error: the status of a failed system call.
 #ifndef ALPHEUS_BENCH_REPLICATED_CANDIDATES_SYSTEM_ERROR_H_
 #define ALPHEUS_BENCH_REPLICATED_CANDIDATES_SYSTEM_ERROR_H_
 
@@ -11,7 +11,7 @@
 
 namespace alpheus::bench::replicated {
 
-// Unavailable, with the reason that errno names.
+// Returns Unavailable, with the reason that errno names.
 inline absl::Status SystemError(const char* call) {
   return absl::UnavailableError(
       absl::StrCat(call, " failed: ", std::strerror(errno)));

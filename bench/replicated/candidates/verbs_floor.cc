@@ -33,11 +33,11 @@ namespace {
 
 constexpr uint32_t kPairReceives = 64;
 constexpr uint32_t kPairSends = 64;
-// One request in so many is signalled.
+// One request in this many is signalled.
 constexpr uint32_t kSignalEvery = 32;
 constexpr uint32_t kInlineBytes = 220;
 constexpr int kResolveMs = 2'000;
-// As in bare_fabric.cc.
+// Same value as in bare_fabric.cc.
 constexpr uint32_t kPairNextShift = 31;
 
 // Where a backup's memory is, as its acceptance says.
@@ -112,7 +112,7 @@ class QueuePair {
     if (request.sg_list->length <= kInlineBytes) {
       request.send_flags |= IBV_SEND_INLINE;
     }
-    // Of those before there is one at most.
+    // At most one earlier request is left.
     if (posted_ % kSignalEvery == 0) {
       std::array<ibv_wc, kPairSends / kSignalEvery> done{};
       if (ibv_poll_cq(sent_.get(), static_cast<int>(done.size()), done.data()) <

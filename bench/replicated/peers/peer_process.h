@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// peer_process: a server of somebody else's, as Debian packages it, run for one
-// turn of a benchmark and ended by its process id.
+// peer_process: a third party's server, as Debian packages it, run for one turn
+// of a benchmark and ended by its process id.
 //
-// What it writes goes into a file. It dies with the one that started it.
+// Its output goes into a file. It dies with its starter.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_BENCH_REPLICATED_PEERS_PEER_PROCESS_H_
@@ -20,13 +20,14 @@
 
 namespace alpheus::bench::replicated {
 
-// Where PATH has it. Errors: NotFound, with the package to install.
+// Returns its path by PATH. Errors: NotFound, with the package to install.
 absl::StatusOr<std::string> FindProgram(const std::string& name,
                                         const std::string& package);
 
 class PeerProcess {
  public:
-  // `arguments` without the program itself. Errors: Unavailable.
+  // Starts a server; `arguments` without the program itself. Errors:
+  // Unavailable.
   static absl::StatusOr<PeerProcess> Start(const std::string& program,
                                            std::vector<std::string> arguments,
                                            const std::string& log_path);
@@ -34,10 +35,11 @@ class PeerProcess {
   PeerProcess& operator=(PeerProcess&& other) = delete;
   ~PeerProcess();  // ends it
 
-  // Errors: Unavailable: it has ended; with what it wrote last.
+  // Checks that it runs. Errors: Unavailable: it has ended; with its last
+  // output.
   absl::Status CheckRuns();
-  // Until it has ended. Errors: Unavailable: not with success; with what it
-  // wrote last.
+  // Waits until it has ended. Errors: Unavailable: without success; with its
+  // last output.
   absl::Status Wait();
 
  private:
@@ -48,8 +50,8 @@ class PeerProcess {
   std::string log_path_;
 };
 
-// Calls `check` until it returns OK. Errors: DeadlineExceeded, with what it
-// returned last; Unavailable: one of the processes has ended.
+// Calls `check` until it returns OK. Errors: DeadlineExceeded, with its last
+// result; Unavailable: one of the processes has ended.
 absl::Status AwaitReady(std::vector<PeerProcess>& processes,
                         std::chrono::milliseconds timeout,
                         const std::function<absl::Status()>& check);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// protobuf_fields: the two kinds of fields that the messages of a peer have
-// which the benchmark sends and reads: numbers (varint) and bytes.
+// protobuf_fields: encodes and decodes the two kinds of fields that the peers'
+// messages here have: numbers (varint) and bytes.
 //
 // Idea: three messages of a few fields need no generated code.
 //
@@ -21,8 +21,8 @@ namespace alpheus::bench::replicated {
 void AppendBytesField(uint32_t field, std::string_view bytes,
                       std::string* message);
 
-// The last value of that field; a field that is not there is 0 or empty, as
-// the format has it.
+// Return the last value of that field; a missing field is 0 or empty, as in the
+// format.
 // Errors: DataLoss: no such message; InvalidArgument: the field is of the other
 // kind.
 absl::StatusOr<uint64_t> NumberField(std::string_view message, uint32_t field);

@@ -118,7 +118,7 @@ std::vector<std::string> ServerArguments(const std::string& folder,
       "yes",
       "--appendfsync",
       "always",
-      // Nothing in the background beside what is measured.
+      // No background work during the measurement.
       "--save",
       "",
       "--auto-aof-rewrite-percentage",

@@ -12,7 +12,7 @@
 namespace alpheus::bench::replicated {
 namespace {
 
-// Of one candidate, a sample per round.
+// Samples of one candidate, one per round.
 struct Samples {
   std::map<std::string, std::vector<double>> by_metric;
   SystemCalls calls;

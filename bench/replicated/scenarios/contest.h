@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// contest: candidates take turns at the same work; what each record took is
+// contest: candidates take turns at the same work; the times of records are
 // reduced to quantiles, one sample of each per round.
 //
 // Thread safety: one thread.
@@ -25,7 +25,7 @@ struct Contest {
   uint64_t bytes = 0;     // of a payload
   Waiting waiting = Waiting::kSpin;
   uint64_t warm_up_ops = 0;  // of a turn; not timed
-  uint64_t ops = 0;          // of a turn; timed, each for itself
+  uint64_t ops = 0;          // of a turn; each timed alone
 };
 
 struct Contestant {
@@ -35,7 +35,7 @@ struct Contestant {
 
 using Candidates = std::vector<std::unique_ptr<Candidate>>;
 
-// One of each. One that is not there (NotFound) becomes a skip of `scenario`.
+// Makes one of each. A missing one (NotFound) becomes a skip of `scenario`.
 absl::StatusOr<Candidates> MakeCandidates(
     const std::vector<Contestant>& contestants, const Work& work,
     const std::string& scenario, Report* report);
@@ -44,13 +44,13 @@ absl::StatusOr<Candidates> MakeCandidates(
 absl::Status RunContest(uint64_t rounds, const Candidates& candidates,
                         const Contest& contest, Report* report);
 
-// Both in one.
+// Does both in one.
 absl::Status MeasureOne(uint64_t rounds,
                         const std::vector<Contestant>& contestants,
                         const Work& work, const Contest& contest,
                         Report* report);
 
-// p50, p99, p99.9 and mean. Requires: not empty.
+// Returns p50, p99, p99.9 and mean. Requires: not empty.
 std::map<std::string, double> Summarize(std::vector<double> times);
 
 }  // namespace alpheus::bench::replicated

@@ -29,7 +29,7 @@ void AddCounts(const std::vector<uint64_t>& from, std::vector<uint64_t>* sum) {
   for (size_t i = 0; i < from.size(); ++i) (*sum)[i] += from[i];
 }
 
-// Of one policy.
+// Exposures of one policy.
 struct Exposures {
   std::vector<uint64_t> counts;
   std::vector<double> rates;  // records per second, by rounds

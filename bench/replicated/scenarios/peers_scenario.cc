@@ -29,7 +29,7 @@ absl::Status MeasureWithQuorum(const Settings& settings, int quorum,
                                           work, "peers", report));
   for (const uint64_t bytes : settings.peer_sizes) {
     for (const Waiting waiting : {Waiting::kSpin, Waiting::kBlock}) {
-      // As many of each, since what a peer takes is far more.
+      // block_ops for both ways of waiting: a peer takes much longer.
       const Contest contest{
           .scenario = "peers",
           .parameters = {{"backups", kPeerBackups},

@@ -29,8 +29,8 @@ namespace {
 
 constexpr uint64_t kRecordPayloadBytes = 1024;
 constexpr uint32_t kFillBatch = 64;
-// Of three nodes the first was never there, the second was primary, the third
-// its backup. So a log is opened at the first node with nothing of its own.
+// Three nodes: the first never ran, the second was primary, the third its
+// backup. So a log is opened at the first node with nothing of its own.
 constexpr uint64_t kStranger = 1;
 constexpr uint64_t kPrimary = 2;
 constexpr uint64_t kBackup = 3;

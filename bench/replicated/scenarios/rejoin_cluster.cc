@@ -122,7 +122,7 @@ absl::Status RejoinCluster::Fill(uint64_t records) {
 }
 
 absl::Status RejoinCluster::Miss() {
-  // A new log's records lie one behind the other from the ring's start.
+  // A new log's records are adjacent from the ring's start.
   const uint64_t begin = filled_ * RecordBytes(kFilledBytes);
   ALPHEUS_RETURN_IF_ERROR(Fill((settings_.rejoin_mib << 20) / kFilledBytes));
   const uint64_t bytes = filled_ * RecordBytes(kFilledBytes) - begin;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// rejoin_cluster: three nodes of which two have each record, and a third that
-// goes and comes back: this process is primary, its backup stays.
+// rejoin_cluster: three nodes, of which two have each record, and a third that
+// goes and comes back. This process is primary; its backup stays.
 //
-// Whether the third one has again what it missed is read off its replica's
-// file, so that nothing of the log is taken at its word.
+// The third node's replica file shows whether it has caught up, without
+// trusting the log.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_BENCH_REPLICATED_SCENARIOS_REJOIN_CLUSTER_H_
@@ -28,22 +28,23 @@ namespace alpheus::bench::replicated {
 
 class RejoinCluster {
  public:
-  // With all three in sync. The ring has room for what is missed and half of
-  // that. Errors: Unavailable, those of Log::Open.
+  // Starts with all three in sync. The ring has room for 1.5 times the missed
+  // bytes. Errors: Unavailable, those of Log::Open.
   static absl::StatusOr<std::unique_ptr<RejoinCluster>> Start(
       const Settings& settings);
 
   Log& log() { return *log_; }
   const std::string& folder() const { return folder_.path(); }
-  // The third node's process ends, and the log knows.
+  // Ends the third node's process; returns when the log has noticed.
   absl::Status LoseMember();
-  // Appends what it misses: settings.rejoin_mib of payloads of 1 KiB.
+  // Appends the records that it misses: settings.rejoin_mib of payloads of 1
+  // KiB.
   absl::Status Miss();
-  // Its process is there again; the log will find it.
+  // Starts its process again; the log will find it.
   absl::Status StartMember();
-  // All of the primary's ring that was missed, read-only.
+  // Returns the missed part of the primary's ring, read-only.
   std::span<const std::byte> missed() const { return missed_; }
-  // The third node's ring holds all of it.
+  // Returns whether the third node's ring has all of it.
   bool HasCaughtUp() const;
 
   absl::Status Close() { return log_->Close(); }
@@ -61,10 +62,10 @@ class RejoinCluster {
   std::optional<BackupProcess> backup_;
   std::optional<BackupProcess> member_;
   std::unique_ptr<Log> log_;
-  // Mapped once more, read-only.
+  // Second mapping, read-only.
   std::optional<Region> primary_file_;
   std::optional<Region> member_file_;
-  uint64_t filled_ = 0;  // records of 1 KiB, all there are until Miss
+  uint64_t filled_ = 0;  // records of 1 KiB before Miss
   std::span<const std::byte> missed_;
   std::span<const std::byte> missed_there_;
 };

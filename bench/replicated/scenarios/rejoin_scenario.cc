@@ -30,7 +30,7 @@ constexpr const char* kRejoin = "rejoin";
 constexpr const char* kFloor = "floor";
 constexpr const char* kAtRest = "at rest";
 
-// What one writer finds: append, forced, one after the other.
+// Measures one writer: forced appends, one after the other.
 class Foreground {
  public:
   Foreground(Log& log, uint64_t bytes) : log_(log), payload_(bytes, 'F') {}
@@ -80,7 +80,7 @@ class Rejoins {
     return cluster_->Close();
   }
 
-  // The same while nobody appends.
+  // Runs a round while nobody appends.
   absl::Status RoundAtRest() {
     ALPHEUS_ASSIGN_OR_RETURN(cluster_, RejoinCluster::Start(settings_));
     ALPHEUS_RETURN_IF_ERROR(cluster_->LoseMember());
@@ -128,7 +128,8 @@ class Rejoins {
     return TooLate("did not get what it missed");
   }
 
-  // The same bytes by a thread of this process, over a socket of its own.
+  // Copies the same bytes by a thread of this process, over a socket of its
+  // own.
   absl::Status CopyBare() {
     Foreground foreground(cluster_->log(), bytes_);
     const std::span<const std::byte> missed = cluster_->missed();

@@ -24,8 +24,8 @@ constexpr const char* kScenario = "sums";
 constexpr const char* kSummed = "summed";
 constexpr const char* kUnsummed = "unsummed";
 
-// ns a payload of so many bytes, one after the other through a ring: as cold as
-// a ring is of which the last lap is long gone, so rather too much.
+// Returns ns per payload, one after the other through a ring, which is as cold
+// as a ring whose last lap is long gone: a pessimistic figure.
 double SumAlone(std::span<const std::byte> ring, uint64_t bytes) {
   uint32_t sums = 0;
   uint64_t count = 0;

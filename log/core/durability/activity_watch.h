@@ -1,41 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// activity_watch: who waits for the network while all wait for the log.
+// activity_watch: decides which waiting thread polls the network.
 //
-// Idea: in a replicated log nothing becomes durable unless somebody takes acks
-// in. Threads that wait do it themselves as long as they spin. Of those that
-// would sleep one takes the role of the watch: it waits in the sink, where an
-// ack wakes it, and steps for all; the others sleep on Progress, as in a local
-// log. The watch holds no lock while it waits, so that an append that has
-// something to post never waits for it.
+// Idea: in a replicated log nothing becomes durable unless some thread
+// processes acks. A waiting thread does so itself while it spins. Before it
+// would sleep it tries to take the role of the watch. There is one watch: it
+// waits in the sink, where an ack wakes it, and steps for all. The other
+// waiting threads sleep on Progress, as in a local log. The watch holds no lock
+// while it waits, so that an append that posts never waits for it.
 //
-// Why no wake-up is lost (all words below are seq_cst):
-//   1. Something becomes durable, completed or free: whoever did it calls
-//      Notify. Who waits has announced itself and then stepped once more, so
-//      either that step saw it, or Notify sees the announcement (waiter.h) and
-//      moves the generation, then calls WakeAll. A sleeper is woken by the
-//      generation. The watch sets watched_, then looks at the generation; the
-//      notifier moves the generation, then looks at watched_: one of them sees
-//      the other. Wake is remembered by the sink, so it may come before the
-//      wait.
-//   2. Something arrives: WaitForActivity returns at once as long as Poll may
-//      have something. If another thread takes it first, what it publishes is
-//      a case of 1.
-//   3. The watch goes home: it clears watched_, then notifies. A thread that
-//      found the role taken had announced itself before, so it is seen and
-//      woken, steps, and takes the role.
-//   4. Two steps at once: see ReplicatedForcer::Step.
-//   5. A step runs a callback, and the callback waits: within the watch's own
-//      wait. Nobody else would wait in the sink for it, so it does so itself;
-//      the role stays with the outer call.
-//   6. The attendant waits in nobody's name (WaitForAcks of ring_log.h), and
-//      leaves the sink to calls that are there. It says that it sleeps, then
-//      counts them; the last call to leave counts itself out, having cleared
-//      watched_, then looks for the attendant. It is stopped in the same way,
-//      by a word: it says where it waits, be it here or in the sink, then looks
-//      at the word; who stops it sets the word, then calls WakeAll for it.
-//   7. The attendant has nothing to do and rests: it says so, then looks once
-//      more whether it has; who gives it something (a callback for what is on
-//      its way) stores that, then looks whether it rests.
+// The attendant is the log's own thread (WaitForAcks of ring_log.h). It polls
+// the sink only while no call is waiting.
+//
+// Why no wake-up is lost. All words below are seq_cst. Most cases are one
+// pattern: each of two threads stores its own word, then reads the other's, so
+// that at least one of them sees the other:
+//
+//   sleeper:  store "I sleep",        then read "is there news?"
+//   waker:    store "there is news",  then read "does it sleep?"
+//
+//   1. A record becomes durable or completed, or space becomes free. The thread
+//      that did it calls Notify.
+//      A sleeper first announces itself, then steps once more. Either that step
+//      sees the news, or Notify sees the announcement (waiter.h), moves the
+//      generation and calls WakeAll. The generation wakes the sleeper.
+//      The watch stores watched_, then reads the generation; the notifier moves
+//      the generation, then reads watched_. The sink remembers a Wake, so that
+//      it may come before the wait.
+//   2. A message arrives. WaitForActivity returns at once while Poll may have
+//      something. If another thread takes the message first, it publishes the
+//      result, which is case 1.
+//   3. The watch leaves. It clears watched_, then notifies. A thread that found
+//      the role taken had announced itself before. So it is woken, steps, and
+//      takes the role.
+//   4. Two steps at once: see ReplicatedForcer::TryStep.
+//   5. A step runs a callback that waits, inside the watch's own wait. No other
+//      thread would wait in the sink for it, so the callback does. The role
+//      stays with the outer call.
+//   6. The attendant waits for calls to leave. It stores attendant_, then reads
+//      the count of callers; the last caller decrements the count, after
+//      watched_ is cleared, then reads attendant_.
+//      To be stopped, it stores where it waits (watched_ in the sink, else
+//      stop_, the address of the stop word), then reads the stop word. The
+//      stopping thread sets that word, then calls WakeAll, which reads watched_
+//      and stop_.
+//   7. The attendant has nothing to do and rests. It stores resting_, then
+//      checks for work once more; a thread that adds work (a callback for an
+//      LSN that is in flight) stores the work, then reads resting_.
 // Thread safety: all members concurrently; a Role by its thread.
 // References: protocol P-A3.3 ("waiting is not serialised"); log/base/waiter.h.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_ACTIVITY_WATCH_H_
@@ -53,7 +63,7 @@
 
 namespace alpheus {
 
-// The waiter of a replicated log: wakes the watch, too.
+// Waiter of a replicated log. WakeAll wakes the watch and the attendant too.
 class ActivityWatch final : public Waiter {
  public:
   ActivityWatch(Waiter& waiter, ReplicationSink& sink)
@@ -73,14 +83,15 @@ class ActivityWatch final : public Waiter {
     }
   }
 
-  // Whether a call is in the middle of waiting, spinning or asleep: it takes in
-  // what arrives.
+  // Returns whether a call is waiting, spinning or asleep. Such a call
+  // processes what arrives.
   bool has_callers() const {
     return callers_.load(std::memory_order_seq_cst) != 0;
   }
 
-  // Sleeps until the last of them has left, `stop` is not 0, or the deadline
-  // has passed; or for no reason. By one thread at a time, the attendant.
+  // Sleeps until the last caller has left, `stop` is not 0, or the deadline has
+  // passed. May return without a reason. Called by one thread at a time, the
+  // attendant.
   void WaitForCallersToLeave(const std::atomic<uint32_t>& stop,
                              Deadline deadline) {
     attendant_.store(1, std::memory_order_seq_cst);
@@ -92,9 +103,9 @@ class ActivityWatch final : public Waiter {
     attendant_.store(0, std::memory_order_relaxed);
   }
 
-  // Sleeps until it is called, unless `is_needed` then, `stop` is not 0, or the
-  // deadline has passed; or for no reason. By the attendant, which has nothing
-  // to do. Not woken by calls that leave.
+  // Sleeps until CallAttendant, unless `is_needed()` or `stop` is not 0
+  // already; at most until the deadline. May return without a reason. Called by
+  // the attendant when it has nothing to do. Calls that leave don't wake it.
   void WaitToBeCalled(const std::atomic<uint32_t>& stop, Deadline deadline,
                       absl::FunctionRef<bool()> is_needed) {
     resting_.store(1, std::memory_order_seq_cst);
@@ -106,14 +117,16 @@ class ActivityWatch final : public Waiter {
     stop_.store(nullptr, std::memory_order_relaxed);
     resting_.store(0, std::memory_order_relaxed);
   }
-  // There is something to do for it, stored before a seq_cst fence.
+  // Wakes the attendant if it rests. Requires: the work for it was stored
+  // before a seq_cst fence.
   void CallAttendant() {
     if (resting_.load(std::memory_order_seq_cst) == 0) return;
     resting_.store(0, std::memory_order_seq_cst);
     waiter_.WakeAll(resting_);
   }
 
-  // One waiting call's share in the role; null watch: a local log.
+  // RAII: counts one waiting call, and holds the watch's role if the call gets
+  // it. A null watch is a local log.
   class Role {
    public:
     Role(ActivityWatch* watch, Progress& progress)
@@ -132,7 +145,7 @@ class ActivityWatch final : public Waiter {
     Role(const Role&) = delete;
     Role& operator=(const Role&) = delete;
 
-    // As Progress::Wait, of a thread that has announced itself.
+    // Waits as Progress::Wait does. Requires: the thread has announced itself.
     void Wait(uint32_t seen, Deadline deadline) {
       if (watch_ == nullptr || !IsMine()) {
         return progress_.Wait(seen, deadline);
@@ -140,9 +153,8 @@ class ActivityWatch final : public Waiter {
       if (!progress_.HasMoved(seen)) watch_->sink_.WaitForActivity(deadline);
     }
 
-    // For the attendant, which wants to know of what arrives and nothing else,
-    // and is not announced. False if another thread waits for that, or `stop`
-    // is not 0.
+    // Waits for arrivals only, not announced; for the attendant. Returns false
+    // if another thread has the role, or `stop` is not 0.
     bool WaitForArrivals(const std::atomic<uint32_t>& stop, Deadline deadline) {
       if (!IsMine()) return false;
       if (stop.load(std::memory_order_seq_cst) != 0) return false;
@@ -157,8 +169,8 @@ class ActivityWatch final : public Waiter {
       if (!IsMutant("kWatchNotHandedOn")) progress_.Notify();
     }
 
-    // Takes the role if it is free. True if this thread has it: by this call,
-    // or by one around it.
+    // Takes the role if it is free. Returns true if this thread has it, by this
+    // call or by an outer one.
     bool IsMine() {
       if (held_) return true;
       const uint32_t self = ThreadToken();
@@ -182,11 +194,11 @@ class ActivityWatch final : public Waiter {
 
   Waiter& waiter_;
   ReplicationSink& sink_;
-  std::atomic<uint32_t> watched_{0};  // token of the watch; 0: there is none
-  std::atomic<uint32_t> callers_{0};
+  std::atomic<uint32_t> watched_{0};    // token of the watch; 0: there is none
+  std::atomic<uint32_t> callers_{0};    // calls that wait
   std::atomic<uint32_t> attendant_{0};  // 1: sleeps until callers have left
-  std::atomic<uint32_t> resting_{0};    // 1: sleeps until it is called
-  std::atomic<const std::atomic<uint32_t>*> stop_{nullptr};  // its word
+  std::atomic<uint32_t> resting_{0};    // 1: sleeps until CallAttendant
+  std::atomic<const std::atomic<uint32_t>*> stop_{nullptr};  // stop word
 };
 
 }  // namespace alpheus

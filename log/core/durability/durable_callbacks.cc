@@ -16,8 +16,8 @@ void DurableCallbacks::Add(Lsn lsn, DurableCallback callback) {
     std::push_heap(entries_.begin(), entries_.end());
     first_lsn_.store(entries_.front().lsn.value, std::memory_order_relaxed);
   }
-  // With the fence in Notify: either this thread sees the new durable LSN, or
-  // the one that moves it sees the entry.
+  // Pairs with the fence in Notify: either this thread sees the new durable
+  // LSN, or the thread that moves it sees the entry.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   OnProgress();
 }
@@ -29,7 +29,7 @@ void DurableCallbacks::OnProgress() {
 void DurableCallbacks::RunDue() {
   {
     const MutexLock lock(mutex_);
-    // The other thread looks again before it stops.
+    // The other thread checks again before it stops.
     if (running_) return;
     running_ = true;
     runner_.store(ThreadToken(), std::memory_order_relaxed);

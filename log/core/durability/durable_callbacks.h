@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// durable_callbacks: who wants to be told when a record is durable.
+// durable_callbacks: runs the callbacks that wait for records to become
+// durable.
 //
-// Idea: callbacks wait in a heap by LSN. Whoever moves the durable LSN, or
-// finds that the log failed, runs those that are due, on its own thread and
-// with no lock held: no thread of its own, no latency but the callbacks'.
-// Appends pay nothing for it before the first callback is added.
+// Idea: callbacks wait in a heap by LSN. A thread that moves the durable LSN,
+// or finds that the log failed, runs those that are due, with no lock held. So
+// no extra thread is needed, and the only added latency is the callbacks' own.
+// Appends pay nothing before the first callback is added.
 //
 // Invariants:
 //   DC1. Each callback runs exactly once: with OK when its LSN is durable, else
-//        with the failure of the log.
-//   DC2. Callbacks of one log run one at a time, in LSN order among those that
-//        are due.
-// Thread safety: Add and OnProgress concurrently, from callbacks too;
-// Abandon alone.
+//        with the log's failure.
+//   DC2. Callbacks of one log run one at a time; due ones in LSN order.
+// Thread safety: Add and OnProgress concurrently, also from callbacks; Abandon
+// alone.
 // References: Arcadia §4.4; protocol P-A3.3, P-F7.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_DURABLE_CALLBACKS_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_DURABLE_CALLBACKS_H_
@@ -43,23 +43,23 @@ class DurableCallbacks final : public ProgressObserver {
                    const LogFailure& failure, Progress& progress)
       : durable_lsn_(durable_lsn), failure_(failure), progress_(progress) {}
 
-  // Runs `callback` when `lsn` is durable; before it returns if it is already.
+  // Runs `callback` when `lsn` is durable; before returning if it is already.
   void Add(Lsn lsn, DurableCallback callback);
 
-  // Runs what is due.
+  // Runs the callbacks that are due.
   void OnProgress() override;
 
-  // Whether somebody wants to be told of an LSN up to `lsn`.
+  // Returns whether a callback waits for an LSN up to `lsn`.
   bool AreWaitingFor(Lsn lsn) const {
     return first_lsn_.load(std::memory_order_acquire) <= lsn.value;
   }
 
-  // Whether this thread is just running one.
+  // Returns whether this thread is running a callback.
   bool AreRunHere() const {
     return runner_.load(std::memory_order_relaxed) == ThreadToken();
   }
 
-  // Runs what is left with `status`.
+  // Runs all remaining callbacks with `status`.
   void Abandon(const absl::Status& status);
 
  private:
@@ -90,7 +90,7 @@ class DurableCallbacks final : public ProgressObserver {
   const LogFailure& failure_;
   Progress& progress_;
   std::atomic<bool> observes_{false};
-  std::atomic<uint64_t> first_lsn_{kNone};  // of entries_
+  std::atomic<uint64_t> first_lsn_{kNone};  // lowest in entries_
 
   Mutex mutex_;
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // a heap

@@ -43,7 +43,8 @@ typename Forcer<P>::Batch Forcer<P>::BeginStep(Lsn lsn) {
   Batch batch = Claim(lsn);
   if (batch.last < batch.first) return batch;
   batch.is_flushed = FlushUnpersisted(batch);
-  // FC3: only a record that its appender does not persist itself is mine alone.
+  // FC3: only a record that its appender does not persist belongs to this
+  // thread.
   if (batch.is_flushed &&
       tracker_.StateOf(batch.first) == CompletionTracker::State::kCompleted) {
     StoreWatermarkIfMine(batch.first);
@@ -64,8 +65,8 @@ template <Persistence P>
 typename Forcer<P>::Batch Forcer<P>::Claim(Lsn lsn) {
   pmem_.YieldPoint("force: claim");
   const MutexLock lock(claim_mutex_);
-  // Appenders make their own records durable without a claim; what is durable
-  // needs none, and its slots may belong to later LSNs by now.
+  // Appenders make their own records durable without a claim. A durable record
+  // needs no claim, and its slot may belong to a later LSN by now.
   if (!IsMutant("kClaimForgetsDurable")) {
     claimed_lsn_ = std::max(claimed_lsn_, durable_lsn());
   }
@@ -80,8 +81,8 @@ typename Forcer<P>::Batch Forcer<P>::Claim(Lsn lsn) {
 template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::FenceBatch(const Batch& batch) {
   if (!IsMutant("kBatchUnfenced") && !pmem_.Fence()) return Fail();
-  // Another thread's fence may have failed meanwhile: its record could be
-  // among these, finished by its failure only (RL4, ring_log.h).
+  // Another thread's fence may have failed meanwhile. Its record could be in
+  // this batch, finished only because it failed (RL4, ring_log.h).
   if (failure_.failed() && !IsMutant("kBatchIgnoresFailure")) {
     return Progressed::kFailed;
   }
@@ -140,7 +141,8 @@ typename Forcer<P>::Progressed Forcer<P>::PersistOwn(
     if (!IsMutant("kChainSkipsAppends")) {
       Extend(space.lsn, space.end, header_crc);
     }
-    // Release: who sees the new durable LSN sees the record persisted.
+    // Release: a thread that sees the new durable LSN sees the record
+    // persisted.
     durable_lsn_.store(space.lsn.value, std::memory_order_release);
     progress_.Notify();
     AdvanceDurable();
@@ -164,8 +166,9 @@ bool Forcer<P>::IsMyTurn(Lsn lsn, int looks) const {
 
 template <Persistence P>
 void Forcer<P>::StoreWatermarkIfMine(Lsn own_lsn) {
-  // Acquire (in durable_lsn): whoever moved it to own_lsn - 1 had seen the
-  // previous watermark writer's record persisted, so its fields are mine now.
+  // Acquire (in durable_lsn): the thread that moved it to own_lsn - 1 had seen
+  // the previous watermark writer's record persisted. So that writer's fields
+  // belong to this thread now.
   const Lsn durable = durable_lsn();
   if (durable + 1 != own_lsn && !IsMutant("kWatermarkByAnybody")) return;
   if constexpr (P::kWatermarkPeriod > 1) {
@@ -221,9 +224,9 @@ typename Forcer<P>::Progressed Forcer<P>::FailAndTell() {
 template <Persistence P>
 void Forcer<P>::AdvanceDurable() {
   pmem_.YieldPoint("force: advance");
-  // A thread that gives up here because its neighbour is not persisted yet may
-  // miss the neighbour's store; the neighbour, or this thread's own wait for
-  // its LSN, then advances for both.
+  // A thread that stops here because its neighbour is not persisted yet may
+  // miss the neighbour's store. Then the neighbour, or this thread's own wait
+  // for its LSN, advances for both.
   const auto is_persisted = [this](Lsn lsn) {
     if (IsMutant("kCompletedIsDurable")) return tracker_.IsFinished(lsn);
     return tracker_.StateOf(lsn) == CompletionTracker::State::kPersisted;

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// forcer: makes finished records persistent, in order, and says up to where.
+// forcer: makes finished records persistent, in order, and publishes the
+// durable LSN.
 //
-// Idea: claiming a batch is serialised and short; flushing and waiting are
-// not. A leader claims the run of finished records behind the last claim,
-// flushes what nobody flushed, fences once, and marks the records persisted;
-// meanwhile another leader claims the next run. The durable LSN then moves
-// over every unbroken run of persisted records, by whoever is first. A thread
-// that persisted the next record itself moves it without asking anybody.
+// Idea: claiming a batch is serialised and short; flushing and waiting are not.
+// A leader claims the run of finished records after the last claim, flushes the
+// unflushed ones, fences once, and marks them persisted. Meanwhile another
+// leader claims the next run. Then the first thread to see an unbroken run of
+// persisted records moves the durable LSN over it. A thread that persisted
+// record durable_lsn + 1 itself moves it without a lock.
 //
 // Invariants:
 //   FC1. durable_lsn never decreases, and every record up to it is persisted.
-//   FC2. A record is flushed by exactly one thread: by its own appender, or by
-//        the one leader that claimed it.
-//   FC3. The watermark is stored only by the thread that alone can make record
-//        durable_lsn + 1 persisted: no two threads write it at once, and each
-//        write is fenced before the next begins (WMK2, watermark.h).
-//   FC4. A watermark names the durable LSN of a moment before its own fence
-//        (WMK1): batch b's fence carries the end of batch b-1.
-//   FC5. The durable LSN and its chain are moved by the holder of
-//        advance_mutex_ over a record that is marked persisted, or by the
-//        appender of record durable_lsn + 1 while it has not marked it: never
-//        by two at once.
+//   FC2. A record is flushed by exactly one thread: its own appender, or the
+//        one leader that claimed it.
+//   FC3. Only one thread at a time may store the watermark: the one that alone
+//        can make record durable_lsn + 1 persisted. So each write is fenced
+//        before the next begins (WMK2, watermark.h).
+//   FC4. A watermark names a durable LSN from before its own fence (WMK1): the
+//        fence of batch b carries the end of batch b - 1.
+//   FC5. Only two kinds of thread move the durable LSN and its chain, never
+//        both at once. The holder of advance_mutex_ moves them over a record
+//        that is marked persisted. The appender of record durable_lsn + 1 moves
+//        them over its own record while that is not marked.
 // Persistence: a crash in a batch leaves any subset of its words.
 // Thread safety: all members concurrently.
 // References: Arcadia §4.3, §4.4; protocol P-A3.2, P-A3.3, P-A3.5.
@@ -58,8 +59,8 @@ class Forcer {
     kFailed,   // the medium failed; LogFailure has it
   };
 
-  // Everything before `next` is durable. Watermark lines on media are both of
-  // this epoch.
+  // Requires: everything before `next` is durable, and both watermark lines on
+  // media are of this epoch.
   Forcer(P& pmem, std::span<std::byte> region, Ring ring, Uuid log_id,
          Epoch epoch, const LogPosition& next, CompletionTracker& tracker,
          LsnIndex& index, Progress& progress, LogFailure& failure);
@@ -67,57 +68,59 @@ class Forcer {
   Lsn durable_lsn() const {
     return Lsn(durable_lsn_.load(std::memory_order_acquire));
   }
-  // For the reserver's gate.
+  // Word for the reserver's gate.
   const std::atomic<uint64_t>& durable_lsn_word() const { return durable_lsn_; }
 
-  // One step towards making all records up to `lsn` durable: claims, flushes
-  // and fences what is finished, advances the durable LSN. Tells a failure.
+  // Makes one step towards making all records up to `lsn` durable: claims,
+  // flushes and fences finished records, then advances the durable LSN.
+  // Notifies of a failure.
   Progressed Step(Lsn lsn);
 
-  // Step in two halves, for one caller that has something to do while the
-  // flushes are under way, and who then is alone in calling Step's like.
-  // Between them the thread fences nothing. A failure is the caller's to tell.
+  // Step in two halves, for a single caller that has other work while the
+  // flushes are in flight. No other thread may call Step meanwhile, and this
+  // thread must not fence between the halves. The caller notifies of a failure.
   struct Batch {
     Lsn first;
     Lsn last;                 // first - 1: nothing claimed
-    bool is_flushed = false;  // anything of it
+    bool is_flushed = false;  // at least one record was flushed
   };
   Batch BeginStep(Lsn lsn);
   Progressed EndStep(const Batch& batch, Lsn lsn);
 
-  // For a thread that has stored its own record past the cache: adds the
-  // watermark if that is this thread's to write, fences, moves the durable LSN
-  // if that is this thread's to move, else marks the record persisted. It looks
-  // so many times whether it is: who reserved before is in a fence as long as
-  // its own, and handing on costs less than the lock. Tells a failure.
+  // Persists the calling thread's own record, which was stored past the cache:
+  // stores the watermark if FC3 allows it, and fences. Then either moves the
+  // durable LSN (FC5) or marks the record persisted. Spins up to `looks` times
+  // for its turn: the predecessor's fence takes as long as this one, and
+  // spinning is cheaper than advance_mutex_. Notifies of a failure.
   Progressed PersistOwn(const Reserver::Space& space, uint32_t header_crc,
                         int looks);
 
-  // A watermark that names the durable LSN, unless there is one (P-A3.5).
-  // A failure is the caller's to tell.
-  // Requires: nothing is reserved, and nobody can reserve (Reserver::TryHold).
+  // Writes a watermark that names the durable LSN, unless the last one does
+  // (P-A3.5). The caller notifies of a failure.
+  // Requires: nothing is reserved, and no thread can reserve
+  // (Reserver::TryHold).
   absl::Status WriteIdleWatermark();
 
-  // Both watermark lines name the durable LSN; for a clean close. Tells a
-  // failure.
+  // Makes both watermark lines name the durable LSN, for a clean close.
+  // Notifies of a failure.
   // Requires: no other call is active.
   absl::Status WriteFinalWatermarks();
 
  private:
   Batch Claim(Lsn lsn);
   Progressed FenceBatch(const Batch& batch);
-  // Flushes the records of the batch that are not persisted yet; false if
+  // Flushes the batch's records that are not persisted yet. Returns false if
   // there were none.
   bool FlushUnpersisted(const Batch& batch);
   void StoreWatermarkIfMine(Lsn own_lsn);
   void StoreWatermark(Lsn lsn);
-  // Remembers the medium's failure.
+  // Records the medium's failure.
   Progressed Fail();
   Progressed FailAndTell();
   bool IsMyTurn(Lsn lsn, int looks) const;
-  // Moves the durable LSN over what is marked persisted.
+  // Moves the durable LSN over the records that are marked persisted.
   void AdvanceDurable();
-  // The record that ends at `end` and is durable_lsn + 1 joins the chain.
+  // Adds record durable_lsn + 1, which ends at `end`, to the chain.
   void Extend(Lsn lsn, RingOffset end, uint32_t header_crc);
 
   P& pmem_;
@@ -133,7 +136,7 @@ class Forcer {
   uint64_t chain_;  // after durable_lsn_; guarded by FC5
   // Guarded by FC3, handed from thread to thread through durable_lsn_.
   int watermark_line_ = 0;
-  Lsn watermark_lsn_{0};  // that the last line named
+  Lsn watermark_lsn_{0};  // named by the last line
   uint64_t batches_since_watermark_ = 0;
 
   alignas(kLineBytes) Mutex advance_mutex_;

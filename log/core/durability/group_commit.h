@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // group_commit: the window of the group commit policy.
 //
-// Idea: every completed record joins the window; the one that fills it forces
-// all that joined, and until that is done nobody may join the next one. The
-// counter is shared by all threads, which is why the frequency policy scales
-// better (Arcadia §4.4); this one is kept because people know it, and as the
-// baseline that the paper compares with.
+// Idea: every completed record joins the window. The one that fills it forces
+// all that joined; until that is done no record may join the next window. All
+// threads share the counter, which is why the frequency policy scales better
+// (Arcadia §4.4). This policy is kept because it is well known, and as the
+// baseline of the paper.
 //
 // Invariants:
 //   GC1. At most `records` records joined and are not durable.
@@ -28,11 +28,11 @@ namespace alpheus {
 
 class GroupCommit {
  public:
-  // `lsn` is completed. False: a group is being forced; try again after the
-  // next progress. `due` is set if the record is the `records`-th of its
-  // group: the caller forces up to there, then calls Done. So it does with a
-  // record that a callback appends while the caller's own thread forces a
-  // group: nobody else would end that.
+  // Adds the completed record `lsn` to the window. Returns false while a group
+  // is being forced; try again after the next progress. Sets `due` if the
+  // record is the `records`-th of its group: the caller forces up to there,
+  // then calls Done. Also sets `due` for a record that a callback appends while
+  // its own thread forces a group: no other thread would end that.
   bool TryJoin(Lsn lsn, uint32_t records, std::optional<Lsn>* due) {
     const MutexLock lock(mutex_);
     if (forcing_ > 0 && forcer_ == ThreadToken() &&
@@ -58,7 +58,7 @@ class GroupCommit {
  private:
   Mutex mutex_;
   uint32_t count_ ABSL_GUARDED_BY(mutex_) = 0;
-  Lsn last_ ABSL_GUARDED_BY(mutex_);              // highest that joined
+  Lsn last_ ABSL_GUARDED_BY(mutex_);              // highest LSN that joined
   uint32_t forcing_ ABSL_GUARDED_BY(mutex_) = 0;  // calls, all of one thread
   uint32_t forcer_ ABSL_GUARDED_BY(mutex_) = 0;   // that thread's token
 };

@@ -9,8 +9,8 @@ namespace alpheus {
 template <Persistence P>
 typename IdleKeeper<P>::Next IdleKeeper<P>::Poll() {
   using Progressed = typename Forcer<P>::Progressed;
-  // One step forces all that is finished; what an open reservation holds up is
-  // for the next call.
+  // One step forces all finished records; records after an open one wait for
+  // the next call.
   if (!IsMutant("kIdleTailStays") &&
       Force(last_given_) == Progressed::kFailed) {
     return Next::kSleep;
@@ -28,8 +28,8 @@ typename IdleKeeper<P>::Next IdleKeeper<P>::Poll() {
 template <Persistence P>
 bool IdleKeeper<P>::WriteWatermark() {
   if (!reserver_.TryHold()) return false;
-  // A failure is remembered by the log, and told by the Notify below; nothing
-  // is left to do then either.
+  // The log remembers a failure, and the Notify below reports it; nothing is
+  // left to do then either.
   if (!IsMutant("kNoIdleWatermark")) (void)forcer_.WriteIdleWatermark();
   reserver_.Unhold();
   progress_.Notify();

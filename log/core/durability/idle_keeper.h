@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// idle_keeper: what must happen although nobody calls.
+// idle_keeper: forces and notifies when no caller does.
 //
-// Idea: two things would otherwise wait for the next append for ever: records
-// that were completed and not forced (with frequency F up to F - 1 of them),
-// and the watermark, which is one batch behind. Poll is called once per
-// interval while anything happens. What was completed at one call and is still
-// exposed at the next is forced; when nothing moved in between and nothing is
-// exposed, the last watermark is written, backups are told what is durable, and
-// there is nothing to do until the next append.
+// Idea: without it two things would wait for the next append: records that were
+// completed and not forced (up to F - 1 with frequency F), and the watermark,
+// which is one batch behind. Poll is called once per interval while anything
+// happens.
+// * It forces records that were completed at one call and are still exposed at
+//   the next.
+// * If nothing moved in between and nothing is exposed, it writes the last
+//   watermark and sends the backups the durable LSN. Then there is nothing to
+//   do until the next append.
 //
 // Invariants:
 //   IK1. A completed record with no open one before it is durable at most two
 //        intervals later.
 //   IK2. A log that was idle for two intervals has a watermark that names its
 //        last record (P-A3.5).
-//   IK3. Backups were told then that it is durable.
+//   IK3. By then the backups were told that this record is durable.
 // Thread safety: Poll by one thread; the others append meanwhile.
 // References: protocol P-A3.5, P-F6.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_IDLE_KEEPER_H_
@@ -38,7 +40,7 @@ class IdleKeeper {
     kSleep,      // until the next progress
   };
 
-  // Requires: everything reserved is durable, and the watermarks say so.
+  // Requires: everything reserved is durable, and the watermarks name it.
   // `replicated` is null in a local log.
   IdleKeeper(Forcer<P>& forcer, ReplicatedForcer<P>* replicated,
              Reserver& reserver, Progress& progress)
@@ -55,9 +57,10 @@ class IdleKeeper {
   typename Forcer<P>::Progressed Force(Lsn lsn) {
     return replicated_ == nullptr ? forcer_.Step(lsn) : replicated_->Step(lsn);
   }
-  // True if the last watermark is written.
+  // Writes the last watermark. Returns false if that is not possible yet.
   bool WriteWatermark();
-  // True if the backups hear that all is durable, or nobody is to hear.
+  // Sends the backups the durable LSN. Returns false if that must be tried
+  // again.
   bool TellDurable() {
     return replicated_ == nullptr || IsMutant("kRestIsUntold") ||
            replicated_->TellDurable();
@@ -68,7 +71,7 @@ class IdleKeeper {
   Reserver& reserver_;
   Progress& progress_;
   Lsn last_given_;     // at the last Poll
-  Lsn watermark_lsn_;  // that the last idle watermark named
+  Lsn watermark_lsn_;  // named by the last idle watermark
 };
 
 }  // namespace alpheus

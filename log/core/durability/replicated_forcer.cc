@@ -54,12 +54,16 @@ void ReplicatedForcer<P>::PollIfHeadMoved() {
   }
 }
 
-// Who finds another thread in the middle of a step may have finished a record,
-// or published a head, that this step has passed by, and may then go to sleep.
-// So it leaves its request and tries once more; who has stepped lets go, and
-// looks for requests. With a fence between the two on either side, one sees the
-// other: the second try succeeds, or the sleeper, which has announced itself,
-// is notified. A third thread that steps in between takes the request over.
+// A thread that finds the step taken may have finished a record, or published a
+// head, that the running step has missed, and may then sleep. So no request may
+// get lost:
+//
+//   requester: store request; fence; try the lock again
+//   stepper:   unlock;        fence; look for requests
+//
+// One of the two sees the other. Either the second try succeeds, or the stepper
+// sees the request and notifies the sleeper, which has announced itself. A
+// third thread that steps in between adopts the request.
 template <Persistence P>
 void ReplicatedForcer<P>::TryStep(Lsn lsn) {
   if (!step_mutex_.TryLock()) {
@@ -68,12 +72,12 @@ void ReplicatedForcer<P>::TryStep(Lsn lsn) {
     if (!step_mutex_.TryLock()) return;
   }
   bool has_taken_over = false;
-  // One that comes later is seen below.
+  // A request that comes later is seen below.
   if (missed_.load(std::memory_order_relaxed) != 0) {
-    // Acquire: with what those had finished who asked.
+    // Acquire: sees the records that the requesting threads had finished.
     const uint64_t missed = missed_.exchange(0, std::memory_order_acq_rel);
     if (missed != 0) lsn = std::max(lsn, Lsn(missed - 1));
-    // A beginner has come before it left its request.
+    // A Beginner registers before it leaves its request.
     has_taken_over = beginners_.load(std::memory_order_relaxed) != 0;
   }
   const Stepped stepped = StepLocked(lsn);
@@ -81,7 +85,7 @@ void ReplicatedForcer<P>::TryStep(Lsn lsn) {
   if (!stepped.status.ok() && !IsMutant("kPoisonUntold")) {
     failure_.Fail(stepped.status);
   }
-  // Callbacks run in these, with no lock held.
+  // Callbacks run in Tell and in Notify, with no lock held.
   failure_.Tell();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool is_missed = missed_.load(std::memory_order_relaxed) != 0 &&
@@ -92,15 +96,16 @@ void ReplicatedForcer<P>::TryStep(Lsn lsn) {
 template <Persistence P>
 void ReplicatedForcer<P>::LeaveRequest(Lsn lsn) {
   uint64_t missed = missed_.load(std::memory_order_relaxed);
-  // Release, and a store even of the same: with what this thread has finished.
+  // Release, and a store even of the same value: publishes the records that
+  // this thread has finished.
   while (!missed_.compare_exchange_weak(missed, std::max(missed, lsn.value + 1),
                                         std::memory_order_release,
                                         std::memory_order_relaxed)) {
   }
 }
 
-// Who waits for an ack steps again and again: a step without news is to cost no
-// more than the look for it.
+// A thread that waits for an ack steps again and again. A step without news
+// must cost no more than one Poll.
 template <Persistence P>
 typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
   if (!Exchange(lsn) && has_published_) return {};
@@ -140,7 +145,7 @@ bool ReplicatedForcer<P>::OfferFinished() {
     return false;
   }
   sink_.Advance(finished);
-  // Posted is not sent, and the fence below may take long.
+  // Posting does not send, and the fence below may take long: send first.
   if (!IsMutant("kSentBehindTheFence")) sink_.Poll();
   offered_ = finished;
   offered_lsn_.store(finished.lsn.value, std::memory_order_release);
@@ -155,7 +160,8 @@ bool ReplicatedForcer<P>::OfferFinished() {
   return true;
 }
 
-// Slots live until their LSN is durable, and all that is offered is finished.
+// Reads slots safely: they live until their LSN is durable, and every offered
+// record is finished.
 template <Persistence P>
 RingEnd ReplicatedForcer<P>::FindFinished() const {
   RingEnd finished = offered_;
@@ -171,7 +177,7 @@ bool ReplicatedForcer<P>::TellHead() {
   const uint64_t limit =
       reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
   if (limit == told_limit_.load(std::memory_order_relaxed)) return false;
-  // May be newer than the limit; it is told again then.
+  // The head may be newer than the limit; it is told again then.
   sink_.AdvanceHead(reclaimer_.published());
   told_limit_.store(limit, std::memory_order_release);
   return true;
@@ -180,7 +186,8 @@ bool ReplicatedForcer<P>::TellHead() {
 template <Persistence P>
 bool ReplicatedForcer<P>::Publish(const ReplicationState& sink) {
   is_catching_up_.store(sink.is_catching_up, std::memory_order_release);
-  // Who found the step taken may be about to sleep because all was idle.
+  // A thread that found the step taken may be about to sleep because the log
+  // was idle.
   bool is_news = is_idle_.exchange(sink.is_idle, std::memory_order_acq_rel) &&
                  !sink.is_idle && !IsMutant("kBusyUntold");
   if (failure_.failed() && !IsMutant("kDurableBehindAFailure")) {
@@ -199,8 +206,8 @@ bool ReplicatedForcer<P>::Publish(const ReplicationState& sink) {
   return is_news;
 }
 
-// Release: who sees a record durable sees it persisted; who may reuse bytes
-// knows that all heads are on media.
+// Release: a thread that sees a record durable also sees it persisted. A thread
+// that may reuse bytes knows that all heads are on media.
 template <Persistence P>
 bool ReplicatedForcer<P>::Raise(std::atomic<uint64_t>& word, uint64_t value) {
   if (value <= word.load(std::memory_order_relaxed)) return false;

@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // replicated_forcer: makes finished records durable on W replicas.
 //
-// Idea: in a replicated log the Forcer says what the log's own replica has
-// persisted, and the sink (replication_sink.h) what W replicas have. One step
-// joins them: find the records that are finished, offer them to the sink, force
-// them here, say so, take in what arrived, publish what is durable now. Whoever
-// waits steps, one at a time; posting is short, and nobody holds the step while
-// it waits for an ack, so that many batches are under way at once. The records
-// that several threads finish during a step go out together with the next one.
+// Idea: in a replicated log the Forcer knows what the log's own replica has
+// persisted, and the sink (replication_sink.h) knows what W replicas have. One
+// step joins them:
+//   1. find the finished records;
+//   2. offer them to the sink, which sends them;
+//   3. force them here, and report that to the sink;
+//   4. process what arrived;
+//   5. publish the new durable LSN.
+// Waiting threads step, one at a time. Posting is short, and no thread holds
+// the step while it waits for an ack, so that many batches are in flight at
+// once. Records that finish during a step go out with the next one.
 //
-// The order within a step is an option (FlushOrder). What the backups do is the
-// same in all of them, and so is when the own replica counts.
+// FlushOrder is the order of 2 and 3. The backups' work, and the moment from
+// which the own replica counts, are the same in all orders.
 //
 // Invariants:
-//   RF1. durable_lsn() <= the sink's, and <= what this replica has persisted
-//        (where that counts for nothing, for a log in plain memory, it costs
-//        nothing either). So a slot of the CompletionTracker is free only when
-//        neither needs it; every step forces here what it offered there, so
-//        that nobody waits for it.
-//   RF2. The sink hears of a persisted LSN only after its fence (P-H22).
-//   RF3. reuse_limit <= the head of every replica in sync, the own included, +
-//        capacity (P-L4): bytes are given out only when no replica whose ring
-//        they are written to needs them after a crash.
-//   RF4. Once the sink or this host's medium fails nothing is durable any more
-//        that was not (P-H20), and all callers hear of it through LogFailure
-//        (P-F7).
-//   RF5. Whenever is_idle() becomes false somebody notifies: a thread that saw
-//        it true and has announced itself may sleep.
+//   RF1. durable_lsn() <= the sink's durable LSN, and <= the LSN that this
+//        replica has persisted. (The second also holds for a log in plain
+//        memory, whose replica counts for nothing; it costs nothing there.) So
+//        a slot of the CompletionTracker is free only when neither needs it.
+//        Every step forces here what it offered, so that no caller waits for
+//        that.
+//   RF2. The sink is told of a persisted LSN only after its fence (P-H22).
+//   RF3. reuse_limit <= capacity + the lowest head of all replicas in sync, the
+//        own one included (P-L4). So bytes are reused only when no replica
+//        needs the old ones after a crash.
+//   RF4. Once the sink or this host's medium fails, no further record becomes
+//        durable (P-H20). LogFailure reports it to all callers (P-F7).
+//   RF5. When is_idle() becomes false, the thread that changed it notifies:
+//        another thread that saw true and announced itself may sleep.
 // Thread safety: all members concurrently. step_mutex_ is only ever tried.
 // References: protocol P-A3.3, P-A3.6, P-L4, P-H20, P-H22; Arcadia §4.3, §4.4,
 // §5.3.
@@ -57,8 +61,9 @@ class ReplicatedForcer {
  public:
   using Progressed = typename Forcer<P>::Progressed;
 
-  // Everything up to `start` is durable, and `head` is in the superline of
-  // every replica. Only this object calls `forcer` while threads append.
+  // Requires: everything up to `start` is durable, and `head` is in the
+  // superline of every replica. Only this object calls `forcer` while threads
+  // append.
   ReplicatedForcer(ReplicationSink& sink, FlushOrder order,
                    const RingEnd& start, const LogPosition& head,
                    uint64_t ring_capacity, const CompletionTracker& tracker,
@@ -68,33 +73,35 @@ class ReplicatedForcer {
   Lsn durable_lsn() const {
     return Lsn(durable_lsn_.load(std::memory_order_acquire));
   }
-  // For the reserver's gates.
+  // Words for the reserver's gates.
   const std::atomic<uint64_t>& durable_lsn_word() const { return durable_lsn_; }
   const std::atomic<uint64_t>& reuse_limit_word() const { return reuse_limit_; }
 
-  // One step towards making all records up to `lsn` durable. kWaiting: an
-  // earlier record is open, acks are to come, or another thread steps; whoever
-  // that is notifies when it is done, so that the caller may sleep.
+  // Makes one step towards making all records up to `lsn` durable. kWaiting: an
+  // earlier record is open, acks are still to come, or another thread steps. In
+  // each case some thread notifies when that is over, so that the caller may
+  // sleep.
   Progressed Step(Lsn lsn);
 
-  // Takes what arrived, and tells the published head; forces nothing. Of a log
-  // that failed, too: others may be reached through the same sink.
+  // Processes what arrived, and sends the published head; forces nothing. Works
+  // on a failed log too, since other nodes may be reached through the same
+  // sink.
   void Poll() { TryStep(Lsn(0)); }
-  // Poll, if the published head has moved.
+  // Calls Poll if the published head has moved.
   void PollIfHeadMoved();
 
-  // The log rests: the backups hear what is durable. True if they do, or have;
-  // false if another thread steps: to be called again.
+  // Sends the durable LSN to the backups of an idle log. Returns false if
+  // another thread holds the step; call again.
   bool TellDurable();
 
-  // After a Step: false if another thread's step stood in its way, and nobody
-  // has taken the request over.
+  // Returns whether a force of `lsn` has begun, after a Step. False: another
+  // thread held the step, and no thread has adopted the request yet.
   bool IsBegun(Lsn lsn) const {
     return offered_lsn() >= lsn ||
            missed_.load(std::memory_order_acquire) <= lsn.value;
   }
-  // Somebody who waits for that, and for nothing that is news: whoever takes
-  // requests over notifies.
+  // RAII: registers a thread that waits for IsBegun, so that the thread that
+  // adopts its request wakes it.
   class Beginner {
    public:
     explicit Beginner(ReplicatedForcer& forcer) : forcer_(forcer) {
@@ -108,19 +115,19 @@ class ReplicatedForcer {
     ReplicatedForcer& forcer_;
   };
 
-  // Up to here the backups have been told.
+  // Returns the LSN up to which records were offered to the backups.
   Lsn offered_lsn() const {
     return Lsn(offered_lsn_.load(std::memory_order_acquire));
   }
-  // True if backups could still make records durable or bytes free.
+  // Returns true if acks could still make records durable or bytes free.
   bool AwaitsBackups() const;
-  // The head that W replicas have in their superlines.
+  // Returns the head that W replicas have in their superlines.
   Lsn durable_head_lsn() const {
     return Lsn(durable_head_lsn_.load(std::memory_order_acquire));
   }
-  // As of the last step: as ReplicationState::is_idle.
+  // ReplicationState::is_idle as of the last step.
   bool is_idle() const { return is_idle_.load(std::memory_order_acquire); }
-  // As of the last step: as ReplicationState::is_catching_up.
+  // ReplicationState::is_catching_up as of the last step.
   bool is_catching_up() const {
     return is_catching_up_.load(std::memory_order_acquire);
   }
@@ -128,21 +135,22 @@ class ReplicatedForcer {
  private:
   void TryStep(Lsn lsn);
   void LeaveRequest(Lsn lsn);
-  // What a step leaves to do when the lock is free again.
+  // Work that a step leaves for when the lock is free again.
   struct Stepped {
-    bool is_news = false;  // to notify of
-    absl::Status status;   // the sink's, if something about it has changed
+    bool is_news = false;  // waiting threads must be notified
+    absl::Status status;   // of the sink; OK if nothing has changed
   };
   Stepped StepLocked(Lsn lsn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
-  // True if the sink may say something new: it was told something, or polled
-  // and had something.
+  // Returns true if the sink's state may have changed: it was called with news,
+  // or Poll had some.
   bool Exchange(Lsn lsn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
-  // True if there is something to notify of.
+  // Returns true if waiting threads must be notified.
   bool Publish(const ReplicationState& sink)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
-  // Afterwards `word` is at least `value`; true if it was not.
+  // Raises `word` to `value`. Returns false if it was that high already.
   static bool Raise(std::atomic<uint64_t>& word, uint64_t value);
-  // True if the sink was polled, with what was offered.
+  // Offers the finished records and forces them here. Returns true if the sink
+  // was polled with them.
   bool OfferFinished() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   RingEnd FindFinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   bool TellHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
@@ -164,16 +172,16 @@ class ReplicatedForcer {
   std::atomic<uint64_t> durable_head_lsn_;
   std::atomic<bool> is_idle_{true};
   std::atomic<bool> is_catching_up_{false};
-  std::atomic<uint64_t> told_limit_;  // the reuse limit that the sink knows
+  std::atomic<uint64_t> told_limit_;  // reuse limit that the sink was told
 
-  // What those asked for who found the step taken: their largest LSN + 1, or 0.
+  // Largest LSN + 1 requested by threads that found the step taken; 0: none.
   alignas(kLineBytes) std::atomic<uint64_t> missed_{0};
   std::atomic<uint32_t> beginners_{0};
   Mutex step_mutex_;
   RingEnd offered_ ABSL_GUARDED_BY(step_mutex_);
-  // What the sink says was published once.
+  // The sink's state was published at least once.
   bool has_published_ ABSL_GUARDED_BY(step_mutex_) = false;
-  // The next step tells what is durable.
+  // The next step sends the durable LSN to the backups.
   std::atomic<bool> is_to_tell_{false};
 };
 

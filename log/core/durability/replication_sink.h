@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// replication_sink: what a log tells those who copy it to other hosts, and what
-// it asks them.
+// replication_sink: interface between a log and the code that copies it to
+// other hosts.
 //
-// Idea: the log knows no network. It says up to where its ring holds finished
-// records, what of them its own replica has persisted and where its head is;
-// whoever implements this has backups write the same, and says which LSN W
-// replicas have persisted and which ring bytes no replica needs any more.
+// Idea: the log knows no network. It tells the sink the end of its finished
+// records, the LSN that its own replica has persisted, and its head. The sink
+// has backups write the same records. It reports the LSN that W replicas have
+// persisted, and the ring bytes that no replica needs any more.
 //
 // Invariants that an implementation keeps:
 //   RSK1. durable_lsn is at most the W-th largest persisted LSN over the
-//         replicas in sync, the log's own among them as LocalPersisted told it
-//         (P-INV-22), and never goes back.
+//         replicas in sync (P-INV-22), and never goes back. The log's own
+//         replica counts with the LSN that LocalPersisted was given. Example: W
+//         = 2 and persisted LSNs 9, 7 and 4 allow a durable_lsn of 7.
 //   RSK2. reuse_head is at most the head that each replica in sync has in its
 //         persisted superline (P-L4).
-//   RSK3. Once status() is not OK it stays so, and durable_lsn with it (P-H20).
-// Thread safety: WaitForActivity and Wake by any thread at any time; the other
-// members by one thread at a time, under a lock of the log.
+//   RSK3. Once status() is not OK it stays so, and durable_lsn stays where it
+//         is (P-H20).
+// Thread safety: any thread may call WaitForActivity and Wake at any time; one
+// thread at a time calls the other members, under a lock of the log.
 // References: protocol P-A3.3, P-A3.6, P-A6, P-L4, P-H20 to P-H22.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_REPLICATION_SINK_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_REPLICATION_SINK_H_
@@ -27,28 +29,29 @@
 
 namespace alpheus {
 
-// Up to where a ring holds finished records: the last one, and behind it.
+// End of the finished records in a ring: the last LSN, and the offset after it.
 struct RingEnd {
   Lsn lsn;
   RingOffset offset;
 };
 
-// What a sink says; in one answer, as each step asks for all of it.
+// State of a sink, in one struct because each step needs all of it.
 struct ReplicationState {
   Lsn durable_lsn;
-  // 0 until a replica has said more; the log then goes by the head with which
-  // it was opened, which every replica has (P-A4.5).
+  // Ring offset below which no replica needs bytes. 0: not reported yet; the
+  // log then uses the head with which it was opened, which every replica has
+  // (P-A4.5).
   RingOffset reuse_head;
-  // The largest head that W replicas have in their persisted superlines, of
-  // those that AdvanceHead told; LSN 0 before.
+  // Largest head, of those given to AdvanceHead, that W replicas have in their
+  // persisted superlines; LSN 0 before.
   Lsn durable_head_lsn;
-  // Nothing is under way: without a new call, or something that arrives,
-  // another Poll changes nothing.
+  // Nothing is in flight: another Poll changes nothing until a call or a
+  // message comes.
   bool is_idle = true;
-  // A replica gets what it missed: what arrives lets Poll go on with that,
-  // though no record of the log waits for it.
+  // A replica is catching up: each arrival lets Poll continue with that, even
+  // if no caller waits for a record.
   bool is_catching_up = false;
-  // status() is not OK.
+  // True if status() is not OK.
   bool has_failed = false;
 };
 
@@ -56,31 +59,34 @@ class ReplicationSink {
  public:
   virtual ~ReplicationSink() = default;
 
-  // The ring holds finished records up to `finished`, whose bytes stay as they
-  // are. Requires: does not go back.
+  // Tells the end of the finished records; their bytes no longer change.
+  // Requires: does not go back.
   virtual void Advance(const RingEnd& finished) = 0;
 
-  // The log's own replica has persisted all up to `lsn`: after its fence, not
-  // before (P-H22). Ignored where the log's own memory is no replica.
+  // Tells that the log's own replica has persisted all records up to `lsn`;
+  // after its fence, not before (P-H22). Ignored if the log's own memory is no
+  // replica.
   virtual void LocalPersisted(Lsn lsn) = 0;
 
-  // The log's own superline has this head. Requires: does not go back.
+  // Tells the head in the log's own superline. Requires: does not go back.
   virtual void AdvanceHead(const LogPosition& head) = 0;
 
-  // The log rests: nothing is exposed. Backups are to hear what is durable, for
-  // those who follow the log there; who keeps nobody informed does nothing.
+  // Tells that the log is idle: nothing is exposed. The backups then get the
+  // durable LSN, for readers that follow the log there. A sink without readers
+  // does nothing.
   virtual void TellDurable() {}
 
-  // Takes what arrived, posts what waits. Does not block. False if nothing of
-  // what replication_state() says has changed by it.
+  // Processes what arrived and posts what waits. Does not block. Returns false
+  // if replication_state() is unchanged.
   virtual bool Poll() = 0;
 
   virtual ReplicationState replication_state() const = 0;
-  // OK, or Aborted: the outcome of what is not durable is unknown (P-A3.6).
+  // Returns OK, or Aborted: the outcome of every record that is not durable is
+  // unknown (P-A3.6).
   virtual absl::Status status() const = 0;
 
-  // Returns when Poll may have something, or at the deadline, or after a Wake
-  // that came since the last return; or for no reason.
+  // Waits until Poll may have something, until the deadline, or until a Wake
+  // that came since the last return. May return without a reason.
   virtual void WaitForActivity(Deadline deadline) = 0;
   virtual void Wake() = 0;
 };

@@ -6,7 +6,7 @@
 namespace alpheus {
 namespace {
 
-// Fits into a processor's cache together with what it is copied from.
+// Window that fits into a processor's cache together with its source.
 constexpr uint64_t kWindowBytes = uint64_t{256} << 10;
 
 }  // namespace
@@ -29,13 +29,13 @@ const std::byte* HeaderSearch::Line(RingOffset at) {
   return window_ == nullptr ? nullptr : window_ + (at - window_begin_);
 }
 
-// A window ends where the ring does, so that it lies in one piece.
+// Moves the window, which ends where the ring does, so that it is contiguous.
 void HeaderSearch::MoveWindow(RingOffset at) {
   const uint64_t left = std::min(ring_.UntilEnd(at), limit_ - at);
   const uint64_t begin = ring_begin_ + ring_.Place(at);
   window_begin_ = at;
   window_ = nullptr;
-  // A line that is written in part counts as written.
+  // A partly written line counts as written.
   const uint64_t unwritten =
       (file_.SkipUnwritten(begin, begin + left) - begin) / kLineBytes *
       kLineBytes;

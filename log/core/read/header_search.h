@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// header_search: finds records where none is known to begin.
+// header_search: finds records in places where none is known to begin.
 //
-// Idea: behind a place that can't be read, and behind the end of the log, each
-// line may be the header of a record. All of them are looked at, so what they
-// cost is by the capacity of the ring, not by what is in it: lines are read
-// through a window, past the mapping where the region is a file (file_view.h).
+// Idea: after an unreadable place, and after the end of the log, each line may
+// be the header of a record. All lines are examined, so the cost grows with the
+// ring's capacity, not with its content. Lines are read through a window; where
+// the region is a file, past the mapping (file_view.h).
 //
 // Invariants:
-//   HS1. What is found does not depend on how the bytes are read.
-//   HS2. A header that is found held as a whole: it is judged on one copy.
+//   HS1. The result does not depend on how the bytes are read.
+//   HS2. A header that is found was checked as a whole, on one copy.
 // Thread safety: one thread; the ring may be written meanwhile.
 // References: protocol P-A4.3, P-H9, P-H11.
 #ifndef ALPHEUS_LOG_CORE_READ_HEADER_SEARCH_H_
@@ -28,9 +28,9 @@ namespace alpheus {
 
 class HeaderSearch {
  public:
-  // Takes headers of the epochs of `table`; nothing crosses `limit`, which is
-  // at most one capacity behind the head. The ring begins at byte `ring_begin`
-  // of `file`, if there is one. Both must outlive the search.
+  // Accepts headers of the epochs of `table`. No record crosses `limit`, which
+  // is at most one capacity after the head. The ring begins at byte
+  // `ring_begin` of `file`, if there is one. Both must outlive the search.
   HeaderSearch(Ring ring, const EpochTable& table, RingOffset limit,
                FileView file = {}, uint64_t ring_begin = 0)
       : ring_(ring),
@@ -39,13 +39,13 @@ class HeaderSearch {
         limit_(limit),
         cursor_(ring, table, LogPosition(), limit) {}
 
-  // Goes from line `*at` on to the first header that holds, in front of
-  // `until`, and fills `record`. False: there is none, and `*at` is behind the
-  // last line that was looked at.
+  // Moves `*at` to the first line at or after it, and before `until`, that is a
+  // header that holds, and fills `record`. Returns false if there is none;
+  // `*at` is then after the last line examined.
   bool Next(RingOffset* at, RingOffset until, RecordView* record);
 
  private:
-  // Where the line lies to be read; nullptr if it and all lines before
+  // Returns the place of the line to read; nullptr if it and all lines before
   // window_end_ were never written.
   const std::byte* Line(RingOffset at);
   void MoveWindow(RingOffset at);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// lsn_index: where a live record lies, by LSN, in little memory.
+// lsn_index: finds the place of a live record by its LSN, in little memory.
 //
 // Idea: the position (offset and chain) of every 64th LSN, noted when the
 // record before it is recovered or becomes durable; the rest is a short walk
 // over headers. One entry per 64 records costs at most 1/256 of the ring's
 // capacity.
 //
-// Thread safety: Note by whoever alone may move the durable LSN (forcer.h);
-// Nearest by any thread that saw the LSN before the wanted one durable.
+// Thread safety: Note by the one thread that may move the durable LSN
+// (forcer.h); Nearest by any thread that saw the preceding LSN durable.
 #ifndef ALPHEUS_LOG_CORE_READ_LSN_INDEX_H_
 #define ALPHEUS_LOG_CORE_READ_LSN_INDEX_H_
 
@@ -29,7 +29,7 @@ class LsnIndex {
       : size_(ring_capacity / kLineBytes / kStride + 2),
         entries_(std::make_unique<Entry[]>(size_)) {}
 
-  // `position` is before its LSN, with the right chain.
+  // Notes `position`, the place before its LSN, with the right chain.
   void Note(const LogPosition& position) {
     if (position.lsn.value % kStride != 0) [[likely]]
       return;
@@ -38,7 +38,7 @@ class LsnIndex {
     entry.chain.store(position.chain, std::memory_order_relaxed);
   }
 
-  // The nearest known position at or before `lsn`.
+  // Returns the nearest known position at or before `lsn`.
   // Requires: head, the oldest live position, <= lsn <= durable LSN + 1.
   LogPosition Nearest(Lsn lsn, const LogPosition& head) const {
     const Lsn stride(lsn.value - lsn.value % kStride);

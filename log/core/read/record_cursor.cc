@@ -22,7 +22,7 @@ RecordCursor::Step RecordCursor::Next() {
   return NextBehindPad();
 }
 
-// Either a PAD is here, or it was and can't be read (RC2), or nothing is.
+// Three cases: a PAD is here; one was here and can't be read (RC2); nothing is.
 RecordCursor::Step RecordCursor::NextBehindPad() {
   const RingOffset begin = position_.offset;
   if (place_ == 0) return Step::kBadHeader;
@@ -62,7 +62,7 @@ RecordCursor::Step RecordCursor::Take(RingOffset begin, bool pad_damaged) {
 bool RecordCursor::ReadAnyHeader(RingOffset offset, const std::byte* line,
                                  RecordView* record) const {
   if (offset + kLineBytes > limit_) return false;
-  // Cheap refusal first: most lines are no headers.
+  // Cheap test first: most lines are no headers.
   uint16_t magic = 0;
   std::memcpy(&magic, line + offsetof(RecordHeader, magic), sizeof(magic));
   if (magic != kRecordMagic) return false;

@@ -2,18 +2,18 @@
 // record_cursor: walks the records of a ring in LSN order, trusting nothing.
 //
 // Idea: one step decides what lies at (lsn, offset): a record whose header
-// holds under the epoch that owns the LSN, possibly behind a PAD, or nothing
-// that can be read. What "nothing" means (end, torn, corrupt) is the scan's
-// judgement (scan.h); the cursor only reads. It is the one place that turns
-// ring bytes into records: recovery, iteration, cleanup and readers use it.
+// holds under the epoch that owns the LSN, possibly after a PAD; or nothing
+// that can be read. scan.h judges what "nothing" means (end, torn, corrupt);
+// the cursor only reads. It is the one place that turns ring bytes into
+// records: recovery, iteration, cleanup and readers use it.
 //
 // Invariants:
 //   RC1. Never reads outside the ring, whatever the bytes are (P-L1).
-//   RC2. scan(image) = scan(image with PADs removed or damaged) (P-L5): since
-//        no record crosses the end of the ring, an unreadable place whose LSN
+//   RC2. scan(image) = scan(image with PADs removed or damaged) (P-L5). No
+//        record crosses the end of the ring. So an unreadable place whose LSN
 //        is found at the ring's start was a damaged PAD.
 //   RC3. Ends at `limit`, one capacity after the head.
-// Thread safety: one thread; the ring may be written meanwhile only by cleanup.
+// Thread safety: one thread; only cleanup may write the ring meanwhile.
 // References: protocol P-A1, P-A4.3; docs/log_format.md#scan.
 #ifndef ALPHEUS_LOG_CORE_READ_RECORD_CURSOR_H_
 #define ALPHEUS_LOG_CORE_READ_RECORD_CURSOR_H_
@@ -44,9 +44,9 @@ struct LogPosition {
 // A record whose header holds.
 struct RecordView {
   HeaderWords header;  // a copy: safe against bytes that change
-  RingOffset offset;   // of the header
-  uint64_t bytes = 0;  // in the ring, header included
-  uint64_t seed = 0;   // of its checksums
+  RingOffset offset;   // offset of the header
+  uint64_t bytes = 0;  // size in the ring, header included
+  uint64_t seed = 0;   // seed of its checksums
   bool cleaned = false;
   std::span<const std::byte> payload;  // in the ring; empty when aborted
 
@@ -72,7 +72,7 @@ class RecordCursor {
   enum class Payloads {
     kCheck,
     kSkip,
-    kTrust,  // checked before: neither checks them nor carries the chain along
+    kTrust,  // checked before: neither checks them nor extends the chain
   };
 
   // Walks from `start` to at most `limit` (start of the log + capacity).
@@ -86,40 +86,44 @@ class RecordCursor {
         limit_(limit),
         payloads_(payloads) {}
 
-  // Reads what is at position(). After kRecord and kBadPayload the position is
-  // behind it; after kBadHeader it has not moved.
+  // Reads the place at position(). After kRecord and kBadPayload the position
+  // is past the record; after kBadHeader it has not moved.
   Step Next();
 
-  // Next() for as long as records lie there with no PAD before them and in the
-  // epoch of the last one, which is nearly always, in one tight loop. Calls
-  // visit(position before it, record) with each and reads no further until that
-  // returns; a visit that returns false ends the walk behind its record. Ends
-  // in front of whatever is something else, which Next() then judges, or a bad
-  // payload, and in front of the first that begins at `until` or behind, so
-  // that a caller may walk in slices. record() is not changed.
+  // Does Next() in one tight loop while records have no PAD before them and are
+  // of the same epoch as the last one, which is nearly always. Calls
+  // visit(position before it, record) for each and reads no further until that
+  // returns. Ends
+  // * after a record for which `visit` returned false;
+  // * before anything else than such a record, which Next() then judges;
+  // * before a bad payload;
+  // * before the first record at or after `until`, so that a caller may walk in
+  //   slices.
+  // record() is not changed. Requires: `Mode` is the cursor's own.
   // Requires: `Mode` is the cursor's own.
   template <Payloads Mode = Payloads::kCheck, class Visit>
   void WalkPlain(const Visit& visit, RingOffset until = kNoOffset);
 
-  // Goes on at another place, after a hole. The chain is broken there.
+  // Continues at another place, after a hole. The chain is broken there.
   void Resume(LogPosition position) {
     position_ = position;
     place_ = ring_.Place(position.offset);
   }
 
-  // Next LSN, its offset (of its PAD, if it has one), chain before it.
+  // Returns the next LSN, its offset (of its PAD, if it has one), and the chain
+  // before it.
   const LogPosition& position() const { return position_; }
   const RecordView& record() const { return record_; }
 
-  // Offset of the PAD in front of record(); equal to the record's own offset
-  // if it has none.
+  // Returns the offset of the PAD in front of record(), or the record's own
+  // offset if it has none.
   RingOffset record_begin() const { return record_begin_; }
-  // True if that PAD is there but can't be read.
+  // Returns true if that PAD exists but can't be read.
   bool pad_damaged() const { return pad_damaged_; }
 
-  // The header at `offset` if it holds for some LSN of its own claim: used to
-  // look for records behind a hole. `line` is a copy of the line there, or the
-  // line itself. Returns false without reading further if not, or if it is a
+  // Reads the header at `offset` if it holds for the LSN that it claims, to
+  // find records after a hole. `line` is a copy of the line there, or the line
+  // itself. Returns false, without reading further, if it does not hold or is a
   // PAD.
   bool ReadAnyHeader(RingOffset offset, const std::byte* line,
                      RecordView* record) const;
@@ -128,17 +132,17 @@ class RecordCursor {
   // An epoch, the LSNs that it owns, and its key.
   struct Owner {
     Lsn first{1};
-    Lsn end{1};  // nothing yet
+    Lsn end{1};  // none yet
     Epoch epoch;
     EpochKey key;
 
     bool Owns(Lsn lsn) const { return first <= lsn && lsn < end; }
   };
 
-  // False if no epoch owns `lsn`.
+  // Finds the epoch that owns `lsn`. Returns false if there is none.
   bool FindOwner(Lsn lsn, Owner* owner) const;
-  // `line` is what lies at `offset`, `place` in the ring. The view is valid
-  // only if true is returned.
+  // Reads the header in `line`, the line at `offset` (`place` in the ring). The
+  // view is valid only if true is returned.
   [[gnu::always_inline]] static bool ReadHeader(const Owner& owner, Lsn lsn,
                                                 RingOffset offset,
                                                 const std::byte* line,
@@ -154,10 +158,10 @@ class RecordCursor {
   Ring ring_;
   const EpochTable& table_;
   LogPosition position_;
-  uint64_t place_;  // of position_.offset
+  uint64_t place_;  // place of position_.offset
   RingOffset limit_;
   Payloads payloads_;
-  Owner owner_;  // of the last LSN
+  Owner owner_;  // owner of the last LSN
   RecordView record_;
   RingOffset record_begin_;
   bool pad_damaged_ = false;
@@ -166,11 +170,11 @@ class RecordCursor {
 inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
                                      RingOffset offset, const std::byte* line,
                                      RecordView* record) {
-  // Where payloads are skipped the processor does not see the pattern itself.
+  // Where payloads are skipped the processor does not detect the pattern.
   constexpr uintptr_t kPrefetchBytes = 2048;
   __builtin_prefetch(reinterpret_cast<const void*>(
       reinterpret_cast<uintptr_t>(line) + kPrefetchBytes));
-  // A copy, which the checks and the caller see alike.
+  // A copy: checks and caller see the same bytes.
   const HeaderWords words = LoadHeader(line);
   if (words.lsn() != lsn.value || words.epoch() != owner.epoch.value) {
     return false;
@@ -196,8 +200,8 @@ inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
     return false;
   }
   const uint64_t bytes = record->bytes;
-  // A valid checksum on an impossible length is a writer's bug or an attack;
-  // either way nothing may be read past the ring or the limit (RC1, RC3).
+  // A valid checksum on an impossible length is a writer's bug or an attack.
+  // Never read past the ring or the limit (RC1, RC3).
   const bool fits =
       bytes <= ring_.capacity() - place && offset + bytes <= limit_;
   if (!fits && !IsMutant("kLengthUnbounded")) return false;
@@ -206,7 +210,7 @@ inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
   return true;
 }
 
-// In locals, which stay in registers.
+// Works on local variables, which stay in registers.
 template <RecordCursor::Payloads Mode, class Visit>
 void RecordCursor::WalkPlain(const Visit& visit, RingOffset until) {
   const Owner owner = owner_;

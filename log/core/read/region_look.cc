@@ -17,7 +17,7 @@
 namespace alpheus {
 namespace {
 
-// Not atomic, as those who write these words are not either; they write what is
+// Not atomic, like the writers of these words; they write the value that is
 // there.
 ABSL_ATTRIBUTE_NO_SANITIZE_THREAD uint64_t WordAt(const std::byte* place) {
   return *reinterpret_cast<const volatile uint64_t*>(place);

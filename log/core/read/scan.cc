@@ -19,20 +19,20 @@ HeaderSearch SearchOf(const ScanInput& input) {
                       input.ring_begin);
 }
 
-// The writer of the header knew that W replicas had persisted so much.
+// Notes the durable LSN in the header: W replicas had persisted up to there.
 void NoteDurable(const RecordView& record, ScanResult* result) {
   result->named_durable_lsn =
       std::max(result->named_durable_lsn, Lsn(record.header.durable_lsn()));
 }
 
-// Sums over the kept records. Apart from the result and compiled into the loop,
-// they stay in registers: else each record is stored in order to be counted,
-// which takes a third of the time of a scan of small ones.
+// Sums over the kept records. Apart from the result and inlined into the loop,
+// they stay in registers. Otherwise each record is stored to be counted, which
+// takes a third of the time of a scan of small records.
 struct Sums {
   uint64_t cleaned = 0;
   uint64_t aborted = 0;
-  uint64_t payload_bytes = 0;  // of the others
-  uint64_t durable_lsn = 0;    // highest that a header names
+  uint64_t payload_bytes = 0;  // of all other records
+  uint64_t durable_lsn = 0;    // highest in a header
 
   [[gnu::always_inline]] void Add(const RecordView& record) {
     durable_lsn = std::max(durable_lsn, record.header.durable_lsn());
@@ -46,9 +46,9 @@ struct Sums {
   }
 };
 
-// Looks at every line from `from` to the limit for headers that hold: they
-// say how much is cut off, and may prove that it was acknowledged. A record
-// can lie behind a hole because threads complete in any order.
+// Examines every line from `from` to the limit for headers that hold. They tell
+// how much is cut, and may prove that it was acknowledged. A record can lie
+// after a hole because threads complete in any order.
 void InspectBehind(const ScanInput& input, LogPosition from,
                    ScanResult* result) {
   HeaderSearch search = SearchOf(input);
@@ -64,8 +64,8 @@ void InspectBehind(const ScanInput& input, LogPosition from,
   }
 }
 
-// Whether the line at the end looks like a header of the expected record that
-// was cut in the middle; only for the report, both cases end the log here.
+// Returns whether the line at the end looks like a torn header of the expected
+// record. Only for the report: the log ends here in both cases.
 bool LooksTorn(const ScanInput& input, const LogPosition& end) {
   if (end.offset + kLineBytes > LimitOf(input)) return false;
   const EpochEntry* owner = input.table->Owner(end.lsn);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan: finds the end of a log and says what the end is.
+// scan: finds the end of a log and judges it.
 //
-// Idea: the log has no tail pointer, so its end is where the first record
-// can't be read; but a bad record is also what a media error looks like. The
-// scan therefore gathers evidence that the record was once persisted: the
-// watermark, the durable LSN in the header of any record further on, and the
-// start of the epoch that is installed. With evidence the record is *corrupt*
-// and the log is not shown; without it the record is *torn* (or was never
-// written) and the log ends before it. Never a silently shorter log (P-C6).
+// Idea: the log has no tail pointer, so it ends where the first record can't be
+// read. But a media error looks the same. So the scan gathers evidence that the
+// record was once persisted: the watermark, the durable LSN in the header of
+// any later record, and the start of the installed epoch. With evidence the
+// record is *corrupt* and the log is not shown. Without it the record is *torn*
+// (or was never written) and the log ends before it. Never a silently shorter
+// log (P-C6).
 //
 // Invariants:
 //   SC1. The kept records are an unbroken run of LSNs from the head.
@@ -40,14 +40,14 @@ enum class TailVerdict {
 // "complete", "torn" or "corrupt".
 const char* TailVerdictName(TailVerdict verdict);
 
-// A PAD that can't be read beside a record that can; to be written anew.
+// PAD that can't be read, beside a record that can; to be rewritten.
 struct DamagedPad {
   Lsn next_lsn;
   RingOffset offset;
 };
 
 struct ScanResult {
-  LogPosition end;  // behind the last record that is kept
+  LogPosition end;  // after the last record that is kept
   TailVerdict verdict = TailVerdict::kComplete;
 
   uint64_t data_records = 0;     // kept, not cleaned, not aborted
@@ -56,27 +56,28 @@ struct ScanResult {
   uint64_t payload_bytes = 0;    // of data_records
   std::vector<DamagedPad> damaged_pads;
 
-  // Highest LSN that is proven to have been persisted here: what the region
-  // proves, and what headers name.
+  // Highest LSN that is proven persisted here, by the region's evidence
+  // (ScanInput) and by headers.
   Lsn proven_lsn;
   // Highest LSN that a header names as durable: W replicas had persisted it.
   Lsn named_durable_lsn;
-  // Of the record at `end`, when the verdict is not kComplete.
-  bool bad_payload = false;  // its header holds: the payload is what is bad
-  uint64_t bad_bytes = 0;    // in the ring; 0 if the length is unknown
-  // Records behind it whose headers hold: completed, and cut off with it.
+  // Record at `end`, unless the verdict is kComplete.
+  bool bad_payload = false;  // its header holds, its payload does not
+  uint64_t bad_bytes = 0;    // size in the ring; 0 if unknown
+  // Records after `end` whose headers hold: completed, and cut with it.
   uint64_t cut_records = 0;
   Lsn cut_last_lsn;
 };
 
 struct ScanInput {
   Ring ring;
-  // The ring once more, if it lies in a file, from there on.
+  // File that holds the ring from byte `ring_begin` on; none if it is in no
+  // file.
   FileView file;
   uint64_t ring_begin = 0;  // bytes
   const EpochTable* table = nullptr;
   LogPosition head;
-  // From the watermark and the installed epoch (RegionState).
+  // Highest LSN proven by the watermark and the installed epoch (RegionState).
   Lsn proven_lsn;
 };
 
@@ -86,11 +87,11 @@ using ScanVisitor =
     absl::FunctionRef<void(const LogPosition& before, const RecordView&)>;
 ScanResult ScanLog(const ScanInput& input, ScanVisitor visit);
 ScanResult ScanLog(const ScanInput& input);
-// Notes positions on its way.
+// Scans, and notes positions in `index`.
 ScanResult ScanLog(const ScanInput& input, LsnIndex* index);
 
-// The first record behind `from` whose header holds, LSN above `from.lsn`; its
-// position, or one with LSN 0 if there is none. For salvage.
+// Returns the position of the first record after `from` whose header holds,
+// with an LSN above `from.lsn`; LSN 0 if there is none. For salvage.
 LogPosition FindRecordBehind(const ScanInput& input, LogPosition from);
 
 }  // namespace alpheus

@@ -15,8 +15,8 @@
 namespace alpheus {
 namespace {
 
-// A superline or table update takes microseconds; this many reads of 100 KiB
-// outlast it by far.
+// Number of reads: that many of 100 KiB far outlast an update of superline or
+// table, which takes microseconds.
 constexpr int kReadsOfSharedRegionMax = 100;
 
 absl::Status Named(const std::string& name, const absl::Status& status) {
@@ -53,8 +53,8 @@ absl::Status CheckHasFixedPart(std::span<const std::byte> region,
       " of the fixed part: not a log region, or truncated. ", kRemedyOfDamage));
 }
 
-// Both lines as bytes: whose they are only the superline says, which is read
-// after them (RGS1).
+// Both lines as bytes: only the superline, which is read later, tells the log
+// and epoch that they belong to (RGS1).
 class WatermarkBytes {
  public:
   explicit WatermarkBytes(std::span<std::byte> region) {
@@ -97,7 +97,7 @@ absl::Status ReadSuperline(std::span<std::byte> region, const std::string& name,
   return absl::OkStatus();
 }
 
-// The copy that holds, or -1.
+// Returns the copy that holds, or -1.
 int ChooseTableCopy(const CellState& cell, uint64_t seq, ReadingMode mode) {
   for (int i = 1; i >= 0; --i) {
     if (cell.copies[i].valid && cell.copies[i].seq == seq) return i;
@@ -230,7 +230,7 @@ absl::StatusOr<RegionState> ReadRegionState(std::span<std::byte> region,
 absl::StatusOr<RegionState> ReadSharedRegionState(
     std::span<std::byte> region, const std::string& name, ReadingMode mode,
     absl::FunctionRef<bool()> has_writer) {
-  bool had_writer = true;  // nobody has looked
+  bool had_writer = true;  // not asked yet
   absl::StatusOr<RegionState> state;
   for (int read = 0; read < kReadsOfSharedRegionMax; ++read) {
     state = ReadRegionState(region, name, mode);

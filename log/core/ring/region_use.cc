@@ -20,7 +20,7 @@ bool AreZeros(std::span<const std::byte> bytes) {
       bytes, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-// Of a log whose superline can be read: no epoch was promised or opened.
+// Use of a region whose superline can be read.
 RegionUse UseOfLog(const CellState& superline) {
   const absl::StatusOr<Superline> decoded =
       DecodeSuperline(superline.copies[*superline.newest].content);
@@ -30,7 +30,7 @@ RegionUse UseOfLog(const CellState& superline) {
   return is_unopened ? RegionUse::kUnopened : RegionUse::kUsed;
 }
 
-// Epoch table and ring: a table without entries, or what is there of one.
+// Returns whether epoch table and ring are unused: no entries, or no table.
 bool IsRestUnused(std::span<const std::byte> region) {
   const absl::StatusOr<Layout> layout = Layout::ForRegion(region.size());
   if (!layout.ok()) return AreZeros(region.subspan(kTableOffset));

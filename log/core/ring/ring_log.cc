@@ -155,12 +155,14 @@ absl::StatusOr<AppendedRecord> RingLog<P>::AppendInRing(
                         {ring_.At(space.offset) + kRecordHeaderBytes, bytes}};
 }
 
-// A fence for the record alone. Threads that force at the same time are best
-// left to the processor, or to the kernel, which gathers what they ask of a
-// disk. A policy saves fences: all it can where a fence is a call. Else, from
-// some size on, a fence is cheaper than the way through the cache; from a
-// smaller one where several threads write, because the one that forces has to
-// fetch the others' lines.
+// Decides whether a record gets a fence of its own.
+// * Forced records do. Fences of concurrent threads are best left to the
+//   processor, or to the kernel, which merges its calls to a disk.
+// * Under a policy fences are saved: all of them where a fence is a system
+//   call.
+// * Else a fence is cheaper than the way through the cache from some size on.
+//   That size is smaller if several threads write, because the forcing thread
+//   has to fetch the others' lines.
 template <Persistence P>
 inline bool RingLog<P>::IsPersistedAtOnce(Lsn lsn, size_t payload_bytes,
                                           bool forced) {
@@ -172,7 +174,7 @@ inline bool RingLog<P>::IsPersistedAtOnce(Lsn lsn, size_t payload_bytes,
   return payload_bytes > kCachedBytesMax || writer_watch_.IsShared(lsn);
 }
 
-// Inlined: an append has no stores to spare (docs/performance.md).
+// Inlined: an append can't afford extra stores (docs/performance.md).
 template <Persistence P>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
     std::span<const std::span<const std::byte>> parts, ForcePolicy policy,
@@ -183,7 +185,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
     if (!IsPossible(policy)) [[unlikely]]
       return CheckPolicy(policy);
   } else if (OwnReservationsMax() != 0) {
-    // Before anything is written: a refusal must mean that nothing happened.
+    // First of all: a refusal must mean that nothing happened.
     ALPHEUS_RETURN_IF_ERROR(CheckAppendable());
   }
   Payload payload(parts);
@@ -195,11 +197,11 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
     ALPHEUS_ASSIGN_OR_RETURN(*space, TakeSpace(payload.bytes, deadline));
   }
   pmem_.YieldPoint("reserve: taken");
-  // Some fences long. A thread that is not to wait for its record looks longer:
-  // what it leaves behind out of order costs the others more.
+  // As long as some fences. A thread that will not wait for its record spins
+  // longer: a record that it leaves out of order costs the others more.
   const int looks = forced ? 32 : 128;
-  // What goes to backups is read from the cache, and its bytes stay as they are
-  // from the moment it is completed.
+  // Records for backups are read from the cache, and their bytes must not
+  // change once completed.
   if (replicated_ == nullptr &&
       IsPersistedAtOnce(space->lsn, payload.bytes, forced)) {
     const auto progressed = WriteAndPersist(*space, payload, looks);
@@ -229,7 +231,7 @@ typename Forcer<P>::Progressed RingLog<P>::WriteAndPersist(
   const uint32_t header_crc = writer_.WriteWhole(space, payload, durable_lsn());
   const auto progressed = forcer_.PersistOwn(space, header_crc, looks);
   if (progressed == Forcer<P>::Progressed::kFailed) {
-    // Not a record: but nobody may wait for it either.
+    // Not a valid record, but marked completed so that no thread waits for it.
     tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
     MarkCompleted(space.lsn, header_crc);
   }

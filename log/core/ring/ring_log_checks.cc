@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ring_log refuses before it does anything, and what must always hold.
+// Part of ring_log that refuses calls before they change anything, and checks
+// the invariants.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -29,7 +30,7 @@ template <Persistence P>
 bool RingLog<P>::IsPossible(const ForcePolicy& policy) const {
   if (policy.frequency == 0) return false;
   if (policy.group != 0 && policy.frequency != 1) return false;
-  // Else reserving would force before the policy does (P-A3.1).
+  // Otherwise reserving would force before the policy does (P-A3.1).
   const uint32_t records = std::max(policy.frequency, policy.group);
   return records == 1 || 2 * uint64_t{records} <= tracker_.size();
 }
@@ -82,7 +83,7 @@ absl::Status RingLog<P>::CheckNotBlockedBySelf(Lsn lsn) const {
 
 template <Persistence P>
 absl::Status RingLog<P>::CheckAppendable() const {
-  // The failure first: finishing the reservation would not help.
+  // Failure first: finishing the reservation would not help.
   ALPHEUS_RETURN_IF_ERROR(Usable());
   return CheckNotBlockedBySelf(next_lsn() - 1);
 }
@@ -93,7 +94,7 @@ Lsn RingLog<P>::first_open_lsn() const {
   Lsn lsn = durable_lsn() + 1;
   while (lsn < next) {
     if (!tracker_.IsFinished(lsn) && lsn > durable_lsn()) return lsn;
-    // Finished, or durable since: then its slot may have a new user.
+    // Finished; or durable meanwhile, so that its slot may have a new user.
     lsn = lsn + 1;
   }
   return next;
@@ -101,7 +102,7 @@ Lsn RingLog<P>::first_open_lsn() const {
 
 template <Persistence P>
 void RingLog<P>::CheckInvariants() const {
-  // Read in the order in which they may only grow apart.
+  // Read in this order, in which the distances can only grow.
   const Lsn head = head_lsn();
   const Lsn durable = durable_lsn();
   const Lsn next = next_lsn();

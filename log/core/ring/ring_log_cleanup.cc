@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ring_log cleans records, reads them for tails, and closes.
+// Part of ring_log that cleans records, reads them for tails, and closes the
+// log.
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
@@ -43,16 +44,17 @@ absl::Status RingLog<P>::CleanupAll() {
     ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
     ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.CleanThrough(last, durable_lsn())));
   }
-  // The superline update is the commit point (P-L11); in a replicated log the
-  // W-th one is, as the highest head that R replicas answer is the log's.
+  // The superline update is the commit point (P-L11). In a replicated log it is
+  // the W-th update, because an opening takes the highest head that R replicas
+  // report.
   if (IsMutant("kCleanupAllUnpublished")) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
   progress_.Notify();
   return WaitHeadDurable(Deadline());
 }
 
-// No record above the durable LSN: an opening may drop it, and give its LSN to
-// another one (P-C4).
+// Shows no record above the durable LSN: an opening may drop it, and give its
+// LSN to another record (P-C4).
 template <Persistence P>
 absl::StatusOr<bool> RingLog<P>::CopyNext(TailPlace& place) const {
   const Lsn next = next_lsn();
@@ -61,11 +63,12 @@ absl::StatusOr<bool> RingLog<P>::CopyNext(TailPlace& place) const {
         options_.name, ": LSN ", place.lsn.value, " is beyond the log, whose ",
         "next LSN is ", next.value, "; was it read from another log?"));
   }
-  // Asked first: what became durable before the failure is shown.
+  // Read first, so that all records that became durable before the failure are
+  // shown.
   const bool has_failed = failure_.failed();
   const absl::StatusOr<bool> copied = reclaimer_.CopyNext(
       place, IsMutant("kTailShowsExposed") ? next - 1 : durable_lsn());
-  // "Not yet" would be said for ever: what comes is another primary's.
+  // The log is over: the next records are another primary's.
   if (copied.ok() && !*copied && has_failed) return failure_.status();
   return copied;
 }
@@ -84,7 +87,7 @@ absl::Status RingLog<P>::Close() {
   return absl::OkStatus();
 }
 
-// What becomes durable is told, and who is told may append.
+// Loops, because a callback for a durable record may append.
 template <Persistence P>
 absl::Status RingLog<P>::ForceEverything() {
   for (;;) {
@@ -102,7 +105,7 @@ absl::Status RingLog<P>::ForceEverything() {
 
 template <Persistence P>
 absl::Status RingLog<P>::WriteCleanCloseWord() {
-  // After everything that it vouches for is on media.
+  // Written after everything that it vouches for is on media.
   uint64_t* word = CleanCloseAddress(region_);
   pmem_.Store8(word,
                CleanCloseWord(superline_.Current().log_id, superline_.seq()));

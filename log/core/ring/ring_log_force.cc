@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ring_log makes records durable: at once, under a policy, or by waiting
-// for others.
+// Part of ring_log that makes records durable: at once, under a policy, or by
+// waiting for other threads.
 #include <optional>
 #include <utility>
 
@@ -14,7 +14,8 @@
 namespace alpheus {
 namespace {
 
-// What a step brought: true, durable; false, not yet; else why the log failed.
+// Converts the result of a step: true, durable; false, not yet; else the log's
+// failure.
 template <class Progressed>
 absl::StatusOr<bool> IsDurable(Progressed progressed,
                                const LogFailure& failure) {
@@ -39,7 +40,7 @@ absl::Status RingLog<P>::BeginForce(Lsn lsn) {
   const auto is_begun = [&]() -> absl::StatusOr<bool> {
     const absl::StatusOr<bool> durable = IsDurable(ForceStep(lsn), failure_);
     if (!durable.ok() || *durable) return durable;
-    // Who was in the middle of a step may never make another one.
+    // The thread that held the step may never make another one.
     return replicated_ == nullptr || replicated_->IsBegun(lsn) ||
            IsMutant("kBegunIsLeftToOthers");
   };
@@ -114,7 +115,7 @@ template <Persistence P>
 absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
-  // Whoever would force may be the thread that runs this callback.
+  // The thread that runs this callback may be the only one that would force.
   const bool is_in_callback =
       callbacks_.AreRunHere() && !IsMutant("kCallbackWaitsForItself");
   return WaitFor("wait for durable", deadline, [&]() -> absl::StatusOr<bool> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ring_log does for whoever scrubs its region while it is written.
+// Part of ring_log that serves scrubbing while the log is written.
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -43,7 +43,7 @@ absl::StatusOr<int> RingLog<P>::MendCopies() {
   return (superline ? 1 : 0) + (table ? 1 : 0);
 }
 
-// Nobody writes the table while its epoch runs.
+// Safe: no thread writes the table while its epoch runs.
 template <Persistence P>
 absl::StatusOr<bool> RingLog<P>::MendTable() {
   const Superline superline = superline_.Current();

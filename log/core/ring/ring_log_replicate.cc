@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ring_log does beside appending when it is replicated.
+// Part of ring_log for a replicated log: polling, waiting for acks, the head.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace alpheus {
 namespace {
 
-// How often it is looked whether calls still take in what a replica says that
-// catches up.
+// Interval at which WaitForAcks checks whether calls still process the acks of
+// a replica that is catching up.
 constexpr int64_t kLookForCallersNanos = 1'000'000;
 
 }  // namespace
@@ -36,8 +36,8 @@ std::unique_ptr<ReplicatedForcer<P>> RingLog<P>::MakeReplicated(
       ring_.capacity(), tracker_, forcer_, reclaimer_, progress_, failure_);
 }
 
-// The log is idle only when the backups are: one that lags, although W others
-// do not, has to be given up after a while, which nothing that arrives says.
+// A log is idle only if its backups are. A backup that lags, although W others
+// do not, must be dropped after a while, and no arrival triggers that.
 template <Persistence P>
 typename IdleKeeper<P>::Next RingLog<P>::Poll() {
   PollReplication();
@@ -53,8 +53,8 @@ void RingLog<P>::WaitForWork(uint32_t seen, Deadline deadline) {
   role.Wait(seen, deadline);
 }
 
-// Not announced: who completes a record meanwhile should not pay for a wake-up
-// of a thread that does not want it.
+// Waits without announcing itself, so that a thread that completes a record
+// does not pay for a useless wake-up.
 template <Persistence P>
 bool RingLog<P>::WaitForAcks(Deadline deadline,
                              const std::atomic<uint32_t>& stop) {
@@ -70,7 +70,7 @@ bool RingLog<P>::WaitForAcks(Deadline deadline,
     return true;
   }
   if (watch_->has_callers()) {
-    // To be woken by each call that leaves would cost the calls.
+    // A wake-up by each call that leaves would cost the calls.
     if (for_callbacks) {
       watch_->WaitForCallersToLeave(stop, deadline);
     } else {
@@ -91,7 +91,7 @@ bool RingLog<P>::HasCallbackOnItsWay() const {
   return callbacks_.AreWaitingFor(replicated_->offered_lsn());
 }
 
-// Nobody else may wait for what a callback is to be told of.
+// The callback's record may have no other waiting thread.
 template <Persistence P>
 void RingLog<P>::CallAttendantIfNeeded() {
   if (replicated_ == nullptr || IsMutant("kAttendantIsNotCalled")) return;
@@ -110,7 +110,7 @@ absl::Status RingLog<P>::WaitHeadDurable(Deadline deadline) {
   });
 }
 
-// A backup that does not answer in time only knows less.
+// Ignores a timeout: a backup that does not answer only knows less.
 template <Persistence P>
 void RingLog<P>::TellRest() {
   constexpr int64_t kAnswerNanos = 50'000'000;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ring_log gives space when there is none at once: waiting, forcing at the
-// exposure cap, and moving the head short of room.
+// Part of ring_log that reserves when there is no space at once: it waits,
+// forces at the exposure cap, and moves the head when the ring is short of
+// room.
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
@@ -48,7 +49,7 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
     return false;
   }
   // Both other refusals end when records become durable: the exposure shrinks,
-  // and aborted records may be passed by the head.
+  // and the head may pass aborted records.
   const Lsn before = durable_lsn();
   if (!IsMutant("kCapForcesNothing") &&
       ForceStep(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
@@ -65,17 +66,17 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
   PollReplication();
   const bool awaits_backups =
       replicated_ != nullptr && replicated_->AwaitsBackups();
-  // Freed by this call or by another thread since the refusal.
+  // Space was freed by this call, or by another thread since the refusal.
   if (reuse_limit_word().load() != limit) return true;
   if (failure_.failed()) return failure_.status();
-  // Backups are not the application: they answer, or are given up.
+  // Wait for backups, unlike for the application: they ack, or are dropped.
   if (awaits_backups) return false;
   if (head_lsn() > durable_lsn()) {
-    // Nothing durable is left to clean: what fills the ring is open.
+    // Nothing durable is left to clean: open records fill the ring.
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(first_open_lsn()));
   }
-  // Only the application can clean; without a deadline of its own it would
-  // wait for itself.
+  // Only the application can clean. Without a deadline it would wait for
+  // itself.
   if (!deadline.is_set() || deadline.HasPassed(clock_.NowNanos())) {
     return RingFull(bytes);
   }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ring_log_wait: how a call of ring_log waits; for its own sources only.
+// ring_log_wait: the loop in which calls of ring_log wait; for its own sources
+// only.
 //
 // Idea: a blocking call is a loop over a step that does not block, with the
-// waiter between steps. Before it sleeps it announces itself and steps once
-// more: what was done before the announcement notified nobody. In a replicated
-// log each step takes acks in, and one of those who would sleep waits for them
-// (activity_watch.h).
+// waiter between steps. Before a call sleeps it announces itself and steps once
+// more, because changes before the announcement notified nobody. In a
+// replicated log each step processes acks, and one of the calls that would
+// sleep waits for acks (activity_watch.h).
 //
 // Thread safety: as RingLog.
 #ifndef ALPHEUS_LOG_CORE_RING_RING_LOG_WAIT_H_

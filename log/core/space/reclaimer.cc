@@ -13,8 +13,8 @@ namespace {
 
 // The head is published when this part of the ring would be freed (P-A6).
 constexpr uint64_t kPublishFraction = 16;
-// From so many on, a quarter of what a table holds by default, those without a
-// live record are let go as soon as they may.
+// Number of epochs, a quarter of a default table, from which those without a
+// live record leave as soon as they may.
 constexpr size_t kManyEpochs = 256;
 
 }  // namespace
@@ -90,7 +90,7 @@ absl::StatusOr<bool> Reclaimer<P>::CopyNext(TailPlace& place,
     const TailPlace before = {place.lsn, place.offset, {}, {}, {}};
     ALPHEUS_ASSIGN_OR_RETURN(const RecordView record, CopyAt(place));
     if (record.aborted()) continue;
-    // The copy, which nobody changes any more.
+    // Verifies the copy, which no thread changes any more.
     if (!PayloadIsValid(record.seed, record.header, place.payload)) {
       place.lsn = before.lsn;
       place.offset = before.offset;
@@ -166,8 +166,9 @@ absl::Status Reclaimer<P>::AdvanceOverCleaned(Lsn durable_lsn) {
   return absl::OkStatus();
 }
 
-// Who is killed each time never publishes the little that it cleaned, and the
-// table would get full of epochs without a live record.
+// Publishes early for a process that is always killed. It would never publish
+// the little that it cleaned, and the table would fill with epochs without a
+// live record.
 template <Persistence P>
 bool Reclaimer<P>::LetsEpochsGo() const {
   const std::vector<EpochEntry>& entries = table_.entries();
@@ -198,7 +199,8 @@ absl::Status Reclaimer<P>::PublishLocked() {
     superline.head_chain = head.chain;
   }));
   published_ = head;
-  // Release: who may reuse the bytes knows that the head is on media (RCL2).
+  // Release: a thread that may reuse the bytes knows that the head is on media
+  // (RCL2).
   reuse_limit_.store(head.offset.value + ring_.capacity(),
                      std::memory_order_release);
   return absl::OkStatus();

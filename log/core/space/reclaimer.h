@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// reclaimer: cleaned records, the head, and when space may be used again.
+// reclaimer: cleans records, moves the head, and says when space may be reused.
 //
-// Idea: cleaning is two things. Marking one record is an 8-byte word beside
-// its header, a hint that need not survive. Moving the head is a superline
-// update, which is dear, so the head in memory runs ahead of the one on media
-// and is published every sixteenth of the ring, on demand and at close. Only
-// the published head lets bytes be reused.
+// Idea: cleaning is two things. Marking one record is an 8-byte word beside its
+// header: a hint that need not survive. Moving the head is a superline update,
+// which is expensive. So the head in memory runs ahead of the one on media, and
+// is published every sixteenth of the ring, on demand and at close. Only the
+// published head lets bytes be reused.
 //
 // Invariants:
 //   RCL1. published head <= head <= durable_lsn + 1 (P-L10).
 //   RCL2. The reuse limit is the published head's offset + capacity, and is set
 //         after the superline update returned (P-L4).
-//   RCL3. The head moves only over records that are cleaned or aborted, or
-//         through an LSN that the application named.
-//   RCL4. What a tail is given was copied while its bytes could not be used
-//         again: from the head on, under the lock that publishing a head takes.
-// Persistence: a crash brings back the published head, and of the cleaned
-// words any subset.
+//   RCL3. The head moves only over records that are cleaned or aborted, or up
+//         to an LSN that the application named.
+//   RCL4. A tail gets a copy of a record, made while its bytes could not be
+//         reused: at the head or after it, under the lock that publishing a
+//         head takes.
+// Persistence: after a crash the head is the published one, and any subset of
+// the cleaned words is there.
 // Thread safety: all members concurrently.
 // References: Arcadia §4.3 "Log Space Reclamation"; protocol P-A6, P-L4, P-L8
 // to P-L11.
@@ -45,9 +46,9 @@
 
 namespace alpheus {
 
-// Where a tail of the log is, and a copy of the record before that.
+// Place of a tail in the log, and a copy of the record before that place.
 struct TailPlace {
-  Lsn lsn{1};                                   // to be read next
+  Lsn lsn{1};                                   // next to be read
   RingOffset offset = RecordCursor::kNoOffset;  // kNoOffset: not known yet
 
   Lsn copied_lsn;
@@ -58,7 +59,7 @@ struct TailPlace {
 template <Persistence P>
 class Reclaimer {
  public:
-  // `name` is of the region, `ring_offset` where its ring starts; both for
+  // `name` is the region's and `ring_offset` the start of its ring; both for
   // messages.
   Reclaimer(P& pmem, std::string name, uint64_t ring_offset, Ring ring,
             EpochTable table, const LogPosition& head,
@@ -71,31 +72,32 @@ class Reclaimer {
     const MutexLock lock(mutex_);
     return head_;
   }
-  // The head that is in the superline.
+  // Returns the head in the superline.
   LogPosition published() const {
     const MutexLock lock(mutex_);
     return published_;
   }
-  // For the reserver's gate: offsets below it may be given out, as far as this
-  // replica goes.
+  // Word for the reserver's gate: offsets below it may be reused, as far as
+  // this replica is concerned.
   const std::atomic<uint64_t>& reuse_limit_word() const { return reuse_limit_; }
   const EpochTable& table() const { return table_; }
 
-  // A failure of the medium, below, is the caller's to tell (log_failure.h).
+  // The caller notifies of a failure of the medium in the calls below
+  // (log_failure.h).
 
   // Marks one record; moves the head if it was the oldest.
   // Errors: NotFound (already cleaned), FailedPrecondition (beyond durable),
   // DataLoss (a header on the way can't be read), Unavailable (medium).
   absl::Status Clean(Lsn lsn, Lsn durable_lsn);
 
-  // Moves the head behind `lsn`; OK if it is there already. Same errors.
+  // Moves the head past `lsn`; OK if it is there already. Errors: as Clean.
   absl::Status CleanThrough(Lsn lsn, Lsn durable_lsn);
 
-  // Copies the first record at `place` or behind that is not aborted, and moves
-  // `place` behind it. Waits for whoever moves the head, who waits for one
-  // copy. False: up to `durable_lsn` there is none. Errors: OutOfRange (the
-  // head has passed the place), DataLoss (the record can't be read any more);
-  // the place stays.
+  // Copies the first record from `place` on that is not aborted, and moves
+  // `place` past it. Waits while another thread moves the head; that thread
+  // waits for at most one copy. Returns false if there is none up to
+  // `durable_lsn`. Errors: OutOfRange (the head has passed the place), DataLoss
+  // (the record can't be read any more); the place then stays.
   absl::StatusOr<bool> CopyNext(TailPlace& place, Lsn durable_lsn) const;
 
   // Runs `work` while no record is cleaned, no head moves and no tail copies.
@@ -104,7 +106,7 @@ class Reclaimer {
     work();
   }
 
-  // Moves the head over what is cleaned, then writes it to the superline if
+  // Moves the head over cleaned records, then writes it to the superline if
   // that frees space.
   absl::Status Publish(Lsn durable_lsn);
 
@@ -121,7 +123,7 @@ class Reclaimer {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   LogPosition Locate(const TailPlace& place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // With the bytes of its payload, whatever they are.
+  // Reads the record at `place` and copies its payload, unverified.
   absl::StatusOr<RecordView> CopyAt(TailPlace& place) const;
   absl::Status Unreadable(const LogPosition& at) const;
 

@@ -2,8 +2,8 @@
 // superline_store: the superline of an open region and the right to change it.
 //
 // Idea: one object owns the current superline and writes it as a whole through
-// the atomic cell; whoever needs a field changed says which, under one lock
-// (P-S4: one writer).
+// the atomic cell. Callers name the fields to change, under one lock (P-S4: one
+// writer).
 //
 // Thread safety: all members concurrently.
 #ifndef ALPHEUS_LOG_CORE_SPACE_SUPERLINE_STORE_H_
@@ -43,7 +43,7 @@ class SuperlineStore {
     return superline_;
   }
 
-  // Number of the superline on media.
+  // Returns the number of the superline on media.
   uint64_t seq() const {
     const MutexLock lock(mutex_);
     return seq_;
@@ -51,8 +51,8 @@ class SuperlineStore {
 
   // Applies `change` and persists both copies before it returns OK.
   // Errors: Unavailable (medium): the update may or may not have happened, and
-  // the log has failed, which is the caller's to tell (log_failure.h). A log
-  // that has failed is not changed: the same error.
+  // the log has failed; the caller notifies of that (log_failure.h). In a log
+  // that has failed nothing is changed: the same error.
   template <class Change>
   absl::Status Update(Change change) {
     const MutexLock lock(mutex_);
@@ -72,7 +72,7 @@ class SuperlineStore {
     return absl::OkStatus();
   }
 
-  // Writes both copies anew if they are not equal. True: it had to. Errors: as
+  // Rewrites both copies if they differ. Returns true if they did. Errors: as
   // Update.
   absl::StatusOr<bool> Mend() {
     const MutexLock lock(mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// appended_record: a record that was appended, and where it is.
+// appended_record: an appended record and its place.
 #ifndef ALPHEUS_LOG_CORE_WRITE_APPENDED_RECORD_H_
 #define ALPHEUS_LOG_CORE_WRITE_APPENDED_RECORD_H_
 

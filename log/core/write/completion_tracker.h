@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// completion_tracker: which of the records that are not durable are finished.
+// completion_tracker: records which of the records that are not durable are
+// finished.
 //
-// Idea: a table in memory with one slot per LSN modulo its size. A slot is
-// taken by its LSN the moment that is reserved (the exposure cap sees to it
-// that the slot's last user is durable by then), so nothing is ever allocated
-// or freed. The slot's word holds LSN and state together: a word that names
-// another LSN says "open", whatever it was before.
+// Idea: a table in memory with one slot per LSN modulo its size. An LSN takes
+// its slot the moment it is reserved. The exposure cap ensures that the slot's
+// last user is durable by then, so nothing is ever allocated or freed. The
+// slot's word holds LSN and state together: a word that names another LSN says
+// "open", whatever its state.
 //
 // Invariants:
-//   CTR1. The states of one LSN only go open -> completed -> persisted, or
-//         open -> persisted. A record whose appender itself moved the durable
-//         LSN over it stays open here: nobody asks for the state of what is
-//         durable.
-//   CTR2. What a slot says of its record (extent, header checksum) is readable
-//         by whoever saw its LSN finished.
+//   CTR1. The state of an LSN only goes open -> completed -> persisted, or open
+//         -> persisted. A record whose appender itself moved the durable LSN
+//         over it stays open here: no thread asks for the state of a durable
+//         record.
+//   CTR2. A thread that saw an LSN finished may read its slot (extent, header
+//         checksum).
 //   CTR3. At most size() consecutive LSNs are in use (RL2, ring_log.h).
-// Thread safety: NoteReserved and Mark… by the LSN's own writer or, for
-// MarkPersisted, by the leader that claimed it; readers any.
+// Thread safety: the LSN's own writer calls NoteReserved and Mark…; for
+// MarkPersisted also the leader that claimed it. Any thread reads.
 #ifndef ALPHEUS_LOG_CORE_WRITE_COMPLETION_TRACKER_H_
 #define ALPHEUS_LOG_CORE_WRITE_COMPLETION_TRACKER_H_
 
@@ -39,7 +40,7 @@ class CompletionTracker {
     kPersisted = 2,  // inside the persistence domain
   };
 
-  // Where a record lies: [begin, end) with the PAD in front of it.
+  // Place of a record: [begin, end), the PAD in front of it included.
   struct Extent {
     RingOffset begin;
     RingOffset end;
@@ -52,7 +53,7 @@ class CompletionTracker {
 
   uint32_t size() const { return size_; }
 
-  // Called by the writer right after it got `lsn`.
+  // Takes the slot for `lsn`. Called by the writer right after it got `lsn`.
   void NoteReserved(Lsn lsn, Extent extent, uint32_t owner) {
     Slot& slot = SlotOf(lsn);
     // Relaxed: published by the release store of the word below (CTR2); the
@@ -62,20 +63,22 @@ class CompletionTracker {
     slot.owner.store(OwnerWord(lsn, owner), std::memory_order_relaxed);
   }
 
-  // The record is sealed; the forcer may take it.
+  // Marks the record sealed; the forcer may take it.
   void MarkCompleted(Lsn lsn, uint32_t header_crc) {
     Slot& slot = SlotOf(lsn);
     slot.header_crc.store(header_crc, std::memory_order_relaxed);
     slot.word.store(Word(lsn, State::kCompleted), std::memory_order_release);
   }
 
-  // By the leader that claimed it. Requires: the caller's fence covered the
-  // record. Release: who sees it persisted also sees what the fence covered.
+  // Marks the record persisted; for the leader that claimed it. Requires: the
+  // caller's fence covered the record. Release: a thread that sees it persisted
+  // also sees what the fence covered.
   void MarkPersisted(Lsn lsn) {
     SlotOf(lsn).word.store(Word(lsn, State::kPersisted),
                            std::memory_order_release);
   }
-  // By its own appender, which did not complete it before.
+  // Marks the record persisted; for its own appender, which did not complete it
+  // before.
   void MarkPersisted(Lsn lsn, uint32_t header_crc) {
     SlotOf(lsn).header_crc.store(header_crc, std::memory_order_relaxed);
     MarkPersisted(lsn);
@@ -102,7 +105,7 @@ class CompletionTracker {
     return SlotOf(lsn).header_crc.load(std::memory_order_relaxed);
   }
 
-  // True if `owner` reserved `lsn` and did not hand it over.
+  // Returns true if `owner` reserved `lsn` and did not hand it over.
   bool IsOwnedBy(Lsn lsn, uint32_t owner) const {
     return SlotOf(lsn).owner.load(std::memory_order_relaxed) ==
            OwnerWord(lsn, owner);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// log_failure: the end of a log instance: nothing is acknowledged after it.
+// log_failure: the failure that ends a log instance: nothing is acknowledged
+// after it.
 //
-// Idea: after a failed force the record may or may not be on the medium. If
-// the log went on, a later force would make durable what the application
-// believes lost (P-H20). So the first failure sticks, and every later call
-// returns it until the log is opened anew.
+// Idea: after a failed force the record may or may not be on the medium. If the
+// log continued, a later force would make durable what the application believes
+// lost (P-H20). So the first failure sticks, and every later call returns it
+// until the log is opened again.
 //
-// Whoever meets it may hold locks, and who is told of it may be a callback that
-// wants them: Fail only remembers, and Tell follows once nothing is held.
+// The thread that meets a failure may hold locks that a callback needs. So Fail
+// only remembers it, and Tell notifies once no lock is held.
 //
 // Thread safety: all members concurrently.
 #ifndef ALPHEUS_LOG_CORE_WRITE_LOG_FAILURE_H_
@@ -25,12 +26,12 @@ namespace alpheus {
 
 class LogFailure {
  public:
-  // Whoever waits on `progress` is woken by a failure: what it waits for may
-  // never come.
+  // A failure wakes all threads that wait on `progress`: their event may never
+  // come.
   explicit LogFailure(Progress& progress) : progress_(progress) {}
 
-  // Remembers the first failure; from now on failed(). The caller sees to it
-  // that Tell is called soon, by itself or by whoever called it.
+  // Remembers the first failure; from now on failed(). The caller ensures that
+  // Tell is called soon, by itself or by its own caller.
   // Requires: !status.ok().
   void Fail(const absl::Status& status) {
     {
@@ -40,10 +41,11 @@ class LogFailure {
     failed_.store(true, std::memory_order_release);
   }
 
-  // Tells those who wait, and callbacks, of a failure, once.
+  // Notifies waiting threads and callbacks of a failure, once.
   // Requires: the caller holds no lock of the log.
   void Tell() {
-    // Of two threads that meet failures either may tell: both are remembered.
+    // If two threads meet failures either may notify: both failures are
+    // remembered.
     if (!failed_.load(std::memory_order_acquire) ||
         is_told_.exchange(true, std::memory_order_acq_rel)) {
       return;

@@ -12,8 +12,8 @@
 
 namespace alpheus {
 
-// The PAD from `begin` to the end of the ring. `next_lsn` is of the record
-// after it.
+// Returns the PAD from `begin` to the end of the ring. `next_lsn` is of the
+// record after it.
 RecordHeader MakePad(const Ring& ring, const EpochKey& key, Epoch epoch,
                      Lsn next_lsn, Lsn durable_lsn, RingOffset begin);
 

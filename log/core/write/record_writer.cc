@@ -22,9 +22,9 @@ namespace {
 template <Persistence P>
 void StoreHeader(P& pmem, std::byte* to, const RecordHeader& header) {
   constexpr size_t kPublishOffset = offsetof(RecordHeader, payload_crc);
-  // The cleaned word of the last lap must be gone before this lap's record
-  // can be seen; it would mean nothing here (other seed), but a zero keeps
-  // "not cleaned" one value.
+  // The cleaned word of the last lap must be gone before this lap's record can
+  // be seen. It would mean nothing here (other seed), but a zero keeps "not
+  // cleaned" one value.
   pmem.Store8(reinterpret_cast<uint64_t*>(to + offsetof(RecordHeader, cleaned)),
               0);
   auto* const publish = reinterpret_cast<uint64_t*>(to + kPublishOffset);
@@ -44,9 +44,9 @@ uint64_t LoadWord(const std::byte* from) {
   return word;
 }
 
-// Less than a line, zeros behind it. Requires: a word before `from` is
-// readable. Every word is in a register: a line that is put together in memory
-// by narrow stores stalls the wide loads that follow.
+// Loads less than a line, filled up with zeros. Requires: the word before
+// `from` is readable. Every word stays in a register: wide loads stall on a
+// line that narrow stores have put together in memory.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline LineWords LoadTail(const std::byte* from,
                                                        size_t bytes) {
   constexpr size_t kWordBytes = sizeof(uint64_t);
@@ -67,7 +67,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline LineWords LoadTail(const std::byte* from,
   return line;
 }
 
-// Words that a header leaves of its line to the payload.
+// Words of its line that a header leaves to the payload.
 constexpr size_t kWordsBesideHeader =
     (kLineBytes - kRecordHeaderBytes) / sizeof(uint64_t);
 static_assert(kWordsBesideHeader == 2);
@@ -75,8 +75,8 @@ struct WordsBesideHeader {
   uint64_t word[kWordsBesideHeader];
 };
 
-// The first bytes of a payload that is one range; the lines behind them go
-// past the cache to `to`, each stored once and whole: two partial stores to one
+// Returns the first bytes of a payload that is one range. Stores the following
+// lines past the cache to `to`, each once and whole: two partial stores to one
 // line cost nearly twice (docs/performance.md).
 template <Persistence P>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline WordsBesideHeader StoreRange(
@@ -102,7 +102,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline WordsBesideHeader StoreRange(
   return first;
 }
 
-// The same for several ranges, which are gathered line by line.
+// Does the same for several ranges, which are gathered line by line.
 template <Persistence P>
 WordsBesideHeader StoreParts(P& pmem, std::byte* to, const Payload& payload) {
   constexpr size_t kFirstBytes = sizeof(WordsBesideHeader);

@@ -2,11 +2,11 @@
 // record_writer: turns reserved space into a record.
 //
 // Idea: two ways to the same bytes. `Seal` finishes a record whose payload was
-// stored by anybody in any way (cached): checksum, header, and last the
-// publish word in one atomic store; a flush and a fence of any thread make it
-// persistent. `WriteWhole` knows all bytes beforehand: it stores whole lines
-// past the cache, payload first, so that they drain while the header is made,
-// and one fence of its own is the whole cost.
+// stored through the cache by any thread in any way. It stores checksum and
+// header, and last the publish word in one atomic store; a flush and a fence of
+// any thread make the record persistent. `WriteWhole` knows all bytes
+// beforehand. It stores whole lines past the cache, payload first, so that they
+// drain while the header is made; one fence of its own is the whole cost.
 //
 // Invariants:
 //   RWR1. Seal stores the publish word, with both checksums, last (P-A1).
@@ -34,9 +34,9 @@
 
 namespace alpheus {
 
-// What one record is to hold: parts that are joined in order. Its CRC needs no
-// LSN, so it is computed before anything is reserved; but not before `bytes`
-// was checked, as sizes that are too large may be no memory at all.
+// Content of one record: parts that are joined in order. Its CRC needs no LSN,
+// so it is computed before anything is reserved; but only after `bytes` was
+// checked, since a size that is too large may be no memory at all.
 struct Payload {
   explicit Payload(std::span<const std::span<const std::byte>> p) : parts(p) {
     for (const auto& part : parts) {
@@ -49,7 +49,7 @@ struct Payload {
   }
 
   std::span<const std::span<const std::byte>> parts;
-  size_t bytes = 0;  // the largest number if the sum is beyond it
+  size_t bytes = 0;  // the largest number if the sum overflows
   uint32_t crc = kCrcStart;
 };
 
@@ -66,22 +66,23 @@ class RecordWriter {
       : pmem_(pmem), ring_(ring), key_(key), epoch_(epoch) {}
 
   // Copies into the payload with cached stores, so that any thread's flush
-  // covers it (P-F3). `is_owner`: this thread reserved the record; only then
-  // may the checksum be carried along. Requires: fits.
+  // covers it (P-F3). `is_owner`: this thread reserved the record; only then is
+  // the checksum computed along the way. Requires: fits.
   void Copy(ReservedRecord& record, size_t offset,
             std::span<const std::byte> bytes, bool is_owner);
 
-  // Header and PAD of a record whose payload is filled, or of one that is
-  // given up (kAborted). Completed when it returns, not persisted. Returns the
-  // header's checksum.
+  // Writes header and PAD of a record whose payload is filled, or of an aborted
+  // one (kAborted). The record is completed on return, not persisted. Returns
+  // the header's checksum.
   uint32_t Seal(const ReservedRecord& record, RecordType type, Lsn durable_lsn);
 
-  // PAD, header and payload, past the cache: persisted after the caller's next
-  // fence. Returns the header's checksum.
+  // Writes PAD, header and payload past the cache: persisted after the caller's
+  // next fence. Returns the header's checksum.
   uint32_t WriteWhole(const Reserver::Space& space, const Payload& payload,
                       Lsn durable_lsn);
 
-  // The same through the cache: persisted after any thread's flush and fence.
+  // Writes PAD, header and payload through the cache: persisted after any
+  // thread's flush and fence. Returns the header's checksum.
   uint32_t WriteCached(const Reserver::Space& space, const Payload& payload,
                        Lsn durable_lsn);
 
@@ -89,7 +90,7 @@ class RecordWriter {
   RecordHeader MakeHeader(Lsn lsn, RingOffset offset, RecordType type,
                           uint64_t payload_bytes, uint32_t payload_crc,
                           Lsn durable_lsn) const;
-  // True if the record has a PAD in front; it is then written.
+  // Writes the PAD in front of the record. Returns false if there is none.
   bool WritePadBefore(Lsn lsn, RingOffset begin, RingOffset offset,
                       Lsn durable_lsn);
 

@@ -37,8 +37,8 @@ bool Reserver::TryHold() {
   const bool idle =
       next.lsn.value == durable + 1 || IsMutant("kHoldOverOpenRecords");
   if ((word & kHeldBit) != 0 || !idle) return false;
-  // Acquire: what the last appender wrote; release: the hold comes before what
-  // the caller does under it.
+  // Acquire: sees what the last appender wrote. Release: the hold comes before
+  // what the caller does under it.
   return word_.compare_exchange_strong(word, word | kHeldBit,
                                        std::memory_order_acq_rel);
 }

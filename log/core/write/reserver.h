@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// reserver: gives LSNs and ring space in one atomic step.
+// reserver: assigns LSNs and ring space in one atomic step.
 //
 // Idea: LSN and tail move together, so they share one 64-bit word: the low 23
 // bits of the next LSN and the low 40 bits of the tail, counted in lines. The
-// bit that is left says that reserving is held up for a moment. The
-// whole values are rebuilt from the durable LSN and the reuse limit, which are
-// never more than the exposure cap and the ring's capacity behind. One
-// compare-and-swap reserves; PAD at the end of the ring included.
+// remaining bit holds up reserving for a moment. The whole values are rebuilt
+// from the durable LSN and the reuse limit, which are never further behind than
+// the exposure cap and the ring's capacity. One compare-and-swap reserves, a
+// PAD at the end of the ring included.
 //
 // Invariants:
 //   RV1. LSNs are consecutive; extents are adjacent; no record crosses the end
 //        of the ring.
-//   RV2. Nothing beyond the reuse limit is given out (RL3, ring_log.h).
-//   RV3. No LSN beyond durable + cap is given out (RL2, ring_log.h).
+//   RV2. No space beyond the reuse limit is assigned (RL3, ring_log.h).
+//   RV3. No LSN beyond durable + cap is assigned (RL2, ring_log.h).
 // Why the rebuilt values are right: the word is loaded first, the references
-// after it. A swap succeeds only if the word did not change meanwhile, and then
+// after it. A swap succeeds only if the word did not change meanwhile. Then
 // both references belong to a moment at which the word was current, so the
-// distance is in [0, cap] and [0, capacity]. (A word that came back to the same
-// bits in between would need 2^23 LSNs and 2^40 lines to pass, both exactly.)
+// distance is in [0, cap] and [0, capacity]. Example with 3 bits for the LSN:
+// if the durable LSN is 13 and the bits are 1, the next LSN is 17, the first
+// value from 13 on that ends in these bits. (For the word to come back to the
+// same bits, exactly a multiple of 2^23 LSNs and of 2^40 lines would have to
+// pass.)
 // Thread safety: all members concurrently.
 // References: Arcadia §4.3; protocol P-A3.1, P-L5, P-L6, P-F6.
 #ifndef ALPHEUS_LOG_CORE_WRITE_RESERVER_H_
@@ -39,15 +42,15 @@ class Reserver {
   enum class Outcome {
     kReserved,
     kExposureFull,  // the cap on records that are not durable is reached
-    kRingFull,      // not enough space behind the reuse limit
+    kRingFull,      // not enough space up to the reuse limit
     kHeld,          // for a moment; see TryHold
   };
 
   struct Space {
     Lsn lsn;
-    RingOffset begin;   // of the PAD, if offset differs; else of the record
-    RingOffset offset;  // of the record's header
-    RingOffset end;     // behind the record
+    RingOffset begin;   // start of the PAD, or of the record if none
+    RingOffset offset;  // start of the record's header
+    RingOffset end;     // end of the record
   };
 
   struct Next {
@@ -55,8 +58,8 @@ class Reserver {
     RingOffset tail;
   };
 
-  // `durable_lsn` and `reuse_limit` are owned by the forcer and the reclaimer;
-  // the reuse limit is an offset: bytes before it may be given out.
+  // `durable_lsn` belongs to the forcer. `reuse_limit` belongs to the
+  // reclaimer; it is an offset: bytes before it may be assigned.
   // Requires: exposure_records_max <= 2^20, capacity < 2^45.
   Reserver(uint64_t capacity, uint32_t exposure_records_max, Next start,
            const std::atomic<uint64_t>& durable_lsn,
@@ -109,14 +112,15 @@ class Reserver {
     }
   }
 
-  // The LSN and the tail that the next reservation starts from.
+  // Returns the LSN and the tail of the next reservation.
   Next next() const;
 
-  // LSNs given out that are not durable, at one moment: at most the cap.
+  // Returns how many assigned LSNs are not durable, at one moment: at most the
+  // cap.
   uint64_t Exposed() const;
 
-  // Lets nobody reserve until Unhold, if nothing that was reserved is not
-  // durable: the caller is then alone with the log's end.
+  // Blocks reserving until Unhold, if every reserved record is durable; else
+  // returns false. The caller is then alone at the log's end.
   bool TryHold();
   void Unhold();
 
@@ -135,7 +139,8 @@ class Reserver {
   static uint64_t Rebuild(uint64_t reference, uint64_t low, uint64_t mask) {
     return reference + ((low - reference) & mask);
   }
-  // Next as of `word`; right only if the word is still current afterwards.
+  // Returns Next as of `word`; valid only if the word is still current
+  // afterwards.
   Next Unpack(uint64_t word, uint64_t durable_lsn, uint64_t reuse_limit) const {
     const uint64_t head = reuse_limit - ring_.capacity();
     Next next;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// writer_watch: whether one thread writes the log, or several do.
+// writer_watch: tells whether one thread writes the log, or several do.
 //
-// Idea: every seventh record is looked at: a record of another thread than the
-// one before says that several write, and what was seen holds for a thousand
-// records, for half of which nobody looks again. So a lone writer only reads
-// two words, and several seldom store: a line that one of them stores is one
-// that the others miss.
-// Threads that take turns in sevens are not noticed; the answer is only used to
-// choose the faster of two ways.
+// Idea: every seventh record is examined. If its thread differs from that of
+// the last one examined, several threads write; that result holds for a
+// thousand records, and for half of them no thread looks again. So a lone
+// writer only reads two words, and several writers seldom store. (A line that
+// one of them stores is a cache miss for the others.)
+// Threads that take turns in sevens are not noticed. The answer only selects
+// the faster of two ways.
 //
 // Thread safety: all members concurrently.
 #ifndef ALPHEUS_LOG_CORE_WRITE_WRITER_WATCH_H_
@@ -27,7 +27,8 @@ class WriterWatch {
   static constexpr uint64_t kEvery = 7;
   static constexpr uint64_t kHoldsFor = 1024;  // records
 
-  // Whether several threads write. By the thread that reserved `lsn`.
+  // Returns whether several threads write. Called by the thread that reserved
+  // `lsn`.
   bool IsShared(Lsn lsn) {
     uint64_t until = shared_until_.load(std::memory_order_relaxed);
     if (lsn.value % kEvery == 0 && until < lsn.value + kHoldsFor / 2) {
@@ -50,7 +51,7 @@ class WriterWatch {
 
   // On a line that is seldom written.
   alignas(kLineBytes) std::atomic<uint64_t> shared_until_{0};
-  std::atomic<uint32_t> writer_{0};  // of the last record that was looked at
+  std::atomic<uint32_t> writer_{0};  // of the last record examined
 };
 
 }  // namespace alpheus

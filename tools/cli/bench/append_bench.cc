@@ -47,7 +47,7 @@ uint64_t ExposedNow(const Log& log) {
   }
 }
 
-// What one thread of a run did.
+// Work of one thread of a run.
 struct Work {
   uint64_t records = 0;
   uint64_t cleanings = 0;
@@ -99,7 +99,7 @@ class Bench {
   // An open log's file must stay.
   const std::unique_ptr<ScratchFile> file_;
   const std::unique_ptr<Log> log_;
-  // Of each kind of store.
+  // Floors, one for each kind of store.
   const std::vector<std::unique_ptr<MediumFloor>> floors_;
   const std::vector<std::byte> payload_;
   ForceOptions force_;

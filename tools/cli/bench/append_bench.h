@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// append_bench: measures appends on the user's own medium, beside the least
-// that the medium needs for the same bytes.
+// append_bench: measures appends on the user's own medium, beside the minimum
+// cost of the medium for the same bytes.
 //
 // Idea: runs take turns, several times: each floor (medium_floor.h), appends
-// that nobody times one by one (throughput), and appends that are (latency,
+// that are not timed one by one (throughput), and appends that are (latency,
 // exposure). All threads of a run start together. A full log is cleaned through
-// its last durable record, which counts for throughput and not for latency.
+// its last durable record; the cleaning counts for throughput and not for
+// latency.
 //
 // Thread safety: one caller.
 #ifndef ALPHEUS_TOOLS_CLI_BENCH_APPEND_BENCH_H_
@@ -33,16 +34,16 @@ struct AppendBenchOptions {
 struct AppendBenchResult {
   RegionMedium medium = RegionMedium::kAnonymous;
   double records_per_second = 0;        // median of the turns
-  double floor_records_per_second = 0;  // the same, of the fastest floor
-  std::string floor_way;                // how that one persists
+  double floor_records_per_second = 0;  // of the fastest floor
+  std::string floor_way;                // way in which it persists
   uint64_t cleanings = 0;
   LatencyHistogram latency_ns;  // one clock call included
   LatencyHistogram exposure;    // records, seen after each append
-  double clock_ns = 0;          // what a call of the clock takes
+  double clock_ns = 0;          // cost of a call of the clock
 };
 
-// Errors: InvalidArgument (sizes); ResourceExhausted (file system full);
-// whatever the log returns.
+// Runs the benchmark. Errors: InvalidArgument (sizes); ResourceExhausted (file
+// system full); any error of the log.
 absl::StatusOr<AppendBenchResult> RunAppendBench(
     const AppendBenchOptions& options, const Clock& clock);
 

@@ -35,7 +35,7 @@ double TimesFloor(const AppendBenchResult& result) {
   return result.floor_records_per_second / result.records_per_second;
 }
 
-// What each thread waits for one record, cleaning included.
+// Returns the time that a thread waits for one record, cleaning included.
 double NanosPerRecord(double records_per_second, int threads) {
   return 1e9 * threads / records_per_second;
 }

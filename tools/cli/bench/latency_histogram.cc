@@ -39,8 +39,8 @@ uint64_t LatencyHistogram::Quantile(double q) const {
   return largest_;
 }
 
-// Values below 2 * kSplit are their own bucket; above, the highest set bit
-// chooses the group and the kSplitBits bits behind it the bucket in it.
+// Values below 2 * kSplit are their own bucket. Above, the highest set bit
+// chooses the group, and the next kSplitBits bits the bucket in it.
 size_t LatencyHistogram::BucketOf(uint64_t value) {
   if (value < 2 * kSplit) return value;
   const int shift = std::bit_width(value) - 1 - kSplitBits;

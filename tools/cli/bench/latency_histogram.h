@@ -2,15 +2,15 @@
 // latency_histogram: counts times so that quantiles of millions of them can be
 // told, in a few kilobytes.
 //
-// Idea: values below 64 have a bucket each; above, every power of two is split
-// into 32 buckets of equal width, so that a bucket is never wider than 1/32 of
-// what it holds. Smallest and largest value are kept exactly.
+// Idea: values below 64 have a bucket each. Above, every power of two is split
+// into 32 buckets of equal width, so that no bucket is wider than 1/32 of its
+// values. Smallest and largest value are kept exactly.
 //
 // Invariants:
 //   LH1. Quantile(q) is at least the true quantile and exceeds it by less than
 //        1/32 of it.
 //   LH2. smallest() <= Quantile(q) <= largest().
-// Thread safety: one thread; threads keep one each and Add them up.
+// Thread safety: one thread; each thread keeps its own, and they are added up.
 #ifndef ALPHEUS_TOOLS_CLI_BENCH_LATENCY_HISTOGRAM_H_
 #define ALPHEUS_TOOLS_CLI_BENCH_LATENCY_HISTOGRAM_H_
 
@@ -27,13 +27,14 @@ class LatencyHistogram {
   void Add(const LatencyHistogram& other);
 
   uint64_t count() const { return count_; }
-  // 0 if nothing was added.
+  // Return the smallest and the largest value; 0 if nothing was added.
   uint64_t smallest() const { return count_ == 0 ? 0 : smallest_; }
   uint64_t largest() const { return largest_; }
   double Mean() const;
 
-  // The smallest value such that a share of at least `q` of all is not above
-  // it, rounded up as LH1 says; 0 if nothing was added. Requires: 0 <= q <= 1.
+  // Returns the smallest value such that at least a share `q` of all values is
+  // not above it, rounded up as in LH1; 0 if nothing was added.
+  // Requires: 0 <= q <= 1.
   uint64_t Quantile(double q) const;
 
  private:

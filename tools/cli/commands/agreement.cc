@@ -13,8 +13,8 @@
 namespace alpheus::cli {
 namespace {
 
-// What must be equal of a record. A cleaned one is the same record, but says so
-// on one replica only: a hint.
+// Part of a record that must be equal. "Cleaned" is a hint that one replica may
+// have alone.
 struct Identity {
   Epoch epoch;
   size_t bytes = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// agreement: whether the replicas of a log hold the same records.
+// agreement: checks that the replicas of a log hold the same records.
 #ifndef ALPHEUS_TOOLS_CLI_COMMANDS_AGREEMENT_H_
 #define ALPHEUS_TOOLS_CLI_COMMANDS_AGREEMENT_H_
 
@@ -14,8 +14,8 @@ namespace alpheus::cli {
 
 struct Agreement {
   Lsn durable_lsn;
-  uint64_t records = 0;         // of those compared, on each replica
-  std::vector<uint64_t> nodes;  // that hold them all
+  uint64_t records = 0;         // compared on each replica
+  std::vector<uint64_t> nodes;  // nodes that hold them all
   uint32_t write_quorum = 0;
 
   // One line.

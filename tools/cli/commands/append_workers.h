@@ -10,10 +10,10 @@
 //        kQueueBytesMax bytes unless it holds one record only.
 //   AW2. An acknowledgement is written only after its record is durable.
 //   AW3. After the first failure nothing new is appended.
-//   AW4. Where each record is to be forced, and none is acknowledged by itself,
-//        a worker forces those that waited in its queue together: a record that
-//        comes alone waits for no other. With acknowledgements each thread has
-//        one record in flight.
+//   AW4. If each record is to be forced, and acknowledgements are off, a worker
+//        forces together the records that waited in its queue. A lone record
+//        waits for no other. With acknowledgements each thread has one record
+//        in flight.
 // Thread safety: one thread calls the members of AppendWorkers.
 #ifndef ALPHEUS_TOOLS_CLI_COMMANDS_APPEND_WORKERS_H_
 #define ALPHEUS_TOOLS_CLI_COMMANDS_APPEND_WORKERS_H_
@@ -43,14 +43,14 @@ struct NumberedRecord {
 // Hands records from one thread to another, in order.
 class RecordQueue {
  public:
-  // Waits for room. False after Cancel: the record was not taken.
+  // Waits for room. Returns false after Cancel: the record was not taken.
   bool Push(NumberedRecord record);
-  // Takes all records that are there, waiting for the first one. False when
-  // there will be no more.
+  // Takes all queued records; waits for the first one. Returns false when no
+  // more will come.
   bool PopAll(std::deque<NumberedRecord>* records);
-  // No more Push: PopAll still gives what is there.
+  // Ends the input: no more Push. PopAll still returns the queued records.
   void End();
-  // Drops what is there and ends both sides.
+  // Drops the queued records and ends both sides.
   void Cancel();
 
  private:
@@ -61,7 +61,7 @@ class RecordQueue {
   bool HasRoomOrIsCancelled() const;
   bool HasRecordsOrEnded() const;
 
-  // A plain one, for the condition variable. Guards all that follows.
+  // A std::mutex, for the condition variable. Guards all fields below.
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<NumberedRecord> records_;
@@ -70,20 +70,20 @@ class RecordQueue {
   bool cancelled_ = false;
 };
 
-// Of an input whose first record has LSN `begin`, and beside which nobody
-// writes: how many records are in the log, where `next` is the LSN that comes
-// next. What is behind `durable` may be there after the next opening. `cat` is
-// the command that shows it.
+// Returns how many records of the input are in the log, as a sentence. Its
+// first record has LSN `begin`, `next` is the next LSN, and nobody else writes.
+// Records after `durable` may exist after the next opening. `cat` is the
+// command that shows it.
 std::string WhatIsInTheLog(const std::string& cat, Lsn begin, Lsn durable,
                            Lsn next);
 
 struct AppendWorkersOptions {
   int threads = 1;
   uint32_t frequency = 1;  // of ForceOptions
-  // Where "<lsn> <record index> <thread>" is written for each durable record,
-  // by one write(2) each; -1: nowhere.
+  // Descriptor that gets "<lsn> <record index> <thread>" for each durable
+  // record, by one write(2) each; -1: none.
   int ack_fd = -1;
-  std::string when_full;  // what to do then; a part of a sentence
+  std::string when_full;  // remedy then; part of a sentence
 };
 
 class AppendWorkers {
@@ -92,16 +92,19 @@ class AppendWorkers {
   AppendWorkers(Log* log, const AppendWorkersOptions& options);
   ~AppendWorkers();
 
-  // Hands over the next record. False when a worker has failed; Finish says
-  // why.
+  // Passes on the next record. Returns false when a worker has failed; Finish
+  // returns the reason.
   bool Push(std::string payload);
 
-  // Becomes readable when a worker has failed: whoever waits for more input
-  // need not.
+  // Descriptor that becomes readable when a worker has failed, so that a caller
+  // stops waiting for input.
   int failure_fd() const { return failure_fd_; }
 
-  // Waits until all records are appended, forces them, and writes the
-  // acknowledgements that are due. To be called once.
+  // Waits until all records are appended, forces them, and writes the due
+  // acknowledgements. Called once.
+  // Errors: the first failure, with the index of its record, counted from 0;
+  // for records forced together, of the first that is not durable. The error of
+  // the last force.
   // Errors: the first failure, with the index of its record, counted from 0, or
   // of the first that is not durable of those forced together; what the log
   // says to the last force.
@@ -114,7 +117,7 @@ class AppendWorkers {
   };
   struct Worker {
     RecordQueue queue;
-    // Of the worker's thread.
+    // Owned by the worker's thread.
     std::deque<Appended> unacknowledged;
     std::deque<Appended> unforced;  // AW4
     std::thread thread;
@@ -125,8 +128,8 @@ class AppendWorkers {
   }
   void Work(int worker_index);
   absl::Status AppendOne(int worker_index, const NumberedRecord& record);
-  // All that the worker has appended and not forced. `index`: of the first that
-  // is not durable, when it fails.
+  // Forces all records that the worker has appended and not forced. `index`: on
+  // failure, that of the first that is not durable.
   absl::Status ForceTogether(int worker_index, uint64_t* index);
   absl::Status Acknowledge(int worker_index);
   void Fail(uint64_t record_index, const absl::Status& status);

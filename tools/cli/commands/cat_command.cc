@@ -60,7 +60,7 @@ Visitor JsonWriter(Output* output) {
   };
 }
 
-// One pass behind *last, which follows the records that were visited.
+// Makes one pass over the records after *last, and moves *last.
 absl::Status VisitBehind(const std::string& file, const Visitor& visit,
                          Lsn* last) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> reader,
@@ -75,8 +75,8 @@ absl::Status VisitBehind(const std::string& file, const Visitor& visit,
   });
 }
 
-// A live writer may clean and reuse what is about to be read: those records
-// are no longer needed, and the reader goes on at the new head.
+// A live writer may clean and reuse records before they are read: they are no
+// longer needed, and the reader continues at the new head.
 absl::Status VisitAll(const std::string& file, const Visitor& visit) {
   Lsn last;
   for (int reopened = 0;; ++reopened) {
@@ -92,7 +92,7 @@ absl::Status VisitReplicas(const LogSource& source, ClusterReader* reader,
   if (source.node == 0) {
     ALPHEUS_RETURN_IF_ERROR(reader->ForEachDurable(visit));
     if (reader->durable_lsn_max()) return absl::OkStatus();
-    // Those that can't be read are there, and damaged.
+    // Unreadable replicas exist, but are damaged.
     const absl::Status worst = WorstOf(reader->replicas());
     if (absl::IsDataLoss(worst)) return worst;
     // A script must not take the little that is proven for the log.
@@ -124,7 +124,7 @@ absl::Status RunCat(const CatArguments& arguments) {
   const LogSource& source = arguments.source;
   absl::Status visited = source.is_cluster() ? VisitCluster(source, visit)
                                              : VisitAll(source.file, visit);
-  // What was read before the damage is worth having.
+  // Records before the damage are worth having.
   absl::Status flushed = output.Flush();
   return visited.ok() ? flushed : visited;
 }

@@ -134,7 +134,8 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(
   return Log::Open(options);
 }
 
-// Whoever opens the log ends the primary before it: nobody cleans so by chance.
+// Refuses if a primary writes the log: opening it would end that one, which
+// must not happen by accident.
 absl::Status CheckNobodyWrites(const CleanupArguments& arguments,
                                const ClusterStatus& status) {
   if (status.primary == 0 || arguments.take_over) return absl::OkStatus();
@@ -146,8 +147,9 @@ absl::Status CheckNobodyWrites(const CleanupArguments& arguments,
       "changed"));
 }
 
-// Before anybody promises anything: who writes goes on. Whoever is not reached
-// can't have had it made durable without one of R others.
+// Checks before anything is promised, so that a running writer continues. An
+// unreachable writer can't have made the LSN durable without one of R other
+// replicas.
 absl::Status CheckWasGiven(const CleanupArguments& arguments,
                            const ClusterStatus& status) {
   Lsn last = status.LastKnown();
@@ -159,8 +161,8 @@ absl::Status CheckWasGiven(const CleanupArguments& arguments,
   options.cluster_file = arguments.source.cluster;
   options.log_name = arguments.source.log;
   const auto reader = ClusterReader::Open(options);
-  // The opening says why, if it ends nobody who would go on; a node may not
-  // have heard yet who has its replica.
+  // The opening reports why, if it ends no running primary; a node may not know
+  // yet which process has its replica.
   const bool is_held =
       std::ranges::any_of(status.replicas, [](const ReplicaReading& replica) {
         return replica.standing && replica.standing->is_own;

@@ -21,7 +21,7 @@ namespace {
 
 using Standings = std::vector<std::optional<ReplicaStanding>>;
 
-// From here on whoever runs the log has little time left.
+// Fill at which little time is left to clean.
 constexpr uint64_t kFullPercent = 80;
 constexpr double kSecondsShort = 3600;
 constexpr uint64_t kEpochsMany = kEpochTableCapacity * 3 / 4;
@@ -97,7 +97,7 @@ std::string BytesText(double bytes) {
   return absl::StrFormat("%.1f GiB", bytes / 1024 / 1024 / 1024);
 }
 
-// What each node says, and who is in sync.
+// Judges each node's report, and which replicas are in sync.
 void JudgeReplicas(ClusterStatus* status) {
   for (const ReplicaReading& replica : status->replicas) {
     status->newest = std::max(status->newest, EpochOf(replica));
@@ -134,8 +134,8 @@ void JudgeConfiguration(ClusterStatus* status) {
   }
 }
 
-// W replicas prove by their watermarks what is durable; of fewer only what the
-// headers of records name is known, as `cat` shows it.
+// W replicas prove durability by their watermarks. With fewer, only the headers
+// of records tell, as in `cat`.
 void JudgeDurable(const LogSource& source, uint32_t timeout_ms,
                   ClusterStatus* status) {
   const auto is_read = [](const ReplicaReading& replica) {
@@ -203,7 +203,7 @@ LogSource SourceOf(const ClusterStatus& status) {
   return source;
 }
 
-// What the nodes know; empty: nothing.
+// Returns the damage that the nodes know; empty: none.
 std::string KnownDamage(const ClusterStatus& status) {
   if (!status.LostLsns().empty()) {
     return std::string(status.CanBeOpened().message());
@@ -340,7 +340,7 @@ absl::Status CheckQuorum(const ClusterStatus& status) {
                       " that are not repairing");
 }
 
-// Sorted, one behind the other.
+// Sorted runs without overlap.
 using Runs = std::vector<std::pair<Lsn, Lsn>>;
 
 Runs Both(const Runs& some, const Runs& others) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// command_line: from the words that a user typed to a command, ready to run.
+// command_line: parses a user's words into a command, ready to run.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_CLI_COMMANDS_COMMAND_LINE_H_
@@ -15,8 +15,8 @@
 
 namespace alpheus::cli {
 
-// The command that `words` (without the program's name) ask for. Where there is
-// none, help went to `output` (kGood) or what is wrong to `error` (kUsage).
+// Returns the command for `words` (without the program's name). If there is
+// none, help went to `output` (kGood) or the mistake to `error` (kUsage).
 std::variant<Command, ExitStatus> ParseCommandLine(
     const std::vector<std::string>& words, std::ostream& output,
     std::ostream& error);

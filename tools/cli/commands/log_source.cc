@@ -36,7 +36,7 @@ void TellBound(const ClusterReader& reader) {
                more.c_str());
 }
 
-// Whether the error says what is wrong with this replica.
+// Returns whether the error is about this replica.
 bool Names(const absl::Status& error, const ReplicaReading& replica) {
   const std::string node = absl::StrCat("node ", replica.node);
   return absl::StrContains(error.message(), WhyOf(replica)) &&

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// log_source: which log a command is about: a region file, or a log of a
-// cluster.
+// log_source: the log of a command: a region file, or a log of a cluster.
 #ifndef ALPHEUS_TOOLS_CLI_COMMANDS_LOG_SOURCE_H_
 #define ALPHEUS_TOOLS_CLI_COMMANDS_LOG_SOURCE_H_
 
@@ -17,7 +16,7 @@
 namespace alpheus::cli {
 
 struct LogSource {
-  std::string file;     // empty: of the cluster
+  std::string file;     // empty: use the cluster
   std::string cluster;  // file that names its members
   std::string log = "main";
   uint64_t node = 0;  // 0: not given
@@ -25,57 +24,57 @@ struct LogSource {
   bool is_cluster() const { return !cluster.empty(); }
 };
 
-// --cluster and --log.
+// Adds --cluster and --log.
 void AddClusterOptions(CLI::App* command, LogSource* source);
 
-// --node, with --cluster.
+// Adds --node, with --cluster.
 Option AddNodeOption(CLI::App* command, LogSource* source, const char* meaning);
 
-// Either --file, or --cluster with --log and --node.
+// Adds either --file, or --cluster with --log and --node.
 void AddReadSourceOptions(
     CLI::App* command, LogSource* source,
     const char* node_meaning =
         "Only the replica of this node of the cluster: what it holds, which "
         "may be more than is durable, or less");
 
-// Either --file, or --cluster with --log.
+// Adds either --file, or --cluster with --log.
 void AddFormatSourceOptions(CLI::App* command, LogSource* source);
 
-// --file for a log of its own; or --cluster with --log and --node, and perhaps
+// Adds --file for a local log; or --cluster with --log and --node, and optional
 // --file for this node's own replica.
 void AddWriteSourceOptions(CLI::App* command, LogSource* source);
 
-// The options that name the log, as typed: "--file FILE", or "--cluster FILE
-// --log NAME".
+// Returns the options that name the log, as typed: "--file FILE", or "--cluster
+// FILE --log NAME".
 std::string AsOptions(const LogSource& source);
 
-// The text with the command line's own names where it has FILE and NAME: parts
-// below don't know them, and what is printed can be typed.
+// Returns the text with the command line's own names for FILE and NAME. Lower
+// layers don't know them, and printed commands can be typed.
 std::string Spelled(const LogSource& source, const std::string& text);
 
-// As Spelled, of what a command on a cluster's log came to. If it says that
-// members have no replica, they are asked: NotFound if none has one.
+// Spells the result of a command on a cluster's log. If it says that members
+// have no replica, they are asked: NotFound if none has one.
 absl::Status Told(const LogSource& source, const absl::Status& status);
 
-// What is wrong with a replica, without node and address, which messages begin
-// with of themselves.
+// Returns a replica's error without node and address, which messages already
+// begin with.
 std::string WhyOf(const ReplicaReading& replica);
 
-// Tells on standard error which replicas could not be read, but for what the
-// command's own error says of them.
+// Reports on standard error the replicas that could not be read, except as far
+// as the command's own error does.
 void TellUnread(const LogSource& source,
                 const std::vector<ReplicaReading>& replicas,
                 const absl::Status& error);
 
-// Reads the replicas of a cluster's log; tells on standard error whether more
-// may be durable than can be proven. Whoever calls it tells what could not be
-// read (TellUnread).
+// Reads the replicas of a cluster's log; reports on standard error if more may
+// be durable than can be proven. The caller reports unreadable replicas
+// (TellUnread).
 // Errors: as ClusterReader::Open.
 absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
     const LogSource& source);
 
-// Damage of any replica, else that the cluster file is wrong of one, else that
-// one could not be reached, else OK. Names the node.
+// Returns the worst error, with its node: damage; else a mismatch with the
+// cluster file; else a replica that could not be reached; else OK.
 absl::Status WorstOf(const std::vector<ReplicaReading>& replicas);
 
 }  // namespace alpheus::cli

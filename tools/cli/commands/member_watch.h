@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// member_watch: tells on standard error when members of a replicated log go
-// and come back while it is written, and who is away when that begins.
+// member_watch: reports on standard error when members of a replicated log go
+// and come back while it is written, and which are out of sync at the start.
 //
-// Thread safety: Start and the end by one thread; it looks on its own one.
+// Thread safety: Start and destruction by one thread; a thread of its own
+// watches.
 #ifndef ALPHEUS_TOOLS_CLI_COMMANDS_MEMBER_WATCH_H_
 #define ALPHEUS_TOOLS_CLI_COMMANDS_MEMBER_WATCH_H_
 
@@ -18,11 +19,10 @@ namespace alpheus::cli {
 
 class MemberWatch {
  public:
-  // `log` must outlive it; `name` is for messages, which `spell` has the last
-  // word on.
+  // `log` must outlive it. `name` is for messages, which `spell` may change.
   MemberWatch(const Log& log, std::string name,
               std::function<std::string(const std::string&)> spell);
-  // When it has told what there is to tell.
+  // Ends after the last report.
   ~MemberWatch();
   MemberWatch(const MemberWatch&) = delete;
   MemberWatch& operator=(const MemberWatch&) = delete;

@@ -53,7 +53,7 @@ absl::Status RunChange(const MembersArguments& arguments) {
   return absl::OkStatus();
 }
 
-// Of an unknown log the members of before are asked.
+// For an unknown log the previous members are asked.
 absl::Status ToldOfChange(const MembersArguments& arguments) {
   const absl::Status changed = RunChange(arguments);
   LogSource before = arguments.source;
@@ -62,7 +62,7 @@ absl::Status ToldOfChange(const MembersArguments& arguments) {
   return absl::IsNotFound(told) ? told : Told(arguments.source, changed);
 }
 
-// What both have.
+// Adds the options of both commands.
 CLI::App* AddMembersCommand(CLI::App* app, const char* name,
                             const char* description,
                             const std::shared_ptr<MembersArguments>& arguments,

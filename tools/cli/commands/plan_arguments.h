@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan_arguments: what `alpheus plan` is told.
+// plan_arguments: the arguments of `alpheus plan`.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_ARGUMENTS_H_
@@ -19,7 +19,7 @@ class App;
 namespace alpheus::cli {
 
 struct PlanArguments {
-  std::string domain;  // this and the two below: empty if not said
+  std::string domain;  // this and the two below: empty if not given
   std::string ddio;
   std::string rqwrb;
   std::string transport = "infiniband";
@@ -34,17 +34,18 @@ struct PlanArguments {
   bool names_platform() const {
     return !domain.empty() || !ddio.empty() || !rqwrb.empty();
   }
-  // Of what is not said the weakest.
+  // Returns the platform; missing arguments mean the weakest.
   Platform platform() const;
-  // Of a line of Table 1, with this transport and adapter.
+  // Returns a configuration of Table 1 with this transport and adapter.
   Platform WithAdapter(Platform configuration) const;
-  // Whether the line is one that the arguments ask for.
+  // Returns whether the arguments ask for this configuration.
   bool Wants(const Platform& configuration) const;
 };
 
 void AddPlanOptions(CLI::App* command, PlanArguments* arguments);
 
-// Errors: InvalidArgument (what can't be asked for at once, or nothing was).
+// Checks the arguments. Errors: InvalidArgument (they contradict each other, or
+// ask for nothing).
 absl::Status CheckPlanArguments(const PlanArguments& arguments);
 
 }  // namespace alpheus::cli

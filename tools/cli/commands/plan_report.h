@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan_report: plans as text, and as CSV: RFC 4180, but lines end as they do on
+// plan_report: plans as text, and as CSV: RFC 4180, except that lines end as on
 // this system. Part of the interface: columns and words stay.
 //
 //   domain,ddio,rqwrb,update,operation,steps
@@ -18,7 +18,7 @@
 
 namespace alpheus::cli {
 
-// A plan of a platform; that of its row may be another one.
+// Plan of a platform; the plan of its row may differ.
 struct PlannedUpdate {
   Platform platform;
   TablePlan plan;
@@ -33,15 +33,15 @@ inline std::string RowKey(const PlannedUpdate& update) {
 }
 
 std::string PlansToCsv(std::span<const PlannedUpdate> updates);
-// Each step with what it does.
+// Returns each step with its meaning.
 std::string PlansToText(std::span<const PlannedUpdate> updates);
 
-// With two columns more: round_trips and responder_steps.
+// Returns CSV with two more columns: round_trips and responder_steps.
 std::string CheapestToCsv(std::span<const PlannedUpdate> updates);
-// A line for each.
+// Returns one line for each.
 std::string CheapestToText(std::span<const PlannedUpdate> updates);
 
-// The rows by what their steps are: each distinct sequence once.
+// Returns the rows grouped by their steps: each distinct sequence once.
 std::string TableToText(std::span<const PlannedUpdate> updates);
 
 }  // namespace alpheus::cli

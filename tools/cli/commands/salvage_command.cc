@@ -116,7 +116,7 @@ absl::Status RunSalvage(const SalvageArguments& arguments) {
       CopyReadable(reader.get(), out.get(), &mender, &tally);
   out.reset();
   if (!copied.ok()) {
-    // Made by us a moment ago, and not what was asked for.
+    // This command has just made it, and it is incomplete.
     unlink(arguments.out.c_str());
     return copied;
   }

@@ -70,8 +70,7 @@ class TailWriter {
     return output_.Write(ToLine(json));
   }
 
-  // Nothing new: whoever reads gets what there is, and may want to know that
-  // this is all.
+  // Nothing new: flushes the output, and reports if it may not be all.
   absl::Status Rest(const ClusterTail& tail) {
     if (json_ && tail.is_caught_up() && tail.durable_lsn() != told_) {
       told_ = tail.durable_lsn();
@@ -89,7 +88,7 @@ class TailWriter {
   Output output_;
 };
 
-// Tells whoever follows that it may be behind, once, and that this is over.
+// Reports once that the tail may lag, and once that this is over.
 class DoubtTeller {
  public:
   explicit DoubtTeller(uint32_t timeout_ms) : timeout_(timeout_ms) {}
@@ -118,7 +117,8 @@ class DoubtTeller {
   bool is_told_ = false;
 };
 
-// What is durable and can't be read from any node in reach, or not known.
+// Returns the error for durable records that no reachable node can give, or
+// that are not known.
 absl::Status Stuck(const TailArguments& arguments, const ClusterTail& tail) {
   const absl::Status doubt = tail.doubt();
   if (!doubt.ok() && tail.next_lsn() > tail.durable_lsn()) {
@@ -166,7 +166,7 @@ absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
   return absl::OkStatus();
 }
 
-// What a script gives to --from next. Nothing of a log of which no node told.
+// Prints the next --from for a script. Nothing if no node answered.
 void TellWhereToGoOn(const ClusterTail& tail, const absl::Status& shown) {
   const bool is_cleaned = absl::IsOutOfRange(shown);
   const Lsn next = is_cleaned ? tail.head_lsn() : tail.next_lsn();
@@ -191,7 +191,7 @@ absl::Status RunTail(const TailArguments& arguments) {
   std::signal(SIGTERM, Interrupt);
   TailWriter writer(framing, arguments.json);
   absl::Status shown = Show(arguments, *tail, writer);
-  // What came before the error is worth having.
+  // Records before the error are worth having.
   const absl::Status flushed = writer.Rest(*tail);
   TellWhereToGoOn(*tail, shown);
   return shown.ok() ? flushed : shown;

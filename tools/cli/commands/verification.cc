@@ -9,8 +9,8 @@
 namespace alpheus::cli {
 namespace {
 
-// A writer that reuses the whole ring during each of so many passes in a row
-// is not worth waiting for.
+// Passes. A writer that reuses the whole ring during each of them is not worth
+// waiting for.
 constexpr int kPassesMax = 100;
 
 }  // namespace

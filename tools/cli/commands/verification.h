@@ -15,8 +15,8 @@ struct Verification {
   VerifyReport report;
 };
 
-// Verifies the region, again if a live writer reuses what is being read.
-// Errors: as LogReader::Open; what was found is in report.status.
+// Verifies the region; repeats it if a live writer reuses the bytes meanwhile.
+// Errors: as LogReader::Open; the findings are in report.status.
 absl::StatusOr<Verification> VerifyRegion(const std::string& file);
 
 }  // namespace alpheus::cli

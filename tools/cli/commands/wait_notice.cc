@@ -12,7 +12,7 @@
 namespace alpheus::cli {
 namespace {
 
-// A node that says nothing for so long is one that is waited for.
+// Time without an answer after which a node counts as waited for.
 constexpr uint32_t kAskMillis = 500;
 
 }  // namespace

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// wait_notice: one line on standard error about what a command waits for, if
-// that takes longer than two seconds: which nodes of the cluster say nothing of
-// the log, and when the command gives up.
+// wait_notice: one line on standard error about a wait of more than two
+// seconds: the nodes of the cluster that don't answer for the log, and the time
+// at which the command gives up.
 //
-// Idea: the command itself blocks in a call; a thread beside it waits for the
-// end or for its time, asks the nodes by a reader of its own, which disturbs
-// nobody, and tells once.
+// Idea: the command blocks in a call. A second thread waits for the end of the
+// call or for its time, asks the nodes by a reader of its own, which disturbs
+// nobody, and reports once.
 //
-// Thread safety: made and ended by one thread.
+// Thread safety: made and destroyed by one thread.
 #ifndef ALPHEUS_TOOLS_CLI_COMMANDS_WAIT_NOTICE_H_
 #define ALPHEUS_TOOLS_CLI_COMMANDS_WAIT_NOTICE_H_
 
@@ -23,11 +23,11 @@ namespace alpheus::cli {
 
 class WaitNotice {
  public:
-  // Nothing is told of a log that is no cluster's. `until` is a part of a
-  // sentence: "it gives up after 60 s (--timeout)". `after`: when it is told.
+  // Reports nothing for a local log. `until` is part of a sentence: "it gives
+  // up after 60 s (--timeout)". `after`: the time until the report.
   WaitNotice(LogSource source, std::string until,
              std::chrono::milliseconds after = std::chrono::seconds(2));
-  // The wait is over. Asking, which has begun, ends first: half a second.
+  // Ends the notice. A question in progress ends first: half a second.
   ~WaitNotice();
   WaitNotice(const WaitNotice&) = delete;
   WaitNotice& operator=(const WaitNotice&) = delete;
@@ -43,8 +43,8 @@ class WaitNotice {
   std::thread thread_;
 };
 
-// "waiting for node 3 (127.0.0.1:7403: nobody answers there); it gives up ...",
-// by what the nodes say now.
+// Returns "waiting for node 3 (127.0.0.1:7403: nobody answers there); it gives
+// up ...", from the present answers of the nodes.
 std::string DescribeWait(const LogSource& source, const std::string& until);
 
 }  // namespace alpheus::cli

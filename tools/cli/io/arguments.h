@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// arguments: options that several commands share, and how their values are
-// read.
+// arguments: options that several commands share, and the parsing of their
+// values.
 #ifndef ALPHEUS_TOOLS_CLI_IO_ARGUMENTS_H_
 #define ALPHEUS_TOOLS_CLI_IO_ARGUMENTS_H_
 
@@ -15,14 +15,14 @@ class App;
 
 namespace alpheus::cli {
 
-// Appending threads.
+// Upper bound on appending threads.
 inline constexpr int kThreadsMax = 256;
-// Records between two forces: the exposure cap is at least twice the frequency
-// (protocol P-A3.1), and the log takes at most 2^20.
+// Upper bound on records between two forces: the exposure cap is at least twice
+// the frequency (protocol P-A3.1), and the log takes at most 2^20.
 inline constexpr uint32_t kFrequencyMax = uint32_t{1} << 19;
 
-// A number of bytes: decimal digits, then nothing or B, or one of KiB, MiB,
-// GiB, TiB (powers of 1024) or KB, MB, GB, TB (powers of 1000).
+// Parses a number of bytes: decimal digits, then nothing or B, or one of KiB,
+// MiB, GiB, TiB (powers of 1024) or KB, MB, GB, TB (powers of 1000).
 // Errors: InvalidArgument (also: 2^63 or more).
 absl::StatusOr<uint64_t> ParseSize(const std::string& text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// exit_status: what the exit status of `alpheus` means, for scripts.
+// exit_status: the meaning of the exit status of `alpheus`, for scripts.
 //
 //   0  good        the command did all that was asked
 //   1  failed      anything that is not below: no such file, region in use,
@@ -25,7 +25,7 @@ enum class ExitStatus : int {
   kUnavailable = 4,
 };
 
-// The one place where a status becomes an exit status.
+// Converts a status to an exit status; the only place that does.
 constexpr ExitStatus ExitStatusOf(absl::StatusCode code) {
   switch (code) {
     case absl::StatusCode::kOk:

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// framing: where a record begins and ends in a stream of bytes.
+// framing: the limits of records in a stream of bytes.
 //
-// lines: a record is what stands before each '\n'; a last line without one
-// counts, an empty line is a record of length zero, '\r' is kept. Reading back
-// what was written this way gives the same bytes, but for records that contain
-// '\n' themselves.
+// lines: a record ends before each '\n'; a last line without one counts, an
+// empty line is a record of length zero, '\r' is kept. Reading back a written
+// stream gives the same bytes, except for records that contain '\n' themselves.
 // len32: four bytes, little-endian, give the length; the payload follows. Holds
 // any record.
 //
@@ -28,22 +27,22 @@ enum class Framing { kLines, kLen32 };
 
 inline constexpr size_t kLen32Bytes = 4;
 
-// "lines" or "len32". Errors: InvalidArgument.
+// Parses "lines" or "len32". Errors: InvalidArgument.
 absl::StatusOr<Framing> ParseFraming(const std::string& name);
 
-// Takes records out of a stream, one by one.
+// Reads records from a stream, one by one.
 class FrameReader {
  public:
   virtual ~FrameReader() = default;
 
-  // Puts the next record into *record; false at the end of input.
+  // Puts the next record into *record; returns false at the end of input.
   // Errors, each with record index and byte position: OutOfRange (longer than
   // the limit, or the input ends inside the record); as Input.
   virtual absl::StatusOr<bool> Next(std::string* record) = 0;
 };
 
-// `input` must outlive the reader. No record longer than `record_bytes_max` is
-// ever held in memory.
+// Makes a reader; `input` must outlive it. No record longer than
+// `record_bytes_max` is ever held in memory.
 std::unique_ptr<FrameReader> MakeFrameReader(Framing framing, Input* input,
                                              size_t record_bytes_max);
 

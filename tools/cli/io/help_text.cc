@@ -18,9 +18,8 @@ constexpr size_t kColumnsMin = 40;
 // Where the parser lets the text of an option begin, if its name leaves room.
 constexpr size_t kOptionTextColumn = 30;
 
-// Where the text of a line begins; behind a name that fills its room there is
-// only one space. Further to the right than half of the line too little would
-// be left of it.
+// Returns the column of a line's text. After a name that fills its room there
+// is only one space. Beyond half of the line too little room would be left.
 size_t TextColumn(std::string_view line, size_t columns) {
   const size_t begin = line.find_first_not_of(' ');
   if (begin == std::string_view::npos) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // help_text: help as wide as the terminal.
 //
-// Thread safety: pure functions, but for TerminalColumns.
+// Thread safety: pure functions, except TerminalColumns.
 #ifndef ALPHEUS_TOOLS_CLI_IO_HELP_TEXT_H_
 #define ALPHEUS_TOOLS_CLI_IO_HELP_TEXT_H_
 
@@ -11,13 +11,14 @@
 
 namespace alpheus::cli {
 
-// Breaks lines that are longer than `columns` between words, and goes on below
-// where the line's text begins: behind the gap of two spaces or more that
-// parts an option from what it means, or behind the line's own indent. A word
-// that is too long stays whole.
+// Breaks lines longer than `columns` between words. Continues below the start
+// of the line's text: after the gap of two spaces or more between an option and
+// its meaning, or after the line's own indent. A word that is too long stays
+// whole.
 std::string WrapHelp(std::string_view text, size_t columns);
 
-// Of the terminal at `fd`; else as COLUMNS says; else 80. At least 40.
+// Returns the columns of the terminal at `fd`; else those of COLUMNS; else 80.
+// At least 40.
 size_t TerminalColumns(int fd);
 
 }  // namespace alpheus::cli

@@ -12,8 +12,8 @@ namespace alpheus::cli {
 
 using Json = nlohmann::ordered_json;
 
-// A file name need not be UTF-8: what is not becomes U+FFFD, and nothing
-// throws.
+// Returns one line. Bytes that are not UTF-8, as in a file name, become U+FFFD;
+// nothing throws.
 std::string ToLine(const Json& json);
 
 }  // namespace alpheus::cli

@@ -174,8 +174,8 @@ void RequireWhatIsMissing(CLI::App* command,
 
 namespace {
 
-// What was wrong with the options, as a line and what to do. The library speaks
-// of no file where an option stands that there is not.
+// Returns the mistake in the options as a line, and the remedy. The library
+// does not name the file of an unknown option.
 std::string RefusalText(const CLI::ParseError& refusal, const CLI::App& app) {
   const std::string said = refusal.what();
   std::string text = said;

@@ -12,7 +12,7 @@ namespace alpheus::cli {
 namespace {
 
 constexpr int64_t kIntervalNanos = 200'000'000;
-// The clock is asked only once in so many calls.
+// Calls per reading of the clock.
 constexpr uint32_t kCallsPerLook = 64;
 
 }  // namespace

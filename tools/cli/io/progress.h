@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// progress: one line on standard error that says how far long work is.
+// progress: one line on standard error with the progress of long work.
 //
 // Shown only if standard error is a terminal, a few times a second, and wiped
-// when the work ends, so that logs and pipes never see it.
+// when the work ends, so that it never gets into logs and pipes.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_CLI_IO_PROGRESS_H_
@@ -17,7 +17,7 @@ namespace alpheus::cli {
 
 class ProgressLine {
  public:
-  // `work` says what is going on, in the form "appending".
+  // `work` names the work, in the form "appending".
   explicit ProgressLine(std::string work, const Clock& clock = Clock::Real());
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;

@@ -41,7 +41,7 @@ ScratchFile::ScratchFile(const std::string& folder, const std::string& purpose)
                          absl::Hex(EntropyRandom().Next()))) {}
 
 void ScratchFile::Remove() {
-  // What can't be removed was not created, or is gone already.
+  // A failure means that the file was not created, or is gone.
   std::error_code ignored;
   fs::remove(path_, ignored);
 }

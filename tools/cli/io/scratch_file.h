@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// scratch_file: names for files that a command makes for its own use beside
-// something of the user's, and their removal.
+// scratch_file: names for temporary files of a command beside the user's data,
+// and their removal.
 #ifndef ALPHEUS_TOOLS_CLI_IO_SCRATCH_FILE_H_
 #define ALPHEUS_TOOLS_CLI_IO_SCRATCH_FILE_H_
 
@@ -11,13 +11,13 @@
 
 namespace alpheus::cli {
 
-// The folder `path`, or the folder of the file `path`.
+// Returns the folder `path`, or the folder of the file `path`.
 // Errors: NotFound (no such path); InvalidArgument (neither folder nor file: a
 // device would have to be overwritten).
 absl::StatusOr<std::string> FolderBeside(const std::string& path);
 
-// A name in `folder`, unlikely to be taken; removes what is called so when it
-// goes. Whoever creates the file must refuse one that exists.
+// Name in `folder`, unlikely to be taken; removes the file of that name at the
+// end. The creator of the file must refuse an existing one.
 class ScratchFile {
  public:
   ScratchFile(const std::string& folder, const std::string& purpose);
@@ -26,7 +26,8 @@ class ScratchFile {
   ScratchFile& operator=(const ScratchFile&) = delete;
 
   const std::string& path() const { return path_; }
-  // At once, so that a process that is killed leaves nothing; a mapping stays.
+  // Removes the file at once, so that a killed process leaves nothing; a
+  // mapping stays.
   void Remove();
 
  private:

@@ -2,9 +2,9 @@
 // standard_streams: reading standard input and writing standard output with
 // every error seen.
 //
-// Idea: stdio hides errors until exit and C++ streams hide their cause; a tool
-// whose output is somebody's data must report both. So bytes go through
-// read(2) and write(2) with buffers of our own.
+// Idea: stdio hides errors until exit and C++ streams hide their cause. A tool
+// whose output is a user's data must report both. So bytes go through read(2)
+// and write(2) with buffers of its own.
 //
 // Thread safety: one thread per object; WriteAll may be called concurrently.
 #ifndef ALPHEUS_TOOLS_CLI_IO_STANDARD_STREAMS_H_
@@ -21,7 +21,7 @@
 
 namespace alpheus::cli {
 
-// Makes sure that descriptors 0 to 2 are taken, so that a region opened later
+// Ensures that descriptors 0 to 2 are taken, so that a region opened later
 // never becomes "standard output", and that a closed pipe is an error of
 // write(2) instead of a signal.
 void GuardStandardStreams();
@@ -34,7 +34,7 @@ inline constexpr char kStandardOutput[] = "standard output";
 absl::Status WriteAll(int fd, std::string_view bytes,
                       const std::string& name = kStandardOutput);
 
-// Standard output, buffered. What is not flushed is lost.
+// Standard output, buffered. Unflushed bytes are lost.
 class Output {
  public:
   explicit Output(int fd) : fd_(fd) {}
@@ -52,24 +52,26 @@ class Output {
 // Standard input, buffered, with its position.
 class Input {
  public:
-  // When `stop_fd` (-1: none) becomes readable, nothing more is waited for.
+  // Reads `fd`; stops waiting for input when `stop_fd` (-1: none) becomes
+  // readable.
   explicit Input(int fd, int stop_fd = -1);
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  // Bytes not consumed yet, read as needed; empty only at the end of input.
+  // Returns the bytes not consumed yet, read as needed; empty only at the end
+  // of input.
   // Errors: FailedPrecondition (system error, with position); Cancelled
   // (stopped).
   absl::StatusOr<std::string_view> Peek();
 
-  // Passes over `bytes`. Requires: not more than Peek gave.
+  // Consumes `bytes`. Requires: at most what Peek returned.
   void Consume(size_t bytes);
 
-  // Bytes consumed so far.
+  // Returns the number of bytes consumed.
   uint64_t position() const { return position_; }
 
  private:
-  bool IsStopped() const;  // waits until that is known, or a read won't block
+  bool IsStopped() const;  // waits until stopped or readable
 
   const int fd_;
   const int stop_fd_;

@@ -113,7 +113,7 @@ void ModelPersistence::KeepAfterKill() {
     if (line_index_[line] < 0) continue;
     for (Word& word : lines_[static_cast<size_t>(line_index_[line])]->words) {
       for (Value& value : word.values) value.nt_thread = kCached;
-      // What may land behind the floor may do so no longer.
+      // Values that might have landed after the floor can't any more.
       std::erase_if(word.values, [&word](const Value& value) {
         return value.time <= word.floor_time;
       });
@@ -211,8 +211,8 @@ void ModelPersistence::AcceptDeviceStore(const void* dst, size_t bytes,
   const size_t index = offset / kWordBytes;
   if (FindWord(index) == nullptr) return;
   Word& word = TouchWord(index);
-  // The word as that store left it. None: a fence has covered it, and maybe
-  // what was stored since, or it changed nothing.
+  // Value of the word after that store. None: a fence has covered it, and maybe
+  // later stores; or the store changed nothing.
   const auto is_left = [store](const Value& value) {
     return value.nt_thread == kCached && value.time <= store;
   };
@@ -222,7 +222,7 @@ void ModelPersistence::AcceptDeviceStore(const void* dst, size_t bytes,
   if (bytes == kWordBytes || IsMutant("kWholeWordIsAccepted")) {
     Raise(index, word, *left);
   } else {
-    // Beside the device's bytes the word may still hold what it held before.
+    // The word's other bytes may still have their earlier values.
     const uint64_t with = left->value;
     const auto accept = [&](void* image) {
       const size_t at = offset % kWordBytes;
@@ -238,7 +238,7 @@ void ModelPersistence::AcceptDeviceStore(const void* dst, size_t bytes,
   ReleaseIfClean(index / kLineWords);
 }
 
-// The first of the later values may have become what the floor is.
+// Drops the first later values if they equal the new floor.
 void ModelPersistence::ForgetFloorValues(size_t word_index, Word& word) {
   auto first = word.values.begin();
   for (; first != word.values.end() && first->nt_thread == kCached &&
@@ -336,7 +336,7 @@ bool ModelPersistence::IsPersisted(const void* address, size_t bytes) const {
   for (size_t word = offset / kWordBytes; word * kWordBytes < end; ++word) {
     const Word* state = FindWord(word);
     if (state == nullptr) continue;
-    // Of a word at the edge, only the bytes inside the range count.
+    // In a word at the edge, only the bytes inside the range count.
     const size_t from = std::max(offset, word * kWordBytes);
     const size_t count = std::min(end, (word + 1) * kWordBytes) - from;
     for (const Value& value : state->values) {
@@ -397,8 +397,7 @@ ModelPersistence::Word& ModelPersistence::TouchWord(size_t word) {
 
 uint64_t ModelPersistence::LastKnown(size_t word) const {
   const Word* state = FindWord(word);
-  // A pending non-temporal store older than the floor is not what memory
-  // holds now.
+  // A pending non-temporal store older than the floor is not in memory now.
   if (state != nullptr && !state->values.empty() &&
       state->values.back().time > state->floor_time) {
     return state->values.back().value;
@@ -425,8 +424,8 @@ void ModelPersistence::Note(size_t word, uint32_t nt_thread) {
       }
     }
   }
-  // The same value again opens no new possibility. It must be listed all the
-  // same if this store can be made persistent in another way than the last.
+  // A repeated value adds no possibility. But it must be listed if this store
+  // can become persistent in another way than the last.
   if (has_later_value ? known->values.back().value == value &&
                             known->values.back().nt_thread == nt_thread
                       : LoadWord(persistent_, word) == value) {
@@ -461,7 +460,8 @@ void ModelPersistence::PersistNt(size_t line, uint32_t thread, bool forget) {
     const Value* last = nullptr;
     for (Value& value : word.values) {
       if (value.nt_thread != thread) continue;
-      // What a failed fence forgot (CM4) is a store like any other from now on.
+      // A store that a failed fence forgot (CM4) is an ordinary store from now
+      // on.
       if (forget) value.nt_thread = kCached;
       last = &value;
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// crash_model: persistent memory with a memory of what a power cut may leave;
-// the test backend of the persistence primitive.
+// crash_model: a model of persistent memory that knows what a power cut may
+// leave; the test backend of the persistence primitive.
 //
 // Idea: a region has two images. The volatile one is the memory that the log
-// really uses, so that stores through reserved pointers are seen too; the
-// persistent one is the *floor*: what every power cut leaves. Between the two
-// lies, per 8-byte word, the list of values that the word had since the floor.
-// At a power cut each word holds its floor or any later value, whatever the
-// other words hold (memory promises no order, RDMA not even within a line).
-// Which of all these images to try is the enumerator's business
+// really uses, so that stores through reserved pointers are seen too. The
+// persistent one is the *floor*: what every power cut leaves. Between the two,
+// each 8-byte word has the list of values that it had since the floor. At a
+// power cut each word holds its floor or any later value, independent of the
+// other words (memory promises no order, RDMA not even within a line). The
+// enumerator chooses which of these images to try
 // (tests/support/oracles/crash_enumerator.h).
 //
 //   hook mode   words that library code writes through the primitive: every
@@ -19,26 +19,27 @@
 //               call of the primitive that touches their line, or at the cut.
 //
 // Invariants:
-//   CM1. Flush takes the line as it is at that moment; stores after it are not
-//        covered by the next fence.
+//   CM1. Flush takes the line as it is at that moment; the next fence does not
+//        cover later stores.
 //   CM2. A fence makes persistent exactly what its own thread flushed or stored
-//        non-temporally before it. Flush and fence of other threads never
+//        non-temporally before it. Flushes and fences of other threads never
 //        persist a non-temporal store (P-F3).
 //   CM3. The floor never goes back: an older snapshot that is fenced later does
 //        not undo a newer one.
 //   CM4. A failed fence makes nothing persistent, and what it should have
-//        covered is forgotten: a later fence that succeeds doesn't cover it
-//        either (as after a failed msync).
-//   CM5. What a device stored is open like any cached store, until its line is
-//        flushed and fenced, or the memory controller has accepted it (DDIO
-//        off): that covers the device's bytes of the word and no other.
+//        covered is forgotten: a later successful fence doesn't cover it either
+//        (as after a failed msync).
+//   CM5. A store by a device is unpersisted, like any cached store, until its
+//        line is flushed and fenced, or the memory controller has accepted it
+//        (DDIO off). Acceptance covers the device's bytes of the word and no
+//        others.
 // Persistence: a non-temporal store that its thread has not fenced may reach
-// the medium at any time, even behind a newer value of the word (counted, see
-// PersistenceLint). The model is stricter than hardware nowhere and weaker in
+// the medium at any time, even after a newer value of the word (counted, see
+// PersistenceLint). The model is never stricter than hardware, and weaker in
 // one point: locked instructions don't drain non-temporal stores.
 // Thread safety: one thread of the operating system. Model threads are numbers
-// (fibers) that the test sets; whoever switches fibers inside the hook must set
-// the number again before the interrupted call goes on.
+// (fibers) that the test sets. Code that switches fibers inside the hook must
+// set the number again before the interrupted call continues.
 // Fault model: power cuts and failing fences; no media faults.
 // References: protocol P-B5 P-F3 to P-F5, P-H7, P-H20; design of the tests,
 // section 1; remote persistence taxonomy §3.1 (CM5, PersistVisible).
@@ -60,20 +61,20 @@
 
 namespace alpheus {
 
-// What the model noticed that no correct log needs. Counted since the start or
-// the last Reset.
+// Counts of events that a correct log avoids, since the start or the last
+// Reset.
 struct PersistenceLint {
   uint64_t flushed_lines = 0;
-  // Lines flushed although nothing in them was new; wasted time.
+  // Lines flushed without anything new in them; wasted time.
   uint64_t clean_lines_flushed = 0;
   // Words stored to while another thread's non-temporal store to them was not
-  // fenced: which of the two stays is open.
+  // fenced: either of the two may stay.
   uint64_t unfenced_words_overwritten = 0;
 };
 
 class ModelPersistence {
  public:
-  // What memory takes whole or not at all.
+  // Unit that memory takes whole or not at all.
   static constexpr size_t kWordBytes = 8;
 
   static constexpr bool kFenceIsCall = false;
@@ -88,17 +89,17 @@ class ModelPersistence {
     kYieldPoint,
   };
 
-  // A call of the primitive that is about to act.
+  // Call of the primitive that is about to act.
   struct Event {
     Primitive primitive = Primitive::kYieldPoint;
-    const char* name = "";  // of a yield point, else of the primitive
+    const char* name = "";  // name of the yield point or primitive
     size_t offset = 0;      // bytes from region start; 0 for fence and yield
     size_t bytes = 0;
     uint32_t thread = 0;
   };
   using Hook = std::function<void(const Event&)>;
 
-  // A word of which a power cut leaves one of several values.
+  // Word of which a power cut leaves one of several values.
   struct DirtyWord {
     size_t offset = 0;  // bytes from region start, a multiple of 8
     // Distinct, at least two. values[0] is the floor; then the later values in
@@ -107,15 +108,16 @@ class ModelPersistence {
     uint8_t current = 0;  // index of the value that memory holds now
   };
 
-  // A region of `bytes` zeros, all persisted. Requires: a multiple of a line.
+  // Makes a region of `bytes` zeros, all persisted. Requires: a multiple of a
+  // line.
   explicit ModelPersistence(size_t bytes);
-  // A region that starts as `image`, all persisted.
+  // Makes a region that starts as `image`, all persisted.
   explicit ModelPersistence(std::span<const std::byte> image);
   ModelPersistence(const ModelPersistence&) = delete;
   ModelPersistence& operator=(const ModelPersistence&) = delete;
 
-  // The volatile image: the region as the log sees it; page-aligned, at one
-  // address for the life of the model.
+  // Returns the volatile image: the region as the log sees it; page-aligned, at
+  // one address for the life of the model.
   std::span<std::byte> region() { return {volatile_, size_}; }
 
   // The persistence primitive (persistence.h). Addresses must lie in region().
@@ -126,69 +128,75 @@ class ModelPersistence {
     CopyLinesNt(dst, &words, 1);
   }
   void Flush(const void* address, size_t bytes);
-  // Does nothing: nobody may count on it.
+  // Does nothing: no code may rely on it.
   void FlushHint(const void* /*address*/, size_t /*bytes*/) {}
   bool Fence();
-  // Unavailable once a fence has failed.
+  // Returns Unavailable once a fence has failed.
   absl::Status Error() const;
   void YieldPoint(const char* name);
 
-  // What an adapter does, not a thread (CM5); no hook is called. Bytes of one
-  // word become visible. The result names this store to AcceptDeviceStore.
+  // Stores as an adapter does, not a thread (CM5); no hook is called. Bytes of
+  // one word become visible. Returns the number of this store, for
+  // AcceptDeviceStore. Requires: the bytes lie in one 8-byte word of region().
   // Requires: they lie in one 8-byte word of region().
   uint64_t StoreByDevice(void* dst, const void* src, size_t bytes);
-  // The memory controller has these bytes of that store. Those that were
-  // stored over meanwhile stay as they are (CM3).
+  // Persists these bytes of that store, as the memory controller does. Bytes
+  // that were overwritten meanwhile stay as they are (CM3).
   void AcceptDeviceStore(const void* dst, size_t bytes, uint64_t store);
-  // What the end of the power does where caches are in the persistence domain
-  // (eADR): all that is visible is persistent, nothing is pending any more.
+  // Persists everything visible, as the end of the power does where caches are
+  // in the persistence domain (eADR); nothing is pending any more.
   void PersistVisible();
 
-  // Called before each primitive acts; empty: none. May read the model and
-  // switch fibers, must not store into the region.
+  // Sets the hook, called before each primitive acts; empty: none. It may read
+  // the model and switch fibers, and must not store into the region.
   void SetHook(Hook hook) { hook_ = std::move(hook); }
-  // Which model thread makes the calls from now on; 0 at first. Small numbers.
+  // Sets the model thread that makes the calls from now on; 0 at first. Small
+  // numbers.
   void SetThread(uint32_t thread) { thread_ = thread; }
   uint32_t thread() const { return thread_; }
 
-  // The n-th fence from now fails (CM4), n >= 1; those after it succeed again.
+  // Makes the n-th fence from now fail (CM4), n >= 1; later ones succeed again.
   // 0: none.
   void FailFence(uint64_t n) { fences_until_failure_ = n; }
   uint64_t fence_count() const { return fence_count_; }
 
-  // Words whose value after a power cut is open, in address order.
+  // Returns the words with several possible values after a power cut, in
+  // address order.
   std::vector<DirtyWord> DirtyWords() const;
-  // The image that a power cut leaves when nothing more reaches the medium
-  // than it must ("keep none"): the floor.
+  // Returns the image that a power cut leaves when nothing more reaches the
+  // medium than it must ("keep none"): the floor.
   std::span<const std::byte> persistent() const { return {persistent_, size_}; }
-  // The same as a copy.
+  // Returns the floor as a copy.
   std::vector<std::byte> CutKeepingNone() const;
-  // The image when everything reached it in time ("keep all").
+  // Returns the image when everything reached the medium in time ("keep all").
   std::vector<std::byte> CutKeepingAll() const;
-  // The floor with values[choice[i]] for words[i].
+  // Returns the floor with values[choice[i]] for words[i].
   // Requires: words from DirtyWords(), one choice each.
   std::vector<std::byte> CutChoosing(std::span<const DirtyWord> words,
                                      std::span<const uint8_t> choices) const;
 
-  // The same, each word drawn.
+  // Returns the floor with a value drawn for each word.
   std::vector<std::byte> CutDrawing(RandomSource& random) const;
 
-  // True if every byte of the range is the same after any power cut as now.
+  // Returns true if every byte of the range is the same after any power cut as
+  // now.
   bool IsPersisted(const void* address, size_t bytes) const;
 
   // Starts again from `image`, all persisted, nothing pending, no error, lint
-  // at zero; hook and thread stay. region() stays where it is.
+  // at zero. Hook and thread stay, and so does region()'s address. Requires:
+  // image.size() == region().size().
   // Requires: image.size() == region().size().
   void Reset(std::span<const std::byte> image);
 
-  // Becomes what `other` is for the next process when the present one is
-  // killed: memory is kept, but nobody fences any more what was flushed, and
-  // non-temporal stores are stores like any other (whatever ends a process
-  // drains them). Hook and thread stay.
+  // Becomes `other` as the next process sees it after the present one is
+  // killed. Memory is kept, but pending flushes are never fenced, and
+  // non-temporal stores become ordinary stores (the end of a process drains
+  // them). Hook and thread stay. Requires: other.region().size() ==
+  // region().size().
   // Requires: other.region().size() == region().size().
   void CopyAfterKill(const ModelPersistence& other);
-  // The same in place: region() stays, and so do stores of devices that are
-  // not accepted yet.
+  // Does the same in place: region() stays, and so do stores of devices that
+  // are not accepted yet.
   void KeepAfterKill();
 
   const PersistenceLint& lint() const { return lint_; }
@@ -197,7 +205,7 @@ class ModelPersistence {
   static constexpr size_t kLineWords = kLineBytes / kWordBytes;
   static constexpr uint32_t kCached = UINT32_MAX;  // not a non-temporal store
 
-  // A value that a word had, and who still has to persist it.
+  // Value that a word had, and the thread that still has to persist it.
   struct Value {
     uint64_t value = 0;
     uint64_t time = 0;
@@ -207,7 +215,7 @@ class ModelPersistence {
     std::vector<Value> values;  // since the floor, in order of time
     uint64_t floor_time = 0;
   };
-  // Only lines with a value beside the floor have one.
+  // Line with a value beside the floor; others have none.
   struct Line {
     Word words[kLineWords];
   };
@@ -224,16 +232,16 @@ class ModelPersistence {
                 size_t bytes);
   size_t OffsetOf(const void* address, size_t bytes) const;
   DirtyWord PossibleValues(size_t word) const;
-  // What the word holds as far as calls of the primitive show.
+  // Returns the word's value as far as calls of the primitive show.
   uint64_t LastKnown(size_t word) const;
-  // False: what a power cut leaves of the line is what memory holds.
+  // Returns false if a power cut leaves the line as memory has it.
   bool LineHasNews(size_t line) const;
   const Word* FindWord(size_t word) const;
   Word& TouchWord(size_t word);
-  // Takes the word's present content as a value that was stored by cache or
+  // Notes the word's present content as a value that was stored by cache or
   // non-temporally.
   void Note(size_t word, uint32_t nt_thread);
-  // Notes what the user stored directly.
+  // Notes direct stores of the user.
   void NoteUserStores(size_t first_word, size_t end_word);
   void PersistFlushed(const Flushed& flushed);
   void PersistNt(size_t line, uint32_t thread, bool forget);

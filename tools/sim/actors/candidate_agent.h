@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// candidate_agent: on each machine, who registers it with the membership
-// service, stands for primary, and starts the application when it is first.
+// candidate_agent: registers a machine with the membership service, stands for
+// primary, and starts the application when it is first.
 //
-// Idea: what a node's daemon does that is elected; a thread of that daemon, or
-// a process of its own where there is none. It rests nothing on what it is
-// told: an application that it started goes on until it is fenced, unless the
-// agent ends it, which it does by lot when
-//   its session has expired, or somebody else is first: ended in good order,
-//     killed, or not at all, as by a process that did not notice
-//   its connection is lost: the cautious ones end it, the others wait
+// Idea: the part of an elected node's daemon; a thread of that daemon, or a
+// process of its own where there is none. Safety never rests on what it is
+// told: an application that it started runs until it is fenced, unless the
+// agent ends it. The agent does that by lot when
+//   its session has expired, or another machine is first: it ends the
+//     application in good order, kills it, or does nothing, like a process that
+//     did not notice
+//   its connection is lost: cautious agents end the application, others wait
 // An application that ended by itself may be unable to open the log from here,
 // so that by lot the agent lets others go first: it steps down, and stands
 // again.
@@ -30,7 +31,7 @@ namespace alpheus::sim {
 
 class CandidateAgent {
  public:
-  // Begins to run by itself, as a thread of that process.
+  // Starts to run as a thread of that process.
   CandidateAgent(World& world, World::Machine& machine, ProcessId process);
 
   ProcessId process() const { return process_; }
@@ -49,13 +50,13 @@ class CandidateAgent {
   World& world_;
   World::Machine& machine_;
   const ProcessId process_;
-  ProcessClock own_clock_;  // of a process without a node
+  ProcessClock own_clock_;  // used without a node
   const ProcessClock& clock_;
   Random random_;
   const PrimaryId self_;
   const bool is_cautious_;
   SimMembership membership_;
-  ProcessId application_ = 0;  // that it started
+  ProcessId application_ = 0;  // started by the agent
   int64_t stands_again_at_ = 0;
   bool has_stepped_down_ = false;
 };

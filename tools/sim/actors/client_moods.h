@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// client_moods: how hard the clients of one log are on it for a while
+// client_moods: temporary behaviour of the clients of one log
 // (client_faults.h).
 //
 // Thread safety: one thread.
@@ -14,13 +14,13 @@ namespace alpheus::sim {
 
 class ClientMoods {
  public:
-  // Nobody cleans and all append until then, of the world's time. `on_full` is
-  // called when a call has found the ring full, once.
+  // Nobody cleans and all append until `ns` of the world's time. Calls
+  // `on_full` once, when a call has found the ring full.
   void FillUntil(int64_t ns, std::function<void()> on_full) {
     fill_until_ns_ = ns;
     on_full_ = std::move(on_full);
   }
-  // Whoever keeps a reservation does so until then.
+  // A thread with a kept reservation keeps it until `ns`.
   void KeepUntil(int64_t ns) { keep_until_ns_ = ns; }
   void Calm() { fill_until_ns_ = keep_until_ns_ = 0; }
 

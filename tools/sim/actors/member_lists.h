@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// member_lists: the cluster files of a simulated cluster: which list of members
-// each machine has.
+// member_lists: the cluster files of a simulated cluster: each machine's list
+// of members.
 //
-// Idea: a process knows of the members what the file of its machine says when
-// it starts, and nothing else. Operators write lists, and give them to one
-// machine after the other; a machine may have an old one, or one that the log
-// does not have yet.
+// Idea: a process knows the members only from its machine's file at its start.
+// Operators write lists, and give them to one machine after the other. A
+// machine may have an old list, or one that the log does not have yet.
 //
 // Thread safety: one thread.
 // References: docs/replication.md, "Changing the members";
@@ -40,11 +39,11 @@ struct MemberList {
 
 class MemberLists {
  public:
-  // All machines have that list.
+  // Starts with this list on all machines.
   MemberLists(MemberList first, size_t machines)
       : lists_{std::move(first)}, files_(machines, 0) {}
 
-  // Lists are numbered as they are written.
+  // Returns the number of lists, which are numbered as they are written.
   size_t count() const { return lists_.size(); }
   const MemberList& list(size_t number) const { return lists_[number]; }
   size_t Write(MemberList list) {

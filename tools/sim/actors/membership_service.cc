@@ -169,7 +169,7 @@ std::optional<Epoch> MembershipService::BallotOfAnother(
   return std::nullopt;
 }
 
-// Who reads what is old has a change to hear of.
+// A reader of an old list will hear of a change.
 template <class T>
 std::vector<T> MembershipService::Read(Watched<T>& list, const Client& client,
                                        uint64_t session, Event event) {

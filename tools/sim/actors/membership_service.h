@@ -2,15 +2,15 @@
 // membership_service: a coordination service of its own machines, in virtual
 // time: sessions, ephemeral entries, a versioned register, one-shot watches.
 //
-// Idea: what ZooKeeper promises, and no more. All changes happen in one order;
-// reads may be behind it; a session ends when nothing was heard of it for so
-// long, whatever became of its process; who is watching hears of a change some
+// Idea: it promises what ZooKeeper does, and no more. All changes happen in one
+// order; reads may be behind it. A session ends when nothing was heard of it
+// for its timeout, even if its process lives. A watcher hears of a change some
 // time later, once, and in no order with what other sessions hear. A request or
 // its answer may be lost, and a lost request may still arrive.
 //
-// Its links are no links of the data plane: a machine may reach it and no
+// Its links are not those of the data plane: a machine may reach it and no
 // replica, or the reverse (P-H24). Requests and answers on a link that is cut
-// are lost, which their connection shows to whoever waits; events are held
+// are lost, which a waiting client notices by its connection; events are held
 // back.
 //
 // Thread safety: one thread.
@@ -41,18 +41,18 @@ struct MembershipOptions {
   int64_t delay_ns_max = 5'000;    // of a message
   int64_t session_ns = 2'000'000;  // of silence, until a session expires
   int64_t watch_ns_max = 50'000;   // until a watcher hears of a change
-  uint32_t lost_odds = 0;          // 1 in so many messages is lost; 0: none
-  uint32_t stale_odds = 0;         // 1 in so many reads is behind; 0: none
+  uint32_t lost_odds = 0;          // 1 in this many messages is lost; 0: none
+  uint32_t stale_odds = 0;         // 1 in this many reads is stale; 0: none
 };
 
 struct MembershipRequest {
   enum class Kind {
-    kConnect,  // with the session to go on with, or 0
+    kConnect,  // with the session to continue, or 0
     kPing,
     kRegister,
     kStand,
     kStepDown,
-    kReadMembers,  // and watch
+    kReadMembers,  // and watches them
     kReadCandidates,
     kReadRegister,
     kWriteRegister,
@@ -84,7 +84,7 @@ struct MembershipMessage {
   std::optional<BallotRegister> ballots;
 };
 
-// Where a client's messages arrive. It may outlive the client.
+// Mailbox of a client. It may outlive the client.
 struct MembershipMailbox {
   std::deque<MembershipMessage> messages;
   std::function<void()> wake;
@@ -99,11 +99,11 @@ class MembershipService {
   const MembershipOptions& options() const { return options_; }
   int64_t now() const { return network_.clock().NowNanos(); }
 
-  // From a client on that machine.
+  // Sends a client's request from that machine.
   void Send(int machine, const std::shared_ptr<MembershipMailbox>& client,
             MembershipRequest request);
 
-  // What can happen to it. Cuts are counted, so that they may overlap.
+  // Faults of the service. Cuts are counted, so that they may overlap.
   void CutTo(int machine) { ++links_[machine].cuts_to; }
   void CutFrom(int machine) { ++links_[machine].cuts_from; }
   // Both ways, until Heal().
@@ -112,25 +112,26 @@ class MembershipService {
   }
   void HealTo(int machine);
   void HealFrom(int machine);
-  // Messages that a cut or a time of being down took.
+  // Returns the number of messages lost by a cut or while the service was down.
   uint64_t lost(int machine) const { return links_[machine].lost; }
-  // The sessions of that machine end now. False: it has none.
+  // Ends the sessions of that machine now. Returns false if it has none.
   bool Expire(int machine);
-  // Whoever hears of a change until then hears of it then at the earliest;
-  // `told` is called at the first.
+  // Delays all notices of changes until `until_ns`; calls `told` at the first
+  // one delayed.
   void DelayWatches(int64_t until_ns, std::function<void()> told);
   void Stop() { is_up_ = false; }
-  // Sessions survive, or end together.
+  // Restarts the service; sessions survive, or end together.
   void Start(bool with_sessions);
-  // The register is an older one: restored from a copy, or lost. Sessions end.
+  // Replaces the register by an older one: restored from a copy, or lost.
+  // Sessions end.
   void RollBack();
-  // All faults end, those by lot, too.
+  // Ends all faults, also random ones.
   void Heal();
 
   bool is_up() const { return is_up_; }
   std::optional<BallotRegister> ballots() const { return ballots_; }
   size_t sessions() const { return sessions_.size(); }
-  // The last that was written by another process than that; for a canary.
+  // Returns the last ballot written by another process; for a canary.
   std::optional<Epoch> BallotOfAnother(const PrimaryId& process) const;
 
  private:
@@ -147,7 +148,7 @@ class MembershipService {
     std::optional<Registration> registration;
   };
 
-  // More than the faults heal that are under way.
+  // Count of cuts that no overlapping fault heals.
   static constexpr int kForGood = 1'000'000;
 
   struct Link {
@@ -156,7 +157,7 @@ class MembershipService {
     uint64_t lost = 0;
   };
 
-  // A list as it is, and as it was before its last change, with its watchers.
+  // List now, and before its last change, with its watchers.
   template <class T>
   struct Watched {
     std::vector<T> now;

@@ -78,8 +78,8 @@ void NodeProcess::TryToServe() {
   is_suspect_ = false;  // its superline says so
 }
 
-// As ND3 of api/node/node.h: the region is opened anew, and kept until its
-// superline says that nothing on it is to be believed.
+// Does what ND3 of api/node/node.h says: the region is opened again, and kept
+// until its superline says that it is suspect.
 void NodeProcess::BeSuspicious() {
   world_.NoteFailedMedium(machine_);
   world_.store().Suspect(machine_.number);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// node_process: the daemon of one machine: serves its replica while nobody else
-// of the machine has it.
+// node_process: the daemon of one machine: serves its replica while no other
+// process of the machine has it.
 //
 // Thread safety: one thread.
 // References: api/node/node.h, whose loop this is in virtual time.
@@ -22,18 +22,18 @@ namespace alpheus::sim {
 
 class NodeProcess {
  public:
-  // Begins to run by itself.
+  // Starts to run.
   NodeProcess(World& world, World::Machine& machine);
 
   ProcessId process() const { return process_; }
   ProcessClock& clock() { return clock_; }
-  // How often it refused somebody.
+  // Returns the number of peers that it refused.
   uint64_t refusals() const {
     return server_ == nullptr ? 0 : server_->refusals().total();
   }
 
-  // An application of this machine wants the region. False: not yet; it asks
-  // again.
+  // Releases the region for an application of this machine. Returns false: not
+  // yet; ask again.
   bool Release();
 
  private:
@@ -56,7 +56,7 @@ class NodeProcess {
   ProcessFabric fabric_;
   std::unique_ptr<ReplicaServer> server_;
   bool is_serving_ = false;
-  bool is_suspect_ = false;  // a fence failed, and that is not on the medium
+  bool is_suspect_ = false;  // a fence failed; not marked on the medium yet
   bool must_release_ = false;
   int64_t look_again_at_ = 0;
   std::array<Completion, 64> completions_;

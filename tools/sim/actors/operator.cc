@@ -19,8 +19,8 @@ namespace {
 constexpr uint64_t kFirstIncarnation = 100'000;
 constexpr size_t kMembersOfAList = 5;
 constexpr int kTries = 8;
-// One of so many acts makes a change again; exchanges a medium; begins from any
-// list; gives a list away too early.
+// Odds, 1 in this many acts: makes a change again; exchanges a medium; begins
+// from any list; gives a list away too early.
 constexpr uint64_t kAgainOdds = 6;
 constexpr uint64_t kExchangeOdds = 4;
 constexpr uint64_t kOldListOdds = 4;
@@ -101,13 +101,17 @@ void Operator::Act() {
   if (const std::optional<size_t> number = Draw()) Begin(*number);
 }
 
-// Whoever runs the log by the list in force may have its members join; then
-// nothing is left to do. Else what docs/recovery.md tells an operator to do,
-// one after the other: the change once more that got furthest; the list that a
-// refused change says the log has, which some replica has, under a new number;
-// each change, the last one first, and each list so; the list of the newest
-// epoch, from that of a replica that stands against it; and the change that got
-// furthest but for one replica, while that one is stopped.
+// A primary with the list in force may resync its members; then nothing is left
+// to do. Otherwise it does what docs/recovery.md tells an operator, in this
+// order:
+//   1. the change that got furthest, once more;
+//   2. the list that a refused change says the log has, which some replica has,
+//      under a new number;
+//   3. each change, the last one first, and each list in the same way;
+//   4. the list of the newest epoch, from that of a replica that stands against
+//      it;
+//   5. the change that got furthest except for one replica, while that one is
+//      stopped.
 void Operator::SettleOn() {
   if (IsUnderWay()) return;
   StartStopped();
@@ -233,7 +237,7 @@ std::optional<size_t> Operator::DrawReplacement() {
   return std::nullopt;
 }
 
-// Of a member whose replica nobody needs.
+// Exchanges the medium of a member whose replica nobody needs.
 void Operator::ExchangeMedium() {
   const std::vector<int> members = world_.checkers().configurations.Members();
   World::Machine& machine =
@@ -280,8 +284,8 @@ std::optional<size_t> Operator::Add(ListChange change) {
   return changes_.size() - 1;
 }
 
-// Nobody asks for what it held: whoever may still go by a list with it goes by
-// one that is older than what is in force.
+// Nobody asks for its records: a process with a list that names it has a list
+// older than the one in force.
 bool Operator::IsRemovable(int machine) const {
   for (size_t number = made_; number < world_.lists().count(); ++number) {
     if (world_.lists().list(number).Has(machine)) return false;
@@ -310,15 +314,15 @@ void Operator::Renew(World::Machine& machine) {
                       world_.layout()));
 }
 
-// As PrepareNewcomers of api/admin/change_members.cc. False: its node can't be
-// reached.
+// Does what PrepareNewcomers of api/admin/change_members.cc does. Returns false
+// if its node can't be reached.
 bool Operator::PrepareNewcomer(int number, const ListChange& change) {
   World::Machine& machine = world_.machine(number);
   const RegionStore& store = world_.store();
   if (!machine.has_power || store.IsMisplaced(number)) return false;
   if (store.IsNewcomer(number)) return true;
   const bool joins = change.replaced.empty();
-  // It is to be refused, if what it holds is of an earlier membership.
+  // It must be refused if its content is of an earlier membership.
   if (!store.IsGone(number) && (!joins || !IsRemovable(number))) return joins;
   Renew(machine);
   return true;

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// operator: somebody who changes the members of the log while it runs.
+// operator: changes the members of the log while it runs.
 //
-// Idea: what `alpheus replace` and `alpheus reconfigure` do, on any machine: a
-// process without a replica opens an epoch that changes the configuration
-// (primary_process.h, EpochOpeningOptions::change), and ends. It is a process
-// like any other, so that all faults strike it, too, and cut its change off
-// anywhere. Nobody waits for it: a second change may begin beside it, from the
-// same list of members or an older one.
+// Idea: it does what `alpheus replace` and `alpheus reconfigure` do, on any
+// machine: a process without a replica opens an epoch that changes the
+// configuration (primary_process.h, EpochOpeningOptions::change), and ends. All
+// faults strike that process too, and interrupt its change anywhere. Nothing
+// waits for it: a second change may begin at the same time, from the same list
+// of members or an older one.
 //
-//   list         one member more, less or another one, and any W; often from
-//                the list that was made last, at times from an older one
+//   list         one member more, less or exchanged, and any W; mostly changes
+//                the last list made, at times an older one
 //   replacement  of a member whose replica is gone for good; by lot its medium
 //                is exchanged, within the fault budget
-//   again        a change that was begun before, whatever became of it
-//   files        the list that was made last is given to the machines one after
-//                the other; at times a machine has one that was not made yet
+//   again        an earlier change once more, whatever its result
+//   files        gives the last list to one machine after the other; at times a
+//                machine gets a list that is not made yet
 //
-// Before a change, nodes that are to join get an empty replica. One that was a
-// member and is none any more is removed there first, once no later list that
-// was ever written names it; else it stays, and the change is to be refused.
+// Before a change, joining nodes get an empty replica. The replica of a former
+// member is removed there first, once no later list that was ever written names
+// it; else it stays, and the change must be refused.
 //
-// When faults have ended, it makes changes that were cut off again until the
+// When faults have ended, it repeats interrupted changes until the
 // configuration in force is on all members, and gives all machines its list. It
-// does what docs/recovery.md says; if that is of no avail, it is a violation.
+// follows docs/recovery.md; if that does not help, it is a violation.
 //
 // Thread safety: one thread.
 // References: api/admin/change_members.h; docs/failures.md, "Changing the
@@ -43,7 +43,8 @@
 
 namespace alpheus::sim {
 
-// Of lists by number. With a replaced machine both are one.
+// Change between two lists, by number. For a replaced machine both are the
+// same.
 struct ListChange {
   size_t from = 0;
   size_t to = 0;
@@ -52,22 +53,22 @@ struct ListChange {
 
 class Operator {
  public:
-  // Begins by itself.
+  // Starts to run.
   explicit Operator(World& world);
 
   const ListChange& change(size_t number) const { return changes_[number]; }
   MembersChange Describe(const ListChange& change) const;
 
-  // By the process of a change.
+  // Notes a change that its process has made.
   void Made(size_t number, Epoch epoch);
   void Failed(const absl::Status& status);
 
-  // No more changes but those that were cut off.
+  // Allows only changes that were interrupted.
   void Settle();
-  // It makes a change, and nobody is to run the log meanwhile: here no
-  // application gives its replica up to who opens a new epoch.
+  // Returns whether it makes a change during which the log must not run: then
+  // no application releases its replica to the opener of a new epoch.
   bool wants_rest() const { return settles_ && IsUnderWay(); }
-  // Requires: settled. All machines have its list.
+  // Gives all machines the list in force. Requires: settled.
   void GiveListInForce();
 
  private:
@@ -80,7 +81,7 @@ class Operator {
   bool IsUnderWay() const;
   void LookAtStatus();
   std::optional<size_t> NewestOnMedia() const;
-  // That the replica of the machine has.
+  // Returns the list of the machine's replica.
   std::optional<size_t> ListOnMedium(int machine) const;
   void GiveFiles();
   std::optional<size_t> Draw();
@@ -99,12 +100,12 @@ class Operator {
   World& world_;
   Random random_;
   std::vector<ListChange> changes_;
-  size_t made_ = 0;  // the list of the highest epoch that a change has opened
+  size_t made_ = 0;  // list of the highest epoch opened by a change
   Epoch made_in_;
   uint64_t incarnations_ = 0;
   bool settles_ = false;
   size_t tries_ = 0;            // of settling
-  std::optional<int> stopped_;  // a machine, while a change is made without it
+  std::optional<int> stopped_;  // a machine left out of a change
 };
 
 }  // namespace alpheus::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What primary_process does around the calls of its clients.
+// Part of primary_process around the calls of its clients.
 #include <functional>
 #include <utility>
 
@@ -40,7 +40,7 @@ void PrimaryProcess::AskToBeTold(
 }
 
 bool PrimaryProcess::CleanupAll() {
-  // What others append in between is cleaned, too.
+  // Records that others append in between are cleaned too.
   const Lsn before = log_->next_lsn();
   History& history = world_.history();
   history.MayBeCleanedThrough(number_, before - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How primary_process opens an epoch, and what it tells the checkers of it.
+// Part of primary_process that opens an epoch, and reports it to the checkers.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -57,7 +57,7 @@ void PrimaryProcess::OpenReplica() {
   replica_ = *std::move(replica);
 }
 
-// Of both lists, in a change.
+// Returns the members of both lists, in a change.
 std::vector<int> PrimaryProcess::Asked() const {
   std::vector<int> asked = list_.machines;
   if (!change_) return asked;
@@ -98,7 +98,7 @@ EpochOpeningOptions PrimaryProcess::OpeningOptions() const {
   options.reconnect_ns = 300'000;
   options.deadline = Deadline::AtNanos(clock_.NowNanos() + kOpenNanosMax);
   options.credits = kCredits;
-  // A backup that is behind catches up in several batches.
+  // A lagging backup catches up in several batches.
   options.batch_bytes_max = world_.options().ring_capacity / 16;
   options.copy_bytes_max = 1024;
   options.slice_bytes = world_.options().slice_bytes;
@@ -212,9 +212,9 @@ bool PrimaryProcess::MayFail(const absl::Status& status) const {
           !FaultBudget(world_).MustSurvive());
 }
 
-// Some replica has another configuration than the list says, or its own one is
-// not the member any more. What its own one says need not be on the medium: who
-// wrote it may have been killed before the fence.
+// Returns whether some replica has another configuration than the list, or the
+// own one is no longer a member. The own configuration need not be on the
+// medium: its writer may have been killed before the fence.
 bool PrimaryProcess::IsListOutdated() const {
   const Checkers& checkers = world_.checkers();
   if (replica_ != nullptr &&

@@ -25,7 +25,7 @@ constexpr int64_t kHoldConnectNanos = 2'000'000;
 
 }  // namespace
 
-// The log's sink, whose waiting threads let the others go on.
+// The log's sink; its waiting threads let the others run.
 class PrimaryProcess::Sink final : public ReplicationSink {
  public:
   Sink(PrimaryProcess& primary, const Replicator::Options& options)
@@ -267,7 +267,7 @@ void PrimaryProcess::StartClient(std::function<void()> run) {
   });
 }
 
-// As the thread of api/wiring/service_thread.h.
+// Runs like the thread of api/wiring/service_thread.h.
 void PrimaryProcess::Serve() {
   using Next = IdleKeeper<Model>::Next;
   Progress& progress = log_->progress();

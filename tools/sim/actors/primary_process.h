@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // primary_process: an application that opens the log and writes it.
 //
-// Idea: what api/node makes of an application's options, with the same parts of
-// recovery, replication and log, but for time, adapter and memory, which are
-// the world's. Its threads: the main one, which opens and ends; the log's
-// service; the clients of the workload.
+// Idea: it is built like api/node's engine, from the same parts of recovery,
+// replication and log, except for time, adapter and memory, which are the
+// world's. Its threads: the main one, which opens and ends; the log's service;
+// the clients of the workload.
 //
 // It ends by itself when its log has failed: some in good order, some as they
-// are. Somebody else then starts one anew.
+// are. Then another one is started.
 //
 // Thread safety: one thread.
 // References: api/log/replicated_engine.cc, service_thread.h.
@@ -46,8 +46,8 @@ class PrimaryProcess {
  public:
   using Model = World::Model;
 
-  // Begins to run by itself. With a change: the operator's process that makes
-  // it, and ends.
+  // Starts to run. With a change: the operator's process that makes the change,
+  // and ends.
   PrimaryProcess(World& world, World::Machine& machine,
                  std::optional<size_t> change = {});
   ~PrimaryProcess();
@@ -55,7 +55,7 @@ class PrimaryProcess {
   ProcessId process() const { return process_; }
   bool is_open() const { return log_ != nullptr; }
   bool is_change() const { return change_.has_value(); }
-  // It has one thread.
+  // Returns whether it is opening; it then has one thread.
   bool is_opening() const { return !judge_.has_value(); }
   ProcessClock& clock() { return clock_; }
   // Asks it to end, by lot in good order.
@@ -64,44 +64,45 @@ class PrimaryProcess {
   void CloseInOrder();
   // Asks its clients to end; the log stays open.
   void Rest();
-  // No client is left, and all that is in sync has all there is.
+  // Returns whether no client is left and all replicas in sync have everything.
   bool is_at_rest() const;
   // Requires: is_open().
   uint32_t in_sync() const;
   Epoch epoch() const { return opened_->epoch; }
   Lsn opened_end() const { return opened_->end.lsn; }
   Lsn next_lsn() const { return log_->next_lsn(); }
-  // Of the log's counters (RL1 and RL2 of ring_log.h): a broken one is a CHECK.
+  // Checks the log's counters (RL1 and RL2 of ring_log.h); a violation is a
+  // CHECK.
   void CheckInvariants() const {
     if (log_ != nullptr) log_->CheckInvariants();
   }
 
-  // One more client. Requires: is_open() and not is_closing().
+  // Starts one more client. Requires: is_open() and not is_closing().
   void StartClient(std::function<void()> run);
 
-  // For clients.
+  // Members for clients.
   World& world() { return world_; }
   ClientMoods& moods() { return moods_; }
   bool is_filling() const { return moods_.fills_at(world_.now()); }
   RingLog<Model>& log() { return *log_; }
   PrimaryNumber number() const { return number_; }
   bool is_closing() const { return is_closing_ || is_resting_; }
-  // Its log has lost its quorum, or its medium failed.
+  // Returns whether its log has lost its quorum, or its medium failed.
   bool has_failed() const;
   bool has_failed_medium() const {
     return pmem_ != nullptr && !pmem_->Error().ok();
   }
-  // Around each of their calls but Abort; see call_judge.h.
+  // Called before and after each of their calls except Abort; see call_judge.h.
   BegunCall Begin(ClientCall call, Deadline deadline = {},
                   bool owns_open = false) const {
     return judge_->Begin(call, deadline, owns_open);
   }
-  // True: it was OK. A log that has failed is closed.
+  // Returns whether the call was OK. Closes a log that has failed.
   bool Returned(const BegunCall& call, Lsn lsn, const absl::Status& status);
   void RanCallback() { judge_->RanCallback(); }
-  // True: it was OK.
+  // Returns whether it was OK.
   bool CleanupAll();
-  // `then`, if set, is called behind the history.
+  // Registers a callback. `then`, if set, is called after the history.
   void AskToBeTold(Lsn lsn, std::function<void(const absl::Status&)> then);
 
  private:
@@ -118,7 +119,8 @@ class PrimaryProcess {
   std::vector<int> Asked() const;
   uint32_t WriteQuorum() const;
   bool IsListOutdated() const;
-  // Another one was there when this one was started, or has been started since.
+  // Returns whether another one ran when this one was started, or was started
+  // since.
   bool HasRival() const;
   RejoiningOptions RejoinOptions() const;
   absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(uint64_t capacity);
@@ -140,12 +142,11 @@ class PrimaryProcess {
   Random random_;
   const std::optional<size_t> change_;
   const MemberList list_;  // its cluster file
-  // False: whoever starts it knows that there is no replica here, or none that
-  // can be used.
+  // False: its starter knows that there is no usable replica here.
   const bool is_member_;
   PrimaryNumber number_ = 0;
   const bool started_alone_;
-  const uint64_t started_;  // of the world's primaries, with this one
+  const uint64_t started_;  // primaries started in the world, this one included
   ProcessClock clock_;
   ProcessFabric fabric_;
   std::unique_ptr<Model> cache_pmem_;
@@ -154,7 +155,7 @@ class PrimaryProcess {
   std::unique_ptr<Membership> membership_;  // while it opens
   PrimaryId self_;
   absl::Status opening_status_;     // of the last try
-  bool had_outdated_list_ = false;  // when that began
+  bool had_outdated_list_ = false;  // at the start of that try
   std::optional<EpochOpened> opened_;
   std::array<Completion, 64> completions_;
   std::vector<ConnectionEvent> events_;
@@ -168,7 +169,7 @@ class PrimaryProcess {
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<RingLog<Model>> log_;
   ClientMoods moods_;
-  int clients_ = 0;  // that have not ended
+  int clients_ = 0;  // not ended yet
   bool is_serving_ = false;
   const std::atomic<uint32_t> service_stop_{0};  // it ends between two waits
   bool is_closing_ = false;

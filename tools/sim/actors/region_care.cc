@@ -24,8 +24,8 @@ ScrubbingOptions ScrubbingOf(const World& world, const MemberList& list) {
   return scrubbing;
 }
 
-// As ND3 of api/node/node.h: who takes a region over is not told that its
-// medium has failed.
+// ND3 of api/node/node.h: a process that takes a region over is not told that
+// its medium has failed.
 absl::Status OwnRegion::GiveUp() {
   if (!pmem_.Error().ok()) return pmem_.Error();
   if (world_.LeaveRegion(machine_)) return absl::OkStatus();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// region_care: how those who have a replica's region look after it beside the
-// log: nodes scrub it, and so do primaries, which give it up to who opens the
-// log.
+// region_care: upkeep of a replica's region beside the log: nodes scrub it, and
+// so do primaries, which release it to an opener.
 //
 // Thread safety: one thread.
 // References: protocol P-A7, P-A8; docs/scrubbing.md, held_replica.h.
@@ -20,17 +19,17 @@
 
 namespace alpheus::sim {
 
-// Of a process that knows the members by that list. Where nothing is scrubbed:
-// by nobody but who is asked to.
+// Returns the scrubbing options of a process that knows the members by that
+// list. Without background scrubbing, only on request.
 ScrubbingOptions ScrubbingOf(const World& world, const MemberList& list);
 
-// Of a primary, as RingEngine of api/node.
+// Region of a primary, like RingEngine of api/node.
 class OwnRegion final : public HeldReplica {
  public:
   using Log = RingLog<World::Model>;
 
-  // `pmem` is the machine's, as long as the primary has the region. There is a
-  // log before anything is called.
+  // `pmem` is the machine's, while the primary has the region. A log exists
+  // before anything is called.
   OwnRegion(World& world, World::Machine& machine, World::Model& pmem,
             const std::unique_ptr<Log>& log)
       : world_(world), machine_(machine), pmem_(pmem), log_(log) {}

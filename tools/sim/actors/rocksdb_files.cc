@@ -210,7 +210,7 @@ uint64_t RocksDbFiles::Append(WalFile& file, uint64_t bytes) {
   return written_bytes;
 }
 
-// That it failed is told by the sync, or whatever is called next.
+// The sync, or the next call, reports a failure.
 void RocksDbFiles::BeginForce(Lsn lsn) {
   const BegunCall call = primary_.Begin(ClientCall::kBeginForce);
   Judge(call, lsn, primary_.log().BeginForce(lsn));
@@ -247,7 +247,7 @@ bool RocksDbFiles::CleanBeforeOldest() {
   const uint64_t position =
       oldest == nullptr ? space_.position() : oldest->first_position();
   if (last < log.head_lsn()) return true;
-  // WIX3: the log must go on saying whose it is.
+  // WIX3: the log must keep a home.
   if (index_.home_lsn() <= last && has_home() && !WriteHome()) return false;
   // WST3: a record that removed a file is among these.
   if (!ForceThrough(last_change_)) return false;

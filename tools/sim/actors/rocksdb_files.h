@@ -2,14 +2,13 @@
 // rocksdb_files: WAL files in a simulated log, as the RocksDB plugin keeps
 // them.
 //
-// Idea: what api/rocksdb/store/wal_store.cc does, step for step, on the log of
-// a simulated primary: the same records, the same index and the same measure of
-// room (wal_record.h, wal_index.h, wal_space.h), with fibers for threads. In
-// front of each record stands the number of its operation, by which history.h
-// knows it.
+// Idea: it follows api/rocksdb/store/wal_store.cc step for step, on the log of
+// a simulated primary: the same records, the same index and the same limits of
+// room (wal_record.h, wal_index.h, wal_space.h), with fibers for threads. Each
+// record starts with its operation number, by which history.h knows it.
 //
-// Not here: files without a record, and removing by cleaning alone (WST4):
-// rings are large enough for what crashes in a run take (options.cc).
+// Not here: files without a record, and removal by cleaning alone (WST4): the
+// rings are large enough for the leftovers of a run's crashes (options.cc).
 //
 // Invariants: WST1 to WST3 of api/rocksdb/store/wal_store.h.
 // Thread safety: threads of the primary's process (threads.h).
@@ -39,7 +38,7 @@ namespace alpheus::sim {
 
 class PrimaryProcess;
 
-// One fiber at a time; whoever waits is woken when it is free.
+// Lock for fibers; waiting ones are woken when it is free.
 class FiberMutex {
  public:
   explicit FiberMutex(Threads& threads) : threads_(threads) {}
@@ -68,18 +67,18 @@ class RocksDbFiles {
 
   explicit RocksDbFiles(PrimaryProcess& primary);
 
-  // Before all others: what an opening has shown.
+  // Applies the records that an opening has shown. Called before all others.
   void Recover(std::span<const History::Shown> records);
-  // As RocksDB lists them: the oldest first.
+  // Returns the files as RocksDB lists them: the oldest first.
   std::vector<FilePtr> List() const;
   bool has_home() const { return index_.home_lsn() != Lsn(0); }
 
-  // The rest is of threads. False, or null: it failed; the call judge has seen
-  // by what, and a full ring does no harm.
+  // Calls of threads. They return false, or null, if they failed; the call
+  // judge has seen the error, and a full ring does no harm.
   bool SetHome();
   FilePtr Create();
-  // Writes so many bytes at the end, in several records if they are many;
-  // returns how many of them are written, fewer if it failed.
+  // Writes `bytes` bytes at the end, in several records if needed. Returns the
+  // number written, lower if it failed.
   uint64_t Append(WalFile& file, uint64_t bytes);
   bool Sync(WalFile& file);
   bool Remove(const FilePtr& file);
@@ -88,7 +87,7 @@ class RocksDbFiles {
   struct Write {
     WalHeader header;
     std::string body;         // of metadata
-    uint64_t data_bytes = 0;  // behind the header, of kData
+    uint64_t data_bytes = 0;  // after the header, in kData
   };
   struct Written {
     Lsn lsn;

@@ -63,7 +63,7 @@ void RocksDbApplication::OpenOnce() {
   is_opening_ = false;
 }
 
-// What was recovered is in the memtable now, and on tables soon.
+// Recovered data is in the memtable now, and on tables soon.
 void RocksDbApplication::Open() {
   if (!files_.has_home() && !files_.SetHome()) return;
   std::vector<RocksDbFiles::FilePtr> recovered = files_.List();
@@ -98,7 +98,7 @@ void RocksDbApplication::Write() {
   if (is_flushed_by_hand_ && OneIn(4)) FlushWal(/*wants_sync=*/OneIn(2));
 }
 
-// Requires: whoever calls is the first of the queue.
+// Requires: the caller is the first of the queue.
 void RocksDbApplication::Lead(Queue& queue) {
   const bool wants_sync = queue.front()->wants_sync;
   const size_t most = std::min(queue.size(), 1 + Draw(kGroupMax));
@@ -119,7 +119,7 @@ bool RocksDbApplication::WriteGroup(uint64_t bytes, bool wants_sync) {
   {
     const FiberLock lock(log_write_);
     if (memtable_bytes_ >= memtable_bytes_max_ && !SwitchWal()) return false;
-    // A database that could not write goes on only once it has.
+    // A database that could not write continues only once it has.
     if (active_.buffered != 0 && !is_flushed_by_hand_ &&
         !WriteBuffer(active_)) {
       return false;
@@ -179,7 +179,7 @@ bool RocksDbApplication::SwitchWal() {
   return true;
 }
 
-// A job of the background, but for databases with one thread.
+// A background job, except in databases with one thread.
 void RocksDbApplication::FlushMemtables() {
   if (primary_.is_filling()) return;
   size_t count = 0;

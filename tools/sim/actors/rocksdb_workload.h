@@ -2,19 +2,19 @@
 // rocksdb_workload: an application that writes a log as RocksDB does, through
 // its plugin.
 //
-// Idea: writers stand in a queue; the first of them leads, and writes what
-// those behind it want as one batch; one sync is for all, and a leader that
-// wants none takes nobody that does. The WAL is switched when a memtable is
-// full: a new file is made, then what the old one's buffer holds is written,
-// then the new one takes data. A flush job writes memtables, syncs the old
-// files first or does not, and removes them, the oldest first. By lot the
-// database has a second queue, which makes its groups beside the first one's;
-// writes its buffer late (manual_wal_flush); and keeps the files that it was
-// opened with until its first flush (avoid_flush_during_recovery).
+// Idea: writers wait in a queue. The first one leads, and writes the data of
+// those after it as one batch. One sync serves all, and a leader without a sync
+// takes no writer that wants one. The WAL is switched when a memtable is full:
+// a new file is made, then the old one's buffer is written, then the new one
+// takes data. A flush job writes memtables, syncs the old files first or not,
+// and removes them, the oldest first. By lot the database has a second queue
+// with its own groups; writes its buffer late (manual_wal_flush); and keeps the
+// files that it was opened with until its first flush
+// (avoid_flush_during_recovery).
 //
 // Invariants:
-//   RWL1. Data is put into a file only when all that older files were given is
-//         written. (Broken by a canary.)
+//   RWL1. Data goes into a file only when all data of older files is written.
+//         (Broken by a canary.)
 // Thread safety: threads of the primary's process (threads.h).
 // References: RocksDB, db/db_impl/db_impl_write.cc and db_impl_files.cc, for
 // what is written, synced and removed when; rocksdb_files.h.
@@ -35,7 +35,7 @@ class RocksDbApplication {
  public:
   RocksDbApplication(PrimaryProcess& primary, RocksDbFiles& files);
 
-  // Thread 0 flushes memtables, if there is another one.
+  // Runs a thread. Thread 0 flushes memtables, if there is another one.
   void RunThread(int thread);
 
  private:
@@ -76,7 +76,7 @@ class RocksDbApplication {
   const bool keeps_recovered_;     // avoid_flush_during_recovery
   const uint64_t memtable_bytes_max_;
   std::array<Queue, 2> queues_;
-  // Of `active_`, `next_` and `closed_`, as log_write_mutex of RocksDB.
+  // Guards `active_`, `next_` and `closed_`, like RocksDB's log_write_mutex.
   FiberMutex log_write_;
   Wal active_;
   RocksDbFiles::FilePtr next_;  // made, and not used yet

@@ -11,7 +11,7 @@ namespace alpheus::sim {
 
 using Event = MembershipMessage::Kind;
 
-// What it shares with the client is the state of one ballot.
+// It shares the state of one ballot with the client.
 class SimMembership::Request final : public BallotRequest {
  public:
   Request(SimMembership& client, std::shared_ptr<RegisterBallot> ballot)
@@ -76,7 +76,7 @@ void SimMembership::Take(const MembershipMessage& message) {
     candidates_are_old_ = true;
     return;
   }
-  // Whoever waited for it has given it up.
+  // The waiting request was dropped.
   if (!under_way_ || message.number != number_) return;
   const Kind kind = *std::exchange(under_way_, std::nullopt);
   if (message.kind == Event::kExpired) return Expire();
@@ -191,7 +191,7 @@ std::optional<SimMembership::Kind> SimMembership::NextKind() {
     return ballot_->step() == Step::kRead ? Kind::kReadRegister
                                           : Kind::kWriteRegister;
   }
-  // Who neither is registered nor stands came for a ballot.
+  // A client that neither is registered nor stands wants a ballot.
   if (registration_ || wants_to_stand_) {
     if (registered_ != registration_) return Kind::kRegister;
     if (std::exchange(candidates_are_old_, false)) {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim_membership: a process's client of the simulated membership service.
 //
-// Idea: what the client of a coordination service has to do behind
-// quorum/membership/membership.h, with one request under way at a time.
-// Whatever is wished for, and not known to be so, is asked for again: after a
-// lost connection the lists are read anew, and tell what became of a request to
-// stand.
+// Idea: it does the work of a coordination service's client behind
+// quorum/membership/membership.h, with one request in flight at a time. A wish
+// that is not known to be fulfilled is sent again. After a lost connection the
+// lists are read again, and show the result of a request to stand.
 //
 //   kConnecting --session--> kConnected --no answer in time--> kSuspended
 //        ^                       ^  |                            |     |
 //        |                       |  \--"no such session"--> kExpired <-/
 //        \------- Renew ---------|------------------------------/      |
-//                                \-------- the session goes on --------/
+//                                \-------- the session continues ------/
 //
 // Thread safety: one thread.
 // References: membership_service.h; quorum/membership/membership.h.
@@ -36,9 +35,9 @@ namespace alpheus::sim {
 
 class SimMembership final : public Membership {
  public:
-  // `clock` is the process's. `wake` is called when there is something to poll
-  // for, even if the client is gone. `shares_ballots`: a canary; it gives what
-  // another process was given.
+  // `clock` is the process's. `wake` is called when Poll has work, even if the
+  // client is gone. `shares_ballots`: a canary; it returns another process's
+  // ballot.
   SimMembership(MembershipService& service, const Clock& clock, int machine,
                 const PrimaryId& self, std::function<void()> wake,
                 bool shares_ballots = false);
@@ -88,7 +87,7 @@ class SimMembership final : public Membership {
   Session session_;
   MembershipEvents events_;
 
-  // Wishes, and what is known of them.
+  // Wishes, and their known state.
   std::optional<Registration> registration_;
   std::optional<Registration> registered_;
   bool wants_to_stand_ = false;
@@ -98,10 +97,10 @@ class SimMembership final : public Membership {
   bool candidates_are_old_ = true;
   std::deque<std::weak_ptr<RegisterBallot>> ballots_;
 
-  // The request under way.
+  // Request in flight.
   uint64_t number_ = 0;
   std::optional<Kind> under_way_;
-  std::shared_ptr<RegisterBallot> ballot_;  // that it is for
+  std::shared_ptr<RegisterBallot> ballot_;  // to be answered
   Registration sent_registration_;
   int64_t sent_at_ = 0;
 };

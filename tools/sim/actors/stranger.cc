@@ -128,7 +128,7 @@ void Stranger::AskUnproved(const World::Machine& machine) {
   Message request = DrawRequest(random_);
   if (world_.options().canary == Canary::kKnownStranger) {
     at.credentials = {SimulatedKey(), &random_};
-    request = View{};  // which is given to whoever has the key
+    request = View{};  // which every holder of the key gets
   }
   Inquiry inquiry(fabric_, std::move(at), std::move(request));
   Finish(inquiry);
@@ -154,8 +154,8 @@ void Stranger::ComeFromAnotherCluster(const World::Machine& machine) {
   Judge(machine, "of another cluster", inquiry, before);
 }
 
-// Of a process that has the key, which is played here: its random numbers come
-// twice, once for the message and once for what is signed.
+// Records the handshake of a process that has the key, which is played here:
+// its random numbers are drawn twice, for the message and for the signature.
 void Stranger::Record(const World::Machine& machine) {
   const Hello hello = DrawHello();
   const uint64_t nonce = random_.Next();

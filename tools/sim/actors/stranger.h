@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// stranger: somebody who reaches the nodes' ports and has not the cluster's
-// key.
+// stranger: a client that reaches the nodes' ports and does not have the
+// cluster's key.
 //
 // Idea: it connects to a drawn node and asks for something before it has proved
-// anything, proves by another key, says again what it has recorded of a good
-// handshake, comes with another cluster's id, or talks nonsense (nonsense.h).
-// It must get nothing, and the node must count it. That it disturbs nobody is
-// what all other checkers say: what it would be given is a promise, a region
-// key or the end of a session.
+// anything, proves by another key, replays a recorded good handshake, uses
+// another cluster's id, or sends malformed messages (nonsense.h). It must get
+// nothing, and the node must count it. All other checkers show that it disturbs
+// nobody: it could only get a promise, a region key or the end of a session.
 //
 // Thread safety: one thread.
 // References: protocol P-H17; handshake.h, HSK1 to HSK3; refusals.h.
@@ -32,11 +31,11 @@ namespace alpheus::sim {
 
 class Stranger {
  public:
-  // Begins to run by itself.
+  // Starts to run.
   Stranger(World& world, int host);
 
  private:
-  // What it has recorded of a process that has the key.
+  // Recording of a process that has the key.
   struct Recorded {
     int machine = 0;
     Hello hello;
@@ -56,26 +55,27 @@ class Stranger {
   NonsenseCall DrawNonsenseCall(const World::Machine& machine);
   void JudgeNonsense(const World::Machine& machine, const NonsenseTalk& talk,
                      std::optional<uint64_t> before);
-  // Whether the node, which was not started anew, has counted one more.
+  // Returns whether the node, which was not restarted, has counted one more.
   bool IsCounted(int machine, std::optional<uint64_t> before);
-  // Until it is done; false if that takes too long.
+  // Waits until it is done; returns false if that takes too long.
   template <class Talk>
   bool Finish(Talk& talk);
-  // How often the node of that machine has refused somebody; nothing if it has
-  // none.
+  // Returns how many peers the node of that machine has refused; nothing if it
+  // has no node.
   std::optional<uint64_t> Refused(int machine);
-  // It is over: it was to get nothing. `before`: refused until then.
+  // Judges a finished attempt, which must have got nothing. `before`: refused
+  // until then.
   void Judge(const World::Machine& machine, const char* what,
              const Inquiry& inquiry, std::optional<uint64_t> before);
 
   World& world_;
   const int host_;
   Random random_;
-  Random nonsense_;  // draws of its own
+  Random nonsense_;  // separate draws
   ProcessClock clock_;
   ProcessFabric fabric_;
   std::optional<Recorded> recorded_;
-  ProcessId node_ = 0;  // that was counted before
+  ProcessId node_ = 0;  // counted before
   std::array<Completion, 64> completions_;
   std::vector<ConnectionEvent> events_;
 };

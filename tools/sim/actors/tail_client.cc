@@ -13,16 +13,17 @@ namespace {
 
 constexpr int64_t kPollNanosMin = 100'000;
 constexpr int64_t kLifeNanosMin = 1'000'000;
-// One of so many begins at the head.
+// One tail in this many begins at the head.
 constexpr uint64_t kHeadOdds = 4;
-// And of the others one of so many anywhere, the rest so near to the end.
+// One of the others in this many begins anywhere, the rest this near to the
+// end.
 constexpr uint64_t kAnywhereOdds = 8;
 constexpr uint64_t kNear = 16;
-// What a deaf one misses: one of so many.
+// A deaf tail misses one record in this many.
 constexpr uint64_t kDeafOdds = 4;
-// One of so many asks one replica only.
+// One tail in this many asks one replica only.
 constexpr uint64_t kOneSourceOdds = 4;
-// One look of so many asks all anew.
+// One look in this many asks all again.
 constexpr uint64_t kAnewOdds = 8;
 
 }  // namespace
@@ -38,7 +39,8 @@ TailClient::TailClient(World& world, int host)
   world_.threads().Start(world_.threads().NewProcess(), [this] { Run(); });
 }
 
-// 0: the head. Else mostly near the end: what lies far behind was cleaned.
+// Returns the first LSN; 0: the head. Mostly near the end, since older records
+// were cleaned.
 Lsn TailClient::DrawFrom() {
   if (std::exchange(is_overtaken_, false)) return Lsn(0);
   if (random_.Below(kHeadOdds) == 0) return Lsn(0);
@@ -71,7 +73,7 @@ RemoteTail::Options TailClient::DrawTail() {
   return options;
 }
 
-// The one before is destroyed first: what it had asked for comes to nobody.
+// Destroys the previous tail first, so that nobody gets its replies.
 void TailClient::Begin() {
   tail_ = nullptr;
   RemoteTail::Options options = DrawTail();

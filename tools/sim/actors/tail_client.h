@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // tail_client: an application that only reads: follows the log through
-// RemoteTail, from a drawn LSN on, for a drawn time, and then another one does.
+// RemoteTail from a drawn LSN for a drawn time; then another one starts.
 //
-// Idea: it has no replica and no region; it stands on one of the machines, so
-// that their cuts are its own, and asks all replicas or a drawn one. What it is
-// shown is told to the history, as what an opening shows is: from then on it is
-// chosen, and no later opening may lack it or have another record there (RT1,
-// RT2 of remote_tail.h). Now and then it asks all anew, and when it says that
-// there is no more it must have heard of the newest epoch that had acknowledged
-// anything (RT5).
+// Idea: it has no replica and no region. It runs on one of the machines, so
+// that their cuts hit it, and asks all replicas or a drawn one. The history
+// gets the records that it is shown, like those of an opening: from then on
+// they are chosen, and no later opening may lack them or have others there
+// (RT1, RT2 of remote_tail.h). Now and then it asks all nodes again. When it
+// says that there is no more, it must have heard of the newest epoch that had
+// acknowledged anything (RT5).
 //
 // Thread safety: one thread.
 // References: docs/reading.md; history.h.
@@ -32,7 +32,7 @@ namespace alpheus::sim {
 
 class TailClient {
  public:
-  // Begins to run by itself.
+  // Starts to run.
   TailClient(World& world, int host);
 
  private:
@@ -40,7 +40,7 @@ class TailClient {
   RemoteTail::Options DrawTail();
   void Run();
   void Begin();
-  // Whether anything came.
+  // Runs a turn; returns whether anything came.
   bool Turn();
   void Show();
   void Judge(const absl::Status& status);
@@ -56,11 +56,11 @@ class TailClient {
   int64_t ends_at_ = 0;
   bool asks_all_ = false;
   uint64_t list_id_ = 0;
-  // The newest epoch that had acknowledged anything when the tail was told to
-  // ask anew; nothing: it was not.
+  // Newest epoch that had acknowledged anything when the tail was told to ask
+  // again; nothing: it was not told.
   std::optional<Epoch> asked_after_;
-  bool is_overtaken_ = false;  // the last one
-  // What must be shown next; 0: any, the tail begins at the head.
+  bool is_overtaken_ = false;  // the last tail was
+  // LSN that must be shown next; 0: any, the tail begins at the head.
   Lsn next_;
   std::array<Completion, 64> completions_;
   std::vector<ConnectionEvent> events_;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kWalPatienceNanos = 15'000'000;
 constexpr int kNotesMax = 3;      // one about the other
-constexpr uint32_t kRarely = 16;  // forced by whoever else
+constexpr uint32_t kRarely = 16;  // forced by others
 
 }  // namespace
 
@@ -199,7 +199,7 @@ void WalApplication::AppendNote(int depth) {
   world_.history().MayBeCompleted(operation);
   const std::span<const std::byte> parts[] = {payload};
   const bool is_forced = OneIn(2);
-  // Of whoever called back.
+  // The call of the thread that runs the callback.
   const BegunCall call = primary_.Begin(ClientCall::kAppend, DrawDeadline(),
                                         /*owns_open=*/true);
   const absl::StatusOr<Lsn> lsn = primary_.log().Append(

@@ -2,12 +2,12 @@
 // wal_workload: an application that uses the log as a database uses its
 // write-ahead log.
 //
-// Idea: committers reserve all records of a transaction, fill them in whatever
-// order, and hand some to each other; then one force commits them. Whoever is
-// told of a commit may write a record about it, from within the callback. A
-// checkpointer cleans, in half of the runs only when the ring is full. Some
-// transactions are bulk loads, of records as large as the log takes. Written
-// apart from workload.cc, so that what one never does the other may do.
+// Idea: committers reserve all records of a transaction, fill them in any
+// order, and pass some to each other; then one force commits them. A committer
+// may write a record about a commit from within its callback. A checkpointer
+// cleans, in half of the runs only when the ring is full. Some transactions are
+// bulk loads, with the largest records possible. It is written apart from
+// workload.cc, so that each may do what the other never does.
 //
 // Thread safety: threads of the primary's process (threads.h).
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_WAL_WORKLOAD_H_
@@ -35,7 +35,7 @@ class WalApplication {
   // Must outlive the primary's log, which calls it back.
   explicit WalApplication(PrimaryProcess& primary);
 
-  // Thread 0 writes checkpoints, if there is another one.
+  // Runs a thread. Thread 0 writes checkpoints, if there is another one.
   void RunThread(int thread);
 
  private:
@@ -49,7 +49,7 @@ class WalApplication {
   size_t DrawBytes(bool is_bulk);
   void Pause();
 
-  // What came of a call. True: it was OK.
+  // Judges a call. Returns whether it was OK.
   bool Judge(const BegunCall& call, Lsn lsn, const absl::Status& status);
 
   void RunTransaction();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// watched_replica: replicas whose words the answer_checker hears before anybody
-// else does.
+// watched_replica: replicas whose words the answer_checker hears first.
 //
-// Thread safety: as what is watched.
+// Thread safety: as the watched object.
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_WATCHED_REPLICA_H_
 #define ALPHEUS_TOOLS_SIM_ACTORS_WATCHED_REPLICA_H_
 
@@ -14,10 +13,10 @@
 
 namespace alpheus::sim {
 
-// Of the node of that machine.
+// Wraps the replica of that machine's node.
 std::unique_ptr<ServedLog> Watch(World& world, int machine,
                                  std::unique_ptr<ServedLog> log);
-// Of the primary of that machine.
+// Wraps the replica of that machine's primary.
 std::unique_ptr<OwnReplica> Watch(World& world, int machine,
                                   std::unique_ptr<OwnReplica> replica);
 

@@ -87,7 +87,7 @@ class MixedClient {
     }
   }
 
-  // What came of a call. True: it was OK.
+  // Judges a call. Returns whether it was OK.
   bool Judge(const BegunCall& call, Lsn lsn, const absl::Status& status) {
     const bool ok = primary_.Returned(call, lsn, status);
     if (!absl::IsResourceExhausted(status)) return ok;

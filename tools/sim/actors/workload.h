@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// workload: what a client of the log does, call after call, until its log fails
-// or closes.
+// workload: the calls of a client of the log, until its log fails or closes.
 //
 // Thread safety: a thread of the primary's process (threads.h).
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_WORKLOAD_H_
@@ -10,7 +9,7 @@ namespace alpheus::sim {
 
 class PrimaryProcess;
 
-// A client that uses all calls, in an order drawn by lot.
+// Runs a client that uses all calls, in random order.
 void RunMixedClient(PrimaryProcess& primary);
 
 }  // namespace alpheus::sim

@@ -20,7 +20,7 @@ void AnswerChecker::Violate(int machine, const char* invariant,
 
 bool AnswerChecker::IsReplica(int machine) {
   RegionStore& store = world_.store();
-  // What joins is a replica from its installation on.
+  // A joining machine has a replica from its installation on.
   if (store.IsNewcomer(machine)) world_.checkers().epochs.LookAtNews();
   if (store.content(machine) == RegionStore::Content::kAlien) {
     Violate(machine, "P-A8", "a region that is not its replica takes part");

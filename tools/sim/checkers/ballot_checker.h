@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// ballot_checker: who was given which ballot, and what the register of a
-// membership service said at that time.
+// ballot_checker: records which process got which ballot, and the register of a
+// membership service at that time.
 //
-// What is held:
+// Checked:
 //   P-INV-4  no ballot of a register is given to two processes (MB1 of
 //            membership.h)
-//   P-A4.1   a ballot is above every promise that it was asked to be above
-//            (MB2); of a register it was written there, by the process that is
-//            given it, before (MB3), and each that is written is above the one
-//            before, with a counter of its own
-// What it can't hold: that a register which was rolled back gives no counter
-// again: it knows nothing of it. Node and process in the ballot, and promises,
-// then tell the two apart (BA4 of ballot.h).
+//   P-A4.1   a ballot is above every promise in its question (MB2). A register
+//            had it before it was given, written by the process that got it
+//            (MB3). Each one written is above the one before, with a counter of
+//            its own
+// Not checked: that a register which was rolled back gives no counter again;
+// the register knows nothing of it. Node and process in the ballot, and
+// promises, then tell the two apart (BA4 of ballot.h).
 // Thread safety: one thread.
 // References: protocol P-A4.1, P-H4, P-H5; quorum/membership/membership.h.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_BALLOT_CHECKER_H_
@@ -33,9 +33,9 @@ class BallotChecker {
  public:
   explicit BallotChecker(Referee& referee) : referee_(referee) {}
 
-  // The register holds another ballot now. `before`: 0 for none.
+  // Notes that the register holds another ballot. `before`: 0 for none.
   void Written(Epoch before, Epoch ballot, const PrimaryId& writer);
-  // A process is given a ballot.
+  // Notes that a process is given a ballot.
   void Given(const BallotQuestion& question, Epoch ballot,
              const PrimaryId& process, bool is_of_register);
 
@@ -50,7 +50,7 @@ class BallotChecker {
   uint64_t given_ = 0;
 };
 
-// Ballots of another source, which are told to the checker.
+// Ballots of another source, which the checker sees.
 class CheckedBallots final : public BallotSource {
  public:
   // All must outlive it.

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// call_judge: whether what the log answers its clients is what it may answer.
+// call_judge: checks that the log's answers to its clients are allowed.
 //
-// Idea: each call has a row in a table: which errors it may have, as log.h
-// says. Beyond that the log must not call itself failed before it has, nor say
-// OK of anything once a client was told that it has failed, and a call is over
+// Idea: each call has a row in a table with the errors that log.h allows.
+// Beyond that the log must not report a failure before it has failed, nor
+// return OK for anything once a client was told of the failure. A call must end
 // soon after its deadline.
 //
-// What is held, of one primary's log:
-//   API       errors as log.h names them; Unavailable and Aborted only of a log
-//             that has failed; DeadlineExceeded only behind the deadline; a
-//             precondition of the caller's own reservations only if it has some
-//   P-A3      a call returns within its deadline and kSlackNanos, one without a
-//             deadline that waits for nobody within kSlackNanos, unless its
-//             process stood still or ran slowly meanwhile, or ran callbacks
-//   P-F7      who waits hears within kSlackNanos that the log has failed; who
-//             asked to be told of a record is told of the log's end, too
-//   P-INV-20  no call is OK that began behind a failure that a client was told
-//             of
-// What it can't see: calls that never return; a log that never comes to rest is
+// Checked, for one primary's log:
+//   API       errors as in log.h. Unavailable and Aborted come only from a
+//             failed log; DeadlineExceeded only after the deadline; an error
+//             about the caller's own reservations only if it has some
+//   P-A3      a call returns by its deadline plus kSlackNanos. A call without a
+//             deadline that waits for nobody returns within kSlackNanos. Not
+//             counted: time in which its process stood still, ran slowly, or
+//             ran callbacks
+//   P-F7      a waiting call hears of a failure within kSlackNanos; a callback
+//             hears of the log's end too
+//   P-INV-20  no call is OK that began after a client was told of a failure
+// Not seen: calls that never return. A log that never comes to rest breaks
 // P-C8.
 // Thread safety: one thread.
 // References: protocol P-A3, P-H20; api/include/alpheus/log.h.
@@ -52,7 +52,7 @@ enum class ClientCall {
 
 const char* CallName(ClientCall call);
 
-// A call under way.
+// Call in progress.
 struct BegunCall {
   ClientCall call = ClientCall::kReserve;
   Deadline deadline = {};
@@ -64,7 +64,7 @@ struct BegunCall {
 
 class CallJudge {
  public:
-  // What a call may need behind its deadline.
+  // Time that a call may need after its deadline.
   static constexpr int64_t kSlackNanos = 2'000'000;
 
   CallJudge(Referee& referee, const Clock& clock, uint32_t primary)
@@ -72,20 +72,20 @@ class CallJudge {
 
   BegunCall Begin(ClientCall call, Deadline deadline = {},
                   bool owns_open = false) const;
-  // It returned. `log_has_failed`: now; `steady_since`: as Threads::SteadySince
-  // of the client's process.
+  // Judges a call that returned. `log_has_failed`: now; `steady_since`:
+  // Threads::SteadySince of the client's process.
   void Returned(const BegunCall& call, Lsn lsn, const absl::Status& status,
                 bool log_has_failed, int64_t steady_since);
-  // From now on whoever waits is to hear of the log's failure.
+  // Notes the log's failure: from now on waiting calls must hear of it.
   void LogFailed() {
     if (failed_ns_ == kNever) failed_ns_ = clock_.NowNanos();
   }
-  // Callbacks run on threads of whoever calls: those have waited for it.
+  // Callbacks run on threads of callers, so other calls have waited for them.
   void RanCallback() { ran_callback_ns_ = clock_.NowNanos(); }
-  // Somebody asks to be told of a record; and is told, or was refused.
+  // Count callbacks: one was registered; one ran, or was refused.
   void AskedToBeTold() { ++untold_; }
   void Told() { --untold_; }
-  // Nobody is told any more. `how`: has failed, is gone.
+  // Notes that no callback runs any more. `how`: has failed, is gone.
   void LogEnded(const char* how);
 
  private:
@@ -100,9 +100,9 @@ class CallJudge {
   const Clock& clock_;
   const uint32_t primary_;
   int64_t failed_ns_ = kNever;
-  bool was_told_ = false;  // a client, that the log has failed
+  bool was_told_ = false;  // a client was told of the failure
   int64_t ran_callback_ns_ = 0;
-  int untold_ = 0;  // that asked to be told
+  int untold_ = 0;  // callbacks that have not run
 };
 
 }  // namespace alpheus::sim

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// calm_checker: what must not happen where nothing happens to anybody: no fault
-// strikes, and no connection breaks.
+// calm_checker: checks what must not happen while no fault strikes and no
+// connection breaks.
 //
-// What is held, of one primary and of the network:
-//   P-A3.3   a replica that is in sync stays it, unless somebody else opens the
+// Checked, for one primary and for the network:
+//   P-A3.3   a replica in sync stays in sync, unless another process opens the
 //            log: a service may let another machine go first in good order
-//   P-INV-R1 no message comes without a credit, that is, without a receive that
-//            waits for it
+//   P-INV-R1 no message comes without a credit, that is, without a waiting
+//            receive
 // Thread safety: one thread.
 // References: protocol P-A3.3, P-R1.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_CALM_CHECKER_H_
@@ -24,10 +24,10 @@ class CalmChecker {
   CalmChecker(Referee& referee, const RunOptions& options)
       : referee_(referee), is_calm_(IsCalm(options)) {}
 
-  // So many replicas of the primary are in sync now. `has_rival`: another
+  // Notes the number of replicas in sync with the primary. `has_rival`: another
   // process was there, or came, since the primary was started.
   void InSync(uint32_t replicas, bool has_rival);
-  // So many messages came without a credit.
+  // Notes the number of messages without a credit.
   void WithoutCredit(uint64_t messages);
 
  private:

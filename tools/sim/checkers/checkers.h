@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// checkers: those who look at all machines of a world.
+// checkers: the checkers that watch all machines of a world.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_CHECKERS_H_

@@ -14,7 +14,7 @@ struct Place {
   std::optional<Epoch> epoch;  // of a have
 };
 
-// What the runs say; behind them there is nothing.
+// Returns the verdict of the runs; after them there is nothing.
 Place PlaceAt(const Answer& answer, Lsn lsn) {
   if (answer.repairing || lsn < answer.head.lsn) {
     return {Verdict::kUnknown, std::nullopt};
@@ -30,7 +30,7 @@ Place PlaceAt(const Answer& answer, Lsn lsn) {
 // The rule of P-A4.4, for an LSN that the table's last epoch owns: `previous`.
 bool IsNack(const Answer& answer, Epoch previous, Lsn lsn) {
   if (answer.suspect) return false;
-  // As a member it never acknowledged anything (P-H16).
+  // It never acknowledged anything as a member (P-H16).
   if (answer.blank) return true;
   const Place place = PlaceAt(answer, lsn);
   switch (place.verdict) {
@@ -65,7 +65,7 @@ void ChoiceChecker::Opened(Epoch epoch, Epoch previous, Lsn end,
                     answer.log_epoch.value, ": ",
                     VerdictName(PlaceAt(answer, end).verdict));
   }
-  // Those of epochs before stay: whoever stood still may show its log later.
+  // Answers of earlier epochs stay: a paused opener may show its log later.
   answers_.erase(epoch);
   if (nacks >= needed) return;
   referee_.Violate(

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// configuration_checker: which configuration each epoch has, which one is in
-// force, and whether replicas install only what names them.
+// configuration_checker: records the configuration of each epoch and the one in
+// force, and checks that replicas install only configurations that name them.
 //
-// Idea: media say it: a configuration is written with the epoch that brings it
-// (P-A5). All checkers that count replicas ask here by whose members and by
-// which W, so that what is durable has to be on W media of the configuration
-// whose primary says so, and not on any that are there.
+// Idea: the media show it: a configuration is written with the epoch that
+// brings it (P-A5). All checkers that count replicas ask here for members and
+// W. So a durable record must be on W media of its primary's own configuration,
+// and not on any W media.
 //
-// What is held:
-//   P-INV-18  all media of one epoch have one configuration, the one that its
-//             opening says; a configuration comes only with an installation,
-//             names the replica that installs it, and has no lower number than
-//             the one before
+// Checked:
+//   P-INV-18  all media of one epoch have one configuration: its opening's.
+//             A configuration comes only with an installation, names the
+//             replica that installs it, and its number is not below the one
+//             before
 // Thread safety: one thread.
 // References: protocol P-A5, P-H16, P-H18; recovery/opening/opening_quorums.h.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_CONFIGURATION_CHECKER_H_
@@ -35,41 +35,44 @@ class ConfigurationChecker {
  public:
   explicit ConfigurationChecker(World& world);
 
-  // On the machine's medium, which had `before`.
+  // Notes an installation on the machine's medium, which had `before`.
   void Installed(int machine, Epoch epoch, const Configuration& configuration,
                  const Configuration& before);
-  // A primary, or who changes the members, is about to show its log.
+  // Notes that a primary, or a change of members, is about to show its log.
   void Shown(Epoch epoch, const Configuration& configuration);
 
-  // Of a log epoch that was installed somewhere; else as formatted.
+  // Returns the configuration of a log epoch that was installed somewhere; else
+  // the formatted one.
   const Configuration& Of(Epoch epoch) const;
-  // Of the highest epoch that was shown.
+  // Returns the configuration of the highest epoch shown.
   const Configuration& in_force() const { return Of(shown_); }
   Epoch shown() const { return shown_; }
-  // All that epochs before that one have.
+  // Returns all configurations of earlier epochs.
   std::vector<Configuration> Before(Epoch epoch) const;
 
-  // The machine is about to have another replica.
+  // Notes that the machine is about to get another replica.
   void Leaves(int machine);
 
-  // The replica that the machine has, or the one that it lost last.
+  // Returns the machine's replica, or the one that it lost last.
   Member ReplicaOf(int machine) const;
   bool IsMember(const Configuration& configuration, int machine) const {
     return Names(configuration, ReplicaOf(machine));
   }
-  // W, whatever a canary makes of it.
+  // Returns W, unaffected by canaries.
   int WriteQuorumOf(const Configuration& configuration) const;
   int OpeningQuorumOf(const Configuration& configuration) const;
-  // How many of its members are among them.
+  // Returns how many of its members are among the replicas.
   static int Count(const ReplicaSet& replicas,
                    const Configuration& configuration);
 
   static std::vector<int> MachinesOf(const Configuration& configuration);
   std::vector<int> Members() const { return MachinesOf(in_force()); }
-  // The highest LSN before which no log begins on W media of its members.
+  // Returns the highest LSN before which no log begins on W media of its
+  // members.
   Lsn DurableHeadOf(const Configuration& configuration) const;
-  // It is on the media of all members that have any, and nobody is about to
-  // change it. Else a change is under way, or was cut off.
+  // Returns true if the configuration in force is on the media of all members
+  // that have any, and nobody is about to change it. Else a change is in
+  // progress, or was interrupted.
   bool IsSettled() const;
 
  private:
@@ -80,7 +83,7 @@ class ConfigurationChecker {
   const Configuration formatted_;
   Epoch shown_;
   std::map<uint64_t, Configuration> configurations_;  // by epoch
-  // Where the log began on replicas that are gone.
+  // Heads of replicas that are gone.
   std::map<ReplicaSet::value_type, Lsn> left_;
 };
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// end_checker: whether the replicas of a log at rest are equal, byte by byte.
+// end_checker: checks that the replicas of an idle log are equal, byte by byte.
 //
-// Idea: when no client calls any more and all in-sync backups have acknowledged
-// all there is, the media of as many machines as are in sync must hold the
-// whole log of the running epoch, read with the reader of a node; and each of
-// its records has the same bytes everywhere, headers and payloads, CLEANED
-// words, watermarks and PADs apart. Behind a payload lies what nobody reads.
+// Idea: no client calls any more, and all in-sync backups have acknowledged
+// everything. Then the media of as many machines as are in sync must have the
+// whole log of the running epoch, read with a node's reader. Each record has
+// the same bytes everywhere, headers and payloads, except CLEANED words,
+// watermarks and PADs. The bytes after a payload are not read.
 //
-// What it can't see: machines that are out of sync, and whether the log is the
-// right one: the history judges that.
+// Not seen: machines that are out of sync, and whether the log is the right
+// one: the history judges that.
 // Thread safety: one thread.
 // References: design of the tests, section 3.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_END_CHECKER_H_
@@ -28,24 +28,25 @@ class EndChecker {
  public:
   explicit EndChecker(World& world) : world_(world) {}
 
-  // The log is at rest in that epoch, LSN `next` is the next one, and so many
-  // replicas are in sync. Returns on how many media it is whole.
+  // Compares media of a log that is idle in that epoch, with next LSN `next`
+  // and `in_sync` replicas in sync. Returns the number of media on which it is
+  // whole.
   int CompareMedia(Epoch epoch, Lsn next, uint32_t in_sync);
-  // A log that was closed in good order before LSN `closed` was opened again,
-  // and ends before LSN `opened` (P-C4).
+  // Judges a log that was closed in good order before LSN `closed`, was opened
+  // again, and ends before LSN `opened` (P-C4).
   void CompareEnds(Lsn closed, Lsn opened);
-  // Nobody writes a log: of those who have that epoch installed both copies are
-  // equal (P-INV-S2).
+  // Checks a log that nobody writes: on all media with that epoch both copies
+  // are equal (P-INV-S2).
   void LookAtRest(Epoch epoch);
 
  private:
-  // True: it holds all up to `next`.
+  // Returns true if the medium has all records up to `next`.
   bool Compare(World::Machine& machine, Epoch epoch, Lsn next);
   void CompareRecord(int machine, const RecordView& record,
                      const std::byte* bytes);
 
   World& world_;
-  // By LSN: of whoever was read first.
+  // Records by LSN, of the medium read first.
   std::map<uint64_t, std::span<const std::byte>> records_;
 };
 

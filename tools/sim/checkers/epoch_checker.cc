@@ -163,9 +163,9 @@ ReplicaSet::value_type EpochChecker::ReplicaOf(int machine) const {
   return {replica.node.value, replica.incarnation};
 }
 
-// Of two openings of one epoch, which had that many, both would have one
-// medium. Which configuration the opening has found is not known here; it is
-// one of those before.
+// Two openings of one epoch with that many promises would share a medium. The
+// configuration that the opening found is not known here; it is one of the
+// earlier ones.
 void EpochChecker::JudgePromisesOf(Epoch installed) {
   const RegionStore& store = world_.store();
   for (int m = 0; m < world_.options().nodes; ++m) {
@@ -265,7 +265,7 @@ void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
   RecordCursor cursor(RingOf(MediumOf(world_, machine), state.superline),
                       state.table, state.head(),
                       state.head().offset + state.superline.ring_capacity);
-  // What a later epoch owns may be half overwritten by an opening under way.
+  // An opening may be overwriting the records that a later epoch owns.
   Lsn proven = state.ProvenLsn();
   const std::optional<Lsn> end =
       world_.checkers().owners.EndOf(state.superline.log_epoch);

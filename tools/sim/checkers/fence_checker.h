@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// fence_checker: whether bytes of a primary land where another one was promised
-// the replica.
+// fence_checker: checks that no bytes of a primary land after the replica was
+// promised to another one.
 //
-// Idea: the simulated network tells of every part of a write that lands, with
-// the adapter and the connection that it came over. Inside a machine's region
-//   P-INV-6   it comes from the very process that was promised the ring last,
-//             and nobody else (P-R2)
-//             over a connection that has written under no other promise
-//   P-INV-S4  it lies in the ring: superline, watermark and table are written
-//             by their own process alone
-// so that a byte of a session of epoch e never lands behind a promise of e' >
-// e. A promise is given once the replica begins to look at its ring for the
-// answer: between that and the promise on its medium it ends the sessions, and
-// with them what the machine's adapter still has of them.
+// Idea: the simulated network reports each part of a write that lands, with the
+// adapter and the connection that it came over. Inside a machine's region
+//   P-INV-6   it comes from the process that has the last promise of the ring
+//             (P-R2), over a connection that has written under no other promise
+//   P-INV-S4  it lies in the ring: only their own process writes superline,
+//             watermark and table
+// So no byte of a session of epoch e lands after a promise of e' > e. A promise
+// counts from the moment at which the replica begins to scan its ring. Between
+// persisting the promise and that moment it ends the sessions, and with them
+// drops their bytes in the machine's adapter.
 //
-// What it can't see: a connection of the promised process that wrote nothing
-// before that process was promised a later epoch, or the same one again; and
-// what a primary of the machine itself stores, which has the region's lock.
+// Not seen: a connection of the promised process that wrote nothing before that
+// process was promised a later epoch, or the same one again; and stores of a
+// primary of the machine itself, which has the region's lock.
 // Thread safety: one thread.
 // References: protocol P-H6, P-R2, P-S4; sim_network.h.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_FENCE_CHECKER_H_
@@ -38,9 +37,9 @@ class FenceChecker {
  public:
   explicit FenceChecker(World& world) : world_(world) {}
 
-  // The program that uses the host's adapter is this one, until it ends.
+  // Notes the program that uses the host's adapter until it ends.
   void Names(int host, const PrimaryId& process);
-  // The machine's replica has promised, and begins to look at its ring.
+  // Notes that the machine's replica has promised, and begins to scan its ring.
   void Promised(int machine, const Promise& promise);
   void OnLanding(const LandedBytes& landed);
 

@@ -92,8 +92,8 @@ int HolderChecker::Holders(const Copy& copy) const {
 
 void HolderChecker::JudgeAnswer(int machine, const Answer& answer) const {
   VerdictReader reader(answer);
-  // A scan ends a lap behind the head (P-A4.3). What lies there was copied to a
-  // replica whose head is behind, and nobody counted it before it installed
+  // A scan ends a lap after the head (P-A4.3). Records there were copied to a
+  // replica whose head is older, and nobody counted them before it installed
   // that log, head included.
   const RingOffset scanned =
       answer.head.offset + world_.options().ring_capacity;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// holder_checker: whether records stay on W media once they are durable.
+// holder_checker: checks that records stay on W media once they are durable.
 //
-// Idea: image_checker looks when a record becomes durable; this keeps a copy of
-// it, and looks again for as long as nobody has cleaned it: when power is cut,
-// when an epoch opens, and every so many events. No repair, no rival and no cut
-// may leave fewer than W media that hold it at its place. A medium whose log
-// epoch is older than that of the primary that counted the record is not
-// counted: what lies there is on its way, and nobody may build upon it; nor is
-// one that the configuration of that epoch does not name. What a storage fault
-// took counts as if it was there, and so does what a flip took on its way to a
-// suspect replica, until a later epoch is shown: that must be on W media again.
+// Idea: image_checker checks a record when it becomes durable. This one keeps a
+// copy and checks again until the record is cleaned: when power is cut, when an
+// epoch opens, and every few events. No repair, no rival and no cut may leave
+// fewer than W media that have it at its place. Not counted are media whose log
+// epoch is older than that of the counting primary (their bytes are in flight,
+// and nobody may build upon them), and media that the configuration of that
+// epoch does not name. Records taken by a storage fault, or by a flip on their
+// way to a suspect replica, count as if they were there, until a later epoch is
+// shown: that must be on W media again.
 //
-// What it can't see: records that were durable and that their primary had not
-// counted yet.
+// Not seen: records that were durable before their primary counted them.
 // Thread safety: one thread.
 // References: protocol P-C1, P-A5, P-INV-9, P-INV-22, P-H12.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_HOLDER_CHECKER_H_
@@ -31,29 +30,30 @@
 
 namespace alpheus::sim {
 
-// Whether both hold the same record; CLEANED words apart, and what lies behind
-// the payload, which nobody reads.
+// Returns whether both are the same record, except for CLEANED words and the
+// bytes after the payload, which nobody reads.
 bool AreOneRecord(const std::byte* a, const std::byte* b, uint64_t bytes);
 
 class HolderChecker {
  public:
   explicit HolderChecker(World& world) : world_(world) {}
 
-  // The record is durable, on W media with that log epoch or a later one;
-  // `bytes` is where it lies.
+  // Notes a record that is durable on W media with that log epoch or a later
+  // one; `bytes` is its place.
   void Learn(const RecordView& record, const std::byte* bytes, Epoch log_epoch);
-  // Looks at all media.
+  // Checks all media.
   void Look();
-  // Of a medium that has that epoch installed. False: another record is durable
-  // in its place; one of a later epoch such a medium may not know.
+  // Returns false if another record is durable in its place, on a medium with
+  // that epoch; such a medium may not know one of a later epoch.
   bool Agrees(const RecordView& record, Epoch log_epoch) const;
-  // LSNs of those that nobody has cleaned; of these, that lie on the machine's
-  // medium now, whether it counts or not.
+  // Return the LSNs of records that nobody has cleaned; and of these, those on
+  // the machine's medium now, whether it counts or not.
   std::set<uint64_t> Needed() const;
   std::set<uint64_t> HeldOn(int machine) const;
-  // A replica that knows says to have what is durable and on its medium.
+  // Judges that a replica that knows its records claims every durable one on
+  // its medium.
   void JudgeAnswer(int machine, const Answer& answer) const;
-  // It denies nothing that it proves to have had, and that was damaged.
+  // Judges that it denies no damaged record that it proves to have had.
   void JudgeDamaged(int machine, const Answer& answer) const;
 
  private:
@@ -61,14 +61,14 @@ class HolderChecker {
     Epoch epoch;
     uint32_t header_crc = 0;
     RingOffset offset;
-    Epoch log_epoch;  // of the primary that said so
+    Epoch log_epoch;  // of the primary that counted it
     std::vector<std::byte> bytes;
   };
 
-  // Whether it lies there, and was acknowledged or installed there, or could
-  // have been.
+  // Returns whether the copy is there, and was acknowledged or installed there,
+  // or could have been.
   bool Holds(int machine, const Copy& copy) const;
-  // It did, until a storage fault took it.
+  // Returns whether it was there until a storage fault took it.
   bool HeldBefore(int machine, const Copy& copy) const;
   bool LiesIn(std::span<const std::byte> image, const Copy& copy) const;
   int Holders(const Copy& copy) const;

@@ -34,8 +34,8 @@ void ImageChecker::OnDurable(Lsn lsn) {
   position_ = cursor.position();
 }
 
-// What a later epoch has shown may be cleaned and overwritten by now, while
-// this primary, paused, still takes in old acknowledgements.
+// Records that a later epoch has shown may be cleaned and overwritten by now,
+// while this primary, paused, still processes old acknowledgements.
 void ImageChecker::Check(const RecordView& record, const LogPosition& behind) {
   if (record.lsn() < world_.history().chosen_end()) return;
   ++world_.counters().records_checked;
@@ -69,8 +69,8 @@ int ImageChecker::Holders(RingOffset offset, uint64_t bytes) const {
   return holders;
 }
 
-// One that is being repaired for a later epoch keeps what was durable; for the
-// primary's own one it has not installed that yet (P-INV-12).
+// A medium being repaired for a later epoch keeps durable records; for the
+// primary's own epoch it has not installed it yet (P-INV-12).
 bool ImageChecker::IsHolder(const World::Machine& machine, const std::byte* own,
                             uint64_t at, uint64_t bytes) const {
   const auto* const medium = world_.store().medium(machine.number);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// image_checker: whether records lie on W media when their primary counts them
-// as durable.
+// image_checker: checks that records are on W media when their primary counts
+// them as durable.
 //
-// Idea: the most valuable assertion of all (P-INV-22), for it looks at what a
-// power cut leaves and not at what anybody says: at the moment when the durable
-// LSN of a primary moves, each record that it passes is read from the primary's
-// ring and compared, byte by byte but for its CLEANED word, with what lies at
-// the same place of each machine's persistent image. Its
-// payload must hold there, too. A machine counts whose medium has the primary's
-// epoch installed, or a later one that took the record over: before that, what
-// it acknowledges must not count (P-A5). It must be a member of the
-// configuration of that epoch, whose W is asked.
+// Idea: the most valuable assertion of all (P-INV-22), because it believes only
+// what a power cut leaves. When the durable LSN of a primary moves, each record
+// that it passes is read from the primary's ring. It is compared, byte by byte
+// except for its CLEANED word, with the same place of each machine's persistent
+// image. Its payload must hold there too. A machine counts if its medium has
+// the primary's epoch installed, or a later one that took the record over:
+// before that its acks must not count (P-A5). It must be a member of the
+// configuration of that epoch, whose W applies.
 //
 // Thread safety: one thread.
 // References: protocol P-H22, P-INV-22; P-A1.
@@ -29,14 +28,14 @@ namespace alpheus::sim {
 
 class ImageChecker {
  public:
-  // Of a primary whose ring this is, from where its epoch began.
+  // Checks the primary of this ring, from the start of its epoch on.
   ImageChecker(World& world, Ring ring, const RingLogStart& start);
 
-  // The primary says that all up to `lsn` is durable.
+  // Checks the records up to `lsn`, which the primary reports as durable.
   void OnDurable(Lsn lsn);
 
  private:
-  // The log goes on at `behind`.
+  // Checks one record; the log continues at `behind`.
   void Check(const RecordView& record, const LogPosition& behind);
   bool IsHolder(const World::Machine& machine, const std::byte* own,
                 uint64_t at, uint64_t bytes) const;

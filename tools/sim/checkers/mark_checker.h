@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// mark_checker: whether what a medium says of its log's two ends only moves
-// forward.
+// mark_checker: checks that both ends of the log on a medium only move forward.
 //
 // Idea: the watermark says what was persisted, the head what is no longer
 // needed. Both are read from the persistent image after each fence that changed
-// a line of them.
+// one of their lines.
 //
-// What is held, of each medium:
+// Checked, for each medium:
 //   P-A3.5  within one log epoch the LSN that its watermarks prove never goes
 //           back, over sessions, restarts and power cuts
-//   P-A6    within one log epoch its head never goes back; an installation may
-//           take it back, as nobody else may know of it
-// What it can't see: whether the watermark is true; epoch_checker.h looks at
-// that.
+//   P-A6    within one log epoch its head never goes back; only an installation
+//           may lower it, since no other replica may know of it
+// Not seen: whether the watermark is true; epoch_checker.h checks that.
 // Thread safety: one thread.
 // References: protocol P-A3.5, P-A6, P-L9.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_MARK_CHECKER_H_
@@ -35,18 +33,18 @@ class MarkChecker {
   MarkChecker(Referee& referee, Uuid log_id, size_t machines)
       : referee_(referee), log_id_(log_id), seen_(machines) {}
 
-  // Its superline says so.
+  // Notes log epoch and head in a machine's superline.
   void OnSuperline(int machine, Epoch log_epoch, Lsn head);
-  // Looks at the watermarks of that medium.
+  // Checks the watermarks of that medium.
   void Look(int machine, std::span<const std::byte> medium);
-  // The medium is another one.
+  // Notes that the medium is another one.
   void Forget(int machine) { seen_[machine] = {}; }
-  // Where the log begins on that medium.
+  // Returns the head on that medium.
   Lsn head(int machine) const {
     return seen_[static_cast<size_t>(machine)].head;
   }
-  // The highest LSN before which no log begins on `write_quorum` media, which
-  // have these heads.
+  // Returns the highest LSN before which no log begins on `write_quorum` of the
+  // media with these heads.
   static Lsn DurableHead(std::vector<Lsn> heads, int write_quorum);
 
   uint64_t looks() const { return looks_; }
@@ -62,7 +60,7 @@ class MarkChecker {
   Referee& referee_;
   const Uuid log_id_;
   std::vector<Seen> seen_;
-  uint64_t looks_ = 0;  // at lines that had changed
+  uint64_t looks_ = 0;  // checks of changed lines
 };
 
 }  // namespace alpheus::sim

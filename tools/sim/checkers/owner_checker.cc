@@ -11,7 +11,7 @@ void OwnerChecker::Activated(Epoch epoch, const LogPosition& start) {
 
 void OwnerChecker::Shown(Epoch by, Lsn lsn, Epoch epoch) {
   ++world_.counters().owners_checked;
-  // Of those before `by`: a later one may have opened meanwhile.
+  // Only epochs before `by`: a later one may have opened meanwhile.
   auto owner = starts_.lower_bound(by.value);
   while (owner != starts_.begin()) {
     --owner;

@@ -12,7 +12,7 @@
 namespace alpheus::sim {
 namespace {
 
-// Of the canary: another byte in the payload, if there is one.
+// For the canary: changes a byte of the payload, if there is one.
 std::vector<std::byte> Spoilt(std::span<const std::byte> bytes) {
   std::vector<std::byte> spoilt(bytes.begin(), bytes.end());
   if (spoilt.size() > kRecordHeaderBytes) {

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// repair_checker: whether what a scrub writes over a damaged place is the
-// record that was there.
+// repair_checker: checks that a scrub's repair writes the record that was
+// there.
 //
 // Idea: region_care.h and watched_replica.h call this around each repair. It
-// looks at the medium before and behind it, and holds the bytes against what
-// the history and the holder_checker know of the record: not against the
-// replica that they came from, nor by a checksum.
+// compares the medium before and after, and checks the bytes against the record
+// as history and holder_checker know it: not against the source replica, nor by
+// a checksum.
 //
-// What is held (P-A8), of the machine that is repaired:
-//   the region is its replica, and it is not in the middle of a repair by an
-//   opening, of a scan or of an installation (P-INV-12, SCR2 and SCR3 of
-//   scrubbing.h)
-//   each record lies between the head and what the replica has persisted, and
-//   is of the epoch that owns its LSN there
-//   a payload is one that a client wrote for this LSN in this epoch; what is
-//   durable is that very record
-//   what was cleaned stays cleaned; what is durable and was on the medium stays
-//   what was written is on the medium when the repair is done
-// What it can't see: damage that no scrub finds.
+// Checked (P-A8), for the machine that is repaired:
+//   * The region is its replica, and no repair by an opening, no scan and no
+//     installation is in progress (P-INV-12, SCR2 and SCR3 of scrubbing.h).
+//   * Each record lies between the head and the last LSN that the replica has
+//     persisted, and is of the epoch that owns its LSN there.
+//   * Its payload is one that a client wrote for this LSN in this epoch; a
+//     durable LSN gets exactly its durable record.
+//   * Cleaned records stay cleaned; durable records on the medium stay there.
+//   * The written bytes are on the medium when the repair ends.
+// Not seen: damage that no scrub finds.
 // Thread safety: one thread.
 // References: protocol P-A8; docs/scrubbing.md.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_REPAIR_CHECKER_H_
@@ -41,31 +40,32 @@ namespace alpheus::sim {
 
 class RepairChecker {
  public:
-  // What the replica says of itself.
+  // State that the replica reports.
   struct Bounds {
     EpochTable table;
     Lsn head;
-    Lsn last;                 // that it has persisted
-    bool is_at_work = false;  // it is scanned, or installs an epoch
+    Lsn last;                 // last persisted LSN
+    bool is_at_work = false;  // it scans, or installs an epoch
   };
   using Restore = absl::FunctionRef<absl::Status(std::span<const std::byte>)>;
 
   explicit RepairChecker(World& world) : world_(world) {}
 
-  // Has `bytes` written at that place of the ring. Errors: those of `restore`.
+  // Calls `restore`, which writes `bytes` at that place of the ring. Errors:
+  // those of `restore`.
   absl::Status Watch(int machine, const Bounds& bounds, RingOffset offset,
                      std::span<const std::byte> bytes, Restore restore);
 
  private:
   void JudgeReplica(int machine, const Bounds& bounds);
-  // Their LSNs.
+  // Judges the records; returns their LSNs.
   std::set<uint64_t> JudgeRecords(int machine, const Bounds& bounds,
                                   RingOffset offset,
                                   std::span<const std::byte> bytes);
   void JudgeRecord(int machine, const Bounds& bounds, RingOffset at,
                    const HeaderWords& header,
                    std::span<const std::byte> payload);
-  // Places of records that are cleaned, of those in which something is written.
+  // Returns the places of cleaned records in the range to be written.
   std::set<uint64_t> Cleaned(int machine, const Bounds& bounds,
                              RingOffset offset, size_t bytes) const;
   const std::byte* RingOf(int machine) const;

@@ -36,7 +36,7 @@ void WalFileChecker::Violate(const char* invariant, const std::string& what) {
 WalFileChecker::FileId WalFileChecker::Known(PrimaryNumber primary,
                                              uint64_t id) const {
   const auto files = known_.find(primary);
-  if (files == known_.end()) return {};  // behind a violation
+  if (files == known_.end()) return {};  // after a violation
   const auto file = files->second.find(id);
   return file == files->second.end() ? FileId() : file->second.file;
 }
@@ -91,8 +91,8 @@ bool WalFileChecker::Apply(const Record& record, FoundFiles& found) {
     return true;
   }
   const auto at = found.find(id);
-  // What is left of a file whose beginning was cleaned: JudgeOrder and
-  // JudgeSynced see whether it may be gone.
+  // Rest of a file whose beginning was cleaned: JudgeOrder and JudgeSynced
+  // check whether it may be gone.
   if (at == found.end()) return true;
   if (at->second.file != record.file) {
     Violate("WST2", absl::StrCat("data of ", Name(record.file), " in ",

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// wal_file_checker: whether a log that RocksDB's plugin writes still has what
-// RocksDB needs of its WAL files.
+// wal_file_checker: checks that a log that RocksDB's plugin writes still has
+// the WAL files that RocksDB needs.
 //
-// Idea: history.h judges records; a database judges files. This one knows what
-// was put into each file, what of it was synced, and which file was begun when,
-// and finds from the records that an opening shows what the files are, by an
-// implementation of its own that is as simple as can be.
+// Idea: history.h judges records; a database judges files. This checker knows
+// the data put into each file, the synced part, and the order of the files. It
+// computes the files from the records that an opening shows, by a separate
+// implementation that is as simple as possible.
 //
-// What is held (WST1 and WST2 of api/rocksdb/store/wal_store.h):
-//   WST1  a file has what was synced in it, unless its removal has begun
-//   WST2  a file is a prefix of what was written to it; where a newer file has
-//         data, all older ones that were not removed are there, with all that
-//         was accepted for them; a synced file that was removed later than
-//         another one is not gone while that one is there; the plugin's own
-//         index says the same
+// Checked (WST1 and WST2 of api/rocksdb/store/wal_store.h):
+//   WST1  a file has all its synced data, unless its removal has begun
+//   WST2  a file is a prefix of the data written to it. If a newer file has
+//         data, all older ones that were not removed exist, with all data
+//         accepted for them. Of two removed synced files, the one removed
+//         later is not gone while the other one exists. The plugin's own index
+//         agrees
 // Files of one id that different primaries made are different files.
 // Thread safety: one thread.
 // References: api/rocksdb/store/wal_store.h; docs/simulation.md.
@@ -35,22 +35,23 @@ class WalFileChecker {
  public:
   explicit WalFileChecker(Referee& referee) : referee_(referee) {}
 
-  // What a primary does with a file of that id. Each is said before the record
-  // of it may be found.
+  // Note a primary's operations on a file of that id, each before its record
+  // may be found.
   void Creates(PrimaryNumber primary, uint64_t id, OperationId operation);
   void Writes(PrimaryNumber primary, uint64_t id, OperationId operation,
               uint64_t offset, uint64_t bytes);
   void Removes(PrimaryNumber primary, uint64_t id);
   void RemovesBy(PrimaryNumber primary, uint64_t id, OperationId operation);
-  // The database has put so many bytes into it, which may still be in a buffer.
+  // Notes that the database has put `bytes` bytes into it, which may still be
+  // in a buffer.
   void Accepted(PrimaryNumber primary, uint64_t id, uint64_t bytes);
-  // A sync has returned: so many bytes of it are durable.
+  // Notes that a sync has returned: `size` bytes of it are durable.
   void Synced(PrimaryNumber primary, uint64_t id, uint64_t size);
 
-  // The primary begins to open: what is synced from here on it may not know.
+  // Notes that the primary begins to open; it may not know later syncs.
   void Opens(PrimaryNumber primary);
-  // What it was shown, and the size of each file by its id, as the plugin finds
-  // them.
+  // Judges an opening: the records shown, and the size of each file by its id,
+  // as the plugin finds them.
   void Opened(PrimaryNumber primary, std::span<const History::Shown> records,
               const std::map<uint64_t, uint64_t>& index);
 
@@ -80,7 +81,7 @@ class WalFileChecker {
   using FoundFiles = std::map<uint64_t, Found>;  // by id: the oldest first
 
   static std::string Name(const FileId& file);
-  // The file that the primary knows by that id.
+  // Returns the file that the primary knows by that id.
   FileId Known(PrimaryNumber primary, uint64_t id) const;
   bool Apply(const Record& record, FoundFiles& found);
   void JudgeSynced(PrimaryNumber primary, const FoundFiles& found);
@@ -91,7 +92,7 @@ class WalFileChecker {
   Referee& referee_;
   std::map<FileId, File> files_;
   std::map<OperationId, Record> records_;
-  // What each primary found and has made since; size: as it was found.
+  // Files that each primary found and has made since; size: as found.
   std::map<PrimaryNumber, FoundFiles> known_;
   std::map<PrimaryNumber, std::map<FileId, uint64_t>> synced_before_;
   uint64_t removals_ = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// client_faults: what clients of a log do that is hard on it, though they may.
+// client_faults: allowed, but hard, behaviour of a log's clients.
 //
-// Idea: nobody cleans and all append, so that the ring gets full; a thread
-// reserves a record and goes away with it, so that nothing behind it becomes
-// durable, and all others run into what may be exposed.
+// Idea: nobody cleans and all append, so that the ring fills. A thread keeps a
+// reserved record, so that no later record becomes durable, and all others hit
+// the exposure cap.
 //
 // Thread safety: one thread.
 // References: protocol P-F1, P-F6; workload.h, wal_workload.h.
@@ -15,11 +15,11 @@
 
 namespace alpheus::sim {
 
-// As Inject, of FaultKind::kFullRing and kKeepReservation. They count once a
-// call found the ring full, and once the record is reserved.
+// Injects FaultKind::kFullRing and kKeepReservation. They count once a call
+// found the ring full, and once the record is reserved.
 bool InjectIntoClients(World& world, const Fault& fault);
 
-// Clients are themselves again.
+// Ends these faults.
 void CalmClients(World& world);
 
 }  // namespace alpheus::sim

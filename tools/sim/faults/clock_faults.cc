@@ -43,7 +43,7 @@ void SetRate(World& world, ProcessId process, int64_t rate) {
   }
 }
 
-// The machine's, or that of the first one behind it that has one.
+// Finds the machine's clock, or that of the first later machine that has one.
 ClockOf Find(World& world, const Fault& fault) {
   const bool is_primary = fault.other % 2 == 0;
   const World::Machine* const found =

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// clock_faults: what happens to the clock of one process.
+// clock_faults: faults of one process's clock.
 //
-// Idea: it jumps ahead, by milliseconds or by up to an hour, as after a machine
-// was suspended; or it runs fast or slow for a while. Nothing that is promised
-// may rest on how long something takes, and whoever is told that a deadline has
-// passed is told so by his own clock.
+// Idea: the clock jumps ahead, by milliseconds or by up to an hour, as after a
+// machine was suspended; or it runs fast or slow for a while. No promise may
+// depend on how long something takes, and a caller learns by its own clock that
+// a deadline has passed.
 //
 // Thread safety: one thread.
 // References: process_clock.h.
@@ -16,10 +16,10 @@
 
 namespace alpheus::sim {
 
-// As Inject, of FaultKind::kClockJump.
+// Injects FaultKind::kClockJump.
 bool InjectIntoClock(World& world, const Fault& fault);
 
-// All clocks go as the world's from now on.
+// Makes all clocks run like the world's from now on.
 void HealClocks(World& world);
 
 }  // namespace alpheus::sim

@@ -43,7 +43,7 @@ bool FaultBudget::IsLost(int machine) const {
          !configurations.IsMember(configuration(), machine);
 }
 
-// Whoever is no member, or about to be none, is not struck: nor is anybody in
+// Spares machines that are no members, or about to be none; and all machines in
 // the middle of a change, when two configurations may count.
 bool FaultBudget::IsOpenToHarm(int machine) const {
   const std::vector<int> members = Members();
@@ -87,7 +87,7 @@ bool FaultBudget::MustSurvive() const {
     any |= IsLost(m) || world_.store().IsHurt(m) || world_.store().IsSuspect(m);
   }
   if (!any) return true;
-  // Of the configuration that a change was to bring more may be lost.
+  // The configuration that a change was to bring may lose more.
   if (!world_.checkers().configurations.IsSettled()) return false;
   const auto count = static_cast<int>(configuration().replica_count);
   return Lost(-1) <= count - OpeningQuorumNow() &&
@@ -138,7 +138,7 @@ bool FaultBudget::MayRollBack(int machine, const RegionImage& now,
   const std::optional<ImageLog> old = ReadImage(then);
   if (!log || !old || log->repairing || old->repairing) return false;
   if (!IsForgettable(machine, log->promised, log->log_epoch)) return false;
-  // What this one has acknowledged may be durable any moment.
+  // Records that this one has acknowledged may become durable any moment.
   std::vector<Lsn> heads;
   for (const int other : Members()) {
     if (other == machine) continue;

@@ -66,8 +66,8 @@ bool PauseNode(World& world, const Fault& fault) {
   return true;
 }
 
-// In one of the next calls of the persistence primitive on that machine, if
-// there are so many in time. Counted when it strikes.
+// Sets a trap in one of the next calls of the persistence primitive on that
+// machine, if enough come in time. Counted when it strikes.
 void SetTrap(World& world, Machine& machine, const Fault& fault) {
   machine.trap.Set(fault.kind, fault.aim, fault.calls);
   After(world, fault.lasts_ns, [&machine] { machine.trap.Clear(); });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// faults: what happens to the machines of a run, and when.
+// faults: the faults of a run's machines, and their times.
 //
-// Idea: the plan is drawn before the run, one fault after the other, each from
-// the seed and its own number alone; so that a run can be had again with some
-// of them left out, and the shortest schedule be looked for.
+// Idea: the plan is drawn before the run, each fault from the seed and its own
+// number alone. So a run can be repeated without some of them, to find the
+// shortest schedule.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_SIM_FAULTS_FAULTS_H_
@@ -23,10 +23,11 @@ struct Fault {
   uint32_t number = 0;
   FaultKind kind = FaultKind::kKillPrimary;
   int64_t at_ns = 0;     // virtual time
-  uint64_t machine = 0;  // drawn wide: whichever it means of those there are
+  uint64_t machine = 0;  // drawn wide: reduced to a machine there is
   uint64_t other = 0;
   int64_t lasts_ns = 0;
-  // Of the persistence primitive until it strikes, such as it aims at; 0: now.
+  // Calls of the persistence primitive until it strikes, of those that it aims
+  // at; 0: now.
   uint64_t calls = 0;
   TrapAim aim = TrapAim::kAnyCall;
 };
@@ -34,11 +35,11 @@ struct Fault {
 std::vector<Fault> DrawFaults(const RunOptions& options);
 std::string Describe(const Fault& fault);
 
-// Lets the fault happen, and end after its time. False: there was nothing for
-// it to strike.
+// Starts the fault, which ends after its time. Returns false if there was
+// nothing for it to strike.
 bool Inject(World& world, const Fault& fault);
 
-// Ends all that lasts: power, links, pauses.
+// Ends all lasting faults: power, links, pauses.
 void Heal(World& world);
 
 }  // namespace alpheus::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// membership_faults: what happens to the membership service of a run, and to a
-// machine's links to it.
+// membership_faults: faults of a run's membership service, and of a machine's
+// links to it.
 //
 // Thread safety: one thread.
 // References: membership_service.h; faults.h.
@@ -12,7 +12,8 @@
 
 namespace alpheus::sim {
 
-// As Inject. Cuts and delays count when they first take something.
+// Injects a fault. Cuts and delays count when they first affect something.
+// Requires: IsOfMembership(fault.kind).
 // Requires: IsOfMembership(fault.kind).
 bool InjectIntoMembership(World& world, const Fault& fault);
 

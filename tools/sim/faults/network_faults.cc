@@ -105,10 +105,10 @@ bool OverrunQueue(World& world, const Fault& fault) {
   return false;
 }
 
-// Whatever is written there next, or sent. Counted when it is; a link that
-// checks what it carries would send it again. A suspect replica gets all
-// records anew, in their places, so that a flip may take one that was there, as
-// a storage fault does; no other replica has such a record overwritten.
+// Flips a bit of the next write or message there; counted when it happens. A
+// link with a check of its own would send it again. A suspect replica gets all
+// records again, in their places, so that a flip may destroy one that was
+// there, like a storage fault; no other replica has such a record overwritten.
 bool FlipInTransit(World& world, const Fault& fault) {
   SimNetwork& network = world.network();
   const int host = HostOf(world, fault);

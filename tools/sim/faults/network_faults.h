@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// network_faults: what happens to links and adapters for a while.
+// network_faults: temporary faults of links and adapters.
 //
-// Idea: a link holds back what is sent, one way or both, or is slow. An adapter
-// has no receives left, so that what comes is tried again and then refused, its
-// last part at least; or its completion queue is too short, and one completion
-// too many breaks all of its connections. Neither happens to an adapter that is
-// used as it should be: these are what others do who share it. Or one bit of
-// what is written to a replica, or of a message of either end, is another one,
-// where the link checks nothing.
+// Idea: a link holds back messages, one way or both, or is slow. An adapter has
+// no receives left, so that messages are retried and then refused, at least the
+// last part; or its completion queue is too short, and one completion too many
+// breaks all its connections. A correctly used adapter has neither: other
+// programs that share it cause them. Or one bit of a write to a replica, or of
+// a message, is flipped, on a link without a check of its own.
 //
 // Thread safety: one thread.
 // References: sim_network.h; fabric.h, FB6 and FB9; protocol P-R1, P-R3.
@@ -19,11 +18,11 @@
 
 namespace alpheus::sim {
 
-// As Inject, of FaultKind::kCutLink to kOverrunQueue, and kFlipInTransit. What
-// happens to an adapter counts once it struck something.
+// Injects FaultKind::kCutLink to kOverrunQueue, and kFlipInTransit. Faults of
+// an adapter count once they struck something.
 bool InjectIntoNetwork(World& world, const Fault& fault);
 
-// Ends all of them but cuts, which World::MendLink does.
+// Ends all of them except cuts, which World::MendLink ends.
 void EndNetworkFaults(World& world);
 
 }  // namespace alpheus::sim

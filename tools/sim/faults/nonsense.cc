@@ -118,7 +118,7 @@ bool NonsenseTalk::Take(const ConnectionEvent& event) {
     is_done_ = true;
   }
   if (event.kind == ConnectionEvent::Kind::kUnreachable) is_done_ = true;
-  // What was posted says what became of it (FB3).
+  // The completion of each posted operation has its result (FB3).
   return true;
 }
 
@@ -173,7 +173,7 @@ bool NonsenseTalk::Take(const Completion& completion) {
       }
       break;
     default:
-      break;  // what it is replied tells
+      break;  // the reply tells
   }
   return true;
 }

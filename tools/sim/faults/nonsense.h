@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// nonsense: what somebody says who does not know the protocol, or knows it and
-// breaks it: bytes that are no hello and no message, or nearly one, and keys of
-// regions that nobody gave out.
+// nonsense: messages of a peer that does not know the protocol, or breaks it:
+// bytes that are no hello and no message, or nearly one, and keys of regions
+// that nobody issued.
 //
 // Thread safety: one thread.
 // References: protocol P-H17; messages.h, fabric.h.
@@ -25,28 +25,28 @@
 
 namespace alpheus::sim {
 
-// At most `bytes_max` bytes, by lot: others, of any number; or `good` with
-// bits, words or its length changed.
+// Draws at most `bytes_max` bytes: random ones; or `good` with changed bits,
+// words or length.
 std::vector<std::byte> DrawNonsense(RandomSource& random,
                                     std::span<const std::byte> good,
                                     size_t bytes_max);
 
-// The same with a sum that holds for `log_id`, in place of its last bytes: so
-// that nonsense is reached that lies behind it. Requires: a message in `good`.
+// Replaces the last bytes by a checksum that holds for `log_id`, to reach the
+// checks behind it. Requires: a message in `good`.
 std::vector<std::byte> WithSum(std::span<const std::byte> bytes,
                                std::span<const std::byte> good, Uuid log_id);
 
-// What is done with one connection.
+// Use of one connection.
 struct NonsenseCall {
   std::string address;
   std::string hello;  // private data
-  Uuid log_id;        // that it names
-  Deadline deadline;  // until it is there
-  // One after the other, each when the one before was replied to.
+  Uuid log_id;        // named in the hello
+  Deadline deadline;  // of connecting
+  // Messages, each sent after the reply to the one before.
   std::vector<std::vector<std::byte>> messages;
-  // Before them: a write and a read of a region by this key.
+  // Key for a write and a read of a region, before the messages.
   std::optional<RegionKey> guessed_key;
-  // Before them: an immediate without bytes, which needs no key.
+  // Sends an immediate without bytes first, which needs no key.
   bool has_immediate = false;
 };
 
@@ -59,18 +59,18 @@ class NonsenseTalk {
   NonsenseTalk(const NonsenseTalk&) = delete;
   NonsenseTalk& operator=(const NonsenseTalk&) = delete;
 
-  // False if it is of another connection.
+  // Takes an event. Returns false if it belongs to another connection.
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
   bool done() const { return is_done_; }
-  // By a rejection, or by the last message of the node; OK: by nothing that was
-  // said.
+  // Returns the refusal, by a rejection or by the node's last message; OK:
+  // nothing was refused.
   const absl::Status& refusal() const { return refusal_; }
-  // What it should not have got: a reply but Challenged and Failed, bytes of a
-  // region. Empty: nothing.
+  // Returns what it must not get: a reply other than Challenged and Failed,
+  // bytes of a region. Empty: nothing.
   const std::string& got() const { return got_; }
-  // Of a guessed key, that did nothing.
+  // Returns the number of operations by a guessed key that did nothing.
   int operations_refused() const { return operations_refused_; }
 
  private:
@@ -81,7 +81,7 @@ class NonsenseTalk {
 
   Fabric& fabric_;
   const NonsenseCall call_;
-  std::unique_ptr<MessageSlots> slots_;  // what is sent, what is replied
+  std::unique_ptr<MessageSlots> slots_;  // messages and replies
   ConnectionId connection_;
   size_t next_ = 0;  // of the messages
   bool is_done_ = false;

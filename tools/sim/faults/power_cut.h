@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// power_cut: one of the images that a power cut may leave, by lot.
+// power_cut: draws one of the images that a power cut may leave.
 //
 // Thread safety: one thread.
 // References: crash_model.h; design of the tests, section 1.
@@ -14,8 +14,9 @@
 
 namespace alpheus::sim {
 
-// As bugs need it as often as by word: nothing that was not fenced; everything;
-// all but a word; all but a line; what lies before a place; each word by lot.
+// Draws an image in one of several ways, since bugs need each: nothing
+// unfenced; everything; all but a word; all but a line; everything before a
+// place; each word at random.
 std::vector<std::byte> DrawPowerCut(const ModelPersistence& pmem,
                                     RandomSource& random);
 

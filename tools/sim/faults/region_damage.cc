@@ -114,7 +114,7 @@ const ImageRecord& AnyOf(const ImageLog& log, RandomSource& random) {
   return log.records[random.Below(log.records.size())];
 }
 
-// Of a record, or one of eight times of what lies before the ring.
+// Returns a place in a record, or, one time in eight, before the ring.
 size_t AnyPlace(const ImageLog& log, const Layout& layout,
                 RandomSource& random) {
   if (log.records.empty() || random.Below(8) == 0) {

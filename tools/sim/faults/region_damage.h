@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// region_damage: what storage does to the bytes of a region that nobody has
+// region_damage: damage by storage to the bytes of a region that nobody has
 // open.
 //
 // Thread safety: pure functions of images and a random source.
@@ -23,18 +23,18 @@ namespace alpheus::sim {
 
 using RegionImage = std::vector<std::byte>;
 
-// A record that a node would find there.
+// Record that a node would find there.
 struct ImageRecord {
   Lsn lsn;
   Epoch epoch;
   size_t at = 0;     // bytes from region start
-  size_t bytes = 0;  // in the ring, header included
+  size_t bytes = 0;  // size in the ring, header included
   size_t said = 0;   // of these, header and payload
 
   bool operator==(const ImageRecord&) const = default;
 };
 
-// What a node would read of the region. Nothing if it could not.
+// Log that a node would read in the region. Nothing if it could not.
 struct ImageLog {
   Epoch promised;
   Epoch log_epoch;
@@ -47,40 +47,41 @@ struct ImageLog {
 };
 std::optional<ImageLog> ReadImage(const RegionImage& image);
 
-// Who a region says that it belongs to.
+// Identity in a region.
 struct RegionIdentity {
   Uuid cluster_id;
   Uuid log_id;
   NodeId node;
 };
-// An empty region. A configuration that does not name `incarnation` makes it a
-// blank one.
+// Returns an empty region; a blank one if the configuration does not name
+// `incarnation`.
 RegionImage FormattedRegion(const RegionIdentity& identity,
                             uint64_t incarnation,
                             const Configuration& configuration,
                             const Layout& layout);
 
-// As written by a program of another format version.
+// Returns the image as a program of another format version would write it.
 RegionImage OfAnotherFormat(RegionImage image);
 
-// What happens to bytes.
+// Kind of damage to bytes.
 enum class ByteDamage {
   kFlipBit,
-  // A unit of 8, 64, 256 or 4096 bytes could not be read, and what clears that
-  // leaves zeros, ones or anything there.
+  // A unit of 8, 64, 256 or 4096 bytes could not be read; clearing that leaves
+  // zeros, ones or anything there.
   kPoison,
   kLostLine,       // as it was in an older image, or zeros
-  kMisdirectLine,  // lies elsewhere, too, or two changed places
+  kMisdirectLine,  // copied elsewhere, or two swapped
   kMisdirectRecord,
 };
-// Damages the image somewhere. `log` is what was read of it, `older` an image
-// of the same region. Most strike a record, some the bytes before the ring.
+// Damages the image somewhere. `log` was read from it; `older` is an earlier
+// image of the same region. Most damage hits a record, some the bytes before
+// the ring.
 void Damage(ByteDamage damage, const ImageLog& log, const Layout& layout,
             const RegionImage& older, RandomSource& random, RegionImage& image);
 
-// What the damaged image lacks of the log: by LSN, whether what is left of it
-// proves that it was there. Nothing if the region can't be read any more, or
-// its superline and epoch table would be taken for others than they were.
+// Records that the damaged image lacks: by LSN, whether the rest proves that it
+// was there. Nothing if the region can't be read any more, or its superline and
+// epoch table would pass for other ones.
 using Lacks = std::map<uint64_t, bool>;
 std::optional<Lacks> LacksOf(const ImageLog& log, const RegionImage& before,
                              const RegionImage& after);

@@ -91,7 +91,7 @@ bool Clone(World& world, const Fault& fault) {
   return SetAside(world, fault, Content::kAlien, ImageOf(world, other));
 }
 
-// Of the right node, and yet not the machine's replica.
+// A region of the right node that is not the machine's replica.
 bool MountForeign(World& world, const Fault& fault) {
   const Machine& machine = MachineOf(world, fault.machine);
   if (!world.store().IsOwn(machine.number)) return false;
@@ -137,7 +137,7 @@ bool MayRollBack(World& world, const Machine& machine,
          FaultBudget(world).MayRollBack(machine.number, now, then);
 }
 
-// As soon as nobody needs what is forgotten, within its time.
+// Rolls back as soon as nobody needs the forgotten records, within its time.
 void RollBack(World& world, const Fault& fault, int64_t until_ns) {
   Machine& machine = MachineOf(world, fault.machine);
   const auto& images = world.images().of(machine.number);
@@ -155,7 +155,8 @@ void RollBack(World& world, const Fault& fault, int64_t until_ns) {
         [&world, fault, until_ns] { RollBack(world, fault, until_ns); });
 }
 
-// One of the next, if there are so many in time. Counted when it was noticed.
+// Makes one of the next fences fail, if enough come in time. Counted when
+// noticed.
 bool FailAFence(World& world, const Fault& fault) {
   Machine& machine = MachineOf(world, fault.machine);
   if (machine.holder == World::Holder::kNobody ||

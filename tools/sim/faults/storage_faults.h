@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// storage_faults: regions that are not what they were when a machine comes
-// back.
+// storage_faults: changes of regions while their machine is down.
 //
-// Idea: each begins with a cut of the power, if there is some, so that nobody
-// has the region open; then something happens to the file or to its bytes, as
-// far as the budget goes; then the power is back. Files that are only not in
-// their places are put back later.
+// Idea: each fault first cuts the power, if there is some, so that nobody has
+// the region open. Then the file or its bytes change, as far as the budget
+// allows; then the power is back. Misplaced files are put back later.
 //
 // Thread safety: one thread.
 // References: protocol P-A8; region_store.h, fault_budget.h.
@@ -16,10 +14,10 @@
 
 namespace alpheus::sim {
 
-// As Inject.
+// Injects a fault.
 bool InjectIntoStorage(World& world, const Fault& fault);
 
-// All files are put back, and what was still to happen does not.
+// Puts all files back, and cancels pending faults.
 void EndStorageFaults(World& world);
 
 }  // namespace alpheus::sim

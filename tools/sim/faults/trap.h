@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // trap: a fault that waits for a call of a machine's persistence primitive, and
-// strikes before that acts.
+// strikes before the call acts.
 //
-// Idea: of all calls only few touch what a replica says of itself, and it is
-// there that a crash has most to break. So half of the traps count nothing but
-// these. A fence belongs to what was touched since the fence before.
+// Idea: only few calls touch a replica's metadata, where a crash can break
+// most. So half of the traps count only these. A fence belongs to what was
+// touched since the previous fence.
 //
 // Thread safety: one thread.
 // References: crash_model.h; layout.h.
@@ -18,26 +18,27 @@
 
 namespace alpheus::sim {
 
-// Which calls of the primitive it counts.
+// Calls of the primitive that it counts.
 enum class TrapAim {
   kAnyCall,
-  kMetadata,          // superline, watermark and table, and fences behind them
+  kMetadata,          // superline, watermark and table, and fences after them
   kSuperlineOrTable,  // these two alone
 };
 
 class Trap {
  public:
-  // Strikes in the `calls`-th call that it counts from now on, calls >= 1.
+  // Sets the trap: it strikes in the `calls`-th counted call from now on, calls
+  // >= 1.
   void Set(FaultKind kind, TrapAim aim, uint64_t calls);
   void Clear() { calls_ = 0; }
   bool is_set() const { return calls_ != 0; }
   FaultKind kind() const { return kind_; }
   TrapAim aim() const { return aim_; }
 
-  // A call is about to act, in a region whose ring begins at `ring_offset`.
-  // True: now it strikes.
+  // Notes a call that is about to act, in a region whose ring begins at
+  // `ring_offset`. Returns true if it strikes now.
   bool OnCall(const ModelPersistence::Event& event, uint64_t ring_offset);
-  // It could not; the next call that it counts, then.
+  // Strikes at the next counted call instead.
   void StrikeAgain() { calls_ = 1; }
 
  private:

@@ -36,7 +36,7 @@ constexpr int kFinalOpenings = 2;
 constexpr uint64_t kLookEvents = 500;
 // And how many of them until a copy of all is kept.
 constexpr uint64_t kLooksPerImage = 5;
-// Of a run that ends.
+// Most events of a run that ends.
 constexpr uint64_t kEventsMax = 5'000'000;
 
 class Run {
@@ -77,8 +77,8 @@ class Run {
  private:
   bool GoesOn() const { return !world_.referee().violation() && !is_given_up_; }
 
-  // There is no progress. What was never shortened may stay closed, if more is
-  // damaged than the log must survive.
+  // There is no progress. A log that was never shortened may stay closed if
+  // more is damaged than it must survive.
   void Overdue(const std::string& what) {
     TraceConfigurations();
     if (FaultBudget(world_).MustSurvive()) {
@@ -89,7 +89,7 @@ class Run {
     world_.Trace(absl::StrCat("given up: ", what));
   }
 
-  // Of a change that does not come to an end they say why.
+  // They explain a change that does not end.
   void TraceConfigurations() {
     if (!world_.IsTraced()) return;
     for (const World::Machine& machine : world_.machines()) {
@@ -165,12 +165,12 @@ class Run {
     return changes != nullptr && changes->wants_rest();
   }
 
-  // A core is enough to go on with (P-C8). Where there are no faults, nothing
-  // is broken here, either.
+  // A core suffices to continue (P-C8). In a run without faults nothing is
+  // broken here, either.
   void LetCoreLive() {
     is_healed_ = true;
     EndChanges();
-    // Whoever changes members again needs all that stay.
+    // Repeating a change of members needs all that stay.
     if (!world_.checkers().configurations.IsSettled()) return;
     if (faults_.empty() || !FaultBudget(world_).MustSurvive()) return;
     core_.emplace(world_);
@@ -183,8 +183,8 @@ class Run {
     core_.reset();
   }
 
-  // Those under way may end; then they are cut off, and what they sent arrives:
-  // it may be what installs on a replica.
+  // Changes in progress may end. Then they are cut off, and their messages
+  // arrive: one may cause an installation.
   void EndChanges() {
     Operator* const changes = world_.operator_at_work();
     if (changes == nullptr) return;
@@ -282,7 +282,7 @@ class Run {
       PrimaryProcess* const writer = Writer();
       epoch_ = writer->epoch();
       checker.CompareMedia(epoch_, writer->next_lsn(), writer->in_sync());
-      // Of logs that were closed before.
+      // Drops those of logs closed before.
       static_cast<void>(world_.TakeClosed());
       writer->CloseInOrder();
       StepToTheEnd("a log does not close", [&] { return IsGone(writer_); });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // run: one seed, from the first event to the verdict.
 //
-// *Safety*: faults happen, clients work, whoever is left without a primary gets
-// one. *Liveness*: a core of the replicas is healed (core.h), then everything;
-// each time the log must open and become durable again in bounded virtual time
-// (P-C8). The *end*: the replicas that are in sync must have the same bytes.
+// *Safety*: faults happen, clients work, a log without a primary gets one.
+// *Liveness*: a core of the replicas is healed (core.h), then everything; each
+// time the log must open and become durable again in bounded virtual time
+// (P-C8). *End*: the replicas that are in sync must have the same bytes.
 //
 // Thread safety: one thread; several runs at once only in several processes.
 #ifndef ALPHEUS_TOOLS_SIM_RUN_RUN_H_
@@ -28,7 +28,7 @@ struct RunResult {
   int64_t virtual_ns = 0;
 };
 
-// `trace`, if set, gets a line per event.
+// Runs a seed. `trace`, if set, gets a line per event.
 RunResult RunSeed(const RunOptions& options,
                   const std::function<void(std::string_view)>& trace);
 

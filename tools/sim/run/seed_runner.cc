@@ -28,7 +28,7 @@ namespace {
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 constexpr int kTimesCpu = 10;
 constexpr int kPollMillis = 500;
-// Of what a dying run says, the end.
+// Bytes kept of the end of a dying run's output.
 constexpr size_t kErrorBytesMax = 16 << 10;
 
 // Followed by the texts of the violation.
@@ -104,7 +104,7 @@ void LimitTo(int resource, rlim_t value, rlim_t beyond) {
   // SIGXCPU first, which tells it apart from other ends.
   LimitTo(RLIMIT_CPU, static_cast<rlim_t>(options.cpu_seconds_max), 10);
   WriteWhole(result, EncodeResult(options.simulation(run)));
-  // Nothing of what is left is destroyed.
+  // Destroys nothing.
   _exit(EXIT_SUCCESS);
 }
 
@@ -167,7 +167,7 @@ int64_t NanosOf(const timeval& time) {
   return time.tv_sec * kNanosPerSecond + time.tv_usec * int64_t{1000};
 }
 
-// Of one that has ended.
+// Returns the outcome of a child that has ended.
 SeedOutcome Reap(Child& child) {
   int status = 0;
   rusage usage = {};
@@ -186,7 +186,7 @@ SeedOutcome Reap(Child& child) {
   return outcome;
 }
 
-// The runs that are under way. What it holds dies with it.
+// The running children, which die with this object.
 class Children {
  public:
   ~Children() {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// seed_runner: seeds, each in a process of its own, several at a time.
+// seed_runner: runs seeds, each in a process of its own, several at a time.
 //
 // Idea: a simulated crash destroys nothing (TH1 of threads.h), so a run leaves
-// memory behind; and what is simulated may fail a check, which aborts, or may
-// never come to an end. A child process pays for all of it: the others go on,
-// and whatever it died of counts as a violation of its seed.
+// memory behind. A run may also fail a check, which aborts, or never end. So
+// each runs in a child process: the others continue, and the cause of a child's
+// death counts as a violation of its seed.
 //
 // Invariants:
-//   SR1. Each run that was asked for is told of once.
-//   SR2. A run starts from the same state, whatever ran before it.
+//   SR1. Each requested run is reported once.
+//   SR2. A run starts from the same state, whatever ran before.
 // Thread safety: one thread of a process that has no others: it forks.
 // References: docs/simulation.md.
 #ifndef ALPHEUS_TOOLS_SIM_RUN_SEED_RUNNER_H_
@@ -28,7 +28,7 @@
 
 namespace alpheus::sim {
 
-// Names of violations that a child could not tell itself.
+// Names of violations that a child could not report itself.
 inline constexpr char kCheckFailed[] = "CHECK";  // ALPHEUS_CHECK
 inline constexpr char kCrashed[] = "CRASH";      // a signal, a sanitizer
 inline constexpr char kHung[] = "HUNG";          // took too long
@@ -44,8 +44,8 @@ class SeedRunner {
 
   struct Options {
     int jobs = 1;
-    // A run that takes more is hung. Of the processor; by the clock it may be
-    // ten times as much, for it shares the machine.
+    // Processor time after which a run counts as hung. By the clock it may take
+    // ten times as much, since it shares the machine.
     int cpu_seconds_max = 20;
     Simulation simulation = [](const RunOptions& options) {
       return RunSeed(options, {});
@@ -55,14 +55,15 @@ class SeedRunner {
   // The clock must outlive it.
   SeedRunner(Options options, const Clock& clock);
 
-  // Runs what `next` gives until it gives nothing, or `told` returns false and
-  // what runs by then has ended. Outcomes come in the order in which they end.
+  // Runs the cases that `next` gives, until it gives none, or until `told`
+  // returns false and the running ones have ended. Outcomes come in the order
+  // in which runs end.
   // Errors: Unavailable (the system gives no more processes or pipes).
   absl::Status RunAll(
       const std::function<std::optional<RunOptions>()>& next,
       const std::function<bool(const RunOptions&, const SeedOutcome&)>& told);
 
-  // The same for one.
+  // Runs one case.
   absl::StatusOr<SeedOutcome> Run(const RunOptions& options);
 
  private:
@@ -70,7 +71,8 @@ class SeedRunner {
   const Clock& clock_;
 };
 
-// What a child says to its parent. Decode: nothing if that is cut off.
+// Encodes a child's message to its parent. Decode returns nothing if it is
+// truncated.
 std::string EncodeResult(const RunResult& result);
 std::optional<RunResult> DecodeResult(std::string_view text);
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// shrinker: looks for the shortest schedule that still fails.
+// shrinker: searches the shortest schedule that still fails.
 //
 // Idea: delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
 // failure-inducing input", 2002) over the faults of a plan: leave out ever
-// smaller parts of what is left, and keep what still fails without them; in the
-// end no single fault can be left out. Then the sizes, by halving. Whether a
-// case fails is asked of the caller, who runs it: the same seed with less of it
-// is another run, so that any case may fail or not.
+// smaller parts of the rest, and keep what still fails without them, until no
+// single fault can be left out. Then the sizes, by halving. The caller runs
+// each case: the same seed with fewer faults is another run, so any case may
+// fail or not.
 //
 // Invariants:
-//   1. What is returned was seen to fail, or is what was given.
-//   2. No more than `tries_max` cases are asked for.
+//   1. The result was seen to fail, or is the input.
+//   2. At most `tries_max` cases are run.
 // Thread safety: pure functions.
 // References: docs/simulation.md.
 #ifndef ALPHEUS_TOOLS_SIM_RUN_SHRINKER_H_
@@ -23,9 +23,9 @@
 
 namespace alpheus::sim {
 
-// What of a run can be made smaller.
+// Parts of a run that can be made smaller.
 struct ShrinkCase {
-  std::set<uint32_t> faults;  // those that are left, by number
+  std::set<uint32_t> faults;  // remaining ones, by number
   int clients = 1;
   size_t payload_bytes_max = 1;
   bool breaks = false;  // connections break by lot
@@ -36,7 +36,7 @@ struct ShrinkCase {
 
 struct ShrinkOptions {
   int tries_max = 500;
-  // No payload is made smaller than that.
+  // Lower bound on payloads.
   size_t payload_bytes_min = 1;
 };
 

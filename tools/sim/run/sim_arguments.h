@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sim_arguments: what `alpheus-sim` is told, and what follows from it.
+// sim_arguments: the arguments of `alpheus-sim`, and their consequences.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_SIM_RUN_SIM_ARGUMENTS_H_
@@ -53,11 +53,12 @@ struct SeedRange {
 
 void AddSimOptions(CLI::App* command, SimArguments* arguments);
 
-// Without --seed and --seeds: 1 to 100, or all from `drawn` on for --minutes.
+// Returns the seeds. Without --seed and --seeds: 1 to 100, or all from `drawn`
+// on for --minutes.
 // Errors: InvalidArgument.
 absl::StatusOr<SeedRange> SeedsOf(const SimArguments& arguments,
                                   uint64_t drawn);
-// Errors: InvalidArgument.
+// Returns the fixed parameters. Errors: InvalidArgument.
 absl::StatusOr<Fixed> FixedOf(const SimArguments& arguments);
 
 }  // namespace alpheus::sim

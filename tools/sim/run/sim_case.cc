@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 13> kCanaries = {
     "no-budget",   "small-core",    "deaf-tail",      "known-stranger",
     "old-quorum",  "bad-repair",    "wrong-platform", "idle-sync",
     "early-switch"};
-// No plan has so many faults.
+// More faults than any plan has.
 constexpr uint32_t kNumberMax = 10'000;
 
 absl::string_view Abseil(std::string_view text) {
@@ -161,7 +161,7 @@ Fixed WithCase(uint64_t seed, const Fixed& fixed, const ShrinkCase& wanted) {
       changed.left_out.insert(fault.number);
     }
   }
-  // What is as drawn need not be said.
+  // Values as drawn need no option.
   if (wanted.clients != drawn.clients) changed.clients = wanted.clients;
   if (wanted.payload_bytes_max != drawn.payload_bytes_max) {
     changed.payload_bytes_max = wanted.payload_bytes_max;

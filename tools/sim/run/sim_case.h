@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sim_case: a seed with what is fixed of it: said on the command line, and made
-// as short as it may be while it fails the same way.
+// sim_case: a seed with its fixed parameters: printed as a command line, and
+// shortened as far as it still fails in the same way.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_SIM_RUN_SIM_CASE_H_
@@ -22,25 +22,25 @@
 
 namespace alpheus::sim {
 
-// "0-3,5": numbers of faults, without spaces. Empty for none.
+// Returns numbers of faults as "0-3,5", without spaces. Empty for none.
 std::string NumbersText(const std::set<uint32_t>& numbers);
-// Nothing if the text is no such list.
+// Parses such a list; nothing if the text is none.
 std::optional<std::set<uint32_t>> ParseNumbers(std::string_view text);
 
-// The command that runs the seed so.
+// Returns the command that runs the seed with these parameters.
 std::string CommandLine(uint64_t seed, const Fixed& fixed);
 
 std::string_view CanaryName(Canary canary);
 std::optional<Canary> CanaryOfName(std::string_view name);
 
-// The faults of the plan that are not left out.
+// Returns the faults of the plan that are not left out.
 std::vector<Fault> FaultsLeft(const RunOptions& options);
 
-// The part of a run that the shrinker works on, and back.
+// Convert the part of a run that the shrinker works on.
 ShrinkCase CaseOf(const RunOptions& options);
 Fixed WithCase(uint64_t seed, const Fixed& fixed, const ShrinkCase& wanted);
 
-// Whether a run that failed one way fails the same way.
+// Returns whether a run fails in the same way.
 bool IsSameViolation(const Violation& a, const std::optional<Violation>& b);
 
 struct ShortestRun {
@@ -49,7 +49,7 @@ struct ShortestRun {
   int tries = 0;
 };
 
-// The shortest schedule that can be found in that time.
+// Searches the shortest schedule within that time.
 // Errors: as SeedRunner.
 absl::StatusOr<ShortestRun> FindShortest(uint64_t seed, const Fixed& fixed,
                                          const Violation& violation,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// sim_command: what `alpheus-sim` does: runs the seeds that it was told, says
-// which fail and how to run them again, and counts. Results go to standard
-// output, everything else to standard error.
+// sim_command: runs the seeds of `alpheus-sim`, reports which fail and how to
+// repeat them, and counts. Results go to standard output, everything else to
+// standard error.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_SIM_RUN_SIM_COMMAND_H_
@@ -12,7 +12,8 @@
 
 namespace alpheus::sim {
 
-// Errors: InvalidArgument; Internal (a seed failed); what writing gives.
+// Runs the command. Errors: InvalidArgument; Internal (a seed failed); errors
+// of writing.
 absl::Status RunSim(const SimArguments& arguments);
 
 }  // namespace alpheus::sim

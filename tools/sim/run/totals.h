@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// totals: what many seeds came to.
+// totals: the sums over many seeds.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_SIM_RUN_TOTALS_H_
@@ -23,12 +23,12 @@ struct Totals {
 
   void Add(const SeedOutcome& outcome);
 
-  uint64_t faults() const;  // that took effect, of all classes
+  uint64_t faults() const;  // effective ones of all classes
   double PerSeed(uint64_t count) const;
   double PerCpuSecond(uint64_t count) const;
 };
 
-// Several lines.
+// Returns several lines.
 std::string Describe(const Totals& totals);
 
 }  // namespace alpheus::sim

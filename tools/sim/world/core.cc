@@ -59,7 +59,7 @@ std::set<int> DrawCore(const QuorumSizes& sizes, const std::set<int>& usable,
   Take(known, sizes.read_quorum, random, core);
   std::vector<int> rest;
   std::ranges::set_difference(usable, core, std::back_inserter(rest));
-  // As few as may be in half of the runs.
+  // The fewest possible in half of the runs.
   const size_t spare = usable.size() - needed;
   const size_t more = random.Below(2) == 0 ? 0 : random.Below(spare + 1);
   Take(rest, needed - core.size() + more, random, core);

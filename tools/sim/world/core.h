@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// core: just enough replicas to go on with, which are healed before all others.
+// core: just enough replicas to continue with, which are healed before all
+// others.
 //
-// Idea: a log must go on with max(R, W) of its replicas (P-C8), not only with
-// all of them. So when faults have ended a core is drawn by lot, and healed:
-// power, processes, links among its machines, the membership service. What is
-// no part of it stays broken, each machine in its own way, until the log was
-// opened and has acknowledged records. Only then the rest is healed.
+// Idea: a log must continue with max(R, W) of its replicas (P-C8), not only
+// with all of them. So when faults have ended, a core is drawn by lot and
+// healed: power, processes, links among its machines, the membership service.
+// The other machines stay broken, each in its own way, until the log was opened
+// and has acknowledged records. Only then they are healed.
 //
-//   core        max(R, W) members of the configuration in force or more, R of
-//   them such as know what they
-//               hold: one that a crash caught while it was `repairing` says
-//               "unknown" of most (P-H12), and one whose medium is hurt may.
-//               One that is gone is no part of it. Where fewer know, all are
-//   the others  as the faults left them, and as these end; without power;
-//               without a node; standing still; cut off, both ways or one. Who
-//               is cut off is cut off from the membership service, too: its
-//               session must expire, or it would be first for ever
+//   core        at least max(R, W) members of the configuration in force. R of
+//               them know what they have. (A replica that a crash caught while
+//               `repairing` says "unknown" of most LSNs, P-H12; one with a
+//               damaged medium may.) Lost replicas are not in it. If too few
+//               know or exist, all members are the core
+//   the others  stay as the faults left them; or without power; without a node;
+//               standing still; cut off, both ways or one. A machine that is
+//               cut off is cut off from the membership service too: its session
+//               must expire, or it would be first for ever
 //
 // Thread safety: one thread.
 // References: protocol P-B1 P-C8, P-H12; design of the tests, section 3.
@@ -32,8 +33,8 @@
 
 namespace alpheus::sim {
 
-// Of members by number: those that are there, and of these those that know what
-// they hold. A random core; all members if there is none.
+// Returns a random core; all members if there is none. `usable`: the members
+// that exist, by number; and of these those that know what they hold.
 std::set<int> DrawCore(const QuorumSizes& sizes, const std::set<int>& usable,
                        const std::set<int>& knowing, RandomSource& random);
 
@@ -42,15 +43,15 @@ class Core {
   // Draws it.
   explicit Core(World& world);
 
-  // Heals its machines, and has the others stay broken until EndFaults().
-  // By lot no application lives on in the core.
+  // Heals its machines; the others stay broken until EndFaults(). By lot no
+  // application of the core survives.
   void Heal();
-  // What is broken may be healed again.
+  // Allows healing of the others.
   void EndFaults();
 
   const std::vector<int>& machines() const { return machines_; }
   bool Contains(int machine) const;
-  // All machines are in it, so that there is nothing to see.
+  // Returns whether all machines are in it, so that there is nothing to see.
   bool is_all() const;
 
  private:

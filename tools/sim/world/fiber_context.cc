@@ -28,8 +28,8 @@ void FiberContext::Make(void* stack, size_t bytes, void (*entry)(void*),
 void FiberContext::Enter(unsigned high, unsigned low) {
   auto* self =
       reinterpret_cast<FiberContext*>(static_cast<uintptr_t>(high) << 32 | low);
-  // Else AddressSanitizer forgets all that is on the stack at each switch to
-  // it, by mapping anew what it knows of it: most of a run.
+  // Otherwise AddressSanitizer clears its record of the stack at each switch to
+  // it, which takes most of a run.
   self->context_.uc_stack.ss_size = 0;
   self->entry_(self->argument_);
   ALPHEUS_CHECK(false, "a fiber's entry does not return");

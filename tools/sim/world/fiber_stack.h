@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // fiber_stack: the stack of a simulated thread.
 //
-// Idea: mapped by itself, above a page that nobody may touch. A thread that
-// needs more than there is dies of a signal at once, where it would otherwise
-// write over whatever lies there and make the run lie.
+// Idea: the stack is mapped alone, above a page without access. A thread that
+// overflows dies of a signal at once, instead of overwriting other memory and
+// falsifying the run.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_SIM_WORLD_FIBER_STACK_H_
@@ -31,7 +31,7 @@ class FiberStack {
 
   static FiberStack Map();
 
-  // The lowest byte that may be used, of kBytes. Requires: mapped.
+  // Returns the lowest usable byte, of kBytes. Requires: mapped.
   std::byte* bottom() const;
 
  private:

@@ -103,7 +103,7 @@ void History::Acknowledged(PrimaryNumber primary, Lsn lsn) {
                                  at_lsn, ", which operation ", found->second,
                                  " has only reserved"));
       }
-      // Of one that may be either nobody knows yet.
+      // If it may be either, nobody knows yet.
       if (!operation.may_be_aborted) choice.operation = found->second;
     }
     Choose(at_lsn, choice);
@@ -148,7 +148,7 @@ void History::Opened(PrimaryNumber primary, Epoch epoch, Lsn head, Lsn end,
                              end.value - 1, ", but ", Describe(lsn, choice)));
   }
   opened_end_[primary] = end.value;
-  // What was said to this primary's clients is said of what it shows, too.
+  // Acknowledgements to this primary's clients cover the records that it shows.
   acknowledged_to_[primary] = end.value - 1;
 }
 

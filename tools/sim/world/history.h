@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// history: what clients gave to the log and what they were told, and whether
-// what openings show agrees with it.
+// history: records what clients wrote and were told, and checks that openings
+// agree with it.
 //
-// Idea: each record has an operation number, from which its bytes follow, so
-// that any record can be judged by itself: who wrote it, and whether it may be
-// there. A place in the log (an LSN) is *chosen* once a client was told that it
-// is durable or an opening has shown it; from then on it never changes, and
-// every opening shows it, unless it was cleaned.
+// Idea: each record has an operation number, from which its bytes follow. So
+// any record can be judged alone: who wrote it, and whether it may be there. A
+// place in the log (an LSN) is *chosen* once a client was told that it is
+// durable or an opening has shown it. From then on it never changes, and every
+// opening shows it, unless it was cleaned.
 //
-// What is held (P-B1 of the protocol):
+// Checked (P-B1 of the protocol):
 //   P-C1  what was acknowledged is shown by every later opening
 //   P-C2  without a hole
-//   P-C3  what is shown was completed, with these bytes, in that epoch, once
+//   P-C3  each record shown was completed once, with these bytes, in that epoch
 //   P-C4  what was shown is shown again
 //   P-C5  no place is acknowledged for the records of two primaries
 //   P-L8  a record that nobody cleaned is not shown as cleaned
 //   P-L9  the head is not before one that W media had
-//   P-L10 the head is at most behind what was cleaned
+//   P-L10 the head is at most after the last cleaned record
 //   P-L11 cleaning everything is done only where nothing is open, and refused
-//         only where something is; then W media begin behind it, and nothing
+//         only where something is; then W media begin after it, and nothing
 //         earlier is ever shown
 // Thread safety: one thread.
 // References: protocol P-B1, P-B4.
@@ -39,15 +39,15 @@
 
 namespace alpheus::sim {
 
-// Of one record that a client writes. 0: none.
+// Number of one record that a client writes. 0: none.
 using OperationId = uint64_t;
-// One opening of the log, successful or not. 0: none.
+// Number of one opening of the log, successful or not. 0: none.
 using PrimaryNumber = uint32_t;
 
 inline constexpr size_t kPayloadBytesMin = sizeof(OperationId);
 
-// The bytes of the operation's record. `content`: that the client gives it,
-// behind the number.
+// Fills in the bytes of the operation's record. `content`: bytes after the
+// number that the client gives.
 // Requires: they fit.
 void FillPayload(OperationId operation, std::span<std::byte> payload,
                  std::span<const std::byte> content = {});
@@ -56,7 +56,7 @@ class History {
  public:
   explicit History(Referee& referee) : referee_(referee) {}
 
-  // A record of an opening's answer.
+  // Record that an opening shows.
   struct Shown {
     Lsn lsn;
     Epoch epoch;
@@ -66,67 +66,69 @@ class History {
   };
 
   PrimaryNumber NewPrimary() { return ++primaries_; }
-  // The primary begins to open: it may not know what becomes durable from here
-  // on by somebody else, whose epoch is then the later one.
-  // On W media the log begins at `durable_head` or behind it.
+  // Notes that the primary begins to open. It may not know what becomes durable
+  // from here on under another primary, whose epoch is then the later one. On W
+  // media the log begins at `durable_head` or after it.
   void Opens(PrimaryNumber primary, Lsn durable_head = Lsn(0)) {
     before_[primary] = {chosen_end().value, emptied_, durable_head.value};
   }
-  // The primary opened its epoch, and shows [head, end).
+  // Judges an opening that succeeded and shows [head, end).
   void Opened(PrimaryNumber primary, Epoch epoch, Lsn head, Lsn end,
               std::span<const Shown> records);
 
-  // A tail that has `next` before it (0: the head) shows that record.
+  // Judges a record that a tail shows; `next`: the LSN before which it stands
+  // (0: the head).
   void Followed(Lsn next, const Shown& record);
-  // It was told that the log begins at `head`, and that `next` is gone.
+  // Judges a tail that was told that the log begins at `head`, and that `next`
+  // is gone.
   void Overtaken(Lsn next, Lsn head);
 
-  // A client of the primary is about to write a record of so many bytes.
+  // Notes that a client of the primary is about to write a record.
   OperationId Begin(PrimaryNumber primary, size_t payload_bytes);
   void HasLsn(OperationId operation, Lsn lsn);
-  // Behind the operation's number its payload has these bytes, and only then
-  // those that follow from the number.
+  // Sets the payload's bytes after the operation's number; the remaining ones
+  // follow from the number.
   void HasContent(OperationId operation, std::vector<std::byte> content) {
     at(operation).content = std::move(content);
   }
-  // From here on it may be found.
+  // From here on the record may be found.
   void MayBeCompleted(OperationId operation);
-  // From here on it may be found as ABORTED.
+  // From here on the record may be found as ABORTED.
   void MayBeAborted(OperationId operation);
-  // A client was told that all up to `lsn` is durable.
+  // Notes that a client was told that all up to `lsn` is durable.
   void Acknowledged(PrimaryNumber primary, Lsn lsn);
 
-  // From here on it may be cleaned.
-  // By a client of the primary: its own records, and those that it was opened
-  // with; not what another primary wrote at these places since.
+  // From here on records up to `lsn` may be cleaned by a client of the primary:
+  // its own records, and those that it was opened with; not later records of
+  // another primary at these places.
   void MayBeCleaned(PrimaryNumber primary, Lsn lsn) {
     cleaned_[lsn.value].insert(primary);
   }
   void MayBeCleanedThrough(PrimaryNumber primary, Lsn lsn) {
     cleaned_through_[primary].insert(lsn.value);
   }
-  // One such call was refused, and has done nothing.
+  // Notes that such a call was refused, and did nothing.
   void NotCleanedThrough(PrimaryNumber primary, Lsn lsn);
-  // CleanupAll, called when LSN `next` was the next one and `open` the first
-  // that was not completed, said that it is done. On W media the log begins at
-  // `durable_head` now.
+  // Notes that CleanupAll succeeded. At its call LSN `next` was the next one
+  // and `open` the first that was not completed. On W media the log now begins
+  // at `durable_head`.
   void Emptied(Lsn next, Lsn open, Lsn durable_head);
-  // It was refused.
+  // Notes that CleanupAll was refused.
   void NotEmptied(PrimaryNumber primary, Lsn next, Lsn open);
 
-  // A client may have completed a record with these bytes there, by the primary
-  // of that epoch.
+  // Returns whether a client of the primary of that epoch may have completed a
+  // record with these bytes there.
   bool WroteThere(Lsn lsn, Epoch epoch,
                   std::span<const std::byte> payload) const;
 
   bool IsCleaned(Lsn lsn) const { return IsCleaned(lsn.value); }
-  // On the medium of that machine the log begins there (P-L10).
+  // Judges the head on a machine's medium (P-L10).
   void JudgeHeadOfMedium(int machine, Lsn head);
 
   uint64_t records_acknowledged() const { return acknowledged_; }
-  // The newest in which anything was.
+  // Returns the newest epoch in which anything was acknowledged.
   Epoch epoch_acknowledged() const { return epoch_acknowledged_; }
-  // Up to here all places are chosen.
+  // Returns the LSN up to which all places are chosen.
   Lsn chosen_end() const;
 
  private:
@@ -138,7 +140,7 @@ class History {
     bool may_be_aborted = false;
     std::vector<std::byte> content = {};
   };
-  // What lies at an LSN for good.
+  // Record chosen for an LSN.
   struct Choice {
     PrimaryNumber primary = 0;
     OperationId operation = 0;  // 0: not known, or aborted
@@ -147,11 +149,11 @@ class History {
   };
 
   Operation& at(OperationId operation) { return operations_[operation - 1]; }
-  // 0: nobody wrote these bytes.
+  // Returns the operation that wrote these bytes; 0: none.
   OperationId WhoWrote(std::span<const std::byte> payload) const;
   bool IsCleaned(uint64_t lsn) const;
   bool IsAborted(uint64_t lsn) const;
-  // What was there when an opening began.
+  // State when an opening began.
   struct Before {
     uint64_t chosen_end = 1;
     uint64_t emptied = 0;
@@ -159,7 +161,7 @@ class History {
   };
 
   void JudgeHead(Lsn head, const Before& before);
-  // The first one before `head` that nobody cleaned, or `head`.
+  // Returns the first LSN before `head` that nobody cleaned, or `head`.
   uint64_t FirstUncleaned(Lsn head);
   void JudgeRecord(const Shown& record, std::set<OperationId>& seen);
   void Choose(uint64_t lsn, const Choice& choice);
@@ -173,8 +175,8 @@ class History {
   std::map<std::pair<PrimaryNumber, uint64_t>, OperationId> by_lsn_;
   std::map<uint64_t, Choice> chosen_;
   std::map<PrimaryNumber, uint64_t> acknowledged_to_;
-  // By LSN, and by primary. Who of them means what lies there is seen once that
-  // is chosen.
+  // Cleaned places by LSN and primary. Which primary's record was meant is
+  // known once the LSN is chosen.
   std::map<uint64_t, std::set<PrimaryNumber>> cleaned_;
   std::map<uint64_t, std::set<PrimaryNumber>> aborted_;
   std::map<PrimaryNumber, std::multiset<uint64_t>> cleaned_through_;

@@ -58,10 +58,10 @@ constexpr std::array<std::string_view, 3> kWorkloads = {"mixed", "wal",
                                                         "rocksdb"};
 
 // Each opening writes some records of metadata, for which the plugin keeps a
-// share of the ring (wal_space.h): in a smaller one so many crashes as there
-// are in a run would take all of it.
+// share of the ring (wal_space.h). In a smaller ring the crashes of a run would
+// use all of it.
 constexpr uint64_t kRocksDbRingMin = 32768;
-// As many as the largest ring of the others has: a scan takes no longer.
+// As in the largest ring of the others: a scan takes no longer.
 constexpr uint64_t kSlicesMax = 64;
 
 // There is nothing that they could strike.
@@ -97,8 +97,8 @@ void DrawCare(const Fixed& fixed, RunOptions& options) {
   options.guests.hold = hold;
 }
 
-// By a stream of its own, too: three of four seeds do what they did before
-// there was a third workload.
+// Uses a stream of its own: three of four seeds do what they did before there
+// was a third workload.
 Workload DrawWorkload(uint64_t seed, Workload drawn) {
   return Random(seed ^ 0x40c45dbf0e7ec701u).Below(4) == 0 ? Workload::kRocksDb
                                                           : drawn;

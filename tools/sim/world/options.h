@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// options: what one run is made of. All of it follows from the seed, apart from
-// what the user fixed (swarm testing: Groce et al., ISSTA 2012).
+// options: the parameters of one run. All of them follow from the seed, apart
+// from those that the user fixed (swarm testing: Groce et al., ISSTA 2012).
 //
 // Thread safety: values and pure functions.
 #ifndef ALPHEUS_TOOLS_SIM_WORLD_OPTIONS_H_
@@ -24,44 +24,43 @@ enum class FaultKind {
   kKillNode,      // the same, of a node's daemon
   kPowerCut,      // of one machine
   kPowerCutAll,   // of all at once
-  kPausePrimary,  // SIGSTOP; its adapter goes on
+  kPausePrimary,  // SIGSTOP; its adapter continues
   kPauseNode,
   kCutLink,  // both ways, between two machines
   kCutOneWay,
   kIsolate,   // a machine from all others
   kSlowLink,  // both ways, between two machines
-  // Of one adapter.
-  kNoReceives,    // what comes finds none, and is refused after a while
+  // Faults of one adapter.
+  kNoReceives,    // messages find none, and are refused after a while
   kOverrunQueue,  // of completions: all connections break
-  // Of what clients do.
+  // Behaviour of clients.
   kFullRing,         // nobody cleans, and all append
   kKeepReservation,  // a thread that neither completes nor aborts
   kRival,            // a second process wants to be primary
   kClosePrimary,     // ends in good order
   kSlowMachine,      // its threads run late
   kClockJump,  // of one process; or its clock runs fast or slow for a while
-  // Of the membership service, where there is one.
+  // Faults of the membership service, where there is one.
   kExpireSession,      // those of a machine's processes
   kCutMembership,      // a machine from it; its data plane works
-  kDelayWatches,       // what changed is told late
+  kDelayWatches,       // notices of changes are late
   kRestartMembership,  // sessions survive or end together; data may be old
-  // Of storage, while a machine has no power.
+  // Faults of storage, while a machine has no power.
   kSwapRegions,     // two machines have each other's file, for a time
   kCloneRegion,     // one has a copy of another one's, for a time
   kForeignRegion,   // of another log, cluster or format, for a time
   kLoseRegion,      // there is none, for a time
   kWipeRegion,      // zeros or ones, for good
-  kBlankRegion,     // formatted anew, for good
+  kBlankRegion,     // formatted again, for good
   kRollBackRegion,  // as it was some time ago
-  // Of its bytes.
+  // Faults of its bytes.
   kFlipBit,
   kPoison,  // 8 to 4096 of them could not be read
   kLoseLine,
   kMisdirectLine,
   kMisdirectRecord,
   kFailFence,  // of a process that runs: the medium reports an error
-  // Where it is asked for only: seeds of before have the schedules that they
-  // had.
+  // On request only: the schedules of earlier seeds stay as they were.
   kFlipInTransit,  // one bit of what comes to a replica over an unchecked link
 };
 inline constexpr size_t kFaultKinds = 36;
@@ -72,41 +71,41 @@ bool IsOfStorage(FaultKind kind);
 std::string_view FaultName(FaultKind kind);
 std::optional<FaultKind> FaultOfName(std::string_view name);
 
-// Which application writes the log.
+// Application that writes the log.
 enum class Workload { kMixed, kWal, kRocksDb };
 
 std::string_view WorkloadName(Workload workload);
 std::optional<Workload> WorkloadOfName(std::string_view name);
 
-// What is broken on purpose in a run that must fail, so that the checkers are
-// seen alive.
+// Defect put into a run on purpose, which must then fail: it shows that the
+// checkers work.
 enum class Canary {
   kNone,
   kEarlyDurable,   // a record counts as durable on one medium, whatever W is
-  kLostFences,     // a power cut takes what was fenced, too
-  kSharedBallot,   // a process is given what another one was given
-  kNoBudget,       // storage faults strike as if any log had to survive them
-  kSmallCore,      // of too few machines; nobody else is healed
+  kLostFences,     // a power cut takes fenced bytes too
+  kSharedBallot,   // a process gets another one's ballot
+  kNoBudget,       // storage faults strike without bounds
+  kSmallCore,      // of too few machines; no other is healed
   kDeafTail,       // a client that follows the log misses records
-  kKnownStranger,  // somebody who should have no key has it
+  kKnownStranger,  // an unauthenticated client has the key
   kOldQuorum,      // primaries count by the W of the first list of members
   kBadRepair,      // a scrub writes other bytes than the record's
-  kWrongPlatform,  // nodes declare that caches are kept, whatever they are
+  kWrongPlatform,  // nodes always declare that caches are kept
   kIdleSync,       // a database's sync says OK, and has forced nothing
   kEarlySwitch,    // its new WAL takes data before the old one is written
 };
 
-// Who else is there, besides those who serve and write the log, and what these
-// do besides.
+// Background actors, besides those that serve and write the log, and optional
+// behaviour of these.
 struct Guests {
   bool tail = false;      // a client that only reads
-  bool stranger = false;  // somebody without the cluster's key
+  bool stranger = false;  // a client without the cluster's key
   bool changes = false;   // an operator who changes the members
   bool scrub = false;     // nodes and primaries read their replicas through
-  bool hold = false;      // a primary gives its replica up to who opens the log
+  bool hold = false;      // a primary releases its replica to an opener
 };
 
-// What the user fixes; the rest is drawn, each as if nothing was fixed.
+// Parameters that the user fixes; the others are drawn as if nothing was fixed.
 struct Fixed {
   std::optional<Workload> workload;
   std::optional<int> nodes;         // N
@@ -124,43 +123,44 @@ struct Fixed {
   Canary canary = Canary::kNone;
 };
 
-// The vector of a run.
+// Parameters of a run.
 struct RunOptions {
   uint64_t seed = 1;
   int nodes = 3;   // machines that may keep a replica
-  int spares = 0;  // of these, that are no members at first
+  int spares = 0;  // of these, no members at first
   int write_quorum = 2;
   int members() const { return nodes - spares; }  // N at first
   int clients = 3;
   uint64_t ring_capacity = 8192;
   size_t payload_bytes_max = 200;
   int64_t think_ns_max = 300'000;  // between two calls of a client
-  int64_t switch_ns_max = 2'000;   // until a thread that can go on does
+  int64_t switch_ns_max = 2'000;   // until a ready thread runs
   int64_t delay_ns_max = 5'000;    // of a message
   double break_probability = 0;    // of an operation's connection
   uint64_t slice_bytes = 4096;     // of a ring, looked at in one go
-  uint64_t yield_odds = 0;         // 1 in so many yield points; 0: none
-  // 1 in so many calls of fabric and persistence primitive inside of a node's
-  // turn or of an opening; 0: both are whole.
+  uint64_t yield_odds = 0;         // 1 in this many yield points; 0: none
+  // Odds of a switch at a call of fabric and persistence primitive inside a
+  // node's turn or an opening: 1 in this many; 0: none.
   uint64_t switch_odds = 0;
   int faults = 40;
   int64_t fault_gap_ns_max = 3'000'000;
   std::array<uint32_t, kFaultKinds> weights = {};
   Workload workload = Workload::kMixed;
-  // As RingLogOptions; at least twice what a policy waits for.
+  // Exposure cap of RingLogOptions; at least twice the records that a policy
+  // waits for.
   uint32_t exposure_records_max = 64;
   std::set<uint32_t> left_out;
   Canary canary = Canary::kNone;
   bool has_membership_service = false;  // false: static
-  int64_t session_ns = 2'000'000;       // of silence, until it expires
+  int64_t session_ns = 2'000'000;       // of silence until it expires
   int64_t watch_ns_max = 50'000;        // until a change is told
   uint32_t membership_lost_odds = 0;    // of its messages; 0: none
   uint32_t membership_stale_odds = 0;   // of its reads
   Guests guests;
-  int tail_machine = 0;               // where it stands
+  int tail_machine = 0;               // machine that it runs on
   int64_t change_ns_max = 4'000'000;  // between two changes of members
-  // From the end of a pass over a replica to the next; between two slices of
-  // it; and what is read of a peer at first.
+  // Time from the end of a pass over a replica to the next; between two slices
+  // of it; and first bytes read from a peer.
   int64_t scrub_interval_ns = 400'000;
   int64_t scrub_slice_ns = 20'000;
   uint64_t scrub_read_bytes = 512;
@@ -168,11 +168,11 @@ struct RunOptions {
   // stay closed, and must not be shorter.
   bool is_beyond_budget = false;
   std::vector<Platform> platforms;  // by machine; others: the weakest
-  uint64_t stage_words = 128;       // of remote bytes that get on in one step
+  uint64_t stage_words = 128;       // of remote bytes that advance in one step
 };
 
-// Nothing happens to anybody: no faults, no connection breaks, and nobody
-// changes the members.
+// Returns whether nothing happens to anybody: no faults, no broken connections,
+// no changes of members.
 bool IsCalm(const RunOptions& options);
 bool HasStorageFaults(const RunOptions& options);
 

@@ -13,7 +13,7 @@
 namespace alpheus::sim {
 namespace {
 
-// So that what is drawn here and elsewhere has nothing in common.
+// Makes draws here independent of others.
 constexpr uint64_t kPlatforms = 0x91a7f0135;
 
 bool IsSimulated(const Platform& platform) {

@@ -16,10 +16,10 @@ constexpr int64_t kFarNanos = int64_t{1} << 50;
 
 Deadline ProcessClock::InWorld(Deadline deadline) const {
   if (!deadline.is_set()) return deadline;
-  // Of what lies behind, no matter when.
+  // Any time in the past.
   if (deadline.at_nanos() <= own_then_) return Deadline::AtNanos(world_then_);
   const int64_t left = std::min(deadline.at_nanos() - own_then_, kFarNanos);
-  // Rounded up, or whoever is woken would find that it is not time yet.
+  // Rounded up, or the woken thread would be early.
   return Deadline::AtNanos(world_then_ +
                            (left * kNormalRate + rate_ - 1) / rate_);
 }

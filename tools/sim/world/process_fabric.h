@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// process_fabric: the adapter of one simulated process, as that sees it: with
-// the process's own clock, and others may act before each call.
+// process_fabric: the adapter of one simulated process: it uses the process's
+// own clock, and other threads may run before each call.
 //
 // Thread safety: one thread.
 // References: fabric.h; process_clock.h.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// referee: what a run is found guilty of; the first violation counts.
+// referee: collects the violations of a run; the first one counts.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_SIM_WORLD_REFEREE_H_

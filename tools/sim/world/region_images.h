@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// region_images: what the regions of a cluster were some time ago, for whoever
-// restores one from a copy.
+// region_images: earlier images of a cluster's regions, to restore one from a
+// copy.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_SIM_WORLD_REGION_IMAGES_H_
@@ -24,9 +24,9 @@ class RegionImages {
 
   // Copies all media as a power cut would leave them now.
   void Take();
-  // The machine has another replica now.
+  // Drops the images of a machine, which has another replica now.
   void Forget(int machine) { images_[static_cast<size_t>(machine)].clear(); }
-  // Those of one machine, the oldest first.
+  // Returns the images of one machine, the oldest first.
   const std::deque<RegionImage>& of(int machine) const {
     return images_[machine];
   }

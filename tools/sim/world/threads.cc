@@ -78,7 +78,7 @@ void Threads::Kill(ProcessId process) {
 }
 
 void Threads::FreeStack(Thread& thread) {
-  // What the body holds may be what a crash must not destroy (TH1).
+  // The body may own objects that a crash must not destroy (TH1).
   if (thread.body) new std::function<void()>(std::move(thread.body));
   thread.body = nullptr;
   thread.waits_for = nullptr;

@@ -93,7 +93,7 @@ World::World(const RunOptions& options)
   }
   network_->SetOnActivity([this](int host) { NoteActivity(host); });
   network_->SetOnLanding([this](const LandedBytes& landed) {
-    // What a guest has read lands in memory of its own.
+    // Reads of background actors land in their own memory.
     if (landed.host < TailHost()) checkers_->fence.OnLanding(landed);
   });
   threads_->SetOnSwitch([this](uint32_t thread) {
@@ -163,7 +163,7 @@ void World::KeepOldMemory(std::unique_ptr<Model> memory) {
 
 void World::OnPrimitive(Machine& machine, const Model::Event& event) {
   if (!threads_->InThread()) return;
-  // Before anybody notes what is about to be done.
+  // First: nothing is noted yet.
   if (IsAlone(machine)) SwitchByLot();
   checkers_->epochs.OnPrimitive(machine.number, event);
   if (machine.trap.OnCall(event, layout_.ring_offset)) SpringTrap(machine);
@@ -173,7 +173,7 @@ void World::OnPrimitive(Machine& machine, const Model::Event& event) {
   }
 }
 
-// The node's turn, and an opening: no other thread waits for what it locks.
+// In the node's turn, and in an opening, no other thread waits for their locks.
 bool World::IsAlone(const Machine& machine) const {
   const ProcessId running = threads_->running_process();
   if (machine.node != nullptr && machine.node->process() == running)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // world: the machines of a cluster that exists in one process and in virtual
-// time, and what can happen to them.
+// time, and the events that hit them.
 //
 // Idea: a machine has a region of modelled persistent memory, a node's daemon
 // that serves the replica in it, and at times an application that opens the log
@@ -9,10 +9,9 @@
 // the region at a time (P-A7). One more machine has no replica: its application
 // is remote-only.
 //
-// What ends a process or a machine ends it in the middle of whatever it does;
-// nothing is told to the dead. What a machine keeps:
-//   kill        memory as it is; what was flushed and not fenced is no longer
-//               waited for by anybody
+// A process or a machine ends in the middle of its work; the dead are told
+// nothing. A machine keeps:
+//   kill        memory as it is; nobody fences any more what was flushed
 //   power cut   one of the images that the crash model and the machine's
 //               platform allow; remote bytes may be anywhere on their way
 //
@@ -52,7 +51,8 @@ namespace alpheus::sim {
 
 inline constexpr Uuid kClusterId{0xc1, 0x57e4};
 inline constexpr Uuid kLogId{0x109, 1};
-// Nothing in a simulated world is secret; all prove that they have it.
+// Returns the cluster's key. Nothing in a simulated world is secret; all prove
+// that they have it.
 ClusterKey SimulatedKey();
 
 class CandidateAgent;
@@ -71,17 +71,17 @@ class World {
  public:
   using Model = ModelPersistence;
 
-  // Who has the region's lock.
+  // Process that has the region's lock.
   enum class Holder { kNobody, kNode, kPrimary };
 
   struct Machine {
     int number = 0;
-    // What lies where its region should be (region_store.h). Null: no replica.
+    // Memory in the place of its region (region_store.h). Null: no replica.
     std::unique_ptr<Model> pmem;
     std::vector<std::byte> medium;  // Medium's
     Holder holder = Holder::kNobody;
     bool has_power = true;
-    // It gets neither power nor a node (core.h).
+    // It gets neither power nor a node for now (core.h).
     bool stays_broken = false;
     std::unique_ptr<NodeProcess> node;
     std::unique_ptr<PrimaryProcess> primary;
@@ -101,7 +101,7 @@ class World {
     uint64_t joins_failed = 0;
     uint64_t events = 0;
     uint64_t records_checked = 0;  // on W images, when they became durable
-    // How often each checker looked.
+    // Number of checks by each checker.
     uint64_t looks_at_media = 0;     // EpochChecker: superline and table
     uint64_t records_on_media = 0;   // and records
     uint64_t looks_for_holders = 0;  // HolderChecker
@@ -113,13 +113,13 @@ class World {
     uint64_t media_compared = 0;    // EndChecker
     uint64_t records_compared = 0;
     uint64_t looks_at_rest = 0;
-    uint64_t final_openings = 0;   // behind the end, whose log was as it was
+    uint64_t final_openings = 0;   // after the end, with an unchanged log
     uint64_t regions_refused = 0;  // that were not their machine's replica
     uint64_t progress_undemanded =
         0;                 // seeds with more damage than allowed for
     uint64_t ballots = 0;  // BallotChecker
-    // Applications that were started by a candidate that was first; of those,
-    // asked or made to end by one that was not any more; left to themselves.
+    // Applications started by a candidate that was first; of those, asked or
+    // forced to end by one that no longer was; left alone.
     uint64_t elections = 0;
     uint64_t stepped_down = 0;
     uint64_t overtaken = 0;
@@ -137,34 +137,35 @@ class World {
     uint64_t strangers_refused = 0;  // and were told so
     uint64_t replays = 0;            // of these, of a recorded handshake
     // Changes of members that an operator began; made; refused (another list,
-    // or what can't be done at once).
+    // or too large for one step).
     uint64_t changes = 0;
     uint64_t changes_made = 0;
     uint64_t changes_refused = 0;
     uint64_t replacements_made = 0;  // of these, of a lost replica
     uint64_t rival_changes = 0;  // that began while another one was under way
-    uint64_t stopped = 0;        // machines, so that a change goes on
+    uint64_t stopped = 0;        // machines, to let a change continue
     uint64_t newcomers = 0;      // blank replicas
     // Passes over a replica that began, by its node or its primary; places that
-    // they wrote anew, on which machines; records of these, and of these
-    // durable ones that could not be read there.
+    // they repaired, on which machines; records in these; of these, durable
+    // ones that could not be read there.
     uint64_t scrubs = 0;
     uint64_t own_scrubs = 0;  // of these, by a primary
     uint64_t repaired_places = 0;
     uint64_t repaired_records = 0;
     uint64_t repaired_durable = 0;
-    // Replicas that a primary has given up to who opened the log.
+    // Replicas that a primary has released to an opener.
     uint64_t given_up = 0;
-    // Of RocksDB's plugin: files that openings found, syncs that were OK, files
+    // RocksDB's plugin: files that openings found, syncs that were OK, files
     // that were removed.
     uint64_t wal_files_found = 0;
     uint64_t wal_syncs = 0;
     uint64_t wal_files_removed = 0;
-    // Messages and private data that are none, or half so; refused.
+    // Malformed messages and private data; refused.
     uint64_t nonsense = 0;
     uint64_t nonsense_refused = 0;
     uint64_t guessed_keys = 0;  // by which somebody wrote or read in vain
-    // Cores that went on while other machines stayed broken, and these.
+    // Cores that continued while other machines stayed broken, and these
+    // machines.
     uint64_t cores = 0;
     uint64_t left_broken = 0;
   };
@@ -184,29 +185,31 @@ class World {
   History& history() { return *history_; }
   Checkers& checkers() { return *checkers_; }
   Counters& counters() { return counters_; }
-  // It took effect.
+  // Counts a fault that took effect.
   void Count(FaultKind kind) { ++counters_.faults[static_cast<size_t>(kind)]; }
   RegionStore& store() { return *store_; }
   RegionImages& images() { return *images_; }
   MemberLists& lists() { return *lists_; }
   const MemberLists& lists() const { return *lists_; }
-  // nullptr: nobody changes the members.
+  // Returns the operator; nullptr: nobody changes the members.
   Operator* operator_at_work() { return operator_.get(); }
-  // Null: membership is static.
+  // Returns the service; null: membership is static.
   MembershipService* membership() { return membership_.get(); }
   int64_t now() const { return network_->clock().NowNanos(); }
 
-  // Primaries that start from now on have no clients. Candidates end.
+  // Makes later primaries run without clients, and ends candidates.
   void BeQuiet() { is_quiet_ = true; }
   bool is_quiet() const { return is_quiet_; }
-  // Of a log that was closed in good order: the next LSN.
+  // Notes the next LSN of a log that was closed in good order.
   void NoteClosed(Lsn next) { closed_ = next; }
   std::optional<Lsn> TakeClosed() { return std::exchange(closed_, {}); }
 
-  // Machines with a replica come first: options().nodes of them.
+  // Returns the machines; machines with a replica come first: options().nodes
+  // of them.
   std::vector<Machine>& machines() { return machines_; }
   Machine& machine(int number) { return machines_[number]; }
-  // The first one of which it holds, from the drawn one on. nullptr: of none.
+  // Returns the first machine, from the drawn one on, for which `holds` is
+  // true; nullptr: none.
   template <class Holds>
   Machine* FindMachine(uint64_t drawn, const Holds& holds) {
     for (size_t i = 0; i < machines_.size(); ++i) {
@@ -215,90 +218,92 @@ class World {
     }
     return nullptr;
   }
-  // As the log was formatted.
+  // Returns the configuration with which the log was formatted.
   Configuration configuration() const;
-  // Of a machine without power, or whose region nobody has: another region lies
-  // there from now on. Returns what lay there.
+  // Puts another region into a machine without power, or whose region nobody
+  // has. Returns the region that was there.
   std::unique_ptr<Model> GiveRegion(int machine, std::unique_ptr<Model> region);
   void ExchangeRegions(int a, int b);
-  // A fence of the process that has the machine's region has failed.
+  // Notes that a fence of the process with the machine's region has failed.
   void NoteFailedMedium(const Machine& machine);
-  // The process maps its region anew: what was not fenced is fenced by nobody.
+  // Maps the region again for its process: unfenced stores are never fenced.
   void RenewMemory(Machine& machine) { machine.pmem->KeepAfterKill(); }
-  // What became of opening a region that is not the machine's replica.
+  // Judges the opening of a region that is not the machine's replica.
   void JudgeRefusal(const Machine& machine, const absl::Status& status);
-  // Hooks of it may be running.
+  // Keeps the memory, since its hooks may be running.
   void KeepOldMemory(std::unique_ptr<Model> memory);
-  // Of the machine's primary, which maps other memory there: what it stores
-  // from now on is in none of the cluster's media, and whoever finds the region
-  // next has it. False, and nothing has changed: an adapter still has bytes for
-  // it.
+  // Releases the region of the machine's primary, which maps other memory
+  // there. Its later stores are on none of the cluster's media, and the next
+  // process that finds the region has it. Returns false, with nothing changed,
+  // if an adapter still has bytes for it.
   bool LeaveRegion(Machine& machine);
 
-  // Adapters: of the node's daemon, and of the application.
+  // Return the adapters of the node's daemon and of the application.
   int NodeHost(const Machine& machine) const { return machine.number; }
   int PrimaryHost(const Machine& machine) const {
     return options_.nodes + machine.number;
   }
-  // Of who only reads, and has no machine of its own.
+  // Returns the adapter of the client that only reads, and has no machine of
+  // its own.
   int TailHost() const { return 2 * options_.nodes + 1; }
   int StrangerHost() const {
     return TailHost() + (options_.guests.tail ? 1 : 0);
   }
-  // Truth and declaration.
+  // Returns the platform, both true and declared.
   Platform PlatformOf(int machine) const;
-  // What every power cut leaves of the machine's replica, at least: the floor
-  // (DMP), all that is visible (MHP), with what its adapters have (WSP). Until
-  // something happens there. Requires: store() has its medium.
+  // Returns what every power cut leaves of the machine's replica, at least: the
+  // floor (DMP), everything visible (MHP), with the bytes in its adapters
+  // (WSP). Valid until something happens there. Requires: store() has its
+  // medium.
   std::span<const std::byte> Medium(int number);
-  // All adapters of a machine.
+  // Returns all adapters of a machine.
   std::vector<int> HostsOf(int machine) const;
-  // Where the node of that machine listens.
+  // Returns the address of that machine's node.
   std::string NodeAddress(int machine) const {
     return SimNetwork::Address(machine, 1);
   }
 
-  // For whoever polls the fabric of that host. Poll clears what is noted first.
+  // Clears the note of activity, before the fabric of that host is polled.
   void ClearActivity(int host) { active_[host] = false; }
   void NoteActivity(int host);
-  // Of a thread: until there is something to poll, or the deadline, which is of
-  // the world's time.
+  // Waits, in a thread, until there is something to poll, or until the
+  // deadline, which is in the world's time.
   void WaitForActivity(int host, Deadline deadline);
 
-  // Processes. Starting one that runs does nothing.
+  // Start processes. Starting one that runs does nothing.
   void StartNode(Machine& machine);
   void StartPrimary(Machine& machine);
-  // Primaries that run, and those that were started in all.
+  // Return the primaries that run, and those started in all.
   size_t primaries() const;
   uint64_t primaries_started() const { return primaries_started_; }
-  // The change of members with that number begins there, by a process that ends
+  // Starts the change of members with that number there, in a process that ends
   // with it.
   void StartChange(Machine& machine, size_t number);
-  // The process is gone, in the middle of what it did; does not return if a
-  // thread of it calls.
+  // Kills the process in the middle of its work; does not return if one of its
+  // threads calls.
   void KillNode(Machine& machine);
   void KillPrimary(Machine& machine);
-  // Of a primary that has put everything away; by a thread of its own.
+  // Ends a primary that has released everything; called by its own thread.
   [[noreturn]] void EndPrimary(Machine& machine);
 
-  // The power is gone, now. Does not return if a thread of the machine calls.
+  // Cuts the power now. Does not return if a thread of the machine calls.
   void CutPower(Machine& machine);
   void CutPowerOfAll();
   void RestorePower(Machine& machine);
 
-  // One way; counted, so that cuts may overlap.
+  // Cuts a link one way; counted, so that cuts may overlap.
   void CutLink(int from, int to);
   void HealLink(int from, int to);
-  // However often it was cut.
+  // Ends all cuts of a link.
   void MendLink(int from, int to);
 
-  // Where the clock of a new process begins, ahead of the world's.
+  // Returns the start of a new process's clock, ahead of the world's.
   int64_t DrawClock() {
     return static_cast<int64_t>(random_.Below(uint64_t{1} << 40));
   }
 
-  // By a thread that could be interrupted here: by lot others act before it
-  // goes on.
+  // Lets other threads run first, by lot; called by a thread that could be
+  // interrupted here.
   void SwitchByLot();
 
   void SetTrace(std::function<void(std::string_view)> trace);
@@ -310,16 +315,17 @@ class World {
   void GiveMemory(Machine& machine, std::unique_ptr<Model> pmem);
   std::unique_ptr<Model> TakeMemory(Machine& machine);
   void OnPrimitive(Machine& machine, const Model::Event& event);
-  // The thread that runs has its process for itself.
+  // Returns whether the running thread has its process for itself.
   bool IsAlone(const Machine& machine) const;
-  // By a thread of the machine, which does not come back.
+  // Springs the trap; called by a thread of the machine, which does not come
+  // back.
   void SpringTrap(Machine& machine);
-  // Everything of the process but its threads.
+  // Drops everything of the process except its threads.
   void ForgetNode(Machine& machine, bool with_power);
   void ForgetPrimary(Machine& machine, bool with_power);
   void StartCandidate(Machine& machine);
   void LosePower(Machine& machine);
-  // And of who stands there.
+  // Returns all adapters of a machine, and those of clients on it.
   std::vector<int> LinkedHostsOf(int machine) const;
 
   const RunOptions options_;

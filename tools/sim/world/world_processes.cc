@@ -29,7 +29,8 @@ void Abandon(std::unique_ptr<T>& process) {
   static_cast<void>(process.release());
 }
 
-// Who knew that the medium had failed is gone; what is written of it stays.
+// The process that knew of the failed medium is gone; what it has written
+// stays.
 void ForgetSuspicion(World& world, int machine) {
   EpochChecker& epochs = world.checkers().epochs;
   epochs.LookAtNews();
