@@ -30,6 +30,7 @@
 #include "log/pmem/persistence.h"
 #include "quorum/arithmetic/promise.h"
 #include "recovery/protocol/answer.h"
+#include "recovery/protocol/installation.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/superline_report.h"
 #include "recovery/replica/replica.h"

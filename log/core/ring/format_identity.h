@@ -13,14 +13,14 @@
 
 namespace alpheus {
 
-// Identities are the caller's: one log has the same on all its replicas.
+// Identities of a new log, drawn by the caller: the same on all replicas.
 struct FormatIdentity {
   Uuid cluster_id;
   Uuid log_id;
   NodeId node;
   Configuration configuration;
-  // Of this replica; 0: the one with which the configuration names `node`. With
-  // another one the replica is blank: it is to replace one that was lost.
+  // Incarnation of this replica; 0: the one in the configuration. With another
+  // one the replica is blank: it will replace one that was lost.
   uint64_t incarnation = 0;
 };
 

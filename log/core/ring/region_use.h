@@ -12,12 +12,12 @@
 
 namespace alpheus {
 
-// What a region, or the device or file that is to become one, holds already.
-// A format writes both copies of the superline last, and each opening both
-// again. So a region whose second copy is zeros, and whose first one can't be
-// read, was never one, unless damage took both; then records are left in its
-// ring, and an epoch in its table. `is_device`: what lies behind the watermarks
-// may be anything, as whoever wants to use it anew wipes its beginning only.
+// Returns how far a region is in use, or a device or file that will become one.
+// A format writes both copies of the superline last, and each opening rewrites
+// both. So a region was never in use if its second copy is zeros and its first
+// one can't be read, unless damage hit both copies; then records are left in
+// its ring, and an epoch in its table. `is_device`: the bytes after the
+// watermarks may be anything, since devices are wiped at their beginning only.
 // Requires: the bytes end with the file or device.
 RegionUse UseOfRegion(std::span<std::byte> region, bool is_device);
 
