@@ -24,7 +24,8 @@
 //         end has just drawn, 128 bits that nobody foresees. What was recorded
 //         proves nothing later.
 //   HSK3. A proof is good for one role: sent back it proves nothing.
-// What follows is neither signed nor encrypted (docs/security.md).
+// What follows is neither signed nor encrypted
+// (docs/use/operating.md#security).
 // Thread safety: one thread.
 // References: protocol P-H17; messages.h; ISO/IEC 9798-4 (mutual, three pass).
 #ifndef ALPHEUS_RECOVERY_HANDSHAKE_H_

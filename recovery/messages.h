@@ -28,7 +28,7 @@
 //         the connection, and may be tried again.
 //
 // Thread safety: values and pure functions.
-// References: protocol P-A4; docs/replication.md.
+// References: protocol P-A4; docs/design/recovery.md.
 #ifndef ALPHEUS_RECOVERY_MESSAGES_H_
 #define ALPHEUS_RECOVERY_MESSAGES_H_
 

@@ -98,7 +98,7 @@
 //        log was shown by it after c was opened last; nor is c opened after
 //        that.
 // Thread safety: pure.
-// References: protocol P-A4.4, P-A5, P-H16 to P-H18; docs/replication.md,
+// References: protocol P-A4.4, P-A5, P-H16 to P-H18; docs/design/recovery.md,
 // "Changing the members".
 #ifndef ALPHEUS_RECOVERY_OPENING_QUORUMS_H_
 #define ALPHEUS_RECOVERY_OPENING_QUORUMS_H_

@@ -10,7 +10,7 @@
 // is that of a replica which was away: the newest epoch is on others.
 //
 // Thread safety: pure.
-// References: protocol P-A5, P-H18; docs/reading.md.
+// References: protocol P-A5, P-H18; docs/design/reading_and_scrubbing.md.
 #ifndef ALPHEUS_RECOVERY_READERS_LIST_H_
 #define ALPHEUS_RECOVERY_READERS_LIST_H_
 

@@ -9,7 +9,7 @@
 //   REF1. Memory is bounded: of kPeersTold pairs of peer and reason it is known
 //         that they were told; further ones are only counted.
 // Thread safety: one thread.
-// References: protocol P-A5, P-H17; docs/security.md.
+// References: protocol P-A5, P-H17; docs/use/operating.md#security.
 #ifndef ALPHEUS_RECOVERY_REFUSALS_H_
 #define ALPHEUS_RECOVERY_REFUSALS_H_
 

@@ -54,7 +54,7 @@
 // goes round.
 // Thread safety: one thread.
 // References: protocol P-A1, P-A4, P-A6, P-C1, P-C4, P-H3, P-L4;
-// docs/reading.md.
+// docs/design/reading_and_scrubbing.md.
 #ifndef ALPHEUS_RECOVERY_REMOTE_TAIL_H_
 #define ALPHEUS_RECOVERY_REMOTE_TAIL_H_
 

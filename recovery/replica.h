@@ -38,7 +38,7 @@
 // AcceptPromise, BeginRepair and PublishHead are one superline update each,
 // before which AcceptPromise mends what a cut left of an earlier one.
 // Thread safety: one thread, whose process holds the region's lock.
-// References: protocol P-A2, P-A4, P-A6; docs/replication.md.
+// References: protocol P-A2, P-A4, P-A6; docs/design/recovery.md.
 #ifndef ALPHEUS_RECOVERY_REPLICA_H_
 #define ALPHEUS_RECOVERY_REPLICA_H_
 

@@ -10,7 +10,7 @@
 // decoded.
 //
 // Thread safety: pure functions.
-// References: docs/recovery_wire.md.
+// References: docs/formats/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_WIRE_PARTS_H_
 #define ALPHEUS_RECOVERY_WIRE_PARTS_H_
 

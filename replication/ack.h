@@ -7,7 +7,7 @@
 // batches were announced, which gives the primary their receives back (P-R1).
 //
 // Thread safety: pure functions.
-// References: protocol P-A3.4, P-F8, P-H21, P-R1; docs/replication.md.
+// References: protocol P-A3.4, P-F8, P-H21, P-R1; docs/design/replication.md.
 #ifndef ALPHEUS_REPLICATION_ACK_H_
 #define ALPHEUS_REPLICATION_ACK_H_
 

@@ -8,7 +8,7 @@
 // Nothing is persisted for it; a backup that never hears of it only knows less.
 //
 // Thread safety: pure functions.
-// References: protocol P-A1, P-A3.3, P-H21; docs/replication.md.
+// References: protocol P-A1, P-A3.3, P-H21; docs/design/replication.md.
 #ifndef ALPHEUS_REPLICATION_DURABLE_UPDATE_H_
 #define ALPHEUS_REPLICATION_DURABLE_UPDATE_H_
 

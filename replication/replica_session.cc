@@ -182,7 +182,7 @@ uint64_t ReplicaSession::SendsUnderWay() const {
 }
 
 // The immediate names the line at which the batch ends; see
-// docs/replication.md.
+// docs/design/replication.md.
 absl::Status ReplicaSession::PostBatch(RingOffset end) {
   const uint64_t bytes = end - posted_.offset;
   const uint64_t until_end = ring_.ring.UntilEnd(posted_.offset);

@@ -9,7 +9,7 @@
 // came to all backups at once, no epoch.
 //
 // Thread safety: values and pure functions.
-// References: docs/replication.md, "Payloads, from end to end".
+// References: docs/design/replication.md, "Payloads, from end to end".
 #ifndef ALPHEUS_REPLICATION_RESEND_H_
 #define ALPHEUS_REPLICATION_RESEND_H_
 

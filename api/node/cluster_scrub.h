@@ -7,7 +7,7 @@
 // whether somebody waits or not.
 //
 // Thread safety: one thread.
-// References: docs/scrubbing.md.
+// References: docs/design/reading_and_scrubbing.md#scrubbing.
 #ifndef ALPHEUS_API_NODE_CLUSTER_SCRUB_H_
 #define ALPHEUS_API_NODE_CLUSTER_SCRUB_H_
 

@@ -7,7 +7,7 @@
 // makes the change finds out again, and may find another (opening_quorums.h).
 //
 // Thread safety: one thread; the calls block.
-// References: protocol P-A5, P-H16; docs/replication.md, "Changing the
+// References: protocol P-A5, P-H16; docs/design/recovery.md, "Changing the
 // members".
 #ifndef ALPHEUS_API_NODE_LOG_MEMBERS_H_
 #define ALPHEUS_API_NODE_LOG_MEMBERS_H_

@@ -35,7 +35,7 @@
 //        to a replica again, that one is served.
 // Thread safety: Stop and Reload by any thread, and by signal handlers'
 // threads; all else by one thread.
-// References: protocol P-A4, P-A7; docs/replication.md.
+// References: protocol P-A4, P-A7; docs/design/replication.md.
 #ifndef ALPHEUS_API_NODE_NODE_H_
 #define ALPHEUS_API_NODE_NODE_H_
 

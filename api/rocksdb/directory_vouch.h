@@ -42,8 +42,8 @@
 //        data; and not if a take-over left it.
 // Crash states of a rise are those of DV2; behind it the WAL file is still
 // there, and RocksDB removes it again.
-// Persistence: the file is replaced by renaming; docs/rocksdb.md#vouching has
-// the table of what each side may say, and what an opening makes of it.
+// Persistence: the file is replaced by renaming; docs/use/rocksdb.md#vouching
+// has the table of what each side may say, and what an opening makes of it.
 // Fault model: what the log's room does not allow is not changed: an opening
 // with a full ring leaves the generation as it is, and a file that goes makes
 // room first (DV4). A process that ends between the two leaves it so until the

@@ -30,9 +30,9 @@
 //         durable, and removed before its file is. A file that is not recorded
 //         (WST4, wal_store.h) has none: it has no data, and a crash leaves
 //         nothing of it.
-//         docs/rocksdb.md#vouching says what else the two know each other by
-//         (directory_vouch.h): where they do not, nothing of the log is read,
-//         and the database is refused.
+//         docs/use/rocksdb.md#vouching says what else the two know each other
+//         by (directory_vouch.h): where they do not, nothing of the log is
+//         read, and the database is refused.
 //   WFS4. No name of the database is made, replaced or removed, and no file
 //         opened for overwriting, by a process that is known to have lost the
 //         log, and none that may be another process's without asking the log
@@ -44,7 +44,7 @@
 // process may stand still for long. Against one that may come back only
 // take_over.h helps.
 // Thread safety: as RocksDB's FileSystem.
-// References: docs/rocksdb.md.
+// References: docs/use/rocksdb.md.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FILE_SYSTEM_H_
 #define ALPHEUS_API_ROCKSDB_WAL_FILE_SYSTEM_H_
 

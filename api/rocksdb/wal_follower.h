@@ -35,7 +35,7 @@
 //         reads what was shown last, if that was there when he listed it. If it
 //         may have grown in between, reading to its end is an error.
 // Thread safety: all members concurrently; one Refresh or Begin at a time.
-// References: docs/rocksdb.md, "Following a log".
+// References: docs/use/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FOLLOWER_H_
 #define ALPHEUS_API_ROCKSDB_WAL_FOLLOWER_H_
 

@@ -15,7 +15,7 @@
 //   WME3. Of what went in, only data and names of a file are left out whose
 //         making is lost: nothing says what it was called.
 // Thread safety: one thread at a time.
-// References: docs/rocksdb.md#damage.
+// References: docs/use/rocksdb.md#damage.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_MENDER_H_
 #define ALPHEUS_API_ROCKSDB_WAL_MENDER_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_local: measures the log on one machine beside its floor and its peers,
 // by turns in one run, and writes what it measured as JSON
-// (docs/performance.md). bench/plots judges and draws it.
+// (docs/results/README.md). bench/plots judges and draws it.
 #include <cstdint>
 #include <cstdio>
 #include <string>

@@ -71,7 +71,7 @@ struct Report {
   std::vector<Skip> skips;
 };
 
-// One object; its shape is described in docs/performance.md.
+// One object; its shape is described in docs/results/README.md.
 std::string ToJson(const Report& report);
 
 // The measurements of such an object, as another process has written it.

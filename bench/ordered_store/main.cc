@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_ordered_store: read-modify-writes of an ordered store in memory whose
 // changes are in a log, by turns in one run, and writes what it measured as
-// JSON (docs/performance.md). bench/plots judges and draws it.
+// JSON (docs/results/README.md). bench/plots judges and draws it.
 #include <string>
 #include <vector>
 

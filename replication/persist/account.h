@@ -6,11 +6,12 @@
 // what the executors do against it, operation by operation.
 //
 // A doorbell is what is posted in a row and handed to the adapter together, at
-// the next Poll (docs/fabric.md). Rows without an ack give credits back beside
-// the plan, by a message for half of them: that is not in an account.
+// the next Poll (docs/design/fabric.md). Rows without an ack give credits back
+// beside the plan, by a message for half of them: that is not in an account.
 //
 // Thread safety: pure functions.
-// References: remote persistence taxonomy, Tables 2 and 3; docs/fabric.md.
+// References: remote persistence taxonomy, Tables 2 and 3;
+// docs/design/fabric.md.
 #ifndef ALPHEUS_REPLICATION_PERSIST_ACCOUNT_H_
 #define ALPHEUS_REPLICATION_PERSIST_ACCOUNT_H_
 

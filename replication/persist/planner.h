@@ -38,7 +38,7 @@ absl::StatusOr<Plan> MakeSessionPlan(const Platform& platform);
 // What the backup does with records, on each platform: the row that is enough
 // on all of them. It persists, walks, acknowledges and marks what it was told
 // of, whether the primary counts these acks or did not wait for them
-// (docs/remote_persistence.md).
+// (docs/design/remote_persistence.md).
 Plan RecordPlanOfBackup();
 
 // For a change of a replica's superline that another host asks for: a message,

@@ -8,7 +8,8 @@
 // known at the requester after the cut only, because it was on its way, needs
 // no case of its own: that it is known at once is one of the ways.
 // Thread safety: pure functions.
-// References: remote persistence taxonomy §3; docs/remote_persistence.md.
+// References: remote persistence taxonomy §3;
+// docs/design/remote_persistence.md.
 #ifndef ALPHEUS_REPLICATION_PERSIST_ROW_EXPLORATION_H_
 #define ALPHEUS_REPLICATION_PERSIST_ROW_EXPLORATION_H_
 

@@ -8,7 +8,7 @@
 // does not have yet.
 //
 // Thread safety: one thread.
-// References: docs/replication.md, "Changing the members";
+// References: docs/design/recovery.md, "Changing the members";
 // quorum/cluster_file.h.
 #ifndef ALPHEUS_TOOLS_SIM_MEMBER_LISTS_H_
 #define ALPHEUS_TOOLS_SIM_MEMBER_LISTS_H_

@@ -102,12 +102,12 @@ void Operator::Act() {
 }
 
 // Whoever runs the log by the list in force may have its members join; then
-// nothing is left to do. Else what docs/recovery.md tells an operator to do,
-// one after the other: the change once more that got furthest; the list that a
-// refused change says the log has, which some replica has, under a new number;
-// each change, the last one first, and each list so; the list of the newest
-// epoch, from that of a replica that stands against it; and the change that got
-// furthest but for one replica, while that one is stopped.
+// nothing is left to do. Else what docs/use/operating.md tells an operator to
+// do, one after the other: the change once more that got furthest; the list
+// that a refused change says the log has, which some replica has, under a new
+// number; each change, the last one first, and each list so; the list of the
+// newest epoch, from that of a replica that stands against it; and the change
+// that got furthest but for one replica, while that one is stopped.
 void Operator::SettleOn() {
   if (IsUnderWay()) return;
   StartStopped();

@@ -22,10 +22,11 @@
 //
 // When faults have ended, it makes changes that were cut off again until the
 // configuration in force is on all members, and gives all machines its list. It
-// does what docs/recovery.md says; if that is of no avail, it is a violation.
+// does what docs/use/operating.md says; if that is of no avail, it is a
+// violation.
 //
 // Thread safety: one thread.
-// References: api/node/change_members.h; docs/failures.md, "Changing the
+// References: api/node/change_members.h; docs/design/recovery.md, "Changing the
 // members".
 #ifndef ALPHEUS_TOOLS_SIM_OPERATOR_H_
 #define ALPHEUS_TOOLS_SIM_OPERATOR_H_

@@ -19,7 +19,7 @@
 //   what was written is on the medium when the repair is done
 // What it can't see: damage that no scrub finds.
 // Thread safety: one thread.
-// References: protocol P-A8; docs/scrubbing.md.
+// References: protocol P-A8; docs/design/reading_and_scrubbing.md#scrubbing.
 #ifndef ALPHEUS_TOOLS_SIM_REPAIR_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_REPAIR_CHECKER_H_
 

@@ -10,7 +10,7 @@
 //   SR1. Each run that was asked for is told of once.
 //   SR2. A run starts from the same state, whatever ran before it.
 // Thread safety: one thread of a process that has no others: it forks.
-// References: docs/simulation.md.
+// References: docs/verify/simulation.md.
 #ifndef ALPHEUS_TOOLS_SIM_SEED_RUNNER_H_
 #define ALPHEUS_TOOLS_SIM_SEED_RUNNER_H_
 

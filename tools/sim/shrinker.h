@@ -12,7 +12,7 @@
 //   1. What is returned was seen to fail, or is what was given.
 //   2. No more than `tries_max` cases are asked for.
 // Thread safety: pure functions.
-// References: docs/simulation.md.
+// References: docs/verify/simulation.md.
 #ifndef ALPHEUS_TOOLS_SIM_SHRINKER_H_
 #define ALPHEUS_TOOLS_SIM_SHRINKER_H_
 

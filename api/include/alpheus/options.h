@@ -76,9 +76,10 @@ struct ReplicationOptions {
   // sleeping costs some 70 us, yielding keeps a core busy. 0: sleeps at once.
   uint32_t yields = 200;
   // The log's own replica is read through in the background, and repaired from
-  // the others (docs/scrubbing.md): so many bytes a second, 0: only when it is
-  // asked for (`alpheus scrub`); and so many seconds from the end of a pass to
-  // the next one. What it finds is in replication_status().
+  // the others (docs/design/reading_and_scrubbing.md#scrubbing): so many bytes
+  // a second, 0: only when it is asked for (`alpheus scrub`); and so many
+  // seconds from the end of a pass to the next one. What it finds is in
+  // replication_status().
   uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
   uint32_t scrub_interval_s = 24 * 3'600;
 };

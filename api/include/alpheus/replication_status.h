@@ -24,8 +24,8 @@ struct ReplicationStatus {
   bool joining = false;
 
   // Of this process's own replica, since the log was opened: how often it was
-  // read through as a whole (docs/scrubbing.md), and what came of that; each
-  // pass counts what it finds.
+  // read through as a whole (docs/design/reading_and_scrubbing.md#scrubbing),
+  // and what came of that; each pass counts what it finds.
   uint64_t scrub_passes = 0;
   uint64_t scrubbed_records = 0;
   uint64_t damaged_records = 0;

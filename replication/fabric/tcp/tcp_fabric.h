@@ -26,7 +26,7 @@
 //   TF8. Who says nothing keeps nobody out: of the host that has most of such
 //        connections the oldest makes room.
 // Thread safety: all members concurrently.
-// References: docs/fabric_wire.md.
+// References: docs/formats/fabric_wire.md.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
 

@@ -19,7 +19,7 @@
 //   VF6. When the adapter says that it has failed, its port is down, or that it
 //        lost completions, all connections concerned are broken at once (FB9).
 // Thread safety: all members concurrently.
-// References: docs/fabric.md; rdma_cm(7); ibv_get_cq_event(3).
+// References: docs/design/fabric.md; rdma_cm(7); ibv_get_cq_event(3).
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_VERBS_FABRIC_H_
 #define ALPHEUS_REPLICATION_FABRIC_VERBS_VERBS_FABRIC_H_
 
