@@ -76,7 +76,7 @@ struct WordsBesideHeader {
 
 // The first bytes of a payload that is one range; the lines behind them go
 // past the cache to `to`, each stored once and whole: two partial stores to one
-// line cost nearly twice (docs/results/local.md).
+// line cost nearly twice (docs/design/performance.md).
 template <Persistence P>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline WordsBesideHeader StoreRange(
     P& pmem, std::byte* to, std::span<const std::byte> range) {
