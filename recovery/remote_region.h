@@ -27,7 +27,7 @@
 // A record further on may be torn in the image only: whoever finds damage in a
 // replica that is being written reads it again before believing it (P-S5).
 // Thread safety: one thread.
-// References: protocol P-A2, P-S5; docs/design/recovery.md.
+// References: protocol P-A2, P-S5; docs/design/reading_and_scrubbing.md.
 #ifndef ALPHEUS_RECOVERY_REMOTE_REGION_H_
 #define ALPHEUS_RECOVERY_REMOTE_REGION_H_
 
