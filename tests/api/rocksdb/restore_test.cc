@@ -857,7 +857,7 @@ TEST_F(RestoreTest, ArchiveIsDroppedWithTheWal) {
   }
 }
 
-// docs/use/rocksdb.md.
+// docs/use/rocksdb.md#back-and-another-size.
 TEST_F(RestoreTest, DatabaseGoesBackAndComesAgain) {
   PutOnce("a", "1");
   Restart();
