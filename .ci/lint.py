@@ -28,8 +28,29 @@ SPDX = "SPDX-License-Identifier: Apache-2.0"
 # Two folders of one rank do not include each other.
 FOLDER_RANK = {"log": 0, "quorum": 1, "replication": 2, "recovery": 3,
                "api": 4, "tools": 5, "bench": 5, "tests": 6}
-# The same inside a folder.
-SUBFOLDER_RANK = {"log": {"base": 0, "pmem": 1, "format": 2, "core": 3}}
+# The same inside a folder; "" is what lies in it directly.
+ROOM_RANK = {
+    "log": {"base": 0, "pmem": 1, "format": 2, "core": 3},
+    "log/core": {"read": 0, "write": 0, "space": 1, "durability": 2, "ring": 3},
+    "quorum": {"arithmetic": 0, "members": 1, "cluster": 2, "membership": 2},
+    "replication": {"fabric": 0, "wire": 1, "persist": 2, "session": 3,
+                    "primary": 4},
+    "replication/fabric": {"": 0, "tcp": 1, "verbs": 1},
+    "replication/persist": {"platform": 0, "execute": 1, "plan": 2},
+    "recovery": {"protocol": 0, "replica": 1, "follow": 1, "opening": 2,
+                 "scrub": 2, "server": 3, "resync": 4},
+    "api": {"include": 0, "examples": 1, "wiring": 1, "admin": 2, "node": 2,
+            "log": 3, "c": 4, "rocksdb": 4},
+    "api/rocksdb": {"store": 0, "failover": 1, "follow": 2, "fs": 3},
+    "tools": {"model": 0, "cli": 1, "daemon": 2, "nemesis": 2, "sim": 2,
+              "demo": 3},
+    "tools/model": {"memory": 0, "methods": 1, "fabric": 1, "": 2},
+    "tools/cli": {"io": 0, "commands": 1, "bench": 2, "": 3},
+    "bench": {"harness": 0, "local": 1, "ordered_store": 2, "replicated": 2,
+              "remotelog": 3, "rocksdb": 3},
+    "bench/local": {"candidates": 0, "scenarios": 1, "": 2},
+    "bench/replicated": {"candidates": 0, "peers": 1, "scenarios": 2, "": 3},
+}
 
 # include-path: public headers are written as their users write them.
 PUBLIC_ROOT = "api/include/"
@@ -41,15 +62,15 @@ DOORS = (
     ("libpmemlog", r"libpmemlog\.h", ("bench/",)),
     ("libpmem", r"libpmem(2|obj)?(\.h|/|\+\+)", ("log/pmem/",)),
     ("verbs", r"(infiniband|rdma)/",
-     ("replication/fabric/verbs/", "bench/replicated/verbs_floor.cc")),
+     ("replication/fabric/verbs/", "bench/replicated/candidates/verbs_floor.cc")),
     ("sockets", r"(sys/(socket|un)\.h|netdb\.h|netinet/|arpa/)",
      # and a benchmark's floor, which must not stand on what it measures.
      ("replication/fabric/tcp/", "replication/fabric/socket_address.h",
-      "replication/fabric/socket_address.cc", "quorum/host_numbers.cc",
-      "bench/replicated/raw_socket.cc",
-      "tests/testing/counted_sends.cc",
+      "replication/fabric/socket_address.cc", "quorum/cluster/host_numbers.cc",
+      "bench/replicated/candidates/raw_socket.cc",
+      "tests/support/fabrics/counted_sends.cc",
       "tests/bench/replicated/free_ports_test.cc",
-      "bench/replicated/system_calls.cc")),
+      "bench/replicated/candidates/system_calls.cc")),
     ("ZooKeeper", r"zookeeper(/|\.)", ("quorum/",)),
     ("RocksDB", r"rocksdb/",
      ("api/rocksdb/", "tests/api/rocksdb/", "bench/rocksdb/",
@@ -57,14 +78,14 @@ DOORS = (
     ("ISA-L", r"isa-l([./]|_)", ("log/format/checksum.cc",)),
     # A benchmark is a client of etcd, whose interface is gRPC.
     ("gRPC", r"(grpc|grpcpp|grpc\+\+)/|.*\.grpc\.pb\.h",
-     ("tools/", "api/", "bench/replicated/etcd.cc")),
-    ("hiredis", r"hiredis/", ("bench/replicated/redis.cc",)),
-    ("libcrypto", r"openssl/", ("quorum/cluster_key.cc",)),
-    ("toml++", r"toml\+\+/", ("quorum/cluster_file.cc",)),
+     ("tools/", "api/", "bench/replicated/peers/etcd.cc")),
+    ("hiredis", r"hiredis/", ("bench/replicated/peers/redis.cc",)),
+    ("libcrypto", r"openssl/", ("quorum/members/cluster_key.cc",)),
+    ("toml++", r"toml\+\+/", ("quorum/cluster/cluster_file.cc",)),
     # All inline, and slow to compile.
-    ("CLI11", r"CLI/", ("tools/cli/parser.cc", "bench/local/program.cc")),
+    ("CLI11", r"CLI/", ("tools/cli/io/parser.cc", "bench/harness/program.cc")),
     ("stacks", r"(ucontext|setjmp|csetjmp)(\.h)?$",
-     ("tools/sim/fiber_context.h", "tools/sim/fiber_context.cc")),
+     ("tools/sim/world/fiber_context.h", "tools/sim/world/fiber_context.cc")),
     ("GoogleTest", r"(gtest|gmock)/", ("tests/",)),
     ("Google Benchmark", r"benchmark/", ("bench/",)),
 )
@@ -97,7 +118,7 @@ CALLS = (
      "code waits by an injected Waiter or by Poll, tests by conditions"),
     ("thread",
      r"\bstd::(thread|jthread|async)\b|\bpthread_create\b|\bthrd_create\b",
-     ("api/node/", "tools/", "tests/", "bench/"),
+     ("api/wiring/", "tools/", "tests/", "bench/"),
      "protocol code is driven by Poll and starts no thread"),
     ("exception", r"\b(throw|try|catch)\b",
      ("tools/", "log/base/within_memory.h"),
@@ -124,14 +145,15 @@ CALL_INCLUDES = (
 # code, and no other is asked for.
 MUTANT_TABLE = "log/base/mutants.inc"
 MUTANT_HOME = "log/base/mutant.h"
-MUTANT_FOLDERS = ("log/", "quorum/", "replication/", "recovery/", "api/")
+MUTANT_FOLDERS = ("log/", "quorum/", "replication/", "recovery/", "api/",
+                  "tools/model/")
 MUTANT_ENTRY = re.compile(r"^ALPHEUS_MUTANT\(\s*(\w+)")
 MUTANT_SITE = re.compile(r"\bIsMutant\(")
 MUTANT_NAME = re.compile(r'\s*"(k\w+)"\s*\)')
 
 # guide: every example of the guide stands in its test, indentation aside.
 GUIDE = "docs/use/api_guide.md"
-GUIDE_TEST = "tests/api/guide_test.cc"
+GUIDE_TEST = "tests/api/log/guide_test.cc"
 
 # glossary: one word has one row.
 GLOSSARY = "docs/glossary.md"
@@ -284,10 +306,10 @@ def check_own_include(file, i, included):
             os.path.exists(beside) and not os.path.exists(from_root)):
         file.find(i, "include-path",
                   f'"{included}" is not a path from the root of the repository')
-    own = file.path.split("/")
-    other = included.split("/")
+    own = os.path.dirname(file.path).split("/")
+    other = os.path.dirname(included).split("/")
     if included.startswith(PUBLIC_PREFIX):
-        other = ["api"]
+        other = PUBLIC_ROOT.split("/")[:-1]
     if other[0] not in FOLDER_RANK or own[0] not in FOLDER_RANK:
         return
     if own[0] != other[0]:
@@ -295,16 +317,24 @@ def check_own_include(file, i, included):
             file.find(i, "include-order",
                       f"{own[0]} must not include from {other[0]}")
         return
-    ranks = SUBFOLDER_RANK.get(own[0])
-    if ranks is None:
+    check_room(file, i, own, other)
+
+
+def check_room(file, i, own, other):
+    """The first rooms in which two paths through one folder differ."""
+    depth = len(os.path.commonprefix([own, other]))
+    folder = "/".join(own[:depth])
+    ranks = ROOM_RANK.get(folder)
+    if ranks is None or own == other:
         return
-    if own[1] not in ranks or other[1] not in ranks:
+    rooms = [path[depth] if depth < len(path) else "" for path in (own, other)]
+    names = [f"{folder}/{room}".rstrip("/") for room in rooms]
+    if not set(rooms) <= set(ranks):
+        file.find(i, "include-order", f"{names[0]} or {names[1]} has no rank in "
+                  "ROOM_RANK (.ci/lint.py)")
+    elif ranks[rooms[1]] >= ranks[rooms[0]]:
         file.find(i, "include-order",
-                  f"{own[0]}/{own[1]} or {own[0]}/{other[1]} has no rank in "
-                  "SUBFOLDER_RANK (.ci/lint.py)")
-    elif ranks[other[1]] > ranks[own[1]]:
-        file.find(i, "include-order", f"{own[0]}/{own[1]} must not include "
-                  f"from {own[0]}/{other[1]}")
+                  f"{names[0]} must not include from {names[1]}")
 
 
 def check_calls(file):

@@ -15,9 +15,9 @@ list(TRANSFORM alpheus_public_headers
 list(APPEND alpheus_public_headers
   log/base/deadline.h
   log/base/ids.h
-  log/core/appended_record.h
-  log/core/flush_order.h
-  log/core/reserved_record.h)
+  log/core/write/appended_record.h
+  log/core/durability/flush_order.h
+  log/core/write/reserved_record.h)
 # What the RocksDB plugin includes beside them: nothing that is linked.
 set(alpheus_rocksdb_headers
   log/base/check.h log/base/deadline.h log/base/ids.h log/base/mutant.h

@@ -25,7 +25,7 @@ SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 # (rule, path, code behind the SPDX line): exactly one finding, of this rule.
 BAD = [
     # Folders.
-    ("include-order", "log/core/a.cc", '#include "recovery/local_opening.h"'),
+    ("include-order", "log/core/a.cc", '#include "recovery/replica/local_opening.h"'),
     ("include-order", "log/core/a.cc", '#include "alpheus/log.h"'),
     ("include-order", "quorum/a.cc", '#include "replication/a.h"'),
     ("include-order", "replication/a.cc", '#include "recovery/a.h"'),
@@ -38,8 +38,20 @@ BAD = [
     # Folders of log.
     ("include-order", "log/base/a.cc", '#include "log/pmem/region.h"'),
     ("include-order", "log/pmem/a.cc", '#include "log/format/record.h"'),
-    ("include-order", "log/format/a.cc", '#include "log/core/scan.h"'),
+    ("include-order", "log/format/a.cc", '#include "log/core/read/scan.h"'),
     ("include-order", "log/other/a.cc", '#include "log/base/ids.h"'),
+    # Rooms of folders, deeper ones and files beside them, too.
+    ("include-order", "log/core/read/a.cc", '#include "log/core/ring/ring_log.h"'),
+    ("include-order", "log/core/read/a.cc", '#include "log/core/write/pad.h"'),
+    ("include-order", "recovery/replica/a.cc",
+     '#include "recovery/opening/chooser.h"'),
+    ("include-order", "replication/fabric/fabric.cc",
+     '#include "replication/fabric/tcp/wire.h"'),
+    ("include-order", "api/node/a.cc", '#include "api/log/log_engine.h"'),
+    ("include-order", "recovery/a.cc", '#include "recovery/replica/replica.h"'),
+    ("include-order", "api/include/alpheus/a.cc",
+     '#include "api/wiring/adapter.h"'),
+    ("include-order", "tools/model/memory/a.cc", '#include "tools/sim/world/world.h"'),
     # Paths.
     ("include-path", "api/node/a.cc", '#include "api/include/alpheus/log.h"'),
     ("include-path", "log/core/a.cc", '#include "scan.h"'),
@@ -60,9 +72,9 @@ BAD = [
     ("door", "log/format/record.cc", "#include <isa-l/crc.h>"),
     ("door", "recovery/a.cc", "#include <grpcpp/grpcpp.h>"),
     ("door", "bench/replicated/a.cc", "#include <grpcpp/grpcpp.h>"),
-    ("door", "bench/replicated/etcd.cc", "#include <hiredis/hiredis.h>"),
+    ("door", "bench/replicated/peers/etcd.cc", "#include <hiredis/hiredis.h>"),
     ("door", "quorum/a.cc", "#include <toml++/toml.h>"),
-    ("door", "tests/testing/a.cc", "#include <ucontext.h>"),
+    ("door", "tests/support/a.cc", "#include <ucontext.h>"),
     ("door", "recovery/a.cc", "#include <openssl/hmac.h>"),
     ("door", "tools/cli/a.cc", "#include <CLI/CLI.hpp>"),
     ("door", "tools/a.cc", '#include "gtest/gtest.h"'),
@@ -134,16 +146,22 @@ BAD = [
 
 # (rule that must not speak, path, code behind the SPDX line): no finding.
 GOOD = [
-    ("include-order", "log/core/a.cc", '#include "log/base/ids.h"\n'
+    ("include-order", "log/core/ring/a.cc", '#include "log/base/ids.h"\n'
      '#include "log/pmem/region.h"\n#include "log/format/record.h"\n'
-     '#include "log/core/scan.h"'),
+     '#include "log/core/read/scan.h"'),
+    ("include-order", "log/core/ring/a.cc", '#include "log/core/ring/region_use.h"\n'
+     '#include "log/core/write/pad.h"\n#include "log/core/space/reclaimer.h"'),
+    ("include-order", "replication/fabric/tcp/a.cc",
+     '#include "replication/fabric/fabric.h"'),
+    ("include-order", "tools/sim/world/a.cc", '#include "tools/sim/actors/operator.h"\n'
+     '#include "tools/cli/io/arguments.h"\n#include "tools/model/memory/a.h"'),
     ("include-order", "tests/log/a.cc", '#include "tools/a.h"\n'
      '#include "bench/a.h"\n#include "alpheus/log.h"'),
     ("include-order", "tools/a.cc", '#include "alpheus/log.h"\n'
      '#include "api/node/a.h"\n#include "quorum/a.h"'),
     ("include-order", "log/base/a.cc", '// #include "tools/a.h"\n'
      '/*\n#include "tools/a.h"\n*/\n#include <vector>'),
-    ("include-path", "log/core/a.cc", '#include "log/core/scan.h"\n'
+    ("include-path", "log/core/ring/a.cc", '#include "log/core/read/scan.h"\n'
      '#include "absl/status/status.h"'),
     ("door", "log/pmem/a.cc", "#include <libpmem.h>"),
     ("door", "bench/a.cc", "#include <libpmemlog.h>\n"
@@ -156,14 +174,14 @@ GOOD = [
     ("door", "api/rocksdb/a.cc", "#include <rocksdb/file_system.h>"),
     ("door", "tests/api/rocksdb/a.cc", '#include "rocksdb/db.h"'),
     ("door", "log/format/checksum.cc", "#include <isa-l/crc.h>"),
-    ("door", "quorum/cluster_file.cc", "#include <toml++/toml.h>"),
-    ("door", "tools/sim/fiber_context.cc", "#include <ucontext.h>"),
-    ("door", "quorum/cluster_key.cc", "#include <openssl/hmac.h>"),
+    ("door", "quorum/cluster/cluster_file.cc", "#include <toml++/toml.h>"),
+    ("door", "tools/sim/world/fiber_context.cc", "#include <ucontext.h>"),
+    ("door", "quorum/members/cluster_key.cc", "#include <openssl/hmac.h>"),
     ("door", "tools/a.cc", "#include <grpcpp/grpcpp.h>"),
-    ("door", "tools/cli/parser.cc", '#include "CLI/CLI.hpp"'),
+    ("door", "tools/cli/io/parser.cc", '#include "CLI/CLI.hpp"'),
     ("door", "api/node/a.cc", "#include <grpcpp/grpcpp.h>"),
-    ("door", "bench/replicated/etcd.cc", "#include <grpcpp/grpcpp.h>"),
-    ("door", "bench/replicated/redis.cc", "#include <hiredis/hiredis.h>"),
+    ("door", "bench/replicated/peers/etcd.cc", "#include <grpcpp/grpcpp.h>"),
+    ("door", "bench/replicated/peers/redis.cc", "#include <hiredis/hiredis.h>"),
     ("door", "tests/a.cc", '#include "gmock/gmock.h"'),
     ("public-abseil", "api/include/alpheus/a.cc",
      '#include "absl/status/statusor.h"'),
@@ -183,7 +201,7 @@ GOOD = [
     ("sleep", "tools/a.cc", "#include <ctime>\nnanosleep(&spec, nullptr);"),
     ("sleep", "tests/a.cc", "std::this_thread::yield();\nclient.sleep(1);"),
     ("thread", "tests/a.cc", "std::thread worker(Run);"),
-    ("thread", "api/node/a.cc", "std::jthread worker(Run);"),
+    ("thread", "api/wiring/a.cc", "std::jthread worker(Run);"),
     ("thread", "bench/a.cc", "std::thread worker(Run);"),
     ("thread", "log/core/a.cc", "thread_local int a;\nThreadToken();"),
     ("exception", "tools/a.cc", "try {} catch (const CLI::Error&) {}"),
@@ -386,7 +404,7 @@ class LintTest(unittest.TestCase):
                     "* **P-H7.** *Text* (P-INV-R1).\n**P-INV-22.** (P-A3)\n"
                     "**P-INV-R1.** By P-A3.1.\n")
         self.assertEqual(self.cite({
-            "log/core/ring_log.h": header, "docs/protocol.md": protocol,
+            "log/core/ring/ring_log.h": header, "docs/protocol.md": protocol,
             "log/core/a.cc": 'T1 x; /* RL1 */ Check(a, "RL2 (ring_log.h)");\n'
                              'Violate("P-INV-22"); int n = 0xA1 + U64;\n'
                              "// C11 of a Xeon E5, -O2, LSN 7, X = 1\n",
@@ -414,20 +432,20 @@ class LintTest(unittest.TestCase):
                 ("tests/a.py", "\n# RL10\n", "RL10")):
             with self.subTest(path=path, text=text):
                 self.assertEqual(
-                    self.cite({"log/core/ring_log.h": header, path: text}),
+                    self.cite({"log/core/ring/ring_log.h": header, path: text}),
                     [f"{path}:2: cite: {name} is defined nowhere"])
 
     def test_labels_are_defined_once_and_by_one_file(self):
         ring_log = "//   RL1. One.\n"
         self.assertEqual(
-            self.cite({"log/core/ring_log.h": ring_log + ring_log}),
-            ["log/core/ring_log.h:2: cite: RL1 is defined already, at "
-             "log/core/ring_log.h:1"])
+            self.cite({"log/core/ring/ring_log.h": ring_log + ring_log}),
+            ["log/core/ring/ring_log.h:2: cite: RL1 is defined already, at "
+             "log/core/ring/ring_log.h:1"])
         self.assertEqual(
-            self.cite({"log/core/ring_log.h": ring_log,
-                       "log/core/scan.h": "//   RL2. Two.\n"}),
-            ["log/core/scan.h:1: cite: labels with RL are those of "
-             "log/core/ring_log.h"])
+            self.cite({"log/core/ring/ring_log.h": ring_log,
+                       "log/core/space/reclaimer.h": "//   RL2. Two.\n"}),
+            ["log/core/space/reclaimer.h:1: cite: labels with RL are those of "
+             "log/core/ring/ring_log.h"])
         self.assertEqual(
             self.cite({"docs/a.md": "### P-A4. Title\n**P-A4.** Text.\n"}),
             ["docs/a.md:2: cite: P-A4 is defined already, at docs/a.md:1"])

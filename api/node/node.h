@@ -59,18 +59,18 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "api/node/adapter.h"
 #include "api/node/replica_file.h"
-#include "api/node/retry_times.h"
+#include "api/wiring/adapter.h"
+#include "api/wiring/retry_times.h"
 #include "log/base/clock.h"
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
 #include "log/base/random.h"
 #include "log/pmem/file_descriptor.h"
-#include "quorum/configuration.h"
-#include "recovery/replica_server.h"
+#include "quorum/members/configuration.h"
+#include "recovery/server/replica_server.h"
 #include "replication/fabric/fabric.h"
-#include "replication/persist/platform.h"
+#include "replication/persist/platform/platform.h"
 
 namespace alpheus {
 

@@ -10,9 +10,9 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "log/core/region_state.h"
+#include "log/core/ring/region_state.h"
 #include "log/pmem/region.h"
-#include "quorum/log_id.h"
+#include "quorum/members/log_id.h"
 
 namespace alpheus {
 

@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
 #include "log/pmem/file_descriptor.h"
-#include "quorum/configuration.h"
+#include "quorum/members/configuration.h"
 
 namespace alpheus {
 

@@ -10,7 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
-#include "log/core/format_region.h"
+#include "log/core/ring/format_region.h"
+#include "log/core/ring/region_use.h"
 #include "log/format/layout.h"
 
 namespace alpheus {

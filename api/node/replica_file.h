@@ -23,11 +23,11 @@
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "log/pmem/region.h"
-#include "recovery/messages.h"
-#include "recovery/replica.h"
-#include "recovery/served_log.h"
+#include "recovery/protocol/messages.h"
+#include "recovery/replica/replica.h"
+#include "recovery/server/served_log.h"
 #include "replication/fabric/fabric.h"
-#include "replication/persist/declaration.h"
+#include "replication/persist/platform/declaration.h"
 
 namespace alpheus {
 

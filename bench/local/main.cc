@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "bench/local/clock.h"
-#include "bench/local/machine.h"
-#include "bench/local/program.h"
-#include "bench/local/result.h"
-#include "bench/local/scenarios.h"
+#include "bench/harness/clock.h"
+#include "bench/harness/machine.h"
+#include "bench/harness/program.h"
+#include "bench/harness/result.h"
+#include "bench/local/scenarios/scenarios.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/local/scenarios.h"
+#include "bench/local/scenarios/scenarios.h"
 
 namespace alpheus::bench {
 

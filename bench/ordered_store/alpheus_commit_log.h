@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "alpheus/log.h"
-#include "bench/local/force_policy.h"
+#include "bench/harness/force_policy.h"
 #include "bench/ordered_store/commit_log.h"
 
 namespace alpheus::bench::ordered_store {

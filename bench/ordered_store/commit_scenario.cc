@@ -3,10 +3,10 @@
 #include <deque>
 #include <utility>
 
-#include "bench/local/clock.h"
-#include "bench/local/interleave.h"
-#include "bench/local/samples.h"
-#include "bench/local/workers.h"
+#include "bench/harness/clock.h"
+#include "bench/harness/interleave.h"
+#include "bench/harness/samples.h"
+#include "bench/harness/workers.h"
 #include "bench/ordered_store/contest.h"
 #include "bench/ordered_store/scenarios.h"
 #include "bench/ordered_store/zipfian.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "bench/local/contestants.h"
+#include "bench/local/candidates/contestants.h"
 #include "bench/ordered_store/scenarios.h"
 #include "bench/ordered_store/store_candidate.h"
 #include "log/pmem/region.h"

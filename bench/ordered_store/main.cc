@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "bench/local/machine.h"
-#include "bench/local/program.h"
-#include "bench/local/result.h"
+#include "bench/harness/machine.h"
+#include "bench/harness/program.h"
+#include "bench/harness/result.h"
 #include "bench/ordered_store/scenarios.h"
 #include "log/base/status_macros.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/local/rate_contest.h"
+#include "bench/local/scenarios/rate_contest.h"
 #include "bench/ordered_store/contest.h"
 #include "bench/ordered_store/scenarios.h"
 #include "bench/ordered_store/zipfian.h"

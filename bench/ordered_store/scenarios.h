@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "bench/local/result.h"
+#include "bench/harness/result.h"
 
 namespace alpheus::bench::ordered_store {
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "bench/local/line_stores.h"
+#include "bench/harness/line_stores.h"
 #include "log/base/check.h"
 #include "log/format/checksum.h"
 #include "log/format/record.h"

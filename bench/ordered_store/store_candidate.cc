@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "bench/local/clock.h"
+#include "bench/harness/clock.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench::ordered_store {

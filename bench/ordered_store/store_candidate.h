@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "bench/local/candidate.h"
+#include "bench/harness/candidate.h"
 #include "bench/ordered_store/commit_log.h"
 #include "bench/ordered_store/store.h"
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "replication/persist/method.h"
-#include "replication/persist/platform.h"
+#include "replication/persist/platform/method.h"
+#include "replication/persist/platform/platform.h"
 
 namespace alpheus::bench::remotelog {
 

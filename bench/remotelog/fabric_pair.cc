@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "bench/replicated/rdma_hosts.h"
+#include "bench/replicated/candidates/rdma_hosts.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
 #include "replication/fabric/tcp/tcp_fabric.h"

@@ -28,9 +28,9 @@
 #include "log/base/clock.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "replication/fabric/fabric.h"
-#include "replication/persist/message_log.h"
-#include "replication/persist/update_requester.h"
-#include "replication/persist/update_responder.h"
+#include "replication/persist/execute/message_log.h"
+#include "replication/persist/execute/update_requester.h"
+#include "replication/persist/execute/update_responder.h"
 
 namespace alpheus::bench::remotelog {
 

@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
-#include "replication/persist/account.h"
-#include "replication/persist/update_requester.h"
-#include "replication/registered_bytes.h"
+#include "replication/persist/execute/update_requester.h"
+#include "replication/persist/plan/account.h"
+#include "replication/wire/registered_bytes.h"
 
 namespace alpheus::bench::remotelog {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "bench/local/machine.h"
-#include "bench/local/program.h"
-#include "bench/local/result.h"
+#include "bench/harness/machine.h"
+#include "bench/harness/program.h"
+#include "bench/harness/result.h"
 #include "bench/remotelog/costs.h"
 #include "bench/remotelog/fabric_pair.h"
 #include "bench/remotelog/fabric_transport.h"

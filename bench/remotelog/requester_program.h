@@ -19,7 +19,7 @@
 #include "bench/remotelog/costs.h"
 #include "bench/remotelog/event_queue.h"
 #include "bench/remotelog/responder_adapter.h"
-#include "replication/persist/method.h"
+#include "replication/persist/platform/method.h"
 
 namespace alpheus::bench::remotelog {
 

@@ -27,8 +27,8 @@
 
 #include "bench/remotelog/costs.h"
 #include "bench/remotelog/event_queue.h"
-#include "replication/persist/method.h"
-#include "replication/persist/platform.h"
+#include "replication/persist/platform/method.h"
+#include "replication/persist/platform/platform.h"
 
 namespace alpheus::bench::remotelog {
 

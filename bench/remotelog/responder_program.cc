@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "bench/remotelog/work_request.h"
-#include "replication/persist/method_table.h"
+#include "replication/persist/platform/method_table.h"
 
 namespace alpheus::bench::remotelog {
 namespace {

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "replication/persist/method.h"
-#include "replication/persist/method_table.h"
-#include "replication/persist/platform.h"
+#include "replication/persist/platform/method.h"
+#include "replication/persist/platform/method_table.h"
+#include "replication/persist/platform/platform.h"
 
 namespace alpheus::bench::remotelog {
 

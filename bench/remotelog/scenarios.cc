@@ -7,14 +7,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "bench/local/interleave.h"
-#include "bench/local/samples.h"
+#include "bench/harness/interleave.h"
+#include "bench/harness/samples.h"
 #include "bench/remotelog/costs.h"
 #include "bench/remotelog/rows.h"
 #include "bench/remotelog/simulated_transport.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
-#include "replication/persist/table_planner.h"
+#include "replication/persist/plan/table_planner.h"
 
 namespace alpheus::bench::remotelog {
 namespace {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "bench/local/result.h"
+#include "bench/harness/result.h"
 #include "bench/remotelog/append_transport.h"
 
 namespace alpheus::bench::remotelog {

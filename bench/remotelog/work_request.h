@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/remotelog/costs.h"
-#include "replication/persist/method.h"
+#include "replication/persist/platform/method.h"
 
 namespace alpheus::bench::remotelog {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/replicated/scenarios.h"
+#include "bench/replicated/scenarios/scenarios.h"
 
 namespace alpheus::bench::replicated {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "bench/replicated/alpheus.h"
+#include "bench/replicated/candidates/alpheus.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench::wal {

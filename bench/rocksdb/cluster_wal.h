@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "bench/replicated/candidate.h"
+#include "bench/replicated/candidates/candidate.h"
 #include "bench/rocksdb/contestant.h"
 
 namespace alpheus::bench::wal {

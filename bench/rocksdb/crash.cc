@@ -8,7 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "bench/replicated/own_process.h"
+#include "bench/replicated/candidates/own_process.h"
 #include "bench/rocksdb/database.h"
 #include "bench/rocksdb/fill.h"
 #include "log/base/status_macros.h"

@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 
-#include "bench/local/clock.h"
-#include "bench/local/workers.h"
+#include "bench/harness/clock.h"
+#include "bench/harness/workers.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "bench/local/line_stores.h"
+#include "bench/harness/line_stores.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
 

@@ -30,7 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bench/local/flex_log.h"
+#include "bench/local/candidates/flex_log.h"
 #include "log/base/mutex.h"
 #include "log/pmem/region.h"
 

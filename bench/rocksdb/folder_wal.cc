@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "bench/replicated/cluster_folder.h"
+#include "bench/replicated/candidates/cluster_folder.h"
 #include "bench/rocksdb/flex_store.h"
 #include "log/base/status_macros.h"
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "api/rocksdb/wal_file_system.h"
-#include "api/rocksdb/wal_options.h"
-#include "bench/replicated/alpheus.h"
+#include "api/rocksdb/fs/wal_file_system.h"
+#include "api/rocksdb/store/wal_options.h"
+#include "bench/replicated/candidates/alpheus.h"
 #include "bench/rocksdb/flex_file_system.h"
 #include "bench/rocksdb/flex_store.h"
 #include "log/base/status_macros.h"

@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "api/rocksdb/wal_record.h"
-#include "bench/local/clock.h"
-#include "bench/local/interleave.h"
-#include "bench/replicated/alpheus.h"
-#include "bench/replicated/contest.h"
+#include "api/rocksdb/store/wal_record.h"
+#include "bench/harness/clock.h"
+#include "bench/harness/interleave.h"
+#include "bench/replicated/candidates/alpheus.h"
+#include "bench/replicated/scenarios/contest.h"
 #include "bench/rocksdb/database.h"
 #include "bench/rocksdb/fill.h"
 #include "bench/rocksdb/scenarios.h"

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "bench/local/clock.h"
-#include "bench/local/interleave.h"
+#include "bench/harness/clock.h"
+#include "bench/harness/interleave.h"
 #include "bench/rocksdb/crash.h"
 #include "bench/rocksdb/database.h"
 #include "bench/rocksdb/scenarios.h"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "bench/local/result.h"
-#include "bench/replicated/cluster_folder.h"
+#include "bench/harness/result.h"
+#include "bench/replicated/candidates/cluster_folder.h"
 #include "bench/rocksdb/contestant.h"
 
 namespace alpheus::bench::wal {

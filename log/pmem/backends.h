@@ -13,7 +13,6 @@
 #ifndef ALPHEUS_LOG_PMEM_BACKENDS_H_
 #define ALPHEUS_LOG_PMEM_BACKENDS_H_
 
-#include "log/pmem/crash_model.h"
 #include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
@@ -21,8 +20,7 @@
 #define ALPHEUS_FOR_EACH_BACKEND(instantiate, ...)            \
   instantiate(LibpmemPersistence __VA_OPT__(, ) __VA_ARGS__); \
   instantiate(LandingPersistence __VA_OPT__(, ) __VA_ARGS__); \
-  instantiate(MsyncPersistence __VA_OPT__(, ) __VA_ARGS__);   \
-  instantiate(ModelPersistence __VA_OPT__(, ) __VA_ARGS__)
+  instantiate(MsyncPersistence __VA_OPT__(, ) __VA_ARGS__)
 
 #define ALPHEUS_INSTANTIATE_CLASS_FOR(backend, name) \
   template class name<backend>

@@ -9,7 +9,7 @@
 // have written back. All that relies on Flush and Fence holds as before; what
 // relies on bytes of peers being persistent without them does not, so that such
 // a replica is of the weakest platform whatever its node declares
-// (WithoutPersistentMemory of replication/persist/platform.h).
+// (WithoutPersistentMemory of replication/persist/platform/platform.h).
 //
 // Invariants:
 //   LP1. A line of the file never goes back: of two threads that copy one line,

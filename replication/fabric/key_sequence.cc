@@ -42,7 +42,7 @@ uint64_t Speck64::Encrypt(uint64_t block) const {
 KeySequence::KeySequence(RandomSource& random) : cipher_(Draw(random)) {}
 
 RegionKey KeySequence::Next() {
-  // The mask has count 0 make key 0: no other does.
+  // The mask maps count 0 to key 0, so that no other count does.
   const uint64_t mask = cipher_.Encrypt(0);
   count_ = IsMutant("kKeysRepeat") ? 1 : count_ + 1;
   return RegionKey(cipher_.Encrypt(count_) ^ mask);

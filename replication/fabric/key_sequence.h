@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// key_sequence: keys that are never given out twice and that nobody foresees,
-// without a list of those that were.
+// key_sequence: keys that are never given out twice and that nobody can
+// predict, without a list of old keys.
 //
 // Idea: the keys are counted, and the count is encrypted under a secret. A
-// block cipher is a permutation: no two counts make one key. And who knows some
-// keys but not the secret knows nothing of the others.
+// block cipher is a permutation: no two counts give one key. A process that
+// knows some keys but not the secret knows nothing of the others.
 //
 // Thread safety: none.
 // References: Beaulieu et al., The Simon and Speck Families of Lightweight
@@ -20,8 +20,8 @@
 
 namespace alpheus {
 
-// A permutation of 64-bit numbers for each secret; its words lie in the order
-// in which the schedule takes them.
+// A permutation of 64-bit numbers for each secret. The secret's words are in
+// the order in which the schedule takes them.
 class Speck64 {
  public:
   explicit Speck64(std::array<uint32_t, 4> secret);
@@ -33,10 +33,10 @@ class Speck64 {
 
 class KeySequence {
  public:
-  // The secret is drawn here, once.
+  // Draws the secret, once.
   explicit KeySequence(RandomSource& random);
 
-  // Not 0, and none that was before; 2^64 - 1 times.
+  // Returns a key that is not 0 and was never returned before, 2^64 - 1 times.
   RegionKey Next();
 
  private:

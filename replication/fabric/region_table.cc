@@ -14,7 +14,7 @@ bool Allows(RemoteAccess granted, RemoteAccess needed) {
   return (static_cast<uint32_t>(granted) & needed_bits) == needed_bits;
 }
 
-// Written so that no sum can overflow: a peer chooses offset and length.
+// No sum here can overflow: a peer chooses offset and length.
 bool LiesInside(uint64_t offset, uint64_t bytes, uint64_t region_bytes) {
   return offset <= region_bytes && bytes <= region_bytes - offset;
 }

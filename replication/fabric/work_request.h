@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// work_request: what is posted for sending, as one value.
+// work_request: a posted operation, as one value.
 //
-// Idea: an adapter handles all that is posted alike (checks, queue, order,
+// Idea: an adapter handles all posted operations alike (checks, queue, order,
 // completion), so that the seven calls of a fabric are one call here.
 //
 // Thread safety: values; WorkRequestFabric's is that of its Post.
@@ -21,18 +21,18 @@ struct WorkRequest {
   WorkId work{};
   LocalBytes local{};  // source or target
   RemoteAddress remote{};
-  uint64_t range_bytes = 0;       // of a flush
-  uint32_t immediate = 0;         // of a write with immediate
-  bool is_atomic_write = false;   // a write by PostWriteAtomic
+  uint64_t range_bytes = 0;       // range of a flush
+  uint32_t immediate = 0;         // for a write with immediate
+  bool is_atomic_write = false;   // posted by PostWriteAtomic
   uint64_t operands[2] = {0, 0};  // compare and swap: expected, desired; add
 };
 
-// What Fabric asks of the request itself: an atomic's alignment, a message's
-// length. Errors: InvalidArgument.
+// Checks what Fabric requires of the request itself: an atomic's alignment, a
+// message's length. Errors: InvalidArgument.
 absl::Status CheckWorkRequest(const WorkRequest& request,
                               uint64_t message_bytes_max);
 
-// The errors of Fabric that are alike in all adapters.
+// Errors of Fabric that are the same in all adapters.
 absl::Status NoConnection(ConnectionId id);
 absl::Status CheckPrivateData(std::string_view data, uint32_t bytes_max);
 

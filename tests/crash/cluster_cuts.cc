@@ -12,11 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
-#include "log/core/record_cursor.h"
-#include "log/core/region_state.h"
-#include "quorum/quorum.h"
-#include "tests/testing/crash_enumerator.h"
-#include "tools/sim/power_cut.h"
+#include "log/core/read/record_cursor.h"
+#include "log/core/ring/region_state.h"
+#include "quorum/arithmetic/quorum.h"
+#include "tests/support/oracles/crash_enumerator.h"
+#include "tools/sim/faults/power_cut.h"
 
 namespace alpheus::testing {
 namespace {

@@ -34,7 +34,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "log/base/random.h"
-#include "tests/recovery/opening_world.h"
+#include "tests/recovery/opening/opening_world.h"
 
 namespace alpheus::testing {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "log/base/bytes.h"
-#include "log/core/region_state.h"
+#include "log/core/ring/region_state.h"
 #include "log/format/record.h"
 #include "tests/crash/cluster_cuts.h"
 #include "tests/crash/cluster_run.h"

@@ -11,13 +11,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/random.h"
-#include "log/core/format_region.h"
-#include "log/core/ring_log.h"
+#include "log/core/ring/format_region.h"
+#include "log/core/ring/ring_log.h"
 #include "log/format/layout.h"
-#include "log/pmem/crash_model.h"
-#include "recovery/local_opening.h"
-#include "tests/testing/log_harness.h"
-#include "tests/testing/model_landing.h"
+#include "recovery/replica/local_opening.h"
+#include "tests/support/fabrics/model_landing.h"
+#include "tests/support/fixtures/log_harness.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 namespace {

@@ -19,10 +19,10 @@
 #include "log/base/bytes.h"
 #include "log/base/mix.h"
 #include "log/base/random.h"
-#include "log/core/record_cursor.h"
+#include "log/core/read/record_cursor.h"
 #include "log/format/layout.h"
-#include "tests/testing/log_oracle.h"
-#include "tests/testing/tiny_log.h"
+#include "tests/support/fixtures/tiny_log.h"
+#include "tests/support/oracles/log_oracle.h"
 
 namespace alpheus::testing {
 namespace {

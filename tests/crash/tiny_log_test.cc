@@ -5,7 +5,7 @@
 //
 // A longer run: ALPHEUS_TINY_LOG_OPS=4 ./tiny_log_test (about 12 times as long
 // for each operation more).
-#include "tests/testing/tiny_log.h"
+#include "tests/support/fixtures/tiny_log.h"
 
 #include <gtest/gtest.h>
 
@@ -21,9 +21,9 @@
 #include "log/base/bytes.h"
 #include "log/base/mix.h"
 #include "log/base/random.h"
-#include "tests/testing/crash_enumerator.h"
-#include "tests/testing/log_oracle.h"
-#include "tests/testing/recovery_checker.h"
+#include "tests/support/fixtures/recovery_checker.h"
+#include "tests/support/oracles/crash_enumerator.h"
+#include "tests/support/oracles/log_oracle.h"
 
 namespace alpheus::testing {
 namespace {

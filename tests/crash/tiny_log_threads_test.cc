@@ -17,11 +17,11 @@
 #include "log/base/bytes.h"
 #include "log/base/thread_token.h"
 #include "log/format/layout.h"
-#include "tests/testing/crash_enumerator.h"
-#include "tests/testing/fiber_schedules.h"
-#include "tests/testing/log_oracle.h"
-#include "tests/testing/recovery_checker.h"
-#include "tests/testing/tiny_log.h"
+#include "tests/support/fixtures/fiber_schedules.h"
+#include "tests/support/fixtures/recovery_checker.h"
+#include "tests/support/fixtures/tiny_log.h"
+#include "tests/support/oracles/crash_enumerator.h"
+#include "tests/support/oracles/log_oracle.h"
 
 namespace alpheus::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "log/base/bytes.h"
-#include "log/core/region_state.h"
+#include "log/core/ring/region_state.h"
 
 namespace alpheus::testing {
 namespace {

@@ -16,12 +16,12 @@
 
 #include "absl/status/status.h"
 #include "log/base/ids.h"
-#include "log/core/scan.h"
+#include "log/core/read/scan.h"
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
 #include "log/format/watermark.h"
-#include "tests/testing/naive_format.h"
-#include "tests/testing/naive_scan.h"
+#include "tests/support/oracles/naive_format.h"
+#include "tests/support/oracles/naive_scan.h"
 
 namespace alpheus::testing {
 

@@ -21,14 +21,14 @@
 #include "tests/fuzz/captured_output.h"
 #include "tests/fuzz/compare.h"
 #include "tests/fuzz/fuzz_input.h"
-#include "tools/cli/arguments.h"
-#include "tools/cli/command_line.h"
-#include "tools/cli/commands.h"
-#include "tools/cli/exit_status.h"
-#include "tools/cli/framing.h"
-#include "tools/cli/parser.h"
-#include "tools/cli/standard_streams.h"
-#include "tools/sim/sim_arguments.h"
+#include "tools/cli/commands/command_line.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/io/arguments.h"
+#include "tools/cli/io/exit_status.h"
+#include "tools/cli/io/framing.h"
+#include "tools/cli/io/parser.h"
+#include "tools/cli/io/standard_streams.h"
+#include "tools/sim/run/sim_arguments.h"
 
 namespace alpheus::testing {
 namespace {

@@ -13,8 +13,8 @@
 #include "tests/fuzz/damaged_region.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/mutations.h"
-#include "tests/testing/naive_format.h"
-#include "tests/testing/naive_scan.h"
+#include "tests/support/oracles/naive_format.h"
+#include "tests/support/oracles/naive_scan.h"
 
 namespace alpheus::testing {
 namespace {

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "log/base/bytes.h"
-#include "recovery/answer_wire.h"
-#include "recovery/byte_stream.h"
-#include "recovery/messages.h"
-#include "recovery/wire_parts.h"
+#include "recovery/protocol/answer_wire.h"
+#include "recovery/protocol/byte_stream.h"
+#include "recovery/protocol/messages.h"
+#include "recovery/protocol/wire_parts.h"
 #include "tests/fuzz/compare.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -21,10 +21,10 @@
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/image_program.h"
 #include "tests/fuzz/mutations.h"
-#include "tests/testing/naive_format.h"
-#include "tests/testing/naive_scan.h"
-#include "tools/cli/command_line.h"
-#include "tools/cli/commands.h"
+#include "tests/support/oracles/naive_format.h"
+#include "tests/support/oracles/naive_scan.h"
+#include "tools/cli/commands/command_line.h"
+#include "tools/cli/commands/commands.h"
 
 namespace alpheus::testing {
 namespace {

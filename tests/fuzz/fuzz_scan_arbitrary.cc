@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "log/core/scan.h"
+#include "log/core/read/scan.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "tests/fuzz/compare.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/line_buffer.h"
-#include "tests/testing/naive_format.h"
-#include "tests/testing/naive_scan.h"
+#include "tests/support/oracles/naive_format.h"
+#include "tests/support/oracles/naive_scan.h"
 
 namespace alpheus::testing {
 namespace {

@@ -8,17 +8,17 @@
 #include <vector>
 
 #include "log/base/random.h"
-#include "log/core/region_state.h"
-#include "log/core/scan.h"
+#include "log/core/read/scan.h"
+#include "log/core/ring/region_state.h"
 #include "log/pmem/libpmem_persistence.h"
-#include "recovery/local_opening.h"
+#include "recovery/replica/local_opening.h"
 #include "tests/fuzz/compare.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/image_program.h"
 #include "tests/fuzz/line_buffer.h"
 #include "tests/fuzz/mutations.h"
-#include "tests/testing/naive_format.h"
-#include "tests/testing/naive_scan.h"
+#include "tests/support/oracles/naive_format.h"
+#include "tests/support/oracles/naive_scan.h"
 
 namespace alpheus::testing {
 namespace {

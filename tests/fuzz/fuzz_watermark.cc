@@ -16,7 +16,7 @@
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/line_buffer.h"
 #include "tests/fuzz/mutations.h"
-#include "tests/testing/naive_format.h"
+#include "tests/support/oracles/naive_format.h"
 
 namespace alpheus::testing {
 namespace {

@@ -13,10 +13,10 @@
 
 #include "log/base/bytes.h"
 #include "log/base/random.h"
-#include "recovery/answer_wire.h"
-#include "recovery/messages.h"
-#include "recovery/wire_parts.h"
-#include "tests/testing/temp_directory.h"
+#include "recovery/protocol/answer_wire.h"
+#include "recovery/protocol/messages.h"
+#include "recovery/protocol/wire_parts.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus::testing {
 namespace {

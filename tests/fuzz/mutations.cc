@@ -5,8 +5,8 @@
 #include <span>
 
 #include "log/base/bytes.h"
-#include "tests/testing/naive_format.h"
-#include "tests/testing/naive_scan.h"
+#include "tests/support/oracles/naive_format.h"
+#include "tests/support/oracles/naive_scan.h"
 
 namespace alpheus::testing {
 namespace {

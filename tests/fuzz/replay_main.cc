@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/testing/temp_directory.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes);
 

@@ -19,8 +19,8 @@
 #include "alpheus/log_reader.h"
 #include "log/base/bytes.h"
 #include "log/format/superline.h"
-#include "tests/testing/log_harness.h"
-#include "tests/testing/temp_directory.h"
+#include "tests/support/fixtures/log_harness.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus {
 namespace {

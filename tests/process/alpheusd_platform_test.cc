@@ -13,10 +13,10 @@
 #include "absl/status/statusor.h"
 #include "log/base/random.h"
 #include "log/pmem/libpmem_persistence.h"
-#include "quorum/cluster_key.h"
+#include "quorum/members/cluster_key.h"
 #include "replication/fabric/tcp/socket.h"
-#include "tests/testing/temp_directory.h"
-#include "tools/demo/child_process.h"
+#include "tests/support/fixtures/temp_directory.h"
+#include "tools/nemesis/child_process.h"
 
 namespace alpheus::testing {
 namespace {

@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
-#include "tests/testing/temp_directory.h"
-#include "tools/demo/child_process.h"
-#include "tools/demo/cluster.h"
-#include "tools/demo/cluster_writer.h"
-#include "tools/demo/feed.h"
-#include "tools/demo/log_history.h"
+#include "tests/support/fixtures/temp_directory.h"
+#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/cluster.h"
+#include "tools/nemesis/cluster_writer.h"
+#include "tools/nemesis/feed.h"
+#include "tools/nemesis/log_history.h"
 
 namespace alpheus::testing {
 
-// tools/cli/exit_status.h, written out: scripts rely on the numbers.
+// tools/cli/io/exit_status.h, written out: scripts rely on the numbers.
 inline constexpr int kGood = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kDataLoss = 3;

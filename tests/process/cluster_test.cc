@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster that other tests rely on: does it see what becomes of its nodes?
 // Scripts stand in for `alpheusd` where a node is to misbehave.
-#include "tools/demo/cluster.h"
+#include "tools/nemesis/cluster.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "log/base/clock.h"
-#include "tests/testing/temp_directory.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus::demo {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/process/cluster_fixture.h"
-#include "tools/demo/cutting_proxy.h"
+#include "tools/nemesis/cutting_proxy.h"
 
 namespace alpheus::testing {
 namespace {

@@ -23,8 +23,8 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/clock.h"
 #include "replication/fabric/tcp/socket.h"
-#include "tests/testing/temp_directory.h"
-#include "tools/demo/child_process.h"
+#include "tests/support/fixtures/temp_directory.h"
+#include "tools/nemesis/child_process.h"
 
 namespace alpheus::testing {
 namespace {

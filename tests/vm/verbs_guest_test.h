@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/replication/fabric/conformance.h"
-#include "tests/replication/fabric/verbs_world.h"
+#include "tests/replication/fabric/verbs/verbs_world.h"
 #include "tests/vm/old_primary.h"
 
 namespace alpheus::testing {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "tools/cli/command_line.h"
-#include "tools/cli/commands.h"
-#include "tools/cli/exit_status.h"
-#include "tools/cli/standard_streams.h"
+#include "tools/cli/commands/command_line.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/io/exit_status.h"
+#include "tools/cli/io/standard_streams.h"
 
 namespace alpheus::cli {
 namespace {

@@ -16,9 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "api/node/node.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/exit_status.h"
-#include "tools/cli/parser.h"
-#include "tools/cli/standard_streams.h"
+#include "tools/cli/io/exit_status.h"
+#include "tools/cli/io/parser.h"
+#include "tools/cli/io/standard_streams.h"
 #include "tools/daemon/message_log.h"
 #include "tools/daemon/signals.h"
 

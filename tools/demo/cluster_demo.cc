@@ -13,13 +13,13 @@
 #include "absl/strings/str_join.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
-#include "tools/demo/cluster.h"
-#include "tools/demo/cluster_writer.h"
-#include "tools/demo/feed.h"
-#include "tools/demo/log_output.h"
-#include "tools/demo/millis.h"
-#include "tools/demo/recovery_oracle.h"
-#include "tools/demo/work_directory.h"
+#include "tools/nemesis/cluster.h"
+#include "tools/nemesis/cluster_writer.h"
+#include "tools/nemesis/feed.h"
+#include "tools/nemesis/log_output.h"
+#include "tools/nemesis/millis.h"
+#include "tools/nemesis/recovery_oracle.h"
+#include "tools/nemesis/work_directory.h"
 
 namespace alpheus::demo {
 namespace {

@@ -9,10 +9,10 @@
 #include "absl/strings/str_format.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/arguments.h"
-#include "tools/demo/kill_round.h"
-#include "tools/demo/millis.h"
-#include "tools/demo/work_directory.h"
+#include "tools/cli/io/arguments.h"
+#include "tools/nemesis/kill_round.h"
+#include "tools/nemesis/millis.h"
+#include "tools/nemesis/work_directory.h"
 
 namespace alpheus::demo {
 namespace {

@@ -11,11 +11,11 @@
 #include "absl/strings/str_format.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/arguments.h"
-#include "tools/cli/parser.h"
+#include "tools/cli/io/arguments.h"
+#include "tools/cli/io/parser.h"
 #include "tools/demo/cluster_demo.h"
 #include "tools/demo/local_demo.h"
-#include "tools/demo/work_directory.h"
+#include "tools/nemesis/work_directory.h"
 
 namespace alpheus::demo {
 namespace {

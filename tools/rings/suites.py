@@ -15,14 +15,16 @@ BUILD = ("CMakeLists.txt", "cmake", "tools/dev")
 PRODUCT = ("log", "quorum", "replication", "recovery", "api")
 FOLDERS = PRODUCT + ("tools", "tests", "bench")
 PROGRAMS = PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/daemon",
-                      "tools/demo", "tools/sim", "tools/samples")
+                      "tools/demo", "tools/model", "tools/nemesis", "tools/sim",
+                      "tools/samples")
 ALL = BUILD + FOLDERS + (".ci",)
 # The documents are linted, but an entry of the ledger changes no outcome.
 LINTED = ALL + ("docs", ":(exclude)docs/results/deep.json")
-SIMULATED = BUILD + PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/sim")
-ROCKSDB = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/testing",
+SIMULATED = BUILD + PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/model",
+                               "tools/sim")
+ROCKSDB = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/support",
                               "tests/api/rocksdb")
-GUEST_INPUTS = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/testing",
+GUEST_INPUTS = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/support",
                              "tests/vm", "tests/replication/fabric")
 
 READ_BY_TIDY = ("cmake", "tools/tidy", ":(glob)**/*.cc", ":(glob)**/*.h",
@@ -71,7 +73,7 @@ SUITES = (
           r"tests passed", 120),
     suite("fuzz", "all fuzzers, for 20 minutes",
           ["tools/dev fuzz --minutes 20"],
-          BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/testing",
+          BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/support",
                               "tests/fuzz"),
           r"^fuzz: \d+ executions", 35),
     suite("mutants", "each mutant by the test of its hole",

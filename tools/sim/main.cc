@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // alpheus-sim: simulates clusters in virtual time. See
 // docs/verify/simulation.md; the exit status is that of `alpheus`
-// (tools/cli/exit_status.h).
+// (tools/cli/io/exit_status.h).
 #include <cstdio>
 #include <string>
 
 #include "absl/status/status.h"
-#include "tools/cli/exit_status.h"
-#include "tools/cli/parser.h"
-#include "tools/cli/standard_streams.h"
-#include "tools/sim/sim_arguments.h"
-#include "tools/sim/sim_command.h"
+#include "tools/cli/io/exit_status.h"
+#include "tools/cli/io/parser.h"
+#include "tools/cli/io/standard_streams.h"
+#include "tools/sim/run/sim_arguments.h"
+#include "tools/sim/run/sim_command.h"
 
 namespace alpheus::sim {
 namespace {

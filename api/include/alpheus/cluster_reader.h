@@ -6,7 +6,8 @@
 // them: that is durable, and stays. It promises nothing and disturbs nobody; a
 // primary may write meanwhile, and what it writes later is not shown.
 //
-// What a reader may promise (the proofs stand in recovery/durable_range.h):
+// What a reader may promise (the proofs stand in
+// recovery/follow/durable_range.h):
 //   CR1. Every record up to durable_lsn() is durable: W replicas have persisted
 //        it, and every later opening recovers it. What is shown once, a later
 //        reader that reaches those replicas shows again.

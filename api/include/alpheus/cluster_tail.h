@@ -13,7 +13,7 @@
 // them. It goes on when nodes come and go, when the primary ends and when
 // another one opens the log.
 //
-// What it may promise (the proofs stand in recovery/remote_tail.h):
+// What it may promise (the proofs stand in recovery/follow/remote_tail.h):
 //   CT1. Only durable records, each once, in LSN order, with exactly their
 //        bytes. LSNs of aborted records are left out.
 //   CT2. What was shown is in every later opening of the log, unless it was

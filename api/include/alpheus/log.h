@@ -65,7 +65,7 @@
 #include "alpheus/reservation.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
-#include "log/core/appended_record.h"
+#include "log/core/write/appended_record.h"
 
 namespace alpheus {
 

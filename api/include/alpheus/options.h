@@ -10,7 +10,7 @@
 
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
-#include "log/core/flush_order.h"
+#include "log/core/durability/flush_order.h"
 
 namespace alpheus {
 

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "log/base/ids.h"
-#include "log/core/reserved_record.h"
+#include "log/core/write/reserved_record.h"
 
 namespace alpheus {
 

@@ -9,7 +9,7 @@
 namespace alpheus::tcp {
 namespace {
 
-constexpr size_t kPiecesMax = 64;  // of one sendmsg
+constexpr size_t kPiecesMax = 64;  // pieces of one sendmsg
 
 // Bytes that one turn takes from one connection, so that others get theirs.
 constexpr size_t kTurnBytes = size_t{1} << 20;
@@ -51,7 +51,7 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
       heard_at_(now) {
   if (socket_.is_open() &&
       !shared_.poller.Add(socket_, id_.value, watches_in_, watches_out_).ok()) {
-    socket_ = Descriptor();  // nobody would hear it
+    socket_ = Descriptor();  // no peer would hear it
   }
   if (!socket_.is_open()) deadline_ = now;
 }
@@ -89,7 +89,7 @@ bool Connection::Receive(int64_t now) {
     }
     leftover_bytes_ = rest.size() <= leftover_.size() ? rest.size() : 0;
     std::copy_n(rest.begin(), leftover_bytes_, leftover_.begin());
-    if (result.bytes < room.size()) break;  // that was all
+    if (result.bytes < room.size()) break;  // all that there was
   }
   return turn_bytes > keep_alive_received_;
 }
@@ -122,7 +122,7 @@ size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
     }
     used += kWireHeaderBytes;
   }
-  // Whoever lingers only waits for the end of the stream.
+  // A lingering connection only waits for the end of the stream.
   return lingers_ || !socket_.is_open() ? bytes.size() : used;
 }
 
@@ -142,7 +142,7 @@ bool Connection::OnHeader(const WireHeader& header, int64_t now) {
   }
   if (header.opcode == WireOpcode::kPong) {
     keep_alive_received_ += kWireHeaderBytes;
-    return true;  // has been heard
+    return true;  // it has been heard
   }
   const bool is_its_turn = is_established();
   if (!is_its_turn && !IsMutant("kTcpHandshakeUnneeded")) return false;
@@ -213,7 +213,7 @@ void Connection::PostReceive(WorkId work, const LocalBytes& into, int64_t now) {
   const uint64_t before = responder_.executed();
   responder_.PostReceive(work, into, &outbox_);
   if (!is_established()) return;
-  // Another request may have been parked in its place, for a time of its own.
+  // Another request may be parked in its place, with a time of its own.
   if (responder_.executed() != before) parked_at_ = kNever;
   CheckResponder(now);
 }
@@ -236,8 +236,8 @@ void Connection::AppendKeepAlive(WireOpcode opcode) {
   if (is_alone) keep_alive_position_ = outbox_.end_position();
 }
 
-// One that waits answers all pings: whoever sends them and reads nothing has
-// this side keep no more.
+// One waiting pong answers all pings: a peer that sends pings and reads nothing
+// costs no more memory.
 void Connection::AppendPong() {
   if (pong_position_ > outbox_.sent_position()) return;
   if (responder_.is_in_reply()) {
@@ -288,7 +288,7 @@ bool Connection::Send(int64_t now) {
     }
     const bool flushed = Flush(now);
     moved |= flushed;
-    // The rest of a long reply; others have their turn meanwhile.
+    // Continues a long reply; others have their turn meanwhile.
     goes_on = flushed && is_established() && responder_.waits_for_room() &&
               outbox_.end_position() < turn_end;
   }
@@ -311,7 +311,7 @@ bool Connection::Flush(int64_t now) {
     const IoResult result = SendSome(socket_, std::span(pieces).first(count));
     if (result.outcome == IoOutcome::kNothing) break;
     if (result.outcome == IoOutcome::kClosed) {
-      // Receiving finds out, after what the peer may still have said.
+      // Receive finds this out, after the peer's last bytes.
       break;
     }
     outbox_.Consume(result.bytes);

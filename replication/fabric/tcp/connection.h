@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // connection: one TCP stream between two adapters: handshake, the two halves,
-// keep-alive, and how it ends.
+// keep-alive, and its end.
 //
 // Invariants:
-//   TCN1. Once broken a connection executes, sends and completes nothing more:
-//         all that was posted has completed (FB3 of fabric.h).
+//   TCN1. A broken connection executes, sends and completes nothing more: all
+//         posted work has completed (FB3 of fabric.h).
 //   TCN2. A peer is gone when it was asked for something and nothing at all has
-//         come from it for retry_ns; silence that nobody asked into is none.
+//         come from it for retry_ns. Without a request its silence means
+//         nothing.
 //   TCN3. Time in which this side did not look is no silence either: the
-//         machine may have stood still, with both of them on it. Between two
-//         looks a quarter of what is waited for counts at most (TCN2; FB6 of
-//         fabric.h), and next_timer() comes as often, so that whoever sleeps
-//         till then and is on time loses nothing.
-//   TCN4. A peer is gone, too, when something waits for it and it has taken
-//         nothing for retry_ns, whatever it says meanwhile: it reads no answer.
-//   TCN5. Memory is bounded: of pongs one waits at most, of answers and of what
-//         is kept as much as TRP4 (responder.h) says, in all kept_bytes_max,
-//         and one buffer more for each connection.
+//         machine may have stood still, with both of them on it. At most a
+//         quarter of the awaited time is charged between two looks (TCN2; FB6
+//         of fabric.h). next_timer() comes at least that often, so that a
+//         thread that sleeps until then and is on time loses nothing.
+//   TCN4. A peer is gone, too, when something waits for it and it has taken no
+//         byte for retry_ns, whatever it says meanwhile: it reads no answer.
+//   TCN5. Memory is bounded: one pong waits at most; answers and kept requests
+//         as TRP4 (responder.h) says, in all kept_bytes_max, plus one buffer
+//         for each connection.
 // Thread safety: none; the adapter's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
@@ -43,16 +44,16 @@
 
 namespace alpheus::tcp {
 
-// What the connections of one adapter share.
+// State that the connections of one adapter share.
 struct Shared {
   const TcpFabricOptions& options;
   RegionTable& regions;
   Poller& poller;
   TcpFabricCounters& counters;
-  std::span<std::byte> buffer;  // for what is received
+  std::span<std::byte> buffer;  // for received bytes
   std::deque<Completion> completions;
   std::vector<ConnectionEvent> events;
-  int64_t looked_at = 0;    // when OnTimers had its last turn; 0: never
+  int64_t looked_at = 0;    // when OnTimers ran last; 0: never
   uint64_t kept_bytes = 0;  // by all responders (TCN5)
 };
 
@@ -64,14 +65,13 @@ class Connection {
     kAnonymous,   // accepted, no hello yet; unknown to the application
     kRequested,
     kEstablished,
-    kBroken,     // the application has still to close it
-    kLingering,  // closed by the application; only says its last words
+    kBroken,     // the application must still close it
+    kLingering,  // closed by the application; sends its last bytes
     kDead,       // to be forgotten
   };
 
-  // Starts with a socket that connects, or with one that was accepted. Without
-  // one, or with one that can't be watched, it fails as soon as timers are
-  // looked at.
+  // Starts with a socket that connects, or with an accepted one. Without a
+  // socket, or with one that can't be watched, it fails when timers run next.
   Connection(ConnectionId id, Descriptor socket, std::string peer,
              Shared* shared, std::optional<std::string> private_data,
              Deadline deadline, int64_t now);
@@ -81,7 +81,7 @@ class Connection {
 
   State state() const { return state_; }
   const std::string& peer() const { return peer_; }
-  // The application does not know of it yet, or no more.
+  // Returns true if the application does not know it yet, or no more.
   bool is_stranger() const {
     return state_ == State::kAnonymous || state_ == State::kLingering;
   }
@@ -92,30 +92,30 @@ class Connection {
 
   void Accept(std::string_view private_data, int64_t now);
   void Reject(std::string_view private_data, int64_t now);
-  // What was posted completes with kFlushed; no event.
+  // Closes. Posted work completes with kFlushed; no event follows.
   void Close(int64_t now);
-  // Memory ran out in it.
+  // Breaks the connection, as memory ran out in it.
   void Abandon(int64_t now) { Break(CompletionStatus::kFlushed, now); }
-  // For others that came. Requires: is_stranger().
+  // Ends, to make room for others. Requires: is_stranger().
   void MakeRoom();
   void PostReceive(WorkId work, const LocalBytes& into, int64_t now);
 
-  // Send would do nothing but acknowledge.
+  // Returns true if Send would only acknowledge.
   bool owes_answers_only() const {
     return is_established() && outbox_.empty() && requester_.unsent() == 0 &&
            responder_.executed() != responder_.answered();
   }
 
-  // Both return whether anything moved; keep-alive is no progress.
+  // Both return true if anything moved; keep-alive is no progress.
   bool Send(int64_t now);
   bool Receive(int64_t now);
 
-  // When OnTimers is to have its turn; the largest value: never.
+  // Returns when to call OnTimers; the largest value: never.
   int64_t next_timer() const;
-  // Returns whether it did more than to keep alive.
+  // Returns true if it did more than keep alive.
   bool OnTimers(int64_t now);
 
-  // Nothing passes until it is undone.
+  // Cuts or restores the connection: nothing passes while it is cut.
   void SetCut(bool is_cut);
 
  private:
@@ -124,7 +124,7 @@ class Connection {
   void Greet(int64_t now);
   bool FinishConnecting(int64_t now);
   void AppendHandshake(WireOpcode opcode, std::string_view private_data);
-  // Answers a stream's bytes; returns how many were used.
+  // Processes bytes of the stream; returns how many were used.
   size_t Parse(std::span<const std::byte> bytes, int64_t now);
   bool OnHeader(const WireHeader& header, int64_t now);
   size_t OnPayload(std::span<const std::byte> bytes, int64_t now);
@@ -136,7 +136,7 @@ class Connection {
   void AppendKeepAlive(WireOpcode opcode);
   void AppendPong();
   void AppendAnswers();
-  // What there is to send, as far as it may be appended now.
+  // Appends to the outbox what may be sent now.
   void Fill(int64_t now);
   bool Flush(int64_t now);
   void CheckResponder(int64_t now);
@@ -144,21 +144,22 @@ class Connection {
   void Asked(int64_t now) {
     if (asked_at_ == kNever) asked_at_ = now;
   }
-  // Not while others keep so much that nothing more may be kept (TCN5).
+  // Returns false while this connection keeps requests and all together keep
+  // the most that they may (TCN5).
   bool MayBeRead() const;
-  // Whether silence of the peer breaks it (TCN2).
+  // Returns true if silence of the peer breaks it (TCN2).
   bool HearsSilence() const;
-  // When OnTimers has something to do; the largest value: never.
+  // Returns when OnTimers has something to do; the largest value: never.
   int64_t NextDue() const;
-  // Puts off what is waited for by the time that does not count (TCN3).
+  // Moves deadlines by the time that is not charged (TCN3).
   void ExcuseOwnPause(int64_t now);
   void Watch();
 
   void NoteRefused(StrangerEnd why);
-  // Ends. `first` is for the request that waits longest.
+  // Breaks the connection. `first` is for the request that waits longest.
   void Break(CompletionStatus first, int64_t now);
   void BreakWithNak(WireFailure failure, int64_t now);
-  // Says what is in the outbox, then lets go of the socket.
+  // Sends the outbox, then closes the socket.
   void StartLinger(int64_t now);
   void DropSocket();
   void AddEvent(ConnectionEvent::Kind kind, std::string private_data);
@@ -168,37 +169,37 @@ class Connection {
   Shared& shared_;
   Descriptor socket_;
   State state_;
-  const std::optional<std::string> private_data_;  // of an own Connect
+  const std::optional<std::string> private_data_;  // of this side's Connect
   bool watches_in_ = true;
   bool watches_out_;
   bool is_cut_ = false;
-  bool lingers_ = false;  // the socket is only there for the last words
+  bool lingers_ = false;  // the socket only sends its last bytes
   bool has_ended_sending_ = false;
 
   Requester requester_;
   Responder responder_;
   Outbox outbox_;
-  uint64_t message_bytes_max_;  // that both sides take
+  uint64_t message_bytes_max_;  // limit of both sides
 
-  // Of a message that is coming in.
+  // The message that is coming in.
   WireHeader header_;
   uint64_t payload_left_ = 0;
   std::vector<std::byte> handshake_;
   std::array<std::byte, kWireHeaderBytes> leftover_{};
   size_t leftover_bytes_ = 0;
 
-  // Keep-alive: bytes of this turn; up to where in the outbox.
+  // Keep-alive: bytes received in this turn; position in the outbox.
   size_t keep_alive_received_ = 0;
   uint64_t keep_alive_position_ = 0;
-  uint64_t pong_position_ = 0;  // the last pong's end
-  bool is_ping_due_ = false;    // behind the reply that is being sent
+  uint64_t pong_position_ = 0;  // end of the last pong
+  bool is_ping_due_ = false;    // after the reply that is being sent
   bool is_pong_due_ = false;
 
-  // Times of the adapter's clock.
-  int64_t deadline_;  // of the handshake, or of lingering
+  // Times of the adapter's clock, in nanoseconds.
+  int64_t deadline_;  // for the handshake, or for lingering
   int64_t heard_at_;
   int64_t asked_at_ = kNever;
-  int64_t stalled_at_ = kNever;  // since when the peer takes nothing
+  int64_t stalled_at_ = kNever;  // since when the peer takes no bytes
   int64_t parked_at_ = kNever;
 };
 

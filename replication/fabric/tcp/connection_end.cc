@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a connection ends, and how silence is told from rest.
+// How a connection ends, and how silence is told from idleness.
 #include <algorithm>
 #include <utility>
 
@@ -9,8 +9,8 @@
 namespace alpheus::tcp {
 namespace {
 
-// Of the time between two looks so much counts at most, where `wait_ns` is
-// waited for (TCN3): four or five looks for whoever is gone, and few wake-ups.
+// The most time that is charged between two looks, where `wait_ns` is waited
+// for (TCN3): four or five looks for a peer that is gone, and few wake-ups.
 constexpr int64_t LookNanos(int64_t wait_ns) { return wait_ns / 4; }
 
 }  // namespace
@@ -21,7 +21,7 @@ bool Connection::HearsSilence() const {
   switch (state_) {
     case State::kConnecting:
     case State::kGreeting:
-      return deadline_ == kNever;  // else that one decides
+      return deadline_ == kNever;  // else the deadline decides
     case State::kRequested:
     case State::kEstablished:
       return true;
@@ -60,7 +60,7 @@ void Connection::ExcuseOwnPause(int64_t now) {
   if (IsMutant("kTcpOwnPauseIsSilence")) return;
   const auto excuse = [&](int64_t wait_ns, int64_t* since) {
     if (*since == kNever) return;
-    // What began after the last look has waited only since then.
+    // A wait that began after the last look has lasted only since then.
     const int64_t passed = now - std::max(*since, shared_.looked_at);
     *since += std::max<int64_t>(0, passed - LookNanos(wait_ns));
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// options: how a software adapter is set up, and what it counts.
+// options: settings and counters of a software adapter.
 //
 // Thread safety: values.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_OPTIONS_H_
@@ -21,44 +21,46 @@ struct TcpFabricOptions {
                            .private_bytes_max = 4096,
                            .retry_ns = 2'000'000'000};
 
-  // How long a write with immediate, or a send, waits for a receive (FB6).
+  // Nanoseconds that a write with immediate, or a send, waits for a receive
+  // (FB6).
   int64_t receiver_wait_ns = 500'000'000;
 
-  // What a peer may have in flight towards this adapter, which may have to keep
-  // it; larger messages go alone. More than a fast network's bandwidth times
-  // its delay.
+  // Bytes that a peer may have in flight towards this adapter, which may have
+  // to keep them; a larger message goes alone. Set it above a fast network's
+  // bandwidth times its delay.
   uint64_t window_bytes = uint64_t{4} << 20;
 
-  // What all connections together keep of peers' requests that wait for a
-  // receive, or for their peer to take answers. Beyond it nothing more is read
-  // from those.
+  // Bytes that all connections together keep of peers' requests that wait for a
+  // receive, or for their peer to take answers. Beyond it those connections are
+  // not read.
   uint64_t kept_bytes_max = uint64_t{16} << 20;
 
-  // Connections from elsewhere that have said nothing yet, or that were refused
-  // and hear why. For more the oldest of the host that has most makes room.
+  // Unauthenticated connections: those that have said nothing yet, or that were
+  // refused and hear why. If more come, the oldest of the host that has most
+  // makes room.
   uint32_t anonymous_max = 64;
 
-  // Is told of each peer that the adapter ends by itself. Runs under the
+  // Called for each peer that the adapter ends by itself. Runs under the
   // adapter's lock: it must not call the adapter.
   std::function<void(std::string_view peer, StrangerEnd why)> on_refused;
 
-  // The number of the host to connect from; empty: as the kernel chooses.
+  // Number of the host to connect from; empty: the kernel chooses.
   std::string source_host;
 
-  // Gets one sentence when connections can't be accepted for want of
+  // Gets one sentence when connections can't be accepted for lack of
   // descriptors, once until that is over. Runs under the adapter's lock: it
   // must not call the adapter.
   std::function<void(const std::string&)> report;
 };
 
-// Since the adapter was made.
+// Counts since the adapter was made.
 struct TcpFabricCounters {
   uint64_t send_calls = 0;     // sendmsg
   uint64_t receive_calls = 0;  // recv
   uint64_t wait_calls = 0;     // epoll_wait
   uint64_t refused = 0;        // peers that the adapter ended by itself
-  uint64_t accept_pauses = 0;  // for want of descriptors
-  uint64_t kept_bytes = 0;     // now, as kept_bytes_max bounds them
+  uint64_t accept_pauses = 0;  // for lack of descriptors
+  uint64_t kept_bytes = 0;     // kept now; see kept_bytes_max
 };
 
 }  // namespace alpheus

@@ -9,7 +9,7 @@
 namespace alpheus::tcp {
 namespace {
 
-// A piece is not grown beyond this, so that growing copies little.
+// A piece does not grow beyond this, so that growing copies little.
 constexpr size_t kPieceBytes = size_t{64} << 10;
 
 }  // namespace

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// requester: the sending half of a connection: what was posted, and how far the
-// peer has executed it.
+// requester: the sending half of a connection: posted requests, and how far the
+// peer has executed them.
 //
 // Invariants (FB3 of fabric.h):
-//   TRQ1. Requests are numbered from 1 in the order of posting, sent and
-//         completed in that order.
+//   TRQ1. Requests are numbered from 1 in the order of posting, and are sent
+//         and completed in that order.
 //   TRQ2. Bytes in flight (payloads out and replies awaited) stay within the
-//         peer's window, unless there is only one request in flight: the peer
-//         may have to keep them.
+//         peer's window, unless only one request is in flight: the peer may
+//         have to keep them.
 //   TRQ3. A request completes only after all of its bytes have left the outbox:
 //         its memory is the application's again.
 // Thread safety: none; the adapter's lock guards it.
@@ -40,19 +40,20 @@ class Requester {
   size_t unsent() const { return requests_.size() - in_flight_; }
   size_t in_flight() const { return in_flight_; }
 
-  // Hands what the window lets through to the outbox. Returns false when the
-  // memory of a request is no longer registered.
+  // Hands to the outbox what the window allows. Returns false if the memory of
+  // a request is no longer registered.
   bool Send(Outbox* outbox);
 
-  // What the peer says. All return false when it is nonsense: a broken peer.
+  // Take the peer's answers. All return false for an impossible one, from a
+  // broken peer.
   bool OnAck(uint64_t sequence, const Outbox& outbox);
   bool OnNak(uint64_t sequence, const Outbox& outbox);  // then Fail follows
   bool OnReply(const WireHeader& header, const Outbox& outbox);
-  // Bytes of the reply; consumes whole words until its end. Returns how many.
-  // `*gone` tells that the target is no longer registered.
+  // Takes bytes of the reply, in whole words until its end. Returns how many.
+  // Sets `*gone` if the target is no longer registered.
   size_t OnReplyPayload(std::span<const std::byte> bytes, bool* gone);
 
-  // How the front fails when memory of this host has been deregistered.
+  // Returns how the front fails if memory of this host was deregistered.
   CompletionStatus LocalFailure() const;
   // Completes all: the first in flight with `first`, the rest with kFlushed.
   void Fail(CompletionStatus first);
@@ -60,14 +61,14 @@ class Requester {
  private:
   struct Posted {
     WorkRequest request;
-    uint64_t end_position = 0;  // in the outbox, once in flight
+    uint64_t end_position = 0;  // its end in the outbox, once in flight
   };
 
   static uint64_t FlightBytes(const WorkRequest& request);
   void SendOne(Posted* posted, Outbox* outbox);
   void CompleteFront(CompletionStatus status);
   bool IsSent(const Outbox& outbox) const;
-  // Completes what is in flight before `sequence`.
+  // Completes requests in flight before `sequence`.
   bool CompleteBefore(uint64_t sequence, const Outbox& outbox);
 
   const ConnectionId connection_;
@@ -75,11 +76,11 @@ class Requester {
   std::deque<Completion>* const completions_;
 
   std::deque<Posted> requests_;
-  size_t in_flight_ = 0;         // of them, from the front
-  uint64_t front_sequence_ = 1;  // of requests_.front()
+  size_t in_flight_ = 0;         // requests in flight, from the front
+  uint64_t front_sequence_ = 1;  // number of requests_.front()
   uint64_t flight_bytes_ = 0;
   uint64_t window_bytes_ = 0;
-  uint64_t reply_landed_ = 0;  // of the reply that is coming in
+  uint64_t reply_landed_ = 0;  // bytes of the reply that is coming in
 };
 
 }  // namespace alpheus::tcp

@@ -9,7 +9,7 @@
 namespace alpheus::tcp {
 namespace {
 
-// The kept stream's headers were decoded when they came.
+// Headers of the kept stream were decoded when they came.
 constexpr WireBounds kNoBounds{.message_bytes_max = ~uint64_t{0},
                                .private_bytes_max = ~uint32_t{0}};
 
@@ -38,8 +38,7 @@ size_t Responder::OnPayload(std::span<const std::byte> bytes, Outbox* outbox) {
 }
 
 void Responder::Keep(std::span<const std::byte> bytes) {
-  // What was executed goes, or a stream that is never empty would grow for
-  // ever.
+  // Drops executed bytes, or a stream that is never empty would grow forever.
   if (kept_begin_ > kept_.size() / 2) {
     kept_.erase(kept_.begin(),
                 kept_.begin() + static_cast<int64_t>(kept_begin_));
@@ -48,7 +47,7 @@ void Responder::Keep(std::span<const std::byte> bytes) {
   }
   kept_.insert(kept_.end(), bytes.begin(), bytes.end());
   kept_bytes_ += bytes.size();
-  // Headers count in the window too (TRQ2), and so does what is waited for.
+  // Headers count in the window, too (TRQ2), and so does the awaited message.
   if (kept_.size() - kept_begin_ > window_bytes_ &&
       !IsMutant("kTcpKeepsWithoutBound")) {
     BreakOff();
@@ -66,7 +65,7 @@ void Responder::Replay(Outbox* outbox) {
     const auto rest = std::span<const std::byte>(kept_).subspan(kept_begin_);
     if (is_busy_) {
       const size_t taken = Take(rest, outbox);
-      if (taken == 0) return;  // half a word: the rest is still to come
+      if (taken == 0) return;  // half a word: the rest comes later
       kept_begin_ += taken;
       continue;
     }
@@ -87,7 +86,7 @@ void Responder::Begin(Outbox* outbox) {
   switch (current_.opcode) {
     case WireOpcode::kWrite:
     case WireOpcode::kWriteImmediate: {
-      // The whole range, so that a write beyond the end lands nothing.
+      // Checks the whole range, so that a write past the end lands nothing.
       const auto region = regions_.Find(Target(current_, 0), current_.length,
                                         RemoteAccess::kWrite);
       if (!region.ok()) return FailWith(WireFailure::kRemoteAccess);
@@ -164,7 +163,7 @@ size_t Responder::TakeOperands(std::span<const std::byte> bytes,
 void Responder::BeginSend() {
   is_parked_ = receives_.empty();
   if (is_parked_) {
-    // All of it would have to be kept meanwhile (TRP4).
+    // Its whole payload would have to be kept (TRP4).
     if (current_.length + kWireHeaderBytes > window_bytes_) {
       FailWith(WireFailure::kReceiverNotReady);
     }
@@ -211,8 +210,8 @@ void Responder::PostReceive(WorkId work, const LocalBytes& into,
   Replay(outbox);
 }
 
-// FB1: a copy, so that writes behind this read don't show in it; they wait
-// until all of it was made.
+// FB1: copies, so that later writes don't show in this read; they wait until
+// all of it was copied.
 void Responder::ReplyToRead(Outbox* outbox) {
   waits_for_room_ = true;
   while (waits_for_room_ && HasRoomForAnswers(*outbox)) {
@@ -233,7 +232,7 @@ bool Responder::AppendReplyPiece(Outbox* outbox) {
                                                       : RemoteAccess::kRead);
   if (!from.ok()) {  // TRP2
     FailWith(WireFailure::kRemoteAccess);
-    // Within a reply there is no place for a word about it.
+    // In the middle of a reply no failure can be sent.
     if (is_in_reply_) health_ = Health::kBroken;
     return false;
   }
@@ -276,7 +275,7 @@ void Responder::ExecuteFlush() {
   if (!range.ok() && !IsMutant("kTcpFlushUnchecked")) {
     return FailWith(WireFailure::kRemoteAccess);
   }
-  // Writes are in memory when they have been executed; nothing lies between.
+  // Executed writes are in memory: there is nothing to do.
   Executed();
 }
 
@@ -290,11 +289,12 @@ void Responder::ExecuteAtomic(Outbox* outbox) {
     return FailWith(WireFailure::kRemoteAccess);
   }
   auto* const place = reinterpret_cast<uint64_t*>(word->data());
-  // Order: the word may be polled by a thread of this host that then looks at
-  // what was written before.
+  // Order: a thread of this host may poll the word, and then read what was
+  // written before.
   uint64_t before = GetWord(&operands_[0]);
   if (current_.opcode == WireOpcode::kCompareSwap) {
-    // On failure `before` gets what was there; on success it is what was there.
+    // Either way `before` then has the old value: on success it equals the
+    // expected one.
     (void)__atomic_compare_exchange_n(
         place, &before, GetWord(&operands_[kWordBytes]), /*weak=*/false,
         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);

@@ -2,22 +2,22 @@
 // responder: the receiving half of a connection: executes the peer's requests
 // against registered memory.
 //
-// Idea: a little machine fed with headers and payloads as they come. A request
-// that needs a receive and finds none parks the machine; what the peer has sent
-// behind it is kept (no more than the window, see TRQ2) and executed when a
-// receive has come, so that answers to own requests and pings still get through
-// on the same stream. So does a request whose answer finds no room: a peer that
-// takes no answers gets no more of them made, and those of a long read are made
-// in pieces.
+// Idea: a small state machine, fed with headers and payloads as they come. A
+// request that needs a receive and finds none is parked. Later bytes of the
+// stream are kept (no more than the window, see TRQ2) and executed once a
+// receive has come. So answers to this side's requests and pings still get
+// through on the same stream. A request whose answer finds no room waits, too:
+// a peer that takes no answers gets no more of them made. Answers of a long
+// read are made in pieces.
 //
 // Invariants (FB1 to FB6 of fabric.h):
 //   TRP1. Requests are executed one after the other, in the order of their
-//         sequence; a gap is nonsense.
-//   TRP2. The region is asked for again before each step of a landing, so that
+//         sequence; a gap is malformed.
+//   TRP2. The region is looked up again before each step of a landing, so that
 //         no byte lands after Deregister.
 //   TRP3. After a failure nothing is executed any more.
 //   TRP4. Memory is bounded: kAnswerBytesMax of answers and one more, a piece
-//         of kReplyPieceBytes at most; a window of what is kept.
+//         of kReplyPieceBytes at most; one window of kept bytes.
 // Thread safety: none; the adapter's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_RESPONDER_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_RESPONDER_H_
@@ -41,16 +41,16 @@ class Responder {
  public:
   enum class Health {
     kGood,
-    kFailed,    // the request behind executed() failed, as failure() says
+    kFailed,    // the request after executed() failed, as failure() says
     kBroken,    // bytes of a receive, or of half a reply, are deregistered
     kNonsense,  // the peer broke the protocol
   };
 
-  // As many bytes of answers may wait in the outbox when another one is made.
+  // Bytes of answers that may wait in the outbox when another one is made.
   static constexpr uint64_t kAnswerBytesMax = uint64_t{256} << 10;
   static constexpr uint64_t kReplyPieceBytes = uint64_t{256} << 10;
 
-  // `kept_bytes` sums what the responders of one adapter keep.
+  // `kept_bytes` sums the bytes that the responders of one adapter keep.
   Responder(ConnectionId connection, uint64_t window_bytes,
             const RegionTable& regions, std::deque<Completion>* completions,
             uint64_t* kept_bytes)
@@ -63,34 +63,35 @@ class Responder {
   Responder(const Responder&) = delete;
   Responder& operator=(const Responder&) = delete;
 
-  // Feeding. Requires: headers are requests' and come when the payload before
-  // has been given; health() is kGood.
+  // Takes a header. Requires: it is a request's, and the payload before it was
+  // given; health() is kGood.
   void OnHeader(const WireHeader& header, Outbox* outbox);
-  // Returns how many bytes were taken: whole words, or all.
+  // Takes payload. Returns how many bytes were taken: whole words, or all.
   size_t OnPayload(std::span<const std::byte> bytes, Outbox* outbox);
 
-  // A receive may unpark the machine.
+  // Adds a receive, which may continue a parked request.
   void PostReceive(WorkId work, const LocalBytes& into, Outbox* outbox);
   size_t receives() const { return receives_.size(); }
 
-  // The last request that was executed; what an answer has told the peer.
+  // executed(): the last executed request. answered(): the last one that an
+  // answer has told the peer.
   uint64_t executed() const { return executed_; }
   uint64_t answered() const { return answered_; }
   void set_answered(uint64_t sequence) { answered_ = sequence; }
 
   static bool HasRoomForAnswers(const Outbox& outbox);
-  // The answer of a request waits for that.
+  // Returns true if the answer of a request waits for room.
   bool waits_for_room() const { return waits_for_room_; }
-  // Of a reply the first part is in the outbox, and the rest not: nothing else
-  // may be appended.
+  // Returns true if only the first part of a reply is in the outbox: nothing
+  // else may be appended.
   bool is_in_reply() const { return is_in_reply_; }
-  // To be called when there may be room again.
+  // Continues. Call it when there may be room again.
   void GoOn(Outbox* outbox);
 
   bool keeps() const { return kept_begin_ < kept_.size(); }
-  // A request waits for a receive.
+  // Returns true if a request waits for a receive.
   bool is_parked() const { return is_parked_; }
-  // It waited too long.
+  // Fails the parked request, which waited too long.
   void GiveUpParked() { FailWith(WireFailure::kReceiverNotReady); }
 
   Health health() const { return health_; }
@@ -146,7 +147,7 @@ class Responder {
   bool is_in_reply_ = false;
   std::array<std::byte, 2 * kWordBytes> operands_{};
 
-  // Stream behind a request that waits, from kept_begin_ on.
+  // Bytes of the stream after a waiting request, from kept_begin_ on.
   std::vector<std::byte> kept_;
   size_t kept_begin_ = 0;
 

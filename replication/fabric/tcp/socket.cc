@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
 
-// As epoll takes it; -1 stays.
+// Returns milliseconds as epoll takes them; -1 stays.
 int RoundToMillis(int64_t nanos) {
   if (nanos < 0) return -1;
   const int64_t millis = (nanos + kNanosPerMilli - 1) / kNanosPerMilli;
@@ -43,7 +43,8 @@ Descriptor MakeSocket(int family) {
 
 void SetOption(const Descriptor& socket, int level, int option) {
   const int on = 1;
-  // Without it the adapter is slower, or its port taken for a minute longer.
+  // Without this option the adapter is slower, or its port taken for a minute
+  // longer.
   (void)setsockopt(socket.get(), level, option, &on, sizeof(on));
 }
 
@@ -72,7 +73,7 @@ absl::Status BindingError(std::string_view address) {
                    "until the network is up"));
 }
 
-// Of accept4. What went wrong with one connection is its own end.
+// Outcome of a failed accept4. A failure of one connection ends only that one.
 AcceptOutcome OutcomeOfFailedAccept() {
   const bool is_exhausted =
       errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
@@ -88,7 +89,7 @@ IoResult Outcome(ssize_t moved) {
 }  // namespace
 
 Descriptor::~Descriptor() {
-  // A failure leaves nothing to do; what must still be said lingers before.
+  // A failure leaves nothing to do; last bytes were sent before, by lingering.
   if (fd_ >= 0) (void)close(fd_);
 }
 
@@ -104,7 +105,7 @@ IoResult ReceiveSome(const Descriptor& socket, std::span<std::byte> into) {
 }
 
 void EndSending(const Descriptor& socket) {
-  // Fails only where the connection is broken, which is an end too.
+  // Fails only if the connection is broken, which is an end, too.
   (void)shutdown(socket.get(), SHUT_WR);
 }
 
@@ -119,7 +120,7 @@ absl::Status CheckIsOfThisMachine(std::string_view address) {
   const Descriptor socket = MakeSocket(parsed->storage.ss_family);
   if (!host || !socket.is_open()) return SystemError("socket for", address);
   const int on = 1;
-  // Else the kernel would choose a port and take it.
+  // Without it the kernel would choose a port and take it.
   if (setsockopt(socket.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on,
                  sizeof(on)) != 0) {
     return absl::OkStatus();
@@ -168,7 +169,7 @@ absl::StatusOr<Descriptor> StartConnect(std::string_view address,
       return SystemError("connecting from", source);
     }
   }
-  // What fails at once is told as what fails later: by HasConnected.
+  // A failure at once is reported like a later one: by HasConnected.
   if (connect(socket.get(), parsed->get(), parsed->bytes) != 0 &&
       errno != EINPROGRESS) {
     return SystemError("connecting to", address);
@@ -222,7 +223,7 @@ absl::Status Poller::Add(const Descriptor& socket, uint64_t tag, bool in,
 }
 
 void Poller::Change(const Descriptor& socket, uint64_t tag, bool in, bool out) {
-  // It takes nothing of the kernel that the socket has not had since Add.
+  // Needs no kernel memory that the socket has not had since Add.
   ALPHEUS_CHECK(Control(EPOLL_CTL_MOD, socket, tag, in, out),
                 "every socket of the adapter is watched");
 }
@@ -239,7 +240,7 @@ bool Poller::Control(int what, const Descriptor& socket, uint64_t tag, bool in,
 size_t Poller::Wait(int64_t timeout_ns, std::span<Ready> ready) {
   const int timeout_ms = RoundToMillis(timeout_ns);
   if (!status_.ok()) {
-    // Nothing can come, and no Wake be heard: so often it looks for one.
+    // Nothing can arrive, and no Wake is heard: so it looks this often.
     constexpr int kDeafMs = 10;
     const bool is_short = timeout_ms >= 0 && timeout_ms < kDeafMs;
     (void)poll(nullptr, 0, is_short ? timeout_ms : kDeafMs);
@@ -255,7 +256,7 @@ size_t Poller::Wait(int64_t timeout_ns, std::span<Ready> ready) {
     got = epoll_pwait2(epoll_.get(), events.data(), capacity, &timeout,
                        /*sigmask=*/nullptr);
   }
-  // Kernels before 5.11 do not know the other.
+  // Kernels before 5.11 do not know epoll_pwait2.
   if (!is_short || (got < 0 && errno == ENOSYS)) {
     got = epoll_wait(epoll_.get(), events.data(), capacity, timeout_ms);
   }
@@ -278,7 +279,7 @@ void Poller::Wake() {
 
 void Poller::ClearWake() {
   uint64_t count = 0;
-  (void)!read(wake_.get(), &count, sizeof(count));  // nothing there is fine
+  (void)!read(wake_.get(), &count, sizeof(count));  // an empty one is fine
 }
 
 }  // namespace alpheus::tcp

@@ -55,37 +55,37 @@ struct IoResult {
 
 IoResult SendSome(const Descriptor& socket, std::span<iovec> from);
 IoResult ReceiveSome(const Descriptor& socket, std::span<std::byte> into);
-// No more will be sent; the peer sees the end of the stream.
+// Ends sending; the peer sees the end of the stream.
 void EndSending(const Descriptor& socket);
 
 // Errors: InvalidArgument.
 absl::Status CheckAddress(std::string_view address);
 
-// Whether ListenOn finds the host among this machine's; takes no port, so that
-// it can be asked while somebody listens there. OK where the kernel does not
-// tell. Errors: InvalidArgument (not an address), Unavailable.
+// Checks that the host is one of this machine's, as ListenOn does. Takes no
+// port, so that it works while another process listens there. OK where the
+// kernel does not tell. Errors: InvalidArgument (not an address), Unavailable.
 absl::Status CheckIsOfThisMachine(std::string_view address);
 
 struct Listener {
   Descriptor socket;
-  std::string address;  // with the port that was taken
+  std::string address;  // with the port that it got
 };
-// Errors: InvalidArgument (not an address), AlreadyExists (in use),
+// Listens. Errors: InvalidArgument (not an address), AlreadyExists (in use),
 // Unavailable.
 absl::StatusOr<Listener> ListenOn(std::string_view address);
 
-// From `source` (a host without port; empty: any). The socket becomes writable
-// when the outcome is known.
-// Errors: InvalidArgument (not an address), Unavailable.
+// Starts to connect from `source` (a host without port; empty: any). The socket
+// becomes writable when the outcome is known. Errors: InvalidArgument (not an
+// address), Unavailable.
 absl::StatusOr<Descriptor> StartConnect(std::string_view address,
                                         std::string_view source);
-// Whether the connect that was started has succeeded.
+// Returns true if the connect has succeeded.
 bool HasConnected(const Descriptor& socket);
 
 enum class AcceptOutcome {
   kSome,
-  kNothing,    // nobody waits
-  kExhausted,  // descriptors or memory have run out; whoever waits goes on
+  kNothing,    // no peer waits
+  kExhausted,  // descriptors or memory have run out; peers keep waiting
 };
 struct Accepted {
   AcceptOutcome outcome = AcceptOutcome::kNothing;
@@ -94,8 +94,8 @@ struct Accepted {
 };
 Accepted AcceptOne(const Descriptor& listener);
 
-// Says which sockets are ready, level-triggered. One that could not be made has
-// no sockets; its waits are short and find nothing.
+// Reports which sockets are ready, level-triggered. A poller that could not be
+// made has no sockets; its waits are short and find nothing.
 class Poller {
  public:
   struct Ready {
@@ -103,23 +103,24 @@ class Poller {
     bool in = false;  // also: closed or broken
     bool out = false;
   };
-  // The tag that Wait never reports: it stands for Wake.
+  // The tag of Wake, which Wait never reports.
   static constexpr uint64_t kWakeTag = 0;
 
   Poller();
-  // Whether it could be made. Errors: Unavailable.
+  // Returns OK if it could be made. Errors: Unavailable.
   const absl::Status& status() const { return status_; }
 
-  // Errors: Unavailable (the kernel watches no more, or not that).
+  // Adds a socket. Errors: Unavailable (the kernel watches no more, or not
+  // that).
   absl::Status Add(const Descriptor& socket, uint64_t tag, bool in, bool out);
-  // Requires: it was added.
+  // Changes what is watched. Requires: it was added.
   void Change(const Descriptor& socket, uint64_t tag, bool in, bool out);
 
-  // Returns how many of `ready` were filled. `timeout_ns` -1: for ever.
+  // Waits; returns how many of `ready` were filled. `timeout_ns` -1: forever.
   // More than a millisecond is rounded up to whole ones.
   size_t Wait(int64_t timeout_ns, std::span<Ready> ready);
 
-  // Wait returns, now or when it is called next, until ClearWake.
+  // Makes Wait return, now or when it is called next, until ClearWake.
   void Wake();
   void ClearWake();
 

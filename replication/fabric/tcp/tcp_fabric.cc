@@ -16,17 +16,17 @@ using tcp::Connection;
 
 namespace {
 
-// For what is received: large enough for few system calls, small enough for
-// the cache.
+// Bytes of the receive buffer: large enough for few system calls, small enough
+// for the cache.
 constexpr size_t kBufferBytes = size_t{256} << 10;
 
-// Of so many turns one asks epoll also where there is a single connection: for
-// those who want to connect, who can wait for some microseconds.
+// One of this many turns asks epoll although there is a single connection, for
+// peers that want to connect: they can wait for some microseconds.
 constexpr uint32_t kLoneTurnsMax = 64;
 
-// How long answers are held at most by one who polls (TF4): time to persist
-// what came and to hear from another backup, little beside a sleeping peer's
-// waking.
+// Nanoseconds for which a polling thread holds answers (TF4): time to persist
+// what came and to hear from another backup, little beside the wake-up of a
+// sleeping peer.
 constexpr int64_t kHoldNanos = 20'000;
 
 }  // namespace
@@ -60,7 +60,7 @@ absl::Status TcpFabric::Deregister(RegionKey key) {
 size_t TcpFabric::Poll(std::span<Completion> completions,
                        std::vector<ConnectionEvent>* events) {
   Lock lock(*this);
-  // A waiting thread would not look after what is held.
+  // A waiting thread would not send held answers.
   Advance(clock_.NowNanos(), /*may_hold=*/waiters_ == 0,
           /*has_room=*/!completions.empty());
   events->insert(events->end(), shared_.events.begin(), shared_.events.end());
@@ -73,7 +73,7 @@ size_t TcpFabric::Poll(std::span<Completion> completions,
 }
 
 bool TcpFabric::Progress() {
-  // TF2. Whoever wants the lock makes the progress, or will come again.
+  // TF2. A thread that wants the lock makes the progress, or comes again.
   if (wanting_.load(std::memory_order_relaxed) > 0) return false;
   if (!mutex_.TryLock()) return false;
   const bool moved = Advance(clock_.NowNanos(), IsMutant("kTcpStandInHolds"),
@@ -89,7 +89,7 @@ bool TcpFabric::Advance(int64_t now, bool may_hold, bool has_room) {
   // TF5.
   const bool is_enough = (moved && !is_tick) || IsMutant("kTcpNoRoomIsDeaf");
   if (is_enough && !has_room) return moved;
-  // Nobody is taken for silent before all that came has been read.
+  // No peer is taken for silent before everything that arrived was read.
   if (is_tick || !ReceiveWithoutAsking(now, &moved)) {
     moved |= ReceiveReady(now);
   }
@@ -138,7 +138,7 @@ bool TcpFabric::ReceiveWithoutAsking(int64_t now, bool* moved) {
   if (is_lone && ++lone_turns_ % kLoneTurnsMax == 0) return false;
   const auto found = is_lone ? connections_.begin() : connections_.find(ready_);
   ready_ = {};
-  // Others have more to hear than bytes.
+  // Other states have more than bytes to handle.
   if (found == connections_.end() || !found->second->is_established()) {
     return false;
   }
@@ -179,7 +179,7 @@ bool TcpFabric::RunTimers(int64_t now) {
     entry = is_dead ? connections_.erase(entry) : std::next(entry);
   }
   shared_.looked_at = now;
-  // Coarse, so that a turn need not look at all connections.
+  // Coarse, so that a turn need not check all connections.
   const int64_t shortest =
       std::min(options_.limits.retry_ns, options_.receiver_wait_ns);
   tick_at_ = std::min(NextTimer(), now + shortest / 16);
@@ -228,9 +228,9 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
     ready_ = ConnectionId(ready[0].tag);
     lone_turns_ = 0;
   } else {
-    tick_at_ = 0;  // perhaps it is a timer's turn
+    tick_at_ = 0;  // perhaps a timer is due
   }
-  // The last one: the others must be woken too.
+  // Only the last one clears: the others must be woken, too.
   if (--waiters_ == 0) poller_.ClearWake();
 }
 

@@ -2,29 +2,30 @@
 // tcp_fabric: a software adapter: one-sided operations over TCP for hosts
 // without RDMA adapters.
 //
-// Idea: each connection is one TCP stream of requests and answers. Whoever
-// polls makes the adapter's progress inline, for peers' requests on this host's
-// memory as well; the adapter starts no thread.
+// Idea: each connection is one TCP stream of requests and answers. A polling
+// thread makes the adapter's progress inline, for peers' requests on this
+// host's memory as well. The adapter starts no thread.
 //
 // Invariants, beyond those of fabric.h:
-//   TF1. Memory of this host is touched only under the adapter's lock, and only
-//        after key, bounds and access were asked for in the same step: when
-//        Close or Deregister has returned, nothing lands any more (FB5).
+//   TF1. Memory of this host is touched only under the adapter's lock, after
+//        key, bounds and access were checked in the same step. So when Close or
+//        Deregister has returned, nothing lands any more (FB5).
 //   TF2. A stand-in's Progress never makes Poll wait for more than one turn: it
-//        steps back while anybody else wants the lock.
-//   TF3. A peer that talks nonsense loses its own connection and nothing else.
+//        steps back while any other thread wants the lock.
+//   TF3. A peer that sends malformed bytes loses its own connection and nothing
+//        else.
 //   TF4. A Poll that brings completions may hold back the acknowledgements of
-//        what it executed: who takes completions tends to post in return, and
-//        both then leave in one system call, the dearest thing there is here.
-//        The first Poll after 20 us sends them in any case, Progress and
+//        what it executed. A caller that takes completions tends to post in
+//        return, and both then leave in one system call, the dearest thing
+//        here. The first Poll after 20 us sends them in any case, Progress and
 //        WaitForActivity at once, and nothing is held while a thread waits.
-//   TF5. A Poll that has no room for completions, and sent what was posted,
-//        does not receive: whoever calls it so comes again for what it brings.
+//   TF5. A Poll that has no room for completions, and sent posted work, does
+//        not receive: its caller comes again to receive.
 //   TF6. Nothing is left of a connection that was closed or rejected.
 //   TF7. Without descriptors nothing ends and nothing spins: connecting fails,
-//        and whoever wants to connect waits until there are some.
-//   TF8. Who says nothing keeps nobody out: of the host that has most of such
-//        connections the oldest makes room.
+//        and peers that want to connect wait until there are some.
+//   TF8. Silent connections keep nobody out: the oldest one of the host that
+//        has most of them makes room.
 // Thread safety: all members concurrently.
 // References: docs/formats/fabric_wire.md.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
@@ -84,34 +85,34 @@ class TcpFabric final : public WorkRequestFabric {
 
   TcpFabricCounters counters() const;
 
-  // Nothing passes between this adapter and peers on `host` (a number without
-  // port) until it is undone; nobody is told. For tests.
+  // Cuts or restores this adapter from peers on `host` (a number without port);
+  // nobody is told. For tests.
   void SetCut(std::string_view host, bool is_cut);
 
  private:
   class Lock;  // tcp_fabric_lock.h
 
-  // The listener's tag; connections have their ids, which never get there.
+  // The listener's tag; connections have their ids, which are never so large.
   static constexpr uint64_t kListenerTag = ~uint64_t{0};
 
   // `has_room`: for completions.
   bool Advance(int64_t now, bool may_hold, bool has_room)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // With `may_hold` answers that would go alone are kept (TF4).
+  // Sends. With `may_hold`, answers that would go alone are held (TF4).
   bool SendPosted(int64_t now, bool may_hold)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // From the connection that is known to be the one, if there is such; else
-  // false, and epoll is to be asked.
+  // Receives from the connection that is known to be ready, if there is one.
+  // Else returns false, and epoll must be asked.
   bool ReceiveWithoutAsking(int64_t now, bool* moved)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Where memory runs out the connection breaks, and no other.
+  // Runs `work`. Where memory runs out the connection breaks, and no other.
   template <class Work>
   bool Guard(tcp::Connection& connection, int64_t now, const Work& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReceiveReady(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoomForStranger() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AcceptWaiting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // While descriptors are short (EMFILE, ENFILE).
+  // Stops accepting while descriptors are short (EMFILE, ENFILE).
   void PauseAccepting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ResumeAccepting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool RunTimers(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -119,13 +120,14 @@ class TcpFabric final : public WorkRequestFabric {
   tcp::Connection& Add(tcp::Descriptor socket, std::string peer,
                        std::optional<std::string> private_data,
                        Deadline deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Nothing if there is none that the application knows.
+  // Returns nullptr if there is none that the application knows.
   tcp::Connection* Find(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The application has done with it: no event of it comes any more.
+  // Forgets a connection with which the application is done: no event of it
+  // comes any more.
   void Forget(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetIfDead(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MarkForSending(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What a waiting thread would like to see.
+  // Returns true if there is something for a waiting thread.
   bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Post(ConnectionId id, const WorkRequest& request) override;
@@ -136,7 +138,7 @@ class TcpFabric final : public WorkRequestFabric {
   const Clock& clock_;
 
   mutable Mutex mutex_;
-  // Who wants the lock, stand-ins aside.
+  // Number of threads that want the lock, stand-ins aside.
   mutable std::atomic<int> wanting_{0};
 
   tcp::Poller poller_;  // safe by itself
@@ -148,19 +150,19 @@ class TcpFabric final : public WorkRequestFabric {
   std::map<ConnectionId, std::unique_ptr<tcp::Connection>> connections_
       ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  // When accepting goes on; the largest value: it was not paused.
+  // When accepting continues; the largest value: it is not paused.
   int64_t accept_at_ ABSL_GUARDED_BY(mutex_) = Deadline().at_nanos();
-  bool is_exhausted_ ABSL_GUARDED_BY(mutex_) = false;  // and that was said
+  bool is_exhausted_ ABSL_GUARDED_BY(mutex_) = false;  // and this was reported
   std::set<std::string, std::less<>> cut_hosts_ ABSL_GUARDED_BY(mutex_);
 
   // Connections with something to send.
   std::vector<ConnectionId> sending_ ABSL_GUARDED_BY(mutex_);
-  // The one that woke a waiting thread; 0: none.
+  // The connection that woke a waiting thread; 0: none.
   ConnectionId ready_ ABSL_GUARDED_BY(mutex_);
-  // When answers are held: until when; else 0.
+  // Until when answers are held; 0: none are.
   int64_t hold_until_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t lone_turns_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t tick_at_ ABSL_GUARDED_BY(mutex_) = 0;  // when timers are looked at
+  int64_t tick_at_ ABSL_GUARDED_BY(mutex_) = 0;  // when timers are checked
   int waiters_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

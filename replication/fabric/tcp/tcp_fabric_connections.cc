@@ -17,8 +17,8 @@ using tcp::Connection;
 
 namespace {
 
-// Until the listener is looked at again when descriptors have run out: little
-// for who waits, and no load.
+// Nanoseconds until the listener is checked again when descriptors have run
+// out: short for waiting peers, and no load.
 constexpr int64_t kAcceptPauseNanos = 50'000'000;
 
 }  // namespace
@@ -61,12 +61,12 @@ absl::StatusOr<ConnectionId> TcpFabric::Connect(std::string_view address,
       tcp::StartConnect(address, options_.source_host);
   if (absl::IsInvalidArgument(socket.status())) return socket.status();
   ALPHEUS_RETURN_IF_ERROR(poller_.status());
-  // One that failed at once is told as kUnreachable, as one that fails later.
+  // A failure at once is reported as kUnreachable, like a later one.
   Add(socket.ok() ? *std::move(socket) : tcp::Descriptor(),
       std::string(address), std::string(private_data), deadline);
   const ConnectionId id(last_id_);
   tick_at_ = 0;
-  WakeWaiters();  // there is a deadline more
+  WakeWaiters();  // there is one more deadline
   return id;
 }
 
@@ -94,7 +94,7 @@ absl::Status TcpFabric::Reject(ConnectionId id, std::string_view private_data) {
     case Connection::State::kRequested:
       connection->Reject(fits.ok() ? private_data : "", clock_.NowNanos());
       break;
-    case Connection::State::kBroken:  // nobody is left to tell
+    case Connection::State::kBroken:  // the peer is gone
       if (IsMutant("kTcpRejectLeaks")) return NoConnection(id);
       connection->Close(clock_.NowNanos());
       break;
@@ -144,7 +144,7 @@ void TcpFabric::ForgetIfDead(ConnectionId id) {
   }
 }
 
-// TF8. Ids are given out in the order of time.
+// TF8. Ids are in the order of time.
 void TcpFabric::MakeRoomForStranger() {
   std::map<std::string_view, size_t> by_host;
   size_t count = 0;
@@ -174,7 +174,7 @@ bool TcpFabric::AcceptWaiting(int64_t now) {
     moved = true;
     is_exhausted_ = false;
     MakeRoomForStranger();
-    // Under the lock that this function needs.
+    // Runs under the lock that this function requires.
     const absl::Status added =
         WithinMemory([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
           Add(std::move(accepted.socket), std::move(accepted.peer),
@@ -191,8 +191,8 @@ bool TcpFabric::AcceptWaiting(int64_t now) {
   }
 }
 
-// Whoever waits to be accepted keeps the listener ready: watched on, it would
-// wake this host again and again for nothing.
+// Waiting peers keep the listener ready: if it were watched, it would wake this
+// host again and again for nothing.
 void TcpFabric::PauseAccepting(int64_t now) {
   ++counters_.accept_pauses;
   if (IsMutant("kTcpAcceptSpins")) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tcp_fabric_lock: how the members of TcpFabric take its lock; for its own
+// tcp_fabric_lock: the way the members of TcpFabric take its lock; for its own
 // sources only.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_LOCK_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_LOCK_H_
@@ -11,7 +11,7 @@
 
 namespace alpheus {
 
-// Counts among those whom a stand-in gives way to (TF2).
+// Counts as a thread for which a stand-in steps back (TF2).
 class ABSL_SCOPED_LOCKABLE TcpFabric::Lock {
  public:
   explicit Lock(const TcpFabric& fabric)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Posting: what is checked, and when it leaves.
+// Posting: checks, and the time of sending.
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
@@ -11,7 +11,7 @@ using tcp::Connection;
 
 namespace {
 
-// Posts behind each other that are sent without waiting for Poll.
+// Posts in a row that are sent without waiting for Poll.
 constexpr size_t kBatchMax = 64;
 
 }  // namespace
@@ -40,7 +40,7 @@ absl::Status TcpFabric::Post(ConnectionId id, const WorkRequest& request) {
   ALPHEUS_RETURN_IF_ERROR(CheckPost(id, request));
   Connection& connection = *Find(id);
   connection.requester().Post(request);
-  // A thread that waits won't poll until something comes.
+  // A waiting thread won't poll until something comes.
   if (waiters_ > 0 || connection.requester().unsent() >= kBatchMax) {
     connection.Send(clock_.NowNanos());
     if (HasNews()) WakeWaiters();

@@ -9,7 +9,7 @@
 namespace alpheus::tcp {
 namespace {
 
-// Where the fields of a header lie.
+// Places of the fields of a header.
 constexpr size_t kMagicAt = 0;
 constexpr size_t kOpcodeAt = 4;  // then 3 zeros
 constexpr size_t kImmediateAt = 8;
@@ -35,7 +35,7 @@ T Get(const std::byte* from) {
   return value;
 }
 
-// With zeros in its own place.
+// Returns the sum of the header with zeros in the sum's own place.
 uint32_t SumOf(std::span<const std::byte, kWireHeaderBytes> header) {
   std::array<std::byte, kWireHeaderBytes> bytes;
   std::ranges::copy(header, bytes.begin());
@@ -63,7 +63,7 @@ bool IsLengthGood(const WireHeader& header, const WireBounds& bounds) {
     case WireOpcode::kAtomicReply:
       return header.length == sizeof(uint64_t);
     case WireOpcode::kFlush:
-      return true;  // of a range, which the region's bounds are for
+      return true;  // length of a range, which the region bounds
     case WireOpcode::kAck:
     case WireOpcode::kNak:
     case WireOpcode::kPing:

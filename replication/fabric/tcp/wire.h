@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wire: what two software adapters say to each other, byte by byte.
+// wire: the messages of two software adapters, byte by byte.
 //
 // Idea: every message is a header of one size and, for some opcodes, a payload
 // whose length the header tells. Encoding and decoding are pure functions, so
@@ -7,8 +7,8 @@
 //
 // Invariants:
 //   TW1. A header that decodes has a known opcode, a length within its opcode's
-//        bounds, zeros where zeros belong and, behind the handshake, a sum that
-//        holds: no length, place or number is used before that.
+//        bounds, zeros where zeros belong and, after the handshake, a sum that
+//        holds. No length, place or number is used before that.
 //   TW2. The first 12 bytes of a hello and of an accept (magic, opcode,
 //        version) mean the same in all versions of the protocol.
 // Thread safety: functions without state.
@@ -38,17 +38,17 @@ enum class WireOpcode : uint8_t {
   // Requests, numbered by `sequence` from 1 on.
   kWrite = 16,
   kWriteImmediate = 17,
-  kRead = 18,         // `length` bytes are asked for; no payload
+  kRead = 18,         // asks for `length` bytes; no payload
   kCompareSwap = 19,  // payload: expected, desired
-  kFetchAdd = 20,     // payload: what to add
-  kFlush = 21,        // `length` is that of the range; no payload
+  kFetchAdd = 20,     // payload: the addend
+  kFlush = 21,        // `length` of the range; no payload
   kSend = 22,
   // Answers. All are cumulative: every request before `sequence` has been
   // executed.
-  kAck = 32,          // ... and that one too
+  kAck = 32,          // ... and that one, too
   kReadReply = 33,    // payload: the bytes
-  kAtomicReply = 34,  // payload: the word from before
-  kNak = 35,          // that one failed; `immediate` says how (WireFailure)
+  kAtomicReply = 34,  // payload: the old word
+  kNak = 35,          // that one failed; `immediate` is a WireFailure
   // Keep-alive.
   kPing = 48,
   kPong = 49,
@@ -72,26 +72,26 @@ struct WireHeader {
   bool operator==(const WireHeader&) const = default;
 };
 
-// What one side takes from the other; lengths beyond are refused.
+// Limits of what one side takes from the other; larger lengths are refused.
 struct WireBounds {
   uint64_t message_bytes_max = 0;
   uint32_t private_bytes_max = 0;
 };
 
 std::array<std::byte, kWireHeaderBytes> EncodeHeader(const WireHeader& header);
-// Nothing if the bytes are no header (TW1). A hello or accept of another
-// version decodes to nothing too.
+// Returns nothing if the bytes are no header (TW1), or a hello or accept of
+// another version.
 std::optional<WireHeader> DecodeHeader(
     std::span<const std::byte, kWireHeaderBytes> bytes,
     const WireBounds& bounds);
 
-// How many bytes follow the header. Requires: it was decoded.
+// Returns how many bytes follow the header. Requires: it was decoded.
 uint64_t PayloadBytes(const WireHeader& header);
 
 bool IsHandshake(WireOpcode opcode);
 bool IsRequest(WireOpcode opcode);
 
-// What each side tells about itself, in front of its private data.
+// Each side's limits, before its private data.
 struct WireHello {
   uint32_t sends_max = 0;
   uint32_t receives_max = 0;
@@ -103,7 +103,7 @@ struct WireHello {
 inline constexpr size_t kWireHelloBytes = 24;
 
 std::array<std::byte, kWireHelloBytes> EncodeHello(const WireHello& hello);
-// Nothing if it is too short or a limit is 0.
+// Returns nothing if it is too short or a limit is 0.
 std::optional<WireHello> DecodeHello(std::span<const std::byte> payload);
 
 // Little-endian words of payloads.

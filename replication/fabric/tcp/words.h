@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // words: copies to and from registered memory, 8-byte words whole.
 //
-// Others look at registered memory while bytes land in it, and a connection
-// may break in the middle of a write; neither may ever show a half of an
-// aligned word that the write covers (FB1 of fabric.h). A kernel that receives
-// right into the region does not promise that: it splits where packets end.
+// Other threads read registered memory while bytes land in it, and a connection
+// may break in the middle of a write. Neither may ever show half of an aligned
+// word that the write covers (FB1 of fabric.h). A kernel that receives right
+// into the region does not promise that: it splits where packets end.
 //
 // Thread safety: the registered side may be touched by other threads.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_WORDS_H_
@@ -21,14 +21,14 @@ namespace alpheus::tcp {
 
 inline constexpr size_t kWordBytes = sizeof(uint64_t);
 
-// Bytes from `place` to the next word.
+// Returns the bytes from `place` to the next word.
 inline size_t BytesToWord(const std::byte* place) {
   return (kWordBytes - reinterpret_cast<uintptr_t>(place) % kWordBytes) %
          kWordBytes;
 }
 
-// How many of `arrived` bytes may land at `to` when more will follow: up to the
-// end of a word.
+// Returns how many of `arrived` bytes may land at `to` when more will follow:
+// up to the end of a word.
 inline size_t WholeWords(const std::byte* to, size_t arrived) {
   if (IsMutant("kTcpHalfWordsLand")) return arrived;
   const size_t head = BytesToWord(to);
@@ -36,8 +36,8 @@ inline size_t WholeWords(const std::byte* to, size_t arrived) {
   return head + (arrived - head) / kWordBytes * kWordBytes;
 }
 
-// Order: relaxed, because no order is promised within one write; completions
-// are handed over under the adapter's lock.
+// Order: relaxed, as no order is promised within one write. Completions are
+// handed over under the adapter's lock.
 inline void StoreWords(std::byte* to, std::span<const std::byte> from) {
   const std::byte* source = from.data();
   size_t left = from.size();

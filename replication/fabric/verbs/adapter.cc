@@ -60,7 +60,7 @@ absl::StatusOr<Adapter> FindAdapter(const std::string& name) {
     const char* const device = ibv_get_device_name(contexts[i]->device);
     absl::StrAppend(&known, known.empty() ? "" : ", ", device);
     if (adapter.context == nullptr && (name.empty() || name == device)) {
-      // It stays open as long as the process: rdma_cm keeps it.
+      // It stays open while the process runs: rdma_cm keeps it.
       adapter.context = contexts[i];
       adapter.device = device;
     }
@@ -79,7 +79,7 @@ absl::StatusOr<Adapter> FindAdapter(const std::string& name) {
 
 Fabric::Limits LowerTo(const Adapter& adapter, Fabric::Limits wanted) {
   const ibv_device_attr& most = adapter.attributes;
-  // Both share a completion queue.
+  // Sends and receives share a completion queue.
   const int entries = std::min(most.max_qp_wr, most.max_cqe / 2);
   wanted.sends_max = Lower(wanted.sends_max, entries, kGreetingsPosted);
   wanted.receives_max = Lower(wanted.receives_max, entries, kGreetingsPosted);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// adapter: which RDMA adapter it is, what it can, and what it says of itself.
+// adapter: an RDMA adapter, its abilities, and its news.
 //
-// Idea: rdma_cm opens each adapter once in a process, so that what an adapter
-// tells without being asked (its port is down, it has been taken away, a queue
-// pair is broken) is one queue for all fabrics on it. Whoever looks takes all
-// that is there, and notes it for each of them.
+// Idea: rdma_cm opens each adapter once in a process. So an adapter's own news
+// (its port is down, it was taken away, a queue pair is broken) are one queue
+// for all fabrics on it. A fabric that looks takes everything, and notes it for
+// each of them.
 //
 // Invariants:
-//   VA1. Each fabric that has a DeviceNews hears of each failure once, whoever
-//        took the event (FB9).
+//   VA1. Each fabric that has a DeviceNews hears of each failure once,
+//        whichever fabric took the event (FB9).
 //   VA2. An event is acknowledged when it has been taken: the end of a queue
 //        pair waits for that.
 // Thread safety: DeviceNews concurrently; the rest values.
@@ -35,29 +35,29 @@ struct Adapter {
   ibv_context* context = nullptr;
   std::string device;
   ibv_device_attr attributes = {};
-  uint32_t message_bytes_max = 0;  // of the port that takes least
+  uint32_t message_bytes_max = 0;  // of the port with the lowest limit
   bool pages_on_demand = false;
   NativeAbilities native;
 };
 
-// An empty name: the first one. Errors: NotFound (which there are),
-// Unavailable.
+// Finds an adapter; an empty name: the first one. Errors: NotFound (names those
+// that there are), Unavailable.
 absl::StatusOr<Adapter> FindAdapter(const std::string& name);
 
-// `wanted`, where the adapter has less of it lowered to that.
+// Returns `wanted`, lowered where the adapter has less.
 Fabric::Limits LowerTo(const Adapter& adapter, Fabric::Limits wanted);
 
-// What has failed since the last look.
+// Failures since the last look.
 struct DeviceFailures {
-  const char* all = nullptr;  // why all connections are broken, if they are
-  uint8_t port = 0;           // all on this port; 0: on any
-  std::set<uint32_t> queue_pairs;  // numbers of those that are, by themselves
+  const char* all = nullptr;  // why all connections are broken; nullptr: not
+  uint8_t port = 0;           // the port of these; 0: any
+  std::set<uint32_t> queue_pairs;  // numbers of single broken pairs
 };
 
 class DeviceNews {
  public:
-  // The context is rdma_cm's and lives as long as the process. `wake`, which
-  // must outlive it, is told when another one took an event. Errors:
+  // The context is rdma_cm's and lives as long as the process. `wake` must
+  // outlive the object; it is called when another fabric took an event. Errors:
   // Unavailable.
   static absl::StatusOr<std::unique_ptr<DeviceNews>> Of(ibv_context* context,
                                                         const WakeUp* wake);
@@ -65,10 +65,12 @@ class DeviceNews {
   DeviceNews(const DeviceNews&) = delete;
   DeviceNews& operator=(const DeviceNews&) = delete;
 
-  // Can be read when there is something, for this fabric or another one.
+  // A descriptor that is readable when there is news, for this or another
+  // fabric.
   int descriptor() const { return context_->async_fd; }
   DeviceFailures Take();
-  // Nothing of it works any more, and nothing of it writes.
+  // Returns true if the adapter is gone: nothing of it works or writes any
+  // more.
   bool IsGone();
 
  private:

@@ -13,7 +13,7 @@
 namespace alpheus::verbs {
 namespace {
 
-// Without a channel for events its calls wait for their outcome.
+// Without an event channel its calls wait for their outcome.
 absl::StatusOr<CommunicationId> MakeWaitingId() {
   rdma_cm_id* id = nullptr;
   if (rdma_create_id(nullptr, &id, nullptr, RDMA_PS_TCP) != 0) {

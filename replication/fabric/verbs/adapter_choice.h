@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// adapter_choice: which of a machine's adapters leads to an address.
+// adapter_choice: finds which of a machine's adapters leads to an address.
 //
-// Idea: nobody need name one. The connection manager knows which adapter has an
-// address of this machine, and from which of them another machine is reached.
+// Idea: users need not name one. The connection manager knows which adapter has
+// an address of this machine, and which one reaches another machine.
 //
 // Thread safety: concurrently; they ask the kernel.
 // References: rdma_bind_addr(3), rdma_resolve_addr(3).
@@ -16,13 +16,14 @@
 
 namespace alpheus::verbs {
 
-// The name of the adapter that has this address, a number without port.
+// Returns the name of the adapter that has this address, a number without port.
 // Errors: InvalidArgument (not a number); NotFound (none has it).
 absl::StatusOr<std::string> DeviceOf(std::string_view host);
 
-// The own address, a number without port, from which an adapter reaches
-// `address` (host:port). Of an own address: itself. Waits up to `timeout_ms`.
-// Errors: InvalidArgument (not an address); Unavailable (no adapter does).
+// Returns the own address, a number without port, from which an adapter reaches
+// `address` (host:port); for an own address, that one. Waits up to
+// `timeout_ms`. Errors: InvalidArgument (not an address); Unavailable (no
+// adapter does).
 absl::StatusOr<std::string> SourceHostTowards(std::string_view address,
                                               int timeout_ms);
 

@@ -19,7 +19,7 @@ using Kind = ConnectionEvent::Kind;
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
 
-// Why a connection broke.
+// Reasons of broken connections.
 constexpr const char* kNotPosted = "its adapter takes no work request";
 constexpr const char* kEndedByPeer = "the peer ended it";
 constexpr const char* kNoGreeting = "what the peer said first is no greeting";
@@ -78,7 +78,7 @@ Connection::Connection(ConnectionId id, CommunicationId manager,
 
 Connection::~Connection() {
   queue_pair_.reset();
-  // Fails only where it was never registered.
+  // Fails only if it was never registered.
   (void)shared_.memory->Deregister(greetings_key_);
 }
 
@@ -151,8 +151,8 @@ void Connection::OnEvent(rdma_cm_event_type event) {
   const int64_t timeout_ms = shared_.options.limits.retry_ns / kNanosPerMilli;
   switch (event) {
     case RDMA_CM_EVENT_ADDR_RESOLVED: {
-      // It becomes a part of the route, which the peer hears of. Fails where
-      // the adapter has no such option: then its own time counts.
+      // The timeout becomes a part of the route, which the peer hears of. Fails
+      // if the adapter has no such option: then its own time counts.
       uint8_t timeout = AckTimeoutCode(shared_.options.limits.retry_ns);
       (void)rdma_set_option(manager_.get(), RDMA_OPTION_ID,
                             RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
@@ -181,7 +181,7 @@ void Connection::OnEvent(rdma_cm_event_type event) {
 }
 
 // The kernel calls it a rejection if the peer ended before the last message of
-// the handshake had reached it.
+// the handshake reached it.
 bool Connection::IsEndByPeer(rdma_cm_event_type event) const {
   return event == RDMA_CM_EVENT_DISCONNECTED ||
          (event == RDMA_CM_EVENT_REJECTED && is_connected_);
@@ -224,7 +224,7 @@ void Connection::Greet(GreetingKind kind, std::string_view private_data) {
 }
 
 void Connection::TakeGreeting(const Completion& done) {
-  if (done.status != CompletionStatus::kOk) return;  // Poll said so, too
+  if (done.status != CompletionStatus::kOk) return;  // Poll reports it, too
   if (done.operation == Operation::kSend) {
     if (state_ != State::kLingering) return;
     DropQueuePair();
@@ -315,7 +315,7 @@ bool Connection::Poll() {
   return is_some || !is_whole;
 }
 
-// Two in the life of a connection.
+// Handles greetings: two in the life of a connection.
 void Connection::TakeGreetings() {
   for (const Completion& done : std::exchange(greeted_, {})) TakeGreeting(done);
 }
@@ -343,7 +343,7 @@ void Connection::Reject(std::string_view private_data, Deadline deadline) {
 }
 
 void Connection::Close() {
-  Poll();  // VC3: what took effect is not called flushed
+  Poll();  // VC3: work that took effect is not called flushed
   DropQueuePair();
   state_ = State::kDead;
 }
@@ -364,7 +364,7 @@ void Connection::End(Kind kind, std::string private_data) {
 
 void Connection::DropQueuePair() {
   if (queue_pair_) {
-    // Tells the peer; if that fails it finds out by what it posts.
+    // Tells the peer. If that fails, the peer finds out by its own posts.
     if (is_connected_) (void)rdma_disconnect(manager_.get());
     queue_pair_->Destroy();
     (void)queue_pair_->Poll(Done());

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// connection: one reliable connection from the first word of the connection
-// manager to the last: who it is with, what its users know of it, how it ends.
+// connection: one reliable connection from the connection manager's first event
+// to its last: its peer, its state, and its end.
 //
 //   requester   resolving -> connecting -> greeting -> established -> broken
 //   responder   anonymous -> requested  -> established -> broken
 //
 // Invariants:
-//   VC1. Once broken it has no queue pair: nothing moves, and all that was
-//        posted has completed (FB3, FB5).
+//   VC1. A broken connection has no queue pair: nothing moves, and all posted
+//        work has completed (FB3, FB5).
 //   VC2. Receives of a responder's user are handed to the adapter when it
 //        accepts, not before: a peer that was not accepted fills none.
-//   VC3. What a peer said before it went is heard: completions are taken before
-//        its going is.
+//   VC3. Messages that a peer sent before it went are heard: completions are
+//        taken before its end is.
 // Thread safety: none; the fabric's lock guards it.
 // References: rdma_cm(7); greeting.h.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_CONNECTION_H_
@@ -37,12 +37,12 @@
 
 namespace alpheus::verbs {
 
-// What the connections of one adapter share.
+// State that the connections of one adapter share.
 struct Shared {
   VerbsFabricOptions options;
   ibv_context* context = nullptr;
   QueuePair::Making making;
-  uint8_t reads_max = 0;  // own ones under way, and the peer's
+  uint8_t reads_max = 0;  // in flight, own ones and the peer's
   RegisteredMemory* memory = nullptr;
   VerbsFabricCounters counters;
   std::vector<Completion> completions;
@@ -58,15 +58,15 @@ class Connection {
     kAnonymous,  // no hello yet; unknown to the application
     kRequested,
     kEstablished,
-    kBroken,     // the application has still to close it
-    kLingering,  // rejected by the application; only says so
+    kBroken,     // the application must still close it
+    kLingering,  // rejected by the application; only tells the peer
     kDead,       // to be forgotten
   };
 
-  // An own one: Resolve follows.
+  // Makes a connection of this side: Resolve follows.
   Connection(ConnectionId id, CommunicationId manager, std::string peer,
              std::string private_data, Deadline deadline, Shared* shared);
-  // One from elsewhere: AnswerCall follows.
+  // Makes one that a peer requests: AnswerCall follows.
   Connection(ConnectionId id, CommunicationId manager, std::string peer,
              Deadline deadline, Shared* shared);
   ~Connection();
@@ -77,42 +77,42 @@ class Connection {
   const std::string& peer() const { return peer_; }
   rdma_cm_id* manager() const { return manager_.get(); }
   bool is_established() const { return state_ == State::kEstablished; }
-  // Nothing but its peer's going is awaited of the connection manager.
+  // Returns true if only the peer's end is awaited of the connection manager.
   bool is_settled() const {
     return state_ == State::kEstablished || state_ == State::kBroken;
   }
-  // From elsewhere, and never accepted.
+  // Returns true if a peer requested it and it was never accepted.
   bool is_request() const { return is_request_; }
   uint64_t message_bytes_max() const { return message_bytes_max_; }
-  // Why it broke, in words that live for ever; null while it stands.
+  // Returns why it broke, in static text; nullptr while it stands.
   const char* why() const { return why_; }
   size_t sends() const { return queue_pair_ ? queue_pair_->sends() : 0; }
   size_t receives() const;
   QueuePair* queue_pair() { return queue_pair_.get(); }
 
-  // Finds the way to the peer; then the connection manager's events lead on.
-  // What fails at once is told like what fails later.
+  // Resolves the route to the peer; the connection manager's events continue
+  // from there. A failure at once is reported like a later one.
   void Resolve(sockaddr* from, sockaddr* to);
   void AnswerCall();
   void OnEvent(rdma_cm_event_type event);
-  // Breaks it if it is concerned.
+  // Breaks it if a failure concerns it.
   void OnDeviceFailures(const DeviceFailures& failures);
 
   // Requires: established.
   void Post(const WorkRequest& request, const ibv_sge& own);
   // Requires: not broken.
   void PostReceive(WorkId work, const ibv_sge& into);
-  // Hands over what was posted; false if there was nothing.
+  // Hands posted work to the adapter; returns false if there was none.
   bool RingDoorbell();
 
   void Accept(std::string_view private_data);
   void Reject(std::string_view private_data, Deadline deadline);
-  // A fence. What was posted completes with kFlushed; no event.
+  // Closes. A fence. Posted work completes with kFlushed; no event follows.
   void Close();
 
-  // Takes what completed. Returns whether there was something.
+  // Takes completions. Returns true if there were any.
   bool Poll();
-  // When OnTimers has something to do.
+  // Returns when OnTimers has something to do.
   int64_t next_timer() const;
   void OnTimers(int64_t now);
 
@@ -133,7 +133,7 @@ class Connection {
   void Answer(Greeting&& greeting);
   bool HandOverReceives();
   bool IsEndByPeer(rdma_cm_event_type event) const;
-  // Of several reasons the first is told.
+  // Keeps the first of several reasons.
   void NoteWhy(const char* why) {
     if (why_ == nullptr) why_ = why;
   }
@@ -148,21 +148,21 @@ class Connection {
 
   const ConnectionId id_;
   const std::string peer_;
-  const std::string private_data_;  // of an own Connect
+  const std::string private_data_;  // of this side's Connect
   Shared& shared_;
   State state_;
   int64_t deadline_;
   bool is_request_ = false;
-  bool is_connected_ = false;  // so that the peer is told when it ends
+  bool is_connected_ = false;  // the peer must be told when it ends
   uint64_t message_bytes_max_;
   const char* why_ = nullptr;
 
   CommunicationId manager_;
-  std::vector<std::byte> greetings_;  // what is said, then what is heard
+  std::vector<std::byte> greetings_;  // sent bytes, then received ones
   RegionKey greetings_key_;
   std::unique_ptr<QueuePair> queue_pair_;
   std::vector<HeldReceive> held_receives_;
-  std::vector<Completion> greeted_;  // completed, not looked at
+  std::vector<Completion> greeted_;  // completed, not handled yet
 };
 
 }  // namespace alpheus::verbs

@@ -17,7 +17,7 @@ struct Listener {
   bool is_gone = false;
 };
 
-// Of this process, as the contexts are.
+// Listeners of this process, as contexts are of the process.
 struct Listeners {
   Mutex mutex;
   std::map<const DeviceNews*, Listener> all ABSL_GUARDED_BY(mutex);
@@ -87,7 +87,7 @@ DeviceNews::DeviceNews(ibv_context* context, const WakeUp* wake)
     : context_(context) {
   Listeners& listeners = AllListeners();
   MutexLock lock(listeners.mutex);
-  TakeAll(context, &listeners);  // what is old is nothing to a new one
+  TakeAll(context, &listeners);  // old news do not concern a new one
   Listener& listener = listeners.all[this];
   listener.context = context;
   listener.wake = wake;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // greeting: the first message of each side of a new queue pair.
 //
-// Idea: the connection manager carries 56 bytes of its caller's at most, so
-// what the two programs tell each other before they are connected travels in a
-// message over the queue pair: one from who connects, one in reply. The
-// connection manager's own bytes only say that this is a peer that greets.
+// Idea: the connection manager carries at most 56 bytes of its caller's. So
+// private data of the two programs travel in a message over the queue pair: one
+// from the requester, one in reply. The connection manager's own bytes only say
+// that this is a peer that greets.
 //
 //   requester                          responder
 //   kHello(private data)            -> kRequested
@@ -12,7 +12,7 @@
 //
 // Invariants:
 //   VG1. A greeting that decodes has this version, a known kind, a length that
-//        fits, and nothing behind it.
+//        fits, and nothing after it.
 // Thread safety: pure functions.
 // References: docs/design/fabric.md; rdma_connect(3).
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_GREETING_H_
@@ -31,7 +31,7 @@ enum class GreetingKind : uint32_t { kHello = 1, kAccept = 2, kReject = 3 };
 
 struct Greeting {
   GreetingKind kind = GreetingKind::kHello;
-  uint64_t message_bytes_max = 0;  // that the sender takes
+  uint64_t message_bytes_max = 0;  // limit of the sender
   std::string private_data;
 
   bool operator==(const Greeting&) const = default;
@@ -39,11 +39,12 @@ struct Greeting {
 
 inline constexpr size_t kGreetingHeaderBytes = 24;
 
-// Returns how many bytes were written. Requires: there is room.
+// Encodes a greeting; returns how many bytes were written. Requires: there is
+// room.
 size_t EncodeGreeting(const Greeting& greeting, std::span<std::byte> to);
 std::optional<Greeting> DecodeGreeting(std::span<const std::byte> bytes);
 
-// What the connection manager carries: 8 bytes.
+// The connection manager's private data: 8 bytes.
 struct Calling {
   uint32_t magic = 0;
   uint32_t version = 0;

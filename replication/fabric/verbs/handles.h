@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// handles: what the verbs libraries hand out, each with its end.
+// handles: the objects of the verbs libraries, each with its destructor.
 //
-// A destructor's failure leaves nothing to do: the kernel takes back what is
-// left when the process ends.
+// A destructor's failure leaves nothing to do: the kernel takes everything back
+// when the process ends.
 //
 // Thread safety: values that are moved.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_HANDLES_H_

@@ -26,7 +26,7 @@ constexpr uint64_t kCanWriteAtomically = uint64_t{1} << 40;
 constexpr uint8_t kPlacements = static_cast<uint8_t>(IBV_FLUSH_GLOBAL) |
                                 static_cast<uint8_t>(IBV_FLUSH_PERSISTENT);
 
-// All that a chain may hold, as it is posted whole.
+// Returns all operations of a chain, as it is posted whole.
 uint64_t OperationsOf(NativeAbilities abilities) {
   uint64_t operations =
       IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
@@ -73,7 +73,7 @@ void Build(ibv_qp_ex* pair, const ibv_send_wr& request) {
   const auto& rdma = request.wr.rdma;
   const auto& atomic = request.wr.atomic;
   pair->wr_id = request.wr_id;
-  // Soft-RoCE looks for IBV_SEND_INLINE, too, which others do not mind.
+  // Soft-RoCE looks for IBV_SEND_INLINE, too, which other adapters ignore.
   pair->wr_flags = request.send_flags;
   switch (request.opcode) {
     case kFlushOpcode:

@@ -10,7 +10,7 @@
 namespace alpheus::verbs {
 namespace {
 
-// What lies behind the last offset that there is was never in bounds.
+// Bytes past the largest offset were never in bounds.
 uint64_t EndOf(uint64_t offset, uint64_t bytes) {
   return bytes > std::numeric_limits<uint64_t>::max() - offset
              ? std::numeric_limits<uint64_t>::max()

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// native_sends: which of one queue pair's requests become native FLUSHes and
-// atomic WRITEs, and what must wait for what because of them.
+// native_sends: decides which of one queue pair's requests become native
+// FLUSHes and atomic WRITEs, and what must wait because of them.
 //
-// Idea: a READ says something of all that its connection posted before it; a
-// FLUSH only of the bytes that it names, and only where the region grants it.
-// A caller's flush is of everything (fabric.h), so a FLUSH names all that was
-// written since the last flush, and where it can't, a READ does it as
-// ever: whatever is chosen, no flush says less than a READ did.
+// Idea: a READ covers everything that its connection posted before it. A FLUSH
+// covers only the bytes that it names, and only where the region grants it. A
+// caller's flush covers everything (fabric.h). So a FLUSH names everything that
+// was written since the last flush; where it can't, a READ is used. No flush
+// ever covers less than a READ would.
 //
 // Invariants:
-//   NS1. A flush is a FLUSH only if its region grants it, and all that was
-//        posted since the last flush, sends included, lies in the range that
-//        the FLUSH names, at most kFlushBytesMax: who flushes line by line
-//        takes that long. Otherwise it is a READ.
-//   NS2. An atomic WRITE is carried out behind all that was posted before.
-//        FLUSHes it is behind by itself; for a flush that is a READ it waits
+//   NS1. A flush is a FLUSH only if its region grants it, and everything posted
+//        since the last flush, sends included, lies in the range that it names.
+//        The range has at most kFlushBytesMax: a flush line by line takes long.
+//        Otherwise it is a READ.
+//   NS2. An atomic WRITE is carried out after all that was posted before. It
+//        comes after FLUSHes by itself; for a flush that is a READ it waits
 //        (IBV_SEND_FENCE).
-//   NS3. A write or send behind an atomic WRITE waits for it: it might pass it
-//        (FB1). A flush behind it does not: nothing that is answered passes
-//        another.
+//   NS3. A write or send after an atomic WRITE waits for it, as it might pass
+//        it (FB1). A flush after it does not: operations with an answer do not
+//        pass each other.
 // Thread safety: none; the fabric's lock guards it.
 // References: remote persistence taxonomy §2; InfiniBand Architecture 1.2.1,
 // Annex A19; docs/design/fabric.md.
@@ -37,19 +37,20 @@
 
 namespace alpheus::verbs {
 
-// Longer than what is written between two flushes as a rule, and short enough
-// that an adapter that is a program has flushed it before its peer gives up.
+// Most bytes of a FLUSH: longer than what is normally written between two
+// flushes, and short enough that a software adapter has flushed it before its
+// peer gives up.
 inline constexpr uint64_t kFlushBytesMax = uint64_t{16} << 20;
 
-// Where a connection wrote since its last flush.
+// The range that a connection wrote since its last flush.
 class WrittenRange {
  public:
   void Add(const RemoteAddress& to, uint64_t bytes);
-  // To a place that the requester does not know.
+  // Notes a write to a place that the requester does not know.
   void AddElsewhere() { is_elsewhere_ = true; }
   void Clear() { *this = {}; }
-  // The range that holds `range` and all that was added, if it is in that
-  // region, and not too long.
+  // Widens `range` to all that was added. Returns false if that is in another
+  // region, or too long.
   bool Widen(RemoteAddress* range, uint64_t* bytes) const;
 
  private:
@@ -65,11 +66,12 @@ class NativeSends {
   NativeSends(NativeAbilities abilities, VerbsFabricCounters* counters)
       : abilities_(abilities), counters_(*counters) {}
 
-  // Notes a request that is posted as `number`, and makes what is asked of the
-  // adapter native where it may be. `oldest` has not completed, or is `number`.
+  // Notes a request that is posted as `number`, and makes `asked` native where
+  // it may be. `oldest` is the oldest number that has not completed, or
+  // `number`.
   void Take(const WorkRequest& request, uint64_t number, uint64_t oldest,
             ibv_send_wr* asked, ibv_sge* own);
-  // Whether some of what was taken since the last call is native.
+  // Returns true if a request since the last call is native.
   bool TakeChain() { return std::exchange(is_in_chain_, false); }
 
  private:
@@ -81,7 +83,7 @@ class NativeSends {
   const NativeAbilities abilities_;
   VerbsFabricCounters& counters_;
   WrittenRange written_;
-  // Numbers behind the last ones.
+  // One past the number of the last of each.
   uint64_t after_atomic_write_ = 0;
   uint64_t after_read_flush_ = 0;
   bool is_in_chain_ = false;

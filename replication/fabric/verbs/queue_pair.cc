@@ -56,8 +56,8 @@ ibv_wr_opcode OpcodeOf(Operation operation) {
   }
 }
 
-// Soft-RoCE says REM_OP_ERR and LOC_QP_OP_ERR of a receive that is too small,
-// and of one whose bytes are no longer registered.
+// Soft-RoCE reports REM_OP_ERR and LOC_QP_OP_ERR for a receive that is too
+// small, and for one whose bytes are no longer registered.
 CompletionStatus StatusOf(ibv_wc_status status, Operation operation) {
   const bool is_of_receive =
       operation == Operation::kSend || operation == Operation::kReceive;
@@ -96,7 +96,7 @@ NativeAbilities AbilitiesOf(const Fabric::Limits& limits) {
   return {limits.native_flush, limits.atomic_write};
 }
 
-// What wraps around is outside of the peer's region.
+// An offset that overflows is outside of the peer's region.
 uint64_t LastByteOf(const WorkRequest& flush) {
   const uint64_t last = flush.remote.offset + flush.range_bytes - 1;
   return last < flush.remote.offset ? std::numeric_limits<uint64_t>::max()
@@ -142,7 +142,7 @@ absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
   attributes.cap.max_inline_data = making.inline_bytes_max;
   const NativeAbilities abilities = AbilitiesOf(making.limits);
   if (MakePair(id, making.domain, abilities, &attributes) != 0) {
-    // An adapter says what it takes inline only by refusing more.
+    // An adapter shows its inline limit only by refusing more.
     attributes.cap.max_inline_data = 0;
     if (MakePair(id, making.domain, abilities, &attributes) != 0) {
       return Refused("a queue pair", errno);
@@ -203,7 +203,7 @@ void QueuePair::PostGreeting(const ibv_sge& own) {
   entry.own = own;
 }
 
-// In place: a request is 128 bytes, and each record takes one.
+// Filled in place: a request is 128 bytes, and each record takes one.
 QueuePair::Entry& QueuePair::Append(const Send& send) {
   ALPHEUS_CHECK(!is_chain_full(), "who fills the chain hands it over");
   ALPHEUS_CHECK(sends_.size() < sends_.room(), "QP2: more than may be posted");
@@ -222,7 +222,7 @@ QueuePair::Entry& QueuePair::Append(const Send& send) {
 void QueuePair::SetInline(const LocalBytes& from, Entry* entry) const {
   if (from.bytes.empty() || from.bytes.size() > inline_bytes_max_) return;
   entry->request.send_flags |= IBV_SEND_INLINE;
-  // The library copies, and knows nothing of made-up addresses.
+  // The library copies, and knows no made-up addresses.
   entry->own.addr = reinterpret_cast<uintptr_t>(from.bytes.data());
   ++counters_.inlined;
 }
@@ -292,13 +292,13 @@ bool QueuePair::Poll(const Done& done) {
 }
 
 bool QueuePair::Take(const ibv_wc& completion, const Done& done) {
-  // All that is left is told by Flush, sends before receives.
+  // Flush reports the rest, sends before receives.
   if (completion.status == IBV_WC_WR_FLUSH_ERR) return false;
   return (completion.wr_id & kReceiveBit) != 0 ? TakeReceive(completion, done)
                                                : TakeSends(completion, done);
 }
 
-// All up to the one that completed are done.
+// All entries up to the completed one are done.
 bool QueuePair::TakeSends(const ibv_wc& completion, const Done& done) {
   ALPHEUS_CHECK(completion.wr_id - sends_.first() < sends_.size(),
                 "QP1: the adapter completed what was not posted");
@@ -337,7 +337,7 @@ bool QueuePair::TakeReceive(const ibv_wc& completion, const Done& done) {
 }
 
 void QueuePair::Arm() {
-  // Refused only for a queue that is no more.
+  // Fails only for a destroyed queue.
   (void)ibv_req_notify_cq(queue_.get(), /*solicited_only=*/0);
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kRkeyBits = 32;
 constexpr int kInPageShift = kRkeyBits + kTagBits + 1;
-// One bit more than a tag has: both halves of a number are as long.
+// One bit more than a tag, so that both halves of a number are equal.
 constexpr int kHalfBits = (kTagBits + 1) / 2;
 constexpr uint32_t kNumberMask = (1U << (2 * kHalfBits)) - 1;
 constexpr uint32_t kHalfMask = (1U << kHalfBits) - 1;

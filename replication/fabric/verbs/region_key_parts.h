@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// region_key_parts: a region's key as the adapter knows it.
+// region_key_parts: the parts of a region's key, as the adapter knows them.
 //
-// Idea: an adapter's own key (rkey) has 32 bits, of which most count regions,
-// and is given out again; addresses are of the owner's process. So each region
-// is registered at an address that is made up, in which 19 bits that nobody
-// foresees stand above any offset, and the fabric's key carries both: who has
-// it knows where the region begins, and who guesses is refused by the adapter,
-// which finds the address outside of all that it registered. One bit says
-// whether the region takes a FLUSH: asked of one that does not, it would break
-// the connection.
+// Idea: an adapter's own key (rkey) has 32 bits, most of which count regions,
+// and is given out again; addresses are those of the owner's process. So each
+// region is registered at a made-up address, in which 19 unpredictable bits
+// stand above any offset, and the fabric's key carries both. Its holder knows
+// where the region begins. The adapter refuses a guessed key, whose address is
+// outside of everything that it registered. One bit says whether the region
+// takes a FLUSH: a FLUSH to another region would break the connection.
 //
 //   key      bits 0-31 rkey | 32-50 tag | 51 grants FLUSH |
 //            52-63 place of byte 0 in its page
@@ -16,9 +15,9 @@
 //
 // Invariants:
 //   1. Two regions of one adapter have different tags until 2^19 - 1 were
-//      registered; from then on it is the adapter's rkeys that differ (FB7).
-//   2. A region's address is on the same place of its page as its memory is:
-//      adapters ask for that.
+//      registered; after that the adapter's rkeys differ (FB7).
+//   2. A region's address has the same place in its page as its memory:
+//      adapters require that.
 // Thread safety: RegionTags none; the rest pure functions.
 // References: ibv_reg_mr_iova(3); key_sequence.h.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_REGION_KEY_PARTS_H_
@@ -33,7 +32,7 @@
 namespace alpheus::verbs {
 
 inline constexpr int kTagBits = 19;
-// A region may have so many bytes, its place in a page included.
+// Most bytes of a region, its place in a page included.
 inline constexpr uint64_t kRegionBytesMax = uint64_t{1} << 43;
 
 struct RegionKeyParts {
@@ -44,14 +43,14 @@ struct RegionKeyParts {
 
   bool operator==(const RegionKeyParts&) const = default;
 
-  // Of the region's first byte.
+  // Returns the address of the region's first byte.
   uint64_t address() const { return uint64_t{tag} * kRegionBytesMax + in_page; }
 };
 
 RegionKey MakeRegionKey(const RegionKeyParts& parts);
 RegionKeyParts PartsOf(RegionKey key);
 
-// Each tag but 0 once, in an order that nobody foresees; then again.
+// Gives each tag except 0 once, in an unpredictable order; then again.
 class RegionTags {
  public:
   explicit RegionTags(RandomSource& random);

@@ -20,8 +20,8 @@ bool IsReadable(RemoteAccess access) {
           static_cast<uint32_t>(RemoteAccess::kRead)) != 0;
 }
 
-// Never IBV_ACCESS_RELAXED_ORDERING (1). Writing by peers asks for writing by
-// the adapter, and so do own reads.
+// Never IBV_ACCESS_RELAXED_ORDERING (1). Writes by peers require writes by the
+// adapter, and so do own reads.
 unsigned FlagsOf(RemoteAccess access) {
   const auto bits = static_cast<uint32_t>(access);
   unsigned flags = IBV_ACCESS_LOCAL_WRITE;
@@ -70,7 +70,7 @@ absl::StatusOr<RegionKey> RegisteredMemory::Register(std::span<std::byte> bytes,
     parts.grants_flush = handle != nullptr;
   }
   if (!handle) handle = try_with(0);
-  // A file on a DAX file system can't be pinned, but paged on demand.
+  // A file on a DAX file system can't be pinned, but can be paged on demand.
   if (!handle && pages_on_demand_) handle = try_with(IBV_ACCESS_ON_DEMAND);
   if (!handle) {
     const int error = errno;
@@ -95,7 +95,7 @@ absl::Status RegisteredMemory::Deregister(RegionKey key) {
     return absl::NotFoundError(
         absl::StrCat("no region is registered under key ", key.value));
   }
-  // Only what has been destroyed is a fence, so a refusal must be heard.
+  // Only destruction is a fence, so that a refusal must be noticed.
   ibv_mr* const region = found->second.handle.release();
   const int error =
       IsMutant("kVerbsFenceLeavesRegion") ? 0 : ibv_dereg_mr(region);
@@ -115,7 +115,7 @@ const RegisteredMemory::Region* RegisteredMemory::Find(RegionKey key) const {
   for (size_t i = 0; i < known_.size(); ++i) {
     if (known_[i].key != key) continue;
     const Region* const region = known_[i].region;
-    // Which is asked for often comes to the front.
+    // A region that is asked for often moves to the front.
     if (i > 1) std::swap(known_[i], known_[i - 1]);
     return region;
   }
@@ -134,7 +134,7 @@ bool RegisteredMemory::TryName(const LocalBytes& local, ibv_sge* name) const {
   }
   const Region* const region = Find(local.key);
   if (region == nullptr) return false;
-  // What lies before the region is far behind its end, too.
+  // An address before the region wraps, and is far past its end, too.
   const auto at = reinterpret_cast<uintptr_t>(local.bytes.data()) -
                   reinterpret_cast<uintptr_t>(region->bytes.data());
   if (at > region->bytes.size() ||

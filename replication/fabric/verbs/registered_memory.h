@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// registered_memory: what one adapter may touch of this process's memory.
+// registered_memory: the memory of this process that one adapter may touch.
 //
-// Idea: the three questions of FB4 are the adapter's; what is kept here is what
-// own operations need to name their bytes, and the end of each registration.
+// Idea: the adapter asks the three questions of FB4. This keeps what own
+// operations need to name their bytes, and the end of each registration.
 //
 // Invariants:
 //   1. No region is registered with relaxed ordering: a receive or a flush
 //      would say nothing of the writes before it (P-R4).
 //   2. When Deregister has returned the adapter touches the region no more: its
-//      memory region has been destroyed (FB5; moving queue pairs to an error
-//      state would not do).
+//      memory region has been destroyed (FB5). An error state of queue pairs
+//      would not do.
 //   3. A key grants FLUSH only if the adapter took the region for persistent
 //      memory, and peers may read it.
 // Thread safety: none; the fabric's lock guards it.
@@ -34,7 +34,7 @@ namespace alpheus::verbs {
 
 class RegisteredMemory {
  public:
-  // `domain` must outlive it.
+  // `domain` must outlive the object.
   RegisteredMemory(ibv_pd* domain, bool pages_on_demand, RandomSource& random,
                    bool native_flush = false)
       : domain_(domain),
@@ -42,7 +42,8 @@ class RegisteredMemory {
         native_flush_(native_flush),
         tags_(random) {}
 
-  // Must outlive it. An adapter that was taken away keeps no region.
+  // Sets the news, which must outlive the object. An adapter that was taken
+  // away keeps no region.
   void set_news(DeviceNews* news) { news_ = news; }
 
   // Errors: as Fabric::Register.
@@ -50,24 +51,24 @@ class RegisteredMemory {
                                      RemoteAccess access);
   absl::Status Deregister(RegionKey key);
 
-  // Own bytes as a work request names them; of none, all zeros.
+  // Returns own bytes as a work request names them; no bytes: all zeros.
   // Errors: InvalidArgument (unknown key, bytes outside its region).
   absl::StatusOr<ibv_sge> Name(const LocalBytes& local) const;
-  // The same where an error is not told: false.
+  // Does what Name does, but returns false instead of an error.
   bool TryName(const LocalBytes& local, ibv_sge* name) const;
 
  private:
   struct Region {
     MemoryRegion handle;
     std::span<std::byte> bytes;
-    ibv_sge name = {};  // of the first byte; the length is nothing
+    ibv_sge name = {};  // name of the first byte, without a length
   };
   struct Known {
     RegionKey key;
     const Region* region = nullptr;
   };
 
-  // Each post asks, by turns for one of a few.
+  // Finds a region. Each post asks, in turns for one of a few.
   const Region* Find(RegionKey key) const;
 
   ibv_pd* const domain_;
@@ -76,8 +77,9 @@ class RegisteredMemory {
   const bool native_flush_;
   RegionTags tags_;
   std::map<RegionKey, Region> regions_;
-  // Those asked for most are in front; the last one is forgotten first. Not by
-  // the bits of the key: two that are asked for by turns could share a place.
+  // Recent regions: those asked for most are in front, and the last one is
+  // forgotten first. Not indexed by the bits of the key: two that are asked for
+  // in turns could share a place.
   mutable std::array<Known, 8> known_;
 };
 

@@ -11,7 +11,8 @@ constexpr int64_t kAckUnitNanos = 4'096;
 constexpr uint8_t kAckCodeMax = 31;
 constexpr int64_t kNotReadyUnitNanos = 10'000;
 
-// In hundredths of a millisecond, from code 1 on; 0 is the longest, 655.36 ms.
+// Hundredths of a millisecond, from code 1 on; code 0 is the longest, 655.36
+// ms.
 constexpr std::array<int64_t, 31> kNotReadyTimes = {
     1,    2,    3,    4,    6,     8,     12,    16,    24,   32,   48,
     64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536, 2048,

@@ -17,15 +17,15 @@ using verbs::Connection;
 
 namespace {
 
-// Between looks at the connection manager while nothing begins: little for who
-// waits to be accepted, and one system call in many turns.
+// Nanoseconds between looks at the connection manager while no connection
+// begins: short for waiting peers, and one system call in many turns.
 constexpr int64_t kTickNanos = 1'000'000;
-// Polls between looks at the clock while nothing begins.
+// Polls between looks at the clock while no connection begins.
 constexpr uint32_t kTurnsPerLook = 8;
-// Between looks at what the adapter says of itself.
+// Nanoseconds between looks at the adapter's news.
 constexpr int64_t kNewsNanos = 1'000'000;
-// Own reads and atomics under way, and the peer's: what adapters take as a
-// rule.
+// Reads and atomics in flight, own ones and the peer's: the common limit of
+// adapters.
 constexpr int kReadsMax = 16;
 
 }  // namespace
@@ -237,7 +237,7 @@ ALPHEUS_FLATTEN size_t VerbsFabric::Poll(std::span<Completion> completions,
   return count;
 }
 
-// The adapter makes progress by itself, at the responder, too.
+// The adapter makes progress by itself, also as responder.
 bool VerbsFabric::Progress() {
   if (!mutex_.TryLock()) return false;
   const bool moved = Advance();
@@ -249,7 +249,7 @@ bool VerbsFabric::Progress() {
 bool VerbsFabric::Advance() {
   bool moved = RingDoorbells();
   moved |= PollConnections();
-  // To look at the clock costs more than to look at a queue.
+  // The clock costs more than a look at a queue.
   if (is_settled_ && tick_at_ != 0 && ++turns_ % kTurnsPerLook != 0) {
     return moved;
   }
@@ -313,7 +313,7 @@ void VerbsFabric::WakeWaiters() {
   if (waiters_ > 0) wake_.Wake();
 }
 
-// VF4: whatever completes between two looks at the queues has been asked for.
+// VF4: a completion between two looks at the queues is reported by the channel.
 bool VerbsFabric::PrepareToSleep() {
   TakeQueueEvents();
   for (const auto& [id, connection] : connections_) {
@@ -343,7 +343,7 @@ void VerbsFabric::WaitForActivity(Deadline deadline) {
   tick_at_ = 0;
   news_at_ = 0;
   TakeQueueEvents();
-  // The last one: the others must be woken too.
+  // Only the last one clears: the others must be woken, too.
   if (--waiters_ == 0) wake_.Clear();
 }
 

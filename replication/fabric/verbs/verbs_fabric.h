@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // verbs_fabric: an adapter with RDMA, by rdma-core.
 //
-// Idea: a thin layer. The adapter keeps FB1, FB2, FB4 and FB6 itself; what is
-// added is the order of completions (queue_pair.h), keys that say where a
-// region begins (region_key_parts.h), and a word of each program before they
-// are connected (greeting.h). The adapter starts no thread: whoever polls takes
-// completions from its queues, which costs no system call; the connection
-// manager, which costs one, is asked now and then.
+// Idea: a thin layer. The adapter keeps FB1, FB2, FB4 and FB6 itself. Added are
+// the order of completions (queue_pair.h), keys that say where a region begins
+// (region_key_parts.h), and private data of each program before they are
+// connected (greeting.h). The adapter starts no thread. A polling thread takes
+// completions from its queues, without a system call; it asks the connection
+// manager, by a system call, from time to time.
 //
 // Invariants, beyond those of fabric.h:
 //   VF1. Close and Deregister destroy the queue pair and the memory region
 //        before they return: nothing else is a fence (FB5, P-R2).
 //   VF2. No region is registered with relaxed ordering (P-R4).
-//   VF3. What is posted in a row leaves by one doorbell, at the next Poll, and
-//        at once while a thread sleeps in WaitForActivity.
+//   VF3. Work posted in a row leaves by one doorbell, at the next Poll, and at
+//        once while a thread sleeps in WaitForActivity.
 //   VF4. A thread sleeps only when each completion queue will wake it.
 //   VF5. Nothing is left of a connection that was closed or rejected.
-//   VF6. When the adapter says that it has failed, its port is down, or that it
-//        lost completions, all connections concerned are broken at once (FB9).
+//   VF6. When the adapter reports that it failed, that its port is down, or
+//        that it lost completions, all concerned connections are broken at once
+//        (FB9).
 // Thread safety: all members concurrently.
 // References: docs/design/fabric.md; rdma_cm(7); ibv_get_cq_event(3).
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_VERBS_FABRIC_H_
@@ -54,9 +55,9 @@ namespace alpheus {
 
 class VerbsFabric final : public WorkRequestFabric {
  public:
-  // `clock` and `random`, from which keys are drawn, must outlive the fabric.
-  // Errors: NotFound (no adapter, or none of that name: which there are);
-  // Unavailable (the adapter lacks what it needs).
+  // Opens an adapter. `clock` and `random`, from which keys are drawn, must
+  // outlive the fabric. Errors: NotFound (no adapter, or none of that name;
+  // names those that there are); Unavailable (the adapter lacks what it needs).
   static absl::StatusOr<std::unique_ptr<VerbsFabric>> Open(
       const VerbsFabricOptions& options, const Clock& clock,
       RandomSource& random);
@@ -85,10 +86,10 @@ class VerbsFabric final : public WorkRequestFabric {
   void Wake() override;
 
   VerbsFabricCounters counters() const;
-  // Something posted has not completed, receives aside, or a connection begins:
-  // more will come, be it that a time passes.
+  // Returns true if posted work other than receives has not completed, or a
+  // connection begins: more will come, perhaps only by time.
   bool IsUnderWay() const;
-  // "rxe0".
+  // Returns the name, such as "rxe0".
   const std::string& device() const { return device_; }
 
  private:
@@ -121,13 +122,14 @@ class VerbsFabric final : public WorkRequestFabric {
   bool PrepareToSleep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   verbs::CommunicationId MakeManager() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Nothing if there is none that the application knows.
+  // Returns nullptr if there is none that the application knows.
   verbs::Connection* Find(ConnectionId id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Those, too, that it does not know.
+  // Finds also connections that the application does not know.
   verbs::Connection* FindAny(ConnectionId id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The application has done with it: no event of it comes any more.
+  // Forgets a connection with which the application is done: no event of it
+  // comes any more.
   void Forget(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
@@ -136,7 +138,7 @@ class VerbsFabric final : public WorkRequestFabric {
   const verbs::WakeUp wake_;
 
   mutable Mutex mutex_;
-  // In the order in which they are needed: the last one ends first.
+  // In the order in which they need each other: the last one ends first.
   std::unique_ptr<verbs::DeviceNews> news_ ABSL_GUARDED_BY(mutex_);
   verbs::ProtectionDomain domain_ ABSL_GUARDED_BY(mutex_);
   verbs::CompletionChannel channel_ ABSL_GUARDED_BY(mutex_);
@@ -148,13 +150,15 @@ class VerbsFabric final : public WorkRequestFabric {
   std::string listens_on_ ABSL_GUARDED_BY(mutex_);
   absl::btree_map<ConnectionId, std::unique_ptr<verbs::Connection>> connections_
       ABSL_GUARDED_BY(mutex_);
-  // What FindAny found last, as long as it is there: posts come in a row.
+  // The last result of FindAny, while it exists: posts come in a row.
   std::pair<ConnectionId, verbs::Connection*> found_ ABSL_GUARDED_BY(mutex_){};
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<ConnectionId> posted_ ABSL_GUARDED_BY(mutex_);
   bool is_settled_ ABSL_GUARDED_BY(mutex_) = true;  // no connection begins
-  int64_t tick_at_ ABSL_GUARDED_BY(mutex_) = 0;     // 0: at once
-  int64_t news_at_ ABSL_GUARDED_BY(mutex_) = 0;     // the same
+  // when the connection manager is asked next; 0: at once
+  int64_t tick_at_ ABSL_GUARDED_BY(mutex_) = 0;
+  // When device news are read next; 0: at once.
+  int64_t news_at_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t turns_ ABSL_GUARDED_BY(mutex_) = 0;
   int waiters_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -81,7 +81,7 @@ absl::StatusOr<ConnectionId> VerbsFabric::Connect(std::string_view address,
   connection->Resolve(from ? from->get() : nullptr, to.get());
   connections_.emplace(id, std::move(connection));
   is_settled_ = false;
-  WakeWaiters();  // there is a deadline more
+  WakeWaiters();  // there is one more deadline
   return id;
 }
 
@@ -114,7 +114,7 @@ absl::Status VerbsFabric::Reject(ConnectionId id,
           Deadline::AtNanos(clock_.NowNanos() + limits_.retry_ns));
       is_settled_ = false;
       break;
-    case Connection::State::kBroken:  // nobody is left to tell
+    case Connection::State::kBroken:  // the peer is gone
       if (!connection->is_request()) return NoConnection(id);
       connection->Close();
       break;
@@ -187,7 +187,7 @@ bool VerbsFabric::TakeManagerEvents() {
     const bool is_calling = verbs::IsCalling(
         {static_cast<const std::byte*>(said.private_data),
          said.private_data == nullptr ? size_t{0} : said.private_data_len});
-    // Before anything ends: an end waits for what was not acknowledged.
+    // Before anything ends: an end waits for events that are not acknowledged.
     (void)rdma_ack_cm_event(event);
     TakeManagerEvent(type, id, is_calling);
   }
@@ -200,7 +200,7 @@ void VerbsFabric::TakeManagerEvent(rdma_cm_event_type event, rdma_cm_id* id,
     return TakeCall(verbs::CommunicationId(id), is_calling);
   }
   if (event == RDMA_CM_EVENT_DEVICE_REMOVAL && id == listener_.get()) {
-    listener_.reset();  // who takes the adapter away waits for it
+    listener_.reset();  // removal of the adapter waits for it
     return;
   }
   const auto found = std::ranges::find_if(
@@ -209,7 +209,7 @@ void VerbsFabric::TakeManagerEvent(rdma_cm_event_type event, rdma_cm_id* id,
   if (found != connections_.end()) found->second->OnEvent(event);
 }
 
-// Ids are given out in the order of time.
+// Ids are in the order of time.
 void VerbsFabric::MakeRoomForStranger() {
   const auto is_anonymous = [](const auto& entry) {
     return entry.second->state() == Connection::State::kAnonymous;

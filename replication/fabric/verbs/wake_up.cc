@@ -36,7 +36,7 @@ WakeUp::~WakeUp() {
 
 void WakeUp::Wake() const {
   const uint64_t one = 1;
-  // Fails only when the counter is full, and then it wakes, too.
+  // Fails only if the counter is full, which wakes, too.
   (void)!write(descriptor_, &one, sizeof(one));
 }
 
@@ -52,7 +52,7 @@ void WakeUp::Wait(const std::array<int, 3>& others, int64_t timeout_ns) const {
                                     {descriptor_, POLLIN, 0}}};
   const timespec timeout = {timeout_ns / kNanosPerSecond,
                             timeout_ns % kNanosPerSecond};
-  // Interrupted by a signal it returns early: the caller looks again.
+  // Returns early if a signal interrupts it: the caller looks again.
   (void)ppoll(watched.data(), watched.size(),
               timeout_ns < 0 ? nullptr : &timeout, nullptr);
 }

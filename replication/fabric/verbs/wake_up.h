@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wake_up: what a sleeping thread of a verbs adapter waits for.
+// wake_up: the descriptor that wakes a sleeping thread of a verbs adapter.
 //
 // Thread safety: WakeUp's members concurrently.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_WAKE_UP_H_
@@ -12,7 +12,7 @@
 
 namespace alpheus::verbs {
 
-// Reads of it never block from here on. Errors: Unavailable.
+// Makes reads of the descriptor never block. Errors: Unavailable.
 absl::Status SetNonBlocking(int descriptor);
 
 class WakeUp {
@@ -23,10 +23,11 @@ class WakeUp {
   WakeUp& operator=(const WakeUp&) = delete;
 
   bool is_open() const { return descriptor_ >= 0; }
-  // Wait returns, now or when it is called next, until Clear.
+  // Makes Wait return, now or when it is called next, until Clear.
   void Wake() const;
   void Clear() const;
-  // Until one of three more descriptors can be read, or so long; -1: for ever.
+  // Waits until one of three more descriptors can be read, or for the timeout;
+  // -1: forever.
   void Wait(const std::array<int, 3>& others, int64_t timeout_ns) const;
 
  private:

@@ -10,11 +10,11 @@
 #include <span>
 #include <vector>
 
-#include "bench/local/checksum_pass.h"
-#include "bench/local/flex_log.h"
-#include "bench/local/line_stores.h"
-#include "bench/local/ones.h"
-#include "bench/local/zero_log.h"
+#include "bench/harness/checksum_pass.h"
+#include "bench/harness/line_stores.h"
+#include "bench/local/candidates/flex_log.h"
+#include "bench/local/candidates/ones.h"
+#include "bench/local/candidates/zero_log.h"
 #include "log/base/random.h"
 #include "log/format/record.h"
 

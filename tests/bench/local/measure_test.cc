@@ -13,20 +13,20 @@
 #include <string>
 #include <vector>
 
-#include "bench/local/alpheus_candidate.h"
-#include "bench/local/clock.h"
-#include "bench/local/contestants.h"
-#include "bench/local/core_use.h"
-#include "bench/local/exposure.h"
-#include "bench/local/floor.h"
-#include "bench/local/interleave.h"
-#include "bench/local/machine.h"
-#include "bench/local/perf_counter.h"
-#include "bench/local/result.h"
-#include "bench/local/samples.h"
-#include "bench/local/scenarios.h"
-#include "bench/local/workers.h"
-#include "tests/testing/temp_directory.h"
+#include "bench/harness/clock.h"
+#include "bench/harness/core_use.h"
+#include "bench/harness/interleave.h"
+#include "bench/harness/machine.h"
+#include "bench/harness/perf_counter.h"
+#include "bench/harness/result.h"
+#include "bench/harness/samples.h"
+#include "bench/harness/workers.h"
+#include "bench/local/candidates/alpheus_candidate.h"
+#include "bench/local/candidates/contestants.h"
+#include "bench/local/candidates/floor.h"
+#include "bench/local/scenarios/exposure.h"
+#include "bench/local/scenarios/scenarios.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus::bench {
 namespace {
@@ -234,7 +234,8 @@ TEST_F(CandidateTest, LeavesNoFileBehind) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
-// GC1 (log/core/group_commit.h), and F x T of the paper (section 4.4).
+// GC1 (log/core/durability/group_commit.h), and F x T of the paper
+// (section 4.4).
 TEST_F(CandidateTest, ExposureKeepsTheBoundOfItsPolicy) {
   const auto machine = DescribeMachine();
   ASSERT_TRUE(machine.ok()) << machine.status();

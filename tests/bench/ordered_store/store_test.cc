@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "bench/local/alpheus_candidate.h"
-#include "bench/local/region_file.h"
+#include "bench/harness/region_file.h"
+#include "bench/local/candidates/alpheus_candidate.h"
 #include "bench/ordered_store/alpheus_commit_log.h"
 #include "bench/ordered_store/shared_buffer_log.h"
 #include "bench/ordered_store/zipfian.h"

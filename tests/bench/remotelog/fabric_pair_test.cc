@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "bench/remotelog/rows.h"
-#include "replication/persist/method_steps.h"
+#include "replication/persist/platform/method_steps.h"
 
 namespace alpheus::bench::remotelog {
 namespace {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "bench/remotelog/rows.h"
-#include "replication/fabric/sim/sim_network.h"
-#include "replication/persist/account.h"
-#include "replication/persist/method_steps.h"
-#include "tests/testing/counting_fabric.h"
+#include "replication/persist/plan/account.h"
+#include "replication/persist/platform/method_steps.h"
+#include "tests/support/fabrics/counting_fabric.h"
+#include "tools/model/fabric/sim_network.h"
 
 namespace alpheus::bench::remotelog {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "replication/persist/method_steps.h"
+#include "replication/persist/platform/method_steps.h"
 
 namespace alpheus::bench::remotelog {
 namespace {

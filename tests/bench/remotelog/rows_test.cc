@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/local/result.h"
+#include "bench/harness/result.h"
 #include "bench/remotelog/costs.h"
 #include "bench/remotelog/scenarios.h"
 #include "bench/remotelog/simulated_transport.h"

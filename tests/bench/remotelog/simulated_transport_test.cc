@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "bench/remotelog/rows.h"
 #include "bench/remotelog/work_request.h"
-#include "replication/persist/method_steps.h"
-#include "replication/persist/method_table.h"
+#include "replication/persist/platform/method_steps.h"
+#include "replication/persist/platform/method_table.h"
 
 namespace alpheus::bench::remotelog {
 namespace {

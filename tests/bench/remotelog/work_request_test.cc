@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "replication/persist/method_steps.h"
+#include "replication/persist/platform/method_steps.h"
 
 namespace alpheus::bench::remotelog {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "bench/replicated/cluster_folder.h"
+#include "bench/replicated/candidates/cluster_folder.h"
 
 namespace alpheus::bench::replicated {
 namespace {

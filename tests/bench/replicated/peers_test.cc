@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "bench/replicated/alpheus.h"
-#include "bench/replicated/cluster_folder.h"
-#include "bench/replicated/contest.h"
-#include "bench/replicated/copy_server.h"
-#include "bench/replicated/etcd.h"
-#include "bench/replicated/floor.h"
-#include "bench/replicated/peer_process.h"
-#include "bench/replicated/protobuf_fields.h"
-#include "tests/testing/temp_directory.h"
+#include "bench/replicated/candidates/alpheus.h"
+#include "bench/replicated/candidates/cluster_folder.h"
+#include "bench/replicated/candidates/copy_server.h"
+#include "bench/replicated/candidates/floor.h"
+#include "bench/replicated/peers/etcd.h"
+#include "bench/replicated/peers/peer_process.h"
+#include "bench/replicated/peers/protobuf_fields.h"
+#include "bench/replicated/scenarios/contest.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus::bench::replicated {
 namespace {

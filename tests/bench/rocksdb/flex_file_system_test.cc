@@ -9,7 +9,7 @@
 
 #include "bench/rocksdb/database.h"
 #include "bench/rocksdb/fill.h"
-#include "tests/testing/temp_directory.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus::bench::wal {
 namespace {

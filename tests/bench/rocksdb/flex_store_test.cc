@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/testing/temp_directory.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus::bench::wal {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "bench/rocksdb/database.h"
 #include "bench/rocksdb/flex_store.h"
-#include "tests/testing/temp_directory.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus::bench::wal {
 namespace {

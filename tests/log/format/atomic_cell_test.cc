@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus {
 namespace {

@@ -18,7 +18,7 @@
 #include "absl/base/attributes.h"
 #include "log/base/bytes.h"
 #include "log/pmem/file_descriptor.h"
-#include "tests/testing/temp_directory.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus {
 namespace {

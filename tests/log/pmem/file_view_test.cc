@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "log/pmem/region.h"
-#include "tests/testing/temp_directory.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus {
 namespace {

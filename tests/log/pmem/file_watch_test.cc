@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/testing/temp_directory.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus {
 namespace {

@@ -16,8 +16,8 @@
 
 #include "log/base/bytes.h"
 #include "log/pmem/counters.h"
-#include "log/pmem/crash_model.h"
-#include "tests/testing/model_landing.h"
+#include "tests/support/fabrics/model_landing.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "log/base/bytes.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus {
 

@@ -15,7 +15,7 @@
 
 #include "log/base/bytes.h"
 #include "log/pmem/file_lock.h"
-#include "tests/testing/temp_directory.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "log/pmem/file_error.h"
 #include "log/pmem/landing_persistence.h"
-#include "tests/testing/temp_directory.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus {
 namespace {

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/admin/change_members.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "api/wiring/adapter.h"
+#include "api/wiring/log_members.h"
+#include "log/base/clock.h"
+#include "log/base/random.h"
+#include "log/base/status_macros.h"
+#include "quorum/arithmetic/quorum.h"
+#include "quorum/cluster/cluster_file.h"
+#include "quorum/members/log_id.h"
+#include "recovery/protocol/answer.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+namespace {
+
+NodeId SomePrimary(const ClusterConfiguration& cluster) {
+  const auto some =
+      std::find_if(cluster.members.begin(), cluster.members.end(),
+                   [](const ClusterMember& m) { return m.may_be_primary; });
+  return some->node;  // CF3 (configuration.h)
+}
+
+std::vector<NodeId> NodesOf(const ClusterConfiguration& cluster) {
+  std::vector<NodeId> nodes;
+  for (const ClusterMember& member : cluster.members) {
+    nodes.push_back(member.node);
+  }
+  return nodes;
+}
+
+// Of both lists, by the addresses of the later one.
+std::vector<PeerAddress> PeersOf(const ClusterConfiguration& from,
+                                 const ClusterConfiguration& to) {
+  std::vector<PeerAddress> peers;
+  for (const ClusterMember& member : to.members) {
+    peers.push_back({member.node, member.address.ToString()});
+  }
+  for (const ClusterMember& member : from.members) {
+    if (FindMember(to, member.node) != nullptr) continue;
+    peers.push_back({member.node, member.address.ToString()});
+  }
+  return peers;
+}
+
+// A mistyped number gets an answer about that number.
+absl::Status CheckReplaced(const std::string& file,
+                           const ClusterConfiguration& cluster,
+                           const std::vector<uint64_t>& replaced) {
+  for (const uint64_t node : replaced) {
+    if (FindMember(cluster, NodeId(node)) != nullptr) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ": node ", node, " is no member of the cluster, which has nodes ",
+        absl::StrJoin(cluster.members, ", ",
+                      [](std::string* text, const ClusterMember& member) {
+                        absl::StrAppend(text, member.node.value);
+                      }),
+        ". Nothing was changed"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MembersChange> ChangeBetween(
+    const ClusterConfiguration& from, const ClusterConfiguration& to,
+    const std::vector<uint64_t>& replaced) {
+  if (from.cluster_id != to.cluster_id) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the lists of members are of two clusters, ",
+        from.cluster_id.ToString(), " and ", to.cluster_id.ToString()));
+  }
+  MembersChange change{from.id,     from.sizes, NodesOf(from), to.id, to.sizes,
+                       NodesOf(to), {}};
+  for (const uint64_t node : replaced) change.replaced.push_back(NodeId(node));
+  std::sort(change.replaced.begin(), change.replaced.end());
+  ALPHEUS_RETURN_IF_ERROR(CheckChange(change));
+  return change;
+}
+
+// Neither what may count is replaced, nor what is in the way.
+absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
+                         const Superline& newest, const std::string& log_name) {
+  const auto failed = replicas.failed.find(peer.node);
+  if (failed != replicas.failed.end() && absl::IsDataLoss(failed->second)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        DescribePeer(peer), " has a damaged replica of the log, which is in ",
+        "the way of a new one: ", failed->second.message(),
+        ". Nothing was changed. Remove the file ", log_name,
+        ".alpheus from that node's directory, then run this command again"));
+  }
+  for (const Superline& superline : replicas.superlines) {
+    if (superline.node != peer.node || IsBlank(superline)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        DescribePeer(peer), " has its replica of log ",
+        newest.log_id.ToString(), ", of epoch ", superline.log_epoch.value,
+        ": it is not lost, and what it holds may count. Nothing was changed. "
+        "If "
+        "it is not to be kept, stop the node and move the file away first"));
+  }
+  return absl::OkStatus();
+}
+
+// So many members of the list before, or of the one that was found, told what
+// they have that no other list can be in force unseen (OQ6 of
+// opening_quorums.h).
+bool KnowEnough(const MembersChange& change,
+                const std::vector<Superline>& superlines,
+                const Configuration& found) {
+  const auto count = [&superlines](const auto& is_member) {
+    return std::ranges::count_if(superlines, [&](const Superline& superline) {
+      return !IsBlank(superline) && is_member(superline.node);
+    });
+  };
+  const auto told = count([&](NodeId node) {
+    return std::ranges::any_of(found.members, [&](const Member& member) {
+      return member.node == node;
+    });
+  });
+  if (std::cmp_greater_equal(told, SizesOf(found).read_quorum)) return true;
+  const auto before = count([&](NodeId node) {
+    return std::ranges::find(change.from_nodes, node) !=
+           change.from_nodes.end();
+  });
+  return std::cmp_greater_equal(before, OpeningQuorum(change.from));
+}
+
+// Why the log's list is none to make the change of.
+absl::Status IsOtherList(const MembersChange& change, const absl::Status& why,
+                         const Configuration& found) {
+  const char* const remedy =
+      found.id < change.from_id
+          ? ". If the change to this list is still to be made, `alpheus "
+            "reconfigure` makes it"
+          : "";
+  return {why.code(), absl::StrCat(why.message(),
+                                   ". Nothing was changed, and whoever "
+                                   "has the log open goes on",
+                                   remedy)};
+}
+
+// The members' answers.
+struct Looked {
+  ReadReplicas replicas;
+  Superline newest;
+};
+
+// Before anything is made or promised: the change must begin or end with the
+// list that the log has. Too few may tell, as a replica that a primary has as
+// its own tells nothing: then the opening, which makes it give way, finds out.
+absl::StatusOr<Looked> LookAtMembers(Fabric& fabric, RandomSource& random,
+                                     const LogMembersOptions& members,
+                                     const MembersChange& change,
+                                     const std::vector<PeerAddress>& peers) {
+  Looked looked;
+  ALPHEUS_ASSIGN_OR_RETURN(looked.replicas,
+                           ReadSuperlines(fabric, random, members, peers));
+  ALPHEUS_ASSIGN_OR_RETURN(looked.newest, NewestOf(looked.replicas.superlines));
+  const Configuration& found = looked.newest.configuration;
+  const absl::Status fits = CheckFound(change, found);
+  // An older list may be that of a member that was away.
+  if (!fits.ok() && (found.id >= change.from_id ||
+                     KnowEnough(change, looked.replicas.superlines, found))) {
+    return IsOtherList(change, fits, found);
+  }
+  return looked;
+}
+
+// Those who join get blank replicas; nobody is disturbed yet.
+absl::Status PrepareNewcomers(const ClusterConfiguration& from,
+                              const ClusterConfiguration& to,
+                              const MembersChange& change,
+                              const LogOptions& options) {
+  EntropyRandom random;
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Fabric> fabric,
+                           OpenAdapter(to, NodeId(0), random));
+  LogMembersOptions members;
+  members.cluster_id = to.cluster_id;
+  members.log_name = options.replication.log_name;
+  members.log_id = LogIdOf(to.cluster_id, members.log_name);
+  members.self = NodeId(options.replication.node);
+  members.key = to.key;
+  members.deadline = Deadline::In(
+      std::chrono::milliseconds(options.replication.open_timeout_ms));
+  const std::vector<PeerAddress> all = PeersOf(from, to);
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const Looked looked,
+      LookAtMembers(*fabric, random, members, change, all));
+  std::vector<PeerAddress> newcomers;
+  for (const PeerAddress& peer : all) {
+    const bool is_replaced = std::binary_search(
+        change.replaced.begin(), change.replaced.end(), peer.node);
+    const bool joins = FindMember(from, peer.node) == nullptr;
+    if (is_replaced) {
+      ALPHEUS_RETURN_IF_ERROR(
+          CheckIsLost(peer, looked.replicas, looked.newest, members.log_name));
+    }
+    if (is_replaced || joins) newcomers.push_back(peer);
+  }
+  return MakeBlankReplicas(*fabric, random, members, looked.newest, newcomers);
+}
+
+}  // namespace
+
+absl::StatusOr<RecoveryReport> ChangeLogMembers(
+    const ChangeMembersOptions& options) {
+  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration to,
+                           LoadClusterFile(options.cluster_file));
+  ClusterConfiguration from = to;
+  if (!options.previous_cluster_file.empty()) {
+    ALPHEUS_ASSIGN_OR_RETURN(from,
+                             LoadClusterFile(options.previous_cluster_file));
+  }
+  ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckReplaced(options.cluster_file, to, options.replaced));
+  ALPHEUS_ASSIGN_OR_RETURN(MembersChange change,
+                           ChangeBetween(from, to, options.replaced));
+  LogOptions open;
+  open.replication.log_name = options.log_name;
+  open.replication.node = SomePrimary(to).value;
+  open.replication.open_timeout_ms = options.timeout_ms;
+  ALPHEUS_RETURN_IF_ERROR(PrepareNewcomers(from, to, change, open));
+  return OpenToChangeMembers(open, to, std::move(change), PeersOf(from, to));
+}
+
+}  // namespace alpheus

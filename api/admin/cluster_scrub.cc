@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/admin/cluster_scrub.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "api/wiring/adapter.h"
+#include "api/wiring/fabric_pump.h"
+#include "log/base/clock.h"
+#include "log/base/random.h"
+#include "log/base/status_macros.h"
+#include "quorum/cluster/cluster_file.h"
+#include "quorum/members/log_id.h"
+#include "recovery/protocol/inquiry.h"
+#include "recovery/protocol/readers_list.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+namespace {
+
+constexpr int64_t kNanosPerMilli = 1'000'000;
+
+class ScrubAsker {
+ public:
+  ScrubAsker(const ClusterScrubOptions& options, ClusterConfiguration cluster)
+      : options_(options), cluster_(std::move(cluster)) {}
+
+  absl::StatusOr<std::vector<ReplicaScrub>> Run() {
+    ALPHEUS_ASSIGN_OR_RETURN(fabric_,
+                             OpenAdapter(cluster_, NodeId(0), random_));
+    for (const ClusterMember& member : cluster_.members) {
+      if (options_.node != 0 && member.node.value != options_.node) continue;
+      AddNode(member);
+    }
+    if (nodes_.empty()) {
+      return absl::NotFoundError(absl::StrCat(options_.cluster_file, ": node ",
+                                              options_.node,
+                                              " is no member of the cluster"));
+    }
+    FabricPump pump(*fabric_);
+    pump.Add(
+        {[this](const ConnectionEvent& event) { return Take(event); },
+         [this](const Completion& completion) { return Take(completion); }});
+    for (;;) {
+      if (pump.Turn()) continue;  // silence is asked for when all was taken
+      const std::optional<Deadline> next = Step();
+      if (!next.has_value()) break;
+      pump.Sleep(*next);
+    }
+    std::vector<ReplicaScrub> scrubs;
+    for (Asked& asked : nodes_) scrubs.push_back(std::move(asked.scrub));
+    return scrubs;
+  }
+
+ private:
+  struct Asked {
+    ReplicaScrub scrub;
+    std::unique_ptr<Inquiry> inquiry;
+    std::optional<uint64_t> passes;  // when it is over
+    bool is_over = false;
+    bool is_asked = true;   // and has not replied
+    int64_t silent_at = 0;  // if it has not replied
+    int64_t ask_again_at = 0;
+  };
+
+  void AddNode(const ClusterMember& member) {
+    Asked asked;
+    asked.scrub.node = member.node.value;
+    asked.scrub.address = member.address.ToString();
+    asked.silent_at = Now() + options_.timeout_ms * kNanosPerMilli;
+    Hello hello;
+    hello.cluster_id = cluster_.cluster_id;
+    hello.log_id = LogIdOf(cluster_.cluster_id, options_.log_name);
+    hello.primary.incarnation = random_.Next() | 1;  // never 0
+    asked.inquiry = std::make_unique<Inquiry>(
+        *fabric_,
+        Inquiry::Options{asked.scrub.address,
+                         member.node,
+                         hello,
+                         Deadline::AtNanos(asked.silent_at),
+                         {cluster_.key, &random_}},
+        Scrub{/*start=*/true});
+    nodes_.push_back(std::move(asked));
+  }
+
+  template <class Event>
+  bool Take(const Event& event) {
+    return std::ranges::any_of(
+        nodes_, [&event](Asked& asked) { return asked.inquiry->Take(event); });
+  }
+
+  static int64_t Now() { return Clock::Real().NowNanos(); }
+
+  // When there is something to do by itself; nothing: all is over.
+  std::optional<Deadline> Step() {
+    const int64_t now = Now();
+    std::optional<Deadline> next;
+    for (Asked& asked : nodes_) {
+      if (!asked.is_over) StepOf(asked, now);
+      if (asked.is_over) continue;
+      const int64_t due = asked.is_asked ? asked.silent_at : asked.ask_again_at;
+      if (!next.has_value() || due < next->at_nanos()) {
+        next = Deadline::AtNanos(due);
+      }
+    }
+    return next;
+  }
+
+  void StepOf(Asked& asked, int64_t now) {
+    Inquiry& inquiry = *asked.inquiry;
+    if (!inquiry.status().ok()) return End(asked, inquiry.status());
+    if (const absl::Status listed = CheckList(inquiry); !listed.ok()) {
+      return End(asked, listed);
+    }
+    if (asked.is_asked && inquiry.may_ask()) TakeReply(asked, now);
+    if (asked.is_over) return;
+    if (asked.is_asked) {
+      if (now < asked.silent_at) return;
+      return End(asked, absl::UnavailableError(absl::StrCat(
+                            asked.scrub.address, ": said nothing for ",
+                            options_.timeout_ms,
+                            " ms; start the node if it does not run")));
+    }
+    if (now < asked.ask_again_at) return;
+    asked.is_asked = true;
+    asked.silent_at = now + options_.timeout_ms * kNanosPerMilli;
+    inquiry.Ask(Scrub{});
+  }
+
+  // By an old list some replicas would be left out, and none be missed.
+  absl::Status CheckList(const Inquiry& inquiry) const {
+    const ReadersList list{cluster_.id, cluster_.sizes.replica_count,
+                           cluster_.sizes.write_quorum, options_.cluster_file};
+    if (!inquiry.is_proved()) return absl::OkStatus();
+    const uint64_t shown = inquiry.welcome()->configuration_id;
+    return IsOutdated(list, shown) ? Outdated(list, shown) : absl::OkStatus();
+  }
+
+  void TakeReply(Asked& asked, int64_t now) {
+    const auto* said = std::get_if<Scrubbed>(&*asked.inquiry->reply());
+    if (said == nullptr) {
+      return End(asked, absl::DataLossError(absl::StrCat(
+                            asked.scrub.address,
+                            ": said what no node says to a Scrub")));
+    }
+    asked.is_asked = false;
+    asked.ask_again_at = now + options_.interval_ms * kNanosPerMilli;
+    asked.scrub.said = *said;
+    if (!asked.passes.has_value()) asked.passes = said->passes + 1;
+    if (options_.progress) options_.progress(asked.scrub);
+    if (said->passes < *asked.passes || said->is_running) return;
+    if (said->pass.unrepairable == 0) return End(asked, absl::OkStatus());
+    End(asked,
+        absl::DataLossError(absl::StrCat(
+            asked.scrub.address, ": ", said->pass.unrepairable,
+            said->pass.unrepairable == 1 ? " damage" : " damages",
+            " could not be repaired: no peer that the node reached has "
+            "these records whole. The node told why. Start the nodes that are "
+            "missing, and scrub again; if none is, \"Damage on all replicas\" "
+            "in docs/use/operating.md says how to go on")));
+  }
+
+  void End(Asked& asked, const absl::Status& status) {
+    asked.is_over = true;
+    asked.scrub.status = status;
+  }
+
+  const ClusterScrubOptions& options_;
+  const ClusterConfiguration cluster_;
+  EntropyRandom random_;
+  std::unique_ptr<Fabric> fabric_;
+  std::vector<Asked> nodes_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<ReplicaScrub>> ScrubCluster(
+    const ClusterScrubOptions& options) {
+  ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
+  ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
+                           LoadClusterFile(options.cluster_file));
+  return ScrubAsker(options, std::move(cluster)).Run();
+}
+
+}  // namespace alpheus

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "alpheus/cluster_reader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "api/wiring/adapter.h"
+#include "api/wiring/fabric_pump.h"
+#include "log/base/clock.h"
+#include "log/base/random.h"
+#include "log/base/status_macros.h"
+#include "log/pmem/region.h"
+#include "quorum/cluster/cluster_file.h"
+#include "quorum/members/log_id.h"
+#include "recovery/follow/durable_range.h"
+#include "recovery/follow/remote_region.h"
+#include "recovery/protocol/inquiry.h"
+#include "recovery/protocol/messages.h"
+#include "recovery/protocol/readers_list.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+namespace {
+
+// Damage in an image of a replica that is being written may be a record that
+// was read in the middle; so often it is read again before it is believed.
+constexpr int kFetchesMax = 5;
+
+}  // namespace
+
+class ClusterReader::Impl {
+ public:
+  Impl(ClusterReaderOptions options, ClusterConfiguration cluster)
+      : options_(std::move(options)), cluster_(std::move(cluster)) {}
+
+  absl::Status Read() {
+    ALPHEUS_ASSIGN_OR_RETURN(fabric_,
+                             OpenAdapter(cluster_, NodeId(0), random_));
+    ALPHEUS_RETURN_IF_ERROR(AddReplicas());
+    for (int fetch = 0; fetch < kFetchesMax; ++fetch) {
+      FetchMissing();
+      if (!AnyToFetchAgain()) break;
+    }
+    if (options_.without_records) {
+      std::vector<std::optional<ReplicaStanding>> standings = AskStandings();
+      for (size_t i = 0; i < replicas_.size(); ++i) {
+        replicas_[i].reading.standing = standings[i];
+      }
+    }
+    if (options_.without_records ||
+        std::any_of(replicas_.begin(), replicas_.end(),
+                    [](const Replica& r) { return r.was_reached; })) {
+      Publish();
+      return absl::OkStatus();
+    }
+    return NobodyAnswered();
+  }
+
+  // All at once; who does not answer has nothing said.
+  std::vector<std::optional<ReplicaStanding>> AskStandings() {
+    std::vector<Asked> asked;
+    asked.reserve(replicas_.size());
+    // A node that was silent once would cost the same time again.
+    for (const Replica& replica : replicas_) {
+      asked.push_back({replica.was_silent
+                           ? nullptr
+                           : std::make_unique<Inquiry>(
+                                 *fabric_, OptionsOf(replica), Follow{}),
+                       std::nullopt});
+    }
+    const auto take = [&asked](const auto& news) {
+      return std::ranges::any_of(asked, [&news](const Asked& one) {
+        return one.inquiry != nullptr && one.inquiry->Take(news);
+      });
+    };
+    FabricPump pump(*fabric_);
+    pump.Add({[&](const ConnectionEvent& event) { return take(event); },
+              [&](const Completion& completion) { return take(completion); }});
+    const Deadline until = InTime();
+    for (;;) {
+      if (pump.Turn()) continue;
+      bool is_over = true;
+      for (Asked& one : asked) is_over &= TakeStanding(one);
+      if (is_over || until.HasPassed(Clock::Real().NowNanos())) break;
+      pump.Sleep(until);
+    }
+    std::vector<std::optional<ReplicaStanding>> standings;
+    for (Asked& one : asked) standings.push_back(std::move(one.standing));
+    return standings;
+  }
+
+  const std::vector<ReplicaReading>& readings() const { return readings_; }
+  uint32_t write_quorum() const { return cluster_.sizes.write_quorum; }
+  LogReader* reader(size_t index) { return replicas_[index].reader.get(); }
+
+  const ClusterConfiguration& cluster() const { return cluster_; }
+  const DurableRange& durable() const { return durable_; }
+  const absl::Status& outdated() const { return outdated_; }
+
+  absl::Status ForEachDurable(
+      const std::function<absl::Status(const ReaderRecord&)>& visit) {
+    ALPHEUS_RETURN_IF_ERROR(outdated_);
+    const Lsn durable = durable_.known;
+    const Epoch newest = NewestEpoch();
+    Replica* longest = nullptr;
+    for (Replica& replica : replicas_) {
+      if (!Counts(replica, newest)) continue;
+      if (longest == nullptr ||
+          longest->reading.report->end_lsn < replica.reading.report->end_lsn) {
+        longest = &replica;
+      }
+    }
+    if (longest == nullptr) {
+      for (const Replica& replica : replicas_) {
+        ALPHEUS_RETURN_IF_ERROR(Named(replica));
+      }
+      return absl::UnavailableError(
+          absl::StrCat("no replica of epoch ", newest.value,
+                       " could be read; `alpheus status --cluster FILE --log "
+                       "NAME` shows what "
+                       "each one says"));
+    }
+    // What is behind the durable end ends the walk, and is no error.
+    bool ended = false;
+    const absl::Status walked =
+        longest->reader->ForEach([&](const ReaderRecord& record) {
+          if (record.lsn > durable) {
+            ended = true;
+            return absl::CancelledError("beyond the durable end");
+          }
+          ReaderRecord shown = record;
+          if (shown.state == RecordState::kCompleted) {
+            shown.state = RecordState::kDurable;
+          }
+          return visit(shown);
+        });
+    if (ended || !walked.ok()) return ended ? absl::OkStatus() : walked;
+    const Lsn end = longest->reading.report->end_lsn;
+    if (end >= durable) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat(
+        "records up to LSN ", durable.value,
+        " are durable, but the replicas that can be read hold them only up to "
+        "LSN ",
+        end.value,
+        "; `alpheus status --cluster FILE --log NAME` shows which nodes are "
+        "missing"));
+  }
+
+ private:
+  struct Replica {
+    ReplicaReading reading;
+    std::unique_ptr<LogReader> reader;
+    bool was_reached = false;
+    bool was_silent = false;  // for options_.timeout_ms
+    bool is_read = false;     // or given up
+    // While it is being fetched:
+    std::optional<Region> image;
+    std::unique_ptr<RemoteRegion> remote;
+    Deadline silent_until;
+  };
+
+  absl::Status AddReplicas() {
+    for (const ClusterMember& member : cluster_.members) {
+      if (options_.node != 0 && member.node.value != options_.node) continue;
+      Replica replica;
+      replica.reading.node = member.node.value;
+      replica.reading.address = member.address.ToString();
+      replicas_.push_back(std::move(replica));
+    }
+    if (!replicas_.empty()) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat(
+        options_.cluster_file, ": node ", options_.node,
+        " is no member of the cluster, which has nodes ",
+        absl::StrJoin(cluster_.members, ", ",
+                      [](std::string* text, const ClusterMember& member) {
+                        absl::StrAppend(text, member.node.value);
+                      })));
+  }
+
+  std::string NameOf(const Replica& replica) const {
+    return absl::StrCat("node ", replica.reading.node, " (",
+                        replica.reading.address, "), log ", options_.log_name);
+  }
+
+  // For messages that stand alone.
+  absl::Status Named(const Replica& replica) const {
+    const absl::Status& status = replica.reading.status;
+    if (status.ok()) return status;
+    return {status.code(),
+            absl::StrCat("node ", replica.reading.node, ", log ",
+                         options_.log_name, ": ", status.message())};
+  }
+
+  absl::Status NobodyAnswered() const {
+    const absl::StatusCode code = replicas_.front().reading.status.code();
+    const bool is_of_all = std::ranges::all_of(
+        replicas_,
+        [code](const Replica& r) { return r.reading.status.code() == code; });
+    if (is_of_all && code == absl::StatusCode::kNotFound &&
+        options_.node == 0) {
+      return NoSuchLog(options_.cluster_file, options_.log_name);
+    }
+    std::vector<std::string> texts;
+    for (const Replica& replica : replicas_) {
+      texts.push_back(absl::StrCat("node ", replica.reading.node, " at ",
+                                   replica.reading.status.message()));
+    }
+    return {
+        is_of_all ? code : absl::StatusCode::kUnavailable,
+        absl::StrCat("log ", options_.log_name, ": no replica could be read. ",
+                     absl::StrJoin(texts, ". "))};
+  }
+
+  void FetchMissing() {
+    FabricPump pump(*fabric_);
+    for (Replica& replica : replicas_) {
+      if (!replica.is_read) StartFetching(replica);
+    }
+    pump.Add(
+        {[this](const ConnectionEvent& event) { return Take(event); },
+         [this](const Completion& completion) { return Take(completion); }});
+    // Who is silent is asked when all that has come was taken: this process may
+    // have stood still meanwhile.
+    for (;;) {
+      if (pump.Turn()) continue;
+      const std::optional<Deadline> next = NextSilence();
+      if (!next) break;
+      pump.Sleep(*next);
+    }
+    for (Replica& replica : replicas_) {
+      if (replica.remote != nullptr) FinishFetching(replica);
+    }
+  }
+
+  // False if it is of no replica. Whatever comes of one ends its silence.
+  template <typename News>
+  bool Take(const News& news) {
+    for (Replica& replica : replicas_) {
+      if (replica.remote == nullptr || !replica.remote->Take(news)) continue;
+      replica.silent_until = InTime();
+      return true;
+    }
+    return false;
+  }
+
+  Inquiry::Options OptionsOf(const Replica& replica) {
+    Inquiry::Options at;
+    at.address = replica.reading.address;
+    at.hello.cluster_id = cluster_.cluster_id;
+    at.hello.log_id = LogIdOf(cluster_.cluster_id, options_.log_name);
+    at.hello.primary.incarnation = random_.Next() | 1;  // never 0
+    at.node = NodeId(replica.reading.node);
+    at.credentials = {cluster_.key, &random_};
+    at.deadline = InTime();
+    return at;
+  }
+
+  // How the replica stands is asked first, then what is damaged there; a node
+  // may know only the one.
+  struct Asked {
+    std::unique_ptr<Inquiry> inquiry;  // nullptr: it is not asked
+    std::optional<ReplicaStanding> standing;
+  };
+
+  // True if nothing more is to come.
+  static bool TakeStanding(Asked& one) {
+    if (one.inquiry == nullptr || !one.inquiry->status().ok()) return true;
+    if (!one.inquiry->may_ask()) return false;
+    if (const auto* said = std::get_if<Scrubbed>(&*one.inquiry->reply())) {
+      for (const LsnRun& run : said->unrepairable) {
+        one.standing->damaged.emplace_back(run.first, run.end);
+      }
+      one.inquiry.reset();
+      return true;
+    }
+    one.standing = StandingOf(*one.inquiry);
+    if (!one.standing) return true;
+    one.inquiry->Ask(Scrub{});
+    return false;
+  }
+
+  // Openings whose records count, as the next one would find them.
+  static uint64_t LiveEpochs(const Followed& said) {
+    const auto& entries = said.table.entries();
+    return static_cast<uint64_t>(
+        std::ranges::count_if(entries, [&](const EpochEntry& entry) {
+          const bool is_empty =
+              &entry == &entries.back() &&
+              said.persisted_lsn < entry.start_lsn &&
+              said.end.value_or(RingOffset(0)) <= entry.start_offset;
+          return !is_empty && said.table.EndOf(&entry) > said.head.lsn;
+        }));
+  }
+
+  static std::optional<ReplicaStanding> StandingOf(const Inquiry& inquiry) {
+    if (!inquiry.status().ok() || !inquiry.reply()) return std::nullopt;
+    const auto* said = std::get_if<Followed>(&*inquiry.reply());
+    if (said == nullptr) return std::nullopt;
+    ReplicaStanding standing;
+    standing.log_epoch = said->log_epoch;
+    standing.repairing = said->repairing;
+    standing.in_session = said->in_session;
+    standing.is_own = said->is_held;
+    standing.primary_node = said->promised.primary.node.value;
+    standing.configuration_id = said->configuration_id;
+    standing.head_lsn = said->head.lsn;
+    standing.head_offset = said->head.offset.value;
+    standing.persisted_lsn = said->persisted_lsn;
+    standing.durable_lsn = said->durable_lsn;
+    if (said->end) standing.end_offset = said->end->value;
+    standing.ring_capacity = inquiry.welcome()->ring_capacity;
+    standing.epoch_count = LiveEpochs(*said);
+    return standing;
+  }
+
+  void StartFetching(Replica& replica) {
+    RemoteRegion::Options options;
+    options.at = OptionsOf(replica);
+    // Silence ends it, from the first moment on, and before the fabric does.
+    options.deadline = [this] {
+      return Deadline::In(
+          2 * std::chrono::milliseconds(int64_t{options_.timeout_ms}));
+    };
+    options.without_ring = options_.without_records;
+    replica.remote = std::make_unique<RemoteRegion>(
+        *fabric_, std::move(options),
+        [&replica, name = NameOf(replica)](
+            uint64_t bytes) -> absl::StatusOr<std::span<std::byte>> {
+          ALPHEUS_ASSIGN_OR_RETURN(replica.image,
+                                   Region::Anonymous(bytes, name));
+          return replica.image->bytes();
+        });
+    replica.silent_until = InTime();
+  }
+
+  Deadline InTime() const {
+    return Deadline::In(std::chrono::milliseconds(options_.timeout_ms));
+  }
+
+  // When the first of those that are being read has been silent for too long;
+  // nothing if none is left to wait for.
+  std::optional<Deadline> NextSilence() const {
+    const int64_t now = Clock::Real().NowNanos();
+    std::optional<Deadline> next;
+    for (const Replica& replica : replicas_) {
+      if (replica.remote == nullptr || replica.remote->done()) continue;
+      const Deadline until = replica.silent_until;
+      if (until.HasPassed(now)) continue;
+      if (!next || until.at_nanos() < next->at_nanos()) next = until;
+    }
+    return next;
+  }
+
+  void FinishFetching(Replica& replica) {
+    const bool done = replica.remote->done();
+    absl::Status status = replica.remote->status();
+    // A node that does not serve the replica says so before or after a welcome.
+    const bool is_unserved =
+        absl::IsUnavailable(status) && replica.remote->region_bytes() == 0;
+    replica.was_reached |=
+        replica.remote->welcome().has_value() && !is_unserved &&
+        !absl::IsFailedPrecondition(status) &&
+        !absl::IsUnauthenticated(status) && !absl::IsNotFound(status);
+    replica.was_silent = !done;
+    replica.reading.answered = replica.remote->was_answered();
+    if (!done) {
+      const uint64_t bytes = replica.remote->region_bytes();
+      status = absl::UnavailableError(absl::StrCat(
+          replica.reading.address, ": silent for ", options_.timeout_ms, " ms",
+          bytes == 0 ? ""
+                     : absl::StrCat(", after ", replica.remote->bytes_read(),
+                                    " bytes of the ", bytes, " of its image"),
+          "; the node is stopped, or the way to it is"));
+    }
+    CheckList(replica);
+    replica.reading.refusals = NamedRefusals(replica.remote->refusals());
+    replica.reading.scrubbed = NamedCounts(replica.remote->scrubbed());
+    replica.remote.reset();
+    if (status.ok()) status = Look(replica);
+    replica.reading.status = status;
+    replica.is_read = !absl::IsDataLoss(status) && !absl::IsAborted(status);
+    replica.image.reset();
+  }
+
+  // A node that serves nobody shows it, too.
+  void CheckList(const Replica& replica) {
+    const RemoteRegion& remote = *replica.remote;
+    if (!outdated_.ok() || !remote.is_proved()) return;
+    const uint64_t shown = remote.welcome()->configuration_id;
+    if (!IsOutdated(List(), shown)) return;
+    const absl::Status why = Outdated(List(), shown);
+    outdated_ = {why.code(),
+                 absl::StrCat(NameOf(replica), ": ", why.message())};
+  }
+
+  static std::vector<std::pair<std::string, uint64_t>> NamedRefusals(
+      const RefusalCounts& counts) {
+    std::vector<std::pair<std::string, uint64_t>> named;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] == 0) continue;
+      named.emplace_back(RefusalName(static_cast<Refusal>(i)), counts[i]);
+    }
+    return named;
+  }
+
+  static std::vector<std::pair<std::string, uint64_t>> NamedCounts(
+      const ScrubCounts& counts) {
+    std::vector<std::pair<std::string, uint64_t>> named{
+        {"records", counts.records},
+        {"bytes", counts.bytes},
+        {"damaged", counts.damaged},
+        {"repaired", counts.repaired},
+        {"unrepairable", counts.unrepairable}};
+    std::erase_if(named, [](const auto& count) { return count.second == 0; });
+    return named;
+  }
+
+  absl::Status Look(Replica& replica) {
+    replica.image->Freeze();
+    ALPHEUS_ASSIGN_OR_RETURN(replica.reader,
+                             LogReader::OpenImage(*std::move(replica.image)));
+    replica.reading.info = replica.reader->info();
+    const RegionInfo& info = *replica.reading.info;
+    ALPHEUS_RETURN_IF_ERROR(CheckReadersList(
+        List(),
+        {info.configuration_id, info.replica_count, info.write_quorum}));
+    if (options_.without_records) return absl::OkStatus();
+    replica.reading.report = replica.reader->Verify();
+    return replica.reading.report->status;
+  }
+
+  ReadersList List() const {
+    return {cluster_.id, cluster_.sizes.replica_count,
+            cluster_.sizes.write_quorum, options_.cluster_file};
+  }
+
+  bool AnyToFetchAgain() const {
+    return std::any_of(replicas_.begin(), replicas_.end(),
+                       [](const Replica& replica) { return !replica.is_read; });
+  }
+
+  void Publish() {
+    for (const Replica& replica : replicas_) {
+      readings_.push_back(replica.reading);
+    }
+    std::vector<std::optional<ReplicaClaims>> claims;
+    for (const Replica& replica : replicas_)
+      claims.push_back(ClaimsOf(replica));
+    claims.resize(cluster_.members.size());  // of others nothing was heard
+    durable_ = FindDurableRange(write_quorum(), claims);
+  }
+
+  Epoch NewestEpoch() const {
+    Epoch newest;
+    for (const Replica& replica : replicas_) {
+      if (replica.reading.info) {
+        newest = std::max(newest, replica.reading.info->log_epoch);
+      }
+    }
+    return newest;
+  }
+
+  static std::optional<ReplicaClaims> ClaimsOf(const Replica& replica) {
+    const ReplicaReading& reading = replica.reading;
+    if (absl::IsFailedPrecondition(reading.status)) return std::nullopt;
+    if (!reading.info) return ClaimsOf(reading.standing);
+    ReplicaClaims claims;
+    claims.log_epoch = reading.info->log_epoch;
+    if (!reading.info->epochs.empty()) {
+      claims.start_lsn = reading.info->epochs.back().start_lsn;
+    }
+    claims.counts = reading.status.ok() && !reading.info->repairing;
+    claims.watermark_lsn = reading.info->watermark_lsn;
+    claims.named_lsn = reading.info->head_lsn - 1;
+    if (const auto& said = reading.standing; said) {
+      claims.named_lsn = std::max(claims.named_lsn, said->durable_lsn);
+      if (said->log_epoch == claims.log_epoch) {
+        claims.watermark_lsn =
+            std::max(claims.watermark_lsn, said->persisted_lsn);
+      }
+    }
+    if (reading.report) {
+      claims.named_lsn =
+          std::max(claims.named_lsn, reading.report->named_durable_lsn);
+      claims.end_lsn = reading.report->end_lsn;
+    }
+    return claims;
+  }
+
+  // Of a primary's own replica, which is read by nobody else.
+  static std::optional<ReplicaClaims> ClaimsOf(
+      const std::optional<ReplicaStanding>& standing) {
+    if (!standing) return std::nullopt;
+    ReplicaClaims claims;
+    claims.log_epoch = standing->log_epoch;
+    claims.counts = false;  // how far it is only its primary knows
+    claims.named_lsn = standing->durable_lsn;
+    return claims;
+  }
+
+  static bool Counts(const Replica& replica, Epoch newest) {
+    return replica.reading.report && !replica.reading.info->repairing &&
+           replica.reading.info->log_epoch == newest;
+  }
+
+  const ClusterReaderOptions options_;
+  const ClusterConfiguration cluster_;
+  EntropyRandom random_;
+  std::unique_ptr<Fabric> fabric_;  // from Read on
+  std::vector<Replica> replicas_;   // their images are gone before the fabric
+  std::vector<ReplicaReading> readings_;
+  DurableRange durable_;
+  absl::Status outdated_;  // the list, as some node shows
+};
+
+absl::StatusOr<std::unique_ptr<ClusterReader>> ClusterReader::Open(
+    const ClusterReaderOptions& options) {
+  ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
+                           LoadClusterFile(options.cluster_file));
+  ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
+  auto impl = std::make_unique<Impl>(options, std::move(cluster));
+  ALPHEUS_RETURN_IF_ERROR(impl->Read());
+  return std::unique_ptr<ClusterReader>(new ClusterReader(std::move(impl)));
+}
+
+ClusterReader::ClusterReader(std::unique_ptr<Impl> impl)
+    : impl_(std::move(impl)) {}
+ClusterReader::~ClusterReader() = default;
+
+const std::vector<ReplicaReading>& ClusterReader::replicas() const {
+  return impl_->readings();
+}
+
+uint64_t ClusterReader::configuration_id() const { return impl_->cluster().id; }
+uint32_t ClusterReader::replica_count() const {
+  return impl_->cluster().sizes.replica_count;
+}
+uint32_t ClusterReader::write_quorum() const { return impl_->write_quorum(); }
+uint32_t ClusterReader::read_quorum() const {
+  return impl_->cluster().sizes.read_quorum;
+}
+
+std::vector<std::optional<ReplicaStanding>> ClusterReader::AskStandings() {
+  return impl_->AskStandings();
+}
+
+absl::Status ClusterReader::outdated() const { return impl_->outdated(); }
+
+Lsn ClusterReader::durable_lsn() const { return impl_->durable().known; }
+std::optional<Lsn> ClusterReader::durable_lsn_max() const {
+  return impl_->durable().possible;
+}
+
+absl::Status ClusterReader::ForEachDurable(
+    const std::function<absl::Status(const ReaderRecord&)>& visit) {
+  return impl_->ForEachDurable(visit);
+}
+
+LogReader* ClusterReader::reader(size_t index) { return impl_->reader(index); }
+
+}  // namespace alpheus

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/log/recovered_source.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus {
+
+RecoveredSource::RecoveredSource(const Ring& ring, uint64_t ring_offset,
+                                 const EpochTable& table,
+                                 const LogPosition& head, Lsn end_lsn,
+                                 const std::atomic<bool>& is_given_up,
+                                 std::string name)
+    // Open has just checked the payloads.
+    : cursor_(ring, table, head, head.offset + ring.capacity(),
+              RecordCursor::Payloads::kTrust),
+      ring_(ring),
+      ring_offset_(ring_offset),
+      end_lsn_(end_lsn),
+      is_given_up_(is_given_up),
+      name_(std::move(name)) {}
+
+// Each is read when it is shown: what was cleaned and overwritten since the
+// last one must not be taken for a record.
+bool RecoveredSource::Next(RecoveredRecord* record) {
+  while (status_.ok() && cursor_.position().lsn <= end_lsn_) {
+    const LogPosition at = cursor_.position();
+    const RecordCursor::Step step = cursor_.Next();
+    if (IsGivenUp()) return false;
+    if (step != RecordCursor::Step::kRecord) {
+      if (!IsMutant("kBadRecordIsTheEnd")) status_ = Unreadable(at);
+      return false;
+    }
+    const RecordView& view = cursor_.record();
+    if (view.cleaned || view.aborted()) continue;
+    *record = {view.lsn(), view.epoch(), view.payload};
+    return true;
+  }
+  (void)IsGivenUp();
+  return false;
+}
+
+// Asked after what was read, the last time after all that was shown: before
+// that nobody else wrote there.
+bool RecoveredSource::IsGivenUp() {
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (!is_given_up_.load(std::memory_order_acquire) ||
+      IsMutant("kForeignBytesShown")) {
+    return false;
+  }
+  if (status_.ok()) {
+    status_ = absl::AbortedError(absl::StrCat(
+        name_,
+        ": the replica was given up for another primary; what was shown last "
+        "may be of its log. Open the log again"));
+  }
+  return true;
+}
+
+// As Next(), but what it could read by itself in one loop, without it.
+absl::Status RecoveredSource::ForEach(
+    const std::function<absl::Status(const RecoveredRecord&)>& visit) {
+  RecoveredRecord record;
+  while (Next(&record)) {
+    absl::Status visited = visit(record);
+    if (visited.ok() && cursor_.position().lsn <= end_lsn_) {
+      cursor_.WalkPlain<RecordCursor::Payloads::kTrust>(
+          [&](const LogPosition&, const RecordView& view) {
+            if (!view.cleaned && !view.aborted()) {
+              visited = visit({view.lsn(), view.epoch(), view.payload});
+            }
+            return visited.ok() && view.lsn() < end_lsn_;
+          });
+    }
+    ALPHEUS_RETURN_IF_ERROR(visited);
+  }
+  return status_;
+}
+
+absl::Status RecoveredSource::Unreadable(const LogPosition& at) const {
+  return absl::DataLossError(absl::StrCat(
+      name_, ": LSN ", at.lsn.value, " at offset ",
+      ring_offset_ + ring_.Place(at.offset),
+      " was recovered but can't be read any more; the recovered log goes on "
+      "to LSN ",
+      end_lsn_.value, ". Take what is left with `alpheus salvage`"));
+}
+
+}  // namespace alpheus

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: Apache-2.0
+// The composition root of a replicated log: cluster file, adapter, own replica
+// or cache, the opening of an epoch, replication, ring log.
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "alpheus/log_reader.h"
+#include "api/admin/change_members.h"
+#include "api/log/log_engine.h"
+#include "api/log/ring_engine.h"
+#include "api/node/replica_file.h"
+#include "api/wiring/adapter.h"
+#include "api/wiring/fabric_pump.h"
+#include "log/base/clock.h"
+#include "log/base/random.h"
+#include "log/base/status_macros.h"
+#include "log/core/ring/format_region.h"
+#include "log/pmem/file_lock.h"
+#include "quorum/arithmetic/ballot.h"
+#include "quorum/cluster/cluster_file.h"
+#include "quorum/members/log_id.h"
+#include "quorum/membership/membership.h"
+#include "quorum/membership/static_membership.h"
+#include "recovery/opening/epoch_opening.h"
+#include "recovery/opening/log_creation.h"
+#include "recovery/opening/opening_quorums.h"
+#include "recovery/protocol/inquiry.h"
+#include "recovery/resync/rejoining_replication.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+namespace {
+
+// A message that names the node's address already names the node.
+std::string TextOf(const OtherMember& member) {
+  const std::string node = absl::StrCat("node ", member.node.value);
+  if (member.why.empty()) return node;
+  if (absl::StartsWith(member.why, absl::StrCat(node, " at "))) {
+    return member.why;
+  }
+  return absl::StrCat(node, ": ", member.why);
+}
+
+constexpr int64_t kNanosPerMilli = 1'000'000;
+// Backups give up a primary that answers nothing for two seconds.
+constexpr uint32_t kIdleForceMaxUs = 500'000;
+// After a refused ballot a random time up to this is waited.
+constexpr int64_t kBackOffNanosMax = 200 * kNanosPerMilli;
+// How often a lock is tried that a node was asked to release.
+constexpr int64_t kLockRetryNanos = 10 * kNanosPerMilli;
+
+class FabricReplication final : public EngineReplication {
+ public:
+  FabricReplication(std::unique_ptr<Connectivity> connectivity,
+                    const Replicator::Options& replicator,
+                    const RejoiningOptions& rejoining, EpochOpened& opened,
+                    std::optional<ReplicaHoldOptions> hold,
+                    ScrubbingOptions scrubbing)
+      : sizes_(rejoining.opening.sizes),
+        hold_(std::move(hold)),
+        scrubbing_(std::move(scrubbing)),
+        connectivity_(std::move(connectivity)),
+        replication_(*connectivity_->fabric, Clock::Real(),
+                     connectivity_->random, replicator, rejoining, opened) {}
+
+  ReplicationSink& sink() override { return replication_; }
+
+  void HoldReplica(HeldReplica& replica) override {
+    if (!hold_) return;
+    hold_->credentials.random = &connectivity_->random;
+    replication_.HoldReplica(*hold_, scrubbing_, replica);
+  }
+
+  ReplicationStatus status() const override {
+    const RejoiningReplication::State state = replication_.state();
+    ReplicationStatus status;
+    status.replicas = sizes_.replica_count;
+    status.write_quorum = sizes_.write_quorum;
+    status.in_sync = state.in_sync;
+    status.joins = state.counters.joins;
+    status.failed_joins = state.counters.failures;
+    status.joining =
+        state.counters.tries > state.counters.joins + state.counters.failures;
+    status.scrub_passes = state.scrub_passes;
+    status.scrubbed_records = state.scrubbed.records;
+    status.damaged_records = state.scrubbed.damaged;
+    status.repaired_records = state.scrubbed.repaired;
+    for (const OtherMember& member : state.away) {
+      status.away.push_back(TextOf(member));
+    }
+    return status;
+  }
+
+ private:
+  const QuorumSizes sizes_;
+  std::optional<ReplicaHoldOptions> hold_;  // with a replica of its own
+  const ScrubbingOptions scrubbing_;        // of it
+  std::unique_ptr<Connectivity> connectivity_;
+  RejoiningReplication replication_;
+};
+
+absl::Status CheckOptions(const LogOptions& options,
+                          const ClusterConfiguration& cluster) {
+  const ReplicationOptions& replication = options.replication;
+  ALPHEUS_RETURN_IF_ERROR(CheckLogName(replication.log_name));
+  const ClusterMember* const self =
+      FindMember(cluster, NodeId(replication.node));
+  if (self == nullptr || !self->may_be_primary) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(replication.cluster_file, ": node ", replication.node,
+                     self == nullptr ? " is no member of the cluster"
+                                     : " may not be primary (may_be_primary)"));
+  }
+  if (replication.batches_max < 1 || replication.batches_max > 1024) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "batches_max ", replication.batches_max, ": must be 1 to 1024"));
+  }
+  if (options.idle_force_us == 0 || options.idle_force_us > kIdleForceMaxUs) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "idle_force_us ", options.idle_force_us, ": must be 1 to ",
+        kIdleForceMaxUs,
+        " for a replicated log, whose thread answers its backups while nobody "
+        "appends"));
+  }
+  if (replication.silence_ms == 0) {
+    return absl::InvalidArgumentError(
+        "silence_ms 0: every backup would be given up at once");
+  }
+  return absl::OkStatus();
+}
+
+RecoveryReport MakeReport(const EpochOpened& opened) {
+  RecoveryReport report;
+  report.log_id = opened.start.superline.log_id;
+  report.epoch = opened.epoch;
+  report.previous_epoch = opened.previous_epoch;
+  report.head_lsn = opened.head.lsn;
+  report.end_lsn = opened.end.lsn - 1;
+  report.repairs = opened.repairs;
+  for (const OtherMember& member : opened.not_installed) {
+    report.absent_members.push_back(TextOf(member));
+  }
+  return report;
+}
+
+// What ended the last try, with what ended the one before.
+absl::Status WithRefusal(const absl::Status& status,
+                         const absl::Status& refusal) {
+  if (refusal.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), ". The try before ended: ",
+                                   refusal.message()));
+}
+
+// Opens an epoch with one replica, or cache, of this process.
+template <Persistence P>
+class Opener {
+ public:
+  Opener(const LogOptions& options, const ClusterConfiguration& cluster,
+         std::unique_ptr<Connectivity> connectivity)
+      : options_(options),
+        cluster_(cluster),
+        connectivity_(std::move(connectivity)),
+        deadline_(Deadline::In(
+            std::chrono::milliseconds(options.replication.open_timeout_ms))) {}
+
+  // With the own replica in `region`.
+  absl::StatusOr<std::unique_ptr<LogEngine>> OpenWithReplica(
+      ReplicaFile& file, std::unique_ptr<P> pmem) {
+    landing_ = file.landing();
+    region_.emplace(std::move(file.region()));
+    pmem_ = std::move(pmem);
+    ReplicaOptions replica;
+    replica.name = region_->path();
+    replica.expected_cluster_id = cluster_.cluster_id;
+    replica.expected_log_id = log_id();
+    replica.expected_node = NodeId(options_.replication.node);
+    ALPHEUS_ASSIGN_OR_RETURN(
+        replica_, Replica<P>::Open(*pmem_, region_->bytes(), replica));
+    return Open(/*is_member=*/true);
+  }
+
+  // Only to change the members; `asked` are those of before and after.
+  absl::StatusOr<RecoveryReport> ChangeMembers(MembersChange change,
+                                               std::vector<PeerAddress> asked) {
+    change_ = std::move(change);
+    asked_ = std::move(asked);
+    ALPHEUS_ASSIGN_OR_RETURN(const EpochOpened opened,
+                             TryUntilDeadline(/*is_member=*/false));
+    for (const OpenedBackup& backup : opened.backups) {
+      connectivity_->fabric->Close(backup.connection).IgnoreError();
+    }
+    return MakeReport(opened);
+  }
+
+  // Remote-only.
+  absl::StatusOr<std::unique_ptr<LogEngine>> OpenWithCache() {
+    return Open(/*is_member=*/false);
+  }
+
+ private:
+  Uuid log_id() const {
+    return LogIdOf(cluster_.cluster_id, options_.replication.log_name);
+  }
+
+  EpochOpeningOptions OpeningOptions(bool is_member,
+                                     const PrimaryId& self) const {
+    const ReplicationOptions& replication = options_.replication;
+    EpochOpeningOptions opening;
+    opening.cluster_id = cluster_.cluster_id;
+    opening.log_id = log_id();
+    opening.self = self;
+    opening.sizes = cluster_.sizes;
+    opening.change = change_;
+    if (change_) opening.peers = asked_;
+    for (const ClusterMember& member : cluster_.members) {
+      if (change_ || (is_member && member.node == self.node)) continue;
+      opening.peers.push_back({member.node, member.address.ToString()});
+    }
+    opening.configuration_id = cluster_.id;
+    opening.key = cluster_.key;
+    opening.cleanup_through = options_.cleanup_through;
+    opening.gather_ns = int64_t{replication.gather_ms} * kNanosPerMilli;
+    opening.deadline = deadline_;
+    opening.credits = replication.batches_max;
+    return opening;
+  }
+
+  // A region of this process alone, which is no member: it has a configuration
+  // of its own.
+  absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(
+      uint64_t ring_capacity) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const Layout layout,
+        Layout::ForRing(ring_capacity, kEpochTableCapacity));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        Region region,
+        Region::Anonymous(layout.region_bytes,
+                          absl::StrCat("log ", options_.replication.log_name)));
+    replica_.reset();
+    region_.emplace(std::move(region));
+    pmem_ = std::make_unique<P>(typename P::Options{});
+    FormatIdentity identity = NewLocalIdentity(connectivity_->random);
+    identity.cluster_id = cluster_.cluster_id;
+    identity.log_id = log_id();
+    ALPHEUS_RETURN_IF_ERROR(
+        FormatRegion(*pmem_, region_->bytes(), layout, identity));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        replica_,
+        Replica<P>::Open(*pmem_, region_->bytes(), {.name = region_->path()}));
+    return AsOwnReplica(*replica_, [] {});
+  }
+
+  absl::StatusOr<std::unique_ptr<EpochOpening>> StartOpening(
+      bool is_member, BallotSource& ballots) {
+    if (is_member) {
+      return EpochOpening::Start(*connectivity_->fabric, Clock::Real(),
+                                 connectivity_->random, ballots, opening_,
+                                 AsOwnReplica(*replica_, [] {}));
+    }
+    if constexpr (std::is_same_v<P, LibpmemPersistence>) {
+      return EpochOpening::Start(
+          *connectivity_->fabric, Clock::Real(), connectivity_->random, ballots,
+          opening_,
+          [this](uint64_t capacity, const Configuration& /*configuration*/) {
+            return MakeCache(capacity);
+          });
+    }
+    return absl::InternalError("a cache is in plain memory");
+  }
+
+  // One ballot. `again`: another one may have better luck.
+  absl::StatusOr<EpochOpened> TryOnce(bool is_member, BallotSource& ballots,
+                                      bool& again) {
+    again = false;
+    ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<EpochOpening> tried,
+                             StartOpening(is_member, ballots));
+    FabricPump pump(*connectivity_->fabric);
+    pump.Add({[&](const ConnectionEvent& e) { return tried->Take(e); },
+              [&](const Completion& c) { return tried->Take(c); }});
+    while (!tried->Poll()) {
+      if (!pump.Turn()) pump.Sleep(tried->NextPoll());
+    }
+    again = tried->may_try_again();
+    if (tried->standing()) opening_.above = tried->standing()->epoch;
+    ALPHEUS_RETURN_IF_ERROR(tried->status());
+    return tried->TakeOpened();
+  }
+
+  // Losers of a race for the promises wait for a random time (P-A4.2). Some
+  // hear of a higher ballot, others only that replicas closed their
+  // connections.
+  absl::StatusOr<EpochOpened> TryUntilDeadline(bool is_member) {
+    const PrimaryId self{NodeId(options_.replication.node),
+                         connectivity_->random.Next() | 1};
+    ALPHEUS_ASSIGN_OR_RETURN(StaticMembership membership,
+                             StaticMembership::Make(self));
+    opening_ = OpeningOptions(is_member, self);
+    absl::Status refusal;
+    for (;;) {
+      bool again = false;
+      absl::StatusOr<EpochOpened> opened =
+          TryOnce(is_member, membership, again);
+      const int64_t now = Clock::Real().NowNanos();
+      if (opened.ok()) return opened;
+      if (!again || deadline_.HasPassed(now)) {
+        return WithRefusal(opened.status(), refusal);
+      }
+      refusal = opened.status();
+      const Deadline retry = Deadline::AtNanos(
+          now +
+          static_cast<int64_t>(connectivity_->random.Below(kBackOffNanosMax)));
+      FabricPump pump(*connectivity_->fabric);
+      while (!retry.HasPassed(Clock::Real().NowNanos())) {
+        if (!pump.Turn()) pump.Sleep(retry);
+      }
+    }
+  }
+
+  // Of the daemon that had the own replica, and is to have it again.
+  std::optional<ReplicaHoldOptions> HoldOptions(bool is_member,
+                                                Epoch epoch) const {
+    if (!is_member) return std::nullopt;
+    const ClusterMember* const self =
+        FindMember(cluster_, NodeId(options_.replication.node));
+    ReplicaHoldOptions hold;
+    hold.address = self->address.ToString();
+    hold.node = self->node;
+    hold.hello = {opening_.cluster_id, opening_.log_id, opening_.self};
+    hold.credentials.key = cluster_.key;
+    hold.promise = {epoch, opening_.self};
+    return hold;
+  }
+
+  // Of the own replica, while its node's daemon does not have it.
+  ScrubbingOptions OwnScrubbing() const {
+    const ReplicationOptions& replication = options_.replication;
+    ScrubbingOptions scrubbing;
+    scrubbing.bytes_per_second = replication.scrub_bytes_per_second;
+    scrubbing.interval_ns =
+        int64_t{replication.scrub_interval_s} * 1'000 * kNanosPerMilli;
+    scrubbing.peers = opening_.peers;
+    return scrubbing;
+  }
+
+  absl::StatusOr<std::unique_ptr<LogEngine>> Open(bool is_member) {
+    ALPHEUS_ASSIGN_OR_RETURN(EpochOpened opened, TryUntilDeadline(is_member));
+    replica_.reset();  // the log is the region's writer from here on
+    const ReplicationOptions& options = options_.replication;
+    Replicator::Options replicator;
+    replicator.write_quorum = cluster_.sizes.write_quorum;
+    replicator.has_local_replica = is_member;
+    replicator.silence_ns = int64_t{options.silence_ms} * kNanosPerMilli;
+    replicator.lag_bytes_max = options.lag_bytes_max != 0
+                                   ? options.lag_bytes_max
+                                   : opened.start.superline.ring_capacity;
+    const RingLogStart start = opened.start;
+    const std::optional<ReplicaHoldOptions> hold =
+        HoldOptions(is_member, opened.epoch);
+    RecoveryReport report = MakeReport(opened);
+    report.landing = std::move(landing_);
+    report.medium_warning = region_->warning();
+    auto replication = std::make_unique<FabricReplication>(
+        std::move(connectivity_), replicator,
+        RejoiningOptions{.opening = opening_}, opened, hold, OwnScrubbing());
+    auto engine = std::make_unique<RingEngine<P>>(
+        *std::move(region_), std::move(pmem_), start, std::move(report),
+        options_, std::move(replication));
+    // First the thread: backups want answers while records are counted.
+    ALPHEUS_RETURN_IF_ERROR(engine->StartService());
+    engine->CountRecovered();
+    return engine;
+  }
+
+  const LogOptions& options_;
+  const ClusterConfiguration& cluster_;
+  std::unique_ptr<Connectivity> connectivity_;
+  const Deadline deadline_;
+  std::optional<MembersChange> change_;
+  std::vector<PeerAddress> asked_;
+  EpochOpeningOptions opening_;  // of the last try
+  std::string landing_;          // as ReplicaFile::landing
+  std::optional<Region> region_;
+  std::unique_ptr<P> pmem_;
+  std::unique_ptr<Replica<P>> replica_;
+};
+
+// A daemon lets go of its own node's replica only. A file that can't be read
+// while it is written is judged when it is opened.
+absl::Status CheckIsOwn(const LogOptions& options,
+                        const ClusterConfiguration& cluster) {
+  const auto reader = LogReader::Open(options.path);
+  if (!reader.ok()) return absl::OkStatus();
+  const RegionInfo& info = (*reader)->info();
+  const std::string& log_name = options.replication.log_name;
+  if (info.cluster_id != cluster.cluster_id ||
+      info.log_id != LogIdOf(cluster.cluster_id, log_name)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options.path, ": is no replica of log ", log_name,
+        " of this cluster, but of log ", info.log_id.ToString(), " of cluster ",
+        info.cluster_id.ToString(), ". Nothing was changed; name ", log_name,
+        ".alpheus in the directory of node ", options.replication.node));
+  }
+  if (info.node == NodeId(options.replication.node)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      options.path, ": is the replica of node ", info.node.value,
+      ", expected that of node ", options.replication.node,
+      ". Nothing was changed; name ", log_name,
+      ".alpheus in the directory of node ", options.replication.node,
+      ", or give --node ", info.node.value, " on the machine of that node"));
+}
+
+// Asks the daemon of this node, if there is one, to let go of the file, as
+// often as it takes.
+absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
+    const LogOptions& options, const ClusterConfiguration& cluster,
+    Connectivity& connectivity) {
+  const Deadline deadline = Deadline::In(
+      std::chrono::milliseconds(options.replication.open_timeout_ms));
+  bool is_looked_at = false;
+  for (;;) {
+    absl::StatusOr<std::unique_ptr<ReplicaFile>> file = ReplicaFile::Open(
+        options.path, {.fabric = connectivity.fabric.get(),
+                       .emulated_latency_ns = options.emulated_latency_ns});
+    if (absl::IsNotFound(file.status())) {
+      return absl::NotFoundError(absl::StrCat(
+          options.path, ": there is no such file. Is it ",
+          options.replication.log_name,
+          ".alpheus in the directory of this node's alpheusd? If it was lost, "
+          "`alpheus replace --cluster FILE --log ",
+          options.replication.log_name, " --node ", options.replication.node,
+          "` makes a new replica"));
+    }
+    if (!absl::IsFailedPrecondition(file.status())) return file;
+    if (!std::exchange(is_looked_at, true)) {
+      ALPHEUS_RETURN_IF_ERROR(CheckIsOwn(options, cluster));
+    }
+    if (deadline.HasPassed(Clock::Real().NowNanos())) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          options.path, ": another process of this machine",
+          DescribeLockHolder(options.path),
+          " has this replica and does not let go: alpheusd of node ",
+          options.replication.node,
+          ", if it can't be reached at the address in the cluster file, or a "
+          "primary that is stopped. End that process, or open the log without "
+          "a file"));
+    }
+    Hello hello;
+    hello.cluster_id = cluster.cluster_id;
+    hello.log_id = LogIdOf(cluster.cluster_id, options.replication.log_name);
+    hello.primary = {NodeId(options.replication.node),
+                     connectivity.random.Next() | 1};
+    const ClusterMember* const self =
+        FindMember(cluster, NodeId(options.replication.node));
+    Inquiry release(*connectivity.fabric,
+                    {self->address.ToString(),
+                     self->node,
+                     hello,
+                     deadline,
+                     {cluster.key, &connectivity.random}},
+                    Release{});
+    FabricPump pump(*connectivity.fabric);
+    pump.Add({[&](const ConnectionEvent& e) { return release.Take(e); },
+              [&](const Completion& c) { return release.Take(c); }});
+    while (!release.done() && !deadline.HasPassed(Clock::Real().NowNanos())) {
+      if (!pump.Turn()) pump.Sleep(deadline);
+    }
+    // Whatever it said: the lock tells.
+    const Deadline retry =
+        Deadline::AtNanos(Clock::Real().NowNanos() + kLockRetryNanos);
+    while (!retry.HasPassed(Clock::Real().NowNanos())) {
+      if (!pump.Turn()) pump.Sleep(retry);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
+    const LogOptions& options) {
+  ALPHEUS_RETURN_IF_ERROR(CheckEngineOptions(options));
+  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
+                           LoadClusterFile(options.replication.cluster_file));
+  ALPHEUS_RETURN_IF_ERROR(CheckOptions(options, cluster));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      std::unique_ptr<Connectivity> connectivity,
+      Connectivity::Open(cluster, NodeId(options.replication.node)));
+  if (options.path.empty()) {
+    return Opener<LibpmemPersistence>(options, cluster, std::move(connectivity))
+        .OpenWithCache();
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ReplicaFile> file,
+                           TakeReplicaFile(options, cluster, *connectivity));
+  return std::visit(
+      [&]<class P>(std::unique_ptr<P>& pmem) {
+        return Opener<P>(options, cluster, std::move(connectivity))
+            .OpenWithReplica(*file, std::move(pmem));
+      },
+      file->pmem());
+}
+
+absl::StatusOr<RecoveryReport> OpenToChangeMembers(
+    const LogOptions& options, const ClusterConfiguration& to,
+    MembersChange change, std::vector<PeerAddress> asked) {
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Connectivity> connectivity,
+                           Connectivity::Open(to, NodeId(0)));
+  return Opener<LibpmemPersistence>(options, to, std::move(connectivity))
+      .ChangeMembers(std::move(change), std::move(asked));
+}
+
+absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
+  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
+                           LoadClusterFile(options.cluster_file));
+  ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
+  ALPHEUS_RETURN_IF_ERROR(Layout::ForRegion(options.region_bytes).status());
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Connectivity> connectivity,
+                           Connectivity::Open(cluster, NodeId(0)));
+  LogCreationOptions creation;
+  creation.cluster_id = cluster.cluster_id;
+  creation.log_id = LogIdOf(cluster.cluster_id, options.log_name);
+  creation.self = {cluster.members.front().node,
+                   connectivity->random.Next() | 1};
+  creation.sizes = cluster.sizes;
+  creation.configuration_id = cluster.id;
+  creation.key = cluster.key;
+  for (const ClusterMember& member : cluster.members) {
+    creation.peers.push_back({member.node, member.address.ToString()});
+  }
+  creation.region_bytes = options.region_bytes;
+  creation.log_name = options.log_name;
+  creation.deadline = Deadline::In(std::chrono::seconds(30));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<LogCreation> created,
+      LogCreation::Start(*connectivity->fabric, Clock::Real(),
+                         connectivity->random, creation));
+  FabricPump pump(*connectivity->fabric);
+  pump.Add({[&](const ConnectionEvent& e) { return created->Take(e); },
+            [&](const Completion& c) { return created->Take(c); }});
+  for (;;) {
+    if (pump.Turn()) continue;  // silence is asked for when all was taken
+    if (created->Poll()) break;
+    pump.Sleep(created->NextPoll());
+  }
+  ALPHEUS_RETURN_IF_ERROR(created->status());
+  return creation.log_id;
+}
+
+}  // namespace alpheus

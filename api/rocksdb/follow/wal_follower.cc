@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/rocksdb/follow/wal_follower.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "api/rocksdb/store/wal_record.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus {
+namespace {
+
+// Cleaned again while it is read from the head: how often that is tried.
+constexpr int kRestartsMax = 10;
+// Below this no log is read anew for its size (WFR4).
+constexpr uint64_t kBytesMin = 32 << 20;
+
+}  // namespace
+
+absl::Status WalFollower::Refresh() {
+  bool may_shrink = false;
+  {
+    const MutexLock lock(mutex_);
+    may_shrink = std::ranges::all_of(
+        looks_, [](const auto& look) { return look.second.is_broken; });
+  }
+  return ReadOn(may_shrink);
+}
+
+absl::Status WalFollower::Begin(const void* reader) {
+  {
+    const MutexLock lock(mutex_);
+    looks_.erase(reader);
+    LetGo();
+  }
+  ALPHEUS_RETURN_IF_ERROR(ReadOn(/*may_shrink=*/true));
+  if (IsMutant("kFollowedFileGoesMidway")) return absl::OkStatus();
+  const MutexLock lock(mutex_);
+  looks_[reader].kept = generation_->index.Keep();
+  LetGo();  // what went while that was read
+  return absl::OkStatus();
+}
+
+// What is read anew is shown when it has been read, and not before it holds
+// what was shown already (WFR2).
+absl::Status WalFollower::ReadOn(bool may_shrink) {
+  const MutexLock reading(reading_);
+  std::shared_ptr<Generation> shown;
+  {
+    const MutexLock lock(mutex_);
+    shown = generation_;
+  }
+  std::shared_ptr<Generation> generation = anew_ == nullptr ? shown : anew_;
+  bool is_anew = may_shrink && anew_ == nullptr &&
+                 shown->bytes > 2 * std::max(shown->first_bytes, kBytesMin);
+  for (int i = 0; i < kRestartsMax; ++i) {
+    if (is_anew) {
+      generation = anew_ = std::make_shared<Generation>();
+      const MutexLock lock(mutex_);
+      ++restarts_;
+    }
+    absl::Status read = ReadInto(*generation);
+    if (read.ok() && generation->next < shown->next) {
+      return absl::UnavailableError(absl::StrCat(
+          "the nodes in reach know of LSN ", generation->next.value - 1,
+          ", and ", shown->next.value - 1,
+          " was read before. Nothing was changed; try again"));
+    }
+    if (read.ok()) {
+      const MutexLock lock(mutex_);
+      Show(generation);
+      anew_.reset();
+    }
+    if (!absl::IsOutOfRange(read)) return read;
+    is_anew = true;
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "the log is cleaned faster than it can be read, ", kRestartsMax,
+      " times in a row. Nothing was changed; try again, or use a larger log"));
+}
+
+void WalFollower::Show(std::shared_ptr<Generation> generation) {
+  if (generation_ == generation) return;
+  generation->number = generation_->number + 1;
+  generation_ = std::move(generation);
+  for (auto& [reader, look] : looks_) look.is_broken = true;
+}
+
+void WalFollower::LetGo() {
+  uint64_t kept = std::numeric_limits<uint64_t>::max();
+  for (const auto& [reader, look] : looks_) {
+    if (!look.is_broken) kept = std::min(kept, look.kept);
+  }
+  generation_->index.LetGoBefore(kept);
+}
+
+absl::Status WalFollower::ReadInto(Generation& generation) {
+  const absl::StatusOr<Lsn> next = source_->Read(
+      generation.next,
+      [this, &generation](Lsn lsn, std::span<const std::byte> payload) {
+        return Apply(generation, lsn, payload);
+      });
+  {
+    const MutexLock lock(mutex_);
+    if (next.ok()) generation.next = std::max(generation.next, *next);
+    if (next.ok() && !generation.is_whole) {
+      generation.first_bytes = generation.bytes;
+      generation.is_whole = true;
+    }
+  }
+  Trim(generation);
+  return next.status();
+}
+
+absl::Status WalFollower::Apply(Generation& generation, Lsn lsn,
+                                std::span<const std::byte> payload) {
+  std::vector<std::byte> copy(payload.begin(), payload.end());
+  ALPHEUS_ASSIGN_OR_RETURN(const WalRecord record, DecodeWalRecord(copy));
+  const MutexLock lock(mutex_);
+  // The position is for those who clean.
+  ALPHEUS_RETURN_IF_ERROR(generation.index.Apply(lsn, 0, record));
+  generation.bytes += copy.size();
+  generation.records.emplace_back(lsn, std::move(copy));  // where it was
+  generation.next = lsn + 1;
+  return absl::OkStatus();
+}
+
+void WalFollower::Trim(Generation& generation) {
+  const MutexLock lock(mutex_);
+  auto& records = generation.records;
+  const std::shared_ptr<WalFile> oldest = generation.index.Oldest();
+  const Lsn first = oldest == nullptr ? generation.next : oldest->first_lsn();
+  while (!records.empty() && records.front().first < first) {
+    generation.bytes -= records.front().second.size();
+    records.pop_front();
+  }
+}
+
+WalHome WalFollower::home() const {
+  const MutexLock lock(mutex_);
+  return generation_->index.home();
+}
+
+WalVouch WalFollower::vouch() const {
+  const MutexLock lock(mutex_);
+  return generation_->index.vouch();
+}
+
+WalFollower::Followed WalFollower::Find(const std::string& name) const {
+  const MutexLock lock(mutex_);
+  return {generation_, generation_->index.Find(name), generation_->number};
+}
+
+WalFollower::Followed WalFollower::Latest(const Followed& followed) const {
+  const MutexLock lock(mutex_);
+  std::shared_ptr<WalFile> file =
+      generation_->index.FindById(followed.file->id());
+  if (file == nullptr) return followed;
+  return {generation_, std::move(file), generation_->number};
+}
+
+// If the next generation is what is shown, the file was listed before that, and
+// was not longer then; if there was one in between, it may have been.
+bool WalFollower::MayHaveGrown(const Followed& followed) const {
+  const MutexLock lock(mutex_);
+  if (generation_->number <= followed.generation + 1) return false;
+  const MutexLock file_lock(followed.file->mutex);
+  return !followed.file->is_removed();
+}
+
+std::vector<std::string> WalFollower::List(const std::string& directory) const {
+  const MutexLock lock(mutex_);
+  return generation_->index.List(directory);
+}
+
+absl::StatusOr<std::vector<std::string>> WalFollower::List(
+    const void* reader, const std::string& directory) {
+  const MutexLock lock(mutex_);
+  if (directory.empty()) {
+    const uint64_t lists = ++lists_;
+    std::erase_if(looks_, [lists](const auto& look) {
+      return look.second.listed != 0 && look.second.listed + kListsMax <= lists;
+    });
+    LetGo();
+  }
+  const auto found = looks_.find(reader);
+  if (found == looks_.end()) return generation_->index.List(directory);
+  Look& look = found->second;
+  if (directory.empty()) {
+    if (look.listed == 0) look.listed = lists_;
+    // RocksDB may pass over an error and list once more: so it stays broken.
+    if (look.is_broken) {
+      return absl::UnavailableError(
+          "the log was cleaned before it was read, and what of it the tables "
+          "lack is not known. Nothing was changed; try again");
+    }
+  }
+  return generation_->index.List(directory, look.kept);
+}
+
+int WalFollower::restarts() const {
+  const MutexLock lock(mutex_);
+  return restarts_;
+}
+
+absl::StatusOr<size_t> OpenFollowed::Read(uint64_t offset,
+                                          std::span<std::byte> out) {
+  const MutexLock lock(mutex_);
+  latest_ = follower_->Latest(latest_);
+  const size_t copied = latest_.file->Read(offset, out);
+  if (copied < out.size() && follower_->MayHaveGrown(latest_)) {
+    return absl::UnavailableError(
+        "the log was read anew while the WAL file was open, which it has no "
+        "more, and how it ended is not known. Nothing was changed; try "
+        "again");
+  }
+  return copied;
+}
+
+}  // namespace alpheus

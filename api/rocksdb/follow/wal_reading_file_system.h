@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// wal_reading_file_system: how RocksDB reads WAL files that are in a log,
+// whoever has that.
+//
+// Idea: one question, which file of the log a path names, and the answers that
+// follow from it; what is no file of the log is passed on to the file system
+// below.
+//
+// Thread safety: as RocksDB's FileSystem, if FindWal's is.
+#ifndef ALPHEUS_API_ROCKSDB_FOLLOW_WAL_READING_FILE_SYSTEM_H_
+#define ALPHEUS_API_ROCKSDB_FOLLOW_WAL_READING_FILE_SYSTEM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "api/rocksdb/store/wal_file.h"
+#include "api/rocksdb/store/wal_handles.h"
+#include "rocksdb/file_system.h"
+
+namespace alpheus {
+
+class WalReadingFileSystem : public rocksdb::FileSystemWrapper {
+ public:
+  using IOStatus = rocksdb::IOStatus;
+  using IOOptions = rocksdb::IOOptions;
+  using FileOptions = rocksdb::FileOptions;
+  using IODebugContext = rocksdb::IODebugContext;
+
+  using FileSystemWrapper::FileSystemWrapper;
+
+  IOStatus NewSequentialFile(const std::string& path,
+                             const FileOptions& options,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                             IODebugContext* dbg) override;
+  IOStatus NewRandomAccessFile(
+      const std::string& path, const FileOptions& options,
+      std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
+      IODebugContext* dbg) override;
+  IOStatus FileExists(const std::string& path, const IOOptions& options,
+                      IODebugContext* dbg) override;
+  IOStatus GetChildrenFileAttributes(
+      const std::string& directory, const IOOptions& options,
+      std::vector<rocksdb::FileAttributes>* result,
+      IODebugContext* dbg) override;
+  IOStatus GetFileSize(const std::string& path, const IOOptions& options,
+                       uint64_t* size, IODebugContext* dbg) override;
+  IOStatus GetFileModificationTime(const std::string& path,
+                                   const IOOptions& options, uint64_t* seconds,
+                                   IODebugContext* dbg) override;
+
+ protected:
+  struct FoundWal {
+    std::shared_ptr<WalFile> file;  // null: not in the log
+    ReadWal read;                   // of it, and keeps what it lies in
+  };
+
+  // Errors: of the log.
+  virtual absl::StatusOr<FoundWal> FindWal(const std::string& path) = 0;
+  // What RocksDB is told of them.
+  virtual IOStatus StatusOf(const absl::Status& status) const = 0;
+  // Adds to a list of names what it lacks.
+  static void AddNames(std::vector<std::string> names,
+                       std::vector<std::string>* result);
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_ROCKSDB_FOLLOW_WAL_READING_FILE_SYSTEM_H_

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// How log and directory come to vouch for each other, and what is done where
+// they do not (directory_vouch.h).
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "api/rocksdb/failover/directory_vouch.h"
+#include "api/rocksdb/failover/take_over.h"
+#include "api/rocksdb/fs/wal_file_system.h"
+#include "api/rocksdb/store/manifest_file.h"
+#include "api/rocksdb/store/wal_io_status.h"
+#include "api/rocksdb/store/wal_paths.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+#include "rocksdb/env.h"
+
+namespace alpheus {
+namespace {
+
+std::string DrawId() {
+  std::string id = rocksdb::Env::Default()->GenerateUniqueId();
+  std::erase_if(id, [](char c) { return c == '\n' || c == ' '; });
+  return id;
+}
+
+}  // namespace
+
+bool WalFileSystem::is_vouched() const {
+  const MutexLock lock(mutex_);
+  return is_vouched_;
+}
+
+void WalFileSystem::NoteVouched() {
+  const MutexLock lock(mutex_);
+  is_vouched_ = locks_ > 0;
+}
+
+absl::StatusOr<std::vector<std::string>> WalFileSystem::MissingWal(
+    WalStore& store, const WalHome& home) {
+  const std::string& directory = home.wal_directory;
+  std::vector<std::string> names;
+  const IOStatus listed =
+      target_->GetChildren(directory, IOOptions(), &names, nullptr);
+  if (listed.IsNotFound() || listed.IsPathNotFound()) return names;
+  if (!listed.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat(directory, ": ", listed.ToString()));
+  }
+  std::erase_if(names, [&](const std::string& name) {
+    return !IsWalName(name) || !IsMarker(absl::StrCat(directory, "/", name)) ||
+           store.Find(name) != nullptr;
+  });
+  std::ranges::sort(names);
+  return names;
+}
+
+void WalFileSystem::LookAtFiles(WalStore& store, const WalHome& home,
+                                VouchFacts& facts) {
+  for (const std::string& name : store.List("")) {
+    const std::shared_ptr<WalFile> file = store.Find(name);
+    if (file == nullptr || !file->is_recorded()) continue;  // WFS3
+    const std::string path = absl::StrCat(home.wal_directory, "/", name);
+    if (target_->FileExists(path, IOOptions(), nullptr).ok()) {
+      facts.twice = path;
+    }
+    if (!IsWalName(name)) continue;
+    facts.has_data |= file->size() > 0;
+    facts.has_marker |= IsMarker(path);
+  }
+}
+
+// Where it has no home yet: as options say.
+WalHome WalFileSystem::Completed(WalHome home) const {
+  if (home.database.empty()) home.database = LockedDatabase();
+  if (!home.wal_directory.empty()) return home;
+  home.wal_directory = options_.wal_directory.empty()
+                           ? home.database
+                           : Canonical(options_.wal_directory);
+  return home;
+}
+
+absl::StatusOr<VouchFacts> WalFileSystem::LookAt(WalStore& store,
+                                                 const WalHome& home) {
+  VouchFacts facts;
+  facts.log = store.vouch();
+  facts.left = store.left();
+  const WalHome looked_at = Completed(home);
+  const std::string& directory = looked_at.database;
+  facts.has_left_name = directory == facts.left.database;
+  const std::string known = store.home().database;
+  if (known != directory && !IsMutant("kWalGivenAway")) {
+    facts.elsewhere = known;
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(facts.directory,
+                           ReadDirectoryVouch(*target_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(facts.has_database,
+                           HasDatabase(*target_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(facts.manifest, NamedManifest(*target_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(facts.identity,
+                           DatabaseIdentity(*target_, directory));
+  std::vector<std::string> names;
+  // RocksDB itself tells of a directory that can't be listed.
+  if (target_->GetChildren(directory, IOOptions(), &names, nullptr).ok()) {
+    facts.has_database |= std::ranges::any_of(
+        names, [](const std::string& name) { return IsTableName(name); });
+  }
+  LookAtFiles(store, looked_at, facts);
+  if (target_
+          ->GetChildren(looked_at.wal_directory, IOOptions(), &names, nullptr)
+          .ok()) {
+    facts.has_wal_name = std::ranges::any_of(
+        names, [](const std::string& name) { return IsWalName(name); });
+  }
+  return facts;
+}
+
+absl::Status WalFileSystem::SettleVouch(WalStore& store, const WalHome& home,
+                                        const VouchFacts& facts) {
+  const VouchVerdict verdict = Judge(facts);
+  absl::Status judged = ToStatus(verdict, facts, LockedDatabase());
+  const bool is_new = !facts.has_database && !facts.directory;
+  // DV6.
+  const bool may_force = facts.elsewhere.empty();
+  const bool drops = options_.drop_wal && may_force &&
+                     (!judged.ok() || (is_new && facts.has_data));
+  const bool keeps = options_.keep_wal && may_force && !judged.ok() &&
+                     verdict != VouchVerdict::kWalTwice;
+  if (!judged.ok() && !drops && !keeps) return judged;
+  // A clone must not be taken for what it was cloned from.
+  const bool has_moved = home.database != store.home().database;
+  if (home != WalHome()) ALPHEUS_RETURN_IF_ERROR(store.SetHome(home));
+  if (drops || verdict == VouchVerdict::kNothingToMix) {
+    ALPHEUS_RETURN_IF_ERROR(DropWal(store));
+  }
+  if (options_.drop_wal || options_.keep_wal) {
+    ALPHEUS_RETURN_IF_ERROR(DropMissing(store, home));
+  }
+  if (verdict == VouchVerdict::kVouched && !has_moved) {
+    return BeginGeneration(store, home, facts);
+  }
+  // Before it has a database it gets none that vouches.
+  if (home.database.empty() || !facts.has_database) return absl::OkStatus();
+  const bool is_asked = drops || keeps || has_moved;
+  if (!is_asked && !store.HasRoomForHome()) {
+    NoteVouched();
+    return absl::OkStatus();
+  }
+  return VouchAnew(store, home.database);
+}
+
+absl::Status WalFileSystem::BeginGeneration(WalStore& store,
+                                            const WalHome& home,
+                                            const VouchFacts& facts) {
+  if (!store.HasRoomForHome()) {
+    NoteVouched();
+    return absl::OkStatus();
+  }
+  WalVouch next = facts.log;
+  ++next.generation;
+  return ChangeVouch(store, home.database, next);
+}
+
+absl::Status WalFileSystem::VouchAnew(WalStore& store,
+                                      const std::string& directory) {
+  return ChangeVouch(store, directory, {DrawId(), 1});
+}
+
+// DV2.
+absl::Status WalFileSystem::ChangeVouch(WalStore& store,
+                                        const std::string& directory,
+                                        const WalVouch& next) {
+  DirectoryVouch vouch;
+  vouch.log = next;
+  vouch.log_was = store.vouch();
+  ALPHEUS_ASSIGN_OR_RETURN(vouch.manifest, SyncedManifest(*target_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(vouch.identity,
+                           DatabaseIdentity(*target_, directory));
+  ALPHEUS_RETURN_IF_ERROR(WriteDirectoryVouch(*target_, directory, vouch));
+  ALPHEUS_RETURN_IF_ERROR(store.SetVouch(next));
+  vouch.log_was.reset();
+  ALPHEUS_RETURN_IF_ERROR(WriteDirectoryVouch(*target_, directory, vouch));
+  risen_manifest_ = vouch.manifest;
+  NoteVouched();
+  return absl::OkStatus();
+}
+
+absl::Status WalFileSystem::RiseAround(WalStore& store,
+                                       const std::string& name) {
+  if (!IsWalName(name) || !is_vouched()) return absl::OkStatus();
+  const MutexLock lock(vouch_mutex_);
+  const std::string directory = store.home().database;
+  const absl::StatusOr<ManifestName> manifest =
+      NamedManifest(*target_, directory);
+  if (!manifest.ok() || manifest->name.empty() ||
+      *manifest == risen_manifest_ || !store.HasRoomForHome() ||
+      IsMutant("kWalRemovedInOneGeneration")) {
+    return absl::OkStatus();
+  }
+  WalVouch next = store.vouch();
+  ++next.generation;
+  absl::Status risen = ChangeVouch(store, directory, next);
+  // A directory that can't be written must not keep the ring full.
+  return store.has_failed() ? risen : absl::OkStatus();
+}
+
+rocksdb::IOStatus WalFileSystem::RenameToIdentity(const std::string& from,
+                                                  const std::string& to,
+                                                  const IOOptions& options,
+                                                  IODebugContext* dbg) {
+  const MutexLock lock(vouch_mutex_);
+  const std::string directory =
+      Canonical(std::filesystem::path(to).parent_path());
+  const absl::Status forgotten = SetIdentity(directory, "");
+  if (!forgotten.ok()) return ToIoStatus(forgotten);
+  IOStatus renamed = target_->RenameFile(from, to, options, dbg);
+  if (!renamed.ok()) return renamed;
+  const absl::StatusOr<std::string> identity =
+      DatabaseIdentity(*target_, directory);
+  if (!identity.ok()) return ToIoStatus(identity.status());
+  return ToIoStatus(SetIdentity(directory, *identity));
+}
+
+absl::Status WalFileSystem::SetIdentity(const std::string& directory,
+                                        const std::string& identity) {
+  ALPHEUS_ASSIGN_OR_RETURN(std::optional<DirectoryVouch> vouch,
+                           ReadDirectoryVouch(*target_, directory));
+  if (!vouch || vouch->identity == identity) return absl::OkStatus();
+  vouch->identity = identity;
+  return WriteDirectoryVouch(*target_, directory, *vouch);
+}
+
+absl::Status WalFileSystem::DropWal(WalStore& store) {
+  const std::string directory = store.home().wal_directory;
+  for (const std::string folder : {"", "archive/"}) {
+    std::vector<std::string> names =
+        store.List(folder.substr(0, folder.find('/')));
+    std::ranges::sort(names);
+    for (const std::string& base_name : names) {
+      const std::string name = folder + base_name;
+      ALPHEUS_RETURN_IF_ERROR(DropMarker(absl::StrCat(directory, "/", name)));
+      ALPHEUS_RETURN_IF_ERROR(store.Remove(name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WalFileSystem::DropMissing(WalStore& store, const WalHome& home) {
+  const WalHome looked_at = Completed(home);
+  ALPHEUS_ASSIGN_OR_RETURN(const std::vector<std::string> missing,
+                           MissingWal(store, looked_at));
+  for (const std::string& name : missing) {
+    ALPHEUS_RETURN_IF_ERROR(
+        DropMarker(absl::StrCat(looked_at.wal_directory, "/", name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WalFileSystem::VouchIfUnmixed(WalStore& store) {
+  const WalHome home = store.home();
+  if (home.database.empty() || is_vouched()) return absl::OkStatus();
+  ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts, LookAt(store, home));
+  const VouchVerdict verdict = Judge(facts);
+  if (verdict == VouchVerdict::kVouched) {
+    NoteVouched();
+    return absl::OkStatus();
+  }
+  const bool is_unmixed =
+      !facts.has_data && verdict <= VouchVerdict::kNothingToMix;
+  return is_unmixed ? VouchAnew(store, home.database) : absl::OkStatus();
+}
+
+absl::Status WalFileSystem::CheckVouched(WalStore& store) {
+  const WalHome home = store.home();
+  if (home.database.empty() || is_vouched() || options_.keep_wal) {
+    return absl::OkStatus();
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts, LookAt(store, home));
+  return ToStatus(Judge(facts), facts, home.database);
+}
+
+absl::Status WalFileSystem::CheckMayRead(WalStore& store,
+                                         const std::string& directory) {
+  // Column families are listed before an opening that has a word.
+  if (directory == LockedDatabase() || options_.drop_wal || options_.keep_wal ||
+      options_.adopt) {
+    return absl::OkStatus();
+  }
+  if (directory == store.home().database) return CheckVouched(store);
+  ALPHEUS_ASSIGN_OR_RETURN(const std::optional<DirectoryVouch> vouch,
+                           ReadDirectoryVouch(*target_, directory));
+  return vouch ? CheckDatabase(store, directory).status() : absl::OkStatus();
+}
+
+absl::Status WalFileSystem::NameManifest(WalStore& store,
+                                         const std::string& from) {
+  ALPHEUS_RETURN_IF_ERROR(VouchIfUnmixed(store));
+  const std::string directory = store.home().database;
+  ALPHEUS_ASSIGN_OR_RETURN(std::optional<DirectoryVouch> vouch,
+                           ReadDirectoryVouch(*target_, directory));
+  std::string text;
+  if (!vouch || vouch->log != store.vouch() ||
+      !rocksdb::ReadFileToString(target_.get(), from, &text).ok()) {
+    return absl::OkStatus();
+  }
+  absl::string_view name = text;
+  absl::ConsumeSuffix(&name, "\n");
+  ALPHEUS_ASSIGN_OR_RETURN(const ManifestName now,
+                           NamedManifest(*target_, directory));
+  vouch->manifest_was = now.name;
+  vouch->manifest = {std::string(name), 0};
+  return WriteDirectoryVouch(*target_, directory, *vouch);
+}
+
+absl::Status WalFileSystem::ForgetOldManifest(WalStore& store) {
+  const std::string directory = store.home().database;
+  ALPHEUS_ASSIGN_OR_RETURN(std::optional<DirectoryVouch> vouch,
+                           ReadDirectoryVouch(*target_, directory));
+  if (!vouch || vouch->log != store.vouch()) return absl::OkStatus();
+  // CURRENT is there before the file says that nothing else can be.
+  ALPHEUS_RETURN_IF_ERROR(SyncDirectory(*target_, directory));
+  vouch->manifest_was.clear();
+  return WriteDirectoryVouch(*target_, directory, *vouch);
+}
+
+std::shared_ptr<WalStore> WalFileSystem::StoreToLeave() const {
+  const MutexLock lock(mutex_);
+  return locks_ == 1 && is_vouched_ ? store_ : nullptr;
+}
+
+void WalFileSystem::LeaveDirectory(WalStore& store) {
+  if (store.has_failed()) return;
+  const std::string directory = store.home().database;
+  const absl::StatusOr<bool> is_there = HasDatabase(*target_, directory);
+  if (!is_there.ok()) return;
+  if (!*is_there) {
+    // Destroyed: the directory can be removed, too. If not, nothing is wrong.
+    if (Replayable(store).empty()) {
+      RemoveDirectoryVouch(*target_, directory).IgnoreError();
+    }
+    return;
+  }
+  // A process that has lost the log must not write here.
+  if (store.is_replicated()) return;
+  const MutexLock lock(vouch_mutex_);
+  const auto vouch = ReadDirectoryVouch(*target_, directory);
+  const auto manifest = NamedManifest(*target_, directory);
+  if (!vouch.ok() || !*vouch || !manifest.ok() ||
+      manifest->name != (*vouch)->manifest.name) {
+    return;
+  }
+  DirectoryVouch left = **vouch;
+  left.manifest = *manifest;
+  // The size is a lower bound: without it less is noticed, and nothing is
+  // wrong.
+  WriteDirectoryVouch(*target_, directory, left).IgnoreError();
+}
+
+}  // namespace alpheus

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// wal_options: what the RocksDB plugin is told, by its URI or by a file.
+//
+//   alpheus:///mnt/pmem/wal                      a log in this file
+//   alpheus:///mnt/pmem/wal?create=64MiB         made if it is not there
+//   alpheus:///mnt/pmem/wal?cluster=C&node=1     replicated, one replica here
+//   alpheus:?cluster=C&node=1                    replicated, none here
+//   alpheus:?cluster=C&node=1&take_over=/fs/db1  moved there when it is opened
+//   alpheus:?cluster=C&follow=true               of another process, to read
+//   alpheus:///mnt/pmem/wals/?create=64MiB       one in this folder for each
+//                                                database (path ends in /)
+//   alpheus:?file=/etc/wal.conf                  lines `key = value`
+//
+// References: docs/use/rocksdb.md#options.
+#ifndef ALPHEUS_API_ROCKSDB_STORE_WAL_OPTIONS_H_
+#define ALPHEUS_API_ROCKSDB_STORE_WAL_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "alpheus/options.h"
+
+namespace alpheus {
+
+struct WalOptions {
+  LogOptions log;
+  // Of the region to make if log.path does not exist; 0: none is made.
+  uint64_t create_bytes = 0;
+  // Whose WAL files are kept in the log; empty: where the first one is made, or
+  // where the log says.
+  std::string wal_directory = {};
+  // Takes the database that is opened for the log's own, whatever the log says,
+  // and although it may have had another WAL.
+  bool adopt = false;
+  // Where log and directory do not vouch for each other (directory_vouch.h):
+  // what the log has is replayed, or dropped. At most one of the two.
+  bool keep_wal = false;
+  bool drop_wal = false;
+  // The directory in which this process works on the database, whichever it was
+  // in (take_over.h); empty: where it is.
+  std::string take_over = {};
+  // The log is another process's, and its database is only read
+  // (wal_following_file_system.h).
+  bool follow = false;
+  // log.path is a folder of logs (wal_folder_file_system.h).
+  bool is_folder = false;
+  // What memtables may have before RocksDB flushes them, where its options do
+  // not say (interposed.h). Nothing: half of what the ring can hold; 0: do not
+  // care.
+  std::optional<uint64_t> memtable_bytes = {};
+  // How long a write waits for room in a full ring, in milliseconds.
+  uint32_t stall_ms = 10'000;
+};
+
+// Errors: InvalidArgument (what, and what is possible); NotFound, Unavailable
+// (file=).
+absl::StatusOr<WalOptions> ParseWalUri(const std::string& uri);
+
+// The text of a file; comments begin with #. Errors: InvalidArgument.
+absl::Status ParseWalFile(const std::string& text, WalOptions& options);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_ROCKSDB_STORE_WAL_OPTIONS_H_

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/wiring/adapter.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/clock.h"
+#include "log/base/status_macros.h"
+#include "replication/fabric/tcp/socket.h"
+#include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/fabric/verbs/adapter_choice.h"
+#include "replication/fabric/verbs/verbs_fabric.h"
+
+namespace alpheus {
+namespace {
+
+// The way to an address on the same network is known in microseconds, or its
+// host is asked for by the kernel, three times.
+constexpr int kResolveMs = 2'000;
+
+absl::StatusOr<std::string> ChooseSource(const ClusterConfiguration& cluster,
+                                         NodeId near) {
+  std::vector<std::string> addresses;
+  for (const ClusterMember& member : cluster.members) {
+    addresses.insert(member.node == near ? addresses.begin() : addresses.end(),
+                     member.address.ToString());
+  }
+  absl::Status why;
+  for (const std::string& address : addresses) {
+    absl::StatusOr<std::string> host =
+        verbs::SourceHostTowards(address, kResolveMs);
+    if (host.ok()) return host;
+    if (why.ok()) why = host.status();
+  }
+  return why;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
+    const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
+    const AdapterOptions& options) {
+  if (cluster.fabric == ClusterFabric::kTcp) {
+    TcpFabricOptions tcp;
+    tcp.report = options.tell;
+    tcp.on_refused = options.on_refused;
+    tcp.anonymous_max = options.silent_max;
+    return std::make_unique<TcpFabric>(tcp, Clock::Real(), random);
+  }
+  VerbsFabricOptions verbs;
+  verbs.anonymous_max = options.silent_max;
+  ALPHEUS_ASSIGN_OR_RETURN(verbs.source_host, ChooseSource(cluster, near));
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<VerbsFabric> fabric,
+                           VerbsFabric::Open(verbs, Clock::Real(), random));
+  if (options.tell != nullptr) {
+    options.tell(absl::StrCat("fabric: verbs, adapter ", fabric->device(),
+                              ", from ", verbs.source_host));
+  }
+  return fabric;
+}
+
+absl::Status CheckIsOfThisMachine(const std::string& address) {
+  // An adapter with RDMA listens at the number of a network interface, too.
+  return tcp::CheckIsOfThisMachine(address);
+}
+
+absl::StatusOr<std::unique_ptr<Connectivity>> Connectivity::Open(
+    const ClusterConfiguration& cluster, NodeId near) {
+  auto made = std::make_unique<Connectivity>();
+  ALPHEUS_ASSIGN_OR_RETURN(made->fabric,
+                           OpenAdapter(cluster, near, made->random));
+  return made;
+}
+
+}  // namespace alpheus

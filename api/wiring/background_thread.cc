@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/wiring/background_thread.h"
+
+#include <csignal>
+#include <utility>
+
+#include "log/base/check.h"
+
+namespace alpheus {
+
+absl::Status BackgroundThread::Start(std::function<void()> run) {
+  ALPHEUS_CHECK(!started_, "a background thread runs once at a time");
+  run_ = std::move(run);
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  // A thread starts with the mask of the one that starts it.
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  started_ = pthread_create(&thread_, nullptr, &Main, this) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (started_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      "no thread could be started; raise the limit on processes (ulimit -u), "
+      "or do without background work (LogOptions::idle_force_us = 0)");
+}
+
+void BackgroundThread::Join() {
+  if (!started_) return;
+  pthread_join(thread_, nullptr);
+  started_ = false;
+}
+
+void* BackgroundThread::Main(void* self) {
+  pthread_setname_np(pthread_self(), "alpheus");
+  static_cast<BackgroundThread*>(self)->run_();
+  return nullptr;
+}
+
+}  // namespace alpheus

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/wiring/log_members.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "api/wiring/fabric_pump.h"
+#include "log/base/clock.h"
+#include "log/base/status_macros.h"
+#include "log/core/ring/region_state.h"
+#include "log/pmem/region.h"
+#include "recovery/follow/remote_region.h"
+#include "recovery/opening/log_creation.h"
+#include "recovery/protocol/answer.h"
+
+namespace alpheus {
+namespace {
+
+PrimaryId NewProcess(const LogMembersOptions& options, RandomSource& random) {
+  return {options.self, random.Next() | 1};
+}
+
+// One that is stopped takes no time from the others.
+constexpr std::chrono::seconds kLookMax(10);
+
+absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
+                                        const LogMembersOptions& options,
+                                        const PeerAddress& peer) {
+  const Deadline deadline = Deadline::AtNanos(
+      std::min(options.deadline.at_nanos(), Deadline::In(kLookMax).at_nanos()));
+  std::optional<Region> image;
+  RemoteRegion remote(
+      fabric,
+      {.at = {.address = peer.address,
+              .node = peer.node,
+              .hello = {options.cluster_id, options.log_id,
+                        NewProcess(options, random)},
+              .deadline = {},
+              .credentials = {options.key, &random}},
+       .deadline = [&] { return deadline; },
+       .without_ring = true},
+      [&](uint64_t bytes) -> absl::StatusOr<std::span<std::byte>> {
+        ALPHEUS_ASSIGN_OR_RETURN(image,
+                                 Region::Anonymous(bytes, DescribePeer(peer)));
+        return image->bytes();
+      });
+  FabricPump pump(fabric);
+  pump.Add({[&](const ConnectionEvent& e) { return remote.Take(e); },
+            [&](const Completion& c) { return remote.Take(c); }});
+  while (!remote.done()) {
+    if (pump.Turn()) continue;
+    if (deadline.HasPassed(Clock::Real().NowNanos())) {
+      return absl::UnavailableError("did not answer in time");
+    }
+    pump.Sleep(deadline);
+  }
+  ALPHEUS_RETURN_IF_ERROR(remote.status());
+  ALPHEUS_ASSIGN_OR_RETURN(const RegionState state,
+                           ReadRegionState(image->bytes(), DescribePeer(peer)));
+  return state.superline;
+}
+
+absl::Status MustRun(const LogMembersOptions& options,
+                     const std::vector<PeerAddress>& peers,
+                     const absl::Status& made) {
+  if (!absl::IsUnavailable(made)) return made;
+  const bool is_one = peers.size() == 1;
+  return absl::UnavailableError(absl::StrCat(
+      "log ", options.log_name, ": ", is_one ? "node " : "nodes ",
+      absl::StrJoin(peers, ", ",
+                    [](std::string* text, const PeerAddress& peer) {
+                      absl::StrAppend(text, peer.node.value);
+                    }),
+      " must run before the change: start ", is_one ? "it" : "them",
+      ", and give the same command again. The members are as they were; ",
+      made.message()));
+}
+
+std::string DescribeFailed(const ReadReplicas& replicas,
+                           const std::vector<PeerAddress>& peers) {
+  std::string text;
+  for (const PeerAddress& peer : peers) {
+    const auto failed = replicas.failed.find(peer.node);
+    if (failed == replicas.failed.end()) continue;
+    // It begins with the address, as the peer's name ends.
+    absl::StrAppend(&text, " ", DescribePeer(peer), ": ",
+                    absl::StripPrefix(failed->second.message(),
+                                      absl::StrCat(peer.address, ": ")),
+                    ".");
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<ReadReplicas> ReadSuperlines(
+    Fabric& fabric, RandomSource& random, const LogMembersOptions& options,
+    const std::vector<PeerAddress>& peers) {
+  ReadReplicas replicas;
+  for (const PeerAddress& peer : peers) {
+    absl::StatusOr<Superline> read =
+        ReadSuperline(fabric, random, options, peer);
+    if (read.ok()) {
+      replicas.superlines.push_back(*std::move(read));
+    } else {
+      replicas.failed[peer.node] = read.status();
+    }
+  }
+  if (!replicas.superlines.empty()) return replicas;
+  return absl::UnavailableError(absl::StrCat("log ", options.log_name,
+                                             ": no member tells who its "
+                                             "members are.",
+                                             DescribeFailed(replicas, peers),
+                                             " Nothing was changed"));
+}
+
+absl::StatusOr<Superline> NewestOf(const std::vector<Superline>& superlines) {
+  const Superline* newest = nullptr;
+  for (const Superline& superline : superlines) {
+    if (IsBlank(superline)) continue;
+    if (newest == nullptr || newest->log_epoch < superline.log_epoch) {
+      newest = &superline;
+    }
+  }
+  if (newest != nullptr) return *newest;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "log ", superlines.front().log_id.ToString(),
+      ": all replicas that can be reached are blank, and say nothing of who "
+      "keeps it. Start the nodes that are missing; if none is, the log is new: "
+      "open it once, as by `alpheus append --cluster FILE --log NAME`"));
+}
+
+absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,
+                               const LogMembersOptions& options,
+                               const Superline& newest,
+                               const std::vector<PeerAddress>& peers) {
+  if (peers.empty()) return absl::OkStatus();
+  LogCreationOptions creation;
+  creation.cluster_id = options.cluster_id;
+  creation.log_id = options.log_id;
+  creation.self = NewProcess(options, random);
+  creation.peers = peers;
+  creation.joined = newest.configuration;
+  creation.region_bytes = newest.region_bytes;
+  creation.log_name = options.log_name;
+  creation.deadline = options.deadline;
+  creation.key = options.key;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<LogCreation> created,
+      LogCreation::Start(fabric, Clock::Real(), random, creation));
+  FabricPump pump(fabric);
+  pump.Add({[&](const ConnectionEvent& e) { return created->Take(e); },
+            [&](const Completion& c) { return created->Take(c); }});
+  for (;;) {
+    if (pump.Turn()) continue;  // silence is asked for when all was taken
+    if (created->Poll()) break;
+    pump.Sleep(created->NextPoll());
+  }
+  return MustRun(options, peers, created->status());
+}
+
+}  // namespace alpheus

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/wiring/service_thread.h"
+
+#include <utility>
+
+#include "log/base/clock.h"
+
+namespace alpheus {
+
+ServiceThread::ServiceThread(Work work, Progress& progress, Waiter& waiter,
+                             std::chrono::microseconds interval)
+    : work_(std::move(work)),
+      progress_(progress),
+      waiter_(waiter),
+      interval_(interval) {}
+
+absl::Status ServiceThread::Start() {
+  if (interval_.count() == 0) return absl::OkStatus();
+  stopped_.store(0, std::memory_order_release);
+  return thread_.Start([this] { Run(); });
+}
+
+// seq_cst: whoever waits says so, then looks at the word (activity_watch.h).
+void ServiceThread::Stop() {
+  stopped_.store(1, std::memory_order_seq_cst);
+  waiter_.WakeAll(stopped_);
+  progress_.Notify();
+  thread_.Join();
+}
+
+void ServiceThread::Run() {
+  while (!IsStopped()) {
+    work_.look();
+    if (work_.poll()) {
+      PassInterval();
+      continue;
+    }
+    const uint32_t seen = progress_.Announce();
+    const Deadline next_look = work_.look();
+    if (!IsStopped() && !work_.poll()) work_.wait(seen, next_look);
+    progress_.Withdraw();
+  }
+}
+
+// The interval may be longer than the time to the next look.
+void ServiceThread::PassInterval() {
+  const Deadline end = Deadline::In(interval_);
+  do {
+    const Deadline next_look = work_.look();
+    const Deadline until =
+        next_look.at_nanos() < end.at_nanos() ? next_look : end;
+    while (!IsStopped() && work_.attend(until, stopped_)) {
+    }
+    waiter_.Wait(stopped_, 0, until);
+  } while (!IsStopped() && !end.HasPassed(Clock::Real().NowNanos()));
+}
+
+}  // namespace alpheus

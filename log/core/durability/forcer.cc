@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/core/durability/forcer.h"
+
+#include <algorithm>
+
+#include "log/base/mutant.h"
+#include "log/pmem/backends.h"
+
+namespace alpheus {
+
+template <Persistence P>
+Forcer<P>::Forcer(P& pmem, std::span<std::byte> region, Ring ring, Uuid log_id,
+                  Epoch epoch, const LogPosition& next,
+                  CompletionTracker& tracker, LsnIndex& index,
+                  Progress& progress, LogFailure& failure)
+    : pmem_(pmem),
+      region_(region),
+      ring_(ring),
+      watermarks_{WatermarkEncoder(log_id, 0, epoch),
+                  WatermarkEncoder(log_id, 1, epoch)},
+      tracker_(tracker),
+      index_(index),
+      progress_(progress),
+      failure_(failure),
+      durable_lsn_(next.lsn.value - 1),
+      chain_(next.chain),
+      watermark_lsn_(next.lsn - 1),
+      claimed_lsn_(next.lsn - 1) {
+  index_.Note(next);
+}
+
+template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::Step(Lsn lsn) {
+  if (durable_lsn() >= lsn) return Progressed::kDurable;
+  if (failure_.failed()) return Progressed::kFailed;
+  const Progressed progressed = EndStep(BeginStep(lsn), lsn);
+  if (progressed == Progressed::kFailed) failure_.Tell();
+  return progressed;
+}
+
+template <Persistence P>
+typename Forcer<P>::Batch Forcer<P>::BeginStep(Lsn lsn) {
+  Batch batch = Claim(lsn);
+  if (batch.last < batch.first) return batch;
+  batch.is_flushed = FlushUnpersisted(batch);
+  // FC3: only a record that its appender does not persist itself is mine alone.
+  if (batch.is_flushed &&
+      tracker_.StateOf(batch.first) == CompletionTracker::State::kCompleted) {
+    StoreWatermarkIfMine(batch.first);
+  }
+  return batch;
+}
+
+template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::EndStep(const Batch& batch, Lsn lsn) {
+  if (batch.is_flushed && FenceBatch(batch) == Progressed::kFailed) {
+    return Progressed::kFailed;
+  }
+  AdvanceDurable();
+  return durable_lsn() >= lsn ? Progressed::kDurable : Progressed::kWaiting;
+}
+
+template <Persistence P>
+typename Forcer<P>::Batch Forcer<P>::Claim(Lsn lsn) {
+  pmem_.YieldPoint("force: claim");
+  const MutexLock lock(claim_mutex_);
+  // Appenders make their own records durable without a claim; what is durable
+  // needs none, and its slots may belong to later LSNs by now.
+  if (!IsMutant("kClaimForgetsDurable")) {
+    claimed_lsn_ = std::max(claimed_lsn_, durable_lsn());
+  }
+  Batch batch{claimed_lsn_ + 1, claimed_lsn_};
+  while (batch.last < lsn && tracker_.IsFinished(batch.last + 1)) {
+    batch.last = batch.last + 1;
+  }
+  claimed_lsn_ = batch.last;
+  return batch;
+}
+
+template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::FenceBatch(const Batch& batch) {
+  if (!IsMutant("kBatchUnfenced") && !pmem_.Fence()) return Fail();
+  // Another thread's fence may have failed meanwhile: its record could be
+  // among these, finished by its failure only (RL4, ring_log.h).
+  if (failure_.failed() && !IsMutant("kBatchIgnoresFailure")) {
+    return Progressed::kFailed;
+  }
+  for (Lsn lsn = batch.first; lsn <= batch.last; lsn = lsn + 1) {
+    if (tracker_.StateOf(lsn) == CompletionTracker::State::kCompleted) {
+      tracker_.MarkPersisted(lsn);
+    }
+  }
+  return Progressed::kWaiting;
+}
+
+template <Persistence P>
+bool Forcer<P>::FlushUnpersisted(const Batch& batch) {
+  // Adjacent records become one range; the ring's end splits it in two.
+  RingOffset begin;
+  RingOffset end;
+  bool any = false;
+  const auto flush = [this](RingOffset from, RingOffset to) {
+    const uint64_t bytes =
+        IsMutant("kUserStoresUnflushed") ? kLineBytes : to - from;
+    const uint64_t until_end = ring_.UntilEnd(from);
+    pmem_.Flush(ring_.At(from), std::min(bytes, until_end));
+    if (bytes > until_end && !IsMutant("kWrapUnflushed")) {
+      pmem_.Flush(ring_.At(from + until_end), bytes - until_end);
+    }
+  };
+  for (Lsn lsn = batch.first; lsn <= batch.last; lsn = lsn + 1) {
+    if (tracker_.StateOf(lsn) != CompletionTracker::State::kCompleted) continue;
+    const CompletionTracker::Extent extent = tracker_.ExtentOf(lsn);
+    if (any && extent.begin == end) {
+      end = extent.end;
+      continue;
+    }
+    if (any) flush(begin, end);
+    begin = extent.begin;
+    end = extent.end;
+    any = true;
+  }
+  if (any && !IsMutant("kBatchUnflushed")) flush(begin, end);
+  return any;
+}
+
+template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::PersistOwn(
+    const Reserver::Space& space, uint32_t header_crc, int looks) {
+  StoreWatermarkIfMine(space.lsn);
+  if (IsMutant("kDurableBeforeFence")) durable_lsn_ = space.lsn.value;
+  if (!IsMutant("kAppendUnfenced") && !pmem_.Fence()) {
+    return FailAndTell();
+  }
+  if (failure_.failed() && !IsMutant("kAppendIgnoresFailure")) {
+    return Progressed::kFailed;
+  }
+  pmem_.YieldPoint("append: fenced");
+  if (IsMyTurn(space.lsn, looks) || IsMutant("kDurableOverAHole")) [[likely]] {
+    if (!IsMutant("kChainSkipsAppends")) {
+      Extend(space.lsn, space.end, header_crc);
+    }
+    // Release: who sees the new durable LSN sees the record persisted.
+    durable_lsn_.store(space.lsn.value, std::memory_order_release);
+    progress_.Notify();
+    AdvanceDurable();
+    return Progressed::kDurable;
+  }
+  tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
+  tracker_.MarkPersisted(space.lsn, header_crc);
+  AdvanceDurable();
+  return durable_lsn() >= space.lsn ? Progressed::kDurable
+                                    : Progressed::kWaiting;
+}
+
+template <Persistence P>
+bool Forcer<P>::IsMyTurn(Lsn lsn, int looks) const {
+  for (;;) {
+    if (durable_lsn() + 1 == lsn) return true;
+    if (--looks <= 0) return false;
+    PauseCore();
+  }
+}
+
+template <Persistence P>
+void Forcer<P>::StoreWatermarkIfMine(Lsn own_lsn) {
+  // Acquire (in durable_lsn): whoever moved it to own_lsn - 1 had seen the
+  // previous watermark writer's record persisted, so its fields are mine now.
+  const Lsn durable = durable_lsn();
+  if (durable + 1 != own_lsn && !IsMutant("kWatermarkByAnybody")) return;
+  if constexpr (P::kWatermarkPeriod > 1) {
+    if (++batches_since_watermark_ < P::kWatermarkPeriod) return;
+    batches_since_watermark_ = 0;
+  }
+  StoreWatermark(IsMutant("kWatermarkOfOwnBatch") ? own_lsn : durable);
+}
+
+template <Persistence P>
+void Forcer<P>::StoreWatermark(Lsn lsn) {
+  pmem_.StoreLineNt(WatermarkLine(region_, watermark_line_),
+                    watermarks_[watermark_line_].Encode(lsn));
+  watermark_line_ = 1 - watermark_line_;
+  watermark_lsn_ = lsn;
+}
+
+template <Persistence P>
+absl::Status Forcer<P>::WriteIdleWatermark() {
+  if (watermark_lsn_ == durable_lsn()) return absl::OkStatus();
+  StoreWatermark(durable_lsn());
+  if (pmem_.Fence()) return absl::OkStatus();
+  Fail();
+  return failure_.status();
+}
+
+template <Persistence P>
+absl::Status Forcer<P>::WriteFinalWatermarks() {
+  if (IsMutant("kNoFinalWatermark")) return absl::OkStatus();
+  for (int i = 0; i < 2; ++i) {
+    StoreWatermark(durable_lsn());
+    if (!pmem_.Fence()) {
+      FailAndTell();
+      return failure_.status();
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::Fail() {
+  failure_.Fail(pmem_.Error());
+  return Progressed::kFailed;
+}
+
+template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::FailAndTell() {
+  Fail();
+  failure_.Tell();
+  return Progressed::kFailed;
+}
+
+template <Persistence P>
+void Forcer<P>::AdvanceDurable() {
+  pmem_.YieldPoint("force: advance");
+  // A thread that gives up here because its neighbour is not persisted yet may
+  // miss the neighbour's store; the neighbour, or this thread's own wait for
+  // its LSN, then advances for both.
+  const auto is_persisted = [this](Lsn lsn) {
+    if (IsMutant("kCompletedIsDurable")) return tracker_.IsFinished(lsn);
+    return tracker_.StateOf(lsn) == CompletionTracker::State::kPersisted;
+  };
+  if (!is_persisted(durable_lsn() + 1)) [[likely]]
+    return;
+  {
+    const MutexLock lock(advance_mutex_);
+    const Lsn before = durable_lsn();
+    Lsn lsn = before;
+    while (is_persisted(lsn + 1)) {
+      lsn = lsn + 1;
+      Extend(lsn, tracker_.ExtentOf(lsn).end, tracker_.HeaderCrcOf(lsn));
+    }
+    if (lsn == before) return;
+    // Release: as in PersistOwn.
+    durable_lsn_.store(lsn.value, std::memory_order_release);
+  }
+  progress_.Notify();
+}
+
+template <Persistence P>
+void Forcer<P>::Extend(Lsn lsn, RingOffset end, uint32_t header_crc) {
+  chain_ = ExtendChain(chain_, header_crc);
+  index_.Note({lsn + 1, end, chain_});
+}
+
+ALPHEUS_INSTANTIATE_CLASS(Forcer);
+
+}  // namespace alpheus

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/core/durability/replicated_forcer.h"
+
+#include <algorithm>
+
+#include "log/base/mutant.h"
+#include "log/pmem/backends.h"
+
+namespace alpheus {
+
+template <Persistence P>
+ReplicatedForcer<P>::ReplicatedForcer(
+    ReplicationSink& sink, FlushOrder order, const RingEnd& start,
+    const LogPosition& head, uint64_t ring_capacity,
+    const CompletionTracker& tracker, Forcer<P>& forcer,
+    const Reclaimer<P>& reclaimer, Progress& progress, LogFailure& failure)
+    : sink_(sink),
+      order_(order),
+      ring_capacity_(ring_capacity),
+      first_head_(head.offset),
+      tracker_(tracker),
+      forcer_(forcer),
+      reclaimer_(reclaimer),
+      progress_(progress),
+      failure_(failure),
+      durable_lsn_(start.lsn.value),
+      reuse_limit_(head.offset.value + ring_capacity),
+      offered_lsn_(start.lsn.value),
+      durable_head_lsn_(head.lsn.value),
+      told_limit_(head.offset.value + ring_capacity),
+      offered_(start) {}
+
+template <Persistence P>
+typename ReplicatedForcer<P>::Progressed ReplicatedForcer<P>::Step(Lsn lsn) {
+  if (durable_lsn() >= lsn) return Progressed::kDurable;
+  if (failure_.failed()) return Progressed::kFailed;
+  TryStep(lsn);
+  if (durable_lsn() >= lsn) return Progressed::kDurable;
+  return failure_.failed() ? Progressed::kFailed : Progressed::kWaiting;
+}
+
+template <Persistence P>
+bool ReplicatedForcer<P>::TellDurable() {
+  is_to_tell_.store(true, std::memory_order_release);
+  Poll();
+  return !is_to_tell_.load(std::memory_order_acquire);
+}
+
+template <Persistence P>
+void ReplicatedForcer<P>::PollIfHeadMoved() {
+  if (reclaimer_.reuse_limit_word().load(std::memory_order_acquire) !=
+      told_limit_.load(std::memory_order_acquire)) {
+    Poll();
+  }
+}
+
+// Who finds another thread in the middle of a step may have finished a record,
+// or published a head, that this step has passed by, and may then go to sleep.
+// So it leaves its request and tries once more; who has stepped lets go, and
+// looks for requests. With a fence between the two on either side, one sees the
+// other: the second try succeeds, or the sleeper, which has announced itself,
+// is notified. A third thread that steps in between takes the request over.
+template <Persistence P>
+void ReplicatedForcer<P>::TryStep(Lsn lsn) {
+  if (!step_mutex_.TryLock()) {
+    LeaveRequest(lsn);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!step_mutex_.TryLock()) return;
+  }
+  bool has_taken_over = false;
+  // One that comes later is seen below.
+  if (missed_.load(std::memory_order_relaxed) != 0) {
+    // Acquire: with what those had finished who asked.
+    const uint64_t missed = missed_.exchange(0, std::memory_order_acq_rel);
+    if (missed != 0) lsn = std::max(lsn, Lsn(missed - 1));
+    // A beginner has come before it left its request.
+    has_taken_over = beginners_.load(std::memory_order_relaxed) != 0;
+  }
+  const Stepped stepped = StepLocked(lsn);
+  step_mutex_.Unlock();
+  if (!stepped.status.ok() && !IsMutant("kPoisonUntold")) {
+    failure_.Fail(stepped.status);
+  }
+  // Callbacks run in these, with no lock held.
+  failure_.Tell();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const bool is_missed = missed_.load(std::memory_order_relaxed) != 0 &&
+                         !IsMutant("kMissedStepUntold");
+  if (stepped.is_news || is_missed || has_taken_over) progress_.Notify();
+}
+
+template <Persistence P>
+void ReplicatedForcer<P>::LeaveRequest(Lsn lsn) {
+  uint64_t missed = missed_.load(std::memory_order_relaxed);
+  // Release, and a store even of the same: with what this thread has finished.
+  while (!missed_.compare_exchange_weak(missed, std::max(missed, lsn.value + 1),
+                                        std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+  }
+}
+
+// Who waits for an ack steps again and again: a step without news is to cost no
+// more than the look for it.
+template <Persistence P>
+typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
+  if (!Exchange(lsn) && has_published_) return {};
+  has_published_ = true;
+  const ReplicationState state = sink_.replication_state();
+  return {Publish(state), state.has_failed ? sink_.status() : absl::OkStatus()};
+}
+
+template <Persistence P>
+bool ReplicatedForcer<P>::Exchange(Lsn lsn) {
+  bool is_told = false;
+  if (!failure_.failed()) {
+    is_told = TellHead();
+    if (is_to_tell_.load(std::memory_order_acquire)) {
+      is_to_tell_.store(false, std::memory_order_release);
+      sink_.TellDurable();
+      is_told = true;
+    }
+    if (lsn > offered_.lsn && OfferFinished()) return true;
+  }
+  return sink_.Poll() || is_told;
+}
+
+template <Persistence P>
+bool ReplicatedForcer<P>::OfferFinished() {
+  const RingEnd finished = FindFinished();
+  if (finished.lsn == offered_.lsn) return false;
+  if (IsMutant("kOwnReplicaCountsUnfenced")) {
+    sink_.LocalPersisted(finished.lsn);
+  }
+  typename Forcer<P>::Batch batch;
+  if (order_ != FlushOrder::kRemoteFirst) {
+    batch = forcer_.BeginStep(finished.lsn);
+  }
+  if (order_ == FlushOrder::kLocalFirst &&
+      forcer_.EndStep(batch, finished.lsn) == Progressed::kFailed) {
+    return false;
+  }
+  sink_.Advance(finished);
+  // Posted is not sent, and the fence below may take long.
+  if (!IsMutant("kSentBehindTheFence")) sink_.Poll();
+  offered_ = finished;
+  offered_lsn_.store(finished.lsn.value, std::memory_order_release);
+  if (order_ == FlushOrder::kRemoteFirst) {
+    batch = forcer_.BeginStep(finished.lsn);
+  }
+  if (order_ != FlushOrder::kLocalFirst &&
+      forcer_.EndStep(batch, finished.lsn) == Progressed::kFailed) {
+    return true;
+  }
+  sink_.LocalPersisted(forcer_.durable_lsn());
+  return true;
+}
+
+// Slots live until their LSN is durable, and all that is offered is finished.
+template <Persistence P>
+RingEnd ReplicatedForcer<P>::FindFinished() const {
+  RingEnd finished = offered_;
+  while (tracker_.IsFinished(finished.lsn + 1)) {
+    finished.lsn = finished.lsn + 1;
+    finished.offset = tracker_.ExtentOf(finished.lsn).end;
+  }
+  return finished;
+}
+
+template <Persistence P>
+bool ReplicatedForcer<P>::TellHead() {
+  const uint64_t limit =
+      reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
+  if (limit == told_limit_.load(std::memory_order_relaxed)) return false;
+  // May be newer than the limit; it is told again then.
+  sink_.AdvanceHead(reclaimer_.published());
+  told_limit_.store(limit, std::memory_order_release);
+  return true;
+}
+
+template <Persistence P>
+bool ReplicatedForcer<P>::Publish(const ReplicationState& sink) {
+  is_catching_up_.store(sink.is_catching_up, std::memory_order_release);
+  // Who found the step taken may be about to sleep because all was idle.
+  bool is_news = is_idle_.exchange(sink.is_idle, std::memory_order_acq_rel) &&
+                 !sink.is_idle && !IsMutant("kBusyUntold");
+  if (failure_.failed() && !IsMutant("kDurableBehindAFailure")) {
+    return is_news;  // RF4
+  }
+  Lsn durable = std::min(sink.durable_lsn, forcer_.durable_lsn());
+  if (IsMutant("kOwnReplicaIsDurable")) durable = forcer_.durable_lsn();
+  const uint64_t own_limit =
+      reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
+  uint64_t limit = std::min(
+      own_limit, std::max(sink.reuse_head, first_head_).value + ring_capacity_);
+  if (IsMutant("kOneHeadForAllReplicas")) limit = own_limit;
+  is_news |= Raise(durable_head_lsn_, sink.durable_head_lsn.value);
+  is_news |= Raise(reuse_limit_, limit);
+  is_news |= Raise(durable_lsn_, durable.value);
+  return is_news;
+}
+
+// Release: who sees a record durable sees it persisted; who may reuse bytes
+// knows that all heads are on media.
+template <Persistence P>
+bool ReplicatedForcer<P>::Raise(std::atomic<uint64_t>& word, uint64_t value) {
+  if (value <= word.load(std::memory_order_relaxed)) return false;
+  word.store(value, std::memory_order_release);
+  return true;
+}
+
+template <Persistence P>
+bool ReplicatedForcer<P>::AwaitsBackups() const {
+  return durable_lsn_.load(std::memory_order_acquire) <
+             offered_lsn_.load(std::memory_order_acquire) ||
+         reuse_limit_.load(std::memory_order_acquire) <
+             reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
+}
+
+ALPHEUS_INSTANTIATE_CLASS(ReplicatedForcer);
+
+}  // namespace alpheus

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// log_failure: the end of a log instance: nothing is acknowledged after it.
+//
+// Idea: after a failed force the record may or may not be on the medium. If
+// the log went on, a later force would make durable what the application
+// believes lost (P-H20). So the first failure sticks, and every later call
+// returns it until the log is opened anew.
+//
+// Whoever meets it may hold locks, and who is told of it may be a callback that
+// wants them: Fail only remembers, and Tell follows once nothing is held.
+//
+// Thread safety: all members concurrently.
+#ifndef ALPHEUS_LOG_CORE_WRITE_LOG_FAILURE_H_
+#define ALPHEUS_LOG_CORE_WRITE_LOG_FAILURE_H_
+
+#include <atomic>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "log/base/mutant.h"
+#include "log/base/mutex.h"
+#include "log/base/waiter.h"
+
+namespace alpheus {
+
+class LogFailure {
+ public:
+  // Whoever waits on `progress` is woken by a failure: what it waits for may
+  // never come.
+  explicit LogFailure(Progress& progress) : progress_(progress) {}
+
+  // Remembers the first failure; from now on failed(). The caller sees to it
+  // that Tell is called soon, by itself or by whoever called it.
+  // Requires: !status.ok().
+  void Fail(const absl::Status& status) {
+    {
+      const MutexLock lock(mutex_);
+      if (status_.ok()) status_ = status;
+    }
+    failed_.store(true, std::memory_order_release);
+  }
+
+  // Tells those who wait, and callbacks, of a failure, once.
+  // Requires: the caller holds no lock of the log.
+  void Tell() {
+    // Of two threads that meet failures either may tell: both are remembered.
+    if (!failed_.load(std::memory_order_acquire) ||
+        is_told_.exchange(true, std::memory_order_acq_rel)) {
+      return;
+    }
+    if (!IsMutant("kFailureWakesNobody")) progress_.Notify();
+  }
+
+  bool failed() const {
+    if (IsMutant("kFailureForgotten")) return false;
+    return failed_.load(std::memory_order_acquire);
+  }
+
+  absl::Status status() const {
+    if (!failed_.load(std::memory_order_acquire)) return absl::OkStatus();
+    const MutexLock lock(mutex_);
+    return status_;
+  }
+
+ private:
+  Progress& progress_;
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> is_told_{false};
+  mutable Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_WRITE_LOG_FAILURE_H_

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// reserver: gives LSNs and ring space in one atomic step.
+//
+// Idea: LSN and tail move together, so they share one 64-bit word: the low 23
+// bits of the next LSN and the low 40 bits of the tail, counted in lines. The
+// bit that is left says that reserving is held up for a moment. The
+// whole values are rebuilt from the durable LSN and the reuse limit, which are
+// never more than the exposure cap and the ring's capacity behind. One
+// compare-and-swap reserves; PAD at the end of the ring included.
+//
+// Invariants:
+//   RV1. LSNs are consecutive; extents are adjacent; no record crosses the end
+//        of the ring.
+//   RV2. Nothing beyond the reuse limit is given out (RL3, ring_log.h).
+//   RV3. No LSN beyond durable + cap is given out (RL2, ring_log.h).
+// Why the rebuilt values are right: the word is loaded first, the references
+// after it. A swap succeeds only if the word did not change meanwhile, and then
+// both references belong to a moment at which the word was current, so the
+// distance is in [0, cap] and [0, capacity]. (A word that came back to the same
+// bits in between would need 2^23 LSNs and 2^40 lines to pass, both exactly.)
+// Thread safety: all members concurrently.
+// References: Arcadia §4.3; protocol P-A3.1, P-L5, P-L6, P-F6.
+#ifndef ALPHEUS_LOG_CORE_WRITE_RESERVER_H_
+#define ALPHEUS_LOG_CORE_WRITE_RESERVER_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/base/attributes.h"
+#include "log/base/bytes.h"
+#include "log/base/ids.h"
+#include "log/base/mutant.h"
+#include "log/format/layout.h"
+
+namespace alpheus {
+
+class Reserver {
+ public:
+  enum class Outcome {
+    kReserved,
+    kExposureFull,  // the cap on records that are not durable is reached
+    kRingFull,      // not enough space behind the reuse limit
+    kHeld,          // for a moment; see TryHold
+  };
+
+  struct Space {
+    Lsn lsn;
+    RingOffset begin;   // of the PAD, if offset differs; else of the record
+    RingOffset offset;  // of the record's header
+    RingOffset end;     // behind the record
+  };
+
+  struct Next {
+    Lsn lsn;
+    RingOffset tail;
+  };
+
+  // `durable_lsn` and `reuse_limit` are owned by the forcer and the reclaimer;
+  // the reuse limit is an offset: bytes before it may be given out.
+  // Requires: exposure_records_max <= 2^20, capacity < 2^45.
+  Reserver(uint64_t capacity, uint32_t exposure_records_max, Next start,
+           const std::atomic<uint64_t>& durable_lsn,
+           const std::atomic<uint64_t>& reuse_limit)
+      : ring_(nullptr, capacity),
+        exposure_records_max_(exposure_records_max),
+        durable_lsn_(durable_lsn),
+        reuse_limit_(reuse_limit),
+        word_(Pack(start)) {}
+
+  // Fetches the word for writing: between two cores it takes half a fence.
+  void PrefetchForReserve() const { __builtin_prefetch(&word_, 1); }
+
+  // Takes the next LSN and `record_bytes` (a multiple of a line, at most half
+  // the capacity).
+  ABSL_ATTRIBUTE_ALWAYS_INLINE Outcome TryReserve(uint64_t record_bytes,
+                                                  Space* space) {
+    // Acquire: the references below must not be older than the word.
+    uint64_t word = word_.load(std::memory_order_acquire);
+    for (;;) {
+      const uint64_t durable = durable_lsn_.load(std::memory_order_acquire);
+      const uint64_t limit = reuse_limit_.load(std::memory_order_acquire);
+      *space = SpaceAt(Unpack(word, durable, limit), record_bytes);
+      Outcome outcome = Outcome::kReserved;
+      if ((word & kHeldBit) != 0 && !IsMutant("kHoldHoldsNobody")) {
+        outcome = Outcome::kHeld;
+      } else if (space->lsn.value - durable > exposure_records_max_ &&
+                 !IsMutant("kExposureUncapped")) {
+        outcome = Outcome::kExposureFull;
+      } else if (space->end.value > limit && !IsMutant("kReuseUngated")) {
+        outcome = Outcome::kRingFull;
+      }
+      if (IsMutant("kPadTakesAnLsn") && space->begin != space->offset) {
+        space->lsn = space->lsn + 1;
+      }
+      if (outcome != Outcome::kReserved) [[unlikely]] {
+        // A refusal, too, counts only if the word was current.
+        const uint64_t current = word_.load(std::memory_order_acquire);
+        if (current == word) return outcome;
+        word = current;
+        continue;
+      }
+      // Acq_rel: the next thread to reserve sees what this one saw of durable
+      // and limit; on failure `word` is reloaded before the references.
+      if (word_.compare_exchange_weak(word, Pack({space->lsn + 1, space->end}),
+                                      std::memory_order_acq_rel,
+                                      std::memory_order_acquire)) [[likely]] {
+        return Outcome::kReserved;
+      }
+    }
+  }
+
+  // The LSN and the tail that the next reservation starts from.
+  Next next() const;
+
+  // LSNs given out that are not durable, at one moment: at most the cap.
+  uint64_t Exposed() const;
+
+  // Lets nobody reserve until Unhold, if nothing that was reserved is not
+  // durable: the caller is then alone with the log's end.
+  bool TryHold();
+  void Unhold();
+
+ private:
+  static constexpr int kLsnBits = 23;
+  static constexpr int kLineBits = 40;
+  static constexpr uint64_t kHeldBit = uint64_t{1} << (kLsnBits + kLineBits);
+  static constexpr uint64_t kLsnMask = (uint64_t{1} << kLsnBits) - 1;
+  static constexpr uint64_t kLineMask = (uint64_t{1} << kLineBits) - 1;
+
+  static uint64_t Pack(Next next) {
+    return (next.lsn.value & kLsnMask) << kLineBits |
+           (next.tail.value / kLineBytes & kLineMask);
+  }
+  // The value at or above `reference` whose low bits are `low`.
+  static uint64_t Rebuild(uint64_t reference, uint64_t low, uint64_t mask) {
+    return reference + ((low - reference) & mask);
+  }
+  // Next as of `word`; right only if the word is still current afterwards.
+  Next Unpack(uint64_t word, uint64_t durable_lsn, uint64_t reuse_limit) const {
+    const uint64_t head = reuse_limit - ring_.capacity();
+    Next next;
+    next.lsn =
+        Lsn(Rebuild(durable_lsn, word >> kLineBits & kLsnMask, kLsnMask));
+    next.tail = RingOffset(
+        Rebuild(head / kLineBytes, word & kLineMask, kLineMask) * kLineBytes);
+    if (IsMutant("kFullLooksEmpty") && next.tail.value == reuse_limit) {
+      next.tail = RingOffset(head);
+    }
+    return next;
+  }
+  // A PAD goes before a record that would cross the end of the ring (RV1).
+  Space SpaceAt(const Next& next, uint64_t record_bytes) const {
+    const uint64_t until_end = ring_.UntilEnd(next.tail);
+    Space space;
+    space.lsn = next.lsn;
+    space.begin = next.tail;
+    space.offset = record_bytes <= until_end || IsMutant("kRecordCrossesTheEnd")
+                       ? next.tail
+                       : next.tail + until_end;
+    space.end = space.offset + record_bytes;
+    return space;
+  }
+
+  const Ring ring_;
+  const uint32_t exposure_records_max_;
+  const std::atomic<uint64_t>& durable_lsn_;
+  const std::atomic<uint64_t>& reuse_limit_;
+  alignas(kLineBytes) std::atomic<uint64_t> word_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_WRITE_RESERVER_H_

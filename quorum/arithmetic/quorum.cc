@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quorum/arithmetic/quorum.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/base/mutant.h"
+#include "log/format/superline.h"
+
+namespace alpheus {
+namespace {
+
+absl::Status CheckSize(const char* name, uint32_t size, uint32_t count) {
+  if (size >= 1 && size <= count) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " = ", size, " of N = ", count,
+                   " replicas; it must be 1 to N. Change it or the members"));
+}
+
+bool QuorumsMeet(uint32_t n, uint32_t w, uint32_t r) {
+  if (IsMutant("kQuorumsMiss")) return r + w >= n;
+  return r + w > n;
+}
+
+bool Counts(const ReplicaProgress& replica) {
+  return replica.in_sync || IsMutant("kOutOfSyncCounts");
+}
+
+// Returns the `rank`th highest LSN of the replicas in sync. Requires: there are
+// that many.
+uint64_t HighestOf(std::span<const ReplicaProgress> replicas, uint32_t rank) {
+  // Insertion sort: N is small, and the order hardly changes between two calls.
+  // The array is not initialized: only written entries are read.
+  std::array<uint64_t, kMembersMax> descending;
+  uint32_t count = 0;
+  for (const ReplicaProgress& replica : replicas) {
+    if (!Counts(replica)) continue;
+    uint32_t place = count++;
+    for (; place > 0 && descending[place - 1] < replica.persisted_lsn.value;
+         --place) {
+      descending[place] = descending[place - 1];
+    }
+    descending[place] = replica.persisted_lsn.value;
+  }
+  return descending[rank - 1];
+}
+
+// Requires: QU1 (quorum.h), for the parts that the arithmetic rests on.
+void CheckAnswers(const QuorumSizes& sizes, const AnswerCounts& answers) {
+  ALPHEUS_CHECK(sizes.write_quorum >= 1, "QU1 (quorum.h)");
+  ALPHEUS_CHECK(sizes.write_quorum <= sizes.replica_count, "QU1 (quorum.h)");
+  ALPHEUS_CHECK(
+      answers.have + answers.nack + answers.unknown <= sizes.replica_count,
+      "no replica answers twice (P-H17)");
+}
+
+}  // namespace
+
+absl::StatusOr<QuorumSizes> MakeQuorumSizes(
+    uint32_t replica_count, std::optional<uint32_t> write_quorum,
+    std::optional<uint32_t> read_quorum) {
+  const uint32_t n = replica_count;
+  if (n < 1 || n > kMembersMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "N = ", n, " replicas; a log has 1 to ", kMembersMax, " of them"));
+  }
+  const uint32_t w = write_quorum.value_or(n / 2 + 1);
+  if (absl::Status status = CheckSize("write_quorum W", w, n); !status.ok()) {
+    return status;
+  }
+  const uint32_t r = read_quorum.value_or(n - w + 1);
+  if (absl::Status status = CheckSize("read_quorum R", r, n); !status.ok()) {
+    return status;
+  }
+  if (!QuorumsMeet(n, w, r)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "R + W = ", r, " + ", w, " with N = ", n,
+        " replicas: an opening could miss all W that hold a durable record. R "
+        "+ W must be above N: raise read_quorum to at least ",
+        n - w + 1, ", or write_quorum"));
+  }
+  return QuorumSizes{n, w, r};
+}
+
+std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
+                              uint32_t write_quorum) {
+  ALPHEUS_CHECK(write_quorum >= 1, "QU1 (quorum.h)");
+  ALPHEUS_CHECK(replicas.size() <= kMembersMax, "N is at most kMembersMax");
+  uint32_t count = 0;
+  uint64_t least = std::numeric_limits<uint64_t>::max();
+  for (const ReplicaProgress& replica : replicas) {
+    if (!Counts(replica)) continue;
+    ++count;
+    least = std::min(least, replica.persisted_lsn.value);
+  }
+  if (count < write_quorum) {
+    if (IsMutant("kNeverPoisoned") && count > 0) return Lsn(least);
+    return std::nullopt;
+  }
+  uint32_t needed = write_quorum;
+  if (IsMutant("kOneReplicaShort") && needed > 1) --needed;
+  // With one backup, or after a loss, no replica may lag. Each ack comes by
+  // here.
+  return Lsn(count == needed ? least : HighestOf(replicas, needed));
+}
+
+bool MayBeDurable(const QuorumSizes& sizes, const AnswerCounts& answers) {
+  CheckAnswers(sizes, answers);
+  if (IsMutant("kUnknownIsNack")) {
+    return answers.nack + answers.unknown < NackQuorum(sizes);
+  }
+  return answers.nack < NackQuorum(sizes);
+}
+
+Fate FateOf(const QuorumSizes& sizes, const AnswerCounts& answers) {
+  CheckAnswers(sizes, answers);
+  if (answers.have > 0 && !IsMutant("kNacksOutvoteHolder")) {
+    return Fate::kKeep;
+  }
+  return MayBeDurable(sizes, answers) ? Fate::kUndecided : Fate::kDrop;
+}
+
+uint32_t OpeningQuorum(const QuorumSizes& sizes) {
+  if (IsMutant("kOpeningOfR")) return sizes.read_quorum;
+  return std::max(sizes.read_quorum, sizes.write_quorum);
+}
+
+}  // namespace alpheus

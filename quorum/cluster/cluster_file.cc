@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quorum/cluster/cluster_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "log/pmem/file_error.h"
+#include "quorum/arithmetic/ballot.h"
+#include "quorum/members/cluster_key.h"
+
+// The package's shared library throws. The headers alone do not, and nothing is
+// linked.
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+namespace alpheus {
+namespace {
+
+constexpr uint64_t kInt64Max = std::numeric_limits<int64_t>::max();
+
+absl::string_view View(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+std::string_view Why(const absl::Status& status) {
+  return {status.message().data(), status.message().size()};
+}
+
+// Returns the type of a value, as an operator would call it.
+std::string_view TypeName(toml::node_type type) {
+  switch (type) {
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "an array";
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "an integer";
+    case toml::node_type::floating_point:
+      return "a float";
+    case toml::node_type::boolean:
+      return "a boolean";
+    default:
+      return "a date or time";
+  }
+}
+
+template <class T>
+constexpr toml::node_type kTypeOf =
+    std::is_same_v<T, bool>          ? toml::node_type::boolean
+    : std::is_same_v<T, std::string> ? toml::node_type::string
+                                     : toml::node_type::integer;
+
+// One table of the file; makes all errors of the file.
+class TableReader {
+ public:
+  TableReader(std::string_view file, const toml::table& table)
+      : file_(file), table_(table) {}
+
+  absl::Status ErrorAt(const toml::source_region& place,
+                       std::string_view what) const {
+    // An empty file has no place.
+    const auto line = std::max<uint32_t>(place.begin.line, 1);
+    const auto column = std::max<uint32_t>(place.begin.column, 1);
+    return absl::InvalidArgumentError(
+        absl::StrCat(View(file_), ":", line, ":", column, ": ", View(what)));
+  }
+
+  absl::Status Error(std::string_view what) const {
+    return ErrorAt(table_.source(), what);
+  }
+
+  // Returns an error at the value of `key`, or at the table if it has none.
+  absl::Status ErrorOf(std::string_view key, std::string_view what) const {
+    const toml::node* node = table_.get(key);
+    return node == nullptr ? Error(what) : ErrorAt(node->source(), what);
+  }
+
+  absl::Status CheckKeys(std::initializer_list<std::string_view> known) const {
+    for (const auto& [key, value] : table_) {
+      if (std::find(known.begin(), known.end(), key.str()) != known.end()) {
+        continue;
+      }
+      std::string what =
+          absl::StrCat("unknown key \"", View(key.str()), "\". Known here are");
+      for (const std::string_view name : known) {
+        absl::StrAppend(&what, " ", View(name));
+      }
+      return ErrorAt(key.source(), what);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Require(std::string_view key) const {
+    if (table_.contains(key)) return absl::OkStatus();
+    return Error(absl::StrCat("key \"", View(key), "\" is missing"));
+  }
+
+  // Sets `value` if the key is there, which must then be of its type.
+  template <class T>
+  absl::Status Read(std::string_view key, T& value) const {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return absl::OkStatus();
+    const auto* found = node->as<T>();
+    if (found == nullptr) {
+      return ErrorAt(
+          node->source(),
+          absl::StrCat("\"", View(key), "\" is ", View(TypeName(node->type())),
+                       ", not ", View(TypeName(kTypeOf<T>))));
+    }
+    value = found->get();
+    return absl::OkStatus();
+  }
+
+  // Sets `number` if the key is there, which must then be 1 to `max`.
+  absl::Status ReadNumber(std::string_view key, uint64_t max,
+                          uint64_t& number) const {
+    if (!table_.contains(key)) return absl::OkStatus();
+    int64_t value = 0;
+    ALPHEUS_RETURN_IF_ERROR(Read(key, value));
+    if (value < 1 || static_cast<uint64_t>(value) > max) {
+      return ErrorOf(key, absl::StrCat("\"", View(key), "\" is ", value,
+                                       "; it must be 1 to ", max));
+    }
+    number = static_cast<uint64_t>(value);
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string_view file_;
+  const toml::table& table_;
+};
+
+// Returns a UUID of 32 hexadecimal digits, hyphens aside; nothing for other
+// text.
+std::optional<Uuid> ParseUuid(std::string_view text) {
+  Uuid id;
+  int digits = 0;
+  for (const char c : text) {
+    if (c == '-') continue;
+    uint64_t value = 0;
+    if (c >= '0' && c <= '9') {
+      value = static_cast<uint64_t>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      value = static_cast<uint64_t>(c - 'a') + 10;
+    } else if (c >= 'A' && c <= 'F') {
+      value = static_cast<uint64_t>(c - 'A') + 10;
+    } else {
+      return std::nullopt;
+    }
+    if (++digits > 32) return std::nullopt;
+    id.high = id.high << 4 | id.low >> 60;
+    id.low = id.low << 4 | value;
+  }
+  if (digits != 32) return std::nullopt;
+  return id;
+}
+
+absl::StatusOr<Uuid> ReadClusterId(const TableReader& root) {
+  ALPHEUS_RETURN_IF_ERROR(root.Require("cluster_id"));
+  std::string text;
+  ALPHEUS_RETURN_IF_ERROR(root.Read("cluster_id", text));
+  const std::optional<Uuid> id = ParseUuid(text);
+  if (!id.has_value() || id->is_zero()) {
+    return root.ErrorOf(
+        "cluster_id",
+        absl::StrCat(
+            "\"", text,
+            "\" is no id of a cluster, which is a UUID other than 0. "
+            "Write one that `cat /proc/sys/kernel/random/uuid` prints"));
+  }
+  return *id;
+}
+
+absl::StatusOr<std::optional<uint32_t>> ReadQuorum(const TableReader& root,
+                                                   std::string_view key) {
+  uint64_t size = 0;
+  ALPHEUS_RETURN_IF_ERROR(root.ReadNumber(key, kMembersMax, size));
+  if (size == 0) return std::optional<uint32_t>();
+  return std::optional<uint32_t>(static_cast<uint32_t>(size));
+}
+
+absl::StatusOr<ClusterMember> ReadMember(const TableReader& table) {
+  ALPHEUS_RETURN_IF_ERROR(
+      table.CheckKeys({"node", "address", "may_be_primary"}));
+  for (const char* key : {"node", "address"}) {
+    ALPHEUS_RETURN_IF_ERROR(table.Require(key));
+  }
+  uint64_t node = 0;
+  ALPHEUS_RETURN_IF_ERROR(table.ReadNumber("node", kBallotNodeMax, node));
+  std::string text;
+  ALPHEUS_RETURN_IF_ERROR(table.Read("address", text));
+  absl::StatusOr<Address> address = ParseAddress(text);
+  if (!address.ok()) {
+    return table.ErrorOf("address", Why(address.status()));
+  }
+  ClusterMember member{NodeId(node), *std::move(address)};
+  ALPHEUS_RETURN_IF_ERROR(table.Read("may_be_primary", member.may_be_primary));
+  return member;
+}
+
+absl::StatusOr<std::vector<ClusterMember>> ReadMembers(
+    std::string_view file, const TableReader& root, const toml::table& table) {
+  ALPHEUS_RETURN_IF_ERROR(root.Require("member"));
+  const toml::array* list = table.get("member")->as_array();
+  if (list == nullptr) {
+    return root.ErrorOf("member", "\"member\" is no list of [[member]] tables");
+  }
+  if (list->empty() || list->size() > kMembersMax) {
+    return root.ErrorOf("member",
+                        absl::StrCat(list->size(), " members; a log has 1 to ",
+                                     kMembersMax, " of them"));
+  }
+  std::vector<ClusterMember> members;
+  for (const toml::node& entry : *list) {
+    if (!entry.is_table()) {
+      return root.ErrorAt(
+          entry.source(),
+          absl::StrCat("a member is ", View(TypeName(entry.type())),
+                       ", not a [[member]] table"));
+    }
+    const TableReader reader(file, *entry.as_table());
+    ALPHEUS_ASSIGN_OR_RETURN(ClusterMember member, ReadMember(reader));
+    members.push_back(std::move(member));
+    // Checked here, where it is known which member is the wrong one.
+    if (const absl::Status status = CheckMembers(members); !status.ok()) {
+      return reader.Error(Why(status));
+    }
+  }
+  return members;
+}
+
+absl::Status ReadFabric(const TableReader& root, ClusterFabric& fabric) {
+  std::string name = "tcp";
+  ALPHEUS_RETURN_IF_ERROR(root.Read("fabric", name));
+  if (name != "tcp" && name != "verbs") {
+    return root.ErrorOf("fabric",
+                        absl::StrCat("fabric \"", name,
+                                     "\" is unknown. Known are tcp and verbs"));
+  }
+  fabric = name == "verbs" ? ClusterFabric::kVerbs : ClusterFabric::kTcp;
+  return absl::OkStatus();
+}
+
+absl::Status ReadKeyOptions(const TableReader& root, ClusterOptions& options) {
+  ALPHEUS_RETURN_IF_ERROR(root.Read("key_file", options.key_file));
+  ALPHEUS_RETURN_IF_ERROR(
+      root.Read("insecure_without_key", options.insecure_without_key));
+  if (root.Require("key_file").ok() && options.key_file.empty()) {
+    return root.ErrorOf(
+        "key_file", "\"key_file\" names no file. Name one, or leave it out");
+  }
+  if (options.key_file.empty() || !options.insecure_without_key) {
+    return absl::OkStatus();
+  }
+  return root.ErrorOf("insecure_without_key",
+                      "\"insecure_without_key\" is for clusters without a "
+                      "\"key_file\". Leave one of the two out");
+}
+
+// Checks the sizes once more, to name the key that is wrong.
+absl::Status CheckSizes(const TableReader& root,
+                        const ClusterOptions& options) {
+  const auto count = static_cast<uint32_t>(options.members.size());
+  absl::Status status = MakeQuorumSizes(count, options.write_quorum).status();
+  if (!status.ok()) return root.ErrorOf("write_quorum", Why(status));
+  status = MakeQuorumSizes(count, options.write_quorum, options.read_quorum)
+               .status();
+  if (!status.ok()) return root.ErrorOf("read_quorum", Why(status));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ClusterConfiguration> ReadCluster(std::string_view file,
+                                                 const toml::table& table) {
+  const TableReader root(file, table);
+  ALPHEUS_RETURN_IF_ERROR(root.CheckKeys(
+      {"cluster_id", "configuration_id", "write_quorum", "read_quorum",
+       "fabric", "key_file", "insecure_without_key", "member"}));
+  ClusterOptions options;
+  ALPHEUS_ASSIGN_OR_RETURN(options.cluster_id, ReadClusterId(root));
+  ALPHEUS_RETURN_IF_ERROR(
+      root.ReadNumber("configuration_id", kInt64Max, options.configuration_id));
+  ALPHEUS_ASSIGN_OR_RETURN(options.write_quorum,
+                           ReadQuorum(root, "write_quorum"));
+  ALPHEUS_ASSIGN_OR_RETURN(options.read_quorum,
+                           ReadQuorum(root, "read_quorum"));
+  ALPHEUS_RETURN_IF_ERROR(ReadFabric(root, options.fabric));
+  ALPHEUS_RETURN_IF_ERROR(ReadKeyOptions(root, options));
+  ALPHEUS_ASSIGN_OR_RETURN(options.members, ReadMembers(file, root, table));
+  ALPHEUS_RETURN_IF_ERROR(CheckSizes(root, options));
+  absl::StatusOr<ClusterConfiguration> cluster =
+      MakeClusterConfiguration(std::move(options));
+  if (!cluster.ok()) return root.ErrorOf("member", Why(cluster.status()));
+  return cluster;
+}
+
+// Replaces members' hosts by their numbers, which fabrics take. `*reached_node`
+// becomes a member that other machines reach, if there is one.
+absl::Status ResolveMembers(const std::string& path, const HostLookup& look_up,
+                            ClusterConfiguration& cluster,
+                            std::optional<NodeId>* reached_node) {
+  std::vector<ClusterMember> resolved;
+  for (const ClusterMember& member : cluster.members) {
+    absl::StatusOr<ResolvedAddress> found =
+        ResolveAddress(member.address, look_up);
+    absl::Status status = found.status();
+    if (status.ok() && IsUnspecifiedNumber(found->address.host)) {
+      status = absl::InvalidArgumentError(absl::StrCat(
+          member.address.ToString(),
+          ": this means all addresses of a machine, and leads to none. Write "
+          "the one by which others reach the node; what it listens on is an "
+          "option of alpheusd"));
+    }
+    if (status.ok()) {
+      ClusterMember one = member;
+      one.address = found->address;
+      resolved.push_back(std::move(one));
+      status = CheckMembers(resolved);
+      if (!found->is_loopback) *reached_node = member.node;
+    }
+    if (!status.ok()) {
+      return {status.code(), absl::StrCat(path, ": node ", member.node.value,
+                                          ": ", status.message())};
+    }
+  }
+  cluster.members = std::move(resolved);
+  return absl::OkStatus();
+}
+
+// Refuses a missing key, unless it is intended: without a key, any process that
+// reaches a node may end its primary and overwrite its replica.
+absl::Status CheckMayHaveNoKey(const ClusterConfiguration& cluster,
+                               const std::string& path,
+                               std::optional<NodeId> reached_node) {
+  if (cluster.insecure_without_key || !reached_node) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, ": no key_file, and node ", reached_node->value, " at ",
+      FindMember(cluster, *reached_node)->address.ToString(),
+      " can be reached from other machines: whoever reaches it could open "
+      "the log. Make a key by `alpheus key new FILE`, give all nodes a copy "
+      "and name it (key_file); or say insecure_without_key = true, if the "
+      "network keeps strangers out"));
+}
+
+absl::Status LoadKey(ClusterConfiguration& cluster, const std::string& path,
+                     std::optional<NodeId> reached_node) {
+  if (cluster.key_file.empty()) {
+    return CheckMayHaveNoKey(cluster, path, reached_node);
+  }
+  cluster.key_file =
+      (std::filesystem::path(path).parent_path() / cluster.key_file).string();
+  ALPHEUS_ASSIGN_OR_RETURN(cluster.key, LoadClusterKey(cluster.key_file));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
+                                                      std::string_view name) {
+  const toml::parse_result parsed = toml::parse(text, name);
+  if (!parsed) {
+    const toml::source_position at = parsed.error().source().begin;
+    return absl::InvalidArgumentError(
+        absl::StrCat(View(name), ":", at.line, ":", at.column,
+                     ": no TOML: ", View(parsed.error().description())));
+  }
+  return ReadCluster(name, parsed.table());
+}
+
+absl::StatusOr<ClusterConfiguration> LoadClusterFile(
+    const std::string& path, const HostLookup& look_up) {
+  // Does not block on a pipe without a writer.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
+      descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), std::fclose);
+  if (file == nullptr) {
+    return OtherFileError(
+        absl::StrCat("cluster file ", path, " can't be opened"), errno,
+        "Is the path right?");
+  }
+  struct stat found{};
+  if (fstat(descriptor, &found) == 0 && !S_ISREG(found.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cluster file ", path, " is no plain file. Name one"));
+  }
+  // One byte more than allowed, to detect a larger file.
+  std::string text(kClusterFileBytesMax + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) {
+    return OtherFileError(absl::StrCat("cluster file ", path, " can't be read"),
+                          errno);
+  }
+  if (text.size() > kClusterFileBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " has more than ", kClusterFileBytesMax,
+                     " bytes, which no cluster file has. Name another file"));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
+                           ParseClusterFile(text, path));
+  std::optional<NodeId> reached_node;
+  ALPHEUS_RETURN_IF_ERROR(
+      ResolveMembers(path, look_up, cluster, &reached_node));
+  ALPHEUS_RETURN_IF_ERROR(LoadKey(cluster, path, reached_node));
+  return cluster;
+}
+
+}  // namespace alpheus

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// cluster_file: static membership, read from a TOML file that an operator
+// wrote.
+//
+// Idea: a typing error is refused, not guessed at: an unknown key, an
+// unexpected type, a number out of range. Every error names file, line and
+// column. tools/samples/cluster.toml has every key with its reason and its
+// default.
+//
+//   cluster_id = "9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a"
+//   write_quorum = 2
+//
+//   [[member]]
+//   node = 1
+//   address = "10.0.0.1:7400"
+//
+// Thread safety: pure functions; LoadClusterFile reads a file and asks for
+// hosts, which may block.
+#ifndef ALPHEUS_QUORUM_CLUSTER_CLUSTER_FILE_H_
+#define ALPHEUS_QUORUM_CLUSTER_CLUSTER_FILE_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "quorum/cluster/host_numbers.h"
+#include "quorum/members/configuration.h"
+
+namespace alpheus {
+
+// Largest file; no description of 16 members is larger.
+inline constexpr size_t kClusterFileBytesMax = size_t{256} * 1024;
+
+// Parses a cluster file; errors call it `name`. Errors: InvalidArgument (not
+// TOML; a key that is unknown, missing or of another type; a refused value;
+// anything that MakeClusterConfiguration refuses).
+absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
+                                                      std::string_view name);
+
+// Reads a cluster file, and the key file that it names, relative to its own
+// place. Members' hosts become numbers, as `look_up` gives them. Errors: as
+// ParseClusterFile and LoadClusterKey; InvalidArgument (too large);
+// FailedPrecondition (no key, a member that other machines reach, and not
+// insecure_without_key); NotFound, Unavailable (an unknown host); the system's
+// for a file that can't be opened or read.
+absl::StatusOr<ClusterConfiguration> LoadClusterFile(
+    const std::string& path, const HostLookup& look_up = LookUpHost);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_QUORUM_CLUSTER_CLUSTER_FILE_H_

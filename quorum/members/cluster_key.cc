@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quorum/members/cluster_key.h"
+
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "log/base/check.h"
+#include "log/base/status_macros.h"
+#include "log/pmem/file_error.h"
+#include "log/pmem/new_file.h"
+
+namespace alpheus {
+namespace {
+
+// Largest file: a key and white space. A file of another kind is larger.
+constexpr size_t kKeyFileBytesMax = 4096;
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+std::optional<uint8_t> DigitOf(char c) {
+  if (c >= '0' && c <= '9') return static_cast<uint8_t>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<uint8_t>(c - 'a' + 10);
+  if (c >= 'A' && c <= 'F') return static_cast<uint8_t>(c - 'A' + 10);
+  return std::nullopt;
+}
+
+absl::Status NoKey(std::string_view name) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      absl::string_view(name.data(), name.size()),
+      ": no cluster key, which is ", 2 * kClusterKeyBytes,
+      " hexadecimal digits of a random number. `alpheus key new FILE` makes "
+      "one"));
+}
+
+// Checks the rights: a key that others can read is no secret, and one that they
+// can write proves nothing.
+absl::Status CheckOwnersAlone(std::FILE* file, const std::string& path) {
+  struct stat found = {};
+  if (fstat(fileno(file), &found) != 0) {
+    return absl::ErrnoToStatus(errno,
+                               absl::StrCat("key file ", path, ": no state"));
+  }
+  if (!S_ISREG(found.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("key file ", path, " is no plain file. Name one"));
+  }
+  if ((found.st_mode & (S_IRWXG | S_IRWXO)) == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "key file ", path, " has mode ",
+      absl::StrCat(found.st_mode >> 6 & 7, found.st_mode >> 3 & 7,
+                   found.st_mode & 7),
+      ": others than its owner may use it, expected 600 or 400. If nobody has "
+      "read it, `chmod 600 ",
+      path, "`; else make a new key for all nodes"));
+}
+
+absl::Status CannotOpen(const std::string& path, int error) {
+  const std::string what = absl::StrCat("key file ", path, " can't be opened");
+  const absl::Status refused = OtherFileError(
+      what, error,
+      "It must be the same one as on all other nodes; `alpheus key new FILE` "
+      "makes the first");
+  if (!absl::IsPermissionDenied(refused)) return refused;
+  // The next step would refuse rights for others.
+  return absl::Status(
+      refused.code(),
+      absl::StrCat(refused.message(),
+                   ". Only the owner may have that right: `chown ", geteuid(),
+                   " ", path, "`; a new key would be another one"));
+}
+
+std::string DrawKeyText(RandomSource& random) {
+  std::string text;
+  for (size_t i = 0; i < kClusterKeyBytes / sizeof(uint64_t); ++i) {
+    absl::StrAppend(&text, absl::Hex(random.Next(), absl::kZeroPad16));
+  }
+  return text + "\n";
+}
+
+absl::Status WritePersisted(int descriptor, const std::string& text,
+                            const std::string& path) {
+  const ssize_t written = write(descriptor, text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size()) && fsync(descriptor) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::ErrnoToStatus(
+      errno, absl::StrCat("key file ", path, " can't be written"));
+}
+
+}  // namespace
+
+bool AreSame(const Digest& a, const Digest& b) {
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+ClusterKey::~ClusterKey() { OPENSSL_cleanse(bytes_.data(), bytes_.size()); }
+
+Digest ClusterKey::Sign(std::span<const std::byte> text) const {
+  ALPHEUS_CHECK(is_set(), "who signs has a key");
+  Digest digest{};
+  unsigned int bytes = 0;
+  const unsigned char* const signed_text =
+      HMAC(EVP_sha256(), bytes_.data(), static_cast<int>(bytes_.size()),
+           reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+           reinterpret_cast<unsigned char*>(digest.data()), &bytes);
+  // A failed digest would be the same for everybody.
+  ALPHEUS_CHECK(signed_text != nullptr && bytes == digest.size(),
+                "libcrypto has HMAC and SHA-256");
+  return digest;
+}
+
+bool ClusterKey::operator==(const ClusterKey& other) const {
+  return is_set_ == other.is_set_ &&
+         CRYPTO_memcmp(bytes_.data(), other.bytes_.data(), bytes_.size()) == 0;
+}
+
+absl::StatusOr<ClusterKey> ParseClusterKey(std::string_view text,
+                                           std::string_view name) {
+  const absl::string_view digits =
+      absl::StripAsciiWhitespace({text.data(), text.size()});
+  if (digits.size() != 2 * kClusterKeyBytes) return NoKey(name);
+  std::array<std::byte, kClusterKeyBytes> bytes{};
+  std::byte any{0};
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const std::optional<uint8_t> high = DigitOf(digits[2 * i]);
+    const std::optional<uint8_t> low = DigitOf(digits[2 * i + 1]);
+    if (!high || !low) return NoKey(name);
+    bytes[i] = static_cast<std::byte>(*high << 4 | *low);
+    any |= bytes[i];
+  }
+  if (any == std::byte{0}) return NoKey(name);
+  ClusterKey key(bytes);
+  OPENSSL_cleanse(bytes.data(), bytes.size());
+  return key;
+}
+
+absl::StatusOr<ClusterKey> LoadClusterKey(const std::string& path) {
+  // Does not block on a pipe without a writer.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const File file(descriptor < 0 ? nullptr : fdopen(descriptor, "rb"),
+                  std::fclose);
+  if (file == nullptr) return CannotOpen(path, errno);
+  ALPHEUS_RETURN_IF_ERROR(CheckOwnersAlone(file.get(), path));
+  std::string text(kKeyFileBytesMax, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) {
+    return absl::ErrnoToStatus(
+        errno, absl::StrCat("key file ", path, " can't be read"));
+  }
+  absl::StatusOr<ClusterKey> key = ParseClusterKey(text, path);
+  OPENSSL_cleanse(text.data(), text.size());
+  return key;
+}
+
+absl::Status MakeClusterKeyFile(const std::string& path, RandomSource& random) {
+  // A file that was cut off is no key, and may be replaced.
+  const auto use_of = [](std::span<std::byte> /*bytes*/, bool /*is_device*/) {
+    return RegionUse::kNothing;
+  };
+  absl::StatusOr<NewFile> file = NewFile::Open(path, use_of, S_IRUSR | S_IWUSR);
+  absl::Status made = file.status();
+  if (made.ok()) {
+    std::string text = DrawKeyText(random);
+    made = WritePersisted(file->fd(), text, path);
+    OPENSSL_cleanse(text.data(), text.size());
+    if (!made.ok()) return made;
+    made = file->Publish();
+  }
+  if (made.ok()) return made;
+  if (absl::IsAlreadyExists(made)) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "key file ", path,
+        " is there already. Nothing was changed. A cluster has one key: if "
+        "this "
+        "is it, copy it to the other nodes. Name another file for another "
+        "cluster's key, or for a new one"));
+  }
+  return absl::Status(
+      made.code(), absl::StrCat("key file ", path,
+                                " can't be made; what is there is left alone: ",
+                                made.message()));
+}
+
+}  // namespace alpheus

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// configuration: the members that keep a log, and their addresses.
+//
+// Idea: safety rests on the part that is in every superline (Configuration,
+// log/format/superline.h): id, N, W, and the members with their incarnations. A
+// ClusterConfiguration is that part before the members are formatted, with what
+// only a running node needs: addresses, R, and which members may be primary. R
+// is not persisted because N and W bound it: any R that satisfies QU1
+// (quorum.h) meets every quorum that wrote under this configuration.
+//
+// Invariants:
+//   CF1. N, W and R satisfy QU1 (quorum.h); N = members.size().
+//   CF2. No two members share a node, or an address. No two known incarnations
+//        are equal (P-H17).
+//   CF3. Nodes fit a ballot (BA2, ballot.h), and one at least may be primary.
+//   CF4. Members are sorted by node, so that two nodes that read their lists in
+//        another order have equal configurations.
+// Thread safety: values and pure functions.
+// References: protocol P-A2, P-H16 to P-H18.
+#ifndef ALPHEUS_QUORUM_MEMBERS_CONFIGURATION_H_
+#define ALPHEUS_QUORUM_MEMBERS_CONFIGURATION_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/format/superline.h"
+#include "quorum/arithmetic/quorum.h"
+#include "quorum/members/address.h"
+#include "quorum/members/cluster_key.h"
+
+namespace alpheus {
+
+struct ClusterMember {
+  NodeId node;  // 1 to kBallotNodeMax, given by the operator
+  Address address;
+  bool may_be_primary = true;  // false: it only ever holds a replica
+
+  bool operator==(const ClusterMember&) const = default;
+};
+
+// The network between nodes and primaries.
+enum class ClusterFabric {
+  kTcp,    // sockets, and programs at both ends
+  kVerbs,  // adapters with RDMA
+};
+
+struct ClusterConfiguration {
+  Uuid cluster_id;
+  uint64_t id = 1;  // grows with each change
+  QuorumSizes sizes;
+  std::vector<ClusterMember> members;
+  // The key and its file; not set: no proofs are asked for.
+  std::string key_file = {};
+  // Allows no key even if other machines reach it.
+  bool insecure_without_key = false;
+  ClusterKey key = {};
+  ClusterFabric fabric = ClusterFabric::kTcp;
+
+  bool operator==(const ClusterConfiguration&) const = default;
+};
+
+// Returns the member, or nullptr if the cluster has none such.
+const ClusterMember* FindMember(const ClusterConfiguration& cluster,
+                                NodeId node);
+
+// The input of a ClusterConfiguration; W and R as in MakeQuorumSizes.
+struct ClusterOptions {
+  Uuid cluster_id;
+  uint64_t configuration_id = 1;
+  std::optional<uint32_t> write_quorum;
+  std::optional<uint32_t> read_quorum;
+  std::vector<ClusterMember> members;  // in any order
+  std::string key_file = {};
+  bool insecure_without_key = false;
+  ClusterFabric fabric = ClusterFabric::kTcp;
+};
+
+// Checks CF2 and CF3 for each member and each pair. It does not check that one
+// may be primary: the list may be incomplete. Errors: InvalidArgument (names
+// the first violation).
+absl::Status CheckMembers(std::span<const ClusterMember> members);
+
+// Makes a configuration. Errors: InvalidArgument (CF1 to CF3; cluster_id or
+// configuration_id is 0).
+absl::StatusOr<ClusterConfiguration> MakeClusterConfiguration(
+    ClusterOptions options);
+
+// Returns the part that goes into superlines, once the members are formatted.
+// `formatted` has one entry for each member, in any order. Errors:
+// InvalidArgument (a node is missing, unknown or twice there; an incarnation is
+// 0 or another member's too).
+absl::StatusOr<Configuration> PersistedConfiguration(
+    const ClusterConfiguration& cluster, std::span<const Member> formatted);
+
+// Returns OK if a peer with configuration `peer` may work with a node that has
+// `own` (P-A5). Errors: FailedPrecondition (one of the two is older);
+// InvalidArgument (they differ under one id).
+absl::Status CheckPeerConfiguration(const Configuration& own,
+                                    const Configuration& peer);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_QUORUM_MEMBERS_CONFIGURATION_H_

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quorum/membership/static_membership.h"
+
+#include <optional>
+#include <utility>
+
+#include "log/base/check.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus {
+namespace {
+
+class Answered final : public BallotRequest {
+ public:
+  explicit Answered(absl::StatusOr<Epoch> ballot)
+      : ballot_(std::move(ballot)) {}
+
+  std::optional<absl::StatusOr<Epoch>> Poll() override {
+    return std::exchange(ballot_, std::nullopt);
+  }
+  Deadline NextPoll() const override { return Deadline(); }
+
+ private:
+  std::optional<absl::StatusOr<Epoch>> ballot_;
+};
+
+}  // namespace
+
+absl::StatusOr<StaticMembership> StaticMembership::Make(const PrimaryId& self) {
+  ALPHEUS_ASSIGN_OR_RETURN(const BallotSequence ballots,
+                           BallotSequence::Make(self));
+  return StaticMembership(self, ballots);
+}
+
+std::unique_ptr<BallotRequest> StaticMembership::Ask(
+    const BallotQuestion& question) {
+  return std::make_unique<Answered>(
+      ballots_.Next(question.promised, question.sizes));
+}
+
+Session StaticMembership::session() const {
+  return {self_.incarnation, SessionState::kConnected};
+}
+
+void StaticMembership::Renew() {
+  ALPHEUS_CHECK(false, "a session without a service does not expire");
+}
+
+void StaticMembership::Register(const Registration& registration) {
+  members_ = {registration};
+  events_.Note(MembershipEvent::kMembersChanged);
+}
+
+void StaticMembership::Stand() {
+  if (!candidates_.empty()) return;
+  candidates_ = {{0, self_}};
+  events_.Note(MembershipEvent::kCandidatesChanged);
+}
+
+void StaticMembership::StepDown() {
+  if (candidates_.empty()) return;
+  candidates_.clear();
+  events_.Note(MembershipEvent::kCandidatesChanged);
+}
+
+}  // namespace alpheus

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// static_membership: a cluster without a service, whose members a file names.
+//
+// Idea: a process knows nothing of others, and asks nobody. Ballots are counted
+// up from what the replicas promised (BallotSequence). Every candidate is first
+// as far as it knows; the operator sees to it that there are few.
+//
+// Thread safety: one thread.
+// References: membership.h; protocol P-A4.1.
+#ifndef ALPHEUS_QUORUM_MEMBERSHIP_STATIC_MEMBERSHIP_H_
+#define ALPHEUS_QUORUM_MEMBERSHIP_STATIC_MEMBERSHIP_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "log/base/deadline.h"
+#include "quorum/arithmetic/ballot.h"
+#include "quorum/membership/membership.h"
+#include "quorum/membership/membership_events.h"
+
+namespace alpheus {
+
+class StaticMembership final : public Membership {
+ public:
+  // Errors: as BallotSequence::Make.
+  static absl::StatusOr<StaticMembership> Make(const PrimaryId& self);
+
+  // Answers at once.
+  std::unique_ptr<BallotRequest> Ask(const BallotQuestion& question) override;
+
+  void Poll() override {}
+  Deadline NextPoll() const override { return Deadline(); }
+  // Returns a session that is always connected.
+  Session session() const override;
+  void Renew() override;
+
+  void Register(const Registration& registration) override;
+  void Stand() override;
+  void StepDown() override;
+  // Both lists have this process, once it registered or stands, and no other.
+  const std::vector<Registration>& members() const override { return members_; }
+  const std::vector<Candidate>& candidates() const override {
+    return candidates_;
+  }
+  std::vector<MembershipEvent> TakeEvents() override { return events_.Take(); }
+
+ private:
+  StaticMembership(const PrimaryId& self, const BallotSequence& ballots)
+      : self_(self), ballots_(ballots) {}
+
+  PrimaryId self_;
+  BallotSequence ballots_;
+  std::vector<Registration> members_;
+  std::vector<Candidate> candidates_;
+  MembershipEvents events_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_QUORUM_MEMBERSHIP_STATIC_MEMBERSHIP_H_

@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/opening/chooser.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+#include "log/format/record.h"
+
+namespace alpheus {
+namespace {
+
+// The tables of the header, as data.
+
+enum class CountsAs { kHolder, kNack, kSilence, kContradiction };
+enum class Match { kAny, kYes, kNo };
+
+struct AnswerRow {
+  Verdict verdict;
+  Match repairing;
+  Match of_highest_epoch;  // log_epoch = E
+  Match below_start;       // k < start(E)
+  Match owns;              // the record's epoch owns k in E's table
+  CountsAs counts_as;
+};
+
+constexpr AnswerRow kAnswerRows[] = {
+    {Verdict::kHave, Match::kAny, Match::kYes, Match::kAny, Match::kYes,
+     CountsAs::kHolder},
+    {Verdict::kHave, Match::kAny, Match::kYes, Match::kAny, Match::kNo,
+     CountsAs::kContradiction},
+    {Verdict::kHave, Match::kAny, Match::kNo, Match::kYes, Match::kYes,
+     CountsAs::kHolder},
+    {Verdict::kHave, Match::kAny, Match::kNo, Match::kNo, Match::kYes,
+     CountsAs::kSilence},
+    {Verdict::kHave, Match::kAny, Match::kNo, Match::kAny, Match::kNo,
+     CountsAs::kNack},
+    {Verdict::kTorn, Match::kAny, Match::kAny, Match::kAny, Match::kAny,
+     CountsAs::kNack},
+    {Verdict::kAbsent, Match::kAny, Match::kAny, Match::kAny, Match::kAny,
+     CountsAs::kNack},
+    {Verdict::kUnknown, Match::kYes, Match::kNo, Match::kNo, Match::kAny,
+     CountsAs::kNack},
+    {Verdict::kUnknown, Match::kAny, Match::kAny, Match::kAny, Match::kAny,
+     CountsAs::kSilence},
+    {Verdict::kCorrupt, Match::kAny, Match::kNo, Match::kNo, Match::kAny,
+     CountsAs::kNack},
+    {Verdict::kCorrupt, Match::kAny, Match::kAny, Match::kAny, Match::kAny,
+     CountsAs::kSilence},
+};
+
+enum class Action {
+  kKeep,
+  kEnd,
+  kWait,
+  kContradiction,
+  kCorrupt,
+  kTooFewKnow,
+};
+
+struct CountRow {
+  Match conflict;
+  Match held;
+  Match nack_quorum;
+  Match all_answered;
+  Match corrupt;
+  Action action;
+};
+
+constexpr CountRow kCountRows[] = {
+    {Match::kYes, Match::kAny, Match::kAny, Match::kAny, Match::kAny,
+     Action::kContradiction},
+    {Match::kNo, Match::kYes, Match::kAny, Match::kAny, Match::kAny,
+     Action::kKeep},
+    {Match::kNo, Match::kNo, Match::kYes, Match::kAny, Match::kAny,
+     Action::kEnd},
+    {Match::kNo, Match::kNo, Match::kNo, Match::kNo, Match::kAny,
+     Action::kWait},
+    {Match::kNo, Match::kNo, Match::kNo, Match::kYes, Match::kYes,
+     Action::kCorrupt},
+    {Match::kNo, Match::kNo, Match::kNo, Match::kYes, Match::kNo,
+     Action::kTooFewKnow},
+};
+
+constexpr bool Fits(Match match, bool value) {
+  return match == Match::kAny || (match == Match::kYes) == value;
+}
+
+// Counts of the answers at one LSN.
+struct Tally {
+  AnswerSet holders = 0;
+  AnswerSet nacks = 0;
+  AnswerSet corrupt = 0;
+  const HeldRecord* record = nullptr;  // the first holder's record
+  bool conflict = false;
+};
+
+const Answer* NewestAnswer(std::span<const Answer> answers) {
+  const Answer* newest = nullptr;
+  for (const Answer& answer : answers) {
+    if (answer.blank) continue;
+    if (newest == nullptr || newest->log_epoch < answer.log_epoch ||
+        (newest->log_epoch == answer.log_epoch &&
+         newest->configuration.id < answer.configuration.id)) {
+      newest = &answer;
+    }
+  }
+  return newest;
+}
+
+class Chooser {
+ public:
+  Chooser(const QuorumSizes& sizes, std::span<const Answer> answers)
+      : sizes_(sizes), answers_(answers) {}
+
+  absl::StatusOr<Decision> Run();
+
+ private:
+  absl::Status CheckSizes() const;
+  absl::Status FindMembers();
+  absl::Status CheckMembers() const;
+  absl::Status RankEpochs();
+  absl::Status CheckTables() const;
+  absl::Status FindHead();
+  absl::StatusOr<bool> Step();
+
+  CountsAs Judge(size_t index, const VerdictReader::Seen& seen) const;
+  Tally Count();
+  Action Decide(const Tally& tally) const;
+  absl::Status CheckPlace(const HeldRecord& record) const;
+  absl::Status CheckStarts();
+  void Keep(const Tally& tally);
+  void FindOwner();
+
+  Lsn lsn() const { return decision_.end.lsn; }
+  bool IsOfAMember(NodeId node) const;
+  bool AllAnswered() const;
+  std::string Where(size_t index) const;
+  std::string WhatIsSeen();
+
+  const QuorumSizes sizes_;
+  const std::span<const Answer> answers_;
+  const Configuration* configuration_ = nullptr;
+  Epoch newest_epoch_;  // epoch of newest_
+  uint64_t ring_capacity_ = 0;
+  std::vector<VerdictReader> readers_;
+  Epoch owner_;  // owner of lsn() in E's table
+  Lsn owner_end_;
+  Lsn start_;  // start of E
+  size_t next_start_ = 0;
+  Decision decision_;
+};
+
+std::string Chooser::Where(size_t index) const {
+  const Answer& answer = answers_[index];
+  return absl::StrCat("node ", answer.node.value, " (log epoch ",
+                      answer.log_epoch.value, ")");
+}
+
+// Returns one clause for each answer at the LSN that can't be decided.
+std::string Chooser::WhatIsSeen() {
+  std::string seen;
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    const char* verdict = Contains(decision_.members | decision_.newcomers, i)
+                              ? VerdictName(readers_[i].At(lsn()).verdict)
+                              : "not a member of this incarnation";
+    absl::StrAppend(&seen, seen.empty() ? "" : ", ", Where(i), ": ", verdict);
+  }
+  return seen;
+}
+
+absl::Status Chooser::CheckSizes() const {
+  const bool valid =
+      1 <= sizes_.write_quorum && sizes_.write_quorum <= sizes_.replica_count &&
+      1 <= sizes_.read_quorum && sizes_.read_quorum <= sizes_.replica_count &&
+      sizes_.replica_count <= kMembersMax &&
+      sizes_.read_quorum + sizes_.write_quorum > sizes_.replica_count;
+  if (valid && answers_.size() <= 32) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "choosing with N ", sizes_.replica_count, ", W ", sizes_.write_quorum,
+      ", R ", sizes_.read_quorum, " and ", answers_.size(),
+      " answers: expected 1 <= W, R <= N <= ", kMembersMax,
+      ", R + W > N and at most 32 answers. Fix the configuration"));
+}
+
+// Finds the answers that count: those of incarnations that the configuration
+// names. It changes only together with the log epoch.
+absl::Status Chooser::FindMembers() {
+  const Answer* const newest = NewestAnswer(answers_);
+  if (newest == nullptr) return absl::OkStatus();
+  configuration_ = &newest->configuration;
+  newest_epoch_ = newest->log_epoch;
+  decision_.configuration = *configuration_;
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    const Answer& answer = answers_[i];
+    if (!Names(*configuration_, {answer.node, answer.incarnation})) continue;
+    const AnswerSet bit = AnswerSet{1} << i;
+    if (answer.blank) {
+      if (!answer.suspect) decision_.newcomers |= bit;
+      continue;
+    }
+    decision_.members |= bit;
+    if (!answer.suspect) decision_.counts |= bit;
+  }
+  return CheckMembers();
+}
+
+absl::Status Chooser::CheckMembers() const {
+  if (configuration_->replica_count != sizes_.replica_count ||
+      configuration_->write_quorum != sizes_.write_quorum) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("configuration ", configuration_->id,
+                     " of the replicas has N = ", configuration_->replica_count,
+                     " and W = ", configuration_->write_quorum, ", expected ",
+                     sizes_.replica_count, " and ", sizes_.write_quorum,
+                     ". Open the log with the newest configuration"));
+  }
+  const Answer* first = nullptr;
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    if (!Contains(decision_.members, i)) continue;
+    if (first == nullptr) first = &answers_[i];
+    for (size_t j = 0; j < i; ++j) {
+      if (!Contains(decision_.members, j)) continue;
+      if (answers_[j].node != answers_[i].node) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          Where(i), " answers twice with incarnation ", answers_[i].incarnation,
+          ", expected one answer of each replica. Two regions with one "
+          "identity: remove the copy"));
+    }
+    const Answer& answer = answers_[i];
+    if (answer.log_epoch == newest_epoch_ &&
+        answer.configuration != *configuration_) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          Where(i), " has another configuration, ", answer.configuration.id,
+          ", than ", configuration_->id,
+          " of that epoch elsewhere. Format the members of a log with one "
+          "command"));
+    }
+    if (answer.ring_capacity != first->ring_capacity &&
+        !IsMutant("kAnyCapacity")) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          Where(i), " has a ring of ", answer.ring_capacity,
+          " bytes, expected ", first->ring_capacity,
+          " as the others. Replace the replica by one of that capacity"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool Chooser::IsOfAMember(NodeId node) const {
+  if (configuration_ == nullptr) return true;
+  const std::vector<Member>& members = configuration_->members;
+  return std::any_of(members.begin(), members.end(),
+                     [&](const Member& member) { return member.node == node; });
+}
+
+// Returns true if no node is left that could say more. A node that came back
+// blank has no earlier incarnation that could still answer.
+bool Chooser::AllAnswered() const {
+  uint32_t nodes = 0;
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    const auto same_node = [&](const Answer& answer) {
+      return answer.node == answers_[i].node;
+    };
+    const auto before = answers_.first(i);
+    if (!IsOfAMember(answers_[i].node)) continue;
+    nodes += std::none_of(before.begin(), before.end(), same_node) ? 1 : 0;
+  }
+  return nodes >= sizes_.replica_count;
+}
+
+// Finds E: the highest log epoch, never the highest promise, which is given
+// before anything is known of the log (P-H4).
+absl::Status Chooser::RankEpochs() {
+  const Answer* highest = nullptr;
+  uint64_t highest_rank = 0;
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    if (!Contains(decision_.members, i)) continue;
+    const Answer& answer = answers_[i];
+    uint64_t rank = answer.log_epoch.value;
+    if (IsMutant("kPromiseRanks")) rank = answer.promised_before.value;
+    if (IsMutant("kLongestLogWins")) rank = answer.held.size();
+    // Takes the longest of equal tables: an entry may have left elsewhere.
+    if (highest == nullptr || rank > highest_rank ||
+        (rank == highest_rank &&
+         answer.table.entries().size() > highest->table.entries().size())) {
+      highest = &answer;
+      highest_rank = rank;
+    }
+  }
+  decision_.epoch = highest->log_epoch;
+  decision_.table = highest->table;
+  const std::vector<EpochEntry>& table = decision_.table.entries();
+  ALPHEUS_RETURN_IF_ERROR(CheckTables());
+  start_ = table.empty() ? Lsn(1) : table.back().start_lsn;
+  return absl::OkStatus();
+}
+
+// Checks that each epoch starts at one place in all tables, as it has one
+// opener (P-INV-4). Tables of one log epoch differ at most by entries that
+// left.
+absl::Status Chooser::CheckTables() const {
+  const std::vector<EpochEntry>& table = decision_.table.entries();
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    if (!Contains(decision_.members, i)) continue;
+    const bool of_highest = answers_[i].log_epoch == decision_.epoch;
+    for (const EpochEntry& entry : answers_[i].table.entries()) {
+      const auto same_epoch = std::find_if(
+          table.begin(), table.end(),
+          [&](const EpochEntry& e) { return e.epoch == entry.epoch; });
+      if (same_epoch == table.end() ? !of_highest : *same_epoch == entry) {
+        continue;
+      }
+      return absl::DataLossError(absl::StrCat(
+          Where(i), " starts epoch ", entry.epoch.value, " at LSN ",
+          entry.start_lsn.value, ", offset ", entry.start_offset.value,
+          ", which the epoch table of log epoch ", decision_.epoch.value,
+          " does not; expected one start of each epoch. Two logs with one "
+          "identity: remove the replica that is no member"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Finds the highest head: below it everything was cleaned, wherever it lies.
+absl::Status Chooser::FindHead() {
+  std::optional<size_t> highest;
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    if (!Contains(decision_.members, i)) continue;
+    const LogPosition& head = answers_[i].head;
+    const bool is_higher = highest && answers_[*highest].head.lsn < head.lsn &&
+                           !IsMutant("kHeadOfAnyAnswer");
+    if (!highest || is_higher) highest = i;
+  }
+  decision_.head = answers_[*highest].head;
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    if (!Contains(decision_.members, i)) continue;
+    const LogPosition& head = answers_[i].head;
+    if (head.lsn != decision_.head.lsn || head == decision_.head) continue;
+    return absl::DataLossError(absl::StrCat(
+        Where(i), " has the head LSN ", head.lsn.value, " at offset ",
+        head.offset.value, " with chain ", head.chain, ", expected offset ",
+        decision_.head.offset.value, " and chain ", decision_.head.chain,
+        " as ", Where(*highest),
+        ". Two logs with one identity: remove the "
+        "replica that is no member"));
+  }
+  ring_capacity_ = answers_[*highest].ring_capacity;
+  decision_.end = decision_.head;
+  return absl::OkStatus();
+}
+
+CountsAs Chooser::Judge(size_t index, const VerdictReader::Seen& seen) const {
+  const Answer& answer = answers_[index];
+  bool owns = seen.record != nullptr && seen.record->epoch == owner_;
+  if (IsMutant("kUnionWithoutTable")) owns = true;
+  const bool knows_only_itself = answer.repairing || answer.blank;
+  Verdict verdict = seen.verdict;
+  if (IsMutant("kCorruptIsNack") && verdict == Verdict::kCorrupt) {
+    verdict = Verdict::kAbsent;
+  }
+  if (IsMutant("kBrokenPlaceIsKept") && verdict == Verdict::kCorrupt) {
+    return CountsAs::kSilence;
+  }
+  for (const AnswerRow& row : kAnswerRows) {
+    if (row.verdict == verdict && Fits(row.repairing, knows_only_itself) &&
+        Fits(row.of_highest_epoch, answer.log_epoch == decision_.epoch) &&
+        Fits(row.below_start, lsn() < start_) && Fits(row.owns, owns)) {
+      return row.counts_as;
+    }
+  }
+  ALPHEUS_CHECK(false, "every answer has a row (chooser.h)");
+  return CountsAs::kSilence;
+}
+
+Tally Chooser::Count() {
+  Tally tally;
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    const AnswerSet bit = AnswerSet{1} << i;
+    if (!Contains(decision_.counts | decision_.newcomers, i)) {
+      if (IsMutant("kUnknownAnswerNacks")) tally.nacks |= bit;
+      continue;
+    }
+    const VerdictReader::Seen seen = readers_[i].At(lsn());
+    if (seen.verdict == Verdict::kCorrupt) tally.corrupt |= bit;
+    switch (Judge(i, seen)) {
+      case CountsAs::kHolder:
+        tally.holders |= bit;
+        if (tally.record == nullptr) tally.record = seen.record;
+        if (*tally.record != *seen.record) tally.conflict = true;
+        break;
+      case CountsAs::kNack:
+        tally.nacks |= bit;
+        break;
+      case CountsAs::kContradiction:
+        tally.conflict = true;
+        break;
+      case CountsAs::kSilence:
+        break;
+    }
+  }
+  return tally;
+}
+
+Action Chooser::Decide(const Tally& tally) const {
+  auto needed = static_cast<int>(NackQuorum(sizes_));
+  if (IsMutant("kNackQuorumShort")) --needed;
+  const bool nack_quorum = std::popcount(tally.nacks) >= needed;
+  if (IsMutant("kHeadCorruptIsEmpty") && tally.corrupt != 0 &&
+      tally.holders == 0 && lsn() == decision_.head.lsn) {
+    return Action::kEnd;
+  }
+  for (const CountRow& row : kCountRows) {
+    if (Fits(row.conflict, tally.conflict) &&
+        Fits(row.held, tally.holders != 0) &&
+        Fits(row.nack_quorum, nack_quorum) &&
+        Fits(row.all_answered, AllAnswered()) &&
+        Fits(row.corrupt, tally.corrupt != 0)) {
+      return row.action;
+    }
+  }
+  ALPHEUS_CHECK(false, "every count has a row (chooser.h)");
+  return Action::kWait;
+}
+
+// Checks that the record follows the one before it, or a PAD at the start of
+// the ring.
+absl::Status Chooser::CheckPlace(const HeldRecord& record) const {
+  const RingOffset at = decision_.end.offset;
+  const uint64_t place = at.value % ring_capacity_;
+  const RingOffset wrapped = place == 0 ? at : at + (ring_capacity_ - place);
+  if (record.offset == at || record.offset == wrapped) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "epoch ", record.epoch.value, ", LSN ", lsn().value,
+      ": the record lies at offset ", record.offset.value, ", expected ",
+      at.value,
+      " behind the record before it. The log can't be put together "
+      "from these replicas; restore one of them from a copy"));
+}
+
+// Checks place and chain at each LSN where E's table starts an epoch (P-INV-8).
+absl::Status Chooser::CheckStarts() {
+  const std::vector<EpochEntry>& table = decision_.table.entries();
+  const LogPosition& at = decision_.end;
+  for (; next_start_ < table.size() && table[next_start_].start_lsn <= at.lsn;
+       ++next_start_) {
+    const EpochEntry& entry = table[next_start_];
+    if (entry.start_lsn < at.lsn) continue;
+    if (entry.start_chain == at.chain && entry.start_offset == at.offset) {
+      continue;
+    }
+    return absl::DataLossError(absl::StrCat(
+        "epoch ", entry.epoch.value, ", LSN ", at.lsn.value,
+        ": what the replicas hold before it ends at offset ", at.offset.value,
+        " with chain ", at.chain, ", expected offset ",
+        entry.start_offset.value, " and chain ", entry.start_chain,
+        " by the epoch table. Records of two histories; restore a replica "
+        "from a copy"));
+  }
+  return absl::OkStatus();
+}
+
+void Chooser::Keep(const Tally& tally) {
+  std::vector<KeptRun>& kept = decision_.kept;
+  const HeldRecord& record = *tally.record;
+  if (!kept.empty() && kept.back().epoch == record.epoch &&
+      kept.back().holders == tally.holders) {
+    kept.back().end = lsn() + 1;
+  } else {
+    kept.push_back({lsn(), lsn() + 1, record.epoch, tally.holders});
+  }
+  LogPosition& end = decision_.end;
+  end.lsn = end.lsn + 1;
+  end.offset = record.end();
+  end.chain = ExtendChain(end.chain, record.header_checksum);
+}
+
+void Chooser::FindOwner() {
+  if (lsn() < owner_end_) return;
+  const EpochEntry* const entry = decision_.table.Owner(lsn());
+  owner_ = entry == nullptr ? Epoch(0) : entry->epoch;
+  const auto& table = decision_.table.entries();
+  owner_end_ = entry != nullptr ? decision_.table.EndOf(entry)
+               : !table.empty() ? table.front().start_lsn
+                                : kEndOfLsns;
+}
+
+// Decides one LSN. Returns true if the log continues.
+absl::StatusOr<bool> Chooser::Step() {
+  FindOwner();
+  ALPHEUS_RETURN_IF_ERROR(CheckStarts());
+  const Tally tally = Count();
+  switch (Decide(tally)) {
+    case Action::kKeep:
+      ALPHEUS_RETURN_IF_ERROR(CheckPlace(*tally.record));
+      Keep(tally);
+      return true;
+    case Action::kEnd:
+      decision_.outcome = Outcome::kChosen;
+      decision_.nacks = tally.nacks;
+      return false;
+    case Action::kWait:
+      decision_.reason = absl::StrCat(
+          "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(),
+          "; no replica that answered has the record, and ",
+          std::popcount(tally.nacks), " of ", NackQuorum(sizes_),
+          " say that it was never acknowledged. Start more replicas");
+      return false;
+    case Action::kContradiction:
+      return absl::DataLossError(absl::StrCat(
+          "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(),
+          ", but not the same record of that epoch, expected one. Two "
+          "histories in one epoch; keep all regions and restore the log from a "
+          "copy"));
+    case Action::kCorrupt:
+      return absl::DataLossError(absl::StrCat(
+          "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(),
+          "; a record that was acknowledged can be read on no replica, "
+          "expected at least one. No older copy helps. \"Damage on all "
+          "replicas\" in docs/use/operating.md says how to go on with the "
+          "rest"));
+    case Action::kTooFewKnow:
+      break;
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(), "; ",
+      std::popcount(tally.nacks),
+      " replicas say that it was never "
+      "acknowledged, expected ",
+      NackQuorum(sizes_),
+      ". Too many replicas are new, suspect or half repaired; restore one "
+      "from a copy"));
+}
+
+absl::StatusOr<Decision> Chooser::Run() {
+  ALPHEUS_RETURN_IF_ERROR(CheckSizes());
+  ALPHEUS_RETURN_IF_ERROR(FindMembers());
+  // A repairing replica counts here: its superline says truly which epoch it
+  // installed last, and R answers are needed for nothing else. A newcomer
+  // counts, too: it says truly that it installed none. opening_quorums.h
+  // decides whether that is enough.
+  const auto counted = static_cast<uint32_t>(
+      std::popcount(decision_.counts | decision_.newcomers));
+  if (counted < sizes_.read_quorum) {
+    const std::string seen =
+        absl::StrCat(counted,
+                     " replicas answered that are neither new nor suspect, "
+                     "expected at least ",
+                     sizes_.read_quorum, " of ", sizes_.replica_count);
+    if (AllAnswered()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          seen,
+          ". Too many replicas may have lost what they acknowledged; "
+          "restore one from a copy"));
+    }
+    decision_.reason = absl::StrCat(seen, ". Start more replicas");
+    return std::move(decision_);
+  }
+  ALPHEUS_RETURN_IF_ERROR(RankEpochs());
+  ALPHEUS_RETURN_IF_ERROR(FindHead());
+  for (const Answer& answer : answers_) readers_.emplace_back(answer);
+  for (bool more = true; more;) {
+    ALPHEUS_ASSIGN_OR_RETURN(more, Step());
+  }
+  return std::move(decision_);
+}
+
+}  // namespace
+
+const Configuration* NewestConfiguration(std::span<const Answer> answers) {
+  const Answer* const newest = NewestAnswer(answers);
+  return newest == nullptr ? nullptr : &newest->configuration;
+}
+
+absl::StatusOr<Decision> Choose(const QuorumSizes& sizes,
+                                std::span<const Answer> answers) {
+  return Chooser(sizes, answers).Run();
+}
+
+const HeldRecord& RecordAt(std::span<const Answer> answers, const KeptRun& run,
+                           Lsn lsn) {
+  const Answer& answer = answers[std::countr_zero(run.holders)];
+  const auto after =
+      std::upper_bound(answer.runs.begin(), answer.runs.end(), lsn,
+                       [](Lsn l, const VerdictRun& r) { return l < r.first; });
+  ALPHEUS_CHECK(after != answer.runs.begin(), "AN1 (answer.h)");
+  const VerdictRun& in = *(after - 1);
+  ALPHEUS_CHECK(in.verdict == Verdict::kHave, "holders have (chooser.h)");
+  return answer.held[in.held + (lsn - in.first)];
+}
+
+}  // namespace alpheus

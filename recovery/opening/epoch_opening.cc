@@ -1,0 +1,611 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/opening/epoch_opening.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+#include "recovery/protocol/welcome_check.h"
+
+namespace alpheus {
+namespace {
+
+using State = OpeningPeer::State;
+
+// A caller that polls this many nanoseconds after NextPoll has paused (EO5).
+constexpr int64_t kPauseNanos = 100'000'000;
+
+}  // namespace
+
+EpochOpening::EpochOpening(Fabric& fabric, const Clock& clock,
+                           RandomSource& random, BallotSource& ballots,
+                           const EpochOpeningOptions& options)
+    : fabric_(fabric),
+      clock_(clock),
+      random_(random),
+      ballots_(ballots),
+      options_(options) {}
+
+EpochOpening::~EpochOpening() = default;
+
+absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
+    Fabric& fabric, const Clock& clock, RandomSource& random,
+    BallotSource& ballots, const EpochOpeningOptions& options,
+    std::unique_ptr<OwnReplica> own) {
+  std::unique_ptr<EpochOpening> opening(
+      new EpochOpening(fabric, clock, random, ballots, options));
+  opening->own_ = std::move(own);
+  ALPHEUS_RETURN_IF_ERROR(opening->CheckOptions());
+  ALPHEUS_RETURN_IF_ERROR(opening->CheckOwn());
+  ALPHEUS_RETURN_IF_ERROR(opening->RegisterOwnRing());
+  opening->MakeElectorates();
+  opening->MakePeers();
+  return opening;
+}
+
+absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
+    Fabric& fabric, const Clock& clock, RandomSource& random,
+    BallotSource& ballots, const EpochOpeningOptions& options,
+    CacheFactory make_cache) {
+  std::unique_ptr<EpochOpening> opening(
+      new EpochOpening(fabric, clock, random, ballots, options));
+  opening->is_cache_ = true;
+  opening->cache_factory_ = std::move(make_cache);
+  ALPHEUS_RETURN_IF_ERROR(opening->CheckOptions());
+  opening->MakeElectorates();
+  opening->MakePeers();
+  return opening;
+}
+
+absl::Status EpochOpening::CheckOptions() const {
+  const uint32_t members =
+      static_cast<uint32_t>(options_.peers.size()) + (is_cache_ ? 0 : 1);
+  std::set<NodeId> nodes;
+  for (const PeerAddress& peer : options_.peers) nodes.insert(peer.node);
+  if (own_ != nullptr) nodes.insert(own_->superline().node);
+  size_t expected = options_.sizes.replica_count;
+  if (const auto& change = options_.change) {
+    if (!is_cache_ || change->to != options_.sizes ||
+        change->to_id != options_.configuration_id) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "opening log ", options_.log_id.ToString(), " to change its ",
+          "configuration to ", change->to_id, " with a replica of its own or ",
+          "other sizes; expected neither. Change it from a process without"));
+    }
+    ALPHEUS_RETURN_IF_ERROR(CheckChange(*change));
+    std::set<NodeId> all(change->from_nodes.begin(), change->from_nodes.end());
+    all.insert(change->to_nodes.begin(), change->to_nodes.end());
+    expected = all.size();
+  }
+  if (members != expected || nodes.size() != members) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "opening log ", options_.log_id.ToString(), " with ", members,
+        " replicas of ", nodes.size(), " nodes, expected N = ", expected,
+        " of as many. Correct the members"));
+  }
+  const uint32_t receives = fabric_.limits().receives_max;
+  if (options_.credits >= 1 && options_.credits < receives) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "opening log ", options_.log_id.ToString(), " with ", options_.credits,
+      " credits, expected 1 to ", receives - 1, " (receives of the fabric)"));
+}
+
+absl::Status EpochOpening::CheckOwn() const {
+  const Superline& own = own_->superline();
+  // An older configuration is fine: the replica was away when members changed.
+  if (own.cluster_id == options_.cluster_id && own.log_id == options_.log_id &&
+      own.configuration.id <= options_.configuration_id) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      own_->name(), ": a replica of cluster ", own.cluster_id.ToString(),
+      ", log ", own.log_id.ToString(), ", configuration ", own.configuration.id,
+      ", expected ", options_.cluster_id.ToString(), ", ",
+      options_.log_id.ToString(), ", ", options_.configuration_id,
+      ". Name the right region"));
+}
+
+absl::Status EpochOpening::RegisterOwnRing() {
+  const Ring ring = own_->ring();
+  ALPHEUS_ASSIGN_OR_RETURN(
+      own_ring_, RegisteredBytes::Make(fabric_, {ring.data(), ring.capacity()},
+                                       RemoteAccess::kNone));
+  return absl::OkStatus();
+}
+
+void EpochOpening::MakePeers() {
+  const Hello hello{options_.cluster_id, options_.log_id, options_.self};
+  for (const PeerAddress& at : options_.peers) {
+    peers_.push_back(std::make_unique<OpeningPeer>(
+        OpeningPeerOptions{.at = at,
+                           .hello = hello,
+                           .step_timeout_ns = options_.step_timeout_ns,
+                           .deadline = options_.deadline,
+                           .credentials = {options_.key, &random_},
+                           .batch_bytes_max = options_.batch_bytes_max},
+        fabric_, clock_));
+    peers_.back()->Connect();
+  }
+}
+
+// Driving.
+
+bool EpochOpening::Take(const Completion& completion) {
+  for (const auto& peer : peers_) {
+    if (!peer->Owns(completion.connection)) continue;
+    peer->Take(completion);
+    if (runner_ != nullptr && peer->IsForeign(completion)) {
+      runner_->Take(completion);
+    }
+    return true;
+  }
+  return false;
+}
+
+bool EpochOpening::Take(const ConnectionEvent& event) {
+  for (const auto& peer : peers_) {
+    if (!peer->Owns(event.connection)) continue;
+    peer->Take(event);
+    return true;
+  }
+  return false;
+}
+
+bool EpochOpening::Poll() {
+  if (phase_ == Phase::kOver) return true;
+  const int64_t now = clock_.NowNanos();
+  RenewTimeAfterAPause(now);
+  for (const auto& peer : peers_) peer->CheckTime(now);
+  if (const absl::Status status = GoOn(); !status.ok()) End(status);
+  expected_at_ = NextPoll().at_nanos();
+  return phase_ == Phase::kOver;
+}
+
+// EO5. Events that came meanwhile wait in the adapter. They are taken before
+// the clock is read the next time.
+void EpochOpening::RenewTimeAfterAPause(int64_t now) {
+  if (now < expected_at_ || now - expected_at_ < kPauseNanos) return;
+  if (IsMutant("kPauseIsSilence")) return;
+  for (const auto& peer : peers_) peer->RenewTime(now);
+  if (gathered_at_ && phase_ == Phase::kPromise &&
+      !IsMutant("kPauseEndsTheGathering")) {
+    gathered_at_ = now;
+  }
+}
+
+absl::Status EpochOpening::GoOn() {
+  if (phase_ <= Phase::kPromise) {
+    Reconnect();
+    ALPHEUS_RETURN_IF_ERROR(CheckWelcomes());
+    ALPHEUS_RETURN_IF_ERROR(CheckPossible());
+  }
+  // TakeBallot's requests leave before the own replica scans, so that the peers
+  // scan at the same time.
+  if (phase_ == Phase::kWelcome) ALPHEUS_RETURN_IF_ERROR(AskBallot());
+  if (phase_ == Phase::kBallot) return TakeBallot();
+  if (phase_ == Phase::kPromise) ALPHEUS_RETURN_IF_ERROR(Gather());
+  if (phase_ == Phase::kInstall) ALPHEUS_RETURN_IF_ERROR(InstallOn());
+  if (phase_ == Phase::kStop) {
+    ALPHEUS_RETURN_IF_ERROR(runner_->Poll());
+    if (runner_->is_quiet()) Finish();
+  }
+  return absl::OkStatus();
+}
+
+Deadline EpochOpening::NextPoll() const {
+  if (phase_ == Phase::kOver) return Deadline();
+  const bool own_scans =
+      phase_ == Phase::kPromise && !is_cache_ && !own_answer_;
+  const bool own_installs = runner_ != nullptr && runner_->is_at_work();
+  if (own_scans || own_installs) return Deadline::AtNanos(clock_.NowNanos());
+  // A stopping opening no longer acts on the deadline.
+  int64_t next = wake_at_;
+  if (phase_ != Phase::kStop || IsMutant("kStopSpins")) {
+    next = std::min(next, options_.deadline.at_nanos());
+  }
+  if (ballot_ != nullptr) {
+    next = std::min(next, ballot_->NextPoll().at_nanos());
+  }
+  for (const auto& peer : peers_) {
+    next = std::min(next, peer->due_nanos());
+    if (peer->may_try_again() && MayComeYet(*peer)) {
+      next = std::min(next, peer->failed_at_nanos() + options_.reconnect_ns);
+    }
+  }
+  return next == Deadline().at_nanos() ? Deadline() : Deadline::AtNanos(next);
+}
+
+void EpochOpening::Reconnect() {
+  const int64_t now = clock_.NowNanos();
+  for (const auto& peer : peers_) {
+    if (peer->failed() && MayComeYet(*peer) &&
+        now >= peer->failed_at_nanos() + options_.reconnect_ns) {
+      peer->Connect();
+    }
+  }
+}
+
+// Returns true if the peer's answer may still come.
+bool EpochOpening::MayComeYet(const OpeningPeer& peer) const {
+  if (phase_ > Phase::kPromise) return false;
+  if (peer.state() == State::kRefused) return false;
+  if (!peer.failed()) return true;
+  return peer.may_try_again() && options_.deadline.is_set() &&
+         !DeadlineHasPassed();
+}
+
+// Makes the lists of electors: the peers, and this process if it has a replica.
+void EpochOpening::MakeElectorates() {
+  std::vector<NodeId> nodes;
+  for (const PeerAddress& peer : options_.peers) nodes.push_back(peer.node);
+  if (!is_cache_) nodes.push_back(own_->superline().node);
+  if (!options_.change) {
+    electorates_ = {{std::move(nodes), options_.sizes}};
+    return;
+  }
+  electorates_ = {{options_.change->from_nodes, options_.change->from},
+                  {options_.change->to_nodes, options_.change->to}};
+}
+
+uint32_t EpochOpening::Count(
+    const Electorate& electorate,
+    const std::function<bool(const OpeningPeer&)>& is_so) const {
+  uint32_t count = is_cache_ ? 0 : 1;
+  for (const NodeId node : electorate.nodes) {
+    for (const auto& peer : peers_) {
+      if (peer->node() == node && is_so(*peer)) ++count;
+    }
+  }
+  return count;
+}
+
+// Checks that enough members may still promise. A refusal matters only if it
+// leaves too few: with the others' promises this process is the primary.
+absl::Status EpochOpening::CheckPossible() {
+  for (const auto& peer : peers_) {
+    if (peer->state() == State::kRefused) NoteStanding(peer->standing());
+  }
+  uint32_t needed = 0;
+  for (const Electorate& electorate : electorates_) {
+    needed = OpeningQuorum(electorate.sizes);
+    const uint32_t possible = Count(
+        electorate, [this](const OpeningPeer& p) { return MayComeYet(p); });
+    if (possible < needed) {
+      return TooFew(absl::StrCat(
+          electorate.nodes.size() - possible, " of ", electorate.nodes.size(),
+          " members can't promise an epoch, and ", needed, " must"));
+    }
+  }
+  if (!DeadlineHasPassed()) return absl::OkStatus();
+  if (phase_ == Phase::kBallot) {
+    return TooFew(
+        "the deadline passed before a ballot came. Find out whether the "
+        "membership service can be reached");
+  }
+  return TooFew(absl::StrCat(
+      "the deadline passed before ", needed, " replicas had answered",
+      wait_reason_.empty() ? ""
+                           : absl::StrCat(" and decided: ", wait_reason_)));
+}
+
+void EpochOpening::NoteStanding(const Promise& standing) {
+  if (!standing_ || standing_->epoch < standing.epoch) standing_ = standing;
+}
+
+absl::Status EpochOpening::TooFew(const std::string& what) const {
+  if (!standing_) return absl::UnavailableError(what);
+  return absl::AbortedError(
+      absl::StrCat(what, "; epoch ", standing_->epoch.value,
+                   " is promised to node ", standing_->primary.node.value,
+                   ", process ", absl::Hex(standing_->primary.incarnation),
+                   ". Wait for a random time, then try again above it"));
+}
+
+// Welcome and ballot.
+
+absl::Status EpochOpening::CheckWelcomes() {
+  for (const auto& peer : peers_) {
+    if (peer->state() != State::kWelcomed) continue;
+    const uint64_t newest = peer->welcome().configuration_id;
+    if (newest > options_.configuration_id) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(peer->Describe(), " has configuration ", newest,
+                       ", newer than ", options_.configuration_id,
+                       " of this process. Give it the newest list of members"));
+    }
+    const absl::Status status = CheckWelcome(peer->welcome());
+    if (!status.ok()) peer->Fail(status);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EpochOpening::AskBallot() {
+  const auto is_welcomed = [](const OpeningPeer& peer) {
+    return peer.state() == State::kWelcomed;
+  };
+  for (const Electorate& electorate : electorates_) {
+    if (Count(electorate, is_welcomed) < OpeningQuorum(electorate.sizes)) {
+      return absl::OkStatus();
+    }
+  }
+  std::vector<Epoch> promised;
+  uint64_t newest = 0;
+  if (!is_cache_) {
+    promised.push_back(own_->superline().promised_epoch);
+    newest = own_->superline().configuration.id;
+  }
+  for (const auto& peer : peers_) {
+    if (!is_welcomed(*peer)) continue;
+    promised.push_back(peer->welcome().promised);
+    newest = std::max(newest, peer->welcome().configuration_id);
+  }
+  // Checked before any replica promises, so that a primary of the old list is
+  // not disturbed.
+  const uint64_t expected =
+      options_.change ? options_.change->from_id : options_.configuration_id;
+  if (newest < expected) return NotYet(newest, expected);
+  promised.push_back(options_.above);
+  if (IsMutant("kBallotBelowPromised")) {
+    std::fill(promised.begin(), promised.end(), Epoch(0));
+  }
+  ballot_ = ballots_.Ask({std::move(promised), options_.sizes});
+  phase_ = Phase::kBallot;
+  return absl::OkStatus();
+}
+
+absl::Status EpochOpening::NotYet(uint64_t found, uint64_t expected) const {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the log has configuration ", found, ", the list of members",
+      options_.change ? " before the change" : "", " is ", expected,
+      ". Give the list that the log has, or change its members first "
+      "(`alpheus reconfigure`)"));
+}
+
+absl::Status EpochOpening::TakeBallot() {
+  const std::optional<absl::StatusOr<Epoch>> ballot = ballot_->Poll();
+  if (!ballot) return absl::OkStatus();
+  ballot_.reset();
+  if (!ballot->ok()) return ballot->status();
+  promise_ = {**ballot, options_.self};
+  ALPHEUS_RETURN_IF_ERROR(PromiseItself());
+  phase_ = Phase::kPromise;
+  AskForPromises();
+  return is_cache_ ? absl::OkStatus() : own_->StartAnswer();
+}
+
+// Promise.
+
+absl::Status EpochOpening::PromiseItself() {
+  if (is_cache_ || IsMutant("kOwnPromiseUnasked")) {
+    return absl::OkStatus();
+  }
+  const auto verdict = own_->AcceptPromise(promise_);
+  if (verdict.ok()) return absl::OkStatus();
+  const auto standing = StandingPromise(verdict.status());
+  if (!standing) return verdict.status();
+  NoteStanding(*standing);
+  return TooFew("the own replica refused its promise");
+}
+
+void EpochOpening::AskForPromises() {
+  for (const auto& peer : peers_) {
+    if (peer->state() != State::kWelcomed) continue;
+    peer->Ask(AskPromise{promise_, options_.configuration_id});
+  }
+  // Sends the requests now: the scan of the own replica comes next.
+  if (!is_cache_ && !own_answer_) fabric_.Progress();
+}
+
+uint32_t EpochOpening::AnswersNeeded(const QuorumSizes& sizes) const {
+  if (IsMutant("kChosenTooEarly")) return 1;
+  return OpeningQuorum(sizes);
+}
+
+absl::Status EpochOpening::ScanOn() {
+  if (is_cache_ || own_answer_) return absl::OkStatus();
+  const absl::StatusOr<bool> done = own_->Continue(options_.slice_bytes);
+  if (!done.ok()) {
+    return OwnPromisedAnother()
+               ? TooFew("the own replica promised another primary")
+               : done.status();
+  }
+  if (*done) own_answer_ = own_->TakeAnswer();
+  return absl::OkStatus();
+}
+
+// Returns true if the own replica, which serves promises meanwhile, has
+// promised another primary.
+bool EpochOpening::OwnPromisedAnother() {
+  const Promise standing = PromiseOf(own_->superline());
+  if (standing == promise_) return false;
+  NoteStanding(standing);
+  return true;
+}
+
+absl::Status EpochOpening::Gather() {
+  wake_at_ = kNever;
+  AskForPromises();
+  ALPHEUS_RETURN_IF_ERROR(ScanOn());
+  if (!is_cache_ && !own_answer_) return absl::OkStatus();
+  bool all = true;
+  std::vector<const OpeningPeer*> from;
+  for (const auto& peer : peers_) {
+    const bool has = peer->state() == State::kAnswered;
+    if (has) from.push_back(peer.get());
+    all &= has || peer->failed() || peer->state() == State::kRefused;
+  }
+  const auto has_answered = [](const OpeningPeer& peer) {
+    return peer.state() == State::kAnswered;
+  };
+  for (const Electorate& electorate : electorates_) {
+    if (Count(electorate, has_answered) < AnswersNeeded(electorate.sizes)) {
+      return absl::OkStatus();
+    }
+  }
+  const int64_t now = clock_.NowNanos();
+  if (!gathered_at_) gathered_at_ = now;
+  wake_at_ = *gathered_at_ + options_.gather_ns;
+  if (!all && now < wake_at_) return absl::OkStatus();
+  wake_at_ = kNever;
+  if (from != tried_with_) {
+    tried_with_ = std::move(from);
+    ALPHEUS_RETURN_IF_ERROR(ChooseFromAnswers());
+  } else if (IsMutant("kLossIsNotSeen")) {
+    return absl::OkStatus();
+  }
+  return phase_ == Phase::kPromise ? CheckAnyoneIsLeft() : absl::OkStatus();
+}
+
+absl::Status EpochOpening::ChooseFromAnswers() {
+  std::vector<Answer> answers;
+  std::vector<OpeningPeer*> peers;
+  if (own_answer_) {
+    answers.push_back(*own_answer_);
+    peers.push_back(nullptr);
+  }
+  for (const auto& peer : peers_) {
+    if (peer->state() != State::kAnswered) continue;
+    answers.push_back(peer->answer());
+    peers.push_back(peer.get());
+  }
+  const QuorumSizes sizes = SizesToChooseBy(answers);
+  absl::StatusOr<Decision> chosen = Choose(sizes, answers);
+  if (!chosen.ok()) {
+    ALPHEUS_RETURN_IF_ERROR(CheckList(answers));
+    return chosen.status();
+  }
+  Decision decision = *std::move(chosen);
+  wait_reason_ = decision.reason;
+  if (decision.outcome != Outcome::kChosen) return absl::OkStatus();
+  auto target = Target(decision, answers);
+  if (absl::IsUnavailable(target.status())) {
+    wait_reason_ = std::string(target.status().message());
+    return absl::OkStatus();
+  }
+  ALPHEUS_RETURN_IF_ERROR(target.status());
+  const bool is_change = options_.change.has_value();
+  const Promises promises = JudgePromises(
+      decision, answers, *target, is_change ? &*options_.change : nullptr);
+  const absl::Status enough = CheckPromises(
+      promises, decision, answers, *target, is_change, AnswersNeeded(sizes));
+  if (!enough.ok()) {
+    wait_reason_ = std::string(enough.message());
+    return absl::OkStatus();
+  }
+  configuration_ = *std::move(target);
+  return Begin(std::move(decision), promises, std::move(answers),
+               std::move(peers));
+}
+
+// Returns an error that names both lists if the log has another list: that is
+// why nothing could be chosen.
+absl::Status EpochOpening::CheckList(const std::vector<Answer>& answers) const {
+  const Configuration* const found = NewestConfiguration(answers);
+  if (found == nullptr) return absl::OkStatus();
+  if (options_.change) return CheckFound(*options_.change, *found);
+  const bool is_other = found->id == options_.configuration_id &&
+                        (found->replica_count != options_.sizes.replica_count ||
+                         found->write_quorum != options_.sizes.write_quorum);
+  if (!is_other) return absl::OkStatus();
+  std::vector<NodeId> nodes = electorates_.front().nodes;
+  std::sort(nodes.begin(), nodes.end());
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the log has ", DescribeList(*found), ", the list of members is ",
+      DescribeList(options_.configuration_id, nodes,
+                   options_.sizes.write_quorum),
+      ". Give the list of members that the log has"));
+}
+
+// Returns the sizes of the configuration that the log has. In a change that is
+// either of the two, as an earlier attempt may have been cut off.
+QuorumSizes EpochOpening::SizesToChooseBy(
+    const std::vector<Answer>& answers) const {
+  if (!options_.change) return options_.sizes;
+  const Configuration* const found = NewestConfiguration(answers);
+  const bool is_changed =
+      found != nullptr && found->id == options_.change->to_id;
+  return is_changed ? options_.change->to : options_.change->from;
+}
+
+absl::StatusOr<Configuration> EpochOpening::Target(
+    const Decision& decision, const std::vector<Answer>& answers) {
+  if (options_.change) return TargetOf(*options_.change, decision, answers);
+  if (decision.configuration.id == options_.configuration_id) {
+    return decision.configuration;
+  }
+  return NotYet(decision.configuration.id, options_.configuration_id);
+}
+
+absl::Status EpochOpening::CheckAnyoneIsLeft() {
+  for (const auto& peer : peers_) {
+    if (peer->state() != State::kAnswered && MayComeYet(*peer)) {
+      return absl::OkStatus();
+    }
+  }
+  return TooFew(absl::StrCat("nobody is left to wait for: ", wait_reason_));
+}
+
+// Closes connections first, so that no operation uses the memory any more.
+void EpochOpening::End(const absl::Status& status) {
+  may_try_again_ = absl::IsAborted(status) ||
+                   (absl::IsUnavailable(status) &&
+                    (phase_ == Phase::kInstall || phase_ == Phase::kStop));
+  status_ = absl::Status(
+      status.code(),
+      absl::StrCat("opening ",
+                   promise_.epoch == Epoch()
+                       ? std::string("a new epoch")
+                       : absl::StrCat("epoch ", promise_.epoch.value),
+                   " of log ", options_.log_id.ToString(), ": ",
+                   status.message(), ". ", DescribePeers(), WhatWasPromised(),
+                   "Nothing was shown; the log may be opened again"));
+  for (const auto& peer : peers_) {
+    peer->Fail(absl::CancelledError("the opening was given up"));
+  }
+  ballot_.reset();
+  runner_.reset();
+  own_ring_.reset();
+  phase_ = Phase::kOver;
+}
+
+// Describes promises that remain. A primary that had the log open does not get
+// them back by itself.
+std::string EpochOpening::WhatWasPromised() const {
+  if (phase_ < Phase::kPromise) return "";
+  const bool any = (!is_cache_ && PromiseOf(own_->superline()) == promise_) ||
+                   std::ranges::any_of(peers_, [](const auto& peer) {
+                     return peer->has_promised();
+                   });
+  if (!any) return "";
+  return "Replicas promised this epoch: a primary that has the log open has "
+         "lost them, and gets them back when it opens the log again. ";
+}
+
+std::string EpochOpening::DescribePeers() const {
+  std::string text;
+  for (const auto& peer : peers_) {
+    if (peer->failed()) {
+      absl::StrAppend(&text, peer->failure().message(), ". ");
+    } else if (peer->state() == State::kRefused) {
+      absl::StrAppend(&text, peer->Describe(), ": promised epoch ",
+                      peer->standing().epoch.value, ". ");
+    }
+  }
+  return text;
+}
+
+EpochOpened EpochOpening::TakeOpened() {
+  ALPHEUS_CHECK(opened_.has_value(), "only what was opened can be taken");
+  EpochOpened opened = *std::move(opened_);
+  opened_.reset();
+  return opened;
+}
+
+}  // namespace alpheus

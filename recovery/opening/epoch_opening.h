@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// epoch_opening: the primary's side of opening an epoch of a replicated log.
+//
+// Idea: a state machine, driven by the loop that polls the fabric. It takes the
+// steps of P-A4. Each step needs a number of replicas, and waits for the others
+// no longer than it must:
+//
+//   welcome   OpeningQuorum members say what they promised; the ballot is above
+//             all of it. R of them would do for EO2. But with W > R other
+//             members' promises are needed too, and they might refuse a ballot
+//             that ignores theirs
+//   ballot    the membership gives it (membership.h). Static membership answers
+//             at once. A service may take until the deadline. Nothing is
+//             promised or written meanwhile, and promises made by then show
+//             when replicas are asked
+//   promise   all members that are there are asked, the own replica first. The
+//             answers of OpeningQuorum members are needed, and others are taken
+//             for gather_ns more. The own replica scans meanwhile, in slices
+//   choose    pure (chooser.h, repair_plan.h); may want to wait for more
+//   install   plan_runner.h; over when W have installed, and the others have
+//             made no progress for gather_ns
+//
+// It may change the configuration, too (`change`). Then members of both lists
+// are asked, and the quorums of both count in each step (opening_quorums.h).
+//
+// Invariants:
+//   EO1. The own replica promises before any other is asked: a process never
+//        asks for a promise that its own replica refuses.
+//   EO2. Nothing is chosen, and nothing is written, before OpeningQuorum
+//        members promised and answered (BA4 of ballot.h, P-A4.4).
+//   EO3. The log is shown only after W members have installed (P-A4.6). A
+//        change, and the opening after one that was cut off, need more
+//        (opening_quorums.h).
+//   EO4. An opening may be given up at any moment: nothing was shown. Another
+//        one with a higher ballot then finds everything that was durable.
+//   EO5. No peer is given up for time in which this process did nothing. A
+//        caller that polls much later than NextPoll has paused: the peers get
+//        their time again.
+// Thread safety: one thread.
+// References: protocol P-A4, P-H1 to P-H8, P-H12, P-H13, P-H16 to P-H19.
+#ifndef ALPHEUS_RECOVERY_OPENING_EPOCH_OPENING_H_
+#define ALPHEUS_RECOVERY_OPENING_EPOCH_OPENING_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/random.h"
+#include "log/core/ring/ring_log.h"
+#include "quorum/arithmetic/ballot.h"
+#include "quorum/arithmetic/promise.h"
+#include "quorum/arithmetic/quorum.h"
+#include "quorum/members/cluster_key.h"
+#include "quorum/membership/membership.h"
+#include "recovery/opening/opening_quorums.h"
+#include "recovery/opening/plan_runner.h"
+#include "recovery/protocol/opening_peer.h"
+#include "recovery/replica/own_replica.h"
+#include "replication/fabric/fabric.h"
+#include "replication/session/replica_session.h"
+#include "replication/session/session_terms.h"
+#include "replication/wire/registered_bytes.h"
+
+namespace alpheus {
+
+struct EpochOpeningOptions {
+  Uuid cluster_id;
+  Uuid log_id;
+  PrimaryId self;
+  QuorumSizes sizes;
+  // Members, without the own replica; in a change, all of both lists.
+  std::vector<PeerAddress> peers;
+  // Id of the list of members. In a change, id and `sizes` are the new list's.
+  uint64_t configuration_id = 1;
+  // Change of members; only a primary without a replica of its own makes one.
+  std::optional<MembersChange> change = std::nullopt;
+  ClusterKey key = {};  // not set: no proofs are asked for
+
+  // Nanoseconds that an opening waits for more replicas than it needs, once it
+  // has enough. It does not wait for a process whose host says that it is gone.
+  int64_t gather_ns = 500'000'000;
+  // Nanoseconds in which a replica must reply to one request. To scan and to
+  // read its whole ring are requests, too.
+  int64_t step_timeout_ns = 10'000'000'000;
+  // Nanoseconds until an unreachable replica is tried again, up to the
+  // deadline. Without a deadline it is not tried again.
+  int64_t reconnect_ns = 100'000'000;
+  Deadline deadline;
+
+  // The opening cleans records up to this one (opening_cleanup.h); 0: none.
+  Lsn cleanup_through{0};
+
+  uint32_t credits = 64;  // receives of each backup
+  // Bytes of a batch to a backup that is behind; see SessionTerms.
+  uint64_t batch_bytes_max = SessionTerms().batch_bytes_max;
+  uint64_t copy_bytes_max = uint64_t{4} << 20;  // bytes in flight, per copy
+  // Bytes of the own ring that one Poll reads: a millisecond or two of a warm
+  // file. Adapters give up a connection that is silent for two seconds.
+  uint64_t slice_bytes = uint64_t{4} << 20;
+  // The ballot is above this epoch: StandingPromise of an earlier opening that
+  // was Aborted.
+  Epoch above;
+};
+
+struct OpenedBackup {
+  NodeId node;
+  std::string name;  // address
+  ConnectionId connection;
+  std::unique_ptr<ReplicaSession> session;
+};
+
+struct OtherMember {
+  NodeId node;
+  std::string why;
+};
+
+// The open epoch, and how it was opened.
+struct EpochOpened {
+  RingLogStart start;  // start of the log in the own replica or the cache
+  Epoch epoch;
+  Epoch previous_epoch;  // 0 for a new log
+  LogPosition head;
+  LogPosition end;
+  std::vector<std::string> repairs;        // one sentence each
+  Configuration configuration;             // configuration of the log now
+  std::vector<OtherMember> not_installed;  // members left out, with the reason
+  std::vector<OpenedBackup> backups;
+  // The own ring, from which the sessions send. It must outlive them, and may
+  // go once the connections are closed.
+  std::unique_ptr<RegisteredBytes> ring;
+};
+
+// Makes an empty replica of that capacity, a cache, for a primary without a
+// replica. Its superline names it as the only member: it must not be blank.
+using CacheFactory = std::function<absl::StatusOr<std::unique_ptr<OwnReplica>>(
+    uint64_t ring_capacity, const Configuration& configuration)>;
+
+class EpochOpening {
+ public:
+  // For a primary whose own replica is a member; its region's lock is held.
+  // `fabric`, `clock`, `random` and `ballots` must outlive the opening.
+  // `ballots` is of options.self, and one for all openings of this process. The
+  // caller polls the opening also when the source of ballots has news. Errors:
+  // InvalidArgument (impossible options); FailedPrecondition (the replica is of
+  // another cluster, log or configuration); the fabric's.
+  static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
+      Fabric& fabric, const Clock& clock, RandomSource& random,
+      BallotSource& ballots, const EpochOpeningOptions& options,
+      std::unique_ptr<OwnReplica> own);
+  // For a primary that is no member.
+  static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
+      Fabric& fabric, const Clock& clock, RandomSource& random,
+      BallotSource& ballots, const EpochOpeningOptions& options,
+      CacheFactory make_cache);
+  // Closes all connections and frees their memory.
+  ~EpochOpening();
+
+  // Takes what the fabric brought. Returns false if the connection is not one
+  // of this opening.
+  bool Take(const Completion& completion);
+  bool Take(const ConnectionEvent& event);
+  // Advances, after the caller took everything that the fabric had. Returns
+  // true once the opening is over.
+  bool Poll();
+  bool is_over() const { return phase_ == Phase::kOver; }
+  // Returns when Poll has something to do although nothing was taken.
+  Deadline NextPoll() const;
+
+  // Requires, for all calls below: the opening is over. Errors:
+  //   Unavailable         too few replicas could be reached in time, or some
+  //                       went meanwhile; names each, and why. No ballot came
+  //                       in time, or the membership session of the process is
+  //                       gone. Try again
+  //   Aborted             another primary was promised a higher ballot. Wait a
+  //                       random time, then try again with `above`
+  //   ResourceExhausted   the epoch table is full
+  //   OutOfRange          cleanup_through is an LSN that was never assigned
+  //   FailedPrecondition  the own replica is no member (blank: its medium was
+  //                       replaced); the log's configuration is not the one
+  //                       that the list of members, or the change, starts from
+  //   others              as Choose, Replica, and the cache's factory
+  // Whatever the error, nothing was shown.
+  const absl::Status& status() const { return status_; }
+  // Returns true if another opening with a higher ballot may succeed at once:
+  // after Aborted, or if replicas went in the middle of this one, perhaps
+  // fenced by another primary.
+  bool may_try_again() const { return may_try_again_; }
+  // Returns the highest promise that refused this opening, for Aborted.
+  const std::optional<Promise>& standing() const { return standing_; }
+  // Returns the open epoch. Call it once, if the status is OK.
+  EpochOpened TakeOpened();
+
+ private:
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+  enum class Phase { kWelcome, kBallot, kPromise, kInstall, kStop, kOver };
+
+  EpochOpening(Fabric& fabric, const Clock& clock, RandomSource& random,
+               BallotSource& ballots, const EpochOpeningOptions& options);
+
+  // The nodes of a list and its sizes: OpeningQuorum of them must promise.
+  struct Electorate {
+    std::vector<NodeId> nodes;
+    QuorumSizes sizes;
+  };
+
+  absl::Status CheckOptions() const;
+  absl::Status CheckOwn() const;
+  void MakeElectorates();
+  void MakePeers();
+
+  void RenewTimeAfterAPause(int64_t now);
+  absl::Status GoOn();
+  void Reconnect();
+  absl::Status CheckWelcomes();
+  absl::Status AskBallot();
+  // Returns the error for a list of members that is newer than the log's
+  // configuration.
+  absl::Status NotYet(uint64_t found, uint64_t expected) const;
+  absl::Status TakeBallot();
+  absl::Status PromiseItself();
+  void AskForPromises();
+  absl::Status ScanOn();
+  absl::Status Gather();
+  absl::Status ChooseFromAnswers();
+  absl::Status CheckList(const std::vector<Answer>& answers) const;
+  QuorumSizes SizesToChooseBy(const std::vector<Answer>& answers) const;
+  absl::StatusOr<Configuration> Target(const Decision& decision,
+                                       const std::vector<Answer>& answers);
+  absl::Status CheckAnyoneIsLeft();
+  bool OwnPromisedAnother();
+  absl::Status Begin(Decision decision, const Promises& promises,
+                     std::vector<Answer> answers,
+                     std::vector<OpeningPeer*> peers);
+  absl::Status MakeCache(const Decision& decision,
+                         const std::vector<Answer>& answers);
+  absl::Status RegisterOwnRing();
+  absl::Status InstallOn();
+  bool IsLeaving(NodeId node) const;
+  void Finish();
+  void End(const absl::Status& status);
+
+  uint32_t AnswersNeeded(const QuorumSizes& sizes) const;
+  bool MayComeYet(const OpeningPeer& peer) const;
+  // Returns the number of electors whose peers satisfy the predicate, plus the
+  // own replica.
+  uint32_t Count(const Electorate& electorate,
+                 const std::function<bool(const OpeningPeer&)>& is_so) const;
+  absl::Status CheckPossible();
+  absl::Status TooFew(const std::string& what) const;
+  void NoteStanding(const Promise& standing);
+  std::string WhatWasPromised() const;
+  std::string DescribePeers() const;
+  bool DeadlineHasPassed() const {
+    return options_.deadline.HasPassed(clock_.NowNanos());
+  }
+
+  Fabric& fabric_;
+  const Clock& clock_;
+  RandomSource& random_;
+  BallotSource& ballots_;
+  const EpochOpeningOptions options_;
+
+  std::vector<Electorate> electorates_;
+  Phase phase_ = Phase::kWelcome;
+  absl::Status status_;
+  bool may_try_again_ = false;
+  std::optional<Promise> standing_;
+  std::unique_ptr<BallotRequest> ballot_;  // request for a ballot, in flight
+  Promise promise_;  // promise that replicas are asked for
+
+  std::unique_ptr<OwnReplica> own_;  // the own replica, or the cache
+  bool is_cache_ = false;
+  CacheFactory cache_factory_;
+  std::optional<Answer> own_answer_;
+  std::unique_ptr<RegisteredBytes> own_ring_;
+
+  // When enough answers, or enough installed replicas, were there; or when the
+  // rest last made progress.
+  std::optional<int64_t> gathered_at_;
+  int64_t wake_at_ = kNever;      // when gather_ns is over; kNever once noticed
+  int64_t expected_at_ = kNever;  // when Poll was to be called next
+  uint64_t progress_ = 0;         // the runner's progress at gathered_at_
+  // Peers whose answers were too few to choose from, last time.
+  std::optional<std::vector<const OpeningPeer*>> tried_with_;
+  std::string wait_reason_;
+  Configuration configuration_;  // what is being installed
+  std::unique_ptr<PlanRunner> runner_;
+  // Destroyed first: closed connections use no memory any more.
+  std::vector<std::unique_ptr<OpeningPeer>> peers_;
+  std::optional<EpochOpened> opened_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_OPENING_EPOCH_OPENING_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/opening/opening_cleanup.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "log/format/record.h"
+
+namespace alpheus {
+
+absl::Status CleanThrough(Lsn through, std::span<const Answer> answers,
+                          Decision& decision) {
+  if (through >= decision.end.lsn) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "LSN ", through.value, " was never given: the last one is ",
+        decision.end.lsn.value - 1, ". Nothing was changed but promises"));
+  }
+  for (KeptRun& run : decision.kept) {
+    for (; run.first < run.end && run.first <= through;
+         run.first = run.first + 1) {
+      const HeldRecord& record = RecordAt(answers, run, run.first);
+      decision.head = {
+          run.first + 1, record.end(),
+          ExtendChain(decision.head.chain, record.header_checksum)};
+    }
+  }
+  std::erase_if(decision.kept,
+                [](const KeptRun& run) { return run.first == run.end; });
+  return absl::OkStatus();
+}
+
+}  // namespace alpheus

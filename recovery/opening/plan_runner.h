@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan_runner: makes replicas hold the chosen log, and installs the epoch on
+// them.
+//
+// Idea: each repair of the plan runs by itself: prepare, copy, install. Only
+// its beginning depends on the others.
+//
+// Invariants:
+//   PLR1. A replica's ring is written only after the replica said that it is
+//         prepared. By then `repairing` is on media, where the plan wants it
+//         (P-H12).
+//   PLR2. A destructive repair begins when the quorums have installed, or when
+//         all repairs before it are over and it is needed for the quorums (RPL2
+//         of repair_plan.h). At least one replica must have installed, in any
+//         case.
+//         Reason: the replica that holds the last chosen record needs no
+//         destructive repair, since it lacks only what lies between its own
+//         head and that record. Until it has installed, it may be the only
+//         copy. With W = 1 a single replica that knows nothing then blocks the
+//         end of the log, as all must say that they never acknowledged what
+//         comes next. So if the only copy fails first, or leaves the log by
+//         this very change, the opening ends with an error.
+//   PLR3. A replica installs only after all that it lacked was copied.
+//   PLR4. A newcomer's copy begins when the quorums before it have installed.
+//   PLR5. A cache counts for nothing (P-A3). It is filled first, and all else
+//         is copied from it.
+// Thread safety: one thread.
+// References: protocol P-A4.5, P-H3, P-H12, P-H13.
+#ifndef ALPHEUS_RECOVERY_OPENING_PLAN_RUNNER_H_
+#define ALPHEUS_RECOVERY_OPENING_PLAN_RUNNER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "log/base/random.h"
+#include "quorum/arithmetic/promise.h"
+#include "recovery/opening/chooser.h"
+#include "recovery/opening/opening_quorums.h"
+#include "recovery/opening/repair_plan.h"
+#include "recovery/opening/ring_copier.h"
+#include "recovery/protocol/opening_peer.h"
+#include "recovery/replica/own_replica.h"
+
+namespace alpheus {
+
+struct PlanTerms {
+  InstallQuorums quorums;
+  Configuration configuration;  // what is installed
+  Promise promise;
+  uint32_t credits = 0;
+  uint64_t copy_bytes_max = 0;  // bytes in flight, per copy
+  uint64_t slice_bytes = 0;     // bytes that the own replica reads in one Poll
+};
+
+// The plan and its replicas; peers by the index of their answer.
+struct PlanInput {
+  std::vector<Answer> answers;
+  std::vector<OpeningPeer*> peers;  // nullptr: the own replica
+  Decision decision;
+  RepairPlan plan;
+  OwnReplica* own = nullptr;  // the own replica, or the cache
+  bool is_cache = false;      // `own` is a cache, which has no answer
+  RegionKey own_key;          // key of the own ring
+};
+
+class PlanRunner {
+ public:
+  // `fabric` and `random` must outlive the runner.
+  PlanRunner(const PlanTerms& terms, PlanInput input, Fabric& fabric,
+             RandomSource& random);
+
+  // Advances all repairs. After an error the opening is over. Errors:
+  // Unavailable (too few members can install); Aborted (the own replica
+  // promised another primary meanwhile); errors of the own replica.
+  absl::Status Poll();
+  void Take(const Completion& completion);
+
+  // Returns a count that grows with each step of a repair and each copied
+  // piece.
+  uint64_t progress() const;
+  // Returns true while the own replica or the cache reads what it installs:
+  // call Poll again at once.
+  bool is_at_work() const { return own_installing_; }
+  // Returns how many nanoseconds a replica may need to read the whole log that
+  // it installs. It sends nothing before the end of that step.
+  int64_t PatienceNanos() const;
+
+  // Returns true once the quorums and the own replica or the cache have
+  // installed.
+  bool is_enough() const;
+  // Returns true once no repair is running.
+  bool is_settled() const;
+  // Gives up every replica that is not installed.
+  void Stop(const absl::Status& why);
+  // Returns true once no copy needs memory or a connection.
+  bool is_quiet() const;
+
+  const Decision& decision() const { return input_.decision; }
+  // Returns one sentence for each replica that was written to.
+  std::vector<std::string> Sentences() const;
+
+ private:
+  enum class Step {
+    kWaiting,
+    kPreparing,
+    kCopying,
+    kInstalling,
+    kInstalled,
+    kFailed,
+  };
+  struct Run {
+    ReplicaRepair repair;
+    OpeningPeer* peer = nullptr;  // nullptr: the own replica
+    Step step = Step::kWaiting;
+    std::unique_ptr<RingCopier> copier;
+  };
+
+  static bool IsUnderWay(const Run& run) {
+    return run.step != Step::kWaiting && !IsSettled(run);
+  }
+  static bool IsSettled(const Run& run) {
+    return run.step == Step::kInstalled || run.step == Step::kFailed;
+  }
+  bool MayBegin(size_t index) const;
+  // Returns true while the run must not begin because nothing is installed
+  // (PLR2).
+  bool IsBarred(size_t index) const;
+  absl::Status GoOn(size_t index);
+  absl::Status Begin(Run& run);
+  absl::Status BeginCopying(size_t index);
+  absl::Status CopyOn(Run& run);
+  absl::Status InstallOn(Run& run);
+  absl::Status StartInstallingOwn();
+  absl::Status InstallOwnOn();
+  void BecomeInstalled(Run& run);
+  absl::Status OfOwn(const absl::Status& status) const;
+  void Fail(Run& run, const absl::Status& status);
+  absl::Status FillCache();
+  absl::StatusOr<std::unique_ptr<RingCopier>> MakeCopier(
+      size_t number, OpeningPeer* destination,
+      const std::vector<CopyRun>& copies);
+  Installation WhatIsInstalled() const;
+  Member MemberOf(const Run& run) const;
+  // Returns the number of the quorum's members whose runs satisfy the
+  // predicate.
+  uint32_t Count(const InstallQuorum& quorum,
+                 const std::function<bool(const Run&)>& is_so) const;
+  bool HaveInstalled(const std::vector<InstallQuorum>& quorums) const;
+  bool MayInstall(const Run& run) const;
+  absl::Status CheckPossible() const;
+
+  const PlanTerms terms_;
+  const PlanInput input_;
+  Fabric& fabric_;
+  RandomSource& random_;
+  std::vector<Run> runs_;
+  OwnRing own_ring_;
+  bool own_installing_ = false;
+  bool own_installed_ = false;
+  bool any_installed_ = false;  // a member's medium has the epoch
+  uint64_t steps_ = 0;          // steps of all repairs
+  std::unique_ptr<RingCopier> cache_copier_;
+  bool stopped_ = false;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_OPENING_PLAN_RUNNER_H_

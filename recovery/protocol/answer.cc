@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/protocol/answer.h"
+
+#include <algorithm>
+
+#include "log/base/mutant.h"
+
+namespace alpheus {
+
+bool IsBlank(const Superline& superline) {
+  return !Names(superline.configuration,
+                {superline.node, superline.incarnation});
+}
+
+const char* VerdictName(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kHave:
+      return "have";
+    case Verdict::kTorn:
+      return "torn";
+    case Verdict::kAbsent:
+      return "absent";
+    case Verdict::kCorrupt:
+      return "corrupt";
+    case Verdict::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+void AddVerdict(Answer* answer, Verdict verdict, uint64_t count) {
+  if (count == 0) return;
+  std::vector<VerdictRun>& runs = answer->runs;
+  const Lsn first = runs.empty() ? answer->head.lsn : runs.back().end;
+  if (!runs.empty() && runs.back().verdict == verdict) {
+    runs.back().end = first + count;
+    return;
+  }
+  runs.push_back({first, first + count, verdict, answer->held.size()});
+}
+
+void AddHeld(Answer* answer, const HeldRecord& record) {
+  AddVerdict(answer, Verdict::kHave);
+  answer->held.push_back(record);
+}
+
+VerdictReader::Seen VerdictReader::At(Lsn lsn) {
+  const bool knows =
+      answer_->knows() || (IsMutant("kRepairingCounts") && answer_->repairing);
+  if (!knows || lsn < answer_->head.lsn) {
+    return {Verdict::kUnknown, nullptr, knows ? answer_->head.lsn : kEndOfLsns};
+  }
+  const std::vector<VerdictRun>& runs = answer_->runs;
+  while (run_ < runs.size() && runs[run_].end <= lsn) ++run_;
+  Seen seen{Verdict::kAbsent, nullptr, kEndOfLsns};
+  if (run_ < runs.size()) {
+    seen.verdict = runs[run_].verdict;
+    seen.end = runs[run_].end;
+  }
+  if (seen.verdict == Verdict::kHave) {
+    seen.record = &answer_->held[runs[run_].held + (lsn - runs[run_].first)];
+  } else if (seen.verdict != Verdict::kUnknown && lsn <= answer_->proven_lsn) {
+    seen.verdict = Verdict::kCorrupt;
+    seen.end = std::min(seen.end, answer_->proven_lsn + 1);
+  }
+  return seen;
+}
+
+}  // namespace alpheus

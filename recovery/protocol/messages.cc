@@ -1,0 +1,748 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/protocol/messages.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/bytes.h"
+#include "log/base/check.h"
+#include "log/base/status_macros.h"
+#include "log/core/ring/region_state.h"
+#include "quorum/members/log_id.h"
+#include "recovery/protocol/byte_stream.h"
+#include "recovery/protocol/wire_parts.h"
+
+namespace alpheus {
+namespace {
+
+// The first word of each; on the wire, never renumber.
+constexpr uint32_t kHelloMagic = 0x45485041;      // "APHE" in memory
+constexpr uint32_t kWelcomeMagic = 0x45575041;    // "APWE"
+constexpr uint32_t kRejectionMagic = 0x45525041;  // "APRE"
+constexpr uint32_t kMessageMagic = 0x534d5041;    // "APMS"
+
+// Kinds of messages; on the wire, never renumber.
+enum class Kind : uint32_t {
+  kFormat = 1,
+  kFormatted = 2,
+  kAskPromise = 3,
+  kPromised = 4,
+  kRefused = 5,
+  kPrepare = 6,
+  kPrepared = 7,
+  kInstall = 8,
+  kInstalled = 9,
+  kFailed = 10,
+  kView = 11,
+  kViewed = 12,
+  kRelease = 13,
+  kReleased = 14,
+  kChallenge = 15,
+  kChallenged = 16,
+  kProve = 17,
+  kProved = 18,
+  kFollow = 19,
+  kFollowed = 20,
+  kScrub = 21,
+  kScrubbed = 22,
+  kHold = 23,
+  kWanted = 24,
+  kFetch = 25,
+  kFetched = 26,
+  kChanged = 27,
+  kAskCreation = 28,
+  kCreated = 29,
+};
+
+// Flags of Followed; on the wire, never renumber.
+constexpr uint32_t kIsRepairing = 1;
+constexpr uint32_t kInSession = 2;
+constexpr uint32_t kIsHeld = 4;
+constexpr uint32_t kHasEnd = 8;
+
+// Magic and version.
+constexpr size_t kStartBytes = 8;
+constexpr size_t kWelcomeBytes = 56;
+// The first version whose messages have sums.
+constexpr uint32_t kSummedVersion = 8;
+// Without magic, version, and code with its sum.
+constexpr size_t kRejectionTextBytes = kHelloBytes - 12;
+constexpr size_t kFailedTextBytes = 4096;
+
+// --- Parts of messages -------------------------------------------------------
+
+uint32_t FlagsOf(const Followed& followed) {
+  return (followed.repairing ? kIsRepairing : 0) |
+         (followed.in_session ? kInSession : 0) |
+         (followed.is_held ? kIsHeld : 0) |
+         (followed.end.has_value() ? kHasEnd : 0);
+}
+
+std::string TakeText(ByteWriter& writer) {
+  return std::string(AsText(writer.bytes()));
+}
+
+std::string_view FrontOf(const absl::Status& status, size_t bytes_max) {
+  const absl::string_view text = status.message().substr(0, bytes_max);
+  return {text.data(), text.size()};
+}
+
+bool IsPromise(const Promise& promise) {
+  return promise.epoch.value > 0 && promise.primary.incarnation != 0;
+}
+
+void Put(ByteWriter& to, const Promise& promise) {
+  to.Id(promise.epoch);
+  to.Id(promise.primary.node);
+  to.U64(promise.primary.incarnation);
+}
+
+Promise TakePromise(ByteReader& from) {
+  Promise promise;
+  promise.epoch = from.As<Epoch>();
+  promise.primary.node = from.As<NodeId>();
+  promise.primary.incarnation = from.U64();
+  from.Expect(IsPromise(promise));
+  return promise;
+}
+
+void Put(ByteWriter& to, const Nonce& nonce) {
+  to.U64(nonce.high);
+  to.U64(nonce.low);
+}
+
+Nonce TakeNonce(ByteReader& from) {
+  Nonce nonce;
+  nonce.high = from.U64();
+  nonce.low = from.U64();
+  from.Expect(nonce != Nonce());
+  return nonce;
+}
+
+Digest TakeDigest(ByteReader& from) {
+  Digest digest{};
+  std::ranges::copy(from.Raw(digest.size()), digest.begin());
+  return digest;
+}
+
+// Bits of the adapter's byte; on the wire, never renumber.
+constexpr uint32_t kNoDdio = 1;
+constexpr uint32_t kNativeFlush = 2;
+constexpr uint32_t kAtomicWrite = 4;
+
+// One byte for each axis; the byte of DDIO also says what the adapter can do.
+void Put(ByteWriter& to, const Platform& platform) {
+  const uint32_t adapter = (platform.ddio ? 0 : kNoDdio) |
+                           (platform.native_flush ? kNativeFlush : 0) |
+                           (platform.atomic_write ? kAtomicWrite : 0);
+  to.U32(static_cast<uint32_t>(platform.domain) | adapter << 8 |
+         static_cast<uint32_t>(platform.receive_buffers) << 16 |
+         static_cast<uint32_t>(platform.transport) << 24);
+}
+
+Platform TakePlatform(ByteReader& from) {
+  const uint32_t axes = from.U32();
+  const auto axis = [&](int index, auto max) {
+    const uint32_t value = axes >> (8 * index) & 0xff;
+    const bool is_known = from.Expect(value <= static_cast<uint32_t>(max));
+    return static_cast<decltype(max)>(is_known ? value : 0);
+  };
+  Platform platform;
+  platform.domain = axis(0, PersistenceDomain::kSystem);
+  const uint32_t adapter = axis(1, kNoDdio | kNativeFlush | kAtomicWrite);
+  platform.ddio = (adapter & kNoDdio) == 0;
+  platform.native_flush = (adapter & kNativeFlush) != 0;
+  platform.atomic_write = (adapter & kAtomicWrite) != 0;
+  platform.receive_buffers = axis(2, ReceiveBuffers::kPmem);
+  platform.transport = axis(3, Transport::kInfiniBand);
+  return platform;
+}
+
+void Put(ByteWriter& to, const ScrubCounts& counts) {
+  to.U64(counts.records);
+  to.U64(counts.bytes);
+  to.U64(counts.damaged);
+  to.U64(counts.repaired);
+  to.U64(counts.unrepairable);
+}
+
+ScrubCounts TakeScrubCounts(ByteReader& from) {
+  ScrubCounts counts;
+  counts.records = from.U64();
+  counts.bytes = from.U64();
+  counts.damaged = from.U64();
+  counts.repaired = from.U64();
+  counts.unrepairable = from.U64();
+  return counts;
+}
+
+// --- Messages ----------------------------------------------------------------
+
+Kind KindOf(const Message& message) {
+  return static_cast<Kind>(message.index() + 1);
+}
+static_assert(std::is_same_v<std::variant_alternative_t<0, Message>, Format>);
+static_assert(
+    std::is_same_v<std::variant_alternative_t<2, Message>, AskPromise>);
+static_assert(std::is_same_v<std::variant_alternative_t<7, Message>, Install>);
+static_assert(std::is_same_v<std::variant_alternative_t<9, Message>, Failed>);
+static_assert(std::is_same_v<std::variant_alternative_t<11, Message>, Viewed>);
+static_assert(
+    std::is_same_v<std::variant_alternative_t<14, Message>, Challenge>);
+static_assert(std::variant_size_v<Message> ==
+              static_cast<size_t>(Kind::kCreated));
+
+struct BodyWriter {
+  ByteWriter& to;
+
+  void operator()(const Format& format) const {
+    ALPHEUS_CHECK(CheckLogName(format.log_name).ok(),
+                  "names are checked before");
+    to.U64(format.region_bytes);
+    Put(to, format.configuration);
+    to.U64(format.incarnation);
+    to.U64(format.replaces);
+    to.Text(format.log_name);
+  }
+  void operator()(const Formatted& /*formatted*/) const {}
+  void operator()(const AskPromise& ask) const {
+    Put(to, ask.promise);
+    to.U64(ask.configuration_id);
+  }
+  void operator()(const Promised& promised) const {
+    to.Id(promised.answer_key);
+    to.U64(promised.answer_bytes);
+    to.Id(promised.ring_key);
+  }
+  void operator()(const Refused& refused) const { Put(to, refused.standing); }
+  void operator()(const Prepare& prepare) const {
+    to.Id(prepare.epoch);
+    to.U32(prepare.set_repairing ? 1 : 0);
+  }
+  void operator()(const Prepared& prepared) const { to.Id(prepared.ring_key); }
+  void operator()(const Install& install) const {
+    const Installation& installation = install.installation;
+    to.Id(installation.epoch);
+    to.Id(install.session);
+    to.U32(install.credits);
+    Put(to, installation.head);
+    Put(to, installation.end);
+    Put(to, installation.configuration);
+    Put(to, installation.table);
+  }
+  void operator()(const Installed& /*installed*/) const {}
+  void operator()(const Failed& failed) const {
+    ALPHEUS_CHECK(!failed.status.ok(), "who failed says how");
+    to.U32(static_cast<uint32_t>(failed.status.code()));
+    to.Text(FrontOf(failed.status, kFailedTextBytes));
+  }
+  void operator()(const View& /*view*/) const {}
+  void operator()(const Viewed& viewed) const {
+    to.Id(viewed.region_key);
+    to.U64(viewed.region_bytes);
+    for (const uint64_t count : viewed.refusals) to.U64(count);
+    Put(to, viewed.scrubbed);
+  }
+  void operator()(const Release& /*release*/) const {}
+  void operator()(const Released& /*released*/) const {}
+  void operator()(const Challenge& challenge) const {
+    Put(to, challenge.nonce);
+  }
+  void operator()(const Challenged& challenged) const {
+    Put(to, challenged.nonce);
+    to.Raw(challenged.proof);
+  }
+  void operator()(const Prove& prove) const { to.Raw(prove.proof); }
+  void operator()(const Proved& /*proved*/) const {}
+  void operator()(const Follow& follow) const { to.Id(follow.table_epoch); }
+  void operator()(const Followed& followed) const {
+    to.Id(followed.log_epoch);
+    to.U32(FlagsOf(followed));
+    to.U32(followed.replica_count);
+    to.U32(followed.write_quorum);
+    to.U64(followed.configuration_id);
+    Put(to, followed.promised);
+    Put(to, followed.head);
+    to.Id(followed.persisted_lsn);
+    to.Id(followed.durable_lsn);
+    to.U64(followed.end.value_or(RingOffset()).value);
+    Put(to, followed.table);
+  }
+  void operator()(const Scrub& scrub) const { to.U32(scrub.start ? 1 : 0); }
+  void operator()(const Scrubbed& scrubbed) const {
+    to.U64(scrubbed.passes);
+    to.U32(scrubbed.is_running ? 1 : 0);
+    to.U32(scrubbed.is_empty ? 1 : 0);
+    Put(to, scrubbed.total);
+    Put(to, scrubbed.pass);
+    to.U64(scrubbed.unrepairable.size());
+    for (const LsnRun& run : scrubbed.unrepairable) {
+      to.Id(run.first);
+      to.Id(run.end);
+    }
+  }
+  void operator()(const Hold& hold) const {
+    Put(to, hold.promise);
+    (*this)(hold.scrubbed);
+  }
+  void operator()(const Wanted& wanted) const { Put(to, wanted.promise); }
+  void operator()(const Fetch& fetch) const {
+    to.Id(fetch.from);
+    to.U32(fetch.bytes);
+  }
+  void operator()(const Fetched& fetched) const {
+    to.Id(fetched.from);
+    to.U32(static_cast<uint32_t>(fetched.bytes.size()));
+    to.Raw(fetched.bytes);
+  }
+  void operator()(const Changed& /*changed*/) const {}
+  void operator()(const AskCreation& /*ask*/) const {}
+  void operator()(const Created& created) const {
+    Put(to, created.configuration);
+    to.U32(created.is_used ? 1 : 0);
+  }
+};
+
+// Returns true for the code of an error.
+bool IsCode(uint32_t code) {
+  return code >= static_cast<uint32_t>(absl::StatusCode::kCancelled) &&
+         code <= static_cast<uint32_t>(absl::StatusCode::kUnauthenticated);
+}
+
+absl::StatusCode TakeCode(ByteReader& from) {
+  const uint32_t code = from.U32();
+  from.Expect(IsCode(code));
+  return from.good() ? static_cast<absl::StatusCode>(code)
+                     : absl::StatusCode::kUnknown;
+}
+
+Format TakeFormat(ByteReader& from) {
+  Format format;
+  format.region_bytes = from.U64();
+  format.configuration = TakeConfiguration(from);
+  format.incarnation = from.U64();
+  format.replaces = from.U64();
+  format.log_name = from.Text(kLogNameBytesMax);
+  from.Expect(CheckLogName(format.log_name).ok());
+  return format;
+}
+
+Promised TakePromised(ByteReader& from) {
+  Promised promised;
+  promised.answer_key = from.As<RegionKey>();
+  promised.answer_bytes = from.U64();
+  promised.ring_key = from.As<RegionKey>();
+  from.Expect(promised.answer_key != RegionKey() && promised.answer_bytes > 0 &&
+              promised.ring_key != RegionKey());
+  return promised;
+}
+
+Prepare TakePrepare(ByteReader& from) {
+  Prepare prepare;
+  prepare.epoch = from.As<Epoch>();
+  const uint32_t set_repairing = from.U32();
+  prepare.set_repairing = set_repairing == 1;
+  from.Expect(prepare.epoch.value > 0 && set_repairing <= 1);
+  return prepare;
+}
+
+Prepared TakePrepared(ByteReader& from) {
+  const Prepared prepared{from.As<RegionKey>()};
+  from.Expect(prepared.ring_key != RegionKey());
+  return prepared;
+}
+
+Install TakeInstall(ByteReader& from, Uuid log_id) {
+  Install install;
+  install.installation.epoch = from.As<Epoch>();
+  install.session = from.As<SessionId>();
+  install.credits = from.U32();
+  install.installation.head = TakePosition(from);
+  install.installation.end = TakePosition(from);
+  install.installation.configuration = TakeConfiguration(from);
+  install.installation.table = TakeTable(from, log_id);
+  from.Expect(install.installation.epoch.value > 0 && install.credits > 0);
+  return install;
+}
+
+Failed TakeFailed(ByteReader& from) {
+  const absl::StatusCode code = TakeCode(from);
+  const std::string text = from.Text(kFailedTextBytes);
+  return {absl::Status(code, text)};
+}
+
+AskPromise TakeAskPromise(ByteReader& from) {
+  AskPromise ask;
+  ask.promise = TakePromise(from);
+  ask.configuration_id = from.U64();
+  from.Expect(ask.configuration_id > 0);
+  return ask;
+}
+
+Challenged TakeChallenged(ByteReader& from) {
+  Challenged challenged;
+  challenged.nonce = TakeNonce(from);
+  challenged.proof = TakeDigest(from);
+  return challenged;
+}
+
+Viewed TakeViewed(ByteReader& from) {
+  Viewed viewed;
+  viewed.region_key = from.As<RegionKey>();
+  viewed.region_bytes = from.U64();
+  for (uint64_t& count : viewed.refusals) count = from.U64();
+  viewed.scrubbed = TakeScrubCounts(from);
+  from.Expect(viewed.region_key != RegionKey() && viewed.region_bytes > 0);
+  return viewed;
+}
+
+Followed TakeFollowed(ByteReader& from, Uuid log_id) {
+  Followed followed;
+  followed.log_epoch = from.As<Epoch>();
+  const uint32_t flags = from.U32();
+  followed.repairing = (flags & kIsRepairing) != 0;
+  followed.in_session = (flags & kInSession) != 0;
+  followed.is_held = (flags & kIsHeld) != 0;
+  followed.replica_count = from.U32();
+  followed.write_quorum = from.U32();
+  followed.configuration_id = from.U64();
+  followed.promised.epoch = from.As<Epoch>();
+  followed.promised.primary.node = from.As<NodeId>();
+  followed.promised.primary.incarnation = from.U64();
+  followed.head = TakePosition(from);
+  followed.persisted_lsn = from.As<Lsn>();
+  followed.durable_lsn = from.As<Lsn>();
+  const uint64_t end = from.U64();
+  const bool has_end = (flags & kHasEnd) != 0;
+  if (has_end) followed.end = RingOffset(end);
+  followed.table = TakeTable(from, log_id);
+  from.Expect(flags < 2 * kHasEnd && followed.configuration_id > 0 &&
+              end < kOffsetEnd && end % kLineBytes == 0 &&
+              (has_end ? end >= followed.head.offset.value : end == 0) &&
+              followed.write_quorum >= 1 &&
+              followed.write_quorum <= followed.replica_count &&
+              followed.replica_count <= kMembersMax &&
+              followed.persisted_lsn.value <= kLsnMax &&
+              followed.durable_lsn.value <= kLsnMax);
+  return followed;
+}
+
+bool TakeFlag(ByteReader& from) {
+  const uint32_t flag = from.U32();
+  return from.Expect(flag <= 1) && flag == 1;
+}
+
+Scrubbed TakeScrubbed(ByteReader& from) {
+  Scrubbed scrubbed;
+  scrubbed.passes = from.U64();
+  scrubbed.is_running = TakeFlag(from);
+  scrubbed.is_empty = TakeFlag(from);
+  scrubbed.total = TakeScrubCounts(from);
+  scrubbed.pass = TakeScrubCounts(from);
+  const uint64_t count = from.U64();
+  from.Expect(count <= kScrubbedRunsMax);
+  if (!from.Holds(count, 2 * sizeof(uint64_t))) return scrubbed;
+  for (uint64_t i = 0; i < count; ++i) {
+    LsnRun run;
+    run.first = from.As<Lsn>();
+    run.end = from.As<Lsn>();
+    from.Expect(run.first < run.end && run.end.value <= kLsnMax);
+    scrubbed.unrepairable.push_back(run);
+  }
+  return scrubbed;
+}
+
+RingOffset TakeLine(ByteReader& from) {
+  const auto line = from.As<RingOffset>();
+  from.Expect(line.value < kOffsetEnd && line.value % kLineBytes == 0);
+  return line;
+}
+
+Fetch TakeFetch(ByteReader& from) {
+  Fetch fetch;
+  fetch.from = TakeLine(from);
+  fetch.bytes = from.U32();
+  from.Expect(fetch.bytes > 0 && fetch.bytes <= kFetchBytesMax);
+  return fetch;
+}
+
+Fetched TakeFetched(ByteReader& from) {
+  Fetched fetched;
+  fetched.from = TakeLine(from);
+  const uint32_t count = from.U32();
+  from.Expect(count <= kFetchBytesMax);
+  const std::span<const std::byte> bytes = from.Raw(count);
+  fetched.bytes.assign(bytes.begin(), bytes.end());
+  return fetched;
+}
+
+Created TakeCreated(ByteReader& from) {
+  Created created;
+  created.configuration = TakeConfiguration(from);
+  created.is_used = TakeFlag(from);
+  return created;
+}
+
+Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
+  switch (kind) {
+    case Kind::kFormat:
+      return TakeFormat(from);
+    case Kind::kFormatted:
+      return Formatted{};
+    case Kind::kAskPromise:
+      return TakeAskPromise(from);
+    case Kind::kPromised:
+      return TakePromised(from);
+    case Kind::kRefused:
+      return Refused{TakePromise(from)};
+    case Kind::kPrepare:
+      return TakePrepare(from);
+    case Kind::kPrepared:
+      return TakePrepared(from);
+    case Kind::kInstall:
+      return TakeInstall(from, log_id);
+    case Kind::kInstalled:
+      return Installed{};
+    case Kind::kFailed:
+      return TakeFailed(from);
+    case Kind::kView:
+      return View{};
+    case Kind::kViewed:
+      return TakeViewed(from);
+    case Kind::kRelease:
+      return Release{};
+    case Kind::kReleased:
+      return Released{};
+    case Kind::kChallenge:
+      return Challenge{TakeNonce(from)};
+    case Kind::kChallenged:
+      return TakeChallenged(from);
+    case Kind::kProve:
+      return Prove{TakeDigest(from)};
+    case Kind::kProved:
+      return Proved{};
+    case Kind::kFollow:
+      return Follow{from.As<Epoch>()};
+    case Kind::kFollowed:
+      return TakeFollowed(from, log_id);
+    case Kind::kScrub:
+      return Scrub{TakeFlag(from)};
+    case Kind::kScrubbed:
+      return TakeScrubbed(from);
+    case Kind::kHold: {
+      const Promise promise = TakePromise(from);
+      return Hold{promise, TakeScrubbed(from)};
+    }
+    case Kind::kWanted:
+      return Wanted{TakePromise(from)};
+    case Kind::kFetch:
+      return TakeFetch(from);
+    case Kind::kFetched:
+      return TakeFetched(from);
+    case Kind::kChanged:
+      return Changed{};
+    case Kind::kAskCreation:
+      return AskCreation{};
+    case Kind::kCreated:
+      return TakeCreated(from);
+  }
+  from.Expect(false);  // another version, or no message
+  return Installed{};
+}
+
+// --- Hello, Welcome, Rejection -----------------------------------------------
+
+absl::Status NotA(const char* what, std::string_view bytes) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("handshake: ", bytes.size(), " bytes are no ", what,
+                   ". Another program, or damage on the way"));
+}
+
+// Returns the bytes after magic and version, which mean the same in all
+// versions. Their sum holds, if that version has one (MSG1).
+absl::StatusOr<ByteReader> TakeStart(const char* what, uint32_t magic,
+                                     std::string_view bytes) {
+  ByteReader start(AsBytes(bytes));
+  const bool is_magic = start.U32() == magic;
+  const uint32_t version = start.U32();
+  if (!start.good()) return NotA(what, bytes);
+  const bool is_old = is_magic && version > 0 && version < kSummedVersion;
+  std::span<const std::byte> rest = AsBytes(bytes);
+  if (!is_old) {
+    ALPHEUS_ASSIGN_OR_RETURN(rest, TakeSummed(absl::StrCat("a ", what).c_str(),
+                                              magic, Uuid(), rest));
+  }
+  if (!is_magic) return NotA(what, bytes);
+  if (version != kProtocolVersion) {
+    // A rejection cuts the text, so that its front must be enough.
+    return absl::UnimplementedError(absl::StrCat(
+        "peer: protocol version ", version, ", here: version ",
+        kProtocolVersion, ". Run programs of one version on all nodes"));
+  }
+  return ByteReader(rest.subspan(kStartBytes));
+}
+
+// Returns the rejection without a sum, as it is summed and as all versions read
+// it.
+ByteWriter RejectionOf(uint32_t version, uint32_t code, std::string_view text) {
+  ByteWriter to;
+  to.U32(kRejectionMagic);
+  to.U32(version);
+  to.U32(code);
+  to.Raw(AsBytes(text));
+  return to;
+}
+
+absl::Status RefusedUnsaid() {
+  return absl::UnavailableError(
+      "the replica refused the connection and did not say why");
+}
+
+// Three bytes of the sum of the rest, beside the code, which needs one byte.
+uint32_t RejectionSumOf(ByteWriter bytes) {
+  PutSum(bytes, kRejectionMagic, Uuid());
+  ByteReader sum(std::span(bytes.bytes()).last(kSumBytes));
+  return sum.U32() << 8;
+}
+
+}  // namespace
+
+SessionId NewSession(RandomSource& random) {
+  for (;;) {
+    const SessionId session(random.Next());
+    if (session != SessionId()) return session;
+  }
+}
+
+std::string EncodeHello(const Hello& hello) {
+  ByteWriter to;
+  to.U32(kHelloMagic);
+  to.U32(kProtocolVersion);
+  to.Id(hello.cluster_id);
+  to.Id(hello.log_id);
+  to.U64(hello.primary.incarnation);
+  const uint64_t node = hello.primary.node.value;
+  ALPHEUS_CHECK(node <= std::numeric_limits<uint32_t>::max(),
+                "nodes have 16 bits (ballot.h)");
+  to.U32(static_cast<uint32_t>(node));
+  PutSum(to, kHelloMagic, Uuid());
+  return TakeText(to);
+}
+
+absl::StatusOr<Hello> DecodeHello(std::string_view bytes) {
+  ALPHEUS_ASSIGN_OR_RETURN(ByteReader from,
+                           TakeStart("hello", kHelloMagic, bytes));
+  Hello hello;
+  hello.cluster_id = from.AsUuid();
+  hello.log_id = from.AsUuid();
+  hello.primary.incarnation = from.U64();
+  hello.primary.node = NodeId(from.U32());
+  from.Expect(!hello.log_id.is_zero() && hello.primary.incarnation != 0);
+  if (!from.IsDone()) return NotA("hello", bytes);
+  return hello;
+}
+
+std::string EncodeWelcome(const Welcome& welcome) {
+  ByteWriter to;
+  to.U32(kWelcomeMagic);
+  to.U32(kProtocolVersion);
+  to.Id(welcome.node);
+  to.U64(welcome.incarnation);
+  to.U64(welcome.ring_capacity);
+  to.Id(welcome.promised);
+  to.U64(welcome.configuration_id);
+  Put(to, welcome.platform);
+  PutSum(to, kWelcomeMagic, Uuid());
+  static_assert(kWelcomeBytes <= kHelloBytes);
+  return TakeText(to);
+}
+
+absl::StatusOr<Welcome> DecodeWelcome(std::string_view bytes) {
+  ALPHEUS_ASSIGN_OR_RETURN(ByteReader from,
+                           TakeStart("welcome", kWelcomeMagic, bytes));
+  Welcome welcome;
+  welcome.node = from.As<NodeId>();
+  welcome.incarnation = from.U64();
+  welcome.ring_capacity = from.U64();
+  welcome.promised = from.As<Epoch>();
+  welcome.configuration_id = from.U64();
+  welcome.platform = TakePlatform(from);
+  // Either both are 0 (no replica) or neither is.
+  from.Expect((welcome.incarnation == 0) == (welcome.ring_capacity == 0));
+  from.Expect(welcome.ring_capacity % kLineBytes == 0 &&
+              welcome.ring_capacity <= kOffsetEnd);
+  if (!from.IsDone()) return NotA("welcome", bytes);
+  return welcome;
+}
+
+std::string EncodeRejection(const absl::Status& why, RejectionSum sum) {
+  ALPHEUS_CHECK(!why.ok(), "who rejects says why");
+  const auto code = static_cast<uint32_t>(why.code());
+  const std::string_view text = FrontOf(why, kRejectionTextBytes);
+  ByteWriter to = RejectionOf(kProtocolVersion, code, text);
+  if (sum == RejectionSum::kNone) return TakeText(to);
+  ByteWriter summed =
+      RejectionOf(kProtocolVersion, code | RejectionSumOf(to), text);
+  return TakeText(summed);
+}
+
+absl::Status DecodeRejection(std::string_view bytes) {
+  ByteReader from(AsBytes(bytes));
+  const bool is_magic = from.U32() == kRejectionMagic;
+  const uint32_t version = from.U32();
+  const uint32_t word = from.U32();
+  if (!is_magic || !from.good() || bytes.size() > kHelloBytes) {
+    return RefusedUnsaid();
+  }
+  const std::string_view text = bytes.substr(kHelloBytes - kRejectionTextBytes);
+  const bool is_summed = version == kProtocolVersion;
+  const uint32_t code = is_summed ? word & 0xff : word;
+  if (is_summed &&
+      word != (code | RejectionSumOf(RejectionOf(version, code, text)))) {
+    return absl::UnavailableError(
+        "the replica refused the connection, and why was changed on its way. "
+        "Try again");
+  }
+  if (!IsCode(code)) return RefusedUnsaid();
+  return {static_cast<absl::StatusCode>(code),
+          absl::string_view(text.data(), text.size())};
+}
+
+absl::Status RequestChanged() {
+  return absl::UnavailableError(
+      "the request was changed on its way, and nothing of it was done. Try "
+      "again; if it comes again, see to the network, and to the memory of both "
+      "hosts");
+}
+
+std::vector<std::byte> EncodeMessage(Uuid log_id, const Message& message) {
+  ByteWriter to;
+  to.U32(kMessageMagic);
+  to.U32(static_cast<uint32_t>(KindOf(message)));
+  std::visit(BodyWriter{to}, message);
+  PutSum(to, kMessageMagic, log_id);
+  ALPHEUS_CHECK(to.bytes().size() <= kMessageBytesMax,
+                "a full epoch table fits");
+  return to.Take();
+}
+
+absl::StatusOr<Message> DecodeMessage(Uuid log_id,
+                                      std::span<const std::byte> bytes) {
+  const absl::Status none = absl::InvalidArgumentError(
+      absl::StrCat(bytes.size(), " bytes came that are no message"));
+  if (bytes.size() > kMessageBytesMax) return none;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::span<const std::byte> summed,
+      TakeSummed("a message", kMessageMagic, log_id, bytes));
+  ByteReader from(summed);
+  from.Expect(from.U32() == kMessageMagic);
+  const auto kind = static_cast<Kind>(from.U32());
+  Message message = TakeBody(kind, from, log_id);
+  if (!from.IsDone()) return none;
+  return message;
+}
+
+}  // namespace alpheus

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// messages: the messages of a primary and a replica until records flow.
+//
+// Idea: one connection serves one primary process and one replica of one log.
+// Hello and Welcome travel as private data of the connection. After that the
+// primary asks and the replica replies, one request at a time, by sends:
+//
+//   primary                               replica
+//   Connect(Hello)                    ->  refuses, or Accept(Welcome)
+//   Challenge, Prove                  ->  Challenged, Proved
+//     (exactly if the cluster has a key; see handshake.h)
+//   AskCreation, Format (new logs only) ->  Created, Formatted
+//   AskPromise                        ->  Promised, or Refused
+//   (reads the answer's bytes, decides)
+//   Prepare                           ->  Prepared: the ring may be written
+//   (reads records here, writes them there)
+//   Install                           ->  Installed
+//   (from here on batches and acks; see replica_session.h)
+//
+// View, Follow, Release, Scrub, Fetch and Hold need no promise. Any request may
+// be answered by Failed, or by Changed. Numbers are little-endian. Bytes that
+// arrive are never trusted: a message that is too short, too long, or
+// impossible is no message.
+//
+// Invariants:
+//   MSG1. Bytes whose sum does not hold are not decoded, and nothing is done
+//         for them: they were changed on their way, or are of another log. The
+//         connection ends, and may be tried again.
+//
+// Thread safety: values and pure functions.
+// References: protocol P-A4; docs/design/recovery.md.
+#ifndef ALPHEUS_RECOVERY_PROTOCOL_MESSAGES_H_
+#define ALPHEUS_RECOVERY_PROTOCOL_MESSAGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/base/random.h"
+#include "log/core/read/record_cursor.h"
+#include "log/format/epoch_table.h"
+#include "log/format/superline.h"
+#include "quorum/arithmetic/promise.h"
+#include "quorum/members/cluster_key.h"
+#include "recovery/protocol/installation.h"
+#include "recovery/protocol/refusals.h"
+#include "recovery/protocol/scrub_counts.h"
+#include "replication/fabric/fabric.h"
+#include "replication/persist/platform/platform.h"
+#include "replication/wire/ack.h"
+
+namespace alpheus {
+
+inline constexpr uint32_t kProtocolVersion = 8;
+
+// Bytes of private data; every fabric carries that many.
+inline constexpr size_t kHelloBytes = 56;
+
+struct Hello {
+  Uuid cluster_id;
+  Uuid log_id;
+  PrimaryId primary;
+
+  bool operator==(const Hello&) const = default;
+};
+
+struct Welcome {
+  NodeId node;
+  uint64_t incarnation = 0;    // the replica's; 0: there is none yet
+  uint64_t ring_capacity = 0;  // bytes; 0: there is no replica
+  Epoch promised;              // a ballot must be above it
+  uint64_t configuration_id = 0;
+  Platform platform = {};  // as the node's operator declared it
+
+  bool operator==(const Welcome&) const = default;
+};
+
+// At most kHelloBytes each. Magic and version mean the same in all versions of
+// the protocol, and so does a rejection. From version 8 on Hello and Welcome
+// end with their sum. DecodeHello and DecodeWelcome: Unavailable (MSG1),
+// InvalidArgument (not such a message), Unimplemented (another protocol
+// version; names both). Requires: a node of at most 32 bits.
+std::string EncodeHello(const Hello& hello);
+absl::StatusOr<Hello> DecodeHello(std::string_view bytes);
+std::string EncodeWelcome(const Welcome& welcome);
+absl::StatusOr<Welcome> DecodeWelcome(std::string_view bytes);
+// The reason of a refused connection, cut to kHelloBytes. Requires: !why.ok().
+// All versions can read one without a sum; only this version one with a sum. A
+// decoded one is never OK: unreadable bytes are Unavailable, and so are bytes
+// of this version that were changed on their way.
+enum class RejectionSum { kNone, kSummed };
+std::string EncodeRejection(const absl::Status& why,
+                            RejectionSum sum = RejectionSum::kSummed);
+absl::Status DecodeRejection(std::string_view bytes);
+
+// Makes an empty replica where there is none (P-A4: "formatted on all N members
+// by one operator's command"), or a blank one of an existing log (P-A5).
+struct Format {
+  uint64_t region_bytes = 0;
+  Configuration configuration;  // names all members with their incarnations
+  std::string log_name;         // for messages and file names; see log_id.h
+  // The replica's incarnation. 0: that in the configuration, which names this
+  // node. Else the configuration does not name it, and the replica is blank.
+  uint64_t incarnation = 0;
+  // Incarnation of an existing replica, never opened, that is replaced. 0:
+  // there must be none.
+  uint64_t replaces = 0;
+
+  bool operator==(const Format&) const = default;
+};
+struct Formatted {
+  bool operator==(const Formatted&) const = default;
+};
+
+// Asks of which creation a replica is, and whether it was opened. A creation
+// that was cut off leaves replicas on some members.
+struct AskCreation {
+  bool operator==(const AskCreation&) const = default;
+};
+struct Created {
+  Configuration configuration;
+  // True if it has promised, or installed, or is a blank replica of an existing
+  // log.
+  bool is_used = false;
+
+  bool operator==(const Created&) const = default;
+};
+
+struct AskPromise {
+  Promise promise;  // made to the primary that said Hello
+  // Id of the primary's list of members. One older than the replica's is
+  // refused (P-A5).
+  uint64_t configuration_id = 1;
+
+  bool operator==(const AskPromise&) const = default;
+};
+// The promise is on media, and no other process may write any more.
+struct Promised {
+  RegionKey answer_key;  // answer (answer_wire.h), read from offset 0
+  uint64_t answer_bytes = 0;
+  RegionKey ring_key;  // for reading
+
+  bool operator==(const Promised&) const = default;
+};
+struct Refused {
+  Promise standing;
+
+  bool operator==(const Refused&) const = default;
+};
+
+// Sent after the answer has been read; the replica then drops the answer.
+struct Prepare {
+  Epoch epoch;
+  bool set_repairing = false;
+
+  bool operator==(const Prepare&) const = default;
+};
+struct Prepared {
+  RegionKey ring_key;  // for reading and writing
+
+  bool operator==(const Prepared&) const = default;
+};
+
+// Returns an id for one connection; never 0.
+SessionId NewSession(RandomSource& random);
+
+struct Install {
+  Installation installation;
+  SessionId session;
+  uint32_t credits = 0;  // receives that the replica must post
+
+  bool operator==(const Install&) const = default;
+};
+struct Installed {
+  bool operator==(const Installed&) const = default;
+};
+
+// The request failed; the connection is of no more use.
+struct Failed {
+  absl::Status status;  // not OK; a very long text is cut
+
+  bool operator==(const Failed&) const = default;
+};
+
+// Asks for a key to read the region (remote_region.h). Needs no promise; ends
+// with the connection.
+struct View {
+  bool operator==(const View&) const = default;
+};
+struct Viewed {
+  RegionKey region_key;       // for reading: the whole region
+  uint64_t region_bytes = 0;  // the ring are the last ring_capacity of them
+  RefusalCounts refusals{};   // by the node, since it started
+  ScrubCounts scrubbed{};     // of this replica, as Scrubbed::total
+
+  bool operator==(const Viewed&) const = default;
+};
+
+// Asks for the replica's state, for a reader that follows the log
+// (remote_tail.h), between reads by a View's key. It may ask at any rate.
+struct Follow {
+  Epoch table_epoch;  // epoch of the asker's table; 0: none
+
+  bool operator==(const Follow&) const = default;
+};
+struct Followed {
+  Epoch log_epoch;
+  bool repairing = false;
+  bool in_session = false;     // a session of log_epoch: records may come
+  bool is_held = false;        // a primary of its machine has it as its own
+  uint32_t replica_count = 1;  // N and W of its configuration
+  uint32_t write_quorum = 1;
+  uint64_t configuration_id = 1;  // not 0
+  Promise promised;               // last promise; epoch 0: none
+  LogPosition head;               // in its superline
+  // Last LSN persisted in log_epoch's sessions; older records are persisted,
+  // too.
+  Lsn persisted_lsn;
+  // Last LSN that a primary knew to be persisted on W replicas.
+  Lsn durable_lsn;
+  // End of the last record that it has found since the node started; empty if
+  // it did not look.
+  std::optional<RingOffset> end;
+  EpochTable table;  // of log_epoch; no entries if it is the asker's
+
+  bool operator==(const Followed&) const = default;
+};
+
+// Asks the node's daemon to give up the region, for a process of its own
+// machine that is to be primary with it (P-A7). The daemon takes it back when
+// that process ends.
+struct Release {
+  bool operator==(const Release&) const = default;
+};
+struct Released {
+  bool operator==(const Released&) const = default;
+};
+
+// 128 random bits that one end drew for this connection; not 0.
+struct Nonce {
+  uint64_t high = 0;
+  uint64_t low = 0;
+
+  bool operator==(const Nonce&) const = default;
+};
+
+// Sent before all others, where the cluster has a key (handshake.h).
+struct Challenge {
+  Nonce nonce;  // the primary's
+
+  bool operator==(const Challenge&) const = default;
+};
+struct Challenged {
+  Nonce nonce;  // the replica's
+  Digest proof{};
+
+  bool operator==(const Challenged&) const = default;
+};
+struct Prove {
+  Digest proof{};
+
+  bool operator==(const Prove&) const = default;
+};
+struct Proved {
+  bool operator==(const Proved&) const = default;
+};
+
+// Asks for the state of scrubbing (scrubbing.h), and may start a pass. May be
+// sent at any rate; a pass is over when `passes` has grown.
+struct Scrub {
+  bool start = false;
+
+  bool operator==(const Scrub&) const = default;
+};
+// LSNs, [first, end).
+struct LsnRun {
+  Lsn first;
+  Lsn end;
+
+  bool operator==(const LsnRun&) const = default;
+};
+inline constexpr size_t kScrubbedRunsMax = 64;
+struct Scrubbed {
+  uint64_t passes = 0;  // whole passes since the node started
+  // True while a pass that was asked for runs; `pass` says how far it is.
+  bool is_running = false;
+  // True if nothing counts here: the replica is empty, or `repairing`.
+  bool is_empty = false;
+  // Sums since the node started, or since the replica was made. Unrepaired
+  // damage is in it once, as the last whole pass found it.
+  ScrubCounts total{};
+  ScrubCounts pass{};  // the running pass, or the last one
+  // The first runs that are known to be damaged: the last whole pass, or the
+  // running one, could not repair them, or an opening could not read them.
+  std::vector<LsnRun> unrepairable;
+
+  bool operator==(const Scrubbed&) const = default;
+};
+
+// Says that a primary has the region of this node's replica, and its lock
+// (P-A7). Asks the daemon to reply when a process wants the promise, or a
+// scrub.
+struct Hold {
+  Promise promise;  // the replica's promise to this primary
+  // State of the primary's own scrubbing of the replica.
+  Scrubbed scrubbed = {};
+
+  bool operator==(const Hold&) const = default;
+};
+// The reply to Hold, at any later time: a process asks for a higher promise. A
+// Scrub or a Fetch of another process may come as a reply instead.
+struct Wanted {
+  Promise promise;
+
+  bool operator==(const Wanted&) const = default;
+};
+
+// Asks for bytes of the replica's ring, to repair another replica
+// (record_repair.h).
+inline constexpr uint32_t kFetchBytesMax = uint32_t{32} << 10;
+struct Fetch {
+  RingOffset from;     // whole lines
+  uint32_t bytes = 0;  // 1 to kFetchBytesMax
+
+  bool operator==(const Fetch&) const = default;
+};
+// The first of these bytes, perhaps none: the bytes that may be shown end
+// there. A local primary gets a Fetch as reply to its Hold, and sends this as
+// its next request; the hold continues.
+struct Fetched {
+  RingOffset from;  // as in the request
+  std::vector<std::byte> bytes;
+
+  bool operator==(const Fetched&) const = default;
+};
+
+// The request was changed on its way (MSG1); nothing of it was done. The
+// connection is of no more use.
+struct Changed {
+  bool operator==(const Changed&) const = default;
+};
+// Returns Changed as a status for the asker: Unavailable, to be tried again.
+absl::Status RequestChanged();
+
+using Message =
+    std::variant<Format, Formatted, AskPromise, Promised, Refused, Prepare,
+                 Prepared, Install, Installed, Failed, View, Viewed, Release,
+                 Released, Challenge, Challenged, Prove, Proved, Follow,
+                 Followed, Scrub, Scrubbed, Hold, Wanted, Fetch, Fetched,
+                 Changed, AskCreation, Created>;
+
+// The largest message: an Install with a full epoch table.
+inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;
+
+// Requires: a table of at most kEpochTableCapacity entries.
+std::vector<std::byte> EncodeMessage(Uuid log_id, const Message& message);
+// `log_id` seeds the sum and the keys of a table. Errors: Unavailable (MSG1),
+// InvalidArgument (the bytes are no message).
+absl::StatusOr<Message> DecodeMessage(Uuid log_id,
+                                      std::span<const std::byte> bytes);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_PROTOCOL_MESSAGES_H_

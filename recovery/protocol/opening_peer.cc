@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/protocol/opening_peer.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+#include "recovery/protocol/answer_wire.h"
+
+namespace alpheus {
+namespace {
+
+constexpr int64_t kNotWaiting = std::numeric_limits<int64_t>::max();
+constexpr WorkId kSendWork{1};
+constexpr WorkId kReceiveWork{2};
+constexpr WorkId kAnswerWork{3};
+
+// Pieces of an answer in flight, and the share of the send queue that ring
+// bytes may fill, so that requests always find a place.
+constexpr uint64_t kAnswerPiecesMax = 4;
+
+const char* WhatIsWaitedFor(OpeningPeer::State state) {
+  switch (state) {
+    case OpeningPeer::State::kConnecting:
+      return "a welcome";
+    case OpeningPeer::State::kChallenging:
+    case OpeningPeer::State::kProving:
+      return "the proof of the cluster key";
+    case OpeningPeer::State::kAskingCreation:
+      return "the word on its creation";
+    case OpeningPeer::State::kFormatting:
+      return "the empty replica";
+    case OpeningPeer::State::kPromising:
+      return "the promise";
+    case OpeningPeer::State::kReading:
+      return "the answer";
+    case OpeningPeer::State::kPreparing:
+      return "the ring to be prepared";
+    case OpeningPeer::State::kInstalling:
+      return "the installation";
+    default:
+      return "nothing";
+  }
+}
+
+// Returns true for the refusal of a node with too many connections, which
+// passes.
+bool MeansNoRoom(const absl::Status& refusal) {
+  return absl::IsResourceExhausted(refusal) && !IsMutant("kNoRoomIsFinal");
+}
+
+}  // namespace
+
+OpeningPeer::OpeningPeer(const OpeningPeerOptions& options, Fabric& fabric,
+                         const Clock& clock)
+    : options_(options),
+      fabric_(fabric),
+      clock_(clock),
+      limits_(fabric.limits()),
+      failure_(absl::UnavailableError("not connected yet")),
+      failed_at_nanos_(std::numeric_limits<int64_t>::min() / 2),
+      due_nanos_(kNotWaiting),
+      handshake_(options.credentials) {}
+
+OpeningPeer::~OpeningPeer() {
+  if (connection_ != ConnectionId()) fabric_.Close(connection_).IgnoreError();
+}
+
+std::string DescribePeer(const PeerAddress& peer) {
+  return absl::StrCat("node ", peer.node.value, " at ", peer.address);
+}
+
+absl::Status OpeningPeer::Annotate(const absl::Status& status) const {
+  return {status.code(), absl::StrCat(Describe(), ": ", status.message())};
+}
+
+void OpeningPeer::Fail(const absl::Status& status, bool may_try_again) {
+  if (failed()) return;
+  state_ = State::kFailed;
+  failure_ = Annotate(status);
+  may_try_again_ = may_try_again;
+  failed_at_nanos_ = clock_.NowNanos();
+  StopWaiting();
+  if (connection_ != ConnectionId()) {
+    // Close is a fence: only after it may the memory below go (OP2).
+    fabric_.Close(connection_).IgnoreError();
+    past_.push_back(connection_);
+    connection_ = ConnectionId();
+  }
+  posted_ = 0;
+  reads_held_ = false;
+  session_.reset();
+  answer_bytes_.reset();
+  slots_.reset();
+}
+
+void OpeningPeer::Break(const absl::Status& why) {
+  if (failed()) return;
+  broke_ = state_ != State::kConnecting;
+  Fail(why, /*may_try_again=*/true);
+}
+
+void OpeningPeer::BreakUnless(const absl::Status& status) {
+  if (!status.ok()) Break(status);
+}
+
+void OpeningPeer::StopWaiting() { due_nanos_ = kNotWaiting; }
+
+void OpeningPeer::Connect() {
+  ALPHEUS_CHECK(failed(), "one connection at a time (messages.h)");
+  state_ = State::kConnecting;
+  broke_ = false;
+  // The fabric reports when nobody answers in time.
+  const int64_t now = clock_.NowNanos();
+  const int64_t until =
+      std::min(now + options_.step_timeout_ns, options_.deadline.at_nanos());
+  auto connection =
+      fabric_.Connect(options_.at.address, EncodeHello(options_.hello),
+                      Deadline::AtNanos(until));
+  if (!connection.ok()) return Fail(connection.status());
+  connection_ = *connection;
+}
+
+bool OpeningPeer::Owns(ConnectionId connection) const {
+  if (connection == ConnectionId()) return false;
+  return connection == connection_ ||
+         std::find(past_.begin(), past_.end(), connection) != past_.end();
+}
+
+// Requests and replies.
+
+void OpeningPeer::Request(const Message& message, State waiting,
+                          uint64_t bytes_looked_at) {
+  is_sent_ = false;
+  reply_bytes_.reset();
+  state_ = waiting;
+  reply_within_ns_ = options_.step_timeout_ns + ReadingNanos(bytes_looked_at);
+  due_nanos_ = clock_.NowNanos() + reply_within_ns_;
+  BreakUnless(Send(message));
+}
+
+absl::Status OpeningPeer::Send(const Message& message) {
+  if (slots_ == nullptr) {
+    ALPHEUS_ASSIGN_OR_RETURN(slots_,
+                             MessageSlots::Make(fabric_, 2, kMessageBytesMax));
+  }
+  const std::vector<std::byte> bytes =
+      EncodeMessage(options_.hello.log_id, message);
+  ALPHEUS_CHECK(bytes.size() <= kMessageBytesMax, "(messages.h)");
+  ALPHEUS_RETURN_IF_ERROR(
+      fabric_.PostReceive(connection_, kReceiveWork, slots_->At(1)));
+  const LocalBytes slot = slots_->At(0);
+  std::copy(bytes.begin(), bytes.end(), slot.bytes.begin());
+  ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(
+      connection_, kSendWork, {slot.key, slot.bytes.first(bytes.size())}));
+  ++posted_;
+  return absl::OkStatus();
+}
+
+void OpeningPeer::Ask(const AskCreation& ask) {
+  ALPHEUS_CHECK(state_ == State::kWelcomed, "one request at a time");
+  Request(ask, State::kAskingCreation);
+}
+
+void OpeningPeer::Ask(const Format& format) {
+  ALPHEUS_CHECK(state_ == State::kWelcomed || state_ == State::kCreationKnown,
+                "one request at a time");
+  Request(format, State::kFormatting);
+}
+
+void OpeningPeer::Ask(const AskPromise& ask) {
+  ALPHEUS_CHECK(state_ == State::kWelcomed, "one request at a time");
+  ballot_ = ask.promise.epoch;
+  Request(ask, State::kPromising, welcome_.ring_capacity);
+}
+
+void OpeningPeer::Ask(const Prepare& prepare) {
+  ALPHEUS_CHECK(state_ == State::kAnswered, "one request at a time");
+  Request(prepare, State::kPreparing);
+}
+
+void OpeningPeer::Ask(const Install& install, const Ring& ring,
+                      RegionKey ring_key) {
+  ALPHEUS_CHECK(state_ == State::kPrepared, "one request at a time");
+  install_ = install;
+  own_ring_ = ring;
+  own_ring_key_ = ring_key;
+  Request(install, State::kInstalling,
+          install.installation.end.offset - install.installation.head.offset);
+}
+
+void OpeningPeer::CheckTime(int64_t now_nanos) {
+  if (now_nanos < due_nanos_) return;
+  Fail(absl::UnavailableError(absl::StrCat(
+           "was silent for ", reply_within_ns_ / 1'000'000, " ms while ",
+           WhatIsWaitedFor(state_),
+           " was waited for; see whether its process and the network are up")),
+       /*may_try_again=*/true);
+}
+
+void OpeningPeer::RenewTime(int64_t now_nanos) {
+  if (due_nanos_ != kNotWaiting) due_nanos_ = now_nanos + reply_within_ns_;
+}
+
+void OpeningPeer::Take(const ConnectionEvent& event) {
+  if (event.connection != connection_ || failed()) return;
+  using Kind = ConnectionEvent::Kind;
+  switch (event.kind) {
+    case Kind::kEstablished:
+      return TakeWelcome(event.private_data);
+    case Kind::kRejected: {
+      const absl::Status why = DecodeRejection(event.private_data);
+      return Fail({why.code(), absl::StrCat("refused: ", why.message())},
+                  absl::IsUnavailable(why) || MeansNoRoom(why));
+    }
+    case Kind::kUnreachable:
+      return Fail(absl::UnavailableError("nobody answers there"),
+                  /*may_try_again=*/true);
+    default:
+      // A reply may have arrived, and says why. Else its receive fails (FB3).
+      if (due_nanos_ != kNotWaiting) return;
+      return Break(absl::UnavailableError("the connection broke"));
+  }
+}
+
+void OpeningPeer::TakeWelcome(const std::string& private_data) {
+  if (state_ != State::kConnecting) return;
+  const auto welcome = DecodeWelcome(private_data);
+  if (!welcome.ok()) {
+    return Fail(welcome.status(), absl::IsUnavailable(welcome.status()));
+  }
+  if (welcome->node != node()) {
+    return Fail(absl::FailedPreconditionError(
+        absl::StrCat("node ", welcome->node.value,
+                     " answers there. Correct the addresses of the cluster")));
+  }
+  welcome_ = *welcome;
+  if (handshake_.is_needed()) {
+    return Request(handshake_.Begin(options_.hello, welcome_),
+                   State::kChallenging);
+  }
+  state_ = State::kWelcomed;
+}
+
+void OpeningPeer::TakeChallenged(const Challenged& challenged) {
+  const absl::StatusOr<Prove> prove = handshake_.Take(challenged);
+  if (!prove.ok()) return Fail(prove.status());
+  Request(*prove, State::kProving);
+}
+
+void OpeningPeer::Take(const Completion& completion) {
+  if (failed() || completion.connection != connection_) return;
+  const bool receives = completion.operation == Operation::kReceive ||
+                        completion.operation == Operation::kReceiveImmediate;
+  // The request's reply may have arrived: its receive decides.
+  const bool is_left_to_the_reply =
+      completion.work == kSendWork && due_nanos_ != kNotWaiting &&
+      completion.status == CompletionStatus::kFlushed;
+  if (completion.status != CompletionStatus::kOk && !is_left_to_the_reply) {
+    return Break(absl::UnavailableError(absl::StrCat(
+        "the connection broke: ", OperationName(completion.operation), ": ",
+        CompletionStatusName(completion.status))));
+  }
+  if (!receives) --posted_;
+  if (completion.work.value >= kForeignWork) return;
+  if (state_ == State::kInstalled) {
+    const absl::Status taken = session_->Take(completion);
+    if (!taken.ok()) Fail(taken);
+    return;
+  }
+  if (completion.work == kAnswerWork) return TakeAnswerPiece();
+  if (receives) {
+    reply_bytes_ = completion.bytes;
+  } else {
+    is_sent_ = true;
+  }
+  if (is_sent_ && reply_bytes_) TakeReply();
+}
+
+void OpeningPeer::TakeReply() {
+  const auto message = DecodeMessage(
+      options_.hello.log_id, slots_->At(1).bytes.first(std::min<uint64_t>(
+                                 *reply_bytes_, kMessageBytesMax)));
+  StopWaiting();
+  // The replica may have carried the request out; it is asked again (MSG1).
+  if (absl::IsUnavailable(message.status())) return Break(message.status());
+  if (message.ok() && std::holds_alternative<Changed>(*message)) {
+    return Break(RequestChanged());
+  }
+  if (message.ok() && std::holds_alternative<Failed>(*message)) {
+    return TakeFailed(std::get<Failed>(*message).status);
+  }
+  const auto is = [&]<class Reply>(State waiting, const Reply& /*kind*/) {
+    return message.ok() && state_ == waiting &&
+           std::holds_alternative<Reply>(*message);
+  };
+  if (is(State::kChallenging, Challenged())) {
+    TakeChallenged(std::get<Challenged>(*message));
+  } else if (is(State::kProving, Proved())) {
+    state_ = State::kWelcomed;
+  } else if (is(State::kAskingCreation, Created())) {
+    created_ = std::get<Created>(*message);
+    state_ = State::kCreationKnown;
+  } else if (is(State::kFormatting, Formatted())) {
+    state_ = State::kFormatted;
+  } else if (is(State::kPromising, Promised())) {
+    has_promised_ = true;
+    StartReading(std::get<Promised>(*message));
+  } else if (is(State::kPromising, Refused())) {
+    standing_ = std::get<Refused>(*message).standing;
+    state_ = State::kRefused;
+  } else if (is(State::kPreparing, Prepared())) {
+    ring_key_ = std::get<Prepared>(*message).ring_key;
+    state_ = State::kPrepared;
+  } else if (is(State::kInstalling, Installed())) {
+    StartSession();
+  } else {
+    Fail(absl::DataLossError(absl::StrCat(
+        "sent ", *reply_bytes_, " bytes that are no reply while ",
+        WhatIsWaitedFor(state_),
+        " was waited for. Another program, or another version of this one")));
+  }
+}
+
+void OpeningPeer::TakeFailed(const absl::Status& why) {
+  const bool is_at_the_door =
+      state_ == State::kChallenging || state_ == State::kProving;
+  Fail({why.code(), absl::StrCat("failed at ", WhatIsWaitedFor(state_), ": ",
+                                 why.message())},
+       /*may_try_again=*/is_at_the_door && MeansNoRoom(why));
+}
+
+// The answer's bytes.
+
+void OpeningPeer::StartReading(const Promised& promised) {
+  promised_ = promised;
+  ring_key_ = promised.ring_key;
+  state_ = State::kReading;
+  if (promised.answer_bytes == 0 ||
+      promised.answer_bytes > AnswerBytesMax(welcome_.ring_capacity)) {
+    return Fail(absl::DataLossError(absl::StrCat(
+        "has an answer of ", promised.answer_bytes, " bytes, expected 1 to ",
+        AnswerBytesMax(welcome_.ring_capacity), " of a ring of ",
+        welcome_.ring_capacity, " bytes. Look at that replica")));
+  }
+  auto memory = MessageSlots::Make(fabric_, 1, promised.answer_bytes);
+  if (!memory.ok()) return Fail(memory.status());
+  answer_bytes_ = *std::move(memory);
+  answer_asked_ = 0;
+  answer_under_way_ = 0;
+  ReadOn();
+}
+
+void OpeningPeer::ReadOn() {
+  const LocalBytes all = answer_bytes_->At(0);
+  while (answer_asked_ < all.bytes.size() &&
+         answer_under_way_ < kAnswerPiecesMax && HasRoom()) {
+    const uint64_t bytes = std::min<uint64_t>(all.bytes.size() - answer_asked_,
+                                              limits_.message_bytes_max);
+    const absl::Status posted =
+        fabric_.PostRead(connection_, kAnswerWork,
+                         {all.key, all.bytes.subspan(answer_asked_, bytes)},
+                         {promised_.answer_key, answer_asked_});
+    if (!posted.ok()) return BreakUnless(posted);
+    ++posted_;
+    ++answer_under_way_;
+    answer_asked_ += bytes;
+  }
+}
+
+void OpeningPeer::TakeAnswerPiece() {
+  --answer_under_way_;
+  ReadOn();
+  if (state_ == State::kReading && answer_under_way_ == 0) DecodeWhatWasRead();
+}
+
+void OpeningPeer::DecodeWhatWasRead() {
+  auto answer = DecodeAnswer(options_.hello.log_id, answer_bytes_->At(0).bytes);
+  answer_bytes_.reset();
+  if (absl::IsUnavailable(answer.status())) return Break(answer.status());
+  if (!answer.ok()) {
+    return Fail(absl::DataLossError(absl::StrCat(
+        "the ", promised_.answer_bytes,
+        " bytes at the place of its answer are none. Look at that replica")));
+  }
+  if (const absl::Status good = CheckAnswer(*answer); !good.ok()) {
+    return Fail(good);
+  }
+  answer_ = *std::move(answer);
+  state_ = State::kAnswered;
+}
+
+// OP1. The ballot is above the promises of R replicas, and a log's epoch is
+// always the last in its table.
+absl::Status OpeningPeer::CheckAnswer(const Answer& answer) const {
+  if (answer.node != node() || answer.incarnation != welcome_.incarnation ||
+      answer.ring_capacity != welcome_.ring_capacity) {
+    return absl::DataLossError(absl::StrCat(
+        "answers as node ", answer.node.value, ", incarnation ",
+        answer.incarnation, ", with a ring of ", answer.ring_capacity,
+        " bytes; it welcomed as node ", welcome_.node.value, ", incarnation ",
+        welcome_.incarnation, ", with ", welcome_.ring_capacity,
+        ". The replica was exchanged in between; open the log again"));
+  }
+  if (IsMutant("kAnswerUnchecked")) return absl::OkStatus();
+  if (answer.log_epoch >= ballot_ + (options_.joins ? 1 : 0)) {
+    return absl::DataLossError(absl::StrCat(
+        "answers with log epoch ", answer.log_epoch.value, ", expected one ",
+        options_.joins ? "up to" : "below", " epoch ", ballot_.value,
+        " that it promised. Look at that replica"));
+  }
+  const std::vector<EpochEntry>& entries = answer.table.entries();
+  const Epoch last = entries.empty() ? Epoch() : entries.back().epoch;
+  if (last == answer.log_epoch) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "answers with an epoch table of ", entries.size(),
+      " entries that ends with epoch ", last.value, ", expected its log epoch ",
+      answer.log_epoch.value, ". Look at that replica"));
+}
+
+// The ring.
+
+bool OpeningPeer::MayBeRead() const {
+  return !reads_held_ &&
+         (state_ == State::kAnswered || state_ == State::kPrepared ||
+          state_ == State::kInstalling || state_ == State::kInstalled);
+}
+
+bool OpeningPeer::HasRoom() const {
+  return posted_ < std::max<uint32_t>(1, limits_.sends_max / 2);
+}
+
+void OpeningPeer::PostRead(WorkId work, LocalBytes into, uint64_t place) {
+  ++posted_;
+  BreakUnless(fabric_.PostRead(connection_, work, into, {ring_key_, place}));
+}
+
+void OpeningPeer::PostWrite(WorkId work, LocalBytes from, uint64_t place) {
+  ++posted_;
+  BreakUnless(fabric_.PostWrite(connection_, work, from, {ring_key_, place}));
+}
+
+// The session.
+
+void OpeningPeer::StartSession() {
+  const Installation& installed = install_.installation;
+  auto session = ReplicaSession::Start(
+      {own_ring_, own_ring_key_, ring_key_},
+      {installed.epoch, install_.session, installed.end, install_.credits,
+       welcome_.platform, installed.head, options_.batch_bytes_max},
+      fabric_, connection_);
+  if (!session.ok()) return BreakUnless(session.status());
+  session_ = *std::move(session);
+  session_->ReadPromisesBy(
+      [log_id = options_.hello.log_id](
+          std::span<const std::byte> bytes) -> std::optional<Promise> {
+        const absl::StatusOr<Message> message = DecodeMessage(log_id, bytes);
+        if (!message.ok()) return std::nullopt;
+        if (std::holds_alternative<Released>(*message)) return Promise();
+        const auto* const refused = std::get_if<Refused>(&*message);
+        if (refused == nullptr) return std::nullopt;
+        return refused->standing;
+      });
+  state_ = State::kInstalled;
+}
+
+ConnectionId OpeningPeer::ReleaseConnection() {
+  ALPHEUS_CHECK(state_ == State::kInstalled, "only what is installed goes on");
+  return std::exchange(connection_, ConnectionId());
+}
+
+}  // namespace alpheus

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// opening_peer: the primary's end of the connection to one replica, from its
+// first message until records flow.
+//
+// Idea: one state for each message of messages.h that is waited for. The
+// opening says what to ask next. The peer sends, takes the reply, reads the
+// answer's bytes, and notices when the replica is gone. One request is under
+// way at a time; reads and writes of the replica's ring run beside it.
+//
+// Invariants:
+//   OP1. A reply is believed only if it fits the request. Node, incarnation and
+//        capacity are those of the Welcome. The log is older than the ballot
+//        or, if the replica joins, of the ballot's epoch; its table ends with
+//        its epoch. With a key nothing is asked before the replica has proved
+//        it (HSK1 of handshake.h).
+//   OP2. Once it failed, its connection is closed: nothing of it changes memory
+//        of this host any more (FB5 of fabric.h), and its completions mean
+//        nothing.
+// Thread safety: one thread.
+// References: protocol P-A4; messages.h.
+#ifndef ALPHEUS_RECOVERY_PROTOCOL_OPENING_PEER_H_
+#define ALPHEUS_RECOVERY_PROTOCOL_OPENING_PEER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/ids.h"
+#include "recovery/protocol/answer.h"
+#include "recovery/protocol/handshake.h"
+#include "recovery/protocol/messages.h"
+#include "replication/fabric/fabric.h"
+#include "replication/session/replica_session.h"
+#include "replication/session/session_terms.h"
+#include "replication/wire/message_slots.h"
+
+namespace alpheus {
+
+// A member and its address.
+struct PeerAddress {
+  NodeId node;
+  std::string address;  // as the fabric writes it
+};
+
+// "node 2 at <address>".
+std::string DescribePeer(const PeerAddress& peer);
+
+// Returns the nanoseconds that a replica may take to read `bytes` of its ring
+// from a cold file on a slow disk: half a GiB each second.
+constexpr int64_t ReadingNanos(uint64_t bytes) {
+  return static_cast<int64_t>(bytes * 2);
+}
+
+struct OpeningPeerOptions {
+  PeerAddress at;
+  Hello hello;
+  // Nanoseconds in which a reply must come. ReadingNanos is added where the
+  // replica reads its whole ring for it.
+  int64_t step_timeout_ns = 0;
+  Deadline deadline;  // deadline of all requests together
+  Credentials credentials = {};
+  // True if the epoch is open already and the replica joins it: its log may
+  // then be of that epoch, too.
+  bool joins = false;
+  // Bytes of a batch in the session that starts; see SessionTerms.
+  uint64_t batch_bytes_max = SessionTerms().batch_bytes_max;
+};
+
+class OpeningPeer {
+ public:
+  enum class State {
+    kConnecting,
+    kChallenging,  // these two if there is a key (handshake.h)
+    kProving,
+    kWelcomed,  // welcome()
+    kAskingCreation,
+    kCreationKnown,  // created()
+    kFormatting,
+    kFormatted,
+    kPromising,
+    kReading,   // the answer's bytes
+    kAnswered,  // answer(); the ring may be read
+    kRefused,   // standing()
+    kPreparing,
+    kPrepared,  // the ring may be read and written
+    kInstalling,
+    kInstalled,  // session()
+    kFailed,     // failure()
+  };
+
+  // Makes a peer that is not connected: its state is kFailed. `fabric` and
+  // `clock` must outlive it.
+  OpeningPeer(const OpeningPeerOptions& options, Fabric& fabric,
+              const Clock& clock);
+  // Closes the connection unless it was released.
+  ~OpeningPeer();
+  OpeningPeer(const OpeningPeer&) = delete;
+  OpeningPeer& operator=(const OpeningPeer&) = delete;
+
+  State state() const { return state_; }
+  bool failed() const { return state_ == State::kFailed; }
+  const absl::Status& failure() const { return failure_; }
+  // Returns true if the failure may pass: the node was unreachable, or the
+  // connection broke.
+  bool may_try_again() const { return failed() && may_try_again_; }
+  int64_t failed_at_nanos() const { return failed_at_nanos_; }
+  // Returns true if the connection broke after Welcome.
+  bool broke() const { return failed() && broke_; }
+  NodeId node() const { return options_.at.node; }
+  const std::string& address() const { return options_.at.address; }
+  std::string Describe() const { return DescribePeer(options_.at); }
+
+  // Returns true if it promised, by this connection or an earlier one.
+  bool has_promised() const { return has_promised_; }
+  const Welcome& welcome() const { return welcome_; }
+  const Promise& standing() const { return standing_; }
+  const Created& created() const { return created_; }
+  // Requires: kAnswered or later.
+  const Answer& answer() const { return answer_; }
+
+  // Connects. From kFailed.
+  void Connect();
+  // From kWelcomed.
+  void Ask(const AskCreation& ask);
+  // From kWelcomed or kCreationKnown.
+  void Ask(const Format& format);
+  void Ask(const AskPromise& ask);
+  // From kAnswered.
+  void Ask(const Prepare& prepare);
+  // From kPrepared. When it is installed the session starts, with `ring` and
+  // `next`.
+  void Ask(const Install& install, const Ring& ring, RegionKey ring_key);
+  // Closes the connection and fails with `status`.
+  void Fail(const absl::Status& status, bool may_try_again = false);
+
+  // Returns true if the connection is or was this peer's.
+  bool Owns(ConnectionId connection) const;
+  // Takes what the fabric brought. Events of earlier connections are ignored.
+  void Take(const Completion& completion);
+  void Take(const ConnectionEvent& event);
+  // Fails the peer if a reply is overdue.
+  void CheckTime(int64_t now_nanos);
+  // Gives an awaited reply its whole time again: this process did nothing for a
+  // while, and must not take that for silence.
+  void RenewTime(int64_t now_nanos);
+  // Returns when CheckTime is due; the end of time if nothing is awaited.
+  int64_t due_nanos() const { return due_nanos_; }
+
+  // Reading and writing the replica's ring. Work ids of the caller begin at
+  // kForeignWork.
+  static constexpr uint64_t kForeignWork = uint64_t{1} << 32;
+  // Returns true if the completion is of the caller's work, on the present
+  // connection. Call Take first, in any case.
+  bool IsForeign(const Completion& completion) const {
+    return !failed() && completion.connection == connection_ &&
+           completion.work.value >= kForeignWork;
+  }
+  bool MayBeRead() const;
+  bool HasRoom() const;
+  uint32_t posted() const { return posted_; }
+  // Requires: MayBeRead, HasRoom. The peer fails if the fabric refuses.
+  void PostRead(WorkId work, LocalBytes into, uint64_t place);
+  // Requires: kPrepared, HasRoom.
+  void PostWrite(WorkId work, LocalBytes from, uint64_t place);
+  // While held, no read starts, so that the ring's key may change.
+  void HoldReads(bool hold) { reads_held_ = hold; }
+
+  // Hand connection and session to the caller. Requires: kInstalled.
+  ConnectionId ReleaseConnection();
+  std::unique_ptr<ReplicaSession> ReleaseSession() {
+    return std::move(session_);
+  }
+
+ private:
+  void Request(const Message& message, State waiting,
+               uint64_t bytes_looked_at = 0);
+  absl::Status Send(const Message& message);
+  void TakeReply();
+  void TakeWelcome(const std::string& private_data);
+  void TakeChallenged(const Challenged& challenged);
+  void TakeFailed(const absl::Status& why);
+  void StartReading(const Promised& promised);
+  void ReadOn();
+  void TakeAnswerPiece();
+  void DecodeWhatWasRead();
+  absl::Status CheckAnswer(const Answer& answer) const;
+  void StartSession();
+  void StopWaiting();
+  absl::Status Annotate(const absl::Status& status) const;
+  // Fails because of the connection, not the node: it may be tried again.
+  void Break(const absl::Status& why);
+  void BreakUnless(const absl::Status& status);
+
+  const OpeningPeerOptions options_;
+  Fabric& fabric_;
+  const Clock& clock_;
+  const Fabric::Limits limits_;
+
+  State state_ = State::kFailed;
+  absl::Status failure_;
+  bool may_try_again_ = true;
+  bool broke_ = false;
+  int64_t failed_at_nanos_ = 0;
+  int64_t due_nanos_;
+  int64_t reply_within_ns_ = 0;
+
+  ConnectionId connection_;         // 0: none
+  std::vector<ConnectionId> past_;  // closed
+  uint32_t posted_ = 0;             // sends, reads, writes
+  bool reads_held_ = false;
+
+  // The running request. It is over when its reply has arrived and its own
+  // bytes are no longer in use.
+  std::unique_ptr<MessageSlots> slots_;  // 0 is sent, 1 is received
+  bool is_sent_ = false;
+  std::optional<uint64_t> reply_bytes_;
+
+  PrimaryHandshake handshake_;
+  bool has_promised_ = false;
+  Welcome welcome_;
+  Promise standing_;
+  Created created_;
+  RegionKey ring_key_;
+
+  Epoch ballot_;  // ballot that was asked for
+  Promised promised_;
+  std::unique_ptr<MessageSlots> answer_bytes_;
+  uint64_t answer_asked_ = 0;      // bytes
+  uint64_t answer_under_way_ = 0;  // pieces in flight
+  Answer answer_;
+
+  Install install_;
+  Ring own_ring_;
+  RegionKey own_ring_key_;
+  std::unique_ptr<ReplicaSession> session_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_PROTOCOL_OPENING_PEER_H_

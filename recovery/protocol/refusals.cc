@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/protocol/refusals.h"
+
+#include <numeric>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/base/mutant.h"
+
+namespace alpheus {
+namespace {
+
+constexpr char kPayload[] = "alpheus/refusal";
+
+constexpr std::array<std::string_view, kRefusalCount> kRefusalNames = {
+    "malformed message",
+    "other protocol version",
+    "other cluster",
+    "unknown log",
+    "no room",
+    "no key here",
+    "no proof",
+    "wrong key",
+    "too slow",
+    "out of turn",
+    "older configuration",
+    "stale epoch"};
+static_assert(static_cast<size_t>(Refusal::kStaleEpoch) + 1 == kRefusalCount);
+
+// Returns the host, without the port.
+std::string HostOf(std::string_view peer) {
+  return std::string(peer.substr(0, peer.rfind(':')));
+}
+
+}  // namespace
+
+std::string_view RefusalName(Refusal reason) {
+  return kRefusalNames[static_cast<size_t>(reason)];
+}
+
+absl::Status Refuse(Refusal reason, absl::Status status) {
+  ALPHEUS_CHECK(!status.ok(), "who refuses says why");
+  const std::string number = absl::StrCat(static_cast<uint32_t>(reason));
+  status.SetPayload(kPayload, absl::Cord(absl::string_view(number)));
+  return status;
+}
+
+std::optional<Refusal> ReasonOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kPayload);
+  uint32_t reason = 0;
+  if (!payload || !absl::SimpleAtoi(std::string(*payload), &reason)) {
+    return std::nullopt;
+  }
+  return static_cast<Refusal>(reason);
+}
+
+bool Refusals::Note(std::string_view peer, Refusal reason) {
+  ++counts_[static_cast<size_t>(reason)];
+  if (IsMutant("kEveryRefusalIsTold")) return true;
+  if (told_.size() >= kPeersTold) return false;
+  return told_.emplace(HostOf(peer), reason).second;
+}
+
+uint64_t Refusals::total() const {
+  return std::accumulate(counts_.begin(), counts_.end(), uint64_t{0});
+}
+
+}  // namespace alpheus

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// superline_report: what a replica's superline says to peers and readers.
+//
+// Thread safety: pure functions.
+#ifndef ALPHEUS_RECOVERY_PROTOCOL_SUPERLINE_REPORT_H_
+#define ALPHEUS_RECOVERY_PROTOCOL_SUPERLINE_REPORT_H_
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "log/base/ids.h"
+#include "log/format/superline.h"
+#include "recovery/protocol/answer.h"
+#include "recovery/protocol/messages.h"
+
+namespace alpheus {
+
+// Returns the Welcome of a superline.
+inline Welcome WelcomeOf(const Superline& superline) {
+  return {superline.node, superline.incarnation, superline.ring_capacity,
+          superline.promised_epoch, superline.configuration.id};
+}
+
+inline Created CreatedOf(const Superline& superline) {
+  const bool is_used = superline.promised_epoch != Epoch() ||
+                       superline.log_epoch != Epoch() || IsBlank(superline);
+  return {superline.configuration, is_used};
+}
+
+// Returns the Welcome of a region that another process has, and may be writing:
+// one copy of the superline is whole. Nothing if that can't be read, or is of
+// another cluster, log or node.
+std::optional<Welcome> WelcomeOfHeld(std::span<std::byte> region,
+                                     Uuid cluster_id, Uuid log_id, NodeId node);
+
+// Returns the state that a superline alone gives.
+Followed FollowedOf(const Superline& superline);
+
+// Returns the state of a region that another process has, with its watermarks;
+// nothing as WelcomeOfHeld.
+std::optional<Followed> FollowedOfHeld(std::span<std::byte> region,
+                                       Uuid cluster_id, Uuid log_id,
+                                       NodeId node);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_PROTOCOL_SUPERLINE_REPORT_H_

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// own_replica: the replica, or the cache, in the primary's own process, as the
+// opening of an epoch sees it.
+//
+// Idea: an opening calls its own replica a few times and otherwise speaks to
+// peers. With the persistence policy behind an interface, the opening is no
+// template.
+//
+// Thread safety: as Replica.
+#ifndef ALPHEUS_RECOVERY_REPLICA_OWN_REPLICA_H_
+#define ALPHEUS_RECOVERY_REPLICA_OWN_REPLICA_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/core/ring/ring_log.h"
+#include "log/format/layout.h"
+#include "log/format/superline.h"
+#include "recovery/replica/replica.h"
+
+namespace alpheus {
+
+// The calls of replica.h, with their contracts. AcceptPromise is a fence, too:
+// when it returns OK, no earlier session writes here any more (P-H6).
+class OwnReplica {
+ public:
+  virtual ~OwnReplica() = default;
+
+  virtual const std::string& name() const = 0;
+  virtual const Superline& superline() const = 0;
+  virtual Ring ring() const = 0;
+  virtual absl::StatusOr<PromiseVerdict> AcceptPromise(
+      const Promise& request) = 0;
+  virtual absl::Status StartAnswer() = 0;
+  virtual Answer TakeAnswer() = 0;
+  virtual absl::Status BeginRepair(Epoch epoch) = 0;
+  virtual absl::Status StartInstall(const Installation& installation) = 0;
+  virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
+  virtual RingLogStart StartOfLog() = 0;
+};
+
+template <Persistence P>
+class OwnReplicaOf : public OwnReplica {
+ public:
+  // `replica` must outlive the object. `fence` destroys all sessions and keys
+  // that this process gave out for the replica. Empty: the process serves
+  // nobody.
+  OwnReplicaOf(Replica<P>& replica, std::function<void()> fence)
+      : replica_(replica), fence_(std::move(fence)) {}
+
+  const std::string& name() const override { return replica_.name(); }
+  const Superline& superline() const override { return replica_.superline(); }
+  Ring ring() const override { return replica_.ring(); }
+  absl::StatusOr<PromiseVerdict> AcceptPromise(
+      const Promise& request) override {
+    absl::StatusOr<PromiseVerdict> verdict = replica_.AcceptPromise(request);
+    if (verdict.ok() && fence_) fence_();
+    return verdict;
+  }
+  absl::Status StartAnswer() override { return replica_.StartAnswer(); }
+  Answer TakeAnswer() override { return replica_.TakeAnswer(); }
+  absl::Status BeginRepair(Epoch epoch) override {
+    return replica_.BeginRepair(epoch);
+  }
+  absl::Status StartInstall(const Installation& installation) override {
+    return replica_.StartInstall(installation);
+  }
+  absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
+    return replica_.Continue(bytes_max);
+  }
+  RingLogStart StartOfLog() override { return replica_.StartOfLog(); }
+
+ private:
+  Replica<P>& replica_;
+  const std::function<void()> fence_;
+};
+
+template <Persistence P>
+std::unique_ptr<OwnReplica> AsOwnReplica(Replica<P>& replica,
+                                         std::function<void()> fence = {}) {
+  return std::make_unique<OwnReplicaOf<P>>(replica, std::move(fence));
+}
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_REPLICA_OWN_REPLICA_H_

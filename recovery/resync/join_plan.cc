@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/resync/join_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/bytes.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus {
+namespace {
+
+bool IsTheSame(const HeldRecord& held, const RecordView& own) {
+  return held.epoch == own.epoch() && held.offset == own.offset &&
+         held.header_checksum == own.header.header_crc() &&
+         held.lines * kLineBytes == own.bytes;
+}
+
+}  // namespace
+
+absl::Status CheckJoins(const RunningEpoch& running, uint64_t ring_capacity,
+                        const Answer& answer) {
+  const std::vector<Member>& members = running.configuration.members;
+  const bool is_member =
+      std::find(members.begin(), members.end(),
+                Member{answer.node, answer.incarnation}) != members.end();
+  if (!is_member && !IsMutant("kBlankJoins")) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "incarnation ", absl::Hex(answer.incarnation),
+        " is no member of the log's configuration ", running.configuration.id,
+        ": its medium was replaced. Replace the member"));
+  }
+  if (answer.ring_capacity != ring_capacity) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a ring of ", answer.ring_capacity, " bytes, expected ",
+                     ring_capacity, " as the log's. Replace the member"));
+  }
+  return absl::OkStatus();
+}
+
+JoinPlanner::JoinPlanner(Ring ring, RunningEpoch running, Answer answer)
+    : ring_(ring),
+      running_(std::move(running)),
+      answer_(std::move(answer)),
+      cursor_(ring_, running_.table, running_.head, running_.finished.offset,
+              RecordCursor::Payloads::kSkip),
+      verdicts_(answer_) {}
+
+// JP2.
+Lsn JoinPlanner::MustHave() const {
+  if (!is_of_this_epoch()) return running_.start.lsn - 1;
+  if (answer_.knows()) return answer_.proven_lsn;
+  return std::max(answer_.proven_lsn, running_.durable_lsn);
+}
+
+bool JoinPlanner::EndsBefore(Lsn lsn, bool has) const {
+  if (lsn > running_.finished.lsn) return true;
+  if (lsn <= MustHave() && !IsMutant("kJoinForgetsWhatWasAcked")) return false;
+  return !has || !is_of_this_epoch();
+}
+
+absl::StatusOr<bool> JoinPlanner::Continue(uint64_t bytes_max) {
+  if (MustHave() > running_.finished.lsn) {
+    return absl::DataLossError(absl::StrCat(
+        "says that it has LSN ", MustHave().value, " of epoch ",
+        running_.epoch.value, ", of which LSN ", running_.finished.lsn.value,
+        " is the last. Look at that replica"));
+  }
+  const RingOffset until = cursor_.position().offset + bytes_max;
+  do {
+    const LogPosition before = cursor_.position();
+    const VerdictReader::Seen seen = verdicts_.At(before.lsn);
+    // Without a record there, the rest of the ring need not be read.
+    if (EndsBefore(before.lsn, seen.record != nullptr)) {
+      plan_.next = before;
+      Finish();
+      return true;
+    }
+    if (cursor_.Next() != RecordCursor::Step::kRecord) {
+      return absl::DataLossError(absl::StrCat(
+          "LSN ", before.lsn.value, " at ring offset ", before.offset.value,
+          " can't be read any more in the primary's own ring, so that nobody "
+          "can join from it. Open the log again: it is repaired then"));
+    }
+    const RecordView& own = cursor_.record();
+    if (seen.record != nullptr && IsTheSame(*seen.record, own)) {
+      Keep(before.lsn);
+    } else if (EndsBefore(before.lsn, /*has=*/false)) {
+      plan_.next = before;
+      Finish();
+      return true;
+    } else {
+      Copy(cursor_.record_begin(), own);
+    }
+  } while (cursor_.position().offset < until);
+  return false;
+}
+
+void JoinPlanner::Keep(Lsn lsn) {
+  if (kept_.empty() || kept_.back().end != lsn) {
+    kept_.push_back({lsn, lsn, Verdict::kHave, 0});
+  }
+  kept_.back().end = lsn + 1;
+}
+
+void JoinPlanner::Copy(RingOffset begin, const RecordView& record) {
+  const uint64_t capacity = ring_.capacity();
+  if (begin != record.offset) {
+    AddRange(begin, kLineBytes, 0, capacity, &plan_.copies);
+    AddExtent(begin, begin + kLineBytes, &written_);
+  }
+  AddRange(record.offset, record.bytes, 0, capacity, &plan_.copies);
+  AddExtent(record.offset, record.offset + record.bytes, &written_);
+  ++plan_.records;
+}
+
+// Returns the replica's records before next that are not kept.
+std::vector<Extent> JoinPlanner::ValidOthers() const {
+  std::vector<Extent> valid;
+  auto kept = kept_.begin();
+  for (const VerdictRun& run : answer_.runs) {
+    if (run.verdict != Verdict::kHave) continue;
+    const Lsn end = std::min(run.end, plan_.next.lsn);
+    for (Lsn lsn = run.first; lsn < end; lsn = lsn + 1) {
+      while (kept != kept_.end() && kept->end <= lsn) ++kept;
+      if (kept != kept_.end() && kept->first <= lsn) continue;
+      const HeldRecord& record = answer_.held[run.held + (lsn - run.first)];
+      AddExtent(record.offset, record.end(), &valid);
+    }
+  }
+  return valid;
+}
+
+bool JoinPlanner::OverwritesValid() const {
+  if (plan_.copies.empty()) return false;
+  if (!answer_.knows()) return true;
+  return AnyOverlap(written_, ValidOthers(), ring_.capacity());
+}
+
+// JP3.
+void JoinPlanner::Finish() {
+  plan_.set_repairing = !is_of_this_epoch() && !answer_.repairing &&
+                        OverwritesValid() && !IsMutant("kJoinUnmarked");
+}
+
+}  // namespace alpheus

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// own_scrub: a primary scrubs its node's replica while it writes it.
+//
+// Idea: the node does not serve a replica that a primary has (P-A7), so the
+// primary does what the node would do (scrubbing.h). It does so from inside
+// Poll of its replication: there no byte after the head that was told is
+// reused. Its threads write elsewhere, except for CLEANED words. So each slice
+// keeps cleaning threads out, and is short. Clients that ask the node hear of
+// it by Hold (replica_hold.h).
+//
+// Invariants: those of scrubbing.h.
+// Thread safety: one thread at a time.
+// References: protocol P-A7, P-A8;
+// docs/design/reading_and_scrubbing.md#scrubbing.
+#ifndef ALPHEUS_RECOVERY_SCRUB_OWN_SCRUB_H_
+#define ALPHEUS_RECOVERY_SCRUB_OWN_SCRUB_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "log/base/clock.h"
+#include "log/base/ids.h"
+#include "log/core/read/record_cursor.h"
+#include "log/format/epoch_table.h"
+#include "log/format/layout.h"
+#include "recovery/protocol/messages.h"
+#include "recovery/replica/held_replica.h"
+#include "recovery/scrub/scrubbed_replica.h"
+#include "recovery/scrub/scrubbing.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+
+class OwnScrub final : private ScrubbedReplica {
+ public:
+  // The log, as it stays while the epoch runs.
+  struct Log {
+    Uuid log_id;
+    Configuration configuration;
+    Epoch epoch;
+    EpochTable table;
+    Ring ring;
+  };
+
+  // `fabric`, `clock`, `replica` and the ring must outlive the object.
+  OwnScrub(Fabric& fabric, const Clock& clock, Scrubbing::Node node,
+           const ScrubbingOptions& options, Log log, HeldReplica& replica);
+
+  // Takes what the fabric brought. Returns false for any other connection.
+  bool Take(const ConnectionEvent& event);
+  bool Take(const Completion& completion);
+
+  // Returns when Poll has something to do, in nanoseconds of the clock.
+  int64_t next_poll_ns() const { return next_poll_ns_; }
+  // Does a slice, if one is due. `head` was told to the log's backups; records
+  // up to `persisted` are on this replica's medium. Returns true if a pass has
+  // ended.
+  bool Poll(const LogPosition& head, Lsn persisted);
+
+  // Starts a pass, as Scrubbing::Ask, but leaves appending threads nine tenths
+  // of the time.
+  void Start();
+  Scrubbed State() const { return scrubbing_.StateOf(log_.log_id); }
+
+ private:
+  Uuid log_id() const override { return log_.log_id; }
+  bool medium_failed() const override { return !replica_.IsUsable(); }
+  std::span<std::byte> ring() const override {
+    return {log_.ring.data(), log_.ring.capacity()};
+  }
+  std::span<std::byte> ring_on_medium() const override {
+    return {replica_.RingOnMedium(), log_.ring.capacity()};
+  }
+  Followed followed() const override;
+  void WhileAtRest(absl::FunctionRef<void()> work) override {
+    replica_.WhileAtRest(work);
+  }
+  absl::Status RestoreBytes(RingOffset offset,
+                            std::span<const std::byte> bytes) override {
+    return replica_.RestoreBytes(offset, bytes);
+  }
+  absl::StatusOr<int> MendCopies() override { return replica_.MendCopies(); }
+
+  const Log log_;
+  HeldReplica& replica_;
+  const Clock& clock_;
+  LogPosition head_;
+  Lsn persisted_;
+  int64_t next_poll_ns_ = 0;
+  Scrubbing scrubbing_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_SCRUB_OWN_SCRUB_H_

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/primary/replicator.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/base/flatten.h"
+#include "log/base/mutant.h"
+#include "quorum/arithmetic/quorum.h"
+
+namespace alpheus {
+namespace {
+
+// Nanoseconds without an append after which a catch-up is not throttled. Far
+// longer than its batches then delay a new append.
+constexpr int64_t kRestNanos = 20'000'000;
+
+// For messages.
+double Millis(int64_t nanos) { return static_cast<double>(nanos) / 1e6; }
+
+// Returns the most bytes that a backup may save up: one millisecond's worth.
+int64_t CatchUpBytesMax(uint64_t bytes_per_second) {
+  return static_cast<int64_t>(bytes_per_second / 1000);
+}
+
+}  // namespace
+
+Replicator::Replicator(Fabric& fabric, const Clock& clock,
+                       const Options& options, const RingEnd& start)
+    : fabric_(fabric),
+      clock_(clock),
+      options_(options),
+      looked_at_ns_(clock.NowNanos()),
+      appended_at_ns_(looked_at_ns_),
+      end_(start),
+      local_lsn_(start.lsn),
+      durable_lsn_(start.lsn) {}
+
+void Replicator::Add(std::string name, ConnectionId connection,
+                     std::unique_ptr<ReplicaSession> session) {
+  ALPHEUS_CHECK(backups_.size() + 1 < kMembersMax, "N is at most kMembersMax");
+  backups_.push_back({std::move(name), connection, std::move(session),
+                      absl::OkStatus(), absl::OkStatus(), Listen()});
+}
+
+void Replicator::Join(std::string name, ConnectionId connection,
+                      std::unique_ptr<ReplicaSession> session) {
+  ALPHEUS_CHECK(!StatusOf(name).ok(), "one session with each replica");
+  std::erase_if(backups_, [&](const Backup& b) { return b.name == name; });
+  Add(std::move(name), connection, std::move(session));
+  Backup& backup = backups_.back();
+  backup.lag_excused = LagOf(backup);
+  backup.is_catching_up = backup.lag_excused != 0;
+  backup.catch_up_bytes = CatchUpBytesMax(options_.catch_up_bytes_per_second);
+  backup.seen_end = end_.offset;
+  backup.seen_ns = looked_at_ns_;
+  CatchUp(backup);
+  Push(backup);
+  Count();
+}
+
+absl::Status Replicator::StatusOf(const std::string& name) const {
+  const auto found = std::ranges::find(backups_, name, &Backup::name);
+  return found != backups_.end()
+             ? found->status
+             : absl::NotFoundError("was not there when the epoch was opened");
+}
+
+uint64_t Replicator::LagOf(const Backup& backup) const {
+  return end_.offset - backup.session->posted().offset +
+         backup.session->lag_bytes();
+}
+
+int64_t Replicator::Listen() {
+  const int64_t now = clock_.NowNanos();
+  int64_t passed = now - std::exchange(looked_at_ns_, now);
+  if (!IsMutant("kOwnPauseIsSilence")) {
+    passed = std::min(passed, options_.silence_ns / 4);
+  }
+  listened_ns_ += passed;
+  return listened_ns_;
+}
+
+ALPHEUS_FLATTEN void Replicator::Advance(const RingEnd& end) {
+  NoteIdle();
+  end_ = end;
+  has_appended_ = true;
+  for (Backup& backup : backups_) Push(backup);
+}
+
+void Replicator::AdvanceHead(const LogPosition& head) {
+  NoteIdle();
+  head_ = head;
+  for (Backup& backup : backups_) Push(backup);
+  Count();
+}
+
+void Replicator::TellDurable() {
+  NoteIdle();
+  told_lsn_ = durable_lsn_;
+  for (Backup& backup : backups_) Push(backup);
+}
+
+bool Replicator::IsIdle(const Backup& backup) const {
+  const ReplicaSession& session = *backup.session;
+  return session.is_idle() && session.posted().offset == end_.offset &&
+         session.durable_told() >= told_lsn_ &&
+         (head_.lsn == Lsn(0) || session.head_published().lsn >= head_.lsn);
+}
+
+bool Replicator::is_catching_up() const {
+  return std::ranges::any_of(backups_, [](const Backup& backup) {
+    return backup.status.ok() && backup.is_catching_up;
+  });
+}
+
+bool Replicator::is_idle() const {
+  return std::ranges::all_of(backups_, [this](const Backup& backup) {
+    return !backup.status.ok() || IsIdle(backup);
+  });
+}
+
+void Replicator::NoteIdle() {
+  for (Backup& backup : backups_) {
+    backup.is_heard |= IsIdle(backup) && !IsMutant("kRestIsSilence");
+  }
+}
+
+RingOffset Replicator::reuse_head() const {
+  RingOffset least = head_.offset;
+  for (const Backup& backup : backups_) {
+    if (!backup.status.ok() && !IsMutant("kLostBackupHoldsBytes")) {
+      continue;
+    }
+    least = std::min(least, backup.session->head_published().offset);
+  }
+  return least;
+}
+
+ALPHEUS_FLATTEN void Replicator::LocalPersisted(Lsn lsn) {
+  local_lsn_ = std::max(local_lsn_, lsn);
+  CountRecords();
+}
+
+ALPHEUS_FLATTEN bool Replicator::Take(const Completion& completion) {
+  Backup* backup = Find(completion.connection);
+  if (backup == nullptr) return false;
+  if (!backup->status.ok()) return true;
+  const uint64_t before = backup->session->batches_acked();
+  const Lsn persisted_before = backup->session->acked_lsn();
+  const Lsn head_before = backup->session->head_published().lsn;
+  const absl::Status taken = backup->session->Take(completion);
+  if (!taken.ok()) {
+    GiveUp(*backup, taken);
+  } else if (backup->session->batches_acked() != before ||
+             backup->session->acked_lsn() != persisted_before) {
+    // A completion comes from the adapter: no sign that the backup's program
+    // runs.
+    backup->is_heard |= backup->session->batches_acked() != before ||
+                        IsMutant("kAdapterIsHeard");
+    Push(*backup);
+    CountRecords();
+    if (backup->session->head_published().lsn != head_before) CountHeads();
+  } else if (completion.operation == Operation::kWrite &&
+             !IsMutant("kArrivingIsSilence")) {
+    // A piece of a batch arrived. The last one, with the immediate, is no sign
+    // of the backup's program: an adapter takes it alone.
+    backup->is_heard = true;
+  }
+  return true;
+}
+
+bool Replicator::Disconnected(ConnectionId connection) {
+  Backup* backup = Find(connection);
+  if (backup == nullptr) return false;
+  GiveUp(*backup, absl::UnavailableError("the backup broke the connection"));
+  return true;
+}
+
+bool Replicator::Poll() {
+  const int64_t now = Listen();
+  if (std::exchange(has_appended_, false)) appended_at_ns_ = looked_at_ns_;
+  bool any_posted = false;
+  for (Backup& backup : backups_) {
+    if (!backup.unposted.ok()) GiveUp(backup, backup.unposted);
+    if (!backup.status.ok()) continue;
+    if (std::exchange(backup.is_heard, false)) backup.heard_ns = now;
+    const uint64_t before = backup.session->batches();
+    CatchUp(backup);
+    Push(backup);
+    PostReceives(backup);
+    any_posted |= backup.session->batches() != before;
+    if (!backup.status.ok()) continue;
+    const uint64_t lag = LagOf(backup);
+    if (lag <= options_.lag_bytes_max || IsMutant("kJoinerMayNotLag")) {
+      backup.lag_excused = 0;
+    }
+    if (IsIdle(backup)) {
+      backup.heard_ns = now;
+    } else if (lag > options_.lag_bytes_max + backup.lag_excused) {
+      GiveUp(backup, absl::UnavailableError(absl::StrCat(
+                         lag, " bytes behind, at most ", options_.lag_bytes_max,
+                         " are allowed (lag_bytes_max)")));
+    } else if (now - backup.heard_ns > options_.silence_ns) {
+      GiveUp(backup,
+             absl::UnavailableError(absl::StrCat(
+                 "nothing was heard for ", Millis(now - backup.heard_ns),
+                 " ms of listening, at most ", Millis(options_.silence_ns),
+                 " are allowed (silence_ms)")));
+    }
+  }
+  return any_posted;
+}
+
+uint64_t Replicator::batches() const {
+  uint64_t sum = 0;
+  for (const Backup& backup : backups_) sum += backup.session->batches();
+  return sum;
+}
+
+uint32_t Replicator::in_sync() const {
+  return static_cast<uint32_t>(
+      std::ranges::count_if(backups_,
+                            [](const Backup& b) { return b.status.ok(); }) +
+      (options_.has_local_replica ? 1 : 0));
+}
+
+Replicator::Backup* Replicator::Find(ConnectionId connection) {
+  const auto found =
+      std::ranges::find(backups_, connection, &Backup::connection);
+  return found == backups_.end() ? nullptr : &*found;
+}
+
+// Closing is no fence at the backup: it may take more of what is in flight
+// (P-H21). Its acks no longer arrive.
+void Replicator::GiveUp(Backup& backup, const absl::Status& why) {
+  if (!backup.status.ok()) return;
+  backup.status = why;
+  fabric_.Close(backup.connection).IgnoreError();
+  if (in_sync() >= options_.write_quorum || !status_.ok()) return;
+  if (IsMutant("kQuorumLossIgnored")) return;
+  status_ = absl::AbortedError(DescribeLoss());
+}
+
+// Names the last of several primaries that may have opened the log.
+std::string Replicator::DescribeLoss() const {
+  const Promise* newest = nullptr;
+  for (const Backup& backup : backups_) {
+    const std::optional<Promise>& by = backup.session->overtaken_by();
+    if (!by || by->epoch == Epoch()) continue;
+    if (newest == nullptr || newest->epoch < by->epoch) newest = &*by;
+  }
+  std::string text =
+      newest == nullptr ? "" : absl::StrCat(DescribeOpening(*newest), "; ");
+  absl::StrAppend(
+      &text, "the log failed with ", in_sync(), " of ", options_.write_quorum,
+      " replicas that must be in sync; records behind LSN ", durable_lsn_.value,
+      " have an unknown outcome until the log is opened again.");
+  for (const Backup& backup : backups_) {
+    if (backup.status.ok()) continue;
+    absl::StrAppend(&text, " ", backup.name, ": ", backup.status.message(),
+                    ".");
+  }
+  return text;
+}
+
+// RPR7. Work posted on a broken connection fails anyway, perhaps after a
+// message that says why. After any other error nothing more comes.
+void Replicator::GiveUpUnposted(Backup& backup, const absl::Status& why) {
+  if (absl::IsFailedPrecondition(why)) {
+    backup.unposted = why;
+  } else {
+    GiveUp(backup, why);
+  }
+}
+
+void Replicator::End(const absl::Status& why) {
+  is_ended_ = true;
+  if (status_.ok()) {
+    status_ = absl::AbortedError(
+        absl::StrCat(why.message(), "; records behind LSN ", durable_lsn_.value,
+                     " have an unknown outcome until the log is opened again"));
+  }
+  for (Backup& backup : backups_) GiveUp(backup, why);
+}
+
+void Replicator::Push(Backup& backup) {
+  if (!MayPost(backup)) return;
+  ReplicaSession& session = *backup.session;
+  absl::Status posted;
+  if (end_.offset > session.posted().offset && !backup.is_catching_up) {
+    posted = session.Advance(end_);
+  }
+  if (head_.lsn > session.head_sent().lsn && posted.ok()) {
+    posted = session.AdvanceHead(head_);
+  }
+  if (told_lsn_ > session.durable_told() && posted.ok()) {
+    posted = session.AdvanceDurable(told_lsn_);
+  }
+  if (!posted.ok()) [[unlikely]]
+    GiveUpUnposted(backup, posted);
+}
+
+void Replicator::PostReceives(Backup& backup) {
+  if (!MayPost(backup)) return;
+  const absl::Status posted = backup.session->PostReceives();
+  if (!posted.ok()) GiveUpUnposted(backup, posted);
+}
+
+// RPR6.
+void Replicator::CatchUp(Backup& backup) {
+  if (!MayPost(backup) || !backup.is_catching_up) return;
+  EarnCatchUp(backup);
+  ReplicaSession& session = *backup.session;
+  const RingOffset before = session.posted().offset;
+  absl::Status posted;
+  if (looked_at_ns_ - appended_at_ns_ >= kRestNanos) {
+    posted = session.Advance(end_);
+  } else if (backup.catch_up_bytes > 0 || IsMutant("kCatchUpUnlimited")) {
+    posted = session.CatchUp(end_);
+  }
+  backup.catch_up_bytes -=
+      static_cast<int64_t>(session.posted().offset - before);
+  backup.is_catching_up = session.posted().offset != end_.offset;
+  if (!posted.ok()) GiveUpUnposted(backup, posted);
+}
+
+void Replicator::EarnCatchUp(Backup& backup) const {
+  const auto appended = static_cast<int64_t>(
+      end_.offset - std::exchange(backup.seen_end, end_.offset));
+  const int64_t passed =
+      looked_at_ns_ - std::exchange(backup.seen_ns, looked_at_ns_);
+  const auto earned = static_cast<int64_t>(
+      static_cast<double>(passed) *
+      static_cast<double>(options_.catch_up_bytes_per_second) / 1e9);
+  backup.catch_up_bytes =
+      std::min(CatchUpBytesMax(options_.catch_up_bytes_per_second),
+               backup.catch_up_bytes + earned + 2 * appended);
+}
+
+void Replicator::Count() {
+  CountRecords();
+  CountHeads();
+}
+
+// After End nothing counts: with W = 1 the own replica alone would do (P-H20).
+bool Replicator::Counts() const {
+  return !is_ended_ || IsMutant("kEndedLogGoesOn");
+}
+
+void Replicator::CountRecords() {
+  if (!Counts()) return;
+  const auto durable = Quorum(local_lsn_, [](const ReplicaSession& session) {
+    return IsMutant("kPostedIsAcked") ? session.posted().lsn
+                                      : session.acked_lsn();
+  });
+  if (durable) durable_lsn_ = std::max(durable_lsn_, *durable);
+}
+
+void Replicator::CountHeads() {
+  if (!Counts()) return;
+  const auto head = Quorum(head_.lsn, [](const ReplicaSession& session) {
+    return session.head_published().lsn;
+  });
+  if (head) durable_head_lsn_ = std::max(durable_head_lsn_, *head);
+  if (IsMutant("kHeadSentIsDurable")) durable_head_lsn_ = head_.lsn;
+}
+
+std::optional<Lsn> Replicator::Quorum(Lsn own,
+                                      Lsn (*of)(const ReplicaSession&)) {
+  size_t count = 0;
+  if (options_.has_local_replica) {
+    progress_[count++] = {own, /*in_sync=*/true};
+  }
+  for (const Backup& backup : backups_) {
+    progress_[count++] = {of(*backup.session), backup.status.ok()};
+  }
+  return DurableLsn(std::span(progress_).first(count), options_.write_quorum);
+}
+
+}  // namespace alpheus

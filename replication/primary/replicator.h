@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// replicator: makes the records of one log durable on W replicas.
+//
+// Idea: the log reports up to where its ring holds finished records, and what
+// its own replica has persisted. The replicator writes the rest to all backups,
+// in parallel, each at its own speed, and reports which LSN W replicas have. It
+// never waits: several batches are under way at once, and a caller that waits
+// for an LSN polls durable_lsn().
+//
+// Invariants:
+//   RPR1. durable_lsn() is at most the W-th largest persisted LSN over the
+//         replicas (P-INV-22), and never goes back.
+//   RPR2. A backup that is out of sync does not count until it has joined again
+//         with another session (P-A5). Records that it made durable before stay
+//         durable.
+//   RPR3. With fewer than W replicas in sync the replicator is poisoned:
+//         status() is an error from then on, and durable_lsn() stays (P-A3.6,
+//         P-H20).
+//   RPR4. At most a quarter of silence_ns is charged for the time between two
+//         polls. A primary that was stopped, or was not polled, does not blame
+//         its backups.
+//   RPR5. reuse_head() is at most the head that each replica in sync has said
+//         is in its superline (P-L4). A backup out of sync holds nothing up.
+//   RPR6. A backup that joined and is behind *catches up*: it gets the rest in
+//         small batches, which only Poll sends. So a caller that waits for
+//         others' acks waits for a few small batches at most. The rate is
+//         catch_up_bytes_per_second plus twice the rate of appends, so that it
+//         does catch up. Without appends, and once everything is posted, it is
+//         treated as any other.
+//   RPR7. A backup whose connection broke is given up only after everything
+//         that had arrived was taken: that may say why the connection ended.
+// Thread safety: one thread.
+// References: protocol P-A3.3, P-A3.6, P-H20 to P-H22; Arcadia §4.1, §4.4.
+#ifndef ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
+#define ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "log/base/clock.h"
+#include "log/base/ids.h"
+#include "log/format/superline.h"
+#include "quorum/arithmetic/quorum.h"
+#include "replication/fabric/fabric.h"
+#include "replication/session/replica_session.h"
+
+namespace alpheus {
+
+class Replicator {
+ public:
+  struct Options {
+    // W: replicas that must have a record, this host's own included.
+    uint32_t write_quorum = 1;
+    // False: the primary is remote-only, and no replica of its own counts.
+    bool has_local_replica = true;
+    // Bytes: a backup with more bytes of the ring unacknowledged is given up.
+    // The ring can't be reused before all backups in sync have it.
+    uint64_t lag_bytes_max = uint64_t{64} << 20;
+    // Nanoseconds of silence, while records are under way, after which a backup
+    // is given up. An ack ends silence, and so does a piece of a batch that
+    // arrives. Noticed late if polls are further apart than a quarter of it.
+    int64_t silence_ns = 1'000'000'000;
+    // Rate at which a joined backup gets what it missed, while records are
+    // appended (RPR6). A higher rate ends its lag sooner and slows appends
+    // more.
+    uint64_t catch_up_bytes_per_second = uint64_t{128} << 20;
+  };
+
+  // Requires: all records up to `start` are durable.
+  Replicator(Fabric& fabric, const Clock& clock, const Options& options,
+             const RingEnd& start);
+
+  // Adds a backup in sync that has all records up to the constructor's `start`.
+  // Errors call it `name`. Requires: before the first Advance; with this host's
+  // own, at most kMembersMax replicas.
+  void Add(std::string name, ConnectionId connection,
+           std::unique_ptr<ReplicaSession> session);
+
+  // Adds a backup that lacks records, at any time. Its session begins where its
+  // records end, and brings the rest. It replaces the backup of that name,
+  // which must be out of sync. It may be behind by more than lag_bytes_max
+  // until it once was not. Requires: the ring holds everything after its end.
+  void Join(std::string name, ConnectionId connection,
+            std::unique_ptr<ReplicaSession> session);
+  // Returns OK for a backup in sync, NotFound for one that was never added, and
+  // else why it is out of sync.
+  absl::Status StatusOf(const std::string& name) const;
+
+  // Posts finished records up to `end` of the ring. Requires: `end` does not go
+  // back.
+  void Advance(const RingEnd& end);
+
+  // Notes that this host's replica has persisted all up to `lsn`. Call it after
+  // the fence, not before (P-H22). Requires: has_local_replica.
+  void LocalPersisted(Lsn lsn);
+
+  // Announces the log's head, which is in this host's own superline. Requires:
+  // `head` does not go back.
+  void AdvanceHead(const LogPosition& head);
+
+  // Ends the primary: closes all backups. Nothing becomes durable any more,
+  // even if it was persisted. Requires: !why.ok().
+  void End(const absl::Status& why);
+
+  // Tells the backups what is durable now: no records are to follow soon.
+  void TellDurable();
+
+  // Takes a completion. Returns true if its connection is of one of the
+  // backups.
+  bool Take(const Completion& completion);
+  // Notes that the peer broke the connection. Returns true as above.
+  bool Disconnected(ConnectionId connection);
+
+  // Posts what waits for credit, and gives up backups that lag too far or are
+  // silent. Returns true if something was posted.
+  bool Poll();
+  // Returns when Poll last read the clock, in nanoseconds.
+  int64_t looked_at_ns() const { return looked_at_ns_; }
+
+  Lsn durable_lsn() const { return durable_lsn_; }
+  // Returns 0 until each backup in sync has published a head.
+  RingOffset reuse_head() const;
+  // Returns the W-th largest head of the replicas in sync, or LSN 0 with fewer
+  // than W. Never goes back.
+  Lsn durable_head_lsn() const { return durable_head_lsn_; }
+  // Returns true if a backup in sync lacks records from before it joined
+  // (RPR6).
+  bool is_catching_up() const;
+  // Returns true if all backups in sync have acknowledged the whole ring and
+  // the head.
+  bool is_idle() const;
+  // Returns OK, or Aborted with the fate of each backup: the outcome of records
+  // beyond durable_lsn() is unknown until an epoch is opened.
+  const absl::Status& status() const { return status_; }
+  uint32_t in_sync() const;
+  // Returns the number of batches and messages posted to all backups; grows.
+  uint64_t batches() const;
+
+ private:
+  struct Backup {
+    std::string name;
+    ConnectionId connection;
+    std::unique_ptr<ReplicaSession> session;
+    absl::Status status;    // why it is out of sync
+    absl::Status unposted;  // why nothing more could be posted (RPR7)
+    // When it was last heard, or had nothing to say; on the clock of
+    // listened_ns_.
+    int64_t heard_ns = 0;
+    bool is_heard = false;     // heard since the last Poll
+    uint64_t lag_excused = 0;  // bytes that a joined backup may lag in excess
+    bool is_catching_up = false;
+    // Bytes that may be sent now; negative after a larger batch. seen_end and
+    // seen_ns: end of the log and time at which that was computed.
+    int64_t catch_up_bytes = 0;
+    RingOffset seen_end = {};
+    int64_t seen_ns = 0;
+  };
+
+  // Charges the time since the last call (RPR4); returns the charged total.
+  int64_t Listen();
+  bool IsIdle(const Backup& backup) const;
+  // Marks idle backups as heard before there is more to send, so that silence
+  // counts from the next Poll on.
+  void NoteIdle();
+
+  static bool MayPost(const Backup& backup) {
+    return backup.status.ok() && backup.unposted.ok();
+  }
+  Backup* Find(ConnectionId connection);
+  uint64_t LagOf(const Backup& backup) const;
+  void GiveUp(Backup& backup, const absl::Status& why);
+  void GiveUpUnposted(Backup& backup, const absl::Status& why);
+  std::string DescribeLoss() const;
+  void Push(Backup& backup);
+  void PostReceives(Backup& backup);
+  void CatchUp(Backup& backup);
+  void EarnCatchUp(Backup& backup) const;
+  void Count();
+  bool Counts() const;
+  void CountRecords();
+  void CountHeads();
+  std::optional<Lsn> Quorum(Lsn own, Lsn (*of)(const ReplicaSession&));
+
+  Fabric& fabric_;
+  const Clock& clock_;
+  const Options options_;
+  int64_t looked_at_ns_;
+  int64_t appended_at_ns_;     // time of the first Poll after an append
+  bool has_appended_ = false;  // since the last Poll
+  int64_t listened_ns_ = 0;    // time charged in all (RPR4)
+  RingEnd end_;
+  Lsn local_lsn_;
+  LogPosition head_{Lsn(0), RingOffset(0), 0};  // LSN 0: none yet
+  Lsn durable_lsn_;
+  Lsn told_lsn_;  // last LSN to announce as durable
+  Lsn durable_head_lsn_{0};
+  std::vector<Backup> backups_;
+  // Scratch of Quorum; a member, as to construct it costs more than to count.
+  std::array<ReplicaProgress, kMembersMax> progress_;
+  absl::Status status_;
+  bool is_ended_ = false;  // End was called
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_

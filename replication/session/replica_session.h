@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// replica_session: the primary's end of one connection to one backup.
+//
+// Idea: the ring is the send queue. The caller says up to where the ring holds
+// finished records. The session writes everything after the last posted byte up
+// to there, as one batch, whenever the backup has a free receive. So a slow
+// backup gets fewer and larger batches, costs the others nothing, and needs no
+// memory. A backup that is far behind gets batches of a bounded size, a few at
+// a time. Two kinds of message go between the batches, and each takes a credit
+// like a batch: the log's head has moved (head_update.h), and what is durable
+// (durable_update.h).
+// The backup's platform decides by which plan a batch becomes persistent. The
+// executor (persist_requester.h) runs the plan and says which batches are
+// persistent: by a completion, where the platform allows it. Credits come back
+// by acks alone.
+//
+// Invariants:
+//   RSE1. Batches and heads sent and not acknowledged never exceed the credits
+//         (P-R1).
+//   RSE2. acked_lsn() is persisted at the backup, as its ack says, or a
+//         completion where its platform allows that. It never goes back, and
+//         never passes what was posted.
+//   RSE3. Only acks of this epoch and this session count (P-H21).
+//   RSE4. A head is sent only after all records before it.
+//   RSE5. A batch ends at the end of a record.
+// After an error the session is broken. It is unknown which of the posted
+// records the backup has; acked_lsn() stays true.
+// A backup that ends the session for a newer promise says so first, if it can.
+// Only messages to users depend on that, since it may be lost with the
+// connection.
+// Thread safety: one thread.
+// References: protocol P-A3.3, P-H21, P-R1; Arcadia §4.1.
+#ifndef ALPHEUS_REPLICATION_SESSION_REPLICA_SESSION_H_
+#define ALPHEUS_REPLICATION_SESSION_REPLICA_SESSION_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/base/numbered_queue.h"
+#include "log/core/durability/replication_sink.h"
+#include "log/core/read/record_cursor.h"
+#include "log/format/layout.h"
+#include "quorum/arithmetic/promise.h"
+#include "replication/fabric/fabric.h"
+#include "replication/persist/execute/persist_requester.h"
+#include "replication/session/resend.h"
+#include "replication/session/session_terms.h"
+#include "replication/wire/message_slots.h"
+#include "replication/wire/posted_receives.h"
+
+namespace alpheus {
+
+// The ring of this host and that of the backup, which holds the same bytes.
+struct ReplicatedRing {
+  Ring ring;             // this host's ring
+  RegionKey local_key;   // registered: ring.data(), capacity
+  RegionKey backup_key;  // of the backup's ring, from its start
+};
+
+class ReplicaSession {
+ public:
+  // Starts a session and posts the receives for acks, before or after the
+  // connection is established. Errors: the fabric's; Unimplemented (the
+  // backup's platform).
+  static absl::StatusOr<std::unique_ptr<ReplicaSession>> Start(
+      const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
+      ConnectionId connection);
+
+  // Returns the promise in a message that is no ack, or nothing. Epoch 0 means:
+  // a process of the backup's machine takes the replica, and has no promise
+  // yet.
+  using ReadPromise =
+      std::function<std::optional<Promise>(std::span<const std::byte>)>;
+  void ReadPromisesBy(ReadPromise read) { read_promise_ = std::move(read); }
+  // Returns the promise for which the backup ended the session, as it said.
+  const std::optional<Promise>& overtaken_by() const { return overtaken_by_; }
+
+  // Posts the bytes from posted() to `end` as one batch. If they are more than
+  // terms.batch_bytes_max, posts several, of which at most two are under way. A
+  // later call posts what had no credit. Requires: `end` does not go back; the
+  // bytes do not change until they are acknowledged. Errors: the fabric's; the
+  // session is then broken.
+  absl::Status Advance(const RingEnd& end);
+
+  // Advance for a backup that lacks much, while others are waited for: each
+  // batch takes some ten microseconds to send, and four are under way at most.
+  absl::Status CatchUp(const RingEnd& end);
+
+  // Tells the backup the head, once everything before it is posted and a credit
+  // and a buffer are free; else a later call does. Requires: `head` does not go
+  // back. Errors: as Advance.
+  absl::Status AdvanceHead(const LogPosition& head);
+
+  // Tells the backup that W replicas have persisted all up to `lsn`, unless it
+  // knows more, once a credit and a buffer are free; else a later call does.
+  // Errors: as Advance.
+  absl::Status AdvanceDurable(Lsn lsn);
+
+  // Takes one completion of the session's connection. Errors: Unavailable (the
+  // connection broke), Aborted (the backup ends the session for another
+  // primary: overtaken_by()), DataLoss (the backup says what is impossible).
+  // The session is then broken.
+  absl::Status Take(const Completion& completion);
+
+  // Posts the receives of acks that were taken. Call it soon after, while no
+  // caller waits. Errors: as Advance.
+  absl::Status PostReceives() { return acks_->PostAll(); }
+
+  Lsn acked_lsn() const { return acked_.lsn; }
+  const RingEnd& posted() const { return posted_; }
+  // Bytes posted and not acknowledged.
+  uint64_t lag_bytes() const { return posted_.offset - acked_.offset; }
+  // Returns the last head that the backup was told; first that of the terms.
+  const LogPosition& head_sent() const { return head_sent_; }
+  // Returns the last head that the backup said is in its superline; first that
+  // of the terms.
+  const LogPosition& head_published() const { return head_published_; }
+  // Returns the last LSN that the backup was told is durable; 0: none yet.
+  Lsn durable_told() const { return durable_told_; }
+  // Returns true if everything sent is acknowledged.
+  bool is_idle() const { return under_way_.empty(); }
+  // Batches and messages posted in this session, and how many are acknowledged.
+  uint64_t batches() const { return batches_; }
+  uint64_t batches_acked() const { return batches_acked_; }
+
+ private:
+  ReplicaSession(const ReplicatedRing& ring, const SessionTerms& terms,
+                 const Plan& plan, Fabric& fabric, ConnectionId connection);
+
+  // A batch or message that the backup acknowledges as one.
+  struct UnderWay {
+    RingEnd end;                      // end of this batch and all before
+    std::optional<LogPosition> head;  // set: a head, not a batch
+    bool is_durable_update = false;   // neither of the two
+  };
+
+  // Limits of what is posted to a backup that is behind.
+  struct Pace {
+    uint64_t batch_bytes_max = 0;
+    size_t under_way_max = 0;
+  };
+
+  absl::Status Post(const RingEnd& end, const Pace& pace);
+  RingEnd NextBatch(const RingEnd& end, uint64_t bytes_max) const;
+  RingEnd BehindRecord(const RingEnd& at) const;
+  bool HasCredit() const;
+  bool HasRoomFor(uint64_t bytes) const;
+  bool HasRoomForMessage() const;
+  absl::Status PostMessage(LocalBytes message, size_t slot);
+  uint64_t SendsUnderWay() const;
+  absl::Status PostBatch(RingOffset end);
+  PersistRequester::Range RangeAt(RingOffset begin, uint64_t bytes) const;
+  absl::Status TakeAck(const Completion& completion);
+  absl::Status TakeOther(std::span<const std::byte> message);
+  absl::Status TakeResendRequest(const ResendRequest& request);
+  absl::Status SendAgain();
+  void TakeAcked(const UnderWay& acked);
+  void TakePersisted();
+
+  const ReplicatedRing ring_;
+  const SessionTerms terms_;
+  Fabric& fabric_;
+  const ConnectionId connection_;
+  const Fabric::Limits limits_;
+
+  PersistRequester requester_;
+  RingEnd posted_;
+  RingEnd acked_;
+  // Ends of batches that are not persisted yet.
+  NumberedQueue<RingEnd> unpersisted_;
+  LogPosition head_sent_;
+  LogPosition head_published_;
+  Lsn durable_told_;
+  NumberedQueue<UnderWay> under_way_;  // not acknowledged yet
+  uint64_t batches_ = 0;
+  uint64_t batches_acked_ = 0;
+  ReadPromise read_promise_;
+  std::optional<Promise> overtaken_by_;
+  std::unique_ptr<PostedReceives> acks_;
+  std::unique_ptr<MessageSlots> messages_;  // heads, durable updates
+  std::vector<size_t> free_messages_;
+  // The bytes that the backup asked for again; [next, end) is not posted yet.
+  struct Again {
+    RingOffset begin;
+    RingOffset next;
+    RingOffset end;
+  };
+  std::optional<Again> again_;
+  uint64_t again_posts_ = 0;  // posts of these in flight, the notice included
+  bool is_notice_free_ = true;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_SESSION_REPLICA_SESSION_H_

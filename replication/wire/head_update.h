@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// head_update: a primary's message to a backup that the log's head has moved.
+//
+// Idea: a message between the batches of a session. It takes one of the
+// session's credits and is acknowledged like a batch. The ack of what comes
+// after it says that the head is in the backup's superline (P-A6). It names
+// epoch and session, as an ack does (P-H21).
+//
+// Thread safety: pure functions.
+// References: protocol P-A6, P-L4, P-H21; docs/design/replication.md.
+#ifndef ALPHEUS_REPLICATION_WIRE_HEAD_UPDATE_H_
+#define ALPHEUS_REPLICATION_WIRE_HEAD_UPDATE_H_
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "log/base/ids.h"
+#include "log/core/read/record_cursor.h"
+#include "replication/wire/ack.h"
+#include "replication/wire/summed_words.h"
+
+namespace alpheus {
+
+struct HeadUpdate {
+  Epoch epoch;
+  SessionId session;
+  LogPosition head;
+
+  bool operator==(const HeadUpdate&) const = default;
+};
+
+inline constexpr size_t kHeadUpdateBytes = SummedBytes(6);
+
+void EncodeHeadUpdate(const HeadUpdate& update,
+                      std::span<std::byte, kHeadUpdateBytes> into);
+// Returns nothing if the bytes are none, or were changed on their way.
+std::optional<HeadUpdate> DecodeHeadUpdate(std::span<const std::byte> bytes);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_WIRE_HEAD_UPDATE_H_

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// database_fixture: a RocksDB on the plugin that crashes, and whose log is
+// damaged.
+#ifndef ALPHEUS_TESTS_API_ROCKSDB_FS_DATABASE_FIXTURE_H_
+#define ALPHEUS_TESTS_API_ROCKSDB_FS_DATABASE_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rocksdb/status.h"
+#include "tests/api/rocksdb/fs/plugin_fixture.h"
+
+#define ASSERT_OK(expression)                                  \
+  do {                                                         \
+    const rocksdb::Status status_of_it = (expression);         \
+    ASSERT_TRUE(status_of_it.ok()) << status_of_it.ToString(); \
+  } while (false)
+
+namespace alpheus::testing {
+
+class DatabaseFixture : public PluginFixture {
+ protected:
+  // What a crash at this moment leaves, as a database of its own.
+  void Crash() {
+    // Copying takes a while, in which nothing may change.
+    ASSERT_OK(db_->PauseBackgroundWork());
+    const std::string copy = CopyOfNow();
+    ASSERT_OK(db_->ContinueBackgroundWork());
+    Close();
+    GoTo(copy);
+  }
+  std::string CopyOfNow() {
+    std::string copy = directory_.File("copy" + std::to_string(++copies_));
+    std::filesystem::create_directory(copy);
+    constexpr auto kHow = std::filesystem::copy_options::recursive |
+                          std::filesystem::copy_options::copy_symlinks;
+    std::filesystem::copy(path_, copy + "/db", kHow);
+    std::filesystem::copy(wal_options_.log.path, copy + "/wal");
+    return copy;
+  }
+  // Requires: nothing is open.
+  void GoTo(const std::string& copy) {
+    path_ = copy + "/db";
+    wal_options_.log.path = copy + "/wal";
+    wal_options_.adopt = true;
+    Restart();
+  }
+  void FlipByte(uint64_t offset) {
+    std::vector<std::byte> bytes = ReadFile(wal_options_.log.path);
+    bytes[offset] ^= std::byte{1};
+    WriteFile(wal_options_.log.path, bytes);
+  }
+  // Where a text lies in the region.
+  uint64_t OffsetOf(const std::string& text) {
+    const std::vector<std::byte> bytes = ReadFile(wal_options_.log.path);
+    const std::string_view all(reinterpret_cast<const char*>(bytes.data()),
+                               bytes.size());
+    EXPECT_NE(all.find(text), std::string_view::npos);
+    return all.find(text);
+  }
+
+  int copies_ = 0;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_API_ROCKSDB_FS_DATABASE_FIXTURE_H_

@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a log tells its sink and when, and who waits in it.
+#include "log/core/durability/replication_sink.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "log/base/bytes.h"
+#include "log/base/thread_token.h"
+#include "log/core/durability/activity_watch.h"
+#include "log/core/ring/format_region.h"
+#include "log/core/ring/ring_log.h"
+#include "log/format/layout.h"
+#include "recovery/replica/local_opening.h"
+#include "tests/support/fixtures/log_harness.h"
+#include "tools/model/memory/crash_model.h"
+
+namespace alpheus::testing {
+namespace {
+
+// Does what it is told; counts for W = 1.
+class FakeSink final : public ReplicationSink {
+ public:
+  std::function<void(const RingEnd&)> on_advance = [](const RingEnd&) {};
+  std::function<void(Lsn)> on_local = [](Lsn) {};
+  std::function<void()> on_poll = [] {};
+  std::function<void()> on_wait = [] {};
+  Lsn durable{0};
+  bool follows_local = true;
+  bool idle = true;
+  bool catching_up = false;
+  bool has_news = true;       // what Poll says
+  mutable int questions = 0;  // how often it was asked
+  int waits = 0;
+  int wakes = 0;
+
+  void Advance(const RingEnd& finished) override { on_advance(finished); }
+  void LocalPersisted(Lsn lsn) override {
+    on_local(lsn);
+    if (follows_local) durable = lsn;
+  }
+  void AdvanceHead(const LogPosition& head) override { head_ = head; }
+  // A copy: it may put another in its place.
+  bool Poll() override {
+    const auto act = on_poll;
+    act();
+    return has_news;
+  }
+  ReplicationState replication_state() const override {
+    ++questions;
+    return {.durable_lsn = durable,
+            .reuse_head = head_.offset,
+            .durable_head_lsn = head_.lsn,
+            .is_idle = idle,
+            .is_catching_up = catching_up};
+  }
+  absl::Status status() const override { return absl::OkStatus(); }
+  void WaitForActivity(Deadline) override {
+    ++waits;
+    const auto act = on_wait;
+    act();
+  }
+  void Wake() override { ++wakes; }
+
+ private:
+  LogPosition head_;
+};
+
+// Counts the sleeps that are none in the sink.
+class CountingWaiter final : public Waiter {
+ public:
+  bool Spin(int) override { return false; }
+  void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
+            Deadline) override {
+    ++waits;
+    if (on_wait) on_wait();
+    woken = generation != seen;
+  }
+  void WakeAll(const std::atomic<uint32_t>&) override { ++wakes; }
+  std::function<void()> on_wait;
+  int waits = 0;
+  int wakes = 0;
+  bool woken = false;  // the last one that waited
+};
+
+class ReplicationSinkTest : public ::testing::Test {
+ protected:
+  ReplicationSinkTest() : pmem_(Layout::ForRing(4096, 64)->region_bytes) {
+    EXPECT_TRUE(FormatRegion(pmem_, pmem_.region(), *Layout::ForRing(4096, 64),
+                             NewLocalIdentity(random_))
+                    .ok());
+  }
+
+  void Open(FlushOrder order) {
+    LocalOpeningOptions opening;
+    opening.name = "model";
+    opened_ = *OpenEpochLocally(pmem_, pmem_.region(), opening, random_);
+    RingLogOptions options;
+    options.name = "model";
+    options.sink = &sink_;
+    options.flush_order = order;
+    log_ = std::make_unique<RingLog<ModelPersistence>>(
+        pmem_, pmem_.region(), opened_->start, options, clock_, waiter_);
+  }
+  absl::Status Append() {
+    const std::string text(100, 'x');
+    const std::span<const std::byte> part = AsBytes(text);
+    return log_
+        ->Append({&part, 1}, 1, Deadline::AtNanos(clock_.NowNanos() + 100'000))
+        .status();
+  }
+  bool IsFirstRecordPersisted() {
+    return pmem_.IsPersisted(log_->ring().At(RingOffset(0)), 48 + 100);
+  }
+
+  Random random_{1};
+  ModelPersistence pmem_;
+  SteppingClock clock_;
+  CountingWaiter waiter_;
+  FakeSink sink_;
+  std::optional<OpenedEpoch> opened_;
+  std::unique_ptr<RingLog<ModelPersistence>> log_;
+};
+
+// P-H22, on the image that a power cut leaves; and what each order does first.
+TEST_F(ReplicationSinkTest, OwnReplicaCountsOnlyBehindItsFenceInEveryOrder) {
+  for (const FlushOrder order :
+       {FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst,
+        FlushOrder::kParallel}) {
+    std::vector<std::byte> blank(pmem_.region().size());
+    log_.reset();
+    pmem_.Reset(blank);
+    ASSERT_TRUE(FormatRegion(pmem_, pmem_.region(), *Layout::ForRing(4096, 64),
+                             NewLocalIdentity(random_))
+                    .ok());
+    sink_.durable = Lsn(0);
+    Open(order);
+    bool told = false;
+    uint64_t flushed_before_post = 0;
+    const uint64_t flushed = pmem_.lint().flushed_lines;
+    sink_.on_advance = [&](const RingEnd& finished) {
+      EXPECT_EQ(finished.lsn, Lsn(1));
+      EXPECT_EQ(finished.offset, RingOffset(192));
+      EXPECT_EQ(IsFirstRecordPersisted(), order == FlushOrder::kLocalFirst);
+      flushed_before_post = pmem_.lint().flushed_lines - flushed;
+    };
+    sink_.on_local = [&](Lsn lsn) {
+      EXPECT_EQ(lsn, Lsn(1));
+      EXPECT_TRUE(IsFirstRecordPersisted());
+      told = true;
+    };
+    EXPECT_TRUE(Append().ok());
+    EXPECT_TRUE(told);
+    EXPECT_EQ(flushed_before_post, order == FlushOrder::kRemoteFirst ? 0u : 3u);
+  }
+}
+
+// RF1: W others may be faster than this host; slots are not given up for that.
+TEST_F(ReplicationSinkTest, DurableIsAtMostWhatIsPersistedHere) {
+  Open(FlushOrder::kRemoteFirst);
+  sink_.follows_local = false;
+  sink_.on_local = [&](Lsn) { EXPECT_EQ(log_->durable_lsn(), Lsn(0)); };
+  sink_.on_advance = [&](const RingEnd& end) { sink_.durable = end.lsn; };
+  EXPECT_TRUE(Append().ok());
+  EXPECT_EQ(log_->durable_lsn(), Lsn(1));
+}
+
+// Who waits steps again and again.
+TEST_F(ReplicationSinkTest, WithoutNewsTheSinkIsAskedNothing) {
+  Open(FlushOrder::kRemoteFirst);
+  sink_.has_news = false;
+  log_->Poll();
+  EXPECT_EQ(sink_.questions, 1) << "what it says at first is published";
+  log_->Poll();
+  EXPECT_EQ(sink_.questions, 1);
+  sink_.has_news = true;
+  log_->Poll();
+  EXPECT_EQ(sink_.questions, 2);
+  sink_.has_news = false;
+  ASSERT_TRUE(Append().ok()) << "what was told is news, too";
+  EXPECT_EQ(sink_.questions, 3);
+}
+
+// Thread B asks for something while A is in the middle of a step, and then
+// would sleep: A notifies when it is done.
+TEST_F(ReplicationSinkTest, WhoMissedAStepIsTold) {
+  Open(FlushOrder::kRemoteFirst);
+  sink_.follows_local = false;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Append()));
+  const auto step_with_another = [this](const std::function<void()>& other) {
+    sink_.on_poll = [this, &other] {
+      sink_.on_poll = [] {};
+      std::thread(other).join();
+    };
+    const uint32_t seen = log_->progress().Announce();
+    (void)log_->WaitDurable(Lsn(1), Deadline::AtNanos(0));
+    // The waiting call itself announces nothing: its deadline has passed.
+    const bool moved = log_->progress().HasMoved(seen);
+    log_->progress().Withdraw();
+    return moved;
+  };
+  EXPECT_FALSE(step_with_another([] {}));
+  EXPECT_TRUE(step_with_another(
+      [this] { (void)log_->WaitDurable(Lsn(1), Deadline::AtNanos(0)); }));
+}
+
+// And a third one that steps in between does what B wanted.
+TEST_F(ReplicationSinkTest, MissedRequestIsTakenOver) {
+  Open(FlushOrder::kRemoteFirst);
+  auto record = log_->Reserve(16, Deadline());
+  ASSERT_TRUE(record.ok());
+  log_->HandOver(*record);
+  sink_.on_poll = [&] {
+    sink_.on_poll = [] {};
+    ASSERT_TRUE(log_->Complete(*record).ok());
+    std::thread([this] {
+      (void)log_->Force(Lsn(1), 1, Deadline::AtNanos(0));
+    }).join();
+  };
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      log_->WaitDurable(Lsn(1), Deadline::AtNanos(0))));
+  EXPECT_EQ(log_->durable_lsn(), Lsn(0));
+  // Wants nothing for itself.
+  EXPECT_TRUE(log_->WaitDurable(Lsn(1), Deadline::AtNanos(0)).ok());
+}
+
+// One waits in the sink; the second finds the role taken and sleeps as in a
+// local log; progress wakes both; the first to leave says so.
+TEST_F(ReplicationSinkTest, WatchIsHandedOn) {
+  Open(FlushOrder::kRemoteFirst);
+  Progress& progress = log_->progress();
+  sink_.on_wait = [&] {
+    sink_.on_wait = [] {};
+    const uint32_t watch = ThreadToken();
+    SetThreadToken(watch + 1);
+    log_->WaitForWork(progress.Announce(), Deadline());
+    SetThreadToken(watch);
+    EXPECT_EQ(waiter_.waits, 1);
+    EXPECT_EQ(sink_.wakes, 0);
+    progress.Notify();
+    EXPECT_EQ(sink_.wakes, 1);
+    progress.Withdraw();
+  };
+  const uint32_t seen = progress.Announce();
+  log_->WaitForWork(seen, Deadline());
+  EXPECT_EQ(sink_.waits, 1);
+  progress.Withdraw();
+  // It left: who is announced now is told.
+  const uint32_t next = progress.Announce();
+  log_->WaitForWork(next, Deadline());
+  EXPECT_EQ(sink_.waits, 2);
+  EXPECT_TRUE(progress.HasMoved(next));
+  // What happened since the announcement is not waited for.
+  log_->WaitForWork(next, Deadline());
+  EXPECT_EQ(sink_.waits, 2);
+  progress.Withdraw();
+}
+
+// A record is on its way whose callback is to be told, and nobody forces it.
+class AttendantTest : public ReplicationSinkTest {
+ protected:
+  AttendantTest() {
+    Open(FlushOrder::kRemoteFirst);
+    sink_.follows_local = false;
+    EXPECT_TRUE(absl::IsDeadlineExceeded(Append()));
+    const auto tell = [this](const absl::Status& s) { told_ = s.ok(); };
+    EXPECT_TRUE(log_->OnDurable(Lsn(1), tell).ok());
+    sink_.waits = 0;
+    waiter_.waits = 0;
+  }
+  // Closing tells the callbacks, which are at home here.
+  ~AttendantTest() override { log_.reset(); }
+  Deadline Soon() const {
+    return Deadline::AtNanos(clock_.NowNanos() + 100'000);
+  }
+  bool Attend() { return log_->WaitForAcks(Soon(), stop_); }
+  // The same by another thread, in the middle of this one's wait in the sink.
+  bool AttendBesideACall() {
+    bool again = false;
+    sink_.on_wait = [&] {
+      sink_.on_wait = [] {};
+      const uint32_t call = ThreadToken();
+      SetThreadToken(call + 1);
+      again = Attend();
+      SetThreadToken(call);
+    };
+    EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitDurable(
+        Lsn(1), Deadline::AtNanos(clock_.NowNanos() + 1500))));
+    return again;
+  }
+  void Stop() {
+    stop_ = 1;
+    log_->waiter().WakeAll(stop_);
+  }
+
+  std::atomic<uint32_t> stop_{0};
+  bool told_ = false;
+};
+
+// A call that waits does what the attendant would; once it has left, the
+// attendant goes on, and need not pass an interval first.
+TEST_F(AttendantTest, TakesOverWhenACallHasLeft) {
+  EXPECT_TRUE(AttendBesideACall());
+  EXPECT_EQ(sink_.waits, 1);
+  EXPECT_EQ(waiter_.waits, 1);
+  EXPECT_FALSE(told_);
+  sink_.on_wait = [this] { sink_.durable = Lsn(1); };
+  EXPECT_TRUE(Attend());
+  EXPECT_EQ(sink_.waits, 2);
+  EXPECT_TRUE(told_);
+}
+
+// Nothing is on its way that a callback wants; then a callback comes, or what
+// it wants is sent.
+TEST_F(AttendantTest, RestsUntilItIsCalled) {
+  sink_.durable = Lsn(1);
+  log_->Poll();
+  EXPECT_TRUE(told_);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Append()));  // 2 is on its way
+  waiter_.waits = sink_.waits = waiter_.wakes = 0;
+  EXPECT_TRUE(Attend());
+  EXPECT_EQ(waiter_.waits, 1);
+  EXPECT_FALSE(waiter_.woken);
+
+  const auto tell = [this](const absl::Status& s) { told_ = s.ok(); };
+  told_ = false;
+  waiter_.on_wait = [&] { EXPECT_TRUE(log_->OnDurable(Lsn(2), tell).ok()); };
+  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(waiter_.woken);
+  EXPECT_EQ(waiter_.wakes, 1);
+  sink_.on_wait = [this] { sink_.durable = Lsn(2); };
+  EXPECT_TRUE(Attend());
+  EXPECT_EQ(sink_.waits, 1);
+  EXPECT_TRUE(told_);
+
+  ReservedRecord record = *log_->Reserve(8, Deadline());
+  ASSERT_TRUE(log_->Complete(record).ok());
+  EXPECT_TRUE(log_->OnDurable(Lsn(3), tell).ok());
+  EXPECT_EQ(waiter_.wakes, 1);
+  waiter_.on_wait = [&] { EXPECT_TRUE(log_->BeginForce(Lsn(3)).ok()); };
+  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(waiter_.woken);
+  EXPECT_EQ(waiter_.wakes, 2);
+}
+
+TEST_F(AttendantTest, StopIsNotMissedWhileItRests) {
+  sink_.durable = Lsn(1);
+  log_->Poll();
+  waiter_.waits = 0;
+  waiter_.on_wait = [this] { Stop(); };
+  Attend();
+  EXPECT_EQ(waiter_.waits, 1);
+  EXPECT_TRUE(waiter_.woken);
+  Attend();
+  EXPECT_EQ(waiter_.waits, 1);
+}
+
+// Nobody waits for a record, and a replica that gets what it missed would get a
+// little of it once an interval.
+TEST_F(AttendantTest, WaitsForAReplicaThatCatchesUp) {
+  sink_.on_wait = [this] { sink_.durable = Lsn(1); };
+  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(told_);
+  sink_.catching_up = true;
+  log_->Poll();
+  sink_.waits = 0;
+  EXPECT_TRUE(Attend());
+  EXPECT_EQ(sink_.waits, 1);
+  sink_.catching_up = false;
+  EXPECT_TRUE(Attend());  // it learns of that
+  EXPECT_EQ(sink_.waits, 2);
+  EXPECT_TRUE(Attend());
+  EXPECT_EQ(sink_.waits, 2);
+}
+
+// Stopped before it waits: it does not. While it waits: it is woken.
+TEST_F(AttendantTest, StopIsNotMissedInTheSink) {
+  sink_.on_wait = [this] {
+    EXPECT_EQ(sink_.wakes, 0);
+    Stop();
+    EXPECT_EQ(sink_.wakes, 1);
+  };
+  Attend();
+  EXPECT_EQ(sink_.waits, 1);
+  Attend();
+  EXPECT_EQ(sink_.waits, 1);
+}
+
+TEST_F(AttendantTest, StopIsNotMissedBesideACall) {
+  waiter_.on_wait = [this] { Stop(); };
+  AttendBesideACall();
+  EXPECT_EQ(waiter_.waits, 1);
+  EXPECT_TRUE(waiter_.woken);
+  AttendBesideACall();
+  EXPECT_EQ(waiter_.waits, 1);
+}
+
+// 6. of activity_watch.h: whoever leaves last wakes it, and nobody else does.
+TEST(ActivityWatchTest, LastCallToLeaveWakesTheAttendant) {
+  FakeSink sink;
+  CountingWaiter waiter;
+  ActivityWatch watch(waiter, sink);
+  Progress progress(watch);
+  const std::atomic<uint32_t> stop{0};
+  std::optional<ActivityWatch::Role> first(std::in_place, &watch, progress);
+  std::optional<ActivityWatch::Role> last(std::in_place, &watch, progress);
+  waiter.on_wait = [&] {
+    first.reset();
+    watch.WakeAll(std::atomic<uint32_t>(0));
+    EXPECT_EQ(waiter.wakes, 1);
+    last.reset();
+    EXPECT_EQ(waiter.wakes, 2);
+  };
+  watch.WaitForCallersToLeave(stop, Deadline());
+  EXPECT_TRUE(waiter.woken);
+  watch.WaitForCallersToLeave(stop, Deadline());
+  EXPECT_EQ(waiter.waits, 1);
+  // Nobody sleeps there any more.
+  last.emplace(&watch, progress);
+  last.reset();
+  EXPECT_EQ(waiter.wakes, 2);
+}
+
+// And it is asked once per step, whatever comes first: that may be a call of
+// the system.
+TEST_F(ReplicationSinkTest, StepPollsOnce) {
+  for (const FlushOrder order :
+       {FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst,
+        FlushOrder::kParallel}) {
+    log_.reset();
+    Open(order);
+    int polls = 0;
+    sink_.on_poll = [&] { ++polls; };
+    EXPECT_TRUE(Append().ok());
+    EXPECT_EQ(polls, 1);
+    log_->Poll();
+    log_->Poll();  // it rests, and tells so
+    const int before = polls;
+    log_->Poll();
+    EXPECT_EQ(polls, before + 1);
+  }
+}
+
+TEST_F(ReplicationSinkTest, BegunForceIsPostedAndNobodyWaits) {
+  for (const FlushOrder order :
+       {FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst,
+        FlushOrder::kParallel}) {
+    log_.reset();
+    Open(order);
+    sink_.follows_local = false;
+    Lsn posted{0};
+    sink_.on_advance = [&](const RingEnd& finished) { posted = finished.lsn; };
+    ReservedRecord first = *log_->Reserve(8, Deadline());
+    ReservedRecord second = *log_->Reserve(8, Deadline());
+    const Lsn before = first.lsn - 1;
+    ASSERT_TRUE(log_->Complete(second).ok());
+    EXPECT_TRUE(log_->BeginForce(second.lsn).ok());  // the first is open
+    EXPECT_EQ(posted, Lsn(0));
+    ASSERT_TRUE(log_->Complete(first).ok());
+    EXPECT_TRUE(log_->BeginForce(first.lsn).ok());
+    EXPECT_EQ(posted, second.lsn);
+    EXPECT_EQ(log_->durable_lsn(), before);
+    EXPECT_EQ(waiter_.waits + sink_.waits, 0);
+    sink_.durable = second.lsn;  // the answer came
+    EXPECT_TRUE(log_->Force(second.lsn, 1, Deadline()).ok());
+    EXPECT_EQ(log_->durable_lsn(), second.lsn);
+    sink_.follows_local = true;
+  }
+}
+
+// Somebody gave up who had been in the way of this very step: that is no reason
+// to wait.
+TEST_F(ReplicationSinkTest, BegunForceThatIsDurableWaitsForNobodysRequest) {
+  Open(FlushOrder::kRemoteFirst);
+  ReservedRecord first = *log_->Reserve(8, Deadline());
+  ReservedRecord second = *log_->Reserve(8, Deadline());
+  ASSERT_TRUE(log_->Complete(first).ok());
+  bool has_advanced = false;
+  sink_.on_advance = [&](const RingEnd&) {
+    if (std::exchange(has_advanced, true)) return;
+    std::thread([&] {
+      EXPECT_TRUE(absl::IsDeadlineExceeded(
+          log_->Force(second.lsn, 1, Deadline::AtNanos(0))));
+    }).join();
+  };
+  EXPECT_TRUE(log_->BeginForce(first.lsn).ok());
+  EXPECT_EQ(log_->durable_lsn(), first.lsn);
+  EXPECT_EQ(waiter_.waits + sink_.waits, 0);
+  ASSERT_TRUE(log_->Complete(second).ok());
+}
+
+// RF5: somebody polls, finds all idle and the step taken, and goes to sleep;
+// the step makes a backup busy, of whose silence nobody would take notice.
+TEST_F(ReplicationSinkTest, WhoSleepsAsAllIsIdleIsToldOfWork) {
+  Open(FlushOrder::kRemoteFirst);
+  const uint32_t seen = log_->progress().Announce();
+  EXPECT_EQ(log_->Poll(), IdleKeeper<ModelPersistence>::Next::kSleep);
+  EXPECT_FALSE(log_->progress().HasMoved(seen));
+  sink_.idle = false;
+  EXPECT_EQ(log_->Poll(), IdleKeeper<ModelPersistence>::Next::kPollAgain);
+  EXPECT_TRUE(log_->progress().HasMoved(seen));
+  log_->progress().Withdraw();
+  // Once: that it stays so is no news.
+  const uint32_t next = log_->progress().Announce();
+  log_->Poll();
+  EXPECT_FALSE(log_->progress().HasMoved(next));
+  log_->progress().Withdraw();
+}
+
+}  // namespace
+}  // namespace alpheus::testing

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that wait for a sink, and sleep: no wake-up is lost.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "log/base/bytes.h"
+#include "log/base/random.h"
+#include "log/base/waiter.h"
+#include "log/core/durability/replication_sink.h"
+#include "log/core/ring/format_region.h"
+#include "log/core/ring/ring_log.h"
+#include "log/format/layout.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/region.h"
+#include "recovery/replica/local_opening.h"
+#include "tests/support/fixtures/log_harness.h"
+
+namespace alpheus::testing {
+namespace {
+
+// A backup on a thread of its own, which acknowledges what it finds whenever it
+// runs. W = 2.
+class ThreadedSink final : public ReplicationSink {
+ public:
+  ThreadedSink() : backup_([this] { Acknowledge(); }) {}
+  ~ThreadedSink() override {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    posted_changed_.notify_one();
+    backup_.join();
+  }
+
+  void Advance(const RingEnd& finished) override {
+    {
+      const std::lock_guard lock(mutex_);
+      posted_ = finished.lsn;
+    }
+    posted_changed_.notify_one();
+    if (on_advance) std::exchange(on_advance, nullptr)();
+  }
+  void LocalPersisted(Lsn lsn) override { local_ = lsn; }
+  void AdvanceHead(const LogPosition& head) override { head_ = head; }
+  bool Poll() override {
+    const std::lock_guard lock(mutex_);
+    arrived_ = false;
+    return std::exchange(taken_, acked_) != acked_;
+  }
+  ReplicationState replication_state() const override {
+    return {.durable_lsn = std::min(local_, taken_),
+            .reuse_head = head_.offset,
+            .durable_head_lsn = head_.lsn};
+  }
+  absl::Status status() const override { return absl::OkStatus(); }
+  void WaitForActivity(Deadline) override {
+    std::unique_lock lock(mutex_);
+    activity_.wait(lock, [this] { return arrived_ || woken_; });
+    woken_ = false;
+  }
+  void Wake() override {
+    {
+      const std::lock_guard lock(mutex_);
+      woken_ = true;
+    }
+    activity_.notify_all();
+  }
+
+  Lsn posted() {
+    const std::lock_guard lock(mutex_);
+    return posted_;
+  }
+
+  std::function<void()> on_advance;  // the next time
+
+ private:
+  void Acknowledge() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      posted_changed_.wait(lock, [this] { return ended_ || acked_ < posted_; });
+      if (ended_) return;
+      acked_ = posted_;
+      arrived_ = true;
+      activity_.notify_all();
+    }
+  }
+
+  Lsn local_{0};
+  Lsn taken_{0};
+  LogPosition head_;
+  std::mutex mutex_;
+  std::condition_variable posted_changed_;
+  std::condition_variable activity_;
+  Lsn posted_{0};
+  Lsn acked_{0};
+  bool arrived_ = false;
+  bool woken_ = false;
+  bool ended_ = false;
+  std::thread backup_;
+};
+
+// Sleeps at once, so that nearly all waits are sleeps.
+class SleepyWaiter final : public Waiter {
+ public:
+  bool Spin(int) override {
+    has_spun = true;
+    return false;
+  }
+  void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
+            Deadline deadline) override {
+    futex_.Wait(generation, seen, deadline);
+  }
+  void WakeAll(const std::atomic<uint32_t>& generation) override {
+    futex_.WakeAll(generation);
+  }
+
+  std::atomic<bool> has_spun = false;
+
+ private:
+  FutexWaiter futex_{Clock::Real()};
+};
+
+// A log whose threads wait for such a backup, and sleep.
+struct ThreadsLog {
+  explicit ThreadsLog(uint64_t ring_capacity, RingLogOptions options = {}) {
+    Random random(1);
+    const Layout layout = *Layout::ForRing(ring_capacity, 64);
+    region = *Region::Anonymous(layout.region_bytes);
+    EXPECT_TRUE(
+        FormatRegion(pmem, region->bytes(), layout, NewLocalIdentity(random))
+            .ok());
+    LocalOpeningOptions opening;
+    opening.name = "threads";
+    const OpenedEpoch opened =
+        *OpenEpochLocally(pmem, region->bytes(), opening, random);
+    options.name = "threads";
+    options.sink = &sink;
+    log.emplace(pmem, region->bytes(), opened.start, options, Clock::Real(),
+                waiter);
+  }
+
+  LibpmemPersistence pmem{{}};
+  std::optional<Region> region;
+  ThreadedSink sink;
+  SleepyWaiter waiter;
+  std::optional<RingLog<LibpmemPersistence>> log;
+};
+
+// No wake-up is lost: nobody has a deadline, and one lost one would be the end.
+// The ring is small, so that they wait for room, too.
+TEST(ReplicationSinkThreadsTest, ThreadsThatSleepAreWoken) {
+  constexpr int kThreads = 4;
+  constexpr int kAppends = 2000;
+  RingLogOptions options;
+  options.exposure_records_max = 16;
+  ThreadsLog world(16384, options);
+  RingLog<LibpmemPersistence>& log = *world.log;
+  const auto append = [&log] {
+    const std::string text(100, 'x');
+    const std::span<const std::byte> part = AsBytes(text);
+    for (int i = 0; i < kAppends; ++i) {
+      // With a deadline that never passes: room comes from the others.
+      const auto lsn =
+          log.Append({&part, 1}, 1, Deadline::In(std::chrono::hours(1)));
+      ASSERT_TRUE(lsn.ok()) << lsn.status();
+      ASSERT_TRUE(log.CleanupThrough(*lsn).ok());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(append);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(log.durable_lsn(), Lsn(kThreads * kAppends));
+  EXPECT_TRUE(log.Close().ok());
+}
+
+// A step has passed by a record, and ends when its force was begun: who made
+// the step goes its way.
+TEST(ReplicationSinkThreadsTest, BegunForceIsNotLeftToAStepThatPassedIt) {
+  ThreadsLog world(1 << 20);
+  RingLog<LibpmemPersistence>& log = *world.log;
+  ReservedRecord first = *log.Reserve(8, Deadline());
+  ReservedRecord second = *log.Reserve(8, Deadline());
+  ASSERT_TRUE(log.Complete(first).ok());
+  std::atomic<bool> has_returned = false;
+  std::thread other;
+  world.sink.on_advance = [&] {
+    other = std::thread([&] {
+      EXPECT_TRUE(log.Complete(second).ok());
+      EXPECT_TRUE(log.BeginForce(second.lsn).ok());
+      has_returned = true;
+    });
+    while (!world.waiter.has_spun && !has_returned) std::this_thread::yield();
+  };
+  EXPECT_TRUE(log.BeginForce(first.lsn).ok());
+  other.join();
+  EXPECT_EQ(world.sink.posted(), second.lsn);
+}
+
+// Nor if callbacks force in the middle of the waits of those who run them.
+TEST(ReplicationSinkThreadsTest, CallbacksThatForceHoldNobodyUp) {
+  constexpr int kThreads = 3;
+  constexpr int kAppends = 300;
+  ThreadsLog world(1 << 20);
+  RingLog<LibpmemPersistence>& log = *world.log;
+  std::atomic<int> told{0};
+  const auto append = [&log] {
+    const std::string text(100, 'x');
+    const std::span<const std::byte> part = AsBytes(text);
+    return log.Append({&part, 1}, 1, Deadline());
+  };
+  const auto run = [&] {
+    for (int i = 0; i < kAppends; ++i) {
+      const auto lsn = append();
+      ASSERT_TRUE(lsn.ok()) << lsn.status();
+      auto record = log.Reserve(16, Deadline());
+      ASSERT_TRUE(record.ok()) << record.status();
+      ASSERT_TRUE(log.Complete(*record).ok());
+      ASSERT_TRUE(log.OnDurable(record->lsn,
+                                [&](const absl::Status& status) {
+                                  EXPECT_TRUE(status.ok()) << status;
+                                  EXPECT_TRUE(append().ok());
+                                  ++told;
+                                })
+                      .ok());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(run);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(log.Close().ok());
+  EXPECT_EQ(told, kThreads * kAppends);
+  EXPECT_EQ(log.durable_lsn(), Lsn(3 * kThreads * kAppends));
+}
+
+}  // namespace
+}  // namespace alpheus::testing

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/core/ring/format_region.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "log/base/bytes.h"
+#include "log/core/ring/region_use.h"
+#include "log/format/epoch_table.h"
+#include "log/format/layout.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/region.h"
+#include "recovery/replica/local_opening.h"
+#include "tests/support/oracles/crash_enumerator.h"
+#include "tools/model/memory/crash_model.h"
+
+namespace alpheus {
+namespace {
+
+constexpr uint64_t kFormattedBytes = 1 << 17;
+
+// What a format that was cut off left, and what is a log.
+class UseOfRegionTest : public ::testing::Test {
+ protected:
+  UseOfRegionTest() : region_(*Region::Anonymous(kFormattedBytes)) {}
+
+  std::span<std::byte> bytes() { return region_.bytes(); }
+  RegionUse UseOfFile() { return UseOfRegion(bytes(), /*is_device=*/false); }
+  RegionUse UseOfDevice() { return UseOfRegion(bytes(), /*is_device=*/true); }
+  void Format() {
+    Random random(1);
+    ASSERT_TRUE(FormatRegion(pmem_, bytes(),
+                             *Layout::ForRegion(kFormattedBytes),
+                             NewLocalIdentity(random))
+                    .ok());
+  }
+  void OpenOnce() {
+    Random random(2);
+    ASSERT_TRUE(OpenEpochLocally(pmem_, bytes(), {}, random).ok());
+  }
+  void Wipe(uint64_t offset, uint64_t count) {
+    std::ranges::fill(bytes().subspan(offset, count), std::byte{0});
+  }
+  void WipeBothSuperlines() { Wipe(0, 2 * kSuperlineCopyBytes); }
+
+  Region region_;
+  LibpmemPersistence pmem_{{}};
+};
+
+TEST_F(UseOfRegionTest, ZerosHoldNothing) {
+  EXPECT_EQ(UseOfFile(), RegionUse::kNothing);
+  EXPECT_EQ(UseOfDevice(), RegionUse::kNothing);
+  EXPECT_EQ(UseOfRegion(bytes().first(0), false), RegionUse::kNothing);
+  EXPECT_EQ(UseOfRegion(bytes().first(100), false), RegionUse::kNothing);
+  EXPECT_EQ(UseOfRegion(bytes().first(kTableOffset + 1), false),
+            RegionUse::kNothing);
+}
+
+TEST_F(UseOfRegionTest, AnythingElseIsUsed) {
+  for (const uint64_t offset :
+       {uint64_t{99}, kTableOffset, kFormattedBytes - 1}) {
+    bytes()[offset] = std::byte{1};
+    EXPECT_EQ(UseOfRegion(bytes().first(offset + 1), false), RegionUse::kUsed)
+        << offset;
+    bytes()[offset] = std::byte{0};
+  }
+}
+
+TEST_F(UseOfRegionTest, FormattedRegionIsUnopenedUntilItIsOpened) {
+  Format();
+  EXPECT_EQ(UseOfFile(), RegionUse::kUnopened);
+  EXPECT_EQ(UseOfDevice(), RegionUse::kUnopened);
+  OpenOnce();
+  EXPECT_EQ(UseOfFile(), RegionUse::kUsed);
+  EXPECT_EQ(UseOfDevice(), RegionUse::kUsed);
+}
+
+// Damage has taken both copies; ring, table or watermarks still show a log.
+TEST_F(UseOfRegionTest, LogWithoutSuperlineIsUsed) {
+  Format();
+  OpenOnce();
+  WipeBothSuperlines();
+  EXPECT_EQ(UseOfFile(), RegionUse::kUsed) << "its table has an epoch";
+  EXPECT_EQ(UseOfDevice(), RegionUse::kUsed) << "so has its watermark";
+  Wipe(kWatermarkOffset, 2 * kPageBytes);
+  EXPECT_EQ(UseOfFile(), RegionUse::kUsed);
+  Wipe(kTableOffset,
+       Layout::ForRegion(kFormattedBytes)->ring_offset - kTableOffset);
+  EXPECT_EQ(UseOfFile(), RegionUse::kNothing) << "its ring is empty";
+  bytes().back() = std::byte{1};
+  EXPECT_EQ(UseOfFile(), RegionUse::kUsed);
+}
+
+TEST_F(UseOfRegionTest, OneDamagedCopyIsUsed) {
+  Format();
+  OpenOnce();
+  Wipe(0, kSuperlineCopyBytes);
+  EXPECT_EQ(UseOfFile(), RegionUse::kUsed);
+  bytes()[kSuperlineCopyBytes + 30] ^= std::byte{1};
+  EXPECT_EQ(UseOfFile(), RegionUse::kUsed) << "the other can't be read";
+  EXPECT_EQ(UseOfDevice(), RegionUse::kUsed);
+}
+
+// Whoever wipes the beginning of a device has it used anew; a file can be
+// removed.
+TEST_F(UseOfRegionTest, DeviceWithAWipedBeginningHoldsNothing) {
+  Format();
+  OpenOnce();
+  bytes().back() = std::byte{1};
+  Wipe(0, kTableOffset);
+  EXPECT_EQ(UseOfDevice(), RegionUse::kNothing);
+  EXPECT_EQ(UseOfFile(), RegionUse::kUsed);
+}
+
+// Goal: no power cut in a format leaves anything but a log that opens, or what
+// the next format takes for nothing. Method: at each fence, images of the crash
+// model.
+TEST(UseOfRegionCrashTest, PowerCutInAFormatLeavesNothingOrALog) {
+  ModelPersistence model(kFormattedBytes);
+  testing::CrashEnumerator enumerator({.product_max = 64});
+  uint64_t nothing = 0;
+  uint64_t logs = 0;
+  const auto judge = [&](const testing::CrashState& state) {
+    std::vector<std::byte> image(state.image.begin(), state.image.end());
+    const RegionUse use = UseOfRegion(image, /*is_device=*/false);
+    ASSERT_NE(use, RegionUse::kUsed) << state.Describe();
+    ASSERT_NE(UseOfRegion(image, /*is_device=*/true), RegionUse::kUsed);
+    (use == RegionUse::kNothing ? nothing : logs) += 1;
+    if (use == RegionUse::kNothing) return;
+    ModelPersistence found(image);
+    Random random(3);
+    const auto opened = OpenEpochLocally(found, found.region(), {}, random);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+  };
+  model.SetHook([&](const ModelPersistence::Event& event) {
+    if (event.primitive != ModelPersistence::Primitive::kFence) return;
+    enumerator.Enumerate(model, 0, judge);
+  });
+  Random random(1);
+  ASSERT_TRUE(FormatRegion(model, model.region(),
+                           *Layout::ForRegion(kFormattedBytes),
+                           NewLocalIdentity(random))
+                  .ok());
+  EXPECT_GT(nothing, 0u);
+  EXPECT_GT(logs, 0u);
+}
+
+}  // namespace
+}  // namespace alpheus

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quorum/membership/static_membership.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace alpheus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr QuorumSizes kTwoOfThree{3, 2, 2};
+constexpr PrimaryId kSelf{NodeId(2), 9};
+
+TEST(StaticMembershipTest, BallotsAreThoseOfASequenceAndComeAtOnce) {
+  StaticMembership membership = *StaticMembership::Make(kSelf);
+  BallotSequence sequence = *BallotSequence::Make(kSelf);
+  const std::vector<Epoch> promised = {Epoch(uint64_t{5} << 32), Epoch(0)};
+  for (int i = 0; i < 3; ++i) {
+    const auto request = membership.Ask({promised, kTwoOfThree});
+    const auto ballot = request->Poll();
+    ASSERT_TRUE(ballot.has_value());
+    EXPECT_EQ(**ballot, *sequence.Next(promised, kTwoOfThree));
+    EXPECT_FALSE(request->Poll().has_value());
+    EXPECT_FALSE(request->NextPoll().is_set());
+  }
+}
+
+TEST(StaticMembershipTest, TooFewPromisesGiveNoBallot) {
+  StaticMembership membership = *StaticMembership::Make(kSelf);
+  const auto ballot = membership.Ask({{Epoch(0)}, kTwoOfThree})->Poll();
+  ASSERT_TRUE(ballot.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(ballot->status()));
+}
+
+TEST(StaticMembershipTest, ProcessesThatCannotHaveBallotsAreRefused) {
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(StaticMembership::Make({NodeId(0), 1}).status()));
+}
+
+TEST(StaticMembershipTest, WhoStandsIsFirstAsFarAsItKnows) {
+  StaticMembership membership = *StaticMembership::Make(kSelf);
+  EXPECT_EQ(membership.session().state, SessionState::kConnected);
+  EXPECT_FALSE(IsFirst(membership, kSelf));
+  membership.Stand();
+  membership.Register({NodeId(2), 7, "host:1", Epoch(3)});
+  EXPECT_TRUE(IsFirst(membership, kSelf));
+  EXPECT_FALSE(IsFirst(membership, {NodeId(2), 8}));
+  EXPECT_EQ(membership.members().size(), 1u);
+  EXPECT_THAT(membership.TakeEvents(),
+              ElementsAre(MembershipEvent::kCandidatesChanged,
+                          MembershipEvent::kMembersChanged));
+  membership.StepDown();
+  EXPECT_THAT(membership.candidates(), IsEmpty());
+  EXPECT_FALSE(IsFirst(membership, kSelf));
+}
+
+}  // namespace
+}  // namespace alpheus

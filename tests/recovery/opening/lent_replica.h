@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// lent_replica: a replica that somebody else keeps, for a ReplicaServer.
+//
+// Thread safety: one thread.
+#ifndef ALPHEUS_TESTS_RECOVERY_OPENING_LENT_REPLICA_H_
+#define ALPHEUS_TESTS_RECOVERY_OPENING_LENT_REPLICA_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/status_macros.h"
+#include "recovery/replica/replica.h"
+#include "recovery/server/served_log.h"
+#include "replication/session/backup_session.h"
+#include "tools/model/memory/crash_model.h"
+
+namespace alpheus::testing {
+
+class LentReplica final : public ServedLog {
+ public:
+  using Model = ModelPersistence;
+
+  LentReplica(Model& pmem, Replica<Model>& replica)
+      : pmem_(pmem), replica_(replica) {}
+
+  Uuid log_id() const override { return replica_.superline().log_id; }
+  Welcome welcome() const override {
+    const Superline& own = replica_.superline();
+    return {own.node, own.incarnation, own.ring_capacity, own.promised_epoch,
+            own.configuration.id};
+  }
+  Promise standing() const override { return PromiseOf(replica_.superline()); }
+  Created created() const override { return CreatedOf(replica_.superline()); }
+  Followed followed() const override {
+    Followed followed = FollowedOf(replica_);
+    if (session_ == nullptr) return followed;
+    followed.persisted_lsn = session_->persisted_lsn();
+    followed.durable_lsn =
+        std::max(followed.durable_lsn, session_->durable_lsn());
+    return followed;
+  }
+  bool medium_failed() const override { return !pmem_.Error().ok(); }
+  std::span<std::byte> ring() const override {
+    return {replica_.ring().data(), replica_.ring().capacity()};
+  }
+  std::span<std::byte> region() const override { return replica_.region(); }
+  absl::StatusOr<PromiseVerdict> AcceptPromise(
+      const Promise& request) override {
+    return replica_.AcceptPromise(request);
+  }
+  absl::Status StartAnswer() override { return replica_.StartAnswer(); }
+  Answer TakeAnswer() override { return replica_.TakeAnswer(); }
+  absl::Status BeginRepair(Epoch epoch) override {
+    return replica_.BeginRepair(epoch);
+  }
+  absl::Status StartInstall(const Installation& installation) override {
+    return replica_.StartInstall(installation);
+  }
+  absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
+    return replica_.Continue(bytes_max);
+  }
+  void EndWork() override { replica_.EndWork(); }
+  absl::Status RestoreBytes(RingOffset offset,
+                            std::span<const std::byte> bytes) override {
+    std::byte* const place = replica_.ring().At(offset);
+    pmem_.Copy(place, bytes.data(), bytes.size());
+    return Persist(pmem_, place, bytes.size()) ? absl::OkStatus()
+                                               : pmem_.Error();
+  }
+  absl::StatusOr<int> MendCopies() override { return replica_.MendCopies(); }
+  absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
+                            ConnectionId connection) override {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        session_, BackupSession<Model>::Start(
+                      pmem_,
+                      {replica_.region(), replica_.ring(), &replica_.table(),
+                       replica_.superline().log_id,
+                       [this](Epoch epoch, const LogPosition& head) {
+                         return replica_.PublishHead(epoch, head);
+                       }},
+                      terms, fabric, connection));
+    return absl::OkStatus();
+  }
+  absl::Status Take(const Completion& completion) override {
+    return session_->Take(completion);
+  }
+  absl::Status Step() override { return session_->Step(); }
+  bool has_more() const override { return session_->has_more(); }
+  std::string TakeNews() override { return session_->TakeNews(); }
+  absl::Status PersistWatermark() override {
+    return session_->PersistWatermark();
+  }
+  void EndSession() override { session_.reset(); }
+
+ private:
+  Model& pmem_;
+  Replica<Model>& replica_;
+  std::unique_ptr<BackupSession<Model>> session_;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_RECOVERY_OPENING_LENT_REPLICA_H_

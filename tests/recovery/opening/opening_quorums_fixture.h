@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// opening_quorums_fixture: replicas that answer an opening with several
+// configurations, and what is judged of them.
+#ifndef ALPHEUS_TESTS_RECOVERY_OPENING_OPENING_QUORUMS_FIXTURE_H_
+#define ALPHEUS_TESTS_RECOVERY_OPENING_OPENING_QUORUMS_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "recovery/opening/chooser.h"
+#include "recovery/opening/opening_quorums.h"
+
+namespace alpheus::testing {
+
+class OpeningQuorumsFixture : public ::testing::Test {
+ protected:
+  // Node n has incarnation 100 + n.
+  static Member At(int node) {
+    const auto number = static_cast<uint64_t>(node);
+    return {NodeId(number), 100 + number};
+  }
+
+  static Configuration Of(uint64_t id, const std::vector<int>& nodes,
+                          uint32_t w) {
+    Configuration configuration{
+        {id, static_cast<uint32_t>(nodes.size()), w, {}}};
+    for (const int node : nodes) configuration.members.push_back(At(node));
+    return configuration;
+  }
+
+  static Configuration MadeFrom(const MemberList& from,
+                                Configuration configuration) {
+    configuration.made_from = from;
+    return configuration;
+  }
+
+  static MembersChange ChangeOf(const Configuration& from,
+                                const Configuration& to) {
+    MembersChange change{from.id, SizesOf(from), {}, to.id, SizesOf(to), {},
+                         {}};
+    for (const Member& m : from.members) change.from_nodes.push_back(m.node);
+    for (const Member& m : to.members) change.to_nodes.push_back(m.node);
+    return change;
+  }
+
+  void Add(int node, const Configuration& configuration, uint64_t epoch) {
+    Answer answer;
+    answer.node = At(node).node;
+    answer.incarnation = At(node).incarnation;
+    answer.configuration = configuration;
+    answer.ring_capacity = 1024;
+    answer.log_epoch = Epoch(epoch);
+    answer.table = EpochTable::Empty({1, 1}).With(
+        {Epoch(epoch), epoch, Lsn(1), RingOffset(), 0}, Lsn(1));
+    answer.head = {Lsn(1), RingOffset(), 0};
+    answers_.push_back(std::move(answer));
+  }
+  void AddBlank(int node, const Configuration& configuration) {
+    Answer answer;
+    answer.node = At(node).node;
+    answer.incarnation = At(node).incarnation;
+    answer.configuration = configuration;
+    answer.ring_capacity = 1024;
+    answer.table = EpochTable::Empty({1, 1});
+    answer.head = {Lsn(1), RingOffset(), 0};
+    answer.blank = true;
+    answers_.push_back(std::move(answer));
+  }
+  // By E's own sizes. An opening that changes nothing, or this.
+  absl::Status Judge(const Configuration& target,
+                     const MembersChange* change = nullptr) {
+    const Configuration* const newest = NewestConfiguration(answers_);
+    auto decision = Choose(SizesOf(*newest), answers_);
+    if (!decision.ok()) return decision.status();
+    decision_ = *std::move(decision);
+    if (decision_.outcome != Outcome::kChosen) {
+      return absl::UnavailableError(decision_.reason);
+    }
+    promises_ = JudgePromises(decision_, answers_, target, change);
+    const QuorumSizes sizes = SizesOf(*newest);
+    return CheckPromises(promises_, decision_, answers_, target,
+                         change != nullptr,
+                         std::max(sizes.read_quorum, sizes.write_quorum));
+  }
+  InstallQuorums ToInstall(const Configuration& target, bool is_change) {
+    return QuorumsToInstall(promises_, decision_, answers_, target, is_change);
+  }
+
+  std::vector<Answer> answers_;
+  Decision decision_;
+  Promises promises_;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_RECOVERY_OPENING_OPENING_QUORUMS_FIXTURE_H_

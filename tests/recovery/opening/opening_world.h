@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// opening_world: members of one log on a simulated network, each with a replica
+// on modelled memory, and primaries that open epochs of it and may write then.
+//
+// Host i is node i + 1. Hosts beyond the members have no replica.
+#ifndef ALPHEUS_TESTS_RECOVERY_OPENING_OPENING_WORLD_H_
+#define ALPHEUS_TESTS_RECOVERY_OPENING_OPENING_WORLD_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "log/base/random.h"
+#include "log/core/ring/format_region.h"
+#include "log/core/ring/ring_log.h"
+#include "quorum/membership/membership.h"
+#include "recovery/opening/epoch_opening.h"
+#include "recovery/replica/replica.h"
+#include "recovery/resync/rejoining_replication.h"
+#include "recovery/server/replica_server.h"
+#include "replication/primary/log_replication.h"
+#include "tests/support/fabrics/scripted_replica.h"
+#include "tests/support/fixtures/log_harness.h"
+#include "tools/model/fabric/sim_network.h"
+#include "tools/model/memory/crash_model.h"
+
+namespace alpheus::testing {
+
+inline constexpr Uuid kOpeningCluster{1, 2};
+inline constexpr Uuid kOpeningLog{3, 4};
+
+class OpeningWorld {
+ public:
+  using Model = ModelPersistence;
+
+  struct Options {
+    int members = 3;
+    int write_quorum = 2;
+    uint64_t seed = 1;
+    uint64_t ring_capacity = 2048;
+    uint64_t message_bytes_max = uint64_t{1} << 20;
+    // Members are served by ReplicaServer, which can't be looked into.
+    bool real_server = false;
+    // Logs let members join that were away; needs real_server.
+    bool rejoins = false;
+    // Of primaries, and of members that are served so, but for some of them by
+    // number.
+    ClusterKey key = {};
+    std::map<int, ClusterKey> other_keys = {};
+    // Nodes behind the members, each with a blank replica.
+    int spares = 0;
+    // Hosts behind all others, which the world leaves alone.
+    int onlookers = 0;
+  };
+
+  // A process that is or wants to be primary.
+  struct Primary {
+    int host = 0;
+    EpochOpeningOptions asked;
+    std::optional<Random> random;
+    std::unique_ptr<BallotSource> ballots;
+    std::unique_ptr<Model> cache_pmem;
+    std::unique_ptr<Replica<Model>> cache;
+    std::unique_ptr<EpochOpening> opening;
+    std::optional<EpochOpened> opened;
+    std::vector<Completion> of_sessions;  // that nobody took
+    // Of StartLog.
+    std::unique_ptr<LogReplication::Others> others;
+    std::unique_ptr<ReplicationSink> sink;
+    RejoiningReplication* rejoining = nullptr;  // of the sink, if it does
+    SteppingClock log_clock;
+    NoWaiter log_waiter;
+    std::unique_ptr<RingLog<Model>> log;
+
+    const absl::Status& status() const { return opening->status(); }
+  };
+
+  explicit OpeningWorld(const Options& options);
+  // All members were off: these are their memories, and nobody is up yet.
+  OpeningWorld(const Options& options,
+               std::span<const std::vector<std::byte>> images);
+
+  SimNetwork& network() { return *network_; }
+  Replica<Model>& replica(int node) { return *node_at(node).replica; }
+  Model& pmem(int node) { return node_at(node).pmem; }
+  ScriptedReplica& server(int node) { return *node_at(node).server; }
+  const QuorumSizes& sizes() const { return sizes_; }
+
+  // Where primaries that begin from now on have their ballots from.
+  std::function<std::unique_ptr<BallotSource>(const PrimaryId&)> make_ballots;
+
+  // What a process on that host would open with.
+  EpochOpeningOptions OpeningOptions(int host);
+  // The same by another list of members.
+  EpochOpeningOptions OpeningOptions(int host, uint64_t id,
+                                     const std::vector<int>& nodes,
+                                     const QuorumSizes& sizes);
+  // A host without a replica.
+  int outsider() const { return static_cast<int>(nodes_.size()); }
+  // Begins to open; the primary's host may or may not have a replica.
+  std::unique_ptr<Primary> Begin(int host, const EpochOpeningOptions& asked,
+                                 uint64_t incarnation = 0);
+  // Lets one event happen. False if the primaries are through.
+  bool Step(const std::vector<Primary*>& primaries);
+  // Until it is over.
+  std::unique_ptr<Primary> Open(int host);
+  std::unique_ptr<Primary> Open(int host, const EpochOpeningOptions& options);
+  void Drive(const std::vector<Primary*>& primaries);
+
+  // The node's process ends: power cut or kill; it comes back by Restart.
+  void Crash(int number, bool power_cut = true);
+  void Restart(int number, bool suspect = false);
+  bool IsUp(int node) { return node_at(node).replica != nullptr; }
+  // As a new incarnation, empty.
+  void Reformat(int number);
+  // The medium of that node was lost: a blank replica is there now, which knows
+  // the configuration of `like`'s superline.
+  void Replace(int number, int like);
+
+  // The log of the epoch that was opened, whose calls let the network go on
+  // while they wait. Requires: no Append below.
+  void StartLog(Primary& primary);
+  // Lets one event happen that the host does not see; it may wait for it.
+  void StepOthers(int host);
+  // The processes of this host stand still, and its adapter works; -1: none.
+  int paused_host = -1;
+  // Called when an event has happened and all have seen it; may be empty.
+  std::function<void()> on_event;
+
+  // One more record of the epoch that was opened, on these nodes; 0 is the
+  // primary's cache.
+  void Append(Primary& primary, std::string_view payload,
+              const std::vector<int>& nodes);
+  // Overwrites the last byte of the record that was appended as the n-th.
+  void Damage(int number, const LogPosition& at);
+  std::vector<LogPosition> positions;  // of what was appended
+
+  // What a power cut would leave of the records of that node.
+  std::vector<std::string> Payloads(int node);
+  std::string Describe();
+
+ private:
+  struct Node {
+    int host = 0;
+    Model pmem;
+    std::unique_ptr<Replica<Model>> replica;
+    std::unique_ptr<ScriptedReplica> server;
+    Random random{1};  // of nonces
+    std::unique_ptr<ReplicaServer> real_server;
+
+    explicit Node(size_t bytes) : pmem(bytes) {}
+    explicit Node(std::span<const std::byte> image) : pmem(image) {}
+  };
+  class OthersOf;
+  class DrivenReplication;
+
+  std::unique_ptr<ReplicationSink> MakeReplication(
+      Primary& primary, const Replicator::Options& replicator);
+
+  void Serve(Node& node);
+  void Fence(Node& node);
+  Node& node_at(int node) { return *nodes_[node - 1]; }
+  FormatIdentity IdentityOf(int node) const;
+  void MakeNode(const FormatIdentity& identity);
+  PeerAddress AddressOf(int node) const;
+  void Poll(const std::vector<Primary*>& primaries, int but_not = -1);
+  Primary* PrimaryAt(const std::vector<Primary*>& primaries, int host);
+
+  const Options options_;
+  const QuorumSizes sizes_;
+  const Layout layout_;
+  std::unique_ptr<SimNetwork> network_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  uint64_t next_incarnation_ = 1;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_RECOVERY_OPENING_OPENING_WORLD_H_

@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/protocol/messages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/bytes.h"
+#include "tests/recovery/protocol/wire_samples.h"
+#include "tests/replication/persist/platform/all_platforms.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr PrimaryId kPrimary{NodeId(2), 0x1234};
+constexpr Promise kPromise{Epoch(9), kPrimary};
+
+Digest DigestOf(unsigned char byte) {
+  Digest digest{};
+  digest.fill(std::byte{byte});
+  return digest;
+}
+
+std::vector<Message> AllMessages() {
+  const Installation installation{Epoch(9),
+                                  TableOf(3),
+                                  {Lsn(2), RingOffset(64), 3},
+                                  {Lsn(5), RingOffset(640), 4},
+                                  TwoMembers()};
+  return {Format{1 << 20, TwoMembers(), "orders.wal-1"},
+          Formatted{},
+          AskPromise{kPromise, 7},
+          Promised{RegionKey(3), 4096, RegionKey(4)},
+          Refused{kPromise},
+          Prepare{Epoch(9), true},
+          Prepare{Epoch(9), false},
+          Prepared{RegionKey(5)},
+          Install{installation, SessionId(77), 16},
+          Installed{},
+          Failed{absl::DataLossError("LSN 4 at offset 192 can't be read")},
+          View{},
+          Viewed{RegionKey(7), 1 << 20, {1, 2, 3}, {4, 5, 6, 7, 8}},
+          Release{},
+          Released{},
+          Challenge{{1, 2}},
+          Challenged{{3, 0}, DigestOf(4)},
+          Prove{DigestOf(5)},
+          Proved{},
+          Hold{kPromise},
+          Hold{kPromise,
+               {3,
+                true,
+                false,
+                {9, 8, 7, 6, 1},
+                {1, 2, 3, 4, 5},
+                {{Lsn(4), Lsn(6)}}}},
+          Wanted{kPromise},
+          Follow{Epoch(9)},
+          Followed{Epoch(9),
+                   true,
+                   true,
+                   false,
+                   3,
+                   2,
+                   4,
+                   kPromise,
+                   {Lsn(2), RingOffset(64), 3},
+                   Lsn(8),
+                   Lsn(7),
+                   RingOffset(128),
+                   TableOf(3)},
+          Scrub{true},
+          Scrubbed{3,
+                   true,
+                   false,
+                   {1, 2, 3, 4, 5},
+                   {6, 7, 8, 9, 10},
+                   {{Lsn(4), Lsn(5)}, {Lsn(8), Lsn(9)}}},
+          Fetch{RingOffset(640), kFetchBytesMax},
+          Fetched{RingOffset(640), {}},
+          Fetched{RingOffset(640), {std::byte{1}, std::byte{2}}},
+          Changed{},
+          AskCreation{},
+          Created{TwoMembers(), true}};
+}
+
+bool Decodes(std::span<const std::byte> bytes) {
+  return DecodeMessage(kLog, bytes).ok();
+}
+
+// Magic and kind.
+constexpr size_t kBody = 8;
+
+TEST(MessagesTest, ComeBackAsTheyWere) {
+  for (const Message& message : AllMessages()) {
+    const auto bytes = EncodeMessage(kLog, message);
+    const auto again = DecodeMessage(kLog, bytes);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(*again, message) << message.index();
+  }
+}
+
+TEST(MessagesTest, ShorterOrLongerOnesAreNone) {
+  for (const Message& message : AllMessages()) {
+    auto bytes = EncodeMessage(kLog, message);
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      EXPECT_FALSE(Decodes(std::span(bytes).first(size)))
+          << message.index() << ", " << size;
+    }
+    bytes.push_back(std::byte{0});
+    EXPECT_FALSE(Decodes(bytes)) << message.index();
+  }
+}
+
+// MSG1. Whatever bit of a message is turned, nothing of it is decoded, and the
+// error says that it may be tried again.
+TEST(MessagesTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
+  for (const Message& message : AllMessages()) {
+    const auto bytes = EncodeMessage(kLog, message);
+    for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+      auto changed = bytes;
+      changed[bit / 8] ^= std::byte{1} << static_cast<int>(bit % 8);
+      const absl::Status status = DecodeMessage(kLog, changed).status();
+      ASSERT_TRUE(absl::IsUnavailable(status))
+          << message.index() << ", " << bit;
+      ASSERT_THAT(status.message(), HasSubstr("was changed on its way"));
+      ASSERT_THAT(status.message(), HasSubstr("Try again"));
+    }
+  }
+}
+
+// MSG1: the sum is of the log, and of what the bytes are.
+TEST(MessagesTest, SumOfAnotherLogOrKindDoesNotPass) {
+  const auto bytes = EncodeMessage(kLog, View{});
+  EXPECT_TRUE(absl::IsUnavailable(DecodeMessage({7, 9}, bytes).status()));
+  EXPECT_TRUE(absl::IsUnavailable(DecodeMessage({8, 8}, bytes).status()));
+  const std::string hello = EncodeHello({{1, 2}, kLog, kPrimary});
+  EXPECT_TRUE(Decodes(Resummed(bytes, bytes, kLog)));
+  EXPECT_FALSE(Decodes(Resummed(bytes, AsBytes(hello), kLog)));
+  // The body of one under the name of another.
+  auto other = bytes;
+  other[4] = std::byte{13};
+  EXPECT_FALSE(Decodes(other));
+  EXPECT_TRUE(Decodes(Resummed(other, bytes, kLog)));
+}
+
+TEST(MessagesTest, OtherKindsAndOtherBytesAreNone) {
+  const auto bytes = EncodeMessage(kLog, Formatted{});
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, 0, 0)));
+  const auto behind = static_cast<uint32_t>(std::variant_size_v<Message> + 1);
+  for (const uint32_t kind : {0u, behind, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, 4, kind))) << kind;
+  }
+}
+
+TEST(MessagesTest, FullTableFits) {
+  Install install;
+  install.installation = {
+      Epoch(kEpochTableCapacity), TableOf(kEpochTableCapacity), {}, {}};
+  install.installation.configuration.replica_count = kMembersMax;
+  install.installation.configuration.members.resize(kMembersMax);
+  install.credits = 1;
+  const auto bytes = EncodeMessage(kLog, install);
+  EXPECT_LE(bytes.size(), kMessageBytesMax);
+  const auto again = DecodeMessage(kLog, bytes);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, Message(install));
+  // What is larger than any message is none, whatever it says.
+  EXPECT_FALSE(Decodes(std::vector<std::byte>(kMessageBytesMax + 1)));
+}
+
+TEST(MessagesTest, TableIsOfTheLogThatIsSpokenOf) {
+  constexpr Uuid kOther{1, 1};
+  const auto bytes = EncodeMessage(kLog, AllMessages()[8]);
+  const auto other = DecodeMessage(kOther, Resummed(bytes, bytes, kOther));
+  ASSERT_TRUE(other.ok());
+  EXPECT_NE(*other, AllMessages()[8]);
+}
+
+// Format: region bytes at 0, configuration id 8, N 16, W 20, members 24, what
+// it was made from 56, incarnation 120, what it replaces 128, length of the
+// name 136.
+TEST(MessagesTest, FormatThatCannotBeIsNone) {
+  const auto bytes = EncodeMessage(kLog, AllMessages()[0]);
+  for (const uint32_t n : {0u, 1u, 3u, 17u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 16, n))) << "N " << n;
+  }
+  for (const uint32_t w : {0u, 3u}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 20, w))) << "W " << w;
+  }
+  for (const uint32_t length : {0u, 11u, 65u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 136, length))) << length;
+  }
+  for (const char c : {'/', '\0', ' ', '\\', '\x80'}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 140 + 2, c))) << c;
+  }
+  EXPECT_FALSE(Decodes(With(bytes, kBody + 140, '.')));
+}
+
+TEST(MessagesTest, PromiseOfNobodyIsNone) {
+  for (const Message& message :
+       {Message(AskPromise{kPromise}), Message(Refused{kPromise})}) {
+    const auto bytes = EncodeMessage(kLog, message);
+    EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
+    EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 16, 0)));
+  }
+}
+
+TEST(MessagesTest, ConfigurationThatIsNoneIsNone) {
+  const auto bytes = EncodeMessage(kLog, AskPromise{kPromise, 1});
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 24, 0)));
+}
+
+TEST(MessagesTest, NonceThatWasNotDrawnIsNone) {
+  for (const Message& message :
+       {Message(Challenge{{0, 1}}), Message(Challenged{{0, 1}, DigestOf(2)})}) {
+    const auto bytes = EncodeMessage(kLog, message);
+    EXPECT_TRUE(Decodes(bytes));
+    EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 8, 0)));
+  }
+}
+
+TEST(MessagesTest, KeysThatAreNeverGivenOutAreNone) {
+  const auto promised =
+      EncodeMessage(kLog, Promised{RegionKey(3), 4096, RegionKey(4)});
+  for (const size_t at : {0, 8, 16}) {
+    EXPECT_FALSE(Decodes(With<uint64_t>(promised, kBody + at, 0))) << at;
+  }
+  const auto prepared = EncodeMessage(kLog, Prepared{RegionKey(5)});
+  EXPECT_FALSE(Decodes(With<uint64_t>(prepared, kBody, 0)));
+}
+
+TEST(MessagesTest, PrepareThatCannotBeIsNone) {
+  const auto bytes = EncodeMessage(kLog, Prepare{Epoch(9), true});
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 2)));
+}
+
+// Followed: flags at 8, N 12, W 16, configuration 20, head 52, persisted 76,
+// durable 84, end 92.
+TEST(MessagesTest, FollowedThatCannotBeIsNone) {
+  const std::vector<Message> all = AllMessages();
+  const auto followed = std::ranges::find_if(all, [](const Message& message) {
+    return std::holds_alternative<Followed>(message);
+  });
+  const auto bytes = EncodeMessage(kLog, *followed);
+  ASSERT_TRUE(Decodes(bytes));
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 16)));
+  // An end that is said to be none.
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 1)));
+  for (const uint32_t n : {1u, 17u}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 12, n))) << "N " << n;
+  }
+  for (const uint32_t w : {0u, 4u}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 16, w))) << "W " << w;
+  }
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 20, 0)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 52, 0)));
+  for (const size_t at : {76, 84, 92}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + at, kHuge))) << at;
+  }
+  for (const uint64_t end : {0, 129}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 92, end))) << "end " << end;
+  }
+}
+
+// Scrubbed: running at 8, empty 12, count of the runs 96, runs from 104 on.
+TEST(MessagesTest, ImpossibleScrubsAreNone) {
+  const auto scrub = EncodeMessage(kLog, Scrub{true});
+  EXPECT_FALSE(Decodes(With<uint32_t>(scrub, kBody, 2)));
+  Scrubbed scrubbed;
+  scrubbed.unrepairable = {{Lsn(4), Lsn(6)}};
+  const auto bytes = EncodeMessage(kLog, scrubbed);
+  ASSERT_TRUE(Decodes(bytes));
+  for (const size_t flag : {8, 12}) {
+    EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + flag, 2))) << flag;
+  }
+  for (const uint64_t count : {uint64_t{0}, uint64_t{2}, kHuge}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 96, count))) << count;
+  }
+  for (const uint64_t end : {uint64_t{4}, kHuge}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 112, end))) << end;
+  }
+}
+
+// Offset at 0, number of bytes 8, in Fetched the bytes from 12 on.
+TEST(MessagesTest, ImpossibleFetchesAreNone) {
+  const auto fetch = EncodeMessage(kLog, Fetch{RingOffset(640), 100});
+  const auto fetched = EncodeMessage(
+      kLog, Fetched{RingOffset(640), std::vector<std::byte>(100)});
+  ASSERT_TRUE(Decodes(fetch));
+  ASSERT_TRUE(Decodes(fetched));
+  for (const uint64_t offset :
+       {uint64_t{1}, uint64_t{639}, uint64_t{1} << 62, kHuge - 63}) {
+    EXPECT_FALSE(Decodes(With(fetch, kBody, offset))) << offset;
+    EXPECT_FALSE(Decodes(With(fetched, kBody, offset))) << offset;
+  }
+  for (const uint32_t bytes : {0u, kFetchBytesMax + 1, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(fetch, kBody + 8, bytes))) << bytes;
+  }
+  for (const uint32_t bytes : {0u, 99u, 101u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(fetched, kBody + 8, bytes))) << bytes;
+  }
+  // As many are there, and they are too many.
+  Fetched longest{RingOffset(0), std::vector<std::byte>(kFetchBytesMax)};
+  EXPECT_TRUE(Decodes(EncodeMessage(kLog, longest)));
+  longest.bytes.push_back(std::byte{0});
+  EXPECT_FALSE(Decodes(EncodeMessage(kLog, longest)));
+}
+
+// docs/formats/recovery_wire.md, byte by byte.
+TEST(MessagesTest, FetchHasTheBytesOfTheDocument) {
+  const std::string fetch(
+      "APMS\x19\0\0\0"
+      "\x80\2\0\0\0\0\0\0\0\x10\0\0"
+      "\332\101\176\353",
+      24);
+  EXPECT_EQ(AsText(EncodeMessage(kLog, Fetch{RingOffset(640), 4096})), fetch);
+  const std::string fetched(
+      "APMS\x1a\0\0\0"
+      "\x80\2\0\0\0\0\0\0\2\0\0\0\5\6"
+      "\305\222\314\014",
+      26);
+  EXPECT_EQ(AsText(EncodeMessage(
+                kLog, Fetched{RingOffset(640), {std::byte{5}, std::byte{6}}})),
+            fetched);
+}
+
+// Install: epoch at 0, session 8, credits 16, head 20, end 44, configuration of
+// two members 68, made from one of three at 116, count of the table's entries
+// 180, entries of 40 bytes from 184 on.
+TEST(MessagesTest, InstallThatCannotBeIsNone) {
+  const auto bytes = EncodeMessage(kLog, AllMessages()[8]);
+  ASSERT_TRUE(Decodes(bytes));
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 16, 0)));
+  for (const size_t position : {20, 44}) {
+    EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + position, 0)));
+    for (const uint64_t offset : {uint64_t{63}, uint64_t{1} << 62, kHuge}) {
+      EXPECT_FALSE(Decodes(With(bytes, kBody + position + 8, offset)));
+    }
+  }
+  for (const uint32_t members : {0u, 1u, 3u, 17u}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 76, members))) << members;
+  }
+  for (const uint32_t count : {0u, 2u, 4u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 180, count))) << count;
+  }
+  // ET1: epochs increase, start LSNs never decrease.
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 184 + 40, 1)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 184 + 40 + 16, 0)));
+}
+
+TEST(MessagesTest, FailureThatIsNoneIsNone) {
+  const auto bytes = EncodeMessage(kLog, Failed{absl::InternalError("x")});
+  for (const uint32_t code : {0u, 17u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody, code))) << code;
+  }
+  EXPECT_FALSE(Decodes(With(bytes, kBody + 4, 0xffffffffu)));
+}
+
+TEST(MessagesTest, VeryLongFailureIsCut) {
+  const Failed failed{absl::InternalError(std::string(100'000, 'x'))};
+  const auto message = DecodeMessage(kLog, EncodeMessage(kLog, failed));
+  ASSERT_TRUE(message.ok());
+  EXPECT_EQ(std::get<Failed>(*message).status,
+            absl::InternalError(std::string(4096, 'x')));
+}
+
+// --- Private data ------------------------------------------------------------
+
+constexpr Hello kHello{{1, 2}, kLog, kPrimary};
+constexpr Welcome kWelcome{NodeId(3), 33, 1 << 20, Epoch(4), 5};
+
+TEST(HandshakeTest, ComesBackAsItWasWithinItsBytes) {
+  const std::string hello = EncodeHello(kHello);
+  EXPECT_EQ(hello.size(), kHelloBytes);
+  EXPECT_EQ(*DecodeHello(hello), kHello);
+  const std::string welcome = EncodeWelcome(kWelcome);
+  EXPECT_LE(welcome.size(), kHelloBytes);
+  EXPECT_EQ(*DecodeWelcome(welcome), kWelcome);
+  const Welcome none{NodeId(3), 0, 0, Epoch(0), 0};
+  EXPECT_EQ(*DecodeWelcome(EncodeWelcome(none)), none);
+}
+
+TEST(HandshakeTest, ShorterOrLongerOnesAreNone) {
+  const std::string hello = EncodeHello(kHello) + "x";
+  const std::string welcome = EncodeWelcome(kWelcome) + "x";
+  for (size_t size = 0; size <= hello.size(); ++size) {
+    if (size == hello.size() - 1) continue;
+    EXPECT_FALSE(DecodeHello(hello.substr(0, size)).ok()) << size;
+  }
+  for (size_t size = 0; size <= welcome.size(); ++size) {
+    if (size == welcome.size() - 1) continue;
+    EXPECT_FALSE(DecodeWelcome(welcome.substr(0, size)).ok()) << size;
+  }
+  EXPECT_TRUE(absl::IsUnavailable(DecodeHello(welcome).status()));
+  EXPECT_TRUE(absl::IsUnavailable(DecodeWelcome(hello).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(DecodeHello("hello").status()));
+}
+
+TEST(HandshakeTest, OtherVersionsAreNamed) {
+  for (const absl::Status& status :
+       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 9)).status(),
+        DecodeHello(With<uint32_t>(EncodeHello(kHello) + "new", 4, 9)).status(),
+        DecodeWelcome(With<uint32_t>(EncodeWelcome(kWelcome), 4, 9))
+            .status()}) {
+    EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("version 9"));
+    EXPECT_THAT(status.message(), HasSubstr("version 8"));
+  }
+}
+
+// A program that knew no sums is told by its version.
+TEST(HandshakeTest, VersionsWithoutSumsAreNamed) {
+  for (uint32_t version = 1; version < 8; ++version) {
+    std::string hello = EncodeHello(kHello);
+    std::memcpy(hello.data() + 4, &version, sizeof(version));
+    hello.back() = 'x';
+    const absl::Status status = DecodeHello(hello).status();
+    EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr(absl::StrCat("version ", version)));
+  }
+}
+
+// MSG1, of what is said before there is a connection.
+TEST(HandshakeTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
+  const std::string hello = EncodeHello(kHello);
+  const std::string welcome = EncodeWelcome(kWelcome);
+  const auto turned = [](std::string bytes, size_t bit) {
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+    return bytes;
+  };
+  for (size_t bit = 0; bit < 8 * kHelloBytes; ++bit) {
+    for (const absl::Status& status :
+         {DecodeHello(turned(hello, bit)).status(),
+          DecodeWelcome(turned(welcome, bit)).status()}) {
+      EXPECT_TRUE(absl::IsUnavailable(status)) << bit << ": " << status;
+      EXPECT_THAT(status.message(), HasSubstr("was changed on its way"));
+    }
+  }
+  // A rejection tells it.
+  const absl::Status why = DecodeHello(turned(hello, 0)).status();
+  EXPECT_THAT(DecodeRejection(EncodeRejection(why)).message(),
+              HasSubstr("a hello was changed on its way"));
+}
+
+// A turned bit makes no other reason of it, whatever its length.
+TEST(HandshakeTest, EveryTurnedBitOfARejectionIsSeen) {
+  for (size_t length = 0; length <= 44; ++length) {
+    const std::string bytes =
+        EncodeRejection(absl::NotFoundError(std::string(length, 'x')));
+    for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+      std::string turned = bytes;
+      turned[bit / 8] = static_cast<char>(turned[bit / 8] ^ 1 << bit % 8);
+      const absl::Status status = DecodeRejection(turned);
+      EXPECT_TRUE(absl::IsUnavailable(status)) << bit << ": " << status;
+    }
+  }
+}
+
+// Hello: log id at 24 and 32, incarnation at 40. Welcome: incarnation at 16,
+// capacity at 24.
+TEST(HandshakeTest, ValuesThatCannotBeAreRefused) {
+  Hello hello = kHello;
+  hello.log_id = {};
+  EXPECT_FALSE(DecodeHello(EncodeHello(hello)).ok());
+  hello = kHello;
+  hello.primary.incarnation = 0;
+  EXPECT_FALSE(DecodeHello(EncodeHello(hello)).ok());
+  const std::string welcome = EncodeWelcome(kWelcome);
+  EXPECT_FALSE(DecodeWelcome(With<uint64_t>(welcome, 16, 0)).ok());
+  for (const uint64_t capacity : {uint64_t{0}, uint64_t{65}, kHuge - 63}) {
+    EXPECT_FALSE(DecodeWelcome(With(welcome, 24, capacity)).ok()) << capacity;
+  }
+}
+
+TEST(HandshakeTest, RejectionSaysWhyWithinItsBytes) {
+  const absl::Status why = absl::NotFoundError("log 7 is not kept here");
+  EXPECT_EQ(DecodeRejection(EncodeRejection(why)), why);
+  const std::string cut =
+      EncodeRejection(absl::NotFoundError(std::string(200, 'x')));
+  EXPECT_EQ(cut.size(), kHelloBytes);
+  EXPECT_EQ(DecodeRejection(cut), absl::NotFoundError(std::string(44, 'x')));
+  // One of another version can be read too, and by another version.
+  const std::string plain = EncodeRejection(why, RejectionSum::kNone);
+  EXPECT_EQ(plain.substr(8, 4), std::string("\5\0\0\0", 4));
+  EXPECT_TRUE(absl::IsUnavailable(DecodeRejection(plain)));
+  std::string older = plain;
+  older[4] = 7;
+  EXPECT_EQ(DecodeRejection(older), why);
+}
+
+TEST(HandshakeTest, RejectionThatSaysNothingIsUnavailable) {
+  const std::string bytes = EncodeRejection(absl::NotFoundError(""));
+  EXPECT_EQ(DecodeRejection(bytes), absl::NotFoundError(""));
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_TRUE(absl::IsUnavailable(DecodeRejection(bytes.substr(0, size))));
+  }
+  for (const char code : {0, 17}) {
+    std::string other =
+        EncodeRejection(absl::NotFoundError(""), RejectionSum::kNone);
+    other[4] = 7;
+    other[8] = code;
+    EXPECT_TRUE(absl::IsUnavailable(DecodeRejection(other)));
+  }
+  EXPECT_TRUE(absl::IsUnavailable(
+      DecodeRejection(bytes + std::string(kHelloBytes, 'x'))));
+}
+
+// Byte 48 to 51: an axis each; that of DDIO with what the adapter can do.
+TEST(HandshakeTest, WelcomeTellsThePlatform) {
+  for (const Platform& platform : AllPlatforms()) {
+    Welcome welcome = kWelcome;
+    welcome.platform = platform;
+    const auto decoded = DecodeWelcome(EncodeWelcome(welcome));
+    ASSERT_TRUE(decoded.ok()) << PlatformToString(platform);
+    EXPECT_EQ(*decoded, welcome) << PlatformToString(platform);
+  }
+  // Undeclared is zeros; each axis has its own byte.
+  const std::string undeclared = EncodeWelcome(kWelcome);
+  EXPECT_EQ(undeclared.substr(48, 4), std::string(4, '\0'));
+  Welcome strong = kWelcome;
+  strong.platform =
+      *ParsePlatform("wsp,no-ddio,pm,infiniband,native-flush,atomic-write");
+  EXPECT_EQ(EncodeWelcome(strong).substr(48, 4), std::string("\2\7\1\2"));
+}
+
+TEST(HandshakeTest, PlatformThatCannotBeIsRefused) {
+  const std::string welcome = EncodeWelcome(kWelcome);
+  const uint8_t largest[] = {2, 7, 1, 2};
+  for (size_t i = 0; i < std::size(largest); ++i) {
+    EXPECT_TRUE(DecodeWelcome(With(welcome, 48 + i, largest[i])).ok()) << i;
+    const auto more = static_cast<uint8_t>(largest[i] + 1);
+    EXPECT_FALSE(DecodeWelcome(With(welcome, 48 + i, more)).ok()) << i;
+  }
+}
+
+// docs/formats/recovery_wire.md, byte by byte.
+TEST(HandshakeTest, HelloHasTheBytesOfTheDocument) {
+  const std::string expected(
+      "APHE\10\0\0\0"
+      "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
+      "\7\0\0\0\0\0\0\0\10\0\0\0\0\0\0\0"
+      "\x34\x12\0\0\0\0\0\0\2\0\0\0"
+      "\311\036\017\041",
+      56);
+  EXPECT_EQ(EncodeHello(kHello), expected);
+}
+
+// docs/formats/recovery_wire.md, byte by byte.
+TEST(HandshakeTest, RejectionHasTheBytesOfTheDocument) {
+  const std::string expected(
+      "APRE\10\0\0\0"
+      "\5\174\072\154"
+      "no",
+      14);
+  EXPECT_EQ(EncodeRejection(absl::NotFoundError("no")), expected);
+}
+
+// docs/formats/recovery_wire.md, byte by byte.
+TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
+  Welcome welcome{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
+  welcome.platform.domain = PersistenceDomain::kHierarchy;
+  const std::string expected(
+      "APWE\10\0\0\0"
+      "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
+      "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
+      "\5\0\0\0\0\0\0\0\1\0\0\0"
+      "\176\160\065\066",
+      56);
+  EXPECT_EQ(EncodeWelcome(welcome), expected);
+}
+
+}  // namespace
+}  // namespace alpheus::testing

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a replica answers, and the repair that follows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "recovery/replica/replica.h"
+#include "tests/recovery/replica/replica_fixture.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+using Code = absl::StatusCode;
+
+// P-H7, REP2.
+TEST_F(ReplicaTest, AnsweredRecordsOutliveAPowerCut) {
+  InstallLog();
+  log_.Append("visible");
+  world_.CopyRecords(log_, Lsn(3), Lsn(4));
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
+  const auto answer = replica().MakeAnswer();
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->held, SizeIs(3));
+  world_.PowerCut();
+  EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b", "visible"));
+}
+
+TEST_F(ReplicaTest, AnswerNamesThePromiseBeforeThisBallot) {
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(5)).ok());
+  EXPECT_EQ(replica().MakeAnswer()->promised_before, Epoch(0));
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
+  EXPECT_EQ(replica().MakeAnswer()->promised_before, Epoch(5));
+}
+
+TEST_F(ReplicaTest, RegionThatWentBadIsNotAnsweredFor) {
+  InstallLog();
+  for (const int line : {0, 1}) {
+    WatermarkLine(world_.region(), line)[3] ^= std::byte{1};
+  }
+  ExpectRefused([&] { return replica().MakeAnswer().status(); },
+                Code::kDataLoss, "watermark");
+}
+
+// P-H25: what was read record by record is suspect no more.
+TEST_F(ReplicaTest, SuspectReplicaKnowsNothingUntilItIsInstalled) {
+  InstallLog();
+  ASSERT_TRUE(world_.Open({.name = "model", .suspect = true}).ok());
+  EXPECT_FALSE(replica().MakeAnswer()->knows());
+  log_.OpenEpoch(Epoch(7));
+  ASSERT_TRUE(world_.InstallAll(log_).ok());
+  EXPECT_TRUE(replica().MakeAnswer()->knows());
+}
+
+// ND3 of node.h: whoever takes the region next knows, though nobody tells him.
+TEST_F(ReplicaTest, SuspicionIsOnTheMediumOnceItIsOpened) {
+  InstallLog();
+  ASSERT_TRUE(world_.Open({.name = "model", .suspect = true}).ok());
+  world_.PowerCut();
+  ASSERT_TRUE(world_.Open().ok());
+  EXPECT_FALSE(replica().MakeAnswer()->knows());
+}
+
+// P-H12, REP4: whoever opens next.
+TEST_F(ReplicaTest, RepairThatIsCutOffIsRemembered) {
+  InstallLog();
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
+  ASSERT_TRUE(replica().BeginRepair(Epoch(7)).ok());
+  EXPECT_TRUE(replica().superline().repairing);
+  world_.PowerCut();
+  ASSERT_TRUE(world_.Open().ok());
+  EXPECT_FALSE(replica().MakeAnswer()->knows());
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(8)).ok());
+  EXPECT_FALSE(replica().MakeAnswer()->knows());
+}
+
+TEST_F(ReplicaTest, RepairIsBegunOnceAndForThePromisedEpochOnly) {
+  InstallLog();
+  ExpectRefused([&] { return replica().BeginRepair(Epoch(6)); },
+                Code::kFailedPrecondition, "installed already");
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
+  for (const Epoch epoch : {Epoch(6), Epoch(8)}) {
+    ExpectRefused([&] { return replica().BeginRepair(epoch); },
+                  Code::kFailedPrecondition, "promised is epoch 7");
+  }
+  ASSERT_TRUE(replica().BeginRepair(Epoch(7)).ok());
+  const std::vector<std::byte> before = world_.Snapshot();
+  EXPECT_TRUE(replica().BeginRepair(Epoch(7)).ok());
+  EXPECT_EQ(world_.Snapshot(), before);
+}
+
+TEST_F(ReplicaTest, InstallEndsTheRepair) {
+  InstallLog();
+  log_.OpenEpoch(Epoch(7));
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
+  ASSERT_TRUE(replica().BeginRepair(Epoch(7)).ok());
+  ASSERT_TRUE(replica().Install(log_.ToInstall()).ok());
+  EXPECT_FALSE(replica().superline().repairing);
+  EXPECT_TRUE(replica().MakeAnswer()->knows());
+}
+
+}  // namespace
+}  // namespace alpheus::testing

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// What comes out of turn ends its connection, and nothing else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/random.h"
+#include "recovery/server/replica_server.h"
+#include "tests/recovery/server/replica_server_fixture.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+enum class At { kControl, kPromised, kPrepared };
+
+Peer& PeerAt(ServedWorld& world, At phase, Epoch epoch) {
+  Peer& peer = world.Connected(2, epoch.value);
+  if (phase >= At::kPromised) world.GetPromise(peer, epoch);
+  if (phase >= At::kPrepared) world.GetPrepared(peer, epoch);
+  return peer;
+}
+
+std::vector<Message> EveryMessage(const Peer& peer, Epoch epoch,
+                                  const Installation& installation) {
+  return {Format{1 << 20, MembersOf(), "a"},
+          Formatted{},
+          AskPromise{{epoch, peer.self()}},
+          Promised{RegionKey(1), 1, RegionKey(2)},
+          Refused{{epoch, peer.self()}},
+          Prepare{epoch, false},
+          Prepared{RegionKey(1)},
+          Install{installation, kTheSession, 4},
+          Installed{},
+          Failed{absl::InternalError("x")},
+          View{},
+          Viewed{RegionKey(1), 1},
+          Release{},  // nobody here wants it
+          Released{},
+          Challenge{{1, 2}},  // nobody here has a key
+          Challenged{{1, 2}, {}},
+          Prove{},
+          Proved{},
+          Follow{},
+          Followed{},
+          Scrub{},
+          Scrubbed{},
+          Hold{{epoch, peer.self()}},  // of another machine
+          Wanted{{epoch, peer.self()}},
+          Fetch{RingOffset(0), 64},
+          Fetched{},
+          Changed{},
+          AskCreation{},
+          Created{MembersOf(), false}};
+}
+
+bool IsInTurn(At phase, const Message& message) {
+  if (std::holds_alternative<AskPromise>(message)) return true;
+  if (std::holds_alternative<View>(message) ||
+      std::holds_alternative<Follow>(message) ||
+      std::holds_alternative<AskCreation>(message) ||
+      std::holds_alternative<Scrub>(message) ||
+      std::holds_alternative<Fetch>(message)) {
+    return phase == At::kControl;
+  }
+  if (phase == At::kPromised) return std::holds_alternative<Prepare>(message);
+  return phase == At::kPrepared && std::holds_alternative<Install>(message);
+}
+
+// In every phase every message that has no place there: Failed, and the end of
+// that connection. A session of another log never notices.
+TEST(ReplicaServerTest, MessageOutOfTurnEndsItsConnectionOnly) {
+  for (const At phase : {At::kControl, At::kPromised, At::kPrepared}) {
+    ServedWorld world(WithLogB());
+    PrimaryLog log_b(kLogB);
+    log_b.OpenEpoch(Epoch(3));
+    Peer& bystander = world.Connected(1, 1, kLogB);
+    world.GetInstalled(bystander, log_b);
+    uint64_t failed = 0;
+    for (uint64_t kind = 0; kind < std::variant_size_v<Message>; ++kind) {
+      const Epoch epoch(10 + kind);
+      PrimaryLog log(kLogA);
+      log.OpenEpoch(epoch);
+      Peer& peer = PeerAt(world, phase, epoch);
+      const Message message =
+          EveryMessage(peer, epoch, log.installation())[kind];
+      const auto reply = world.Ask(peer, message);
+      ASSERT_TRUE(reply.has_value()) << static_cast<int>(phase) << ", " << kind;
+      if (IsInTurn(phase, message)) {
+        EXPECT_EQ(FailedWith(reply), absl::StatusCode::kOk);
+        ASSERT_TRUE(peer.Close().ok());
+        world.Run(kMillisecond);
+        continue;
+      }
+      EXPECT_NE(FailedWith(reply), absl::StatusCode::kOk)
+          << static_cast<int>(phase) << ", " << kind;
+      world.Run(kMillisecond);
+      EXPECT_TRUE(peer.ended);
+      EXPECT_EQ(world.server().counters().failed, ++failed);
+      EXPECT_EQ(world.server().connection_count(), 1u);
+    }
+    EXPECT_FALSE(bystander.ended);
+    Replicate(world, bystander, log_b, "b");
+  }
+}
+
+TEST(ReplicaServerTest, NonsenseEndsItsConnectionOnly) {
+  ServedWorld world(WithLogB());
+  PrimaryLog log_b(kLogB);
+  log_b.OpenEpoch(Epoch(3));
+  Peer& bystander = world.Connected(1, 1, kLogB);
+  world.GetInstalled(bystander, log_b);
+  Random random(7);
+  for (size_t bytes = 1; bytes <= 4096; bytes *= 4) {
+    std::vector<std::byte> nonsense(bytes);
+    for (std::byte& b : nonsense) b = static_cast<std::byte>(random.Next());
+    Peer& peer = world.Connected(2, 1);
+    peer.SendBytes(nonsense);
+    world.Run(kMillisecond);
+    ASSERT_THAT(peer.replies, SizeIs(1));
+    // Bytes that are no message have no sum that holds.
+    EXPECT_EQ(peer.replies.front(), Message(Changed{}));
+    EXPECT_TRUE(peer.ended);
+    Replicate(world, bystander, log_b, absl::StrCat(bytes));
+  }
+  // An immediate has no place before the session.
+  Peer& early = world.Connected(2, 1);
+  ASSERT_TRUE(early.Announce(1).ok());
+  world.Run(kMillisecond);
+  EXPECT_TRUE(early.ended);
+  Replicate(world, bystander, log_b, "last");
+  EXPECT_FALSE(bystander.ended);
+}
+
+TEST(ReplicaServerTest, OtherEpochsThanThePromisedOneFail) {
+  ServedWorld world({});
+  PrimaryLog log(kLogA);
+  log.OpenEpoch(Epoch(9));
+  for (const uint64_t epoch : {7, 9}) {
+    Peer& peer = PeerAt(world, At::kPromised, Epoch(8));
+    EXPECT_EQ(FailedWith(world.Ask(peer, Prepare{Epoch(epoch), true})),
+              absl::StatusCode::kFailedPrecondition);
+    world.Run(kMillisecond);
+  }
+  Peer& peer = PeerAt(world, At::kPrepared, Epoch(8));
+  EXPECT_EQ(
+      FailedWith(world.Ask(peer, Install{log.installation(), kTheSession, 4})),
+      absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(world.State(kLogA).superline.repairing);
+  EXPECT_EQ(world.State(kLogA).superline.log_epoch, Epoch(0));
+}
+
+TEST(ReplicaServerTest, OnlyTheHolderInstalls) {
+  ServedWorld world({});
+  PrimaryLog log(kLogA);
+  log.OpenEpoch(Epoch(5));
+  Peer& holder = world.Connected(1, 1);
+  world.GetPromise(holder, Epoch(5));
+  world.GetPrepared(holder, Epoch(5));
+  Peer& other = world.Connected(2, 1);
+  const Install install{log.installation(), kTheSession, 4};
+  EXPECT_EQ(FailedWith(world.Ask(other, install)),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(world.State(kLogA).superline.log_epoch, Epoch(0));
+  EXPECT_EQ(world.Ask(holder, install), Message(Installed{}));
+}
+
+TEST(ReplicaServerTest, LogThatIsNotThereIsNotInstalled) {
+  ServedWorld world({});
+  PrimaryLog log(kLogA);
+  log.OpenEpoch(Epoch(5));
+  log.Append("a");
+  log.OpenEpoch(Epoch(6));
+  Peer& peer = PeerAt(world, At::kPrepared, Epoch(6));
+  EXPECT_EQ(
+      FailedWith(world.Ask(peer, Install{log.installation(), kTheSession, 4})),
+      absl::StatusCode::kDataLoss);
+  world.Run(kMillisecond);
+  EXPECT_TRUE(peer.ended);
+  // The replica is ready for the next one.
+  log.OpenEpoch(Epoch(7));
+  world.GetInstalled(world.Connected(2, 2), log);
+  EXPECT_THAT(PayloadsAfterACut(world, kLogA), ElementsAre("a"));
+}
+
+TEST(ReplicaServerTest, MoreCreditsThanReceivesAreRefused) {
+  ServedWorld world({});
+  PrimaryLog log(kLogA);
+  log.OpenEpoch(Epoch(5));
+  Peer& peer = PeerAt(world, At::kPrepared, Epoch(5));
+  EXPECT_EQ(FailedWith(
+                world.Ask(peer, Install{log.installation(), kTheSession, 129})),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(world.State(kLogA).superline.log_epoch, Epoch(0));
+}
+
+// Two requests at once: the second waits for its turn.
+TEST(ReplicaServerTest, RequestThatDoesNotWaitForItsReplyIsRepliedTo) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    ServedWorld world(Seeded(seed));
+    Peer& peer = world.Connected(1, 1);
+    peer.Send(AskPromise{{Epoch(5), peer.self()}});
+    peer.Send(AskPromise{{Epoch(5), peer.self()}});
+    world.Run(kMillisecond);
+    EXPECT_FALSE(peer.ended) << seed;
+    EXPECT_EQ(world.server().counters().promised, 2u) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace alpheus::testing

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// served_world: a node that serves replicas on modelled memory, and primaries
+// that do what a test tells them, on a simulated network.
+#ifndef ALPHEUS_TESTS_RECOVERY_SERVER_SERVED_WORLD_H_
+#define ALPHEUS_TESTS_RECOVERY_SERVER_SERVED_WORLD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "log/core/ring/ring_log.h"
+#include "recovery/protocol/messages.h"
+#include "recovery/server/replica_server.h"
+#include "recovery/server/served_log.h"
+#include "replication/session/replica_session.h"
+#include "tests/support/fabrics/failing_fabric.h"
+#include "tests/support/fixtures/log_harness.h"
+#include "tools/model/fabric/sim_network.h"
+#include "tools/model/memory/crash_model.h"
+
+namespace alpheus::testing {
+
+inline constexpr Uuid kCluster{11, 12};
+inline constexpr Uuid kLogA{21, 22};
+inline constexpr Uuid kLogB{31, 32};
+inline constexpr NodeId kNode{1};
+inline constexpr SessionId kTheSession{77};
+inline constexpr uint64_t kRingBytes = 16384;
+
+// The two members of the logs: the node, and the primaries' own replicas.
+Configuration MembersOf();
+std::unique_ptr<ModelPersistence> FormattedRegion(
+    Uuid log_id, NodeId node, uint64_t configuration_id = 1);
+
+// A primary's own replica of a log, and the log that is written there.
+class PrimaryLog {
+ public:
+  explicit PrimaryLog(Uuid log_id);
+  ~PrimaryLog();
+
+  // Installs the epoch on what is there, and goes on with it.
+  void OpenEpoch(Epoch epoch);
+  Lsn Append(std::string_view text);
+  // What the last OpenEpoch installed.
+  const Installation& installation() const { return installation_; }
+  Ring ring() const;
+  // Behind the last record.
+  RingEnd End() const;
+  LogPosition EndPosition() const { return WalkToTheEnd(); }
+  // Its region, as it is now.
+  std::vector<std::byte> Image() const;
+
+ private:
+  LogPosition WalkToTheEnd() const;
+
+  std::unique_ptr<ModelPersistence> pmem_;
+  SteppingClock clock_;
+  NoWaiter waiter_;
+  Installation installation_;
+  std::unique_ptr<RingLog<ModelPersistence>> log_;
+};
+
+// One connection of a primary process.
+class Peer {
+ public:
+  Peer(Fabric& fabric, PrimaryId primary) : fabric_(fabric), self_(primary) {}
+
+  void Connect(const std::string& address, const Hello& hello);
+  void ConnectSaying(const std::string& address, std::string_view bytes);
+  Hello HelloOf(Uuid log_id) const { return {kCluster, log_id, self_}; }
+
+  void Send(const Message& message);
+  void SendBytes(std::span<const std::byte> bytes);
+  // Under way until it completes; `writes` has the outcomes.
+  absl::Status Write(RegionKey key, uint64_t offset,
+                     std::span<std::byte> bytes);
+  absl::Status Read(RegionKey key, uint64_t offset, std::span<std::byte> into);
+  absl::Status Announce(uint32_t immediate);
+  absl::Status Close() { return fabric_.Close(connection_); }
+
+  void Take(const ConnectionEvent& event);
+  void Take(const Completion& completion);
+
+  PrimaryId self() const { return self_; }
+  ConnectionId connection() const { return connection_; }
+  Fabric& fabric() { return fabric_; }
+
+  // What was seen.
+  std::optional<Welcome> welcome;
+  absl::Status rejection;
+  std::string rejection_bytes;
+  bool established = false;
+  bool ended = false;
+  std::deque<Message> replies;
+  std::vector<CompletionStatus> done;  // of writes and reads
+  // From Installed on, completions are its.
+  std::unique_ptr<ReplicaSession> session;
+  absl::Status session_status;
+
+ private:
+  void PostReceive();
+
+  Fabric& fabric_;
+  const PrimaryId self_;
+  Uuid log_id_;
+  ConnectionId connection_;
+  std::unique_ptr<MessageSlots> slots_;
+};
+
+// Lets time pass in the middle of a scan, and keeps what it saw.
+class WatchedLog final : public ServedLog {
+ public:
+  WatchedLog(ModelPersistence& pmem, std::function<void()> while_scanning);
+
+  Uuid log_id() const override { return inner_.log_id(); }
+  Welcome welcome() const override { return inner_.welcome(); }
+  bool is_persistent_memory() const override { return is_memory; }
+  Promise standing() const override { return inner_.standing(); }
+  Created created() const override { return inner_.created(); }
+  Followed followed() const override { return inner_.followed(); }
+  bool medium_failed() const override { return inner_.medium_failed(); }
+  std::span<std::byte> ring() const override { return inner_.ring(); }
+  std::span<std::byte> region() const override { return inner_.region(); }
+  absl::StatusOr<PromiseVerdict> AcceptPromise(const Promise& p) override {
+    return inner_.AcceptPromise(p);
+  }
+  absl::Status StartAnswer() override { return inner_.StartAnswer(); }
+  Answer TakeAnswer() override;
+  absl::Status BeginRepair(Epoch epoch) override {
+    return inner_.BeginRepair(epoch);
+  }
+  absl::Status StartInstall(const Installation& installation) override {
+    return inner_.StartInstall(installation);
+  }
+  absl::StatusOr<bool> Continue(uint64_t bytes_max) override;
+  void EndWork() override { inner_.EndWork(); }
+  absl::Status RestoreBytes(RingOffset offset,
+                            std::span<const std::byte> bytes) override {
+    ++restored;
+    if (forgets) return absl::OkStatus();
+    return inner_.RestoreBytes(offset, bytes);
+  }
+  absl::StatusOr<int> MendCopies() override { return inner_.MendCopies(); }
+  absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
+                            ConnectionId connection) override {
+    return inner_.StartSession(terms, fabric, connection);
+  }
+  absl::Status Take(const Completion& completion) override {
+    return inner_.Take(completion);
+  }
+  absl::Status Step() override { return inner_.Step(); }
+  bool has_more() const override { return inner_.has_more(); }
+  std::string TakeNews() override { return inner_.TakeNews(); }
+  absl::Status PersistWatermark() override {
+    ++watermarks;
+    return inner_.PersistWatermark();
+  }
+  void EndSession() override { inner_.EndSession(); }
+
+  // The ring as the last scan saw it.
+  std::vector<std::byte> seen;
+  int watermarks = 0;
+  int slices = 0;        // of scans and installations
+  int restored = 0;      // places
+  bool forgets = false;  // what is restored
+  bool is_memory = true;
+  bool starves = false;  // memory runs out in its work
+
+ private:
+  ServedReplica<ModelPersistence> inner_;
+  const std::function<void()> while_scanning_;
+};
+
+class ServedWorld {
+ public:
+  struct Options {
+    SimOptions network;
+    bool serve_b = false;           // log B, too
+    uint64_t configuration_id = 1;  // of log A
+    // Nanoseconds that a scan takes.
+    int64_t scan_ns = 0;
+    ReplicaServerOptions server;
+  };
+  explicit ServedWorld(Options options);
+
+  SimNetwork& network() { return network_; }
+  // Of the node.
+  FailingFabric& adapter() { return adapter_; }
+  ReplicaServer& server() { return *server_; }
+  ModelPersistence& pmem(Uuid log_id) {
+    return log_id == kLogA ? *pmem_a_ : *pmem_b_;
+  }
+  WatchedLog& log(Uuid log_id) { return log_id == kLogA ? *log_a_ : *log_b_; }
+  std::span<std::byte> RingBytes(Uuid log_id) { return log(log_id).ring(); }
+  RegionState State(Uuid log_id);
+  const std::vector<std::string>& reports() const { return reports_; }
+  const std::string& address() const { return address_; }
+
+  // A primary process on host 1 or 2, with one connection more.
+  Peer& NewPeer(int host, uint64_t incarnation);
+  // The same, connected to a log.
+  Peer& Connected(int host, uint64_t incarnation, Uuid log_id = kLogA);
+
+  // All primary processes of the host end without a word; their peers are gone.
+  void Crash(int host);
+
+  // Lets events happen, each seen by all at once, for so long.
+  void Run(int64_t ns);
+  // Other hosts that have something to do whenever time passes.
+  std::function<void()> also;
+  // Takes what arrived at the node only.
+  void PollNode();
+
+  // Requests and the reply; the connection may have ended without one.
+  std::optional<Message> Ask(Peer& peer, const Message& message);
+  Promised GetPromise(Peer& peer, Epoch epoch);
+  Prepared GetPrepared(Peer& peer, Epoch epoch);
+  // From a new connection to a session, whose log the node gets by a write.
+  void GetInstalled(Peer& peer, PrimaryLog& log, uint32_t credits = 4);
+
+ private:
+  void PollPeers();
+
+  SimNetwork network_;
+  FailingFabric adapter_;
+  std::unique_ptr<ModelPersistence> pmem_a_;
+  std::unique_ptr<ModelPersistence> pmem_b_;
+  WatchedLog* log_a_ = nullptr;  // of the server
+  WatchedLog* log_b_ = nullptr;
+  std::vector<std::string> reports_;
+  std::string address_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::unique_ptr<ReplicaServer> server_;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_RECOVERY_SERVER_SERVED_WORLD_H_

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/replication/fabric/tcp/tcp_world.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace alpheus::testing {
+namespace {
+
+constexpr int kHosts = 3;
+constexpr int64_t kStepNanos = 10'000'000;
+
+std::string Host(int host) { return absl::StrCat("127.0.0.", host + 1); }
+
+}  // namespace
+
+TcpWorld::TcpWorld() {
+  options_.limits.retry_ns = 400'000'000;
+  options_.receiver_wait_ns = 100'000'000;
+  for (int host = 0; host < kHosts; ++host) {
+    TcpFabricOptions options = options_;
+    options.source_host = Host(host);
+    fabrics_.push_back(std::make_unique<TcpFabric>(options, clock_, random_));
+  }
+}
+
+std::string TcpWorld::ListenAddress(int host) {
+  return absl::StrCat(Host(host), ":0");
+}
+
+std::string TcpWorld::UnusedAddress(int host) {
+  return absl::StrCat(Host(host), ":1");
+}
+
+bool TcpWorld::Pass() {
+  bool moved = false;
+  for (const auto& fabric : fabrics_) moved |= fabric->Progress();
+  if (moved) {
+    idle_ns_ = 0;
+    return true;
+  }
+  fabric(next_to_wait_)
+      .WaitForActivity(Deadline::AtNanos(clock_.NowNanos() + 1'000'000));
+  next_to_wait_ = (next_to_wait_ + 1) % hosts();
+  clock_.Forward(kStepNanos);
+  idle_ns_ += kStepNanos;
+  // All timers have had their turn by then.
+  return idle_ns_ < 2 * options_.limits.retry_ns;
+}
+
+void TcpWorld::SetCut(int host, int other, bool is_cut) {
+  fabric(host).SetCut(Host(other), is_cut);
+  fabric(other).SetCut(Host(host), is_cut);
+}
+
+}  // namespace alpheus::testing

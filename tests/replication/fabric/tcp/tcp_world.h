@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// tcp_world: three software adapters in one process, on loopback.
+//
+// Each has a loopback address of its own. Time is the test's: it goes on only
+// when no adapter moved anything and the kernel had nothing for a moment, so
+// that a slow machine never looks like a silent peer.
+//
+// Thread safety: one thread; the clock any.
+#ifndef ALPHEUS_TESTS_REPLICATION_FABRIC_TCP_TCP_WORLD_H_
+#define ALPHEUS_TESTS_REPLICATION_FABRIC_TCP_TCP_WORLD_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "log/base/clock.h"
+#include "log/base/random.h"
+#include "replication/fabric/tcp/tcp_fabric.h"
+#include "tests/replication/fabric/world.h"
+
+namespace alpheus::testing {
+
+class HandClock final : public Clock {
+ public:
+  int64_t NowNanos() const override { return now_; }
+  void Forward(int64_t nanos) { now_ += nanos; }
+
+ private:
+  std::atomic<int64_t> now_{1'000'000'000};
+};
+
+class TcpWorld final : public FabricWorld {
+ public:
+  TcpWorld();
+
+  int hosts() const override { return static_cast<int>(fabrics_.size()); }
+  TcpFabric& fabric(int host) override {
+    return *fabrics_[static_cast<size_t>(host)];
+  }
+  std::string ListenAddress(int host) override;
+  std::string UnusedAddress(int host) override;
+  int64_t NowNanos() override { return clock_.NowNanos(); }
+  bool Pass() override;
+  void Cut(int host, int other) override { SetCut(host, other, true); }
+  void Heal(int host, int other) override { SetCut(host, other, false); }
+
+  HandClock& clock() { return clock_; }
+  const TcpFabricOptions& options() const { return options_; }
+
+ private:
+  void SetCut(int host, int other, bool is_cut);
+
+  HandClock clock_;
+  Random random_{/*seed=*/7};
+  TcpFabricOptions options_;
+  std::vector<std::unique_ptr<TcpFabric>> fabrics_;
+  int next_to_wait_ = 0;
+  int64_t idle_ns_ = 0;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_REPLICATION_FABRIC_TCP_TCP_WORLD_H_

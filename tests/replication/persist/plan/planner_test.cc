@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/persist/plan/planner.h"
+
+#include <algorithm>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "replication/persist/plan/table_planner.h"
+#include "replication/persist/platform/method_steps.h"
+#include "replication/persist/platform/method_table.h"
+#include "tests/replication/persist/platform/all_platforms.h"
+#include "tools/model/methods/row_exploration.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr UpdateKind kKinds[] = {UpdateKind::kSingleton, UpdateKind::kCompound};
+constexpr UpdateOperation kOperations[] = {UpdateOperation::kWrite,
+                                           UpdateOperation::kWriteImmediate,
+                                           UpdateOperation::kSend};
+
+bool IsRecord(UpdateKind kind, UpdateOperation operation) {
+  return kind == UpdateKind::kSingleton &&
+         operation == UpdateOperation::kWriteImmediate;
+}
+bool IsSuperline(UpdateKind kind, UpdateOperation operation) {
+  return kind == UpdateKind::kCompound && operation == UpdateOperation::kSend;
+}
+
+// All of 144 platforms, 2 kinds, 3 operations: what records and superlines go
+// by; anything else that is asked for is refused, and nothing else is given for
+// it.
+TEST(PlannerTest, AsksForAllThatCanBeAsked) {
+  size_t planned = 0;
+  for (const Platform& platform : AllPlatforms()) {
+    for (const UpdateKind kind : kKinds) {
+      for (const UpdateOperation operation : kOperations) {
+        const auto plan = MakePlan(platform, kind, operation);
+        ASSERT_EQ(plan.ok(),
+                  IsRecord(kind, operation) || IsSuperline(kind, operation))
+            << PlatformToString(platform);
+        if (plan.ok()) {
+          ++planned;
+          const bool sends = plan->steps.front() == steps::kSendBoth;
+          EXPECT_EQ(sends, IsSuperline(kind, operation));
+          continue;
+        }
+        EXPECT_TRUE(absl::IsUnimplemented(plan.status()));
+        EXPECT_THAT(
+            plan.status().message(),
+            AllOf(HasSubstr(UpdateKindName(kind)),
+                  HasSubstr(UpdateOperationName(operation)),
+                  HasSubstr(PlatformToString(platform)),
+                  HasSubstr("built in are: singleton by WRITEIMM (Table 2")));
+      }
+    }
+  }
+  EXPECT_EQ(planned, 2 * AllPlatforms().size());
+}
+
+// On each platform the row of the table, and on the weakest what it always was.
+TEST(PlannerTest, RecordsAreSingletonsByWriteImmediate) {
+  for (const Platform& platform : AllPlatforms()) {
+    EXPECT_EQ(StepsToString(MakeRecordPlan(platform)->steps),
+              StepsToString(PlanOfTable(platform, UpdateKind::kSingleton,
+                                        UpdateOperation::kWriteImmediate)
+                                .steps))
+        << PlatformToString(platform);
+  }
+  constexpr char kWeakest[] =
+      "rq:writeimm(a);rsp:receive(&a);rsp:flush(&a);rsp:send(ack);"
+      "rq:receive(ack) (Table 2, DMP, DDIO + DRAM-RQWRB, WriteImm)";
+  EXPECT_EQ(PlanToString(*MakeRecordPlan(Platform())), kWeakest);
+  EXPECT_EQ(PlanToString(RecordPlanOfBackup()), kWeakest);
+}
+
+// Where nobody has checked the bytes none counts before the backup has.
+TEST(PlannerTest, SessionsWaitForTheBackupWhereTheLinkChecksNothing) {
+  for (const Platform& platform : AllPlatforms()) {
+    const bool checks = platform.transport == Transport::kInfiniBand;
+    EXPECT_EQ(ChecksBytes(platform), checks);
+    EXPECT_EQ(
+        PlanToString(*MakeSessionPlan(platform)),
+        PlanToString(checks ? *MakeRecordPlan(platform) : RecordPlanOfBackup()))
+        << PlatformToString(platform);
+  }
+}
+
+// The model says so of each method, on each configuration that it is for.
+TEST(PlannerTest, MethodsAreEnoughWhereTheySay) {
+  for (const Method& method : Methods()) {
+    EXPECT_FALSE(NeedsMessagesApplied(method.steps)) << method.cell;
+    for (size_t i = 0; i < kConfigurationCount; ++i) {
+      if ((method.sufficient_on >> i & 1U) == 0) continue;
+      EXPECT_EQ(ExploreRow({.platform = PlatformOfTable(i)}, method.kind,
+                           method.steps)
+                    .verdict,
+                RowVerdict::kOk)
+          << method.cell << " on " << i;
+    }
+  }
+}
+
+// A superline never waits in a message for a recovery that applies it, and its
+// ack is behind a flush, whatever the platform.
+TEST(PlannerTest, SuperlinesAreAppliedAndFlushedBeforeTheAck) {
+  for (const Platform& platform : AllPlatforms()) {
+    EXPECT_EQ(StepsToString(MakeSuperlinePlan(platform)->steps),
+              "rq:send(a,b);rsp:receive(a,b);rsp:copy+flush(a,b);"
+              "rsp:send(ack);rq:receive(ack)")
+        << PlatformToString(platform);
+  }
+}
+
+// What executors rely on, of every row that has an ack: the responder hears of
+// the bytes after they are posted, and the ack ends what it begins.
+TEST(PlannerTest, RowsTellBeforeTheyPersistAndAcknowledgeAfter) {
+  for (const Method& method : Methods()) {
+    if (method.steps.back() != steps::kReceiveAck) continue;
+    const auto at = [&method](auto... actions) {
+      return std::ranges::find_if(method.steps,
+                                  [&](const Step& step) {
+                                    return ((step.action == actions) || ...);
+                                  }) -
+             method.steps.begin();
+    };
+    const auto received =
+        at(StepAction::kResponderReceiveAddress, StepAction::kResponderReceive);
+    const auto flushed =
+        at(StepAction::kResponderFlush, StepAction::kResponderCopyAndFlush);
+    EXPECT_LT(
+        at(StepAction::kRequesterWriteImmediate, StepAction::kRequesterSend),
+        received);
+    EXPECT_LT(received, flushed);
+    EXPECT_LT(flushed, at(StepAction::kResponderSendAck));
+  }
+}
+
+}  // namespace
+}  // namespace alpheus::testing

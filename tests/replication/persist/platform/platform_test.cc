@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/persist/platform/platform.h"
+
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/replication/persist/platform/all_platforms.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(PlatformTest, UndeclaredIsTheWeakest) {
+  EXPECT_EQ(*ParsePlatform(""), Platform());
+  EXPECT_EQ(PlatformToString(Platform()), "dmp,ddio,dram,tcp");
+}
+
+TEST(PlatformTest, WhatIsPrintedIsParsed) {
+  std::set<std::string> texts;
+  for (const Platform& platform : AllPlatforms()) {
+    const std::string text = PlatformToString(platform);
+    const auto parsed = ParsePlatform(text);
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    EXPECT_EQ(*parsed, platform) << text;
+    EXPECT_TRUE(texts.insert(text).second) << text;
+  }
+}
+
+TEST(PlatformTest, WordsComeInAnyOrderAndMayBeMissing) {
+  Platform expected;
+  expected.domain = PersistenceDomain::kHierarchy;
+  expected.transport = Transport::kInfiniBand;
+  expected.native_flush = true;
+  EXPECT_EQ(*ParsePlatform("native-flush,infiniband,mhp"), expected);
+  EXPECT_EQ(PlatformToString(expected),
+            "mhp,ddio,dram,infiniband,native-flush");
+}
+
+TEST(PlatformTest, WhatIsNoPlatformIsRefusedByName) {
+  for (const auto& [text, what] : {std::pair("adr", "no word \"adr\""),
+                                   {"dmp,", "last comma"},
+                                   {",dmp", "no word \"\""},
+                                   {"dmp, ddio", "no word \" ddio\""},
+                                   {"DMP", "no word"},
+                                   {"dmp,wsp", "\"wsp\" is the second"},
+                                   {"ddio,ddio", "second"},
+                                   {",", "no word \"\""}}) {
+    const absl::Status status = ParsePlatform(text).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << text;
+    EXPECT_THAT(status.message(), HasSubstr(what)) << text;
+    EXPECT_THAT(status.message(), HasSubstr("dmp or mhp or wsp; ddio or"));
+  }
+}
+
+// Table 1's rows, in its order.
+TEST(PlatformTest, ConfigurationsAreThoseOfTheTable) {
+  size_t index = 0;
+  for (const char* domain : {"dmp", "mhp", "wsp"}) {
+    for (const char* ddio : {"ddio", "no-ddio"}) {
+      for (const char* buffers : {"dram", "pm"}) {
+        const std::string text =
+            std::string(domain) + "," + ddio + "," + buffers;
+        EXPECT_EQ(ConfigurationIndex(*ParsePlatform(text)), index++) << text;
+      }
+    }
+  }
+  EXPECT_EQ(index, kConfigurationCount);
+}
+
+}  // namespace
+}  // namespace alpheus::testing

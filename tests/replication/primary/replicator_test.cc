@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/primary/replicator.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tests/replication/session/data_path.h"
+
+namespace alpheus::testing {
+namespace {
+
+class FixedClock final : public Clock {
+ public:
+  int64_t NowNanos() const override { return now_nanos; }
+  int64_t now_nanos = 0;
+};
+
+class ReplicatorTest : public ::testing::Test {
+ protected:
+  void Make(Replicator::Options options, int backups,
+            uint64_t message_bytes_max = 1 << 20, int joiners = 0,
+            uint64_t batch_bytes_max = SessionTerms().batch_bytes_max,
+            const Platform& platform = Platform()) {
+    path_ = std::make_unique<DataPath>(
+        DataPath::Options{.backups = backups + joiners,
+                          .message_bytes_max = message_bytes_max,
+                          .batch_bytes_max = batch_bytes_max,
+                          .platform = platform});
+    // Not at the ring's start: lags are counted from where the log is.
+    path_->Append(100);
+    const RingEnd start = path_->End();
+    for (int i = 0; i < backups; ++i) {
+      ASSERT_TRUE(path_->session(i).Advance(start).ok());
+    }
+    ASSERT_TRUE(path_->Round().ok());
+    replicator_ =
+        std::make_unique<Replicator>(path_->fabric(), clock_, options, start);
+    for (int i = 0; i < backups; ++i) {
+      path_->session(i).ReadPromisesBy(
+          [this](std::span<const std::byte>) { return promise_; });
+      replicator_->Add("b" + std::to_string(i), path_->backup(i).connection,
+                       path_->TakeSession(i));
+    }
+  }
+  // One that has nothing yet, known as backup `name`.
+  void Join(int i, const std::string& name) {
+    replicator_->Join(name, path_->backup(i).connection, path_->TakeSession(i));
+    path_->fabric().Run();
+  }
+  void Append() {
+    path_->Append(100);
+    replicator_->Advance(path_->End());
+    path_->fabric().Run();
+  }
+  // Looks so often meanwhile that all of the time counts; first at once, as
+  // logs do behind whatever they tell a replicator.
+  void Pass(int64_t nanos) {
+    replicator_->Poll();
+    for (int i = 0; i < 8; ++i) {
+      clock_.now_nanos += nanos / 8;
+      replicator_->Poll();
+    }
+  }
+  // Backup i persists and acknowledges.
+  void Serve(int i) {
+    DataPath::Backup& backup = path_->backup(i);
+    ASSERT_TRUE(backup.Take().ok());
+    ASSERT_TRUE(backup.session->Step().ok());
+    backup.fabric.Run();
+    TakeAll();
+  }
+  // Not as in the field: tests of its messages are elsewhere.
+  void SayOvertaken(int i, const Promise& by) {
+    DataPath::Backup& backup = path_->backup(i);
+    said_.push_back(std::make_unique<std::array<std::byte, 8>>());
+    const auto key = backup.fabric.Register(*said_.back(), RemoteAccess::kNone);
+    ASSERT_TRUE(key.ok());
+    ASSERT_TRUE(backup.fabric
+                    .PostSend(backup.connection, WorkId(99),
+                              {*key, std::span(*said_.back())})
+                    .ok());
+    promise_ = by;
+  }
+  void TakeAll() {
+    for (const Completion& completion : path_->fabric().TakeCompletions()) {
+      EXPECT_TRUE(replicator_->Take(completion));
+    }
+  }
+
+  FixedClock clock_;
+  std::vector<std::unique_ptr<std::array<std::byte, 8>>> said_;
+  std::optional<Promise> promise_;  // that what is no ack brings
+  std::unique_ptr<DataPath> path_;
+  std::unique_ptr<Replicator> replicator_;
+};
+
+TEST_F(ReplicatorTest, DurableIsTheWthLargest) {
+  Make({.write_quorum = 2}, 2);
+  Append();
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  Serve(0);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  Append();
+  Serve(0);
+  // Without the primary's own: two backups are W, too.
+  Serve(1);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(3));
+  EXPECT_TRUE(replicator_->status().ok());
+}
+
+TEST_F(ReplicatorTest, RemoteOnlyCountsBackupsAlone) {
+  Make({.write_quorum = 2, .has_local_replica = false}, 2);
+  Append();
+  Serve(1);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  Serve(0);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+}
+
+// W = N = 3 and one is lost: nothing more becomes durable, whoever has it.
+TEST_F(ReplicatorTest, PoisonedWithoutAQuorum) {
+  Make({.write_quorum = 2}, 1);
+  Append();
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
+  EXPECT_TRUE(absl::IsAborted(replicator_->status()));
+  EXPECT_EQ(replicator_->status().message(),
+            "the log failed with 1 of 2 replicas that must be in sync; records "
+            "behind LSN 1 have an unknown outcome until the log is opened "
+            "again. b0: the backup broke the connection.");
+  EXPECT_TRUE(path_->fabric().is_closed(path_->backup(0).connection));
+  replicator_->LocalPersisted(Lsn(3));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+}
+
+// RPR2: what it has may be all there is, but it is not asked any more.
+TEST_F(ReplicatorTest, LostBackupCountsNoMore) {
+  Make({.write_quorum = 2}, 2);
+  Append();
+  Serve(0);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
+  EXPECT_TRUE(replicator_->status().ok());
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  Serve(1);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+}
+
+// And what was durable with it stays durable.
+TEST_F(ReplicatorTest, DurableLsnNeverGoesBack) {
+  Make({.write_quorum = 2}, 2);
+  Append();
+  Serve(0);
+  Serve(1);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+}
+
+TEST_F(ReplicatorTest, PoisonIsForEver) {
+  Make({.write_quorum = 3}, 2);
+  Append();
+  Serve(0);
+  Serve(1);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  EXPECT_FALSE(replicator_->status().ok());
+}
+
+TEST_F(ReplicatorTest, SilentBackupIsGivenUp) {
+  Make({.write_quorum = 1, .silence_ns = 1000}, 1);
+  Pass(5000);  // nothing is under way: silence is in order
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  Append();
+  Pass(1000);
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  ++clock_.now_nanos;
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+  EXPECT_TRUE(replicator_->status().ok());
+}
+
+// Silence is counted from when there is something to say.
+TEST_F(ReplicatorTest, BackupMayRestAsLongAsItLikes) {
+  Make({.write_quorum = 1, .silence_ns = 1000}, 1);
+  clock_.now_nanos = 1'000'000;
+  Append();
+  Pass(1000);
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+}
+
+// RPR4, and P-L4 for the W that must know a head.
+TEST_F(ReplicatorTest, BytesAreFreeBehindTheHeadsOfAllInSync) {
+  Make({.write_quorum = 2}, 2);
+  EXPECT_EQ(replicator_->reuse_head(), RingOffset(0));
+  const RingEnd end = path_->End();
+  ASSERT_TRUE(path_->log().log().CleanupThrough(end.lsn).ok());
+  const LogPosition head = path_->log().log().head();
+  replicator_->AdvanceHead(head);
+  EXPECT_EQ(replicator_->durable_head_lsn(), Lsn(1));
+  EXPECT_FALSE(replicator_->is_idle());
+  path_->fabric().Run();
+  Serve(0);
+  EXPECT_EQ(replicator_->durable_head_lsn(), head.lsn);
+  EXPECT_EQ(replicator_->reuse_head(), RingOffset(0));
+  Serve(1);
+  EXPECT_EQ(replicator_->reuse_head(), head.offset);
+  EXPECT_TRUE(replicator_->is_idle());
+}
+
+// A backup without a record hears of it all the same: W others have it.
+TEST_F(ReplicatorTest, BackupsAreToldWhatIsDurable) {
+  Make({.write_quorum = 2}, 2);
+  Append();
+  replicator_->LocalPersisted(Lsn(2));
+  Serve(0);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  replicator_->TellDurable();
+  EXPECT_FALSE(replicator_->is_idle());
+  path_->fabric().Run();
+  for (const int i : {0, 1}) {
+    Serve(i);
+    EXPECT_EQ(path_->backup(i).session->durable_lsn(), Lsn(2));
+  }
+  EXPECT_TRUE(replicator_->is_idle());
+}
+
+// The head alone is under way, and nobody says a word.
+TEST_F(ReplicatorTest, SilenceAboutAHeadIsSilence) {
+  Make({.write_quorum = 1, .silence_ns = 1000}, 1);
+  ASSERT_TRUE(path_->log().log().CleanupThrough(Lsn(1)).ok());
+  replicator_->AdvanceHead(path_->log().log().head());
+  Pass(1008);
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+  EXPECT_EQ(replicator_->reuse_head(), path_->log().log().head().offset);
+}
+
+TEST_F(ReplicatorTest, BackupThatLagsTooFarIsGivenUp) {
+  Make({.write_quorum = 1, .lag_bytes_max = 300}, 1);
+  Append();  // 192 bytes in the ring
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  Append();
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
+// RPR2, P-A5.
+TEST_F(ReplicatorTest, BackupThatJoinsTakesThePlaceOfTheLostOne) {
+  Make({.write_quorum = 2}, 2, 1 << 20, /*joiners=*/1);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
+  EXPECT_TRUE(absl::IsUnavailable(replicator_->StatusOf("b1")));
+  EXPECT_TRUE(absl::IsNotFound(replicator_->StatusOf("nobody")));
+  Append();
+  Join(2, "b1");
+  EXPECT_TRUE(replicator_->StatusOf("b1").ok());
+  EXPECT_EQ(replicator_->in_sync(), 3u);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  Serve(2);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_TRUE(replicator_->status().ok());
+}
+
+// What it has never takes back what is durable.
+TEST_F(ReplicatorTest, BackupThatJoinsTakesNothingBack) {
+  Make({.write_quorum = 1}, 0, 1 << 20, /*joiners=*/1);
+  Append();
+  replicator_->LocalPersisted(Lsn(2));
+  Join(0, "b0");
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+}
+
+// RPR6: acks of others are taken without more of it being sent.
+TEST_F(ReplicatorTest, BackupThatJoinsGetsTheRestWithPollOnly) {
+  Make({.write_quorum = 2}, 2, 1 << 20, /*joiners=*/1, /*batch_bytes_max=*/64);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
+  for (int i = 0; i < 9; ++i) Append();
+  EXPECT_FALSE(replicator_->is_catching_up());
+  Join(2, "b1");
+  EXPECT_TRUE(replicator_->is_catching_up());
+  Serve(2);  // the first four, from LSN 1 on
+  Serve(2);
+  EXPECT_EQ(path_->backup(2).session->persisted_lsn(), Lsn(4));
+  Append();
+  Serve(2);
+  EXPECT_EQ(path_->backup(2).session->persisted_lsn(), Lsn(4));
+  EXPECT_TRUE(replicator_->Poll());
+  path_->fabric().Run();
+  Serve(2);
+  EXPECT_EQ(path_->backup(2).session->persisted_lsn(), Lsn(8));
+  EXPECT_TRUE(replicator_->Poll());
+  path_->fabric().Run();
+  EXPECT_FALSE(replicator_->is_catching_up());  // all is posted
+  Serve(2);
+  Append();  // as to any other
+  Serve(2);
+  EXPECT_EQ(path_->backup(2).session->persisted_lsn(), Lsn(12));
+}
+
+// RPR6: so many bytes a second, and twice what is appended; without an append
+// there is nobody to be disturbed.
+TEST_F(ReplicatorTest, BackupThatJoinsLeavesTimeToThoseWhoAppend) {
+  constexpr int64_t kMilli = 1'000'000;
+  // A record each millisecond.
+  Make({.write_quorum = 2, .catch_up_bytes_per_second = 192'000}, 2, 1 << 20,
+       /*joiners=*/1, /*batch_bytes_max=*/64);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
+  for (int i = 0; i < 13; ++i) Append();
+  Join(2, "b1");
+  const auto serve = [&] {
+    path_->fabric().Run();
+    Serve(2);
+    return path_->backup(2).session->persisted_lsn();
+  };
+  EXPECT_EQ(serve(), Lsn(4));
+  for (const uint64_t expected : {4, 8, 8, 12, 12, 16}) {
+    clock_.now_nanos += kMilli;
+    Append();
+    replicator_->Poll();
+    EXPECT_EQ(serve(), Lsn(expected));
+  }
+  clock_.now_nanos += 20 * kMilli;
+  Lsn last(16);
+  while (replicator_->is_catching_up()) {
+    EXPECT_TRUE(replicator_->Poll());
+    const Lsn now = serve();
+    ASSERT_GT(now, last);
+    last = now;
+  }
+  EXPECT_EQ(last, path_->End().lsn);
+}
+
+TEST_F(ReplicatorTest, LostBackupCatchesUpNoMore) {
+  Make({.write_quorum = 1}, 1, 1 << 20, /*joiners=*/1, /*batch_bytes_max=*/64);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
+  for (int i = 0; i < 9; ++i) Append();
+  Join(1, "b0");
+  EXPECT_TRUE(replicator_->is_catching_up());
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
+  EXPECT_FALSE(replicator_->is_catching_up());
+}
+
+TEST_F(ReplicatorTest, BackupThatJoinsMayLagUntilItOnceDidNot) {
+  Make({.write_quorum = 1, .lag_bytes_max = 300}, 0, 1 << 20, /*joiners=*/1);
+  Append();
+  Join(0, "b0");  // 384 bytes behind
+  replicator_->Poll();
+  EXPECT_TRUE(replicator_->StatusOf("b0").ok());
+  Serve(0);
+  replicator_->Poll();
+  Append();
+  replicator_->Poll();
+  EXPECT_TRUE(replicator_->StatusOf("b0").ok());
+  Append();
+  replicator_->Poll();
+  EXPECT_FALSE(replicator_->StatusOf("b0").ok());
+}
+
+TEST_F(ReplicatorTest, FailedWriteGivesUpTheBackup) {
+  Make({.write_quorum = 2}, 1);
+  path_->Append(100);
+  replicator_->Advance(path_->End());
+  path_->fabric().Break(path_->backup(0).connection);
+  path_->fabric().Run();
+  TakeAll();
+  EXPECT_FALSE(replicator_->status().ok());
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
+// RPR7.
+TEST_F(ReplicatorTest, OvertakenPrimarySaysByWhom) {
+  Make({.write_quorum = 2}, 2);
+  const Promise newer{Epoch(1'000'000), {NodeId(3), 0x1f}};
+  for (int i = 0; i < 2; ++i) {
+    SayOvertaken(i, newer);
+    path_->backup(i).fabric.Run();
+    // The next post fails before the backup's last word is taken.
+    path_->fabric().BreakKnown(path_->backup(i).connection);
+  }
+  Append();
+  EXPECT_TRUE(replicator_->status().ok());
+  TakeAll();
+  EXPECT_EQ(replicator_->status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(
+      replicator_->status().message(),
+      "node 3, process 1f, opens epoch 1000000; the log failed with 1 of 2 "
+      "replicas that must be in sync; records behind LSN 1 have an unknown "
+      "outcome until the log is opened again. b0: its promise is given: node "
+      "3, process 1f, opens epoch 1000000. b1: its promise is given: node 3, "
+      "process 1f, opens epoch 1000000.");
+}
+
+// Nothing says more of it.
+TEST_F(ReplicatorTest, BackupThatNothingCanBePostedToIsGivenUp) {
+  Make({.write_quorum = 2}, 1);
+  path_->fabric().BreakKnown(path_->backup(0).connection);
+  Append();
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+  EXPECT_FALSE(replicator_->status().ok());
+}
+
+// A promise of this epoch, or of an older one, overtakes nobody.
+TEST_F(ReplicatorTest, OldPromiseIsNoReason) {
+  Make({.write_quorum = 2}, 1);
+  SayOvertaken(0, {path_->terms().epoch, {NodeId(3), 0x1f}});
+  path_->backup(0).fabric.Run();
+  TakeAll();
+  EXPECT_NE(replicator_->status().message().find("are no ack"),
+            std::string::npos);
+}
+
+// RPR4: the primary's process is stopped for an hour while a batch is under
+// way.
+TEST_F(ReplicatorTest, OwnPauseIsNobodysSilence) {
+  Make({.write_quorum = 2, .silence_ns = 1000}, 1);
+  Append();
+  Pass(600);
+  clock_.now_nanos += 3'600'000'000'000;
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  Serve(0);
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  // What it is silent about afterwards counts as ever.
+  Append();
+  Pass(1008);
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
+// A batch that takes longer than silence_ns to send. Whether a program is there
+// its last piece does not say.
+TEST_F(ReplicatorTest, ArrivingPiecesAreNoSilence) {
+  Make({.write_quorum = 1, .silence_ns = 1000}, 1, /*message_bytes_max=*/64);
+  path_->Append(300);
+  replicator_->Advance(path_->End());
+  path_->fabric().Run();
+  const auto completions = path_->fabric().TakeCompletions();
+  EXPECT_EQ(completions.size(), 6u);
+  for (const Completion& completion : completions) {
+    Pass(800);
+    EXPECT_EQ(replicator_->in_sync(), 2u);
+    EXPECT_TRUE(replicator_->Take(completion));
+  }
+  Pass(208);
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
+// Where records end at the primary they are durable by the adapter's word, and
+// the backup's program is still asked for: it stands still here.
+TEST_F(ReplicatorTest, CompletionsAreNoSignOfTheProgram) {
+  Make({.write_quorum = 2, .has_local_replica = false, .silence_ns = 1000}, 2,
+       1 << 20, /*joiners=*/0, SessionTerms().batch_bytes_max,
+       *ParsePlatform("mhp,infiniband"));
+  Append();
+  Pass(800);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  TakeAll();
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_FALSE(replicator_->is_idle());
+  Pass(208);
+  EXPECT_EQ(replicator_->in_sync(), 0u);
+}
+
+// P-H20. Where one replica is enough, the own one too.
+TEST_F(ReplicatorTest, NothingIsDurableOnceTheLogWasEnded) {
+  Make({.write_quorum = 1}, 1);
+  Append();
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  Append();
+  replicator_->End(absl::AbortedError("another one came"));
+  EXPECT_EQ(replicator_->status().code(), absl::StatusCode::kAborted);
+  EXPECT_NE(replicator_->status().message().find("another one came"),
+            std::string::npos);
+  EXPECT_NE(replicator_->status().message().find("behind LSN 2"),
+            std::string::npos);
+  EXPECT_FALSE(replicator_->StatusOf("b0").ok());
+  replicator_->LocalPersisted(Lsn(3));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  replicator_->End(absl::AbortedError("and another"));
+  EXPECT_EQ(replicator_->status().message().find("and another"),
+            std::string::npos);
+}
+
+TEST_F(ReplicatorTest, KnowsItsOwnConnections) {
+  Make({}, 1);
+  Completion completion;
+  completion.connection = ConnectionId(99);
+  EXPECT_FALSE(replicator_->Take(completion));
+  EXPECT_FALSE(replicator_->Disconnected(ConnectionId(99)));
+}
+
+}  // namespace
+}  // namespace alpheus::testing

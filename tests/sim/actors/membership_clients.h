@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// membership_clients: a membership service by itself, in virtual time, and what
+// tests ask of it.
+#ifndef ALPHEUS_TESTS_SIM_ACTORS_MEMBERSHIP_CLIENTS_H_
+#define ALPHEUS_TESTS_SIM_ACTORS_MEMBERSHIP_CLIENTS_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "quorum/arithmetic/ballot.h"
+#include "quorum/arithmetic/quorum.h"
+#include "tests/sim/world/checked_world.h"
+#include "tools/sim/actors/membership_service.h"
+#include "tools/sim/checkers/ballot_checker.h"
+
+namespace alpheus::sim {
+
+inline constexpr int64_t kSessionNanos = 2'000'000;
+// In which a request and its answer arrive, unless they are lost.
+inline constexpr int64_t kAnswerNanos = 15'000;
+// In which whoever watches hears of a change, unless that is delayed.
+inline constexpr int64_t kEventNanos = 100'000;
+inline constexpr QuorumSizes kThree{3, 2, 2};
+
+// Processes of node 1, 2 and so on.
+inline PrimaryId Process(uint64_t node) { return {NodeId(node), node << 48}; }
+inline Epoch BallotOf(uint64_t counter, uint64_t node) {
+  return PackBallot({counter, Process(node)});
+}
+
+class MembershipTest : public ::testing::Test {
+ protected:
+  explicit MembershipTest(const MembershipOptions& options = Options())
+      : service_(network_, checker_, options) {}
+
+  static MembershipOptions Options() {
+    MembershipOptions options;
+    options.machines = 3;
+    options.session_ns = kSessionNanos;
+    return options;
+  }
+
+  int64_t now() const { return network_.clock().NowNanos(); }
+  std::string violated() const { return ViolatedBy(referee_); }
+
+  SimNetwork network_{SimOptions{}};
+  Referee referee_{network_.clock()};
+  BallotChecker checker_{referee_};
+  MembershipService service_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TESTS_SIM_ACTORS_MEMBERSHIP_CLIENTS_H_

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// counting_fabric: an adapter that counts what is posted on it.
+//
+// A doorbell is all that was posted for sending since the last Poll: an adapter
+// gets it then, at the latest (fabric.h).
+#ifndef ALPHEUS_TESTS_SUPPORT_FABRICS_COUNTING_FABRIC_H_
+#define ALPHEUS_TESTS_SUPPORT_FABRICS_COUNTING_FABRIC_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus::testing {
+
+class CountingFabric final : public Fabric {
+ public:
+  explicit CountingFabric(Fabric& inner) : inner_(inner) {}
+
+  struct Counts {
+    std::map<Operation, uint64_t> posted;  // receives, too
+    uint64_t bytes = 0;                    // of payload
+    uint64_t doorbells = 0;
+
+    uint64_t Of(Operation operation) const {
+      const auto found = posted.find(operation);
+      return found == posted.end() ? 0 : found->second;
+    }
+  };
+  const Counts& counts() const { return counts_; }
+  // Begins anew.
+  void Forget() { counts_ = {}; }
+  // What Poll does first, too.
+  void HandOver() override {
+    counts_.doorbells += has_posted_ ? 1 : 0;
+    has_posted_ = false;
+    inner_.HandOver();
+  }
+
+  Limits limits() const override { return inner_.limits(); }
+  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
+                                     RemoteAccess access) override {
+    return inner_.Register(bytes, access);
+  }
+  absl::Status Deregister(RegionKey key) override {
+    return inner_.Deregister(key);
+  }
+  absl::StatusOr<std::string> Listen(std::string_view address) override {
+    return inner_.Listen(address);
+  }
+  absl::StatusOr<ConnectionId> Connect(std::string_view address,
+                                       std::string_view private_data,
+                                       Deadline deadline) override {
+    return inner_.Connect(address, private_data, deadline);
+  }
+  absl::Status Accept(ConnectionId connection,
+                      std::string_view private_data) override {
+    return inner_.Accept(connection, private_data);
+  }
+  absl::Status Reject(ConnectionId connection,
+                      std::string_view private_data) override {
+    return inner_.Reject(connection, private_data);
+  }
+  absl::Status Close(ConnectionId connection) override {
+    return inner_.Close(connection);
+  }
+  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
+                         RemoteAddress to) override {
+    return Count(Operation::kWrite, from.bytes.size(),
+                 inner_.PostWrite(connection, work, from, to));
+  }
+  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
+                                  LocalBytes from, RemoteAddress to,
+                                  uint32_t immediate) override {
+    return Count(
+        Operation::kWriteImmediate, from.bytes.size(),
+        inner_.PostWriteImmediate(connection, work, from, to, immediate));
+  }
+  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
+                        RemoteAddress from) override {
+    return Count(Operation::kRead, 0,
+                 inner_.PostRead(connection, work, into, from));
+  }
+  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
+                               LocalBytes into, RemoteAddress word,
+                               uint64_t expected, uint64_t desired) override {
+    return Count(Operation::kCompareSwap, 0,
+                 inner_.PostCompareSwap(connection, work, into, word, expected,
+                                        desired));
+  }
+  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
+                            LocalBytes into, RemoteAddress word,
+                            uint64_t add) override {
+    return Count(Operation::kFetchAdd, 0,
+                 inner_.PostFetchAdd(connection, work, into, word, add));
+  }
+  absl::Status PostFlush(ConnectionId connection, WorkId work,
+                         RemoteAddress range, uint64_t bytes) override {
+    return Count(Operation::kFlush, 0,
+                 inner_.PostFlush(connection, work, range, bytes));
+  }
+  absl::Status PostWriteAtomic(ConnectionId connection, WorkId work,
+                               LocalBytes from, RemoteAddress to) override {
+    return Count(Operation::kWrite, from.bytes.size(),
+                 inner_.PostWriteAtomic(connection, work, from, to));
+  }
+  absl::Status PostSend(ConnectionId connection, WorkId work,
+                        LocalBytes from) override {
+    return Count(Operation::kSend, from.bytes.size(),
+                 inner_.PostSend(connection, work, from));
+  }
+  absl::Status PostReceive(ConnectionId connection, WorkId work,
+                           LocalBytes into) override {
+    ++counts_.posted[Operation::kReceive];
+    return inner_.PostReceive(connection, work, into);
+  }
+  size_t Poll(std::span<Completion> completions,
+              std::vector<ConnectionEvent>* events) override {
+    HandOver();
+    return inner_.Poll(completions, events);
+  }
+  bool Progress() override {
+    HandOver();
+    return inner_.Progress();
+  }
+  void WaitForActivity(Deadline deadline) override {
+    inner_.WaitForActivity(deadline);
+  }
+  void Wake() override { inner_.Wake(); }
+
+ private:
+  absl::Status Count(Operation operation, uint64_t bytes, absl::Status status) {
+    if (!status.ok()) return status;
+    ++counts_.posted[operation];
+    counts_.bytes += bytes;
+    has_posted_ = true;
+    return status;
+  }
+
+  Fabric& inner_;
+  Counts counts_;
+  bool has_posted_ = false;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_SUPPORT_FABRICS_COUNTING_FABRIC_H_

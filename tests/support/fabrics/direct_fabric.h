@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// direct_fabric: two adapters joined by nothing at all, for tests of those who
+// use a fabric.
+//
+// What is posted waits until Run, which executes it in order at the other end.
+// There is no handshake: Join makes a connection. No delays, no faults but
+// Break; for those there is the simulated fabric.
+#ifndef ALPHEUS_TESTS_SUPPORT_FABRICS_DIRECT_FABRIC_H_
+#define ALPHEUS_TESTS_SUPPORT_FABRICS_DIRECT_FABRIC_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "log/base/random.h"
+#include "replication/fabric/fabric.h"
+#include "replication/fabric/region_table.h"
+
+namespace alpheus::testing {
+
+class DirectFabric final : public Fabric {
+ public:
+  explicit DirectFabric(const Limits& limits)
+      : limits_(limits), random_(1), regions_(random_) {}
+
+  // A connection with the same id at both ends.
+  static ConnectionId Join(DirectFabric& a, DirectFabric& b);
+
+  // Executes what was posted here, in order. Returns how many operations.
+  size_t Run();
+  // As a peer that has gone: what is posted here and later fails.
+  void Break(ConnectionId connection);
+  // The same, and this host knows already: posting fails, as on fabrics.
+  void BreakKnown(ConnectionId connection) {
+    connections_.at(connection).refuses = true;
+  }
+  // Operations that were posted and have not been run.
+  size_t posted() const { return posted_.size(); }
+  // Operations of that kind that have been run.
+  uint64_t executed(Operation operation) const {
+    const auto found = executed_.find(operation);
+    return found == executed_.end() ? 0 : found->second;
+  }
+  // Receives that are posted and have not completed.
+  size_t receives(ConnectionId connection) const {
+    return connections_.at(connection).receives.size();
+  }
+  // For the next Poll.
+  void AddEvent(const ConnectionEvent& event) { events_.push_back(event); }
+  // What happens elsewhere while this host waits for activity.
+  void SetElsewhere(std::function<void()> elsewhere) {
+    elsewhere_ = std::move(elsewhere);
+  }
+  // What the last wait for activity had.
+  Deadline waits_until() const { return waits_until_; }
+  std::vector<Completion> TakeCompletions();
+  bool is_closed(ConnectionId connection) const {
+    return !connections_.contains(connection);
+  }
+
+  Limits limits() const override { return limits_; }
+  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
+                                     RemoteAccess access) override {
+    return regions_.Register(bytes, access);
+  }
+  absl::Status Deregister(RegionKey key) override {
+    return regions_.Deregister(key);
+  }
+  absl::StatusOr<std::string> Listen(std::string_view address) override;
+  absl::StatusOr<ConnectionId> Connect(std::string_view address,
+                                       std::string_view private_data,
+                                       Deadline deadline) override;
+  absl::Status Accept(ConnectionId connection,
+                      std::string_view private_data) override;
+  absl::Status Reject(ConnectionId connection,
+                      std::string_view private_data) override;
+  absl::Status Close(ConnectionId connection) override;
+  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
+                         RemoteAddress to) override;
+  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
+                                  LocalBytes from, RemoteAddress to,
+                                  uint32_t immediate) override;
+  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
+                        RemoteAddress from) override;
+  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
+                               LocalBytes into, RemoteAddress word,
+                               uint64_t expected, uint64_t desired) override;
+  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
+                            LocalBytes into, RemoteAddress word,
+                            uint64_t add) override;
+  absl::Status PostFlush(ConnectionId connection, WorkId work,
+                         RemoteAddress range, uint64_t bytes) override;
+  absl::Status PostSend(ConnectionId connection, WorkId work,
+                        LocalBytes from) override;
+  absl::Status PostReceive(ConnectionId connection, WorkId work,
+                           LocalBytes into) override;
+  size_t Poll(std::span<Completion> completions,
+              std::vector<ConnectionEvent>* events) override;
+  bool Progress() override { return Run() != 0; }
+  void WaitForActivity(Deadline deadline) override {
+    waits_until_ = deadline;
+    if (elsewhere_) elsewhere_();
+  }
+  void Wake() override {}
+
+ private:
+  struct Receive {
+    WorkId work;
+    LocalBytes into;
+  };
+  struct Connection {
+    DirectFabric* peer = nullptr;
+    bool broken = false;
+    bool refuses = false;
+    std::deque<Receive> receives;
+    uint32_t sends = 0;  // posted, not completed
+  };
+  struct Work {
+    ConnectionId connection;
+    WorkId work;
+    Operation operation = Operation::kWrite;
+    LocalBytes local;
+    RemoteAddress remote;
+    uint32_t immediate = 0;
+    uint64_t range_bytes = 0;  // of a flush
+  };
+
+  absl::Status Post(const Work& work);
+  CompletionStatus Execute(const Work& work);
+  CompletionStatus Announce(const Work& work, Operation operation);
+
+  const Limits limits_;
+  Random random_;
+  RegionTable regions_;
+  std::map<ConnectionId, Connection> connections_;
+  std::deque<Work> posted_;
+  std::deque<Completion> completions_;
+  std::vector<ConnectionEvent> events_;
+  std::map<Operation, uint64_t> executed_;
+  std::function<void()> elsewhere_;
+  Deadline waits_until_;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_SUPPORT_FABRICS_DIRECT_FABRIC_H_

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// failing_fabric: an adapter of which one call fails.
+#ifndef ALPHEUS_TESTS_SUPPORT_FABRICS_FAILING_FABRIC_H_
+#define ALPHEUS_TESTS_SUPPORT_FABRICS_FAILING_FABRIC_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus::testing {
+
+// All calls go to the adapter within, but for one.
+class FailingFabric : public Fabric {
+ public:
+  explicit FailingFabric(Fabric& inner) : inner_(inner) {}
+
+  // The n-th Register, Accept, PostReceive or PostSend from now fails, n >= 1;
+  // those after it succeed again.
+  void FailCall(uint64_t n) { until_failure_ = n; }
+  bool has_failed() const { return until_failure_ == 0; }
+
+  Limits limits() const override { return inner_.limits(); }
+  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
+                                     RemoteAccess access) override {
+    if (Fails()) return Failure();
+    return inner_.Register(bytes, access);
+  }
+  absl::Status Deregister(RegionKey key) override {
+    return inner_.Deregister(key);
+  }
+  absl::StatusOr<std::string> Listen(std::string_view address) override {
+    return inner_.Listen(address);
+  }
+  absl::StatusOr<ConnectionId> Connect(std::string_view address,
+                                       std::string_view private_data,
+                                       Deadline deadline) override {
+    return inner_.Connect(address, private_data, deadline);
+  }
+  absl::Status Accept(ConnectionId connection,
+                      std::string_view private_data) override {
+    if (Fails()) return Failure();
+    return inner_.Accept(connection, private_data);
+  }
+  absl::Status Reject(ConnectionId connection,
+                      std::string_view private_data) override {
+    return inner_.Reject(connection, private_data);
+  }
+  absl::Status Close(ConnectionId connection) override {
+    return inner_.Close(connection);
+  }
+  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
+                         RemoteAddress to) override {
+    return inner_.PostWrite(connection, work, from, to);
+  }
+  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
+                                  LocalBytes from, RemoteAddress to,
+                                  uint32_t immediate) override {
+    return inner_.PostWriteImmediate(connection, work, from, to, immediate);
+  }
+  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
+                        RemoteAddress from) override {
+    return inner_.PostRead(connection, work, into, from);
+  }
+  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
+                               LocalBytes into, RemoteAddress word,
+                               uint64_t expected, uint64_t desired) override {
+    return inner_.PostCompareSwap(connection, work, into, word, expected,
+                                  desired);
+  }
+  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
+                            LocalBytes into, RemoteAddress word,
+                            uint64_t add) override {
+    return inner_.PostFetchAdd(connection, work, into, word, add);
+  }
+  absl::Status PostFlush(ConnectionId connection, WorkId work,
+                         RemoteAddress range, uint64_t bytes) override {
+    return inner_.PostFlush(connection, work, range, bytes);
+  }
+  absl::Status PostSend(ConnectionId connection, WorkId work,
+                        LocalBytes from) override {
+    if (Fails()) return Failure();
+    return inner_.PostSend(connection, work, from);
+  }
+  absl::Status PostReceive(ConnectionId connection, WorkId work,
+                           LocalBytes into) override {
+    if (Fails()) return Failure();
+    return inner_.PostReceive(connection, work, into);
+  }
+  size_t Poll(std::span<Completion> completions,
+              std::vector<ConnectionEvent>* events) override {
+    return inner_.Poll(completions, events);
+  }
+  bool Progress() override { return inner_.Progress(); }
+  void WaitForActivity(Deadline deadline) override {
+    inner_.WaitForActivity(deadline);
+  }
+  void HandOver() override { inner_.HandOver(); }
+  void Wake() override { inner_.Wake(); }
+
+ private:
+  static constexpr uint64_t kNever = ~uint64_t{0};
+
+  bool Fails() { return until_failure_ != kNever && Count(); }
+  bool Count() {
+    if (until_failure_ == 0) return false;
+    return --until_failure_ == 0;
+  }
+  static absl::Status Failure() {
+    return absl::ResourceExhaustedError("the adapter has no room");
+  }
+
+  Fabric& inner_;
+  uint64_t until_failure_ = kNever;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_SUPPORT_FABRICS_FAILING_FABRIC_H_

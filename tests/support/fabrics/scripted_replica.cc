@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/fabrics/scripted_replica.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "log/base/check.h"
+#include "log/base/status_macros.h"
+#include "recovery/protocol/answer_wire.h"
+#include "recovery/server/served_log.h"
+
+namespace alpheus::testing {
+
+void ScriptedReplica::Take(const ConnectionEvent& event) {
+  if (event.kind == ConnectionEvent::Kind::kRequested) {
+    OnRequested(event);
+  } else if (event.kind == ConnectionEvent::Kind::kDisconnected &&
+             connections_.contains(event.connection)) {
+    Close(event.connection);
+  }
+}
+
+void ScriptedReplica::Close(ConnectionId id) {
+  const auto connection = connections_.extract(id);
+  fabric_.Close(id).IgnoreError();
+  for (const RegionKey key : connection.mapped().keys) {
+    fabric_.Deregister(key).IgnoreError();
+  }
+}
+
+void ScriptedReplica::Fence(ConnectionId keep) {
+  std::vector<ConnectionId> others;
+  for (const auto& [id, connection] : connections_) {
+    // Only what ever held a promise can write.
+    if (id != keep && !connection.keys.empty()) others.push_back(id);
+  }
+  for (const ConnectionId id : others) Close(id);
+}
+
+int ScriptedReplica::sessions() const {
+  return static_cast<int>(
+      std::count_if(connections_.begin(), connections_.end(),
+                    [](const auto& c) { return c.second.session != nullptr; }));
+}
+
+void ScriptedReplica::OnRequested(const ConnectionEvent& event) {
+  if (on_connect != nullptr) {
+    const absl::Status status = on_connect();
+    if (!status.ok()) {
+      fabric_.Reject(event.connection, EncodeRejection(status)).IgnoreError();
+      return;
+    }
+  }
+  const auto hello = DecodeHello(event.private_data);
+  ALPHEUS_CHECK(hello.ok(), "a test's primary says hello");
+  Connection& connection = connections_[event.connection];
+  connection.hello = *hello;
+  connection.slots = *MessageSlots::Make(fabric_, 2, kMessageBytesMax);
+  Welcome welcome;
+  welcome.node = node_;
+  if (replica_ != nullptr) {
+    const Superline& own = replica_->superline();
+    welcome.incarnation = own.incarnation;
+    welcome.ring_capacity = own.ring_capacity;
+    welcome.promised = own.promised_epoch;
+    welcome.configuration_id = own.configuration.id;
+  }
+  if (on_welcome != nullptr) on_welcome(welcome);
+  const bool accepted =
+      fabric_.PostReceive(event.connection, WorkId(1), connection.slots->At(0))
+          .ok() &&
+      fabric_.Accept(event.connection, EncodeWelcome(welcome)).ok();
+  if (!accepted) Close(event.connection);
+}
+
+void ScriptedReplica::Take(const Completion& completion) {
+  const auto found = connections_.find(completion.connection);
+  if (found == connections_.end()) return;
+  Connection& connection = found->second;
+  if (completion.status != CompletionStatus::kOk) {
+    return Close(completion.connection);
+  }
+  if (connection.session != nullptr) {
+    // The reply's own completion is not the session's.
+    if (completion.work == WorkId(~uint64_t{0})) return;
+    if (!connection.session->Take(completion).ok())
+      Close(completion.connection);
+    return;
+  }
+  if (completion.operation != Operation::kReceive) return;
+  const auto request =
+      DecodeMessage(connection.hello.log_id,
+                    connection.slots->At(0).bytes.first(completion.bytes));
+  ALPHEUS_CHECK(request.ok(), "a test's primary sends messages");
+  if (on_request != nullptr && !on_request(*request)) return;
+  std::vector<std::byte> reply =
+      EncodeMessage(connection.hello.log_id,
+                    Reply(completion.connection, connection, *request));
+  if (on_reply != nullptr) on_reply(reply);
+  if (connection.session == nullptr) {
+    fabric_
+        .PostReceive(completion.connection, WorkId(1), connection.slots->At(0))
+        .IgnoreError();
+  }
+  const LocalBytes slot = connection.slots->At(1);
+  std::copy(reply.begin(), reply.end(), slot.bytes.begin());
+  fabric_
+      .PostSend(completion.connection, WorkId(~uint64_t{0}),
+                {slot.key, slot.bytes.first(reply.size())})
+      .IgnoreError();
+}
+
+Message ScriptedReplica::Reply(ConnectionId id, Connection& connection,
+                               const Message& request) {
+  auto reply = TryReply(id, connection, request);
+  if (reply.ok()) return *std::move(reply);
+  const auto standing = StandingPromise(reply.status());
+  if (standing) return Refused{*standing};
+  return Failed{reply.status()};
+}
+
+absl::StatusOr<Message> ScriptedReplica::TryReply(ConnectionId id,
+                                                  Connection& connection,
+                                                  const Message& request) {
+  const bool is_proof = std::holds_alternative<Challenge>(request) ||
+                        std::holds_alternative<Prove>(request);
+  if (is_proof && on_proof != nullptr) return on_proof(request);
+  if (const auto* format = std::get_if<Format>(&request)) {
+    ALPHEUS_RETURN_IF_ERROR(format_(*format));
+    return Formatted{};
+  }
+  if (std::holds_alternative<AskCreation>(request)) {
+    return CreatedOf(replica_->superline());
+  }
+  const Ring ring = replica_->ring();
+  const std::span<std::byte> ring_bytes(ring.data(), ring.capacity());
+  if (const auto* ask = std::get_if<AskPromise>(&request)) {
+    ALPHEUS_RETURN_IF_ERROR(replica_->AcceptPromise(ask->promise).status());
+    Fence(id);
+    ALPHEUS_ASSIGN_OR_RETURN(Answer answer, replica_->MakeAnswer());
+    if (on_answer != nullptr) on_answer(answer);
+    connection.answer = EncodeAnswer(connection.hello.log_id, answer);
+    const auto answer_key =
+        *fabric_.Register(connection.answer, RemoteAccess::kRead);
+    const auto ring_key = *fabric_.Register(ring_bytes, RemoteAccess::kRead);
+    connection.keys = {answer_key, ring_key};
+    return Promised{answer_key, connection.answer.size(), ring_key};
+  }
+  if (const auto* prepare = std::get_if<Prepare>(&request)) {
+    if (prepare->set_repairing) {
+      ALPHEUS_RETURN_IF_ERROR(replica_->BeginRepair(prepare->epoch));
+    }
+    for (const RegionKey key : connection.keys) {
+      fabric_.Deregister(key).IgnoreError();
+    }
+    const auto ring_key =
+        *fabric_.Register(ring_bytes, RemoteAccess::kReadWrite);
+    connection.keys = {ring_key};
+    return Prepared{ring_key};
+  }
+  const auto* install = std::get_if<Install>(&request);
+  ALPHEUS_CHECK(install != nullptr, "a primary asks no more than this");
+  const Installation& log = install->installation;
+  ALPHEUS_RETURN_IF_ERROR(replica_->Install(log));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      connection.session,
+      BackupSession<Model>::Start(
+          pmem_,
+          {replica_->region(), ring, &replica_->table(),
+           replica_->superline().log_id},
+          {log.epoch, install->session, log.end, install->credits}, fabric_,
+          id));
+  return Installed{};
+}
+
+void ScriptedReplica::Step() {
+  std::vector<ConnectionId> broken;
+  for (auto& [id, connection] : connections_) {
+    if (connection.session != nullptr && !connection.session->Step().ok()) {
+      broken.push_back(id);
+    }
+  }
+  for (const ConnectionId id : broken) Close(id);
+}
+
+}  // namespace alpheus::testing

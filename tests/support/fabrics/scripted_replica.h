@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// scripted_replica: a replica's end of the messages of recovery, for tests of
+// the primary's.
+//
+// It answers as the protocol says, with a real Replica on modelled memory, and
+// lets a test look at each request, or leave it without a reply.
+#ifndef ALPHEUS_TESTS_SUPPORT_FABRICS_SCRIPTED_REPLICA_H_
+#define ALPHEUS_TESTS_SUPPORT_FABRICS_SCRIPTED_REPLICA_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "recovery/protocol/messages.h"
+#include "recovery/replica/replica.h"
+#include "replication/fabric/fabric.h"
+#include "replication/session/backup_session.h"
+#include "replication/wire/message_slots.h"
+#include "tools/model/memory/crash_model.h"
+
+namespace alpheus::testing {
+
+class ScriptedReplica {
+ public:
+  using Model = ModelPersistence;
+  // Makes the replica that Format asks for.
+  using Formatter = std::function<absl::Status(const Format&)>;
+
+  // `replica` may be null: there is none, until the formatter made one.
+  ScriptedReplica(Fabric& fabric, NodeId node, Model& pmem,
+                  Replica<Model>* replica, Formatter format = nullptr)
+      : fabric_(fabric),
+        node_(node),
+        pmem_(pmem),
+        replica_(replica),
+        format_(std::move(format)) {}
+
+  // False: the request gets no reply.
+  std::function<bool(const Message&)> on_request;
+  // Change what is sent.
+  std::function<void(Welcome&)> on_welcome;
+  std::function<void(Answer&)> on_answer;
+  std::function<void(std::vector<std::byte>&)> on_reply;
+  // The replies to Challenge and Prove; without it a test's primary has no key.
+  std::function<Message(const Message&)> on_proof;
+  // An error: the connection is rejected with it.
+  std::function<absl::Status()> on_connect;
+
+  void SetReplica(Replica<Model>* replica) { replica_ = replica; }
+  void Take(const ConnectionEvent& event);
+  void Take(const Completion& completion);
+  // Persists and acknowledges what sessions got.
+  void Step();
+  // Closes all connections that ever got a promise, as a process does that
+  // promised another primary, or itself.
+  void Fence(ConnectionId keep = ConnectionId());
+  int sessions() const;
+
+ private:
+  struct Connection {
+    Hello hello;
+    std::unique_ptr<MessageSlots> slots;  // 0 is received, 1 is sent
+    std::vector<RegionKey> keys;
+    std::vector<std::byte> answer;
+    std::unique_ptr<BackupSession<Model>> session;
+  };
+
+  void Close(ConnectionId id);
+  void OnRequested(const ConnectionEvent& event);
+  Message Reply(ConnectionId id, Connection& connection,
+                const Message& request);
+  absl::StatusOr<Message> TryReply(ConnectionId id, Connection& connection,
+                                   const Message& request);
+
+  Fabric& fabric_;
+  const NodeId node_;
+  Model& pmem_;
+  Replica<Model>* replica_;
+  Formatter format_;
+  std::map<ConnectionId, Connection> connections_;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_SUPPORT_FABRICS_SCRIPTED_REPLICA_H_

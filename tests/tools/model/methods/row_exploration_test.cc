@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each row of the taxonomy through the model of remote memory, with a power cut
+// in every state; and the oracle itself: each weakening of a row is seen.
+#include "tools/model/methods/row_exploration.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replication/persist/plan/table_planner.h"
+#include "replication/persist/platform/method_steps.h"
+#include "replication/persist/platform/method_table.h"
+#include "tests/replication/persist/platform/all_platforms.h"
+#include "tools/model/methods/weakening.h"
+
+namespace alpheus::testing {
+namespace {
+
+using Steps = std::vector<Step>;
+
+// Recovery does as the row needs it.
+RowResult Explore(const TableRow& row, std::span<const Step> steps,
+                  const Platform& platform, bool relaxed_ordering = false) {
+  return ExploreRow({.platform = platform,
+                     .relaxed_ordering = relaxed_ordering,
+                     .applies_messages = NeedsMessagesApplied(row.steps)},
+                    row.kind, steps);
+}
+
+RowVerdict VerdictOf(const TableRow& row, const Platform& platform) {
+  return Explore(row, row.steps, platform).verdict;
+}
+
+template <class Check>
+void ForEachRow(const Check& check) {
+  for (const TableRow& row : RowsOfTable()) {
+    SCOPED_TRACE(CellOf(row));
+    check(row, PlatformOfTable(row.configuration));
+  }
+}
+
+bool Has(const TableRow& row, std::string_view words) {
+  return StepsToString(row.steps).find(words) != std::string::npos;
+}
+
+TEST(RowExplorationTest, RowsSuffice) {
+  ForEachRow([](const TableRow& row, const Platform& platform) {
+    const RowResult result = Explore(row, row.steps, platform);
+    EXPECT_EQ(result.verdict, RowVerdict::kOk) << StepsToString(row.steps);
+    EXPECT_GE(result.states, 15u);
+    EXPECT_GE(result.images, result.states);
+  });
+}
+
+// Whatever is taken from it is missed: the row loses, or turns the order round.
+// Only a program that is given a wait before what ends it says nothing wrong:
+// it never ends.
+TEST(RowExplorationTest, EachWeakeningIsCaught) {
+  ForEachRow([](const TableRow& row, const Platform& platform) {
+    for (const Weakening& weakening : WeakeningsOf(row.steps)) {
+      const RowVerdict verdict =
+          Explore(row, weakening.steps, platform).verdict;
+      const bool may_be_endless = weakening.kind == Weakening::Kind::kSwapped;
+      EXPECT_NE(verdict, RowVerdict::kOk) << weakening.what;
+      EXPECT_TRUE(verdict != RowVerdict::kEndless || may_be_endless)
+          << weakening.what;
+    }
+  });
+}
+
+// Nothing suffices on DMP with DDIO but what the responder flushes.
+TEST(RowExplorationTest, OnlyFlushedRowsSufficeOnTheWeakestPlatform) {
+  ForEachRow([](const TableRow& row, const Platform& /*platform*/) {
+    const bool is_flushed = Has(row, "rsp:flush") || Has(row, "rsp:copy+flush");
+    EXPECT_EQ(VerdictOf(row, PlatformOfTable(0)) == RowVerdict::kOk,
+              is_flushed);
+  });
+}
+
+// §3.2: on iWARP the completion of what was posted says nothing.
+TEST(RowExplorationTest, IwarpBreaksWhatRestsOnCompletionsOfPostedOperations) {
+  ForEachRow([](const TableRow& row, Platform platform) {
+    platform.transport = Transport::kIwarp;
+    const bool rests = Has(row, "comp(") && !Has(row, "comp(flush)");
+    EXPECT_EQ(VerdictOf(row, platform),
+              rests ? RowVerdict::kLoss : RowVerdict::kOk);
+  });
+}
+
+// P-R4: what is back to back, and kept as soon as it is visible.
+TEST(RowExplorationTest, RelaxedOrderingBreaksWhatIsBackToBack) {
+  ForEachRow([](const TableRow& row, const Platform& platform) {
+    const bool breaks = platform.domain == PersistenceDomain::kHierarchy &&
+                        row.kind == UpdateKind::kCompound &&
+                        row.operation != UpdateOperation::kSend;
+    EXPECT_EQ(
+        Explore(row, row.steps, platform, /*relaxed_ordering=*/true).verdict,
+        breaks ? RowVerdict::kOrder : RowVerdict::kOk);
+  });
+}
+
+// §3.4: messages "are universal in that they can be used in all system
+// configurations"; so is what the responder flushes.
+TEST(RowExplorationTest, RowsOfTheWeakestPlatformSufficeEverywhere) {
+  for (const TableRow& row : RowsOfTable()) {
+    if (row.configuration != 0) continue;
+    for (const Platform& platform : AllPlatforms()) {
+      EXPECT_EQ(VerdictOf(row, platform), RowVerdict::kOk)
+          << CellOf(row) << " on " << PlatformToString(platform);
+    }
+  }
+}
+
+// All that can be declared, whatever its adapter has.
+TEST(RowExplorationTest, PlansSufficeOnEveryPlatform) {
+  size_t plans = 0;
+  for (const Platform& platform : AllPlatforms()) {
+    for (const TableRow& row : RowsOfTable()) {
+      if (row.configuration != ConfigurationIndex(platform)) continue;
+      const TablePlan plan = PlanOfTable(platform, row.kind, row.operation);
+      EXPECT_EQ(Explore(plan.row, plan.steps, platform).verdict,
+                RowVerdict::kOk)
+          << PlatformToString(platform) << ": " << StepsToString(plan.steps);
+      ++plans;
+    }
+  }
+  EXPECT_EQ(plans, 144u * 6);
+}
+
+// method.h has for what is built in on which platforms it is enough.
+TEST(RowExplorationTest, BuiltInMethodsSufficeWhereTheyClaimTo) {
+  for (const Method& method : Methods()) {
+    for (const Platform& platform : AllPlatforms()) {
+      const bool claims =
+          ((method.sufficient_on >> ConfigurationIndex(AsInTables(platform))) &
+           1) != 0;
+      const RowVerdict verdict =
+          ExploreRow({.platform = platform}, method.kind, method.steps).verdict;
+      EXPECT_TRUE(!claims || verdict == RowVerdict::kOk)
+          << PlatformToString(platform);
+    }
+  }
+}
+
+// --- The oracle --------------------------------------------------------------
+
+RowVerdict VerdictOn(const std::string& platform, UpdateKind kind,
+                     const Steps& steps) {
+  return ExploreRow({.platform = *ParsePlatform(platform)}, kind, steps)
+      .verdict;
+}
+
+TEST(RowExplorationTest, NothingDoneIsALoss) {
+  EXPECT_EQ(VerdictOn("wsp,infiniband", UpdateKind::kSingleton, {}),
+            RowVerdict::kLoss);
+}
+
+TEST(RowExplorationTest, WaitForWhatWasNeverPostedIsEndless) {
+  EXPECT_EQ(VerdictOn("wsp,infiniband", UpdateKind::kSingleton,
+                      {steps::kWriteA, steps::kFlushed}),
+            RowVerdict::kEndless);
+}
+
+// §2: "a subsequent posted RDMA operation can be ordered before the FLUSH",
+// which a fenced one can't (it waits for the FLUSH), nor an atomic WRITE.
+TEST(RowExplorationTest, PostedOperationsPassAFlushAndAtomicOnesDoNot) {
+  const auto with_second = [](const Step& second) {
+    return VerdictOn("dmp,no-ddio,infiniband", UpdateKind::kCompound,
+                     {steps::kWriteA, steps::kFlush, second, steps::kFlush,
+                      steps::kFlushed});
+  };
+  EXPECT_EQ(with_second(steps::kWriteB), RowVerdict::kOrder);
+  EXPECT_EQ(with_second(steps::kWriteAtomicB), RowVerdict::kOk);
+  EXPECT_EQ(VerdictOn("dmp,no-ddio,infiniband", UpdateKind::kCompound,
+                      Steps(std::begin(steps::kWritesThenFlushes),
+                            std::end(steps::kWritesThenFlushes))),
+            RowVerdict::kOk);
+}
+
+// RW3: an atomic WRITE has visibility's order, and no other.
+TEST(RowExplorationTest, AtomicWriteIsNoFlush) {
+  const Steps steps = {steps::kWriteA, steps::kWriteAtomicB, steps::kFlush,
+                       steps::kFlushed};
+  EXPECT_EQ(VerdictOn("dmp,no-ddio,infiniband", UpdateKind::kCompound, steps),
+            RowVerdict::kOrder);
+  EXPECT_EQ(VerdictOn("mhp,infiniband", UpdateKind::kCompound, steps),
+            RowVerdict::kOk);
+}
+
+// The buffer is the log only for a recovery that reads it.
+TEST(RowExplorationTest, MessagesThatNobodyAppliesAreLost) {
+  const Platform platform = *ParsePlatform("mhp,pm,infiniband");
+  for (const bool applies : {false, true}) {
+    EXPECT_EQ(ExploreRow({.platform = platform, .applies_messages = applies},
+                         UpdateKind::kSingleton, steps::kSendThenFlush)
+                  .verdict,
+              applies ? RowVerdict::kOk : RowVerdict::kLoss);
+  }
+}
+
+TEST(RowExplorationTest, VerdictsHaveNames) {
+  EXPECT_STREQ(RowVerdictName(RowVerdict::kOk), "OK");
+  EXPECT_STREQ(RowVerdictName(RowVerdict::kEndless), "ENDLESS");
+  EXPECT_STREQ(RowVerdictName(RowVerdict::kOrder), "ORDER");
+  EXPECT_STREQ(RowVerdictName(RowVerdict::kLoss), "LOSS");
+}
+
+// --- Weakenings --------------------------------------------------------------
+
+// A line for each.
+std::string WhatIsWeakened(std::span<const Step> steps) {
+  std::string all;
+  for (const Weakening& weakening : WeakeningsOf(steps)) {
+    all += weakening.what + " -> " + StepsToString(weakening.steps) + "\n";
+  }
+  return all;
+}
+
+TEST(WeakeningTest, StepsAreDroppedWithWhatWaitsForThem) {
+  const std::string expected =
+      "without rq:writeimm(a) and rsp:receive(&a) -> "
+      "rsp:flush(&a);rsp:send(ack);rq:receive(ack)\n"
+      "rq:receive(ack) before rq:writeimm(a) -> "
+      "rq:receive(ack);rsp:receive(&a);rsp:flush(&a);rsp:send(ack);"
+      "rq:writeimm(a)\n"
+      "without rsp:receive(&a) -> "
+      "rq:writeimm(a);rsp:flush(&a);rsp:send(ack);rq:receive(ack)\n"
+      "rsp:flush(&a) before rsp:receive(&a) -> "
+      "rq:writeimm(a);rsp:flush(&a);rsp:receive(&a);rsp:send(ack);"
+      "rq:receive(ack)\n"
+      "without rsp:flush(&a) -> "
+      "rq:writeimm(a);rsp:receive(&a);rsp:send(ack);rq:receive(ack)\n"
+      "rsp:send(ack) before rsp:flush(&a) -> "
+      "rq:writeimm(a);rsp:receive(&a);rsp:send(ack);rsp:flush(&a);"
+      "rq:receive(ack)\n"
+      "without rsp:send(ack) and rq:receive(ack) -> "
+      "rq:writeimm(a);rsp:receive(&a);rsp:flush(&a)\n"
+      "without rq:receive(ack) -> "
+      "rq:writeimm(a);rsp:receive(&a);rsp:flush(&a);rsp:send(ack)\n";
+  EXPECT_EQ(WhatIsWeakened(steps::kWriteImmediateThenAck), expected);
+}
+
+TEST(WeakeningTest, FlushBecomesACompletion) {
+  const std::string expected =
+      "without rq:write(a) -> rq:flush;rq:comp(flush)\n"
+      "rq:flush before rq:write(a) -> rq:flush;rq:write(a);rq:comp(flush)\n"
+      "without rq:flush and rq:comp(flush) -> rq:write(a)\n"
+      "rq:comp(flush) before rq:flush -> rq:write(a);rq:comp(flush);rq:flush\n"
+      "rq:comp(write(a)) for rq:flush;rq:comp(flush) -> "
+      "rq:write(a);rq:comp(write(a))\n"
+      "without rq:comp(flush) -> rq:write(a);rq:flush\n";
+  EXPECT_EQ(WhatIsWeakened(steps::kWriteThenFlush), expected);
+}
+
+TEST(WeakeningTest, CopiesLoseTheirFlushAndTheirOrder) {
+  std::vector<std::string> weaker;
+  for (const Weakening& weakening :
+       WeakeningsOf(steps::kSendBothThenFlushedAck)) {
+    if (weakening.kind == Weakening::Kind::kWeaker) {
+      weaker.push_back(weakening.what);
+    }
+  }
+  const std::vector<std::string> expected = {
+      "rsp:copy(a,b) for rsp:copy+flush(a,b)",
+      "rsp:copy+flush(b);rsp:copy+flush(a) for rsp:copy+flush(a,b)",
+      "rsp:copy(a,b);rsp:flush(&a);rsp:flush(&b) for rsp:copy+flush(a,b)"};
+  EXPECT_EQ(weaker, expected);
+}
+
+}  // namespace
+}  // namespace alpheus::testing

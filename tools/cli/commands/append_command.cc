@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "alpheus/log.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/commands/append_workers.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/commands/log_source.h"
+#include "tools/cli/commands/member_watch.h"
+#include "tools/cli/commands/wait_notice.h"
+#include "tools/cli/io/arguments.h"
+#include "tools/cli/io/framing.h"
+#include "tools/cli/io/parser.h"
+#include "tools/cli/io/progress.h"
+#include "tools/cli/io/standard_streams.h"
+
+namespace alpheus::cli {
+namespace {
+
+struct AppendArguments {
+  LogSource source;  // of a cluster's log: the file is the node's own replica
+  std::string framing = "lines";
+  int threads = 1;
+  uint32_t frequency = 1;
+  bool ack = false;
+};
+
+std::string NameOf(const LogSource& source) {
+  return source.is_cluster() ? absl::StrCat("log ", source.log) : source.file;
+}
+
+absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
+  LogOptions options;
+  options.path = arguments.source.file;
+  if (arguments.source.is_cluster()) {
+    options.replication.cluster_file = arguments.source.cluster;
+    options.replication.log_name = arguments.source.log;
+    options.replication.node = arguments.source.node;
+  }
+  options.exposure_records_max =
+      std::max(options.exposure_records_max, 2 * arguments.frequency);
+  absl::StatusOr<std::unique_ptr<Log>> log = [&] {
+    const WaitNotice notice(
+        arguments.source,
+        absl::StrCat("it gives up after ",
+                     options.replication.open_timeout_ms / 1000,
+                     " s, and as many for the file, if one is given"));
+    return Log::Open(options);
+  }();
+  if (log.ok() || !arguments.source.is_cluster()) return log;
+  // Others know the log by its identity, the user by its name.
+  return absl::Status(
+      log.status().code(),
+      absl::StrCat(NameOf(arguments.source), ": ", log.status().message()));
+}
+
+// Opening is silent unless it cut or repaired something, its adapter can't
+// write to the replica itself, or there is something to know of the medium.
+void TellRecovery(const LogSource& source, const RecoveryReport& report) {
+  if (report.verdict == RecoveryVerdict::kComplete && report.repairs.empty() &&
+      report.landing.empty() && report.medium_warning.empty()) {
+    return;
+  }
+  std::fprintf(stderr, "alpheus: %s: %s\n", NameOf(source).c_str(),
+               Spelled(source, report.ToString()).c_str());
+}
+
+absl::Status FeedRecords(FrameReader* reader, AppendWorkers* workers) {
+  ProgressLine progress("appending");
+  std::string record;
+  for (uint64_t fed = 1;; ++fed) {
+    ALPHEUS_ASSIGN_OR_RETURN(const bool found, reader->Next(&record));
+    if (!found || !workers->Push(std::move(record))) return absl::OkStatus();
+    progress.ShowCount(fed);
+  }
+}
+
+absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
+                         Log* log) {
+  const MemberWatch watch(*log, NameOf(arguments.source),
+                          [&arguments](const std::string& text) {
+                            return Spelled(arguments.source, text);
+                          });
+  AppendWorkersOptions options;
+  options.threads = arguments.threads;
+  options.frequency = arguments.frequency;
+  options.ack_fd = arguments.ack ? STDOUT_FILENO : -1;
+  options.when_full = absl::StrCat(
+      "`alpheus cleanup ", AsOptions(arguments.source),
+      " --through LSN` cleans all up to the last record that nobody needs");
+  const Lsn begin = log->next_lsn();
+  AppendWorkers workers(log, options);
+  Input input(STDIN_FILENO, workers.failure_fd());
+  const std::unique_ptr<FrameReader> reader =
+      MakeFrameReader(framing, &input, log->payload_bytes_max());
+  const absl::Status fed = FeedRecords(reader.get(), &workers);
+  const absl::Status finished = workers.Finish();
+  const absl::Status& failure = finished.ok() ? fed : finished;
+  if (failure.ok()) return failure;
+  return absl::Status(
+      failure.code(),
+      absl::StrCat(
+          absl::StripSuffix(failure.message(), "."), ". ",
+          WhatIsInTheLog(
+              absl::StrCat("`alpheus cat ", AsOptions(arguments.source), "`"),
+              begin, log->durable_lsn(), log->next_lsn())));
+}
+
+absl::Status RunAppend(const AppendArguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(const Framing framing,
+                           ParseFraming(arguments.framing));
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(arguments));
+  TellRecovery(arguments.source, log->report());
+  absl::Status appended = AppendInput(arguments, framing, log.get());
+  const Lsn durable = log->durable_lsn();
+  absl::Status closed = log->Close();
+  absl::Status told = WriteAll(
+      STDOUT_FILENO,
+      absl::StrCat(arguments.ack ? "durable " : "", durable.value, "\n"));
+  for (const absl::Status& status : {appended, closed}) {
+    if (!status.ok()) return status;
+  }
+  return told;
+}
+
+}  // namespace
+
+void AddAppendCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<AppendArguments>();
+  CLI::App* command = AddSubcommand(
+      app, "append",
+      "Append records from standard input. Prints the durable LSN at the end: "
+      "all records up to it survive any crash.");
+  AddWriteSourceOptions(command, &arguments->source);
+  AddFramingOption(command, &arguments->framing);
+  AddOption(command, "--threads", &arguments->threads,
+            "Number of appending threads; record i goes to thread i mod "
+            "N, and each keeps its order")
+      .Decimal()
+      .Range(1, kThreadsMax)
+      .ShowDefault();
+  AddOption(command, "--frequency", &arguments->frequency,
+            "Force only LSNs divisible by this; a crash may take up to "
+            "that many of the last records. With 1, and without --ack, those "
+            "that came together are forced together")
+      .Decimal()
+      .Range(uint32_t{1}, kFrequencyMax)
+      .ShowDefault();
+  AddFlag(command, "--ack", &arguments->ack,
+          "Print '<lsn> <record index> <thread>' for each record as "
+          "soon as it is durable, and 'durable <lsn>' at the end; records "
+          "and threads count from 0");
+  OnChosen(command, [arguments, chosen] {
+    *chosen = [arguments] {
+      return Told(arguments->source, RunAppend(*arguments));
+    };
+  });
+}
+
+}  // namespace alpheus::cli

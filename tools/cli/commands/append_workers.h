@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// append_workers: threads that append numbered records side by side.
+//
+// Record i goes to worker i mod N through a bounded queue, so records of one
+// worker keep their order in the log, and records of different workers race,
+// as those of an application's threads do.
+//
+// Invariants:
+//   AW1. A queue never holds more than kQueueRecordsMax records, nor more than
+//        kQueueBytesMax bytes unless it holds one record only.
+//   AW2. An acknowledgement is written only after its record is durable.
+//   AW3. After the first failure nothing new is appended.
+//   AW4. Where each record is to be forced, and none is acknowledged by itself,
+//        a worker forces those that waited in its queue together: a record that
+//        comes alone waits for no other. With acknowledgements each thread has
+//        one record in flight.
+// Thread safety: one thread calls the members of AppendWorkers.
+#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_APPEND_WORKERS_H_
+#define ALPHEUS_TOOLS_CLI_COMMANDS_APPEND_WORKERS_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "alpheus/log.h"
+#include "log/base/mutex.h"
+
+namespace alpheus::cli {
+
+struct NumberedRecord {
+  uint64_t index = 0;
+  std::string payload;
+};
+
+// Hands records from one thread to another, in order.
+class RecordQueue {
+ public:
+  // Waits for room. False after Cancel: the record was not taken.
+  bool Push(NumberedRecord record);
+  // Takes all records that are there, waiting for the first one. False when
+  // there will be no more.
+  bool PopAll(std::deque<NumberedRecord>* records);
+  // No more Push: PopAll still gives what is there.
+  void End();
+  // Drops what is there and ends both sides.
+  void Cancel();
+
+ private:
+  static constexpr size_t kQueueRecordsMax = 1024;
+  static constexpr size_t kQueueBytesMax = 4 << 20;
+
+  // Requires: mutex_ held.
+  bool HasRoomOrIsCancelled() const;
+  bool HasRecordsOrEnded() const;
+
+  // A plain one, for the condition variable. Guards all that follows.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<NumberedRecord> records_;
+  size_t bytes_ = 0;  // payloads in records_
+  bool ended_ = false;
+  bool cancelled_ = false;
+};
+
+// Of an input whose first record has LSN `begin`, and beside which nobody
+// writes: how many records are in the log, where `next` is the LSN that comes
+// next. What is behind `durable` may be there after the next opening. `cat` is
+// the command that shows it.
+std::string WhatIsInTheLog(const std::string& cat, Lsn begin, Lsn durable,
+                           Lsn next);
+
+struct AppendWorkersOptions {
+  int threads = 1;
+  uint32_t frequency = 1;  // of ForceOptions
+  // Where "<lsn> <record index> <thread>" is written for each durable record,
+  // by one write(2) each; -1: nowhere.
+  int ack_fd = -1;
+  std::string when_full;  // what to do then; a part of a sentence
+};
+
+class AppendWorkers {
+ public:
+  // `log` must outlive the workers.
+  AppendWorkers(Log* log, const AppendWorkersOptions& options);
+  ~AppendWorkers();
+
+  // Hands over the next record. False when a worker has failed; Finish says
+  // why.
+  bool Push(std::string payload);
+
+  // Becomes readable when a worker has failed: whoever waits for more input
+  // need not.
+  int failure_fd() const { return failure_fd_; }
+
+  // Waits until all records are appended, forces them, and writes the
+  // acknowledgements that are due. To be called once.
+  // Errors: the first failure, with the index of its record, counted from 0, or
+  // of the first that is not durable of those forced together; what the log
+  // says to the last force.
+  absl::Status Finish();
+
+ private:
+  struct Appended {
+    Lsn lsn;
+    uint64_t index;
+  };
+  struct Worker {
+    RecordQueue queue;
+    // Of the worker's thread.
+    std::deque<Appended> unacknowledged;
+    std::deque<Appended> unforced;  // AW4
+    std::thread thread;
+  };
+
+  bool is_forced_together() const {
+    return options_.frequency == 1 && options_.ack_fd < 0;
+  }
+  void Work(int worker_index);
+  absl::Status AppendOne(int worker_index, const NumberedRecord& record);
+  // All that the worker has appended and not forced. `index`: of the first that
+  // is not durable, when it fails.
+  absl::Status ForceTogether(int worker_index, uint64_t* index);
+  absl::Status Acknowledge(int worker_index);
+  void Fail(uint64_t record_index, const absl::Status& status);
+  void Join();
+  absl::Status ForceAll();
+
+  Log& log_;
+  const AppendWorkersOptions options_;
+  uint64_t next_index_ = 0;
+  std::vector<std::unique_ptr<Worker>> workers_;
+
+  const int failure_fd_;
+  Mutex failure_mutex_;
+  absl::Status failure_ ABSL_GUARDED_BY(failure_mutex_);
+};
+
+}  // namespace alpheus::cli
+
+#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_APPEND_WORKERS_H_

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "alpheus/cluster_reader.h"
+#include "alpheus/log_reader.h"
+#include "log/base/bytes.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/commands/log_source.h"
+#include "tools/cli/io/arguments.h"
+#include "tools/cli/io/framing.h"
+#include "tools/cli/io/json_output.h"
+#include "tools/cli/io/parser.h"
+#include "tools/cli/io/progress.h"
+#include "tools/cli/io/standard_streams.h"
+
+namespace alpheus::cli {
+namespace {
+
+using Visitor = std::function<absl::Status(const ReaderRecord&)>;
+
+// How often a live writer may outrun the reader without a record between.
+constexpr int kReopenMax = 100;
+
+struct CatArguments {
+  LogSource source;
+  std::string framing = "lines";
+  bool json = false;
+};
+
+bool HasContent(const ReaderRecord& record) {
+  return record.state == RecordState::kDurable ||
+         record.state == RecordState::kCompleted;
+}
+
+Json Describe(const ReaderRecord& record) {
+  Json json;
+  json["lsn"] = record.lsn.value;
+  json["epoch"] = record.epoch.value;
+  json["length"] = record.payload.size();
+  json["state"] = RecordStateName(record.state);
+  return json;
+}
+
+Visitor PayloadWriter(Framing framing, Output* output) {
+  return [framing, output](const ReaderRecord& record) {
+    if (!HasContent(record)) return absl::OkStatus();
+    return WriteFrame(framing, AsText(record.payload), output);
+  };
+}
+
+Visitor JsonWriter(Output* output) {
+  return [output](const ReaderRecord& record) {
+    return output->Write(ToLine(Describe(record)));
+  };
+}
+
+// One pass behind *last, which follows the records that were visited.
+absl::Status VisitBehind(const std::string& file, const Visitor& visit,
+                         Lsn* last) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> reader,
+                           LogReader::Open(file));
+  ProgressLine progress("reading");
+  uint64_t count = 0;
+  return reader->ForEach([&](const ReaderRecord& record) {
+    if (record.lsn <= *last) return absl::OkStatus();
+    *last = record.lsn;
+    progress.ShowCount(++count);
+    return visit(record);
+  });
+}
+
+// A live writer may clean and reuse what is about to be read: those records
+// are no longer needed, and the reader goes on at the new head.
+absl::Status VisitAll(const std::string& file, const Visitor& visit) {
+  Lsn last;
+  for (int reopened = 0;; ++reopened) {
+    const Lsn before = last;
+    absl::Status status = VisitBehind(file, visit, &last);
+    if (last > before) reopened = 0;
+    if (!absl::IsOutOfRange(status) || reopened >= kReopenMax) return status;
+  }
+}
+
+absl::Status VisitReplicas(const LogSource& source, ClusterReader* reader,
+                           const Visitor& visit) {
+  if (source.node == 0) {
+    ALPHEUS_RETURN_IF_ERROR(reader->ForEachDurable(visit));
+    if (reader->durable_lsn_max()) return absl::OkStatus();
+    // Those that can't be read are there, and damaged.
+    const absl::Status worst = WorstOf(reader->replicas());
+    if (absl::IsDataLoss(worst)) return worst;
+    // A script must not take the little that is proven for the log.
+    return absl::UnavailableError(absl::StrCat(
+        "log ", source.log, ": what is proven to be durable was shown, up to ",
+        "LSN ", reader->durable_lsn().value,
+        ", but with so few replicas in reach most may be missing; `alpheus "
+        "status --cluster FILE --log NAME` names the nodes"));
+  }
+  LogReader* const replica = reader->reader(0);
+  return replica == nullptr ? WorstOf(reader->replicas())
+                            : replica->ForEach(visit);
+}
+
+absl::Status VisitCluster(const LogSource& source, const Visitor& visit) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
+                           OpenClusterReader(source));
+  absl::Status visited = VisitReplicas(source, reader.get(), visit);
+  TellUnread(source, reader->replicas(), visited);
+  return visited;
+}
+
+absl::Status RunCat(const CatArguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(const Framing framing,
+                           ParseFraming(arguments.framing));
+  Output output(STDOUT_FILENO);
+  const Visitor visit =
+      arguments.json ? JsonWriter(&output) : PayloadWriter(framing, &output);
+  const LogSource& source = arguments.source;
+  absl::Status visited = source.is_cluster() ? VisitCluster(source, visit)
+                                             : VisitAll(source.file, visit);
+  // What was read before the damage is worth having.
+  absl::Status flushed = output.Flush();
+  return visited.ok() ? flushed : visited;
+}
+
+}  // namespace
+
+void AddCatCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<CatArguments>();
+  CLI::App* command = AddSubcommand(
+      app, "cat",
+      "Write the payloads of all records to standard output, in LSN order. "
+      "Reads only: works beside a writer, which it shows the persisted records "
+      "of. Of a cluster's log it shows what is proven to be on W replicas, and "
+      "says on standard error if more may have been acknowledged; exit status "
+      "4 if too few replicas are in reach to say how much. With --node, or "
+      "--file of a replica, it shows what that one replica holds: its last "
+      "records may be on no other and get lost, and it may lack durable ones; "
+      "--json tells which are durable for certain. At damage it stops with "
+      "exit status 3, after all records before it.");
+  AddReadSourceOptions(command, &arguments->source);
+  AddFramingOption(command, &arguments->framing);
+  AddFlag(command, "--json", &arguments->json,
+          "Instead of payloads one JSON object per line: lsn, epoch, "
+          "length, state (durable, completed: whole but not proven "
+          "to be durable, cleaned, aborted); "
+          "cleaned and aborted records are listed too");
+  OnChosen(command, [arguments, chosen] {
+    *chosen = [arguments] {
+      return Told(arguments->source, RunCat(*arguments));
+    };
+  });
+}
+
+}  // namespace alpheus::cli

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/commands/damaged_region.h"
+
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus::cli {
+namespace {
+
+void CountLoss(const std::string& path, Lsn first, Lsn behind,
+               SalvageTally* tally) {
+  ++tally->gaps;
+  if (behind == Lsn(0)) {
+    tally->lost_open_end = true;
+    Tell(absl::StrCat(path, ": lost: LSN ", first.value,
+                      " and what was behind it, if anything"));
+    return;
+  }
+  tally->lost_lsns += behind - first;
+  Tell(absl::StrCat(path, ": lost: LSN ", first.value, " to ",
+                    behind.value - 1));
+}
+
+}  // namespace
+
+void Tell(const std::string& message) {
+  std::fprintf(stderr, "alpheus: %s\n", message.c_str());
+}
+
+absl::StatusOr<std::unique_ptr<LogReader>> OpenDamaged(const std::string& path,
+                                                       SalvageTally* tally) {
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<LogReader> reader,
+                           LogReader::OpenForSalvage(path));
+  if (reader->info().has_writer) {
+    const uint64_t node = reader->info().node.value;
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": a writer has this region open; ",
+                     node == 0 ? "close it"
+                               : absl::StrCat("it is alpheusd of node ", node,
+                                              ", or a primary: stop it"),
+                     " first"));
+  }
+  const absl::Status opened = LogReader::Open(path).status();
+  if (!opened.ok()) {
+    tally->has_unknown_end = true;
+    Tell(std::string(opened.message()));
+  }
+  return reader;
+}
+
+absl::Status ForEachLeft(
+    LogReader* reader, SalvageTally* tally,
+    const std::function<absl::Status(const ReaderRecord&)>& visit) {
+  const std::string path = reader->info().path;
+  absl::Status read = reader->ForEachSalvageable(
+      [&](const ReaderRecord& record) {
+        if (record.state != RecordState::kCleaned &&
+            record.state != RecordState::kAborted) {
+          return visit(record);
+        }
+        ++tally->passed_over;
+        return absl::OkStatus();
+      },
+      [&](Lsn first, Lsn behind) { CountLoss(path, first, behind, tally); });
+  // Damage is what this is for: the gaps have told it.
+  return absl::IsDataLoss(read) ? absl::OkStatus() : read;
+}
+
+std::string DescribeGaps(const SalvageTally& tally) {
+  const bool is_minimum = tally.lost_open_end;
+  return absl::StrCat(tally.gaps, " gaps with ", is_minimum ? "at least " : "",
+                      tally.lost_lsns + (is_minimum ? 1 : 0), " LSNs lost");
+}
+
+void TellMending(const std::string& out, const WalMender& mender,
+                 const SalvageTally& tally) {
+  const WalMender::Tally& mended = mender.tally();
+  if (mended.filled_bytes > 0) {
+    Tell(absl::StrCat(
+        out, ": ", mended.filled_bytes,
+        " lost bytes of RocksDB's WAL files are there as damaged records: what "
+        "RocksDB makes of those, wal_recovery_mode says"));
+  }
+  // Where nothing is lost they are remains of files that were removed.
+  if (!mended.nameless.empty() && tally.gaps > 0) {
+    Tell(absl::StrCat(out, ": ", mended.dropped_bytes, " bytes of ",
+                      mended.nameless.size(),
+                      " WAL files left out, whose names are not there: they "
+                      "were removed, or the names are lost"));
+  }
+}
+
+absl::Status Verdict(const std::string& in, const std::string& out,
+                     const SalvageTally& tally) {
+  if (tally.gaps > 0) {
+    return absl::DataLossError(
+        absl::StrCat(in, ": some records can't be read any more; ", out,
+                     " holds the others. Compare with a copy before using it"));
+  }
+  if (tally.has_unknown_end) {
+    return absl::DataLossError(absl::StrCat(
+        in, ": nothing tells where the log ended; ", out,
+        " holds all that could be found, but records at the end may be "
+        "missing. Compare with a copy before using it"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace alpheus::cli

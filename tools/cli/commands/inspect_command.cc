@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/commands/log_source.h"
+#include "tools/cli/commands/region_report.h"
+#include "tools/cli/commands/verification.h"
+#include "tools/cli/io/parser.h"
+#include "tools/cli/io/standard_streams.h"
+
+namespace alpheus::cli {
+namespace {
+
+struct InspectArguments {
+  LogSource source;
+  bool json = false;
+};
+
+std::string InspectionOf(const Verification& found, bool as_json) {
+  if (!as_json) {
+    return absl::StrCat(RegionText(found.info), RecordsText(found.report));
+  }
+  Json json = DescribeRegion(found.info);
+  json["records"] = DescribeRecords(found.report);
+  return ToLine(json);
+}
+
+absl::Status InspectCluster(const InspectArguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
+                           OpenClusterReader(arguments.source));
+  std::string text;
+  for (const ReplicaReading& replica : reader->replicas()) {
+    if (!replica.info || !replica.report) continue;
+    if (!text.empty() && !arguments.json) absl::StrAppend(&text, "\n");
+    absl::StrAppend(
+        &text, InspectionOf({*replica.info, *replica.report}, arguments.json));
+  }
+  ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
+  absl::Status worst = WorstOf(reader->replicas());
+  TellUnread(arguments.source, reader->replicas(), worst);
+  return worst;
+}
+
+absl::Status InspectFile(const InspectArguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(const Verification found,
+                           VerifyRegion(arguments.source.file));
+  ALPHEUS_RETURN_IF_ERROR(
+      WriteAll(STDOUT_FILENO, InspectionOf(found, arguments.json)));
+  return found.report.status;
+}
+
+absl::Status RunInspect(const InspectArguments& arguments) {
+  return arguments.source.is_cluster() ? InspectCluster(arguments)
+                                       : InspectFile(arguments);
+}
+
+}  // namespace
+
+void AddInspectCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<InspectArguments>();
+  CLI::App* command = AddSubcommand(
+      app, "inspect",
+      "Show what a region says of itself: superline, epochs, head, tail, and "
+      "records by type; of a cluster's log every replica. Reads only.");
+  AddReadSourceOptions(command, &arguments->source);
+  AddFlag(command, "--json", &arguments->json,
+          "One JSON object per region instead of text");
+  OnChosen(command, [arguments, chosen] {
+    *chosen = [arguments] {
+      return Told(arguments->source, RunInspect(*arguments));
+    };
+  });
+}
+
+}  // namespace alpheus::cli

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// `alpheus replace` and `alpheus reconfigure`: who keeps a cluster's log.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "alpheus/log.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/commands/log_source.h"
+#include "tools/cli/commands/wait_notice.h"
+#include "tools/cli/io/parser.h"
+
+namespace alpheus::cli {
+namespace {
+
+struct MembersArguments {
+  LogSource source;
+  std::string from;
+  std::vector<uint64_t> nodes;
+  uint32_t timeout_s = 60;
+};
+
+std::string Describe(const std::string& log, const RecoveryReport& report) {
+  std::string text = absl::StrCat(
+      log, ": the members keep LSN ", report.head_lsn.value, " to ",
+      report.end_lsn.value, " in epoch ", report.epoch.value);
+  for (const std::string& repair : report.repairs) {
+    absl::StrAppend(&text, "; ", repair);
+  }
+  for (const std::string& absent : report.absent_members) {
+    absl::StrAppend(&text, "; not there yet: ", absent);
+  }
+  return text;
+}
+
+absl::Status RunChange(const MembersArguments& arguments) {
+  ChangeMembersOptions options;
+  options.cluster_file = arguments.source.cluster;
+  options.previous_cluster_file = arguments.from;
+  options.replaced = arguments.nodes;
+  options.log_name = arguments.source.log;
+  options.timeout_ms = arguments.timeout_s * 1000;
+  const WaitNotice notice(
+      arguments.source, absl::StrCat("it gives up after ", arguments.timeout_s,
+                                     " s in all (--timeout)"));
+  ALPHEUS_ASSIGN_OR_RETURN(const RecoveryReport report,
+                           Log::ChangeMembers(options));
+  std::fprintf(stderr, "alpheus: %s\n",
+               Describe(options.log_name, report).c_str());
+  return absl::OkStatus();
+}
+
+// Of an unknown log the members of before are asked.
+absl::Status ToldOfChange(const MembersArguments& arguments) {
+  const absl::Status changed = RunChange(arguments);
+  LogSource before = arguments.source;
+  if (!arguments.from.empty()) before.cluster = arguments.from;
+  const absl::Status told = Told(before, changed);
+  return absl::IsNotFound(told) ? told : Told(arguments.source, changed);
+}
+
+// What both have.
+CLI::App* AddMembersCommand(CLI::App* app, const char* name,
+                            const char* description,
+                            const std::shared_ptr<MembersArguments>& arguments,
+                            Command* chosen) {
+  CLI::App* command = AddSubcommand(app, name, description);
+  AddClusterOptions(command, &arguments->source);
+  FindOption(command, "--cluster").Required();
+  AddOption(command, "--timeout", &arguments->timeout_s,
+            "Seconds until it is given up; the log is copied to each "
+            "node that joins")
+      .Decimal()
+      .Range(1u, 86'400u)
+      .ShowDefault();
+  OnChosen(command, [arguments, chosen] {
+    *chosen = [arguments] { return ToldOfChange(*arguments); };
+  });
+  return command;
+}
+
+}  // namespace
+
+void AddReplaceCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<MembersArguments>();
+  CLI::App* command = AddMembersCommand(
+      app, "replace",
+      "Put an empty replica in the place of one that was lost with its medium: "
+      "the node, which runs again, gets a copy of the log. Whoever has the log "
+      "open must open it again.",
+      arguments, chosen);
+  AddOption(command, "--node", &arguments->nodes,
+            "Of the lost replica; may be given several times")
+      .Required()
+      .Decimal();
+}
+
+void AddReconfigureCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<MembersArguments>();
+  CLI::App* command = AddMembersCommand(
+      app, "reconfigure",
+      "Change the members of a log, or how many of them must have each record, "
+      "to what the cluster file says; its configuration_id is higher than that "
+      "of the file before. Whoever has the log open must open it again, by the "
+      "new file. If it is cut off, the same command goes on.",
+      arguments, chosen);
+  AddOption(command, "--from", &arguments->from,
+            "Cluster file that the log has had until now")
+      .Required();
+}
+
+}  // namespace alpheus::cli

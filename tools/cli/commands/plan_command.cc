@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "log/base/status_macros.h"
+#include "replication/persist/plan/table_planner.h"
+#include "replication/persist/platform/method_table.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/commands/plan_arguments.h"
+#include "tools/cli/commands/plan_report.h"
+#include "tools/cli/commands/plan_verification.h"
+#include "tools/cli/io/parser.h"
+#include "tools/cli/io/standard_streams.h"
+
+namespace alpheus::cli {
+namespace {
+
+std::vector<PlannedUpdate> PlansOf(const Platform& platform) {
+  std::vector<PlannedUpdate> plans;
+  for (const UpdateKind kind : kUpdateKinds) {
+    for (const UpdateOperation operation : kUpdateOperations) {
+      plans.push_back({platform, PlanOfTable(platform, kind, operation)});
+    }
+  }
+  return plans;
+}
+
+std::vector<PlannedUpdate> WholeTable() {
+  std::vector<PlannedUpdate> plans;
+  for (size_t i = 0; i < kConfigurationCount; ++i) {
+    for (PlannedUpdate& update : PlansOf(PlatformOfTable(i))) {
+      plans.push_back(std::move(update));
+    }
+  }
+  return plans;
+}
+
+std::vector<PlannedUpdate> CheapestPlans(const PlanArguments& arguments) {
+  std::vector<PlannedUpdate> plans;
+  for (size_t i = 0; i < kConfigurationCount; ++i) {
+    if (!arguments.Wants(PlatformOfTable(i))) continue;
+    const Platform platform = arguments.WithAdapter(PlatformOfTable(i));
+    for (const UpdateKind kind : kUpdateKinds) {
+      plans.push_back(
+          {platform, CheapestOfTable(platform, kind, arguments.costs)});
+    }
+  }
+  return plans;
+}
+
+std::string AnswerTo(const PlanArguments& arguments) {
+  const bool is_csv = arguments.format == "csv";
+  if (arguments.cheapest) {
+    const std::vector<PlannedUpdate> plans = CheapestPlans(arguments);
+    return is_csv ? CheapestToCsv(plans) : CheapestToText(plans);
+  }
+  if (arguments.all) {
+    const std::vector<PlannedUpdate> plans = WholeTable();
+    return is_csv ? PlansToCsv(plans) : TableToText(plans);
+  }
+  const std::vector<PlannedUpdate> plans = PlansOf(arguments.platform());
+  return is_csv ? PlansToCsv(plans) : PlansToText(plans);
+}
+
+absl::Status RunPlan(const PlanArguments& arguments) {
+  ALPHEUS_RETURN_IF_ERROR(CheckPlanArguments(arguments));
+  if (!arguments.verify) return WriteAll(STDOUT_FILENO, AnswerTo(arguments));
+  const PlanVerification found = VerifyTable();
+  ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, VerificationToText(found)));
+  return VerdictOf(found);
+}
+
+}  // namespace
+
+void AddPlanCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<PlanArguments>();
+  CLI::App* command = AddSubcommand(
+      app, "plan",
+      "Say which steps make an update that is written to another host "
+      "persistent there: for a platform, for all of them, or the cheapest "
+      "ones; or verify all on a model of remote memory.");
+  AddPlanOptions(command, arguments.get());
+  OnChosen(command, [arguments, chosen] {
+    *chosen = [arguments] { return RunPlan(*arguments); };
+  });
+}
+
+}  // namespace alpheus::cli

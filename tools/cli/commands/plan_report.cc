@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/commands/plan_report.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace alpheus::cli {
+namespace {
+
+constexpr char kColumns[] = "domain,ddio,rqwrb,update,operation,steps";
+constexpr size_t kStepWidth = 24;
+
+// None of the words has a quote.
+std::string CsvField(const std::string& text) {
+  return text.find(',') == std::string::npos ? text
+                                             : absl::StrCat("\"", text, "\"");
+}
+
+const char* DomainWord(PersistenceDomain domain) {
+  constexpr const char* kWords[] = {"dmp", "mhp", "wsp"};
+  return kWords[static_cast<size_t>(domain)];
+}
+
+const char* MeaningOf(StepAction action) {
+  switch (action) {
+    case StepAction::kRequesterWrite:
+      return "write the bytes to their place";
+    case StepAction::kRequesterWriteImmediate:
+      return "write the bytes to their place, and tell the responder's program";
+    case StepAction::kRequesterWriteAtomic:
+      return "write at most 8 bytes, behind all that was posted before";
+    case StepAction::kRequesterSend:
+      return "send the bytes as a message";
+    case StepAction::kRequesterSendAddress:
+      return "tell the responder's program where bytes were written";
+    case StepAction::kRequesterFlush:
+      return "push on what was posted before, to memory";
+    case StepAction::kRequesterCompleteWrite:
+    case StepAction::kRequesterCompleteWriteImmediate:
+    case StepAction::kRequesterCompleteSend:
+      return "wait until the responder's adapter has it";
+    case StepAction::kRequesterCompleteFlush:
+      return "wait until the FLUSH is carried out";
+    case StepAction::kRequesterReceiveAck:
+      return "wait for the ack";
+    case StepAction::kResponderReceive:
+      return "wait for the message";
+    case StepAction::kResponderReceiveAddress:
+      return "hear of the bytes, which are visible then";
+    case StepAction::kResponderCopy:
+      return "copy to where the bytes belong";
+    case StepAction::kResponderFlush:
+      return "write the cache lines back, and fence";
+    case StepAction::kResponderCopyAndFlush:
+      return "copy to where the bytes belong, write the lines back, and fence; "
+             "a before b";
+    case StepAction::kResponderSendAck:
+      return "say that it is done";
+  }
+  return "?";
+}
+
+std::string CostToText(std::span<const Step> steps) {
+  const PlanCost cost = CostOf(steps, {});
+  return absl::StrFormat(
+      "%d round trip%s, %d step%s of the responder's program", cost.round_trips,
+      cost.round_trips == 1 ? "" : "s", cost.responder_steps,
+      cost.responder_steps == 1 ? "" : "s");
+}
+
+std::string PlanToText(const TablePlan& plan) {
+  std::string text =
+      absl::StrCat(UpdateKindName(plan.row.kind), " update by ",
+                   UpdateOperationName(plan.row.operation), ": ",
+                   CostToText(plan.steps), "\n  ", CellOf(plan.row), "\n");
+  for (const Step& step : plan.steps) {
+    absl::StrAppendFormat(&text, "    %-*s %s\n", kStepWidth, StepName(step),
+                          MeaningOf(step.action));
+  }
+  for (const std::string& note : plan.notes) {
+    absl::StrAppend(&text, "  ", note, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string RowKey(const Platform& platform, UpdateKind kind,
+                   UpdateOperation operation) {
+  return absl::StrCat(
+      DomainWord(platform.domain), platform.ddio ? ",on" : ",off",
+      platform.receive_buffers == ReceiveBuffers::kPmem ? ",pm," : ",dram,",
+      UpdateKindName(kind), ",",
+      absl::AsciiStrToLower(UpdateOperationName(operation)));
+}
+
+std::string PlansToCsv(std::span<const PlannedUpdate> updates) {
+  std::string csv = absl::StrCat(kColumns, "\n");
+  for (const PlannedUpdate& update : updates) {
+    absl::StrAppend(&csv, RowKey(update), ",",
+                    CsvField(StepsToString(update.plan.steps)), "\n");
+  }
+  return csv;
+}
+
+std::string PlansToText(std::span<const PlannedUpdate> updates) {
+  std::string text;
+  for (const PlannedUpdate& update : updates) {
+    if (text.empty()) {
+      text = absl::StrCat("platform ", PlatformToString(update.platform), "\n");
+    }
+    absl::StrAppend(&text, "\n", PlanToText(update.plan));
+  }
+  return text;
+}
+
+std::string CheapestToCsv(std::span<const PlannedUpdate> updates) {
+  std::string csv = absl::StrCat(kColumns, ",round_trips,responder_steps\n");
+  for (const PlannedUpdate& update : updates) {
+    const PlanCost cost = CostOf(update.plan.steps, {});
+    absl::StrAppend(&csv, RowKey(update), ",",
+                    CsvField(StepsToString(update.plan.steps)), ",",
+                    cost.round_trips, ",", cost.responder_steps, "\n");
+  }
+  return csv;
+}
+
+std::string CheapestToText(std::span<const PlannedUpdate> updates) {
+  std::string text;
+  for (const PlannedUpdate& update : updates) {
+    absl::StrAppend(&text, RowKey(update), ": ", CostToText(update.plan.steps),
+                    "\n  ", StepsToString(update.plan.steps), "\n");
+  }
+  return text;
+}
+
+std::string TableToText(std::span<const PlannedUpdate> updates) {
+  std::vector<std::pair<std::string, std::string>> sequences;
+  for (const PlannedUpdate& update : updates) {
+    const std::string steps = StepsToString(update.plan.steps);
+    auto found = std::ranges::find(sequences, steps,
+                                   &std::pair<std::string, std::string>::first);
+    if (found == sequences.end()) found = sequences.insert(found, {steps, ""});
+    absl::StrAppend(&found->second, "  ", RowKey(update), "\n");
+  }
+  std::string text;
+  for (const auto& [steps, keys] : sequences) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", steps, "\n", keys);
+  }
+  return text;
+}
+
+}  // namespace alpheus::cli

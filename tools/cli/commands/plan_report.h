@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan_report: plans as text, and as CSV: RFC 4180, but lines end as they do on
+// this system. Part of the interface: columns and words stay.
+//
+//   domain,ddio,rqwrb,update,operation,steps
+//   mhp,on,dram,singleton,write,rq:write(a);rq:flush;rq:comp(flush)
+//
+// Thread safety: pure functions.
+#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_REPORT_H_
+#define ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_REPORT_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replication/persist/plan/table_planner.h"
+#include "replication/persist/platform/method_table.h"
+
+namespace alpheus::cli {
+
+// A plan of a platform; that of its row may be another one.
+struct PlannedUpdate {
+  Platform platform;
+  TablePlan plan;
+};
+
+// "mhp,on,dram,singleton,write".
+std::string RowKey(const Platform& platform, UpdateKind kind,
+                   UpdateOperation operation);
+inline std::string RowKey(const PlannedUpdate& update) {
+  return RowKey(update.platform, update.plan.row.kind,
+                update.plan.row.operation);
+}
+
+std::string PlansToCsv(std::span<const PlannedUpdate> updates);
+// Each step with what it does.
+std::string PlansToText(std::span<const PlannedUpdate> updates);
+
+// With two columns more: round_trips and responder_steps.
+std::string CheapestToCsv(std::span<const PlannedUpdate> updates);
+// A line for each.
+std::string CheapestToText(std::span<const PlannedUpdate> updates);
+
+// The rows by what their steps are: each distinct sequence once.
+std::string TableToText(std::span<const PlannedUpdate> updates);
+
+}  // namespace alpheus::cli
+
+#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_REPORT_H_

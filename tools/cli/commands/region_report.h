@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// region_report: what `inspect` and `verify` print, for people and as JSON.
+#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_REGION_REPORT_H_
+#define ALPHEUS_TOOLS_CLI_COMMANDS_REGION_REPORT_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "alpheus/log_reader.h"
+#include "tools/cli/io/json_output.h"
+
+namespace alpheus::cli {
+
+// Verdict of a region whose superline, table or watermark can't be read: there
+// is no RegionInfo and no VerifyReport of it.
+Json DescribeUnreadable(const std::string& file, const absl::Status& error);
+
+// Superline, epochs, head and watermark.
+Json DescribeRegion(const RegionInfo& info);
+std::string RegionText(const RegionInfo& info);
+
+// Verdict, end and counts by type.
+Json DescribeRecords(const VerifyReport& report);
+std::string RecordsText(const VerifyReport& report);
+
+// One line: file, verdict and counts.
+std::string VerdictText(const RegionInfo& info, const VerifyReport& report);
+
+}  // namespace alpheus::cli
+
+#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_REGION_REPORT_H_

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "alpheus/cluster_tail.h"
+#include "log/base/bytes.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/commands/log_source.h"
+#include "tools/cli/commands/wait_notice.h"
+#include "tools/cli/io/arguments.h"
+#include "tools/cli/io/framing.h"
+#include "tools/cli/io/json_output.h"
+#include "tools/cli/io/parser.h"
+#include "tools/cli/io/standard_streams.h"
+
+namespace alpheus::cli {
+namespace {
+
+// So late a signal is noticed.
+constexpr std::chrono::milliseconds kLook{100};
+
+struct TailArguments {
+  LogSource source;
+  uint64_t from = 0;
+  bool follow = false;
+  std::string framing = "lines";
+  bool json = false;
+  uint32_t timeout_ms = 5'000;
+};
+
+volatile std::sig_atomic_t is_interrupted = 0;
+
+void Interrupt(int /*signal*/) { is_interrupted = 1; }
+
+// Text as it is, other bytes as hexadecimal digits.
+void PutPayload(std::string_view payload, Json* json) {
+  Json text = payload;
+  try {
+    (void)text.dump();  // only to see whether it is UTF-8
+    (*json)["payload"] = std::move(text);
+  } catch (const Json::type_error&) {
+    (*json)["payload_hex"] = absl::BytesToHexString(
+        absl::string_view(payload.data(), payload.size()));
+  }
+}
+
+// Writes what a tail shows.
+class TailWriter {
+ public:
+  TailWriter(Framing framing, bool json)
+      : framing_(framing), json_(json), output_(STDOUT_FILENO) {}
+
+  absl::Status Write(const TailRecord& record) {
+    if (!json_) return WriteFrame(framing_, AsText(record.payload), &output_);
+    Json json;
+    json["lsn"] = record.lsn.value;
+    json["epoch"] = record.epoch.value;
+    json["length"] = record.payload.size();
+    PutPayload(AsText(record.payload), &json);
+    return output_.Write(ToLine(json));
+  }
+
+  // Nothing new: whoever reads gets what there is, and may want to know that
+  // this is all.
+  absl::Status Rest(const ClusterTail& tail) {
+    if (json_ && tail.is_caught_up() && tail.durable_lsn() != told_) {
+      told_ = tail.durable_lsn();
+      Json json;
+      json["durable_lsn"] = told_->value;
+      ALPHEUS_RETURN_IF_ERROR(output_.Write(ToLine(json)));
+    }
+    return output_.Flush();
+  }
+
+ private:
+  const Framing framing_;
+  const bool json_;
+  std::optional<Lsn> told_;
+  Output output_;
+};
+
+// Tells whoever follows that it may be behind, once, and that this is over.
+class DoubtTeller {
+ public:
+  explicit DoubtTeller(uint32_t timeout_ms) : timeout_(timeout_ms) {}
+
+  void Look(const ClusterTail& tail) {
+    const absl::Status doubt =
+        tail.is_settled() ? tail.doubt() : absl::OkStatus();
+    if (doubt.ok()) {
+      if (is_told_) {
+        std::fprintf(stderr,
+                     "alpheus: enough nodes are in reach again to know all\n");
+      }
+      until_ = Deadline::In(timeout_);
+      is_told_ = false;
+    } else if (!is_told_ && Deadline::In({}).at_nanos() >= until_.at_nanos()) {
+      is_told_ = true;
+      std::fprintf(stderr, "alpheus: shown up to LSN %llu, and on: %s\n",
+                   static_cast<unsigned long long>(tail.next_lsn().value - 1),
+                   std::string(doubt.message()).c_str());
+    }
+  }
+
+ private:
+  const std::chrono::milliseconds timeout_;
+  Deadline until_ = Deadline::In(timeout_);
+  bool is_told_ = false;
+};
+
+// What is durable and can't be read from any node in reach, or not known.
+absl::Status Stuck(const TailArguments& arguments, const ClusterTail& tail) {
+  const absl::Status doubt = tail.doubt();
+  if (!doubt.ok() && tail.next_lsn() > tail.durable_lsn()) {
+    return {doubt.code(),
+            absl::StrCat(doubt.message(), ". What is known was shown, up to ",
+                         "LSN ", tail.durable_lsn().value)};
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "log ", arguments.source.log, ": LSN ", tail.next_lsn().value,
+      " did not come for ", arguments.timeout_ms, " ms; durable for certain ",
+      "is up to LSN ", tail.durable_lsn().value,
+      "; `alpheus status --cluster FILE --log NAME` names the nodes"));
+}
+
+absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
+                  TailWriter& writer) {
+  const auto in_time = [&arguments] {
+    return Deadline::In(std::chrono::milliseconds(arguments.timeout_ms));
+  };
+  Deadline until = in_time();
+  DoubtTeller teller(arguments.timeout_ms);
+  std::optional<WaitNotice> notice(
+      std::in_place, arguments.source,
+      absl::StrCat(arguments.follow ? "what they have is shown, after "
+                                    : "it gives up after ",
+                   arguments.timeout_ms, " ms (--timeout-ms)"));
+  while (is_interrupted == 0) {
+    ALPHEUS_ASSIGN_OR_RETURN(const std::optional<TailRecord> record,
+                             tail.Next(Deadline::In(kLook)));
+    if (record || tail.is_caught_up()) notice.reset();
+    if (record) {
+      ALPHEUS_RETURN_IF_ERROR(writer.Write(*record));
+      until = in_time();
+      continue;
+    }
+    ALPHEUS_RETURN_IF_ERROR(writer.Rest(tail));
+    if (arguments.follow) {
+      teller.Look(tail);
+      continue;
+    }
+    if (tail.is_caught_up()) return absl::OkStatus();
+    const bool is_late = Deadline::In({}).at_nanos() >= until.at_nanos();
+    if (is_late) return Stuck(arguments, tail);
+  }
+  return absl::OkStatus();
+}
+
+// What a script gives to --from next. Nothing of a log of which no node told.
+void TellWhereToGoOn(const ClusterTail& tail, const absl::Status& shown) {
+  const bool is_cleaned = absl::IsOutOfRange(shown);
+  const Lsn next = is_cleaned ? tail.head_lsn() : tail.next_lsn();
+  if (next == Lsn(0)) return;
+  std::fprintf(stderr, "alpheus: next LSN %llu, durable up to LSN %llu\n",
+               static_cast<unsigned long long>(next.value),
+               static_cast<unsigned long long>(tail.durable_lsn().value));
+}
+
+absl::Status RunTail(const TailArguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(const Framing framing,
+                           ParseFraming(arguments.framing));
+  ClusterTailOptions options;
+  options.cluster_file = arguments.source.cluster;
+  options.log_name = arguments.source.log;
+  options.node = arguments.source.node;
+  options.from = Lsn(arguments.from);
+  options.timeout_ms = arguments.timeout_ms;
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterTail> tail,
+                           ClusterTail::Open(options));
+  std::signal(SIGINT, Interrupt);
+  std::signal(SIGTERM, Interrupt);
+  TailWriter writer(framing, arguments.json);
+  absl::Status shown = Show(arguments, *tail, writer);
+  // What came before the error is worth having.
+  const absl::Status flushed = writer.Rest(*tail);
+  TellWhereToGoOn(*tail, shown);
+  return shown.ok() ? flushed : shown;
+}
+
+}  // namespace
+
+void AddTailCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<TailArguments>();
+  CLI::App* command = AddSubcommand(
+      app, "tail",
+      "Write the payloads of the durable records of a cluster's log to "
+      "standard output, in LSN order; with --follow also those that come "
+      "later, until it is interrupted. Reads only, and keeps nothing from "
+      "being cleaned: if a record was cleaned before it was read the command "
+      "ends with exit status 1 and names the LSN at which the log begins. It "
+      "goes on with another node when one goes away; exit status 4 if none is "
+      "in reach, or so few that they may all have missed what the others "
+      "acknowledged (with --follow it says so on standard error, and goes on), "
+      "and 1 as soon as a node shows that the members changed since the "
+      "cluster file was written. What it has written stays, whatever happens "
+      "to the cluster. "
+      "At its end standard error names the LSN to go on --from, where the "
+      "log begins if that was cleaned; nothing if no node told of the log.");
+  AddClusterOptions(command, &arguments->source);
+  FindOption(command, "--cluster").Required();
+  AddNodeOption(command, &arguments->source,
+                "Ask only this node of the cluster: what it knows to be "
+                "durable, which may be less");
+  AddOption(command, "--from", &arguments->from,
+            "First LSN to show; 0: the oldest that there is")
+      .Decimal()
+      .ShowDefault();
+  AddFlag(command, "--follow", &arguments->follow,
+          "Go on with what becomes durable later");
+  AddFramingOption(command, &arguments->framing);
+  AddOption(command, "--timeout-ms", &arguments->timeout_ms,
+            "How long to wait for a node, or for any node")
+      .Decimal()
+      .Range(uint32_t{100}, uint32_t{3'600'000})
+      .ShowDefault();
+  AddFlag(command, "--json", &arguments->json,
+          "Instead of payloads one JSON object per line: lsn, epoch, "
+          "length, payload (payload_hex if it is not UTF-8); and "
+          "durable_lsn alone whenever there is nothing more");
+  OnChosen(command, [arguments, chosen] {
+    *chosen = [arguments] {
+      return Told(arguments->source, RunTail(*arguments));
+    };
+  });
+}
+
+}  // namespace alpheus::cli

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "alpheus/cluster_reader.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/commands/agreement.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/commands/log_source.h"
+#include "tools/cli/commands/region_report.h"
+#include "tools/cli/commands/verification.h"
+#include "tools/cli/io/parser.h"
+#include "tools/cli/io/standard_streams.h"
+
+namespace alpheus::cli {
+namespace {
+
+struct VerifyArguments {
+  LogSource source;
+  bool json = false;
+};
+
+std::string VerdictOf(const Verification& found, bool as_json) {
+  if (!as_json) return VerdictText(found.info, found.report);
+  Json json;
+  json["file"] = found.info.path;
+  json["head_lsn"] = found.info.head_lsn.value;
+  json["single_faults"] = found.info.single_faults;
+  json.update(DescribeRecords(found.report));
+  return ToLine(json);
+}
+
+// Nodes whose replica a running primary has as its own: nobody else can read
+// it meanwhile, and it is checked there.
+absl::StatusOr<std::vector<uint64_t>> NodesOfPrimaries(
+    const LogSource& source) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
+                           ClusterReader::Open({.cluster_file = source.cluster,
+                                                .log_name = source.log,
+                                                .without_records = true}));
+  std::vector<uint64_t> nodes;
+  for (const ReplicaReading& replica : reader->replicas()) {
+    const bool is_own = replica.standing && replica.standing->is_own &&
+                        replica.standing->in_session;
+    if (is_own) nodes.push_back(replica.node);
+  }
+  return nodes;
+}
+
+// The complaints that are left; says why the other replicas were not checked.
+absl::StatusOr<std::vector<ReplicaReading>> WithoutOwnOfPrimaries(
+    const VerifyArguments& arguments, std::vector<ReplicaReading> replicas,
+    std::string* text) {
+  const bool any_missing =
+      std::ranges::any_of(replicas, [](const ReplicaReading& replica) {
+        return absl::IsUnavailable(replica.status);
+      });
+  // A user who names one node wants that one.
+  if (!any_missing || arguments.source.node != 0) return replicas;
+  ALPHEUS_ASSIGN_OR_RETURN(const std::vector<uint64_t> nodes,
+                           NodesOfPrimaries(arguments.source));
+  std::erase_if(replicas, [&](const ReplicaReading& replica) {
+    const bool is_own = absl::IsUnavailable(replica.status) &&
+                        std::ranges::count(nodes, replica.node) != 0;
+    if (is_own && !arguments.json) {
+      absl::StrAppend(text, "node ", replica.node,
+                      ": not checked: a primary that runs has this replica as "
+                      "its own; `alpheus scrub` verifies it\n");
+    }
+    return is_own;
+  });
+  return replicas;
+}
+
+absl::Status VerifyReplicas(const VerifyArguments& arguments,
+                            ClusterReader* reader) {
+  std::string text;
+  for (const ReplicaReading& replica : reader->replicas()) {
+    if (replica.info && replica.report) {
+      absl::StrAppend(
+          &text, VerdictOf({*replica.info, *replica.report}, arguments.json));
+    } else if (arguments.json) {
+      absl::StrAppend(
+          &text, ToLine(DescribeUnreadable(replica.address, replica.status)));
+    }
+  }
+  if (!reader->outdated().ok()) {  // others may have more, or other records
+    ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
+    return reader->outdated();
+  }
+  if (arguments.source.node == 0) {  // one alone agrees with nobody
+    const absl::StatusOr<Agreement> agreement = CompareReplicas(reader);
+    if (agreement.ok() && !arguments.json) {
+      absl::StrAppend(&text, agreement->ToString());
+    }
+    if (!agreement.ok()) {
+      ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
+      return agreement.status();
+    }
+  }
+  const auto left = WithoutOwnOfPrimaries(arguments, reader->replicas(), &text);
+  ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
+  ALPHEUS_RETURN_IF_ERROR(left.status());
+  return WorstOf(*left);
+}
+
+absl::Status VerifyCluster(const VerifyArguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
+                           OpenClusterReader(arguments.source));
+  absl::Status verified = VerifyReplicas(arguments, reader.get());
+  TellUnread(arguments.source, reader->replicas(), verified);
+  return verified;
+}
+
+absl::Status VerifyFile(const VerifyArguments& arguments) {
+  const std::string& file = arguments.source.file;
+  const absl::StatusOr<Verification> found = VerifyRegion(file);
+  std::string verdict;
+  if (found.ok()) {
+    verdict = VerdictOf(*found, arguments.json);
+  } else if (arguments.json) {
+    // Scripts that read JSON get a verdict in any case.
+    verdict = ToLine(DescribeUnreadable(file, found.status()));
+  }
+  ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, verdict));
+  return found.ok() ? found->report.status : found.status();
+}
+
+absl::Status RunVerify(const VerifyArguments& arguments) {
+  return arguments.source.is_cluster() ? VerifyCluster(arguments)
+                                       : VerifyFile(arguments);
+}
+
+}  // namespace
+
+void AddVerifyCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<VerifyArguments>();
+  CLI::App* command = AddSubcommand(
+      app, "verify",
+      "Check every record and every copy. Reads only. Exit status 0 if the log "
+      "is complete or merely lost what was never acknowledged, 3 if it is "
+      "damaged. Of a cluster's log every replica is checked, and that they "
+      "hold the same records up to the last that is proven durable; 4 if one "
+      "could not be reached, unless a primary that runs has it as its own, 1 "
+      "if a node has no replica or the cluster file is "
+      "wrong.");
+  AddReadSourceOptions(command, &arguments->source);
+  AddFlag(command, "--json", &arguments->json,
+          "One JSON object per region instead of text");
+  OnChosen(command, [arguments, chosen] {
+    *chosen = [arguments] {
+      return Told(arguments->source, RunVerify(*arguments));
+    };
+  });
+}
+
+}  // namespace alpheus::cli

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// sim_fabric: the adapter of one host of a SimNetwork.
+//
+// Four parts, one file each: control (sim_fabric.cc) connects and closes; the
+// requester (sim_requester.cc) sends posted work and completes it; the
+// responder (sim_responder.cc) executes peers' operations; sim_staging.cc hands
+// writes into attached memory to the stages. They act on queue pairs, in events
+// of the network. An event names its queue pair by id and finds nothing once
+// that was closed: this is the fence (FB5).
+//
+// The adapter works while its program does nothing; Poll only takes.
+// Thread safety: as SimNetwork.
+#ifndef ALPHEUS_TOOLS_MODEL_FABRIC_SIM_FABRIC_H_
+#define ALPHEUS_TOOLS_MODEL_FABRIC_SIM_FABRIC_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replication/fabric/fabric.h"
+#include "replication/fabric/region_table.h"
+#include "replication/persist/platform/platform.h"
+#include "tools/model/fabric/queue_pair.h"
+#include "tools/model/fabric/sim_network.h"
+#include "tools/model/memory/staged_memory.h"
+
+namespace alpheus {
+
+class SimFabric final : public Fabric {
+ public:
+  // `network`, `keys` and `stages` must outlive it.
+  SimFabric(SimNetwork& network, int host, uint64_t incarnation,
+            RandomSource& keys, Transport transport, StagedMemory& stages);
+
+  Limits limits() const override;
+  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
+                                     RemoteAccess access) override;
+  absl::Status Deregister(RegionKey key) override;
+  // Listens on "sim:<host>:<port>"; port 0 is any free one.
+  absl::StatusOr<std::string> Listen(std::string_view address) override;
+  absl::StatusOr<ConnectionId> Connect(std::string_view address,
+                                       std::string_view private_data,
+                                       Deadline deadline) override;
+  absl::Status Accept(ConnectionId connection,
+                      std::string_view private_data) override;
+  absl::Status Reject(ConnectionId connection,
+                      std::string_view private_data) override;
+  absl::Status Close(ConnectionId connection) override;
+  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
+                         RemoteAddress to) override;
+  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
+                                  LocalBytes from, RemoteAddress to,
+                                  uint32_t immediate) override;
+  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
+                        RemoteAddress from) override;
+  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
+                               LocalBytes into, RemoteAddress word,
+                               uint64_t expected, uint64_t desired) override;
+  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
+                            LocalBytes into, RemoteAddress word,
+                            uint64_t add) override;
+  absl::Status PostWriteAtomic(ConnectionId connection, WorkId work,
+                               LocalBytes from, RemoteAddress to) override;
+  absl::Status PostFlush(ConnectionId connection, WorkId work,
+                         RemoteAddress range, uint64_t bytes) override;
+  absl::Status PostSend(ConnectionId connection, WorkId work,
+                        LocalBytes from) override;
+  absl::Status PostReceive(ConnectionId connection, WorkId work,
+                           LocalBytes into) override;
+  size_t Poll(std::span<Completion> completions,
+              std::vector<ConnectionEvent>* events) override;
+  bool Progress() override { return false; }
+  void WaitForActivity(Deadline deadline) override;
+  void Wake() override {}
+
+  // Closes each connection, as the program's Close does.
+  void CloseAll();
+
+ private:
+  enum class Break { kTellPeer, kSilent };
+
+  // Control.
+  QueuePair* Find(ConnectionId connection);  // with a mutant also closed ones
+  // those that the program may name
+  QueuePair* FindOpen(ConnectionId connection);
+  QueuePair* FindPeersOf(const QueuePairAddress& peer);
+  QueuePairAddress AddressOf(const QueuePair& pair) const;
+  QueuePair& NewQueuePair(QueuePairState state);
+  absl::StatusOr<QueuePair*> FindRequest(ConnectionId connection,
+                                         std::string_view private_data,
+                                         const char* call);
+  void OnConnectRequest(int port, const QueuePairAddress& from,
+                        const std::string& private_data);
+  void OnAccepted(ConnectionId connection, const QueuePairAddress& peer,
+                  const std::string& private_data);
+  void OnRefused(ConnectionId connection, ConnectionEvent::Kind kind,
+                 const std::string& private_data);
+  void OnConfirmed(ConnectionId connection);
+  void OnPeerBroke(const QueuePairAddress& peer);
+  void GiveUpConnecting(ConnectionId connection);
+  void TellPeerOfEnd(const QueuePair& pair);
+  void Event(ConnectionEvent::Kind kind, const QueuePair& pair,
+             const std::string& private_data = "");
+  // Breaks the connection: posted work is flushed; late bytes may land.
+  void BreakPair(QueuePair& pair, Break news);
+  void Flush(QueuePair& pair);
+  void Complete(const QueuePair& pair, Completion completion);
+  void Overrun();
+  void BreakAll();
+  void ToPeer(const QueuePair& pair, const char* name, bool beside,
+              std::function<void(SimFabric&)> deliver);
+  void After(int64_t ns, std::function<void(SimFabric&)> happen);
+  void Trace(const QueuePair& pair, std::string_view what);
+
+  // Requester.
+  absl::Status Post(ConnectionId connection, SendWork work);
+  absl::Status PostAtomic(ConnectionId connection, SendWork work);
+  void Depart(ConnectionId connection);
+  void Transmit(QueuePair& pair, const SendWork& work);
+  void Watch(QueuePair& pair);
+  void OnSilence(ConnectionId connection);
+  void OnAlive(ConnectionId connection);
+  void OnResponse(ConnectionId connection, const Response& response);
+  void CompleteFirstSend(QueuePair& pair, CompletionStatus status);
+  void FailFirstSend(QueuePair& pair, CompletionStatus status, Break news);
+  void FailFirstIfItLostItsBytes(QueuePair& pair);
+
+  // Responder.
+  void OnRequest(ConnectionId connection, const Request& request);
+  void ScheduleStart(const QueuePair& pair, int64_t after_ns);
+  void ScheduleStep(const QueuePair& pair);
+  void Start(ConnectionId connection);
+  void StartLanding(QueuePair& pair, std::span<std::byte> target);
+  void StartSend(QueuePair& pair);
+  void ExecuteAtomic(QueuePair& pair, std::span<std::byte> word);
+  void Step(ConnectionId connection);
+  bool HasReceive(const QueuePair& pair) const;
+  bool NeedsReceiveNow(const QueuePair& pair) const;
+  void RetryReceiver(QueuePair& pair, bool landing);
+  void FinishLanding(QueuePair& pair);
+  void CompleteReceive(QueuePair& pair, CompletionStatus status);
+  void Refuse(QueuePair& pair, CompletionStatus status);
+  void Answer(QueuePair& pair);
+  void Respond(QueuePair& pair, CompletionStatus status);
+  void NextRequest(QueuePair& pair);
+  void RefuseLanding(QueuePair& pair);
+
+  // Stages: a connection is a channel.
+  void StartStaged(QueuePair& pair, std::span<std::byte> target);
+  void ReceiveStaged(QueuePair& pair, std::span<std::byte> target,
+                     uint64_t end);
+  StagedMemory::Write StagedWrite(const QueuePair& pair);
+  void AwaitVisible(QueuePair& pair);
+  void ScheduleMoves();
+  void MakeMoves();
+  void GoOnIfVisible(ConnectionId connection);
+
+  SimNetwork& network_;
+  const int host_;
+  const uint64_t incarnation_;
+  const Transport transport_;
+  StagedMemory& stages_;
+  bool moves_scheduled_ = false;
+  RegionTable regions_;
+  std::set<int> ports_;
+  std::map<ConnectionId, QueuePair> pairs_;
+  std::deque<Completion> completions_;
+  bool has_overrun_ = false;  // all connections will break
+  std::vector<ConnectionEvent> events_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_TOOLS_MODEL_FABRIC_SIM_FABRIC_H_

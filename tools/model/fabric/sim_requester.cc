@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requester: from the posting of an operation to its completion.
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "tools/model/fabric/sim_fabric.h"
+
+namespace alpheus {
+namespace {
+
+absl::Status PostError(absl::StatusCode code, ConnectionId connection,
+                       Operation operation, std::string_view why) {
+  return absl::Status(
+      code, absl::StrCat("simulated fabric: post ", OperationName(operation),
+                         " on connection ", connection.value, ": ",
+                         absl::string_view(why.data(), why.size())));
+}
+
+}  // namespace
+
+absl::Status SimFabric::PostWrite(ConnectionId connection, WorkId work,
+                                  LocalBytes from, RemoteAddress to) {
+  return Post(connection, {.work = work,
+                           .operation = Operation::kWrite,
+                           .local = from,
+                           .remote = to,
+                           .bytes = from.bytes.size()});
+}
+
+absl::Status SimFabric::PostWriteImmediate(ConnectionId connection, WorkId work,
+                                           LocalBytes from, RemoteAddress to,
+                                           uint32_t immediate) {
+  return Post(connection, {.work = work,
+                           .operation = Operation::kWriteImmediate,
+                           .local = from,
+                           .remote = to,
+                           .bytes = from.bytes.size(),
+                           .immediate = immediate});
+}
+
+absl::Status SimFabric::PostRead(ConnectionId connection, WorkId work,
+                                 LocalBytes into, RemoteAddress from) {
+  return Post(connection, {.work = work,
+                           .operation = Operation::kRead,
+                           .local = into,
+                           .remote = from,
+                           .bytes = into.bytes.size()});
+}
+
+absl::Status SimFabric::PostCompareSwap(ConnectionId connection, WorkId work,
+                                        LocalBytes into, RemoteAddress word,
+                                        uint64_t expected, uint64_t desired) {
+  return PostAtomic(connection, {.work = work,
+                                 .operation = Operation::kCompareSwap,
+                                 .local = into,
+                                 .remote = word,
+                                 .expected = expected,
+                                 .operand = desired});
+}
+
+absl::Status SimFabric::PostFetchAdd(ConnectionId connection, WorkId work,
+                                     LocalBytes into, RemoteAddress word,
+                                     uint64_t add) {
+  return PostAtomic(connection, {.work = work,
+                                 .operation = Operation::kFetchAdd,
+                                 .local = into,
+                                 .remote = word,
+                                 .operand = add});
+}
+
+absl::Status SimFabric::PostAtomic(ConnectionId connection, SendWork work) {
+  work.bytes = sizeof(uint64_t);
+  if (work.local.bytes.size() != sizeof(uint64_t) ||
+      work.remote.offset % sizeof(uint64_t) != 0) {
+    return PostError(
+        absl::StatusCode::kInvalidArgument, connection, work.operation,
+        absl::StrCat("a word of ", work.local.bytes.size(), " bytes at offset ",
+                     work.remote.offset, "; it has 8, at a multiple of 8"));
+  }
+  return Post(connection, work);
+}
+
+// No operation passes another in this network.
+absl::Status SimFabric::PostWriteAtomic(ConnectionId connection, WorkId work,
+                                        LocalBytes from, RemoteAddress to) {
+  if (!limits().atomic_write) {
+    return Fabric::PostWriteAtomic(connection, work, from, to);
+  }
+  if (from.bytes.size() != sizeof(uint64_t) ||
+      to.offset % sizeof(uint64_t) != 0) {
+    return PostError(
+        absl::StatusCode::kInvalidArgument, connection, Operation::kWrite,
+        absl::StrCat("atomically, ", from.bytes.size(), " bytes at offset ",
+                     to.offset, "; a word has 8, at a multiple of 8"));
+  }
+  return PostWrite(connection, work, from, to);
+}
+
+absl::Status SimFabric::PostFlush(ConnectionId connection, WorkId work,
+                                  RemoteAddress range, uint64_t bytes) {
+  return Post(connection, {.work = work,
+                           .operation = Operation::kFlush,
+                           .remote = range,
+                           .bytes = bytes});
+}
+
+absl::Status SimFabric::PostSend(ConnectionId connection, WorkId work,
+                                 LocalBytes from) {
+  return Post(connection, {.work = work,
+                           .operation = Operation::kSend,
+                           .local = from,
+                           .bytes = from.bytes.size()});
+}
+
+absl::Status SimFabric::Post(ConnectionId connection, SendWork work) {
+  const auto error = [&](absl::StatusCode code, std::string_view why) {
+    return PostError(code, connection, work.operation, why);
+  };
+  QueuePair* pair = FindOpen(connection);
+  if (pair == nullptr) {
+    return error(absl::StatusCode::kNotFound, "there is no such connection");
+  }
+  if (pair->state != QueuePairState::kEstablished) {
+    return error(absl::StatusCode::kFailedPrecondition,
+                 pair->state == QueuePairState::kBroken
+                     ? "it is broken; close it"
+                     : "it is not established yet");
+  }
+  if (work.local.bytes.size() > limits().message_bytes_max) {
+    return error(absl::StatusCode::kInvalidArgument,
+                 absl::StrCat(work.local.bytes.size(), " bytes, at most ",
+                              limits().message_bytes_max));
+  }
+  ALPHEUS_RETURN_IF_ERROR(regions_.CheckLocal(work.local));
+  if (pair->sends.size() >= limits().sends_max) {
+    return error(
+        absl::StatusCode::kResourceExhausted,
+        absl::StrCat(pair->sends.size(),
+                     " operations are posted; poll their completions"));
+  }
+  pair->sends.push_back(work);
+  After(network_.StepDelay(),
+        [connection](SimFabric& self) { self.Depart(connection); });
+  return absl::OkStatus();
+}
+
+// Sends the first posted operation that has not left.
+void SimFabric::Depart(ConnectionId connection) {
+  QueuePair* pair = Find(connection);
+  if (pair == nullptr || pair->state != QueuePairState::kEstablished ||
+      pair->halted) {
+    return;
+  }
+  const SendWork& work = pair->sends[pair->departed];
+  if (!regions_.CheckLocal(work.local).ok()) {
+    pair->halted = true;
+    FailFirstIfItLostItsBytes(*pair);
+    return;
+  }
+  if (network_.Breaks()) {
+    FailFirstSend(*pair, CompletionStatus::kPeerGone, Break::kTellPeer);
+    return;
+  }
+  Transmit(*pair, work);
+  if (pair->departed == 0) pair->progress_at = network_.clock().NowNanos();
+  ++pair->departed;
+  Watch(*pair);
+}
+
+void SimFabric::Transmit(QueuePair& pair, const SendWork& work) {
+  Request request;
+  request.sequence = pair.first_sequence + pair.departed;
+  request.work = work;
+  request.work.local = {};
+  if (work.operation == Operation::kWrite ||
+      work.operation == Operation::kWriteImmediate ||
+      work.operation == Operation::kSend) {
+    request.data.assign(work.local.bytes.begin(), work.local.bytes.end());
+  }
+  ToPeer(pair, OperationName(work.operation), /*beside=*/false,
+         [id = pair.peer.connection, request = std::move(request)](
+             SimFabric& peer) { peer.OnRequest(id, request); });
+}
+
+// Schedules a check for when the peer would have been silent too long.
+void SimFabric::Watch(QueuePair& pair) {
+  if (pair.watched) return;
+  pair.watched = true;
+  const int64_t at = pair.progress_at + limits().retry_ns;
+  After(at - network_.clock().NowNanos(),
+        [id = pair.id](SimFabric& self) { self.OnSilence(id); });
+}
+
+void SimFabric::OnSilence(ConnectionId connection) {
+  QueuePair* pair = Find(connection);
+  if (pair == nullptr || pair->state != QueuePairState::kEstablished) return;
+  pair->watched = false;
+  if (pair->departed == 0) return;
+  const int64_t silent_ns = network_.clock().NowNanos() - pair->progress_at;
+  if (silent_ns < limits().retry_ns) {
+    Watch(*pair);
+  } else {
+    FailFirstSend(*pair, CompletionStatus::kPeerGone, Break::kTellPeer);
+  }
+}
+
+void SimFabric::OnAlive(ConnectionId connection) {
+  QueuePair* pair = Find(connection);
+  if (pair != nullptr) pair->progress_at = network_.clock().NowNanos();
+}
+
+void SimFabric::OnResponse(ConnectionId connection, const Response& response) {
+  QueuePair* pair = Find(connection);
+  if (pair == nullptr || pair->state != QueuePairState::kEstablished) return;
+  pair->progress_at = network_.clock().NowNanos();
+  if (response.status != CompletionStatus::kOk) {
+    FailFirstSend(*pair, response.status, Break::kSilent);
+    return;
+  }
+  const LocalBytes& local = pair->sends.front().local;
+  if (!response.data.empty()) {
+    if (!regions_.CheckLocal(local).ok()) {
+      FailFirstSend(*pair, CompletionStatus::kLocalAccess, Break::kTellPeer);
+      return;
+    }
+    std::memcpy(local.bytes.data(), response.data.data(), response.data.size());
+  }
+  CompleteFirstSend(*pair, CompletionStatus::kOk);
+  FailFirstIfItLostItsBytes(*pair);
+}
+
+void SimFabric::CompleteFirstSend(QueuePair& pair, CompletionStatus status) {
+  const SendWork& work = pair.sends.front();
+  Complete(pair, {.connection = pair.id,
+                  .work = work.work,
+                  .operation = work.operation,
+                  .status = status});
+  pair.sends.pop_front();
+  ++pair.first_sequence;
+  if (pair.departed > 0) --pair.departed;
+}
+
+void SimFabric::FailFirstSend(QueuePair& pair, CompletionStatus status,
+                              Break news) {
+  CompleteFirstSend(pair, status);
+  BreakPair(pair, news);
+}
+
+// Fails in its turn: earlier work completes first (FB3).
+void SimFabric::FailFirstIfItLostItsBytes(QueuePair& pair) {
+  if (!pair.halted || pair.departed > 0) return;
+  FailFirstSend(pair, CompletionStatus::kLocalAccess, Break::kTellPeer);
+}
+
+}  // namespace alpheus

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Responder: executes the requests of a peer one after the other, in steps.
+//
+// Each step looks up its queue pair and its region again, so that Close and
+// Deregister are fences (FB5). On a broken connection only writes continue, for
+// a seeded number of steps, and nothing is answered.
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+#include "tools/model/fabric/sim_fabric.h"
+
+namespace alpheus {
+namespace {
+
+RemoteAccess AccessFor(Operation operation) {
+  switch (operation) {
+    case Operation::kRead:
+    case Operation::kFlush:
+      return RemoteAccess::kRead;
+    case Operation::kCompareSwap:
+    case Operation::kFetchAdd:
+      return RemoteAccess::kAll;
+    default:
+      return RemoteAccess::kWrite;
+  }
+}
+
+bool TakesReceive(Operation operation) {
+  return operation == Operation::kWriteImmediate ||
+         operation == Operation::kSend;
+}
+
+// Returns true if the answer carries bytes.
+bool Brings(Operation operation) {
+  return operation == Operation::kRead ||
+         operation == Operation::kCompareSwap ||
+         operation == Operation::kFetchAdd;
+}
+
+bool IsWrite(Operation operation) {
+  return operation == Operation::kWrite ||
+         operation == Operation::kWriteImmediate;
+}
+
+}  // namespace
+
+absl::Status SimFabric::PostReceive(ConnectionId connection, WorkId work,
+                                    LocalBytes into) {
+  QueuePair* pair = FindOpen(connection);
+  const auto where = [&] {
+    return absl::StrCat("simulated fabric: post receive on connection ",
+                        connection.value, ": ");
+  };
+  if (pair == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat(where(), "there is no such connection"));
+  }
+  if (pair->state == QueuePairState::kBroken) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(where(), "it is broken; close it"));
+  }
+  if (into.bytes.size() > limits().message_bytes_max) {
+    return absl::InvalidArgumentError(absl::StrCat(where(), into.bytes.size(),
+                                                   " bytes, at most ",
+                                                   limits().message_bytes_max));
+  }
+  ALPHEUS_RETURN_IF_ERROR(regions_.CheckLocal(into));
+  if (pair->receives.size() >= limits().receives_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(where(), pair->receives.size(),
+                     " receives are posted; poll their completions"));
+  }
+  pair->receives.push_back({work, into});
+  return absl::OkStatus();
+}
+
+void SimFabric::OnRequest(ConnectionId connection, const Request& request) {
+  QueuePair* pair = Find(connection);
+  if (pair == nullptr) return;
+  pair->inbound.push_back(request);
+  if (pair->inbound.size() == 1) NextRequest(*pair);
+}
+
+void SimFabric::NextRequest(QueuePair& pair) {
+  if (pair.inbound.empty()) return;
+  pair.answered = false;
+  pair.receive_used = false;
+  pair.staged_bytes = 0;
+  pair.retries_left = network_.options().receiver_retries;
+  ScheduleStart(pair, network_.StepDelay());
+}
+
+void SimFabric::ScheduleStart(const QueuePair& pair, int64_t after_ns) {
+  After(after_ns, [id = pair.id](SimFabric& self) { self.Start(id); });
+}
+
+void SimFabric::ScheduleStep(const QueuePair& pair) {
+  After(network_.StepDelay(),
+        [id = pair.id](SimFabric& self) { self.Step(id); });
+}
+
+void SimFabric::Start(ConnectionId connection) {
+  QueuePair* pair = Find(connection);
+  if (pair == nullptr) return;
+  const SendWork& work = pair->inbound.front().work;
+  const bool is_broken = pair->state == QueuePairState::kBroken;
+  if (is_broken && !IsWrite(work.operation)) return;
+  if (work.operation == Operation::kSend) {
+    StartSend(*pair);
+    return;
+  }
+  const auto target =
+      regions_.Find(work.remote, work.bytes, AccessFor(work.operation));
+  if (!target.ok()) {
+    Refuse(*pair, CompletionStatus::kRemoteAccess);
+    return;
+  }
+  pair->landing_key = work.remote.key;
+  if (IsWrite(work.operation)) {
+    network_.MayFlip(host_, pair->peer.host, SimNetwork::Flips::kWrite,
+                     pair->inbound.front().data);
+  }
+  if (!IsWrite(work.operation)) stages_.PushForRead(connection.value);  // SM5
+  switch (work.operation) {
+    case Operation::kFlush:
+      Answer(*pair);
+      break;
+    case Operation::kCompareSwap:
+    case Operation::kFetchAdd:
+      ExecuteAtomic(*pair, *target);
+      break;
+    case Operation::kRead:
+      pair->inbound.front().data.resize(work.bytes);
+      StartLanding(*pair, *target);
+      break;
+    default:
+      StartLanding(*pair, *target);
+  }
+}
+
+void SimFabric::StartLanding(QueuePair& pair, std::span<std::byte> target) {
+  const Operation operation = pair.inbound.front().work.operation;
+  if (operation == Operation::kWriteImmediate && !pair.receives.empty() &&
+      IsMutant("kImmediateBeforeData")) {
+    CompleteReceive(pair, CompletionStatus::kOk);
+  }
+  if (operation == Operation::kWrite && IsMutant("kCompletionBeforeEffect")) {
+    Respond(pair, CompletionStatus::kOk);
+  }
+  if (operation != Operation::kRead) {
+    if (stages_.Models(target)) {
+      StartStaged(pair, target);
+      return;
+    }
+    stages_.PushForReceive(pair.id.value);  // visible at once, so in order
+  }
+  pair.landing =
+      Landing(target, network_.options().packet_bytes, network_.random_);
+  ScheduleStep(pair);
+}
+
+void SimFabric::StartSend(QueuePair& pair) {
+  if (!HasReceive(pair)) {
+    RetryReceiver(pair, /*landing=*/false);
+    return;
+  }
+  const LocalBytes& into = pair.receives.front().into;
+  const uint64_t bytes = pair.inbound.front().work.bytes;
+  if (bytes > into.bytes.size()) {
+    CompleteReceive(pair, CompletionStatus::kReceiveTooSmall);
+    Refuse(pair, CompletionStatus::kReceiveTooSmall);
+    return;
+  }
+  if (!regions_.CheckLocal(into).ok()) {
+    CompleteReceive(pair, CompletionStatus::kLocalAccess);
+    Refuse(pair, CompletionStatus::kRemoteAccess);
+    return;
+  }
+  pair.landing_key = into.key;
+  network_.MayFlip(host_, pair.peer.host, SimNetwork::Flips::kSend,
+                   pair.inbound.front().data);
+  StartLanding(pair, into.bytes.first(bytes));
+}
+
+void SimFabric::ExecuteAtomic(QueuePair& pair, std::span<std::byte> word) {
+  Request& request = pair.inbound.front();
+  uint64_t before = 0;
+  std::memcpy(&before, word.data(), sizeof(before));
+  uint64_t after = before + request.work.operand;
+  if (request.work.operation == Operation::kCompareSwap) {
+    after = before == request.work.expected ? request.work.operand : before;
+  }
+  if (stages_.Models(word)) {
+    stages_.Receive(StagedWrite(pair), word,
+                    std::as_bytes(std::span(&after, 1)));
+    stages_.PushForReceive(pair.id.value);
+    ScheduleMoves();
+  } else {
+    std::memcpy(word.data(), &after, sizeof(after));
+    network_.NoteLanding({host_, pair.peer, word});
+  }
+  request.data.resize(sizeof(before));
+  std::memcpy(request.data.data(), &before, sizeof(before));
+  Answer(pair);
+}
+
+bool SimFabric::HasReceive(const QueuePair& pair) const {
+  return !pair.receives.empty() && !network_.hosts_[host_].hides_receives;
+}
+
+// The last part needs the receive: parts before it have landed by then (FB6).
+bool SimFabric::NeedsReceiveNow(const QueuePair& pair) const {
+  return pair.inbound.front().work.operation == Operation::kWriteImmediate &&
+         pair.state != QueuePairState::kBroken &&
+         pair.landing.parts_left() <= 1 && !HasReceive(pair) &&
+         !pair.receive_used;
+}
+
+void SimFabric::Step(ConnectionId connection) {
+  QueuePair* pair = Find(connection);
+  if (pair == nullptr) return;
+  Request& request = pair->inbound.front();
+  const Operation operation = request.work.operation;
+  if (pair->state == QueuePairState::kBroken) {
+    if (!IsWrite(operation) || pair->late_parts_left == 0) return;
+    --pair->late_parts_left;
+    ++network_.late_landings_;
+    Trace(*pair, "late");
+  }
+  if (NeedsReceiveNow(*pair)) {
+    RetryReceiver(*pair, /*landing=*/true);
+    return;
+  }
+  if (pair->landing.parts_left() > 0) {
+    if (!regions_.Holds(pair->landing_key) &&
+        !IsMutant("kDeregisterIsNoFence")) {
+      RefuseLanding(*pair);
+      return;
+    }
+    if (operation == Operation::kRead) {
+      pair->landing.Read(request.data);
+    } else {
+      network_.NoteLanding(
+          {host_, pair->peer, pair->landing.Write(request.data)});
+    }
+  }
+  if (pair->landing.parts_left() > 0) {
+    ScheduleStep(*pair);
+  } else {
+    FinishLanding(*pair);
+  }
+}
+
+// Fails a landing whose region is gone.
+void SimFabric::RefuseLanding(QueuePair& pair) {
+  if (pair.inbound.front().work.operation == Operation::kSend) {
+    CompleteReceive(pair, CompletionStatus::kLocalAccess);
+  }
+  Refuse(pair, CompletionStatus::kRemoteAccess);
+}
+
+void SimFabric::RetryReceiver(QueuePair& pair, bool landing) {
+  ++network_.receivers_not_ready_;
+  if (!pair.receives.empty()) ++network_.hosts_[host_].receives_hidden;
+  if (pair.retries_left == 0) {
+    Refuse(pair, CompletionStatus::kReceiverNotReady);
+    return;
+  }
+  --pair.retries_left;
+  Trace(pair, "receiver not ready");
+  ToPeer(pair, "receiver not ready", /*beside=*/false,
+         [id = pair.peer.connection](SimFabric& peer) { peer.OnAlive(id); });
+  After(network_.options().receiver_retry_ns,
+        [id = pair.id, landing](SimFabric& self) {
+          landing ? self.Step(id) : self.Start(id);
+        });
+}
+
+void SimFabric::FinishLanding(QueuePair& pair) {
+  if (TakesReceive(pair.inbound.front().work.operation) &&
+      !pair.receives.empty() && !pair.receive_used) {
+    CompleteReceive(pair, CompletionStatus::kOk);
+  }
+  Answer(pair);
+}
+
+void SimFabric::CompleteReceive(QueuePair& pair, CompletionStatus status) {
+  const SendWork& work = pair.inbound.front().work;
+  Complete(pair, {.connection = pair.id,
+                  .work = pair.receives.front().work,
+                  .operation = work.operation == Operation::kSend
+                                   ? Operation::kReceive
+                                   : Operation::kReceiveImmediate,
+                  .status = status,
+                  .bytes = work.bytes,
+                  .immediate = work.immediate});
+  pair.receives.pop_front();
+  pair.receive_used = true;
+}
+
+// Requests after the refused one are not executed, not even late.
+void SimFabric::Refuse(QueuePair& pair, CompletionStatus status) {
+  Respond(pair, status);
+  BreakPair(pair, Break::kSilent);
+  pair.late_parts_left = 0;
+}
+
+void SimFabric::Answer(QueuePair& pair) {
+  Respond(pair, CompletionStatus::kOk);
+  pair.inbound.pop_front();
+  NextRequest(pair);
+}
+
+// A broken connection answers nothing.
+void SimFabric::Respond(QueuePair& pair, CompletionStatus status) {
+  if (pair.state == QueuePairState::kBroken || pair.answered) return;
+  pair.answered = true;
+  Response response = {
+      .sequence = pair.inbound.front().sequence, .status = status, .data = {}};
+  if (Brings(pair.inbound.front().work.operation)) {
+    response.data = std::move(pair.inbound.front().data);
+  }
+  ToPeer(pair, CompletionStatusName(status), /*beside=*/false,
+         [id = pair.peer.connection, response = std::move(response)](
+             SimFabric& peer) { peer.OnResponse(id, response); });
+}
+
+}  // namespace alpheus

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log's templates on the crash model: the library's own sources, compiled
+// once more for that backend, so that the library itself knows no model.
+#include "tools/model/backends.h"
+
+// NOLINTBEGIN(bugprone-suspicious-include): definitions of templates.
+#include "log/core/durability/forcer.cc"
+#include "log/core/durability/idle_keeper.cc"
+#include "log/core/durability/replicated_forcer.cc"
+#include "log/core/ring/format_region.cc"
+#include "log/core/ring/ring_log.cc"
+#include "log/core/ring/ring_log_checks.cc"
+#include "log/core/ring/ring_log_cleanup.cc"
+#include "log/core/ring/ring_log_force.cc"
+#include "log/core/ring/ring_log_mend.cc"
+#include "log/core/ring/ring_log_replicate.cc"
+#include "log/core/ring/ring_log_space.cc"
+#include "log/core/space/reclaimer.cc"
+#include "log/core/write/record_writer.cc"
+#include "recovery/replica/installer.cc"
+#include "recovery/replica/local_opening.cc"
+#include "recovery/replica/replica.cc"
+#include "recovery/server/served_log.cc"
+#include "replication/persist/execute/update_responder.cc"
+#include "replication/session/backup_session.cc"
+// NOLINTEND(bugprone-suspicious-include)

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/nemesis/cluster_round.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "log/base/clock.h"
+#include "log/base/status_macros.h"
+#include "tools/nemesis/log_output.h"
+
+namespace alpheus::demo {
+namespace {
+
+constexpr int64_t kNanosPerSecond = 1'000'000'000;
+// What must happen has so long to happen. Generous: the machine may be busy
+// with other things.
+constexpr int64_t kPatienceNanos = 60 * kNanosPerSecond;
+// A primary without a quorum has so long to acknowledge something.
+constexpr int64_t kSilenceNanos = 5 * kNanosPerSecond;
+// Between two looks at what it has said.
+constexpr int64_t kListenNanos = 20'000'000;
+// A primary that can't open the log is given so long to do it nevertheless.
+constexpr int64_t kVainNanos = kNanosPerSecond;
+
+// Of `alpheus` (tools/cli/io/exit_status.h): the outcome is unknown.
+constexpr int kUnavailable = 4;
+
+// Far more than is appended between two signals, so that there is always
+// something in flight, and few enough to be appended quickly at the end.
+constexpr uint64_t kUnacknowledgedMax = 500;
+// Of a region that one writer may fill. The primary is fed through most of a
+// round: some three times what may be unacknowledged, and all that it must
+// reach in between. With log_bytes_max, two short lives, one in vain and a
+// successor that is a ring which never gets full.
+constexpr uint64_t kPrimaryShare = 5;
+constexpr uint64_t kWriterShare = 10;
+
+}  // namespace
+
+absl::StatusOr<ClusterRoundReport> ClusterRounds::RunRound(
+    const RoundPlan& plan) {
+  plan_ = plan;
+  report_ = ClusterRoundReport();
+  report_.plan = plan;
+  ALPHEUS_RETURN_IF_ERROR(PrepareLog());
+  ALPHEUS_RETURN_IF_ERROR(PrepareLinks());
+  writers_.clear();
+  const absl::Status status = RunPlan();
+  if (!status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat("log ", log_, ": ", plan.ToString(), "\n",
+                                     status.message(), "\n", cluster_.Story()));
+  }
+  for (const auto& writer : writers_) {
+    report_.acknowledged_count += writer->ack_count();
+  }
+  report_.recovered_count = history_.judgement().recovered_count;
+  report_.unacknowledged_count = history_.judgement().unacknowledged_count;
+  return report_;
+}
+
+absl::Status ClusterRounds::PrepareLog() {
+  if (!log_.empty() && history_.ring_bytes() < options_.log_bytes_max) {
+    return absl::OkStatus();
+  }
+  log_ = LogName(++log_count_);
+  history_.Clear();
+  const absl::Status formatted =
+      cluster_
+          .MustSucceed("format", {"--log", log_, "--size",
+                                  absl::StrCat(options_.region_bytes)})
+          .status();
+  if (formatted.ok()) return formatted;
+  return {formatted.code(),
+          absl::StrCat(formatted.message(), "\n", cluster_.Story())};
+}
+
+absl::Status ClusterRounds::PrepareLinks() {
+  if (!IsOfLinks(plan_.fault) || links_ != nullptr) return absl::OkStatus();
+  ALPHEUS_ASSIGN_OR_RETURN(links_, CuttableLinks::Make(cluster_));
+  return absl::OkStatus();
+}
+
+std::string ClusterRounds::FileOf(bool is_primary) const {
+  const bool is_linked =
+      IsOfLinks(plan_.fault) && (is_primary || plan_.cut_for_all);
+  return is_linked ? links_->cluster_file() : "";
+}
+
+absl::Status ClusterRounds::RunPlan() {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      ClusterWriter * primary,
+      StartWriter(plan_.primary_node, plan_.has_own_replica,
+                  /*is_primary=*/true));
+  ALPHEUS_RETURN_IF_ERROR(MustReach(primary, plan_.acks_before));
+  // Not to reach anything, but to let the moment pass.
+  ALPHEUS_RETURN_IF_ERROR(
+      primary->RunUntil(UINT64_MAX, plan_.delay_nanos).status());
+  ALPHEUS_RETURN_IF_ERROR(StrikeAndReturn(primary));
+  ALPHEUS_RETURN_IF_ERROR(CutRecoveriesShort());
+  ALPHEUS_ASSIGN_OR_RETURN(ClusterWriter * successor, Succeed());
+  if (plan_.return_late) ALPHEUS_RETURN_IF_ERROR(Return());
+  ALPHEUS_RETURN_IF_ERROR(LookBesideWriter(successor));
+  if (LeavesPrimary(plan_.fault)) {
+    ALPHEUS_RETURN_IF_ERROR(MustBePushedAside(primary));
+  }
+  ALPHEUS_RETURN_IF_ERROR(plan_.kills_successor ? successor->Kill()
+                                                : MustEndWell(successor));
+  return OpenAndLook();
+}
+
+absl::StatusOr<ClusterWriter*> ClusterRounds::StartWriter(int node,
+                                                          bool has_own_replica,
+                                                          bool is_primary) {
+  ClusterWriterPlan plan;
+  plan.cluster_file = FileOf(is_primary);
+  plan.node = node;
+  plan.has_own_replica = has_own_replica;
+  plan.log = log_;
+  plan.threads = options_.threads;
+  plan.first_number = history_.DrawFirstNumber();
+  plan.lsn_floor = history_.LsnFloor(Facts());
+  const uint64_t share = is_primary ? kPrimaryShare : kWriterShare;
+  plan.limits = {.ring_bytes_max = options_.region_bytes / share,
+                 .unacknowledged_max = kUnacknowledgedMax};
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ClusterWriter> writer,
+                           ClusterWriter::Start(&cluster_, &feed_, plan));
+  writers_.push_back(std::move(writer));
+  return writers_.back().get();
+}
+
+absl::Status ClusterRounds::MustReach(ClusterWriter* writer,
+                                      uint64_t ack_count) {
+  ALPHEUS_ASSIGN_OR_RETURN(const bool reached,
+                           writer->RunUntil(ack_count, kPatienceNanos));
+  if (reached) return absl::OkStatus();
+  if (writer->has_ended_output()) {
+    ALPHEUS_RETURN_IF_ERROR(writer->RunToEnd(kPatienceNanos).status());
+  }
+  return absl::DataLossError(absl::StrCat(
+      writer->ToString(), " has acknowledged ", writer->ack_count(),
+      " records, not the ", ack_count, " waited for",
+      writer->end()
+          ? absl::StrCat(", and ended with ", writer->end()->ToString())
+          : "",
+      "; it said: ", writer->said()));
+}
+
+absl::Status ClusterRounds::StrikeAndReturn(ClusterWriter* primary) {
+  ALPHEUS_RETURN_IF_ERROR(StrikePrimary(primary));
+  if (IsOfLinks(plan_.fault)) {
+    ALPHEUS_RETURN_IF_ERROR(StrikeLinks(primary));
+  } else if (!plan_.hit_nodes.empty()) {
+    ALPHEUS_RETURN_IF_ERROR(StrikeBackups(primary));
+  }
+  return plan_.return_late ? absl::OkStatus() : Return();
+}
+
+absl::Status ClusterRounds::Return() {
+  if (links_ != nullptr) links_->Heal();
+  return cluster_.StartAll();
+}
+
+// What is sent over a link that is cut arrives when it is healed, unless either
+// end was given up before: then it must do no harm.
+absl::Status ClusterRounds::StrikeLinks(ClusterWriter* primary) {
+  const bool cuts_too_many = plan_.fault == Fault::kCutTooMany;
+  if (!cuts_too_many) ALPHEUS_RETURN_IF_ERROR(AwaitAll(primary));
+  links_->Cut(plan_.hit_nodes, plan_.cut);
+  if (cuts_too_many) {
+    if (plan_.waits_for_silence) return MustStop(primary);
+    return primary->RunUntil(UINT64_MAX, plan_.cut_nanos).status();
+  }
+  ALPHEUS_RETURN_IF_ERROR(
+      MustReach(primary, primary->ack_count() + plan_.acks_during));
+  // Enough is left for after.
+  primary->Hold(true);
+  ALPHEUS_RETURN_IF_ERROR(
+      primary->RunUntil(UINT64_MAX, plan_.cut_nanos).status());
+  primary->Hold(false);
+  if (!plan_.return_late) {
+    links_->Heal();
+    ALPHEUS_RETURN_IF_ERROR(
+        MustReach(primary, primary->ack_count() + plan_.acks_during));
+  }
+  return primary->Kill();
+}
+
+absl::Status ClusterRounds::StrikePrimary(ClusterWriter* primary) {
+  switch (plan_.fault) {
+    case Fault::kNone:
+      return MustEndWell(primary);
+    case Fault::kKillMachine:
+      cluster_.Kill(plan_.primary_node);
+      return primary->Kill();
+    case Fault::kKillPrimary:
+      return primary->Kill();
+    case Fault::kPausePrimary:
+      primary->Pause();
+      return absl::OkStatus();
+    default:
+      return absl::OkStatus();
+  }
+}
+
+void ClusterRounds::HitNodes() {
+  const bool pauses = plan_.fault == Fault::kPauseBackups ||
+                      plan_.fault == Fault::kPauseTooMany;
+  for (const int node : plan_.hit_nodes) {
+    pauses ? cluster_.Pause(node) : cluster_.Kill(node);
+    if (plan_.fault == Fault::kReplaceMedia) {
+      std::filesystem::remove(cluster_.region(node, log_));
+    }
+  }
+}
+
+absl::Status ClusterRounds::StrikeBackups(ClusterWriter* primary) {
+  const bool hits_too_many =
+      plan_.fault == Fault::kKillTooMany || plan_.fault == Fault::kPauseTooMany;
+  if (!hits_too_many) ALPHEUS_RETURN_IF_ERROR(AwaitAll(primary));
+  const size_t said_before = primary->said().size();
+  HitNodes();
+  if (hits_too_many) {
+    ALPHEUS_RETURN_IF_ERROR(MustStop(primary));
+    if (plan_.tries_in_vain) ALPHEUS_RETURN_IF_ERROR(TryInVain());
+    return primary->Kill();
+  }
+  ALPHEUS_RETURN_IF_ERROR(
+      MustReach(primary, primary->ack_count() + plan_.acks_during));
+  if (plan_.fault == Fault::kDeposePrimary) return absl::OkStatus();
+  if (plan_.fault == Fault::kReplaceMedia) return HaveThemReplaced();
+  if (plan_.fault == Fault::kRejoinBackups) {
+    ALPHEUS_RETURN_IF_ERROR(HaveThemRejoin(primary, said_before));
+  }
+  return primary->Kill();
+}
+
+std::string ClusterRounds::AllReplicas() const {
+  return absl::StrCat(cluster_.node_count(), " of ", cluster_.node_count(),
+                      " replicas are in sync");
+}
+
+absl::Status ClusterRounds::AwaitReplicas(
+    ClusterWriter* primary,
+    absl::FunctionRef<bool(absl::string_view said)> is_so) {
+  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+  // Only a little is appended meanwhile, so that enough is left for after.
+  primary->Hold(true);
+  do {
+    ALPHEUS_RETURN_IF_ERROR(
+        primary->RunUntil(UINT64_MAX, kListenNanos).status());
+    if (primary->has_ended_output() || Clock::Real().NowNanos() >= end) {
+      return absl::DataLossError(
+          absl::StrCat(primary->ToString(), " did not say \"", AllReplicas(),
+                       "\" while all nodes ran; it said: ", primary->said()));
+    }
+  } while (!is_so(primary->said()));
+  primary->Hold(false);
+  return absl::OkStatus();
+}
+
+// A node that was slow when the epoch was opened joins it later, and until then
+// no other one may go.
+absl::Status ClusterRounds::AwaitAll(ClusterWriter* primary) {
+  return AwaitReplicas(
+      primary, [&](absl::string_view) { return primary->has_all_in_sync(); });
+}
+
+// Those that come back count: others may go then.
+absl::Status ClusterRounds::HaveThemRejoin(ClusterWriter* primary,
+                                           size_t said_before) {
+  ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
+  ALPHEUS_RETURN_IF_ERROR(AwaitReplicas(primary, [&](absl::string_view said) {
+    return absl::StrContains(said.substr(said_before), AllReplicas());
+  }));
+  for (const int node : plan_.next_hits) cluster_.Kill(node);
+  return MustReach(primary, primary->ack_count() + plan_.acks_during);
+}
+
+// It ends the primary's epoch. What was copied counts: others may go then.
+absl::Status ClusterRounds::HaveThemReplaced() {
+  ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
+  std::vector<std::string> arguments = {"--log", log_};
+  for (const int node : plan_.hit_nodes) {
+    arguments.insert(arguments.end(), {"--node", absl::StrCat(node)});
+  }
+  ALPHEUS_RETURN_IF_ERROR(cluster_.MustSucceed("replace", arguments).status());
+  for (const int node : plan_.next_hits) cluster_.Kill(node);
+  return absl::OkStatus();
+}
+
+// Without a quorum it ends with an error, or it waits. What was durable before
+// may still be told, however late: of each thread the one record that was in
+// flight. Its next one is appended behind that, when there is no quorum.
+absl::Status ClusterRounds::MustStop(ClusterWriter* primary) {
+  ALPHEUS_RETURN_IF_ERROR(primary->ListenUntilNow());
+  const uint64_t ack_count_max = primary->ack_count() + options_.threads;
+  ALPHEUS_ASSIGN_OR_RETURN(const bool goes_on,
+                           primary->RunUntil(ack_count_max + 1, kSilenceNanos));
+  if (goes_on) {
+    return absl::DataLossError(absl::StrCat(
+        primary->ToString(), " acknowledged more than the ", options_.threads,
+        " records that were in flight, without a quorum"));
+  }
+  if (!primary->has_ended_output()) return absl::OkStatus();
+  ALPHEUS_ASSIGN_OR_RETURN(const ProcessEnd end,
+                           primary->RunToEnd(kPatienceNanos));
+  if (end.exit_status == kUnavailable) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(primary->ToString(), " ended with ", end.ToString(),
+                   " without a quorum; it said: ", primary->said()));
+}
+
+absl::Status ClusterRounds::TryInVain() {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      ClusterWriter * writer,
+      StartWriter(plan_.successor_node, /*has_own_replica=*/false));
+  ALPHEUS_ASSIGN_OR_RETURN(const bool reached, writer->RunUntil(1, kVainNanos));
+  ALPHEUS_RETURN_IF_ERROR(writer->Kill());
+  if (!reached) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(writer->ToString(), " opened the log without a quorum"));
+}
+
+absl::Status ClusterRounds::CutRecoveriesShort() {
+  for (const int64_t nanos : plan_.short_lives_nanos) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        ClusterWriter * writer,
+        StartWriter(plan_.successor_node, plan_.successor_has_own_replica));
+    ALPHEUS_RETURN_IF_ERROR(writer->RunUntil(UINT64_MAX, nanos).status());
+    ALPHEUS_RETURN_IF_ERROR(writer->Kill());
+  }
+  return absl::OkStatus();
+}
+
+// A region whose process was killed is not served until its node takes it over;
+// so with others missing too, the first tries may be refused.
+absl::StatusOr<ClusterWriter*> ClusterRounds::Succeed() {
+  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+  for (;; ++report_.attempts) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        ClusterWriter * writer,
+        StartWriter(plan_.successor_node, plan_.successor_has_own_replica));
+    ALPHEUS_ASSIGN_OR_RETURN(const bool opened,
+                             writer->RunUntil(1, kPatienceNanos));
+    const bool is_late = Clock::Real().NowNanos() >= end;
+    if (!opened && writer->has_ended_output() && !is_late) continue;
+    ALPHEUS_RETURN_IF_ERROR(MustReach(writer, plan_.acks_after));
+    report_.recovery_nanos = *writer->first_ack_nanos() - writer->start_nanos();
+    return writer;
+  }
+}
+
+absl::Status ClusterRounds::MustBePushedAside(ClusterWriter* primary) {
+  if (plan_.fault == Fault::kPausePrimary) primary->Continue();
+  ALPHEUS_ASSIGN_OR_RETURN(const ProcessEnd end,
+                           primary->RunToEnd(kPatienceNanos));
+  if (end.exit_status > 0) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      primary->ToString(),
+      " was paused, or left, while another one took over, and ended with ",
+      end.ToString(), ", not with an error; it said: ", primary->said()));
+}
+
+absl::Status ClusterRounds::MustEndWell(ClusterWriter* writer) {
+  writer->EndInput();
+  ALPHEUS_ASSIGN_OR_RETURN(const ProcessEnd end,
+                           writer->RunToEnd(kPatienceNanos));
+  if (end.exit_status != 0) {
+    return absl::DataLossError(absl::StrCat(writer->ToString(), " ended with ",
+                                            end.ToString(),
+                                            "; it said: ", writer->said()));
+  }
+  const WriterFacts facts = writer->Facts();
+  if (facts.acknowledgements.size() == facts.fed_count) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      writer->ToString(), " ended well, but acknowledged only ",
+      facts.acknowledgements.size(), " of ", facts.fed_count, " records"));
+}
+
+absl::Status ClusterRounds::LookBesideWriter(ClusterWriter* successor) {
+  // A reader shows what is proven to be durable, and the proof of the last
+  // records may be with the writer alone, or in its own replica, which is not
+  // served meanwhile (CR2, cluster_reader.h). What comes later names them: of
+  // so many acknowledgements two at least are of one thread, which wrote the
+  // second record after the first had been acknowledged, behind all of these.
+  std::vector<WriterFacts> facts = Facts();
+  ALPHEUS_RETURN_IF_ERROR(
+      MustReach(successor, successor->ack_count() + options_.threads + 1));
+  // Fed is what was fed until now: nobody feeds while the log is read.
+  const std::vector<WriterFacts> now = Facts();
+  for (size_t i = 0; i < facts.size(); ++i) {
+    facts[i].fed_count = now[i].fed_count;
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records,
+                           ReadBesideWriter(history_.LsnFloor(facts)));
+  return history_.Look(facts, std::move(records), /*is_final=*/false);
+}
+
+absl::Status ClusterRounds::OpenAndLook() {
+  ALPHEUS_RETURN_IF_ERROR(cluster_.AwaitServed(log_));
+  ALPHEUS_RETURN_IF_ERROR(
+      cluster_
+          .MustSucceed("append", {"--node", absl::StrCat(plan_.primary_node),
+                                  "--log", log_})
+          .status());
+  ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records, ReadLog());
+  return history_.Look(Facts(), std::move(records), /*is_final=*/true);
+}
+
+absl::StatusOr<std::vector<RecoveredRecord>> ClusterRounds::ReadLog() {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::string framed,
+      cluster_.MustSucceed("cat", {"--log", log_, "--framing", "len32"}));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::string lines,
+      cluster_.MustSucceed("cat", {"--log", log_, "--json"}));
+  return ParseRecords(framed, lines);
+}
+
+// A node that did not answer in its time may be the one that proves the last
+// records: less than there must be is an answer only if none was silent, or if
+// it stays so.
+absl::StatusOr<std::vector<RecoveredRecord>> ClusterRounds::ReadBesideWriter(
+    uint64_t lsn_max) {
+  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+  for (;;) {
+    ALPHEUS_ASSIGN_OR_RETURN(const ProgramResult framed,
+                             CatBesideWriter({"--framing", "len32"}));
+    ALPHEUS_ASSIGN_OR_RETURN(const ProgramResult lines,
+                             CatBesideWriter({"--json"}));
+    ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records,
+                             ParseCommonRecords(framed.output, lines.output));
+    const bool has_all = !records.empty() && records.back().lsn >= lsn_max;
+    const bool is_certain =
+        framed.end.exit_status == 0 && lines.end.exit_status == 0;
+    if (has_all || is_certain || Clock::Real().NowNanos() >= end) {
+      return records;
+    }
+  }
+}
+
+// Beside writers their own replicas are not served: what is proven is shown,
+// and that it need not be all.
+absl::StatusOr<ProgramResult> ClusterRounds::CatBesideWriter(
+    const std::vector<std::string>& arguments) {
+  std::vector<std::string> all = {"--log", log_};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  ALPHEUS_ASSIGN_OR_RETURN(ProgramResult result,
+                           RunProgram(cluster_.Alpheus("cat", all)));
+  const int exit_status = result.end.exit_status;
+  if (exit_status == 0 || exit_status == kUnavailable) return result;
+  return absl::DataLossError(
+      absl::StrCat("alpheus cat beside a writer: ", result.end.ToString(), ": ",
+                   result.error));
+}
+
+std::vector<WriterFacts> ClusterRounds::Facts() const {
+  std::vector<WriterFacts> facts;
+  for (const auto& writer : writers_) facts.push_back(writer->Facts());
+  return facts;
+}
+
+}  // namespace alpheus::demo

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/nemesis/cluster_writer.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "log/base/clock.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus::demo {
+namespace {
+
+// How often the nodes are looked after while a writer is listened to.
+constexpr int64_t kLookNanos = 100'000'000;
+
+// In what it says of its replicas, behind how many there are.
+constexpr char kReplicasInSync[] = " replicas are in sync";
+
+Program ProgramOf(const Cluster& cluster, const ClusterWriterPlan& plan) {
+  std::vector<std::string> arguments = {
+      "--node",    absl::StrCat(plan.node),    "--log", plan.log,
+      "--threads", absl::StrCat(plan.threads), "--ack"};
+  if (plan.has_own_replica) {
+    arguments.insert(arguments.end(),
+                     {"--file", cluster.region(plan.node, plan.log)});
+  }
+  Program program = cluster.Alpheus("append", arguments);
+  if (plan.cluster_file.empty()) return program;
+  std::replace(program.argv.begin(), program.argv.end(), cluster.file(),
+               plan.cluster_file);
+  return program;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ClusterWriter>> ClusterWriter::Start(
+    Cluster* cluster, const Feed* feed, const ClusterWriterPlan& plan) {
+  ALPHEUS_ASSIGN_OR_RETURN(ChildProcess process,
+                           ChildProcess::Start(ProgramOf(*cluster, plan)));
+  return std::unique_ptr<ClusterWriter>(
+      new ClusterWriter(cluster, std::move(process), feed, plan));
+}
+
+ClusterWriter::ClusterWriter(Cluster* cluster, ChildProcess process,
+                             const Feed* feed, const ClusterWriterPlan& plan)
+    : cluster_(*cluster),
+      plan_(plan),
+      process_(std::move(process)),
+      writer_(&process_, feed, plan.first_number, plan.limits),
+      start_nanos_(Clock::Real().NowNanos()) {
+  writer_.FillInput();
+}
+
+absl::StatusOr<bool> ClusterWriter::RunUntil(uint64_t ack_count,
+                                             int64_t timeout_nanos) {
+  const int64_t end = Clock::Real().NowNanos() + timeout_nanos;
+  for (;;) {
+    const int64_t left = end - Clock::Real().NowNanos();
+    if (this->ack_count() >= ack_count) return true;
+    if (has_ended_output_ || left <= 0) return false;
+    ALPHEUS_RETURN_IF_ERROR(ListenAndFeed(std::min(left, kLookNanos)));
+  }
+}
+
+absl::StatusOr<ProcessEnd> ClusterWriter::RunToEnd(int64_t timeout_nanos) {
+  const int64_t end = Clock::Real().NowNanos() + timeout_nanos;
+  int64_t left = timeout_nanos;
+  while (!has_ended_output_ && left > 0) {
+    ALPHEUS_RETURN_IF_ERROR(ListenAndFeed(std::min(left, kLookNanos)));
+    left = end - Clock::Real().NowNanos();
+  }
+  if (!end_) end_ = process_.WaitFor(std::max<int64_t>(left, 0));
+  if (!end_) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        ToString(), " did not end; it said: ", said(), "\n", cluster_.Story()));
+  }
+  writer_.DrainAfterDeath();
+  ALPHEUS_RETURN_IF_ERROR(writer_.TakeAcknowledgements());
+  return *end_;
+}
+
+absl::Status ClusterWriter::ListenUntilNow() {
+  writer_.ReadUntilNow();
+  return writer_.TakeAcknowledgements();
+}
+
+bool ClusterWriter::has_all_in_sync() const {
+  const size_t last = said().rfind(kReplicasInSync);
+  return last == std::string::npos ||
+         absl::EndsWith(absl::string_view(said()).substr(0, last),
+                        absl::StrCat(cluster_.node_count(), " of ",
+                                     cluster_.node_count()));
+}
+
+absl::Status ClusterWriter::ListenAndFeed(int64_t timeout_nanos) {
+  has_ended_output_ = !writer_.ListenAndFeed(timeout_nanos);
+  ALPHEUS_RETURN_IF_ERROR(writer_.TakeAcknowledgements());
+  if (!first_ack_nanos_ && ack_count() > 0) {
+    first_ack_nanos_ = Clock::Real().NowNanos();
+  }
+  const int64_t now = Clock::Real().NowNanos();
+  if (now < next_look_nanos_) return absl::OkStatus();
+  next_look_nanos_ = now + kLookNanos;
+  return cluster_.CheckHealth();
+}
+
+absl::Status ClusterWriter::Kill() {
+  if (end_) return absl::OkStatus();
+  process_.Kill();
+  end_ = process_.Wait();
+  writer_.DrainAfterDeath();
+  return writer_.TakeAcknowledgements();
+}
+
+WriterFacts ClusterWriter::Facts() const {
+  return {.threads = plan_.threads,
+          .first_number = plan_.first_number,
+          .fed_count = writer_.fed_count(),
+          .lsn_floor = plan_.lsn_floor,
+          .acknowledgements = writer_.acknowledgements()};
+}
+
+std::string ClusterWriter::ToString() const {
+  return absl::StrCat(
+      "the primary of node ", plan_.node,
+      plan_.has_own_replica ? " with its own replica" : " without a replica");
+}
+
+}  // namespace alpheus::demo

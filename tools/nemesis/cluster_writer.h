@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// cluster_writer: a primary, `alpheus append --ack --cluster`, that is fed and
+// listened to while others do things to it and to its backups.
+//
+// Thread safety: one thread.
+#ifndef ALPHEUS_TOOLS_NEMESIS_CLUSTER_WRITER_H_
+#define ALPHEUS_TOOLS_NEMESIS_CLUSTER_WRITER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/cluster.h"
+#include "tools/nemesis/fed_writer.h"
+#include "tools/nemesis/feed.h"
+#include "tools/nemesis/recovery_oracle.h"
+
+namespace alpheus::demo {
+
+struct ClusterWriterPlan {
+  int node = 1;
+  // Its process serves the node's replica; else it has none.
+  bool has_own_replica = false;
+  std::string log = "main";
+  uint64_t threads = 4;
+  uint64_t first_number = 0;  // of the feed
+  uint64_t lsn_floor = 0;     // the last LSN known before it starts
+  FeedLimits limits = {};
+  std::string cluster_file = {};  // if not the cluster's own
+};
+
+class ClusterWriter {
+ public:
+  // `cluster` and `feed` must outlive it. Errors: Unavailable.
+  static absl::StatusOr<std::unique_ptr<ClusterWriter>> Start(
+      Cluster* cluster, const Feed* feed, const ClusterWriterPlan& plan);
+
+  // Goes on until it has acknowledged so many records in all, has ended its
+  // output, or time is over. True if it has acknowledged them.
+  // Errors: DataLoss (a node ended by itself; no acknowledgement).
+  absl::StatusOr<bool> RunUntil(uint64_t ack_count, int64_t timeout_nanos);
+  // Goes on until it ends. Errors: as RunUntil; DeadlineExceeded.
+  absl::StatusOr<ProcessEnd> RunToEnd(int64_t timeout_nanos);
+
+  // Takes all acknowledgements that it has given by now.
+  // Errors: DataLoss (something that is none).
+  absl::Status ListenUntilNow();
+
+  // Its input ends: it appends what it was given, and ends.
+  void EndInput() { writer_.EndInput(); }
+  // As FedWriter's.
+  void Hold(bool is_held) { writer_.Hold(is_held); }
+  void Pause() { process_.Pause(); }
+  void Continue() { process_.Continue(); }
+  // Takes the acknowledgements that it left behind.
+  // Errors: DataLoss (something that is none).
+  absl::Status Kill();
+
+  const ClusterWriterPlan& plan() const { return plan_; }
+  uint64_t ack_count() const { return writer_.acknowledgements().size(); }
+  bool has_ended_output() const { return has_ended_output_; }
+  // Nothing while it runs.
+  const std::optional<ProcessEnd>& end() const { return end_; }
+  const std::string& said() const { return writer_.said(); }
+  // Unless it said last that some replicas are away: it says so at first, and
+  // tells each change.
+  bool has_all_in_sync() const;
+  std::optional<uint64_t> durable_lsn() const { return writer_.durable_lsn(); }
+  // When it was started, and when it was first heard of.
+  int64_t start_nanos() const { return start_nanos_; }
+  std::optional<int64_t> first_ack_nanos() const { return first_ack_nanos_; }
+
+  WriterFacts Facts() const;
+  // "primary on node 2": for people.
+  std::string ToString() const;
+
+ private:
+  ClusterWriter(Cluster* cluster, ChildProcess process, const Feed* feed,
+                const ClusterWriterPlan& plan);
+  absl::Status ListenAndFeed(int64_t timeout_nanos);
+
+  Cluster& cluster_;
+  const ClusterWriterPlan plan_;
+  ChildProcess process_;
+  FedWriter writer_;
+  const int64_t start_nanos_;
+  std::optional<int64_t> first_ack_nanos_;
+  int64_t next_look_nanos_ = 0;
+  bool has_ended_output_ = false;
+  std::optional<ProcessEnd> end_;
+};
+
+}  // namespace alpheus::demo
+
+#endif  // ALPHEUS_TOOLS_NEMESIS_CLUSTER_WRITER_H_

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// millis: times as the reports of the demonstrations show them.
+#ifndef ALPHEUS_TOOLS_NEMESIS_MILLIS_H_
+#define ALPHEUS_TOOLS_NEMESIS_MILLIS_H_
+
+#include <cstdint>
+
+namespace alpheus::demo {
+
+constexpr double Millis(int64_t nanos) {
+  return static_cast<double>(nanos) / 1e6;
+}
+
+}  // namespace alpheus::demo
+
+#endif  // ALPHEUS_TOOLS_NEMESIS_MILLIS_H_

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// alpheus-nemesis: kills, pauses and restarts the processes of a cluster, and
+// cuts the links between them, for as long as is asked for, and looks for what
+// it lost. See nemesis_run.h.
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "log/base/clock.h"
+#include "log/base/random.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/io/parser.h"
+#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/nemesis_run.h"
+#include "tools/nemesis/work_directory.h"
+
+namespace alpheus::demo {
+namespace {
+
+constexpr double kNanosPerMinute = 60e9;
+constexpr int64_t kTellNanos = 10'000'000'000;
+// Records of many lengths, short ones most.
+constexpr size_t kFeedLines = 64;
+constexpr size_t kFeedLineBytesMax = 600;
+
+struct Arguments {
+  double minutes = 0;
+  uint64_t rounds = 0;
+  int nodes = 3;
+  std::vector<std::string> rdma_hosts;
+  std::string device;
+  std::optional<uint64_t> seed;
+  std::string directory;
+  bool verbose = false;
+};
+
+std::string MakeFeedText() {
+  std::string text;
+  for (size_t line = 0; line < kFeedLines; ++line) {
+    const size_t bytes =
+        line * line * kFeedLineBytesMax / (kFeedLines * kFeedLines);
+    text.append(bytes, static_cast<char>('a' + line % 26));
+    text.push_back('\n');
+  }
+  return text;
+}
+
+// Tells every round, or now and then how far it is.
+class Teller {
+ public:
+  explicit Teller(bool verbose) : verbose_(verbose) {}
+
+  void Tell(const ClusterRoundReport& report) {
+    ++rounds_;
+    acknowledged_ += report.acknowledged_count;
+    if (verbose_) {
+      absl::PrintF("round %d: %s: %d acknowledged, opened in %.1f ms\n",
+                   rounds_, report.plan.ToString(), report.acknowledged_count,
+                   static_cast<double>(report.recovery_nanos) / 1e6);
+    }
+    const int64_t now = Clock::Real().NowNanos();
+    if (now >= next_nanos_) {
+      absl::PrintF("%d rounds, %d records acknowledged, all there\n", rounds_,
+                   acknowledged_);
+      next_nanos_ = now + kTellNanos;
+    }
+    std::fflush(stdout);
+  }
+
+ private:
+  const bool verbose_;
+  uint64_t rounds_ = 0;
+  uint64_t acknowledged_ = 0;
+  int64_t next_nanos_ = Clock::Real().NowNanos() + kTellNanos;
+};
+
+absl::StatusOr<NemesisOptions> OptionsOf(const Arguments& arguments) {
+  NemesisOptions options;
+  ALPHEUS_ASSIGN_OR_RETURN(const std::string own, OwnDirectory());
+  options.alpheus = absl::StrCat(own, "/alpheus");
+  options.alpheusd = absl::StrCat(own, "/alpheusd");
+  options.feed_text = MakeFeedText();
+  options.rdma_hosts = arguments.rdma_hosts;
+  options.device = arguments.device;
+  options.node_count = arguments.rdma_hosts.empty()
+                           ? arguments.nodes
+                           : static_cast<int>(arguments.rdma_hosts.size());
+  options.seed =
+      arguments.seed ? *arguments.seed : EntropyRandom().Next() % 1'000'000'000;
+  options.rounds_max = arguments.rounds;
+  options.nanos_max = static_cast<int64_t>(arguments.minutes * kNanosPerMinute);
+  if (arguments.minutes == 0 && arguments.rounds == 0) {
+    options.nanos_max = static_cast<int64_t>(kNanosPerMinute);
+  }
+  return options;
+}
+
+absl::Status Run(const Arguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      WorkDirectory directory,
+      WorkDirectory::Create(arguments.directory.empty()
+                                ? DefaultParent(/*in_memory=*/true)
+                                : arguments.directory));
+  ALPHEUS_ASSIGN_OR_RETURN(NemesisOptions options, OptionsOf(arguments));
+  options.directory = directory.path();
+  absl::PrintF("seed %d, %d nodes in %s\n", options.seed, options.node_count,
+               options.directory);
+  std::fflush(stdout);
+  Teller teller(arguments.verbose);
+  NemesisTotals totals;
+  const absl::Status status = RunNemesis(
+      options, [&](const ClusterRoundReport& report) { teller.Tell(report); },
+      &totals);
+  absl::PrintF("\n%s", totals.ToString());
+  if (status.ok()) {
+    absl::PrintF(
+        "lost 0, duplicated 0, invented 0, out of order 0; rounds: %s; seed "
+        "%d\n",
+        totals.Counts(), options.seed);
+    return status;
+  }
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(), "\nThe cluster is kept in ",
+                   directory.Keep(), ". Once more: tools/dev nemesis --nodes ",
+                   options.node_count, " --seed ", options.seed, " --rounds ",
+                   totals.Sum().rounds + 1));
+}
+
+void AddOptions(CLI::App* app, Arguments* arguments) {
+  const cli::Option minutes = cli::AddOption(
+      app, "--minutes", &arguments->minutes, "How long; default one minute");
+  minutes.Positive();
+  cli::AddOption(app, "--rounds", &arguments->rounds, "How many rounds")
+      .Decimal()
+      .Excludes(minutes);
+  cli::AddOption(app, "--nodes", &arguments->nodes, "Nodes of the cluster")
+      .Range(2, 9)
+      .ShowDefault();
+  cli::AddOption(app, "--rdma-hosts", &arguments->rdma_hosts,
+                 "Addresses of this machine's adapters with RDMA, with commas "
+                 "between them: a node on each, and no links to cut")
+      .SplitAt(',')
+      .Count(2, 9)
+      .Excludes(cli::FindOption(app, "--nodes"));
+  cli::AddOption(app, "--device", &arguments->device,
+                 "Device-DAX for the last node's replica of the first log")
+      .ExistingFile();
+  cli::AddOption(app, "--seed", &arguments->seed,
+                 "Repeats the random draws of a run (not its scheduling)")
+      .Decimal();
+  cli::AddOption(app, "--dir", &arguments->directory,
+                 "Where to make the cluster; default /dev/shm");
+  cli::AddFlag(app, "--verbose", &arguments->verbose, "A line for each round");
+}
+
+int Main(int argc, char** argv) {
+  cli::Parser parser(
+      "Runs a cluster on this machine, kills and pauses its processes, cuts "
+      "their links and loses their media at random while a log is written. "
+      "Exit status 0 only if nothing that was acknowledged is lost, moved or "
+      "changed, and nothing was invented.",
+      "alpheus-nemesis");
+  Arguments arguments;
+  AddOptions(parser.app(), &arguments);
+  if (const auto end = parser.Parse(argc, argv)) {
+    return static_cast<int>(*end);
+  }
+  const absl::Status status = Run(arguments);
+  if (status.ok()) return 0;
+  std::fflush(stdout);
+  absl::FPrintF(stderr, "alpheus-nemesis: VIOLATED: %s\n",
+                std::string(status.message()));
+  return 1;
+}
+
+}  // namespace
+}  // namespace alpheus::demo
+
+int main(int argc, char** argv) { return alpheus::demo::Main(argc, argv); }

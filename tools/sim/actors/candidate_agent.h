@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// candidate_agent: on each machine, who registers it with the membership
+// service, stands for primary, and starts the application when it is first.
+//
+// Idea: what a node's daemon does that is elected; a thread of that daemon, or
+// a process of its own where there is none. It rests nothing on what it is
+// told: an application that it started goes on until it is fenced, unless the
+// agent ends it, which it does by lot when
+//   its session has expired, or somebody else is first: ended in good order,
+//     killed, or not at all, as by a process that did not notice
+//   its connection is lost: the cautious ones end it, the others wait
+// An application that ended by itself may be unable to open the log from here,
+// so that by lot the agent lets others go first: it steps down, and stands
+// again.
+//
+// Thread safety: one thread.
+// References: sim_membership.h; protocol P-H24.
+#ifndef ALPHEUS_TOOLS_SIM_ACTORS_CANDIDATE_AGENT_H_
+#define ALPHEUS_TOOLS_SIM_ACTORS_CANDIDATE_AGENT_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "log/base/random.h"
+#include "tools/sim/actors/sim_membership.h"
+#include "tools/sim/world/process_clock.h"
+#include "tools/sim/world/world.h"
+
+namespace alpheus::sim {
+
+class CandidateAgent {
+ public:
+  // Begins to run by itself, as a thread of that process.
+  CandidateAgent(World& world, World::Machine& machine, ProcessId process);
+
+  ProcessId process() const { return process_; }
+
+ private:
+  enum class End { kInOrder, kKilled, kUnnoticed };
+
+  void Run();
+  void TakeEvents();
+  void Act();
+  void Start();
+  bool IsRunning() const;
+  void GiveUp();
+  void LetOthersGoFirst();
+
+  World& world_;
+  World::Machine& machine_;
+  const ProcessId process_;
+  ProcessClock own_clock_;  // of a process without a node
+  const ProcessClock& clock_;
+  Random random_;
+  const PrimaryId self_;
+  const bool is_cautious_;
+  SimMembership membership_;
+  ProcessId application_ = 0;  // that it started
+  int64_t stands_again_at_ = 0;
+  bool has_stepped_down_ = false;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_ACTORS_CANDIDATE_AGENT_H_

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// membership_service: a coordination service of its own machines, in virtual
+// time: sessions, ephemeral entries, a versioned register, one-shot watches.
+//
+// Idea: what ZooKeeper promises, and no more. All changes happen in one order;
+// reads may be behind it; a session ends when nothing was heard of it for so
+// long, whatever became of its process; who is watching hears of a change some
+// time later, once, and in no order with what other sessions hear. A request or
+// its answer may be lost, and a lost request may still arrive.
+//
+// Its links are no links of the data plane: a machine may reach it and no
+// replica, or the reverse (P-H24). Requests and answers on a link that is cut
+// are lost, which their connection shows to whoever waits; events are held
+// back.
+//
+// Thread safety: one thread.
+// References: quorum/membership/membership.h; protocol P-A4.1, P-H24.
+#ifndef ALPHEUS_TOOLS_SIM_ACTORS_MEMBERSHIP_SERVICE_H_
+#define ALPHEUS_TOOLS_SIM_ACTORS_MEMBERSHIP_SERVICE_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "log/base/random.h"
+#include "quorum/membership/membership.h"
+#include "quorum/membership/register_ballot.h"
+#include "tools/model/fabric/sim_network.h"
+#include "tools/sim/checkers/ballot_checker.h"
+
+namespace alpheus::sim {
+
+struct MembershipOptions {
+  uint64_t seed = 1;
+  int machines = 1;
+  int64_t delay_ns_max = 5'000;    // of a message
+  int64_t session_ns = 2'000'000;  // of silence, until a session expires
+  int64_t watch_ns_max = 50'000;   // until a watcher hears of a change
+  uint32_t lost_odds = 0;          // 1 in so many messages is lost; 0: none
+  uint32_t stale_odds = 0;         // 1 in so many reads is behind; 0: none
+};
+
+struct MembershipRequest {
+  enum class Kind {
+    kConnect,  // with the session to go on with, or 0
+    kPing,
+    kRegister,
+    kStand,
+    kStepDown,
+    kReadMembers,  // and watch
+    kReadCandidates,
+    kReadRegister,
+    kWriteRegister,
+  };
+
+  uint64_t number = 0;  // of the client, to tell answers apart
+  Kind kind = Kind::kPing;
+  uint64_t session = 0;
+  Registration registration;
+  PrimaryId process;
+  Epoch ballot;
+  std::optional<int64_t> version;  // nothing: there must be no register
+};
+
+struct MembershipMessage {
+  enum class Kind {
+    kDone,
+    kOvertaken,         // another version is there
+    kExpired,           // there is no such session
+    kMembersChanged,    // not an answer
+    kCandidatesChanged  // not an answer
+  };
+
+  Kind kind = Kind::kDone;
+  uint64_t number = 0;
+  uint64_t session = 0;
+  std::vector<Registration> members;
+  std::vector<Candidate> candidates;
+  std::optional<BallotRegister> ballots;
+};
+
+// Where a client's messages arrive. It may outlive the client.
+struct MembershipMailbox {
+  std::deque<MembershipMessage> messages;
+  std::function<void()> wake;
+};
+
+class MembershipService {
+ public:
+  // All must outlive it.
+  MembershipService(SimNetwork& network, BallotChecker& checker,
+                    const MembershipOptions& options);
+
+  const MembershipOptions& options() const { return options_; }
+  int64_t now() const { return network_.clock().NowNanos(); }
+
+  // From a client on that machine.
+  void Send(int machine, const std::shared_ptr<MembershipMailbox>& client,
+            MembershipRequest request);
+
+  // What can happen to it. Cuts are counted, so that they may overlap.
+  void CutTo(int machine) { ++links_[machine].cuts_to; }
+  void CutFrom(int machine) { ++links_[machine].cuts_from; }
+  // Both ways, until Heal().
+  void CutOff(int machine) {
+    links_[machine].cuts_to = links_[machine].cuts_from = kForGood;
+  }
+  void HealTo(int machine);
+  void HealFrom(int machine);
+  // Messages that a cut or a time of being down took.
+  uint64_t lost(int machine) const { return links_[machine].lost; }
+  // The sessions of that machine end now. False: it has none.
+  bool Expire(int machine);
+  // Whoever hears of a change until then hears of it then at the earliest;
+  // `told` is called at the first.
+  void DelayWatches(int64_t until_ns, std::function<void()> told);
+  void Stop() { is_up_ = false; }
+  // Sessions survive, or end together.
+  void Start(bool with_sessions);
+  // The register is an older one: restored from a copy, or lost. Sessions end.
+  void RollBack();
+  // All faults end, those by lot, too.
+  void Heal();
+
+  bool is_up() const { return is_up_; }
+  std::optional<BallotRegister> ballots() const { return ballots_; }
+  size_t sessions() const { return sessions_.size(); }
+  // The last that was written by another process than that; for a canary.
+  std::optional<Epoch> BallotOfAnother(const PrimaryId& process) const;
+
+ private:
+  using Kind = MembershipRequest::Kind;
+
+  struct Client {
+    int machine = 0;
+    std::shared_ptr<MembershipMailbox> mailbox;
+  };
+
+  struct SessionEntry {
+    Client client;
+    int64_t heard_at = 0;
+    std::optional<Registration> registration;
+  };
+
+  // More than the faults heal that are under way.
+  static constexpr int kForGood = 1'000'000;
+
+  struct Link {
+    int cuts_to = 0;
+    int cuts_from = 0;
+    uint64_t lost = 0;
+  };
+
+  // A list as it is, and as it was before its last change, with its watchers.
+  template <class T>
+  struct Watched {
+    std::vector<T> now;
+    std::vector<T> before;
+    std::map<uint64_t, Client> watchers;  // by session
+  };
+
+  bool OneIn(uint32_t odds) { return odds != 0 && random_.Below(odds) == 0; }
+  int64_t DrawDelay() {
+    return static_cast<int64_t>(
+        1 + random_.Below(static_cast<uint64_t>(options_.delay_ns_max)));
+  }
+  void Execute(const Client& client, const MembershipRequest& request);
+  MembershipMessage Perform(const Client& client,
+                            const MembershipRequest& request);
+  void Connect(const Client& client, const MembershipRequest& request,
+               MembershipMessage& answer);
+  void WriteRegister(const MembershipRequest& request,
+                     MembershipMessage& answer);
+  template <class T>
+  std::vector<T> Read(Watched<T>& list, const Client& client, uint64_t session,
+                      MembershipMessage::Kind event);
+  template <class T>
+  void Change(Watched<T>& list, std::vector<T> now,
+              MembershipMessage::Kind event);
+  void ChangeMembers();
+  void Answer(const Client& client, MembershipMessage answer);
+  void Tell(const Client& client, MembershipMessage::Kind event);
+  void Deliver(const Client& client, MembershipMessage::Kind event);
+  void LookAt(uint64_t session);
+  void End(uint64_t session);
+  void EndAll();
+
+  SimNetwork& network_;
+  BallotChecker& checker_;
+  MembershipOptions options_;
+  Random random_;
+  bool is_up_ = true;
+  std::vector<Link> links_;
+  std::map<uint64_t, SessionEntry> sessions_;
+  uint64_t next_session_ = 1;
+  uint64_t next_sequence_ = 1;
+  std::map<uint64_t, uint64_t> candidate_sessions_;  // by sequence
+  Watched<Registration> members_;
+  Watched<Candidate> candidates_;
+  std::optional<BallotRegister> ballots_;
+  std::vector<std::optional<BallotRegister>> old_ballots_;
+  std::vector<std::pair<Epoch, PrimaryId>> written_;
+  int64_t watches_at_ = 0;  // not before
+  std::function<void()> watch_delayed_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_ACTORS_MEMBERSHIP_SERVICE_H_

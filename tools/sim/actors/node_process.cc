@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/actors/node_process.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "recovery/replica/replica.h"
+#include "recovery/server/served_log.h"
+#include "tools/sim/actors/member_lists.h"
+#include "tools/sim/actors/region_care.h"
+#include "tools/sim/actors/watched_replica.h"
+#include "tools/sim/world/region_store.h"
+
+namespace alpheus::sim {
+namespace {
+
+// How often a region is tried that somebody else has.
+constexpr int64_t kLookAgainNanos = 200'000;
+// How long those wait who want a replica that a primary has.
+constexpr int64_t kGiveWayNanos = 2'000'000;
+
+}  // namespace
+
+NodeProcess::NodeProcess(World& world, World::Machine& machine)
+    : world_(world),
+      machine_(machine),
+      host_(world.NodeHost(machine)),
+      process_(world.threads().NewProcess()),
+      random_(world.random().Next()),
+      clock_(world.network().clock(), world.DrawClock()),
+      fabric_(world.network().fabric(host_), clock_,
+              [&world] { world.SwitchByLot(); }) {
+  world_.threads().Start(process_, [this] { Run(); });
+}
+
+void NodeProcess::TryToServe() {
+  look_again_at_ = clock_.NowNanos() + kLookAgainNanos;
+  const auto content = world_.store().content(machine_.number);
+  if ((machine_.holder != World::Holder::kNobody && !is_suspect_) ||
+      content == RegionStore::Content::kAbsent) {
+    return;
+  }
+  World::Model& pmem = *machine_.pmem;
+  ReplicaOptions options;
+  options.name = absl::StrCat("replica of node ", machine_.id().value);
+  options.expected_cluster_id = kClusterId;
+  options.expected_log_id = kLogId;
+  options.expected_node = machine_.id();
+  options.suspect = is_suspect_;
+  machine_.holder = World::Holder::kNode;
+  absl::StatusOr<std::unique_ptr<Replica<World::Model>>> replica =
+      Replica<World::Model>::Open(pmem, pmem.region(), options);
+  if (content == RegionStore::Content::kAlien) {
+    machine_.holder = World::Holder::kNobody;
+    return world_.JudgeRefusal(machine_, replica.status());
+  }
+  if (!pmem.Error().ok()) {
+    BeSuspicious();
+    return world_.RenewMemory(machine_);
+  }
+  if (!replica.ok()) {
+    world_.referee().Violate(
+        "P-A3.5", absl::StrCat("a replica does not open after a crash: ",
+                               replica.status().ToString()));
+    machine_.holder = World::Holder::kNobody;
+    return;
+  }
+  const absl::Status added =
+      server_->AddLog(Watch(world_, machine_.number,
+                            std::make_unique<ServedReplica<World::Model>>(
+                                pmem, *std::move(replica))));
+  ALPHEUS_CHECK(added.ok(), "the log was not served");
+  is_serving_ = true;
+  is_suspect_ = false;  // its superline says so
+}
+
+// As ND3 of api/node/node.h: the region is opened anew, and kept until its
+// superline says that nothing on it is to be believed.
+void NodeProcess::BeSuspicious() {
+  world_.NoteFailedMedium(machine_);
+  world_.store().Suspect(machine_.number);
+  is_suspect_ = true;
+  look_again_at_ = clock_.NowNanos() + kLookAgainNanos;
+}
+
+void NodeProcess::CloseFailed() {
+  if (server_->LogsWithFailedMedium().empty()) return;
+  ALPHEUS_CHECK(server_->RemoveLog(kLogId).ok(), "the log is served");
+  is_serving_ = false;
+  BeSuspicious();
+  world_.RenewMemory(machine_);
+}
+
+bool NodeProcess::Release() {
+  if (world_.threads().IsPaused(process_)) return false;
+  if (!is_serving_) return machine_.holder == World::Holder::kNobody;
+  must_release_ = true;
+  world_.NoteActivity(host_);
+  return false;
+}
+
+// By the node's own thread: nobody else's fence drains its stores (P-F3).
+void NodeProcess::LetGo() {
+  must_release_ = false;
+  if (!is_serving_) return;
+  ALPHEUS_CHECK(server_->RemoveLog(kLogId).ok(), "the log is served");
+  is_serving_ = false;
+  machine_.holder = World::Holder::kNobody;
+  look_again_at_ = clock_.NowNanos() + 10 * kLookAgainNanos;
+}
+
+bool NodeProcess::Turn() {
+  world_.ClearActivity(host_);
+  const size_t count = fabric_.Poll(completions_, &events_);
+  const bool any = count != 0 || !events_.empty();
+  for (const ConnectionEvent& event : std::exchange(events_, {})) {
+    server_->Take(event);
+  }
+  for (size_t i = 0; i < count; ++i) server_->Take(completions_[i]);
+  server_->Poll();
+  return any;
+}
+
+absl::Status NodeProcess::Unserved() const {
+  return is_serving_ || world_.store().content(machine_.number) ==
+                            RegionStore::Content::kAbsent
+             ? absl::OkStatus()
+             : absl::UnavailableError("somebody else has it");
+}
+
+absl::StatusOr<Welcome> NodeProcess::WelcomeOfHeld() const {
+  const std::optional<Welcome> welcome = alpheus::WelcomeOfHeld(
+      machine_.pmem->region(), kClusterId, kLogId, machine_.id());
+  if (!welcome) return absl::UnavailableError("somebody else has it");
+  return *welcome;
+}
+
+ReplicaServerOptions NodeProcess::ServerOptions() {
+  ReplicaServerOptions options;
+  options.cluster_id = kClusterId;
+  options.credentials = {SimulatedKey(), &random_};
+  options.node = machine_.id();
+  options.platform = world_.PlatformOf(machine_.number);
+  if (world_.options().canary == Canary::kWrongPlatform) {
+    options.platform.domain = PersistenceDomain::kHierarchy;
+  }
+  // In the middle of a scan, too, something else may come.
+  options.slice_bytes = world_.options().slice_bytes;
+  options.idle_ns = 100'000;
+  options.scrubbing = ScrubbingOf(world_, world_.lists().of(machine_.number));
+  options.unserved = [this](Uuid) { return Unserved(); };
+  if (world_.IsTraced()) {
+    options.report = [this](const std::string& what) {
+      world_.Trace(absl::StrCat("machine ", machine_.number, ": ", what));
+    };
+  }
+  if (!world_.options().guests.hold) return options;
+  options.give_way_ns = kGiveWayNanos;
+  options.held = [this](Uuid) { return WelcomeOfHeld(); };
+  options.let_go = [this](Uuid) { look_again_at_ = clock_.NowNanos(); };
+  return options;
+}
+
+void NodeProcess::Run() {
+  server_ = std::make_unique<ReplicaServer>(fabric_, clock_, ServerOptions());
+  TryToServe();
+  ALPHEUS_CHECK(fabric_.Listen(world_.NodeAddress(machine_.number)).ok(),
+                "a new adapter listens");
+  for (;;) {
+    if (must_release_) LetGo();
+    if (!is_serving_ && clock_.NowNanos() >= look_again_at_) TryToServe();
+    const bool any = Turn();
+    CloseFailed();
+    if (any) {
+      world_.threads().Yield();
+      continue;
+    }
+    Deadline deadline = server_->NextDeadline();
+    if (!is_serving_ && look_again_at_ < deadline.at_nanos()) {
+      deadline = Deadline::AtNanos(look_again_at_);
+    }
+    world_.WaitForActivity(host_, clock_.InWorld(deadline));
+  }
+}
+
+}  // namespace alpheus::sim

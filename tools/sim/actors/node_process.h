@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// node_process: the daemon of one machine: serves its replica while nobody else
+// of the machine has it.
+//
+// Thread safety: one thread.
+// References: api/node/node.h, whose loop this is in virtual time.
+#ifndef ALPHEUS_TOOLS_SIM_ACTORS_NODE_PROCESS_H_
+#define ALPHEUS_TOOLS_SIM_ACTORS_NODE_PROCESS_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "log/base/random.h"
+#include "recovery/server/replica_server.h"
+#include "tools/sim/world/process_clock.h"
+#include "tools/sim/world/process_fabric.h"
+#include "tools/sim/world/world.h"
+
+namespace alpheus::sim {
+
+class NodeProcess {
+ public:
+  // Begins to run by itself.
+  NodeProcess(World& world, World::Machine& machine);
+
+  ProcessId process() const { return process_; }
+  ProcessClock& clock() { return clock_; }
+  // How often it refused somebody.
+  uint64_t refusals() const {
+    return server_ == nullptr ? 0 : server_->refusals().total();
+  }
+
+  // An application of this machine wants the region. False: not yet; it asks
+  // again.
+  bool Release();
+
+ private:
+  void LetGo();
+  absl::Status Unserved() const;
+  absl::StatusOr<Welcome> WelcomeOfHeld() const;
+  ReplicaServerOptions ServerOptions();
+  void CloseFailed();
+  void BeSuspicious();
+  void Run();
+  void TryToServe();
+  bool Turn();
+
+  World& world_;
+  World::Machine& machine_;
+  const int host_;
+  const ProcessId process_;
+  Random random_;  // of nonces
+  ProcessClock clock_;
+  ProcessFabric fabric_;
+  std::unique_ptr<ReplicaServer> server_;
+  bool is_serving_ = false;
+  bool is_suspect_ = false;  // a fence failed, and that is not on the medium
+  bool must_release_ = false;
+  int64_t look_again_at_ = 0;
+  std::array<Completion, 64> completions_;
+  std::vector<ConnectionEvent> events_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_ACTORS_NODE_PROCESS_H_

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/actors/primary_process.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/core/ring/region_state.h"
+#include "recovery/resync/rejoining_replication.h"
+#include "tools/sim/actors/node_process.h"
+#include "tools/sim/actors/operator.h"
+#include "tools/sim/actors/workload.h"
+#include "tools/sim/checkers/calm_checker.h"
+#include "tools/sim/checkers/checkers.h"
+#include "tools/sim/world/region_store.h"
+
+namespace alpheus::sim {
+namespace {
+
+constexpr int64_t kLockRetryNanos = 50'000;
+constexpr int64_t kIdleNanos = 100'000;
+constexpr int64_t kHoldRetryNanos = 300'000;
+constexpr int64_t kHoldNeverNanos = 1'000'000'000'000;
+constexpr int64_t kHoldConnectNanos = 2'000'000;
+
+}  // namespace
+
+// The log's sink, whose waiting threads let the others go on.
+class PrimaryProcess::Sink final : public ReplicationSink {
+ public:
+  Sink(PrimaryProcess& primary, const Replicator::Options& options)
+      : primary_(primary),
+        world_(primary.world_),
+        inner_(primary.fabric_, primary.clock_, primary.random_, options,
+               primary.RejoinOptions(), *primary.opened_),
+        durable_lsn_(inner_.durable_lsn()),
+        calm_(world_.referee(), world_.options()) {}
+
+  void Advance(const RingEnd& finished) override {
+    inner_.Advance(finished);
+    Look();
+  }
+  void LocalPersisted(Lsn lsn) override {
+    inner_.LocalPersisted(lsn);
+    Look();
+  }
+  void AdvanceHead(const LogPosition& head) override {
+    inner_.AdvanceHead(head);
+  }
+  void TellDurable() override { inner_.TellDurable(); }
+  bool Poll() override {
+    world_.ClearActivity(primary_.host_);
+    const bool is_news = inner_.Poll();
+    CountJoins();
+    Look();
+    return is_news;
+  }
+  ReplicationState replication_state() const override {
+    return inner_.replication_state();
+  }
+  uint32_t in_sync() const { return inner_.in_sync(); }
+  void HoldReplica(ReplicaHoldOptions hold, const ScrubbingOptions& scrubbing,
+                   HeldReplica& replica) {
+    inner_.HoldReplica(std::move(hold), scrubbing, replica);
+  }
+  absl::Status status() const override { return inner_.status(); }
+  void WaitForActivity(Deadline deadline) override {
+    world_.WaitForActivity(primary_.host_,
+                           primary_.clock_.InWorld(inner_.LookBy(deadline)));
+  }
+  void Wake() override { world_.NoteActivity(primary_.host_); }
+
+ private:
+  void CountJoins() {
+    const Rejoining::Counters& counted = inner_.rejoining().counters();
+    world_.counters().joins += counted.joins - joins_.joins;
+    world_.counters().joins_failed += counted.failures - joins_.failures;
+    if (counted.joins != joins_.joins) {
+      world_.Trace(absl::StrCat("machine ", primary_.machine_.number,
+                                ": a member joins, ", inner_.in_sync(),
+                                " in sync"));
+    }
+    joins_ = counted;
+  }
+  void Look() {
+    if (!inner_.status().ok()) primary_.judge_->LogFailed();
+    // In this order: who gets no credit is given up soon.
+    calm_.WithoutCredit(primary_.world_.network().receivers_not_ready());
+    calm_.InSync(inner_.in_sync(), primary_.HasRival());
+    if (inner_.durable_lsn() == durable_lsn_) return;
+    durable_lsn_ = inner_.durable_lsn();
+    primary_.CheckInvariants();
+    primary_.images_->OnDurable(durable_lsn_);
+  }
+
+  PrimaryProcess& primary_;
+  World& world_;
+  RejoiningReplication inner_;
+  Rejoining::Counters joins_;  // as counted
+  Lsn durable_lsn_;
+  CalmChecker calm_;
+};
+
+PrimaryProcess::PrimaryProcess(World& world, World::Machine& machine,
+                               std::optional<size_t> change)
+    : world_(world),
+      machine_(machine),
+      host_(world.PrimaryHost(machine)),
+      process_(world.threads().NewProcess()),
+      random_(world.random().Next()),
+      change_(change),
+      list_(change ? world.lists().list(
+                         world.operator_at_work()->change(*change).to)
+                   : world.lists().of(machine.number)),
+      is_member_(
+          !change && list_.Has(machine.number) &&
+          (world.store().IsOwn(machine.number) || random_.Below(2) == 0)),
+      started_alone_(world.primaries() == 0),
+      started_(world.primaries_started() + 1),
+      clock_(world.network().clock(), world.DrawClock()),
+      fabric_(world.network().fabric(host_), clock_,
+              [this] {
+                if (is_opening()) world_.SwitchByLot();
+              }),
+      waiter_(world.threads(), clock_) {
+  world_.threads().Start(process_, [this] { Run(); });
+}
+
+PrimaryProcess::~PrimaryProcess() = default;
+
+bool PrimaryProcess::HasRival() const {
+  return !started_alone_ || world_.primaries_started() != started_;
+}
+
+void PrimaryProcess::Sleep(int64_t ns) {
+  world_.threads().SleepUntil(world_.now() + ns);
+}
+
+void PrimaryProcess::Run() {
+  number_ = world_.history().NewPrimary();
+  if (is_member_) {
+    TakeRegion();
+    OpenReplica();
+  }
+  if (!OpenEpoch()) {
+    ++world_.counters().openings_failed;
+    if (change_) world_.operator_at_work()->Failed(opening_status_);
+    world_.EndPrimary(machine_);
+  }
+  ++world_.counters().openings;
+  world_.counters().repairs += opened_->repairs.size();
+  TellHistory();
+  if (change_) {
+    world_.operator_at_work()->Made(*change_, opened_->epoch);
+    world_.EndPrimary(machine_);
+  }
+  StartLog();
+  while (!is_closing_) world_.threads().WaitFor(this, Deadline());
+  // Half of them as they are: exit(3) ends no log.
+  if (must_end_in_order_ || random_.Below(2) == 0) EndInOrder();
+  world_.EndPrimary(machine_);
+}
+
+void PrimaryProcess::Close() {
+  is_closing_ = true;
+  world_.threads().Wake(this);
+}
+
+void PrimaryProcess::CloseInOrder() {
+  must_end_in_order_ = true;
+  Close();
+}
+
+void PrimaryProcess::Rest() { is_resting_ = true; }
+
+bool PrimaryProcess::is_at_rest() const {
+  return is_open() && !is_closing_ && clients_ == 0 &&
+         sink_->replication_state().is_idle && sink_->status().ok() &&
+         log_->durable_lsn() + 1 == log_->next_lsn();
+}
+
+uint32_t PrimaryProcess::in_sync() const { return sink_->in_sync(); }
+
+bool PrimaryProcess::has_failed() const {
+  return !sink_->status().ok() || has_failed_medium();
+}
+
+void PrimaryProcess::TakeRegion() {
+  for (;;) {
+    if (machine_.holder == World::Holder::kNobody ||
+        (machine_.holder == World::Holder::kNode && machine_.node->Release())) {
+      machine_.holder = World::Holder::kPrimary;
+      return;
+    }
+    Sleep(kLockRetryNanos);
+  }
+}
+
+void PrimaryProcess::StartLog() {
+  replica_.reset();
+  images_ = std::make_unique<ImageChecker>(
+      world_, RingOf(pmem_->region(), opened_->start.superline),
+      opened_->start);
+  Replicator::Options replicator;
+  replicator.write_quorum = WriteQuorum();
+  replicator.has_local_replica = is_member_;
+  replicator.lag_bytes_max = world_.options().ring_capacity;
+  replicator.silence_ns = 3'000'000;
+  judge_.emplace(world_.referee(), clock_, number_);
+  sink_ = std::make_unique<Sink>(*this, replicator);
+  const Guests& guests = world_.options().guests;
+  if (is_member_ && (guests.scrub || guests.hold)) HoldRegion();
+  RingLogOptions options;
+  options.name = "log";
+  options.exposure_records_max = world_.options().exposure_records_max;
+  options.sink = sink_.get();
+  log_ = std::make_unique<RingLog<Model>>(
+      *pmem_, pmem_->region(), opened_->start, options, clock_, waiter_);
+  is_serving_ = true;
+  world_.threads().Start(process_, [this] { Serve(); });
+  if (!world_.is_quiet()) StartClients();
+}
+
+// Where replicas are not given up its node refuses, and it hardly asks again.
+void PrimaryProcess::HoldRegion() {
+  own_ = std::make_unique<OwnRegion>(world_, machine_, *pmem_, log_);
+  ReplicaHoldOptions hold;
+  hold.address = world_.NodeAddress(machine_.number);
+  hold.node = machine_.id();
+  hold.hello = {kClusterId, kLogId, self_};
+  hold.credentials = {SimulatedKey(), &random_};
+  hold.promise = {opened_->epoch, self_};
+  hold.retry_ns =
+      world_.options().guests.hold ? kHoldRetryNanos : kHoldNeverNanos;
+  hold.connect_ns = kHoldConnectNanos;
+  sink_->HoldReplica(std::move(hold), ScrubbingOf(world_, list_), *own_);
+}
+
+void PrimaryProcess::StartClients() {
+  // Made in any case: it draws, and no run is to change by what others do.
+  wal_ = std::make_unique<WalApplication>(*this);
+  if (rocksdb_files_ != nullptr) {
+    rocksdb_ = std::make_unique<RocksDbApplication>(*this, *rocksdb_files_);
+  }
+  for (int i = 0; i < world_.options().clients; ++i) {
+    StartClient([this, i] { RunClient(i); });
+  }
+}
+
+void PrimaryProcess::RunClient(int number) {
+  switch (world_.options().workload) {
+    case Workload::kMixed:
+      return RunMixedClient(*this);
+    case Workload::kWal:
+      return wal_->RunThread(number);
+    case Workload::kRocksDb:
+      return rocksdb_->RunThread(number);
+  }
+}
+
+void PrimaryProcess::StartClient(std::function<void()> run) {
+  ++clients_;
+  world_.threads().Start(process_, [this, run = std::move(run)] {
+    run();
+    --clients_;
+    world_.threads().Wake(this);
+  });
+}
+
+// As the thread of api/wiring/service_thread.h.
+void PrimaryProcess::Serve() {
+  using Next = IdleKeeper<Model>::Next;
+  Progress& progress = log_->progress();
+  while (!is_closing_ || clients_ != 0) {
+    if (has_failed()) {
+      judge_->LogFailed();
+      Close();
+    }
+    if (log_->Poll() == Next::kPollAgain) {
+      const Deadline until = Deadline::AtNanos(clock_.NowNanos() + kIdleNanos);
+      while (log_->WaitForAcks(until, service_stop_)) {
+      }
+      world_.threads().WaitFor(&is_serving_, clock_.InWorld(until));
+      continue;
+    }
+    const uint32_t seen = progress.Announce();
+    if (log_->Poll() != Next::kPollAgain) {
+      log_->WaitForWork(seen,
+                        Deadline::AtNanos(clock_.NowNanos() + 50 * kIdleNanos));
+    }
+    progress.Withdraw();
+  }
+  is_serving_ = false;
+  world_.threads().Wake(this);
+}
+
+void PrimaryProcess::EndInOrder() {
+  while (clients_ != 0 || is_serving_) {
+    world_.threads().WaitFor(this,
+                             Deadline::AtNanos(world_.now() + kIdleNanos));
+  }
+  if (has_failed()) judge_->LogEnded("failed");
+  const absl::Status closed = log_->Close();
+  world_.Trace(absl::StrCat("machine ", machine_.number,
+                            ": close: ", closed.ToString()));
+  if (closed.ok()) {
+    world_.history().Acknowledged(number_, log_->next_lsn() - 1);
+    world_.NoteClosed(log_->next_lsn());
+  } else if (!absl::IsAborted(closed) &&
+             !(absl::IsUnavailable(closed) && has_failed_medium())) {
+    world_.referee().Violate("API", absl::StrCat("close: ", closed.ToString()));
+  }
+  log_.reset();
+  sink_.reset();
+  judge_->LogEnded("gone");
+}
+
+}  // namespace alpheus::sim

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// region_care: how those who have a replica's region look after it beside the
+// log: nodes scrub it, and so do primaries, which give it up to who opens the
+// log.
+//
+// Thread safety: one thread.
+// References: protocol P-A7, P-A8;
+// docs/design/reading_and_scrubbing.md#scrubbing, held_replica.h.
+#ifndef ALPHEUS_TOOLS_SIM_ACTORS_REGION_CARE_H_
+#define ALPHEUS_TOOLS_SIM_ACTORS_REGION_CARE_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "log/core/ring/ring_log.h"
+#include "recovery/replica/held_replica.h"
+#include "recovery/scrub/scrubbing.h"
+#include "tools/sim/actors/member_lists.h"
+#include "tools/sim/world/world.h"
+
+namespace alpheus::sim {
+
+// Of a process that knows the members by that list. Where nothing is scrubbed:
+// by nobody but who is asked to.
+ScrubbingOptions ScrubbingOf(const World& world, const MemberList& list);
+
+// Of a primary, as RingEngine of api/node.
+class OwnRegion final : public HeldReplica {
+ public:
+  using Log = RingLog<World::Model>;
+
+  // `pmem` is the machine's, as long as the primary has the region. There is a
+  // log before anything is called.
+  OwnRegion(World& world, World::Machine& machine, World::Model& pmem,
+            const std::unique_ptr<Log>& log)
+      : world_(world), machine_(machine), pmem_(pmem), log_(log) {}
+
+  absl::Status GiveUp() override;
+  bool IsUsable() const override { return log_->IsUsable(); }
+  std::byte* RingOnMedium() const override { return log_->RingOnMedium(); }
+  void WhileAtRest(absl::FunctionRef<void()> work) override {
+    log_->WhileAtRest(work);
+  }
+  absl::Status RestoreBytes(RingOffset offset,
+                            std::span<const std::byte> bytes) override;
+  absl::StatusOr<int> MendCopies() override;
+
+ private:
+  World& world_;
+  World::Machine& machine_;
+  World::Model& pmem_;
+  const std::unique_ptr<Log>& log_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_ACTORS_REGION_CARE_H_

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// sim_membership: a process's client of the simulated membership service.
+//
+// Idea: what the client of a coordination service has to do behind
+// quorum/membership/membership.h, with one request under way at a time.
+// Whatever is wished for, and not known to be so, is asked for again: after a
+// lost connection the lists are read anew, and tell what became of a request to
+// stand.
+//
+//   kConnecting --session--> kConnected --no answer in time--> kSuspended
+//        ^                       ^  |                            |     |
+//        |                       |  \--"no such session"--> kExpired <-/
+//        \------- Renew ---------|------------------------------/      |
+//                                \-------- the session goes on --------/
+//
+// Thread safety: one thread.
+// References: membership_service.h; quorum/membership/membership.h.
+#ifndef ALPHEUS_TOOLS_SIM_ACTORS_SIM_MEMBERSHIP_H_
+#define ALPHEUS_TOOLS_SIM_ACTORS_SIM_MEMBERSHIP_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "quorum/arithmetic/ballot.h"
+#include "quorum/membership/membership.h"
+#include "quorum/membership/membership_events.h"
+#include "quorum/membership/register_ballot.h"
+#include "tools/sim/actors/membership_service.h"
+
+namespace alpheus::sim {
+
+class SimMembership final : public Membership {
+ public:
+  // `clock` is the process's. `wake` is called when there is something to poll
+  // for, even if the client is gone. `shares_ballots`: a canary; it gives what
+  // another process was given.
+  SimMembership(MembershipService& service, const Clock& clock, int machine,
+                const PrimaryId& self, std::function<void()> wake,
+                bool shares_ballots = false);
+  SimMembership(const SimMembership&) = delete;
+  SimMembership& operator=(const SimMembership&) = delete;
+
+  std::unique_ptr<BallotRequest> Ask(const BallotQuestion& question) override;
+
+  void Poll() override;
+  Deadline NextPoll() const override;
+  Session session() const override { return session_; }
+  void Renew() override;
+  void Register(const Registration& registration) override;
+  void Stand() override;
+  void StepDown() override;
+  const std::vector<Registration>& members() const override { return members_; }
+  const std::vector<Candidate>& candidates() const override {
+    return candidates_;
+  }
+  std::vector<MembershipEvent> TakeEvents() override { return events_.Take(); }
+
+ private:
+  using Kind = MembershipRequest::Kind;
+  using Step = RegisterBallot::Step;
+  class Request;
+
+  void Take(const MembershipMessage& message);
+  void TakeAnswer(Kind kind, const MembershipMessage& answer);
+  void TakeAnswerOfBallot(const MembershipMessage& answer);
+  void CheckTime();
+  void Suspend();
+  void Expire();
+  absl::Status HasExpired() const;
+  void SendNext();
+  std::optional<Kind> NextKind();
+  bool HasStood() const;
+  std::shared_ptr<RegisterBallot> FirstBallot();
+  void Change(SessionState state);
+
+  MembershipService& service_;
+  const Clock& clock_;
+  const int machine_;
+  const PrimaryId self_;
+  const bool shares_ballots_;
+  const std::shared_ptr<MembershipMailbox> mailbox_;
+  BallotSequence sequence_;
+  Session session_;
+  MembershipEvents events_;
+
+  // Wishes, and what is known of them.
+  std::optional<Registration> registration_;
+  std::optional<Registration> registered_;
+  bool wants_to_stand_ = false;
+  std::vector<Registration> members_;
+  std::vector<Candidate> candidates_;
+  bool members_are_old_ = true;
+  bool candidates_are_old_ = true;
+  std::deque<std::weak_ptr<RegisterBallot>> ballots_;
+
+  // The request under way.
+  uint64_t number_ = 0;
+  std::optional<Kind> under_way_;
+  std::shared_ptr<RegisterBallot> ballot_;  // that it is for
+  Registration sent_registration_;
+  int64_t sent_at_ = 0;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_ACTORS_SIM_MEMBERSHIP_H_

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/checkers/ballot_checker.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+
+namespace alpheus::sim {
+
+void BallotChecker::Written(Epoch before, Epoch ballot,
+                            const PrimaryId& writer) {
+  written_.emplace(ballot, writer);
+  if (ballot > before && BallotCounter(ballot) > BallotCounter(before)) return;
+  referee_.Violate("P-A4.1",
+                   absl::StrCat("node ", writer.node.value, " writes ballot ",
+                                ballot.value, " over ballot ", before.value));
+}
+
+void BallotChecker::Given(const BallotQuestion& question, Epoch ballot,
+                          const PrimaryId& process, bool is_of_register) {
+  ++given_;
+  // Without a register two processes of a node may share one (BA4).
+  if (is_of_register) JudgeOwner(ballot, process);
+  for (const Epoch promised : question.promised) {
+    if (ballot > promised) continue;
+    referee_.Violate(
+        "P-A4.1", absl::StrCat("node ", process.node.value, " is given ballot ",
+                               ballot.value, ", and was told that epoch ",
+                               promised.value, " is promised"));
+  }
+}
+
+void BallotChecker::JudgeOwner(Epoch ballot, const PrimaryId& process) {
+  const auto [owner, is_new] = owners_.emplace(ballot, process);
+  if (!is_new) {
+    referee_.Violate("P-INV-4",
+                     absl::StrCat("ballot ", ballot.value, " is given to node ",
+                                  process.node.value, ", after node ",
+                                  owner->second.node.value));
+  }
+  if (written_.contains({ballot, process})) return;
+  const auto writer = written_.lower_bound({ballot, PrimaryId{}});
+  if (writer != written_.end() && writer->first == ballot) {
+    referee_.Violate(
+        "P-INV-4", absl::StrCat("ballot ", ballot.value, " of node ",
+                                writer->second.node.value, " is given to node ",
+                                process.node.value));
+  } else {
+    referee_.Violate(
+        "P-A4.1", absl::StrCat("node ", process.node.value, " is given ballot ",
+                               ballot.value, ", which it did not write"));
+  }
+}
+
+class CheckedBallots::Request final : public BallotRequest {
+ public:
+  Request(CheckedBallots& ballots, const BallotQuestion& question)
+      : ballots_(ballots),
+        question_(question),
+        request_(ballots.source_.Ask(question)) {}
+
+  std::optional<absl::StatusOr<Epoch>> Poll() override {
+    std::optional<absl::StatusOr<Epoch>> ballot = request_->Poll();
+    if (ballot && ballot->ok()) {
+      ballots_.checker_.Given(question_, **ballot, ballots_.process_,
+                              ballots_.is_of_register_);
+    }
+    return ballot;
+  }
+  Deadline NextPoll() const override { return request_->NextPoll(); }
+
+ private:
+  CheckedBallots& ballots_;
+  const BallotQuestion question_;
+  std::unique_ptr<BallotRequest> request_;
+};
+
+std::unique_ptr<BallotRequest> CheckedBallots::Ask(
+    const BallotQuestion& question) {
+  return std::make_unique<Request>(*this, question);
+}
+
+}  // namespace alpheus::sim

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/checkers/image_checker.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tools/sim/checkers/checkers.h"
+#include "tools/sim/world/region_store.h"
+
+namespace alpheus::sim {
+ImageChecker::ImageChecker(World& world, Ring ring, const RingLogStart& start)
+    : world_(world),
+      ring_(ring),
+      table_(start.table),
+      epoch_(start.superline.log_epoch),
+      position_(start.end) {}
+
+void ImageChecker::OnDurable(Lsn lsn) {
+  if (position_.lsn > lsn) return;
+  RecordCursor cursor(ring_, table_, position_,
+                      position_.offset + ring_.capacity());
+  world_.checkers().epochs.LookAtNews();
+  while (cursor.position().lsn <= lsn) {
+    if (cursor.Next() != RecordCursor::Step::kRecord) {
+      world_.referee().Violate(
+          "P-INV-22",
+          absl::StrCat("LSN ", cursor.position().lsn.value,
+                       " counts as durable, and is no record in the "
+                       "primary's own ring"));
+      return;
+    }
+    Check(cursor.record(), cursor.position());
+  }
+  position_ = cursor.position();
+}
+
+// What a later epoch has shown may be cleaned and overwritten by now, while
+// this primary, paused, still takes in old acknowledgements.
+void ImageChecker::Check(const RecordView& record, const LogPosition& behind) {
+  if (record.lsn() < world_.history().chosen_end()) return;
+  ++world_.counters().records_checked;
+  // Behind the payload lies what nobody reads.
+  const uint64_t bytes = kRecordHeaderBytes + record.payload.size();
+  const int holders = Holders(record.offset, bytes);
+  const ConfigurationChecker& configurations = world_.checkers().configurations;
+  const int needed = configurations.WriteQuorumOf(configurations.Of(epoch_));
+  if (holders >= needed) {
+    world_.checkers().holders.Learn(record, ring_.At(record.offset), epoch_);
+    world_.checkers().owners.Settled(behind);
+    return;
+  }
+  world_.referee().Violate(
+      "P-INV-22", absl::StrCat("LSN ", record.lsn().value, " of epoch ",
+                               record.epoch().value,
+                               " counts as durable, and is "
+                               "on ",
+                               holders, " media of members, of ", needed));
+}
+
+int ImageChecker::Holders(RingOffset offset, uint64_t bytes) const {
+  int holders = 0;
+  const std::byte* const own = ring_.At(offset);
+  const uint64_t at = world_.layout().ring_offset + ring_.Place(offset);
+  for (const World::Machine& machine : world_.machines()) {
+    const bool has =
+        IsHolder(machine, own, at, bytes) || WasHolder(machine, own, at, bytes);
+    holders += has ? 1 : 0;
+  }
+  return holders;
+}
+
+// One that is being repaired for a later epoch keeps what was durable; for the
+// primary's own one it has not installed that yet (P-INV-12).
+bool ImageChecker::IsHolder(const World::Machine& machine, const std::byte* own,
+                            uint64_t at, uint64_t bytes) const {
+  const auto* const medium = world_.store().medium(machine.number);
+  const ConfigurationChecker& configurations = world_.checkers().configurations;
+  if (medium == nullptr ||
+      !configurations.IsMember(configurations.Of(epoch_), machine.number)) {
+    return false;
+  }
+  if (world_.checkers().epochs.log_epoch(machine.number) < epoch_) return false;
+  return AreOneRecord(own, world_.Medium(machine.number).data() + at, bytes);
+}
+
+// A storage fault came between its acknowledgement and now. A fence that failed
+// may have made it suspect since, as far as that wears the flag of a repair.
+bool ImageChecker::WasHolder(const World::Machine& machine,
+                             const std::byte* own, uint64_t at,
+                             uint64_t bytes) const {
+  const auto& before = world_.store().before(machine.number);
+  const Configuration& members = world_.checkers().configurations.Of(epoch_);
+  return std::ranges::any_of(before, [&](const RegionStore::Before& was) {
+    return was.log_epoch >= epoch_ &&
+           Names(members, {machine.id(), was.incarnation}) &&
+           AreOneRecord(own, was.image.data() + at, bytes);
+  });
+}
+
+}  // namespace alpheus::sim

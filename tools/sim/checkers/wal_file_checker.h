@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// wal_file_checker: whether a log that RocksDB's plugin writes still has what
+// RocksDB needs of its WAL files.
+//
+// Idea: history.h judges records; a database judges files. This one knows what
+// was put into each file, what of it was synced, and which file was begun when,
+// and finds from the records that an opening shows what the files are, by an
+// implementation of its own that is as simple as can be.
+//
+// What is held (WST1 and WST2 of api/rocksdb/store/wal_store.h):
+//   WST1  a file has what was synced in it, unless its removal has begun
+//   WST2  a file is a prefix of what was written to it; where a newer file has
+//         data, all older ones that were not removed are there, with all that
+//         was accepted for them; a synced file that was removed later than
+//         another one is not gone while that one is there; the plugin's own
+//         index says the same
+// Files of one id that different primaries made are different files.
+// Thread safety: one thread.
+// References: api/rocksdb/store/wal_store.h; docs/verify/simulation.md.
+#ifndef ALPHEUS_TOOLS_SIM_CHECKERS_WAL_FILE_CHECKER_H_
+#define ALPHEUS_TOOLS_SIM_CHECKERS_WAL_FILE_CHECKER_H_
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+#include "tools/sim/world/history.h"
+#include "tools/sim/world/referee.h"
+
+namespace alpheus::sim {
+
+class WalFileChecker {
+ public:
+  explicit WalFileChecker(Referee& referee) : referee_(referee) {}
+
+  // What a primary does with a file of that id. Each is said before the record
+  // of it may be found.
+  void Creates(PrimaryNumber primary, uint64_t id, OperationId operation);
+  void Writes(PrimaryNumber primary, uint64_t id, OperationId operation,
+              uint64_t offset, uint64_t bytes);
+  void Removes(PrimaryNumber primary, uint64_t id);
+  void RemovesBy(PrimaryNumber primary, uint64_t id, OperationId operation);
+  // The database has put so many bytes into it, which may still be in a buffer.
+  void Accepted(PrimaryNumber primary, uint64_t id, uint64_t bytes);
+  // A sync has returned: so many bytes of it are durable.
+  void Synced(PrimaryNumber primary, uint64_t id, uint64_t size);
+
+  // The primary begins to open: what is synced from here on it may not know.
+  void Opens(PrimaryNumber primary);
+  // What it was shown, and the size of each file by its id, as the plugin finds
+  // them.
+  void Opened(PrimaryNumber primary, std::span<const History::Shown> records,
+              const std::map<uint64_t, uint64_t>& index);
+
+ private:
+  struct FileId {
+    PrimaryNumber writer = 0;
+    uint64_t id = 0;
+    auto operator<=>(const FileId&) const = default;
+  };
+  struct File {
+    uint64_t accepted = 0;
+    uint64_t synced = 0;
+    PrimaryNumber remover = 0;  // 0: nobody
+    uint64_t removal = 0;       // counts removals of all files
+  };
+  enum class Change { kCreate, kData, kRemove };
+  struct Record {
+    Change change = Change::kCreate;
+    FileId file;
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+  };
+  struct Found {
+    FileId file;
+    uint64_t size = 0;
+  };
+  using FoundFiles = std::map<uint64_t, Found>;  // by id: the oldest first
+
+  static std::string Name(const FileId& file);
+  // The file that the primary knows by that id.
+  FileId Known(PrimaryNumber primary, uint64_t id) const;
+  bool Apply(const Record& record, FoundFiles& found);
+  void JudgeSynced(PrimaryNumber primary, const FoundFiles& found);
+  void JudgeOrder(const FoundFiles& found);
+  void JudgeRemovals(PrimaryNumber primary, const FoundFiles& found);
+  void Violate(const char* invariant, const std::string& what);
+
+  Referee& referee_;
+  std::map<FileId, File> files_;
+  std::map<OperationId, Record> records_;
+  // What each primary found and has made since; size: as it was found.
+  std::map<PrimaryNumber, FoundFiles> known_;
+  std::map<PrimaryNumber, std::map<FileId, uint64_t>> synced_before_;
+  uint64_t removals_ = 0;
+  PrimaryNumber judged_ = 0;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_CHECKERS_WAL_FILE_CHECKER_H_

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/run/run.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tools/sim/actors/operator.h"
+#include "tools/sim/actors/primary_process.h"
+#include "tools/sim/checkers/calm_checker.h"
+#include "tools/sim/checkers/checkers.h"
+#include "tools/sim/checkers/end_checker.h"
+#include "tools/sim/faults/fault_budget.h"
+#include "tools/sim/faults/faults.h"
+#include "tools/sim/world/core.h"
+#include "tools/sim/world/region_images.h"
+
+namespace alpheus::sim {
+namespace {
+
+// How often somebody looks whether there is a primary.
+constexpr int64_t kLookNanos = 500'000;
+// In which a healed cluster must open its log, and have records durable again.
+constexpr int64_t kLivenessNanosMax = 300'000'000;
+constexpr uint64_t kLivenessRecords = 10;
+// And then come to rest, close and open again.
+constexpr int64_t kEndNanosMax = 300'000'000;
+// Until changes of members are cut off at the end.
+constexpr int64_t kChangeNanos = 3'000'000;
+constexpr int64_t kRestNanos = 1'000'000;
+constexpr int kFinalOpenings = 2;
+// How many events lie between two looks at all media.
+constexpr uint64_t kLookEvents = 500;
+// And how many of them until a copy of all is kept.
+constexpr uint64_t kLooksPerImage = 5;
+// Of a run that ends.
+constexpr uint64_t kEventsMax = 5'000'000;
+
+class Run {
+ public:
+  Run(const RunOptions& options,
+      const std::function<void(std::string_view)>& trace)
+      : world_(options), faults_(DrawFaults(options)) {
+    if (trace) world_.SetTrace(trace);
+    for (const Fault& fault : faults_) {
+      if (options.left_out.contains(fault.number)) continue;
+      world_.network().Schedule(fault.at_ns, [this, &fault] { Strike(fault); });
+    }
+    Look();
+  }
+
+  RunResult Go() {
+    const int64_t safe_until =
+        faults_.empty() ? 20 * kLookNanos : faults_.back().at_ns + kLookNanos;
+    StepUntil([&] { return world_.now() >= safe_until; });
+    if (GoesOn()) LetCoreLive();
+    if (GoesOn()) LetItLive();
+    if (GoesOn()) LetItRest();
+    if (GoesOn()) OpenAgain();
+    CalmChecker(world_.referee(), world_.options())
+        .WithoutCredit(world_.network().receivers_not_ready());
+    RunResult result;
+    result.violation = world_.referee().violation();
+    result.counters = world_.counters();
+    result.counters.looks_at_marks = world_.checkers().marks.looks();
+    result.counters.ballots = world_.checkers().ballots.given();
+    result.counters.breaks = world_.network().breaks();
+    result.counters.late_landings = world_.network().late_landings();
+    result.acknowledged = world_.history().records_acknowledged();
+    result.virtual_ns = world_.now();
+    return result;
+  }
+
+ private:
+  bool GoesOn() const { return !world_.referee().violation() && !is_given_up_; }
+
+  // There is no progress. What was never shortened may stay closed, if more is
+  // damaged than the log must survive.
+  void Overdue(const std::string& what) {
+    TraceConfigurations();
+    if (FaultBudget(world_).MustSurvive()) {
+      return world_.referee().Violate("P-C8", what);
+    }
+    is_given_up_ = true;
+    ++world_.counters().progress_undemanded;
+    world_.Trace(absl::StrCat("given up: ", what));
+  }
+
+  // Of a change that does not come to an end they say why.
+  void TraceConfigurations() {
+    if (!world_.IsTraced()) return;
+    for (const World::Machine& machine : world_.machines()) {
+      const Configuration* const found =
+          world_.checkers().epochs.configuration(machine.number);
+      if (found == nullptr) continue;
+      std::string members;
+      for (const int member : ConfigurationChecker::MachinesOf(*found)) {
+        absl::StrAppend(&members, members.empty() ? "" : ",", member);
+      }
+      world_.Trace(absl::StrCat(
+          "machine ", machine.number, " has configuration ", found->id,
+          " of machines ", members, ", W ", found->write_quorum, ", of epoch ",
+          world_.checkers().epochs.log_epoch(machine.number).value));
+    }
+  }
+
+  template <class Done>
+  void StepUntil(const Done& done) {
+    while (!done() && GoesOn()) {
+      if (!world_.network().Step() || ++world_.counters().events > kEventsMax) {
+        world_.referee().Violate("P-C8", "the run does not come to an end");
+      }
+      world_.checkers().epochs.LookAtNews();
+      if (world_.counters().events % kLookEvents == 0) LookAtAll();
+    }
+  }
+
+  void LookAtAll() {
+    for (const World::Machine& machine : world_.machines()) {
+      world_.checkers().epochs.Look(machine.number);
+      if (machine.primary != nullptr) machine.primary->CheckInvariants();
+    }
+    world_.checkers().holders.Look();
+    if (world_.options()
+                .weights[static_cast<size_t>(FaultKind::kRollBackRegion)] !=
+            0 &&
+        ++looks_ % kLooksPerImage == 0) {
+      world_.images().Take();
+    }
+  }
+
+  void Strike(const Fault& fault) {
+    if (is_healed_) return;
+    const bool strikes = Inject(world_, fault);
+    if (strikes) world_.Count(fault.kind);
+    if (world_.IsTraced()) {
+      world_.Trace(
+          absl::StrCat("fault ", Describe(fault), strikes ? "" : ": not now"));
+    }
+  }
+
+  // A cluster's supervisor: somebody is to write the log. With a membership
+  // service the candidates see to it, until all is to come to rest.
+  void Look() {
+    world_.network().Schedule(kLookNanos, [this] { Look(); });
+    if (world_.membership() != nullptr && !world_.is_quiet()) return;
+    std::vector<int> all(world_.machines().size());
+    std::iota(all.begin(), all.end(), 0);
+    const std::vector<int>& machines = core_ ? core_->machines() : all;
+    const bool somebody = std::ranges::any_of(machines, [this](int number) {
+      const World::Machine& machine = world_.machine(number);
+      return machine.primary != nullptr && !machine.primary->is_change() &&
+             !world_.threads().IsPaused(machine.primary->process());
+    });
+    if (somebody || is_over_ || IsOperatorAlone()) return;
+    world_.StartPrimary(
+        world_.machine(machines[world_.random().Below(machines.size())]));
+  }
+
+  bool IsOperatorAlone() {
+    const Operator* const changes = world_.operator_at_work();
+    return changes != nullptr && changes->wants_rest();
+  }
+
+  // A core is enough to go on with (P-C8). Where there are no faults, nothing
+  // is broken here, either.
+  void LetCoreLive() {
+    is_healed_ = true;
+    EndChanges();
+    // Whoever changes members again needs all that stay.
+    if (!world_.checkers().configurations.IsSettled()) return;
+    if (faults_.empty() || !FaultBudget(world_).MustSurvive()) return;
+    core_.emplace(world_);
+    if (!core_->is_all()) {
+      core_->Heal();
+      MustGoOn("a core is well");
+      ++world_.counters().cores;
+      core_->EndFaults();
+    }
+    core_.reset();
+  }
+
+  // Those under way may end; then they are cut off, and what they sent arrives:
+  // it may be what installs on a replica.
+  void EndChanges() {
+    Operator* const changes = world_.operator_at_work();
+    if (changes == nullptr) return;
+    changes->Settle();
+    StepFor(kChangeNanos);
+    bool is_any_cut_off = false;
+    for (World::Machine& machine : world_.machines()) {
+      if (machine.primary != nullptr && machine.primary->is_change()) {
+        world_.KillPrimary(machine);
+        is_any_cut_off = true;
+      }
+    }
+    if (is_any_cut_off) StepFor(kChangeNanos);
+    if (world_.checkers().configurations.IsSettled()) {
+      changes->GiveListInForce();
+    }
+  }
+
+  void MustSettle() {
+    if (world_.operator_at_work() == nullptr) return;
+    end_by_ = world_.now() + kEndNanosMax;
+    StepToTheEnd("a change of members does not come to an end",
+                 [&] { return world_.checkers().configurations.IsSettled(); });
+    world_.operator_at_work()->GiveListInForce();
+  }
+
+  void LetItLive() {
+    world_.Trace("healed");
+    Heal(world_);
+    for (World::Machine& machine : world_.machines()) {
+      world_.KillPrimary(machine);
+    }
+    if (GoesOn()) MustSettle();
+    if (GoesOn()) MustGoOn("all is well");
+  }
+
+  void MustGoOn(const char* what) {
+    const int64_t until = world_.now() + kLivenessNanosMax;
+    const uint64_t target =
+        world_.history().records_acknowledged() + kLivenessRecords;
+    StepUntil([&] {
+      if (world_.now() > until) {
+        Overdue(absl::StrCat(what, " for ", kLivenessNanosMax,
+                             " ns, and nothing is acknowledged"));
+      }
+      return world_.history().records_acknowledged() >= target;
+    });
+  }
+
+  PrimaryProcess* Writer() {
+    for (World::Machine& machine : world_.machines()) {
+      if (machine.primary != nullptr && machine.primary->is_open()) {
+        writer_ = machine.number;
+        return machine.primary.get();
+      }
+    }
+    return nullptr;
+  }
+
+  bool IsGone(int machine) {
+    return world_.machine(machine).primary == nullptr;
+  }
+
+  void StepFor(int64_t ns) {
+    const int64_t until = world_.now() + ns;
+    StepUntil([&] { return world_.now() >= until; });
+  }
+
+  // Until it is done, or the time of the end has passed.
+  template <class Done>
+  void StepToTheEnd(const char* what, const Done& done) {
+    StepUntil([&] {
+      if (done()) return true;
+      if (world_.now() > end_by_) {
+        Overdue(absl::StrCat("all is well, and ", what));
+      }
+      return false;
+    });
+  }
+
+  // No client calls any more: equal replicas, and a close in good order. A
+  // connection may break even now; then another primary has its turn.
+  void LetItRest() {
+    end_by_ = world_.now() + kEndNanosMax;
+    world_.BeQuiet();
+    EndChecker checker(world_);
+    while (!closed_ && GoesOn()) {
+      StepToTheEnd("no log comes to rest", [&] {
+        PrimaryProcess* const writer = Writer();
+        if (writer == nullptr) return false;
+        writer->Rest();
+        return writer->is_at_rest();
+      });
+      if (!GoesOn()) return;
+      PrimaryProcess* const writer = Writer();
+      epoch_ = writer->epoch();
+      checker.CompareMedia(epoch_, writer->next_lsn(), writer->in_sync());
+      // Of logs that were closed before.
+      static_cast<void>(world_.TakeClosed());
+      writer->CloseInOrder();
+      StepToTheEnd("a log does not close", [&] { return IsGone(writer_); });
+      closed_ = world_.TakeClosed();
+    }
+    is_over_ = true;
+    StepUntil([&] {
+      CloseTheRest();
+      return AllGone();
+    });
+    StepFor(kRestNanos);
+    checker.LookAtRest(epoch_);
+  }
+
+  // Candidates may have started two; the other one has no client, either.
+  void CloseTheRest() {
+    if (PrimaryProcess* const other = Writer(); other != nullptr) {
+      epoch_ = std::max(epoch_, other->epoch());
+      other->CloseInOrder();
+    }
+  }
+
+  bool AllGone() {
+    return std::ranges::all_of(world_.machines(),
+                               [](const World::Machine& machine) {
+                                 return machine.primary == nullptr;
+                               });
+  }
+
+  // By other machines, the one without a replica among them: the same log.
+  void OpenAgain() {
+    EndChecker checker(world_);
+    int machine = writer_;
+    int opened = 0;
+    while (opened < kFinalOpenings && GoesOn()) {
+      machine = (machine + 1) % static_cast<int>(world_.machines().size());
+      world_.StartPrimary(world_.machine(machine));
+      std::optional<Lsn> end;
+      StepToTheEnd("no log is opened again", [&] {
+        if (IsGone(machine)) return true;
+        PrimaryProcess& primary = *world_.machine(machine).primary;
+        if (end || !primary.is_open()) return false;
+        end = primary.opened_end();
+        epoch_ = primary.epoch();
+        primary.CloseInOrder();
+        return false;
+      });
+      if (!end) continue;
+      ++opened;
+      ++world_.counters().final_openings;
+      checker.CompareEnds(*closed_, *end);
+    }
+    StepFor(kRestNanos);
+    checker.LookAtRest(epoch_);
+  }
+
+  World world_;
+  const std::vector<Fault> faults_;
+  uint64_t looks_ = 0;
+  std::optional<Core> core_;  // while only that is healed
+  bool is_healed_ = false;
+  bool is_given_up_ = false;
+  bool is_over_ = false;  // nobody starts a primary any more
+  int writer_ = 0;        // its machine
+  int64_t end_by_ = 0;
+  Epoch epoch_;
+  std::optional<Lsn> closed_;
+};
+
+}  // namespace
+
+RunResult RunSeed(const RunOptions& options,
+                  const std::function<void(std::string_view)>& trace) {
+  return Run(options, trace).Go();
+}
+
+}  // namespace alpheus::sim

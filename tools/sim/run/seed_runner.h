@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// seed_runner: seeds, each in a process of its own, several at a time.
+//
+// Idea: a simulated crash destroys nothing (TH1 of threads.h), so a run leaves
+// memory behind; and what is simulated may fail a check, which aborts, or may
+// never come to an end. A child process pays for all of it: the others go on,
+// and whatever it died of counts as a violation of its seed.
+//
+// Invariants:
+//   SR1. Each run that was asked for is told of once.
+//   SR2. A run starts from the same state, whatever ran before it.
+// Thread safety: one thread of a process that has no others: it forks.
+// References: docs/verify/simulation.md.
+#ifndef ALPHEUS_TOOLS_SIM_RUN_SEED_RUNNER_H_
+#define ALPHEUS_TOOLS_SIM_RUN_SEED_RUNNER_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/clock.h"
+#include "tools/sim/run/run.h"
+#include "tools/sim/world/options.h"
+
+namespace alpheus::sim {
+
+// Names of violations that a child could not tell itself.
+inline constexpr char kCheckFailed[] = "CHECK";  // ALPHEUS_CHECK
+inline constexpr char kCrashed[] = "CRASH";      // a signal, a sanitizer
+inline constexpr char kHung[] = "HUNG";          // took too long
+
+struct SeedOutcome {
+  RunResult result;
+  int64_t cpu_ns = 0;
+};
+
+class SeedRunner {
+ public:
+  using Simulation = std::function<RunResult(const RunOptions&)>;
+
+  struct Options {
+    int jobs = 1;
+    // A run that takes more is hung. Of the processor; by the clock it may be
+    // ten times as much, for it shares the machine.
+    int cpu_seconds_max = 20;
+    Simulation simulation = [](const RunOptions& options) {
+      return RunSeed(options, {});
+    };
+  };
+
+  // The clock must outlive it.
+  SeedRunner(Options options, const Clock& clock);
+
+  // Runs what `next` gives until it gives nothing, or `told` returns false and
+  // what runs by then has ended. Outcomes come in the order in which they end.
+  // Errors: Unavailable (the system gives no more processes or pipes).
+  absl::Status RunAll(
+      const std::function<std::optional<RunOptions>()>& next,
+      const std::function<bool(const RunOptions&, const SeedOutcome&)>& told);
+
+  // The same for one.
+  absl::StatusOr<SeedOutcome> Run(const RunOptions& options);
+
+ private:
+  const Options options_;
+  const Clock& clock_;
+};
+
+// What a child says to its parent. Decode: nothing if that is cut off.
+std::string EncodeResult(const RunResult& result);
+std::optional<RunResult> DecodeResult(std::string_view text);
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_RUN_SEED_RUNNER_H_

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// shrinker: looks for the shortest schedule that still fails.
+//
+// Idea: delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
+// failure-inducing input", 2002) over the faults of a plan: leave out ever
+// smaller parts of what is left, and keep what still fails without them; in the
+// end no single fault can be left out. Then the sizes, by halving. Whether a
+// case fails is asked of the caller, who runs it: the same seed with less of it
+// is another run, so that any case may fail or not.
+//
+// Invariants:
+//   1. What is returned was seen to fail, or is what was given.
+//   2. No more than `tries_max` cases are asked for.
+// Thread safety: pure functions.
+// References: docs/verify/simulation.md.
+#ifndef ALPHEUS_TOOLS_SIM_RUN_SHRINKER_H_
+#define ALPHEUS_TOOLS_SIM_RUN_SHRINKER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
+
+namespace alpheus::sim {
+
+// What of a run can be made smaller.
+struct ShrinkCase {
+  std::set<uint32_t> faults;  // those that are left, by number
+  int clients = 1;
+  size_t payload_bytes_max = 1;
+  bool breaks = false;  // connections break by lot
+  bool yields = false;  // threads are switched by lot
+
+  bool operator==(const ShrinkCase&) const = default;
+};
+
+struct ShrinkOptions {
+  int tries_max = 500;
+  // No payload is made smaller than that.
+  size_t payload_bytes_min = 1;
+};
+
+struct Shrunk {
+  ShrinkCase shortest;
+  int tries = 0;
+};
+
+// `failing` is known to fail.
+Shrunk Shrink(const ShrinkCase& failing, const ShrinkOptions& options,
+              const std::function<bool(const ShrinkCase&)>& fails);
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_RUN_SHRINKER_H_

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// options: what one run is made of. All of it follows from the seed, apart from
+// what the user fixed (swarm testing: Groce et al., ISSTA 2012).
+//
+// Thread safety: values and pure functions.
+#ifndef ALPHEUS_TOOLS_SIM_WORLD_OPTIONS_H_
+#define ALPHEUS_TOOLS_SIM_WORLD_OPTIONS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replication/persist/platform/platform.h"
+
+namespace alpheus::sim {
+
+enum class FaultKind {
+  kKillPrimary,   // SIGKILL: caches are kept
+  kKillNode,      // the same, of a node's daemon
+  kPowerCut,      // of one machine
+  kPowerCutAll,   // of all at once
+  kPausePrimary,  // SIGSTOP; its adapter goes on
+  kPauseNode,
+  kCutLink,  // both ways, between two machines
+  kCutOneWay,
+  kIsolate,   // a machine from all others
+  kSlowLink,  // both ways, between two machines
+  // Of one adapter.
+  kNoReceives,    // what comes finds none, and is refused after a while
+  kOverrunQueue,  // of completions: all connections break
+  // Of what clients do.
+  kFullRing,         // nobody cleans, and all append
+  kKeepReservation,  // a thread that neither completes nor aborts
+  kRival,            // a second process wants to be primary
+  kClosePrimary,     // ends in good order
+  kSlowMachine,      // its threads run late
+  kClockJump,  // of one process; or its clock runs fast or slow for a while
+  // Of the membership service, where there is one.
+  kExpireSession,      // those of a machine's processes
+  kCutMembership,      // a machine from it; its data plane works
+  kDelayWatches,       // what changed is told late
+  kRestartMembership,  // sessions survive or end together; data may be old
+  // Of storage, while a machine has no power.
+  kSwapRegions,     // two machines have each other's file, for a time
+  kCloneRegion,     // one has a copy of another one's, for a time
+  kForeignRegion,   // of another log, cluster or format, for a time
+  kLoseRegion,      // there is none, for a time
+  kWipeRegion,      // zeros or ones, for good
+  kBlankRegion,     // formatted anew, for good
+  kRollBackRegion,  // as it was some time ago
+  // Of its bytes.
+  kFlipBit,
+  kPoison,  // 8 to 4096 of them could not be read
+  kLoseLine,
+  kMisdirectLine,
+  kMisdirectRecord,
+  kFailFence,  // of a process that runs: the medium reports an error
+  // Where it is asked for only: seeds of before have the schedules that they
+  // had.
+  kFlipInTransit,  // one bit of what comes to a replica over an unchecked link
+};
+inline constexpr size_t kFaultKinds = 36;
+
+bool IsOfMembership(FaultKind kind);
+bool IsOfStorage(FaultKind kind);
+
+std::string_view FaultName(FaultKind kind);
+std::optional<FaultKind> FaultOfName(std::string_view name);
+
+// Which application writes the log.
+enum class Workload { kMixed, kWal, kRocksDb };
+
+std::string_view WorkloadName(Workload workload);
+std::optional<Workload> WorkloadOfName(std::string_view name);
+
+// What is broken on purpose in a run that must fail, so that the checkers are
+// seen alive.
+enum class Canary {
+  kNone,
+  kEarlyDurable,   // a record counts as durable on one medium, whatever W is
+  kLostFences,     // a power cut takes what was fenced, too
+  kSharedBallot,   // a process is given what another one was given
+  kNoBudget,       // storage faults strike as if any log had to survive them
+  kSmallCore,      // of too few machines; nobody else is healed
+  kDeafTail,       // a client that follows the log misses records
+  kKnownStranger,  // somebody who should have no key has it
+  kOldQuorum,      // primaries count by the W of the first list of members
+  kBadRepair,      // a scrub writes other bytes than the record's
+  kWrongPlatform,  // nodes declare that caches are kept, whatever they are
+  kIdleSync,       // a database's sync says OK, and has forced nothing
+  kEarlySwitch,    // its new WAL takes data before the old one is written
+};
+
+// Who else is there, besides those who serve and write the log, and what these
+// do besides.
+struct Guests {
+  bool tail = false;      // a client that only reads
+  bool stranger = false;  // somebody without the cluster's key
+  bool changes = false;   // an operator who changes the members
+  bool scrub = false;     // nodes and primaries read their replicas through
+  bool hold = false;      // a primary gives its replica up to who opens the log
+};
+
+// What the user fixes; the rest is drawn, each as if nothing was fixed.
+struct Fixed {
+  std::optional<Workload> workload;
+  std::optional<int> nodes;         // N
+  std::optional<int> write_quorum;  // W, at most N
+  std::optional<int> clients;
+  std::optional<size_t> payload_bytes_max;
+  bool without_breaks = false;  // no connection breaks by lot
+  bool without_yields = false;  // no thread is switched by lot
+  std::optional<std::set<FaultKind>> faults;
+  std::optional<bool> has_membership_service;
+  std::optional<Guests> guests;
+  bool beyond_budget = false;
+  std::optional<Platform> platform;  // of all machines
+  std::set<uint32_t> left_out;       // faults of the plan, by number
+  Canary canary = Canary::kNone;
+};
+
+// The vector of a run.
+struct RunOptions {
+  uint64_t seed = 1;
+  int nodes = 3;   // machines that may keep a replica
+  int spares = 0;  // of these, that are no members at first
+  int write_quorum = 2;
+  int members() const { return nodes - spares; }  // N at first
+  int clients = 3;
+  uint64_t ring_capacity = 8192;
+  size_t payload_bytes_max = 200;
+  int64_t think_ns_max = 300'000;  // between two calls of a client
+  int64_t switch_ns_max = 2'000;   // until a thread that can go on does
+  int64_t delay_ns_max = 5'000;    // of a message
+  double break_probability = 0;    // of an operation's connection
+  uint64_t slice_bytes = 4096;     // of a ring, looked at in one go
+  uint64_t yield_odds = 0;         // 1 in so many yield points; 0: none
+  // 1 in so many calls of fabric and persistence primitive inside of a node's
+  // turn or of an opening; 0: both are whole.
+  uint64_t switch_odds = 0;
+  int faults = 40;
+  int64_t fault_gap_ns_max = 3'000'000;
+  std::array<uint32_t, kFaultKinds> weights = {};
+  Workload workload = Workload::kMixed;
+  // As RingLogOptions; at least twice what a policy waits for.
+  uint32_t exposure_records_max = 64;
+  std::set<uint32_t> left_out;
+  Canary canary = Canary::kNone;
+  bool has_membership_service = false;  // false: static
+  int64_t session_ns = 2'000'000;       // of silence, until it expires
+  int64_t watch_ns_max = 50'000;        // until a change is told
+  uint32_t membership_lost_odds = 0;    // of its messages; 0: none
+  uint32_t membership_stale_odds = 0;   // of its reads
+  Guests guests;
+  int tail_machine = 0;               // where it stands
+  int64_t change_ns_max = 4'000'000;  // between two changes of members
+  // From the end of a pass over a replica to the next; between two slices of
+  // it; and what is read of a peer at first.
+  int64_t scrub_interval_ns = 400'000;
+  int64_t scrub_slice_ns = 20'000;
+  uint64_t scrub_read_bytes = 512;
+  // More is lost and damaged than a log must survive (fault_budget.h): it may
+  // stay closed, and must not be shorter.
+  bool is_beyond_budget = false;
+  std::vector<Platform> platforms;  // by machine; others: the weakest
+  uint64_t stage_words = 128;       // of remote bytes that get on in one step
+};
+
+// Nothing happens to anybody: no faults, no connection breaks, and nobody
+// changes the members.
+bool IsCalm(const RunOptions& options);
+bool HasStorageFaults(const RunOptions& options);
+
+RunOptions DrawOptions(uint64_t seed, const Fixed& fixed);
+std::string Describe(const RunOptions& options);
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_WORLD_OPTIONS_H_

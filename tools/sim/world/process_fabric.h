@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// process_fabric: the adapter of one simulated process, as that sees it: with
+// the process's own clock, and others may act before each call.
+//
+// Thread safety: one thread.
+// References: fabric.h; process_clock.h.
+#ifndef ALPHEUS_TOOLS_SIM_WORLD_PROCESS_FABRIC_H_
+#define ALPHEUS_TOOLS_SIM_WORLD_PROCESS_FABRIC_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "replication/fabric/fabric.h"
+#include "tools/sim/world/process_clock.h"
+
+namespace alpheus::sim {
+
+class ProcessFabric final : public Fabric {
+ public:
+  // `before_call` is called before each call that does anything.
+  ProcessFabric(Fabric& inner, const ProcessClock& clock,
+                std::function<void()> before_call)
+      : inner_(inner), clock_(clock), before_call_(std::move(before_call)) {}
+
+  Limits limits() const override { return inner_.limits(); }
+  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
+                                     RemoteAccess access) override;
+  absl::Status Deregister(RegionKey key) override;
+  absl::StatusOr<std::string> Listen(std::string_view address) override;
+  absl::StatusOr<ConnectionId> Connect(std::string_view address,
+                                       std::string_view private_data,
+                                       Deadline deadline) override;
+  absl::Status Accept(ConnectionId connection,
+                      std::string_view private_data) override;
+  absl::Status Reject(ConnectionId connection,
+                      std::string_view private_data) override;
+  absl::Status Close(ConnectionId connection) override;
+  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
+                         RemoteAddress to) override;
+  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
+                                  LocalBytes from, RemoteAddress to,
+                                  uint32_t immediate) override;
+  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
+                        RemoteAddress from) override;
+  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
+                               LocalBytes into, RemoteAddress word,
+                               uint64_t expected, uint64_t desired) override;
+  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
+                            LocalBytes into, RemoteAddress word,
+                            uint64_t add) override;
+  absl::Status PostFlush(ConnectionId connection, WorkId work,
+                         RemoteAddress range, uint64_t bytes) override;
+  absl::Status PostSend(ConnectionId connection, WorkId work,
+                        LocalBytes from) override;
+  absl::Status PostReceive(ConnectionId connection, WorkId work,
+                           LocalBytes into) override;
+  size_t Poll(std::span<Completion> completions,
+              std::vector<ConnectionEvent>* events) override;
+  bool Progress() override;
+  void WaitForActivity(Deadline deadline) override;
+  void HandOver() override { inner_.HandOver(); }
+  void Wake() override { inner_.Wake(); }
+
+ private:
+  Fabric& inner_;
+  const ProcessClock& clock_;
+  const std::function<void()> before_call_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_WORLD_PROCESS_FABRIC_H_

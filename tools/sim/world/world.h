@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// world: the machines of a cluster that exists in one process and in virtual
+// time, and what can happen to them.
+//
+// Idea: a machine has a region of modelled persistent memory, a node's daemon
+// that serves the replica in it, and at times an application that opens the log
+// and writes it. Daemon and application are the production code of recovery,
+// replication and log, each with an adapter of its own; only one of the two has
+// the region at a time (P-A7). One more machine has no replica: its application
+// is remote-only.
+//
+// What ends a process or a machine ends it in the middle of whatever it does;
+// nothing is told to the dead. What a machine keeps:
+//   kill        memory as it is; what was flushed and not fenced is no longer
+//               waited for by anybody
+//   power cut   one of the images that the crash model and the machine's
+//               platform allow; remote bytes may be anywhere on their way
+//
+// Thread safety: one thread.
+// References: protocol P-A7; threads.h, sim_network.h, crash_model.h.
+#ifndef ALPHEUS_TOOLS_SIM_WORLD_WORLD_H_
+#define ALPHEUS_TOOLS_SIM_WORLD_WORLD_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "log/base/deadline.h"
+#include "log/base/random.h"
+#include "log/format/layout.h"
+#include "quorum/arithmetic/quorum.h"
+#include "quorum/members/cluster_key.h"
+#include "quorum/members/configuration.h"
+#include "tools/model/fabric/sim_network.h"
+#include "tools/model/memory/crash_model.h"
+#include "tools/sim/faults/trap.h"
+#include "tools/sim/world/history.h"
+#include "tools/sim/world/options.h"
+#include "tools/sim/world/referee.h"
+#include "tools/sim/world/threads.h"
+
+namespace alpheus::sim {
+
+inline constexpr Uuid kClusterId{0xc1, 0x57e4};
+inline constexpr Uuid kLogId{0x109, 1};
+// Nothing in a simulated world is secret; all prove that they have it.
+ClusterKey SimulatedKey();
+
+class CandidateAgent;
+class MemberLists;
+class MembershipService;
+class NodeProcess;
+class Operator;
+class PrimaryProcess;
+class RegionImages;
+class RegionStore;
+class Stranger;
+class TailClient;
+struct Checkers;
+
+class World {
+ public:
+  using Model = ModelPersistence;
+
+  // Who has the region's lock.
+  enum class Holder { kNobody, kNode, kPrimary };
+
+  struct Machine {
+    int number = 0;
+    // What lies where its region should be (region_store.h). Null: no replica.
+    std::unique_ptr<Model> pmem;
+    std::vector<std::byte> medium;  // Medium's
+    Holder holder = Holder::kNobody;
+    bool has_power = true;
+    // It gets neither power nor a node (core.h).
+    bool stays_broken = false;
+    std::unique_ptr<NodeProcess> node;
+    std::unique_ptr<PrimaryProcess> primary;
+    std::unique_ptr<CandidateAgent> candidate;  // with a membership service
+    Trap trap;
+
+    NodeId id() const { return NodeId(static_cast<uint64_t>(number) + 1); }
+  };
+
+  struct Counters {
+    std::array<uint64_t, kFaultKinds> faults = {};  // that took effect
+    uint64_t calls = 0;                             // of clients, that returned
+    uint64_t openings = 0;                          // that succeeded
+    uint64_t openings_failed = 0;
+    uint64_t repairs = 0;
+    uint64_t joins = 0;  // of members, while a log ran
+    uint64_t joins_failed = 0;
+    uint64_t events = 0;
+    uint64_t records_checked = 0;  // on W images, when they became durable
+    // How often each checker looked.
+    uint64_t looks_at_media = 0;     // EpochChecker: superline and table
+    uint64_t records_on_media = 0;   // and records
+    uint64_t looks_for_holders = 0;  // HolderChecker
+    uint64_t records_still_held = 0;
+    uint64_t landings_checked = 0;  // FenceChecker
+    uint64_t owners_checked = 0;    // OwnerChecker: records
+    uint64_t answers_checked = 0;   // AnswerChecker: records in answers
+    uint64_t looks_at_marks = 0;    // MarkChecker: at watermarks that changed
+    uint64_t media_compared = 0;    // EndChecker
+    uint64_t records_compared = 0;
+    uint64_t looks_at_rest = 0;
+    uint64_t final_openings = 0;   // behind the end, whose log was as it was
+    uint64_t regions_refused = 0;  // that were not their machine's replica
+    uint64_t progress_undemanded =
+        0;                 // seeds with more damage than allowed for
+    uint64_t ballots = 0;  // BallotChecker
+    // Applications that were started by a candidate that was first; of those,
+    // asked or made to end by one that was not any more; left to themselves.
+    uint64_t elections = 0;
+    uint64_t stepped_down = 0;
+    uint64_t overtaken = 0;
+    uint64_t traps = 0;              // that struck
+    uint64_t metadata_traps = 0;     // of these, where metadata was touched
+    uint64_t switches = 0;           // of threads inside of turns and openings
+    uint64_t breaks = 0;             // of connections, by lot
+    uint64_t late_landings = 0;      // on broken connections
+    uint64_t tails = 0;              // of a client that only reads
+    uint64_t tail_records = 0;       // that they were shown
+    uint64_t tails_overtaken = 0;    // by the head
+    uint64_t tails_outdated = 0;     // by another list of members
+    uint64_t tail_ends = 0;          // "no more", all asked anew
+    uint64_t strangers = 0;          // that asked for something
+    uint64_t strangers_refused = 0;  // and were told so
+    uint64_t replays = 0;            // of these, of a recorded handshake
+    // Changes of members that an operator began; made; refused (another list,
+    // or what can't be done at once).
+    uint64_t changes = 0;
+    uint64_t changes_made = 0;
+    uint64_t changes_refused = 0;
+    uint64_t replacements_made = 0;  // of these, of a lost replica
+    uint64_t rival_changes = 0;  // that began while another one was under way
+    uint64_t stopped = 0;        // machines, so that a change goes on
+    uint64_t newcomers = 0;      // blank replicas
+    // Passes over a replica that began, by its node or its primary; places that
+    // they wrote anew, on which machines; records of these, and of these
+    // durable ones that could not be read there.
+    uint64_t scrubs = 0;
+    uint64_t own_scrubs = 0;  // of these, by a primary
+    uint64_t repaired_places = 0;
+    uint64_t repaired_records = 0;
+    uint64_t repaired_durable = 0;
+    // Replicas that a primary has given up to who opened the log.
+    uint64_t given_up = 0;
+    // Of RocksDB's plugin: files that openings found, syncs that were OK, files
+    // that were removed.
+    uint64_t wal_files_found = 0;
+    uint64_t wal_syncs = 0;
+    uint64_t wal_files_removed = 0;
+    // Messages and private data that are none, or half so; refused.
+    uint64_t nonsense = 0;
+    uint64_t nonsense_refused = 0;
+    uint64_t guessed_keys = 0;  // by which somebody wrote or read in vain
+    // Cores that went on while other machines stayed broken, and these.
+    uint64_t cores = 0;
+    uint64_t left_broken = 0;
+  };
+
+  explicit World(const RunOptions& options);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  const RunOptions& options() const { return options_; }
+  const Layout& layout() const { return layout_; }
+  SimNetwork& network() { return *network_; }
+  Threads& threads() { return *threads_; }
+  Random& random() { return random_; }
+  Referee& referee() { return *referee_; }
+  const Referee& referee() const { return *referee_; }
+  History& history() { return *history_; }
+  Checkers& checkers() { return *checkers_; }
+  Counters& counters() { return counters_; }
+  // It took effect.
+  void Count(FaultKind kind) { ++counters_.faults[static_cast<size_t>(kind)]; }
+  RegionStore& store() { return *store_; }
+  RegionImages& images() { return *images_; }
+  MemberLists& lists() { return *lists_; }
+  const MemberLists& lists() const { return *lists_; }
+  // nullptr: nobody changes the members.
+  Operator* operator_at_work() { return operator_.get(); }
+  // Null: membership is static.
+  MembershipService* membership() { return membership_.get(); }
+  int64_t now() const { return network_->clock().NowNanos(); }
+
+  // Primaries that start from now on have no clients. Candidates end.
+  void BeQuiet() { is_quiet_ = true; }
+  bool is_quiet() const { return is_quiet_; }
+  // Of a log that was closed in good order: the next LSN.
+  void NoteClosed(Lsn next) { closed_ = next; }
+  std::optional<Lsn> TakeClosed() { return std::exchange(closed_, {}); }
+
+  // Machines with a replica come first: options().nodes of them.
+  std::vector<Machine>& machines() { return machines_; }
+  Machine& machine(int number) { return machines_[number]; }
+  // The first one of which it holds, from the drawn one on. nullptr: of none.
+  template <class Holds>
+  Machine* FindMachine(uint64_t drawn, const Holds& holds) {
+    for (size_t i = 0; i < machines_.size(); ++i) {
+      Machine& machine = machines_[(drawn + i) % machines_.size()];
+      if (holds(machine)) return &machine;
+    }
+    return nullptr;
+  }
+  // As the log was formatted.
+  Configuration configuration() const;
+  // Of a machine without power, or whose region nobody has: another region lies
+  // there from now on. Returns what lay there.
+  std::unique_ptr<Model> GiveRegion(int machine, std::unique_ptr<Model> region);
+  void ExchangeRegions(int a, int b);
+  // A fence of the process that has the machine's region has failed.
+  void NoteFailedMedium(const Machine& machine);
+  // The process maps its region anew: what was not fenced is fenced by nobody.
+  void RenewMemory(Machine& machine) { machine.pmem->KeepAfterKill(); }
+  // What became of opening a region that is not the machine's replica.
+  void JudgeRefusal(const Machine& machine, const absl::Status& status);
+  // Hooks of it may be running.
+  void KeepOldMemory(std::unique_ptr<Model> memory);
+  // Of the machine's primary, which maps other memory there: what it stores
+  // from now on is in none of the cluster's media, and whoever finds the region
+  // next has it. False, and nothing has changed: an adapter still has bytes for
+  // it.
+  bool LeaveRegion(Machine& machine);
+
+  // Adapters: of the node's daemon, and of the application.
+  int NodeHost(const Machine& machine) const { return machine.number; }
+  int PrimaryHost(const Machine& machine) const {
+    return options_.nodes + machine.number;
+  }
+  // Of who only reads, and has no machine of its own.
+  int TailHost() const { return 2 * options_.nodes + 1; }
+  int StrangerHost() const {
+    return TailHost() + (options_.guests.tail ? 1 : 0);
+  }
+  // Truth and declaration.
+  Platform PlatformOf(int machine) const;
+  // What every power cut leaves of the machine's replica, at least: the floor
+  // (DMP), all that is visible (MHP), with what its adapters have (WSP). Until
+  // something happens there. Requires: store() has its medium.
+  std::span<const std::byte> Medium(int number);
+  // All adapters of a machine.
+  std::vector<int> HostsOf(int machine) const;
+  // Where the node of that machine listens.
+  std::string NodeAddress(int machine) const {
+    return SimNetwork::Address(machine, 1);
+  }
+
+  // For whoever polls the fabric of that host. Poll clears what is noted first.
+  void ClearActivity(int host) { active_[host] = false; }
+  void NoteActivity(int host);
+  // Of a thread: until there is something to poll, or the deadline, which is of
+  // the world's time.
+  void WaitForActivity(int host, Deadline deadline);
+
+  // Processes. Starting one that runs does nothing.
+  void StartNode(Machine& machine);
+  void StartPrimary(Machine& machine);
+  // Primaries that run, and those that were started in all.
+  size_t primaries() const;
+  uint64_t primaries_started() const { return primaries_started_; }
+  // The change of members with that number begins there, by a process that ends
+  // with it.
+  void StartChange(Machine& machine, size_t number);
+  // The process is gone, in the middle of what it did; does not return if a
+  // thread of it calls.
+  void KillNode(Machine& machine);
+  void KillPrimary(Machine& machine);
+  // Of a primary that has put everything away; by a thread of its own.
+  [[noreturn]] void EndPrimary(Machine& machine);
+
+  // The power is gone, now. Does not return if a thread of the machine calls.
+  void CutPower(Machine& machine);
+  void CutPowerOfAll();
+  void RestorePower(Machine& machine);
+
+  // One way; counted, so that cuts may overlap.
+  void CutLink(int from, int to);
+  void HealLink(int from, int to);
+  // However often it was cut.
+  void MendLink(int from, int to);
+
+  // Where the clock of a new process begins, ahead of the world's.
+  int64_t DrawClock() {
+    return static_cast<int64_t>(random_.Below(uint64_t{1} << 40));
+  }
+
+  // By a thread that could be interrupted here: by lot others act before it
+  // goes on.
+  void SwitchByLot();
+
+  void SetTrace(std::function<void(std::string_view)> trace);
+  void Trace(std::string_view what);
+  bool IsTraced() const { return static_cast<bool>(trace_); }
+
+ private:
+  void Format(int number, Model& pmem) const;
+  void GiveMemory(Machine& machine, std::unique_ptr<Model> pmem);
+  std::unique_ptr<Model> TakeMemory(Machine& machine);
+  void OnPrimitive(Machine& machine, const Model::Event& event);
+  // The thread that runs has its process for itself.
+  bool IsAlone(const Machine& machine) const;
+  // By a thread of the machine, which does not come back.
+  void SpringTrap(Machine& machine);
+  // Everything of the process but its threads.
+  void ForgetNode(Machine& machine, bool with_power);
+  void ForgetPrimary(Machine& machine, bool with_power);
+  void StartCandidate(Machine& machine);
+  void LosePower(Machine& machine);
+  // And of who stands there.
+  std::vector<int> LinkedHostsOf(int machine) const;
+
+  const RunOptions options_;
+  const QuorumSizes sizes_;
+  const Layout layout_;
+  Random random_;
+  std::unique_ptr<SimNetwork> network_;
+  std::unique_ptr<Threads> threads_;
+  std::unique_ptr<Referee> referee_;
+  std::unique_ptr<History> history_;
+  std::unique_ptr<Checkers> checkers_;
+  std::unique_ptr<MembershipService> membership_;
+  std::vector<Machine> machines_;
+  std::unique_ptr<RegionStore> store_;
+  std::unique_ptr<RegionImages> images_;
+  std::unique_ptr<MemberLists> lists_;
+  std::unique_ptr<TailClient> tail_;
+  std::unique_ptr<Stranger> stranger_;
+  std::unique_ptr<Operator> operator_;
+  std::vector<char> active_;  // by host
+  std::vector<std::vector<int>> link_cuts_;
+  // Regions that were replaced.
+  std::vector<std::unique_ptr<Model>> old_memories_;
+  std::function<void(std::string_view)> trace_;
+  bool is_quiet_ = false;
+  uint64_t primaries_started_ = 0;
+  std::optional<Lsn> closed_;
+  Counters counters_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_WORLD_WORLD_H_
