@@ -152,7 +152,7 @@ MUTANT_SITE = re.compile(r"\bIsMutant\(")
 MUTANT_NAME = re.compile(r'\s*"(k\w+)"\s*\)')
 
 # guide: every example of the guide stands in its test, indentation aside.
-GUIDE = "docs/api_guide.md"
+GUIDE = "docs/use/api_guide.md"
 GUIDE_TEST = "tests/api/log/guide_test.cc"
 
 # glossary: one word has one row.
@@ -183,6 +183,21 @@ PROCESS = re.compile(r"[PT]\d")
 # Examples of labels, and documents that no rule is for.
 CITING_FREE = ("tests/lint_test.py", ".ci/lint.py", "docs/results/")
 
+# cell: a table is for short entries. Those of measured results may be longer.
+CELL_MAX = 120
+CELL_FREE = ("docs/results/",)
+
+# doc: a link of a document leads to a file and a heading that exist, and so
+# does a document that a source names: docs/a.md, docs/a.md#heading, or
+# docs/a.md, "Heading".
+LINK = re.compile(r"\]\(([^()\s#]*)(?:#([^()\s]*))?\)")
+NAMED = re.compile(r"\bdocs/[\w./-]*\w\.md\b(?:#([\w-]+)"
+                   r"|,\s+\\?\"([^\"\\]+)\\?\")?")
+NAMING_SUFFIXES = (".h", ".cc", ".c", ".inc", ".pml", ".py", ".sh", ".cmake",
+                   ".txt", ".toml", ".service", ".md")
+NAMING_MORE = ("README.md", "CMakeLists.txt", "tools/dev", ".ci/run")
+NAMING_FREE = ("tests/lint_test.py", ".ci/lint.py")
+
 # label: a message says in words what it means. Labels of comments, such as
 # (P-A4.2), are for assertions, which only programmers read.
 LABEL = re.compile(rf"\((?!(?:{NO_LABEL.pattern})\)){NAME}(, {NAME})*\)")
@@ -192,7 +207,7 @@ ASSERTION = re.compile(r"\bALPHEUS_CHECK\w*\s*\(")
 RULES = frozenset(
     {"include-order", "include-path", "door", "public-abseil", "spdx", "guard",
      "header-comment", "todo", "waiver", "mutant", "guide", "glossary",
-     "cite", "label"}
+     "cite", "label", "cell", "doc"}
     | {call[0] for call in CALLS})
 
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\): )")
@@ -601,6 +616,107 @@ def lint_citations(root):
     return findings
 
 
+def documents(root):
+    """Lines of all documents, code blocks blanked out, by path."""
+    found = {}
+    paths = [path for path in files_that_end(root, ("docs",), (".md",))]
+    for path in paths + ["README.md"]:
+        if not os.path.exists(os.path.join(root, path)):
+            continue
+        with open(os.path.join(root, path), encoding="utf-8") as document:
+            lines = document.read().split("\n")
+        is_code = False
+        for i, line in enumerate(lines):
+            fence = line.lstrip().startswith("```")
+            if fence or is_code or line.startswith("    "):
+                lines[i] = ""
+            is_code ^= fence
+        found[path] = lines
+    return found
+
+
+def files_that_end(root, folders, suffixes):
+    """Paths of all files in these folders that end so, in order."""
+    found = []
+    for top in folders:
+        for folder, subfolders, names in os.walk(os.path.join(root, top)):
+            subfolders[:] = [s for s in subfolders if s != "__pycache__"]
+            relative = os.path.relpath(folder, root)
+            found += [os.path.join(relative, name) for name in names
+                      if name.endswith(suffixes)]
+    return sorted(found)
+
+
+def lint_cells(root):
+    """Findings: cells of tables that are too long to be read."""
+    findings = []
+    for path, lines in documents(root).items():
+        if is_allowed(path, CELL_FREE):
+            continue
+        for number, line in enumerate(lines, 1):
+            cells = re.split(r"(?<!\\)\|", line) if line.startswith(
+                "|") else ()
+            findings += [f"{path}:{number}: cell: {len(cell.strip())} "
+                         f"characters in one cell, at most {CELL_MAX}: "
+                         "write a list or a section" for cell in cells
+                         if len(cell.strip()) > CELL_MAX]
+    return findings
+
+
+def headings(lines):
+    """The names by which links lead to the headings of a document."""
+    names = set()
+    for line in lines:
+        match = re.match(r"#+ (.*)", line)
+        if match:
+            plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", match.group(1))
+            name = re.sub(r"[^\w\- ]", "", plain.strip().lower())
+            name = name.replace(" ", "-")
+            last = 1
+            while name in names:
+                name = re.sub(r"-\d+$", "", name) if last > 1 else name
+                name, last = f"{name}-{last}", last + 1
+            names.add(name)
+    return names
+
+
+def lint_documents(root):
+    """Findings: links and names of documents that lead nowhere."""
+    findings = []
+    lines_of = documents(root)
+    names_of = {path: headings(lines) for path, lines in lines_of.items()}
+
+    def look(where, target, heading):
+        if not os.path.exists(os.path.join(root, target)):
+            findings.append(f"{where}: doc: there is no {target}")
+        elif heading and heading not in names_of.get(target, (heading,)):
+            findings.append(f"{where}: doc: {target} has no #{heading}")
+
+    for path, lines in lines_of.items():
+        for number, line in enumerate(lines, 1):
+            for target, heading in LINK.findall(line):
+                if "://" not in target:
+                    full = os.path.normpath(os.path.join(
+                        os.path.dirname(path), target)) if target else path
+                    look(f"{path}:{number}", full, heading)
+    paths = files_that_end(root, FOLDERS + ("cmake", "docs"), NAMING_SUFFIXES)
+    for path in [*NAMING_MORE, *paths]:
+        full = os.path.join(root, path)
+        if is_allowed(path, NAMING_FREE) or not os.path.exists(full):
+            continue
+        with open(full, encoding="utf-8") as source:
+            # A name may go on behind the mark of the next comment line.
+            text = re.sub(r"(?<=\n)[ \t]*(//|#)",
+                          lambda mark: " " * len(mark.group()), source.read())
+        for match in NAMED.finditer(text):
+            number = text.count("\n", 0, match.start()) + 1
+            target = re.match(r"docs/[\w./-]*\w\.md", match.group()).group()
+            title = re.sub(r"\s+", " ", match.group(2) or "")
+            heading = match.group(1) or "".join(headings([f"# {title}"]))
+            look(f"{path}:{number}", target, heading)
+    return findings
+
+
 def lint(root):
     """Findings in the tree at root, one string each."""
     mutants = read_mutants(root)
@@ -608,7 +724,8 @@ def lint(root):
     return ([finding for file in files for finding in lint_file(file, mutants)]
             + check_mutant_table(root, [file for file in files
                                         if file.path.endswith(CODE_SUFFIXES)])
-            + lint_guide(root) + lint_glossary(root) + lint_citations(root))
+            + lint_guide(root) + lint_glossary(root) + lint_citations(root)
+            + lint_cells(root) + lint_documents(root))
 
 
 def main(arguments):

@@ -2,7 +2,8 @@
 # Of the installed documents: a link to what is not installed becomes the path
 # that this has in the source tree, and one to an example leads to where that is.
 # docs: the folder that README.md and docs/ were installed into.
-file(GLOB documents ${docs}/README.md ${docs}/docs/*.md)
+file(GLOB_RECURSE documents ${docs}/docs/*.md)
+list(APPEND documents ${docs}/README.md)
 foreach(document ${documents})
   file(READ ${document} text)
   cmake_path(GET document PARENT_PATH folder)

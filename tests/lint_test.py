@@ -450,9 +450,73 @@ class LintTest(unittest.TestCase):
             self.cite({"docs/a.md": "### P-A4. Title\n**P-A4.** Text.\n"}),
             ["docs/a.md:2: cite: P-A4 is defined already, at docs/a.md:1"])
 
+    def of_documents(self, rule, files):
+        """Findings of one of the rules about documents in a tree of these."""
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                full = os.path.join(root, path)
+                os.makedirs(os.path.dirname(full), exist_ok=True)
+                with open(full, "w", encoding="utf-8") as out:
+                    out.write(text)
+            return rule(root)
+
+    def test_cells_of_tables_are_short(self):
+        row = "| a | " + "b" * lint.CELL_MAX + " | `c \\| d` |\n"
+        longer = row.replace("b |", "bb |")
+        self.assertEqual(self.of_documents(lint.lint_cells, {
+            "README.md": row, "docs/use/a.md": row + "b" * 200 + "\n",
+            "docs/results/a.md": longer,
+            "docs/a.md": f"```\n{longer}```\n    {longer}"}), [])
+        for path in ("README.md", "docs/a.md", "docs/use/a.md"):
+            with self.subTest(path=path):
+                self.assertEqual(
+                    self.of_documents(lint.lint_cells, {path: row + longer}),
+                    [f"{path}:2: cell: 121 characters in one cell, at most "
+                     "120: write a list or a section"])
+
+    DOCUMENT = "# Title\n## Two `words`, and *more*\n## Again\n## Again\n"
+
+    def test_links_and_names_that_lead_somewhere_are_good(self):
+        self.assertEqual(self.of_documents(lint.lint_documents, {
+            "docs/use/a.md": self.DOCUMENT +
+            "[a](#again) [b](#two-words-and-more) [c](#again-1)\n"
+            "[d](../b.md#b) [e](../../log/core/a.cc) [f](https://x.y/z.md)\n"
+            "```cpp\n[f = g](int) {}\n```\n    [h](gone.md)\n",
+            "docs/b.md": "# B\n", "README.md": "[a](docs/use/a.md#title)\n",
+            "log/core/a.cc": "// docs/b.md, docs/use/a.md#again, gone.md\n"
+            '// docs/use/a.md, "Two `words`, and\n//   *more*".\n'
+            'Tell("docs/b.md, \\"B\\"");\n',
+            "tools/dev": "# docs/b.md\n",
+            "tests/lint_test.py": "# docs/gone.md\n"}), [])
+
+    def test_links_and_names_that_lead_nowhere_are_found(self):
+        for path, text, found in (
+                ("docs/use/b.md", "\n[a](a.md#aagain)\n",
+                 "docs/use/a.md has no #aagain"),
+                ("docs/use/b.md", "\n[a](a.md) [b](b/a.md)\n",
+                 "there is no docs/use/b/a.md"),
+                ("docs/b.md", "\n[b](#c)\n", "docs/b.md has no #c"),
+                ("README.md", "\n[a](log/gone.h)\n",
+                 "there is no log/gone.h"),
+                ("log/core/a.h", "\n// See docs/a.md.\n",
+                 "there is no docs/a.md"),
+                ("tools/dev", "\n# docs/use/a.md#gone\n",
+                 "docs/use/a.md has no #gone"),
+                ("tests/CMakeLists.txt", '\n"${DIR}/docs/gone.md"\n',
+                 "there is no docs/gone.md"),
+                ("api/a.cc", '\nTell("docs/use/a.md, \\"Gone\\"");\n',
+                 "docs/use/a.md has no #gone"),
+                ("api/a.h", '\n// docs/use/a.md, "Once\n// again".\n',
+                 "docs/use/a.md has no #once-again")):
+            with self.subTest(path=path, text=text):
+                self.assertEqual(
+                    self.of_documents(lint.lint_documents, {
+                        "docs/use/a.md": self.DOCUMENT, path: text}),
+                    [f"{path}:2: doc: {found}"])
+
     def test_every_rule_has_good_and_bad_cases(self):
         elsewhere = {"guard", "header-comment", "spdx", "guide", "glossary",
-                     "cite"}
+                     "cite", "cell", "doc"}
         self.assertEqual({case[0] for case in BAD} | elsewhere, lint.RULES)
         self.assertEqual({case[0] for case in GOOD} | elsewhere, lint.RULES)
 

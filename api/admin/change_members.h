@@ -6,8 +6,8 @@
 // Then an opening makes the change (opening_quorums.h), and is closed.
 //
 // Thread safety: each call has connections of its own; it blocks.
-// References: protocol P-A5, P-H16, P-H18; docs/replication.md, "Changing the
-// members".
+// References: protocol P-A5, P-H16, P-H18; docs/design/recovery.md, "Changing
+// the members".
 #ifndef ALPHEUS_API_ADMIN_CHANGE_MEMBERS_H_
 #define ALPHEUS_API_ADMIN_CHANGE_MEMBERS_H_
 

@@ -162,7 +162,7 @@ class ScrubAsker {
             " could not be repaired: no peer that the node reached has "
             "these records whole. The node told why. Start the nodes that are "
             "missing, and scrub again; if none is, \"Damage on all replicas\" "
-            "in docs/recovery.md says how to go on")));
+            "in docs/use/operating.md says how to go on")));
   }
 
   void End(Asked& asked, const absl::Status& status) {

@@ -7,7 +7,7 @@
 // (recovery/scrub/scrubbing.h). Nodes scrub whether a client waits or not.
 //
 // Thread safety: one thread.
-// References: docs/scrubbing.md.
+// References: docs/design/reading_and_scrubbing.md#scrubbing.
 #ifndef ALPHEUS_API_ADMIN_CLUSTER_SCRUB_H_
 #define ALPHEUS_API_ADMIN_CLUSTER_SCRUB_H_
 

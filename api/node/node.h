@@ -35,7 +35,7 @@
 //        leads to a replica again, that one is served.
 // Thread safety: Stop and Reload by any thread, and by signal handlers'
 // threads; the other members by one thread.
-// References: protocol P-A4, P-A7; docs/replication.md.
+// References: protocol P-A4, P-A7; docs/design/replication.md.
 #ifndef ALPHEUS_API_NODE_NODE_H_
 #define ALPHEUS_API_NODE_NODE_H_
 

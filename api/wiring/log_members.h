@@ -8,7 +8,7 @@
 // (opening_quorums.h).
 //
 // Thread safety: one thread; the calls block.
-// References: protocol P-A5, P-H16; docs/replication.md, "Changing the
+// References: protocol P-A5, P-H16; docs/design/recovery.md, "Changing the
 // members".
 #ifndef ALPHEUS_API_WIRING_LOG_MEMBERS_H_
 #define ALPHEUS_API_WIRING_LOG_MEMBERS_H_

@@ -72,7 +72,7 @@ struct Report {
   std::vector<Skip> skips;
 };
 
-// Returns one object; docs/performance.md describes its shape.
+// Returns one object; docs/results/README.md describes its shape.
 std::string ToJson(const Report& report);
 
 // Returns the measurements of such an object, as another process has written

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_local: measures the log on one machine beside its floor and its peers,
-// by turns in one run, and writes the results as JSON (docs/performance.md).
+// by turns in one run, and writes the results as JSON (docs/results/README.md).
 // bench/plots judges and draws them.
 #include <cstdint>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_ordered_store: measures read-modify-writes of an ordered store in
 // memory whose changes are in a log, by turns in one run, and writes the
-// results as JSON (docs/performance.md). bench/plots judges and draws them.
+// results as JSON (docs/results/README.md). bench/plots judges and draws them.
 #include <string>
 #include <vector>
 

@@ -7,7 +7,7 @@
 // another, for the rows that run there.
 //
 // Thread safety: none.
-// References: remote persistence taxonomy §4.1; docs/remotelog.md.
+// References: remote persistence taxonomy §4.1; docs/results/remotelog.md.
 #ifndef ALPHEUS_BENCH_REMOTELOG_APPEND_TRANSPORT_H_
 #define ALPHEUS_BENCH_REMOTELOG_APPEND_TRANSPORT_H_
 

@@ -9,8 +9,8 @@
 // guess.
 //
 // Thread safety: values and constants.
-// References: docs/remotelog.md, "The cost model"; remote persistence taxonomy
-// §4.2 (its hardware).
+// References: docs/design/remote_persistence.md, "The cost model"; remote
+// persistence taxonomy §4.2 (its hardware).
 #ifndef ALPHEUS_BENCH_REMOTELOG_COSTS_H_
 #define ALPHEUS_BENCH_REMOTELOG_COSTS_H_
 

@@ -10,7 +10,7 @@
 //             receive buffers, if they are in persistent memory
 //
 // Thread safety: one thread at a time.
-// References: remote persistence taxonomy §4.1; docs/remotelog.md.
+// References: remote persistence taxonomy §4.1; docs/results/remotelog.md.
 #ifndef ALPHEUS_BENCH_REMOTELOG_FABRIC_SERVER_H_
 #define ALPHEUS_BENCH_REMOTELOG_FABRIC_SERVER_H_
 

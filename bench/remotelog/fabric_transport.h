@@ -12,7 +12,8 @@
 //
 // Thread safety: none. With Ends::pass the calling thread does everything; else
 // the server has a thread of its own while appends are in flight.
-// References: remote persistence taxonomy §4.1, §4.2; docs/remotelog.md.
+// References: remote persistence taxonomy §4.1, §4.2;
+// docs/results/remotelog.md.
 #ifndef ALPHEUS_BENCH_REMOTELOG_FABRIC_TRANSPORT_H_
 #define ALPHEUS_BENCH_REMOTELOG_FABRIC_TRANSPORT_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_remotelog: appends to a remote log by the 72 rows of the taxonomy, in
 // simulated time and over a fabric, and writes what came out as JSON
-// (docs/remotelog.md).
+// (docs/results/remotelog.md).
 // bench/plots holds it against the taxonomy's findings and draws it.
 #include <algorithm>
 #include <functional>

@@ -11,7 +11,7 @@
 //                by turns
 //
 // Thread safety: none.
-// References: docs/remotelog.md; result.h (the measurements).
+// References: docs/results/remotelog.md; result.h (the measurements).
 #ifndef ALPHEUS_BENCH_REMOTELOG_SCENARIOS_H_
 #define ALPHEUS_BENCH_REMOTELOG_SCENARIOS_H_
 

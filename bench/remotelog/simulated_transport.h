@@ -8,7 +8,8 @@
 //
 // Fault model: none; nothing is lost, and receive buffers never run out.
 // Thread safety: none.
-// References: remote persistence taxonomy Figure 1, §4; docs/remotelog.md.
+// References: remote persistence taxonomy Figure 1, §4;
+// docs/results/remotelog.md.
 #ifndef ALPHEUS_BENCH_REMOTELOG_SIMULATED_TRANSPORT_H_
 #define ALPHEUS_BENCH_REMOTELOG_SIMULATED_TRANSPORT_H_
 

@@ -7,7 +7,7 @@
 // names remote memory, then bytes or a pointer to them.
 //
 // Thread safety: pure functions.
-// References: rdma-core, providers/mlx5 (qp.c); docs/remotelog.md.
+// References: rdma-core, providers/mlx5 (qp.c); docs/results/remotelog.md.
 #ifndef ALPHEUS_BENCH_REMOTELOG_WORK_REQUEST_H_
 #define ALPHEUS_BENCH_REMOTELOG_WORK_REQUEST_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_replicated: measures the log with backups beside its floor and its
 // peers, by turns in one run, and writes the results as JSON
-// (docs/performance.md). bench/plots judges and draws them.
+// (docs/results/README.md). bench/plots judges and draws them.
 #include <cstdint>
 #include <string>
 #include <string_view>

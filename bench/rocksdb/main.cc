@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_rocksdb: measures RocksDB with its WAL in different places, by turns in
-// one run, and writes the results as JSON (docs/performance.md). bench/plots
+// one run, and writes the results as JSON (docs/results/README.md). bench/plots
 // judges and draws them.
 #include <cstdint>
 #include <span>

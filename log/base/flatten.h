@@ -3,11 +3,11 @@
 //
 // Idea: an append goes through some forty small functions of a dozen classes,
 // each where a reader looks for it. With an RDMA adapter the calls between them
-// show (docs/performance.md). So a few functions on every append's path are
-// marked, and the compiler inlines their callees: with link-time optimization
-// (Release) across sources, else within one. LogReplication::TakeSome and its
-// callers are not marked: GCC guesses the classes behind its interfaces, and
-// would inline half of recovery.
+// show (docs/design/performance.md). So a few functions on every append's path
+// are marked, and the compiler inlines their callees: with link-time
+// optimization (Release) across sources, else within one.
+// LogReplication::TakeSome and its callers are not marked: GCC guesses the
+// classes behind its interfaces, and would inline half of recovery.
 //
 // Only in optimised builds; in others it would just slow down compilation.
 #ifndef ALPHEUS_LOG_BASE_FLATTEN_H_

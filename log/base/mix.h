@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // mix: the 64-bit mixing function behind seeds, cleaned words and chains.
 //
-// Part of the format on media (docs/log_format.md#seeds): never change it.
+// Part of the format on media (docs/formats/log.md#seeds): never change it.
 #ifndef ALPHEUS_LOG_BASE_MIX_H_
 #define ALPHEUS_LOG_BASE_MIX_H_
 

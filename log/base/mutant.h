@@ -15,7 +15,7 @@
 // asked for, not everywhere; that the table has the name, .ci/lint.py checks.
 //
 // Thread safety: selected before any static object is made, then constant.
-// References: docs/testing.md, "Mutants".
+// References: docs/verify/testing.md, "Mutants".
 #ifndef ALPHEUS_LOG_BASE_MUTANT_H_
 #define ALPHEUS_LOG_BASE_MUTANT_H_
 

@@ -20,7 +20,7 @@
 //   s+1, s+1. Reading repairs nothing; Repair() makes both copies equal.
 // Thread safety: one writer. Readers of a live cell may see it in the middle of
 // an update and must then read again (P-S5).
-// References: Arcadia §3 listing 2; docs/log_format.md#cell.
+// References: Arcadia §3 listing 2; docs/formats/log.md#cell.
 #ifndef ALPHEUS_LOG_FORMAT_ATOMIC_CELL_H_
 #define ALPHEUS_LOG_FORMAT_ATOMIC_CELL_H_
 

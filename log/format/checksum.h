@@ -6,7 +6,7 @@
 // chain: Crc32c(Crc32c(s, a), b) == Crc32c(s, a + b).
 //
 // Thread safety: pure functions.
-// References: docs/log_format.md#checksums; ISA-L crc32_iscsi.
+// References: docs/formats/log.md#checksums; ISA-L crc32_iscsi.
 #ifndef ALPHEUS_LOG_FORMAT_CHECKSUM_H_
 #define ALPHEUS_LOG_FORMAT_CHECKSUM_H_
 

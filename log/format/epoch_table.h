@@ -13,7 +13,7 @@
 //   ET2. owner(lsn) = the newest entry with start_lsn <= lsn.
 //   ET3. Entries that own no live record are dropped when an epoch opens.
 // Thread safety: a value.
-// References: protocol P-A2, P-H13; docs/log_format.md#epoch-table.
+// References: protocol P-A2, P-H13; docs/formats/log.md#epoch-table.
 #ifndef ALPHEUS_LOG_FORMAT_EPOCH_TABLE_H_
 #define ALPHEUS_LOG_FORMAT_EPOCH_TABLE_H_
 

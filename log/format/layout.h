@@ -10,7 +10,7 @@
 //   then     ring, to the end
 //
 // Copies lie on different pages, so that one bad page never takes both (P-S3).
-// References: docs/log_format.md#layout.
+// References: docs/formats/log.md#layout.
 #ifndef ALPHEUS_LOG_FORMAT_LAYOUT_H_
 #define ALPHEUS_LOG_FORMAT_LAYOUT_H_
 

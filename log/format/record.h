@@ -19,7 +19,7 @@
 // Persistence: 8-byte words may be torn apart by a power cut; the last word
 // written, `publish`, carries both checksums.
 // Thread safety: values and pure functions.
-// References: Arcadia §3, §4.3; docs/log_format.md#record.
+// References: Arcadia §3, §4.3; docs/formats/log.md#record.
 #ifndef ALPHEUS_LOG_FORMAT_RECORD_H_
 #define ALPHEUS_LOG_FORMAT_RECORD_H_
 

@@ -13,7 +13,7 @@
 // whole; the old content is gone. To replace content atomically use
 // atomic_cell.h.
 // Thread safety: pure functions.
-// References: Arcadia §3 figure 1, listing 1; docs/log_format.md#sealed.
+// References: Arcadia §3 figure 1, listing 1; docs/formats/log.md#sealed.
 #ifndef ALPHEUS_LOG_FORMAT_SEALED_H_
 #define ALPHEUS_LOG_FORMAT_SEALED_H_
 

@@ -16,7 +16,7 @@
 //   SUP4. The epoch table with number `table_seq` holds; a table copy with
 //         another number is an update that did not happen.
 // Thread safety: values and pure functions.
-// References: protocol P-A2; docs/log_format.md#superline.
+// References: protocol P-A2; docs/formats/log.md#superline.
 #ifndef ALPHEUS_LOG_FORMAT_SUPERLINE_H_
 #define ALPHEUS_LOG_FORMAT_SUPERLINE_H_
 

@@ -14,7 +14,7 @@
 //         persisted; both lines bad is damage, not a power cut.
 //   WMK3. Watermarks of other epochs than the log epoch mean nothing.
 // Thread safety: values and pure functions.
-// References: protocol P-A3.5; docs/log_format.md#watermark.
+// References: protocol P-A3.5; docs/formats/log.md#watermark.
 #ifndef ALPHEUS_LOG_FORMAT_WATERMARK_H_
 #define ALPHEUS_LOG_FORMAT_WATERMARK_H_
 

@@ -22,7 +22,7 @@
 // Persistence: 8-byte words are read and stored whole; between Flush and Fence
 // a power cut leaves any of them old or new.
 // Thread safety: concept (persistence.h).
-// References: protocol P-B5 P-F3 to P-F5; docs/fabric.md.
+// References: protocol P-B5 P-F3 to P-F5; docs/design/fabric.md.
 #ifndef ALPHEUS_LOG_PMEM_LANDING_PERSISTENCE_H_
 #define ALPHEUS_LOG_PMEM_LANDING_PERSISTENCE_H_
 

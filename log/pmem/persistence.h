@@ -35,7 +35,7 @@
 // of 8-byte words, in any order.
 // Thread safety: all members may be called concurrently; each Fence covers its
 // own thread only.
-// References: docs/log_format.md; protocol P-B5 P-F3 to P-F5.
+// References: docs/formats/log.md; protocol P-B5 P-F3 to P-F5.
 #ifndef ALPHEUS_LOG_PMEM_PERSISTENCE_H_
 #define ALPHEUS_LOG_PMEM_PERSISTENCE_H_
 

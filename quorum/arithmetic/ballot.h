@@ -38,7 +38,7 @@
 // may be mixed with those of static membership. So a cluster may begin or stop
 // to use a service: while some processes ask it and others do not, BA4 holds.
 // Thread safety: values; a BallotSequence belongs to one thread.
-// References: protocol P-A4.1, P-H4, P-H5; docs/architecture.md.
+// References: protocol P-A4.1, P-H4, P-H5; docs/design/architecture.md.
 #ifndef ALPHEUS_QUORUM_ARITHMETIC_BALLOT_H_
 #define ALPHEUS_QUORUM_ARITHMETIC_BALLOT_H_
 

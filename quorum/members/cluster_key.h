@@ -9,7 +9,8 @@
 //
 // Thread safety: values and pure functions; files are read and written by
 // LoadClusterKey and MakeClusterKeyFile, which may block.
-// References: RFC 2104 (HMAC), FIPS 180-4 (SHA-256); docs/security.md.
+// References: RFC 2104 (HMAC), FIPS 180-4 (SHA-256);
+// docs/use/operating.md#security.
 #ifndef ALPHEUS_QUORUM_MEMBERS_CLUSTER_KEY_H_
 #define ALPHEUS_QUORUM_MEMBERS_CLUSTER_KEY_H_
 

@@ -29,7 +29,7 @@
 // A later record may be torn in the image only. A tool that finds damage in a
 // replica that is being written reads it again before it believes it (P-S5).
 // Thread safety: one thread.
-// References: protocol P-A2, P-S5; docs/replication.md.
+// References: protocol P-A2, P-S5; docs/design/reading_and_scrubbing.md.
 #ifndef ALPHEUS_RECOVERY_FOLLOW_REMOTE_REGION_H_
 #define ALPHEUS_RECOVERY_FOLLOW_REMOTE_REGION_H_
 

@@ -55,7 +55,7 @@
 // advances.
 // Thread safety: one thread.
 // References: protocol P-A1, P-A4, P-A6, P-C1, P-C4, P-H3, P-L4;
-// docs/reading.md.
+// docs/design/reading_and_scrubbing.md.
 #ifndef ALPHEUS_RECOVERY_FOLLOW_REMOTE_TAIL_H_
 #define ALPHEUS_RECOVERY_FOLLOW_REMOTE_TAIL_H_
 

@@ -521,7 +521,8 @@ absl::StatusOr<bool> Chooser::Step() {
           "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(),
           "; a record that was acknowledged can be read on no replica, "
           "expected at least one. No older copy helps. \"Damage on all "
-          "replicas\" in docs/recovery.md says how to go on with the rest"));
+          "replicas\" in docs/use/operating.md says how to go on with the "
+          "rest"));
     case Action::kTooFewKnow:
       break;
   }

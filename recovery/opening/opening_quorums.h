@@ -135,7 +135,7 @@
 //        meet the members by which the log was shown after c was last opened,
 //        and c can't be opened after that.
 // Thread safety: pure.
-// References: protocol P-A4.4, P-A5, P-H16 to P-H18; docs/replication.md,
+// References: protocol P-A4.4, P-A5, P-H16 to P-H18; docs/design/recovery.md,
 // "Changing the members".
 #ifndef ALPHEUS_RECOVERY_OPENING_OPENING_QUORUMS_H_
 #define ALPHEUS_RECOVERY_OPENING_OPENING_QUORUMS_H_

@@ -7,7 +7,7 @@
 // messages.h).
 //
 // Thread safety: pure functions.
-// References: protocol P-A4.3; answer.h; docs/recovery_wire.md.
+// References: protocol P-A4.3; answer.h; docs/formats/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_ANSWER_WIRE_H_
 #define ALPHEUS_RECOVERY_PROTOCOL_ANSWER_WIRE_H_
 

@@ -23,7 +23,8 @@
 //         end has just drawn, 128 bits that nobody can predict. A recorded
 //         proof proves nothing later.
 //   HSK3. A proof is good for one role: sent back it proves nothing.
-// Later messages are neither signed nor encrypted (docs/security.md).
+// Later messages are neither signed nor encrypted
+// (docs/use/operating.md#security).
 // Thread safety: one thread.
 // References: protocol P-H17; messages.h; ISO/IEC 9798-4 (mutual, three pass).
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_HANDSHAKE_H_

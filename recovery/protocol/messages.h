@@ -28,7 +28,7 @@
 //         connection ends, and may be tried again.
 //
 // Thread safety: values and pure functions.
-// References: protocol P-A4; docs/replication.md.
+// References: protocol P-A4; docs/design/recovery.md.
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_MESSAGES_H_
 #define ALPHEUS_RECOVERY_PROTOCOL_MESSAGES_H_
 

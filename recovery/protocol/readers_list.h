@@ -10,7 +10,7 @@
 // replica which was away: others have the newest epoch.
 //
 // Thread safety: pure.
-// References: protocol P-A5, P-H18; docs/reading.md.
+// References: protocol P-A5, P-H18; docs/design/reading_and_scrubbing.md.
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_READERS_LIST_H_
 #define ALPHEUS_RECOVERY_PROTOCOL_READERS_LIST_H_
 

@@ -10,7 +10,7 @@
 //   REF1. Memory is bounded: kPeersTold pairs of peer and reason are remembered
 //         as reported; further ones are only counted.
 // Thread safety: one thread.
-// References: protocol P-A5, P-H17; docs/security.md.
+// References: protocol P-A5, P-H17; docs/use/operating.md#security.
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_REFUSALS_H_
 #define ALPHEUS_RECOVERY_PROTOCOL_REFUSALS_H_
 

@@ -9,7 +9,7 @@
 // and bytes of another kind or log, are detected before any of them is decoded.
 //
 // Thread safety: pure functions.
-// References: docs/recovery_wire.md.
+// References: docs/formats/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_WIRE_PARTS_H_
 #define ALPHEUS_RECOVERY_PROTOCOL_WIRE_PARTS_H_
 

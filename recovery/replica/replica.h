@@ -38,7 +38,7 @@
 // AcceptPromise, BeginRepair and PublishHead are one superline update each.
 // AcceptPromise first repairs what a cut left of an earlier update.
 // Thread safety: one thread, whose process holds the region's lock.
-// References: protocol P-A2, P-A4, P-A6; docs/replication.md.
+// References: protocol P-A2, P-A4, P-A6; docs/design/recovery.md.
 #ifndef ALPHEUS_RECOVERY_REPLICA_REPLICA_H_
 #define ALPHEUS_RECOVERY_REPLICA_REPLICA_H_
 

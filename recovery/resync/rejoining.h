@@ -18,7 +18,7 @@
 //        join this one any more.
 //   RJ4. Nothing of a replica counts before it has installed (P-A5).
 // Thread safety: one thread.
-// References: protocol P-A5, P-H12, P-H21; docs/replication.md.
+// References: protocol P-A5, P-H12, P-H21; docs/design/recovery.md.
 #ifndef ALPHEUS_RECOVERY_RESYNC_REJOINING_H_
 #define ALPHEUS_RECOVERY_RESYNC_REJOINING_H_
 

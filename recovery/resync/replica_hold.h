@@ -17,7 +17,7 @@
 //   RH4. Bytes of the ring are shown in pieces of 32 KiB, with time for the log
 //        between two of them.
 // Thread safety: one thread at a time.
-// References: protocol P-A4.2, P-A7; docs/replication.md.
+// References: protocol P-A4.2, P-A7; docs/design/replication.md.
 #ifndef ALPHEUS_RECOVERY_RESYNC_REPLICA_HOLD_H_
 #define ALPHEUS_RECOVERY_RESYNC_REPLICA_HOLD_H_
 

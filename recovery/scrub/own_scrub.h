@@ -10,7 +10,8 @@
 //
 // Invariants: those of scrubbing.h.
 // Thread safety: one thread at a time.
-// References: protocol P-A7, P-A8; docs/scrubbing.md.
+// References: protocol P-A7, P-A8;
+// docs/design/reading_and_scrubbing.md#scrubbing.
 #ifndef ALPHEUS_RECOVERY_SCRUB_OWN_SCRUB_H_
 #define ALPHEUS_RECOVERY_SCRUB_OWN_SCRUB_H_
 

@@ -16,7 +16,8 @@
 //        one must equal it.
 //   RR2. Nothing is written past the finding's end, or its last LSN.
 // Thread safety: one thread.
-// References: protocol P-A1, P-A8, P-H17; ring_scrub.h; docs/scrubbing.md.
+// References: protocol P-A1, P-A8, P-H17; ring_scrub.h;
+// docs/design/reading_and_scrubbing.md#scrubbing.
 #ifndef ALPHEUS_RECOVERY_SCRUB_RECORD_REPAIR_H_
 #define ALPHEUS_RECOVERY_SCRUB_RECORD_REPAIR_H_
 

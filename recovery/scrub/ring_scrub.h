@@ -16,7 +16,8 @@
 //   RSC3. Place and chain of each epoch's start are those of the table, unless
 //         an unreadable record before it broke the chain.
 // Thread safety: one thread; others may write after the last record.
-// References: protocol P-A3.5, P-A8; docs/scrubbing.md.
+// References: protocol P-A3.5, P-A8;
+// docs/design/reading_and_scrubbing.md#scrubbing.
 #ifndef ALPHEUS_RECOVERY_SCRUB_RING_SCRUB_H_
 #define ALPHEUS_RECOVERY_SCRUB_RING_SCRUB_H_
 

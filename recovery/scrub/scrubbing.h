@@ -33,7 +33,7 @@
 // They only replace bytes that were not good, or equal ones. The record is as
 // damaged as before, or whole.
 // Thread safety: one thread.
-// References: protocol P-A8; docs/scrubbing.md.
+// References: protocol P-A8; docs/design/reading_and_scrubbing.md#scrubbing.
 #ifndef ALPHEUS_RECOVERY_SCRUB_SCRUBBING_H_
 #define ALPHEUS_RECOVERY_SCRUB_SCRUBBING_H_
 

@@ -81,7 +81,7 @@
 //        one, too.
 // Thread safety: one thread.
 // References: protocol P-A2, P-A4.2, P-A4.5, P-A7, P-H6, P-H16, P-H17, P-H21,
-// P-R1, P-R2; messages.h; docs/recovery_wire.md.
+// P-R1, P-R2; messages.h; docs/formats/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_SERVER_REPLICA_SERVER_H_
 #define ALPHEUS_RECOVERY_SERVER_REPLICA_SERVER_H_
 

@@ -9,7 +9,8 @@
 //   RFT1. Nothing before `begin` and nothing from `end` on is shown: bytes
 //         there may be reused, or may be being written.
 // Thread safety: pure function; nobody writes [begin, end) meanwhile.
-// References: docs/scrubbing.md, docs/recovery_wire.md.
+// References: docs/design/reading_and_scrubbing.md#scrubbing,
+// docs/formats/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_SERVER_RING_FETCH_H_
 #define ALPHEUS_RECOVERY_SERVER_RING_FETCH_H_
 

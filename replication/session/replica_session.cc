@@ -182,8 +182,7 @@ uint64_t ReplicaSession::SendsUnderWay() const {
          free_messages_.size() + again_posts_;
 }
 
-// The immediate names the line at which the batch ends; see
-// docs/replication.md.
+// The immediate names the line at which the batch ends (P-L7).
 absl::Status ReplicaSession::PostBatch(RingOffset end) {
   const uint64_t bytes = end - posted_.offset;
   const uint64_t until_end = ring_.ring.UntilEnd(posted_.offset);

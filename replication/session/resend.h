@@ -8,7 +8,7 @@
 // trip and no session, and, if all backups have it at once, no epoch.
 //
 // Thread safety: values and pure functions.
-// References: docs/replication.md, "Payloads, from end to end".
+// References: docs/design/replication.md, "Payloads, from end to end".
 #ifndef ALPHEUS_REPLICATION_SESSION_RESEND_H_
 #define ALPHEUS_REPLICATION_SESSION_RESEND_H_
 

@@ -7,7 +7,7 @@
 // announced, which gives the primary its credits back (P-R1).
 //
 // Thread safety: pure functions.
-// References: protocol P-A3.4, P-F8, P-H21, P-R1; docs/replication.md.
+// References: protocol P-A3.4, P-F8, P-H21, P-R1; docs/design/replication.md.
 #ifndef ALPHEUS_REPLICATION_WIRE_ACK_H_
 #define ALPHEUS_REPLICATION_WIRE_ACK_H_
 

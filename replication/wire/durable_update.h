@@ -9,7 +9,7 @@
 // knows less.
 //
 // Thread safety: pure functions.
-// References: protocol P-A1, P-A3.3, P-H21; docs/replication.md.
+// References: protocol P-A1, P-A3.3, P-H21; docs/design/replication.md.
 #ifndef ALPHEUS_REPLICATION_WIRE_DURABLE_UPDATE_H_
 #define ALPHEUS_REPLICATION_WIRE_DURABLE_UPDATE_H_
 

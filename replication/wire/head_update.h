@@ -7,7 +7,7 @@
 // epoch and session, as an ack does (P-H21).
 //
 // Thread safety: pure functions.
-// References: protocol P-A6, P-L4, P-H21; docs/replication.md.
+// References: protocol P-A6, P-L4, P-H21; docs/design/replication.md.
 #ifndef ALPHEUS_REPLICATION_WIRE_HEAD_UPDATE_H_
 #define ALPHEUS_REPLICATION_WIRE_HEAD_UPDATE_H_
 

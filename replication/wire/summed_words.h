@@ -10,7 +10,7 @@
 // Invariants:
 //   SW1. Decoded words are those that were encoded, of this very kind.
 // Thread safety: pure functions.
-// References: docs/replication.md, "Messages of a session".
+// References: docs/design/replication.md, "What is summed".
 #ifndef ALPHEUS_REPLICATION_WIRE_SUMMED_WORDS_H_
 #define ALPHEUS_REPLICATION_WIRE_SUMMED_WORDS_H_
 

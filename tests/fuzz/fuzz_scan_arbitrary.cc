@@ -37,7 +37,7 @@ enum Repair : uint8_t {
   kRepairDurable = 128,
 };
 
-// Where no sum overflows (docs/log_format.md), at both ends.
+// Where no sum overflows (docs/formats/log.md), at both ends.
 naive::Position MakeHead(FuzzInput& input, uint64_t ring_bytes) {
   naive::Position head;
   const uint8_t choice = input.Byte();

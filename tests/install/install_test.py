@@ -207,7 +207,7 @@ class InstallTest(unittest.TestCase):
             {f"cmake/Alpheus/Alpheus{name}.cmake" for name in
              ("Config", "ConfigVersion", "CTargets", "CxxTargets",
               "StaticTargets")} | plugin)
-        for name in ("LICENSE", "README.md", "docs/log_format.md",
+        for name in ("LICENSE", "README.md", "docs/formats/log.md",
                      "examples/embedded/main.c",
                      "tools/samples/alpheusd.service"):
             self.assertIn("share/doc/alpheus/" + name, docs)
@@ -215,9 +215,9 @@ class InstallTest(unittest.TestCase):
     def test_links_of_the_documents_lead_to_what_is_installed(self):
         docs = os.path.join(self.prefix, "share", "doc", "alpheus")
         names = ["README.md"] + [
-            os.path.join("docs", name)
-            for name in os.listdir(os.path.join(ROOT, "docs"))
-            if name.endswith(".md")]
+            os.path.join("docs", file)
+            for file in sorted(files_below(os.path.join(ROOT, "docs")))
+            if file.endswith(".md")]
         link = re.compile(r"\[([^]]*)\]\(([\w./:-]*)(#[^)]*)?\)")
         mended = 0
         for name in names:

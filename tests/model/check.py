@@ -7,7 +7,7 @@ The models, of epochs and of changes of their configuration, must have no
 counterexample as they are, and each weakening must have one.
 Prints a line for each configuration and exits with 1 if one is not as it must
 be, with 77 if spin or the compiler is not there. --trail prints the shortest
-execution that refutes a weakening. docs/protocol_model.md explains both.
+execution that refutes a weakening. docs/verify/models.md explains both.
 
 Every search is exhaustive: nothing is hashed away, no bound is put on the
 depth. A weakening is searched breadth first, so that what is found is shortest;

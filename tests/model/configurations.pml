@@ -71,7 +71,7 @@
 // three and LAGGARDS_SKIP have one by hand with N >= 5: opening_quorums_test.cc,
 // opening_origins_test.cc).
 //
-// References: docs/protocol_model.md; epochs.pml.
+// References: docs/verify/models.md; epochs.pml.
 
 #ifndef OPENINGS
 #define OPENINGS 4

@@ -8,7 +8,7 @@
 // to clients is kept in `must` and asserted. It was written from the text of
 // the protocol, not from the code, so that it is a second opinion on the text.
 //
-// What stands for what (docs/protocol_model.md says why each is enough):
+// What stands for what (docs/verify/models.md says why each is enough):
 //   * A record is the number of the opening that wrote it; NOTHING, TORN or BAD
 //     where there is none. Within one epoch an LSN has one value, so the number
 //     is epoch and value at once. LSNs count from 0 here.
@@ -47,7 +47,7 @@
 // PROMISE_NOT_ENFORCED, LONGEST_LOG_WINS, NACKS_UNFENCED, NO_EPOCH_TABLE,
 // EQUAL_BALLOTS. tests/model/check.py runs them all.
 //
-// References: docs/protocol_model.md; Arcadia, section 4.2.
+// References: docs/verify/models.md; Arcadia, section 4.2.
 
 #ifndef LSNS
 #define LSNS 2

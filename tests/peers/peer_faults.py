@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What etcd (three members) and Redis (two replicas, appendfsync always, WAIT)
 do when members, links, media and power fail: runs each experiment on servers of
-its own and prints what was seen. docs/failures.md has the table.
+its own and prints what was seen. docs/results/peers.md has the table.
 
 usage: peer_faults.py [--dir FOLDER] [--only NAME,...] [--list]
 

@@ -76,7 +76,7 @@ TEST_F(AlpheusdPlatformTest, NodeSaysHowItsRecordsArePersisted) {
               HasSubstr("platform mhp,ddio,pm,tcp; a record: rq:writeimm(a);"));
 }
 
-// docs/security.md.
+// docs/use/operating.md#security.
 TEST_F(AlpheusdPlatformTest, NodeSaysWhetherItHasAKey) {
   EXPECT_THAT(Run({}).error,
               HasSubstr("cluster key: none. Whoever reaches this node"));

@@ -19,7 +19,7 @@ PROGRAMS = PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/daemon",
                       "tools/samples")
 ALL = BUILD + FOLDERS + (".ci",)
 # The documents are linted, but an entry of the ledger changes no outcome.
-LINTED = ALL + ("docs", ":(exclude)docs/results/deep.json")
+LINTED = ALL + ("README.md", "docs", ":(exclude)docs/results/deep.json")
 SIMULATED = BUILD + PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/model",
                                "tools/sim")
 ROCKSDB = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/support",

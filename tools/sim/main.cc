@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// alpheus-sim: simulates clusters in virtual time. See docs/simulation.md; the
-// exit status is that of `alpheus` (tools/cli/io/exit_status.h).
+// alpheus-sim: simulates clusters in virtual time. See
+// docs/verify/simulation.md; the exit status is that of `alpheus`
+// (tools/cli/io/exit_status.h).
 #include <cstdio>
 #include <string>
 

@@ -75,8 +75,9 @@ struct ReplicationOptions {
   // once.
   uint32_t yields = 200;
   // Speed of background scrubbing of the log's own replica, in bytes per second
-  // (docs/scrubbing.md); damage is repaired from other replicas. 0: only on
-  // request (`alpheus scrub`). Findings are in replication_status().
+  // (docs/design/reading_and_scrubbing.md#scrubbing); damage is repaired from
+  // other replicas. 0: only on request (`alpheus scrub`). Findings are in
+  // replication_status().
   uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
   // Seconds from the end of one pass to the start of the next.
   uint32_t scrub_interval_s = 24 * 3'600;

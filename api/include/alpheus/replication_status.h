@@ -24,8 +24,8 @@ struct ReplicationStatus {
   bool joining = false;
 
   // Scrubbing of this process's own replica since the log was opened
-  // (docs/scrubbing.md): passes over all of it, and what they found. Each pass
-  // counts its findings again.
+  // (docs/design/reading_and_scrubbing.md#scrubbing): passes over all of it,
+  // and what they found. Each pass counts its findings again.
   uint64_t scrub_passes = 0;
   uint64_t scrubbed_records = 0;
   uint64_t damaged_records = 0;

@@ -50,9 +50,9 @@
 //        data; and never if a take-over left it.
 // Crash states: during a rise the steps of DV2. After a rise the WAL file is
 // still there, and RocksDB removes it again.
-// Persistence: the file is replaced by renaming. docs/rocksdb.md#vouching has
-// the table of the values on each side, and of what an opening does.
-// Fault model:
+// Persistence: the file is replaced by renaming. docs/use/rocksdb.md#vouching
+// has the table of the values on each side, and of what an opening does. Fault
+// model:
 // * With a full ring changes are skipped: an opening leaves the generation as
 //   it is, and the removal of a file makes room before the rise (DV4). If the
 //   process ends between the two, the generation stays until the next opening.

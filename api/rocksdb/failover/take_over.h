@@ -24,7 +24,7 @@
 // data to a process that opens a file later, and has all tables of the database
 // in its directory (no db_paths, no cf_paths).
 // Thread safety: one call for a directory at a time.
-// References: docs/rocksdb.md#fail-over.
+// References: docs/use/rocksdb.md#fail-over.
 #ifndef ALPHEUS_API_ROCKSDB_FAILOVER_TAKE_OVER_H_
 #define ALPHEUS_API_ROCKSDB_FAILOVER_TAKE_OVER_H_
 

@@ -36,7 +36,7 @@
 //         when the reader listed the file. If the file may have grown in
 //         between, reading to its end is an error.
 // Thread safety: all members concurrently; one Refresh or Begin at a time.
-// References: docs/rocksdb.md, "Following a log".
+// References: docs/use/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_FOLLOW_WAL_FOLLOWER_H_
 #define ALPHEUS_API_ROCKSDB_FOLLOW_WAL_FOLLOWER_H_
 

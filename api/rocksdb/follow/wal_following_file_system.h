@@ -38,7 +38,7 @@
 //         (WFR7). None of these errors looks like a missing file. A file from
 //         before the plugin (WFG2) is not kept.
 // Thread safety: as RocksDB's FileSystem.
-// References: docs/rocksdb.md, "Following a log".
+// References: docs/use/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_FOLLOW_WAL_FOLLOWING_FILE_SYSTEM_H_
 #define ALPHEUS_API_ROCKSDB_FOLLOW_WAL_FOLLOWING_FILE_SYSTEM_H_
 

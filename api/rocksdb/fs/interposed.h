@@ -14,7 +14,7 @@
 // this library.
 //
 // Thread safety: as RocksDB's.
-// References: docs/rocksdb.md, "Without a URI" and "A full ring".
+// References: docs/use/rocksdb.md, "Without a URI" and "A full ring".
 #ifndef ALPHEUS_API_ROCKSDB_FS_INTERPOSED_H_
 #define ALPHEUS_API_ROCKSDB_FS_INTERPOSED_H_
 

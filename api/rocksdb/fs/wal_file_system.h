@@ -30,8 +30,8 @@
 //         wal_store.h) has no marker: it has no data, and a crash leaves
 //         nothing of it.
 //         Log and directory identify each other by more than that
-//         (docs/rocksdb.md#vouching, directory_vouch.h). If they do not match,
-//         nothing is read from the log and the database is refused.
+//         (docs/use/rocksdb.md#vouching, directory_vouch.h). If they do not
+//         match, nothing is read from the log and the database is refused.
 //   WFS4. A process that lost the log changes no directory entry of the
 //         database and opens no file for overwriting. Before each change in a
 //         replicated log, a process confirms that it still has the log by a
@@ -43,7 +43,7 @@
 // stand still for long. Only take_over.h helps against one that comes back
 // after that.
 // Thread safety: as RocksDB's FileSystem.
-// References: docs/rocksdb.md.
+// References: docs/use/rocksdb.md.
 #ifndef ALPHEUS_API_ROCKSDB_FS_WAL_FILE_SYSTEM_H_
 #define ALPHEUS_API_ROCKSDB_FS_WAL_FILE_SYSTEM_H_
 

@@ -14,7 +14,7 @@
 //   WFF2. All of a database is below its directory: a WAL directory elsewhere
 //         is refused at its first WAL file (WFS1, wal_file_system.h).
 // Thread safety: as RocksDB's FileSystem.
-// References: docs/rocksdb.md, "Without a URI".
+// References: docs/use/rocksdb.md, "Without a URI".
 #ifndef ALPHEUS_API_ROCKSDB_FS_WAL_FOLDER_FILE_SYSTEM_H_
 #define ALPHEUS_API_ROCKSDB_FS_WAL_FOLDER_FILE_SYSTEM_H_
 

@@ -15,7 +15,7 @@
 //   WME3. The only input left out is data and names of files whose kCreate is
 //         lost: their names are unknown.
 // Thread safety: one thread at a time.
-// References: docs/rocksdb.md#damage.
+// References: docs/use/rocksdb.md#damage.
 #ifndef ALPHEUS_API_ROCKSDB_STORE_WAL_MENDER_H_
 #define ALPHEUS_API_ROCKSDB_STORE_WAL_MENDER_H_
 

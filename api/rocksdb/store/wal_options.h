@@ -11,7 +11,7 @@
 //                                                database (path ends in /)
 //   alpheus:?file=/etc/wal.conf                  lines `key = value`
 //
-// References: docs/rocksdb.md#options.
+// References: docs/use/rocksdb.md#options.
 #ifndef ALPHEUS_API_ROCKSDB_STORE_WAL_OPTIONS_H_
 #define ALPHEUS_API_ROCKSDB_STORE_WAL_OPTIONS_H_
 

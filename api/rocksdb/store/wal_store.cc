@@ -77,11 +77,11 @@ absl::Status WithExport(const WalOptions& options, absl::Status status) {
       !LogReader::OpenForSalvage(options.log.path).ok()) {
     return status;
   }
-  return absl::DataLossError(
-      absl::StrCat(status.message(),
-                   ", or write the WAL files that are left as plain ones "
-                   "with `alpheus export-wal ",
-                   options.log.path, " DIR` (docs/rocksdb.md, \"Damage\")"));
+  return absl::DataLossError(absl::StrCat(
+      status.message(),
+      ", or write the WAL files that are left as plain ones "
+      "with `alpheus export-wal ",
+      options.log.path, " DIR` (docs/use/rocksdb.md, \"Damage\")"));
 }
 
 }  // namespace
@@ -498,7 +498,7 @@ absl::Status WalStore::WaitForRoom(size_t payload_bytes) {
       "the log is full: ", space_.used_bytes(), " of ", space_.limit_bytes(),
       " bytes hold WAL files that nobody removed within ", stall_ms_,
       " ms. Flush memtables; close who still reads old WAL files, or see "
-      "docs/rocksdb.md on an archive. For the next time set "
+      "docs/use/rocksdb.md on an archive. For the next time set "
       "db_write_buffer_size of RocksDB's options to half of that (with several "
       "column families max_total_wal_size does, too), or use a larger log"));
 }

@@ -14,7 +14,7 @@
 //        is found at the ring's start was a damaged PAD.
 //   RC3. Ends at `limit`, one capacity after the head.
 // Thread safety: one thread; only cleanup may write the ring meanwhile.
-// References: protocol P-A1, P-A4.3; docs/log_format.md#scan.
+// References: protocol P-A1, P-A4.3; docs/formats/log.md#scan.
 #ifndef ALPHEUS_LOG_CORE_READ_RECORD_CURSOR_H_
 #define ALPHEUS_LOG_CORE_READ_RECORD_CURSOR_H_
 

@@ -15,7 +15,7 @@
 //   SC3. A log whose first record can't be read is empty only if nothing proves
 //        a record (P-H10).
 // Thread safety: pure.
-// References: protocol P-A3.5, P-A4.3, P-H9 to P-H11; docs/log_format.md#scan.
+// References: protocol P-A3.5, P-A4.3, P-H9 to P-H11; docs/formats/log.md#scan.
 #ifndef ALPHEUS_LOG_CORE_READ_SCAN_H_
 #define ALPHEUS_LOG_CORE_READ_SCAN_H_
 

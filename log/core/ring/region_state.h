@@ -16,7 +16,7 @@
 //
 // Thread safety: pure; a region that is being written may be read in the middle
 // of an update, see ReadSharedRegionState.
-// References: protocol P-A2, P-S1 to P-S5; docs/log_format.md.
+// References: protocol P-A2, P-S1 to P-S5; docs/formats/log.md.
 #ifndef ALPHEUS_LOG_CORE_RING_REGION_STATE_H_
 #define ALPHEUS_LOG_CORE_RING_REGION_STATE_H_
 

@@ -174,7 +174,7 @@ inline bool RingLog<P>::IsPersistedAtOnce(Lsn lsn, size_t payload_bytes,
   return payload_bytes > kCachedBytesMax || writer_watch_.IsShared(lsn);
 }
 
-// Inlined: an append can't afford extra stores (docs/performance.md).
+// Inlined: an append can't afford extra stores (docs/design/performance.md).
 template <Persistence P>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
     std::span<const std::span<const std::byte>> parts, ForcePolicy policy,

@@ -27,7 +27,7 @@
 //   TF8. Silent connections keep nobody out: the oldest one of the host that
 //        has most of them makes room.
 // Thread safety: all members concurrently.
-// References: docs/fabric_wire.md.
+// References: docs/formats/fabric_wire.md.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
 

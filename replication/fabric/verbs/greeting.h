@@ -14,7 +14,7 @@
 //   VG1. A greeting that decodes has this version, a known kind, a length that
 //        fits, and nothing after it.
 // Thread safety: pure functions.
-// References: docs/fabric.md; rdma_connect(3).
+// References: docs/design/fabric.md; rdma_connect(3).
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_GREETING_H_
 #define ALPHEUS_REPLICATION_FABRIC_VERBS_GREETING_H_
 

@@ -21,7 +21,7 @@
 //        pass each other.
 // Thread safety: none; the fabric's lock guards it.
 // References: remote persistence taxonomy §2; InfiniBand Architecture 1.2.1,
-// Annex A19; docs/fabric.md.
+// Annex A19; docs/design/fabric.md.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_NATIVE_SENDS_H_
 #define ALPHEUS_REPLICATION_FABRIC_VERBS_NATIVE_SENDS_H_
 

@@ -20,7 +20,7 @@
 //        that it lost completions, all concerned connections are broken at once
 //        (FB9).
 // Thread safety: all members concurrently.
-// References: docs/fabric.md; rdma_cm(7); ibv_get_cq_event(3).
+// References: docs/design/fabric.md; rdma_cm(7); ibv_get_cq_event(3).
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_VERBS_FABRIC_H_
 #define ALPHEUS_REPLICATION_FABRIC_VERBS_VERBS_FABRIC_H_
 

@@ -6,11 +6,12 @@
 // compares it with the executors, operation by operation.
 //
 // A doorbell is a row of posts that is handed to the adapter together, at the
-// next Poll (docs/fabric.md). Rows without an ack give credits back by a
+// next Poll (docs/design/fabric.md). Rows without an ack give credits back by a
 // message of their own, for half of them at a time: an account leaves that out.
 //
 // Thread safety: pure functions.
-// References: remote persistence taxonomy, Tables 2 and 3; docs/fabric.md.
+// References: remote persistence taxonomy, Tables 2 and 3;
+// docs/design/fabric.md.
 #ifndef ALPHEUS_REPLICATION_PERSIST_PLAN_ACCOUNT_H_
 #define ALPHEUS_REPLICATION_PERSIST_PLAN_ACCOUNT_H_
 

@@ -38,7 +38,7 @@ absl::StatusOr<Plan> MakeSessionPlan(const Platform& platform);
 // Returns the backup's plan for records, on each platform: the row that is
 // enough on all of them. The backup persists, walks, acknowledges and marks all
 // announced records, whether or not the primary waits for the ack
-// (docs/remote_persistence.md).
+// (docs/design/remote_persistence.md).
 Plan RecordPlanOfBackup();
 
 // Returns the plan for a change of a replica's superline that another host asks

@@ -16,7 +16,7 @@
 //
 // Thread safety: pure functions.
 // References: remote persistence taxonomy, Tables 1 to 3;
-// docs/remote_persistence.md.
+// docs/design/remote_persistence.md.
 #ifndef ALPHEUS_REPLICATION_PERSIST_PLAN_TABLE_PLANNER_H_
 #define ALPHEUS_REPLICATION_PERSIST_PLAN_TABLE_PLANNER_H_
 

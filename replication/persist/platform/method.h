@@ -13,7 +13,7 @@
 //
 // Thread safety: constants and pure functions.
 // References: remote persistence taxonomy, §3.2, §3.3, Tables 2 and 3;
-// docs/replication.md, "Remote persistence".
+// docs/design/replication.md, "Remote persistence".
 #ifndef ALPHEUS_REPLICATION_PERSIST_PLATFORM_METHOD_H_
 #define ALPHEUS_REPLICATION_PERSIST_PLATFORM_METHOD_H_
 

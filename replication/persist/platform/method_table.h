@@ -12,7 +12,7 @@
 //
 // Thread safety: constants and pure functions.
 // References: remote persistence taxonomy, Tables 1 to 3;
-// docs/remote_persistence.md.
+// docs/design/remote_persistence.md.
 #ifndef ALPHEUS_REPLICATION_PERSIST_PLATFORM_METHOD_TABLE_H_
 #define ALPHEUS_REPLICATION_PERSIST_PLATFORM_METHOD_TABLE_H_
 

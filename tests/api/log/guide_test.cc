@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/api_guide.md, run. Each of its cpp blocks stands here
-// verbatim, which .ci/lint.py checks; a test below calls it. One that no test
-// calls is an unused function, and does not compile.
+// The examples of docs/use/api_guide.md, run. Each of its cpp blocks stands
+// here verbatim, which .ci/lint.py checks; a test below calls it. One that no
+// test calls is an unused function, and does not compile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -340,7 +340,7 @@ class GuideTest : public ::testing::Test {
   std::unique_ptr<alpheus::Log> log_;
 };
 
-// docs/log_format.md: where the ring starts, and a payload in its record.
+// docs/formats/log.md: where the ring starts, and a payload in its record.
 constexpr size_t kFirstPayload = 106496 + 48;
 
 TEST_F(GuideTest, FormatOpenAppendAndRecover) {

@@ -303,7 +303,7 @@ TEST_F(MembersChangeTest, ChangeThatCannotBeMadeAtOnceIsRefused) {
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(status.message(), HasSubstr(c.why));
   }
-  // docs/recovery.md#five-members-become-three, and back at once.
+  // docs/use/operating.md#five-members-become-three, and back at once.
   const List four = {2, {1, 2, 3, 4}, 3};
   const List three = {3, {1, 2, 3}, 2};
   EXPECT_TRUE(CheckChange(ChangeOf(five, four)).ok());

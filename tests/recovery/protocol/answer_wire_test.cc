@@ -72,7 +72,7 @@ TEST(AnswerBytesTest, ComeBackAsTheyWere) {
   EXPECT_EQ(again->held, answer.held);
 }
 
-// docs/recovery_wire.md, byte by byte.
+// docs/formats/recovery_wire.md, byte by byte.
 TEST(AnswerBytesTest, HaveTheOrderOfTheDocument) {
   Answer answer;
   answer.node = NodeId(3);

@@ -315,7 +315,7 @@ TEST(MessagesTest, ImpossibleFetchesAreNone) {
   EXPECT_FALSE(Decodes(EncodeMessage(kLog, longest)));
 }
 
-// docs/recovery_wire.md, byte by byte.
+// docs/formats/recovery_wire.md, byte by byte.
 TEST(MessagesTest, FetchHasTheBytesOfTheDocument) {
   const std::string fetch(
       "APMS\x19\0\0\0"
@@ -543,7 +543,7 @@ TEST(HandshakeTest, PlatformThatCannotBeIsRefused) {
   }
 }
 
-// docs/recovery_wire.md, byte by byte.
+// docs/formats/recovery_wire.md, byte by byte.
 TEST(HandshakeTest, HelloHasTheBytesOfTheDocument) {
   const std::string expected(
       "APHE\10\0\0\0"
@@ -555,7 +555,7 @@ TEST(HandshakeTest, HelloHasTheBytesOfTheDocument) {
   EXPECT_EQ(EncodeHello(kHello), expected);
 }
 
-// docs/recovery_wire.md, byte by byte.
+// docs/formats/recovery_wire.md, byte by byte.
 TEST(HandshakeTest, RejectionHasTheBytesOfTheDocument) {
   const std::string expected(
       "APRE\10\0\0\0"
@@ -565,7 +565,7 @@ TEST(HandshakeTest, RejectionHasTheBytesOfTheDocument) {
   EXPECT_EQ(EncodeRejection(absl::NotFoundError("no")), expected);
 }
 
-// docs/recovery_wire.md, byte by byte.
+// docs/formats/recovery_wire.md, byte by byte.
 TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
   Welcome welcome{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
   welcome.platform.domain = PersistenceDomain::kHierarchy;

@@ -2,14 +2,14 @@
 // naive_format: a second reading of the log format, for fuzzers to hold the
 // production decoders against.
 //
-// Idea: written from docs/log_format.md alone. It shares no line with log/ and
+// Idea: written from docs/formats/log.md alone. It shares no line with log/ and
 // includes nothing of it: fields are put together byte by byte at the offsets
 // that the document names, the CRC goes bit by bit into a table of its own.
 // Slow, obvious, and wrong in other places than the production code.
 //
 // Where the two differ, one of them or the document is wrong.
 // Thread safety: pure functions.
-// References: docs/log_format.md.
+// References: docs/formats/log.md.
 #ifndef ALPHEUS_TESTS_SUPPORT_ORACLES_NAIVE_FORMAT_H_
 #define ALPHEUS_TESTS_SUPPORT_ORACLES_NAIVE_FORMAT_H_
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // naive_scan: a second scanner, for fuzzers to hold ScanLog against.
 //
-// Idea: as naive_format.h: written from docs/log_format.md#scan alone, slow
+// Idea: as naive_format.h: written from docs/formats/log.md#scan alone, slow
 // and obvious. It copies each record out and looks at every line again
 // whenever it is asked.
 //
 // Thread safety: pure functions.
-// References: docs/log_format.md#record, #scan.
+// References: docs/formats/log.md#record, #scan.
 #ifndef ALPHEUS_TESTS_SUPPORT_ORACLES_NAIVE_SCAN_H_
 #define ALPHEUS_TESTS_SUPPORT_ORACLES_NAIVE_SCAN_H_
 

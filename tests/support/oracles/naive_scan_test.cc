@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// docs/log_format.md#example.
+// docs/formats/log.md#example.
 constexpr naive::LogId kExampleLog = {0xe6984080bab12a02, 0x953aeb70673e29cb};
 constexpr naive::EpochEntry kExampleEpoch = {2, 0x77cbc4a133c2d0f6, 7, 1088, 0};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Status tells of a cluster's log that can't be opened, or soon not; and the
-// ways out that messages and docs/recovery.md name, as they are typed.
+// ways out that messages and docs/use/operating.md name, as they are typed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -106,7 +106,7 @@ TEST_F(CliClusterHealthTest, DamageOnAllReplicasHasAWayOut) {
       RunAlpheus(Of("append", {"--node", "1"}), "record-four\n");
   EXPECT_EQ(append.end.exit_status, kDataLoss);
   EXPECT_THAT(append.error,
-              HasSubstr("\"Damage on all replicas\" in docs/recovery.md"));
+              HasSubstr("\"Damage on all replicas\" in docs/use/operating.md"));
   const auto expect_lost = [&](const Arguments& more) {
     const ProgramResult status = RunAlpheus(Of("status", more));
     EXPECT_EQ(status.end.exit_status, kDataLoss) << status.output;

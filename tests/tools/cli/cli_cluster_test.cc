@@ -181,7 +181,8 @@ TEST_F(CliClusterTest, StatusBesideAPrimaryTellsTheTruth) {
     EXPECT_GT(said["ring"]["used"], 0) << said;
     EXPECT_THAT(RunWell(Of("status", {"--sample-ms", "0"})),
                 AllOf(HasSubstr("node 2 is primary"), HasSubstr("3 in sync")));
-    // The primary verifies its own, and its node tells (docs/scrubbing.md).
+    // The primary verifies its own, and its node tells
+    // (docs/design/reading_and_scrubbing.md#scrubbing).
     const ProgramResult scrub = RunAlpheus(Of("scrub"));
     EXPECT_EQ(scrub.end.exit_status, kGood) << scrub.error << scrub.output;
     // Nobody ends it by chance.

@@ -527,7 +527,8 @@ absl::Status ClusterStatus::CanBeOpened() const {
         "opened. Start the nodes that are missing, and `alpheus scrub "
         "--cluster ",
         cluster_file, " --log ", log,
-        "`; if none is, \"Damage on all replicas\" in docs/recovery.md says "
+        "`; if none is, \"Damage on all replicas\" in docs/use/operating.md "
+        "says "
         "how "
         "to go on"));
   }

@@ -8,7 +8,8 @@
 // An event that reaches the requester only after the cut needs no case of its
 // own: that it arrives at once is one of the ways.
 // Thread safety: pure functions.
-// References: remote persistence taxonomy §3; docs/remote_persistence.md.
+// References: remote persistence taxonomy §3;
+// docs/design/remote_persistence.md.
 #ifndef ALPHEUS_TOOLS_MODEL_METHODS_ROW_EXPLORATION_H_
 #define ALPHEUS_TOOLS_MODEL_METHODS_ROW_EXPLORATION_H_
 

@@ -32,7 +32,8 @@
 // Thread safety: none.
 // Fault model: power cuts at the responder. One update; its receive buffer is
 // not posted again.
-// References: remote persistence taxonomy §2, §3; docs/remote_persistence.md.
+// References: remote persistence taxonomy §2, §3;
+// docs/design/remote_persistence.md.
 #ifndef ALPHEUS_TOOLS_MODEL_METHODS_ROW_WORLD_H_
 #define ALPHEUS_TOOLS_MODEL_METHODS_ROW_WORLD_H_
 

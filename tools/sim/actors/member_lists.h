@@ -7,7 +7,7 @@
 // machine may have an old list, or one that the log does not have yet.
 //
 // Thread safety: one thread.
-// References: docs/replication.md, "Changing the members";
+// References: docs/design/recovery.md, "Changing the members";
 // quorum/cluster/cluster_file.h.
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_MEMBER_LISTS_H_
 #define ALPHEUS_TOOLS_SIM_ACTORS_MEMBER_LISTS_H_

@@ -102,8 +102,8 @@ void Operator::Act() {
 }
 
 // A primary with the list in force may resync its members; then nothing is left
-// to do. Otherwise it does what docs/recovery.md tells an operator, in this
-// order:
+// to do. Otherwise it does what docs/use/operating.md tells an operator, in
+// this order:
 //   1. the change that got furthest, once more;
 //   2. the list that a refused change says the log has, which some replica has,
 //      under a new number;

@@ -22,11 +22,11 @@
 //
 // When faults have ended, it repeats interrupted changes until the
 // configuration in force is on all members, and gives all machines its list. It
-// follows docs/recovery.md; if that does not help, it is a violation.
+// follows docs/use/operating.md; if that does not help, it is a violation.
 //
 // Thread safety: one thread.
-// References: api/admin/change_members.h; docs/failures.md, "Changing the
-// members".
+// References: api/admin/change_members.h; docs/design/recovery.md, "Changing
+// the members".
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_OPERATOR_H_
 #define ALPHEUS_TOOLS_SIM_ACTORS_OPERATOR_H_
 

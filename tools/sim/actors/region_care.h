@@ -3,7 +3,8 @@
 // so do primaries, which release it to an opener.
 //
 // Thread safety: one thread.
-// References: protocol P-A7, P-A8; docs/scrubbing.md, held_replica.h.
+// References: protocol P-A7, P-A8;
+// docs/design/reading_and_scrubbing.md#scrubbing, held_replica.h.
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_REGION_CARE_H_
 #define ALPHEUS_TOOLS_SIM_ACTORS_REGION_CARE_H_
 

@@ -11,7 +11,7 @@
 // acknowledged anything (RT5).
 //
 // Thread safety: one thread.
-// References: docs/reading.md; history.h.
+// References: docs/design/reading_and_scrubbing.md; history.h.
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_TAIL_CLIENT_H_
 #define ALPHEUS_TOOLS_SIM_ACTORS_TAIL_CLIENT_H_
 

@@ -18,7 +18,7 @@
 //   * The written bytes are on the medium when the repair ends.
 // Not seen: damage that no scrub finds.
 // Thread safety: one thread.
-// References: protocol P-A8; docs/scrubbing.md.
+// References: protocol P-A8; docs/design/reading_and_scrubbing.md#scrubbing.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_REPAIR_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_CHECKERS_REPAIR_CHECKER_H_
 

@@ -16,7 +16,7 @@
 //         agrees
 // Files of one id that different primaries made are different files.
 // Thread safety: one thread.
-// References: api/rocksdb/store/wal_store.h; docs/simulation.md.
+// References: api/rocksdb/store/wal_store.h; docs/verify/simulation.md.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_WAL_FILE_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_CHECKERS_WAL_FILE_CHECKER_H_
 

@@ -10,7 +10,7 @@
 //   SR1. Each requested run is reported once.
 //   SR2. A run starts from the same state, whatever ran before.
 // Thread safety: one thread of a process that has no others: it forks.
-// References: docs/simulation.md.
+// References: docs/verify/simulation.md.
 #ifndef ALPHEUS_TOOLS_SIM_RUN_SEED_RUNNER_H_
 #define ALPHEUS_TOOLS_SIM_RUN_SEED_RUNNER_H_
 

@@ -12,7 +12,7 @@
 //   1. The result was seen to fail, or is the input.
 //   2. At most `tries_max` cases are run.
 // Thread safety: pure functions.
-// References: docs/simulation.md.
+// References: docs/verify/simulation.md.
 #ifndef ALPHEUS_TOOLS_SIM_RUN_SHRINKER_H_
 #define ALPHEUS_TOOLS_SIM_RUN_SHRINKER_H_
 

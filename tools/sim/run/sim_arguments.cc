@@ -86,7 +86,7 @@ void AddSeeds(CLI::App* command, SimArguments* arguments) {
       .Needs(seed);
   cli::AddFlag(command, "--trace", &arguments->trace,
                "One line per event, with its time in nanoseconds; "
-               "docs/simulation.md says how to read them")
+               "docs/verify/simulation.md says how to read them")
       .Needs(seed)
       .Excludes(seeds);
 }

@@ -45,7 +45,7 @@ VouchFacts Usual() {
   return facts;
 }
 
-// The rows of docs/rocksdb.md#vouching, of a log that vouches.
+// The rows of docs/use/rocksdb.md#vouching, of a log that vouches.
 TEST(DirectoryVouchTest, LogThatVouches) {
   VouchFacts facts = Usual();
   EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);

@@ -46,7 +46,7 @@ FailoverWriter::FailoverWriter(const WalOptions& wal,
   options_.max_background_jobs = 3;
   // No two_write_queues and no unordered_write: where RocksDB is built with
   // assertions, as Debian's is, some of what it does there about a WAL that
-  // fails ends the process (docs/rocksdb.md#errors).
+  // fails ends the process (docs/use/rocksdb.md#errors).
   options_.enable_pipelined_write = notes.size() % 4 == 2;
   options_.avoid_flush_during_recovery = notes.size() % 5 == 2;
   options_.track_and_verify_wals_in_manifest = notes.size() % 2 == 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A database of which one place, directory or log, is replaced alone: the table
-// of docs/rocksdb.md#vouching with a real RocksDB, and each remedy that a
+// of docs/use/rocksdb.md#vouching with a real RocksDB, and each remedy that a
 // message names, carried out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -857,7 +857,7 @@ TEST_F(RestoreTest, ArchiveIsDroppedWithTheWal) {
   }
 }
 
-// docs/rocksdb.md#back.
+// docs/use/rocksdb.md#back-and-another-size.
 TEST_F(RestoreTest, DatabaseGoesBackAndComesAgain) {
   PutOnce("a", "1");
   Restart();

@@ -243,7 +243,7 @@ TEST_F(DatabaseTest, DatabaseComesFromAnotherWalAndGoesBack) {
   Put("b", "2", true);
   ASSERT_OK(db_->Flush(rocksdb::FlushOptions()));
   Close();
-  // docs/rocksdb.md#back.
+  // docs/use/rocksdb.md#back-and-another-size.
   for (const auto& entry : std::filesystem::directory_iterator(path_)) {
     if (entry.is_symlink()) std::filesystem::remove(entry.path());
   }

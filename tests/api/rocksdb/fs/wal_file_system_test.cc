@@ -540,7 +540,8 @@ TEST_F(WalFileSystemTest, FileSystemIsFoundByItsUri) {
   rocksdb::Env* env = rocksdb::Env::Default();
   std::shared_ptr<rocksdb::Env> guard;
   rocksdb::ConfigOptions config;
-  // As docs/rocksdb.md says: else nothing tells that the plugin is not there.
+  // As docs/use/rocksdb.md says: else nothing tells that the plugin is not
+  // there.
   config.ignore_unsupported_options = false;
   EXPECT_FALSE(
       rocksdb::Env::CreateFromUri(config, "", "alpheuz:///x", &env, &guard)

@@ -31,7 +31,7 @@ const WalHeader kData = {.kind = WalRecordKind::kData,
                          .offset = 0x1112131415161718,
                          .seconds = 0};
 
-// The bytes of docs/rocksdb.md#format: what is on media stays readable.
+// The bytes of docs/formats/rocksdb.md: what is on media stays readable.
 TEST(WalRecordTest, BytesAreThoseOfTheFormat) {
   EXPECT_EQ(Encoded(kData, "body"),
             std::string("AWAL\x01\x03\x00\x00"
@@ -76,7 +76,7 @@ TEST(WalRecordTest, RecordsOfOthersAreRefused) {
   }
 }
 
-// docs/rocksdb.md#vouching.
+// docs/use/rocksdb.md#vouching.
 TEST(WalRecordTest, HomeThatVouchesHasAVersionOfItsOwn) {
   const WalHeader header = {
       .kind = WalRecordKind::kHome, .version = kWalVouchingVersion, .file = 9};
@@ -101,7 +101,7 @@ TEST(WalRecordTest, HomeThatVouchesHasAVersionOfItsOwn) {
   }
 }
 
-// docs/rocksdb.md#fail-over.
+// docs/use/rocksdb.md#fail-over.
 TEST(WalRecordTest, HomeThatWasTakenOverSaysWhatWasLeft) {
   const WalHeader header = {
       .kind = WalRecordKind::kHome, .version = kWalTakenOverVersion, .file = 9};

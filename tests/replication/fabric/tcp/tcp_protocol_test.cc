@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the software adapter makes of peers that keep to docs/fabric_wire.md or
-// break it, and what it costs in system calls.
+// What the software adapter makes of peers that keep to
+// docs/formats/fabric_wire.md or break it, and what it costs in system calls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -21,7 +21,8 @@ constexpr WireHeader kWriteHeader{.opcode = WireOpcode::kWriteImmediate,
                                   .offset = 0x2122232425262728,
                                   .sequence = 0x3132333435363738};
 
-// docs/fabric_wire.md, byte by byte: a program of another language reads this.
+// docs/formats/fabric_wire.md, byte by byte: a program of another language
+// reads this.
 TEST(WireTest, HeaderLiesAsDocumented) {
   const std::array<uint8_t, kWireHeaderBytes> expected = {
       'A',  'L',  'P',  'F',  17,   0,    0,    0,    4,    3,    2,    1,
