@@ -24,7 +24,6 @@
 
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 
@@ -62,8 +61,7 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
 
 // The fewest nacks with which a record cannot be durable: N - W + 1.
 inline uint32_t NackQuorum(const QuorumSizes& sizes) {
-  const uint32_t needed = sizes.replica_count - sizes.write_quorum + 1;
-  return IsMutant("kOneNackShort") ? needed - 1 : needed;
+  return sizes.replica_count - sizes.write_quorum + 1;
 }
 
 // What replicas of the configuration answered about one LSN in a log opening.

@@ -244,7 +244,6 @@ class EpochOpening {
   void Finish();
   void End(const absl::Status& status);
 
-  uint32_t AnswersNeeded(const QuorumSizes& sizes) const;
   bool MayComeYet(const OpeningPeer& peer) const;
   // The members of the electorate whose peers are so, and the own replica.
   uint32_t Count(const Electorate& electorate,

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/record_writer.h"
 #include "log/format/atomic_cell.h"
@@ -33,7 +32,6 @@ absl::Status CheckRoomToGoOn(const std::string& name, const Superline& next,
 
 template <Persistence P>
 void Installer<P>::FlushBeforeRing() {
-  if (IsMutant("kOnlyTheRingFlushed")) return;
   pmem_.Flush(region_.data(), state_.superline.ring_offset);
 }
 
@@ -51,7 +49,6 @@ void Installer<P>::RewritePads(const EpochTable& table,
                                std::span<const DamagedPad> pads) {
   const Ring ring = RingOf(region_, state_.superline);
   for (const DamagedPad& pad : pads) {
-    if (IsMutant("kDamagedPadStays")) break;
     const EpochEntry* owner = table.Owner(pad.next_lsn);
     WritePad(pmem_, ring, table.KeyOf(owner), owner->epoch, pad.next_lsn,
              Lsn(0), pad.offset);
@@ -61,7 +58,6 @@ void Installer<P>::RewritePads(const EpochTable& table,
 
 template <Persistence P>
 absl::Status Installer<P>::UnmarkCleanClose() {
-  if (IsMutant("kCleanCloseStays")) return absl::OkStatus();
   uint64_t* word = CleanCloseAddress(region_);
   pmem_.Store8(word, 0);
   return Fenced(Persist(pmem_, word, sizeof(*word)));
@@ -80,15 +76,11 @@ absl::Status Installer<P>::InstallEpoch(const EpochTable& table,
                                         const Superline& superline,
                                         uint64_t superline_seq) {
   const CellPlace place = EpochTablePlace(region_, superline);
-  const bool named_first = IsMutant("kNamedTableFirst");
-  const int first = named_first ? state_.table_copy : 1 - state_.table_copy;
+  const int first = 1 - state_.table_copy;
   const std::vector<std::byte> content = table.Encode();
-  if (!IsMutant("kSuperlineBeforeTable")) {
-    ALPHEUS_RETURN_IF_ERROR(Fenced(
-        WriteCellCopy(pmem_, place, first, superline.table_seq, content)));
-  }
+  ALPHEUS_RETURN_IF_ERROR(
+      Fenced(WriteCellCopy(pmem_, place, first, superline.table_seq, content)));
   ALPHEUS_RETURN_IF_ERROR(WriteSuperline(superline, superline_seq));
-  if (IsMutant("kOneTableCopy")) return absl::OkStatus();
   return Fenced(
       WriteCellCopy(pmem_, place, 1 - first, superline.table_seq, content));
 }
@@ -102,13 +94,11 @@ absl::Status Installer<P>::MendTable() {
 
 template <Persistence P>
 absl::Status Installer<P>::RenewWatermarks(Epoch epoch, Lsn lsn) {
-  if (IsMutant("kWatermarkGoesBack")) lsn = Lsn(0);
   const int first = state_.watermarks.NextLine(epoch);
   for (const int line : {first, 1 - first}) {
     const WatermarkFormat watermark =
         EncodeWatermark(state_.superline.log_id, line, {epoch, lsn});
     pmem_.CopyLinesNt(WatermarkLine(region_, line), &watermark, 1);
-    if (IsMutant("kWatermarksAtOnce") && line == first) continue;
     ALPHEUS_RETURN_IF_ERROR(Fence());
   }
   return absl::OkStatus();

@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
 
@@ -266,10 +265,8 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   welcome.platform = options_.platform;
   // What a region that another process has, or that is to be made, is of is
   // seen when it is opened.
-  const bool is_pmem = admitted->log != nullptr
-                           ? admitted->log->is_persistent_memory() ||
-                                 IsMutant("kPlainFileIsMemory")
-                           : IsMutant("kHeldIsMemory");
+  const bool is_pmem =
+      admitted->log != nullptr && admitted->log->is_persistent_memory();
   if (!is_pmem) {
     welcome.platform = WithoutPersistentMemory(options_.platform);
   }
@@ -303,7 +300,6 @@ ReplicaServer::Connection* ReplicaServer::Find(ConnectionId id) {
 
 void ReplicaServer::VoidKeys(Connection& connection) {
   for (const RegionKey key : connection.keys) {
-    if (IsMutant("kKeysOutliveTheirSession")) break;
     // It was given out by this server and by nobody else.
     fabric_.Deregister(key).IgnoreError();
   }
@@ -536,15 +532,12 @@ void ReplicaServer::WorkOn() {
   Connection* const connection = NextAtWork();
   if (connection == nullptr) return;
   worked_ = connection->id;
-  const uint64_t slice = IsMutant("kScanInOneGo")
-                             ? connection->log->ring().size()
-                             : options_.slice_bytes;
   Guard(connection->id, [&] {
-    const absl::StatusOr<bool> done = connection->log->Continue(slice);
+    const absl::StatusOr<bool> done =
+        connection->log->Continue(options_.slice_bytes);
     if (!done.ok()) {
       Fail(*connection, done.status());
-    } else if (*done && connection->log->medium_failed() &&
-               !IsMutant("kFailedMediumAnswers")) {
+    } else if (*done && connection->log->medium_failed()) {
       // Zeros may have been read since it failed (bus_guard.h): an answer would
       // give the replica's word that it never had the records.
       Fail(*connection,

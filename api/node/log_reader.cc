@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/record_cursor.h"
 #include "log/core/region_state.h"
@@ -191,7 +190,6 @@ class LogReader::Impl {
 
   // LR4. Each opening writes the superline, and has an epoch of its own.
   bool IsAsItWas() const {
-    if (IsMutant("kWhoComesMeanwhileIsIgnored")) return true;
     if (!info_.has_writer && region_.HasWriter()) return false;
     const CellState cell = ReadCell(SuperlinePlace(region_.bytes()));
     // Not both copies are written at once, but one may be read behind the
@@ -226,8 +224,7 @@ class LogReader::Impl {
   // LR3. Where a pass begins that shows nothing before `from`.
   LogPosition StartOf(Lsn from) const {
     const bool goes_on = info_.has_writer && info_.replica_count == 1 &&
-                         (LastEpochOf(state_) == end_epoch_ ||
-                          IsMutant("kPassGoesOnInAnyEpoch")) &&
+                         LastEpochOf(state_) == end_epoch_ &&
                          info_.head_lsn <= end_.lsn && end_.lsn <= from;
     return goes_on ? end_ : state_.head();
   }
@@ -269,9 +266,7 @@ class LogReader::Impl {
 
   // LR1. `proven`: persisted here; `named`: as durable, by headers.
   Lsn DurableLsn(Lsn proven, Lsn named) const {
-    if (info_.write_quorum <= 1 || IsMutant("kOwnWatermarkIsDurable")) {
-      return proven;
-    }
+    if (info_.write_quorum <= 1) return proven;
     return std::max(named, info_.head_lsn - 1);
   }
 

@@ -21,7 +21,6 @@
 #define ALPHEUS_LOG_CORE_IDLE_KEEPER_H_
 
 #include "log/base/ids.h"
-#include "log/base/mutant.h"
 #include "log/base/waiter.h"
 #include "log/core/forcer.h"
 #include "log/core/replicated_forcer.h"
@@ -59,8 +58,7 @@ class IdleKeeper {
   bool WriteWatermark();
   // True if the backups hear that all is durable, or nobody is to hear.
   bool TellDurable() {
-    return replicated_ == nullptr || IsMutant("kRestIsUntold") ||
-           replicated_->TellDurable();
+    return replicated_ == nullptr || replicated_->TellDurable();
   }
 
   Forcer<P>& forcer_;

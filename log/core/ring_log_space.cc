@@ -2,7 +2,6 @@
 // How ring_log gives space when there is none at once: waiting, forcing at the
 // exposure cap, and moving the head short of room.
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/ring_log.h"
 #include "log/core/ring_log_wait.h"
@@ -50,8 +49,7 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
   // Both other refusals end when records become durable: the exposure shrinks,
   // and aborted records may be passed by the head.
   const Lsn before = durable_lsn();
-  if (!IsMutant("kCapForcesNothing") &&
-      ForceStep(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
+  if (ForceStep(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
     return failure_.status();
   }
   if (refusal == Reserver::Outcome::kExposureFull) {
@@ -59,9 +57,7 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(first_open_lsn()));
     return false;
   }
-  if (!IsMutant("kRoomUnpublished")) {
-    ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
-  }
+  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
   PollReplication();
   const bool awaits_backups =
       replicated_ != nullptr && replicated_->AwaitsBackups();

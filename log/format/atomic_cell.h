@@ -34,7 +34,6 @@
 
 #include "log/base/bytes.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
@@ -97,7 +96,6 @@ template <Persistence P>
   ALPHEUS_CHECK(bytes.size() <= place.capacity_bytes,
                 "a cell's content fits its copies (layout.h)");
   pmem.Copy(place.copies[index], bytes.data(), bytes.size());
-  if (IsMutant("kCopiesUnordered") && index == 1) return true;
   return Persist(pmem, place.copies[index], bytes.size());
 }
 
@@ -110,16 +108,13 @@ template <Persistence P>
 [[nodiscard]] bool WriteCell(P& pmem, const CellPlace& place,
                              std::optional<int> newest, uint64_t seq,
                              std::span<const std::byte> content) {
-  if (IsMutant("kGoodCopyFirst")) newest = 1 - newest.value_or(0);
   const int first = newest == 0 ? 1 : 0;
   // What holds on the medium is read here only if it is no copy in memory.
-  if (!IsMutant("kLandingCopyUnmended") &&
-      !MendOnMedium(pmem, place.copies[1 - first], place.capacity_bytes).ok()) {
+  if (!MendOnMedium(pmem, place.copies[1 - first], place.capacity_bytes).ok()) {
     return false;
   }
   return WriteCellCopy(pmem, place, first, seq, content) &&
-         (IsMutant("kOneCopyWritten") ||
-          WriteCellCopy(pmem, place, 1 - first, seq, content));
+         WriteCellCopy(pmem, place, 1 - first, seq, content);
 }
 
 // Persists copies anew that the medium does not hold as they are here, where
