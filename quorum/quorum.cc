@@ -87,9 +87,7 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
     ++count;
     least = std::min(least, replica.persisted_lsn.value);
   }
-  if (count < write_quorum) {
-    return std::nullopt;
-  }
+  if (count < write_quorum) return std::nullopt;
   // With one backup, or after a loss, none may lag: each ack comes by here.
   return Lsn(count == write_quorum ? least : HighestOf(replicas, write_quorum));
 }

@@ -367,9 +367,7 @@ Tally Chooser::Count() {
   Tally tally;
   for (size_t i = 0; i < answers_.size(); ++i) {
     const AnswerSet bit = AnswerSet{1} << i;
-    if (!Contains(decision_.counts | decision_.newcomers, i)) {
-      continue;
-    }
+    if (!Contains(decision_.counts | decision_.newcomers, i)) continue;
     const VerdictReader::Seen seen = readers_[i].At(lsn());
     if (seen.verdict == Verdict::kCorrupt) tally.corrupt |= bit;
     switch (Judge(i, seen)) {

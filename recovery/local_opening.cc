@@ -144,7 +144,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
 
   // Records that are proven to have been persisted need no second flush.
   const Lsn proven_end = std::max(opened.scan.proven_lsn + 1, opened.head.lsn);
-  RingOffset unproven = index.Nearest(proven_end, opened.head).offset;
+  const RingOffset unproven = index.Nearest(proven_end, opened.head).offset;
   Installer<P> installer(pmem, region, state);
   installer.RewritePads(state.table, opened.scan.damaged_pads);
   installer.FlushBeforeRing();

@@ -267,9 +267,7 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   // seen when it is opened.
   const bool is_pmem =
       admitted->log != nullptr && admitted->log->is_persistent_memory();
-  if (!is_pmem) {
-    welcome.platform = WithoutPersistentMemory(options_.platform);
-  }
+  if (!is_pmem) welcome.platform = WithoutPersistentMemory(options_.platform);
   admitted->handshake.emplace(options_.credentials, admitted->hello, welcome);
   if (Connection* const oldest = OldestTooMany(); oldest != nullptr) {
     End(oldest->id, Refuse(Refusal::kTooSlow,

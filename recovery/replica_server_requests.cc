@@ -241,9 +241,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskPromise(
   ALPHEUS_RETURN_IF_ERROR(
       CheckConfiguration(log.welcome().configuration_id, ask));
   const absl::StatusOr<PromiseVerdict> verdict = log.AcceptPromise(ask.promise);
-  if (!verdict.ok()) {
-    return Refusing(connection, ask.promise, verdict.status());
-  }
+  if (!verdict.ok()) return Refusing(connection, ask.promise, verdict.status());
   connection.promise = ask.promise;
   Fence(connection);  // RS1: before the scan
   ALPHEUS_RETURN_IF_ERROR(log.StartAnswer());

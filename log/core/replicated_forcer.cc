@@ -179,10 +179,10 @@ bool ReplicatedForcer<P>::Publish(const ReplicationState& sink) {
   if (failure_.failed()) {
     return is_news;  // RF4
   }
-  Lsn durable = std::min(sink.durable_lsn, forcer_.durable_lsn());
+  const Lsn durable = std::min(sink.durable_lsn, forcer_.durable_lsn());
   const uint64_t own_limit =
       reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
-  uint64_t limit = std::min(
+  const uint64_t limit = std::min(
       own_limit, std::max(sink.reuse_head, first_head_).value + ring_capacity_);
   is_news |= Raise(durable_head_lsn_, sink.durable_head_lsn.value);
   is_news |= Raise(reuse_limit_, limit);
