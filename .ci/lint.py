@@ -15,6 +15,11 @@ import os
 import re
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))), "tools", "mutants"))
+import weave  # noqa: E402, tools/mutants
+
 # ---------------------------------------------------------------------------
 # The rules.
 
@@ -141,15 +146,12 @@ CALL_INCLUDES = (
     ("random", r"(random|sys/random\.h|absl/random/.*)$", ("log/base/",)),
 )
 
-# mutant: each mutant of the table is taken out at one place of the production
-# code, and no other is asked for.
-MUTANT_TABLE = "log/base/mutants.inc"
-MUTANT_HOME = "log/base/mutant.h"
+# mutant: each entry of tests/mutants can be woven into one place of the product,
+# whose sources know nothing of it.
+MUTANT_HOME = "tools/mutants/"
 MUTANT_FOLDERS = ("log/", "quorum/", "replication/", "recovery/", "api/",
                   "tools/model/")
-MUTANT_ENTRY = re.compile(r"^ALPHEUS_MUTANT\(\s*(\w+)")
-MUTANT_SITE = re.compile(r"\bIsMutant\(")
-MUTANT_NAME = re.compile(r'\s*"(k\w+)"\s*\)')
+MUTANTS_SIMULATED = "tools/mutants/simulated.txt"
 
 # guide: every example of the guide stands in its test, indentation aside.
 GUIDE = "docs/use/api_guide.md"
@@ -178,7 +180,8 @@ CITED = re.compile(r"(?<![\w#./-])(?<!Xeon )(?<!Annex )(P-(?:INV-)?[A-Z]*\d+(?:\
                    r"|INV-[A-Z]?\d+|[A-Z]{1,3}\d+(?:\.\d+)?)[a-z]?(?!\w)")
 NO_LABEL = re.compile(r"C11|CLI11|U32|U64|E402|L1d|UTF\d+|SHA\d+|CRC\d+"
                       r"|AMD64|FE80|SB7700")
-CITING_SUFFIXES = CODE_SUFFIXES + (".inc", ".pml", ".py", ".txt", ".md")
+CITING_SUFFIXES = CODE_SUFFIXES + (".inc", ".mutants", ".pml", ".py", ".txt",
+                                   ".md")
 PROCESS = re.compile(r"[PT]\d")
 # Examples of labels, and documents that no rule is for.
 CITING_FREE = ("tests/lint_test.py", ".ci/lint.py", "docs/results/")
@@ -398,44 +401,13 @@ def check_labels(file):
                   f"`{label.group().strip()}` means nothing to a user")
 
 
-def read_mutants(root):
-    """Line numbers of the mutants in the table, by name."""
-    path = os.path.join(root, MUTANT_TABLE)
-    if not os.path.exists(path):
-        return {}
-    with open(path, encoding="utf-8") as table:
-        return {match.group(1): number for number, line in enumerate(table, 1)
-                if (match := MUTANT_ENTRY.match(line))}
-
-
-def mutant_sites(file):
-    """Yields (line index, name or None) for each place that asks."""
-    if file.path == MUTANT_HOME:
+def check_mutant_sites(file):
+    if file.path.startswith(MUTANT_HOME):
         return
     for i, line in enumerate(file.code):
-        for site in MUTANT_SITE.finditer(line):
-            # Literals are blank in code.
-            name = MUTANT_NAME.match(file.lines[i], site.end())
-            yield i, name.group(1) if name else None
-
-
-def check_mutant_sites(file, mutants):
-    for i, name in mutant_sites(file):
-        if not file.path.startswith(MUTANT_FOLDERS):
-            file.find(i, "mutant", "only production code has mutants")
-        elif name is None:
-            file.find(i, "mutant", 'write `IsMutant("kName")` in one line')
-        elif name not in mutants:
-            file.find(i, "mutant", f"{MUTANT_TABLE} has no {name}")
-
-
-def check_mutant_table(root, files):
-    """Findings: mutants of the table that have no place, or several."""
-    sites = [name for file in files for _, name in mutant_sites(file)]
-    return [f"{MUTANT_TABLE}:{number}: mutant: {name} is taken out at "
-            f"{sites.count(name)} places, not at one"
-            for name, number in read_mutants(root).items()
-            if sites.count(name) != 1]
+        if re.search(r"\bIsMutant\b", line):
+            file.find(i, "mutant", "sources know no mutants; write an entry of "
+                      f"{weave.TABLES} (tools/mutants/weave.py)")
 
 
 def apply_waivers(file):
@@ -465,7 +437,7 @@ def apply_waivers(file):
             file.findings = kept
 
 
-def lint_file(file, mutants):
+def lint_file(file):
     path = file.path
     if path.endswith(CODE_SUFFIXES):
         check_spdx(file, "//")
@@ -473,7 +445,7 @@ def lint_file(file, mutants):
         check_calls(file)
         check_todos(file)
         check_labels(file)
-        check_mutant_sites(file, mutants)
+        check_mutant_sites(file)
         if path.endswith(".h"):
             check_header(file)
         apply_waivers(file)
@@ -494,6 +466,47 @@ def sources(root):
                       if name.endswith(CODE_SUFFIXES + (".py", ".cmake"))
                       or name == "CMakeLists.txt"]
     return sorted(f for f in found if os.path.exists(os.path.join(root, f)))
+
+
+def mutant_errors(root, path, edits):
+    """What is wrong with the edits of a source."""
+    if not path.startswith(MUTANT_FOLDERS) or not os.path.exists(
+            os.path.join(root, path)):
+        return [weave.WeaveError(edits[0].where,
+                                 f"{path} is no source of the product")]
+    source = weave.Text(weave.read(os.path.join(root, path)))
+    errors, changes = [], []
+    for edit in edits:
+        try:
+            changes.append(weave.find_change(source, edit))
+        except weave.WeaveError as error:
+            errors.append(error)
+    try:
+        weave.weave(source.text, changes, path)
+    except weave.WeaveError as error:
+        errors.append(error)
+    return errors
+
+
+def lint_mutants(root):
+    """Findings in the tables of mutants, and in the list of those that the
+    simulator kills."""
+    try:
+        mutants = weave.read_tables(root)
+    except weave.WeaveError as error:
+        return [f"{error.where}: mutant: {error.what}"]
+    errors = [error for path, edits in weave.by_file(mutants).items()
+              for error in mutant_errors(root, path, edits)]
+    findings = [f"{error.where}: mutant: {error.what}" for error in errors]
+    simulated = os.path.join(root, MUTANTS_SIMULATED)
+    if os.path.exists(simulated):
+        names = {mutant.name for mutant in mutants}
+        for number, line in enumerate(weave.read(simulated).split("\n"), 1):
+            words = line.split("#")[0].split()
+            if words and words[0] not in names:
+                findings.append(f"{MUTANTS_SIMULATED}:{number}: mutant: "
+                                f"{weave.TABLES} has no {words[0]}")
+    return findings
 
 
 def unindented(lines):
@@ -570,6 +583,8 @@ def citing_texts(root):
 
 def said(path, text):
     """The text without code: comments and literals, or all of a document."""
+    if path.endswith(".mutants"):
+        return re.sub(r"^[-+] .*", "", text, flags=re.MULTILINE)
     if not path.endswith(CODE_SUFFIXES + (".inc", ".pml")):
         return text
     out, end = [], 0
@@ -719,13 +734,10 @@ def lint_documents(root):
 
 def lint(root):
     """Findings in the tree at root, one string each."""
-    mutants = read_mutants(root)
     files = [File(root, path) for path in sources(root)]
-    return ([finding for file in files for finding in lint_file(file, mutants)]
-            + check_mutant_table(root, [file for file in files
-                                        if file.path.endswith(CODE_SUFFIXES)])
-            + lint_guide(root) + lint_glossary(root) + lint_citations(root)
-            + lint_cells(root) + lint_documents(root))
+    return ([finding for file in files for finding in lint_file(file)]
+            + lint_mutants(root) + lint_guide(root) + lint_glossary(root)
+            + lint_citations(root) + lint_cells(root) + lint_documents(root))
 
 
 def main(arguments):

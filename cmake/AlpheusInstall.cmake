@@ -20,8 +20,8 @@ list(APPEND alpheus_public_headers
   log/core/write/reserved_record.h)
 # What the RocksDB plugin includes beside them: nothing that is linked.
 set(alpheus_rocksdb_headers
-  log/base/check.h log/base/deadline.h log/base/ids.h log/base/mutant.h
-  log/base/mutex.h log/base/status_macros.h)
+  log/base/check.h log/base/deadline.h log/base/ids.h log/base/mutex.h
+  log/base/status_macros.h)
 set(alpheus_staging ${PROJECT_BINARY_DIR}/install_headers)
 list(TRANSFORM alpheus_public_headers PREPEND ${PROJECT_SOURCE_DIR}/
   OUTPUT_VARIABLE alpheus_header_files)

@@ -8,7 +8,7 @@ option(ALPHEUS_BUILD_BENCH "Build the benchmarks" ${ALPHEUS_BUILD_PROGRAMS})
 option(ALPHEUS_INSTALL "Let `cmake --install` install" ${PROJECT_IS_TOP_LEVEL})
 option(ALPHEUS_ROCKSDB "Build the RocksDB plugin, if RocksDB is there"
        ${PROJECT_IS_TOP_LEVEL})
-option(ALPHEUS_MUTANTS "Let ALPHEUS_MUTANT=NAME take a fix out (tests only)" OFF)
+option(ALPHEUS_MUTANTS "Weave mutants in, for ALPHEUS_MUTANT=NAME (tests only)" OFF)
 set(ALPHEUS_SANITIZE "" CACHE STRING
     "Sanitizers: empty, 'address,undefined' or 'thread'")
 option(ALPHEUS_FUZZ "Instrument for libFuzzer (needs clang)" OFF)

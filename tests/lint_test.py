@@ -121,8 +121,7 @@ BAD = [
     ("mt-unsafe", "log/core/a.cc", 'setenv("A", "1", 1);'),
     # Mutants.
     ("mutant", "log/core/a.cc", 'if (IsMutant("kUnknown")) return;'),
-    ("mutant", "log/core/a.cc", "if (IsMutant(mutant)) return;"),
-    ("mutant", "log/core/a.cc", 'if (IsMutant(\n    "kUnknown")) a();'),
+    ("mutant", "api/a.cc", 'if (alpheus::IsMutant(\n    "kOne")) a();'),
     ("mutant", "tests/a.cc", 'EXPECT_TRUE(IsMutant("kUnknown"));'),
     # Comments.
     ("todo", "log/core/a.cc", "// TODO: later"),
@@ -213,6 +212,7 @@ GOOD = [
      "strtok_r(text, sep, &rest);\nconst char* home = getenv(name);"),
     ("mt-unsafe", "bench/a.cc", 'setenv("A", "1", 1);'),
     ("mutant", "log/core/a.cc", '// if (IsMutant("kUnknown")) return;'),
+    ("mutant", "tools/mutants/a.cc", 'IsMutant("kUnknown");'),
     ("spdx", "log/core/a.cc", "int a;"),
     ("todo", "log/core/a.cc", "// TODO(#12): later\nTODO();"),
     ("label", "log/core/a.cc", 'ALPHEUS_CHECK(\n    a, "goes on (MB1)");\n'
@@ -280,25 +280,59 @@ class LintTest(unittest.TestCase):
             self.assertEqual(lint.lint(root),
                              ["log/core/a.cc:4: goto: `goto`: no goto"])
 
+    def lint_mutants(self, table, simulated=""):
+        """The findings beside a source with one G() and two H()."""
+        source = SPDX + "void F() {\n  G(a);\n  H();\n  H();\n}\n"
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in (("recovery/a.cc", source), LABELS,
+                               ("tests/mutants/a.mutants", table),
+                               ("tools/mutants/simulated.txt", simulated)):
+                full = os.path.join(root, path)
+                os.makedirs(os.path.dirname(full), exist_ok=True)
+                with open(full, "w", encoding="utf-8") as out:
+                    out.write(text)
+            return lint.lint(root)
+
     def test_each_mutant_has_one_place(self):
-        site = 'if (IsMutant("kOne")) return;\n'
-        table = 'ALPHEUS_MUTANT(kOne, "P-L5", "what",\n  "a_test:*.A")\n'
-        place = "log/base/mutants.inc"
-        for sites, findings in (
-                (site, []),
-                ("", [f"{place}:1: mutant: kOne is taken out at 0 places, "
-                      "not at one"]),
-                (site + site, [f"{place}:1: mutant: kOne is taken out at 2 "
-                               "places, not at one"])):
-            with self.subTest(sites=sites), \
-                    tempfile.TemporaryDirectory() as root:
-                for path, text in ((place, table), LABELS,
-                                   ("recovery/a.cc", SPDX + sites)):
-                    full = os.path.join(root, path)
-                    os.makedirs(os.path.dirname(full), exist_ok=True)
-                    with open(full, "w", encoding="utf-8") as out:
-                        out.write(text)
-                self.assertEqual(lint.lint(root), findings)
+        place = "tests/mutants/a.mutants:1: mutant: "
+        head = ("mutant: kOne\nhole: P-L5\nwhat: it\ntest: a_test:*.A\n"
+                "file: recovery/a.cc\n")
+        two = head.replace("kOne", "kTwo")
+        for table, findings in (
+                (head + "- G(a);\n", []),
+                (head + "- G( a ) ;\n+ H(P-X1);\n\n" + two + "- G(a)\n+ G(b)\n",
+                 []),
+                (head + "- G(b);\n",
+                 [f"{place}the anchor of kOne is not in recovery/a.cc; the "
+                  "nearest is line 3: G(a);"]),
+                (head + "- H();\n",
+                 [f"{place}the anchor of kOne stands in recovery/a.cc 2 times: "
+                  "lines 4, 5"]),
+                (head + "- G(\n+ H(\n", [
+                    f"{place}kOne changes neither whole statements nor a whole "
+                    "expression"]),
+                (head + "G(a);\n",
+                 [f"{place}`- ANCHOR` and `+ REPLACEMENT` must follow"]),
+                ((head + "- G(a);\n").replace("recovery", "tests"),
+                 [f"{place}tests/a.cc is no source of the product"]),
+                ((head + "- G(a);\n").replace("a.cc", "b.cc"),
+                 [f"{place}recovery/b.cc is no source of the product"]),
+                (head + "- G(a);\n\n" + head + "- H(); H();\n",
+                 ["tests/mutants/a.mutants:8: mutant: kOne is in "
+                  "tests/mutants/a.mutants:1 already"]),
+                (head + "- G(a);\n- H();\n+ H();\n+ G(a);\n\n" + two
+                 + "- H();\n- H();\n+ G(a);\n",
+                 ["tests/mutants/a.mutants:11: mutant: kTwo and kOne overlap in "
+                  "part"])):
+            with self.subTest(table=table):
+                self.assertEqual(self.lint_mutants(table), findings)
+
+    def test_simulated_mutants_exist(self):
+        table = ("mutant: kOne\nhole: P-L5\nwhat: it\ntest: a_test:*.A\n"
+                 "file: recovery/a.cc\n- G(a);\n")
+        self.assertEqual(
+            self.lint_mutants(table, "# A comment.\nkOne P-L5\nkTwo P-L5\n"),
+            ["tools/mutants/simulated.txt:3: mutant: tests/mutants has no kTwo"])
 
     def test_first_line_is_spdx(self):
         for path in ("log/core/a.cc", "tests/a.c"):

@@ -21,6 +21,7 @@ SPEC = importlib.util.spec_from_file_location(
 mutants = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(mutants)
 simulation = mutants.simulation
+weave = mutants.weave
 
 PROGRAM = """#!/bin/sh
 if [ "$1" = "--gtest_filter=Nothing" ]; then exit 0; fi
@@ -66,7 +67,7 @@ esac
 
 
 def entry(name, test="a_test:Suite.Name"):
-    return mutants.Mutant(name, "P-L5", "what", test)
+    return weave.Mutant(name, "P-L5", "what", test, [], "")
 
 
 class MutantsTest(unittest.TestCase):
@@ -135,7 +136,7 @@ kChecks ring_log.h:RL2 --nodes 1
                 simulation.read_table(self.write_table(text))
 
     def test_simulated_mutants_are_in_the_table(self):
-        names = {mutant.name for mutant in mutants.read_table()}
+        names = {mutant.name for mutant in weave.read_tables()}
         simulated = [entry.name for entry in simulation.read_table()]
         self.assertLessEqual(set(simulated), names)
         self.assertEqual(len(simulated), len(set(simulated)))
@@ -182,7 +183,7 @@ kChecks ring_log.h:RL2 --nodes 1
         self.assertIn("must pass without a mutant", printed)
 
     def test_names_and_holes_select(self):
-        table = [entry("kA"), entry("kB"), mutants.Mutant("kC", "P-F1", "", "")]
+        table = [entry("kA"), entry("kB"), entry("kC")._replace(hole="P-F1")]
         self.assertEqual(mutants.select(table, ["P-L5"]), table[:2])
         self.assertEqual(mutants.select(table, ["kC", "kA"]),
                          [table[0], table[2]])
@@ -190,19 +191,12 @@ kChecks ring_log.h:RL2 --nodes 1
             mutants.select(table, ["kD"])
 
     def test_table_covers_every_hole_of_one_node(self):
-        holes = {mutant.hole for mutant in mutants.read_table()}
+        holes = {mutant.hole for mutant in weave.read_tables()}
         for hole in ("P-H7 P-H9 P-H10 P-H11 P-H13 P-H14 P-S1 P-S2 P-S3 P-L1 "
                      "P-L2 P-L3 P-L4 P-L5 P-L6 P-L8 P-L10 P-L11 P-L12 P-F1 "
                      "P-F2 P-F3 P-F4 P-F5 P-F6 P-F7 P-A1 P-A2 P-A3.1 P-A3.2 "
                      "P-A3.3 P-A3.5 P-A3.6").split():
             self.assertIn(hole, holes)
-
-    def test_entry_in_another_form_is_refused(self):
-        path = os.path.join(self.folder, "table")
-        with open(path, "w", encoding="utf-8") as table:
-            table.write('ALPHEUS_MUTANT(kA, "P-L5", what, "a_test:*")\n')
-        with self.assertRaises(SystemExit):
-            mutants.read_table(path)
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ class GateTest(unittest.TestCase):
                     seeds.update(command[4:])
                 if command[1] == "vm-test":
                     guests.add(command[-1])
-        names = {m.name for m in gate.mutants.read_table()}
+        names = {m.name for m in gate.weave.read_tables()}
         self.assertEqual(names - drawn, set())
         self.assertEqual(seeds,
                          {m.name for m in gate.simulation.read_table()})

@@ -11,7 +11,6 @@
 #include "api/admin/change_members.h"
 #include "api/log/log_engine.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/mutex.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
@@ -114,10 +113,7 @@ absl::Status Log::Copy(Reservation& reservation, size_t offset,
 }
 
 absl::StatusOr<Lsn> Log::Complete(Reservation&& reservation) {
-  if (reservation.engine_ != engine_.get() &&
-      !IsMutant("kStaleReservationTaken")) {
-    return NotOpen("Complete");
-  }
+  if (reservation.engine_ != engine_.get()) return NotOpen("Complete");
   reservation.engine_ = nullptr;
   ALPHEUS_RETURN_IF_ERROR(engine_->Complete(reservation.record_));
   return reservation.record_.lsn;

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/read/record_cursor.h"
 #include "log/core/read/scan.h"
@@ -191,7 +190,6 @@ class LogReader::Impl {
   // LR4. Returns whether no writer came or opened. Each opening writes the
   //      superline, and has an epoch of its own.
   bool IsAsItWas() const {
-    if (IsMutant("kWhoComesMeanwhileIsIgnored")) return true;
     if (!info_.has_writer && region_.HasWriter()) return false;
     const CellState cell = ReadCell(SuperlinePlace(region_.bytes()));
     // The copies are written one after the other, but may be read in the other
@@ -227,8 +225,7 @@ class LogReader::Impl {
   // LR3. Returns the start of a pass that shows nothing before `from`.
   LogPosition StartOf(Lsn from) const {
     const bool goes_on = info_.has_writer && info_.replica_count == 1 &&
-                         (LastEpochOf(state_) == end_epoch_ ||
-                          IsMutant("kPassGoesOnInAnyEpoch")) &&
+                         LastEpochOf(state_) == end_epoch_ &&
                          info_.head_lsn <= end_.lsn && end_.lsn <= from;
     return goes_on ? end_ : state_.head();
   }
@@ -273,9 +270,7 @@ class LogReader::Impl {
   // LR1. Returns the durable LSN. `proven`: persisted here; `named`: durable
   //      according to headers.
   Lsn DurableLsn(Lsn proven, Lsn named) const {
-    if (info_.write_quorum <= 1 || IsMutant("kOwnWatermarkIsDurable")) {
-      return proven;
-    }
+    if (info_.write_quorum <= 1) return proven;
     return std::max(named, info_.head_lsn - 1);
   }
 

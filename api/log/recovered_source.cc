@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -31,7 +30,7 @@ bool RecoveredSource::Next(RecoveredRecord* record) {
     const RecordCursor::Step step = cursor_.Next();
     if (IsGivenUp()) return false;
     if (step != RecordCursor::Step::kRecord) {
-      if (!IsMutant("kBadRecordIsTheEnd")) status_ = Unreadable(at);
+      status_ = Unreadable(at);
       return false;
     }
     const RecordView& view = cursor_.record();
@@ -47,10 +46,7 @@ bool RecoveredSource::Next(RecoveredRecord* record) {
 // region is given up no other process writes there.
 bool RecoveredSource::IsGivenUp() {
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (!is_given_up_.load(std::memory_order_acquire) ||
-      IsMutant("kForeignBytesShown")) {
-    return false;
-  }
+  if (!is_given_up_.load(std::memory_order_acquire)) return false;
   if (status_.ok()) {
     status_ = absl::AbortedError(absl::StrCat(
         name_,

@@ -20,7 +20,6 @@
 #include "absl/strings/string_view.h"
 #include "api/node/node_directory.h"
 #include "api/wiring/fabric_pump.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
 #include "log/core/read/region_look.h"
@@ -421,7 +420,7 @@ void Node::TellMemory(const std::string& log_name, Held& held) {
   for (const std::string& sentence :
        {held.file->landing(), held.file->region().warning(),
         ReplicaWarning(options_.platform, held.file->medium())}) {
-    if (!sentence.empty() && !IsMutant("kLandsUntold")) {
+    if (!sentence.empty()) {
       options_.tell(absl::StrCat("log ", log_name, ": ", sentence));
     }
   }
@@ -614,7 +613,6 @@ void Node::CloseFailed() {
       }
       held.is_served = false;
       held.suspect = true;
-      if (IsMutant("kFailedMediumUnlocked")) held.file.reset();
       held.look_again_at =
           held.retries.AfterFailureAt(Clock::Real().NowNanos());
       held.why = absl::UnavailableError(absl::StrCat(

@@ -2,7 +2,6 @@
 #include "log/format/atomic_cell.h"
 
 #include "log/base/mix.h"
-#include "log/base/mutant.h"
 #include "log/format/checksum.h"
 
 namespace alpheus {
@@ -11,7 +10,6 @@ namespace {
 constexpr size_t kCheckedHeaderBytes = offsetof(CellHeader, crc);
 
 uint32_t CellSeed(const CellPlace& place, int index) {
-  if (IsMutant("kCopySumWithoutIndex")) index = 0;
   return static_cast<uint32_t>(
       Mix(Mix(place.magic, place.owner), static_cast<uint64_t>(index) + 1));
 }
@@ -54,7 +52,6 @@ CellState ReadCell(const CellPlace& place) {
     state.copies[index] = ReadCellCopy(place, index);
     const CellCopy& copy = state.copies[index];
     if (!copy.valid) continue;
-    if (IsMutant("kFirstCopyHolds") && state.newest) continue;
     if (!state.newest || copy.seq > state.copies[*state.newest].seq) {
       state.newest = index;
     }

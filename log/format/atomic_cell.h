@@ -34,7 +34,6 @@
 
 #include "log/base/bytes.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
@@ -98,7 +97,6 @@ template <Persistence P>
   ALPHEUS_CHECK(bytes.size() <= place.capacity_bytes,
                 "a cell's content fits its copies (layout.h)");
   pmem.Copy(place.copies[index], bytes.data(), bytes.size());
-  if (IsMutant("kCopiesUnordered") && index == 1) return true;
   return Persist(pmem, place.copies[index], bytes.size());
 }
 
@@ -111,17 +109,14 @@ template <Persistence P>
 [[nodiscard]] bool WriteCell(P& pmem, const CellPlace& place,
                              std::optional<int> newest, uint64_t seq,
                              std::span<const std::byte> content) {
-  if (IsMutant("kGoodCopyFirst")) newest = 1 - newest.value_or(0);
   const int first = newest == 0 ? 1 : 0;
   // Repairs the other copy on the medium first, since it was read from the
   // shadow if there is one.
-  if (!IsMutant("kLandingCopyUnmended") &&
-      !MendOnMedium(pmem, place.copies[1 - first], place.capacity_bytes).ok()) {
+  if (!MendOnMedium(pmem, place.copies[1 - first], place.capacity_bytes).ok()) {
     return false;
   }
   return WriteCellCopy(pmem, place, first, seq, content) &&
-         (IsMutant("kOneCopyWritten") ||
-          WriteCellCopy(pmem, place, 1 - first, seq, content));
+         WriteCellCopy(pmem, place, 1 - first, seq, content);
 }
 
 // Persists again each copy that differs on the medium under a shadow. Returns

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 
@@ -56,7 +55,6 @@ const EpochEntry* EpochTable::Owner(Lsn lsn) const {
   const auto after = std::upper_bound(
       entries_.begin(), entries_.end(), lsn,
       [](Lsn l, const EpochEntry& entry) { return l < entry.start_lsn; });
-  if (IsMutant("kOldestEpochOwns")) return entries_.data();
   return after == entries_.begin() ? nullptr : &*(after - 1);
 }
 
@@ -70,9 +68,7 @@ EpochTable EpochTable::With(const EpochEntry& next, Lsn head_lsn) const {
     const Lsn end =
         i + 1 < entries_.size() ? entries_[i + 1].start_lsn : next.start_lsn;
     const bool owns_live_record = entries_[i].start_lsn < end && head_lsn < end;
-    if (owns_live_record || IsMutant("kEntriesNeverLeave")) {
-      table.Add(entries_[i]);
-    }
+    if (owns_live_record) table.Add(entries_[i]);
   }
   ALPHEUS_CHECK(table.entries_.empty() ||
                     (table.entries_.back().epoch < next.epoch &&

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/mix.h"
-#include "log/base/mutant.h"
 #include "log/format/remedy.h"
 
 namespace alpheus {
@@ -24,7 +23,6 @@ constexpr uint64_t kTableCapacityMax = uint64_t{1} << 20;
 }  // namespace
 
 uint64_t PayloadBytesMax(uint64_t ring_capacity) {
-  if (IsMutant("kLargestIsTheRing")) ring_capacity *= 2;
   const uint64_t half = RoundDown(ring_capacity / 2, kLineBytes);
   return std::min<uint64_t>(half - kRecordHeaderBytes,
                             std::numeric_limits<uint32_t>::max());
@@ -68,7 +66,6 @@ absl::StatusOr<Layout> Layout::ForRegion(uint64_t region_bytes,
 CellPlace SuperlinePlace(std::span<std::byte> region) {
   CellPlace place;
   place.capacity_bytes = kSuperlineCopyBytes;
-  if (IsMutant("kCopiesOnOnePage")) place.capacity_bytes /= 2;
   place.copies = {region.data(), region.data() + place.capacity_bytes};
   place.magic = kSuperlineMagic;
   return place;
@@ -92,7 +89,6 @@ uint64_t* CleanCloseAddress(std::span<std::byte> region) {
 }
 
 uint64_t CleanCloseWord(Uuid log_id, uint64_t superline_seq) {
-  if (IsMutant("kCleanCloseForEver")) superline_seq = 0;
   // Never 0, the value of an open log.
   return Mix(Mix(log_id.high, log_id.low), superline_seq) | 1;
 }

@@ -33,7 +33,6 @@
 #include "log/base/bytes.h"
 #include "log/base/ids.h"
 #include "log/base/mix.h"
-#include "log/base/mutant.h"
 #include "log/format/checksum.h"
 
 namespace alpheus {
@@ -98,8 +97,6 @@ class EpochKey {
   // header's checksum, the high half the payload's. The odd factor spreads LSNs
   // over the bits that offsets leave free.
   uint64_t Seed(Lsn lsn, RingOffset offset) const {
-    if (IsMutant("kSeedWithoutLsn")) lsn = Lsn(0);
-    if (IsMutant("kSeedWithoutOffset")) offset = RingOffset(0);
     return Mix(key_ ^ lsn.value * 0xd6e8feb86659fd93u ^ offset.value);
   }
 
@@ -113,7 +110,6 @@ inline constexpr uint32_t kCrcStart = 0xffffffff;
 
 // Returns the checksum of a payload from the CRC of its bytes.
 inline uint32_t PayloadChecksum(uint64_t seed, uint32_t crc) {
-  if (IsMutant("kPayloadSumUnseeded")) return crc ^ kCrcStart;
   return crc ^ static_cast<uint32_t>(seed >> 32);
 }
 
@@ -121,7 +117,6 @@ inline uint32_t PayloadChecksum(uint64_t seed, uint32_t crc) {
 // place; never 0.
 inline uint64_t CleanedWord(uint64_t seed) {
   constexpr uint64_t kCleanedTag = 0x636c65616e656421u;  // "cleaned!"
-  if (IsMutant("kCleanedWordUnseeded")) seed = 0;
   return Mix(seed, kCleanedTag) | 1;
 }
 
@@ -179,7 +174,6 @@ inline bool HeaderIsValid(uint64_t seed, const HeaderWords& words) {
   for (int i = 0; i < 4; ++i) crc = Crc32cWord(crc, words.word[i]);
   const uint32_t sum =
       static_cast<uint32_t>(seed) ^ Crc32cHalfWord(crc, words.payload_crc());
-  if (IsMutant("kHeaderUnchecked")) return words.magic() == kRecordMagic;
   return words.magic() == kRecordMagic &&
          words.type() >= static_cast<uint8_t>(RecordType::kData) &&
          words.type() <= static_cast<uint8_t>(RecordType::kAborted) &&
@@ -192,7 +186,6 @@ inline bool HeaderIsValid(uint64_t seed, const HeaderWords& words) {
 inline bool PayloadIsValid(uint64_t seed, const HeaderWords& header,
                            std::span<const std::byte> payload) {
   if (header.type() != static_cast<uint8_t>(RecordType::kData)) return true;
-  if (IsMutant("kPayloadUnchecked")) return true;
   return header.payload_crc() ==
          PayloadChecksum(seed, Crc32c(kCrcStart, payload));
 }
@@ -200,7 +193,6 @@ inline bool PayloadIsValid(uint64_t seed, const HeaderWords& header,
 // Returns chain(n) of the log (P-H8) from chain(n-1) and the checksum of the
 // header of n. PADs are left out.
 inline uint64_t ExtendChain(uint64_t chain, uint32_t header_crc) {
-  if (IsMutant("kChainUnordered")) return chain ^ header_crc;
   return Mix(chain ^ header_crc);
 }
 

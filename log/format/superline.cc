@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -103,7 +102,7 @@ absl::StatusOr<Superline> DecodeSuperline(std::span<const std::byte> content) {
   }
   const uint32_t version = FormatVersionOf(content);
   const bool is_read = version >= kVersionMin && version <= kFormatVersion;
-  if (!is_read && !IsMutant("kAnyFormatIsRead")) {
+  if (!is_read) {
     return absl::UnimplementedError(absl::StrCat(
         "superline: format version ", version, ", this program reads versions ",
         kVersionMin, " to ", kFormatVersion,

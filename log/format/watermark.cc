@@ -5,7 +5,6 @@
 #include <span>
 
 #include "log/base/mix.h"
-#include "log/base/mutant.h"
 #include "log/format/checksum.h"
 
 namespace alpheus {
@@ -50,14 +49,12 @@ std::optional<Watermark> DecodeWatermark(Uuid log_id, int line,
 Lsn WatermarkPair::Proven(Epoch epoch) const {
   Lsn proven;
   for (const auto& line : lines) {
-    if (IsMutant("kOtherEpochsProve") && line) epoch = line->epoch;
     if (line && line->epoch == epoch && line->lsn > proven) proven = line->lsn;
   }
   return proven;
 }
 
 int WatermarkPair::NextLine(Epoch epoch) const {
-  if (IsMutant("kGoodWatermarkFirst")) return 0;
   for (int i = 0; i < 2; ++i) {
     if (!lines[i]) return i;
   }

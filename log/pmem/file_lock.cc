@@ -13,7 +13,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/pmem/file_error.h"
 
 namespace alpheus {
@@ -63,7 +62,6 @@ bool HasLock(const fs::path& process, const struct stat& file) {
 
 absl::Status TakeWriterLock(const std::string& path, int fd) {
   struct flock lock = WholeFile(F_WRLCK);
-  if (IsMutant("kRegionShared")) lock.l_type = F_RDLCK;
   if (fcntl(fd, F_OFD_SETLK, &lock) == 0) return absl::OkStatus();
   if (errno == EAGAIN || errno == EACCES) {
     return absl::FailedPreconditionError(absl::StrCat(

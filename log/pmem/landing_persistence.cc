@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -62,7 +61,7 @@ void LandingPersistence::CopyLinesNt(void* dst, const void* src, size_t lines) {
 }
 
 void LandingPersistence::Flush(const void* address, size_t bytes) {
-  if (bytes == 0 || IsMutant("kLandingFlushCopiesNothing")) return;
+  if (bytes == 0) return;
   CopyOut(OffsetOf(address), bytes);
 }
 
@@ -75,10 +74,7 @@ void LandingPersistence::CopyOut(size_t offset, size_t bytes) {
     const size_t page = line / kPageBytes;
     const size_t page_end = std::min(end, (page + 1) * kPageBytes);
     // LP1.
-    Mutex unshared;
-    Mutex& mutex =
-        IsMutant("kLandingLinesUnlocked") ? unshared : locks_[page % kLocks];
-    const MutexLock lock(mutex);
+    const MutexLock lock(locks_[page % kLocks]);
     for (; line < page_end; line += kLineBytes) {
       medium_->StoreLine(line, LoadLine(copy_.data() + line));
     }

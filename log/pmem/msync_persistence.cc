@@ -10,7 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
-#include "log/base/mutant.h"
 #include "log/pmem/counters.h"
 
 namespace alpheus {
@@ -77,8 +76,7 @@ bool MsyncPersistence::Fence() {
     range = PageRange();
   }
   if (errno_.load() != 0) return false;
-  return alarm_ == nullptr || !alarm_->is_raised() ||
-         IsMutant("kFenceIgnoresAlarm");
+  return alarm_ == nullptr || !alarm_->is_raised();
 }
 
 void MsyncPersistence::Sync(uintptr_t begin, uintptr_t end) {

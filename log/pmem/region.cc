@@ -20,7 +20,6 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/file_descriptor.h"
 #include "log/pmem/file_error.h"
@@ -381,8 +380,7 @@ absl::Status Region::GiveUp() {
   // A device has no private pages: zeros are read from then on.
   const bool is_device = IsExistingDevice(path_);
   const int flags = MAP_PRIVATE | MAP_FIXED | (is_device ? MAP_ANONYMOUS : 0);
-  if (!IsMutant("kGivenUpRegionWritten") &&
-      mmap(data_, mapped_size_, PROT_READ | PROT_WRITE, flags,
+  if (mmap(data_, mapped_size_, PROT_READ | PROT_WRITE, flags,
            is_device ? -1 : fd_, 0) == MAP_FAILED) {
     return FileError(path_, "mmap", errno);
   }

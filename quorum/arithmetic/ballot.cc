@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -23,10 +22,8 @@ Epoch PackBallot(const Ballot& ballot) {
   ALPHEUS_CHECK(node.value >= 1, "node 0 is local mode (ids.h)");
   ALPHEUS_CHECK(node.value <= kBallotNodeMax, "BA2 (ballot.h)");
   uint64_t epoch = ballot.counter << kCounterShift;
-  if (!IsMutant("kBallotWithoutNode")) epoch |= node.value << kNodeShift;
-  if (!IsMutant("kBallotWithoutProcess")) {
-    epoch |= incarnation >> kProcessShift;
-  }
+  epoch |= node.value << kNodeShift;
+  epoch |= incarnation >> kProcessShift;
   return Epoch(epoch);
 }
 
@@ -60,7 +57,7 @@ absl::StatusOr<Epoch> BallotSequence::Next(std::span<const Epoch> promised,
         " replicas told their promise, R = ", sizes.read_quorum, " of N = ",
         sizes.replica_count, " are needed. Wait until more are reachable"));
   }
-  uint64_t largest = IsMutant("kBallotTwice") ? 0 : counter_;
+  uint64_t largest = counter_;
   for (const Epoch epoch : promised) {
     largest = std::max(largest, BallotCounter(epoch));
   }

@@ -11,7 +11,6 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -48,23 +47,14 @@ absl::Status Refusal(const Promise& standing, const Promise& request) {
   return status;
 }
 
-bool IsSameProcess(const PrimaryId& a, const PrimaryId& b) {
-  if (IsMutant("kEqualBallotsAccepted")) return true;
-  if (IsMutant("kProcessesOfANodeAreOne")) return a.node == b.node;
-  return a == b;
-}
-
 }  // namespace
 
 PromiseVerdict JudgePromise(const Promise& standing, const Promise& request) {
   ALPHEUS_CHECK(request.epoch.value > 0, "epoch 0 is promised to nobody");
   if (request.epoch > standing.epoch) return PromiseVerdict::kNew;
-  if (request.epoch < standing.epoch && !IsMutant("kLowerBallotAccepted")) {
-    return PromiseVerdict::kRefused;
-  }
-  return IsSameProcess(standing.primary, request.primary)
-             ? PromiseVerdict::kAgain
-             : PromiseVerdict::kRefused;
+  if (request.epoch < standing.epoch) return PromiseVerdict::kRefused;
+  return standing.primary == request.primary ? PromiseVerdict::kAgain
+                                             : PromiseVerdict::kRefused;
 }
 
 absl::StatusOr<PromiseVerdict> AnswerPromise(const Promise& standing,
@@ -97,9 +87,6 @@ std::string DescribeOpening(const Promise& promise) {
 }
 
 bool MayWrite(const Promise& standing, const Promise& session) {
-  if (IsMutant("kFencedStillWrites")) {
-    return session.epoch <= standing.epoch;
-  }
   return session == standing && session.epoch.value > 0;
 }
 

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/format/superline.h"
 
 namespace alpheus {
@@ -20,14 +19,7 @@ absl::Status CheckSize(const char* name, uint32_t size, uint32_t count) {
                    " replicas; it must be 1 to N. Change it or the members"));
 }
 
-bool QuorumsMeet(uint32_t n, uint32_t w, uint32_t r) {
-  if (IsMutant("kQuorumsMiss")) return r + w >= n;
-  return r + w > n;
-}
-
-bool Counts(const ReplicaProgress& replica) {
-  return replica.in_sync || IsMutant("kOutOfSyncCounts");
-}
+bool QuorumsMeet(uint32_t n, uint32_t w, uint32_t r) { return r + w > n; }
 
 // Returns the `rank`th highest LSN of the replicas in sync. Requires: there are
 // that many.
@@ -37,7 +29,7 @@ uint64_t HighestOf(std::span<const ReplicaProgress> replicas, uint32_t rank) {
   std::array<uint64_t, kMembersMax> descending;
   uint32_t count = 0;
   for (const ReplicaProgress& replica : replicas) {
-    if (!Counts(replica)) continue;
+    if (!replica.in_sync) continue;
     uint32_t place = count++;
     for (; place > 0 && descending[place - 1] < replica.persisted_lsn.value;
          --place) {
@@ -92,39 +84,28 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
   uint32_t count = 0;
   uint64_t least = std::numeric_limits<uint64_t>::max();
   for (const ReplicaProgress& replica : replicas) {
-    if (!Counts(replica)) continue;
+    if (!replica.in_sync) continue;
     ++count;
     least = std::min(least, replica.persisted_lsn.value);
   }
-  if (count < write_quorum) {
-    if (IsMutant("kNeverPoisoned") && count > 0) return Lsn(least);
-    return std::nullopt;
-  }
-  uint32_t needed = write_quorum;
-  if (IsMutant("kOneReplicaShort") && needed > 1) --needed;
+  if (count < write_quorum) return std::nullopt;
   // With one backup, or after a loss, no replica may lag. Each ack comes by
   // here.
-  return Lsn(count == needed ? least : HighestOf(replicas, needed));
+  return Lsn(count == write_quorum ? least : HighestOf(replicas, write_quorum));
 }
 
 bool MayBeDurable(const QuorumSizes& sizes, const AnswerCounts& answers) {
   CheckAnswers(sizes, answers);
-  if (IsMutant("kUnknownIsNack")) {
-    return answers.nack + answers.unknown < NackQuorum(sizes);
-  }
   return answers.nack < NackQuorum(sizes);
 }
 
 Fate FateOf(const QuorumSizes& sizes, const AnswerCounts& answers) {
   CheckAnswers(sizes, answers);
-  if (answers.have > 0 && !IsMutant("kNacksOutvoteHolder")) {
-    return Fate::kKeep;
-  }
+  if (answers.have > 0) return Fate::kKeep;
   return MayBeDurable(sizes, answers) ? Fate::kUndecided : Fate::kDrop;
 }
 
 uint32_t OpeningQuorum(const QuorumSizes& sizes) {
-  if (IsMutant("kOpeningOfR")) return sizes.read_quorum;
   return std::max(sizes.read_quorum, sizes.write_quorum);
 }
 

@@ -28,7 +28,6 @@
 
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 
@@ -66,8 +65,7 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
 
 // Returns the fewest nacks with which a record cannot be durable: N - W + 1.
 inline uint32_t NackQuorum(const QuorumSizes& sizes) {
-  const uint32_t needed = sizes.replica_count - sizes.write_quorum + 1;
-  return IsMutant("kOneNackShort") ? needed - 1 : needed;
+  return sizes.replica_count - sizes.write_quorum + 1;
 }
 
 // Answers of the configuration's replicas about one LSN in an opening. Replicas

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "quorum/arithmetic/ballot.h"
 
@@ -26,7 +25,7 @@ absl::Status CheckPair(const ClusterMember& a, const ClusterMember& b) {
                      a.address.ToString(), " and ", b.address.ToString(),
                      ". Each member needs a node id of its own"));
   }
-  if (a.address == b.address && !IsMutant("kAddressShared")) {
+  if (a.address == b.address) {
     return absl::InvalidArgumentError(absl::StrCat(
         "nodes ", a.node.value, " and ", b.node.value, " share the address ",
         a.address.ToString(), ". Each member needs an address of its own"));
@@ -56,7 +55,6 @@ absl::StatusOr<Member> FindFormatted(std::span<const Member> formatted,
 
 // CF2: a file that was copied to another node has the same incarnation.
 absl::Status CheckIncarnations(std::span<const Member> members) {
-  if (IsMutant("kIncarnationShared")) return absl::OkStatus();
   for (size_t i = 0; i < members.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       if (members[i].incarnation != members[j].incarnation) continue;
@@ -161,7 +159,6 @@ absl::Status CheckPeerConfiguration(const Configuration& own,
         "configuration ", own.id, " of this node is older than ", peer.id,
         " of the peer. Bring this node up to date before it takes part"));
   }
-  if (IsMutant("kOlderConfigurationServes")) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "configuration ", peer.id, " of the peer is older than ", own.id,
       " of this node. Bring the peer up to date before it takes part"));

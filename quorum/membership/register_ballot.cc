@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 
@@ -18,9 +17,6 @@ RegisterBallot::RegisterBallot(BallotSequence& sequence,
 void RegisterBallot::OnRead(const std::optional<BallotRegister>& found) {
   ALPHEUS_CHECK(step_ == Step::kRead, "nothing else was asked for");
   std::vector<Epoch> below = question_.promised;
-  if (IsMutant("kRegisterNotRaised")) {
-    std::ranges::fill(below, Epoch(0));
-  }
   // Raises one of the promises: the register is no replica, and must not count
   // as one of the R promises.
   if (found && !below.empty()) {
@@ -50,9 +46,6 @@ void RegisterBallot::OnOvertaken() {
 // the same old one, and both get one counter.
 void RegisterBallot::OnUnknown() {
   ALPHEUS_CHECK(step_ != Step::kDone, "nothing was under way");
-  if (step_ != Step::kRead && IsMutant("kUnknownBallotTaken")) {
-    return Finish(value_);
-  }
   step_ = Step::kRead;
 }
 

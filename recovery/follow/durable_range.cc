@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "log/base/mutant.h"
-
 namespace alpheus {
 namespace {
 
@@ -62,16 +60,10 @@ DurableRange FindDurableRange(
     uint32_t write_quorum,
     const std::vector<std::optional<ReplicaClaims>>& replicas) {
   const Evidence all = Gather(replicas);
-  const bool one_is_enough = IsMutant("kOneWatermarkIsEnough");
   DurableRange range;
   range.unheard = all.unheard;
-  range.known = std::max(
-      all.named, ReachedBy(one_is_enough ? 1 : write_quorum, all.persisted));
-  if (IsMutant("kUnfencedEndsCount")) {
-    range.known = std::max(range.known, ReachedBy(write_quorum, all.ends));
-  }
+  range.known = std::max(all.named, ReachedBy(write_quorum, all.persisted));
   range.possible = range.known;
-  if (IsMutant("kBoundIsAlwaysExact")) return range;
   if (all.without_ends || all.unheard >= write_quorum) {
     range.possible.reset();
   } else {

@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
@@ -103,7 +102,6 @@ bool RemoteRegion::IsRegion(const Viewed& viewed, uint64_t ring_capacity) {
 
 void RemoteRegion::AskAgainIfItHelps() {
   if (stage_ == Stage::kDone || !absl::IsUnavailable(status())) return;
-  if (IsMutant("kViewIsNotReopened")) return;
   if (bytes_read_ == bytes_read_before_) return;
   if (!under_way_.empty()) next_ = std::min(next_, under_way_.begin()->first);
   under_way_.clear();
@@ -182,7 +180,7 @@ absl::Status RemoteRegion::FinishStage() {
 
 absl::Status RemoteRegion::Compose() {
   const std::optional<Epoch> epoch = EpochOf(image_);
-  if (epoch != epoch_ && !IsMutant("kEpochsMixInAnImage")) {
+  if (epoch != epoch_) {
     if (++attempts_ == kAttemptsMax) {
       return absl::AbortedError(absl::StrCat(
           "an epoch was opened each of the ", kAttemptsMax,

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "quorum/arithmetic/quorum.h"
 #include "recovery/follow/durable_range.h"
@@ -167,13 +166,11 @@ void RemoteTail::Learn() {
 bool RemoteTail::MayBeRead(const Replica& replica) const {
   if (replica.followed == nullptr || !replica.followed->said()) return false;
   const Followed& said = *replica.followed->said();
-  return !said.repairing && (said.log_epoch >= durable_epoch_ ||
-                             IsMutant("kTailReadsOlderEpochs"));
+  return !said.repairing && said.log_epoch >= durable_epoch_;
 }
 
 Lsn RemoteTail::ReadableLsn(const Replica& replica) const {
   const Lsn persisted = PersistedOf(*replica.followed);
-  if (IsMutant("kTailShowsOneReplica")) return persisted;
   return std::min(durable_lsn_, persisted);
 }
 
@@ -211,7 +208,6 @@ void RemoteTail::CheckOvertaken() {
   head_lsn_ = least;
   // The first record is wherever the log begins when it is read.
   if (next_lsn_ == Lsn(0)) return;
-  if (IsMutant("kOvertakenTailSkips")) next_lsn_ = std::max(next_lsn_, least);
   if (next_lsn_ >= head_lsn_) return;
   status_ = absl::OutOfRangeError(absl::StrCat(
       "LSN ", next_lsn_.value, " was cleaned before it was read; the log ",
@@ -295,7 +291,7 @@ void RemoteTail::Check() {
   const Followed& said = *source_->followed->said();
   const bool has_changed = said.log_epoch != chunk_epoch_ || said.repairing ||
                            said.head.lsn > place_.lsn;
-  if (has_changed && !IsMutant("kTailChunkUnchecked")) {
+  if (has_changed) {
     stage_ = Stage::kIdle;
     return;
   }
@@ -372,8 +368,7 @@ Deadline RemoteTail::NextPoll() const {
 
 bool RemoteTail::is_caught_up() const {
   return stage_ != Stage::kShowing && next_lsn() > durable_lsn_ &&
-         is_in_reach() && is_settled() &&
-         (Doubt().ok() || IsMutant("kTailEndsInDoubt"));
+         is_in_reach() && is_settled() && Doubt().ok();
 }
 
 bool RemoteTail::AsksAll() const {

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
 
@@ -240,8 +239,7 @@ absl::Status Chooser::CheckMembers() const {
           " of that epoch elsewhere. Format the members of a log with one "
           "command"));
     }
-    if (answer.ring_capacity != first->ring_capacity &&
-        !IsMutant("kAnyCapacity")) {
+    if (answer.ring_capacity != first->ring_capacity) {
       return absl::FailedPreconditionError(absl::StrCat(
           Where(i), " has a ring of ", answer.ring_capacity,
           " bytes, expected ", first->ring_capacity,
@@ -281,9 +279,7 @@ absl::Status Chooser::RankEpochs() {
   for (size_t i = 0; i < answers_.size(); ++i) {
     if (!Contains(decision_.members, i)) continue;
     const Answer& answer = answers_[i];
-    uint64_t rank = answer.log_epoch.value;
-    if (IsMutant("kPromiseRanks")) rank = answer.promised_before.value;
-    if (IsMutant("kLongestLogWins")) rank = answer.held.size();
+    const uint64_t rank = answer.log_epoch.value;
     // Takes the longest of equal tables: an entry may have left elsewhere.
     if (highest == nullptr || rank > highest_rank ||
         (rank == highest_rank &&
@@ -332,8 +328,7 @@ absl::Status Chooser::FindHead() {
   for (size_t i = 0; i < answers_.size(); ++i) {
     if (!Contains(decision_.members, i)) continue;
     const LogPosition& head = answers_[i].head;
-    const bool is_higher = highest && answers_[*highest].head.lsn < head.lsn &&
-                           !IsMutant("kHeadOfAnyAnswer");
+    const bool is_higher = highest && answers_[*highest].head.lsn < head.lsn;
     if (!highest || is_higher) highest = i;
   }
   decision_.head = answers_[*highest].head;
@@ -356,18 +351,10 @@ absl::Status Chooser::FindHead() {
 
 CountsAs Chooser::Judge(size_t index, const VerdictReader::Seen& seen) const {
   const Answer& answer = answers_[index];
-  bool owns = seen.record != nullptr && seen.record->epoch == owner_;
-  if (IsMutant("kUnionWithoutTable")) owns = true;
+  const bool owns = seen.record != nullptr && seen.record->epoch == owner_;
   const bool knows_only_itself = answer.repairing || answer.blank;
-  Verdict verdict = seen.verdict;
-  if (IsMutant("kCorruptIsNack") && verdict == Verdict::kCorrupt) {
-    verdict = Verdict::kAbsent;
-  }
-  if (IsMutant("kBrokenPlaceIsKept") && verdict == Verdict::kCorrupt) {
-    return CountsAs::kSilence;
-  }
   for (const AnswerRow& row : kAnswerRows) {
-    if (row.verdict == verdict && Fits(row.repairing, knows_only_itself) &&
+    if (row.verdict == seen.verdict && Fits(row.repairing, knows_only_itself) &&
         Fits(row.of_highest_epoch, answer.log_epoch == decision_.epoch) &&
         Fits(row.below_start, lsn() < start_) && Fits(row.owns, owns)) {
       return row.counts_as;
@@ -381,10 +368,7 @@ Tally Chooser::Count() {
   Tally tally;
   for (size_t i = 0; i < answers_.size(); ++i) {
     const AnswerSet bit = AnswerSet{1} << i;
-    if (!Contains(decision_.counts | decision_.newcomers, i)) {
-      if (IsMutant("kUnknownAnswerNacks")) tally.nacks |= bit;
-      continue;
-    }
+    if (!Contains(decision_.counts | decision_.newcomers, i)) continue;
     const VerdictReader::Seen seen = readers_[i].At(lsn());
     if (seen.verdict == Verdict::kCorrupt) tally.corrupt |= bit;
     switch (Judge(i, seen)) {
@@ -407,13 +391,8 @@ Tally Chooser::Count() {
 }
 
 Action Chooser::Decide(const Tally& tally) const {
-  auto needed = static_cast<int>(NackQuorum(sizes_));
-  if (IsMutant("kNackQuorumShort")) --needed;
+  const auto needed = static_cast<int>(NackQuorum(sizes_));
   const bool nack_quorum = std::popcount(tally.nacks) >= needed;
-  if (IsMutant("kHeadCorruptIsEmpty") && tally.corrupt != 0 &&
-      tally.holders == 0 && lsn() == decision_.head.lsn) {
-    return Action::kEnd;
-  }
   for (const CountRow& row : kCountRows) {
     if (Fits(row.conflict, tally.conflict) &&
         Fits(row.held, tally.holders != 0) &&

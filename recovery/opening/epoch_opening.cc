@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "recovery/protocol/welcome_check.h"
 
@@ -172,12 +171,8 @@ bool EpochOpening::Poll() {
 // the clock is read the next time.
 void EpochOpening::RenewTimeAfterAPause(int64_t now) {
   if (now < expected_at_ || now - expected_at_ < kPauseNanos) return;
-  if (IsMutant("kPauseIsSilence")) return;
   for (const auto& peer : peers_) peer->RenewTime(now);
-  if (gathered_at_ && phase_ == Phase::kPromise &&
-      !IsMutant("kPauseEndsTheGathering")) {
-    gathered_at_ = now;
-  }
+  if (gathered_at_ && phase_ == Phase::kPromise) gathered_at_ = now;
 }
 
 absl::Status EpochOpening::GoOn() {
@@ -207,7 +202,7 @@ Deadline EpochOpening::NextPoll() const {
   if (own_scans || own_installs) return Deadline::AtNanos(clock_.NowNanos());
   // A stopping opening no longer acts on the deadline.
   int64_t next = wake_at_;
-  if (phase_ != Phase::kStop || IsMutant("kStopSpins")) {
+  if (phase_ != Phase::kStop) {
     next = std::min(next, options_.deadline.at_nanos());
   }
   if (ballot_ != nullptr) {
@@ -352,9 +347,6 @@ absl::Status EpochOpening::AskBallot() {
       options_.change ? options_.change->from_id : options_.configuration_id;
   if (newest < expected) return NotYet(newest, expected);
   promised.push_back(options_.above);
-  if (IsMutant("kBallotBelowPromised")) {
-    std::fill(promised.begin(), promised.end(), Epoch(0));
-  }
   ballot_ = ballots_.Ask({std::move(promised), options_.sizes});
   phase_ = Phase::kBallot;
   return absl::OkStatus();
@@ -383,9 +375,7 @@ absl::Status EpochOpening::TakeBallot() {
 // Promise.
 
 absl::Status EpochOpening::PromiseItself() {
-  if (is_cache_ || IsMutant("kOwnPromiseUnasked")) {
-    return absl::OkStatus();
-  }
+  if (is_cache_) return absl::OkStatus();
   const auto verdict = own_->AcceptPromise(promise_);
   if (verdict.ok()) return absl::OkStatus();
   const auto standing = StandingPromise(verdict.status());
@@ -401,11 +391,6 @@ void EpochOpening::AskForPromises() {
   }
   // Sends the requests now: the scan of the own replica comes next.
   if (!is_cache_ && !own_answer_) fabric_.Progress();
-}
-
-uint32_t EpochOpening::AnswersNeeded(const QuorumSizes& sizes) const {
-  if (IsMutant("kChosenTooEarly")) return 1;
-  return OpeningQuorum(sizes);
 }
 
 absl::Status EpochOpening::ScanOn() {
@@ -445,7 +430,7 @@ absl::Status EpochOpening::Gather() {
     return peer.state() == State::kAnswered;
   };
   for (const Electorate& electorate : electorates_) {
-    if (Count(electorate, has_answered) < AnswersNeeded(electorate.sizes)) {
+    if (Count(electorate, has_answered) < OpeningQuorum(electorate.sizes)) {
       return absl::OkStatus();
     }
   }
@@ -457,8 +442,6 @@ absl::Status EpochOpening::Gather() {
   if (from != tried_with_) {
     tried_with_ = std::move(from);
     ALPHEUS_RETURN_IF_ERROR(ChooseFromAnswers());
-  } else if (IsMutant("kLossIsNotSeen")) {
-    return absl::OkStatus();
   }
   return phase_ == Phase::kPromise ? CheckAnyoneIsLeft() : absl::OkStatus();
 }
@@ -494,7 +477,7 @@ absl::Status EpochOpening::ChooseFromAnswers() {
   const Promises promises = JudgePromises(
       decision, answers, *target, is_change ? &*options_.change : nullptr);
   const absl::Status enough = CheckPromises(
-      promises, decision, answers, *target, is_change, AnswersNeeded(sizes));
+      promises, decision, answers, *target, is_change, OpeningQuorum(sizes));
   if (!enough.ok()) {
     wait_reason_ = std::string(enough.message());
     return absl::OkStatus();

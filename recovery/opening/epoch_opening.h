@@ -248,7 +248,6 @@ class EpochOpening {
   void Finish();
   void End(const absl::Status& status);
 
-  uint32_t AnswersNeeded(const QuorumSizes& sizes) const;
   bool MayComeYet(const OpeningPeer& peer) const;
   // Returns the number of electors whose peers satisfy the predicate, plus the
   // own replica.

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "recovery/opening/epoch_opening.h"
 #include "recovery/opening/opening_cleanup.h"
@@ -114,7 +113,7 @@ absl::Status EpochOpening::InstallOn() {
   }
   const int64_t now = clock_.NowNanos();
   const uint64_t progress = runner_->progress();
-  const bool got_on = progress != progress_ && !IsMutant("kLongCopyIsCutOff");
+  const bool got_on = progress != progress_;
   if (!gathered_at_ || got_on) gathered_at_ = now;
   progress_ = progress;
   wake_at_ = *gathered_at_ + options_.gather_ns + runner_->PatienceNanos();

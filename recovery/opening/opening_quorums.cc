@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -118,8 +117,7 @@ bool WasNotReplaced(const Member& member, const MemberList& list,
            (a.blank || a.configuration.id < list.id ||
             Names(a.configuration, member));
   });
-  return Count(without) >= LeastOpeningQuorum(SizesOf(list)) ||
-         IsMutant("kReplacedOnesPromise");
+  return Count(without) >= LeastOpeningQuorum(SizesOf(list));
 }
 
 // Returns the list's members in `among` that were surely not replaced.
@@ -154,9 +152,7 @@ struct Ending {
     return answered >= LeastOpeningQuorum(sizes) &&
            current >= sizes.read_quorum && stay >= needed();
   }
-  uint32_t needed() const {
-    return IsMutant("kListIsEndedByW") ? sizes.write_quorum : Blocking(sizes);
-  }
+  uint32_t needed() const { return Blocking(sizes); }
 };
 
 // Whether blank members of a list count as promising for it (OQ8).
@@ -168,7 +164,6 @@ Ending EndingOf(const MemberList& list, const Decision& decision,
                 const MemberList& target,
                 BlankOnes blank_ones = BlankOnes::kSayNothing) {
   AnswerSet answered = AnsweredOf(list, among, answers);
-  if (IsMutant("kLeaversPromiseNothing")) answered &= decision.members;
   const AnswerSet current =
       (answered & decision.members) | CurrentOf(list, among, answers);
   const AnswerSet stay = Where(answers, answered, [&](const Answer& answer) {
@@ -189,9 +184,7 @@ absl::Status CheckSafe(const MembersChange& change) {
   const uint32_t opening = LeastOpeningQuorum(change.to);
   const bool few_stay = stay < change.from.write_quorum;
   const bool few_open = opening < blocking;
-  if ((!few_stay && !few_open) || IsMutant("kAnyChangeIsMade")) {
-    return absl::OkStatus();
-  }
+  if (!few_stay && !few_open) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "from configuration ", change.from_id,
       " (N = ", change.from.replica_count, ", W = ", change.from.write_quorum,
@@ -295,8 +288,7 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
         (Has(change.replaced, node) && answer != nullptr && answer->blank);
     if (!is_new) {
       target.members.push_back(*named);
-    } else if (answer != nullptr && !answer->blank &&
-               !IsMutant("kLeaversComeBack")) {
+    } else if (answer != nullptr && !answer->blank) {
       return absl::FailedPreconditionError(absl::StrCat(
           "node ", node.value, " holds a replica, of configuration ",
           answer->configuration.id,
@@ -311,8 +303,7 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
   }
   const MemberList& before = found;
   const MemberList& after = target;
-  const bool is_same = after == before || IsMutant("kMadeFromStays");
-  target.made_from = is_same ? found.made_from : before;
+  target.made_from = after == before ? found.made_from : before;
   return target;
 }
 
@@ -332,7 +323,7 @@ AnswerSet SettledOnes(const MemberList& newest,
                       std::span<const Answer> answers) {
   return Where(answers, ~AnswerSet{0}, [&](const Answer& answer) {
     if (answer.blank) return false;
-    return IsOf(newest, answer) || IsMutant("kOlderConfigurationCounts") ||
+    return IsOf(newest, answer) ||
            IsSettled(answer.configuration, newest, answers);
   });
 }
@@ -341,7 +332,7 @@ AnswerSet SettledOnes(const MemberList& newest,
 // replicas.
 bool Ends(const Configuration& own, const Decision& decision, AnswerSet among,
           std::span<const Answer> answers, const Configuration& target) {
-  if (own == target && !IsMutant("kTargetMustEnd")) return true;
+  if (own == target) return true;
   const auto ends = [&](const MemberList& list, BlankOnes blank_ones) {
     return EndingOf(list, decision, among, answers, target, blank_ones)
         .is_possible();
@@ -351,8 +342,7 @@ bool Ends(const Configuration& own, const Decision& decision, AnswerSet among,
   const bool is_origin_over =
       from && (IsSettled(*from, decision.configuration, answers) ||
                ends(*from, BlankOnes::kSayNothing));
-  return (is_origin_over || IsMutant("kBlankOnesEndAnyList")) &&
-         ends(own, BlankOnes::kPromise);
+  return is_origin_over && ends(own, BlankOnes::kPromise);
 }
 
 // OQ5. Returns the other replicas whose list can end. A list ends only by
@@ -364,8 +354,7 @@ AnswerSet EndableOnes(const Decision& decision, AnswerSet settled,
   AnswerSet endable = Where(answers, ~settled,
                             [](const Answer& answer) { return !answer.blank; });
   for (;;) {
-    const AnswerSet among =
-        IsMutant("kLaggardsSkipAList") ? ~AnswerSet{0} : settled | endable;
+    const AnswerSet among = settled | endable;
     const AnswerSet left = Where(answers, endable, [&](const Answer& answer) {
       return Ends(answer.configuration, decision, among, answers, target);
     });
@@ -406,10 +395,8 @@ std::vector<MemberList> UnsettledOf(AnswerSet endable, const Promises& promises,
 Ending EndingOfOrigin(const Promises& promises, const Decision& decision,
                       std::span<const Answer> answers,
                       const MemberList& target) {
-  const AnswerSet among =
-      IsMutant("kRivalChangeIsOverlooked") ? ~AnswerSet{0} : promises.heeded;
-  return EndingOf(*decision.configuration.made_from, decision, among, answers,
-                  target);
+  return EndingOf(*decision.configuration.made_from, decision, promises.heeded,
+                  answers, target);
 }
 
 // Returns true if a replica has `newest` that its origin does not name.
@@ -425,17 +412,14 @@ bool HasNewcomer(const Configuration& newest, std::span<const Answer> answers) {
 bool IsOriginSettled(const Promises& promises, const Configuration& newest,
                      std::span<const Answer> answers) {
   return IsSettled(*newest.made_from, newest, answers) ||
-         (HasNewcomer(newest, answers) &&
-          !IsMutant("kNewcomersProveNothing")) ||
+         HasNewcomer(newest, answers) ||
          promises.have >= LeastOpeningQuorum(SizesOf(newest));
 }
 
 Origin JudgeOrigin(const Promises& promises, const Decision& decision,
                    std::span<const Answer> answers, const MemberList& target) {
   const Configuration& newest = decision.configuration;
-  if (!newest.made_from || IsMutant("kOriginIsForgotten")) {
-    return Origin::kUnknown;
-  }
+  if (!newest.made_from) return Origin::kUnknown;
   if (IsOriginSettled(promises, newest, answers)) return Origin::kSettled;
   return EndingOfOrigin(promises, decision, answers, target).is_possible()
              ? Origin::kEnds
@@ -464,9 +448,7 @@ Promises JudgePromises(const Decision& decision,
   // OQ7: the members that settle the origin may have E's list by an older epoch
   // than one that opened by the origin since. They may go back, as the ids may
   // be equal.
-  const bool is_first = promises.is_half_done &&
-                        !HasNewcomer(newest, answers) &&
-                        !IsMutant("kStaleOnesAreEnough");
+  const bool is_first = promises.is_half_done && !HasNewcomer(newest, answers);
   if (promises.origin == Origin::kEnds || is_first) {
     Add(*newest.made_from, promises.unsettled);
   }
@@ -550,9 +532,7 @@ absl::Status CheckPromises(const Promises& promises, const Decision& decision,
                            uint32_t needed) {
   const Configuration& found = decision.configuration;
   AnswerSet counted = promises.counts;
-  if (promises.is_half_done || IsMutant("kNewcomersPromise")) {
-    counted |= decision.newcomers;
-  }
+  if (promises.is_half_done) counted |= decision.newcomers;
   ALPHEUS_RETURN_IF_ERROR(
       CheckEnough(Count(counted), needed, "are members of", found,
                   WhoStandsAgainst(promises, decision, answers, target)));
@@ -564,7 +544,7 @@ absl::Status CheckPromises(const Promises& promises, const Decision& decision,
                                       "know what they did in", found));
   if (!is_change) return absl::OkStatus();
   // OQ6. Until then the list before `found` may be in force.
-  if (target != found && !IsMutant("kUnfinishedListIsChanged")) {
+  if (target != found) {
     const AnswerSet moved_on =
         AnsweredOf(found, promises.heeded & Having(target, answers), answers);
     ALPHEUS_RETURN_IF_ERROR(CheckEnough(
@@ -594,18 +574,14 @@ InstallQuorums QuorumsToInstall(const Promises& promises,
     });
     before.push_back(std::move(quorum));
   };
-  if (!promises.is_half_done && !IsMutant("kOldQuorumNotInstalled")) {
-    add(found, found.write_quorum);
-  }
+  if (!promises.is_half_done) add(found, found.write_quorum);
   for (const MemberList& live : promises.unsettled) {
     add(live, Blocking(SizesOf(live)));
   }
   quorums.to_show = before;
   const QuorumSizes sizes = SizesOf(target);
   // OQ6: a list that counts only with members that lag is finished first.
-  const bool is_finished =
-      promises.have >= LeastOpeningQuorum(SizesOf(found)) ||
-      IsMutant("kUnfinishedListIsShown");
+  const bool is_finished = promises.have >= LeastOpeningQuorum(SizesOf(found));
   quorums.to_show.push_back({target.members, is_change || !is_finished
                                                  ? LeastOpeningQuorum(sizes)
                                                  : sizes.write_quorum});

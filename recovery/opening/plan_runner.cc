@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "recovery/opening/copy_ranges.h"
 
@@ -95,8 +94,7 @@ absl::Status PlanRunner::CheckPossible() const {
 // PLR2, PLR4.
 bool PlanRunner::MayBegin(size_t index) const {
   if (runs_[index].repair.is_newcomer) {
-    return HaveInstalled(terms_.quorums.before_newcomers) ||
-           IsMutant("kNewcomersAtOnce");
+    return HaveInstalled(terms_.quorums.before_newcomers);
   }
   if (!runs_[index].repair.destructive) return true;
   if (HaveInstalled(terms_.quorums.to_show)) return true;
@@ -108,13 +106,10 @@ bool PlanRunner::MayBegin(size_t index) const {
 // True if each run before it failed, or is destructive and waits. The first run
 // of all is destructive only if the holder of the log leaves it (PLR2).
 bool PlanRunner::IsBarred(size_t index) const {
-  if (any_installed_ || IsMutant("kRepairBeforeAnyInstalled")) {
-    return false;
-  }
+  if (any_installed_) return false;
   const auto waits = [](const Run& run) {
     return run.repair.destructive && run.step == Step::kWaiting;
   };
-  if (index == 0 && IsMutant("kLeaverIsTheOnlyHolder")) return false;
   if (!waits(runs_[index])) return false;
   return std::all_of(runs_.begin(),
                      runs_.begin() + static_cast<ptrdiff_t>(index),
@@ -136,8 +131,7 @@ absl::Status PlanRunner::GoOn(size_t index) {
       return absl::OkStatus();
     case Step::kPreparing:
       if (run.peer != nullptr &&
-          run.peer->state() != OpeningPeer::State::kPrepared &&
-          !IsMutant("kCopyUnprepared")) {
+          run.peer->state() != OpeningPeer::State::kPrepared) {
         return absl::OkStatus();
       }
       return BeginCopying(index);
@@ -327,11 +321,10 @@ bool PlanRunner::HaveInstalled(
     return run.step == Step::kInstalled &&
            (run.peer == nullptr || !run.peer->failed());
   };
-  return std::all_of(
-      quorums.begin(), quorums.end(), [&](const InstallQuorum& quorum) {
-        const uint32_t short_by = IsMutant("kInstalledBelowW") ? 1 : 0;
-        return Count(quorum, has_installed) + short_by >= quorum.needed;
-      });
+  return std::all_of(quorums.begin(), quorums.end(),
+                     [&](const InstallQuorum& quorum) {
+                       return Count(quorum, has_installed) >= quorum.needed;
+                     });
 }
 
 bool PlanRunner::MayInstall(const Run& run) const {

@@ -5,7 +5,6 @@
 
 #include "log/base/bytes.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "recovery/opening/extents.h"
 
 namespace alpheus {
@@ -89,16 +88,10 @@ ReplicaRepair Planner::Repair(size_t index) const {
   repair.answer = index;
   for (const KeptRun& run : decision_.kept) {
     if (Contains(run.holders, index)) continue;
-    if (IsMutant("kDamageUnrepaired") &&
-        VerdictReader(answers_[index]).At(run.first).verdict ==
-            Verdict::kCorrupt) {
-      continue;
-    }
     repair.copies.push_back({run.first, run.end, run.holders});
   }
   repair.destructive = OverwritesValid(index, repair);
   repair.set_repairing = repair.destructive && !answers_[index].repairing;
-  if (IsMutant("kRepairUnmarked")) repair.set_repairing = false;
   return repair;
 }
 
@@ -140,8 +133,7 @@ EpochTable Planner::Table(const NewEpoch& next) const {
   for (const EpochEntry& entry : decision_.table.entries()) {
     if (entry.start_lsn < end.lsn) table = table.With(entry, Lsn(0));
   }
-  const uint64_t nonce = IsMutant("kNonceForeseen") ? 1 : next.nonce;
-  return table.With({next.epoch, nonce, end.lsn, end.offset, end.chain},
+  return table.With({next.epoch, next.nonce, end.lsn, end.offset, end.chain},
                     decision_.head.lsn);
 }
 

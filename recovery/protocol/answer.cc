@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "log/base/mutant.h"
-
 namespace alpheus {
 
 bool IsBlank(const Superline& superline) {
@@ -45,8 +43,7 @@ void AddHeld(Answer* answer, const HeldRecord& record) {
 }
 
 VerdictReader::Seen VerdictReader::At(Lsn lsn) {
-  const bool knows =
-      answer_->knows() || (IsMutant("kRepairingCounts") && answer_->repairing);
+  const bool knows = answer_->knows();
   if (!knows || lsn < answer_->head.lsn) {
     return {Verdict::kUnknown, nullptr, knows ? answer_->head.lsn : kEndOfLsns};
   }

@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "log/base/bytes.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "recovery/protocol/byte_stream.h"
 #include "recovery/protocol/refusals.h"
 
@@ -22,7 +21,6 @@ static_assert(kPrimaryRole.size() == kReplicaRole.size());
 // HSK2.
 Nonce DrawNonce(const Credentials& credentials) {
   ALPHEUS_CHECK(credentials.random != nullptr, "who has a key draws nonces");
-  if (IsMutant("kNoncesRepeat")) return {1, 1};
   Nonce nonce;
   // 0 means no nonce.
   while (nonce == Nonce()) {
@@ -36,7 +34,7 @@ Digest ProofOf(const ClusterKey& key, std::string_view role,
                const Transcript& said) {
   ByteWriter text;
   // HSK3.
-  if (!IsMutant("kRolesProveAlike")) text.Raw(AsBytes(role));
+  text.Raw(AsBytes(role));
   text.Raw(AsBytes(said.hello));
   text.Raw(AsBytes(said.welcome));
   for (const Nonce& nonce : {said.primary, said.replica}) {
@@ -59,8 +57,7 @@ Challenge PrimaryHandshake::Begin(const Hello& hello, const Welcome& welcome) {
 absl::StatusOr<Prove> PrimaryHandshake::Take(const Challenged& challenged) {
   said_.replica = challenged.nonce;
   const Digest expected = ProofOf(credentials_.key, kReplicaRole, said_);
-  if (!AreSame(challenged.proof, expected) &&
-      !IsMutant("kReplicaProofUnchecked")) {
+  if (!AreSame(challenged.proof, expected)) {
     return absl::UnauthenticatedError(
         "has another cluster key than this process: it is of another cluster, "
         "or its key_file is an old one. Nothing that it says is believed");
@@ -115,7 +112,7 @@ absl::StatusOr<Message> ReplicaHandshake::OnProve(const Prove& prove) {
                                              "for"));
   }
   const Digest expected = ProofOf(credentials_.key, kPrimaryRole, said_);
-  if (!AreSame(prove.proof, expected) && !IsMutant("kProofUnchecked")) {
+  if (!AreSame(prove.proof, expected)) {
     return Refuse(Refusal::kWrongKey,
                   absl::UnauthenticatedError(
                       "the peer's proof is none of this cluster's key. Give "

@@ -8,7 +8,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "recovery/protocol/welcome_check.h"
 
@@ -93,7 +92,7 @@ bool Inquiry::Take(const ConnectionEvent& event) {
 
 absl::Status Inquiry::Established(const std::string& private_data) {
   ALPHEUS_ASSIGN_OR_RETURN(welcome_, DecodeWelcome(private_data));
-  if (welcome_->node != options_.node && !IsMutant("kAnyNodeWelcome")) {
+  if (welcome_->node != options_.node) {
     return absl::FailedPreconditionError(absl::StrCat(
         "node ", welcome_->node.value, " answers, not node ",
         options_.node.value,

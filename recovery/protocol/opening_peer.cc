@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "recovery/protocol/answer_wire.h"
 
@@ -50,7 +49,7 @@ const char* WhatIsWaitedFor(OpeningPeer::State state) {
 // Returns true for the refusal of a node with too many connections, which
 // passes.
 bool MeansNoRoom(const absl::Status& refusal) {
-  return absl::IsResourceExhausted(refusal) && !IsMutant("kNoRoomIsFinal");
+  return absl::IsResourceExhausted(refusal);
 }
 
 }  // namespace
@@ -406,7 +405,6 @@ absl::Status OpeningPeer::CheckAnswer(const Answer& answer) const {
         welcome_.incarnation, ", with ", welcome_.ring_capacity,
         ". The replica was exchanged in between; open the log again"));
   }
-  if (IsMutant("kAnswerUnchecked")) return absl::OkStatus();
   if (answer.log_epoch >= ballot_ + (options_.joins ? 1 : 0)) {
     return absl::DataLossError(absl::StrCat(
         "answers with log epoch ", answer.log_epoch.value, ", expected one ",

@@ -2,13 +2,11 @@
 #include "recovery/protocol/readers_list.h"
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 
 bool IsOutdated(const ReadersList& readers, uint64_t configuration_id) {
-  return configuration_id > readers.configuration_id &&
-         !IsMutant("kOutdatedListIsRead");
+  return configuration_id > readers.configuration_id;
 }
 
 absl::Status Outdated(const ReadersList& readers, uint64_t configuration_id) {

@@ -7,7 +7,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -58,7 +57,6 @@ std::optional<Refusal> ReasonOf(const absl::Status& status) {
 
 bool Refusals::Note(std::string_view peer, Refusal reason) {
   ++counts_[static_cast<size_t>(reason)];
-  if (IsMutant("kEveryRefusalIsTold")) return true;
   if (told_.size() >= kPeersTold) return false;
   return told_.emplace(HostOf(peer), reason).second;
 }

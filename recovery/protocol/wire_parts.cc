@@ -9,7 +9,6 @@
 #include "log/base/bytes.h"
 #include "log/base/check.h"
 #include "log/base/mix.h"
-#include "log/base/mutant.h"
 #include "log/format/checksum.h"
 #include "log/format/layout.h"
 
@@ -78,7 +77,7 @@ absl::StatusOr<std::span<const std::byte>> TakeSummed(
   uint32_t said = 0;
   std::memcpy(&said, bytes.last(kSumBytes).data(), kSumBytes);
   const uint32_t sum = SumOf(magic, log_id, summed);
-  if (sum == said || IsMutant("kMessageSumUnchecked")) return summed;
+  if (sum == said) return summed;
   // A rejection cuts the text, so that its front must be enough.
   return absl::UnavailableError(absl::StrCat(
       what, " was changed on its way: sum ", absl::Hex(sum, absl::kZeroPad8),

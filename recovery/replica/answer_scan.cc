@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "log/base/mutant.h"
 #include "log/core/read/header_search.h"
 #include "log/format/layout.h"
 #include "log/format/record.h"
@@ -22,9 +21,6 @@ HeldRecord Held(const RecordView& record) {
 
 // Turns torn and absent up to the proven LSN into corrupt (AN3).
 void MarkCorrupt(Answer* answer) {
-  if (IsMutant("kAnswerProvesNothing")) {
-    answer->proven_lsn = Lsn(0);
-  }
   std::vector<VerdictRun> runs;
   runs.swap(answer->runs);
   const Lsn behind_proven = answer->proven_lsn + 1;
@@ -78,7 +74,6 @@ bool AnswerScan::Continue(uint64_t bytes_max) {
       if (!WalkRecords(until)) return false;
       in_hole_ = true;
       hole_at_ = cursor_.position().offset;
-      is_done_ = IsMutant("kAnswerEndsAtAHole");
     } else if (!SkipHole(until)) {
       return false;
     }

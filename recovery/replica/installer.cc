@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/write/record_writer.h"
 #include "log/format/atomic_cell.h"
@@ -15,7 +14,6 @@ namespace alpheus {
 
 template <Persistence P>
 void Installer<P>::FlushBeforeRing() {
-  if (IsMutant("kOnlyTheRingFlushed")) return;
   pmem_.Flush(region_.data(), state_.superline.ring_offset);
 }
 
@@ -33,7 +31,6 @@ void Installer<P>::RewritePads(const EpochTable& table,
                                std::span<const DamagedPad> pads) {
   const Ring ring = RingOf(region_, state_.superline);
   for (const DamagedPad& pad : pads) {
-    if (IsMutant("kDamagedPadStays")) break;
     const EpochEntry* owner = table.Owner(pad.next_lsn);
     WritePad(pmem_, ring, table.KeyOf(owner), owner->epoch, pad.next_lsn,
              Lsn(0), pad.offset);
@@ -43,7 +40,6 @@ void Installer<P>::RewritePads(const EpochTable& table,
 
 template <Persistence P>
 absl::Status Installer<P>::UnmarkCleanClose() {
-  if (IsMutant("kCleanCloseStays")) return absl::OkStatus();
   uint64_t* word = CleanCloseAddress(region_);
   pmem_.Store8(word, 0);
   return Fenced(Persist(pmem_, word, sizeof(*word)));
@@ -62,15 +58,11 @@ absl::Status Installer<P>::InstallEpoch(const EpochTable& table,
                                         const Superline& superline,
                                         uint64_t superline_seq) {
   const CellPlace place = EpochTablePlace(region_, superline);
-  const bool named_first = IsMutant("kNamedTableFirst");
-  const int first = named_first ? state_.table_copy : 1 - state_.table_copy;
+  const int first = 1 - state_.table_copy;
   const std::vector<std::byte> content = table.Encode();
-  if (!IsMutant("kSuperlineBeforeTable")) {
-    ALPHEUS_RETURN_IF_ERROR(Fenced(
-        WriteCellCopy(pmem_, place, first, superline.table_seq, content)));
-  }
+  ALPHEUS_RETURN_IF_ERROR(
+      Fenced(WriteCellCopy(pmem_, place, first, superline.table_seq, content)));
   ALPHEUS_RETURN_IF_ERROR(WriteSuperline(superline, superline_seq));
-  if (IsMutant("kOneTableCopy")) return absl::OkStatus();
   return Fenced(
       WriteCellCopy(pmem_, place, 1 - first, superline.table_seq, content));
 }
@@ -84,13 +76,11 @@ absl::Status Installer<P>::MendTable() {
 
 template <Persistence P>
 absl::Status Installer<P>::RenewWatermarks(Epoch epoch, Lsn lsn) {
-  if (IsMutant("kWatermarkGoesBack")) lsn = Lsn(0);
   const int first = state_.watermarks.NextLine(epoch);
   for (const int line : {first, 1 - first}) {
     const WatermarkFormat watermark =
         EncodeWatermark(state_.superline.log_id, line, {epoch, lsn});
     pmem_.CopyLinesNt(WatermarkLine(region_, line), &watermark, 1);
-    if (IsMutant("kWatermarksAtOnce") && line == first) continue;
     ALPHEUS_RETURN_IF_ERROR(Fence());
   }
   return absl::OkStatus();

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/read/record_cursor.h"
 #include "log/core/ring/region_state.h"
@@ -95,7 +94,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   LsnIndex& index = *opened.start.index;
   opened.scan = ScanLog(input, &index);
   // The end is a position, too: it is looked up below.
-  if (!IsMutant("kEndUnindexed")) index.Note(opened.scan.end);
+  index.Note(opened.scan.end);
   if (opened.scan.verdict == TailVerdict::kCorrupt) {
     return Corrupt(options.name, found, opened.scan);
   }
@@ -109,13 +108,10 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
     opened.scan = ScanLog(input);
   }
 
-  const bool stay = IsMutant("kEpochStays") && found.log_epoch != Epoch();
-  const Epoch epoch =
-      std::max(found.promised_epoch, found.log_epoch) + (stay ? 0 : 1);
-  const uint64_t nonce = IsMutant("kNonceStays") ? 1 : random.Next();
+  const Epoch epoch = std::max(found.promised_epoch, found.log_epoch) + 1;
+  const uint64_t nonce = random.Next();
   const EpochEntry entry{epoch, nonce, end.lsn, end.offset, end.chain};
-  const EpochTable table =
-      stay ? state.table : state.table.With(entry, opened.head.lsn);
+  const EpochTable table = state.table.With(entry, opened.head.lsn);
   if (table.entries().size() > found.table_capacity) {
     return absl::ResourceExhaustedError(absl::StrCat(
         options.name, ": the epoch table is full: records of ",
@@ -137,7 +133,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
       state.superline_cell.copies[*state.superline_cell.newest].seq + 1;
   Superline& next = opened.start.superline;
   next = found;
-  if (!IsMutant("kPromiseForgotten")) next.promised_epoch = epoch;
+  next.promised_epoch = epoch;
   next.log_epoch = epoch;
   next.table_seq = found.table_seq + 1;
   next.head_lsn = opened.head.lsn;
@@ -149,8 +145,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
 
   // Records that are proven persisted need no second flush.
   const Lsn proven_end = std::max(opened.scan.proven_lsn + 1, opened.head.lsn);
-  RingOffset unproven = index.Nearest(proven_end, opened.head).offset;
-  if (IsMutant("kVisibleIsRecovered")) unproven = end.offset;
+  const RingOffset unproven = index.Nearest(proven_end, opened.head).offset;
   Installer<P> installer(pmem, region, state);
   installer.RewritePads(state.table, opened.scan.damaged_pads);
   installer.FlushBeforeRing();

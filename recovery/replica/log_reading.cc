@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -35,8 +34,7 @@ LogReading::LogReading(std::string name, Ring ring, uint64_t ring_offset,
 
 absl::Status LogReading::CheckStart(const LogPosition& at) const {
   const EpochEntry* const owner = installation_.table.Owner(at.lsn);
-  if (owner == nullptr || owner->start_lsn != at.lsn || StartOf(*owner) == at ||
-      IsMutant("kInstallUnchained")) {
+  if (owner == nullptr || owner->start_lsn != at.lsn || StartOf(*owner) == at) {
     return absl::OkStatus();
   }
   return absl::DataLossError(
@@ -50,9 +48,7 @@ absl::Status LogReading::CheckStart(const LogPosition& at) const {
 // The end may lie in the middle of an epoch, where nothing else gives the
 // chain.
 absl::Status LogReading::CheckEnd(const LogPosition& at) const {
-  if (at == installation_.end || IsMutant("kInstallEndUnchained")) {
-    return absl::OkStatus();
-  }
+  if (at == installation_.end) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       name_, ": epoch ", installation_.epoch.value,
       " was not installed: the records lead to ", DescribePosition(at),
@@ -82,7 +78,6 @@ absl::StatusOr<bool> LogReading::Continue(uint64_t bytes_max) {
     index_->Note(before);
     // The walk above stops at each epoch, so that each start is seen here.
     ALPHEUS_RETURN_IF_ERROR(CheckStart(before));
-    if (IsMutant("kInstallUnread")) return true;
     if (before.lsn >= end.lsn) {
       ALPHEUS_RETURN_IF_ERROR(CheckEnd(before));
       return true;

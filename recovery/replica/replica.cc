@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
 #include "log/pmem/backends.h"
@@ -48,11 +47,9 @@ absl::StatusOr<std::unique_ptr<Replica<P>>> Replica<P>::Open(
   ALPHEUS_RETURN_IF_ERROR(replica->CheckIdentity());
   replica->promised_before_ = replica->state_.superline.promised_epoch;
   Installer<P> installer(pmem, region, replica->state_);
-  if (!IsMutant("kReplicaTrustsTheCache")) installer.FlushBeforeRing();
+  installer.FlushBeforeRing();
   ALPHEUS_RETURN_IF_ERROR(installer.Fence());
-  if (options.suspect && !IsMutant("kSuspicionUnwritten")) {
-    ALPHEUS_RETURN_IF_ERROR(replica->MarkRepairing());
-  }
+  if (options.suspect) ALPHEUS_RETURN_IF_ERROR(replica->MarkRepairing());
   return replica;
 }
 
@@ -62,20 +59,15 @@ absl::Status Replica<P>::Begin() {
     case Condition::kGood:
       break;
     case Condition::kMediumFailed:
-      if (IsMutant("kFailedReplicaGoesOn")) break;
       return absl::FailedPreconditionError(absl::StrCat(
           options_.name,
           ": the medium failed before, and what is on it is unknown. Open the "
           "replica again"));
     case Condition::kHandedOver:
-      if (IsMutant("kSuperlineHasTwoWriters")) break;
       return absl::FailedPreconditionError(absl::StrCat(
           options_.name,
           ": the log that was started is the writer of this region now. End "
           "it, and open the replica again"));
-  }
-  if (IsMutant("kReplicaReadsOnce") && superline_seq_ != 0) {
-    return absl::OkStatus();
   }
   ALPHEUS_ASSIGN_OR_RETURN(state_, ReadRegionState(region_, options_.name));
   const CellState& cell = state_.superline_cell;
@@ -96,13 +88,10 @@ absl::Status Replica<P>::CheckIdentity() const {
   };
   ALPHEUS_RETURN_IF_ERROR(check("cluster", options_.expected_cluster_id,
                                 state_.superline.cluster_id));
-  if (!IsMutant("kAnyLogsReplica")) {
-    ALPHEUS_RETURN_IF_ERROR(
-        check("log", options_.expected_log_id, state_.superline.log_id));
-  }
+  ALPHEUS_RETURN_IF_ERROR(
+      check("log", options_.expected_log_id, state_.superline.log_id));
   const NodeId node = state_.superline.node;
-  if (!options_.expected_node || *options_.expected_node == node ||
-      IsMutant("kAnyNodesReplica")) {
+  if (!options_.expected_node || *options_.expected_node == node) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
@@ -129,18 +118,12 @@ absl::StatusOr<PromiseVerdict> Replica<P>::AcceptPromise(
   ALPHEUS_RETURN_IF_ERROR(MendTable());
   // A promise in one copy only would be lost with that copy (P-S2). A suspect
   // medium may not hold what it shows.
-  if (verdict == PromiseVerdict::kAgain &&
-      (!suspect_ || IsMutant("kSuspectPromiseStays")) &&
-      (state_.superline_cell.at_rest() || IsMutant("kPromiseOfOneCopy"))) {
+  if (verdict == PromiseVerdict::kAgain && !suspect_ &&
+      state_.superline_cell.at_rest()) {
     return verdict;
   }
   Superline next = state_.superline;
   SetPromise(request, next);
-  if (IsMutant("kPromiseEndsARepair")) next.repairing = false;
-  if (IsMutant("kPromiseUnwritten")) {
-    state_.superline = next;
-    return verdict;
-  }
   ALPHEUS_RETURN_IF_ERROR(UpdateSuperline(next));
   if (verdict == PromiseVerdict::kNew) {
     promised_before_ = standing.epoch;
@@ -156,9 +139,7 @@ absl::Status Replica<P>::StartAnswer() {
   Installer<P>(pmem_, region_, state_).FlushBeforeRing();
   work_ = std::make_unique<Work>();
   work_->flushed = head;
-  work_->flush_end = IsMutant("kVisibleIsAnswered")
-                         ? head
-                         : head + state_.superline.ring_capacity;
+  work_->flush_end = head + state_.superline.ring_capacity;
   work_->scan = std::make_unique<AnswerScan>(
       region_, state_, AnswerOptions{.suspect = suspect_});
   return absl::OkStatus();
@@ -166,7 +147,7 @@ absl::Status Replica<P>::StartAnswer() {
 
 template <Persistence P>
 void Replica<P>::EndWork() {
-  if (!IsMutant("kPromiseLeavesWork")) work_.reset();
+  work_.reset();
 }
 
 template <Persistence P>
@@ -236,9 +217,7 @@ absl::StatusOr<Answer> Replica<P>::MakeAnswer() {
 template <Persistence P>
 absl::Status Replica<P>::CheckPromised(const char* call, Epoch epoch) const {
   const Epoch promised = state_.superline.promised_epoch;
-  if (epoch == promised || IsMutant("kUnpromisedInstalls")) {
-    return absl::OkStatus();
-  }
+  if (epoch == promised) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(options_.name, ": ", call, " of epoch ", epoch.value,
                    " refused: promised is epoch ", promised.value,
@@ -255,9 +234,7 @@ absl::Status Replica<P>::BeginRepair(Epoch epoch) {
         " is installed already, and acknowledged records must stay. Open a "
         "later epoch"));
   }
-  if (state_.superline.repairing || IsMutant("kRepairUnwritten")) {
-    return absl::OkStatus();
-  }
+  if (state_.superline.repairing) return absl::OkStatus();
   return MarkRepairing();
 }
 
@@ -291,18 +268,15 @@ absl::Status Replica<P>::CheckMembership(
     const Installation& installation) const {
   const Superline& found = state_.superline;
   const Configuration& next = ConfigurationWith(installation);
-  if (!Names(next, {found.node, found.incarnation}) &&
-      !IsMutant("kBlankInstalls")) {
+  if (!Names(next, {found.node, found.incarnation})) {
     return absl::FailedPreconditionError(absl::StrCat(
         options_.name, ": configuration ", next.id, " does not name node ",
         found.node.value, " with incarnation ", absl::Hex(found.incarnation),
         ": the replica is blank, and joins by a change of members only"));
   }
-  const bool is_older =
-      next.id < found.configuration.id && !IsMutant("kConfigurationGoesBack");
-  const bool is_another = installation.epoch == found.log_epoch &&
-                          next != found.configuration &&
-                          !IsMutant("kConfigurationChangesInAnEpoch");
+  const bool is_older = next.id < found.configuration.id;
+  const bool is_another =
+      installation.epoch == found.log_epoch && next != found.configuration;
   if (!is_older && !is_another) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       options_.name, ": epoch ", installation.epoch.value,
@@ -320,9 +294,8 @@ absl::Status Replica<P>::CheckNothingGoesBack(
                              !state_.table.entries().empty() &&
                              entries.back() == state_.table.entries().back();
   const Lsn proven = state_.ProvenLsn();
-  if ((is_same_epoch && installation.head.lsn >= state_.head().lsn &&
-       installation.end.lsn > proven) ||
-      IsMutant("kJoinTakesBack")) {
+  if (is_same_epoch && installation.head.lsn >= state_.head().lsn &&
+      installation.end.lsn > proven) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
@@ -400,12 +373,9 @@ template <Persistence P>
 Superline Replica<P>::SuperlineWith(const Installation& installation) const {
   Superline next = state_.superline;
   next.log_epoch = installation.epoch;
-  if (!IsMutant("kRepairNeverEnds")) next.repairing = false;
+  next.repairing = false;
   next.table_seq = state_.superline.table_seq + 1;
-  if (!IsMutant("kConfigurationStays")) {
-    next.configuration = ConfigurationWith(installation);
-  }
-  if (IsMutant("kOwnHeadStays")) return next;
+  next.configuration = ConfigurationWith(installation);
   next.head_lsn = installation.head.lsn;
   next.head_offset = installation.head.offset;
   next.head_chain = installation.head.chain;
@@ -422,8 +392,7 @@ absl::Status Replica<P>::StartInstall(const Installation& installation) {
   work_->installation = installation;
   work_->installation.table = std::move(table);
   work_->flushed = head;
-  work_->flush_end =
-      IsMutant("kVisibleIsInstalled") ? head : installation.end.offset;
+  work_->flush_end = installation.end.offset;
   work_->reading = std::make_unique<LogReading>(
       options_.name, ring(), state_.superline.ring_offset, work_->installation);
   return absl::OkStatus();
@@ -442,15 +411,7 @@ absl::Status Replica<P>::Commit() {
 
   Installer<P> installer(pmem_, region_, state_);
   ALPHEUS_RETURN_IF_ERROR(UnmarkCleanClose());
-  if (IsMutant("kMarksBeforeTheirEpoch")) {
-    installer.RenewWatermarks(next.log_epoch, installation.end.lsn - 1)
-        .IgnoreError();
-  }
-  ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.InstallEpoch(
-      IsMutant("kOwnTableStays")
-          ? state_.table.With(table.entries().back(), next.head_lsn)
-          : table,
-      next, seq)));
+  ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.InstallEpoch(table, next, seq)));
   ALPHEUS_RETURN_IF_ERROR(OfMedium(
       installer.RenewWatermarks(next.log_epoch, installation.end.lsn - 1)));
   if (!pads.empty()) {
@@ -482,7 +443,7 @@ absl::Status Replica<P>::PublishHead(Epoch epoch, const LogPosition& head) {
         ". Install the epoch first"));
   }
   const bool is_behind = head.lsn < state_.superline.head_lsn;
-  if (is_behind && !IsMutant("kHeadGoesBack")) return absl::OkStatus();
+  if (is_behind) return absl::OkStatus();
   if (head == state_.head()) return absl::OkStatus();
   if (!HasRoom(head) || (!is_behind && !Follows(state_.head(), head))) {
     return absl::InvalidArgumentError(
@@ -542,9 +503,7 @@ RingLogStart Replica<P>::StartOfLog() {
 
 template <Persistence P>
 absl::Status Replica<P>::MendTable() {
-  if (state_.table_cell.at_rest() || IsMutant("kTableOfOneCopy")) {
-    return absl::OkStatus();
-  }
+  if (state_.table_cell.at_rest()) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(UnmarkCleanClose());
   return OfMedium(Installer<P>(pmem_, region_, state_).MendTable());
 }

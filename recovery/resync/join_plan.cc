@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -26,7 +25,7 @@ absl::Status CheckJoins(const RunningEpoch& running, uint64_t ring_capacity,
   const bool is_member =
       std::find(members.begin(), members.end(),
                 Member{answer.node, answer.incarnation}) != members.end();
-  if (!is_member && !IsMutant("kBlankJoins")) {
+  if (!is_member) {
     return absl::FailedPreconditionError(absl::StrCat(
         "incarnation ", absl::Hex(answer.incarnation),
         " is no member of the log's configuration ", running.configuration.id,
@@ -57,7 +56,7 @@ Lsn JoinPlanner::MustHave() const {
 
 bool JoinPlanner::EndsBefore(Lsn lsn, bool has) const {
   if (lsn > running_.finished.lsn) return true;
-  if (lsn <= MustHave() && !IsMutant("kJoinForgetsWhatWasAcked")) return false;
+  if (lsn <= MustHave()) return false;
   return !has || !is_of_this_epoch();
 }
 
@@ -141,8 +140,8 @@ bool JoinPlanner::OverwritesValid() const {
 
 // JP3.
 void JoinPlanner::Finish() {
-  plan_.set_repairing = !is_of_this_epoch() && !answer_.repairing &&
-                        OverwritesValid() && !IsMutant("kJoinUnmarked");
+  plan_.set_repairing =
+      !is_of_this_epoch() && !answer_.repairing && OverwritesValid();
 }
 
 }  // namespace alpheus

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "recovery/protocol/welcome_check.h"
 
@@ -205,7 +204,7 @@ absl::Status Rejoining::PlanOn(const Now& now) {
                          now.durable_lsn};
     ALPHEUS_RETURN_IF_ERROR(
         CheckJoins(running, log_.ring.capacity(), joining_->answer()));
-    if (!IsMutant("kJoinUnpinned")) pinned_ = now.head.offset;
+    pinned_ = now.head.offset;
     planner_ = std::make_unique<JoinPlanner>(log_.ring, std::move(running),
                                              joining_->answer());
   }
@@ -245,10 +244,7 @@ absl::Status Rejoining::CopyOn() {
 absl::Status Rejoining::CheckHeld(const Now& now) const {
   if (!pinned_) return absl::OkStatus();
   const uint64_t held = now.head.offset - *pinned_;
-  if (held <= log_.ring.capacity() / kHeldFraction ||
-      IsMutant("kJoinHoldsUpTheLog")) {
-    return absl::OkStatus();
-  }
+  if (held <= log_.ring.capacity() / kHeldFraction) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat(joining_->Describe(), ": ", held, " bytes of the ring, of ",
                    log_.ring.capacity(),

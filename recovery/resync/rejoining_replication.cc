@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "recovery/server/ring_fetch.h"
 
 namespace alpheus {
@@ -123,9 +122,7 @@ void RejoiningReplication::HoldReplica(ReplicaHoldOptions hold,
 Fetched RejoiningReplication::Show(const Fetch& fetch) const {
   Fetched shown{fetch.from, {}};
   if (replication_.has_failed() || !replica_->IsUsable()) return shown;
-  const RingOffset end = IsMutant("kUnpersistedBytesShown")
-                             ? now_.finished.offset
-                             : persisted_.offset;
+  const RingOffset end = persisted_.offset;
   replica_->WhileAtRest(
       [&] { shown = FetchedFrom(log_.ring, now_.head.offset, end, fetch); });
   return shown;
@@ -153,11 +150,9 @@ void RejoiningReplication::AttendHold() {
 // RJR1. The end of the connection tells the node that the lock is free. If the
 // region can't be given up, the log has ended all the same.
 void RejoiningReplication::GiveWay(const Promise& wanted) {
-  if (!IsMutant("kDeposedPrimaryGoesOn")) {
-    replication_.End(absl::AbortedError(
-        absl::StrCat(DescribeOpening(wanted),
-                     "; this process has given up its replica for it")));
-  }
+  replication_.End(absl::AbortedError(
+      absl::StrCat(DescribeOpening(wanted),
+                   "; this process has given up its replica for it")));
   replica_->GiveUp().IgnoreError();
   scrub_.reset();
   hold_.reset();

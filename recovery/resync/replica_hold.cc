@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "absl/status/status.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 
@@ -75,10 +74,7 @@ std::optional<Promise> ReplicaHold::TakeReply() {
   }
   const auto* wanted = std::get_if<Wanted>(&*inquiry_->reply());
   if (wanted == nullptr) return TryLater(/*is_refused=*/true);
-  if (wanted->promise.epoch > options_.promise.epoch ||
-      IsMutant("kGivesWayToALowerBallot")) {
-    return wanted->promise;
-  }
+  if (wanted->promise.epoch > options_.promise.epoch) return wanted->promise;
   inquiry_->Ask(Question(/*start_scrub=*/false));
   return std::nullopt;
 }

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
-#include "log/base/mutant.h"
 #include "log/core/write/pad.h"
 #include "log/format/epoch_table.h"
 
@@ -83,7 +82,7 @@ MendedRecords MendedFromPeer(Ring read, RingOffset read_end,
     const RecordView& record = cursor.record();
     const bool is_good = step == RecordCursor::Step::kRecord &&
                          IsWhole(record) && IsSameRecord(scrub, record);
-    if (!is_good && !IsMutant("kScrubTrustsThePeer")) break;
+    if (!is_good) break;
     // A PAD that is damaged at the peer, too, is found again, and computed.
     if (cursor.record_begin() != record.offset && !cursor.pad_damaged()) {
       mended.places.push_back(

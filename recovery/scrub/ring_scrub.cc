@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "log/base/mutant.h"
 #include "log/core/read/header_search.h"
 
 namespace alpheus {
@@ -25,7 +24,6 @@ RingScrub::RingScrub(Ring ring, EpochTable table, const LogPosition& head,
       cursor_(ring_, table_, head, limit_) {}
 
 bool RingScrub::MoveHead(const LogPosition& head) {
-  if (IsMutant("kScrubForgetsTheHead")) return true;
   const bool has_left = has_finding_ && finding_.at.lsn < head.lsn;
   if (has_left) has_finding_ = false;
   if (cursor_.position().lsn < head.lsn) {
@@ -64,7 +62,7 @@ bool RingScrub::LeadsToTheStart() {
                           owner->start_chain};
   if (at == start) return true;
   cursor_.Resume(start);
-  return !std::exchange(is_chained_, true) || IsMutant("kScrubUnchained");
+  return !std::exchange(is_chained_, true);
 }
 
 // Walks records of one epoch without a PAD, in one tight loop. Returns true if

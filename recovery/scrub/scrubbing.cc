@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -44,14 +43,13 @@ std::string DescribeFinding(const ScrubFinding& finding) {
 // SCR3.
 bool Counts(const Followed& said) {
   return said.log_epoch != Epoch() && !said.table.entries().empty() &&
-         (!said.repairing || IsMutant("kScrubOfARepair"));
+         !said.repairing;
 }
 
 // Returns the last LSN that this replica has persisted (SCR1).
 Lsn LastOf(const Followed& said) {
   const Lsn before_epoch = said.table.entries().back().start_lsn - 1;
-  const Lsn last = std::max(said.persisted_lsn, before_epoch);
-  return IsMutant("kScrubBeyondTheWatermark") ? last + 1 : last;
+  return std::max(said.persisted_lsn, before_epoch);
 }
 
 // Returns what an unfinished pass adds to the total. Damage that it could not
@@ -109,10 +107,7 @@ void Scrubbing::Watch(ScrubbedReplica& replica) {
 void Scrubbing::Forget(Uuid log_id) {
   const auto found = logs_.find(log_id);
   if (found != logs_.end()) found->second.replica = nullptr;
-  if (pass_ != nullptr && pass_->log_id == log_id &&
-      !IsMutant("kScrubOutlivesItsReplica")) {
-    DropPass();
-  }
+  if (pass_ != nullptr && pass_->log_id == log_id) DropPass();
 }
 
 Scrubbed Scrubbing::StateOf(Uuid log_id) const {
@@ -201,8 +196,7 @@ void Scrubbing::Poll(const IsBusy& is_busy) {
 void Scrubbing::ChoosePass(const IsBusy& is_busy) {
   const auto may_be_scrubbed = [&](const LogState& state) {
     return state.replica != nullptr && !state.replica->medium_failed() &&
-           (!is_busy(state.replica->log_id()) ||
-            IsMutant("kScrubWhileOpening"));
+           !is_busy(state.replica->log_id());
   };
   if (pass_ != nullptr && !may_be_scrubbed(logs_.at(pass_->log_id))) DropPass();
   if (pass_ != nullptr && pass_->is_asked) return;
@@ -240,9 +234,7 @@ void Scrubbing::Begin(ScrubbedReplica& replica, const Followed& said) {
   logs_[pass_->log_id].said.is_empty = is_empty;
   if (is_empty) return EndPass();
   Mend(replica);
-  const std::span<std::byte> ring = IsMutant("kScrubReadsTheCopy")
-                                        ? replica.ring()
-                                        : replica.ring_on_medium();
+  const std::span<std::byte> ring = replica.ring_on_medium();
   pass_->scrub = std::make_unique<RingScrub>(
       Ring(ring.data(), ring.size()), said.table, said.head, LastOf(said));
 }
@@ -276,9 +268,6 @@ void Scrubbing::WalkOn(ScrubbedReplica& replica) {
                              static_cast<double>(options_.bytes_per_second));
   }
   if (step == RingScrub::Step::kDone) return EndPass();
-  if (step == RingScrub::Step::kFinding && IsMutant("kScrubDropsAFinding")) {
-    pass_->scrub->PassOver();
-  }
 }
 
 ScrubCounts Scrubbing::CountsOf(const Pass& pass) const {
@@ -366,8 +355,7 @@ void Scrubbing::RepairOn(ScrubbedReplica& replica) {
 // SCR7, for the present finding.
 bool Scrubbing::IsReading() const {
   return source_ != nullptr && pass_->read_bytes > 0 &&
-         source_->ring->status().ok() && source_->ring->is_reading() &&
-         !IsMutant("kScrubLooksAtEachPiece");
+         source_->ring->status().ok() && source_->ring->is_reading();
 }
 
 // SCR5. A record that was cleaned since it was found needs no payload, and must
@@ -376,8 +364,7 @@ bool Scrubbing::MendWith(ScrubbedReplica& replica,
                          absl::FunctionRef<MendedRecords()> find) {
   bool is_over = false;
   replica.WhileAtRest([&] {
-    is_over = HeldOfFinding(*pass_->scrub, 1) > 0 &&
-              !IsMutant("kScrubUndoesCleaning");
+    is_over = HeldOfFinding(*pass_->scrub, 1) > 0;
     if (is_over) {
       pass_->scrub->GoBack();
       return EndFinding();
@@ -479,7 +466,7 @@ void Scrubbing::Restore(ScrubbedReplica& replica, const MendedRecords& mended) {
     if (!restored.ok()) return GiveUp(restored.ToString());
   }
   const uint64_t held = HeldOfFinding(*pass_->scrub, mended.records);
-  if (held < mended.records && !IsMutant("kScrubRepairUnread")) {
+  if (held < mended.records) {
     return GiveUp("what was written there can't be read again");
   }
   Tell(absl::StrCat(DescribeFinding(pass_->scrub->finding()),

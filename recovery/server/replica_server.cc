@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
 
@@ -267,13 +266,9 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   welcome.platform = options_.platform;
   // The medium of a region that is held, or not yet made, is not known until it
   // is opened: it counts as a plain file.
-  const bool is_pmem = admitted->log != nullptr
-                           ? admitted->log->is_persistent_memory() ||
-                                 IsMutant("kPlainFileIsMemory")
-                           : IsMutant("kHeldIsMemory");
-  if (!is_pmem) {
-    welcome.platform = WithoutPersistentMemory(options_.platform);
-  }
+  const bool is_pmem =
+      admitted->log != nullptr && admitted->log->is_persistent_memory();
+  if (!is_pmem) welcome.platform = WithoutPersistentMemory(options_.platform);
   admitted->handshake.emplace(options_.credentials, admitted->hello, welcome);
   if (Connection* const oldest = OldestTooMany(); oldest != nullptr) {
     End(oldest->id, Refuse(Refusal::kTooSlow,
@@ -304,7 +299,6 @@ ReplicaServer::Connection* ReplicaServer::Find(ConnectionId id) {
 
 void ReplicaServer::VoidKeys(Connection& connection) {
   for (const RegionKey key : connection.keys) {
-    if (IsMutant("kKeysOutliveTheirSession")) break;
     // Only this server gave it out, so Deregister finds it.
     fabric_.Deregister(key).IgnoreError();
   }
@@ -539,15 +533,12 @@ void ReplicaServer::WorkOn() {
   Connection* const connection = NextAtWork();
   if (connection == nullptr) return;
   worked_ = connection->id;
-  const uint64_t slice = IsMutant("kScanInOneGo")
-                             ? connection->log->ring().size()
-                             : options_.slice_bytes;
   Guard(connection->id, [&] {
-    const absl::StatusOr<bool> done = connection->log->Continue(slice);
+    const absl::StatusOr<bool> done =
+        connection->log->Continue(options_.slice_bytes);
     if (!done.ok()) {
       Fail(*connection, done.status());
-    } else if (*done && connection->log->medium_failed() &&
-               !IsMutant("kFailedMediumAnswers")) {
+    } else if (*done && connection->log->medium_failed()) {
       // Reads since the failure may have given zeros (bus_guard.h): an answer
       // would claim that the replica never had the records.
       Fail(*connection,

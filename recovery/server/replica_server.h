@@ -375,11 +375,8 @@ class ReplicaServer {
                                        const Install& install);
   absl::Status CheckHolder(const Connection& connection, Phase phase,
                            Epoch epoch, const char* what) const;
-  absl::StatusOr<PromiseVerdict> Accept(const Connection& connection,
-                                        const Promise& request);
   // Makes all keys and connections void that the log gave out (RS1).
   void Fence(Connection& holder);
-  void FenceOnce(Connection& holder, bool has_scanned);
   void SayOvertaken(Connection& session, const Message& why);
   absl::StatusOr<RegionKey> GiveOut(Connection& connection,
                                     std::span<std::byte> bytes,

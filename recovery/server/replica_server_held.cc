@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "recovery/server/replica_server.h"
 
@@ -126,7 +125,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnScrubOfHeld(
   ALPHEUS_ASSIGN_OR_RETURN(Holder* const found,
                            HolderOf(connection.hello.log_id));
   Holder& holder = *found;
-  holder.is_to_scrub |= scrub.start && !IsMutant("kScrubOfHeldUntold");
+  holder.is_to_scrub |= scrub.start;
   Scrubbed said = holder.scrubbed;
   said.is_running |= holder.is_to_scrub || holder.was_told_to_scrub;
   RelayScrub(holder);
@@ -190,7 +189,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnFetched(
   const Fetch fetch = *std::exchange(found->second.fetch, std::nullopt);
   const bool is_asked =
       fetched.from == fetch.from && fetched.bytes.size() <= fetch.bytes;
-  if (!is_asked && !IsMutant("kOtherBytesHandedOn")) {
+  if (!is_asked) {
     return Refuse(
         Refusal::kMalformed,
         absl::InvalidArgumentError(absl::StrCat(
@@ -229,9 +228,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::TellHolder(
   const Promise& wanted = asker.asked.promise;
   const absl::StatusOr<PromiseVerdict> verdict =
       AnswerPromise(holder.promise, wanted);
-  if (!verdict.ok() && !IsMutant("kAnyBallotDeposes")) {
-    return Refusing(asker, wanted, verdict.status());
-  }
+  if (!verdict.ok()) return Refusing(asker, wanted, verdict.status());
   if (verdict.ok() && *verdict == PromiseVerdict::kAgain) {
     return absl::FailedPreconditionError(
         "the process that asks for the promise has the replica itself");

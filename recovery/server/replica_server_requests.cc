@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "recovery/protocol/answer_wire.h"
 #include "recovery/server/replica_server.h"
@@ -21,7 +20,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
   // HSK1 (handshake.h).
   const bool is_proof = std::holds_alternative<Challenge>(message) ||
                         std::holds_alternative<Prove>(message);
-  if (is_proof || (!connection.is_proved() && !IsMutant("kProofUnasked"))) {
+  if (is_proof || !connection.is_proved()) {
     return OnHandshake(connection, message);
   }
   if (const Place place = PlaceFor(message); place != connection.place) {
@@ -97,7 +96,7 @@ absl::StatusOr<Message> ReplicaServer::OnView(Connection& connection) {
         "whoever holds the promise has no need to look; View refused");
   }
   const std::span<std::byte> region = connection.log->region();
-  if (connection.keys.empty() || IsMutant("kEveryViewRegisters")) {
+  if (connection.keys.empty()) {
     ALPHEUS_RETURN_IF_ERROR(
         GiveOut(connection, region, RemoteAccess::kRead).status());
   }
@@ -175,9 +174,7 @@ absl::Status ReplicaServer::CheckReplaceable(const ServedLog& log,
   if (format.replaces != log.welcome().incarnation) {
     return exists(", and was made anew meanwhile");
   }
-  if (log.created().is_used && !IsMutant("kOpenedIsReplaced")) {
-    return exists(", and was opened meanwhile");
-  }
+  if (log.created().is_used) return exists(", and was opened meanwhile");
   return absl::OkStatus();
 }
 
@@ -205,20 +202,10 @@ absl::StatusOr<Message> ReplicaServer::OnFormat(Connection& connection,
   return Formatted{};
 }
 
-absl::StatusOr<PromiseVerdict> ReplicaServer::Accept(
-    const Connection& connection, const Promise& request) {
-  if (IsMutant("kPromisedUnpersisted")) {
-    return AnswerPromise(connection.log->standing(), request);
-  }
-  return connection.log->AcceptPromise(request);
-}
-
 // P-A5. Checked before anything of the log changes.
 absl::Status ReplicaServer::CheckConfiguration(uint64_t own,
                                                const AskPromise& ask) {
-  if (ask.configuration_id >= own || IsMutant("kOlderConfigurationPromised")) {
-    return absl::OkStatus();
-  }
+  if (ask.configuration_id >= own) return absl::OkStatus();
   return Refuse(Refusal::kOlderConfiguration,
                 absl::FailedPreconditionError(absl::StrCat(
                     "the primary has configuration ", ask.configuration_id,
@@ -253,13 +240,10 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskPromise(
   ALPHEUS_RETURN_IF_ERROR(CheckAsker(connection, ask.promise));
   ALPHEUS_RETURN_IF_ERROR(
       CheckConfiguration(log.welcome().configuration_id, ask));
-  const absl::StatusOr<PromiseVerdict> verdict =
-      Accept(connection, ask.promise);
-  if (!verdict.ok()) {
-    return Refusing(connection, ask.promise, verdict.status());
-  }
+  const absl::StatusOr<PromiseVerdict> verdict = log.AcceptPromise(ask.promise);
+  if (!verdict.ok()) return Refusing(connection, ask.promise, verdict.status());
   connection.promise = ask.promise;
-  FenceOnce(connection, /*has_scanned=*/false);
+  Fence(connection);  // RS1: before the scan
   ALPHEUS_RETURN_IF_ERROR(log.StartAnswer());
   connection.phase = Phase::kAnswering;
   return std::nullopt;
@@ -282,7 +266,6 @@ absl::StatusOr<Message> ReplicaServer::Answered(Connection& connection) {
   ServedLog& log = *connection.log;
   const Answer answer = log.TakeAnswer();
   scrubbing_.NoteDamage(log.log_id(), answer.log_epoch, DamageIn(answer));
-  FenceOnce(connection, /*has_scanned=*/true);
   connection.answer = EncodeAnswer(log.log_id(), answer);
   connection.phase = Phase::kPromised;
   Promised promised;
@@ -290,20 +273,12 @@ absl::StatusOr<Message> ReplicaServer::Answered(Connection& connection) {
   ALPHEUS_ASSIGN_OR_RETURN(
       promised.answer_key,
       GiveOut(connection, connection.answer, RemoteAccess::kRead));
-  const auto access = IsMutant("kRingWritableAtPromise")
-                          ? RemoteAccess::kReadWrite
-                          : RemoteAccess::kRead;
-  ALPHEUS_ASSIGN_OR_RETURN(promised.ring_key,
-                           GiveOut(connection, log.ring(), access));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      promised.ring_key, GiveOut(connection, log.ring(), RemoteAccess::kRead));
   ++counters_.promised;
   Note(connection,
        absl::StrCat("is promised epoch ", connection.promise.epoch.value));
   return promised;
-}
-
-// RS1: before the scan.
-void ReplicaServer::FenceOnce(Connection& holder, bool has_scanned) {
-  if (has_scanned == IsMutant("kFenceAfterScan")) Fence(holder);
 }
 
 // RS1. The holder's own connection stays; its keys are void all the same.
@@ -386,10 +361,8 @@ absl::StatusOr<Message> ReplicaServer::OnPrepare(Connection& connection,
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnInstall(
     Connection& connection, const Install& install) {
   const Installation& installation = install.installation;
-  if (!IsMutant("kSessionWithoutPromise")) {
-    ALPHEUS_RETURN_IF_ERROR(CheckHolder(connection, Phase::kPrepared,
-                                        installation.epoch, "install"));
-  }
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckHolder(connection, Phase::kPrepared, installation.epoch, "install"));
   const uint32_t credits_max = fabric_.limits().receives_max;
   if (install.credits > credits_max) {
     return absl::InvalidArgumentError(absl::StrCat(

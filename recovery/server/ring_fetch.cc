@@ -5,14 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "log/base/mutant.h"
-
 namespace alpheus {
 
 Fetched FetchedFrom(const Ring& ring, RingOffset begin, RingOffset end,
                     const Fetch& fetch) {
   Fetched shown{fetch.from, {}};
-  const bool is_before = fetch.from < begin && !IsMutant("kReusedBytesShown");
+  const bool is_before = fetch.from < begin;
   if (is_before || fetch.from >= end) return shown;
   const uint64_t bytes = std::min<uint64_t>(fetch.bytes, end - fetch.from);
   const uint64_t first = std::min(bytes, ring.UntilEnd(fetch.from));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
@@ -45,7 +44,6 @@ absl::Status ServedReplica<P>::RestoreBytes(RingOffset offset,
                                             std::span<const std::byte> bytes) {
   std::byte* const place = replica_->ring().At(offset);
   pmem_.Copy(place, bytes.data(), bytes.size());
-  if (IsMutant("kScrubUnpersisted")) return absl::OkStatus();
   return Persist(pmem_, place, bytes.size()) ? absl::OkStatus() : pmem_.Error();
 }
 

@@ -23,7 +23,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
-#include "log/base/mutant.h"
 #include "log/format/layout.h"
 #include "log/pmem/landing_persistence.h"
 #include "log/pmem/msync_persistence.h"
@@ -118,8 +117,7 @@ class ServedReplica final : public ServedLog {
   Welcome welcome() const override;
   bool is_persistent_memory() const override {
     return !std::is_same_v<P, MsyncPersistence> &&
-           (!std::is_same_v<P, LandingPersistence> ||
-            IsMutant("kLandingIsPersistent"));
+           !std::is_same_v<P, LandingPersistence>;
   }
   Promise standing() const override { return PromiseOf(replica_->superline()); }
   Created created() const override { return CreatedOf(replica_->superline()); }

@@ -4,8 +4,6 @@
 #include <bit>
 #include <cstddef>
 
-#include "log/base/mutant.h"
-
 namespace alpheus {
 namespace {
 
@@ -44,7 +42,7 @@ KeySequence::KeySequence(RandomSource& random) : cipher_(Draw(random)) {}
 RegionKey KeySequence::Next() {
   // The mask maps count 0 to key 0, so that no other count does.
   const uint64_t mask = cipher_.Encrypt(0);
-  count_ = IsMutant("kKeysRepeat") ? 1 : count_ + 1;
+  ++count_;
   return RegionKey(cipher_.Encrypt(count_) ^ mask);
 }
 

@@ -2,7 +2,6 @@
 #include "replication/fabric/region_table.h"
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -56,20 +55,18 @@ absl::Status RegionTable::Deregister(RegionKey key) {
 absl::StatusOr<std::span<std::byte>> RegionTable::Find(
     RemoteAddress address, uint64_t bytes, RemoteAccess needed) const {
   if (bytes == 0) return std::span<std::byte>();
-  const auto found =
-      IsMutant("kKeyUnchecked") ? regions_.begin() : regions_.find(address.key);
+  const auto found = regions_.find(address.key);
   if (found == regions_.end()) {
     return Denied(address, bytes,
                   "the key was deregistered, or never given out");
   }
   const Region& region = found->second;
-  if (!LiesInside(address.offset, bytes, region.bytes.size()) &&
-      !IsMutant("kBoundsUnchecked")) {
+  if (!LiesInside(address.offset, bytes, region.bytes.size())) {
     return Denied(
         address, bytes,
         absl::StrCat("the region has ", region.bytes.size(), " bytes").c_str());
   }
-  if (!Allows(region.access, needed) && !IsMutant("kAccessUnchecked")) {
+  if (!Allows(region.access, needed)) {
     return Denied(
         address, bytes,
         absl::StrCat("access ", static_cast<uint32_t>(needed), " needed, ",

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "log/base/flatten.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -68,7 +67,6 @@ ALPHEUS_FLATTEN ReplicationState LogReplication::replication_state() const {
 }
 
 Deadline LogReplication::LookBy(Deadline deadline) const {
-  if (IsMutant("kSilentWaitSleeps")) return deadline;
   return Deadline::AtNanos(
       std::min(deadline.at_nanos(), clock_.NowNanos() + silence_ns_ / 4));
 }

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "log/base/flatten.h"
-#include "log/base/mutant.h"
 #include "quorum/arithmetic/quorum.h"
 
 namespace alpheus {
@@ -79,9 +78,7 @@ uint64_t Replicator::LagOf(const Backup& backup) const {
 int64_t Replicator::Listen() {
   const int64_t now = clock_.NowNanos();
   int64_t passed = now - std::exchange(looked_at_ns_, now);
-  if (!IsMutant("kOwnPauseIsSilence")) {
-    passed = std::min(passed, options_.silence_ns / 4);
-  }
+  passed = std::min(passed, options_.silence_ns / 4);
   listened_ns_ += passed;
   return listened_ns_;
 }
@@ -127,16 +124,14 @@ bool Replicator::is_idle() const {
 
 void Replicator::NoteIdle() {
   for (Backup& backup : backups_) {
-    backup.is_heard |= IsIdle(backup) && !IsMutant("kRestIsSilence");
+    backup.is_heard |= IsIdle(backup);
   }
 }
 
 RingOffset Replicator::reuse_head() const {
   RingOffset least = head_.offset;
   for (const Backup& backup : backups_) {
-    if (!backup.status.ok() && !IsMutant("kLostBackupHoldsBytes")) {
-      continue;
-    }
+    if (!backup.status.ok()) continue;
     least = std::min(least, backup.session->head_published().offset);
   }
   return least;
@@ -161,13 +156,11 @@ ALPHEUS_FLATTEN bool Replicator::Take(const Completion& completion) {
              backup->session->acked_lsn() != persisted_before) {
     // A completion comes from the adapter: no sign that the backup's program
     // runs.
-    backup->is_heard |= backup->session->batches_acked() != before ||
-                        IsMutant("kAdapterIsHeard");
+    backup->is_heard |= backup->session->batches_acked() != before;
     Push(*backup);
     CountRecords();
     if (backup->session->head_published().lsn != head_before) CountHeads();
-  } else if (completion.operation == Operation::kWrite &&
-             !IsMutant("kArrivingIsSilence")) {
+  } else if (completion.operation == Operation::kWrite) {
     // A piece of a batch arrived. The last one, with the immediate, is no sign
     // of the backup's program: an adapter takes it alone.
     backup->is_heard = true;
@@ -197,9 +190,7 @@ bool Replicator::Poll() {
     any_posted |= backup.session->batches() != before;
     if (!backup.status.ok()) continue;
     const uint64_t lag = LagOf(backup);
-    if (lag <= options_.lag_bytes_max || IsMutant("kJoinerMayNotLag")) {
-      backup.lag_excused = 0;
-    }
+    if (lag <= options_.lag_bytes_max) backup.lag_excused = 0;
     if (IsIdle(backup)) {
       backup.heard_ns = now;
     } else if (lag > options_.lag_bytes_max + backup.lag_excused) {
@@ -243,7 +234,6 @@ void Replicator::GiveUp(Backup& backup, const absl::Status& why) {
   backup.status = why;
   fabric_.Close(backup.connection).IgnoreError();
   if (in_sync() >= options_.write_quorum || !status_.ok()) return;
-  if (IsMutant("kQuorumLossIgnored")) return;
   status_ = absl::AbortedError(DescribeLoss());
 }
 
@@ -321,7 +311,7 @@ void Replicator::CatchUp(Backup& backup) {
   absl::Status posted;
   if (looked_at_ns_ - appended_at_ns_ >= kRestNanos) {
     posted = session.Advance(end_);
-  } else if (backup.catch_up_bytes > 0 || IsMutant("kCatchUpUnlimited")) {
+  } else if (backup.catch_up_bytes > 0) {
     posted = session.CatchUp(end_);
   }
   backup.catch_up_bytes -=
@@ -348,27 +338,21 @@ void Replicator::Count() {
   CountHeads();
 }
 
-// After End nothing counts: with W = 1 the own replica alone would do (P-H20).
-bool Replicator::Counts() const {
-  return !is_ended_ || IsMutant("kEndedLogGoesOn");
-}
-
 void Replicator::CountRecords() {
-  if (!Counts()) return;
+  // P-H20: with W = 1 the own replica alone would do.
+  if (is_ended_) return;
   const auto durable = Quorum(local_lsn_, [](const ReplicaSession& session) {
-    return IsMutant("kPostedIsAcked") ? session.posted().lsn
-                                      : session.acked_lsn();
+    return session.acked_lsn();
   });
   if (durable) durable_lsn_ = std::max(durable_lsn_, *durable);
 }
 
 void Replicator::CountHeads() {
-  if (!Counts()) return;
+  if (is_ended_) return;  // P-H20
   const auto head = Quorum(head_.lsn, [](const ReplicaSession& session) {
     return session.head_published().lsn;
   });
   if (head) durable_head_lsn_ = std::max(durable_head_lsn_, *head);
-  if (IsMutant("kHeadSentIsDurable")) durable_head_lsn_ = head_.lsn;
 }
 
 std::optional<Lsn> Replicator::Quorum(Lsn own,

@@ -181,7 +181,6 @@ class Replicator {
   void CatchUp(Backup& backup);
   void EarnCatchUp(Backup& backup) const;
   void Count();
-  bool Counts() const;
   void CountRecords();
   void CountHeads();
   std::optional<Lsn> Quorum(Lsn own, Lsn (*of)(const ReplicaSession&));

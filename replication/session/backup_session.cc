@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/flatten.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/checksum.h"
 #include "log/format/record.h"
@@ -141,8 +140,7 @@ absl::Status BackupSession<P>::TakeMessage(const Completion& completion) {
   const auto update = DecodeDurableUpdate(receives_->BytesOf(completion));
   if (!update) return TakeHead(completion);
   const bool is_ours =
-      (update->epoch == terms_.epoch && update->session == terms_.session) ||
-      IsMutant("kDurableOfAnotherSession");
+      update->epoch == terms_.epoch && update->session == terms_.session;
   if (!is_ours) {
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value,
@@ -158,10 +156,8 @@ absl::Status BackupSession<P>::TakeMessage(const Completion& completion) {
 template <Persistence P>
 absl::Status BackupSession<P>::TakeHead(const Completion& completion) {
   const auto update = DecodeHeadUpdate(receives_->BytesOf(completion));
-  const bool is_ours =
-      update &&
-      ((update->epoch == terms_.epoch && update->session == terms_.session) ||
-       IsMutant("kHeadOfAnotherSession"));
+  const bool is_ours = update && update->epoch == terms_.epoch &&
+                       update->session == terms_.session;
   if (!is_ours) {
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value, ": the primary sent ", completion.bytes,
@@ -200,8 +196,7 @@ std::array<WrittenBytes, 2> BackupSession<P>::Announced() const {
   const Ring& ring = memory_.ring;
   const uint64_t bytes = announced_ - persisted_end_;
   const uint64_t until_end = std::min(bytes, ring.UntilEnd(persisted_end_));
-  const uint64_t wrapped =
-      IsMutant("kBackupWrapUnflushed") ? 0 : bytes - until_end;
+  const uint64_t wrapped = bytes - until_end;
   return {WrittenBytes(ring.At(persisted_end_), until_end),
           WrittenBytes(ring.data(), wrapped)};
 }
@@ -212,9 +207,7 @@ absl::Status BackupSession<P>::Acknowledge() {
   if (awaited_) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(WalkAnnounced());
   if (next_.offset < persisted_end_) return absl::OkStatus();
-  if (head_is_new_ && !IsMutant("kHeadAckedUnpublished")) {
-    ALPHEUS_RETURN_IF_ERROR(PublishHead());
-  }
+  if (head_is_new_) ALPHEUS_RETURN_IF_ERROR(PublishHead());
   persisted_ = batches_;
   return free_acks_.empty() ? absl::OkStatus() : SendAck();
 }
@@ -229,7 +222,7 @@ absl::Status BackupSession<P>::PublishHead() {
           : head_.lsn < next_.lsn && head_.offset < next_.offset &&
                 next_.offset - head_.offset <= memory_.ring.capacity() &&
                 head_.offset.value % kLineBytes == 0;
-  if (!can_be && !IsMutant("kHeadUnchecked")) {
+  if (!can_be) {
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value, ": the primary's head, LSN ",
         head_.lsn.value, " at offset ", head_.offset.value,
@@ -286,11 +279,7 @@ absl::StatusOr<bool> BackupSession<P>::Sum(const RecordView& record,
                 record.payload.subspan(summed_, bytes));
   summed_ += bytes;
   budget -= bytes;
-  if (summed_ != record.payload.size()) {
-    if (!IsMutant("kSumStopsAtASlice")) return false;
-    summed_ = 0;
-    return true;
-  }
+  if (summed_ != record.payload.size()) return false;
   summed_ = 0;
   const uint32_t sum = PayloadChecksum(record.seed, sum_);
   if (sum == record.header.payload_crc()) return true;
@@ -369,7 +358,6 @@ void BackupSession<P>::StoreWatermark() {
   watermark_lsn_ = persisted_lsn();
   pmem_.StoreLineNt(WatermarkLine(memory_.region, watermark_line_),
                     watermarks_[watermark_line_].Encode(watermark_lsn_));
-  if (IsMutant("kBackupMarksOneLine")) return;
   watermark_line_ = 1 - watermark_line_;
 }
 

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
 #include "replication/persist/plan/planner.h"
@@ -103,9 +102,6 @@ RingEnd ReplicaSession::NextBatch(const RingEnd& end,
                                   uint64_t bytes_max) const {
   if (end.offset - posted_.offset <= bytes_max) return end;
   RingEnd batch = BehindRecord(posted_);
-  if (IsMutant("kBatchCutsARecord")) {
-    return {batch.lsn, batch.offset - kLineBytes};
-  }
   while (batch.offset < end.offset) {
     const RingEnd next = BehindRecord(batch);
     if (next.offset - posted_.offset > bytes_max) break;
@@ -126,8 +122,7 @@ RingEnd ReplicaSession::BehindRecord(const RingEnd& at) const {
 }
 
 absl::Status ReplicaSession::AdvanceHead(const LogPosition& head) {
-  const bool is_behind_all =
-      posted_.lsn + 1 >= head.lsn || IsMutant("kHeadOvertakesRecords");
+  const bool is_behind_all = posted_.lsn + 1 >= head.lsn;
   if (head.lsn <= head_sent_.lsn || !is_behind_all || !HasRoomForMessage()) {
     return absl::OkStatus();
   }
@@ -167,8 +162,7 @@ bool ReplicaSession::HasRoomForMessage() const {
 }
 
 bool ReplicaSession::HasCredit() const {
-  return batches_ - batches_acked_ < terms_.credits ||
-         IsMutant("kCreditsIgnored");
+  return batches_ - batches_acked_ < terms_.credits;
 }
 
 bool ReplicaSession::HasRoomFor(uint64_t bytes) const {
@@ -248,9 +242,7 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
   ALPHEUS_RETURN_IF_ERROR(acks_->Taken(completion.work));
   const bool is_ours =
       ack->epoch == terms_.epoch && ack->session == terms_.session;
-  if (!is_ours && !IsMutant("kAckOfAnotherSession")) {
-    return absl::OkStatus();
-  }
+  if (!is_ours) return absl::OkStatus();
   const uint64_t newly = ack->batches - batches_acked_;
   if (ack->batches < batches_acked_ || newly > under_way_.size() ||
       (newly != 0 && under_way_.At(under_way_.first() + newly - 1).end.lsn !=
@@ -262,8 +254,7 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
         posted_.lsn.value, " were acknowledged before"));
   }
   for (uint64_t i = 0; i < newly; ++i) {
-    const UnderWay& acked = under_way_.Pop();
-    if (i == 0 || !IsMutant("kAckIsNotCumulative")) TakeAcked(acked);
+    TakeAcked(under_way_.Pop());
   }
   batches_acked_ = ack->batches;
   TakePersisted();
@@ -354,9 +345,7 @@ void ReplicaSession::TakeAcked(const UnderWay& acked) {
 
 void ReplicaSession::TakePersisted() {
   while (requester_.posted() - requester_.persisted() < unpersisted_.size()) {
-    const RingEnd& last = unpersisted_.back();
-    const RingEnd& oldest = unpersisted_.Pop();
-    acked_ = IsMutant("kAckIsForAllPosted") ? last : oldest;
+    acked_ = unpersisted_.Pop();
   }
 }
 

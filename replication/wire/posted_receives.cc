@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -21,8 +20,7 @@ absl::StatusOr<std::unique_ptr<PostedReceives>> PostedReceives::Make(
   const uint32_t spare = std::min(kSpare, room - credits);
   std::unique_ptr<PostedReceives> made(
       new PostedReceives(fabric, connection, spare));
-  const uint32_t count =
-      IsMutant("kWaitingReceivesMissed") ? credits : credits + spare;
+  const uint32_t count = credits + spare;
   ALPHEUS_ASSIGN_OR_RETURN(made->slots_,
                            MessageSlots::Make(fabric, count, slot_bytes));
   for (uint32_t slot = 0; slot < count; ++slot) {

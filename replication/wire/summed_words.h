@@ -22,7 +22,6 @@
 #include <optional>
 #include <span>
 
-#include "log/base/mutant.h"
 #include "log/format/checksum.h"
 
 namespace alpheus {
@@ -55,8 +54,7 @@ inline bool AreSummed(std::span<const std::byte> bytes) {
   uint64_t sum = 0;
   if (bytes.size() < sizeof(sum)) return false;
   std::memcpy(&sum, bytes.last(sizeof(sum)).data(), sizeof(sum));
-  return sum == SumOfWords(bytes.first(bytes.size() - sizeof(sum))) ||
-         IsMutant("kSessionSumUnchecked");
+  return sum == SumOfWords(bytes.first(bytes.size() - sizeof(sum)));
 }
 
 // Returns nothing if the bytes are not of this kind, or their sum does not hold

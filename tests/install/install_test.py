@@ -85,7 +85,7 @@ def rocksdb_plugin():
                if name.endswith((".h", ".cc")) and
                name.split(".")[0] not in ("preloaded", "interposed")}
     headers = {f"log/base/{name}.h" for name in (
-        "check", "deadline", "ids", "mutant", "mutex", "status_macros")}
+        "check", "deadline", "ids", "mutex", "status_macros")}
     return {"libalpheus_rocksdb.so"} | {
         "share/alpheus/rocksdb/" + file for file in
         sources | headers | {"CMakeLists.txt", "alpheus.mk"}}

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """mutants: takes the fix of each known hole out and sees whether its test fails.
 
-log/base/mutants.inc lists the mutants, each with the test of its hole's
-invariant. First these tests run as they are and must pass; then each runs with
+The tables in tests/mutants list the mutants, each with the test of its hole's
+invariant (weave.py, beside this file). First these tests run as they are and must pass; then each runs with
 its mutant switched on and must fail: the mutant is killed. One that survives
 its own test is tried on those of all others, to tell which ones see it; it
 counts as a hole in the tests all the same. Exit status 1 if there is one.
@@ -26,10 +26,10 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import simulation  # noqa: E402, beside this file
+import weave  # noqa: E402, beside this file
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-TABLE = os.path.join(ROOT, "log", "base", "mutants.inc")
 
 # A test that is killed fails in a moment; one that hangs counts as killed too,
 # and is told apart.
@@ -40,23 +40,8 @@ OTHERS_SECONDS = 5
 # The exhaustive suites stop at two operations here.
 BOUNDS = {"ALPHEUS_TINY_LOG_OPS": "2"}
 
-STRING = r'"((?:[^"\\]|\\.)*)"'
-ENTRY = re.compile(rf"^ALPHEUS_MUTANT\(\s*(k\w+),\s*{STRING},\s*{STRING},"
-                   rf"\s*{STRING}\)", re.MULTILINE)
-
-Mutant = collections.namedtuple("Mutant", "name hole what test")
 # killed_by is empty if all passed; how is "failed", "died" or "hung".
 Outcome = collections.namedtuple("Outcome", "killed_by how seconds output")
-
-
-def read_table(path=TABLE):
-    with open(path, encoding="utf-8") as table:
-        text = table.read()
-    mutants = [Mutant(*match.groups()) for match in ENTRY.finditer(text)]
-    if len(mutants) != len(re.findall(r"^ALPHEUS_MUTANT\(", text, re.M)):
-        sys.exit(f"{path}: an entry is not ALPHEUS_MUTANT(kName, \"hole\", "
-                 "\"what\", \"program:filter\")")
-    return mutants
 
 
 def run_test(folder, test, mutant_name, seconds):
@@ -210,7 +195,10 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(),
                         help="tests at a time")
     arguments = parser.parse_args()
-    mutants = select(read_table(), arguments.names)
+    try:
+        mutants = select(weave.read_tables(), arguments.names)
+    except weave.WeaveError as error:
+        sys.exit(f"mutants: {error}")
     if arguments.list:
         return print_list(mutants)
     if arguments.programs:

@@ -37,8 +37,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 for folder in ("tests/model", "tools/mutants", "tools/rings"):
     sys.path.insert(0, os.path.join(ROOT, folder))
 import check as model  # noqa: E402, tests/model
-import mutants  # noqa: E402, tools/mutants
 import simulation  # noqa: E402, tools/mutants
+import weave  # noqa: E402, tools/mutants
 from draw import Draw  # noqa: E402, beside this file
 from ledger import LedgerError, Tree  # noqa: E402, beside this file
 from suites import FOLDERS, GUESTS  # noqa: E402, beside this file
@@ -83,7 +83,7 @@ def sources():
 def drawn_mutants(draw):
     """Names of mutants: all that a few test programs must kill, because what
     takes long is to compile these."""
-    table = mutants.read_table()
+    table = weave.read_tables()
     programs = sorted({m.test.partition(":")[0] for m in table})
     chosen = draw.sample("programs of mutants", programs, MUTANT_PROGRAMS)
     return [m.name for m in table if m.test.partition(":")[0] in chosen]

@@ -12,7 +12,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "api/rocksdb/store/manifest_file.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -67,7 +66,6 @@ bool TakeLine(const std::vector<std::string>& words, DirectoryVouch& vouch) {
 }
 
 bool Names(const DirectoryVouch& vouch, const ManifestName& current) {
-  if (IsMutant("kWalManifestUncompared")) return true;
   if (vouch.manifest.name.empty() || current.name.empty()) return true;
   if (current.name == vouch.manifest_was) return true;
   return current.name == vouch.manifest.name &&
@@ -76,7 +74,6 @@ bool Names(const DirectoryVouch& vouch, const ManifestName& current) {
 
 // Returns the verdict if the log vouches.
 VouchVerdict Compare(const VouchFacts& facts) {
-  if (IsMutant("kWalReplacedUnseen")) return VouchVerdict::kVouched;
   if (!facts.directory) {
     if (!facts.has_database) return VouchVerdict::kNotYet;
     return facts.has_data ? VouchVerdict::kDirectoryReplaced
@@ -88,7 +85,6 @@ VouchVerdict Compare(const VouchFacts& facts) {
                                             : VouchVerdict::kManifestReplaced;
   }
   if (directory.log.id != facts.log.id) return VouchVerdict::kOtherLog;
-  if (IsMutant("kWalGenerationUncompared")) return VouchVerdict::kVouched;
   if (directory.log.generation > facts.log.generation) {
     return VouchVerdict::kLogOlder;
   }
@@ -280,7 +276,7 @@ absl::StatusOr<std::string> DatabaseIdentity(rocksdb::FileSystem& fs,
 bool IsOf(const DirectoryVouch& vouch, const std::string& identity) {
   // RocksDB draws an IDENTITY where there is none (DV5).
   return vouch.identity.empty() || identity.empty() ||
-         vouch.identity == identity || IsMutant("kWalIdentityUncompared");
+         vouch.identity == identity;
 }
 
 VouchVerdict Judge(const VouchFacts& facts) {

@@ -13,7 +13,6 @@
 #include "api/rocksdb/failover/directory_vouch.h"
 #include "api/rocksdb/store/manifest_file.h"
 #include "api/rocksdb/store/wal_paths.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -157,8 +156,7 @@ class Pass {
   // Returns whether the predecessor has removed an obsolete file meanwhile. It
   // can't remove a file that the database needs without changing the MANIFEST.
   bool IsGone(const std::string& source) {
-    return IsMutant("kWalUnreadIsGone") ||
-           fs_.FileExists(source, IOOptions(), nullptr).IsNotFound();
+    return fs_.FileExists(source, IOOptions(), nullptr).IsNotFound();
   }
 
   absl::Status Link(const std::string& source, const std::string& target) {
@@ -175,9 +173,7 @@ class Pass {
   // Also makes the directory's own name durable: a database without it would
   // have no WAL.
   absl::Status SyncWalDirectory() {
-    if (wal_to_ == to_ || IsMutant("kTakenWalUnsynced")) {
-      return absl::OkStatus();
-    }
+    if (wal_to_ == to_) return absl::OkStatus();
     ALPHEUS_RETURN_IF_ERROR(SyncDirectory(wal_to_));
     return SyncDirectory(std::filesystem::path(wal_to_).parent_path());
   }
@@ -238,9 +234,7 @@ absl::Status TakeOverDatabase(rocksdb::FileSystem& fs, const WalHome& from,
     ALPHEUS_RETURN_IF_ERROR(pass.CopyManifest());
     ALPHEUS_RETURN_IF_ERROR(pass.TakeTheRest());
     ALPHEUS_ASSIGN_OR_RETURN(const bool is_unchanged, pass.IsUnchanged());
-    if (is_unchanged || IsMutant("kTakenOverInMotion")) {
-      return pass.PutCurrent();
-    }
+    if (is_unchanged) return pass.PutCurrent();
   }
   return absl::UnavailableError(absl::StrCat(from.database,
                                              ": changed each of ", kTriesMax,

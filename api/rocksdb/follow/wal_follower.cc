@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/rocksdb/store/wal_record.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -37,7 +36,6 @@ absl::Status WalFollower::Begin(const void* reader) {
     LetGo();
   }
   ALPHEUS_RETURN_IF_ERROR(ReadOn(/*may_shrink=*/true));
-  if (IsMutant("kFollowedFileGoesMidway")) return absl::OkStatus();
   const MutexLock lock(mutex_);
   looks_[reader].kept = generation_->index.Keep();
   LetGo();  // names that were lost meanwhile

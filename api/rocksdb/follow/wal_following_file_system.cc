@@ -11,7 +11,6 @@
 #include "api/rocksdb/store/wal_handles.h"
 #include "api/rocksdb/store/wal_io_status.h"
 #include "api/rocksdb/store/wal_paths.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -71,10 +70,7 @@ std::string WalFollowingFileSystem::WalDirectory(
 absl::Status WalFollowingFileSystem::CheckHome(const WalFollower& follower) {
   const std::string database = follower.home().database;
   const MutexLock lock(mutex_);
-  if (database_.empty() || database == database_ ||
-      IsMutant("kFollowsIntoAnotherDirectory")) {
-    return absl::OkStatus();
-  }
+  if (database_.empty() || database == database_) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "the database ", database_, " was taken over into ", database,
       ". Open it there, with an environment of its own"));
@@ -82,10 +78,7 @@ absl::Status WalFollowingFileSystem::CheckHome(const WalFollower& follower) {
 
 absl::StatusOr<bool> WalFollowingFileSystem::MayBeOf(
     const WalHome& home, const std::string& directory) const {
-  if (home.database.empty() || home.database == directory ||
-      IsMutant("kFollowsAnyDirectory")) {
-    return true;
-  }
+  if (home.database.empty() || home.database == directory) return true;
   if (options_.wal_directory.empty()) return false;
   // Then the database may have another path on this machine too.
   if (Canonical(options_.wal_directory) != home.wal_directory) return true;
@@ -149,9 +142,7 @@ absl::Status WalFollowingFileSystem::BeginAtCurrent(const std::string& path) {
 // Nothing was written, so every error may be retried. A missing log may come
 // back too, and must not look like a missing file (WFG3).
 IOStatus WalFollowingFileSystem::StatusOf(const absl::Status& status) const {
-  const bool is_away =
-      absl::IsUnavailable(status) ||
-      (absl::IsNotFound(status) && !IsMutant("kLogThatIsAwayIsNoFile"));
+  const bool is_away = absl::IsUnavailable(status) || absl::IsNotFound(status);
   if (!is_away) return ToIoStatus(status);
   IOStatus unavailable =
       IOStatus::IOError(absl::StrCat("alpheus: ", status.message()));

@@ -11,7 +11,6 @@
 #include "api/rocksdb/store/manifest_file.h"
 #include "api/rocksdb/store/wal_io_status.h"
 #include "api/rocksdb/store/wal_paths.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "rocksdb/system_clock.h"
 
@@ -134,12 +133,11 @@ std::vector<std::string> WalFileSystem::Replayable(const WalStore& store) {
 bool WalFileSystem::MayChangeItsDirectory(const WalStore& store) const {
   const std::string opening = OpeningDatabase();
   return !opening.empty() && opening == store.home().database &&
-         (Replayable(store).empty() || IsMutant("kWalMovesWithItsFiles"));
+         Replayable(store).empty();
 }
 
 absl::Status WalFileSystem::CheckMayBePlain(const Place& place) const {
-  if (!IsWalName(place.base_name) || OpeningDatabase().empty() ||
-      IsMutant("kWalElsewhereIsPlain")) {
+  if (!IsWalName(place.base_name) || OpeningDatabase().empty()) {
     return absl::OkStatus();
   }
   const std::string home = place.store->home().wal_directory;
@@ -164,9 +162,7 @@ absl::StatusOr<OpenWal> WalFileSystem::MakeWal(const Place& place,
   }
   ALPHEUS_ASSIGN_OR_RETURN(std::shared_ptr<WalFile> file,
                            place.store->Create(*place.name));
-  if (file->is_recorded() || IsMutant("kWalMarkedUnrecorded")) {
-    ALPHEUS_RETURN_IF_ERROR(Mark(*place.store, path));
-  }
+  if (file->is_recorded()) ALPHEUS_RETURN_IF_ERROR(Mark(*place.store, path));
   return OpenWal{place.store, std::move(file)};
 }
 
@@ -181,9 +177,7 @@ std::unique_ptr<rocksdb::FSWritableFile> WalFileSystem::NewWriter(
 
 absl::Status WalFileSystem::Mark(WalStore& store, const std::string& path) {
   // WFS3: a marker without its file would keep the database from being opened.
-  if (!IsMutant("kWalMarkedBeforeDurable")) {
-    ALPHEUS_RETURN_IF_ERROR(store.SyncAll());
-  }
+  ALPHEUS_RETURN_IF_ERROR(store.SyncAll());
   const IOOptions options;
   if (target_->FileExists(path, options, nullptr).ok()) {
     const IOStatus deleted = target_->DeleteFile(path, options, nullptr);
@@ -203,8 +197,7 @@ IOStatus WalFileSystem::NewBaseFile(
   }
   IOStatus made = BeforeChange(*place.store);
   // WFS4: never the file that a predecessor still has open.
-  if (made.ok() && target_->FileExists(path, options.io_options, dbg).ok() &&
-      !IsMutant("kTableOverwrittenInPlace")) {
+  if (made.ok() && target_->FileExists(path, options.io_options, dbg).ok()) {
     made = target_->DeleteFile(path, options.io_options, dbg);
   }
   if (made.ok()) made = target_->NewWritableFile(path, options, result, dbg);

@@ -12,7 +12,6 @@
 #include "api/rocksdb/failover/take_over.h"
 #include "api/rocksdb/fs/wal_file_system.h"
 #include "api/rocksdb/store/wal_paths.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -43,7 +42,7 @@ absl::StatusOr<std::string> WalFileSystem::WalDirectoryIn(
   if (!options_.wal_directory.empty()) return Canonical(options_.wal_directory);
   const bool is_apart =
       !home.database.empty() && home.wal_directory != home.database;
-  if (!is_apart || IsMutant("kWalDirectoryGuessed")) return directory;
+  if (!is_apart) return directory;
   return absl::FailedPreconditionError(absl::StrCat(
       directory, ": the WAL of the database ", home.database,
       " had a directory of its own, ", home.wal_directory,
@@ -57,7 +56,6 @@ absl::Status WalFileSystem::TakeOverNew(const std::string& from,
                                         const std::string& to) {
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_there, HasDatabase(*target_, from));
   if (is_there) return TakeOverDatabase(*target_, {from, from}, {to, to});
-  if (IsMutant("kWalClaimTakenOverUnseen")) return absl::OkStatus();
   return CheckHasNoDatabase(*target_, to);
 }
 
@@ -81,8 +79,7 @@ absl::Status WalFileSystem::LockDatabase(const std::string& directory) {
 
 absl::Status WalFileSystem::NoteLocked(const std::string& directory) {
   const MutexLock lock(mutex_);
-  if (locks_ > 0 && locked_database_ != directory &&
-      !IsMutant("kWalSecondDatabaseBeside")) {
+  if (locks_ > 0 && locked_database_ != directory) {
     return absl::FailedPreconditionError(absl::StrCat(
         directory, ": this log is that of the database ", locked_database_,
         ", which is open. Give each database a log of its own"));
@@ -114,7 +111,7 @@ absl::Status WalFileSystem::ClaimForNewDatabase(WalStore& store,
   const WalHome home = store.home();
   ALPHEUS_RETURN_IF_ERROR(CheckMayBeNew(store, directory));
   if (!home.wal_directory.empty() || home.database == directory ||
-      directory != LockedDatabase() || IsMutant("kWalNewDatabaseUnclaimed")) {
+      directory != LockedDatabase()) {
     return absl::OkStatus();
   }
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_new, IsNew(directory, {}));
@@ -129,9 +126,7 @@ absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
     return absl::OkStatus();
   }
   const std::vector<std::string> of_the_log = Replayable(store);
-  if (of_the_log.empty() || IsMutant("kNewDatabaseHasAnOldWal")) {
-    return absl::OkStatus();
-  }
+  if (of_the_log.empty()) return absl::OkStatus();
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_there,
                            HasDatabase(*target_, directory));
   if (is_there) return absl::OkStatus();
@@ -152,7 +147,6 @@ absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
 // A repaired database has older files, and this log may not be its own.
 absl::StatusOr<bool> WalFileSystem::IsNew(
     const std::string& directory, const std::vector<std::string>& but_for) {
-  if (IsMutant("kWalRepairedIsNew")) return true;
   std::vector<std::string> names;
   const IOStatus listed =
       target_->GetChildren(directory, rocksdb::IOOptions(), &names, nullptr);

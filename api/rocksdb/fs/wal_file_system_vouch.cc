@@ -18,7 +18,6 @@
 #include "api/rocksdb/store/manifest_file.h"
 #include "api/rocksdb/store/wal_io_status.h"
 #include "api/rocksdb/store/wal_paths.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "rocksdb/env.h"
 
@@ -96,9 +95,7 @@ absl::StatusOr<VouchFacts> WalFileSystem::LookAt(WalStore& store,
   const std::string& directory = looked_at.database;
   facts.has_left_name = directory == facts.left.database;
   const std::string known = store.home().database;
-  if (known != directory && !IsMutant("kWalGivenAway")) {
-    facts.elsewhere = known;
-  }
+  if (known != directory) facts.elsewhere = known;
   ALPHEUS_ASSIGN_OR_RETURN(facts.directory,
                            ReadDirectoryVouch(*target_, directory));
   ALPHEUS_ASSIGN_OR_RETURN(facts.has_database,
@@ -200,8 +197,7 @@ absl::Status WalFileSystem::RiseAround(WalStore& store,
   const absl::StatusOr<ManifestName> manifest =
       NamedManifest(*target_, directory);
   if (!manifest.ok() || manifest->name.empty() ||
-      *manifest == risen_manifest_ || !store.HasRoomForHome() ||
-      IsMutant("kWalRemovedInOneGeneration")) {
+      *manifest == risen_manifest_ || !store.HasRoomForHome()) {
     return absl::OkStatus();
   }
   WalVouch next = store.vouch();

@@ -5,7 +5,6 @@
 
 #include "absl/strings/match.h"
 #include "api/rocksdb/store/wal_io_status.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -30,7 +29,7 @@ class ManifestFile final : public rocksdb::FSWritableFileOwnerWrapper {
  private:
   // After the sync: before it, the log could be lost in between.
   IOStatus Confirmed(IOStatus synced) {
-    if (!synced.ok() || IsMutant("kManifestUnconfirmed")) return synced;
+    if (!synced.ok()) return synced;
     return ToIoStatus(store_->ConfirmPrimary());
   }
 

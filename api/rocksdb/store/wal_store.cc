@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "alpheus/log_reader.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -198,8 +197,7 @@ absl::StatusOr<std::shared_ptr<WalFile>> WalStore::Create(
     const std::string& name) {
   const MutexLock lock(mutex_);
   if (FindAny(name) == nullptr &&
-      !space_.FitsMaking(kWalHeaderBytes + name.size()) &&
-      !IsMutant("kWalMakingNeedsRoom")) {
+      !space_.FitsMaking(kWalHeaderBytes + name.size())) {
     return unrecorded_[name] = std::make_shared<WalFile>(now_seconds_());
   }
   ALPHEUS_RETURN_IF_ERROR(ChangeReplacing({.kind = WalRecordKind::kCreate,
@@ -243,8 +241,7 @@ absl::Status WalStore::Remove(const std::string& name) {
 }
 
 absl::Status WalStore::RemoveRecorded(WalFile& file) {
-  if (space_.FitsChanging(kWalHeaderBytes) ||
-      IsMutant("kWalRemovingNeedsRoom")) {
+  if (space_.FitsChanging(kWalHeaderBytes)) {
     return Change({.kind = WalRecordKind::kRemove, .file = file.id()}, "");
   }
   // WST4. If no file is left, all records through its last one can be cleaned.
@@ -313,9 +310,7 @@ absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
     // that wait for room. A file that RocksDB makes because the ring is full
     // has a beginning too.
     const size_t payload_bytes = kWalHeaderBytes + piece.size();
-    const bool begins = file.size() == 0 &&
-                        piece.size() <= kBeginningBytesMax &&
-                        !IsMutant("kWalBeginningNeedsRoom");
+    const bool begins = file.size() == 0 && piece.size() <= kBeginningBytesMax;
     if (!begins || !space_.FitsMaking(payload_bytes)) {
       ALPHEUS_RETURN_IF_ERROR(WaitForRoom(payload_bytes));
     }
@@ -330,8 +325,7 @@ absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
     ALPHEUS_ASSIGN_OR_RETURN(
         const Written written,
         is_durable ? WriteDurably(header, piece) : Write(header, piece));
-    file.Extend(written.lsn, written.body,
-                is_durable || IsMutant("kWalUnforcedIsDurable"));
+    file.Extend(written.lsn, written.body, is_durable);
     bytes = bytes.subspan(piece.size());
   }
   // In a replicated log a force is a round trip: begin it while RocksDB is on
@@ -352,9 +346,7 @@ absl::Status WalStore::Sync(WalFile& file) {
 absl::Status WalStore::SyncAll() { return ForceThrough(log_->next_lsn() - 1); }
 
 absl::Status WalStore::ConfirmPrimary() {
-  if (!is_replicated_ || IsMutant("kWalPrimaryUnconfirmed")) {
-    return absl::OkStatus();
-  }
+  if (!is_replicated_) return absl::OkStatus();
   Lsn lsn{0};
   {
     // The home may be written at any time: it repeats what the log says
@@ -445,9 +437,7 @@ absl::Status WalStore::CleanBeforeOldest() {
   if (last < log_->head_lsn()) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(KeepHome(last));
   // WST3: the record of a removal, or of a replacement, is among these.
-  if (!IsMutant("kWalCleanedBeforeRemoved")) {
-    ALPHEUS_RETURN_IF_ERROR(ForceThrough(last_change_));
-  }
+  ALPHEUS_RETURN_IF_ERROR(ForceThrough(last_change_));
   ALPHEUS_RETURN_IF_ERROR(Noted(log_->CleanupThrough(last)));
   has_unrecorded_removal_ = false;
   {
@@ -460,11 +450,9 @@ absl::Status WalStore::CleanBeforeOldest() {
 
 absl::Status WalStore::KeepHome(Lsn last) {
   const Lsn home = index_.home_lsn();
-  const bool is_passed =
-      home != Lsn(0) && home <= last && !IsMutant("kWalHomeCleaned");
+  const bool is_passed = home != Lsn(0) && home <= last;
   // WST5: no record of a removal will confirm the log.
-  const bool is_asked = is_replicated_ && has_unrecorded_removal_ &&
-                        !IsMutant("kWalCleanedUnconfirmed");
+  const bool is_asked = is_replicated_ && has_unrecorded_removal_;
   if (!is_passed && !is_asked) return absl::OkStatus();
   const absl::Status written = WriteHome();
   if (!absl::IsResourceExhausted(written) || is_asked ||
@@ -478,9 +466,7 @@ absl::Status WalStore::KeepHome(Lsn last) {
 }
 
 absl::Status WalStore::WaitForRoom(size_t payload_bytes) {
-  if (space_.Fits(payload_bytes) || IsMutant("kWalTakesAllRoom")) {
-    return absl::OkStatus();
-  }
+  if (space_.Fits(payload_bytes)) return absl::OkStatus();
   {
     // A reader may have released the last file that it kept.
     const MutexLock lock(mutex_);

@@ -56,7 +56,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "log/base/deadline.h"
-#include "log/base/mutant.h"
 #include "log/base/thread_token.h"
 #include "log/base/waiter.h"
 #include "log/core/durability/replication_sink.h"
@@ -166,7 +165,7 @@ class ActivityWatch final : public Waiter {
     void HandOn() {
       watch_->watched_.store(0, std::memory_order_seq_cst);
       std::atomic_thread_fence(std::memory_order_seq_cst);
-      if (!IsMutant("kWatchNotHandedOn")) progress_.Notify();
+      progress_.Notify();
     }
 
     // Takes the role if it is free. Returns true if this thread has it, by this
@@ -176,8 +175,7 @@ class ActivityWatch final : public Waiter {
       const uint32_t self = ThreadToken();
       uint32_t watch = 0;
       held_ = watch_->watched_.compare_exchange_strong(watch, self);
-      return held_ ||
-             (watch == self && !IsMutant("kCallbackWaitsForItsOwnWatch"));
+      return held_ || watch == self;
     }
 
     ActivityWatch* const watch_;

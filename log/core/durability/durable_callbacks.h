@@ -27,7 +27,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "log/base/ids.h"
-#include "log/base/mutant.h"
 #include "log/base/mutex.h"
 #include "log/base/thread_token.h"
 #include "log/base/waiter.h"
@@ -79,8 +78,7 @@ class DurableCallbacks final : public ProgressObserver {
   bool IsDue(uint64_t lsn) const {
     if (lsn == kNone) return false;
     return lsn <= durable_lsn_.load(std::memory_order_acquire) ||
-           IsMutant("kToldTooEarly") ||
-           (failure_.failed() && !IsMutant("kFailureUntold"));
+           failure_.failed();
   }
   std::optional<Entry> TakeDue();
   Entry TakeFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "log/base/mutant.h"
 #include "log/pmem/backends.h"
 
 namespace alpheus {
@@ -67,9 +66,7 @@ typename Forcer<P>::Batch Forcer<P>::Claim(Lsn lsn) {
   const MutexLock lock(claim_mutex_);
   // Appenders make their own records durable without a claim. A durable record
   // needs no claim, and its slot may belong to a later LSN by now.
-  if (!IsMutant("kClaimForgetsDurable")) {
-    claimed_lsn_ = std::max(claimed_lsn_, durable_lsn());
-  }
+  claimed_lsn_ = std::max(claimed_lsn_, durable_lsn());
   Batch batch{claimed_lsn_ + 1, claimed_lsn_};
   while (batch.last < lsn && tracker_.IsFinished(batch.last + 1)) {
     batch.last = batch.last + 1;
@@ -80,12 +77,10 @@ typename Forcer<P>::Batch Forcer<P>::Claim(Lsn lsn) {
 
 template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::FenceBatch(const Batch& batch) {
-  if (!IsMutant("kBatchUnfenced") && !pmem_.Fence()) return Fail();
+  if (!pmem_.Fence()) return Fail();
   // Another thread's fence may have failed meanwhile. Its record could be in
   // this batch, finished only because it failed (RL4, ring_log.h).
-  if (failure_.failed() && !IsMutant("kBatchIgnoresFailure")) {
-    return Progressed::kFailed;
-  }
+  if (failure_.failed()) return Progressed::kFailed;
   for (Lsn lsn = batch.first; lsn <= batch.last; lsn = lsn + 1) {
     if (tracker_.StateOf(lsn) == CompletionTracker::State::kCompleted) {
       tracker_.MarkPersisted(lsn);
@@ -101,11 +96,10 @@ bool Forcer<P>::FlushUnpersisted(const Batch& batch) {
   RingOffset end;
   bool any = false;
   const auto flush = [this](RingOffset from, RingOffset to) {
-    const uint64_t bytes =
-        IsMutant("kUserStoresUnflushed") ? kLineBytes : to - from;
+    const uint64_t bytes = to - from;
     const uint64_t until_end = ring_.UntilEnd(from);
     pmem_.Flush(ring_.At(from), std::min(bytes, until_end));
-    if (bytes > until_end && !IsMutant("kWrapUnflushed")) {
+    if (bytes > until_end) {
       pmem_.Flush(ring_.At(from + until_end), bytes - until_end);
     }
   };
@@ -121,7 +115,7 @@ bool Forcer<P>::FlushUnpersisted(const Batch& batch) {
     end = extent.end;
     any = true;
   }
-  if (any && !IsMutant("kBatchUnflushed")) flush(begin, end);
+  if (any) flush(begin, end);
   return any;
 }
 
@@ -129,18 +123,11 @@ template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::PersistOwn(
     const Reserver::Space& space, uint32_t header_crc, int looks) {
   StoreWatermarkIfMine(space.lsn);
-  if (IsMutant("kDurableBeforeFence")) durable_lsn_ = space.lsn.value;
-  if (!IsMutant("kAppendUnfenced") && !pmem_.Fence()) {
-    return FailAndTell();
-  }
-  if (failure_.failed() && !IsMutant("kAppendIgnoresFailure")) {
-    return Progressed::kFailed;
-  }
+  if (!pmem_.Fence()) return FailAndTell();
+  if (failure_.failed()) return Progressed::kFailed;
   pmem_.YieldPoint("append: fenced");
-  if (IsMyTurn(space.lsn, looks) || IsMutant("kDurableOverAHole")) [[likely]] {
-    if (!IsMutant("kChainSkipsAppends")) {
-      Extend(space.lsn, space.end, header_crc);
-    }
+  if (IsMyTurn(space.lsn, looks)) [[likely]] {
+    Extend(space.lsn, space.end, header_crc);
     // Release: a thread that sees the new durable LSN sees the record
     // persisted.
     durable_lsn_.store(space.lsn.value, std::memory_order_release);
@@ -170,12 +157,12 @@ void Forcer<P>::StoreWatermarkIfMine(Lsn own_lsn) {
   // the previous watermark writer's record persisted. So that writer's fields
   // belong to this thread now.
   const Lsn durable = durable_lsn();
-  if (durable + 1 != own_lsn && !IsMutant("kWatermarkByAnybody")) return;
+  if (durable + 1 != own_lsn) return;
   if constexpr (P::kWatermarkPeriod > 1) {
     if (++batches_since_watermark_ < P::kWatermarkPeriod) return;
     batches_since_watermark_ = 0;
   }
-  StoreWatermark(IsMutant("kWatermarkOfOwnBatch") ? own_lsn : durable);
+  StoreWatermark(durable);
 }
 
 template <Persistence P>
@@ -197,7 +184,6 @@ absl::Status Forcer<P>::WriteIdleWatermark() {
 
 template <Persistence P>
 absl::Status Forcer<P>::WriteFinalWatermarks() {
-  if (IsMutant("kNoFinalWatermark")) return absl::OkStatus();
   for (int i = 0; i < 2; ++i) {
     StoreWatermark(durable_lsn());
     if (!pmem_.Fence()) {
@@ -228,7 +214,6 @@ void Forcer<P>::AdvanceDurable() {
   // miss the neighbour's store. Then the neighbour, or this thread's own wait
   // for its LSN, advances for both.
   const auto is_persisted = [this](Lsn lsn) {
-    if (IsMutant("kCompletedIsDurable")) return tracker_.IsFinished(lsn);
     return tracker_.StateOf(lsn) == CompletionTracker::State::kPersisted;
   };
   if (!is_persisted(durable_lsn() + 1)) [[likely]]

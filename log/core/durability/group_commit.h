@@ -20,7 +20,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "log/base/ids.h"
-#include "log/base/mutant.h"
 #include "log/base/mutex.h"
 #include "log/base/thread_token.h"
 
@@ -35,13 +34,12 @@ class GroupCommit {
   // its own thread forces a group: no other thread would end that.
   bool TryJoin(Lsn lsn, uint32_t records, std::optional<Lsn>* due) {
     const MutexLock lock(mutex_);
-    if (forcing_ > 0 && forcer_ == ThreadToken() &&
-        !IsMutant("kCallbackWaitsForItsOwnGroup")) {
+    if (forcing_ > 0 && forcer_ == ThreadToken()) {
       ++forcing_;
       *due = lsn;
       return true;
     }
-    if (forcing_ > 0 && !IsMutant("kGroupUnbounded")) return false;
+    if (forcing_ > 0) return false;
     last_ = std::max(last_, lsn);
     if (++count_ < records) return true;
     count_ = 0;

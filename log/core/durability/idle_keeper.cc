@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/core/durability/idle_keeper.h"
 
-#include "log/base/mutant.h"
 #include "log/pmem/backends.h"
 
 namespace alpheus {
@@ -11,10 +10,7 @@ typename IdleKeeper<P>::Next IdleKeeper<P>::Poll() {
   using Progressed = typename Forcer<P>::Progressed;
   // One step forces all finished records; records after an open one wait for
   // the next call.
-  if (!IsMutant("kIdleTailStays") &&
-      Force(last_given_) == Progressed::kFailed) {
-    return Next::kSleep;
-  }
+  if (Force(last_given_) == Progressed::kFailed) return Next::kSleep;
   const Lsn given = reserver_.next().lsn - 1;
   if (given == watermark_lsn_) return Next::kSleep;
   if (given == last_given_ && WriteWatermark() && TellDurable()) {
@@ -30,7 +26,7 @@ bool IdleKeeper<P>::WriteWatermark() {
   if (!reserver_.TryHold()) return false;
   // The log remembers a failure, and the Notify below reports it; nothing is
   // left to do then either.
-  if (!IsMutant("kNoIdleWatermark")) (void)forcer_.WriteIdleWatermark();
+  (void)forcer_.WriteIdleWatermark();
   reserver_.Unhold();
   progress_.Notify();
   return true;

@@ -23,7 +23,6 @@
 #define ALPHEUS_LOG_CORE_DURABILITY_IDLE_KEEPER_H_
 
 #include "log/base/ids.h"
-#include "log/base/mutant.h"
 #include "log/base/waiter.h"
 #include "log/core/durability/forcer.h"
 #include "log/core/durability/replicated_forcer.h"
@@ -62,8 +61,7 @@ class IdleKeeper {
   // Sends the backups the durable LSN. Returns false if that must be tried
   // again.
   bool TellDurable() {
-    return replicated_ == nullptr || IsMutant("kRestIsUntold") ||
-           replicated_->TellDurable();
+    return replicated_ == nullptr || replicated_->TellDurable();
   }
 
   Forcer<P>& forcer_;

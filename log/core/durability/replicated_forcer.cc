@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "log/base/mutant.h"
 #include "log/pmem/backends.h"
 
 namespace alpheus {
@@ -82,14 +81,11 @@ void ReplicatedForcer<P>::TryStep(Lsn lsn) {
   }
   const Stepped stepped = StepLocked(lsn);
   step_mutex_.Unlock();
-  if (!stepped.status.ok() && !IsMutant("kPoisonUntold")) {
-    failure_.Fail(stepped.status);
-  }
+  if (!stepped.status.ok()) failure_.Fail(stepped.status);
   // Callbacks run in Tell and in Notify, with no lock held.
   failure_.Tell();
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const bool is_missed = missed_.load(std::memory_order_relaxed) != 0 &&
-                         !IsMutant("kMissedStepUntold");
+  const bool is_missed = missed_.load(std::memory_order_relaxed) != 0;
   if (stepped.is_news || is_missed || has_taken_over) progress_.Notify();
 }
 
@@ -133,9 +129,6 @@ template <Persistence P>
 bool ReplicatedForcer<P>::OfferFinished() {
   const RingEnd finished = FindFinished();
   if (finished.lsn == offered_.lsn) return false;
-  if (IsMutant("kOwnReplicaCountsUnfenced")) {
-    sink_.LocalPersisted(finished.lsn);
-  }
   typename Forcer<P>::Batch batch;
   if (order_ != FlushOrder::kRemoteFirst) {
     batch = forcer_.BeginStep(finished.lsn);
@@ -146,7 +139,7 @@ bool ReplicatedForcer<P>::OfferFinished() {
   }
   sink_.Advance(finished);
   // Posting does not send, and the fence below may take long: send first.
-  if (!IsMutant("kSentBehindTheFence")) sink_.Poll();
+  sink_.Poll();
   offered_ = finished;
   offered_lsn_.store(finished.lsn.value, std::memory_order_release);
   if (order_ == FlushOrder::kRemoteFirst) {
@@ -189,17 +182,15 @@ bool ReplicatedForcer<P>::Publish(const ReplicationState& sink) {
   // A thread that found the step taken may be about to sleep because the log
   // was idle.
   bool is_news = is_idle_.exchange(sink.is_idle, std::memory_order_acq_rel) &&
-                 !sink.is_idle && !IsMutant("kBusyUntold");
-  if (failure_.failed() && !IsMutant("kDurableBehindAFailure")) {
+                 !sink.is_idle;
+  if (failure_.failed()) {
     return is_news;  // RF4
   }
-  Lsn durable = std::min(sink.durable_lsn, forcer_.durable_lsn());
-  if (IsMutant("kOwnReplicaIsDurable")) durable = forcer_.durable_lsn();
+  const Lsn durable = std::min(sink.durable_lsn, forcer_.durable_lsn());
   const uint64_t own_limit =
       reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
-  uint64_t limit = std::min(
+  const uint64_t limit = std::min(
       own_limit, std::max(sink.reuse_head, first_head_).value + ring_capacity_);
-  if (IsMutant("kOneHeadForAllReplicas")) limit = own_limit;
   is_news |= Raise(durable_head_lsn_, sink.durable_head_lsn.value);
   is_news |= Raise(reuse_limit_, limit);
   is_news |= Raise(durable_lsn_, durable.value);

@@ -4,8 +4,6 @@
 #include <atomic>
 #include <cstring>
 
-#include "log/base/mutant.h"
-
 namespace alpheus {
 
 RecordCursor::Step RecordCursor::Next() {
@@ -30,7 +28,6 @@ RecordCursor::Step RecordCursor::NextBehindPad() {
   const bool has_pad =
       ReadHeader(owner_, position_.lsn, begin, ring_.data() + place_, &pad) &&
       pad.is_pad();
-  if (!has_pad && IsMutant("kDamagedPadIsFatal")) return Step::kBadHeader;
   const RingOffset wrapped = begin + ring_.UntilEnd(begin);
   if (wrapped + kLineBytes > limit_ ||
       !ReadRecordHeader(owner_, position_.lsn, wrapped, ring_.data(), 0,
@@ -80,7 +77,6 @@ bool RecordCursor::FindOwner(Lsn lsn, Owner* owner) const {
   if (entry == nullptr) return false;
   owner->first = entry->start_lsn;
   owner->end = table_.EndOf(entry);
-  if (IsMutant("kEpochOwnsForEver")) owner->end = Lsn(~uint64_t{0});
   owner->epoch = entry->epoch;
   owner->key = table_.KeyOf(entry);
   return true;

@@ -25,7 +25,6 @@
 #include <type_traits>
 
 #include "log/base/ids.h"
-#include "log/base/mutant.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "log/format/record.h"
@@ -186,8 +185,7 @@ inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
   record->seed = seed;
   record->bytes = RecordBytes(words.payload_bytes());
   record->cleaned =
-      words.cleaned() != 0 &&
-      (words.cleaned() == CleanedWord(seed) || IsMutant("kCleanedIsAnyBit"));
+      words.cleaned() != 0 && words.cleaned() == CleanedWord(seed);
   return true;
 }
 
@@ -204,7 +202,7 @@ inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
   // Never read past the ring or the limit (RC1, RC3).
   const bool fits =
       bytes <= ring_.capacity() - place && offset + bytes <= limit_;
-  if (!fits && !IsMutant("kLengthUnbounded")) return false;
+  if (!fits) return false;
   record->payload = {ring_.data() + place + kRecordHeaderBytes,
                      record->aborted() ? 0 : record->header.payload_bytes()};
   return true;

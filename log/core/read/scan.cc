@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "log/base/mutant.h"
 #include "log/core/read/header_search.h"
 
 namespace alpheus {
@@ -53,13 +52,11 @@ void InspectBehind(const ScanInput& input, LogPosition from,
                    ScanResult* result) {
   HeaderSearch search = SearchOf(input);
   RecordView record;
-  if (IsMutant("kScanStopsAtAHole")) return;
   for (RingOffset at = from.offset; search.Next(&at, LimitOf(input), &record);
        at = at + kLineBytes) {
     if (record.lsn() <= from.lsn) continue;
     ++result->cut_records;
     result->cut_last_lsn = std::max(result->cut_last_lsn, record.lsn());
-    if (IsMutant("kLaterHeadersProveNothing")) continue;
     NoteDurable(record, result);
   }
 }
@@ -108,11 +105,6 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
   }
   InspectBehind(input, result.end, &result);
   result.proven_lsn = std::max(input.proven_lsn, result.named_durable_lsn);
-  if (IsMutant("kCorruptIsTorn")) result.proven_lsn = Lsn(0);
-  if (IsMutant("kBadFirstIsEmpty") && result.end == input.head) {
-    return result;
-  }
-  if (IsMutant("kTornIsCorrupt")) result.proven_lsn = result.cut_last_lsn;
   if (result.end.lsn <= result.proven_lsn) {
     result.verdict = TailVerdict::kCorrupt;
   } else if (result.bad_payload || result.cut_records > 0 ||

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
 #include "log/format/remedy.h"
@@ -202,7 +201,6 @@ absl::Status CheckConsistency(const std::string& name, ReadingMode mode,
 
 Lsn RegionState::ProvenLsn() const {
   Lsn proven = watermarks.Proven(superline.log_epoch);
-  if (IsMutant("kEpochStartProvesNothing")) return proven;
   if (!table.entries().empty()) {
     proven = std::max(proven, table.entries().back().start_lsn - 1);
   }
@@ -216,7 +214,6 @@ absl::StatusOr<RegionState> ReadRegionState(std::span<std::byte> region,
   RegionState state;
   WatermarkBytes watermarks(region);
   ALPHEUS_RETURN_IF_ERROR(ReadSuperline(region, name, &state));
-  if (IsMutant("kWatermarkReadLast")) watermarks = WatermarkBytes(region);
   ALPHEUS_RETURN_IF_ERROR(ReadEpochTable(region, name, mode, &state));
   ALPHEUS_RETURN_IF_ERROR(TakeWatermarks(watermarks, name, mode, &state));
   ALPHEUS_RETURN_IF_ERROR(CheckConsistency(name, mode, state));
@@ -236,7 +233,6 @@ absl::StatusOr<RegionState> ReadSharedRegionState(
     state = ReadRegionState(region, name, mode);
     if (state.ok()) return state;
     const bool has_one = has_writer();
-    if (IsMutant("kWriterThatLeftIsForgotten")) had_writer = false;
     if (!had_writer && !has_one) return state;
     had_writer = has_one;
   }

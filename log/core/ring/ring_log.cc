@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/base/thread_token.h"
 #include "log/core/write/own_reservations.h"
@@ -109,9 +108,7 @@ absl::Status RingLog<P>::Complete(ReservedRecord& record) {
 
 template <Persistence P>
 void RingLog<P>::Abort(const ReservedRecord& record) {
-  if (IsMutant("kAbortLeavesOpen")) return;
-  const bool as_data = IsMutant("kAbortCompletes");
-  Finish(record, as_data ? RecordType::kData : RecordType::kAborted);
+  Finish(record, RecordType::kAborted);
 }
 
 template <Persistence P>
@@ -189,8 +186,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
     ALPHEUS_RETURN_IF_ERROR(CheckAppendable());
   }
   Payload payload(parts);
-  if (payload.bytes <= payload_bytes_max_ || IsMutant("kSizeUnchecked"))
-      [[likely]] {
+  if (payload.bytes <= payload_bytes_max_) [[likely]] {
     payload.ComputeCrc();
   }
   if (!TryTakeSpace(payload.bytes, space)) [[unlikely]] {
@@ -219,10 +215,7 @@ template <Persistence P>
 void RingLog<P>::WriteCompleted(const Reserver::Space& space,
                                 const Payload& payload) {
   tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
-  MarkCompleted(space.lsn,
-                IsMutant("kUnfencedStoresPastCache")
-                    ? writer_.WriteWhole(space, payload, durable_lsn())
-                    : writer_.WriteCached(space, payload, durable_lsn()));
+  MarkCompleted(space.lsn, writer_.WriteCached(space, payload, durable_lsn()));
 }
 
 template <Persistence P>

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/base/thread_token.h"
 #include "log/core/ring/ring_log.h"
@@ -67,7 +66,6 @@ absl::Status RingLog<P>::CheckGiven(Lsn lsn) const {
 template <Persistence P>
 absl::Status RingLog<P>::CheckNotBlockedBySelf(Lsn lsn) const {
   if (OwnReservationsMax() == 0) return absl::OkStatus();
-  if (IsMutant("kThreadWaitsForItself")) return absl::OkStatus();
   const uint32_t self = ThreadToken();
   for (Lsn at = durable_lsn() + 1; at <= lsn; at = at + 1) {
     if (!tracker_.IsFinished(at) && tracker_.IsOwnedBy(at, self)) {

@@ -4,7 +4,6 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/ring/ring_log.h"
 #include "log/pmem/backends.h"
@@ -34,7 +33,7 @@ absl::Status RingLog<P>::CleanupThrough(Lsn lsn) {
 template <Persistence P>
 absl::Status RingLog<P>::CleanupAll() {
   ALPHEUS_RETURN_IF_ERROR(Usable());
-  if (HasOpenReservations() && !IsMutant("kCleanupAllDespiteOpen")) {
+  if (HasOpenReservations()) {
     return absl::FailedPreconditionError(absl::StrCat(
         options_.name, ": LSN ", first_open_lsn().value,
         " is still open; complete or abort it before cleaning everything"));
@@ -47,7 +46,6 @@ absl::Status RingLog<P>::CleanupAll() {
   // The superline update is the commit point (P-L11). In a replicated log it is
   // the W-th update, because an opening takes the highest head that R replicas
   // report.
-  if (IsMutant("kCleanupAllUnpublished")) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
   progress_.Notify();
   return WaitHeadDurable(Deadline());
@@ -66,8 +64,7 @@ absl::StatusOr<bool> RingLog<P>::CopyNext(TailPlace& place) const {
   // Read first, so that all records that became durable before the failure are
   // shown.
   const bool has_failed = failure_.failed();
-  const absl::StatusOr<bool> copied = reclaimer_.CopyNext(
-      place, IsMutant("kTailShowsExposed") ? next - 1 : durable_lsn());
+  const absl::StatusOr<bool> copied = reclaimer_.CopyNext(place, durable_lsn());
   // The log is over: the next records are another primary's.
   if (copied.ok() && !*copied && has_failed) return failure_.status();
   return copied;
@@ -99,7 +96,6 @@ absl::Status RingLog<P>::ForceEverything() {
     const Lsn last = next_lsn() - 1;
     if (last <= durable_lsn()) return absl::OkStatus();
     ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
-    if (IsMutant("kCloseLeavesTheLast")) return absl::OkStatus();
   }
 }
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/ring/ring_log.h"
 #include "log/core/ring/ring_log_wait.h"
@@ -41,8 +40,7 @@ absl::Status RingLog<P>::BeginForce(Lsn lsn) {
     const absl::StatusOr<bool> durable = IsDurable(ForceStep(lsn), failure_);
     if (!durable.ok() || *durable) return durable;
     // The thread that held the step may never make another one.
-    return replicated_ == nullptr || replicated_->IsBegun(lsn) ||
-           IsMutant("kBegunIsLeftToOthers");
+    return replicated_ == nullptr || replicated_->IsBegun(lsn);
   };
   ALPHEUS_ASSIGN_OR_RETURN(const bool begun, is_begun());
   if (!begun) [[unlikely]] {
@@ -116,8 +114,7 @@ absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
   // The thread that runs this callback may be the only one that would force.
-  const bool is_in_callback =
-      callbacks_.AreRunHere() && !IsMutant("kCallbackWaitsForItself");
+  const bool is_in_callback = callbacks_.AreRunHere();
   return WaitFor("wait for durable", deadline, [&]() -> absl::StatusOr<bool> {
     is_in_callback ? (void)ForceStep(lsn) : PollReplication();
     if (durable_lsn() >= lsn) return true;

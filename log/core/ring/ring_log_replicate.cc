@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "log/base/mutant.h"
 #include "log/core/ring/ring_log.h"
 #include "log/core/ring/ring_log_wait.h"
 #include "log/pmem/backends.h"
@@ -58,7 +57,6 @@ void RingLog<P>::WaitForWork(uint32_t seen, Deadline deadline) {
 template <Persistence P>
 bool RingLog<P>::WaitForAcks(Deadline deadline,
                              const std::atomic<uint32_t>& stop) {
-  if (IsMutant("kAcksOnlyOnceAnInterval")) return false;
   if (replicated_ == nullptr || failure_.failed() ||
       deadline.HasPassed(clock_.NowNanos())) {
     return false;
@@ -94,7 +92,7 @@ bool RingLog<P>::HasCallbackOnItsWay() const {
 // The callback's record may have no other waiting thread.
 template <Persistence P>
 void RingLog<P>::CallAttendantIfNeeded() {
-  if (replicated_ == nullptr || IsMutant("kAttendantIsNotCalled")) return;
+  if (replicated_ == nullptr) return;
   if (HasCallbackOnItsWay()) watch_->CallAttendant();
 }
 

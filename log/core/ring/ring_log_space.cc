@@ -3,7 +3,6 @@
 // forces at the exposure cap, and moves the head when the ring is short of
 // room.
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/ring/ring_log.h"
 #include "log/core/ring/ring_log_wait.h"
@@ -51,8 +50,7 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
   // Both other refusals end when records become durable: the exposure shrinks,
   // and the head may pass aborted records.
   const Lsn before = durable_lsn();
-  if (!IsMutant("kCapForcesNothing") &&
-      ForceStep(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
+  if (ForceStep(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
     return failure_.status();
   }
   if (refusal == Reserver::Outcome::kExposureFull) {
@@ -60,9 +58,7 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(first_open_lsn()));
     return false;
   }
-  if (!IsMutant("kRoomUnpublished")) {
-    ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
-  }
+  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
   PollReplication();
   const bool awaits_backups =
       replicated_ != nullptr && replicated_->AwaitsBackups();

@@ -18,7 +18,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/deadline.h"
-#include "log/base/mutant.h"
 #include "log/core/ring/ring_log.h"
 #include "log/pmem/persistence.h"
 
@@ -34,9 +33,6 @@ absl::Status RingLog<P>::WaitFor(const char* call, Deadline deadline,
     if (!finished.ok()) return finished.status();
     if (*finished) return absl::OkStatus();
     if (deadline.is_set() && deadline.HasPassed(clock_.NowNanos())) {
-      if (IsMutant("kDeadlinePoisons")) {
-        failure_.Fail(absl::AbortedError("deadline"));
-      }
       return absl::DeadlineExceededError(absl::StrCat(
           options_.name, ": ", call, " reached its deadline; LSN ",
           first_open_lsn().value, " is the first not finished, durable is ",
@@ -45,7 +41,7 @@ absl::Status RingLog<P>::WaitFor(const char* call, Deadline deadline,
     }
     if (progress_.Spin(round)) continue;
     const uint32_t seen = progress_.Announce();
-    if (!IsMutant("kNoStepOnceAnnounced")) finished = step();
+    finished = step();
     if (finished.ok() && !*finished) role.Wait(seen, deadline);
     progress_.Withdraw();
     if (!finished.ok()) return finished.status();

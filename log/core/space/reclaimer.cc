@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/backends.h"
 
@@ -52,7 +51,6 @@ absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
   std::byte* header = ring_.At(record.offset);
   auto* word =
       reinterpret_cast<uint64_t*>(header + offsetof(RecordHeader, cleaned));
-  if (IsMutant("kCleanupInvalidates")) --word;  // the publish word
   pmem_.Store8(word, CleanedWord(record.seed));
   // No fence: a hint that is lost only makes the record come back (P-L9).
   pmem_.FlushHint(word, sizeof(*word));
@@ -106,7 +104,7 @@ absl::StatusOr<bool> Reclaimer<P>::CopyNext(TailPlace& place,
 template <Persistence P>
 absl::StatusOr<RecordView> Reclaimer<P>::CopyAt(TailPlace& place) const {
   const MutexLock lock(mutex_);
-  if (place.lsn < head_.lsn && !IsMutant("kTailNotOvertaken")) {
+  if (place.lsn < head_.lsn) {
     return absl::OutOfRangeError(absl::StrCat(
         name_, ": LSN ", place.lsn.value, " was cleaned before it was read; ",
         "the log begins at LSN ", head_.lsn.value, " now. Go on there"));
@@ -134,9 +132,7 @@ LogPosition Reclaimer<P>::Locate(const TailPlace& place) const {
 
 template <Persistence P>
 absl::Status Reclaimer<P>::CheckDurable(Lsn lsn, Lsn durable_lsn) const {
-  if (lsn <= durable_lsn || IsMutant("kExposedIsCleaned")) {
-    return absl::OkStatus();
-  }
+  if (lsn <= durable_lsn) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       name_, ": LSN ", lsn.value, " is not durable yet (durable up to ",
       durable_lsn.value, "); force it before cleaning it, or abort it"));
@@ -156,10 +152,7 @@ absl::Status Reclaimer<P>::AdvanceOverCleaned(Lsn durable_lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
       return Unreadable(cursor.position());
     }
-    if (!cursor.record().cleaned && !cursor.record().aborted() &&
-        !IsMutant("kHeadSkipsUncleaned")) {
-      break;
-    }
+    if (!cursor.record().cleaned && !cursor.record().aborted()) break;
     head = cursor.position();
   }
   SetHead(head);
@@ -172,9 +165,7 @@ absl::Status Reclaimer<P>::AdvanceOverCleaned(Lsn durable_lsn) {
 template <Persistence P>
 bool Reclaimer<P>::LetsEpochsGo() const {
   const std::vector<EpochEntry>& entries = table_.entries();
-  if (entries.size() < kManyEpochs || IsMutant("kEpochsGoByChance")) {
-    return false;
-  }
+  if (entries.size() < kManyEpochs) return false;
   const Lsn end_of_oldest = entries[1].start_lsn;
   return published_.lsn < end_of_oldest && end_of_oldest <= head_.lsn;
 }
@@ -190,9 +181,6 @@ absl::Status Reclaimer<P>::PublishLazily() {
 template <Persistence P>
 absl::Status Reclaimer<P>::PublishLocked() {
   const LogPosition head = head_;
-  if (IsMutant("kReuseBeforePublish")) {
-    reuse_limit_ = head.offset.value + ring_.capacity();
-  }
   ALPHEUS_RETURN_IF_ERROR(superline_.Update([&head](Superline& superline) {
     superline.head_lsn = head.lsn;
     superline.head_offset = head.offset;

@@ -16,7 +16,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "log/base/mutant.h"
 #include "log/base/mutex.h"
 #include "log/core/write/log_failure.h"
 #include "log/format/atomic_cell.h"
@@ -67,7 +66,6 @@ class SuperlineStore {
       return failure_.status();
     }
     superline_ = next;
-    if (IsMutant("kSuperlineNumberStays")) return absl::OkStatus();
     ++seq_;
     return absl::OkStatus();
   }
@@ -85,7 +83,6 @@ class SuperlineStore {
       return failure_.status();
     }
     std::optional<int> whole = read.newest;
-    if (IsMutant("kMendBeginsWithTheWholeCopy")) whole = 1 - whole.value_or(0);
     if (!WriteCell(pmem_, place_, whole, seq_ + 1,
                    EncodeSuperline(superline_))) {
       failure_.Fail(pmem_.Error());

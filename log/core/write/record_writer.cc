@@ -11,7 +11,6 @@
 
 #include "absl/base/attributes.h"
 #include "log/base/bytes.h"
-#include "log/base/mutant.h"
 #include "log/core/write/pad.h"
 #include "log/format/checksum.h"
 #include "log/pmem/backends.h"
@@ -28,12 +27,6 @@ void StoreHeader(P& pmem, std::byte* to, const RecordHeader& header) {
   pmem.Store8(reinterpret_cast<uint64_t*>(to + offsetof(RecordHeader, cleaned)),
               0);
   auto* const publish = reinterpret_cast<uint64_t*>(to + kPublishOffset);
-  if (IsMutant("kPublishFirst")) {
-    pmem.Store8(publish, PublishWord(header));
-  }
-  if (IsMutant("kPublishByCopy")) {
-    return pmem.Copy(to, &header, kPublishOffset + sizeof(*publish));
-  }
   pmem.Copy(to, &header, kPublishOffset);
   pmem.Store8(publish, PublishWord(header));
 }
@@ -152,7 +145,6 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline RecordHeader RecordWriter<P>::MakeHeader(
   header.lsn = lsn.value;
   header.epoch = epoch_.value;
   header.durable_lsn = durable_lsn.value;
-  if (IsMutant("kHeaderProvesItself")) header.durable_lsn = lsn.value;
   header.payload_bytes = static_cast<uint32_t>(payload_bytes);
   header.magic = kRecordMagic;
   header.type = static_cast<uint8_t>(type);
@@ -174,7 +166,7 @@ void RecordWriter<P>::Copy(ReservedRecord& record, size_t offset,
         .store(true, std::memory_order_relaxed);
     return;
   }
-  if (offset != record.copied_bytes && !IsMutant("kAnyOrderSummed")) {
+  if (offset != record.copied_bytes) {
     record.filled_in_place = true;
     return;
   }
@@ -191,11 +183,9 @@ uint32_t RecordWriter<P>::Seal(const ReservedRecord& record, RecordType type,
   WritePadBefore(record.lsn, record.begin, record.offset, durable_lsn);
   uint32_t crc = 0;
   if (type == RecordType::kData) {
-    const bool carried =
-        (!record.filled_in_place || IsMutant("kInPlaceStoresUnsummed")) &&
-        (!record.filled_by_others || IsMutant("kOthersCopiesUnsummed")) &&
-        record.payload_bytes != 0 &&
-        record.copied_bytes == record.payload_bytes;
+    const bool carried = !record.filled_in_place && !record.filled_by_others &&
+                         record.payload_bytes != 0 &&
+                         record.copied_bytes == record.payload_bytes;
     crc = carried ? record.copied_crc
                   : Crc32c(kCrcStart, {record.payload, record.payload_bytes});
   }
@@ -219,8 +209,7 @@ uint32_t RecordWriter<P>::WriteWhole(const Reserver::Space& space,
   pmem_.StoreLineNt(to, {{header.lsn, header.epoch, header.durable_lsn,
                           LengthAndTypeWord(header), PublishWord(header),
                           header.cleaned, first.word[0], first.word[1]}});
-  if (WritePadBefore(space.lsn, space.begin, space.offset, durable_lsn) &&
-      !IsMutant("kPadUnflushed")) {
+  if (WritePadBefore(space.lsn, space.begin, space.offset, durable_lsn)) {
     pmem_.Flush(ring_.At(space.begin), kRecordHeaderBytes);
   }
   return header.header_crc;
@@ -249,7 +238,6 @@ bool RecordWriter<P>::WritePadBefore(Lsn lsn, RingOffset begin,
                                      RingOffset offset, Lsn durable_lsn) {
   if (begin == offset) [[likely]]
     return false;
-  if (IsMutant("kPadUnwritten")) return true;
   WritePad(pmem_, ring_, key_, epoch_, lsn, durable_lsn, begin);
   return true;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/core/write/reserver.h"
 
-#include "log/base/mutant.h"
-
 namespace alpheus {
 
 Reserver::Next Reserver::next() const {
@@ -34,8 +32,7 @@ bool Reserver::TryHold() {
   const uint64_t durable = durable_lsn_.load(std::memory_order_acquire);
   const Next next =
       Unpack(word, durable, reuse_limit_.load(std::memory_order_acquire));
-  const bool idle =
-      next.lsn.value == durable + 1 || IsMutant("kHoldOverOpenRecords");
+  const bool idle = next.lsn.value == durable + 1;
   if ((word & kHeldBit) != 0 || !idle) return false;
   // Acquire: sees what the last appender wrote. Release: the hold comes before
   // what the caller does under it.

@@ -32,7 +32,6 @@
 #include "absl/base/attributes.h"
 #include "log/base/bytes.h"
 #include "log/base/ids.h"
-#include "log/base/mutant.h"
 #include "log/format/layout.h"
 
 namespace alpheus {
@@ -84,16 +83,12 @@ class Reserver {
       const uint64_t limit = reuse_limit_.load(std::memory_order_acquire);
       *space = SpaceAt(Unpack(word, durable, limit), record_bytes);
       Outcome outcome = Outcome::kReserved;
-      if ((word & kHeldBit) != 0 && !IsMutant("kHoldHoldsNobody")) {
+      if ((word & kHeldBit) != 0) {
         outcome = Outcome::kHeld;
-      } else if (space->lsn.value - durable > exposure_records_max_ &&
-                 !IsMutant("kExposureUncapped")) {
+      } else if (space->lsn.value - durable > exposure_records_max_) {
         outcome = Outcome::kExposureFull;
-      } else if (space->end.value > limit && !IsMutant("kReuseUngated")) {
+      } else if (space->end.value > limit) {
         outcome = Outcome::kRingFull;
-      }
-      if (IsMutant("kPadTakesAnLsn") && space->begin != space->offset) {
-        space->lsn = space->lsn + 1;
       }
       if (outcome != Outcome::kReserved) [[unlikely]] {
         // A refusal, too, counts only if the word was current.
@@ -148,9 +143,6 @@ class Reserver {
         Lsn(Rebuild(durable_lsn, word >> kLineBits & kLsnMask, kLsnMask));
     next.tail = RingOffset(
         Rebuild(head / kLineBytes, word & kLineMask, kLineMask) * kLineBytes);
-    if (IsMutant("kFullLooksEmpty") && next.tail.value == reuse_limit) {
-      next.tail = RingOffset(head);
-    }
     return next;
   }
   // A PAD goes before a record that would cross the end of the ring (RV1).
@@ -159,9 +151,8 @@ class Reserver {
     Space space;
     space.lsn = next.lsn;
     space.begin = next.tail;
-    space.offset = record_bytes <= until_end || IsMutant("kRecordCrossesTheEnd")
-                       ? next.tail
-                       : next.tail + until_end;
+    space.offset =
+        record_bytes <= until_end ? next.tail : next.tail + until_end;
     space.end = space.offset + record_bytes;
     return space;
   }

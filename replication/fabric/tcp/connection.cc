@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "log/base/mutant.h"
-
 namespace alpheus::tcp {
 namespace {
 
@@ -84,9 +82,7 @@ bool Connection::Receive(int64_t now) {
     const auto stream = shared_.buffer.first(leftover_bytes_ + result.bytes);
     const auto rest = stream.subspan(Parse(stream, now));
     const bool is_all_answered = requester_.in_flight() == 0;
-    if (is_all_answered && !IsMutant("kTcpRestIsSilence")) {
-      asked_at_ = kNever;
-    }
+    if (is_all_answered) asked_at_ = kNever;
     leftover_bytes_ = rest.size() <= leftover_.size() ? rest.size() : 0;
     std::copy_n(rest.begin(), leftover_bytes_, leftover_.begin());
     if (result.bytes < room.size()) break;  // all that there was
@@ -137,7 +133,7 @@ bool Connection::OnHeader(const WireHeader& header, int64_t now) {
   }
   if (header.opcode == WireOpcode::kPing) {
     keep_alive_received_ += kWireHeaderBytes;
-    if (!IsMutant("kTcpPingUnanswered")) AppendPong();
+    AppendPong();
     return true;
   }
   if (header.opcode == WireOpcode::kPong) {
@@ -145,7 +141,7 @@ bool Connection::OnHeader(const WireHeader& header, int64_t now) {
     return true;  // it has been heard
   }
   const bool is_its_turn = is_established();
-  if (!is_its_turn && !IsMutant("kTcpHandshakeUnneeded")) return false;
+  if (!is_its_turn) return false;
   if (IsRequest(header.opcode)) {
     responder_.OnHeader(header, &outbox_);
     CheckResponder(now);

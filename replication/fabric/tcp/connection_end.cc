@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "log/base/mutant.h"
 #include "replication/fabric/tcp/connection.h"
 
 namespace alpheus::tcp {
@@ -57,7 +56,6 @@ int64_t Connection::next_timer() const {
 }
 
 void Connection::ExcuseOwnPause(int64_t now) {
-  if (IsMutant("kTcpOwnPauseIsSilence")) return;
   const auto excuse = [&](int64_t wait_ns, int64_t* since) {
     if (*since == kNever) return;
     // A wait that began after the last look has lasted only since then.
@@ -82,8 +80,7 @@ bool Connection::OnTimers(int64_t now) {
     return true;
   }
   if (parked_at_ != kNever &&
-      now >= parked_at_ + shared_.options.receiver_wait_ns &&
-      !IsMutant("kTcpParksForEver")) {
+      now >= parked_at_ + shared_.options.receiver_wait_ns) {
     responder_.GiveUpParked();
     CheckResponder(now);
     return true;
@@ -95,11 +92,9 @@ bool Connection::OnTimers(int64_t now) {
   }
   if (asked_at_ != kNever) {
     if (now < asked_at_ + shared_.options.limits.retry_ns) return false;
-    if (IsMutant("kTcpRetriesForEver")) return false;
     Break(CompletionStatus::kPeerGone, now);
     return true;
   }
-  if (IsMutant("kTcpNobodyAsks")) return false;
   // TCP's handshake asks by itself.
   if (responder_.is_in_reply()) {
     is_ping_due_ = true;
@@ -160,7 +155,7 @@ void Connection::Close(int64_t now) {
     return;
   }
   if (state_ == State::kRequested) return Reject("", now);
-  if (is_established() && !IsMutant("kTcpCloseForgetsAcks")) {
+  if (is_established()) {
     Send(now);  // last answers
   }
   DropSocket();

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "log/base/mutant.h"
 #include "replication/fabric/tcp/words.h"
 
 namespace alpheus::tcp {
@@ -65,8 +64,7 @@ bool Requester::Send(Outbox* outbox) {
   while (in_flight_ < requests_.size()) {
     Posted& next = requests_[in_flight_];
     const uint64_t bytes = FlightBytes(next.request);
-    if (in_flight_ > 0 && flight_bytes_ + bytes > window_bytes_ &&
-        !IsMutant("kTcpWindowIgnored")) {
+    if (in_flight_ > 0 && flight_bytes_ + bytes > window_bytes_) {
       break;  // TRQ2
     }
     if (!next.request.local.bytes.empty() &&
@@ -119,10 +117,9 @@ bool Requester::IsSent(const Outbox& outbox) const {
 bool Requester::CompleteBefore(uint64_t sequence, const Outbox& outbox) {
   while (front_sequence_ < sequence) {
     // TRQ3: executed before it was sent?
-    if (!IsSent(outbox) && !IsMutant("kTcpUnsentIsDone")) return false;
+    if (!IsSent(outbox)) return false;
     if (HasReply(requests_.front().request.operation)) return false;
     CompleteFront(CompletionStatus::kOk);
-    if (IsMutant("kTcpAckIsForOne")) break;
   }
   return true;
 }
@@ -147,10 +144,7 @@ bool Requester::OnReply(const WireHeader& header, const Outbox& outbox) {
               : !IsAtomic(request.operation)) {
     return false;
   }
-  if (header.length != request.local.bytes.size() &&
-      !IsMutant("kTcpReplyOfAnyLength")) {
-    return false;
-  }
+  if (header.length != request.local.bytes.size()) return false;
   reply_landed_ = 0;
   if (header.length == 0) CompleteFront(CompletionStatus::kOk);
   return true;
@@ -183,8 +177,6 @@ void Requester::Fail(CompletionStatus first) {
   CompletionStatus status = was_its_turn ? first : CompletionStatus::kFlushed;
   while (!requests_.empty()) {
     CompleteFront(status);
-    if (IsMutant("kTcpRestForgotten")) break;
-    if (IsMutant("kTcpRestFailsToo")) continue;
     status = CompletionStatus::kFlushed;
   }
 }

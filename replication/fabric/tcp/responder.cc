@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "log/base/mutant.h"
-
 namespace alpheus::tcp {
 namespace {
 
@@ -21,7 +19,7 @@ RemoteAddress Target(const WireHeader& header, uint64_t landed) {
 
 void Responder::OnHeader(const WireHeader& header, Outbox* outbox) {
   const bool is_next = !is_waiting() && !keeps();
-  if (!is_next && !IsMutant("kTcpParkedIsOvertaken")) {
+  if (!is_next) {
     Keep(EncodeHeader(header));
     if (!is_waiting()) Replay(outbox);
     return;
@@ -48,10 +46,7 @@ void Responder::Keep(std::span<const std::byte> bytes) {
   kept_.insert(kept_.end(), bytes.begin(), bytes.end());
   kept_bytes_ += bytes.size();
   // Headers count in the window, too (TRQ2), and so does the awaited message.
-  if (kept_.size() - kept_begin_ > window_bytes_ &&
-      !IsMutant("kTcpKeepsWithoutBound")) {
-    BreakOff();
-  }
+  if (kept_.size() - kept_begin_ > window_bytes_) BreakOff();
 }
 
 void Responder::ForgetKept() {
@@ -78,7 +73,7 @@ void Responder::Replay(Outbox* outbox) {
 }
 
 void Responder::Begin(Outbox* outbox) {
-  if (current_.sequence != executed_ + 1 && !IsMutant("kTcpGapsIgnored")) {
+  if (current_.sequence != executed_ + 1) {
     return BreakOff();  // TRP1
   }
   is_busy_ = true;
@@ -113,8 +108,7 @@ size_t Responder::Take(std::span<const std::byte> bytes, Outbox* outbox) {
   const size_t taken =
       current_.opcode == WireOpcode::kSend ? LandSend(bytes) : Land(bytes);
   landed_ += taken;
-  const bool is_whole =
-      landed_ == current_.length || IsMutant("kTcpImmediateBeforeData");
+  const bool is_whole = landed_ == current_.length;
   if (health_ == Health::kGood && is_whole) Finish();
   return taken;
 }
@@ -169,8 +163,7 @@ void Responder::BeginSend() {
     }
     return;
   }
-  if (current_.length > receives_.front().into.bytes.size() &&
-      !IsMutant("kTcpSendBeyondReceive")) {
+  if (current_.length > receives_.front().into.bytes.size()) {
     CompleteReceive(Operation::kReceive, CompletionStatus::kReceiveTooSmall, 0);
     return FailWith(WireFailure::kReceiveTooSmall);
   }
@@ -227,9 +220,7 @@ void Responder::ReplyToRead(Outbox* outbox) {
 bool Responder::AppendReplyPiece(Outbox* outbox) {
   const uint64_t left = current_.length - landed_;
   const auto from =
-      regions_.Find(Target(current_, landed_), left,
-                    IsMutant("kTcpReadsWithoutRight") ? RemoteAccess::kNone
-                                                      : RemoteAccess::kRead);
+      regions_.Find(Target(current_, landed_), left, RemoteAccess::kRead);
   if (!from.ok()) {  // TRP2
     FailWith(WireFailure::kRemoteAccess);
     // In the middle of a reply no failure can be sent.
@@ -255,8 +246,7 @@ bool Responder::AppendReplyPiece(Outbox* outbox) {
 }
 
 bool Responder::HasRoomForAnswers(const Outbox& outbox) {
-  return outbox.answer_bytes() < kAnswerBytesMax ||
-         IsMutant("kTcpRepliesWithoutBound");
+  return outbox.answer_bytes() < kAnswerBytesMax;
 }
 
 void Responder::GoOn(Outbox* outbox) {
@@ -272,20 +262,15 @@ void Responder::GoOn(Outbox* outbox) {
 void Responder::ExecuteFlush() {
   const auto range =
       regions_.Find(Target(current_, 0), current_.length, RemoteAccess::kRead);
-  if (!range.ok() && !IsMutant("kTcpFlushUnchecked")) {
-    return FailWith(WireFailure::kRemoteAccess);
-  }
+  if (!range.ok()) return FailWith(WireFailure::kRemoteAccess);
   // Executed writes are in memory: there is nothing to do.
   Executed();
 }
 
 void Responder::ExecuteAtomic(Outbox* outbox) {
   const auto word =
-      regions_.Find(Target(current_, 0), kWordBytes,
-                    IsMutant("kTcpWritersDoAtomics") ? RemoteAccess::kWrite
-                                                     : RemoteAccess::kAll);
-  if (!word.ok() ||
-      (BytesToWord(word->data()) != 0 && !IsMutant("kTcpAtomicBesideAWord"))) {
+      regions_.Find(Target(current_, 0), kWordBytes, RemoteAccess::kAll);
+  if (!word.ok() || BytesToWord(word->data()) != 0) {
     return FailWith(WireFailure::kRemoteAccess);
   }
   auto* const place = reinterpret_cast<uint64_t*>(word->data());
@@ -339,7 +324,7 @@ void Responder::Fail() {
   current_ = {};
   is_parked_ = waits_for_room_ = is_in_reply_ = false;
   ForgetKept();
-  while (!receives_.empty() && !IsMutant("kTcpReceivesForgotten")) {
+  while (!receives_.empty()) {
     CompleteReceive(Operation::kReceive, CompletionStatus::kFlushed, 0);
   }
 }

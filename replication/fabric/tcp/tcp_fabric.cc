@@ -5,7 +5,6 @@
 #include <array>
 #include <utility>
 
-#include "log/base/mutant.h"
 #include "log/base/within_memory.h"
 #include "replication/fabric/socket_address.h"
 #include "replication/fabric/tcp/tcp_fabric_lock.h"
@@ -51,7 +50,6 @@ absl::StatusOr<RegionKey> TcpFabric::Register(std::span<std::byte> bytes,
 
 absl::Status TcpFabric::Deregister(RegionKey key) {
   Lock lock(*this);  // TF1
-  if (IsMutant("kTcpDeregisterIsNoFence")) return absl::OkStatus();
   return regions_.Deregister(key);
 }
 
@@ -76,7 +74,7 @@ bool TcpFabric::Progress() {
   // TF2. A thread that wants the lock makes the progress, or comes again.
   if (wanting_.load(std::memory_order_relaxed) > 0) return false;
   if (!mutex_.TryLock()) return false;
-  const bool moved = Advance(clock_.NowNanos(), IsMutant("kTcpStandInHolds"),
+  const bool moved = Advance(clock_.NowNanos(), /*may_hold=*/false,
                              /*has_room=*/true);
   if (HasNews()) WakeWaiters();
   mutex_.Unlock();
@@ -87,8 +85,7 @@ bool TcpFabric::Advance(int64_t now, bool may_hold, bool has_room) {
   bool moved = SendPosted(now, may_hold && now < hold_until_);
   const bool is_tick = now >= tick_at_;
   // TF5.
-  const bool is_enough = (moved && !is_tick) || IsMutant("kTcpNoRoomIsDeaf");
-  if (is_enough && !has_room) return moved;
+  if (moved && !is_tick && !has_room) return moved;
   // No peer is taken for silent before everything that arrived was read.
   if (is_tick || !ReceiveWithoutAsking(now, &moved)) {
     moved |= ReceiveReady(now);
@@ -116,8 +113,7 @@ bool TcpFabric::SendPosted(int64_t now, bool may_hold) {
   for (const ConnectionId id : sending_) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) continue;
-    if (may_hold && found->second->owes_answers_only() &&
-        !IsMutant("kTcpAcksLeaveAlone")) {
+    if (may_hold && found->second->owes_answers_only()) {
       sending_[held++] = id;
     } else {
       Connection& connection = *found->second;
@@ -127,7 +123,7 @@ bool TcpFabric::SendPosted(int64_t now, bool may_hold) {
   sending_.resize(held);
   if (held == 0) {
     hold_until_ = 0;
-  } else if (hold_until_ == 0 || IsMutant("kTcpHoldsForEver")) {
+  } else if (hold_until_ == 0) {
     hold_until_ = now + kHoldNanos;
   }
   return moved;
@@ -209,7 +205,7 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
   {
     Lock lock(*this);
     const int64_t now = clock_.NowNanos();
-    SendPosted(now, IsMutant("kTcpSleepsOverAcks"));
+    SendPosted(now, /*may_hold=*/false);
     if (HasNews()) return;
     const int64_t until = std::min(NextTimer(), deadline.at_nanos());
     if (until <= now) {

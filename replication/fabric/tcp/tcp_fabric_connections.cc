@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
 #include "replication/fabric/socket_address.h"
@@ -95,7 +94,6 @@ absl::Status TcpFabric::Reject(ConnectionId id, std::string_view private_data) {
       connection->Reject(fits.ok() ? private_data : "", clock_.NowNanos());
       break;
     case Connection::State::kBroken:  // the peer is gone
-      if (IsMutant("kTcpRejectLeaks")) return NoConnection(id);
       connection->Close(clock_.NowNanos());
       break;
     default:
@@ -109,7 +107,6 @@ absl::Status TcpFabric::Close(ConnectionId id) {
   Lock lock(*this);  // TF1
   Connection* const connection = Find(id);
   if (connection == nullptr) return NoConnection(id);
-  if (IsMutant("kTcpCloseIsNoFence")) return absl::OkStatus();
   connection->Close(clock_.NowNanos());
   Forget(id);
   return absl::OkStatus();
@@ -153,7 +150,7 @@ void TcpFabric::MakeRoomForStranger() {
     ++count;
     ++by_host[HostOf(connection->peer())];
   }
-  if (count < options_.anonymous_max || IsMutant("kTcpAnybodyIsHeard")) return;
+  if (count < options_.anonymous_max) return;
   const auto most = std::ranges::max_element(
       by_host, {}, [](const auto& entry) { return entry.second; });
   const auto oldest =
@@ -178,10 +175,7 @@ bool TcpFabric::AcceptWaiting(int64_t now) {
     const absl::Status added =
         WithinMemory([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
           Add(std::move(accepted.socket), std::move(accepted.peer),
-              std::nullopt,
-              IsMutant("kTcpSilentStay")
-                  ? Deadline()
-                  : Deadline::AtNanos(now + options_.limits.retry_ns));
+              std::nullopt, Deadline::AtNanos(now + options_.limits.retry_ns));
           return absl::OkStatus();
         });
     if (!added.ok()) {
@@ -195,7 +189,6 @@ bool TcpFabric::AcceptWaiting(int64_t now) {
 // host again and again for nothing.
 void TcpFabric::PauseAccepting(int64_t now) {
   ++counters_.accept_pauses;
-  if (IsMutant("kTcpAcceptSpins")) return;
   poller_.Change(listener_.socket, kListenerTag, /*in=*/false, /*out=*/false);
   accept_at_ = now + kAcceptPauseNanos;
   tick_at_ = std::min(tick_at_, accept_at_);

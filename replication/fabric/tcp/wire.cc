@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "log/base/mutant.h"
 #include "log/format/checksum.h"
 
 namespace alpheus::tcp {
@@ -92,21 +91,15 @@ std::optional<WireHeader> DecodeHeader(
     std::span<const std::byte, kWireHeaderBytes> bytes,
     const WireBounds& bounds) {
   const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
-  if (Get<uint32_t>(&bytes[kMagicAt]) != kWireMagic &&
-      !IsMutant("kTcpMagicUnchecked")) {
-    return std::nullopt;
-  }
+  if (Get<uint32_t>(&bytes[kMagicAt]) != kWireMagic) return std::nullopt;
   WireHeader header;
   header.opcode = static_cast<WireOpcode>(bytes[kOpcodeAt]);
   const bool is_summed = !IsHandshake(header.opcode);
   const bool has_zeros =
       std::ranges::all_of(bytes.subspan(kOpcodeAt + 1, 3), is_zero) &&
       (is_summed || std::ranges::all_of(bytes.subspan(kSumAt, 4), is_zero));
-  if (!has_zeros && !IsMutant("kTcpZerosUnchecked")) {
-    return std::nullopt;
-  }
-  if (is_summed && Get<uint32_t>(&bytes[kSumAt]) != SumOf(bytes) &&
-      !IsMutant("kTcpSumUnchecked")) {
+  if (!has_zeros) return std::nullopt;
+  if (is_summed && Get<uint32_t>(&bytes[kSumAt]) != SumOf(bytes)) {
     return std::nullopt;
   }
   header.immediate = Get<uint32_t>(&bytes[kImmediateAt]);
@@ -114,13 +107,10 @@ std::optional<WireHeader> DecodeHeader(
   header.key = Get<uint64_t>(&bytes[kKeyAt]);
   header.offset = Get<uint64_t>(&bytes[kOffsetAt]);
   header.sequence = Get<uint64_t>(&bytes[kSequenceAt]);
-  if (IsHandshake(header.opcode) && header.immediate != kWireVersion &&
-      !IsMutant("kTcpAnyVersion")) {
+  if (IsHandshake(header.opcode) && header.immediate != kWireVersion) {
     return std::nullopt;
   }
-  if (!IsLengthGood(header, bounds) && !IsMutant("kTcpLengthUnbounded")) {
-    return std::nullopt;
-  }
+  if (!IsLengthGood(header, bounds)) return std::nullopt;
   return header;
 }
 
@@ -154,7 +144,6 @@ std::optional<WireHello> DecodeHello(std::span<const std::byte> payload) {
                         .receives_max = Get<uint32_t>(&payload[4]),
                         .message_bytes_max = Get<uint64_t>(&payload[8]),
                         .window_bytes = Get<uint64_t>(&payload[16])};
-  if (IsMutant("kTcpLimitOfZero")) return hello;
   if (hello.sends_max == 0 || hello.receives_max == 0 ||
       hello.message_bytes_max == 0 || hello.window_bytes == 0) {
     return std::nullopt;

@@ -15,8 +15,6 @@
 #include <cstring>
 #include <span>
 
-#include "log/base/mutant.h"
-
 namespace alpheus::tcp {
 
 inline constexpr size_t kWordBytes = sizeof(uint64_t);
@@ -30,7 +28,6 @@ inline size_t BytesToWord(const std::byte* place) {
 // Returns how many of `arrived` bytes may land at `to` when more will follow:
 // up to the end of a word.
 inline size_t WholeWords(const std::byte* to, size_t arrived) {
-  if (IsMutant("kTcpHalfWordsLand")) return arrived;
   const size_t head = BytesToWord(to);
   if (arrived <= head) return arrived == head ? head : 0;
   return head + (arrived - head) / kWordBytes * kWordBytes;

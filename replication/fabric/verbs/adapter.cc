@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "replication/fabric/verbs/queue_pair.h"
 
 namespace alpheus::verbs {
@@ -83,10 +82,8 @@ Fabric::Limits LowerTo(const Adapter& adapter, Fabric::Limits wanted) {
   const int entries = std::min(most.max_qp_wr, most.max_cqe / 2);
   wanted.sends_max = Lower(wanted.sends_max, entries, kGreetingsPosted);
   wanted.receives_max = Lower(wanted.receives_max, entries, kGreetingsPosted);
-  if (!IsMutant("kVerbsMessagesUnbounded")) {
-    wanted.message_bytes_max =
-        std::min(wanted.message_bytes_max, uint64_t{adapter.message_bytes_max});
-  }
+  wanted.message_bytes_max =
+      std::min(wanted.message_bytes_max, uint64_t{adapter.message_bytes_max});
   wanted.native_flush &= adapter.native.flush;
   wanted.atomic_write &= adapter.native.atomic_write;
   return wanted;

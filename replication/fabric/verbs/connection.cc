@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "replication/fabric/verbs/retries.h"
 
@@ -46,11 +45,8 @@ rdma_conn_param Parameters(const Shared& shared) {
   parameters.private_data_len = sizeof(kCalling);
   parameters.responder_resources = shared.reads_max;
   parameters.initiator_depth = shared.reads_max;
-  constexpr uint8_t kForEver = 7;
-  parameters.retry_count =
-      IsMutant("kVerbsSilenceIsBorne") ? kForEver : kRetries;
-  parameters.rnr_retry_count =
-      IsMutant("kVerbsReceiverIsAwaited") ? kForEver : kNotReadyRetries;
+  parameters.retry_count = kRetries;
+  parameters.rnr_retry_count = kNotReadyRetries;
   return parameters;
 }
 

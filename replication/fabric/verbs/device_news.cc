@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "log/base/mutant.h"
 #include "log/base/mutex.h"
 #include "replication/fabric/verbs/adapter.h"
 
@@ -105,7 +104,6 @@ DeviceFailures DeviceNews::Take() {
   TakeAll(context_, &listeners);
   DeviceFailures failures =
       std::exchange(listeners.all[this].failures, DeviceFailures());
-  if (IsMutant("kVerbsDeviceUnheard")) failures = {};
   return failures;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "log/base/mutant.h"
 #include "replication/fabric/verbs/region_key_parts.h"
 
 namespace alpheus::verbs {
@@ -38,14 +37,12 @@ bool WrittenRange::Widen(RemoteAddress* range, uint64_t* bytes) const {
   uint64_t begin = range->offset;
   uint64_t end = EndOf(range->offset, *bytes);
   if (end - begin < *bytes) return false;  // the last byte is refused
-  if (!IsMutant("kVerbsFlushNamesTooLittle")) {
-    if (is_elsewhere_ || (key_ != RegionKey() && key_ != range->key)) {
-      return false;
-    }
-    if (key_ != RegionKey()) {
-      begin = std::min(begin, begin_);
-      end = std::max(end, end_);
-    }
+  if (is_elsewhere_ || (key_ != RegionKey() && key_ != range->key)) {
+    return false;
+  }
+  if (key_ != RegionKey()) {
+    begin = std::min(begin, begin_);
+    end = std::max(end, end_);
   }
   if (end - begin > kFlushBytesMax) return false;
   range->offset = begin;
@@ -55,8 +52,7 @@ bool WrittenRange::Widen(RemoteAddress* range, uint64_t* bytes) const {
 
 void NativeSends::Take(const WorkRequest& request, uint64_t number,
                        uint64_t oldest, ibv_send_wr* asked, ibv_sge* own) {
-  const bool is_behind_atomic_write =
-      after_atomic_write_ > oldest && !IsMutant("kVerbsAtomicWriteIsOvertaken");
+  const bool is_behind_atomic_write = after_atomic_write_ > oldest;
   switch (request.operation) {
     case Operation::kFlush:
       return TakeFlush(request, number, asked, own);
@@ -83,8 +79,7 @@ void NativeSends::TakeAtomicWrite(const WorkRequest& request, uint64_t number,
                                   ibv_sge* own) {
   asked->opcode = kAtomicWriteOpcode;
   asked->send_flags &= ~unsigned{IBV_SEND_INLINE};
-  if (after_read_flush_ > oldest &&
-      !IsMutant("kVerbsAtomicWritePassesAFlush")) {
+  if (after_read_flush_ > oldest) {
     asked->send_flags |= IBV_SEND_FENCE;  // NS2
   }
   *own = {.addr = reinterpret_cast<uintptr_t>(request.local.bytes.data()),
@@ -100,9 +95,7 @@ void NativeSends::TakeFlush(const WorkRequest& request, uint64_t number,
   const RegionKeyParts parts = PartsOf(request.remote.key);
   RemoteAddress range = request.remote;
   uint64_t bytes = request.range_bytes;
-  const bool is_granted =
-      parts.grants_flush || IsMutant("kVerbsFlushUngranted");
-  if (!abilities_.flush || bytes == 0 || !is_granted ||
+  if (!abilities_.flush || bytes == 0 || !parts.grants_flush ||
       !written_.Widen(&range, &bytes)) {
     after_read_flush_ = number + 1;
   } else {

@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "replication/fabric/verbs/region_key_parts.h"
 
 namespace alpheus::verbs {
@@ -126,8 +125,7 @@ absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
     rdma_cm_id* id, ConnectionId connection, const Making& making) {
   const uint32_t sends = SendsOf(making);
   const uint32_t receives = ReceivesOf(making);
-  const uint32_t entries =
-      IsMutant("kVerbsQueueTooSmall") ? sends : sends + receives;
+  const uint32_t entries = sends + receives;
   CompletionQueue queue(ibv_create_cq(id->verbs, static_cast<int>(entries),
                                       nullptr, making.channel, 0));  // QP2
   if (!queue) return Refused("a completion queue", errno);
@@ -151,7 +149,7 @@ absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
   std::unique_ptr<QueuePair> pair(new QueuePair(
       id, connection, making, std::move(queue),
       std::min(making.inline_bytes_max, attributes.cap.max_inline_data)));
-  if (!IsMutant("kVerbsNewQueueIsSilent")) pair->Arm();
+  pair->Arm();
   return pair;
 }
 
@@ -210,7 +208,7 @@ QueuePair::Entry& QueuePair::Append(const Send& send) {
   Entry& entry = chain_[chained_++];
   entry.request.wr_id = sends_.next();
   entry.request.send_flags = 0;
-  if (fetches_ > 0 && !IsMutant("kVerbsReadIsOvertaken")) {
+  if (fetches_ > 0) {
     entry.request.send_flags = IBV_SEND_FENCE;  // QP4
   }
   if (Fetches(send.operation)) ++fetches_;
@@ -233,9 +231,7 @@ absl::Status QueuePair::RingDoorbell() {
     Entry& entry = chain_[i];
     const bool is_last = i + 1 == chained_;
     entry.request.next = is_last ? nullptr : &chain_[i + 1].request;
-    if (is_last && !IsMutant("kVerbsChainIsSilent")) {
-      entry.request.send_flags |= IBV_SEND_SIGNALED;
-    }
+    if (is_last) entry.request.send_flags |= IBV_SEND_SIGNALED;
     entry.request.sg_list = &entry.own;
     entry.request.num_sge = entry.own.length > 0 ? 1 : 0;
   }
@@ -343,16 +339,10 @@ void QueuePair::Arm() {
 
 void QueuePair::Destroy() {
   if (id_->qp == nullptr) return;
-  if (IsMutant("kVerbsFenceLeavesQueuePair")) {
-    ibv_qp_attr attributes = {};
-    attributes.qp_state = IBV_QPS_ERR;
-    (void)ibv_modify_qp(id_->qp, &attributes, IBV_QP_STATE);
-  } else {
-    const int error = ibv_destroy_qp(id_->qp);
-    ALPHEUS_CHECK(
-        error == 0 || (error == EIO && news_ != nullptr && news_->IsGone()),
-        "QP3: a fence that does not hold is none");
-  }
+  const int error = ibv_destroy_qp(id_->qp);
+  ALPHEUS_CHECK(
+      error == 0 || (error == EIO && news_ != nullptr && news_->IsGone()),
+      "QP3: a fence that does not hold is none");
   id_->qp = nullptr;
   ibv_ack_cq_events(queue_.get(), std::exchange(events_, 0));
   chained_ = 0;

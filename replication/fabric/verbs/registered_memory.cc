@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "replication/fabric/verbs/native_operations.h"
 
 namespace alpheus::verbs {
@@ -25,7 +24,6 @@ bool IsReadable(RemoteAccess access) {
 unsigned FlagsOf(RemoteAccess access) {
   const auto bits = static_cast<uint32_t>(access);
   unsigned flags = IBV_ACCESS_LOCAL_WRITE;
-  if (IsMutant("kVerbsOrderRelaxed")) flags |= IBV_ACCESS_RELAXED_ORDERING;
   if (IsReadable(access)) flags |= IBV_ACCESS_REMOTE_READ;
   if ((bits & static_cast<uint32_t>(RemoteAccess::kWrite)) != 0) {
     flags |= IBV_ACCESS_REMOTE_WRITE;
@@ -97,8 +95,7 @@ absl::Status RegisteredMemory::Deregister(RegionKey key) {
   }
   // Only destruction is a fence, so that a refusal must be noticed.
   ibv_mr* const region = found->second.handle.release();
-  const int error =
-      IsMutant("kVerbsFenceLeavesRegion") ? 0 : ibv_dereg_mr(region);
+  const int error = ibv_dereg_mr(region);
   const bool is_gone = error == EIO && news_ != nullptr && news_->IsGone();
   if (error != 0 && !is_gone) {
     found->second.handle.reset(region);

@@ -37,7 +37,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/persistence.h"
 #include "replication/persist/execute/update_message.h"
@@ -83,9 +82,8 @@ absl::Status CopyUpdate(P& pmem, std::span<std::byte> region,
                      ", ", message.b.bytes, " bytes, of a region of ",
                      region.size(), "; nothing was copied. Close the session"));
   }
-  const bool persists_a = persists && !IsMutant("kPartsUnderOneFence");
   ALPHEUS_RETURN_IF_ERROR(
-      CopyPart(pmem, region, message.a, message.bytes_of_a, persists_a));
+      CopyPart(pmem, region, message.a, message.bytes_of_a, persists));
   // Where caches are persistent, only the order of stores counts.
   std::atomic_thread_fence(std::memory_order_release);
   return CopyPart(pmem, region, message.b, message.bytes_of_b, persists);
@@ -158,8 +156,7 @@ class MessageLog {
     for (size_t slot = 0; slot < slots(); ++slot) {
       const auto message = DecodeUpdateMessage(At(slot));
       if (!message || message->is_address()) continue;
-      const bool is_ours =
-          message->session == session || IsMutant("kMessageOfAnotherSession");
+      const bool is_ours = message->session == session;
       if (is_ours && message->sequence == sequence) return message;
     }
     return std::nullopt;

@@ -5,7 +5,6 @@
 
 #include "log/base/bytes.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -101,10 +100,7 @@ void PersistRequester::Take(const Completion& completion) {
 
 // Operations complete in the order in which they were posted (FB3).
 void PersistRequester::CountCompleted() {
-  const uint64_t behind = IsMutant("kFirstCompletionPersists")
-                              ? posts_under_way_ - 1
-                              : posts_under_way_;
-  while (!ends_.empty() && ends_.front() + behind <= operations_) {
+  while (!ends_.empty() && ends_.front() + posts_under_way_ <= operations_) {
     ends_.pop_front();
     ++completed_;
   }
@@ -127,7 +123,6 @@ uint64_t PersistRequester::PieceBytesMax(uint64_t bytes) const {
 
 // Its completion says that everything posted before it is persistent.
 absl::Status PersistRequester::Flush(const Range& last) {
-  if (IsMutant("kRecordsUnflushed")) return absl::OkStatus();
   ++operations_;
   ++posts_under_way_;
   return fabric_.PostFlush(connection_, kWork, last.to, last.from.bytes.size());
@@ -145,16 +140,11 @@ absl::Status PersistRequester::WriteImmediate(std::span<const Range> ranges,
   }
   const uint64_t piece_bytes = PieceBytesMax(BytesOf(ranges));
   const Range last = LastOf(ranges.back(), piece_bytes);
-  const bool bytes_first = !IsMutant("kImmediateBeforeTheBytes");
-  if (bytes_first) {
-    ALPHEUS_RETURN_IF_ERROR(WriteAllButTheLast(ranges, piece_bytes));
-  }
+  ALPHEUS_RETURN_IF_ERROR(WriteAllButTheLast(ranges, piece_bytes));
   ++operations_;
   ++posts_under_way_;
-  ALPHEUS_RETURN_IF_ERROR(fabric_.PostWriteImmediate(
-      connection_, kWork, last.from, last.to, immediate));
-  return bytes_first ? absl::OkStatus()
-                     : WriteAllButTheLast(ranges, piece_bytes);
+  return fabric_.PostWriteImmediate(connection_, kWork, last.from, last.to,
+                                    immediate);
 }
 
 absl::Status PersistRequester::WriteAllButTheLast(std::span<const Range> ranges,

@@ -21,7 +21,6 @@
 
 #include "absl/status/status.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/persistence.h"
 #include "replication/persist/platform/method.h"
@@ -47,10 +46,6 @@ class PersistResponder {
   template <class Acknowledge>
   absl::Status Respond(std::span<const WrittenBytes> written,
                        const Acknowledge& acknowledge) {
-    if (IsMutant("kAckBeforeFlush")) {
-      ALPHEUS_RETURN_IF_ERROR(acknowledge());
-      return Flush(written);
-    }
     for (const Step& step : plan_.steps) {
       switch (step.action) {
         case StepAction::kResponderFlush:
@@ -79,10 +74,9 @@ class PersistResponder {
       return absl::OkStatus();
     }
     for (const WrittenBytes& bytes : written) {
-      if (bytes.empty() || IsMutant("kAckUnflushed")) continue;
+      if (bytes.empty()) continue;
       pmem_.Flush(bytes.data(), bytes.size());
     }
-    if (IsMutant("kAckUnfenced")) return absl::OkStatus();
     return pmem_.Fence() ? absl::OkStatus() : pmem_.Error();
   }
 

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/format/checksum.h"
 
 namespace alpheus {
@@ -74,7 +73,7 @@ std::optional<UpdateMessage> DecodeUpdateMessage(
   if (has_bytes && !fits) return std::nullopt;
   payload = payload.first(has_bytes ? message.a.bytes + message.b.bytes : 0);
   const bool is_whole = header[kChecksumWord] == ChecksumOf(header, payload);
-  if (!is_whole && !IsMutant("kMessageUnchecked")) return std::nullopt;
+  if (!is_whole) return std::nullopt;
   if (has_bytes) {
     message.bytes_of_a = payload.first(message.a.bytes);
     message.bytes_of_b = payload.subspan(message.a.bytes);

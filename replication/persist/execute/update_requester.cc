@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "replication/persist/execute/update_message.h"
 
@@ -144,8 +143,6 @@ absl::Status UpdateRequester::GoOn() {
 
 // UQ2. A wait is for the last such operation.
 bool UpdateRequester::IsOver(const Step& wait) const {
-  const bool is_last = at_ + 1 == steps_.size();
-  if (IsMutant("kSecondPartDoesNotWait") && !is_last) return true;
   if (wait.action == StepAction::kRequesterReceiveAck) {
     const auto before = steps_.first(at_ + 1);
     const auto of_update = static_cast<uint64_t>(std::ranges::count(
@@ -153,10 +150,6 @@ bool UpdateRequester::IsOver(const Step& wait) const {
     const auto per_update = static_cast<uint64_t>(std::ranges::count(
         steps_, StepAction::kRequesterReceiveAck, &Step::action));
     return acks_ >= persisted_ * per_update + of_update;
-  }
-  if (IsMutant("kFlushIsNotAwaited") &&
-      wait.action == StepAction::kRequesterCompleteFlush) {
-    return completed_ >= posted_as_[0];
   }
   for (size_t i = at_; i-- > 0;) {
     if (steps_[i].action == AwaitedBy(wait.action) &&
@@ -168,8 +161,7 @@ bool UpdateRequester::IsOver(const Step& wait) const {
 }
 
 bool UpdateRequester::HasCreditFor(StepAction action) const {
-  return !TakesAReceive(action) || told_ - receives_ < options_.credits ||
-         IsMutant("kUpdateCreditsIgnored");
+  return !TakesAReceive(action) || told_ - receives_ < options_.credits;
 }
 
 absl::Status UpdateRequester::PostStep(const Step& step) {

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/backends.h"
 #include "log/pmem/libpmem_persistence.h"
@@ -109,7 +108,7 @@ absl::Status UpdateResponder<P>::Take(const Completion& completion) {
   if (completion.operation == Operation::kReceive && is_message_log_) {
     unapplied_.push_back(told);
     // P-R5.
-    if (!IsMutant("kMessageOverwrittenUnapplied")) return absl::OkStatus();
+    return absl::OkStatus();
   }
   ALPHEUS_RETURN_IF_ERROR(Repost(told.slot));
   return ReportCredits();
@@ -194,7 +193,7 @@ absl::Status UpdateResponder<P>::Perform(const Step& step, const Told& told) {
                         /*persists=*/false);
     case StepAction::kResponderCopyAndFlush:
       return CopyUpdate(pmem_, options_.region, told.message,
-                        /*persists=*/!IsMutant("kCopyUnflushed"));
+                        /*persists=*/true);
     case StepAction::kResponderFlush:
       return Flush(told.message.a);
     default:  // kResponderSendAck: the credit goes with it

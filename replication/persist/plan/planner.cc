@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "replication/persist/plan/table_planner.h"
 #include "replication/persist/platform/method_steps.h"
@@ -19,8 +18,7 @@ absl::StatusOr<Plan> MakePlan(const Platform& platform, UpdateKind kind,
   std::string known;
   for (const Method& method : Methods()) {
     const bool is_asked = method.kind == kind && method.operation == operation;
-    if (IsMutant("kPlanOfAnotherUpdate") ||
-        (is_asked && (method.sufficient_on & bit) != 0)) {
+    if (is_asked && (method.sufficient_on & bit) != 0) {
       return Plan{method.cell, method.steps};
     }
     absl::StrAppend(
@@ -40,8 +38,7 @@ absl::StatusOr<Plan> MakeRecordPlan(const Platform& platform) {
 }
 
 bool ChecksBytes(const Platform& platform) {
-  return platform.transport == Transport::kInfiniBand ||
-         IsMutant("kEveryLinkChecks");
+  return platform.transport == Transport::kInfiniBand;
 }
 
 absl::StatusOr<Plan> MakeSessionPlan(const Platform& platform) {

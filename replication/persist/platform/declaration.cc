@@ -2,7 +2,6 @@
 #include "replication/persist/platform/declaration.h"
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -27,7 +26,6 @@ std::vector<std::string> DeclarationWarnings(const Platform& platform,
   const auto warn = [&warnings](const auto&... text) {
     warnings.push_back(absl::StrCat("platform: ", text...));
   };
-  if (IsMutant("kDeclarationIsProof")) return warnings;
   if (platform.domain != PersistenceDomain::kMemory && !shown.caches_persist) {
     warn(
         "caches are declared to be persistent (mhp, wsp), and this machine "

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -255,12 +254,6 @@ absl::Status SimFabric::Close(ConnectionId connection) {
   std::erase_if(events_, [&](const ConnectionEvent& event) {
     return event.connection == connection;
   });
-  if (IsMutant("kCloseIsNoFence")) {
-    pair->state = QueuePairState::kBroken;
-    pair->closed = true;
-    pair->late_parts_left = network_.options().late_parts_max;
-    return absl::OkStatus();
-  }
   pairs_.erase(connection);
   stages_.EndChannel(connection.value);
   return absl::OkStatus();
@@ -401,7 +394,6 @@ void SimFabric::Overrun() {
   has_overrun_ = true;
   ++network_.hosts_[host_].overruns;
   network_.Trace(host_, ConnectionId(), "completion queue overrun");
-  if (IsMutant("kOverrunIsSilent")) return;
   After(0, [](SimFabric& self) { self.BreakAll(); });
 }
 

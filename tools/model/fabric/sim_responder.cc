@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "tools/model/fabric/sim_fabric.h"
 
@@ -144,13 +143,6 @@ void SimFabric::Start(ConnectionId connection) {
 
 void SimFabric::StartLanding(QueuePair& pair, std::span<std::byte> target) {
   const Operation operation = pair.inbound.front().work.operation;
-  if (operation == Operation::kWriteImmediate && !pair.receives.empty() &&
-      IsMutant("kImmediateBeforeData")) {
-    CompleteReceive(pair, CompletionStatus::kOk);
-  }
-  if (operation == Operation::kWrite && IsMutant("kCompletionBeforeEffect")) {
-    Respond(pair, CompletionStatus::kOk);
-  }
   if (operation != Operation::kRead) {
     if (stages_.Models(target)) {
       StartStaged(pair, target);
@@ -236,8 +228,7 @@ void SimFabric::Step(ConnectionId connection) {
     return;
   }
   if (pair->landing.parts_left() > 0) {
-    if (!regions_.Holds(pair->landing_key) &&
-        !IsMutant("kDeregisterIsNoFence")) {
+    if (!regions_.Holds(pair->landing_key)) {
       RefuseLanding(*pair);
       return;
     }

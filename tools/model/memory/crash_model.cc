@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -219,7 +218,7 @@ void ModelPersistence::AcceptDeviceStore(const void* dst, size_t bytes,
   const auto left =
       std::find_if(word.values.rbegin(), word.values.rend(), is_left);
   if (left == word.values.rend()) return;
-  if (bytes == kWordBytes || IsMutant("kWholeWordIsAccepted")) {
+  if (bytes == kWordBytes) {
     Raise(index, word, *left);
   } else {
     // The word's other bytes may still have their earlier values.

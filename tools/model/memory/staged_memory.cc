@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -91,10 +90,6 @@ StagedMemory::Span StagedMemory::WordOf(const Inbound& inbound, uint32_t word) {
   return {first, end - first};
 }
 
-bool StagedMemory::HasNoOrder() const {
-  return options_.relaxed_ordering || IsMutant("kWritesPassEachOther");
-}
-
 // SM2 says which writes of a channel may move: those without an earlier one in
 // the way. Moves are numbered channel by channel, then the open words.
 size_t StagedMemory::move_count() const {
@@ -105,7 +100,7 @@ size_t StagedMemory::move_count() const {
     for (const Inbound& inbound : channel) {
       if (adapter_is_free) count += inbound.at_adapter.size();
       if (iio_is_free) count += inbound.at_iio.size();
-      if (HasNoOrder()) continue;
+      if (options_.relaxed_ordering) continue;
       adapter_is_free = adapter_is_free && inbound.at_adapter.empty();
       iio_is_free = false;  // part of it is not visible
       if (!adapter_is_free) break;
@@ -129,7 +124,7 @@ StagedMemory::Place StagedMemory::Find(size_t index) const {
         }
         index -= inbound.at_iio.size();
       }
-      if (HasNoOrder()) continue;
+      if (options_.relaxed_ordering) continue;
       iio_is_free = false;
       if (!inbound.at_adapter.empty()) break;
     }
@@ -190,9 +185,6 @@ void StagedMemory::Land(Inbound& inbound, uint32_t word) {
   const uint64_t store = inbound.model->StoreByDevice(at, bytes, span.bytes);
   if (on_landing_) on_landing_(inbound.write, {at, span.bytes});
   if (options_.ddio) return;
-  if (IsMutant("kVisibleIsAccepted")) {
-    inbound.model->AcceptDeviceStore(at, span.bytes, store);
-  }
   open_.push_back(
       {inbound.write.channel, inbound.model, at, span.bytes, store});
 }
@@ -259,13 +251,11 @@ void StagedMemory::LandInto(std::span<std::byte> image,
 void StagedMemory::PushForReceive(uint64_t channel) {
   const auto found = inbound_.find(channel);
   if (found == inbound_.end()) return;
-  if (IsMutant("kNoticePassesWrites")) return;
   for (Inbound& inbound : found->second) LandAll(inbound);
   inbound_.erase(found);
 }
 
 void StagedMemory::PushForRead(uint64_t channel) {
-  if (IsMutant("kReadPassesWrites")) return;
   PushForReceive(channel);
   AcceptAllOf(channel);
 }
@@ -284,7 +274,6 @@ void StagedMemory::Abandon(uint64_t channel, RandomSource& random) {
 }
 
 void StagedMemory::End(const Filter& ends) {
-  if (IsMutant("kFenceLeavesStages")) return;
   std::vector<uint64_t> channels;
   for (auto& [id, channel] : inbound_) {
     channels.push_back(id);
@@ -324,10 +313,7 @@ void StagedMemory::LosePower() {
   }
   inbound_.clear();
   open_.clear();
-  if (options_.domain == PersistenceDomain::kMemory &&
-      !IsMutant("kEveryDomainHasCaches")) {
-    return;
-  }
+  if (options_.domain == PersistenceDomain::kMemory) return;
   for (ModelPersistence* model : models_) model->PersistVisible();
 }
 

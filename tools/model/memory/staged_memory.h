@@ -195,7 +195,6 @@ class StagedMemory {
 
   static Span WordOf(const Inbound& inbound, uint32_t word);
   ModelPersistence* ModelOf(std::span<const std::byte> bytes) const;
-  bool HasNoOrder() const;
   Place Find(size_t index) const;
   void Land(Inbound& inbound, uint32_t word);
   void LandAll(Inbound& inbound);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled only with ALPHEUS_MUTANTS.
-#include "log/base/mutant.h"
+#include "tools/mutants/mutant.h"
 
 #include <algorithm>
 #include <array>
@@ -15,8 +15,8 @@ constinit uint64_t internal::selected_mutant = 0;
 namespace {
 
 constexpr auto kHashes = std::to_array<uint64_t>({
-#define ALPHEUS_MUTANT(name, hole, what, test) MutantName::Hash(#name),
-#include "log/base/mutants.inc"
+#define ALPHEUS_MUTANT(name) MutantName::Hash(#name),
+#include "tools/mutants/mutant_names.inc"  // which weave.py writes
 #undef ALPHEUS_MUTANT
 });
 

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// mutant: the fixes of known holes, each of which a test build can take out.
+// mutant: the switch between the mutants that are woven into a build.
 //
 // Idea: a test is worth what it catches. Each hole of the protocol that was
 // found has a fix in the code and a test of its invariant; a mutant is that fix
 // taken out. `tools/dev mutants` switches them on one at a time and demands
-// that the test of the very hole fails. mutants.inc lists them.
+// that the test of the very hole fails. tests/mutants lists them; weave.py,
+// beside this file, writes them into copies of the sources:
 //
-//   if (!IsMutant("kPadUnflushed")) pmem_.Flush(...);
+//   { if (::alpheus::IsMutant("kPadUnflushed")) {} else { pmem_.Flush(...); } }
 //
-// In an ordinary build IsMutant is the constant false: no code, no branch. In
-// a build with the CMake option ALPHEUS_MUTANTS the environment variable
-// ALPHEUS_MUTANT names the one that is on; an unknown name ends the program.
-// Places name a mutant by a string, so that a new one is compiled where it is
-// asked for, not everywhere; that the table has the name, .ci/lint.py checks.
+// Only a build with the CMake option ALPHEUS_MUTANTS has such copies and this
+// file. There the environment variable ALPHEUS_MUTANT names the one that is on;
+// an unknown name ends the program. Places name a mutant by a string, so that a
+// new one is compiled where it is, not everywhere.
 //
 // Thread safety: selected before any static object is made, then constant.
 // References: docs/verify/testing.md, "Mutants".
-#ifndef ALPHEUS_LOG_BASE_MUTANT_H_
-#define ALPHEUS_LOG_BASE_MUTANT_H_
+#ifndef ALPHEUS_TOOLS_MUTANTS_MUTANT_H_
+#define ALPHEUS_TOOLS_MUTANTS_MUTANT_H_
 
 #include <cstdint>
 #include <string_view>
@@ -25,7 +25,7 @@
 namespace alpheus {
 
 // The name of a mutant, as a number: FNV-1a, of 64 bits. mutant.cc sees to it
-// that no two in the table are the same.
+// that no two in the tables are the same.
 class MutantName {
  public:
   // Implicit, for IsMutant("kName").
@@ -46,7 +46,6 @@ class MutantName {
   uint64_t hash_;
 };
 
-#if defined(ALPHEUS_MUTANTS)
 namespace internal {
 extern uint64_t selected_mutant;  // its hash; 0: none
 }  // namespace internal
@@ -54,10 +53,7 @@ extern uint64_t selected_mutant;  // its hash; 0: none
 inline bool IsMutant(MutantName name) {
   return internal::selected_mutant == name.hash();
 }
-#else
-constexpr bool IsMutant(MutantName /*name*/) { return false; }
-#endif
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_LOG_BASE_MUTANT_H_
+#endif  // ALPHEUS_TOOLS_MUTANTS_MUTANT_H_
