@@ -25,8 +25,8 @@ PUBLIC_HEADERS = {
         "log", "log_reader", "log_tail", "options", "persistent_region",
         "recovered_range", "recovery_report", "replication_status",
         "reservation", "tail_record", "log/base/deadline", "log/base/ids",
-        "log/core/appended_record", "log/core/flush_order",
-        "log/core/reserved_record")}
+        "log/core/durability/flush_order", "log/core/write/appended_record",
+        "log/core/write/reserved_record")}
 
 C_ONLY = """
 cmake_minimum_required(VERSION 3.25)
@@ -80,10 +80,11 @@ def read(*path):
 def rocksdb_plugin():
     """The library, and the folder for RocksDB's own tree."""
     # The files left out are for a library that RocksDB does not know.
-    sources = {f"api/rocksdb/{name}"
-               for name in os.listdir(os.path.join(ROOT, "api", "rocksdb"))
+    folder = os.path.join(ROOT, "api", "rocksdb")
+    sources = {f"api/rocksdb/{name}" for name in files_below(folder)
                if name.endswith((".h", ".cc")) and
-               name.split(".")[0] not in ("preloaded", "interposed")}
+               os.path.basename(name).split(".")[0] not in (
+                   "preloaded", "interposed")}
     headers = {f"log/base/{name}.h" for name in (
         "check", "deadline", "ids", "mutex", "status_macros")}
     return {"libalpheus_rocksdb.so"} | {

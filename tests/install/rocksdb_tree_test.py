@@ -144,8 +144,10 @@ class RocksDbTreeTest(unittest.TestCase):
 
     def sources(self):
         folder = os.path.join(self.folder, "api", "rocksdb")
-        return sorted(f"api/rocksdb/{name}" for name in os.listdir(folder)
-                      if name.endswith(".cc"))
+        return sorted(
+            os.path.relpath(os.path.join(path, name), self.folder)
+            for path, _, names in os.walk(folder) for name in names
+            if name.endswith(".cc"))
 
     def test_cmake_makes_it_a_part_of_rocksdb(self):
         build = os.path.join(self.temporary.name, "build")
