@@ -2,7 +2,7 @@
 #include "recovery/replica/number_bounds.h"
 
 #include "absl/strings/str_cat.h"
-#include "log/format/layout.h"
+#include "log/core/ring/region_state.h"
 #include "log/format/remedy.h"
 
 namespace alpheus {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "log/base/ids.h"
+#include "log/core/read/record_cursor.h"
 #include "log/format/superline.h"
 
 namespace alpheus {
