@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/log/pmem/model_persistence_fixture.h"
+#include "tests/tools/model/memory/model_persistence_fixture.h"
 #include "tools/model/memory/crash_model.h"
 
 namespace alpheus {

@@ -13,7 +13,7 @@
 
 #include "log/base/bytes.h"
 #include "log/base/random.h"
-#include "tests/log/pmem/model_persistence_fixture.h"
+#include "tests/tools/model/memory/model_persistence_fixture.h"
 
 namespace alpheus {
 namespace {

@@ -3,8 +3,8 @@
 // cut may leave of a word of them.
 //
 // Thread safety: one thread.
-#ifndef ALPHEUS_TESTS_LOG_PMEM_MODEL_PERSISTENCE_FIXTURE_H_
-#define ALPHEUS_TESTS_LOG_PMEM_MODEL_PERSISTENCE_FIXTURE_H_
+#ifndef ALPHEUS_TESTS_TOOLS_MODEL_MEMORY_MODEL_PERSISTENCE_FIXTURE_H_
+#define ALPHEUS_TESTS_TOOLS_MODEL_MEMORY_MODEL_PERSISTENCE_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace alpheus {
 
 using Values = std::vector<uint64_t>;
 
-class ModelPersistenceTest : public testing::Test {
+class ModelPersistenceTest : public ::testing::Test {
  protected:
   uint64_t* Word(size_t index) {
     return reinterpret_cast<uint64_t*>(model_.region().data()) + index;
@@ -57,4 +57,4 @@ class ModelPersistenceTest : public testing::Test {
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_TESTS_LOG_PMEM_MODEL_PERSISTENCE_FIXTURE_H_
+#endif  // ALPHEUS_TESTS_TOOLS_MODEL_MEMORY_MODEL_PERSISTENCE_FIXTURE_H_
