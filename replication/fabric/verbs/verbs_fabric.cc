@@ -10,6 +10,7 @@
 #include "log/base/flatten.h"
 #include "log/base/status_macros.h"
 #include "replication/fabric/verbs/adapter_choice.h"
+#include "replication/fabric/work_request.h"
 
 namespace alpheus {
 
@@ -162,18 +163,6 @@ ALPHEUS_FLATTEN absl::Status VerbsFabric::Post(ConnectionId id,
     posted_.push_back(id);
   }
   return absl::OkStatus();
-}
-
-absl::Status VerbsFabric::PostWriteAtomic(ConnectionId id, WorkId work,
-                                          LocalBytes from, RemoteAddress to) {
-  if (!limits_.atomic_write) {
-    return Fabric::PostWriteAtomic(id, work, from, to);
-  }
-  return Post(id, {.operation = Operation::kWrite,
-                   .work = work,
-                   .local = from,
-                   .remote = to,
-                   .is_atomic_write = true});
 }
 
 ALPHEUS_FLATTEN absl::Status VerbsFabric::PostReceive(ConnectionId id,
