@@ -323,7 +323,7 @@ class Fabric {
   // Sends posted work now, for a caller that has more to do before the next
   // Poll. Only a hint: an adapter in software, whose system calls are dear, may
   // wait for more.
-  virtual void HandOver() {}
+  virtual void FlushSends() {}
 
   // Makes progress, for peers' operations on this host's memory too, and takes
   // up to completions.size() completions and all connection events. Returns the

@@ -199,7 +199,7 @@ bool VerbsFabric::RingDoorbells() {
 
 // --- Progress ---------------------------------------------------------------
 
-ALPHEUS_FLATTEN void VerbsFabric::HandOver() {
+ALPHEUS_FLATTEN void VerbsFabric::FlushSends() {
   MutexLock lock(mutex_);
   RingDoorbells();
   if (HasNews()) WakeWaiters();

@@ -76,7 +76,7 @@ class VerbsFabric final : public Fabric {
   absl::Status Post(ConnectionId id, const WorkRequest& request) override;
   absl::Status PostReceive(ConnectionId id, WorkId work,
                            LocalBytes into) override;
-  void HandOver() override;
+  void FlushSends() override;
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override;
   bool Progress() override;

@@ -39,10 +39,10 @@ class CountingFabric final : public Fabric {
   // Begins anew.
   void Forget() { counts_ = {}; }
   // What Poll does first, too.
-  void HandOver() override {
+  void FlushSends() override {
     counts_.doorbells += has_posted_ ? 1 : 0;
     has_posted_ = false;
-    inner_.HandOver();
+    inner_.FlushSends();
   }
 
   Limits limits() const override { return inner_.limits(); }
@@ -90,11 +90,11 @@ class CountingFabric final : public Fabric {
   }
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override {
-    HandOver();
+    FlushSends();
     return inner_.Poll(completions, events);
   }
   bool Progress() override {
-    HandOver();
+    FlushSends();
     return inner_.Progress();
   }
   void WaitForActivity(Deadline deadline) override {

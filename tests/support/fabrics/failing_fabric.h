@@ -73,7 +73,7 @@ class FailingFabric : public Fabric {
   void WaitForActivity(Deadline deadline) override {
     inner_.WaitForActivity(deadline);
   }
-  void HandOver() override { inner_.HandOver(); }
+  void FlushSends() override { inner_.FlushSends(); }
   void Wake() override { inner_.Wake(); }
 
  private:

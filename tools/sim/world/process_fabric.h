@@ -46,7 +46,7 @@ class ProcessFabric final : public Fabric {
               std::vector<ConnectionEvent>* events) override;
   bool Progress() override;
   void WaitForActivity(Deadline deadline) override;
-  void HandOver() override { inner_.HandOver(); }
+  void FlushSends() override { inner_.FlushSends(); }
   void Wake() override { inner_.Wake(); }
 
  private:
