@@ -5,12 +5,18 @@
 
 namespace alpheus {
 
-absl::Status Fabric::PostWriteAtomic(ConnectionId connection, WorkId /*work*/,
-                                     LocalBytes /*from*/,
-                                     RemoteAddress /*to*/) {
-  return absl::UnimplementedError(absl::StrCat(
-      "post an atomic write on connection ", connection.value,
-      ": this adapter has none; write behind the completion of a flush"));
+absl::Status Fabric::PostWriteAtomic(ConnectionId connection, WorkId work,
+                                     LocalBytes from, RemoteAddress to) {
+  if (!limits().atomic_write) {
+    return absl::UnimplementedError(absl::StrCat(
+        "post an atomic write on connection ", connection.value,
+        ": this adapter has none; write behind the completion of a flush"));
+  }
+  return Post(connection, {.operation = Operation::kWrite,
+                           .work = work,
+                           .local = from,
+                           .remote = to,
+                           .is_atomic_write = true});
 }
 
 const char* OperationName(Operation operation) {

@@ -117,6 +117,18 @@ enum class Operation {
   kReceiveImmediate,  // the peer's write with immediate used the receive up
 };
 
+// A posted operation other than a receive.
+struct WorkRequest {
+  Operation operation = Operation::kWrite;
+  WorkId work{};
+  LocalBytes local{};  // source or target
+  RemoteAddress remote{};
+  uint64_t range_bytes = 0;       // range of a flush
+  uint32_t immediate = 0;         // for a write with immediate
+  bool is_atomic_write = false;   // posted by PostWriteAtomic
+  uint64_t operands[2] = {0, 0};  // compare and swap: expected, desired; add
+};
+
 enum class CompletionStatus {
   kOk,
   // The connection was broken or closed before its turn, or its outcome was
@@ -226,50 +238,92 @@ class Fabric {
   // kFlushed; no event of the connection comes any more. Errors: NotFound.
   virtual absl::Status Close(ConnectionId connection) = 0;
 
-  // Posting. The operation is handed to the adapter at once or, at the latest,
-  // by the next Poll, so that operations posted in a row leave together.
-  // Errors, with nothing posted: NotFound (no such connection),
-  // FailedPrecondition (not established; broken), ResourceExhausted (sends_max
-  // or receives_max are posted), InvalidArgument (bytes outside `key`'s region;
-  // more than message_bytes_max; an atomic whose offset is no multiple of 8 or
-  // whose `into` is not 8 bytes). An empty LocalBytes needs no key.
-  virtual absl::Status PostWrite(ConnectionId connection, WorkId work,
-                                 LocalBytes from, RemoteAddress to) = 0;
-  virtual absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
-                                          LocalBytes from, RemoteAddress to,
-                                          uint32_t immediate) = 0;
-  virtual absl::Status PostRead(ConnectionId connection, WorkId work,
-                                LocalBytes into, RemoteAddress from) = 0;
+  // Posts an operation other than a receive; the named posts below make such a
+  // request. The operation is handed to the adapter at once or, at the latest,
+  // by the next Poll, so that operations posted in a row leave together. An
+  // atomic write needs Limits::atomic_write. Errors, with nothing posted:
+  // NotFound (no such connection), FailedPrecondition (not established;
+  // broken), ResourceExhausted (sends_max are posted), InvalidArgument (bytes
+  // outside `key`'s region; more than message_bytes_max; an atomic whose offset
+  // is no multiple of 8 or whose own bytes are not 8). An empty LocalBytes
+  // needs no key.
+  virtual absl::Status Post(ConnectionId connection,
+                            const WorkRequest& request) = 0;
+
+  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
+                         RemoteAddress to) {
+    return Post(connection, {.operation = Operation::kWrite,
+                             .work = work,
+                             .local = from,
+                             .remote = to});
+  }
+  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
+                                  LocalBytes from, RemoteAddress to,
+                                  uint32_t immediate) {
+    return Post(connection, {.operation = Operation::kWriteImmediate,
+                             .work = work,
+                             .local = from,
+                             .remote = to,
+                             .immediate = immediate});
+  }
+  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
+                        RemoteAddress from) {
+    return Post(connection, {.operation = Operation::kRead,
+                             .work = work,
+                             .local = into,
+                             .remote = from});
+  }
   // Writes the old value to the 8 bytes of `into`. Atomic among operations of
   // fabrics on that word, but not with the responder's processor.
-  virtual absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
-                                       LocalBytes into, RemoteAddress word,
-                                       uint64_t expected, uint64_t desired) = 0;
-  virtual absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
-                                    LocalBytes into, RemoteAddress word,
-                                    uint64_t add) = 0;
+  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
+                               LocalBytes into, RemoteAddress word,
+                               uint64_t expected, uint64_t desired) {
+    return Post(connection, {.operation = Operation::kCompareSwap,
+                             .work = work,
+                             .local = into,
+                             .remote = word,
+                             .operands = {expected, desired}});
+  }
+  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
+                            LocalBytes into, RemoteAddress word, uint64_t add) {
+    return Post(connection, {.operation = Operation::kFetchAdd,
+                             .work = work,
+                             .local = into,
+                             .remote = word,
+                             .operands = {add, 0}});
+  }
   // Completes when all writes posted before it are visible, also those outside
   // the range; with DDIO off, when they are in the responder's memory
   // controller. Uses native FLUSH or, where there is none or it would say less,
   // a read of the range's last byte. Needs kRead, and all of the range in
   // bounds.
-  virtual absl::Status PostFlush(ConnectionId connection, WorkId work,
-                                 RemoteAddress range, uint64_t bytes) = 0;
+  absl::Status PostFlush(ConnectionId connection, WorkId work,
+                         RemoteAddress range, uint64_t bytes) {
+    return Post(connection, {.operation = Operation::kFlush,
+                             .work = work,
+                             .remote = range,
+                             .range_bytes = bytes});
+  }
   // Writes one whole word, on a multiple of 8, after all that was posted before
   // it, flushes included. Completes as a kWrite. Errors: also Unimplemented
-  // (Limits::atomic_write is false), InvalidArgument (not such a word).
-  virtual absl::Status PostWriteAtomic(ConnectionId connection, WorkId work,
-                                       LocalBytes from, RemoteAddress to);
-  virtual absl::Status PostSend(ConnectionId connection, WorkId work,
-                                LocalBytes from) = 0;
-  // An empty `into` takes immediates only.
+  // (Limits::atomic_write is false).
+  absl::Status PostWriteAtomic(ConnectionId connection, WorkId work,
+                               LocalBytes from, RemoteAddress to);
+  absl::Status PostSend(ConnectionId connection, WorkId work, LocalBytes from) {
+    return Post(connection,
+                {.operation = Operation::kSend, .work = work, .local = from});
+  }
+
+  // Posts a receive. An empty `into` takes immediates only. Errors: as Post,
+  // but it may be posted before the connection is established;
+  // ResourceExhausted (receives_max are posted).
   virtual absl::Status PostReceive(ConnectionId connection, WorkId work,
                                    LocalBytes into) = 0;
 
   // Sends posted work now, for a caller that has more to do before the next
   // Poll. Only a hint: an adapter in software, whose system calls are dear, may
   // wait for more.
-  virtual void HandOver() {}
+  virtual void FlushSends() {}
 
   // Makes progress, for peers' operations on this host's memory too, and takes
   // up to completions.size() completions and all connection events. Returns the

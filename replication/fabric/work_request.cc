@@ -4,14 +4,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace alpheus {
-namespace {
-
-bool IsAtomic(const WorkRequest& request) {
-  return request.operation == Operation::kCompareSwap ||
-         request.operation == Operation::kFetchAdd || request.is_atomic_write;
-}
-
-}  // namespace
 
 absl::Status CheckWorkRequest(const WorkRequest& request,
                               uint64_t message_bytes_max) {
@@ -20,8 +12,9 @@ absl::Status CheckWorkRequest(const WorkRequest& request,
         "a message of ", request.local.bytes.size(), " bytes, but at most ",
         message_bytes_max, " are taken; split it"));
   }
-  if (IsAtomic(request) && (request.local.bytes.size() != sizeof(uint64_t) ||
-                            request.remote.offset % sizeof(uint64_t) != 0)) {
+  const bool is_atomic = IsAtomic(request.operation) || request.is_atomic_write;
+  if (is_atomic && (request.local.bytes.size() != sizeof(uint64_t) ||
+                    request.remote.offset % sizeof(uint64_t) != 0)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "an atomic on offset ", request.remote.offset,
         request.is_atomic_write ? " of " : " into ", request.local.bytes.size(),
@@ -41,69 +34,6 @@ absl::Status CheckPrivateData(std::string_view data, uint32_t bytes_max) {
   return absl::InvalidArgumentError(
       absl::StrCat("private data of ", data.size(), " bytes, but at most ",
                    bytes_max, " are taken; send the rest when connected"));
-}
-
-absl::Status WorkRequestFabric::PostWrite(ConnectionId connection, WorkId work,
-                                          LocalBytes from, RemoteAddress to) {
-  return Post(connection, {.operation = Operation::kWrite,
-                           .work = work,
-                           .local = from,
-                           .remote = to});
-}
-
-absl::Status WorkRequestFabric::PostWriteImmediate(ConnectionId connection,
-                                                   WorkId work, LocalBytes from,
-                                                   RemoteAddress to,
-                                                   uint32_t immediate) {
-  return Post(connection, {.operation = Operation::kWriteImmediate,
-                           .work = work,
-                           .local = from,
-                           .remote = to,
-                           .immediate = immediate});
-}
-
-absl::Status WorkRequestFabric::PostRead(ConnectionId connection, WorkId work,
-                                         LocalBytes into, RemoteAddress from) {
-  return Post(connection, {.operation = Operation::kRead,
-                           .work = work,
-                           .local = into,
-                           .remote = from});
-}
-
-absl::Status WorkRequestFabric::PostCompareSwap(ConnectionId connection,
-                                                WorkId work, LocalBytes into,
-                                                RemoteAddress word,
-                                                uint64_t expected,
-                                                uint64_t desired) {
-  return Post(connection, {.operation = Operation::kCompareSwap,
-                           .work = work,
-                           .local = into,
-                           .remote = word,
-                           .operands = {expected, desired}});
-}
-
-absl::Status WorkRequestFabric::PostFetchAdd(ConnectionId connection,
-                                             WorkId work, LocalBytes into,
-                                             RemoteAddress word, uint64_t add) {
-  return Post(connection, {.operation = Operation::kFetchAdd,
-                           .work = work,
-                           .local = into,
-                           .remote = word,
-                           .operands = {add, 0}});
-}
-
-absl::Status WorkRequestFabric::PostFlush(ConnectionId connection, WorkId work,
-                                          RemoteAddress range, uint64_t bytes) {
-  return Post(connection, {.operation = Operation::kFlush,
-                           .work = work,
-                           .remote = range,
-                           .range_bytes = bytes});
-}
-
-absl::Status WorkRequestFabric::PostSend(ConnectionId connection, WorkId work,
-                                         LocalBytes from) {
-  return Post(connection,
-              {.operation = Operation::kSend, .work = work, .local = from});
 }
 
 }  // namespace alpheus

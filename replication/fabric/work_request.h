@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// work_request: a posted operation, as one value.
+// work_request: what is the same in all adapters: kinds of operations, and
+// checks of a fabric's calls.
 //
-// Idea: an adapter handles all posted operations alike (checks, queue, order,
-// completion), so that the seven calls of a fabric are one call here.
-//
-// Thread safety: values; WorkRequestFabric's is that of its Post.
+// Thread safety: pure functions.
 #ifndef ALPHEUS_REPLICATION_FABRIC_WORK_REQUEST_H_
 #define ALPHEUS_REPLICATION_FABRIC_WORK_REQUEST_H_
 
@@ -16,16 +14,15 @@
 
 namespace alpheus {
 
-struct WorkRequest {
-  Operation operation = Operation::kWrite;
-  WorkId work{};
-  LocalBytes local{};  // source or target
-  RemoteAddress remote{};
-  uint64_t range_bytes = 0;       // range of a flush
-  uint32_t immediate = 0;         // for a write with immediate
-  bool is_atomic_write = false;   // posted by PostWriteAtomic
-  uint64_t operands[2] = {0, 0};  // compare and swap: expected, desired; add
-};
+inline bool IsAtomic(Operation operation) {
+  return operation == Operation::kCompareSwap ||
+         operation == Operation::kFetchAdd;
+}
+
+// Returns true if the local bytes are the target of an operation.
+inline bool Fetches(Operation operation) {
+  return operation == Operation::kRead || IsAtomic(operation);
+}
 
 // Checks what Fabric requires of the request itself: an atomic's alignment, a
 // message's length. Errors: InvalidArgument.
@@ -35,31 +32,6 @@ absl::Status CheckWorkRequest(const WorkRequest& request,
 // Errors of Fabric that are the same in all adapters.
 absl::Status NoConnection(ConnectionId id);
 absl::Status CheckPrivateData(std::string_view data, uint32_t bytes_max);
-
-class WorkRequestFabric : public Fabric {
- public:
-  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
-                         RemoteAddress to) final;
-  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
-                                  LocalBytes from, RemoteAddress to,
-                                  uint32_t immediate) final;
-  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
-                        RemoteAddress from) final;
-  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
-                               LocalBytes into, RemoteAddress word,
-                               uint64_t expected, uint64_t desired) final;
-  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
-                            LocalBytes into, RemoteAddress word,
-                            uint64_t add) final;
-  absl::Status PostFlush(ConnectionId connection, WorkId work,
-                         RemoteAddress range, uint64_t bytes) final;
-  absl::Status PostSend(ConnectionId connection, WorkId work,
-                        LocalBytes from) final;
-
- private:
-  // Errors: as Fabric's posting.
-  virtual absl::Status Post(ConnectionId id, const WorkRequest& request) = 0;
-};
 
 }  // namespace alpheus
 

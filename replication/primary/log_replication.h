@@ -70,7 +70,7 @@ class LogReplication final : public ReplicationSink {
   void Advance(const RingEnd& finished) override {
     is_told_ = true;
     replicator_.Advance(finished);
-    fabric_.HandOver();  // sends now; Poll comes later
+    fabric_.FlushSends();  // sends now; Poll comes later
   }
   void LocalPersisted(Lsn lsn) override {
     if (has_local_replica_) replicator_.LocalPersisted(lsn);

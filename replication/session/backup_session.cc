@@ -185,7 +185,7 @@ ALPHEUS_FLATTEN absl::Status BackupSession<P>::Step() {
       responder_.Respond(announced, [this] { return Acknowledge(); }));
   if (acked_ == acked_before) return receives_->PostAll();
   // After the ack, so that the primary does not wait for the watermark.
-  fabric_.HandOver();
+  fabric_.FlushSends();
   StoreWatermark();
   return receives_->PostAll();
 }

@@ -5,18 +5,10 @@
 #include <array>
 
 #include "replication/fabric/tcp/words.h"
+#include "replication/fabric/work_request.h"
 
 namespace alpheus::tcp {
 namespace {
-
-bool IsAtomic(Operation operation) {
-  return operation == Operation::kCompareSwap ||
-         operation == Operation::kFetchAdd;
-}
-
-bool HasReply(Operation operation) {
-  return operation == Operation::kRead || IsAtomic(operation);
-}
 
 WireHeader MakeHeader(const WorkRequest& request, uint64_t sequence) {
   WireHeader header{.opcode = WireOpcode::kWrite,
@@ -118,7 +110,7 @@ bool Requester::CompleteBefore(uint64_t sequence, const Outbox& outbox) {
   while (front_sequence_ < sequence) {
     // TRQ3: executed before it was sent?
     if (!IsSent(outbox)) return false;
-    if (HasReply(requests_.front().request.operation)) return false;
+    if (Fetches(requests_.front().request.operation)) return false;
     CompleteFront(CompletionStatus::kOk);
   }
   return true;

@@ -23,7 +23,6 @@
 #include "replication/fabric/region_table.h"
 #include "replication/fabric/tcp/outbox.h"
 #include "replication/fabric/tcp/wire.h"
-#include "replication/fabric/work_request.h"
 
 namespace alpheus::tcp {
 

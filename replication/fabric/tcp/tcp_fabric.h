@@ -52,11 +52,10 @@
 #include "replication/fabric/tcp/connection.h"
 #include "replication/fabric/tcp/options.h"
 #include "replication/fabric/tcp/socket.h"
-#include "replication/fabric/work_request.h"
 
 namespace alpheus {
 
-class TcpFabric final : public WorkRequestFabric {
+class TcpFabric final : public Fabric {
  public:
   // `clock` and `random`, from which keys are drawn, must outlive the fabric.
   TcpFabric(const TcpFabricOptions& options, const Clock& clock,
@@ -74,6 +73,7 @@ class TcpFabric final : public WorkRequestFabric {
   absl::Status Accept(ConnectionId id, std::string_view private_data) override;
   absl::Status Reject(ConnectionId id, std::string_view private_data) override;
   absl::Status Close(ConnectionId id) override;
+  absl::Status Post(ConnectionId id, const WorkRequest& request) override;
   absl::Status PostReceive(ConnectionId id, WorkId work,
                            LocalBytes into) override;
   size_t Poll(std::span<Completion> completions,
@@ -130,7 +130,6 @@ class TcpFabric final : public WorkRequestFabric {
   // Returns true if there is something for a waiting thread.
   bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Post(ConnectionId id, const WorkRequest& request) override;
   absl::Status CheckPost(ConnectionId id, const WorkRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

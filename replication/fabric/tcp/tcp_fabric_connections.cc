@@ -9,6 +9,7 @@
 #include "replication/fabric/socket_address.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "replication/fabric/tcp/tcp_fabric_lock.h"
+#include "replication/fabric/work_request.h"
 
 namespace alpheus {
 

@@ -4,6 +4,7 @@
 #include "log/base/status_macros.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "replication/fabric/tcp/tcp_fabric_lock.h"
+#include "replication/fabric/work_request.h"
 
 namespace alpheus {
 

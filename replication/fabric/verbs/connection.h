@@ -33,7 +33,6 @@
 #include "replication/fabric/verbs/options.h"
 #include "replication/fabric/verbs/queue_pair.h"
 #include "replication/fabric/verbs/registered_memory.h"
-#include "replication/fabric/work_request.h"
 
 namespace alpheus::verbs {
 

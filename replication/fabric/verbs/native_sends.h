@@ -33,7 +33,6 @@
 #include "replication/fabric/fabric.h"
 #include "replication/fabric/verbs/native_operations.h"
 #include "replication/fabric/verbs/options.h"
-#include "replication/fabric/work_request.h"
 
 namespace alpheus::verbs {
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "replication/fabric/verbs/region_key_parts.h"
+#include "replication/fabric/work_request.h"
 
 namespace alpheus::verbs {
 namespace {
@@ -30,12 +31,6 @@ constexpr uint64_t kReceiveBit = uint64_t{1} << 63;
 absl::Status Refused(const char* what, int error) {
   return absl::UnavailableError(
       absl::StrCat("the adapter refuses ", what, ": ", std::strerror(error)));
-}
-
-bool Fetches(Operation operation) {
-  return operation == Operation::kRead ||
-         operation == Operation::kCompareSwap ||
-         operation == Operation::kFetchAdd;
 }
 
 ibv_wr_opcode OpcodeOf(Operation operation) {

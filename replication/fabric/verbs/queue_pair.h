@@ -44,7 +44,6 @@
 #include "replication/fabric/verbs/handles.h"
 #include "replication/fabric/verbs/native_sends.h"
 #include "replication/fabric/verbs/options.h"
-#include "replication/fabric/work_request.h"
 
 namespace alpheus::verbs {
 

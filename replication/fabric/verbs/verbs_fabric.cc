@@ -10,6 +10,7 @@
 #include "log/base/flatten.h"
 #include "log/base/status_macros.h"
 #include "replication/fabric/verbs/adapter_choice.h"
+#include "replication/fabric/work_request.h"
 
 namespace alpheus {
 
@@ -164,18 +165,6 @@ ALPHEUS_FLATTEN absl::Status VerbsFabric::Post(ConnectionId id,
   return absl::OkStatus();
 }
 
-absl::Status VerbsFabric::PostWriteAtomic(ConnectionId id, WorkId work,
-                                          LocalBytes from, RemoteAddress to) {
-  if (!limits_.atomic_write) {
-    return Fabric::PostWriteAtomic(id, work, from, to);
-  }
-  return Post(id, {.operation = Operation::kWrite,
-                   .work = work,
-                   .local = from,
-                   .remote = to,
-                   .is_atomic_write = true});
-}
-
 ALPHEUS_FLATTEN absl::Status VerbsFabric::PostReceive(ConnectionId id,
                                                       WorkId work,
                                                       LocalBytes into) {
@@ -210,7 +199,7 @@ bool VerbsFabric::RingDoorbells() {
 
 // --- Progress ---------------------------------------------------------------
 
-ALPHEUS_FLATTEN void VerbsFabric::HandOver() {
+ALPHEUS_FLATTEN void VerbsFabric::FlushSends() {
   MutexLock lock(mutex_);
   RingDoorbells();
   if (HasNews()) WakeWaiters();

@@ -49,11 +49,10 @@
 #include "replication/fabric/verbs/options.h"
 #include "replication/fabric/verbs/registered_memory.h"
 #include "replication/fabric/verbs/wake_up.h"
-#include "replication/fabric/work_request.h"
 
 namespace alpheus {
 
-class VerbsFabric final : public WorkRequestFabric {
+class VerbsFabric final : public Fabric {
  public:
   // Opens an adapter. `clock` and `random`, from which keys are drawn, must
   // outlive the fabric. Errors: NotFound (no adapter, or none of that name;
@@ -74,11 +73,10 @@ class VerbsFabric final : public WorkRequestFabric {
   absl::Status Accept(ConnectionId id, std::string_view private_data) override;
   absl::Status Reject(ConnectionId id, std::string_view private_data) override;
   absl::Status Close(ConnectionId id) override;
-  absl::Status PostWriteAtomic(ConnectionId id, WorkId work, LocalBytes from,
-                               RemoteAddress to) override;
+  absl::Status Post(ConnectionId id, const WorkRequest& request) override;
   absl::Status PostReceive(ConnectionId id, WorkId work,
                            LocalBytes into) override;
-  void HandOver() override;
+  void FlushSends() override;
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override;
   bool Progress() override;
@@ -98,7 +96,6 @@ class VerbsFabric final : public WorkRequestFabric {
               verbs::ProtectionDomain domain);
   absl::Status Begin();
 
-  absl::Status Post(ConnectionId id, const WorkRequest& request) override;
   absl::Status BrokenError(const verbs::Connection& connection,
                            ConnectionId id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -9,6 +9,7 @@
 #include "log/base/status_macros.h"
 #include "replication/fabric/socket_address.h"
 #include "replication/fabric/verbs/verbs_fabric.h"
+#include "replication/fabric/work_request.h"
 
 namespace alpheus {
 

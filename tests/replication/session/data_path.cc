@@ -95,14 +95,14 @@ absl::Status DataPath::Take() {
 }
 
 absl::Status DataPath::Round() {
-  counted_.HandOver();
+  counted_.FlushSends();
   fabric_.Run();
   for (const auto& b : backups_) {
     ALPHEUS_RETURN_IF_ERROR(b->Take());
     do {
       ALPHEUS_RETURN_IF_ERROR(b->session->Step());
     } while (b->session->has_more());
-    b->counted.HandOver();
+    b->counted.FlushSends();
     b->fabric.Run();
     ALPHEUS_RETURN_IF_ERROR(b->Take());
   }

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "replication/fabric/fabric.h"
+#include "replication/fabric/work_request.h"
 
 namespace alpheus::testing {
 
@@ -38,10 +39,10 @@ class CountingFabric final : public Fabric {
   // Begins anew.
   void Forget() { counts_ = {}; }
   // What Poll does first, too.
-  void HandOver() override {
+  void FlushSends() override {
     counts_.doorbells += has_posted_ ? 1 : 0;
     has_posted_ = false;
-    inner_.HandOver();
+    inner_.FlushSends();
   }
 
   Limits limits() const override { return inner_.limits(); }
@@ -71,50 +72,16 @@ class CountingFabric final : public Fabric {
   absl::Status Close(ConnectionId connection) override {
     return inner_.Close(connection);
   }
-  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
-                         RemoteAddress to) override {
-    return Count(Operation::kWrite, from.bytes.size(),
-                 inner_.PostWrite(connection, work, from, to));
-  }
-  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
-                                  LocalBytes from, RemoteAddress to,
-                                  uint32_t immediate) override {
-    return Count(
-        Operation::kWriteImmediate, from.bytes.size(),
-        inner_.PostWriteImmediate(connection, work, from, to, immediate));
-  }
-  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
-                        RemoteAddress from) override {
-    return Count(Operation::kRead, 0,
-                 inner_.PostRead(connection, work, into, from));
-  }
-  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
-                               LocalBytes into, RemoteAddress word,
-                               uint64_t expected, uint64_t desired) override {
-    return Count(Operation::kCompareSwap, 0,
-                 inner_.PostCompareSwap(connection, work, into, word, expected,
-                                        desired));
-  }
-  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
-                            LocalBytes into, RemoteAddress word,
-                            uint64_t add) override {
-    return Count(Operation::kFetchAdd, 0,
-                 inner_.PostFetchAdd(connection, work, into, word, add));
-  }
-  absl::Status PostFlush(ConnectionId connection, WorkId work,
-                         RemoteAddress range, uint64_t bytes) override {
-    return Count(Operation::kFlush, 0,
-                 inner_.PostFlush(connection, work, range, bytes));
-  }
-  absl::Status PostWriteAtomic(ConnectionId connection, WorkId work,
-                               LocalBytes from, RemoteAddress to) override {
-    return Count(Operation::kWrite, from.bytes.size(),
-                 inner_.PostWriteAtomic(connection, work, from, to));
-  }
-  absl::Status PostSend(ConnectionId connection, WorkId work,
-                        LocalBytes from) override {
-    return Count(Operation::kSend, from.bytes.size(),
-                 inner_.PostSend(connection, work, from));
+  absl::Status Post(ConnectionId connection,
+                    const WorkRequest& request) override {
+    const absl::Status status = inner_.Post(connection, request);
+    if (!status.ok()) return status;
+    ++counts_.posted[request.operation];
+    if (!Fetches(request.operation)) {
+      counts_.bytes += request.local.bytes.size();
+    }
+    has_posted_ = true;
+    return status;
   }
   absl::Status PostReceive(ConnectionId connection, WorkId work,
                            LocalBytes into) override {
@@ -123,11 +90,11 @@ class CountingFabric final : public Fabric {
   }
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override {
-    HandOver();
+    FlushSends();
     return inner_.Poll(completions, events);
   }
   bool Progress() override {
-    HandOver();
+    FlushSends();
     return inner_.Progress();
   }
   void WaitForActivity(Deadline deadline) override {
@@ -136,14 +103,6 @@ class CountingFabric final : public Fabric {
   void Wake() override { inner_.Wake(); }
 
  private:
-  absl::Status Count(Operation operation, uint64_t bytes, absl::Status status) {
-    if (!status.ok()) return status;
-    ++counts_.posted[operation];
-    counts_.bytes += bytes;
-    has_posted_ = true;
-    return status;
-  }
-
   Fabric& inner_;
   Counts counts_;
   bool has_posted_ = false;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "log/base/status_macros.h"
+#include "replication/fabric/work_request.h"
 
 namespace alpheus::testing {
 namespace {
@@ -26,17 +27,18 @@ ConnectionId DirectFabric::Join(DirectFabric& a, DirectFabric& b) {
 size_t DirectFabric::Run() {
   const size_t operations = posted_.size();
   for (size_t i = 0; i < operations; ++i) {
-    const Work work = posted_.front();
+    const Posted posted = posted_.front();
     posted_.pop_front();
-    const auto found = connections_.find(work.connection);
+    const auto found = connections_.find(posted.connection);
     if (found == connections_.end()) continue;
     const CompletionStatus status =
-        found->second.broken ? CompletionStatus::kFlushed : Execute(work);
+        found->second.broken ? CompletionStatus::kFlushed : Execute(posted);
     found->second.broken |= status != CompletionStatus::kOk;
     --found->second.sends;
-    ++executed_[work.operation];
+    const WorkRequest& request = posted.request;
+    ++executed_[request.operation];
     completions_.push_back(
-        {work.connection, work.work, work.operation, status, 0, 0});
+        {posted.connection, request.work, request.operation, status, 0, 0});
   }
   return operations;
 }
@@ -56,78 +58,64 @@ absl::Status DirectFabric::Close(ConnectionId connection) {
   return absl::OkStatus();
 }
 
-absl::Status DirectFabric::Post(const Work& work) {
-  const auto found = connections_.find(work.connection);
+absl::Status DirectFabric::Post(ConnectionId connection,
+                                const WorkRequest& request) {
+  if (Fetches(request.operation)) return NotHere();
+  const auto found = connections_.find(connection);
   if (found == connections_.end()) return absl::NotFoundError("connection");
   if (found->second.refuses) return absl::FailedPreconditionError("is broken");
   if (found->second.sends == limits_.sends_max) {
     return absl::ResourceExhaustedError("sends_max");
   }
-  if (!work.local.bytes.empty()) {
-    ALPHEUS_RETURN_IF_ERROR(regions_.CheckLocal(work.local));
+  if (!request.local.bytes.empty()) {
+    ALPHEUS_RETURN_IF_ERROR(regions_.CheckLocal(request.local));
   }
-  if (work.local.bytes.size() > limits_.message_bytes_max) {
-    return absl::InvalidArgumentError("message_bytes_max");
-  }
+  ALPHEUS_RETURN_IF_ERROR(CheckWorkRequest(request, limits_.message_bytes_max));
   ++found->second.sends;
-  posted_.push_back(work);
+  posted_.push_back({connection, request});
   return absl::OkStatus();
 }
 
-CompletionStatus DirectFabric::Execute(const Work& work) {
-  DirectFabric& peer = *connections_.at(work.connection).peer;
-  if (work.operation == Operation::kSend) {
-    return Announce(work, Operation::kReceive);
+CompletionStatus DirectFabric::Execute(const Posted& posted) {
+  const WorkRequest& request = posted.request;
+  DirectFabric& peer = *connections_.at(posted.connection).peer;
+  if (request.operation == Operation::kSend) {
+    return Announce(posted, Operation::kReceive);
   }
-  if (work.operation == Operation::kFlush) {
-    const auto range =
-        peer.regions_.Find(work.remote, work.range_bytes, RemoteAccess::kRead);
+  if (request.operation == Operation::kFlush) {  // all is visible at once
+    const auto range = peer.regions_.Find(request.remote, request.range_bytes,
+                                          RemoteAccess::kRead);
     return range.ok() ? CompletionStatus::kOk : CompletionStatus::kRemoteAccess;
   }
-  const auto target = peer.regions_.Find(work.remote, work.local.bytes.size(),
-                                         RemoteAccess::kWrite);
+  const std::span<const std::byte> bytes = request.local.bytes;
+  const auto target =
+      peer.regions_.Find(request.remote, bytes.size(), RemoteAccess::kWrite);
   if (!target.ok()) return CompletionStatus::kRemoteAccess;
-  std::memcpy(target->data(), work.local.bytes.data(), work.local.bytes.size());
-  if (work.operation == Operation::kWrite) return CompletionStatus::kOk;
-  return Announce(work, Operation::kReceiveImmediate);
+  std::memcpy(target->data(), bytes.data(), bytes.size());
+  if (request.operation == Operation::kWrite) return CompletionStatus::kOk;
+  return Announce(posted, Operation::kReceiveImmediate);
 }
 
-CompletionStatus DirectFabric::Announce(const Work& work, Operation operation) {
-  DirectFabric& peer = *connections_.at(work.connection).peer;
-  const auto there = peer.connections_.find(work.connection);
+CompletionStatus DirectFabric::Announce(const Posted& posted,
+                                        Operation operation) {
+  const std::span<const std::byte> bytes = posted.request.local.bytes;
+  DirectFabric& peer = *connections_.at(posted.connection).peer;
+  const auto there = peer.connections_.find(posted.connection);
   if (there == peer.connections_.end()) return CompletionStatus::kPeerGone;
   auto& receives = there->second.receives;
   if (receives.empty()) return CompletionStatus::kReceiverNotReady;
   const Receive receive = receives.front();
   receives.pop_front();
   if (operation == Operation::kReceive) {
-    if (receive.into.bytes.size() < work.local.bytes.size()) {
+    if (receive.into.bytes.size() < bytes.size()) {
       return CompletionStatus::kReceiveTooSmall;
     }
-    std::ranges::copy(work.local.bytes, receive.into.bytes.begin());
+    std::ranges::copy(bytes, receive.into.bytes.begin());
   }
-  peer.completions_.push_back({work.connection, receive.work, operation,
-                               CompletionStatus::kOk, work.local.bytes.size(),
-                               work.immediate});
+  peer.completions_.push_back({posted.connection, receive.work, operation,
+                               CompletionStatus::kOk, bytes.size(),
+                               posted.request.immediate});
   return CompletionStatus::kOk;
-}
-
-absl::Status DirectFabric::PostWrite(ConnectionId connection, WorkId work,
-                                     LocalBytes from, RemoteAddress to) {
-  return Post({connection, work, Operation::kWrite, from, to, 0});
-}
-
-absl::Status DirectFabric::PostWriteImmediate(ConnectionId connection,
-                                              WorkId work, LocalBytes from,
-                                              RemoteAddress to,
-                                              uint32_t immediate) {
-  return Post(
-      {connection, work, Operation::kWriteImmediate, from, to, immediate});
-}
-
-absl::Status DirectFabric::PostSend(ConnectionId connection, WorkId work,
-                                    LocalBytes from) {
-  return Post({connection, work, Operation::kSend, from, {}, 0});
 }
 
 absl::Status DirectFabric::PostReceive(ConnectionId connection, WorkId work,
@@ -168,29 +156,6 @@ absl::Status DirectFabric::Accept(ConnectionId /*connection*/,
 absl::Status DirectFabric::Reject(ConnectionId /*connection*/,
                                   std::string_view /*private_data*/) {
   return NotHere();
-}
-absl::Status DirectFabric::PostRead(ConnectionId /*connection*/,
-                                    WorkId /*work*/, LocalBytes /*into*/,
-                                    RemoteAddress /*from*/) {
-  return NotHere();
-}
-absl::Status DirectFabric::PostCompareSwap(ConnectionId /*connection*/,
-                                           WorkId /*work*/, LocalBytes /*into*/,
-                                           RemoteAddress /*word*/,
-                                           uint64_t /*expected*/,
-                                           uint64_t /*desired*/) {
-  return NotHere();
-}
-absl::Status DirectFabric::PostFetchAdd(ConnectionId /*connection*/,
-                                        WorkId /*work*/, LocalBytes /*into*/,
-                                        RemoteAddress /*word*/,
-                                        uint64_t /*add*/) {
-  return NotHere();
-}
-// All is visible at once: there is nothing to do.
-absl::Status DirectFabric::PostFlush(ConnectionId connection, WorkId work,
-                                     RemoteAddress range, uint64_t bytes) {
-  return Post({connection, work, Operation::kFlush, {}, range, 0, bytes});
 }
 
 }  // namespace alpheus::testing

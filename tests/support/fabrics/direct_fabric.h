@@ -80,23 +80,8 @@ class DirectFabric final : public Fabric {
   absl::Status Reject(ConnectionId connection,
                       std::string_view private_data) override;
   absl::Status Close(ConnectionId connection) override;
-  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
-                         RemoteAddress to) override;
-  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
-                                  LocalBytes from, RemoteAddress to,
-                                  uint32_t immediate) override;
-  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
-                        RemoteAddress from) override;
-  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
-                               LocalBytes into, RemoteAddress word,
-                               uint64_t expected, uint64_t desired) override;
-  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
-                            LocalBytes into, RemoteAddress word,
-                            uint64_t add) override;
-  absl::Status PostFlush(ConnectionId connection, WorkId work,
-                         RemoteAddress range, uint64_t bytes) override;
-  absl::Status PostSend(ConnectionId connection, WorkId work,
-                        LocalBytes from) override;
+  absl::Status Post(ConnectionId connection,
+                    const WorkRequest& request) override;
   absl::Status PostReceive(ConnectionId connection, WorkId work,
                            LocalBytes into) override;
   size_t Poll(std::span<Completion> completions,
@@ -120,25 +105,19 @@ class DirectFabric final : public Fabric {
     std::deque<Receive> receives;
     uint32_t sends = 0;  // posted, not completed
   };
-  struct Work {
+  struct Posted {
     ConnectionId connection;
-    WorkId work;
-    Operation operation = Operation::kWrite;
-    LocalBytes local;
-    RemoteAddress remote;
-    uint32_t immediate = 0;
-    uint64_t range_bytes = 0;  // of a flush
+    WorkRequest request;
   };
 
-  absl::Status Post(const Work& work);
-  CompletionStatus Execute(const Work& work);
-  CompletionStatus Announce(const Work& work, Operation operation);
+  CompletionStatus Execute(const Posted& posted);
+  CompletionStatus Announce(const Posted& posted, Operation operation);
 
   const Limits limits_;
   Random random_;
   RegionTable regions_;
   std::map<ConnectionId, Connection> connections_;
-  std::deque<Work> posted_;
+  std::deque<Posted> posted_;
   std::deque<Completion> completions_;
   std::vector<ConnectionEvent> events_;
   std::map<Operation, uint64_t> executed_;

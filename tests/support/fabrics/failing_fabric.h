@@ -55,38 +55,10 @@ class FailingFabric : public Fabric {
   absl::Status Close(ConnectionId connection) override {
     return inner_.Close(connection);
   }
-  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
-                         RemoteAddress to) override {
-    return inner_.PostWrite(connection, work, from, to);
-  }
-  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
-                                  LocalBytes from, RemoteAddress to,
-                                  uint32_t immediate) override {
-    return inner_.PostWriteImmediate(connection, work, from, to, immediate);
-  }
-  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
-                        RemoteAddress from) override {
-    return inner_.PostRead(connection, work, into, from);
-  }
-  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
-                               LocalBytes into, RemoteAddress word,
-                               uint64_t expected, uint64_t desired) override {
-    return inner_.PostCompareSwap(connection, work, into, word, expected,
-                                  desired);
-  }
-  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
-                            LocalBytes into, RemoteAddress word,
-                            uint64_t add) override {
-    return inner_.PostFetchAdd(connection, work, into, word, add);
-  }
-  absl::Status PostFlush(ConnectionId connection, WorkId work,
-                         RemoteAddress range, uint64_t bytes) override {
-    return inner_.PostFlush(connection, work, range, bytes);
-  }
-  absl::Status PostSend(ConnectionId connection, WorkId work,
-                        LocalBytes from) override {
-    if (Fails()) return Failure();
-    return inner_.PostSend(connection, work, from);
+  absl::Status Post(ConnectionId connection,
+                    const WorkRequest& request) override {
+    if (request.operation == Operation::kSend && Fails()) return Failure();
+    return inner_.Post(connection, request);
   }
   absl::Status PostReceive(ConnectionId connection, WorkId work,
                            LocalBytes into) override {
@@ -101,7 +73,7 @@ class FailingFabric : public Fabric {
   void WaitForActivity(Deadline deadline) override {
     inner_.WaitForActivity(deadline);
   }
-  void HandOver() override { inner_.HandOver(); }
+  void FlushSends() override { inner_.FlushSends(); }
   void Wake() override { inner_.Wake(); }
 
  private:

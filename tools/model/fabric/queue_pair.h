@@ -26,18 +26,6 @@ struct QueuePairAddress {
   bool operator==(const QueuePairAddress&) const = default;
 };
 
-// An operation that was posted and has not completed.
-struct SendWork {
-  WorkId work;
-  Operation operation = Operation::kWrite;
-  LocalBytes local = {};
-  RemoteAddress remote = {};
-  uint64_t bytes = 0;  // remote bytes
-  uint32_t immediate = 0;
-  uint64_t expected = 0;  // for a compare-and-swap
-  uint64_t operand = 0;   // value that is swapped in or added
-};
-
 struct ReceiveWork {
   WorkId work;
   LocalBytes into;
@@ -46,7 +34,7 @@ struct ReceiveWork {
 // A message to the responder.
 struct Request {
   uint64_t sequence = 0;
-  SendWork work;                // its local bytes mean nothing there
+  WorkRequest work;             // its local bytes lie at the requester
   std::vector<std::byte> data;  // for a write or send; filled by a read
 };
 
@@ -73,12 +61,12 @@ struct QueuePair {
   bool closed = false;      // true only with a mutant
 
   // Requester.
-  std::deque<SendWork> sends;   // oldest first
-  uint64_t first_sequence = 0;  // number of sends.front()
-  size_t departed = 0;          // how many of them are in flight
-  bool halted = false;          // sends[departed] lost its bytes
-  int64_t progress_at = 0;      // when the peer last showed life
-  bool watched = false;         // a check of progress_at is scheduled
+  std::deque<WorkRequest> sends;  // oldest first
+  uint64_t first_sequence = 0;    // number of sends.front()
+  size_t departed = 0;            // how many of them are in flight
+  bool halted = false;            // sends[departed] lost its bytes
+  int64_t progress_at = 0;        // when the peer last showed life
+  bool watched = false;           // a check of progress_at is scheduled
 
   // Responder.
   std::deque<ReceiveWork> receives;

@@ -292,7 +292,7 @@ void SimFabric::BreakPair(QueuePair& pair, Break news) {
 }
 
 void SimFabric::Flush(QueuePair& pair) {
-  for (const SendWork& send : pair.sends) {
+  for (const WorkRequest& send : pair.sends) {
     Complete(pair, {.connection = pair.id,
                     .work = send.work,
                     .operation = send.operation,

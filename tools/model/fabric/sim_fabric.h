@@ -53,25 +53,8 @@ class SimFabric final : public Fabric {
   absl::Status Reject(ConnectionId connection,
                       std::string_view private_data) override;
   absl::Status Close(ConnectionId connection) override;
-  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
-                         RemoteAddress to) override;
-  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
-                                  LocalBytes from, RemoteAddress to,
-                                  uint32_t immediate) override;
-  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
-                        RemoteAddress from) override;
-  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
-                               LocalBytes into, RemoteAddress word,
-                               uint64_t expected, uint64_t desired) override;
-  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
-                            LocalBytes into, RemoteAddress word,
-                            uint64_t add) override;
-  absl::Status PostWriteAtomic(ConnectionId connection, WorkId work,
-                               LocalBytes from, RemoteAddress to) override;
-  absl::Status PostFlush(ConnectionId connection, WorkId work,
-                         RemoteAddress range, uint64_t bytes) override;
-  absl::Status PostSend(ConnectionId connection, WorkId work,
-                        LocalBytes from) override;
+  absl::Status Post(ConnectionId connection,
+                    const WorkRequest& request) override;
   absl::Status PostReceive(ConnectionId connection, WorkId work,
                            LocalBytes into) override;
   size_t Poll(std::span<Completion> completions,
@@ -120,10 +103,8 @@ class SimFabric final : public Fabric {
   void Trace(const QueuePair& pair, std::string_view what);
 
   // Requester.
-  absl::Status Post(ConnectionId connection, SendWork work);
-  absl::Status PostAtomic(ConnectionId connection, SendWork work);
   void Depart(ConnectionId connection);
-  void Transmit(QueuePair& pair, const SendWork& work);
+  void Transmit(QueuePair& pair, const WorkRequest& work);
   void Watch(QueuePair& pair);
   void OnSilence(ConnectionId connection);
   void OnAlive(ConnectionId connection);

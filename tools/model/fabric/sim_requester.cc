@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
+#include "replication/fabric/work_request.h"
 #include "tools/model/fabric/sim_fabric.h"
 
 namespace alpheus {
@@ -20,103 +21,11 @@ absl::Status PostError(absl::StatusCode code, ConnectionId connection,
 
 }  // namespace
 
-absl::Status SimFabric::PostWrite(ConnectionId connection, WorkId work,
-                                  LocalBytes from, RemoteAddress to) {
-  return Post(connection, {.work = work,
-                           .operation = Operation::kWrite,
-                           .local = from,
-                           .remote = to,
-                           .bytes = from.bytes.size()});
-}
-
-absl::Status SimFabric::PostWriteImmediate(ConnectionId connection, WorkId work,
-                                           LocalBytes from, RemoteAddress to,
-                                           uint32_t immediate) {
-  return Post(connection, {.work = work,
-                           .operation = Operation::kWriteImmediate,
-                           .local = from,
-                           .remote = to,
-                           .bytes = from.bytes.size(),
-                           .immediate = immediate});
-}
-
-absl::Status SimFabric::PostRead(ConnectionId connection, WorkId work,
-                                 LocalBytes into, RemoteAddress from) {
-  return Post(connection, {.work = work,
-                           .operation = Operation::kRead,
-                           .local = into,
-                           .remote = from,
-                           .bytes = into.bytes.size()});
-}
-
-absl::Status SimFabric::PostCompareSwap(ConnectionId connection, WorkId work,
-                                        LocalBytes into, RemoteAddress word,
-                                        uint64_t expected, uint64_t desired) {
-  return PostAtomic(connection, {.work = work,
-                                 .operation = Operation::kCompareSwap,
-                                 .local = into,
-                                 .remote = word,
-                                 .expected = expected,
-                                 .operand = desired});
-}
-
-absl::Status SimFabric::PostFetchAdd(ConnectionId connection, WorkId work,
-                                     LocalBytes into, RemoteAddress word,
-                                     uint64_t add) {
-  return PostAtomic(connection, {.work = work,
-                                 .operation = Operation::kFetchAdd,
-                                 .local = into,
-                                 .remote = word,
-                                 .operand = add});
-}
-
-absl::Status SimFabric::PostAtomic(ConnectionId connection, SendWork work) {
-  work.bytes = sizeof(uint64_t);
-  if (work.local.bytes.size() != sizeof(uint64_t) ||
-      work.remote.offset % sizeof(uint64_t) != 0) {
-    return PostError(
-        absl::StatusCode::kInvalidArgument, connection, work.operation,
-        absl::StrCat("a word of ", work.local.bytes.size(), " bytes at offset ",
-                     work.remote.offset, "; it has 8, at a multiple of 8"));
-  }
-  return Post(connection, work);
-}
-
-// No operation passes another in this network.
-absl::Status SimFabric::PostWriteAtomic(ConnectionId connection, WorkId work,
-                                        LocalBytes from, RemoteAddress to) {
-  if (!limits().atomic_write) {
-    return Fabric::PostWriteAtomic(connection, work, from, to);
-  }
-  if (from.bytes.size() != sizeof(uint64_t) ||
-      to.offset % sizeof(uint64_t) != 0) {
-    return PostError(
-        absl::StatusCode::kInvalidArgument, connection, Operation::kWrite,
-        absl::StrCat("atomically, ", from.bytes.size(), " bytes at offset ",
-                     to.offset, "; a word has 8, at a multiple of 8"));
-  }
-  return PostWrite(connection, work, from, to);
-}
-
-absl::Status SimFabric::PostFlush(ConnectionId connection, WorkId work,
-                                  RemoteAddress range, uint64_t bytes) {
-  return Post(connection, {.work = work,
-                           .operation = Operation::kFlush,
-                           .remote = range,
-                           .bytes = bytes});
-}
-
-absl::Status SimFabric::PostSend(ConnectionId connection, WorkId work,
-                                 LocalBytes from) {
-  return Post(connection, {.work = work,
-                           .operation = Operation::kSend,
-                           .local = from,
-                           .bytes = from.bytes.size()});
-}
-
-absl::Status SimFabric::Post(ConnectionId connection, SendWork work) {
+// An atomic write is a write here: no operation passes another in this network.
+absl::Status SimFabric::Post(ConnectionId connection,
+                             const WorkRequest& request) {
   const auto error = [&](absl::StatusCode code, std::string_view why) {
-    return PostError(code, connection, work.operation, why);
+    return PostError(code, connection, request.operation, why);
   };
   QueuePair* pair = FindOpen(connection);
   if (pair == nullptr) {
@@ -128,19 +37,16 @@ absl::Status SimFabric::Post(ConnectionId connection, SendWork work) {
                      ? "it is broken; close it"
                      : "it is not established yet");
   }
-  if (work.local.bytes.size() > limits().message_bytes_max) {
-    return error(absl::StatusCode::kInvalidArgument,
-                 absl::StrCat(work.local.bytes.size(), " bytes, at most ",
-                              limits().message_bytes_max));
-  }
-  ALPHEUS_RETURN_IF_ERROR(regions_.CheckLocal(work.local));
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckWorkRequest(request, limits().message_bytes_max));
+  ALPHEUS_RETURN_IF_ERROR(regions_.CheckLocal(request.local));
   if (pair->sends.size() >= limits().sends_max) {
     return error(
         absl::StatusCode::kResourceExhausted,
         absl::StrCat(pair->sends.size(),
                      " operations are posted; poll their completions"));
   }
-  pair->sends.push_back(work);
+  pair->sends.push_back(request);
   After(network_.StepDelay(),
         [connection](SimFabric& self) { self.Depart(connection); });
   return absl::OkStatus();
@@ -153,7 +59,7 @@ void SimFabric::Depart(ConnectionId connection) {
       pair->halted) {
     return;
   }
-  const SendWork& work = pair->sends[pair->departed];
+  const WorkRequest& work = pair->sends[pair->departed];
   if (!regions_.CheckLocal(work.local).ok()) {
     pair->halted = true;
     FailFirstIfItLostItsBytes(*pair);
@@ -169,14 +75,11 @@ void SimFabric::Depart(ConnectionId connection) {
   Watch(*pair);
 }
 
-void SimFabric::Transmit(QueuePair& pair, const SendWork& work) {
+void SimFabric::Transmit(QueuePair& pair, const WorkRequest& work) {
   Request request;
   request.sequence = pair.first_sequence + pair.departed;
   request.work = work;
-  request.work.local = {};
-  if (work.operation == Operation::kWrite ||
-      work.operation == Operation::kWriteImmediate ||
-      work.operation == Operation::kSend) {
+  if (!Fetches(work.operation)) {
     request.data.assign(work.local.bytes.begin(), work.local.bytes.end());
   }
   ToPeer(pair, OperationName(work.operation), /*beside=*/false,
@@ -232,7 +135,7 @@ void SimFabric::OnResponse(ConnectionId connection, const Response& response) {
 }
 
 void SimFabric::CompleteFirstSend(QueuePair& pair, CompletionStatus status) {
-  const SendWork& work = pair.sends.front();
+  const WorkRequest& work = pair.sends.front();
   Complete(pair, {.connection = pair.id,
                   .work = work.work,
                   .operation = work.operation,

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
+#include "replication/fabric/work_request.h"
 #include "tools/model/fabric/sim_fabric.h"
 
 namespace alpheus {
@@ -33,11 +34,10 @@ bool TakesReceive(Operation operation) {
          operation == Operation::kSend;
 }
 
-// Returns true if the answer carries bytes.
-bool Brings(Operation operation) {
-  return operation == Operation::kRead ||
-         operation == Operation::kCompareSwap ||
-         operation == Operation::kFetchAdd;
+// Returns the length of what an operation touches here.
+uint64_t RemoteBytes(const WorkRequest& work) {
+  return work.operation == Operation::kFlush ? work.range_bytes
+                                             : work.local.bytes.size();
 }
 
 bool IsWrite(Operation operation) {
@@ -105,7 +105,7 @@ void SimFabric::ScheduleStep(const QueuePair& pair) {
 void SimFabric::Start(ConnectionId connection) {
   QueuePair* pair = Find(connection);
   if (pair == nullptr) return;
-  const SendWork& work = pair->inbound.front().work;
+  const WorkRequest& work = pair->inbound.front().work;
   const bool is_broken = pair->state == QueuePairState::kBroken;
   if (is_broken && !IsWrite(work.operation)) return;
   if (work.operation == Operation::kSend) {
@@ -113,7 +113,7 @@ void SimFabric::Start(ConnectionId connection) {
     return;
   }
   const auto target =
-      regions_.Find(work.remote, work.bytes, AccessFor(work.operation));
+      regions_.Find(work.remote, RemoteBytes(work), AccessFor(work.operation));
   if (!target.ok()) {
     Refuse(*pair, CompletionStatus::kRemoteAccess);
     return;
@@ -133,7 +133,7 @@ void SimFabric::Start(ConnectionId connection) {
       ExecuteAtomic(*pair, *target);
       break;
     case Operation::kRead:
-      pair->inbound.front().data.resize(work.bytes);
+      pair->inbound.front().data.resize(RemoteBytes(work));
       StartLanding(*pair, *target);
       break;
     default:
@@ -161,7 +161,7 @@ void SimFabric::StartSend(QueuePair& pair) {
     return;
   }
   const LocalBytes& into = pair.receives.front().into;
-  const uint64_t bytes = pair.inbound.front().work.bytes;
+  const uint64_t bytes = RemoteBytes(pair.inbound.front().work);
   if (bytes > into.bytes.size()) {
     CompleteReceive(pair, CompletionStatus::kReceiveTooSmall);
     Refuse(pair, CompletionStatus::kReceiveTooSmall);
@@ -182,9 +182,10 @@ void SimFabric::ExecuteAtomic(QueuePair& pair, std::span<std::byte> word) {
   Request& request = pair.inbound.front();
   uint64_t before = 0;
   std::memcpy(&before, word.data(), sizeof(before));
-  uint64_t after = before + request.work.operand;
+  const auto& [first, second] = request.work.operands;
+  uint64_t after = before + first;
   if (request.work.operation == Operation::kCompareSwap) {
-    after = before == request.work.expected ? request.work.operand : before;
+    after = before == first ? second : before;
   }
   if (stages_.Models(word)) {
     stages_.Receive(StagedWrite(pair), word,
@@ -280,14 +281,14 @@ void SimFabric::FinishLanding(QueuePair& pair) {
 }
 
 void SimFabric::CompleteReceive(QueuePair& pair, CompletionStatus status) {
-  const SendWork& work = pair.inbound.front().work;
+  const WorkRequest& work = pair.inbound.front().work;
   Complete(pair, {.connection = pair.id,
                   .work = pair.receives.front().work,
                   .operation = work.operation == Operation::kSend
                                    ? Operation::kReceive
                                    : Operation::kReceiveImmediate,
                   .status = status,
-                  .bytes = work.bytes,
+                  .bytes = RemoteBytes(work),
                   .immediate = work.immediate});
   pair.receives.pop_front();
   pair.receive_used = true;
@@ -312,7 +313,7 @@ void SimFabric::Respond(QueuePair& pair, CompletionStatus status) {
   pair.answered = true;
   Response response = {
       .sequence = pair.inbound.front().sequence, .status = status, .data = {}};
-  if (Brings(pair.inbound.front().work.operation)) {
+  if (Fetches(pair.inbound.front().work.operation)) {
     response.data = std::move(pair.inbound.front().data);
   }
   ToPeer(pair, CompletionStatusName(status), /*beside=*/false,

@@ -43,53 +43,10 @@ absl::Status ProcessFabric::Close(ConnectionId connection) {
   return inner_.Close(connection);
 }
 
-absl::Status ProcessFabric::PostWrite(ConnectionId connection, WorkId work,
-                                      LocalBytes from, RemoteAddress to) {
+absl::Status ProcessFabric::Post(ConnectionId connection,
+                                 const WorkRequest& request) {
   before_call_();
-  return inner_.PostWrite(connection, work, from, to);
-}
-
-absl::Status ProcessFabric::PostWriteImmediate(ConnectionId connection,
-                                               WorkId work, LocalBytes from,
-                                               RemoteAddress to,
-                                               uint32_t immediate) {
-  before_call_();
-  return inner_.PostWriteImmediate(connection, work, from, to, immediate);
-}
-
-absl::Status ProcessFabric::PostRead(ConnectionId connection, WorkId work,
-                                     LocalBytes into, RemoteAddress from) {
-  before_call_();
-  return inner_.PostRead(connection, work, into, from);
-}
-
-absl::Status ProcessFabric::PostCompareSwap(ConnectionId connection,
-                                            WorkId work, LocalBytes into,
-                                            RemoteAddress word,
-                                            uint64_t expected,
-                                            uint64_t desired) {
-  before_call_();
-  return inner_.PostCompareSwap(connection, work, into, word, expected,
-                                desired);
-}
-
-absl::Status ProcessFabric::PostFetchAdd(ConnectionId connection, WorkId work,
-                                         LocalBytes into, RemoteAddress word,
-                                         uint64_t add) {
-  before_call_();
-  return inner_.PostFetchAdd(connection, work, into, word, add);
-}
-
-absl::Status ProcessFabric::PostFlush(ConnectionId connection, WorkId work,
-                                      RemoteAddress range, uint64_t bytes) {
-  before_call_();
-  return inner_.PostFlush(connection, work, range, bytes);
-}
-
-absl::Status ProcessFabric::PostSend(ConnectionId connection, WorkId work,
-                                     LocalBytes from) {
-  before_call_();
-  return inner_.PostSend(connection, work, from);
+  return inner_.Post(connection, request);
 }
 
 absl::Status ProcessFabric::PostReceive(ConnectionId connection, WorkId work,

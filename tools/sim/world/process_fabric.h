@@ -38,30 +38,15 @@ class ProcessFabric final : public Fabric {
   absl::Status Reject(ConnectionId connection,
                       std::string_view private_data) override;
   absl::Status Close(ConnectionId connection) override;
-  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
-                         RemoteAddress to) override;
-  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
-                                  LocalBytes from, RemoteAddress to,
-                                  uint32_t immediate) override;
-  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
-                        RemoteAddress from) override;
-  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
-                               LocalBytes into, RemoteAddress word,
-                               uint64_t expected, uint64_t desired) override;
-  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
-                            LocalBytes into, RemoteAddress word,
-                            uint64_t add) override;
-  absl::Status PostFlush(ConnectionId connection, WorkId work,
-                         RemoteAddress range, uint64_t bytes) override;
-  absl::Status PostSend(ConnectionId connection, WorkId work,
-                        LocalBytes from) override;
+  absl::Status Post(ConnectionId connection,
+                    const WorkRequest& request) override;
   absl::Status PostReceive(ConnectionId connection, WorkId work,
                            LocalBytes into) override;
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override;
   bool Progress() override;
   void WaitForActivity(Deadline deadline) override;
-  void HandOver() override { inner_.HandOver(); }
+  void FlushSends() override { inner_.FlushSends(); }
   void Wake() override { inner_.Wake(); }
 
  private:

@@ -16,6 +16,7 @@
 #include "replication/fabric/verbs/queue_pair.h"
 #include "replication/fabric/verbs/region_key_parts.h"
 #include "replication/fabric/verbs/registered_memory.h"
+#include "replication/fabric/work_request.h"
 #include "tests/replication/fabric/verbs/fake_adapter.h"
 
 namespace alpheus::verbs {

@@ -122,7 +122,7 @@ class CountedUpdates {
     for (size_t i = 0; i < count; ++i) {
       EXPECT_TRUE(responder_->Take(some[i]).ok());
     }
-    there_.HandOver();
+    there_.FlushSends();
     count = here_.Poll(some, nullptr);
     for (size_t i = 0; i < count; ++i) {
       EXPECT_TRUE(requester_->Take(some[i]).ok());
