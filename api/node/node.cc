@@ -120,23 +120,7 @@ ReplicaServerOptions Node::ServerOptions() {
     }
     return log_id.ToString();
   };
-  server.release = [this](Uuid log_id) { to_release_.push_back(log_id); };
-  server.unserved = [this](Uuid log_id) { return Unserved(log_id); };
-  server.held = [this](Uuid log_id) {
-    return OfHeld<Welcome>(log_id, alpheus::WelcomeOfHeld);
-  };
-  server.held_followed = [this](Uuid log_id) {
-    return OfHeld<Followed>(log_id, alpheus::FollowedOfHeld);
-  };
-  server.describe_holder = [this](Uuid log_id) {
-    for (const auto& [log_name, held] : files_) {
-      if (LogIdOf(cluster_.cluster_id, log_name) == log_id) {
-        return DescribeLockHolder(PathOf(log_name));
-      }
-    }
-    return std::string();
-  };
-  server.let_go = [this](Uuid log_id) { LookSoon(log_id); };
+  server.regions = this;
   return server;
 }
 
@@ -462,14 +446,14 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
 }
 
 // ND4: a request for an unknown log may mean a file that has just come.
-absl::Status Node::Unserved(Uuid log_id) {
+absl::Status Node::WhyUnserved(Uuid log_id) {
   LookNow(log_id);
-  const absl::Status why = WhyUnserved(log_id);
+  const absl::Status why = UnservedReason(log_id);
   if (!why.ok() || !HasDirectoryChanged()) return why;
   // Errors are reported by the periodic check.
   FindFiles().IgnoreError();
   looks_soon_ = true;
-  return WhyUnserved(log_id);
+  return UnservedReason(log_id);
 }
 
 // Retries at once. A locked file costs microseconds, so that even
@@ -503,7 +487,7 @@ bool Node::WasTaken(const std::string& log_name, const Held& held) const {
 }
 
 // Returns a reason short enough for a rejection.
-absl::Status Node::WhyUnserved(Uuid log_id) const {
+absl::Status Node::UnservedReason(Uuid log_id) const {
   for (const auto& [log_name, held] : files_) {
     if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
     if (!held.why_not_own.empty()) {
@@ -521,7 +505,7 @@ absl::StatusOr<Said> Node::OfHeld(
     Uuid log_id,
     std::optional<Said> (*read)(std::span<std::byte> region, Uuid cluster_id,
                                 Uuid log_id, NodeId node)) const {
-  const absl::Status unserved = WhyUnserved(log_id);
+  const absl::Status unserved = UnservedReason(log_id);
   if (!absl::IsUnavailable(unserved)) return unserved;
   for (const auto& [log_name, held] : files_) {
     if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
@@ -536,8 +520,30 @@ absl::StatusOr<Said> Node::OfHeld(
   return unserved;
 }
 
+bool Node::ReleaseRegion(Uuid log_id) {
+  to_release_.push_back(log_id);
+  return true;
+}
+
+absl::StatusOr<Welcome> Node::ReadWelcome(Uuid log_id) {
+  return OfHeld<Welcome>(log_id, WelcomeOfHeld);
+}
+
+absl::StatusOr<Followed> Node::ReadFollowed(Uuid log_id) {
+  return OfHeld<Followed>(log_id, FollowedOfHeld);
+}
+
+std::string Node::DescribeOwner(Uuid log_id) {
+  for (const auto& [log_name, held] : files_) {
+    if (LogIdOf(cluster_.cluster_id, log_name) == log_id) {
+      return DescribeLockHolder(PathOf(log_name));
+    }
+  }
+  return "";
+}
+
 // The process that had the file may have released it.
-void Node::LookSoon(Uuid log_id) {
+void Node::OnOwnerGone(Uuid log_id) {
   for (auto& [log_name, held] : files_) {
     if (!held.is_served && !held.suspect &&
         LogIdOf(cluster_.cluster_id, log_name) == log_id) {

@@ -68,6 +68,7 @@
 #include "log/base/random.h"
 #include "log/pmem/file_descriptor.h"
 #include "quorum/members/configuration.h"
+#include "recovery/server/local_regions.h"
 #include "recovery/server/replica_server.h"
 #include "replication/fabric/fabric.h"
 #include "replication/persist/platform/platform.h"
@@ -89,9 +90,9 @@ struct NodeOptions {
   uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
   // Seconds from the end of a pass over a log to the next one.
   uint64_t scrub_interval_seconds = 24 * uint64_t{3'600};
-  // Limits on connections without a promise, each above 0 (replica_server.h,
-  // RS4): without a hello; without proof of the key; proved and waiting, of
-  // each kind; following.
+  // Limits on connections without a promise, each above 0 (ADM1 of
+  // connection_admission.h): without a hello; without proof of the key; proved
+  // and waiting, of each kind; following.
   uint64_t silent_max = 64;
   uint64_t unproved_max = 32;
   uint64_t waiting_max = 32;
@@ -103,7 +104,7 @@ struct NodeOptions {
   std::function<void(const std::string&)> tell = [](const std::string&) {};
 };
 
-class Node final : private LogCreator {
+class Node final : private LogCreator, private LocalRegions {
  public:
   // Opens the replicas and listens. Errors: as LoadClusterFile; NotFound (the
   // cluster file has no such node; no directory); AlreadyExists (the address is
@@ -174,8 +175,8 @@ class Node final : private LogCreator {
   absl::StatusOr<std::unique_ptr<ServedLog>> Open(const std::string& log_name,
                                                   Held& held);
   void TellMemory(const std::string& log_name, Held& held);
-  absl::Status Unserved(Uuid log_id);
-  absl::Status WhyUnserved(Uuid log_id) const;
+  // Returns what is known, without a look at the files.
+  absl::Status UnservedReason(Uuid log_id) const;
   // Returns the result of `read` for a region that a process of this machine
   // has.
   template <class Said>
@@ -183,7 +184,6 @@ class Node final : private LogCreator {
       Uuid log_id,
       std::optional<Said> (*read)(std::span<std::byte> region, Uuid cluster_id,
                                   Uuid log_id, NodeId node)) const;
-  void LookSoon(Uuid log_id);
   bool IsLookDue() const;
   void ReleaseAsked();
   void LookAtFiles();
@@ -196,6 +196,13 @@ class Node final : private LogCreator {
 
   absl::StatusOr<std::unique_ptr<ServedLog>> Create(
       Uuid log_id, const Format& format) override;
+
+  bool ReleaseRegion(Uuid log_id) override;
+  absl::Status WhyUnserved(Uuid log_id) override;
+  absl::StatusOr<Welcome> ReadWelcome(Uuid log_id) override;
+  absl::StatusOr<Followed> ReadFollowed(Uuid log_id) override;
+  std::string DescribeOwner(Uuid log_id) override;
+  void OnOwnerGone(Uuid log_id) override;
 
   struct Change {
     NodeOptions options;

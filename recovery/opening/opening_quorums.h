@@ -70,7 +70,7 @@
 //   OQ1. Once the target can be opened by itself, neither c nor a list before
 //        it can be. Until then only members of S have the target. OQ(target) >=
 //        B(c) of them leave no opening quorum of c: a replica refuses primaries
-//        of a list older than its own (CheckConfiguration, replica_server.h).
+//        of a list older than its own (CheckConfiguration, opening_service.h).
 //        It does so whatever epoch it installed the list with; *settled* rests
 //        on that.
 //   OQ2. Before a newcomer has the target, W(c) replicas that hold everything

@@ -17,7 +17,7 @@
 //         head has passed is no damage.
 //   SCR2. From a promise until its session has begun, or its connection has
 //         ended, nothing is read or written: the ring belongs to the promise's
-//         holder (RS2 of replica_server.h). Then the pass begins again.
+//         holder (OSV2 of opening_service.h). Then the pass begins again.
 //   SCR3. Nothing of a `repairing` replica is read.
 //   SCR4. Only bytes that record_repair.h has checked are written (RR1). They
 //         count as repaired once they were persisted and read again here.

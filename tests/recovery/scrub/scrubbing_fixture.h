@@ -84,10 +84,10 @@ class HeldPeerNode {
     options.cluster_id = kCluster;
     options.node = kPeerNode;
     options.show_ns = 5 * kMillisecond;
-    options.unserved = [](Uuid) { return absl::UnavailableError("held"); };
-    options.held = [welcome = WelcomeOf(state.superline)](Uuid) {
+    regions_.welcome = [welcome = WelcomeOf(state.superline)](Uuid) {
       return welcome;
     };
+    options.regions = &regions_;
     server_ = std::make_unique<ReplicaServer>(node_fabric_,
                                               world.network().clock(), options);
     EXPECT_TRUE(node_fabric_.Listen(PeerAddressOf(kPeerHost)).ok());
@@ -133,6 +133,7 @@ class HeldPeerNode {
   Fabric& node_fabric_;
   Fabric& holder_fabric_;
   std::vector<std::byte> image_;
+  FakeRegions regions_{kLogA};
   std::unique_ptr<ReplicaServer> server_;
   std::unique_ptr<ReplicaHold> hold_;
 };

@@ -56,17 +56,13 @@ class ReplicaServerHeldTest : public ::testing::Test {
     options.server.silence_ns_max = 100 * kMillisecond;
     options.server.give_way_ns = 20 * kMillisecond;
     options.server.show_ns = 10 * kMillisecond;
-    options.server.unserved = [](Uuid log_id) {
-      return log_id == kLogB ? absl::UnavailableError("another process has it")
-                             : absl::OkStatus();
-    };
-    options.server.held = [this](Uuid /*log_id*/) { return welcome_; };
-    options.server.held_followed =
-        [this](Uuid /*log_id*/) -> absl::StatusOr<Followed> {
+    regions_.welcome = [this](Uuid /*log_id*/) { return welcome_; };
+    regions_.followed = [this](Uuid /*log_id*/) -> absl::StatusOr<Followed> {
       if (followed_) return *followed_;
       return absl::UnavailableError("another process has it");
     };
-    options.server.let_go = [this](Uuid log_id) { let_go_.push_back(log_id); };
+    regions_.owner_gone = [this](Uuid log_id) { let_go_.push_back(log_id); };
+    options.server.regions = &regions_;
     world_ = std::make_unique<ServedWorld>(options);
     const RegionState state = world_->State(kLogB);
     welcome_ = WelcomeOf(state.superline);
@@ -111,6 +107,7 @@ class ReplicaServerHeldTest : public ::testing::Test {
   absl::StatusOr<Welcome> welcome_;
   std::optional<Followed> followed_;
   std::vector<Uuid> let_go_;
+  FakeRegions regions_{kLogB};
   std::unique_ptr<ServedWorld> world_;
 };
 
@@ -381,7 +378,7 @@ TEST_F(ReplicaServerHeldTest, FetchesGoToTheHolderOneAfterTheOther) {
   EXPECT_THAT(next.replies, ElementsAre(Message(ShownFor(kOtherFetch, 100))));
 }
 
-// RS6. Of another place, or more than was asked for.
+// LPR2. Of another place, or more than was asked for.
 TEST_F(ReplicaServerHeldTest, HolderThatShowsOtherBytesIsRefused) {
   for (const Fetched& other : {ShownFor(kOtherFetch, 64), ShownFor(kFetch, 65),
                                ShownFor(kFetch, kFetchBytesMax)}) {
@@ -578,7 +575,7 @@ TEST_F(KeptReplicaTest, StrangerIsShownNothing) {
   EXPECT_THAT(holder.replies, IsEmpty());
 }
 
-// RS5.
+// LPR1.
 TEST_F(KeptReplicaTest, StrangerDeposesNobody) {
   Peer& holder = ConnectedAs(kHolder);
   Prove(holder, kHolder);

@@ -287,7 +287,7 @@ TEST_F(ReplicaServerKeyTest, OlderConfigurationIsRefused) {
   EXPECT_TRUE(promised && std::holds_alternative<Promised>(*promised));
 }
 
-// RS4: strangers that say nothing, or come in numbers, take nobody's place.
+// ADM1: strangers that say nothing, or come in numbers, take nobody's place.
 TEST_F(ReplicaServerKeyTest, SilentStrangersAreEndedSoon) {
   ServedWorld::Options options;
   options.server.proof_ns_max = 5 * kMillisecond;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places of those who have no promise: by what they ask for, so that none of
-// them keeps another kind out (RS4 of replica_server.h).
+// them keeps another kind out (ADM1 of connection_admission.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -210,10 +210,9 @@ TEST(ReplicaServerTest, PlainFileIsServedAsOnTheWeakest) {
 TEST(ReplicaServerTest, RegionThatIsNotSeenIsToldAsTheWeakest) {
   ServedWorld::Options options;
   options.server.platform = *ParsePlatform("wsp,no-ddio,infiniband");
-  options.server.unserved = [](Uuid log_id) {
-    return log_id == kLogB ? absl::UnavailableError("held") : absl::OkStatus();
-  };
-  options.server.held = [](Uuid) { return Welcome(); };
+  FakeRegions regions(kLogB);
+  regions.welcome = [](Uuid) { return Welcome(); };
+  options.server.regions = &regions;
   ServedWorld world(options);
   Peer& peer = world.NewPeer(1, 1);
   Hello hello = peer.HelloOf(kLogB);

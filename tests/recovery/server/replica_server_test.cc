@@ -224,7 +224,7 @@ TEST(ReplicaServerTest, RegionIsReadWithoutAPromise) {
   Replicate(world, primary, log, "c");
 }
 
-// RS4: who looks again and again gets the key that it has.
+// ADM1: who looks again and again gets the key that it has.
 TEST(ReplicaServerTest, ViewThatIsRepeatedRegistersNothing) {
   ServedWorld world({});
   Peer& reader = world.Connected(2, 1);
@@ -301,8 +301,10 @@ TEST(ReplicaServerTest, RegionIsReleasedOnlyWhereThatIsWanted) {
   EXPECT_EQ(FailedWith(refusing.Ask(refusing.Connected(1, 1), Release{})),
             absl::StatusCode::kFailedPrecondition);
   std::vector<Uuid> released;
+  FakeRegions regions(kLogB);
+  regions.release = [&](Uuid log_id) { released.push_back(log_id); };
   ServedWorld::Options options;
-  options.server.release = [&](Uuid log_id) { released.push_back(log_id); };
+  options.server.regions = &regions;
   ServedWorld world(options);
   // A process of another machine can't take the file.
   EXPECT_EQ(FailedWith(world.Ask(world.Connected(1, 1), Release{})),
@@ -320,10 +322,8 @@ TEST(ReplicaServerTest, RegionIsReleasedOnlyWhereThatIsWanted) {
 
 TEST(ReplicaServerTest, LogThatIsNotServedIsNamedSo) {
   ServedWorld::Options options;
-  options.server.unserved = [](Uuid log_id) {
-    return log_id == kLogB ? absl::UnavailableError("another process has it")
-                           : absl::OkStatus();
-  };
+  FakeRegions regions(kLogB);
+  options.server.regions = &regions;
   ServedWorld world(options);
   Peer& peer = world.NewPeer(1, 1);
   peer.Connect(world.address(), peer.HelloOf(kLogB));

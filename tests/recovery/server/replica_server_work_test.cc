@@ -70,7 +70,7 @@ TEST(ReplicaServerWorkTest, SessionOfAnotherLogGoesOnDuringAScan) {
   EXPECT_GT(world.log(kLogA).slices, static_cast<int>(kRingBytes / kLineBytes));
 }
 
-// RS7: memory runs out in the scan for a promise. Whoever else is connected to
+// RS1: memory runs out in the scan for a promise. Whoever else is connected to
 // that log is ended too, so that nothing is gone on with that is half done; the
 // session of another log is not.
 TEST(ReplicaServerWorkTest, MemoryThatRunsOutEndsTheWorkOfItsLog) {
@@ -149,7 +149,7 @@ TEST(ReplicaServerWorkTest, MediumThatFailsInTheMiddleOfAScanEndsIt) {
   EXPECT_TRUE(absl::IsUnavailable(std::get<Failed>(peer.replies[0]).status));
 }
 
-// RS1: a higher ballot in the middle of a scan has its own scan; the lower one
+// OSV1: a higher ballot in the middle of a scan has its own scan; the lower one
 // hears nothing but the end of its connection.
 TEST(ReplicaServerWorkTest, HigherBallotInTheMiddleOfAScanWins) {
   for (int slices = 1; slices < 400; slices += 37) {

@@ -201,6 +201,29 @@ Answer WatchedLog::TakeAnswer() {
 
 // --- ServedWorld -------------------------------------------------------------
 
+bool FakeRegions::ReleaseRegion(Uuid log_id) {
+  if (!release) return false;
+  release(log_id);
+  return true;
+}
+
+absl::Status FakeRegions::WhyUnserved(Uuid log_id) {
+  return log_id == taken_ ? absl::UnavailableError("another process has it")
+                          : absl::OkStatus();
+}
+
+absl::StatusOr<Welcome> FakeRegions::ReadWelcome(Uuid log_id) {
+  return welcome ? welcome(log_id) : LocalRegions::ReadWelcome(log_id);
+}
+
+absl::StatusOr<Followed> FakeRegions::ReadFollowed(Uuid log_id) {
+  return followed ? followed(log_id) : LocalRegions::ReadFollowed(log_id);
+}
+
+void FakeRegions::OnOwnerGone(Uuid log_id) {
+  if (owner_gone) owner_gone(log_id);
+}
+
 ServedWorld::ServedWorld(Options options)
     : network_(options.network),
       adapter_(network_.fabric(0)),

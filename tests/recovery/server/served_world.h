@@ -16,6 +16,7 @@
 
 #include "log/core/ring/ring_log.h"
 #include "recovery/protocol/messages.h"
+#include "recovery/server/local_regions.h"
 #include "recovery/server/replica_server.h"
 #include "recovery/server/served_log.h"
 #include "replication/session/replica_session.h"
@@ -175,6 +176,27 @@ class WatchedLog final : public ServedLog {
  private:
   ServedReplica<ModelPersistence> inner_;
   const std::function<void()> while_scanning_;
+};
+
+// Regions of which a process of the node's machine has one. What is not set is
+// as by default.
+class FakeRegions final : public LocalRegions {
+ public:
+  explicit FakeRegions(Uuid taken) : taken_(taken) {}
+
+  std::function<void(Uuid log_id)> release;
+  std::function<absl::StatusOr<Welcome>(Uuid log_id)> welcome;
+  std::function<absl::StatusOr<Followed>(Uuid log_id)> followed;
+  std::function<void(Uuid log_id)> owner_gone;
+
+  bool ReleaseRegion(Uuid log_id) override;
+  absl::Status WhyUnserved(Uuid log_id) override;
+  absl::StatusOr<Welcome> ReadWelcome(Uuid log_id) override;
+  absl::StatusOr<Followed> ReadFollowed(Uuid log_id) override;
+  void OnOwnerGone(Uuid log_id) override;
+
+ private:
+  const Uuid taken_;
 };
 
 class ServedWorld {

@@ -125,14 +125,15 @@ bool NodeProcess::Turn() {
   return any;
 }
 
-absl::Status NodeProcess::Unserved() const {
+absl::Status NodeProcess::WhyUnserved(Uuid /*log_id*/) {
   return is_serving_ || world_.store().content(machine_.number) ==
                             RegionStore::Content::kAbsent
              ? absl::OkStatus()
              : absl::UnavailableError("somebody else has it");
 }
 
-absl::StatusOr<Welcome> NodeProcess::WelcomeOfHeld() const {
+absl::StatusOr<Welcome> NodeProcess::ReadWelcome(Uuid log_id) {
+  if (!world_.options().guests.hold) return WhyUnserved(log_id);
   const std::optional<Welcome> welcome = alpheus::WelcomeOfHeld(
       machine_.pmem->region(), kClusterId, kLogId, machine_.id());
   if (!welcome) return absl::UnavailableError("somebody else has it");
@@ -152,17 +153,18 @@ ReplicaServerOptions NodeProcess::ServerOptions() {
   options.slice_bytes = world_.options().slice_bytes;
   options.idle_ns = 100'000;
   options.scrubbing = ScrubbingOf(world_, world_.lists().of(machine_.number));
-  options.unserved = [this](Uuid) { return Unserved(); };
+  options.regions = this;
   if (world_.IsTraced()) {
     options.report = [this](const std::string& what) {
       world_.Trace(absl::StrCat("machine ", machine_.number, ": ", what));
     };
   }
-  if (!world_.options().guests.hold) return options;
-  options.give_way_ns = kGiveWayNanos;
-  options.held = [this](Uuid) { return WelcomeOfHeld(); };
-  options.let_go = [this](Uuid) { look_again_at_ = clock_.NowNanos(); };
+  if (world_.options().guests.hold) options.give_way_ns = kGiveWayNanos;
   return options;
+}
+
+void NodeProcess::OnOwnerGone(Uuid /*log_id*/) {
+  look_again_at_ = clock_.NowNanos();
 }
 
 void NodeProcess::Run() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "log/base/random.h"
+#include "recovery/server/local_regions.h"
 #include "recovery/server/replica_server.h"
 #include "tools/sim/world/process_clock.h"
 #include "tools/sim/world/process_fabric.h"
@@ -20,7 +21,7 @@
 
 namespace alpheus::sim {
 
-class NodeProcess {
+class NodeProcess final : private LocalRegions {
  public:
   // Starts to run.
   NodeProcess(World& world, World::Machine& machine);
@@ -38,8 +39,9 @@ class NodeProcess {
 
  private:
   void LetGo();
-  absl::Status Unserved() const;
-  absl::StatusOr<Welcome> WelcomeOfHeld() const;
+  absl::Status WhyUnserved(Uuid log_id) override;
+  absl::StatusOr<Welcome> ReadWelcome(Uuid log_id) override;
+  void OnOwnerGone(Uuid log_id) override;
   ReplicaServerOptions ServerOptions();
   void CloseFailed();
   void BeSuspicious();

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// connection_admission: which connections a node keeps: the check of a request
+// to connect, the number of places of each kind, and who makes room.
+//
+// Idea: a connection with a promise has a place of its own, because a log has
+// one holder, and so has a local primary. All others share places by their last
+// use. A connection that comes is let in, and the one that was silent longest
+// of its kind ends.
+//
+// Invariants:
+//   ADM1. Memory is bounded. Connections without a promise are limited in
+//   number
+//         and in the time that they may be silent. Connections without a proof
+//         have places of their own, so that unauthenticated clients take none
+//         of those with the key; the oldest makes room. Connections with a
+//         proof have places by their last request: new, looking at a region,
+//         following, or asking. None takes a place of another kind, and the one
+//         that was silent longest makes room. So no number of readers keeps out
+//         an opening or a look. Followers that keep asking are refused when
+//         there are too many.
+// Thread safety: one thread.
+// References: protocol P-A5, P-H16, P-H17; handshake.h, refusals.h;
+// docs/use/operating.md#security.
+#ifndef ALPHEUS_RECOVERY_SERVER_CONNECTION_ADMISSION_H_
+#define ALPHEUS_RECOVERY_SERVER_CONNECTION_ADMISSION_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/clock.h"
+#include "log/base/ids.h"
+#include "recovery/protocol/handshake.h"
+#include "recovery/protocol/messages.h"
+#include "recovery/server/local_primary_relay.h"
+#include "recovery/server/peer_connections.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+
+// As those of ReplicaServerOptions.
+struct ConnectionAdmissionOptions {
+  Uuid cluster_id;
+  NodeId node;
+  Credentials credentials = {};
+  size_t waiting_connections_max = 0;
+  size_t followers_max = 0;
+  size_t unproved_connections_max = 0;
+  int64_t silence_ns_max = 0;
+  int64_t proof_ns_max = 0;
+};
+
+class ConnectionAdmission {
+ public:
+  using Place = PeerConnection::Place;
+
+  // All must outlive the object.
+  ConnectionAdmission(Fabric& fabric, const Clock& clock,
+                      PeerConnections& connections,
+                      const LocalPrimaryRelay& relay,
+                      const ConnectionAdmissionOptions& options)
+      : fabric_(fabric),
+        clock_(clock),
+        connections_(connections),
+        relay_(relay),
+        options_(options) {}
+
+  // Returns the connection that a request is for, without a log. Errors: a
+  // refusal (refusals.h).
+  absl::StatusOr<PeerConnection> Check(const ConnectionEvent& request) const;
+  // Tells the peer why its request is refused.
+  void Reject(const ConnectionEvent& request, const absl::Status& why);
+  // Keeps the connection, and tells the peer so. Another one may have to make
+  // room. Requires: its first receive is posted.
+  void Accept(PeerConnection connection, const Welcome& welcome);
+
+  // Returns the place for a connection that makes this request.
+  static Place PlaceFor(const Message& request);
+  // Gives the connection a place; another one may have to make room. Errors:
+  // ResourceExhausted (too many followers).
+  absl::Status TakePlace(PeerConnection& connection, Place place);
+
+  // Returns when a connection that asks for nothing has to end, in nanoseconds,
+  // and why. Requires: it has no promise, and waits for nobody.
+  int64_t DueAt(const PeerConnection& connection) const;
+  absl::Status WhyTooLate(const PeerConnection& connection) const;
+
+  // Takes the options. Connections keep what they have proved, and their
+  // places.
+  void Reconfigure(const ConnectionAdmissionOptions& options) {
+    options_ = options;
+  }
+
+ private:
+  bool HasPlace(const PeerConnection& connection, Place place) const;
+  size_t PlacesOf(Place place) const;
+  // Returns the one of that kind that was silent longest, or nullptr.
+  PeerConnection* LongestSilent(Place place, const PeerConnection& but);
+  // Returns the oldest connection without a proof, or nullptr if there is room.
+  PeerConnection* OldestTooMany();
+
+  Fabric& fabric_;
+  const Clock& clock_;
+  PeerConnections& connections_;
+  const LocalPrimaryRelay& relay_;
+  ConnectionAdmissionOptions options_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_SERVER_CONNECTION_ADMISSION_H_

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/server/local_primary_relay.h"
+
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "recovery/protocol/refusals.h"
+
+namespace alpheus {
+
+// A replica that exists is not made again.
+absl::StatusOr<std::optional<Welcome>> LocalPrimaryRelay::WelcomeFor(
+    const Hello& hello) const {
+  const absl::Status unserved = regions_.WhyUnserved(hello.log_id);
+  if (unserved.ok()) return std::nullopt;
+  const LocalPrimary* const primary = FindPrimary(hello.log_id);
+  const bool may_wait =
+      hello.primary.node == options_.node || primary != nullptr;
+  if (!may_wait) return unserved;
+  if (primary != nullptr && IsStuck(*primary) &&
+      hello.primary != primary->promise.primary) {
+    return absl::UnavailableError("its primary is stopped, or does not listen");
+  }
+  return regions_.ReadWelcome(hello.log_id);
+}
+
+absl::StatusOr<MaybeReply> LocalPrimaryRelay::Reply(PeerConnection& connection,
+                                                    const Message& message) {
+  if (const auto* hold = std::get_if<Hold>(&message)) {
+    return OnHold(connection, *hold);
+  }
+  if (const auto* ask = std::get_if<AskPromise>(&message)) {
+    return OnAskPromise(connection, *ask);
+  }
+  if (const auto* scrub = std::get_if<Scrub>(&message)) {
+    return OnScrub(connection, *scrub);
+  }
+  if (const auto* fetch = std::get_if<Fetch>(&message)) {
+    return OnFetch(connection, *fetch);
+  }
+  if (const auto* follow = std::get_if<Follow>(&message)) {
+    return OnFollow(connection, *follow);
+  }
+  if (const auto* fetched = std::get_if<Fetched>(&message)) {
+    return OnFetched(connection, *fetched);
+  }
+  return Decline(connection);
+}
+
+// This includes readers, which disturb no primary. They ask often, so this is
+// not reported.
+MaybeReply LocalPrimaryRelay::Decline(PeerConnection& connection) {
+  connections_.Dismiss(connection,
+                       Failed{absl::UnavailableError(
+                           "the node does not serve its replica: a process of "
+                           "its machine has it")});
+  return std::nullopt;
+}
+
+// Answers from superline and watermarks, which the primary writes; records are
+// read elsewhere. A local primary that says Hold is open, and counts this
+// replica as in sync.
+absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFollow(
+    PeerConnection& connection, const Follow& follow) {
+  const Uuid log_id = connection.hello.log_id;
+  absl::StatusOr<Followed> followed = regions_.ReadFollowed(log_id);
+  if (absl::IsUnimplemented(followed.status())) return Decline(connection);
+  ALPHEUS_RETURN_IF_ERROR(followed.status());
+  const LocalPrimary* const primary = FindPrimary(log_id);
+  followed->in_session =
+      primary != nullptr && primary->promise.epoch == followed->log_epoch;
+  if (follow.table_epoch == followed->log_epoch) followed->table = {};
+  return *std::move(followed);
+}
+
+// LPR3.
+absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnHold(PeerConnection& connection,
+                                                     const Hold& hold) {
+  ALPHEUS_RETURN_IF_ERROR(OpeningService::CheckAsker(connection, hold.promise));
+  if (connection.hello.primary.node != options_.node) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("node ", options_.node.value,
+                     ": a process of another machine can't hold its replica"));
+  }
+  const Uuid log_id = connection.hello.log_id;
+  bool is_to_scrub = false;
+  bool is_new = true;
+  if (const LocalPrimary* const before = FindPrimary(log_id);
+      before != nullptr) {
+    if (before->connection == connection.id) {
+      is_to_scrub = before->is_to_scrub;
+      is_new = false;
+    } else {
+      connections_.End(before->connection, absl::OkStatus());
+    }
+  }
+  LocalPrimary& primary = primaries_[log_id];
+  primary = {};
+  primary.connection = connection.id;
+  primary.promise = hold.promise;
+  primary.scrubbed = hold.scrubbed;
+  primary.is_to_scrub = is_to_scrub;
+  connection.phase = Phase::kHolding;
+  if (is_new) {
+    connections_.Note(connection,
+                      absl::StrCat("writes epoch ", hold.promise.epoch.value,
+                                   ", and has this node's replica itself"));
+  }
+  RelayNext(log_id);
+  return std::nullopt;
+}
+
+// The local primary may be gone after each step.
+void LocalPrimaryRelay::RelayNext(Uuid log_id) {
+  const auto is_waiting = [&](const PeerConnection& connection) {
+    return connection.phase == Phase::kWaiting &&
+           connection.hello.log_id == log_id;
+  };
+  for (const ConnectionId id : connections_.Where(is_waiting)) {
+    PeerConnection& asker = *connections_.Find(id);
+    absl::StatusOr<MaybeReply> reply = RelayPromise(asker);
+    if (!reply.ok()) {
+      connections_.Fail(asker, reply.status());
+    } else if (reply->has_value()) {
+      asker.phase = Phase::kControl;
+      connections_.SendReply(asker, **std::move(reply));
+    }
+  }
+  auto primary = primaries_.find(log_id);
+  if (primary == primaries_.end()) return;
+  if (primary->second.is_to_scrub) RelayScrub(primary->second);
+  primary = primaries_.find(log_id);
+  if (primary != primaries_.end()) RelayFetch(log_id, primary->second);
+}
+
+const LocalPrimaryRelay::LocalPrimary* LocalPrimaryRelay::FindPrimary(
+    Uuid log_id) const {
+  const auto found = primaries_.find(log_id);
+  return found == primaries_.end() ? nullptr : &found->second;
+}
+
+absl::StatusOr<LocalPrimaryRelay::LocalPrimary*> LocalPrimaryRelay::PrimaryOf(
+    Uuid log_id) {
+  const auto found = primaries_.find(log_id);
+  if (found != primaries_.end()) return &found->second;
+  return absl::UnavailableError(absl::StrCat(
+      "node ", options_.node.value,
+      ": a process of its machine has the replica, and does not say which "
+      "one; it is not scrubbed now, and nothing of it is shown"));
+}
+
+// The local primary replies by its next Hold; the asker hears it when it asks
+// again.
+absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnScrub(
+    const PeerConnection& connection, const Scrub& scrub) {
+  ALPHEUS_ASSIGN_OR_RETURN(LocalPrimary* const found,
+                           PrimaryOf(connection.hello.log_id));
+  LocalPrimary& primary = *found;
+  primary.is_to_scrub |= scrub.start;
+  Scrubbed said = primary.scrubbed;
+  said.is_running |= primary.is_to_scrub || primary.was_told_to_scrub;
+  RelayScrub(primary);
+  return said;
+}
+
+// A primary that is being told something is told this later (LPR4).
+void LocalPrimaryRelay::RelayScrub(LocalPrimary& primary) {
+  PeerConnection& connection = *connections_.Find(primary.connection);
+  if (connection.phase != Phase::kHolding) return;
+  primary.was_told_to_scrub |= primary.is_to_scrub;
+  connection.phase = Phase::kControl;
+  connections_.SendReply(connection,
+                         Scrub{std::exchange(primary.is_to_scrub, false)});
+}
+
+absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFetch(
+    PeerConnection& connection, const Fetch& fetch) {
+  ALPHEUS_ASSIGN_OR_RETURN(LocalPrimary* const primary,
+                           PrimaryOf(connection.hello.log_id));
+  connection.fetch = fetch;
+  connection.phase = Phase::kFetching;
+  RelayFetch(connection.hello.log_id, *primary);
+  return std::nullopt;
+}
+
+// Relays for the asker that waited longest. The others follow.
+void LocalPrimaryRelay::RelayFetch(Uuid log_id, LocalPrimary& primary) {
+  PeerConnection& connection = *connections_.Find(primary.connection);
+  if (connection.phase != Phase::kHolding) return;
+  const PeerConnection* first = nullptr;
+  for (const auto& [id, asker] : connections_.all()) {
+    if (asker.phase != Phase::kFetching || asker.hello.log_id != log_id) {
+      continue;
+    }
+    if (first == nullptr || asker.heard_at < first->heard_at) first = &asker;
+  }
+  if (first == nullptr) return;
+  primary.fetch = first->fetch;
+  primary.fetching = first->id;
+  connection.phase = Phase::kControl;
+  connections_.SendReply(connection, *primary.fetch);
+}
+
+// LPR2. The asker may be gone.
+absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFetched(
+    PeerConnection& connection, const Fetched& fetched) {
+  const Uuid log_id = connection.hello.log_id;
+  const auto found = primaries_.find(log_id);
+  const bool is_told = found != primaries_.end() &&
+                       found->second.connection == connection.id &&
+                       found->second.fetch.has_value();
+  if (!is_told) {
+    return Refuse(Refusal::kOutOfTurn,
+                  absl::InvalidArgumentError(
+                      "bytes of a ring came that nobody asked for"));
+  }
+  const Fetch fetch = *std::exchange(found->second.fetch, std::nullopt);
+  const bool is_asked =
+      fetched.from == fetch.from && fetched.bytes.size() <= fetch.bytes;
+  if (!is_asked) {
+    return Refuse(
+        Refusal::kMalformed,
+        absl::InvalidArgumentError(absl::StrCat(
+            fetched.bytes.size(), " bytes of the ring came from offset ",
+            fetched.from.value, "; asked for were ", fetch.bytes, " from ",
+            fetch.from.value)));
+  }
+  found->second.told_at.reset();
+  connection.phase = Phase::kHolding;
+  PeerConnection* const asker = connections_.Find(found->second.fetching);
+  if (asker != nullptr && asker->phase == Phase::kFetching) {
+    asker->phase = Phase::kControl;
+    connections_.SendReply(*asker, Message(fetched));
+  }
+  RelayNext(log_id);
+  return std::nullopt;
+}
+
+absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnAskPromise(
+    PeerConnection& connection, const AskPromise& ask) {
+  ALPHEUS_RETURN_IF_ERROR(OpeningService::CheckAsker(connection, ask.promise));
+  ALPHEUS_RETURN_IF_ERROR(OpeningService::CheckConfiguration(
+      connection.held->configuration_id, ask));
+  connection.asked = ask;
+  ALPHEUS_ASSIGN_OR_RETURN(MaybeReply reply, RelayPromise(connection));
+  if (!reply.has_value()) connection.phase = Phase::kWaiting;
+  return reply;
+}
+
+// LPR1.
+absl::StatusOr<MaybeReply> LocalPrimaryRelay::RelayPromise(
+    PeerConnection& asker) {
+  const auto found = primaries_.find(asker.hello.log_id);
+  if (found == primaries_.end()) return std::nullopt;
+  LocalPrimary& primary = found->second;
+  const Promise& wanted = asker.asked.promise;
+  const absl::StatusOr<PromiseVerdict> verdict =
+      AnswerPromise(primary.promise, wanted);
+  if (!verdict.ok()) return opening_.Refusing(asker, wanted, verdict.status());
+  if (verdict.ok() && *verdict == PromiseVerdict::kAgain) {
+    return absl::FailedPreconditionError(
+        "the process that asks for the promise has the replica itself");
+  }
+  if (!primary.told_at.has_value()) primary.told_at = clock_.NowNanos();
+  // Else it was told already, or is told as soon as it may be told something.
+  PeerConnection& connection = *connections_.Find(primary.connection);
+  if (connection.phase == Phase::kHolding) {
+    ++connections_.counters().wanted;
+    connection.phase = Phase::kControl;
+    connections_.Note(connection, absl::StrCat("is asked for this node's "
+                                               "replica: ",
+                                               DescribeOpening(wanted)));
+    connections_.SendReply(connection, Wanted{wanted});
+  }
+  return std::nullopt;
+}
+
+bool LocalPrimaryRelay::IsStuck(const LocalPrimary& primary) const {
+  return primary.told_at.has_value() &&
+         clock_.NowNanos() >= *primary.told_at + options_.give_way_ns;
+}
+
+// An opener should not wait long for a process that may be stopped, where other
+// replicas are enough. It may ask again.
+int64_t LocalPrimaryRelay::DueAt(const PeerConnection& asker) const {
+  const LocalPrimary* const primary = FindPrimary(asker.hello.log_id);
+  if (asker.phase == Phase::kFetching) {
+    return asker.heard_at + (primary != nullptr ? options_.show_ns : 0);
+  }
+  if (primary != nullptr && primary->told_at.has_value()) {
+    return *primary->told_at + options_.give_way_ns;
+  }
+  return asker.heard_at + options_.silence_ns_max;
+}
+
+absl::Status LocalPrimaryRelay::WhyTooLate(const PeerConnection& asker) const {
+  if (asker.phase == Phase::kFetching) {
+    return absl::UnavailableError(
+        absl::StrCat("node ", options_.node.value,
+                     ": the process that has its replica is stopped, or gone; "
+                     "nothing of its ring is shown now"));
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "another process of this machine",
+      regions_.DescribeOwner(asker.hello.log_id),
+      " has the node's replica and does not give way; it may be stopped. End "
+      "that process, if it does not go on"));
+}
+
+std::optional<Promise> LocalPrimaryRelay::PromiseOfPrimary(
+    const PeerConnection& connection) const {
+  const LocalPrimary* const primary = FindPrimary(connection.hello.log_id);
+  if (primary == nullptr || primary->connection != connection.id) {
+    return std::nullopt;
+  }
+  return primary->promise;
+}
+
+void LocalPrimaryRelay::OnEnd(const PeerConnection& connection) {
+  if (!PromiseOfPrimary(connection).has_value()) return;
+  primaries_.erase(connection.hello.log_id);
+  regions_.OnOwnerGone(connection.hello.log_id);
+}
+
+void LocalPrimaryRelay::ServeWaiting(ServedLog& log) {
+  const Welcome now = log.welcome();
+  const auto is_of_log = [&](const PeerConnection& connection) {
+    return connection.held.has_value() &&
+           connection.hello.log_id == log.log_id();
+  };
+  for (const ConnectionId id : connections_.Where(is_of_log)) {
+    PeerConnection& connection = *connections_.Find(id);
+    if (connection.phase != Phase::kWaiting ||
+        connection.held->incarnation != now.incarnation ||
+        connection.held->ring_capacity != now.ring_capacity) {
+      connections_.End(id, absl::OkStatus());
+      continue;
+    }
+    connection.log = &log;
+    connection.held.reset();
+    connection.phase = Phase::kControl;
+    absl::StatusOr<MaybeReply> reply =
+        opening_.OnAskPromise(connection, connection.asked);
+    if (!reply.ok()) {
+      connections_.Fail(connection, reply.status());
+    } else if (reply->has_value()) {
+      connections_.SendReply(connection, **std::move(reply));
+    }
+  }
+}
+
+}  // namespace alpheus

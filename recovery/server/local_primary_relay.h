@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// local_primary_relay: a node's part for the logs whose region a primary of its
+// own machine has: it relays the requests of others to that primary.
+//
+// Idea: the *local primary* says by Hold that it has the region, with this
+// node's replica (P-A7). It listens to nobody, so its reply is asked for in
+// advance: each Hold has one reply, which is the next request for it.
+//
+//   asker's request   to the local primary   reply to the asker
+//   AskPromise        Wanted                 none: it waits until AddLog
+//   Scrub             Scrub                  what the last Hold reported
+//   Fetch             Fetch                  Fetched, once it has come
+//   Follow            none                   what its superline says
+//
+// An opener waits (kWaiting) while the local primary steps down and gives the
+// region up; AddLog follows, and ServeWaiting. Requests for bytes of the ring
+// (kFetching) reach the local primary one after the other.
+//
+// Invariants:
+//   LPR1. A primary is told of a promise only if the asker has proved the key
+//         and its promise is above the primary's. Nothing is promised for a log
+//         that this server does not have. Only a request for a promise makes a
+//         primary step down.
+//   LPR2. Bytes that a local primary shows go to the asker alone, and are no
+//         more than it asked for.
+//   LPR3. A log has one local primary, the one that said Hold last: the node
+//   may
+//         not have heard that an older process is gone.
+//   LPR4. Only one request is under way to a local primary. Openers come first,
+//         then a scrub, then the fetch that has waited longest.
+//   LPR5. No asker waits without end: for a primary that was told of its
+//   promise
+//         give_way_ns from then on, for bytes show_ns.
+// Thread safety: one thread.
+// References: protocol P-A7, P-H21; replica_hold.h, the other end;
+// local_regions.h; docs/design/replication.md.
+#ifndef ALPHEUS_RECOVERY_SERVER_LOCAL_PRIMARY_RELAY_H_
+#define ALPHEUS_RECOVERY_SERVER_LOCAL_PRIMARY_RELAY_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/clock.h"
+#include "log/base/ids.h"
+#include "quorum/arithmetic/promise.h"
+#include "recovery/protocol/messages.h"
+#include "recovery/server/local_regions.h"
+#include "recovery/server/opening_service.h"
+#include "recovery/server/peer_connections.h"
+#include "recovery/server/served_log.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+
+// As those of ReplicaServerOptions.
+struct LocalPrimaryRelayOptions {
+  NodeId node;
+  int64_t give_way_ns = 0;
+  int64_t show_ns = 0;
+  int64_t silence_ns_max = 0;
+};
+
+class LocalPrimaryRelay {
+ public:
+  // All must outlive the object.
+  LocalPrimaryRelay(PeerConnections& connections, OpeningService& opening,
+                    LocalRegions& regions, const Clock& clock,
+                    const LocalPrimaryRelayOptions& options)
+      : connections_(connections),
+        opening_(opening),
+        regions_(regions),
+        clock_(clock),
+        options_(options) {}
+
+  // Returns the Welcome for a peer of a log that this node does not serve;
+  // nothing if the node has no replica. The local primary may say Hold, and an
+  // opener may wait if there is a local primary to tell. Errors: the reason why
+  // the peer is turned away.
+  absl::StatusOr<std::optional<Welcome>> WelcomeFor(const Hello& hello) const;
+
+  // Replies to a request on a connection of such a log. Requires:
+  // connection.held has a value. Errors: reasons for which it ends.
+  absl::StatusOr<MaybeReply> Reply(PeerConnection& connection,
+                                   const Message& message);
+
+  // Serves the openers that waited, since this node has the region now. All
+  // other connections of the log end and begin again.
+  void ServeWaiting(ServedLog& log);
+  // Forgets the local primary, if the connection is its. Called when the
+  // connection ends.
+  void OnEnd(const PeerConnection& connection);
+
+  // Returns the promise of the local primary whose connection this is, or
+  // nothing.
+  std::optional<Promise> PromiseOfPrimary(
+      const PeerConnection& connection) const;
+
+  // Returns when the wait of an asker is over, in nanoseconds, and why.
+  // Requires: it is in kWaiting or kFetching.
+  int64_t DueAt(const PeerConnection& asker) const;
+  absl::Status WhyTooLate(const PeerConnection& asker) const;
+
+ private:
+  using Phase = PeerConnection::Phase;
+
+  struct LocalPrimary {
+    ConnectionId connection;
+    Promise promise;
+    std::optional<int64_t> told_at;  // when a higher promise was first wanted
+    Scrubbed scrubbed;               // its last report
+    // A scrub was asked for: the primary is to be told, or was told.
+    bool is_to_scrub = false;
+    bool was_told_to_scrub = false;
+    // The bytes that it is showing now, and the asker.
+    std::optional<Fetch> fetch;
+    ConnectionId fetching;
+  };
+
+  absl::StatusOr<MaybeReply> OnHold(PeerConnection& connection,
+                                    const Hold& hold);
+  absl::StatusOr<MaybeReply> OnAskPromise(PeerConnection& connection,
+                                          const AskPromise& ask);
+  absl::StatusOr<MaybeReply> OnScrub(const PeerConnection& connection,
+                                     const Scrub& scrub);
+  absl::StatusOr<MaybeReply> OnFollow(PeerConnection& connection,
+                                      const Follow& follow);
+  absl::StatusOr<MaybeReply> OnFetch(PeerConnection& connection,
+                                     const Fetch& fetch);
+  absl::StatusOr<MaybeReply> OnFetched(PeerConnection& connection,
+                                       const Fetched& fetched);
+  // Sends the connection away without a report.
+  MaybeReply Decline(PeerConnection& connection);
+
+  // Returns nullptr if no local primary has said Hold.
+  const LocalPrimary* FindPrimary(Uuid log_id) const;
+  // As above. Errors: Unavailable.
+  absl::StatusOr<LocalPrimary*> PrimaryOf(Uuid log_id);
+  // Returns true if the local primary did not step down in time.
+  bool IsStuck(const LocalPrimary& primary) const;
+  // Sends the local primary the next request that waits for it (LPR4).
+  void RelayNext(Uuid log_id);
+  // Returns nothing if the asker is to wait.
+  absl::StatusOr<MaybeReply> RelayPromise(PeerConnection& asker);
+  void RelayScrub(LocalPrimary& primary);
+  void RelayFetch(Uuid log_id, LocalPrimary& primary);
+
+  PeerConnections& connections_;
+  OpeningService& opening_;
+  LocalRegions& regions_;
+  const Clock& clock_;
+  const LocalPrimaryRelayOptions options_;
+  std::map<Uuid, LocalPrimary> primaries_;  // by log
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_SERVER_LOCAL_PRIMARY_RELAY_H_

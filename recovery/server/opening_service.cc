@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/server/opening_service.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "recovery/protocol/answer_wire.h"
+
+namespace alpheus {
+namespace {
+
+std::vector<LsnRun> DamageIn(const Answer& answer) {
+  std::vector<LsnRun> damage;
+  for (const VerdictRun& run : answer.runs) {
+    if (run.verdict == Verdict::kCorrupt) {
+      damage.push_back({run.first, run.end});
+    }
+  }
+  return damage;
+}
+
+}  // namespace
+
+// P-A5. Checked before anything of the log changes.
+absl::Status OpeningService::CheckConfiguration(uint64_t own,
+                                                const AskPromise& ask) {
+  if (ask.configuration_id >= own) return absl::OkStatus();
+  return Refuse(Refusal::kOlderConfiguration,
+                absl::FailedPreconditionError(absl::StrCat(
+                    "the primary has configuration ", ask.configuration_id,
+                    ", older than ", own,
+                    " of this replica. Give it the newest list of members")));
+}
+
+absl::Status OpeningService::CheckAsker(const PeerConnection& connection,
+                                        const Promise& promise) {
+  if (promise.primary == connection.hello.primary) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a promise is asked for node ", promise.primary.node.value,
+                   ", which is not the process that connected"));
+}
+
+absl::StatusOr<MaybeReply> OpeningService::Refusing(
+    const PeerConnection& connection, const Promise& request,
+    const absl::Status& why) {
+  const std::optional<Promise> standing = StandingPromise(why);
+  if (!standing.has_value()) return why;
+  ++connections_.counters().refused;
+  connections_.Report(connection.peer, Refuse(Refusal::kStaleEpoch, why),
+                      absl::StrCat(connections_.Describe(connection),
+                                   ", is refused epoch ", request.epoch.value));
+  return Refused{*standing};
+}
+
+// P-A4.2, in this order.
+absl::StatusOr<MaybeReply> OpeningService::OnAskPromise(
+    PeerConnection& connection, const AskPromise& ask) {
+  ServedLog& log = *connection.log;
+  ALPHEUS_RETURN_IF_ERROR(CheckAsker(connection, ask.promise));
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckConfiguration(log.welcome().configuration_id, ask));
+  const absl::StatusOr<PromiseVerdict> verdict = log.AcceptPromise(ask.promise);
+  if (!verdict.ok()) return Refusing(connection, ask.promise, verdict.status());
+  connection.promise = ask.promise;
+  Fence(connection);  // OSV1: before the scan
+  ALPHEUS_RETURN_IF_ERROR(log.StartAnswer());
+  connection.phase = Phase::kAnswering;
+  return std::nullopt;
+}
+
+absl::StatusOr<Message> OpeningService::Answered(PeerConnection& connection) {
+  ServedLog& log = *connection.log;
+  const Answer answer = log.TakeAnswer();
+  scrubbing_.NoteDamage(log.log_id(), answer.log_epoch, DamageIn(answer));
+  connection.answer = EncodeAnswer(log.log_id(), answer);
+  connection.phase = Phase::kPromised;
+  Promised promised;
+  promised.answer_bytes = connection.answer.size();
+  ALPHEUS_ASSIGN_OR_RETURN(
+      promised.answer_key,
+      connections_.GiveOut(connection, connection.answer, RemoteAccess::kRead));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      promised.ring_key,
+      connections_.GiveOut(connection, log.ring(), RemoteAccess::kRead));
+  ++connections_.counters().promised;
+  connections_.Note(connection, absl::StrCat("is promised epoch ",
+                                             connection.promise.epoch.value));
+  return promised;
+}
+
+// OSV1. The holder's own connection stays; its keys are void all the same.
+void OpeningService::Fence(PeerConnection& holder) {
+  const std::vector<ConnectionId> others =
+      connections_.Where([&](const PeerConnection& connection) {
+        return connection.log == holder.log && connection.ever_promised() &&
+               connection.id != holder.id;
+      });
+  for (const ConnectionId id : others) {
+    PeerConnection& other = *connections_.Find(id);
+    ++connections_.counters().fenced;
+    connections_.Note(
+        other,
+        absl::StrCat("gives way to node ", holder.hello.primary.node.value,
+                     ", with epoch ", other.promise.epoch.value));
+    if (other.hello.primary != holder.promise.primary) {
+      connections_.SayOvertaken(other, Refused{holder.promise});
+    }
+    connections_.End(id, absl::OkStatus());
+  }
+  connections_.VoidKeys(holder);
+  holder.phase = Phase::kControl;
+}
+
+absl::Status OpeningService::CheckHolder(const PeerConnection& connection,
+                                         Phase phase, Epoch epoch,
+                                         const char* what) {
+  const Promise standing = connection.log->standing();
+  if (connection.phase == phase && connection.promise.epoch == epoch &&
+      MayWrite(standing, connection.promise)) {
+    return absl::OkStatus();
+  }
+  const bool is_due = connection.phase == phase;
+  return Refuse(
+      is_due ? Refusal::kStaleEpoch : Refusal::kOutOfTurn,
+      absl::FailedPreconditionError(absl::StrCat(
+          what, " of epoch ", epoch.value, " refused: ",
+          is_due ? "" : "it is not this connection's turn to ask for it; ",
+          "this connection holds the promise of epoch ",
+          connection.is_holder() ? connection.promise.epoch.value : 0,
+          ", promised is epoch ", standing.epoch.value,
+          ". Nothing was changed; connect again, and ask for a promise")));
+}
+
+absl::StatusOr<Message> OpeningService::OnPrepare(PeerConnection& connection,
+                                                  const Prepare& prepare) {
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckHolder(connection, Phase::kPromised, prepare.epoch, "prepare"));
+  if (prepare.set_repairing) {
+    ALPHEUS_RETURN_IF_ERROR(connection.log->BeginRepair(prepare.epoch));
+  }
+  // The answer is dropped. The ring's old key stays valid, since reads by it
+  // may be under way.
+  fabric_.Deregister(connection.keys.front()).IgnoreError();
+  connection.keys.erase(connection.keys.begin());
+  connection.answer = {};
+  Prepared prepared;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      prepared.ring_key,
+      connections_.GiveOut(connection, connection.log->ring(),
+                           RemoteAccess::kReadWrite));
+  connection.phase = Phase::kPrepared;
+  return prepared;
+}
+
+absl::StatusOr<MaybeReply> OpeningService::OnInstall(PeerConnection& connection,
+                                                     const Install& install) {
+  const Installation& installation = install.installation;
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckHolder(connection, Phase::kPrepared, installation.epoch, "install"));
+  const uint32_t credits_max = fabric_.limits().receives_max;
+  if (install.credits > credits_max) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "install with ", install.credits, " credits refused: this adapter ",
+        "takes ", credits_max, ". Nothing was changed; ask for fewer"));
+  }
+  ALPHEUS_RETURN_IF_ERROR(connection.log->StartInstall(installation));
+  connection.install = install;
+  connection.phase = Phase::kInstalling;
+  return std::nullopt;
+}
+
+absl::StatusOr<Message> OpeningService::AfterInstall(
+    PeerConnection& connection) {
+  const Install install = std::exchange(connection.install, {});
+  const Installation& installation = install.installation;
+  // PCN1: no control receive is posted. The session posts its own before the
+  // primary hears that it may begin.
+  ALPHEUS_RETURN_IF_ERROR(connection.log->StartSession(
+      {installation.epoch, install.session, installation.end, install.credits},
+      fabric_, connection.id));
+  connection.phase = Phase::kSession;
+  ++connections_.counters().installed;
+  const Followed said = connection.log->followed();
+  connections_.Note(
+      connection,
+      absl::StrCat("writes epoch ", installation.epoch.value, ", of ",
+                   said.replica_count, " members, ", said.write_quorum,
+                   " of which persist each record"));
+  return Installed{};
+}
+
+absl::StatusOr<Message> OpeningService::AfterWork(PeerConnection& connection) {
+  return connection.phase == Phase::kAnswering ? Answered(connection)
+                                               : AfterInstall(connection);
+}
+
+}  // namespace alpheus

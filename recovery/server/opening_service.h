@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// opening_service: what a replica does for the process that opens its log:
+// promise, answer, preparation and installation, until the session begins.
+//
+// Idea: each step is a request of the log's holder, except the first, which
+// makes its connection the holder. Scan and installation take slices
+// (slice_scheduler.h); AfterWork gives the reply that was due.
+//
+// Invariants:
+//   OSV1. Before the replica reads its ring to answer a promise: the promise is
+//         persisted; all other connections of the log that ever had a promise
+//         are closed; every key that was given out is void (P-H6, P-R2,
+//         P-INV-6). Each of the last two is a fence by itself (FB5 of
+//         fabric.h). Both are needed, because a key opens its region on every
+//         connection.
+//   OSV2. After that the ring changes only through the holder's connection:
+//         keys that allow writes exist from Prepared to the holder's end.
+// Thread safety: one thread.
+// References: protocol P-A4.2, P-A4.5, P-A5, P-H6, P-R1, P-R2; messages.h,
+// served_log.h; docs/design/recovery.md.
+#ifndef ALPHEUS_RECOVERY_SERVER_OPENING_SERVICE_H_
+#define ALPHEUS_RECOVERY_SERVER_OPENING_SERVICE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "quorum/arithmetic/promise.h"
+#include "recovery/protocol/messages.h"
+#include "recovery/scrub/scrubbing.h"
+#include "recovery/server/peer_connections.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+
+class OpeningService {
+ public:
+  // All must outlive the object.
+  OpeningService(Fabric& fabric, PeerConnections& connections,
+                 Scrubbing& scrubbing)
+      : fabric_(fabric), connections_(connections), scrubbing_(scrubbing) {}
+
+  // Checks that the promise is for the process that connected. Errors:
+  // InvalidArgument.
+  static absl::Status CheckAsker(const PeerConnection& connection,
+                                 const Promise& promise);
+  // Checks that the asker's list of members is not older than `own`, the id of
+  // the replica's (P-A5). Errors: FailedPrecondition.
+  static absl::Status CheckConfiguration(uint64_t own, const AskPromise& ask);
+  // Counts and reports a refused promise, and returns Refused; or returns
+  // `why`, if it names no promise that stands.
+  absl::StatusOr<MaybeReply> Refusing(const PeerConnection& connection,
+                                      const Promise& request,
+                                      const absl::Status& why);
+
+  // Requests. Requires: the connection has a log. Errors: the reasons for which
+  // the connection ends.
+  absl::StatusOr<MaybeReply> OnAskPromise(PeerConnection& connection,
+                                          const AskPromise& ask);
+  absl::StatusOr<Message> OnPrepare(PeerConnection& connection,
+                                    const Prepare& prepare);
+  absl::StatusOr<MaybeReply> OnInstall(PeerConnection& connection,
+                                       const Install& install);
+  // Returns the reply when the whole ring has been read.
+  absl::StatusOr<Message> AfterWork(PeerConnection& connection);
+
+ private:
+  using Phase = PeerConnection::Phase;
+
+  absl::StatusOr<Message> Answered(PeerConnection& connection);
+  absl::StatusOr<Message> AfterInstall(PeerConnection& connection);
+  // Checks that the connection holds the promise of this epoch, is in this
+  // phase, and may write. Errors: FailedPrecondition.
+  static absl::Status CheckHolder(const PeerConnection& connection, Phase phase,
+                                  Epoch epoch, const char* what);
+  // Makes all keys and connections void that the log gave out (OSV1).
+  void Fence(PeerConnection& holder);
+
+  Fabric& fabric_;
+  PeerConnections& connections_;
+  Scrubbing& scrubbing_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_SERVER_OPENING_SERVICE_H_

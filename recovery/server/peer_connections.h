@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// peer_connections: all connections of a node's server: their control messages,
+// their keys, the end of each, and the sentences about them.
+//
+// Idea: the services of the server (opening_service.h, local_primary_relay.h,
+// replica_server.h) decide what is replied. This class sends it, one reply at a
+// time, and ends a connection completely, whatever it was in the middle of.
+//
+// Invariants:
+//   PCN1. Exactly one control receive is posted while requests may come, and
+//         none once the session posts its own: receives are used up in order.
+//   PCN2. A request is handed out once the reply before it was sent. So slots
+//         and replies never mix.
+//   PCN3. A connection that has ended, or is about to, has no key, no work in
+//         slices and no session, and its session's watermark is persisted.
+//   PCN4. A session that another primary ends is told so before its connection
+//         is closed. Refused has the promise that stands; Released says that a
+//         process of this machine takes the replica. Nobody waits until it has
+//         heard: an adapter that drops its sends when it closes (FB5) drops
+//         this one, too.
+// Thread safety: one thread.
+// References: protocol P-R2, P-H17; messages.h, refusals.h.
+#ifndef ALPHEUS_RECOVERY_SERVER_PEER_CONNECTIONS_H_
+#define ALPHEUS_RECOVERY_SERVER_PEER_CONNECTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/clock.h"
+#include "log/base/ids.h"
+#include "recovery/protocol/messages.h"
+#include "recovery/protocol/refusals.h"
+#include "recovery/server/peer_connection.h"
+#include "replication/fabric/fabric.h"
+#include "replication/wire/message_slots.h"
+
+namespace alpheus {
+
+// Counts of a server since its start.
+struct ReplicaServerCounters {
+  uint64_t accepted = 0;  // connections
+  uint64_t rejected = 0;
+  uint64_t formatted = 0;  // logs
+  uint64_t promised = 0;
+  uint64_t refused = 0;  // promises
+  uint64_t wanted = 0;   // promises that a local primary was told of
+  uint64_t fenced = 0;   // connections that a promise closed
+  uint64_t installed = 0;
+  uint64_t gone = 0;    // primaries that went, with a promise or a session
+  uint64_t failed = 0;  // connections that ended by an error
+};
+
+// Functions as those of ReplicaServerOptions.
+struct PeerConnectionsOptions {
+  NodeId node;
+  std::function<std::string(Uuid log_id)> name_of;
+  std::function<void(const std::string&)> note;
+  std::function<void(const std::string&)> report;
+  // Called for each connection that ends, perhaps twice, before its memory is
+  // freed. Must end no connection.
+  std::function<void(const PeerConnection&)> on_end;
+};
+
+class PeerConnections {
+ public:
+  // Fabric and clock must outlive the object.
+  PeerConnections(Fabric& fabric, const Clock& clock,
+                  PeerConnectionsOptions options);
+  PeerConnections(const PeerConnections&) = delete;
+  PeerConnections& operator=(const PeerConnections&) = delete;
+
+  // Ends all connections.
+  void EndAll();
+
+  std::map<ConnectionId, PeerConnection>& all() { return all_; }
+  const std::map<ConnectionId, PeerConnection>& all() const { return all_; }
+  // Returns nullptr if there is none.
+  PeerConnection* Find(ConnectionId id);
+  // Returns the ids of those that are so, in order.
+  std::vector<ConnectionId> Where(
+      absl::FunctionRef<bool(const PeerConnection&)> is_so) const;
+
+  // Gives the connection the memory of its messages. Errors: the fabric's.
+  absl::Status MakeSlots(PeerConnection& connection);
+  absl::Status PostRequestReceive(const PeerConnection& connection);
+
+  // Returns true for work of control messages; sessions have all other.
+  static bool IsControl(WorkId work);
+  // Takes the completion of a request or of a reply. Returns the request that
+  // is due now (PCN2), which stays valid until the next one; nothing if there
+  // is none, and if the connection ends.
+  std::optional<std::span<const std::byte>> TakeControl(
+      PeerConnection& connection, const Completion& completion);
+  absl::Status Send(PeerConnection& connection, const Message& reply);
+  // Posts the next receive, and sends the reply; or fails with the error.
+  void SendReply(PeerConnection& connection,
+                 const absl::StatusOr<Message>& reply);
+  // Tells a session why another primary ends it, if it is one (PCN4).
+  void SayOvertaken(PeerConnection& session, const Message& why);
+
+  // Registers bytes for the peer; the key is void when the connection ends.
+  absl::StatusOr<RegionKey> GiveOut(PeerConnection& connection,
+                                    std::span<std::byte> bytes,
+                                    RemoteAccess access);
+  void VoidKeys(PeerConnection& connection);
+
+  // Two ways to end a connection: End closes it at once; Dismiss closes it once
+  // a last message, such as Failed, was sent. Dismiss reports nothing by
+  // itself. Requires: it is one of all().
+  void End(ConnectionId id, const absl::Status& why);
+  void Dismiss(PeerConnection& connection, const Message& last);
+  // Reports why, and dismisses with Failed.
+  void Fail(PeerConnection& connection, const absl::Status& why);
+
+  std::string NameOf(Uuid log_id) const;
+  std::string Describe(const PeerConnection& connection) const;
+  void Note(const PeerConnection& connection, const std::string& what) const;
+  // Counts a connection that ends by an error, and reports why.
+  void ReportEnd(const PeerConnection& connection, const absl::Status& why);
+  // Reports `why`. Counts a refusal, and reports only the first of its kind.
+  void Report(const std::string& peer, const absl::Status& why,
+              const std::string& what);
+
+  ReplicaServerCounters& counters() { return counters_; }
+  const ReplicaServerCounters& counters() const { return counters_; }
+  const Refusals& refusals() const { return refusals_; }
+
+ private:
+  // Ends what runs for the connection, and frees the memory of its work (PCN3).
+  absl::Status EndServing(PeerConnection& connection);
+
+  Fabric& fabric_;
+  const Clock& clock_;
+  const PeerConnectionsOptions options_;
+  std::map<ConnectionId, PeerConnection> all_;
+  ReplicaServerCounters counters_;
+  Refusals refusals_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_SERVER_PEER_CONNECTIONS_H_
