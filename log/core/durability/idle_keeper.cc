@@ -10,10 +10,10 @@ typename IdleKeeper<P>::Next IdleKeeper<P>::Poll() {
   using Progressed = typename Forcer<P>::Progressed;
   // One step forces all finished records; records after an open one wait for
   // the next call.
-  if (Force(last_given_) == Progressed::kFailed) return Next::kSleep;
+  if (durability_.Step(last_given_) == Progressed::kFailed) return Next::kSleep;
   const Lsn given = reserver_.next().lsn - 1;
   if (given == watermark_lsn_) return Next::kSleep;
-  if (given == last_given_ && WriteWatermark() && TellDurable()) {
+  if (given == last_given_ && WriteWatermark() && durability_.TellDurable()) {
     watermark_lsn_ = given;
     return Next::kSleep;
   }
@@ -26,7 +26,7 @@ bool IdleKeeper<P>::WriteWatermark() {
   if (!reserver_.TryHold()) return false;
   // The log remembers a failure, and the Notify below reports it; nothing is
   // left to do then either.
-  (void)forcer_.WriteIdleWatermark();
+  (void)durability_.forcer().WriteIdleWatermark();
   reserver_.Unhold();
   progress_.Notify();
   return true;

@@ -24,8 +24,7 @@
 
 #include "log/base/ids.h"
 #include "log/base/waiter.h"
-#include "log/core/durability/forcer.h"
-#include "log/core/durability/replicated_forcer.h"
+#include "log/core/durability/log_durability.h"
 #include "log/core/write/reserver.h"
 #include "log/pmem/persistence.h"
 
@@ -40,11 +39,9 @@ class IdleKeeper {
   };
 
   // Requires: everything reserved is durable, and the watermarks name it.
-  // `replicated` is null in a local log.
-  IdleKeeper(Forcer<P>& forcer, ReplicatedForcer<P>* replicated,
-             Reserver& reserver, Progress& progress)
-      : forcer_(forcer),
-        replicated_(replicated),
+  IdleKeeper(LogDurability<P>& durability, Reserver& reserver,
+             Progress& progress)
+      : durability_(durability),
         reserver_(reserver),
         progress_(progress),
         last_given_(reserver.next().lsn - 1),
@@ -53,19 +50,10 @@ class IdleKeeper {
   Next Poll();
 
  private:
-  typename Forcer<P>::Progressed Force(Lsn lsn) {
-    return replicated_ == nullptr ? forcer_.Step(lsn) : replicated_->Step(lsn);
-  }
   // Writes the last watermark. Returns false if that is not possible yet.
   bool WriteWatermark();
-  // Sends the backups the durable LSN. Returns false if that must be tried
-  // again.
-  bool TellDurable() {
-    return replicated_ == nullptr || replicated_->TellDurable();
-  }
 
-  Forcer<P>& forcer_;
-  ReplicatedForcer<P>* const replicated_;
+  LogDurability<P>& durability_;
   Reserver& reserver_;
   Progress& progress_;
   Lsn last_given_;     // at the last Poll

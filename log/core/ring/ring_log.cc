@@ -2,6 +2,7 @@
 #include "log/core/ring/ring_log.h"
 
 #include <atomic>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
@@ -11,6 +12,13 @@
 #include "log/pmem/backends.h"
 
 namespace alpheus {
+
+template <Persistence P>
+std::unique_ptr<ActivityWatch> RingLog<P>::MakeWatch(
+    const RingLogOptions& options, Waiter& waiter) {
+  if (options.sink == nullptr) return nullptr;
+  return std::make_unique<ActivityWatch>(waiter, *options.sink);
+}
 
 template <Persistence P>
 RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
@@ -25,7 +33,6 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
       waiter_(waiter),
       watch_(MakeWatch(options, waiter)),
       progress_(watch_ == nullptr ? waiter : *watch_),
-      own_progress_(waiter),
       tracker_(options.exposure_records_max),
       superline_(pmem, region, start.superline, start.superline_seq, failure_),
       reclaimer_(pmem, options.name, start.superline.ring_offset, ring_,
@@ -33,16 +40,15 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
                  {start.superline.head_lsn, start.superline.head_offset,
                   start.superline.head_chain},
                  start.index, superline_),
-      forcer_(pmem, region, ring_, start.superline.log_id,
-              start.superline.log_epoch, start.end, tracker_, *start.index,
-              watch_ == nullptr ? progress_ : own_progress_, failure_),
-      replicated_(MakeReplicated(start)),
-      durable_lsn_word_(replicated_ == nullptr
-                            ? forcer_.durable_lsn_word()
-                            : replicated_->durable_lsn_word()),
+      durability_({options_.name, pmem, region, ring_, *start.index, tracker_,
+                   reclaimer_, reserver_, watch_.get(), progress_, failure_,
+                   clock, waiter},
+                  {options.sink, options.flush_order, start.superline.log_id,
+                   start.superline.log_epoch, start.end}),
+      durable_lsn_word_(durability_.durable_lsn_word()),
       reserver_(ring_.capacity(), tracker_.size(),
                 {start.end.lsn, start.end.offset}, durable_lsn_word_,
-                reuse_limit_word()),
+                durability_.reuse_limit_word()),
       writer_(pmem, ring_,
               reclaimer_.table().KeyOf(&reclaimer_.table().entries().back()),
               start.superline.log_epoch) {
@@ -53,7 +59,7 @@ template <Persistence P>
 RingLog<P>::~RingLog() {
   ALPHEUS_CHECK(!HasOpenReservations(),
                 "a Reservation must not outlive its log (reservation.h)");
-  callbacks_.Abandon(absl::AbortedError(absl::StrCat(
+  durability_.Abandon(absl::AbortedError(absl::StrCat(
       options_.name,
       ": the log was dropped before the record was durable; the outcome is "
       "unknown until it is opened again")));
@@ -177,10 +183,10 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
     std::span<const std::span<const std::byte>> parts, ForcePolicy policy,
     Deadline deadline, Reserver::Space* space) {
   reserver_.PrefetchForReserve();
-  const bool forced = policy.frequency == 1 && policy.group == 0;
+  const bool forced = policy.forces_each();
   if (!forced) {
-    if (!IsPossible(policy)) [[unlikely]]
-      return CheckPolicy(policy);
+    if (!policy.IsPossible(exposed_max())) [[unlikely]]
+      return CheckForcePolicy(policy, exposed_max(), options_.name);
   } else if (OwnReservationsMax() != 0) {
     // First of all: a refusal must mean that nothing happened.
     ALPHEUS_RETURN_IF_ERROR(CheckAppendable());
@@ -198,7 +204,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
   const int looks = forced ? 32 : 128;
   // Records for backups are read from the cache, and their bytes must not
   // change once completed.
-  if (replicated_ == nullptr &&
+  if (!durability_.is_replicated() &&
       IsPersistedAtOnce(space->lsn, payload.bytes, forced)) {
     const auto progressed = WriteAndPersist(*space, payload, looks);
     if (progressed == Forcer<P>::Progressed::kDurable && policy.group == 0)
@@ -222,7 +228,8 @@ template <Persistence P>
 typename Forcer<P>::Progressed RingLog<P>::WriteAndPersist(
     const Reserver::Space& space, const Payload& payload, int looks) {
   const uint32_t header_crc = writer_.WriteWhole(space, payload, durable_lsn());
-  const auto progressed = forcer_.PersistOwn(space, header_crc, looks);
+  const auto progressed =
+      durability_.forcer().PersistOwn(space, header_crc, looks);
   if (progressed == Forcer<P>::Progressed::kFailed) {
     // Not a valid record, but marked completed so that no thread waits for it.
     tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
@@ -231,9 +238,295 @@ typename Forcer<P>::Progressed RingLog<P>::WriteAndPersist(
   return progressed;
 }
 
+// --- Forcing -----------------------------------------------------------------
+
+template <Persistence P>
+absl::Status RingLog<P>::ForceAppended(Lsn lsn, const ForcePolicy& policy,
+                                       Deadline deadline) {
+  if (failure_.failed()) return failure_.status();
+  absl::Status forced = durability_.ForceUnder(policy, lsn, deadline);
+  if (forced.ok()) [[likely]]
+    return forced;
+  if (absl::IsFailedPrecondition(forced)) {
+    return absl::AbortedError(absl::StrCat(options_.name, ": LSN ", lsn.value,
+                                           " is completed but not forced. ",
+                                           forced.message()));
+  }
+  return forced;
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::Force(Lsn lsn, ForcePolicy policy, Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckForcePolicy(policy, exposed_max(), options_.name));
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  return durability_.ForceUnder(policy, lsn, deadline);
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::BeginForce(Lsn lsn) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  return durability_.BeginForce(lsn);
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  return durability_.WaitDurable(lsn, deadline);
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::OnDurable(Lsn lsn, DurableCallback callback) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  durability_.OnDurable(lsn, std::move(callback));
+  return absl::OkStatus();
+}
+
+// --- Room --------------------------------------------------------------------
+
+template <Persistence P>
+absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t bytes,
+                                                      Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  if (bytes > payload_bytes_max_) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.name, ": a record of ", bytes,
+        " bytes is larger than the largest that this log takes, ",
+        payload_bytes_max_,
+        " (half the ring less the header). Split it, or format a larger "
+        "region"));
+  }
+  const uint64_t record_bytes = RecordBytes(bytes);
+  Reserver::Space space;
+  ALPHEUS_RETURN_IF_ERROR(
+      durability_.WaitFor("reserve", deadline, [&]() -> absl::StatusOr<bool> {
+        for (;;) {
+          const uint64_t limit = durability_.reuse_limit_word().load();
+          const auto outcome = reserver_.TryReserve(record_bytes, &space);
+          if (outcome == Reserver::Outcome::kReserved) return true;
+          ALPHEUS_ASSIGN_OR_RETURN(const bool again,
+                                   MakeRoom(outcome, limit, bytes, deadline));
+          if (!again) return false;
+        }
+      }));
+  return space;
+}
+
+template <Persistence P>
+absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
+                                          uint64_t limit, size_t bytes,
+                                          Deadline deadline) {
+  if (failure_.failed()) return failure_.status();
+  if (refusal == Reserver::Outcome::kHeld) {
+    durability_.Poll();
+    return false;
+  }
+  // Both other refusals end when records become durable: the exposure shrinks,
+  // and the head may pass aborted records.
+  const Lsn before = durable_lsn();
+  if (durability_.Step(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
+    return failure_.status();
+  }
+  if (refusal == Reserver::Outcome::kExposureFull) {
+    if (durable_lsn() > before) return true;
+    ALPHEUS_RETURN_IF_ERROR(
+        durability_.CheckNotBlockedBySelf(first_open_lsn()));
+    return false;
+  }
+  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
+  durability_.Poll();
+  const bool awaits_backups = durability_.AwaitsBackups();
+  // Space was freed by this call, or by another thread since the refusal.
+  if (durability_.reuse_limit_word().load() != limit) return true;
+  if (failure_.failed()) return failure_.status();
+  // Wait for backups, unlike for the application: they ack, or are dropped.
+  if (awaits_backups) return false;
+  if (head_lsn() > durable_lsn()) {
+    // Nothing durable is left to clean: open records fill the ring.
+    ALPHEUS_RETURN_IF_ERROR(
+        durability_.CheckNotBlockedBySelf(first_open_lsn()));
+  }
+  // Only the application can clean. Without a deadline it would wait for
+  // itself.
+  if (!deadline.is_set() || deadline.HasPassed(clock_.NowNanos())) {
+    return RingFull(bytes);
+  }
+  return false;
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::RingFull(size_t bytes) const {
+  const Reserver::Next next = reserver_.next();
+  const LogPosition head = reclaimer_.head();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      options_.name, ": no room for ", bytes, " bytes: LSN ", head.lsn.value,
+      " to ", next.lsn.value - 1, " hold ", next.tail - head.offset, " of ",
+      ring_.capacity(),
+      " bytes. Clean records that are no longer needed, then try again"));
+}
+
+// --- Cleaning, reading and closing -------------------------------------------
+
+template <Persistence P>
+absl::Status RingLog<P>::Cleanup(Lsn lsn) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Clean(lsn, durable_lsn())));
+  durability_.TellHead();
+  progress_.Notify();
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::CleanupThrough(Lsn lsn) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.CleanThrough(lsn, durable_lsn())));
+  durability_.TellHead();
+  progress_.Notify();
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::CleanupAll() {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  if (HasOpenReservations()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options_.name, ": LSN ", first_open_lsn().value,
+        " is still open; complete or abort it before cleaning everything"));
+  }
+  const Lsn last = next_lsn() - 1;
+  if (last >= head_lsn()) {
+    ALPHEUS_RETURN_IF_ERROR(durability_.ForceUntilDurable(last, Deadline()));
+    ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.CleanThrough(last, durable_lsn())));
+  }
+  // The superline update is the commit point (P-L11). In a replicated log it is
+  // the W-th update, because an opening takes the highest head that R replicas
+  // report.
+  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
+  progress_.Notify();
+  return durability_.WaitHeadDurable(Deadline());
+}
+
+// Shows no record above the durable LSN: an opening may drop it, and give its
+// LSN to another record (P-C4).
+template <Persistence P>
+absl::StatusOr<bool> RingLog<P>::CopyNext(TailPlace& place) const {
+  const Lsn next = next_lsn();
+  if (place.lsn > next) {
+    return absl::OutOfRangeError(absl::StrCat(
+        options_.name, ": LSN ", place.lsn.value, " is beyond the log, whose ",
+        "next LSN is ", next.value, "; was it read from another log?"));
+  }
+  // Read first, so that all records that became durable before the failure are
+  // shown.
+  const bool has_failed = failure_.failed();
+  const absl::StatusOr<bool> copied = reclaimer_.CopyNext(place, durable_lsn());
+  // The log is over: the next records are another primary's.
+  if (copied.ok() && !*copied && has_failed) return failure_.status();
+  return copied;
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::Close() {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(ForceEverything());
+  CheckInvariants();
+  ALPHEUS_RETURN_IF_ERROR(durability_.Finish());
+  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
+  ALPHEUS_RETURN_IF_ERROR(durability_.WaitHeadDurable(Deadline()));
+  ALPHEUS_RETURN_IF_ERROR(WriteCleanCloseWord());
+  closed_.store(true, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+// Loops, because a callback for a durable record may append.
+template <Persistence P>
+absl::Status RingLog<P>::ForceEverything() {
+  for (;;) {
+    if (HasOpenReservations()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(options_.name, ": LSN ", first_open_lsn().value,
+                       " is still open; complete or abort it before closing"));
+    }
+    const Lsn last = next_lsn() - 1;
+    if (last <= durable_lsn()) return absl::OkStatus();
+    ALPHEUS_RETURN_IF_ERROR(durability_.ForceUntilDurable(last, Deadline()));
+  }
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::WriteCleanCloseWord() {
+  // Written after everything that it vouches for is on media.
+  uint64_t* word = CleanCloseAddress(region_);
+  pmem_.Store8(word,
+               CleanCloseWord(superline_.Current().log_id, superline_.seq()));
+  if (Persist(pmem_, word, sizeof(*word))) return absl::OkStatus();
+  failure_.Fail(pmem_.Error());
+  return Told(failure_.status());
+}
+
+// --- Scrubbing ---------------------------------------------------------------
+
+template <Persistence P>
+absl::Status RingLog<P>::RestoreBytes(RingOffset offset,
+                                      std::span<const std::byte> bytes) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  return repair_.RestoreBytes(offset, bytes);
+}
+
+template <Persistence P>
+absl::StatusOr<int> RingLog<P>::MendCopies() {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  return repair_.MendCopies();
+}
+
+// --- Checks ------------------------------------------------------------------
+
 template <Persistence P>
 bool RingLog<P>::IsUsable() const {
   return !failure_.failed() && !closed_.load(std::memory_order_acquire);
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::Usable() const {
+  if (failure_.failed()) return failure_.status();
+  if (closed_.load(std::memory_order_acquire)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(options_.name, ": the log is closed; open it again"));
+  }
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::CheckGiven(Lsn lsn) const {
+  const Lsn next = next_lsn();
+  if (lsn.value != 0 && lsn < next) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(options_.name, ": LSN ", lsn.value,
+                                            " was never given; the next is ",
+                                            next.value));
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::CheckAppendable() const {
+  // Failure first: finishing the reservation would not help.
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  return durability_.CheckNotBlockedBySelf(next_lsn() - 1);
+}
+
+template <Persistence P>
+void RingLog<P>::CheckInvariants() const {
+  // Read in this order, in which the distances can only grow.
+  const Lsn head = head_lsn();
+  const Lsn durable = durable_lsn();
+  const Lsn next = next_lsn();
+  ALPHEUS_CHECK(head <= durable + 1, "RL1 (ring_log.h)");
+  ALPHEUS_CHECK(durable + 1 <= next, "RL1 (ring_log.h)");
+  ALPHEUS_CHECK(next - durable - 1 <= tracker_.size(), "RL2 (ring_log.h)");
 }
 
 ALPHEUS_INSTANTIATE_CLASS(RingLog);

@@ -9,20 +9,14 @@
 //   Reserver           reserve: LSN and space         (reserver.h)
 //   CompletionTracker  which records are finished      (completion_tracker.h)
 //   RecordWriter       header, PAD, checksums, stores  (record_writer.h)
-//   Forcer             batches, watermark, durable LSN (forcer.h)
-//   IdleKeeper         forces what callers left        (idle_keeper.h)
-//   GroupCommit        the window of that policy       (group_commit.h)
-//   DurableCallbacks   OnDurable                       (durable_callbacks.h)
+//   LogDurability      forcing, waiting, callbacks     (log_durability.h)
 //   Reclaimer          cleaned records, head           (reclaimer.h)
+//   IdleKeeper         forces what callers left        (idle_keeper.h)
+//   LogService         the log's own thread            (log_service.h)
+//   RegionRepair       scrubbing of a log in use       (region_repair.h)
 //
-// and, in a log that is replicated, between the Forcer and the rest:
-//
-//   ReplicatedForcer   durable on W replicas           (replicated_forcer.h)
-//   ActivityWatch      which thread polls the network  (activity_watch.h)
-//
-// Sources: ring_log.cc reserves, completes and appends; beside it are
-// ring_log_space.cc, _force.cc, _cleanup.cc, _replicate.cc, _mend.cc and
-// _checks.cc.
+// It checks each call before anything changes, and makes room when a
+// reservation finds none.
 //
 // Invariants:
 //   RL1. head_lsn <= durable_lsn + 1 <= next_lsn.
@@ -55,12 +49,15 @@
 #include "log/base/waiter.h"
 #include "log/core/durability/activity_watch.h"
 #include "log/core/durability/durable_callbacks.h"
+#include "log/core/durability/flush_order.h"
+#include "log/core/durability/force_policy.h"
 #include "log/core/durability/forcer.h"
-#include "log/core/durability/group_commit.h"
 #include "log/core/durability/idle_keeper.h"
-#include "log/core/durability/replicated_forcer.h"
+#include "log/core/durability/log_durability.h"
+#include "log/core/durability/log_service.h"
 #include "log/core/durability/replication_sink.h"
 #include "log/core/read/lsn_index.h"
+#include "log/core/ring/region_repair.h"
 #include "log/core/space/reclaimer.h"
 #include "log/core/space/superline_store.h"
 #include "log/core/write/appended_record.h"
@@ -81,16 +78,6 @@ struct RingLogOptions {
   // records durable. Null: a local log.
   ReplicationSink* sink = nullptr;
   FlushOrder flush_order = FlushOrder::kRemoteFirst;
-};
-
-// Policy that decides which completed records are forced (Arcadia §4.4).
-struct ForcePolicy {
-  // NOLINTNEXTLINE(google-explicit-constructor): a frequency is a policy.
-  constexpr ForcePolicy(uint32_t f) : frequency(f) {}
-  constexpr ForcePolicy(uint32_t f, uint32_t g) : frequency(f), group(g) {}
-
-  uint32_t frequency;  // forces LSNs divisible by it
-  uint32_t group = 0;  // size of forced groups; 0: off
 };
 
 // State in which opening an epoch left the region; see
@@ -140,47 +127,27 @@ class RingLog {
   // Returns true if the log is neither closed nor failed.
   bool IsUsable() const;
 
-  // Runs `work` while no other thread writes a byte between the last head given
-  // to the sink and the last durable record. Cleaning and tails wait for it.
-  // For scrubbing (recovery/scrub/own_scrub.h), from inside the sink's Poll.
-  void WhileAtRest(absl::FunctionRef<void()> work) const;
-  // Returns the ring's bytes on the medium, between the same two places; the
-  // ring itself unless it is a shadow (landing_persistence.h).
-  std::byte* RingOnMedium() const;
-  // Writes the bytes at their place in the ring, and persists them. Requires:
-  // called in WhileAtRest; the bytes lie between the same two places and don't
-  // cross the ring's end. Errors: Unavailable (medium: the log has failed); as
-  // MendCopies once the log is closed or has failed: nothing is written.
+  // Scrubbing, as the calls of RegionRepair. RestoreBytes and MendCopies:
+  // errors as those of any other call once the log is closed or has failed,
+  // with nothing written.
+  void WhileAtRest(absl::FunctionRef<void()> work) const {
+    repair_.WhileAtRest(work);
+  }
+  std::byte* RingOnMedium() const { return repair_.RingOnMedium(); }
   absl::Status RestoreBytes(RingOffset offset,
                             std::span<const std::byte> bytes);
-  // Rewrites the copies of superline and epoch table that differ from what this
-  // log wrote. Returns how many of the two were repaired.
   absl::StatusOr<int> MendCopies();
 
-  // Forces and notifies for callers that left; see idle_keeper.h. One thread
-  // calls it once per interval, and in a replicated log whenever something
-  // arrives.
-  typename IdleKeeper<P>::Next Poll();
+  // For the log's own thread, as the calls of LogService.
+  typename IdleKeeper<P>::Next Poll() { return service_.Poll(); }
+  void WaitForWork(uint32_t seen, Deadline deadline) {
+    service_.WaitForWork(seen, deadline);
+  }
+  bool WaitForAcks(Deadline deadline, const std::atomic<uint32_t>& stop) {
+    return service_.WaitForAcks(deadline, stop);
+  }
   // Object on which that thread sleeps.
   Progress& progress() { return progress_; }
-  // Waits like progress().Wait, for that thread after Poll returned kSleep. In
-  // a replicated log an arrival ends it too, such as a broken connection. While
-  // the log is used the thread should sleep elsewhere, for an interval, so that
-  // callers are woken directly.
-  void WaitForWork(uint32_t seen, Deadline deadline);
-  // Drives replication between two calls of Poll while no application thread
-  // does, so that callbacks and a replica that catches up need not wait for an
-  // interval. For that thread.
-  // * While a call waits, the call processes acks; this one waits until all
-  //   calls have left.
-  // * Else, while a callback or such a replica needs acks, it waits for acks
-  //   and processes them.
-  // * Else it rests until OnDurable or BeginForce has work.
-  // Returns at the latest at `deadline`, or once `stop` is not 0 and
-  // waiter().WakeAll(stop) was called. Returns true: call again, unless
-  // stopped. Returns false without waiting if the log is local or has failed,
-  // or the deadline has passed.
-  bool WaitForAcks(Deadline deadline, const std::atomic<uint32_t>& stop);
   // Waiter that wakes that thread while it waits for the log or on words of its
   // own.
   Waiter& waiter() { return watch_ == nullptr ? waiter_ : *watch_; }
@@ -200,7 +167,7 @@ class RingLog {
   const EpochTable& table() const { return reclaimer_.table(); }
   const Ring& ring() const { return ring_; }
   // Returns the lowest LSN that is reserved and not finished, or next_lsn().
-  Lsn first_open_lsn() const;
+  Lsn first_open_lsn() const { return durability_.first_open_lsn(); }
 
   // Aborts the process when RL1 or RL2 is broken.
   void CheckInvariants() const;
@@ -221,7 +188,10 @@ class RingLog {
                                                  const Payload& payload,
                                                  int looks);
 
-  // ring_log_space.cc
+  // Forces a record that was written just now, as the policy asks.
+  absl::Status ForceAppended(Lsn lsn, const ForcePolicy& policy,
+                             Deadline deadline);
+
   // Reserves with checks, waiting and errors.
   absl::StatusOr<Reserver::Space> TakeSpace(size_t bytes, Deadline deadline);
   // Tries once to make room after a refusal. Returns true if another try to
@@ -230,17 +200,6 @@ class RingLog {
                                 size_t bytes, Deadline deadline);
   absl::Status RingFull(size_t bytes) const;
 
-  // ring_log_force.cc
-  // Forces the records that the policy asks for once `lsn` is completed.
-  absl::Status ForceUnder(const ForcePolicy& policy, Lsn lsn,
-                          Deadline deadline);
-  absl::Status ForceInGroup(uint32_t group, Lsn lsn, Deadline deadline);
-  absl::Status ForceUntilDurable(Lsn lsn, Deadline deadline);
-  // Forces a record that was written just now, as the policy asks.
-  absl::Status ForceAppended(Lsn lsn, const ForcePolicy& policy,
-                             Deadline deadline);
-
-  // ring_log_cleanup.cc
   absl::Status ForceEverything();
   absl::Status WriteCleanCloseWord();
   // Notifies of a failure that a step may have met under locks; returns
@@ -251,61 +210,18 @@ class RingLog {
     return status;
   }
 
-  // ring_log_mend.cc
-  absl::StatusOr<bool> MendTable();
-
-  // ring_log_replicate.cc
-  // Makes one step towards making all records up to `lsn` durable.
-  typename Forcer<P>::Progressed ForceStep(Lsn lsn) {
-    return replicated_ == nullptr ? forcer_.Step(lsn) : replicated_->Step(lsn);
-  }
-  const std::atomic<uint64_t>& reuse_limit_word() const {
-    return replicated_ == nullptr ? reclaimer_.reuse_limit_word()
-                                  : replicated_->reuse_limit_word();
-  }
-  // Polls, for calls that wait for something else than a force.
-  void PollReplication() {
-    if (replicated_ != nullptr) replicated_->Poll();
-  }
-  // Sends the published head to the backups if it has moved.
-  void TellHead() {
-    if (replicated_ != nullptr) replicated_->PollIfHeadMoved();
-  }
-  // Returns true if a callback waits for a record that was offered to the
-  // backups.
-  bool HasCallbackOnItsWay() const;
-  // Wakes the thread in WaitForAcks if a callback needs it.
-  void CallAttendantIfNeeded();
-  // Waits until W superlines have the published head.
-  absl::Status WaitHeadDurable(Deadline deadline);
-  // Tells the backups that everything is durable. Requires: nothing more is
-  // appended.
-  void TellRest();
-  static std::unique_ptr<ActivityWatch> MakeWatch(const RingLogOptions& options,
-                                                  Waiter& waiter);
-  std::unique_ptr<ReplicatedForcer<P>> MakeReplicated(
-      const RingLogStart& start);
-
-  // ring_log_checks.cc
   absl::Status Usable() const;
-  bool IsPossible(const ForcePolicy& policy) const;
   // Returns whether a record of `payload_bytes` is persisted at once, `forced`
   // or not.
   bool IsPersistedAtOnce(Lsn lsn, size_t payload_bytes, bool forced);
-  absl::Status CheckPolicy(const ForcePolicy& policy) const;
   absl::Status CheckGiven(Lsn lsn) const;
-  // Fails if the calling thread has an open reservation up to `lsn`.
-  absl::Status CheckNotBlockedBySelf(Lsn lsn) const;
   // Fails if the log is not usable, or if the calling thread has any open
   // reservation.
   absl::Status CheckAppendable() const;
   bool HasOpenReservations() const { return first_open_lsn() < next_lsn(); }
 
-  // ring_log_wait.h
-  // Runs `step` until it finishes, and waits for progress in between. Step:
-  // StatusOr<bool>(); true or an error finishes.
-  template <class Step>
-  absl::Status WaitFor(const char* call, Deadline deadline, Step step);
+  static std::unique_ptr<ActivityWatch> MakeWatch(const RingLogOptions& options,
+                                                  Waiter& waiter);
 
   P& pmem_;
   const std::span<std::byte> region_;
@@ -317,22 +233,20 @@ class RingLog {
   std::atomic<bool> closed_{false};
   const std::unique_ptr<ActivityWatch> watch_;  // null: local
   Progress progress_;
-  // Progress of the forcer in a replicated log. No thread waits on it, since a
-  // record that is persisted here alone is no news.
-  Progress own_progress_;
   LogFailure failure_{progress_};
   CompletionTracker tracker_;
   SuperlineStore<P> superline_;
   Reclaimer<P> reclaimer_;
-  Forcer<P> forcer_;
-  const std::unique_ptr<ReplicatedForcer<P>> replicated_;  // null: local
+  LogDurability<P> durability_;
   const std::atomic<uint64_t>& durable_lsn_word_;
   Reserver reserver_;
-  GroupCommit group_commit_;
   WriterWatch writer_watch_;
-  DurableCallbacks callbacks_{durable_lsn_word_, failure_, progress_};
-  IdleKeeper<P> idle_keeper_{forcer_, replicated_.get(), reserver_, progress_};
+  IdleKeeper<P> idle_keeper_{durability_, reserver_, progress_};
   RecordWriter<P> writer_;
+  LogService<P> service_{durability_, idle_keeper_, watch_.get(),
+                         progress_,   failure_,     clock_};
+  RegionRepair<P> repair_{pmem_,      region_,    ring_,
+                          superline_, reclaimer_, failure_};
 };
 
 }  // namespace alpheus

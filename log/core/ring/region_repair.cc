@@ -1,33 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of ring_log that serves scrubbing while the log is written.
-#include <cstddef>
-#include <span>
+#include "log/core/ring/region_repair.h"
+
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "log/base/status_macros.h"
-#include "log/core/ring/ring_log.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/epoch_table.h"
-#include "log/format/layout.h"
+#include "log/format/superline.h"
 #include "log/pmem/backends.h"
 
 namespace alpheus {
 
 template <Persistence P>
-void RingLog<P>::WhileAtRest(absl::FunctionRef<void()> work) const {
-  reclaimer_.WhileAtRest(work);
-}
-
-template <Persistence P>
-std::byte* RingLog<P>::RingOnMedium() const {
+std::byte* RegionRepair<P>::RingOnMedium() const {
   return OnMedium(pmem_, ring_.data());
 }
 
 template <Persistence P>
-absl::Status RingLog<P>::RestoreBytes(RingOffset offset,
-                                      std::span<const std::byte> bytes) {
-  ALPHEUS_RETURN_IF_ERROR(Usable());
+absl::Status RegionRepair<P>::RestoreBytes(RingOffset offset,
+                                           std::span<const std::byte> bytes) {
   std::byte* const place = ring_.At(offset);
   pmem_.Copy(place, bytes.data(), bytes.size());
   if (Persist(pmem_, place, bytes.size())) return absl::OkStatus();
@@ -36,8 +27,7 @@ absl::Status RingLog<P>::RestoreBytes(RingOffset offset,
 }
 
 template <Persistence P>
-absl::StatusOr<int> RingLog<P>::MendCopies() {
-  ALPHEUS_RETURN_IF_ERROR(Usable());
+absl::StatusOr<int> RegionRepair<P>::MendCopies() {
   ALPHEUS_ASSIGN_OR_RETURN(const bool superline, superline_.Mend());
   ALPHEUS_ASSIGN_OR_RETURN(const bool table, MendTable());
   return (superline ? 1 : 0) + (table ? 1 : 0);
@@ -45,10 +35,10 @@ absl::StatusOr<int> RingLog<P>::MendCopies() {
 
 // Safe: no thread writes the table while its epoch runs.
 template <Persistence P>
-absl::StatusOr<bool> RingLog<P>::MendTable() {
+absl::StatusOr<bool> RegionRepair<P>::MendTable() {
   const Superline superline = superline_.Current();
   const CellPlace place = EpochTablePlace(region_, superline);
-  const std::vector<std::byte> content = table().Encode();
+  const std::vector<std::byte> content = reclaimer_.table().Encode();
   absl::StatusOr<bool> mended = MendCellOnMedium(pmem_, place);
   if (!mended.ok()) {
     failure_.Fail(mended.status());
@@ -67,17 +57,6 @@ absl::StatusOr<bool> RingLog<P>::MendTable() {
   return is_mended;
 }
 
-// Members, not the class: that is for ring_log.cc.
-#define ALPHEUS_INSTANTIATE(P)                                                \
-  template void RingLog<P>::WhileAtRest(absl::FunctionRef<void()>) const;     \
-  template std::byte* RingLog<P>::RingOnMedium() const;                       \
-  template absl::Status RingLog<P>::RestoreBytes(RingOffset,                  \
-                                                 std::span<const std::byte>); \
-  template absl::StatusOr<int> RingLog<P>::MendCopies();                      \
-  template absl::StatusOr<bool> RingLog<P>::MendTable()
-
-ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);
-
-#undef ALPHEUS_INSTANTIATE
+ALPHEUS_INSTANTIATE_CLASS(RegionRepair);
 
 }  // namespace alpheus
