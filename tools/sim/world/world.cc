@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/world/world.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
+#include "log/core/ring/format_region.h"
 #include "tools/sim/actors/candidate_agent.h"
 #include "tools/sim/actors/member_lists.h"
 #include "tools/sim/actors/membership_service.h"
@@ -14,6 +20,7 @@
 #include "tools/sim/actors/stranger.h"
 #include "tools/sim/actors/tail_client.h"
 #include "tools/sim/checkers/checkers.h"
+#include "tools/sim/faults/power_cut.h"
 #include "tools/sim/world/region_images.h"
 #include "tools/sim/world/region_store.h"
 
@@ -62,6 +69,20 @@ MembershipOptions MembershipOptionsOf(const RunOptions& options) {
 uint32_t WriteQuorumOf(const RunOptions& options) {
   if (options.canary == Canary::kEarlyDurable) return 1;
   return static_cast<uint32_t>(options.write_quorum);
+}
+
+// A crash destroys nothing (TH1 of threads.h).
+template <class T>
+void Abandon(std::unique_ptr<T>& process) {
+  static_cast<void>(process.release());
+}
+
+// The process that knew of the failed medium is gone; what it has written
+// stays.
+void ForgetSuspicion(World& world, int machine) {
+  EpochChecker& epochs = world.checkers().epochs;
+  epochs.LookAtNews();
+  world.store().Forget(machine, epochs.repairing(machine));
 }
 
 }  // namespace
@@ -264,6 +285,279 @@ void World::SetTrace(std::function<void(std::string_view)> trace) {
 void World::Trace(std::string_view what) {
   if (!trace_) return;
   trace_(absl::StrCat(now(), " ", absl::string_view(what.data(), what.size())));
+}
+
+// --- Memory -----------------------------------------------------------------
+
+Platform World::PlatformOf(int machine) const {
+  const auto index = static_cast<size_t>(machine);
+  return index < options_.platforms.size() ? options_.platforms[index]
+                                           : Platform();
+}
+
+void World::Format(int number, Model& pmem) const {
+  FormatIdentity identity;
+  identity.cluster_id = kClusterId;
+  identity.log_id = kLogId;
+  identity.node = NodeId(static_cast<uint64_t>(number) + 1);
+  identity.configuration = configuration();
+  ALPHEUS_CHECK(FormatRegion(pmem, pmem.region(), layout_, identity).ok(),
+                "modelled memory does not fail unasked");
+}
+
+// Both adapters of the machine have it, whichever program uses it.
+void World::GiveMemory(Machine& machine, std::unique_ptr<Model> pmem) {
+  machine.pmem = std::move(pmem);
+  machine.pmem->SetHook(
+      [this, number = machine.number](const Model::Event& event) {
+        OnPrimitive(machines_[static_cast<size_t>(number)], event);
+      });
+  for (const int host : HostsOf(machine.number)) {
+    network_->AttachMemory(host, *machine.pmem);
+  }
+}
+
+std::unique_ptr<World::Model> World::TakeMemory(Machine& machine) {
+  if (machine.pmem == nullptr) return nullptr;
+  for (const int host : HostsOf(machine.number)) {
+    network_->DetachMemory(host, *machine.pmem);
+  }
+  machine.pmem->SetHook({});
+  return std::move(machine.pmem);
+}
+
+std::unique_ptr<World::Model> World::GiveRegion(int machine,
+                                                std::unique_ptr<Model> region) {
+  ALPHEUS_CHECK(!machines_[machine].has_power ||
+                    machines_[machine].holder == Holder::kNobody,
+                "nobody has it open");
+  std::unique_ptr<Model> old = TakeMemory(machines_[machine]);
+  GiveMemory(machines_[machine], std::move(region));
+  return old;
+}
+
+void World::ExchangeRegions(int a, int b) {
+  std::unique_ptr<Model> of_b = TakeMemory(machines_[b]);
+  GiveMemory(machines_[b], GiveRegion(a, std::move(of_b)));
+}
+
+bool World::LeaveRegion(Machine& machine) {
+  ALPHEUS_CHECK(machine.holder == Holder::kPrimary, "it has the region");
+  for (const int host : HostsOf(machine.number)) {
+    if (network_->stages(host).HasInbound()) return false;
+  }
+  auto left = std::make_unique<Model>(layout_.region_bytes);
+  left->CopyAfterKill(*machine.pmem);
+  left->SetThread(machine.pmem->thread());
+  machine.pmem->FailFence(0);
+  for (const int host : HostsOf(machine.number)) {
+    network_->DetachMemory(host, *machine.pmem);
+  }
+  // With its hook: threads of the primary are in the middle of it.
+  KeepOldMemory(std::move(machine.pmem));
+  GiveMemory(machine, std::move(left));
+  machine.holder = Holder::kNobody;
+  ++counters_.given_up;
+  Trace(absl::StrCat("machine ", machine.number, ": replica is given up"));
+  return true;
+}
+
+std::span<const std::byte> World::Medium(int number) {
+  Model& pmem = *store_->medium(number);
+  if (!store_->IsOwn(number)) return pmem.persistent();  // SRS1
+  Machine& machine = machines_[static_cast<size_t>(number)];
+  const PersistenceDomain domain = PlatformOf(number).domain;
+  if (domain == PersistenceDomain::kMemory) return pmem.persistent();
+  const auto visible = pmem.region();
+  if (domain == PersistenceDomain::kHierarchy) return visible;
+  bool is_all = true;
+  for (const int host : HostsOf(number)) {
+    is_all = is_all && !network_->stages(host).HasInbound();
+  }
+  if (is_all) return visible;
+  machine.medium.assign(visible.begin(), visible.end());
+  for (const int host : HostsOf(number)) {
+    network_->stages(host).LandInto(machine.medium, pmem);
+  }
+  return machine.medium;
+}
+
+void World::LosePower(Machine& machine) {
+  Trace(absl::StrCat("machine ", machine.number, ": power is cut"));
+  machine.has_power = false;
+  machine.trap.Clear();
+  ForgetNode(machine, /*with_power=*/false);
+  ForgetPrimary(machine, /*with_power=*/false);
+  machine.holder = Holder::kNobody;
+  for (const int host : HostsOf(machine.number)) {
+    network_->LosePowerOfAdapter(host);
+  }
+  if (machine.pmem == nullptr) return;
+  if (options_.canary == Canary::kLostFences) {
+    Model formatted(layout_.region_bytes);
+    Format(machine.number, formatted);
+    return machine.pmem->Reset(formatted.persistent());
+  }
+  machine.pmem->Reset(DrawPowerCut(*machine.pmem, random_));
+  checkers_->epochs.Look(machine.number);
+  checkers_->holders.Look();
+}
+
+// --- Processes and their power ----------------------------------------------
+
+// Processes that are still there end as in a crash.
+World::~World() {
+  for (Machine& machine : machines_) {
+    Abandon(machine.node);
+    Abandon(machine.primary);
+    Abandon(machine.candidate);
+    static_cast<void>(TakeMemory(machine));
+  }
+  Abandon(tail_);
+  Abandon(stranger_);
+}
+
+void World::StartNode(Machine& machine) {
+  if (machine.node != nullptr || !machine.has_power) return;
+  if (machine.stays_broken) return;
+  network_->Restart(NodeHost(machine));
+  active_[NodeHost(machine)] = false;
+  machine.node = std::make_unique<NodeProcess>(*this, machine);
+  Trace(absl::StrCat("machine ", machine.number, ": node starts"));
+  StartCandidate(machine);
+}
+
+// A thread of the node's daemon, if there is one.
+void World::StartCandidate(Machine& machine) {
+  if (membership_ == nullptr || is_quiet_) return;
+  machine.candidate = std::make_unique<CandidateAgent>(
+      *this, machine,
+      machine.node != nullptr ? machine.node->process()
+                              : threads_->NewProcess());
+}
+
+size_t World::primaries() const {
+  return static_cast<size_t>(std::count_if(
+      machines_.begin(), machines_.end(),
+      [](const Machine& each) { return each.primary != nullptr; }));
+}
+
+void World::StartPrimary(Machine& machine) {
+  if (machine.primary != nullptr || !machine.has_power) return;
+  network_->Restart(PrimaryHost(machine));
+  active_[PrimaryHost(machine)] = false;
+  machine.primary = std::make_unique<PrimaryProcess>(*this, machine);
+  ++primaries_started_;
+  Trace(absl::StrCat("machine ", machine.number, ": application starts"));
+}
+
+void World::StartChange(Machine& machine, size_t number) {
+  ALPHEUS_CHECK(machine.primary == nullptr, "one application at a time");
+  network_->Restart(PrimaryHost(machine));
+  active_[PrimaryHost(machine)] = false;
+  machine.primary = std::make_unique<PrimaryProcess>(*this, machine, number);
+  ++primaries_started_;
+  Trace(absl::StrCat("machine ", machine.number, ": change ", number,
+                     " of members starts"));
+}
+
+void World::ForgetNode(Machine& machine, bool with_power) {
+  Abandon(machine.candidate);
+  if (machine.node == nullptr) return;
+  Abandon(machine.node);
+  if (with_power) network_->EndProgram(NodeHost(machine));
+  if (machine.holder != Holder::kNode) return;
+  machine.holder = Holder::kNobody;
+  ForgetSuspicion(*this, machine.number);
+  if (with_power) machine.pmem->KeepAfterKill();
+}
+
+void World::ForgetPrimary(Machine& machine, bool with_power) {
+  if (machine.primary == nullptr) return;
+  if (machine.primary->has_failed_medium()) NoteFailedMedium(machine);
+  Abandon(machine.primary);
+  if (with_power) network_->EndProgram(PrimaryHost(machine));
+  if (machine.holder != Holder::kPrimary) return;
+  machine.holder = Holder::kNobody;
+  ForgetSuspicion(*this, machine.number);
+  if (with_power) machine.pmem->KeepAfterKill();
+}
+
+void World::KillNode(Machine& machine) {
+  if (machine.node == nullptr) return;
+  Trace(absl::StrCat("machine ", machine.number, ": node is killed"));
+  const ProcessId process = machine.node->process();
+  ForgetNode(machine, /*with_power=*/true);
+  threads_->Kill(process);
+}
+
+void World::KillPrimary(Machine& machine) {
+  if (machine.primary == nullptr) return;
+  Trace(absl::StrCat("machine ", machine.number, ": application is killed"));
+  const ProcessId process = machine.primary->process();
+  ForgetPrimary(machine, /*with_power=*/true);
+  threads_->Kill(process);
+}
+
+void World::EndPrimary(Machine& machine) {
+  Trace(absl::StrCat("machine ", machine.number, ": application ends"));
+  const ProcessId process = machine.primary->process();
+  ForgetPrimary(machine, /*with_power=*/true);
+  threads_->Kill(process);
+  ALPHEUS_CHECK(false, "a process that ended does not go on (TH1)");
+  std::abort();
+}
+
+void World::CutPower(Machine& machine) {
+  std::vector<ProcessId> processes;
+  if (machine.node != nullptr) processes.push_back(machine.node->process());
+  if (machine.primary != nullptr) {
+    processes.push_back(machine.primary->process());
+  }
+  if (machine.node == nullptr && machine.candidate != nullptr) {
+    processes.push_back(machine.candidate->process());
+  }
+  LosePower(machine);
+  // The one that runs last: it does not come back.
+  const ProcessId running = threads_->running_process();
+  bool is_own = false;
+  for (const ProcessId process : processes) {
+    if (process == running) {
+      is_own = true;
+    } else {
+      threads_->Kill(process);
+    }
+  }
+  if (is_own) threads_->Kill(running);
+}
+
+// The machine of the thread that runs last: it does not come back.
+void World::CutPowerOfAll() {
+  const ProcessId running = threads_->running_process();
+  Machine* own = nullptr;
+  for (Machine& machine : machines_) {
+    if (!machine.has_power) continue;
+    if (running != 0 &&
+        ((machine.node != nullptr && machine.node->process() == running) ||
+         (machine.primary != nullptr &&
+          machine.primary->process() == running))) {
+      own = &machine;
+    } else {
+      CutPower(machine);
+    }
+  }
+  if (own != nullptr) CutPower(*own);
+}
+
+void World::RestorePower(Machine& machine) {
+  if (machine.has_power || machine.stays_broken) return;
+  machine.has_power = true;
+  Trace(absl::StrCat("machine ", machine.number, ": power is back"));
+  if (machine.pmem != nullptr) {
+    StartNode(machine);
+  } else {
+    StartCandidate(machine);
+  }
 }
 
 }  // namespace alpheus::sim
