@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "log/base/bytes.h"
+
 namespace alpheus::tcp {
 namespace {
 
@@ -46,7 +48,8 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
                  &shared->completions, &shared->kept_bytes),
       message_bytes_max_(shared->options.limits.message_bytes_max),
       deadline_(deadline.at_nanos()),
-      heard_at_(now) {
+      silence_(shared->options.limits.retry_ns,
+               shared->options.receiver_wait_ns, now) {
   if (socket_.is_open() &&
       !shared_.poller.Add(socket_, id_.value, watches_in_, watches_out_).ok()) {
     socket_ = Descriptor();  // no peer would hear it
@@ -82,7 +85,7 @@ bool Connection::Receive(int64_t now) {
     const auto stream = shared_.buffer.first(leftover_bytes_ + result.bytes);
     const auto rest = stream.subspan(Parse(stream, now));
     const bool is_all_answered = requester_.in_flight() == 0;
-    if (is_all_answered) asked_at_ = kNever;
+    if (is_all_answered) silence_.OnAllAnswered();
     leftover_bytes_ = rest.size() <= leftover_.size() ? rest.size() : 0;
     std::copy_n(rest.begin(), leftover_bytes_, leftover_.begin());
     if (result.bytes < room.size()) break;  // all that there was
@@ -91,8 +94,7 @@ bool Connection::Receive(int64_t now) {
 }
 
 void Connection::Heard(int64_t now) {
-  heard_at_ = now;
-  asked_at_ = requester_.in_flight() > 0 ? now : kNever;
+  silence_.OnHeard(now, /*awaits_answer=*/requester_.in_flight() > 0);
 }
 
 size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
@@ -198,11 +200,7 @@ void Connection::CheckResponder(int64_t now) {
       NoteRefused(StrangerEnd::kNotUnderstood);
       return Break(CompletionStatus::kFlushed, now);
   }
-  if (!responder_.is_parked()) {
-    parked_at_ = kNever;
-  } else if (parked_at_ == kNever) {
-    parked_at_ = now;
-  }
+  silence_.OnParked(now, responder_.is_parked());
 }
 
 void Connection::PostReceive(WorkId work, const LocalBytes& into, int64_t now) {
@@ -210,7 +208,7 @@ void Connection::PostReceive(WorkId work, const LocalBytes& into, int64_t now) {
   responder_.PostReceive(work, into, &outbox_);
   if (!is_established()) return;
   // Another request may be parked in its place, with a time of its own.
-  if (responder_.executed() != before) parked_at_ = kNever;
+  if (responder_.executed() != before) silence_.OnParked(now, false);
   CheckResponder(now);
 }
 
@@ -269,7 +267,7 @@ void Connection::Fill(int64_t now) {
   AppendAnswers();
   if (requester_.unsent() == 0) return;
   const bool is_good = requester_.Send(&outbox_);
-  if (requester_.in_flight() > 0) Asked(now);
+  if (requester_.in_flight() > 0) silence_.OnAsked(now);
   if (!is_good) Break(requester_.LocalFailure(), now);
 }
 
@@ -312,18 +310,14 @@ bool Connection::Flush(int64_t now) {
     }
     outbox_.Consume(result.bytes);
     moved |= outbox_.sent_position() > keep_alive_position_;
-    // The peer's kernel takes bytes: it is not silent.
-    if (asked_at_ != kNever) asked_at_ = now;
+    silence_.OnBytesTaken(now);
   }
   if (lingers_ && outbox_.empty() && !has_ended_sending_) {
     EndSending(socket_);
     has_ended_sending_ = true;
   }
-  if (outbox_.empty()) {
-    stalled_at_ = kNever;
-  } else if (stalled_at_ == kNever || outbox_.sent_position() > sent_before) {
-    stalled_at_ = now;
-  }
+  silence_.OnFlushed(now, outbox_.empty(),
+                     outbox_.sent_position() > sent_before);
   Watch();
   return moved;
 }
@@ -342,6 +336,242 @@ void Connection::Watch() {
 void Connection::SetCut(bool is_cut) {
   is_cut_ = is_cut;
   Watch();
+}
+
+// --- Handshake --------------------------------------------------------------
+
+bool Connection::FinishConnecting(int64_t now) {
+  if (!socket_.is_open() || !HasConnected(socket_)) {
+    Break(CompletionStatus::kFlushed, now);
+    return true;
+  }
+  Greet(now);
+  return true;
+}
+
+void Connection::Greet(int64_t now) {
+  state_ = State::kGreeting;
+  AppendHandshake(WireOpcode::kHello, *private_data_);
+  Flush(now);
+}
+
+void Connection::AppendHandshake(WireOpcode opcode,
+                                 std::string_view private_data) {
+  const Fabric::Limits& limits = shared_.options.limits;
+  const size_t hello_bytes =
+      opcode == WireOpcode::kReject ? 0 : kWireHelloBytes;
+  outbox_.Append(EncodeHeader({.opcode = opcode,
+                               .immediate = kWireVersion,
+                               .length = hello_bytes + private_data.size(),
+                               .key = 0,
+                               .offset = 0,
+                               .sequence = 0}));
+  if (hello_bytes > 0) {
+    outbox_.Append(EncodeHello({.sends_max = limits.sends_max,
+                                .receives_max = limits.receives_max,
+                                .message_bytes_max = limits.message_bytes_max,
+                                .window_bytes = shared_.options.window_bytes}));
+  }
+  if (!private_data.empty()) outbox_.Append(AsBytes(private_data));
+}
+
+bool Connection::OnHandshakeHeader(const WireHeader& header) {
+  switch (state_) {
+    case State::kAnonymous:
+      return header.opcode == WireOpcode::kHello;
+    case State::kGreeting:
+      return header.opcode == WireOpcode::kAccept ||
+             header.opcode == WireOpcode::kReject;
+    default:
+      return false;
+  }
+}
+
+void Connection::OnHandshake(int64_t now) {
+  std::string_view private_data = AsText(handshake_);
+  if (header_.opcode == WireOpcode::kReject) {
+    AddEvent(ConnectionEvent::Kind::kRejected, std::string(private_data));
+    Close(now);
+    state_ = State::kBroken;
+    return;
+  }
+  const std::optional<WireHello> hello = DecodeHello(handshake_);
+  if (!hello) return Break(CompletionStatus::kFlushed, now);
+  TakeLimits(*hello);
+  private_data.remove_prefix(kWireHelloBytes);
+  deadline_ = kNever;
+  const bool is_own = state_ == State::kGreeting;
+  state_ = is_own ? State::kEstablished : State::kRequested;
+  AddEvent(is_own ? ConnectionEvent::Kind::kEstablished
+                  : ConnectionEvent::Kind::kRequested,
+           std::string(private_data));
+  handshake_ = {};
+}
+
+void Connection::TakeLimits(const WireHello& hello) {
+  message_bytes_max_ = std::min(message_bytes_max_, hello.message_bytes_max);
+  requester_.set_window_bytes(hello.window_bytes);
+}
+
+void Connection::Accept(std::string_view private_data, int64_t now) {
+  AppendHandshake(WireOpcode::kAccept, private_data);
+  state_ = State::kEstablished;
+  silence_.OnEstablished(now);
+  AddEvent(ConnectionEvent::Kind::kEstablished, "");
+  Flush(now);
+}
+
+void Connection::Reject(std::string_view private_data, int64_t now) {
+  AppendHandshake(WireOpcode::kReject, private_data);
+  responder_.Fail();
+  StartLinger(now);
+  state_ = lingers_ ? State::kLingering : State::kDead;
+}
+
+// --- Time -------------------------------------------------------------------
+
+bool Connection::HearsSilence() const {
+  switch (state_) {
+    case State::kConnecting:
+    case State::kGreeting:
+      return deadline_ == kNever;  // else the deadline decides
+    case State::kRequested:
+    case State::kEstablished:
+      return true;
+    default:
+      return false;
+  }
+}
+
+int64_t Connection::NextDue() const {
+  return HearsSilence() ? silence_.NextDue() : deadline_;
+}
+
+int64_t Connection::next_timer() const {
+  return HearsSilence() ? silence_.NextLook(shared_.looked_at) : deadline_;
+}
+
+bool Connection::OnTimers(int64_t now) {
+  silence_.ExcuseOwnPause(now, shared_.looked_at);
+  if (now < NextDue()) return false;
+  if (lingers_) {
+    DropSocket();
+    return true;
+  }
+  if (!HearsSilence()) {
+    if (state_ == State::kAnonymous) NoteRefused(StrangerEnd::kSaidNothing);
+    Break(CompletionStatus::kFlushed, now);
+    return true;
+  }
+  switch (silence_.WhatIsDue(now)) {
+    case SilenceTimers::Due::kNothing:
+      return false;
+    case SilenceTimers::Due::kReceive:
+      responder_.GiveUpParked();
+      CheckResponder(now);
+      return true;
+    case SilenceTimers::Due::kPeerGone:
+      Break(CompletionStatus::kPeerGone, now);
+      return true;
+    case SilenceTimers::Due::kAsk:
+      Ask(now);
+      return false;
+  }
+  return false;
+}
+
+// TCP's handshake asks by itself.
+void Connection::Ask(int64_t now) {
+  if (responder_.is_in_reply()) {
+    is_ping_due_ = true;
+  } else if (state_ != State::kConnecting) {
+    AppendKeepAlive(WireOpcode::kPing);
+  }
+  silence_.OnAsked(now);
+  Flush(now);
+}
+
+// --- Ends -------------------------------------------------------------------
+
+void Connection::AddEvent(ConnectionEvent::Kind kind,
+                          std::string private_data) {
+  shared_.events.push_back({.kind = kind,
+                            .connection = id_,
+                            .private_data = std::move(private_data),
+                            .peer = peer_});
+}
+
+void Connection::Break(CompletionStatus first, int64_t) {
+  DropSocket();
+  switch (std::exchange(state_, State::kBroken)) {
+    case State::kAnonymous:
+    case State::kLingering:
+    case State::kDead:
+      state_ = State::kDead;
+      return;
+    case State::kBroken:
+      return;
+    case State::kConnecting:
+    case State::kGreeting:
+      AddEvent(ConnectionEvent::Kind::kUnreachable, "");
+      break;
+    case State::kRequested:
+    case State::kEstablished:
+      AddEvent(ConnectionEvent::Kind::kDisconnected, "");
+      break;
+  }
+  requester_.Fail(first);
+  responder_.Fail();
+}
+
+void Connection::BreakWithNak(WireFailure failure, int64_t now) {
+  AppendControl(WireOpcode::kNak, responder_.executed() + 1,
+                static_cast<uint32_t>(failure));
+  state_ = State::kBroken;
+  AddEvent(ConnectionEvent::Kind::kDisconnected, "");
+  StartLinger(now);
+  requester_.Fail(CompletionStatus::kFlushed);
+  responder_.Fail();
+}
+
+void Connection::Close(int64_t now) {
+  if (lingers_) {
+    state_ = State::kLingering;
+    return;
+  }
+  if (state_ == State::kRequested) return Reject("", now);
+  if (is_established()) {
+    Send(now);  // last answers
+  }
+  DropSocket();
+  state_ = State::kDead;
+  requester_.Fail(CompletionStatus::kFlushed);
+  responder_.Fail();
+}
+
+void Connection::NoteRefused(StrangerEnd why) {
+  ++shared_.counters.refused;
+  if (shared_.options.on_refused) shared_.options.on_refused(peer_, why);
+}
+
+void Connection::MakeRoom() {
+  if (state_ == State::kAnonymous) NoteRefused(StrangerEnd::kSaidNothing);
+  DropSocket();
+  state_ = State::kDead;
+}
+
+void Connection::StartLinger(int64_t now) {
+  lingers_ = true;
+  deadline_ = now + shared_.options.limits.retry_ns;
+  if (!outbox_.CopyReferences(shared_.regions)) return DropSocket();
+  Flush(now);
+}
+
+void Connection::DropSocket() {
+  lingers_ = false;
+  deadline_ = kNever;
+  socket_ = Descriptor();
+  if (state_ == State::kLingering) state_ = State::kDead;
 }
 
 }  // namespace alpheus::tcp

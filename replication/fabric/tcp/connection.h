@@ -5,20 +5,11 @@
 // Invariants:
 //   TCN1. A broken connection executes, sends and completes nothing more: all
 //         posted work has completed (FB3 of fabric.h).
-//   TCN2. A peer is gone when it was asked for something and nothing at all has
-//         come from it for retry_ns. Without a request its silence means
-//         nothing.
-//   TCN3. Time in which this side did not look is no silence either: the
-//         machine may have stood still, with both of them on it. At most a
-//         quarter of the awaited time is charged between two looks (TCN2; FB6
-//         of fabric.h). next_timer() comes at least that often, so that a
-//         thread that sleeps until then and is on time loses nothing.
-//   TCN4. A peer is gone, too, when something waits for it and it has taken no
-//         byte for retry_ns, whatever it says meanwhile: it reads no answer.
-//   TCN5. Memory is bounded: one pong waits at most; answers and kept requests
+//   TCN2. Memory is bounded: one pong waits at most; answers and kept requests
 //         as TRP4 (responder.h) says, in all kept_bytes_max, plus one buffer
 //         for each connection.
 // Thread safety: none; the adapter's lock guards it.
+// References: silence_timers.h.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
 
@@ -39,6 +30,7 @@
 #include "replication/fabric/tcp/outbox.h"
 #include "replication/fabric/tcp/requester.h"
 #include "replication/fabric/tcp/responder.h"
+#include "replication/fabric/tcp/silence_timers.h"
 #include "replication/fabric/tcp/socket.h"
 #include "replication/fabric/tcp/wire.h"
 
@@ -54,7 +46,7 @@ struct Shared {
   std::deque<Completion> completions;
   std::vector<ConnectionEvent> events;
   int64_t looked_at = 0;    // when OnTimers ran last; 0: never
-  uint64_t kept_bytes = 0;  // by all responders (TCN5)
+  uint64_t kept_bytes = 0;  // by all responders (TCN2)
 };
 
 class Connection {
@@ -141,18 +133,15 @@ class Connection {
   bool Flush(int64_t now);
   void CheckResponder(int64_t now);
   void Heard(int64_t now);
-  void Asked(int64_t now) {
-    if (asked_at_ == kNever) asked_at_ = now;
-  }
   // Returns false while this connection keeps requests and all together keep
-  // the most that they may (TCN5).
+  // the most that they may (TCN2).
   bool MayBeRead() const;
-  // Returns true if silence of the peer breaks it (TCN2).
+  // Returns true if silence of the peer breaks it (SIL1).
   bool HearsSilence() const;
   // Returns when OnTimers has something to do; the largest value: never.
   int64_t NextDue() const;
-  // Moves deadlines by the time that is not charged (TCN3).
-  void ExcuseOwnPause(int64_t now);
+  // Sends a ping, so that silence means something.
+  void Ask(int64_t now);
   void Watch();
 
   void NoteRefused(StrangerEnd why);
@@ -195,12 +184,8 @@ class Connection {
   bool is_ping_due_ = false;    // after the reply that is being sent
   bool is_pong_due_ = false;
 
-  // Times of the adapter's clock, in nanoseconds.
-  int64_t deadline_;  // for the handshake, or for lingering
-  int64_t heard_at_;
-  int64_t asked_at_ = kNever;
-  int64_t stalled_at_ = kNever;  // since when the peer takes no bytes
-  int64_t parked_at_ = kNever;
+  int64_t deadline_;  // for the handshake, or for lingering; nanoseconds
+  SilenceTimers silence_;
 };
 
 }  // namespace alpheus::tcp

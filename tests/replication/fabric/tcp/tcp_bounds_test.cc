@@ -211,7 +211,7 @@ class TcpBoundsTest : public TcpFabricTest {
   }
 };
 
-// TCN5. A stranger that has not even said hello.
+// TCN2. A stranger that has not even said hello.
 TEST_F(TcpBoundsTest, OnePongAnswersAllPingsThatCame) {
   constexpr size_t kPings = 20'000;
   const tcp::Descriptor raw = ConnectRaw();
@@ -223,7 +223,7 @@ TEST_F(TcpBoundsTest, OnePongAnswersAllPingsThatCame) {
   EXPECT_LE(pongs.size(), kPings / 20 * tcp::kWireHeaderBytes);
 }
 
-// TCN4. It goes on talking, so it is not silent.
+// SIL3. It goes on talking, so it is not silent.
 TEST_F(TcpBoundsTest, PeerThatTakesNoAnswersIsGone) {
   const tcp::Descriptor raw = ConnectRaw();
   AcceptRaw(raw);

@@ -295,7 +295,7 @@ TEST_F(TcpFabricTest, ParkedRequestsHoldUpNeitherAnswersNorOrder) {
   EXPECT_EQ(std::memcmp(&Memory(1)[8192 + 5001 * 39], &Memory(0)[0], 5000), 0);
 }
 
-// TCN2: long silence while nobody polled is no silence of the peer.
+// SIL1: long silence while nobody polled is no silence of the peer.
 TEST_F(TcpFabricTest, PeerIsNotGoneBecauseNobodyPolled) {
   Connect();
   for (int i = 0; i < 3; ++i) {

@@ -152,8 +152,8 @@ TEST_F(TcpProtocolTest, ReplyOfAnotherLengthBreaksTheConnection) {
   EXPECT_EQ(Memory(1)[0], std::byte{0});
 }
 
-// TCN2: what was asked is answered. The silence of a retry time, which four
-// looks are (TCN3), begins with the ping of the first of them.
+// SIL1: what was asked is answered. The silence of a retry time, which four
+// looks are (SIL2), begins with the ping of the first of them.
 TEST_F(TcpProtocolTest, PeerThatWasAskedForNothingIsNotGone) {
   Connect();
   ExpectWorks();
