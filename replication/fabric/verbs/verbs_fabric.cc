@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/flatten.h"
 #include "log/base/status_macros.h"
+#include "replication/fabric/socket_address.h"
 #include "replication/fabric/verbs/adapter_choice.h"
 #include "replication/fabric/work_request.h"
 
@@ -72,8 +73,7 @@ VerbsFabric::VerbsFabric(const VerbsFabricOptions& options, const Clock& clock,
 absl::Status VerbsFabric::Begin() {
   MutexLock lock(mutex_);
   channel_.reset(ibv_create_comp_channel(shared_.context));
-  manager_events_.reset(rdma_create_event_channel());
-  if (!channel_ || !manager_events_ || !wake_.is_open()) {
+  if (!channel_ || !manager_.Open() || !wake_.is_open()) {
     return absl::UnavailableError(absl::StrCat(
         device_,
         ": no descriptors for what it has to tell: ", std::strerror(errno)));
@@ -82,7 +82,7 @@ absl::Status VerbsFabric::Begin() {
                            verbs::DeviceNews::Of(shared_.context, &wake_));
   memory_.set_news(news_.get());
   ALPHEUS_RETURN_IF_ERROR(verbs::SetNonBlocking(channel_->fd));
-  ALPHEUS_RETURN_IF_ERROR(verbs::SetNonBlocking(manager_events_->fd));
+  ALPHEUS_RETURN_IF_ERROR(manager_.SetNonBlocking());
   ALPHEUS_ASSIGN_OR_RETURN(
       const RegionKey key,
       memory_.Register(flush_target_, RemoteAccess::kNone));
@@ -324,7 +324,7 @@ void VerbsFabric::WaitForActivity(Deadline deadline) {
     const int64_t until = std::min(NextTimer(), deadline.at_nanos());
     if (until <= now) return;
     if (until != Deadline().at_nanos()) timeout_ns = until - now;
-    watched = {channel_->fd, manager_events_->fd, news_->descriptor()};
+    watched = {channel_->fd, manager_.descriptor(), news_->descriptor()};
     ++waiters_;
   }
   wake_.Wait(watched, timeout_ns);
@@ -363,6 +363,180 @@ bool VerbsFabric::IsUnderWay() const {
          std::ranges::any_of(connections_, [](const auto& entry) {
            return entry.second->sends() > 0;
          });
+}
+
+// --- Connections ------------------------------------------------------------
+
+absl::StatusOr<std::string> VerbsFabric::Listen(std::string_view address) {
+  MutexLock lock(mutex_);
+  return manager_.Listen(address);
+}
+
+absl::StatusOr<ConnectionId> VerbsFabric::Connect(std::string_view address,
+                                                  std::string_view private_data,
+                                                  Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckPrivateData(private_data, limits_.private_bytes_max));
+  ALPHEUS_ASSIGN_OR_RETURN(SocketAddress to, ParseSocketAddress(address));
+  MutexLock lock(mutex_);
+  std::optional<SocketAddress> from =
+      MakeSocketAddress(shared_.options.source_host, 0);
+  const int64_t silence = clock_.NowNanos() + limits_.retry_ns;
+  const ConnectionId id(++last_id_);
+  auto connection = std::make_unique<Connection>(
+      id, manager_.MakeId(), std::string(address), std::string(private_data),
+      deadline.is_set() ? deadline : Deadline::AtNanos(silence), &shared_);
+  connection->Resolve(from ? from->get() : nullptr, to.get());
+  connections_.emplace(id, std::move(connection));
+  is_settled_ = false;
+  WakeWaiters();  // there is one more deadline
+  return id;
+}
+
+absl::Status VerbsFabric::Accept(ConnectionId id,
+                                 std::string_view private_data) {
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckPrivateData(private_data, limits_.private_bytes_max));
+  MutexLock lock(mutex_);
+  Connection* const connection = Find(id);
+  if (connection == nullptr ||
+      connection->state() != Connection::State::kRequested) {
+    return NoConnection(id);
+  }
+  connection->Accept(private_data);
+  WakeWaiters();
+  return absl::OkStatus();
+}
+
+absl::Status VerbsFabric::Reject(ConnectionId id,
+                                 std::string_view private_data) {
+  const absl::Status fits =
+      CheckPrivateData(private_data, limits_.private_bytes_max);
+  MutexLock lock(mutex_);
+  Connection* const connection = Find(id);
+  if (connection == nullptr) return NoConnection(id);
+  switch (connection->state()) {
+    case Connection::State::kRequested:
+      connection->Reject(
+          fits.ok() ? private_data : "",
+          Deadline::AtNanos(clock_.NowNanos() + limits_.retry_ns));
+      is_settled_ = false;
+      break;
+    case Connection::State::kBroken:  // the peer is gone
+      if (!connection->is_request()) return NoConnection(id);
+      connection->Close();
+      break;
+    default:
+      return NoConnection(id);
+  }
+  Forget(id);
+  return fits;
+}
+
+absl::Status VerbsFabric::Close(ConnectionId id) {
+  MutexLock lock(mutex_);
+  Connection* const connection = Find(id);
+  if (connection == nullptr) return NoConnection(id);
+  if (connection->state() == Connection::State::kRequested) {
+    connection->Reject("",
+                       Deadline::AtNanos(clock_.NowNanos() + limits_.retry_ns));
+    is_settled_ = false;
+  } else {
+    connection->Close();
+  }
+  Forget(id);
+  return absl::OkStatus();
+}
+
+void VerbsFabric::Forget(ConnectionId id) {
+  const auto found = connections_.find(id);
+  if (found != connections_.end() &&
+      found->second->state() == Connection::State::kDead) {
+    found_ = {};
+    connections_.erase(found);
+  }
+  std::erase_if(shared_.events, [id](const ConnectionEvent& event) {
+    return event.connection == id;
+  });
+  WakeWaiters();
+}
+
+Connection* VerbsFabric::FindAny(ConnectionId id) {
+  if (found_.first == id && found_.second != nullptr) return found_.second;
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return nullptr;
+  found_ = {id, found->second.get()};
+  return found_.second;
+}
+
+Connection* VerbsFabric::Find(ConnectionId id) {
+  Connection* const connection = FindAny(id);
+  if (connection == nullptr) return nullptr;
+  switch (connection->state()) {
+    case Connection::State::kAnonymous:
+    case Connection::State::kLingering:
+    case Connection::State::kDead:
+      return nullptr;
+    default:
+      return connection;
+  }
+}
+
+// --- The connection manager -------------------------------------------------
+
+bool VerbsFabric::TakeManagerEvents() {
+  bool moved = false;
+  while (const auto event = manager_.NextEvent()) {
+    moved = true;
+    TakeManagerEvent(*event);
+  }
+  return moved;
+}
+
+void VerbsFabric::TakeManagerEvent(
+    const verbs::ConnectionManager::Event& event) {
+  if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+    return TakeCall(verbs::CommunicationId(event.id), event.is_calling);
+  }
+  if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL &&
+      manager_.EndListener(event.id)) {
+    return;
+  }
+  const auto found = std::ranges::find_if(connections_, [&](const auto& entry) {
+    return entry.second->manager() == event.id;
+  });
+  if (found != connections_.end()) found->second->OnEvent(event.type);
+}
+
+// Ids are in the order of time.
+void VerbsFabric::MakeRoomForStranger() {
+  const auto is_anonymous = [](const auto& entry) {
+    return entry.second->state() == Connection::State::kAnonymous;
+  };
+  const auto count = std::ranges::count_if(connections_, is_anonymous);
+  if (count < shared_.options.anonymous_max) return;
+  const auto oldest = std::ranges::find_if(connections_, is_anonymous);
+  ++shared_.counters.refused;
+  oldest->second->Close();
+  Forget(oldest->first);
+}
+
+void VerbsFabric::TakeCall(verbs::CommunicationId manager, bool is_calling) {
+  if (!is_calling || manager->verbs != shared_.context) {
+    ++shared_.counters.refused;
+    (void)rdma_reject(manager.get(), nullptr, 0);
+    return;
+  }
+  MakeRoomForStranger();
+  const ConnectionId id(++last_id_);
+  std::string peer =
+      FormatSocketAddress(SocketAddressOf(rdma_get_peer_addr(manager.get())));
+  auto connection = std::make_unique<Connection>(
+      id, std::move(manager), std::move(peer),
+      Deadline::AtNanos(clock_.NowNanos() + limits_.retry_ns), &shared_);
+  connection->AnswerCall();
+  connections_.emplace(id, std::move(connection));
+  is_settled_ = false;
 }
 
 }  // namespace alpheus

@@ -45,6 +45,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/fabric/verbs/adapter.h"
 #include "replication/fabric/verbs/connection.h"
+#include "replication/fabric/verbs/connection_manager.h"
 #include "replication/fabric/verbs/handles.h"
 #include "replication/fabric/verbs/options.h"
 #include "replication/fabric/verbs/registered_memory.h"
@@ -107,8 +108,8 @@ class VerbsFabric final : public Fabric {
   bool PollConnections() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeDeviceNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeManagerEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakeManagerEvent(rdma_cm_event_type event, rdma_cm_id* id,
-                        bool is_calling) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeManagerEvent(const verbs::ConnectionManager::Event& event)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoomForStranger() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeCall(verbs::CommunicationId manager, bool is_calling)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -118,7 +119,6 @@ class VerbsFabric final : public Fabric {
   bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool PrepareToSleep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  verbs::CommunicationId MakeManager() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns nullptr if there is none that the application knows.
   verbs::Connection* Find(ConnectionId id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -139,12 +139,10 @@ class VerbsFabric final : public Fabric {
   std::unique_ptr<verbs::DeviceNews> news_ ABSL_GUARDED_BY(mutex_);
   verbs::ProtectionDomain domain_ ABSL_GUARDED_BY(mutex_);
   verbs::CompletionChannel channel_ ABSL_GUARDED_BY(mutex_);
-  verbs::EventChannel manager_events_ ABSL_GUARDED_BY(mutex_);
+  verbs::ConnectionManager manager_ ABSL_GUARDED_BY(mutex_);
   verbs::RegisteredMemory memory_ ABSL_GUARDED_BY(mutex_);
   std::array<std::byte, 8> flush_target_ ABSL_GUARDED_BY(mutex_){};
   verbs::Shared shared_ ABSL_GUARDED_BY(mutex_);
-  verbs::CommunicationId listener_ ABSL_GUARDED_BY(mutex_);
-  std::string listens_on_ ABSL_GUARDED_BY(mutex_);
   absl::btree_map<ConnectionId, std::unique_ptr<verbs::Connection>> connections_
       ABSL_GUARDED_BY(mutex_);
   // The last result of FindAny, while it exists: posts come in a row.
