@@ -14,7 +14,7 @@
 // * An older copy of the directory, or of the region, has an older generation.
 // * The file names the MANIFEST, to detect that only that was replaced, and the
 //   IDENTITY of the database, to detect that the file itself was copied.
-// * Each WAL file of the log has a marker in the directory (WFS3 of
+// * Each WAL file of the log has a marker in the directory (WFS1 of
 //   wal_file_system.h). A marker without its file is an error only when RocksDB
 //   needs that file, since a power cut may bring an old marker back.
 // * A copy may lack markers, as some tools skip symbolic links. Markers of the

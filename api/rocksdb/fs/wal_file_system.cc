@@ -38,7 +38,10 @@ IOStatus NotInALog(absl::string_view what, const std::string& path) {
 
 WalFileSystem::WalFileSystem(WalOptions options,
                              const std::shared_ptr<rocksdb::FileSystem>& base)
-    : WalReadingFileSystem(base), options_(std::move(options)) {}
+    : WalReadingFileSystem(base),
+      options_(std::move(options)),
+      vouch_(options_, *target_, lock_),
+      home_(options_, *target_, lock_, vouch_) {}
 
 rocksdb::Status WalFileSystem::PrepareOptions(
     const rocksdb::ConfigOptions& options) {
@@ -50,7 +53,8 @@ rocksdb::Status WalFileSystem::PrepareOptions(
 absl::StatusOr<std::shared_ptr<WalStore>> WalFileSystem::Store() {
   const MutexLock lock(mutex_);
   // Not while a database still has it open: that one must stop (P-H20).
-  if (store_ != nullptr && store_->has_failed() && locks_ == 0) store_.reset();
+  if (store_ != nullptr && store_->has_failed() && lock_.is_free())
+    store_.reset();
   if (store_ == nullptr) {
     absl::StatusOr<std::unique_ptr<WalStore>> opened =
         WalStore::Open(options_, NowSeconds);
@@ -59,7 +63,7 @@ absl::StatusOr<std::shared_ptr<WalStore>> WalFileSystem::Store() {
       return absl::FailedPreconditionError(opened.status().message());
     }
     ALPHEUS_RETURN_IF_ERROR(opened.status());
-    ALPHEUS_RETURN_IF_ERROR(TakeOver(**opened));
+    ALPHEUS_RETURN_IF_ERROR(home_.TakeOver(**opened));
     store_ = *std::move(opened);
   }
   return store_;
@@ -107,14 +111,15 @@ absl::StatusOr<bool> WalFileSystem::IsKept(Place& place) {
   if (!IsWalName(place.base_name)) return false;
   if (place.name == place.base_name) return true;
   const WalHome home = place.store->home();
-  if (!home.wal_directory.empty() && !MayChangeItsDirectory(*place.store)) {
+  if (!home.wal_directory.empty() &&
+      !home_.MayChangeItsDirectory(*place.store)) {
     return false;
   }
   if (!options_.wal_directory.empty() &&
       place.directory != Canonical(options_.wal_directory)) {
     return false;
   }
-  std::string database = LockedDatabase();
+  std::string database = lock_.database();
   // Restored elsewhere, while the log waits for a database that is not open.
   if (database.empty() && !home.database.empty()) return false;
   ALPHEUS_RETURN_IF_ERROR(
@@ -123,42 +128,11 @@ absl::StatusOr<bool> WalFileSystem::IsKept(Place& place) {
   return true;
 }
 
-std::vector<std::string> WalFileSystem::Replayable(const WalStore& store) {
-  std::vector<std::string> names = store.List("");
-  std::erase_if(names,
-                [](const std::string& name) { return !IsWalName(name); });
-  return names;
-}
-
-bool WalFileSystem::MayChangeItsDirectory(const WalStore& store) const {
-  const std::string opening = OpeningDatabase();
-  return !opening.empty() && opening == store.home().database &&
-         Replayable(store).empty();
-}
-
-absl::Status WalFileSystem::CheckMayBePlain(const Place& place) const {
-  if (!IsWalName(place.base_name) || OpeningDatabase().empty()) {
-    return absl::OkStatus();
-  }
-  const std::string home = place.store->home().wal_directory;
-  return absl::FailedPreconditionError(absl::StrCat(
-      place.directory, "/", place.base_name,
-      ": RocksDB makes its WAL here, and the log has that of the database in ",
-      home.empty() ? Canonical(options_.wal_directory) : home,
-      ". Open it with that wal_dir; if the directory was moved, once with "
-      "adopt=true and wal_dir= in the URI"));
-}
-
-void WalFileSystem::NoteWalMade() {
-  const MutexLock lock(mutex_);
-  has_made_wal_ = true;
-}
-
 absl::StatusOr<OpenWal> WalFileSystem::MakeWal(const Place& place,
                                                const std::string& path) {
   {
-    const MutexLock lock(vouch_mutex_);
-    ALPHEUS_RETURN_IF_ERROR(VouchIfUnmixed(*place.store));
+    const MutexLock lock(vouch_.mutex());
+    ALPHEUS_RETURN_IF_ERROR(vouch_.VouchIfUnmixed(*place.store));
   }
   ALPHEUS_ASSIGN_OR_RETURN(std::shared_ptr<WalFile> file,
                            place.store->Create(*place.name));
@@ -176,7 +150,7 @@ std::unique_ptr<rocksdb::FSWritableFile> WalFileSystem::NewWriter(
 }
 
 absl::Status WalFileSystem::Mark(WalStore& store, const std::string& path) {
-  // WFS3: a marker without its file would keep the database from being opened.
+  // WFS1: a marker without its file would keep the database from being opened.
   ALPHEUS_RETURN_IF_ERROR(store.SyncAll());
   const IOOptions options;
   if (target_->FileExists(path, options, nullptr).ok()) {
@@ -196,7 +170,7 @@ IOStatus WalFileSystem::NewBaseFile(
     return target_->NewWritableFile(path, options, result, dbg);
   }
   IOStatus made = BeforeChange(*place.store);
-  // WFS4: never the file that a predecessor still has open.
+  // WFS2: never the file that a predecessor still has open.
   if (made.ok() && target_->FileExists(path, options.io_options, dbg).ok()) {
     made = target_->DeleteFile(path, options.io_options, dbg);
   }
@@ -212,13 +186,13 @@ absl::Status WalFileSystem::CheckReadable(const Place& place,
   const bool is_missing =
       place.file == nullptr && IsWalName(place.base_name) && IsMarker(path);
   if (place.file == nullptr && !is_missing) return absl::OkStatus();
-  ALPHEUS_RETURN_IF_ERROR(CheckVouched(*place.store));
+  ALPHEUS_RETURN_IF_ERROR(vouch_.CheckVouched(*place.store));
   if (!is_missing) return absl::OkStatus();
   const WalHome home = place.store->home();
   if (!home.wal_directory.empty() && place.name != place.base_name) {
     return absl::FailedPreconditionError(absl::StrCat(
         path, ": its marker is here, and this log is that of the database ",
-        DescribeHome(*place.store),
+        WalHomeKeeper::DescribeHome(*place.store),
         ". Nothing was changed. If this directory was moved or cloned "
         "with its log, open it once for writing with adopt=true; else name "
         "the right log"));
@@ -240,7 +214,7 @@ IOStatus WalFileSystem::NewSequentialFile(
   if (!place.ok()) return ToIoStatus(place.status());
   absl::Status readable = CheckReadable(*place, path);
   if (readable.ok() && place->base_name == "CURRENT") {
-    readable = CheckMayRead(
+    readable = home_.CheckMayRead(
         *place->store, Canonical(std::filesystem::path(path).parent_path()));
   }
   if (!readable.ok()) return ToIoStatus(readable);
@@ -255,13 +229,14 @@ IOStatus WalFileSystem::NewWritableFile(
   const absl::StatusOr<bool> kept = IsKept(*place);
   if (!kept.ok()) return ToIoStatus(kept.status());
   if (!*kept) {
-    const absl::Status plain = CheckMayBePlain(*place);
+    const absl::Status plain = home_.CheckMayBePlain(
+        *place->store, place->directory, place->base_name);
     if (!plain.ok()) return ToIoStatus(plain);
     return NewBaseFile(*place, path, options, result, dbg);
   }
   absl::StatusOr<OpenWal> wal = MakeWal(*place, path);
   if (!wal.ok()) return ToIoStatus(wal.status());
-  NoteWalMade();
+  lock_.NoteWalMade();
   *result = NewWriter(*std::move(wal), path, options);
   return IOStatus::OK();
 }
@@ -295,7 +270,8 @@ IOStatus WalFileSystem::ReuseWritableFile(
   absl::StatusOr<Place> old = Find(old_path);
   if (!old.ok()) return ToIoStatus(old.status());
   if (!*kept && old->file == nullptr) {
-    IOStatus confirmed = ToIoStatus(CheckMayBePlain(*place));
+    IOStatus confirmed = ToIoStatus(home_.CheckMayBePlain(
+        *place->store, place->directory, place->base_name));
     if (confirmed.ok()) confirmed = BeforeChange(*place->store);
     if (!confirmed.ok()) return confirmed;
     return target_->ReuseWritableFile(path, old_path, options, result, dbg);
@@ -368,10 +344,10 @@ IOStatus WalFileSystem::DeleteFile(const std::string& path,
   if (place->file == nullptr) return target_->DeleteFile(path, options, dbg);
   // Otherwise this reference would keep its records.
   place->file.reset();
-  absl::Status removed = RiseAround(*place->store, *place->name);
+  absl::Status removed = vouch_.RiseAround(*place->store, *place->name);
   if (removed.ok()) removed = DropMarker(path);
   if (removed.ok()) removed = place->store->Remove(*place->name);
-  if (removed.ok()) removed = RiseAround(*place->store, *place->name);
+  if (removed.ok()) removed = vouch_.RiseAround(*place->store, *place->name);
   return ToIoStatus(removed);
 }
 
@@ -395,21 +371,21 @@ IOStatus WalFileSystem::RenameBaseFile(WalStore& store, const std::string& from,
   const std::filesystem::path split(to);
   const std::string directory = Canonical(split.parent_path());
   if (split.filename() == "IDENTITY" && directory == store.home().database) {
-    return RenameToIdentity(from, to, options, dbg);
+    return vouch_.RenameToIdentity(from, to, options, dbg);
   }
   if (split.filename() != "CURRENT") {
     return target_->RenameFile(from, to, options, dbg);
   }
-  const MutexLock lock(vouch_mutex_);
-  absl::Status claimed = ClaimForNewDatabase(store, directory);
+  const MutexLock lock(vouch_.mutex());
+  absl::Status claimed = home_.ClaimForNewDatabase(store, directory);
   const bool is_home = directory == store.home().database;
-  if (claimed.ok() && is_home) claimed = NameManifest(store, from);
+  if (claimed.ok() && is_home) claimed = vouch_.NameManifest(store, from);
   if (!claimed.ok()) return ToIoStatus(claimed);
   IOStatus renamed = target_->RenameFile(from, to, options, dbg);
   if (!renamed.ok()) return renamed;
   absl::Status confirmed =
-      is_home ? ForgetOldManifest(store) : absl::OkStatus();
-  // WFS5: confirmed after the change; before it, the log could be lost in
+      is_home ? vouch_.ForgetOldManifest(store) : absl::OkStatus();
+  // WFS3: confirmed after the change; before it, the log could be lost in
   // between.
   if (confirmed.ok()) confirmed = store.ConfirmPrimary();
   return ToIoStatus(confirmed);
@@ -433,7 +409,7 @@ IOStatus WalFileSystem::RenameFile(const std::string& from,
   if (!target->name) {
     return NotInALog("renaming out of the WAL directory", from);
   }
-  absl::Status renamed = RiseAround(*source->store, *source->name);
+  absl::Status renamed = vouch_.RiseAround(*source->store, *source->name);
   if (renamed.ok()) renamed = DropMarker(from);
   if (renamed.ok()) {
     renamed = source->store->Rename(*source->name, *target->name);
@@ -481,6 +457,35 @@ IOStatus WalFileSystem::AreFilesSame(const std::string& first,
   return IOStatus::OK();
 }
 
+absl::Status WalFileSystem::LockDatabase(const std::string& directory) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalStore> store, Store());
+  // First: the check below must see the locked database.
+  ALPHEUS_RETURN_IF_ERROR(lock_.Take(directory));
+  const auto settle = [&]() -> absl::Status {
+    ALPHEUS_ASSIGN_OR_RETURN(const WalHome home,
+                             home_.CheckDatabase(*store, directory));
+    ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts,
+                             vouch_.LookAt(*store, home));
+    const MutexLock lock(vouch_.mutex());
+    ALPHEUS_RETURN_IF_ERROR(vouch_.Settle(*store, home, facts));
+    return PutMarkers(*store);
+  };
+  absl::Status settled = settle();
+  if (!settled.ok()) lock_.Release();
+  return settled;
+}
+
+// Repairs the state of a crash between a file and its marker.
+absl::Status WalFileSystem::PutMarkers(WalStore& store) {
+  const std::string directory = store.home().wal_directory;
+  for (const std::string& name : store.List("")) {
+    const std::shared_ptr<WalFile> file = store.Find(name);
+    if (file == nullptr || !file->is_recorded()) continue;  // WFS1
+    ALPHEUS_RETURN_IF_ERROR(PutMarker(absl::StrCat(directory, "/", name)));
+  }
+  return absl::OkStatus();
+}
+
 IOStatus WalFileSystem::LockFile(const std::string& path,
                                  const IOOptions& options,
                                  rocksdb::FileLock** lock,
@@ -495,13 +500,18 @@ IOStatus WalFileSystem::LockFile(const std::string& path,
   return unlocked.ok() ? ToIoStatus(mine) : unlocked;
 }
 
+std::shared_ptr<WalStore> WalFileSystem::StoreToLeave() const {
+  const MutexLock lock(mutex_);
+  return lock_.is_to_be_left() ? store_ : nullptr;
+}
+
 IOStatus WalFileSystem::UnlockFile(rocksdb::FileLock* lock,
                                    const IOOptions& options,
                                    IODebugContext* dbg) {
   if (const std::shared_ptr<WalStore> left = StoreToLeave(); left != nullptr) {
-    LeaveDirectory(*left);
+    vouch_.LeaveDirectory(*left);
   }
-  NoteUnlocked();
+  lock_.Release();
   return target_->UnlockFile(lock, options, dbg);
 }
 

@@ -12,7 +12,7 @@
 // Invariants:
 //   WFF1. Two directories never have the same log.
 //   WFF2. All of a database is below its directory: a WAL directory elsewhere
-//         is refused at its first WAL file (WFS1, wal_file_system.h).
+//         is refused at its first WAL file (WHK1, wal_home_keeper.h).
 // Thread safety: as RocksDB's FileSystem.
 // References: docs/use/rocksdb.md, "Without a URI".
 #ifndef ALPHEUS_API_ROCKSDB_FS_WAL_FOLDER_FILE_SYSTEM_H_

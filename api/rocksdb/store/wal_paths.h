@@ -2,7 +2,7 @@
 // wal_paths: names of WAL files in directories, and the markers of those in a
 // log.
 //
-// A marker is a symbolic link that can't be followed: opening it fails (WFS3 of
+// A marker is a symbolic link that can't be followed: opening it fails (WFS1 of
 // wal_file_system.h). Thread safety: pure, except for the markers, which are
 // one system call each.
 #ifndef ALPHEUS_API_ROCKSDB_STORE_WAL_PATHS_H_

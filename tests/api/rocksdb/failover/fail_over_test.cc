@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A database that changes its process while the old one is still there: what
-// the old one can no longer do to files (WFS4, WFS5 of wal_file_system.h), and
+// the old one can no longer do to files (WFS2, WFS3 of wal_file_system.h), and
 // what the new one gets (take_over.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -257,7 +257,7 @@ TEST_F(FailOverTest, FencedDatabaseLeavesItsFilesAsTheyAre) {
   EXPECT_TRUE(after.empty()) << after.begin()->first;
 }
 
-// WFS5. The log is lost between the question before and the deed.
+// WFS3. The log is lost between the question before and the deed.
 TEST_F(FailOverTest, ManifestThatWasSyncedTooLateIsNotAcknowledged) {
   Open();
   const auto manifest = Make(path_ + "/MANIFEST-000099");
@@ -363,7 +363,7 @@ TEST_F(FailOverTest, DatabaseIsTakenOverFromAProcessThatIsStillThere) {
   EXPECT_EQ(Get("39"), "x39");
 }
 
-// WFS1. A WAL with a directory of its own has another one from now on.
+// WHK1. A WAL with a directory of its own has another one from now on.
 TEST_F(FailOverTest, WalApartIsNotTakenOverByGuessing) {
   options_.wal_dir = directory_.File("wal1");
   Open();

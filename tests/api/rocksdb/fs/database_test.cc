@@ -427,7 +427,7 @@ TEST_F(DatabaseTest, WalMayHaveADirectoryOfItsOwn) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-// WFS1. It would be opened without its WAL, and go on with one of no log.
+// WHK1. It would be opened without its WAL, and go on with one of no log.
 TEST_F(DatabaseTest, AnotherWalDirIsRefused) {
   const std::string apart = directory_.File("waldir");
   Open();
@@ -552,7 +552,7 @@ TEST_F(DatabaseTest, WalApartIsNotAdoptedByGuessing) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-// WFS3: not even one that passes over what is not there.
+// WFS1: not even one that passes over what is not there.
 TEST_F(DatabaseTest, SecondaryWithoutThePluginFails) {
   Open();
   Put("a", "1", true);

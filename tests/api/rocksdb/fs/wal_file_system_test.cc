@@ -323,7 +323,7 @@ TEST_F(WalFileSystemTest, PlainFileReplacesOneOfTheLog) {
   EXPECT_THAT(PlainWalFiles(path_), ElementsAre("000004.log"));
 }
 
-// WFS1.
+// WHK1.
 TEST_F(WalFileSystemTest, LogServesOneDatabase) {
   ASSERT_TRUE(Lock(path_).ok());
   Make(At("000004.log"), "four");
@@ -363,7 +363,7 @@ TEST_F(WalFileSystemTest, MovedDatabaseIsAdoptedWhenAsked) {
   EXPECT_TRUE(Lock(moved).ok());
 }
 
-// WFS2: a log that was lost looks like one that is new.
+// WHK2: a log that was lost looks like one that is new.
 TEST_F(WalFileSystemTest, NewLogServesAnOldDatabaseOnlyWhenAsked) {
   std::ofstream(At("CURRENT")) << "MANIFEST-000001\n";
   EXPECT_THAT(Lock(path_).ToString(),
@@ -373,7 +373,7 @@ TEST_F(WalFileSystemTest, NewLogServesAnOldDatabaseOnlyWhenAsked) {
   EXPECT_TRUE(Lock(path_).ok());
 }
 
-// WFS2: CURRENT is made of a new database, or of one that is repaired, whose
+// WHK2: CURRENT is made of a new database, or of one that is repaired, whose
 // WAL may have been in another log.
 TEST_F(WalFileSystemTest, OnlyANewDatabaseHasTheLogWithItsCurrent) {
   for (const std::string old :
@@ -446,7 +446,7 @@ TEST_F(WalFileSystemTest, OnlyTheNamedWalDirectoryIsKept) {
   EXPECT_TRUE(PlainWalFiles(wal).empty());
 }
 
-// WFS3.
+// WFS1.
 TEST_F(WalFileSystemTest, MarkersFollowTheFiles) {
   const auto is_marked = [this](const std::string& name) {
     std::error_code error;
@@ -473,7 +473,7 @@ TEST_F(WalFileSystemTest, MarkersFollowTheFiles) {
   EXPECT_THAT(Lock(path_).ToString(), HasSubstr("which is it?"));
 }
 
-// WFS3. A marker of a file that a power cut took would be in the way for ever.
+// WFS1. A marker of a file that a power cut took would be in the way for ever.
 TEST_F(WalFileSystemTest, MarkerComesWhenItsFileIsDurable) {
   std::unique_ptr<rocksdb::FSWritableFile> file;
   ASSERT_TRUE(
@@ -485,7 +485,7 @@ TEST_F(WalFileSystemTest, MarkerComesWhenItsFileIsDurable) {
   EXPECT_EQ(log.Exposed(), 0u);
 }
 
-// WFS3: a crash would leave the marker and not the file, and the database could
+// WFS1: a crash would leave the marker and not the file, and the database could
 // not be opened any more.
 TEST_F(WalFileSystemTest, FileWithoutARecordHasNoMarker) {
   wal_options_.create_bytes = 128 << 10;

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of wal_file_system that makes log and directory vouch for each other,
-// and decides if they do not (directory_vouch.h).
+#include "api/rocksdb/fs/vouch_keeper.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "api/rocksdb/failover/directory_vouch.h"
 #include "api/rocksdb/failover/take_over.h"
-#include "api/rocksdb/fs/wal_file_system.h"
-#include "api/rocksdb/store/manifest_file.h"
 #include "api/rocksdb/store/wal_io_status.h"
 #include "api/rocksdb/store/wal_paths.h"
 #include "log/base/status_macros.h"
@@ -32,22 +26,19 @@ std::string DrawId() {
 
 }  // namespace
 
-bool WalFileSystem::is_vouched() const {
-  const MutexLock lock(mutex_);
-  return is_vouched_;
+std::vector<std::string> ReplayableWal(const WalStore& store) {
+  std::vector<std::string> names = store.List("");
+  std::erase_if(names,
+                [](const std::string& name) { return !IsWalName(name); });
+  return names;
 }
 
-void WalFileSystem::NoteVouched() {
-  const MutexLock lock(mutex_);
-  is_vouched_ = locks_ > 0;
-}
-
-absl::StatusOr<std::vector<std::string>> WalFileSystem::MissingWal(
+absl::StatusOr<std::vector<std::string>> VouchKeeper::MissingWal(
     WalStore& store, const WalHome& home) {
   const std::string& directory = home.wal_directory;
   std::vector<std::string> names;
-  const IOStatus listed =
-      target_->GetChildren(directory, IOOptions(), &names, nullptr);
+  const rocksdb::IOStatus listed =
+      base_.GetChildren(directory, rocksdb::IOOptions(), &names, nullptr);
   if (listed.IsNotFound() || listed.IsPathNotFound()) return names;
   if (!listed.ok()) {
     return absl::UnavailableError(
@@ -61,13 +52,13 @@ absl::StatusOr<std::vector<std::string>> WalFileSystem::MissingWal(
   return names;
 }
 
-void WalFileSystem::LookAtFiles(WalStore& store, const WalHome& home,
-                                VouchFacts& facts) {
+void VouchKeeper::LookAtFiles(WalStore& store, const WalHome& home,
+                              VouchFacts& facts) {
   for (const std::string& name : store.List("")) {
     const std::shared_ptr<WalFile> file = store.Find(name);
-    if (file == nullptr || !file->is_recorded()) continue;  // WFS3
+    if (file == nullptr || !file->is_recorded()) continue;  // WFS1
     const std::string path = absl::StrCat(home.wal_directory, "/", name);
-    if (target_->FileExists(path, IOOptions(), nullptr).ok()) {
+    if (base_.FileExists(path, rocksdb::IOOptions(), nullptr).ok()) {
       facts.twice = path;
     }
     if (!IsWalName(name)) continue;
@@ -77,8 +68,8 @@ void WalFileSystem::LookAtFiles(WalStore& store, const WalHome& home,
 }
 
 // Fills in a missing home from the options.
-WalHome WalFileSystem::Completed(WalHome home) const {
-  if (home.database.empty()) home.database = LockedDatabase();
+WalHome VouchKeeper::Completed(WalHome home) const {
+  if (home.database.empty()) home.database = lock_.database();
   if (!home.wal_directory.empty()) return home;
   home.wal_directory = options_.wal_directory.empty()
                            ? home.database
@@ -86,8 +77,8 @@ WalHome WalFileSystem::Completed(WalHome home) const {
   return home;
 }
 
-absl::StatusOr<VouchFacts> WalFileSystem::LookAt(WalStore& store,
-                                                 const WalHome& home) {
+absl::StatusOr<VouchFacts> VouchKeeper::LookAt(WalStore& store,
+                                               const WalHome& home) {
   VouchFacts facts;
   facts.log = store.vouch();
   facts.left = store.left();
@@ -97,21 +88,21 @@ absl::StatusOr<VouchFacts> WalFileSystem::LookAt(WalStore& store,
   const std::string known = store.home().database;
   if (known != directory) facts.elsewhere = known;
   ALPHEUS_ASSIGN_OR_RETURN(facts.directory,
-                           ReadDirectoryVouch(*target_, directory));
-  ALPHEUS_ASSIGN_OR_RETURN(facts.has_database,
-                           HasDatabase(*target_, directory));
-  ALPHEUS_ASSIGN_OR_RETURN(facts.manifest, NamedManifest(*target_, directory));
-  ALPHEUS_ASSIGN_OR_RETURN(facts.identity,
-                           DatabaseIdentity(*target_, directory));
+                           ReadDirectoryVouch(base_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(facts.has_database, HasDatabase(base_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(facts.manifest, NamedManifest(base_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(facts.identity, DatabaseIdentity(base_, directory));
   std::vector<std::string> names;
   // RocksDB itself reports a directory that can't be listed.
-  if (target_->GetChildren(directory, IOOptions(), &names, nullptr).ok()) {
+  if (base_.GetChildren(directory, rocksdb::IOOptions(), &names, nullptr)
+          .ok()) {
     facts.has_database |= std::ranges::any_of(
         names, [](const std::string& name) { return IsTableName(name); });
   }
   LookAtFiles(store, looked_at, facts);
-  if (target_
-          ->GetChildren(looked_at.wal_directory, IOOptions(), &names, nullptr)
+  if (base_
+          .GetChildren(looked_at.wal_directory, rocksdb::IOOptions(), &names,
+                       nullptr)
           .ok()) {
     facts.has_wal_name = std::ranges::any_of(
         names, [](const std::string& name) { return IsWalName(name); });
@@ -119,10 +110,11 @@ absl::StatusOr<VouchFacts> WalFileSystem::LookAt(WalStore& store,
   return facts;
 }
 
-absl::Status WalFileSystem::SettleVouch(WalStore& store, const WalHome& home,
-                                        const VouchFacts& facts) {
+absl::Status VouchKeeper::Settle(WalStore& store, const WalHome& home,
+                                 const VouchFacts& facts) {
+  risen_manifest_.reset();
   const VouchVerdict verdict = Judge(facts);
-  absl::Status judged = ToStatus(verdict, facts, LockedDatabase());
+  absl::Status judged = ToStatus(verdict, facts, lock_.database());
   const bool is_new = !facts.has_database && !facts.directory;
   // DV6.
   const bool may_force = facts.elsewhere.empty();
@@ -147,17 +139,16 @@ absl::Status WalFileSystem::SettleVouch(WalStore& store, const WalHome& home,
   if (home.database.empty() || !facts.has_database) return absl::OkStatus();
   const bool is_asked = drops || keeps || has_moved;
   if (!is_asked && !store.HasRoomForHome()) {
-    NoteVouched();
+    lock_.NoteVouched();
     return absl::OkStatus();
   }
   return VouchAnew(store, home.database);
 }
 
-absl::Status WalFileSystem::BeginGeneration(WalStore& store,
-                                            const WalHome& home,
-                                            const VouchFacts& facts) {
+absl::Status VouchKeeper::BeginGeneration(WalStore& store, const WalHome& home,
+                                          const VouchFacts& facts) {
   if (!store.HasRoomForHome()) {
-    NoteVouched();
+    lock_.NoteVouched();
     return absl::OkStatus();
   }
   WalVouch next = facts.log;
@@ -165,37 +156,34 @@ absl::Status WalFileSystem::BeginGeneration(WalStore& store,
   return ChangeVouch(store, home.database, next);
 }
 
-absl::Status WalFileSystem::VouchAnew(WalStore& store,
-                                      const std::string& directory) {
+absl::Status VouchKeeper::VouchAnew(WalStore& store,
+                                    const std::string& directory) {
   return ChangeVouch(store, directory, {DrawId(), 1});
 }
 
 // DV2.
-absl::Status WalFileSystem::ChangeVouch(WalStore& store,
-                                        const std::string& directory,
-                                        const WalVouch& next) {
+absl::Status VouchKeeper::ChangeVouch(WalStore& store,
+                                      const std::string& directory,
+                                      const WalVouch& next) {
   DirectoryVouch vouch;
   vouch.log = next;
   vouch.log_was = store.vouch();
-  ALPHEUS_ASSIGN_OR_RETURN(vouch.manifest, SyncedManifest(*target_, directory));
-  ALPHEUS_ASSIGN_OR_RETURN(vouch.identity,
-                           DatabaseIdentity(*target_, directory));
-  ALPHEUS_RETURN_IF_ERROR(WriteDirectoryVouch(*target_, directory, vouch));
+  ALPHEUS_ASSIGN_OR_RETURN(vouch.manifest, SyncedManifest(base_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(vouch.identity, DatabaseIdentity(base_, directory));
+  ALPHEUS_RETURN_IF_ERROR(WriteDirectoryVouch(base_, directory, vouch));
   ALPHEUS_RETURN_IF_ERROR(store.SetVouch(next));
   vouch.log_was.reset();
-  ALPHEUS_RETURN_IF_ERROR(WriteDirectoryVouch(*target_, directory, vouch));
+  ALPHEUS_RETURN_IF_ERROR(WriteDirectoryVouch(base_, directory, vouch));
   risen_manifest_ = vouch.manifest;
-  NoteVouched();
+  lock_.NoteVouched();
   return absl::OkStatus();
 }
 
-absl::Status WalFileSystem::RiseAround(WalStore& store,
-                                       const std::string& name) {
-  if (!IsWalName(name) || !is_vouched()) return absl::OkStatus();
-  const MutexLock lock(vouch_mutex_);
+absl::Status VouchKeeper::RiseAround(WalStore& store, const std::string& name) {
+  if (!IsWalName(name) || !lock_.is_vouched()) return absl::OkStatus();
+  const MutexLock lock(mutex_);
   const std::string directory = store.home().database;
-  const absl::StatusOr<ManifestName> manifest =
-      NamedManifest(*target_, directory);
+  const absl::StatusOr<ManifestName> manifest = NamedManifest(base_, directory);
   if (!manifest.ok() || manifest->name.empty() ||
       *manifest == risen_manifest_ || !store.HasRoomForHome()) {
     return absl::OkStatus();
@@ -207,33 +195,32 @@ absl::Status WalFileSystem::RiseAround(WalStore& store,
   return store.has_failed() ? risen : absl::OkStatus();
 }
 
-rocksdb::IOStatus WalFileSystem::RenameToIdentity(const std::string& from,
-                                                  const std::string& to,
-                                                  const IOOptions& options,
-                                                  IODebugContext* dbg) {
-  const MutexLock lock(vouch_mutex_);
+rocksdb::IOStatus VouchKeeper::RenameToIdentity(
+    const std::string& from, const std::string& to,
+    const rocksdb::IOOptions& options, rocksdb::IODebugContext* dbg) {
+  const MutexLock lock(mutex_);
   const std::string directory =
       Canonical(std::filesystem::path(to).parent_path());
   const absl::Status forgotten = SetIdentity(directory, "");
   if (!forgotten.ok()) return ToIoStatus(forgotten);
-  IOStatus renamed = target_->RenameFile(from, to, options, dbg);
+  rocksdb::IOStatus renamed = base_.RenameFile(from, to, options, dbg);
   if (!renamed.ok()) return renamed;
   const absl::StatusOr<std::string> identity =
-      DatabaseIdentity(*target_, directory);
+      DatabaseIdentity(base_, directory);
   if (!identity.ok()) return ToIoStatus(identity.status());
   return ToIoStatus(SetIdentity(directory, *identity));
 }
 
-absl::Status WalFileSystem::SetIdentity(const std::string& directory,
-                                        const std::string& identity) {
+absl::Status VouchKeeper::SetIdentity(const std::string& directory,
+                                      const std::string& identity) {
   ALPHEUS_ASSIGN_OR_RETURN(std::optional<DirectoryVouch> vouch,
-                           ReadDirectoryVouch(*target_, directory));
+                           ReadDirectoryVouch(base_, directory));
   if (!vouch || vouch->identity == identity) return absl::OkStatus();
   vouch->identity = identity;
-  return WriteDirectoryVouch(*target_, directory, *vouch);
+  return WriteDirectoryVouch(base_, directory, *vouch);
 }
 
-absl::Status WalFileSystem::DropWal(WalStore& store) {
+absl::Status VouchKeeper::DropWal(WalStore& store) {
   const std::string directory = store.home().wal_directory;
   for (const std::string folder : {"", "archive/"}) {
     std::vector<std::string> names =
@@ -248,7 +235,7 @@ absl::Status WalFileSystem::DropWal(WalStore& store) {
   return absl::OkStatus();
 }
 
-absl::Status WalFileSystem::DropMissing(WalStore& store, const WalHome& home) {
+absl::Status VouchKeeper::DropMissing(WalStore& store, const WalHome& home) {
   const WalHome looked_at = Completed(home);
   ALPHEUS_ASSIGN_OR_RETURN(const std::vector<std::string> missing,
                            MissingWal(store, looked_at));
@@ -259,13 +246,13 @@ absl::Status WalFileSystem::DropMissing(WalStore& store, const WalHome& home) {
   return absl::OkStatus();
 }
 
-absl::Status WalFileSystem::VouchIfUnmixed(WalStore& store) {
+absl::Status VouchKeeper::VouchIfUnmixed(WalStore& store) {
   const WalHome home = store.home();
-  if (home.database.empty() || is_vouched()) return absl::OkStatus();
+  if (home.database.empty() || lock_.is_vouched()) return absl::OkStatus();
   ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts, LookAt(store, home));
   const VouchVerdict verdict = Judge(facts);
   if (verdict == VouchVerdict::kVouched) {
-    NoteVouched();
+    lock_.NoteVouched();
     return absl::OkStatus();
   }
   const bool is_unmixed =
@@ -273,81 +260,63 @@ absl::Status WalFileSystem::VouchIfUnmixed(WalStore& store) {
   return is_unmixed ? VouchAnew(store, home.database) : absl::OkStatus();
 }
 
-absl::Status WalFileSystem::CheckVouched(WalStore& store) {
+absl::Status VouchKeeper::CheckVouched(WalStore& store) {
   const WalHome home = store.home();
-  if (home.database.empty() || is_vouched() || options_.keep_wal) {
+  if (home.database.empty() || lock_.is_vouched() || options_.keep_wal) {
     return absl::OkStatus();
   }
   ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts, LookAt(store, home));
   return ToStatus(Judge(facts), facts, home.database);
 }
 
-absl::Status WalFileSystem::CheckMayRead(WalStore& store,
-                                         const std::string& directory) {
-  // RocksDB lists column families before an opening with one of these options.
-  if (directory == LockedDatabase() || options_.drop_wal || options_.keep_wal ||
-      options_.adopt) {
-    return absl::OkStatus();
-  }
-  if (directory == store.home().database) return CheckVouched(store);
-  ALPHEUS_ASSIGN_OR_RETURN(const std::optional<DirectoryVouch> vouch,
-                           ReadDirectoryVouch(*target_, directory));
-  return vouch ? CheckDatabase(store, directory).status() : absl::OkStatus();
-}
-
-absl::Status WalFileSystem::NameManifest(WalStore& store,
-                                         const std::string& from) {
+absl::Status VouchKeeper::NameManifest(WalStore& store,
+                                       const std::string& from) {
   ALPHEUS_RETURN_IF_ERROR(VouchIfUnmixed(store));
   const std::string directory = store.home().database;
   ALPHEUS_ASSIGN_OR_RETURN(std::optional<DirectoryVouch> vouch,
-                           ReadDirectoryVouch(*target_, directory));
+                           ReadDirectoryVouch(base_, directory));
   std::string text;
   if (!vouch || vouch->log != store.vouch() ||
-      !rocksdb::ReadFileToString(target_.get(), from, &text).ok()) {
+      !rocksdb::ReadFileToString(&base_, from, &text).ok()) {
     return absl::OkStatus();
   }
   absl::string_view name = text;
   absl::ConsumeSuffix(&name, "\n");
   ALPHEUS_ASSIGN_OR_RETURN(const ManifestName now,
-                           NamedManifest(*target_, directory));
+                           NamedManifest(base_, directory));
   vouch->manifest_was = now.name;
   vouch->manifest = {std::string(name), 0};
-  return WriteDirectoryVouch(*target_, directory, *vouch);
+  return WriteDirectoryVouch(base_, directory, *vouch);
 }
 
-absl::Status WalFileSystem::ForgetOldManifest(WalStore& store) {
+absl::Status VouchKeeper::ForgetOldManifest(WalStore& store) {
   const std::string directory = store.home().database;
   ALPHEUS_ASSIGN_OR_RETURN(std::optional<DirectoryVouch> vouch,
-                           ReadDirectoryVouch(*target_, directory));
+                           ReadDirectoryVouch(base_, directory));
   if (!vouch || vouch->log != store.vouch()) return absl::OkStatus();
   // CURRENT is durable before the file excludes other MANIFESTs.
-  ALPHEUS_RETURN_IF_ERROR(SyncDirectory(*target_, directory));
+  ALPHEUS_RETURN_IF_ERROR(SyncDirectory(base_, directory));
   vouch->manifest_was.clear();
-  return WriteDirectoryVouch(*target_, directory, *vouch);
+  return WriteDirectoryVouch(base_, directory, *vouch);
 }
 
-std::shared_ptr<WalStore> WalFileSystem::StoreToLeave() const {
-  const MutexLock lock(mutex_);
-  return locks_ == 1 && is_vouched_ ? store_ : nullptr;
-}
-
-void WalFileSystem::LeaveDirectory(WalStore& store) {
+void VouchKeeper::LeaveDirectory(WalStore& store) {
   if (store.has_failed()) return;
   const std::string directory = store.home().database;
-  const absl::StatusOr<bool> is_there = HasDatabase(*target_, directory);
+  const absl::StatusOr<bool> is_there = HasDatabase(base_, directory);
   if (!is_there.ok()) return;
   if (!*is_there) {
     // Destroyed: the directory can be removed too; if not, no harm is done.
-    if (Replayable(store).empty()) {
-      RemoveDirectoryVouch(*target_, directory).IgnoreError();
+    if (ReplayableWal(store).empty()) {
+      RemoveDirectoryVouch(base_, directory).IgnoreError();
     }
     return;
   }
   // A process that has lost the log must not write here.
   if (store.is_replicated()) return;
-  const MutexLock lock(vouch_mutex_);
-  const auto vouch = ReadDirectoryVouch(*target_, directory);
-  const auto manifest = NamedManifest(*target_, directory);
+  const MutexLock lock(mutex_);
+  const auto vouch = ReadDirectoryVouch(base_, directory);
+  const auto manifest = NamedManifest(base_, directory);
   if (!vouch.ok() || !*vouch || !manifest.ok() ||
       manifest->name != (*vouch)->manifest.name) {
     return;
@@ -355,7 +324,7 @@ void WalFileSystem::LeaveDirectory(WalStore& store) {
   DirectoryVouch left = **vouch;
   left.manifest = *manifest;
   // The size is only a lower bound: on an error less is noticed, no more.
-  WriteDirectoryVouch(*target_, directory, left).IgnoreError();
+  WriteDirectoryVouch(base_, directory, left).IgnoreError();
 }
 
 }  // namespace alpheus

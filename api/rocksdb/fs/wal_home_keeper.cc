@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of wal_file_system that checks, before a database is opened, whose WAL
-// the log holds.
+#include "api/rocksdb/fs/wal_home_keeper.h"
+
 #include <algorithm>
-#include <memory>
-#include <string>
+#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "api/rocksdb/failover/directory_vouch.h"
 #include "api/rocksdb/failover/take_over.h"
-#include "api/rocksdb/fs/wal_file_system.h"
 #include "api/rocksdb/store/wal_paths.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
 
-absl::Status WalFileSystem::TakeOver(WalStore& store) {
+absl::Status WalHomeKeeper::TakeOver(WalStore& store) const {
   const WalHome home = store.home();
   if (options_.take_over.empty() || home == WalHome()) return absl::OkStatus();
   const std::string directory = Canonical(options_.take_over);
@@ -33,11 +31,11 @@ absl::Status WalFileSystem::TakeOver(WalStore& store) {
   ALPHEUS_ASSIGN_OR_RETURN(std::string wal_directory,
                            WalDirectoryIn(home, directory));
   const WalHome next = {std::move(wal_directory), directory};
-  ALPHEUS_RETURN_IF_ERROR(TakeOverDatabase(*target_, home, next));
+  ALPHEUS_RETURN_IF_ERROR(TakeOverDatabase(base_, home, next));
   return store.SetTakenOver(next);
 }
 
-absl::StatusOr<std::string> WalFileSystem::WalDirectoryIn(
+absl::StatusOr<std::string> WalHomeKeeper::WalDirectoryIn(
     const WalHome& home, const std::string& directory) const {
   if (!options_.wal_directory.empty()) return Canonical(options_.wal_directory);
   const bool is_apart =
@@ -52,66 +50,19 @@ absl::StatusOr<std::string> WalFileSystem::WalDirectoryIn(
 
 // The process that claimed the log may have been stopped before it made
 // CURRENT.
-absl::Status WalFileSystem::TakeOverNew(const std::string& from,
-                                        const std::string& to) {
-  ALPHEUS_ASSIGN_OR_RETURN(const bool is_there, HasDatabase(*target_, from));
-  if (is_there) return TakeOverDatabase(*target_, {from, from}, {to, to});
-  return CheckHasNoDatabase(*target_, to);
+absl::Status WalHomeKeeper::TakeOverNew(const std::string& from,
+                                        const std::string& to) const {
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_there, HasDatabase(base_, from));
+  if (is_there) return TakeOverDatabase(base_, {from, from}, {to, to});
+  return CheckHasNoDatabase(base_, to);
 }
 
-absl::Status WalFileSystem::LockDatabase(const std::string& directory) {
-  ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalStore> store, Store());
-  // First: the check below must see the locked database.
-  ALPHEUS_RETURN_IF_ERROR(NoteLocked(directory));
-  const auto settle = [&]() -> absl::Status {
-    ALPHEUS_ASSIGN_OR_RETURN(const WalHome home,
-                             CheckDatabase(*store, directory));
-    ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts, LookAt(*store, home));
-    const MutexLock lock(vouch_mutex_);
-    risen_manifest_.reset();
-    ALPHEUS_RETURN_IF_ERROR(SettleVouch(*store, home, facts));
-    return PutMarkers(*store);
-  };
-  absl::Status settled = settle();
-  if (!settled.ok()) NoteUnlocked();
-  return settled;
-}
-
-absl::Status WalFileSystem::NoteLocked(const std::string& directory) {
-  const MutexLock lock(mutex_);
-  if (locks_ > 0 && locked_database_ != directory) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        directory, ": this log is that of the database ", locked_database_,
-        ", which is open. Give each database a log of its own"));
-  }
-  if (locks_++ == 0) has_made_wal_ = is_vouched_ = false;
-  locked_database_ = directory;
-  return absl::OkStatus();
-}
-
-void WalFileSystem::NoteUnlocked() {
-  const MutexLock lock(mutex_);
-  if (--locks_ != 0) return;
-  locked_database_.clear();
-  is_vouched_ = false;
-}
-
-std::string WalFileSystem::LockedDatabase() const {
-  const MutexLock lock(mutex_);
-  return locked_database_;
-}
-
-std::string WalFileSystem::OpeningDatabase() const {
-  const MutexLock lock(mutex_);
-  return has_made_wal_ ? "" : locked_database_;
-}
-
-absl::Status WalFileSystem::ClaimForNewDatabase(WalStore& store,
+absl::Status WalHomeKeeper::ClaimForNewDatabase(WalStore& store,
                                                 const std::string& directory) {
   const WalHome home = store.home();
   ALPHEUS_RETURN_IF_ERROR(CheckMayBeNew(store, directory));
   if (!home.wal_directory.empty() || home.database == directory ||
-      directory != LockedDatabase()) {
+      directory != lock_.database()) {
     return absl::OkStatus();
   }
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_new, IsNew(directory, {}));
@@ -120,15 +71,14 @@ absl::Status WalFileSystem::ClaimForNewDatabase(WalStore& store,
 
 // RocksDB itself checks for WAL files before it makes a database, in the
 // directory where it expects them.
-absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
+absl::Status WalHomeKeeper::CheckMayBeNew(WalStore& store,
                                           const std::string& directory) {
-  if (directory != OpeningDatabase() || options_.keep_wal) {
+  if (directory != lock_.opening() || options_.keep_wal) {
     return absl::OkStatus();
   }
-  const std::vector<std::string> of_the_log = Replayable(store);
+  const std::vector<std::string> of_the_log = ReplayableWal(store);
   if (of_the_log.empty()) return absl::OkStatus();
-  ALPHEUS_ASSIGN_OR_RETURN(const bool is_there,
-                           HasDatabase(*target_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_there, HasDatabase(base_, directory));
   if (is_there) return absl::OkStatus();
   // The markers of these files exist since the database was locked.
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_new, IsNew(directory, of_the_log));
@@ -145,11 +95,11 @@ absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
 }
 
 // A repaired database has older files, and this log may not be its own.
-absl::StatusOr<bool> WalFileSystem::IsNew(
+absl::StatusOr<bool> WalHomeKeeper::IsNew(
     const std::string& directory, const std::vector<std::string>& but_for) {
   std::vector<std::string> names;
-  const IOStatus listed =
-      target_->GetChildren(directory, rocksdb::IOOptions(), &names, nullptr);
+  const rocksdb::IOStatus listed =
+      base_.GetChildren(directory, rocksdb::IOOptions(), &names, nullptr);
   if (!listed.ok()) {
     return absl::UnavailableError(
         absl::StrCat(directory, ": ", listed.ToString()));
@@ -161,7 +111,7 @@ absl::StatusOr<bool> WalFileSystem::IsNew(
   });
 }
 
-absl::StatusOr<WalHome> WalFileSystem::CheckDatabase(
+absl::StatusOr<WalHome> WalHomeKeeper::CheckDatabase(
     WalStore& store, const std::string& directory) {
   const WalHome home = store.home();
   const std::string wal_directory = options_.wal_directory.empty()
@@ -176,7 +126,7 @@ absl::StatusOr<WalHome> WalFileSystem::CheckDatabase(
       return WalHome{"", home.database.empty() ? "" : directory};
     }
     ALPHEUS_ASSIGN_OR_RETURN(const bool is_there,
-                             HasDatabase(*target_, directory));
+                             HasDatabase(base_, directory));
     if (!is_there) return home;
     return absl::FailedPreconditionError(absl::StrCat(
         directory,
@@ -197,10 +147,10 @@ absl::StatusOr<WalHome> WalFileSystem::CheckDatabase(
 }
 
 // The message offers adopt only where adopt would work.
-absl::Status WalFileSystem::RefuseElsewhere(WalStore& store,
+absl::Status WalHomeKeeper::RefuseElsewhere(WalStore& store,
                                             const std::string& directory) {
   ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts,
-                           LookAt(store, {"", directory}));
+                           vouch_.LookAt(store, {"", directory}));
   ALPHEUS_RETURN_IF_ERROR(ToStatus(Judge(facts), facts, directory));
   const bool may_be_it = facts.has_database || facts.has_marker;
   return absl::FailedPreconditionError(absl::StrCat(
@@ -211,7 +161,7 @@ absl::Status WalFileSystem::RefuseElsewhere(WalStore& store,
                 : ""));
 }
 
-std::string WalFileSystem::DescribeHome(const WalStore& store) {
+std::string WalHomeKeeper::DescribeHome(const WalStore& store) {
   const WalHome home = store.home();
   const bool is_apart =
       !home.wal_directory.empty() && home.wal_directory != home.database;
@@ -221,7 +171,7 @@ std::string WalFileSystem::DescribeHome(const WalStore& store) {
 }
 
 // A salvaged log, without its home record.
-absl::StatusOr<WalHome> WalFileSystem::HomeOfNone(
+absl::StatusOr<WalHome> WalHomeKeeper::HomeOfNone(
     const std::string& directory) const {
   if (options_.adopt || options_.drop_wal || options_.keep_wal) {
     return WalHome{options_.wal_directory.empty()
@@ -237,15 +187,38 @@ absl::StatusOr<WalHome> WalFileSystem::HomeOfNone(
       "wal_dir= in the URI if they had a directory of their own"));
 }
 
-// Repairs the state of a crash between a file and its marker.
-absl::Status WalFileSystem::PutMarkers(WalStore& store) {
-  const std::string directory = store.home().wal_directory;
-  for (const std::string& name : store.List("")) {
-    const std::shared_ptr<WalFile> file = store.Find(name);
-    if (file == nullptr || !file->is_recorded()) continue;  // WFS3
-    ALPHEUS_RETURN_IF_ERROR(PutMarker(absl::StrCat(directory, "/", name)));
+absl::Status WalHomeKeeper::CheckMayRead(WalStore& store,
+                                         const std::string& directory) {
+  // RocksDB lists column families before an opening with one of these options.
+  if (directory == lock_.database() || options_.drop_wal || options_.keep_wal ||
+      options_.adopt) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  if (directory == store.home().database) return vouch_.CheckVouched(store);
+  ALPHEUS_ASSIGN_OR_RETURN(const std::optional<DirectoryVouch> vouch,
+                           ReadDirectoryVouch(base_, directory));
+  return vouch ? CheckDatabase(store, directory).status() : absl::OkStatus();
+}
+
+bool WalHomeKeeper::MayChangeItsDirectory(const WalStore& store) const {
+  const std::string opening = lock_.opening();
+  return !opening.empty() && opening == store.home().database &&
+         ReplayableWal(store).empty();
+}
+
+absl::Status WalHomeKeeper::CheckMayBePlain(
+    const WalStore& store, const std::string& directory,
+    const std::string& base_name) const {
+  if (!IsWalName(base_name) || lock_.opening().empty()) {
+    return absl::OkStatus();
+  }
+  const std::string home = store.home().wal_directory;
+  return absl::FailedPreconditionError(absl::StrCat(
+      directory, "/", base_name,
+      ": RocksDB makes its WAL here, and the log has that of the database in ",
+      home.empty() ? Canonical(options_.wal_directory) : home,
+      ". Open it with that wal_dir; if the directory was moved, once with "
+      "adopt=true and wal_dir= in the URI"));
 }
 
 }  // namespace alpheus
