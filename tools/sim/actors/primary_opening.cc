@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of primary_process that opens an epoch, and reports it to the checkers.
+#include "tools/sim/actors/primary_opening.h"
+
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "log/core/read/record_cursor.h"
 #include "log/core/ring/format_region.h"
 #include "log/core/ring/region_state.h"
 #include "quorum/membership/static_membership.h"
-#include "recovery/replica/own_replica.h"
 #include "tools/sim/actors/operator.h"
-#include "tools/sim/actors/primary_process.h"
 #include "tools/sim/actors/sim_membership.h"
 #include "tools/sim/actors/watched_replica.h"
 #include "tools/sim/checkers/ballot_checker.h"
@@ -32,98 +28,104 @@ constexpr uint32_t kCredits = 4;
 
 }  // namespace
 
-void PrimaryProcess::OpenReplica() {
-  pmem_ = machine_.pmem.get();
+void PrimaryOpening::OpenReplica() {
+  pmem_ = opener_.machine.pmem.get();
   ReplicaOptions options;
-  options.name = absl::StrCat("own replica of node ", machine_.id().value);
+  options.name =
+      absl::StrCat("own replica of node ", opener_.machine.id().value);
   options.expected_cluster_id = kClusterId;
   options.expected_log_id = kLogId;
-  options.expected_node = machine_.id();
-  const auto content = world_.store().content(machine_.number);
-  if (content == RegionStore::Content::kAbsent) world_.EndPrimary(machine_);
+  options.expected_node = opener_.machine.id();
+  const auto content = opener_.world.store().content(opener_.machine.number);
+  if (content == RegionStore::Content::kAbsent) {
+    opener_.world.EndPrimary(opener_.machine);
+  }
   absl::StatusOr<std::unique_ptr<Replica<Model>>> replica =
       Replica<Model>::Open(*pmem_, pmem_->region(), options);
   if (content == RegionStore::Content::kAlien) {
-    world_.JudgeRefusal(machine_, replica.status());
-    world_.EndPrimary(machine_);
+    opener_.world.JudgeRefusal(opener_.machine, replica.status());
+    opener_.world.EndPrimary(opener_.machine);
   }
-  if (has_failed_medium()) world_.EndPrimary(machine_);
+  if (has_failed_medium()) opener_.world.EndPrimary(opener_.machine);
   if (!replica.ok()) {
-    world_.referee().Violate(
+    opener_.world.referee().Violate(
         "P-A3.5",
         absl::StrCat("a replica does not open: ", replica.status().ToString()));
-    world_.EndPrimary(machine_);
+    opener_.world.EndPrimary(opener_.machine);
   }
   replica_ = *std::move(replica);
 }
 
 // Returns the members of both lists, in a change.
-std::vector<int> PrimaryProcess::Asked() const {
-  std::vector<int> asked = list_.machines;
-  if (!change_) return asked;
-  const ListChange& change = world_.operator_at_work()->change(*change_);
-  for (const int machine : world_.lists().list(change.from).machines) {
-    if (!list_.Has(machine)) asked.push_back(machine);
+std::vector<int> PrimaryOpening::Asked() const {
+  std::vector<int> asked = opener_.list.machines;
+  if (!opener_.change) return asked;
+  const ListChange& change =
+      opener_.world.operator_at_work()->change(*opener_.change);
+  for (const int machine : opener_.world.lists().list(change.from).machines) {
+    if (!opener_.list.Has(machine)) asked.push_back(machine);
   }
   return asked;
 }
 
-uint32_t PrimaryProcess::WriteQuorum() const {
-  if (world_.options().canary == Canary::kOldQuorum) {
-    return std::min(world_.lists().list(0).write_quorum,
-                    static_cast<uint32_t>(list_.machines.size()));
+uint32_t PrimaryOpening::WriteQuorum() const {
+  if (opener_.world.options().canary == Canary::kOldQuorum) {
+    return std::min(opener_.world.lists().list(0).write_quorum,
+                    static_cast<uint32_t>(opener_.list.machines.size()));
   }
-  return list_.write_quorum;
+  return opener_.list.write_quorum;
 }
 
-EpochOpeningOptions PrimaryProcess::OpeningOptions() const {
+EpochOpeningOptions PrimaryOpening::OpeningOptions() const {
   EpochOpeningOptions options;
   options.cluster_id = kClusterId;
   options.key = SimulatedKey();
   options.log_id = kLogId;
   options.self = self_;
-  options.sizes = list_.sizes();
-  options.configuration_id = list_.id;
-  if (change_) {
-    const Operator& by = *world_.operator_at_work();
-    options.change = by.Describe(by.change(*change_));
+  options.sizes = opener_.list.sizes();
+  options.configuration_id = opener_.list.id;
+  if (opener_.change) {
+    const Operator& by = *opener_.world.operator_at_work();
+    options.change = by.Describe(by.change(*opener_.change));
   }
   for (const int number : Asked()) {
-    if (is_member_ && number == machine_.number) continue;
-    const World::Machine& machine = world_.machine(number);
-    options.peers.push_back({machine.id(), world_.NodeAddress(machine.number)});
+    if (opener_.is_member && number == opener_.machine.number) continue;
+    const World::Machine& machine = opener_.world.machine(number);
+    options.peers.push_back(
+        {machine.id(), opener_.world.NodeAddress(machine.number)});
   }
   options.gather_ns = 500'000;
   options.step_timeout_ns = 5'000'000;
   options.reconnect_ns = 300'000;
-  options.deadline = Deadline::AtNanos(clock_.NowNanos() + kOpenNanosMax);
+  options.deadline =
+      Deadline::AtNanos(opener_.clock.NowNanos() + kOpenNanosMax);
   options.credits = kCredits;
   // A lagging backup catches up in several batches.
-  options.batch_bytes_max = world_.options().ring_capacity / 16;
+  options.batch_bytes_max = opener_.world.options().ring_capacity / 16;
   options.copy_bytes_max = 1024;
-  options.slice_bytes = world_.options().slice_bytes;
+  options.slice_bytes = opener_.world.options().slice_bytes;
   return options;
 }
 
-RejoiningOptions PrimaryProcess::RejoinOptions() const {
+RejoiningOptions PrimaryOpening::RejoinOptions() const {
   RejoiningOptions options;
   options.opening = OpeningOptions();
   options.retry_ns = 500'000;
-  options.slice_bytes = world_.options().slice_bytes;
+  options.slice_bytes = opener_.world.options().slice_bytes;
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<OwnReplica>> PrimaryProcess::MakeCache(
+absl::StatusOr<std::unique_ptr<OwnReplica>> PrimaryOpening::MakeCache(
     uint64_t capacity) {
-  const Layout& layout = world_.layout();
-  ALPHEUS_CHECK(capacity == world_.options().ring_capacity,
+  const Layout& layout = opener_.world.layout();
+  ALPHEUS_CHECK(capacity == opener_.world.options().ring_capacity,
                 "replicas have the capacity that they were formatted with");
   cache_pmem_ = std::make_unique<Model>(layout.region_bytes);
   pmem_ = cache_pmem_.get();
   FormatIdentity identity;
   identity.cluster_id = kClusterId;
   identity.log_id = kLogId;
-  identity.node = machine_.id();
+  identity.node = opener_.machine.id();
   identity.configuration.members = {{identity.node, 1}};
   ALPHEUS_CHECK(FormatRegion(*pmem_, pmem_->region(), layout, identity).ok(),
                 "modelled memory does not fail unasked");
@@ -131,10 +133,10 @@ absl::StatusOr<std::unique_ptr<OwnReplica>> PrimaryProcess::MakeCache(
   return AsOwnReplica(*replica_);
 }
 
-bool PrimaryProcess::PumpInto(EpochOpening& opening) {
-  world_.ClearActivity(host_);
+bool PrimaryOpening::PumpInto(EpochOpening& opening) {
+  opener_.world.ClearActivity(opener_.host);
   membership_->Poll();
-  const size_t count = fabric_.Poll(completions_, &events_);
+  const size_t count = opener_.fabric.Poll(completions_, &events_);
   const bool any = count != 0 || !events_.empty();
   for (const ConnectionEvent& event : std::exchange(events_, {})) {
     opening.Take(event);
@@ -143,50 +145,55 @@ bool PrimaryProcess::PumpInto(EpochOpening& opening) {
   return any;
 }
 
-bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
+bool PrimaryOpening::TryOnce(PrimaryNumber number, EpochOpeningOptions& options,
                              BallotSource& ballots, bool& again) {
   again = false;
-  const ConfigurationChecker& configurations = world_.checkers().configurations;
+  const ConfigurationChecker& configurations =
+      opener_.world.checkers().configurations;
   had_outdated_list_ = IsListOutdated();
-  world_.history().Opens(
-      number_, configurations.DurableHeadOf(configurations.in_force()));
-  world_.checkers().wal_files.Opens(number_);
+  opener_.world.history().Opens(
+      number, configurations.DurableHeadOf(configurations.in_force()));
+  opener_.world.checkers().wal_files.Opens(number);
   absl::StatusOr<std::unique_ptr<EpochOpening>> opening =
-      is_member_
-          ? EpochOpening::Start(
-                fabric_, clock_, random_, ballots, options,
-                Watch(world_, machine_.number, AsOwnReplica(*replica_)))
+      opener_.is_member
+          ? EpochOpening::Start(opener_.fabric, opener_.clock, opener_.random,
+                                ballots, options,
+                                Watch(opener_.world, opener_.machine.number,
+                                      AsOwnReplica(*replica_)))
           : EpochOpening::Start(
-                fabric_, clock_, random_, ballots, options,
+                opener_.fabric, opener_.clock, opener_.random, ballots, options,
                 [this](uint64_t capacity, const Configuration& /*members*/) {
                   return MakeCache(capacity);
                 });
   if (!opening.ok()) {
-    opening_status_ = opening.status();
-    if (MayFail(opening_status_)) return false;
-    world_.referee().Violate("P-C8", absl::StrCat("an opening does not start: ",
-                                                  opening_status_.ToString()));
+    status_ = opening.status();
+    if (MayFail(status_)) return false;
+    opener_.world.referee().Violate(
+        "P-C8",
+        absl::StrCat("an opening does not start: ", status_.ToString()));
     return false;
   }
   while (!(*opening)->Poll()) {
     if (PumpInto(**opening)) {
-      world_.threads().Yield();
+      opener_.world.threads().Yield();
     } else {
-      world_.WaitForActivity(host_, clock_.InWorld(Deadline::AtNanos(std::min(
-                                        (*opening)->NextPoll().at_nanos(),
-                                        membership_->NextPoll().at_nanos()))));
+      opener_.world.WaitForActivity(
+          opener_.host, opener_.clock.InWorld(Deadline::AtNanos(
+                            std::min((*opening)->NextPoll().at_nanos(),
+                                     membership_->NextPoll().at_nanos()))));
     }
   }
   again = (*opening)->may_try_again();
   if ((*opening)->standing()) options.above = (*opening)->standing()->epoch;
-  const absl::Status& status = opening_status_ = (*opening)->status();
-  world_.Trace(absl::StrCat("machine ", machine_.number,
-                            ": opening: ", status.ToString()));
+  const absl::Status& status = status_ = (*opening)->status();
+  opener_.world.Trace(absl::StrCat("machine ", opener_.machine.number,
+                                   ": opening: ", status.ToString()));
   if (status.ok()) {
     opened_ = (*opening)->TakeOpened();
-    if (is_member_ && !world_.store().IsOwn(machine_.number)) {
-      world_.referee().Violate("P-INV-16",
-                               "a log is opened on a blank replica");
+    if (opener_.is_member &&
+        !opener_.world.store().IsOwn(opener_.machine.number)) {
+      opener_.world.referee().Violate("P-INV-16",
+                                      "a log is opened on a blank replica");
     }
     return true;
   }
@@ -194,7 +201,7 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
   if (has_failed_medium()) again = false;
   if (!absl::IsUnavailable(status) && !absl::IsAborted(status) &&
       !MayFail(status)) {
-    world_.referee().Violate(
+    opener_.world.referee().Violate(
         "P-C8", absl::StrCat("an opening fails: ", status.ToString()));
   }
   return false;
@@ -202,67 +209,74 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
 
 // Its own replica is blank, its list is not the log's, or more is damaged than
 // the log must survive.
-bool PrimaryProcess::MayFail(const absl::Status& status) const {
-  if (!FaultBudget(world_).MustSurvive() && absl::IsDataLoss(status)) {
+bool PrimaryOpening::MayFail(const absl::Status& status) const {
+  if (!FaultBudget(opener_.world).MustSurvive() && absl::IsDataLoss(status)) {
     return true;
   }
-  const bool is_blank = is_member_ && !world_.store().IsOwn(machine_.number);
+  const bool is_blank =
+      opener_.is_member && !opener_.world.store().IsOwn(opener_.machine.number);
   return absl::IsFailedPrecondition(status) &&
-         (is_blank || change_ || had_outdated_list_ || IsListOutdated() ||
-          !FaultBudget(world_).MustSurvive());
+         (is_blank || opener_.change || had_outdated_list_ ||
+          IsListOutdated() || !FaultBudget(opener_.world).MustSurvive());
 }
 
 // Returns whether some replica has another configuration than the list, or the
 // own one is no longer a member. The own configuration need not be on the
 // medium: its writer may have been killed before the fence.
-bool PrimaryProcess::IsListOutdated() const {
-  const Checkers& checkers = world_.checkers();
+bool PrimaryOpening::IsListOutdated() const {
+  const Checkers& checkers = opener_.world.checkers();
   if (replica_ != nullptr &&
-      replica_->superline().configuration.id != list_.id) {
+      replica_->superline().configuration.id != opener_.list.id) {
     return true;
   }
-  for (const World::Machine& machine : world_.machines()) {
+  for (const World::Machine& machine : opener_.world.machines()) {
     const Configuration* const found =
         checkers.epochs.configuration(machine.number);
-    if (found != nullptr && found->id != list_.id) return true;
+    if (found != nullptr && found->id != opener_.list.id) return true;
   }
-  return is_member_ && !checkers.configurations.IsMember(
-                           checkers.configurations.in_force(), machine_.number);
+  return opener_.is_member &&
+         !checkers.configurations.IsMember(checkers.configurations.in_force(),
+                                           opener_.machine.number);
 }
 
 // With a service a session of its own, which ends by silence.
-std::unique_ptr<Membership> PrimaryProcess::MakeMembership(
+std::unique_ptr<Membership> PrimaryOpening::MakeMembership(
     const PrimaryId& self) {
-  if (world_.membership() == nullptr) {
+  if (opener_.world.membership() == nullptr) {
     return std::make_unique<StaticMembership>(*StaticMembership::Make(self));
   }
   return std::make_unique<SimMembership>(
-      *world_.membership(), clock_, machine_.number, self,
-      [&world = world_, host = host_] { world.NoteActivity(host); },
-      world_.options().canary == Canary::kSharedBallot);
+      *opener_.world.membership(), opener_.clock, opener_.machine.number, self,
+      [&world = opener_.world, host = opener_.host] {
+        world.NoteActivity(host);
+      },
+      opener_.world.options().canary == Canary::kSharedBallot);
 }
 
-bool PrimaryProcess::OpenEpoch() {
-  self_ = {machine_.id(), random_.Next() | 1};
-  world_.checkers().fence.Names(host_, self_);
+bool PrimaryOpening::OpenEpoch(PrimaryNumber number) {
+  self_ = {opener_.machine.id(), opener_.random.Next() | 1};
+  opener_.world.checkers().fence.Names(opener_.host, self_);
   membership_ = MakeMembership(self_);
-  CheckedBallots ballots(*membership_, world_.checkers().ballots, self_,
-                         world_.membership() != nullptr);
+  CheckedBallots ballots(*membership_, opener_.world.checkers().ballots, self_,
+                         opener_.world.membership() != nullptr);
   EpochOpeningOptions options = OpeningOptions();
   for (bool again = true; again;) {
-    if (TryOnce(options, ballots, again)) return true;
+    if (TryOnce(number, options, ballots, again)) return true;
     if (has_failed_medium()) return false;
-    if (options.deadline.HasPassed(clock_.NowNanos())) return false;
-    Sleep(static_cast<int64_t>(random_.Below(kBackOffNanosMax)));
+    if (options.deadline.HasPassed(opener_.clock.NowNanos())) return false;
+    const auto back_off =
+        static_cast<int64_t>(opener_.random.Below(kBackOffNanosMax));
+    opener_.world.threads().SleepUntil(opener_.world.now() + back_off);
   }
   return false;
 }
 
-void PrimaryProcess::TellHistory() {
+std::optional<std::vector<History::Shown>> PrimaryOpening::TellHistory(
+    PrimaryNumber number) {
   const Ring ring = RingOf(pmem_->region(), opened_->start.superline);
   RecordCursor cursor(ring, opened_->start.table, opened_->head,
                       opened_->end.offset);
-  Checkers& checkers = world_.checkers();
+  Checkers& checkers = opener_.world.checkers();
   const Configuration found =
       checkers.configurations.Of(opened_->previous_epoch);
   checkers.epochs.OnOpened(opened_->epoch, found, opened_->configuration);
@@ -275,10 +289,10 @@ void PrimaryProcess::TellHistory() {
   while (cursor.position().lsn < opened_->end.lsn) {
     const RecordCursor::Step step = cursor.Next();
     if (step != RecordCursor::Step::kRecord) {
-      world_.referee().Violate(
+      opener_.world.referee().Violate(
           "P-INV-11", absl::StrCat("LSN ", cursor.position().lsn.value,
                                    " can't be read behind an opening"));
-      return;
+      return std::nullopt;
     }
     const RecordView& record = cursor.record();
     shown.push_back({record.lsn(), record.epoch(), record.aborted(),
@@ -287,13 +301,10 @@ void PrimaryProcess::TellHistory() {
     checkers.owners.Settled(cursor.position());
     checkers.holders.Learn(record, ring.At(record.offset), opened_->epoch);
   }
-  world_.history().Opened(number_, opened_->epoch, opened_->head.lsn,
-                          opened_->end.lsn, shown);
+  opener_.world.history().Opened(number, opened_->epoch, opened_->head.lsn,
+                                 opened_->end.lsn, shown);
   checkers.holders.Look();
-  if (world_.options().workload == Workload::kRocksDb) {
-    rocksdb_files_ = std::make_unique<RocksDbFiles>(*this);
-    rocksdb_files_->Recover(shown);
-  }
+  return shown;
 }
 
 }  // namespace alpheus::sim

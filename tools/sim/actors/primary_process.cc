@@ -33,7 +33,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
       : primary_(primary),
         world_(primary.world_),
         inner_(primary.fabric_, primary.clock_, primary.random_, options,
-               primary.RejoinOptions(), *primary.opened_),
+               primary.opening_.RejoinOptions(), primary.opening_.opened()),
         durable_lsn_(inner_.durable_lsn()),
         calm_(world_.referee(), world_.options()) {}
 
@@ -123,6 +123,8 @@ PrimaryProcess::PrimaryProcess(World& world, World::Machine& machine,
               [this] {
                 if (is_opening()) world_.SwitchByLot();
               }),
+      opening_({world, machine, host_, fabric_, clock_, random_, list_, change_,
+                is_member_}),
       waiter_(world.threads(), clock_) {
   world_.threads().Start(process_, [this] { Run(); });
 }
@@ -141,18 +143,18 @@ void PrimaryProcess::Run() {
   number_ = world_.history().NewPrimary();
   if (is_member_) {
     TakeRegion();
-    OpenReplica();
+    opening_.OpenReplica();
   }
-  if (!OpenEpoch()) {
+  if (!opening_.OpenEpoch(number_)) {
     ++world_.counters().openings_failed;
-    if (change_) world_.operator_at_work()->Failed(opening_status_);
+    if (change_) world_.operator_at_work()->Failed(opening_.status());
     world_.EndPrimary(machine_);
   }
   ++world_.counters().openings;
-  world_.counters().repairs += opened_->repairs.size();
+  world_.counters().repairs += opening_.opened().repairs.size();
   TellHistory();
   if (change_) {
-    world_.operator_at_work()->Made(*change_, opened_->epoch);
+    world_.operator_at_work()->Made(*change_, epoch());
     world_.EndPrimary(machine_);
   }
   StartLog();
@@ -160,6 +162,14 @@ void PrimaryProcess::Run() {
   // Half of them as they are: exit(3) ends no log.
   if (must_end_in_order_ || random_.Below(2) == 0) EndInOrder();
   world_.EndPrimary(machine_);
+}
+
+void PrimaryProcess::TellHistory() {
+  const auto shown = opening_.TellHistory(number_);
+  if (shown && world_.options().workload == Workload::kRocksDb) {
+    rocksdb_files_ = std::make_unique<RocksDbFiles>(*this);
+    rocksdb_files_->Recover(*shown);
+  }
 }
 
 void PrimaryProcess::Close() {
@@ -198,12 +208,13 @@ void PrimaryProcess::TakeRegion() {
 }
 
 void PrimaryProcess::StartLog() {
-  replica_.reset();
+  opening_.DropReplica();
+  Model& pmem = *opening_.pmem();
+  const RingLogStart& start = opening_.opened().start;
   images_ = std::make_unique<ImageChecker>(
-      world_, RingOf(pmem_->region(), opened_->start.superline),
-      opened_->start);
+      world_, RingOf(pmem.region(), start.superline), start);
   Replicator::Options replicator;
-  replicator.write_quorum = WriteQuorum();
+  replicator.write_quorum = opening_.WriteQuorum();
   replicator.has_local_replica = is_member_;
   replicator.lag_bytes_max = world_.options().ring_capacity;
   replicator.silence_ns = 3'000'000;
@@ -215,8 +226,8 @@ void PrimaryProcess::StartLog() {
   options.name = "log";
   options.exposure_records_max = world_.options().exposure_records_max;
   options.sink = sink_.get();
-  log_ = std::make_unique<RingLog<Model>>(
-      *pmem_, pmem_->region(), opened_->start, options, clock_, waiter_);
+  log_ = std::make_unique<RingLog<Model>>(pmem, pmem.region(), start, options,
+                                          clock_, waiter_);
   is_serving_ = true;
   world_.threads().Start(process_, [this] { Serve(); });
   if (!world_.is_quiet()) StartClients();
@@ -224,13 +235,13 @@ void PrimaryProcess::StartLog() {
 
 // Where replicas are not given up its node refuses, and it hardly asks again.
 void PrimaryProcess::HoldRegion() {
-  own_ = std::make_unique<OwnRegion>(world_, machine_, *pmem_, log_);
+  own_ = std::make_unique<OwnRegion>(world_, machine_, *opening_.pmem(), log_);
   ReplicaHoldOptions hold;
   hold.address = world_.NodeAddress(machine_.number);
   hold.node = machine_.id();
-  hold.hello = {kClusterId, kLogId, self_};
+  hold.hello = {kClusterId, kLogId, opening_.self()};
   hold.credentials = {SimulatedKey(), &random_};
-  hold.promise = {opened_->epoch, self_};
+  hold.promise = {epoch(), opening_.self()};
   hold.retry_ns =
       world_.options().guests.hold ? kHoldRetryNanos : kHoldNeverNanos;
   hold.connect_ns = kHoldConnectNanos;
@@ -358,9 +369,9 @@ bool PrimaryProcess::CleanupAll() {
   const absl::Status status = log_->CleanupAll();
   if (Returned(call, before - 1, status)) {
     world_.checkers().epochs.LookAtNews();
-    history.Emptied(
-        before, open,
-        world_.checkers().configurations.DurableHeadOf(opened_->configuration));
+    history.Emptied(before, open,
+                    world_.checkers().configurations.DurableHeadOf(
+                        opening_.opened().configuration));
   } else if (absl::IsFailedPrecondition(status)) {
     // It was refused, and has cleaned nothing.
     history.NotEmptied(number_, before, open);

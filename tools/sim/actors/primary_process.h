@@ -14,22 +14,16 @@
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_PRIMARY_PROCESS_H_
 #define ALPHEUS_TOOLS_SIM_ACTORS_PRIMARY_PROCESS_H_
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "log/core/ring/ring_log.h"
-#include "quorum/arithmetic/ballot.h"
-#include "quorum/membership/membership.h"
-#include "recovery/opening/epoch_opening.h"
-#include "recovery/replica/replica.h"
-#include "recovery/resync/rejoining.h"
 #include "tools/sim/actors/client_moods.h"
 #include "tools/sim/actors/member_lists.h"
+#include "tools/sim/actors/primary_opening.h"
 #include "tools/sim/actors/region_care.h"
 #include "tools/sim/actors/rocksdb_files.h"
 #include "tools/sim/actors/rocksdb_workload.h"
@@ -68,8 +62,8 @@ class PrimaryProcess {
   bool is_at_rest() const;
   // Requires: is_open().
   uint32_t in_sync() const;
-  Epoch epoch() const { return opened_->epoch; }
-  Lsn opened_end() const { return opened_->end.lsn; }
+  Epoch epoch() const { return opening_.opened().epoch; }
+  Lsn opened_end() const { return opening_.opened().end.lsn; }
   Lsn next_lsn() const { return log_->next_lsn(); }
   // Checks the log's counters (RL1 and RL2 of ring_log.h); a violation is a
   // CHECK.
@@ -89,9 +83,7 @@ class PrimaryProcess {
   bool is_closing() const { return is_closing_ || is_resting_; }
   // Returns whether its log has lost its quorum, or its medium failed.
   bool has_failed() const;
-  bool has_failed_medium() const {
-    return pmem_ != nullptr && !pmem_->Error().ok();
-  }
+  bool has_failed_medium() const { return opening_.has_failed_medium(); }
   // Called before and after each of their calls except Abort; see call_judge.h.
   BegunCall Begin(ClientCall call, Deadline deadline = {},
                   bool owns_open = false) const {
@@ -110,22 +102,9 @@ class PrimaryProcess {
 
   void Run();
   void TakeRegion();
-  void OpenReplica();
-  bool OpenEpoch();
-  bool TryOnce(EpochOpeningOptions& options, BallotSource& ballots,
-               bool& again);
-  bool MayFail(const absl::Status& status) const;
-  EpochOpeningOptions OpeningOptions() const;
-  std::vector<int> Asked() const;
-  uint32_t WriteQuorum() const;
-  bool IsListOutdated() const;
   // Returns whether another one ran when this one was started, or was started
   // since.
   bool HasRival() const;
-  RejoiningOptions RejoinOptions() const;
-  absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(uint64_t capacity);
-  std::unique_ptr<Membership> MakeMembership(const PrimaryId& self);
-  bool PumpInto(EpochOpening& opening);
   void TellHistory();
   void StartLog();
   void HoldRegion();
@@ -149,16 +128,7 @@ class PrimaryProcess {
   const uint64_t started_;  // primaries started in the world, this one included
   ProcessClock clock_;
   ProcessFabric fabric_;
-  std::unique_ptr<Model> cache_pmem_;
-  Model* pmem_ = nullptr;
-  std::unique_ptr<Replica<Model>> replica_;
-  std::unique_ptr<Membership> membership_;  // while it opens
-  PrimaryId self_;
-  absl::Status opening_status_;     // of the last try
-  bool had_outdated_list_ = false;  // at the start of that try
-  std::optional<EpochOpened> opened_;
-  std::array<Completion, 64> completions_;
-  std::vector<ConnectionEvent> events_;
+  PrimaryOpening opening_;
   ThreadsWaiter waiter_;
   std::unique_ptr<ImageChecker> images_;
   std::optional<CallJudge> judge_;

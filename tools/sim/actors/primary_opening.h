@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// primary_opening: how a simulated application opens an epoch, and what it
+// tells the checkers of it.
+//
+// Idea: it opens its own replica if it is a member, else it makes a cache; it
+// tries again as the openings of the library do; each opening that fails must
+// have a reason that the faults so far allow.
+//
+// Thread safety: the process's first thread.
+// References: recovery/opening/epoch_opening.h; primary_process.h.
+#ifndef ALPHEUS_TOOLS_SIM_ACTORS_PRIMARY_OPENING_H_
+#define ALPHEUS_TOOLS_SIM_ACTORS_PRIMARY_OPENING_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/base/random.h"
+#include "quorum/arithmetic/promise.h"
+#include "quorum/membership/membership.h"
+#include "recovery/opening/epoch_opening.h"
+#include "recovery/replica/own_replica.h"
+#include "recovery/replica/replica.h"
+#include "recovery/resync/rejoining.h"
+#include "replication/fabric/fabric.h"
+#include "tools/sim/actors/member_lists.h"
+#include "tools/sim/world/history.h"
+#include "tools/sim/world/process_clock.h"
+#include "tools/sim/world/process_fabric.h"
+#include "tools/sim/world/world.h"
+
+namespace alpheus::sim {
+
+class PrimaryOpening {
+ public:
+  using Model = World::Model;
+
+  // The process that opens. All must outlive the opening.
+  struct Opener {
+    World& world;
+    World::Machine& machine;
+    int host;
+    ProcessFabric& fabric;
+    ProcessClock& clock;
+    Random& random;
+    const MemberList& list;        // its cluster file
+    std::optional<size_t> change;  // that it makes
+    // False: its starter knows that there is no usable replica here.
+    bool is_member;
+  };
+
+  explicit PrimaryOpening(const Opener& opener) : opener_(opener) {}
+
+  // Opens the own replica, whose region the process has. Ends the process if
+  // there is none that it can open.
+  void OpenReplica();
+  // Opens an epoch. Returns false if that fails, with status().
+  bool OpenEpoch(PrimaryNumber number);
+  // Reports the open epoch to the checkers. Returns its records; nothing after
+  // a violation.
+  std::optional<std::vector<History::Shown>> TellHistory(PrimaryNumber number);
+
+  // Returns the status of the last try.
+  const absl::Status& status() const { return status_; }
+  // Requires: OpenEpoch returned true.
+  EpochOpened& opened() { return *opened_; }
+  const EpochOpened& opened() const { return *opened_; }
+  const PrimaryId& self() const { return self_; }
+  // Returns the memory of the replica or the cache; nullptr: none yet.
+  Model* pmem() const { return pmem_; }
+  // Drops the replica: the log has its region from now on.
+  void DropReplica() { replica_.reset(); }
+  bool has_failed_medium() const {
+    return pmem_ != nullptr && !pmem_->Error().ok();
+  }
+
+  uint32_t WriteQuorum() const;
+  RejoiningOptions RejoinOptions() const;
+
+ private:
+  bool TryOnce(PrimaryNumber number, EpochOpeningOptions& options,
+               BallotSource& ballots, bool& again);
+  bool MayFail(const absl::Status& status) const;
+  EpochOpeningOptions OpeningOptions() const;
+  std::vector<int> Asked() const;
+  bool IsListOutdated() const;
+  absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(uint64_t capacity);
+  std::unique_ptr<Membership> MakeMembership(const PrimaryId& self);
+  bool PumpInto(EpochOpening& opening);
+
+  const Opener opener_;
+  std::unique_ptr<Model> cache_pmem_;
+  Model* pmem_ = nullptr;
+  std::unique_ptr<Replica<Model>> replica_;
+  std::unique_ptr<Membership> membership_;  // while it opens
+  PrimaryId self_;
+  absl::Status status_;             // of the last try
+  bool had_outdated_list_ = false;  // at the start of that try
+  std::optional<EpochOpened> opened_;
+  std::array<Completion, 64> completions_;
+  std::vector<ConnectionEvent> events_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_ACTORS_PRIMARY_OPENING_H_
