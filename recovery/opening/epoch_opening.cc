@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
+#include "recovery/opening/opening_cleanup.h"
 #include "recovery/protocol/welcome_check.h"
 
 namespace alpheus {
@@ -18,6 +19,19 @@ using State = OpeningPeer::State;
 
 // A caller that polls this many nanoseconds after NextPoll has paused (EO5).
 constexpr int64_t kPauseNanos = 100'000'000;
+
+// Returns the answer that ranks first in a decision.
+const Answer& AnswerOfHighestEpoch(const Decision& decision,
+                                   const std::vector<Answer>& answers) {
+  size_t index = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (Contains(decision.members, i) &&
+        answers[i].log_epoch == decision.epoch) {
+      index = i;
+    }
+  }
+  return answers[index];
+}
 
 }  // namespace
 
@@ -140,8 +154,8 @@ bool EpochOpening::Take(const Completion& completion) {
   for (const auto& peer : peers_) {
     if (!peer->Owns(completion.connection)) continue;
     peer->Take(completion);
-    if (runner_ != nullptr && peer->IsForeign(completion)) {
-      runner_->Take(completion);
+    if (install_ != nullptr && peer->IsForeign(completion)) {
+      install_->Take(completion);
     }
     return true;
   }
@@ -186,10 +200,9 @@ absl::Status EpochOpening::GoOn() {
   if (phase_ == Phase::kWelcome) ALPHEUS_RETURN_IF_ERROR(AskBallot());
   if (phase_ == Phase::kBallot) return TakeBallot();
   if (phase_ == Phase::kPromise) ALPHEUS_RETURN_IF_ERROR(Gather());
-  if (phase_ == Phase::kInstall) ALPHEUS_RETURN_IF_ERROR(InstallOn());
-  if (phase_ == Phase::kStop) {
-    ALPHEUS_RETURN_IF_ERROR(runner_->Poll());
-    if (runner_->is_quiet()) Finish();
+  if (phase_ == Phase::kInstall) {
+    ALPHEUS_RETURN_IF_ERROR(install_->Advance());
+    if (install_->is_over()) Finish();
   }
   return absl::OkStatus();
 }
@@ -198,11 +211,11 @@ Deadline EpochOpening::NextPoll() const {
   if (phase_ == Phase::kOver) return Deadline();
   const bool own_scans =
       phase_ == Phase::kPromise && !is_cache_ && !own_answer_;
-  const bool own_installs = runner_ != nullptr && runner_->is_at_work();
+  const bool own_installs = install_ != nullptr && install_->is_at_work();
   if (own_scans || own_installs) return Deadline::AtNanos(clock_.NowNanos());
   // A stopping opening no longer acts on the deadline.
-  int64_t next = wake_at_;
-  if (phase_ != Phase::kStop) {
+  int64_t next = install_ == nullptr ? wake_at_ : install_->wake_at();
+  if (install_ == nullptr || !install_->is_stopping()) {
     next = std::min(next, options_.deadline.at_nanos());
   }
   if (ballot_ != nullptr) {
@@ -345,19 +358,13 @@ absl::Status EpochOpening::AskBallot() {
   // not disturbed.
   const uint64_t expected =
       options_.change ? options_.change->from_id : options_.configuration_id;
-  if (newest < expected) return NotYet(newest, expected);
+  if (newest < expected) {
+    return MembersAreNotYet(options_.change.has_value(), newest, expected);
+  }
   promised.push_back(options_.above);
   ballot_ = ballots_.Ask({std::move(promised), options_.sizes});
   phase_ = Phase::kBallot;
   return absl::OkStatus();
-}
-
-absl::Status EpochOpening::NotYet(uint64_t found, uint64_t expected) const {
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the log has configuration ", found, ", the list of members",
-      options_.change ? " before the change" : "", " is ", expected,
-      ". Give the list that the log has, or change its members first "
-      "(`alpheus reconfigure`)"));
 }
 
 absl::Status EpochOpening::TakeBallot() {
@@ -458,72 +465,16 @@ absl::Status EpochOpening::ChooseFromAnswers() {
     answers.push_back(peer->answer());
     peers.push_back(peer.get());
   }
-  const QuorumSizes sizes = SizesToChooseBy(answers);
-  absl::StatusOr<Decision> chosen = Choose(sizes, answers);
-  if (!chosen.ok()) {
-    ALPHEUS_RETURN_IF_ERROR(CheckList(answers));
-    return chosen.status();
-  }
-  Decision decision = *std::move(chosen);
-  wait_reason_ = decision.reason;
-  if (decision.outcome != Outcome::kChosen) return absl::OkStatus();
-  auto target = Target(decision, answers);
-  if (absl::IsUnavailable(target.status())) {
-    wait_reason_ = std::string(target.status().message());
-    return absl::OkStatus();
-  }
-  ALPHEUS_RETURN_IF_ERROR(target.status());
-  const bool is_change = options_.change.has_value();
-  const Promises promises = JudgePromises(
-      decision, answers, *target, is_change ? &*options_.change : nullptr);
-  const absl::Status enough = CheckPromises(
-      promises, decision, answers, *target, is_change, OpeningQuorum(sizes));
-  if (!enough.ok()) {
-    wait_reason_ = std::string(enough.message());
-    return absl::OkStatus();
-  }
-  configuration_ = *std::move(target);
-  return Begin(std::move(decision), promises, std::move(answers),
-               std::move(peers));
-}
-
-// Returns an error that names both lists if the log has another list: that is
-// why nothing could be chosen.
-absl::Status EpochOpening::CheckList(const std::vector<Answer>& answers) const {
-  const Configuration* const found = NewestConfiguration(answers);
-  if (found == nullptr) return absl::OkStatus();
-  if (options_.change) return CheckFound(*options_.change, *found);
-  const bool is_other = found->id == options_.configuration_id &&
-                        (found->replica_count != options_.sizes.replica_count ||
-                         found->write_quorum != options_.sizes.write_quorum);
-  if (!is_other) return absl::OkStatus();
-  std::vector<NodeId> nodes = electorates_.front().nodes;
-  std::sort(nodes.begin(), nodes.end());
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the log has ", DescribeList(*found), ", the list of members is ",
-      DescribeList(options_.configuration_id, nodes,
-                   options_.sizes.write_quorum),
-      ". Give the list of members that the log has"));
-}
-
-// Returns the sizes of the configuration that the log has. In a change that is
-// either of the two, as an earlier attempt may have been cut off.
-QuorumSizes EpochOpening::SizesToChooseBy(
-    const std::vector<Answer>& answers) const {
-  if (!options_.change) return options_.sizes;
-  const Configuration* const found = NewestConfiguration(answers);
-  const bool is_changed =
-      found != nullptr && found->id == options_.change->to_id;
-  return is_changed ? options_.change->to : options_.change->from;
-}
-
-absl::StatusOr<Configuration> EpochOpening::Target(
-    const Decision& decision, const std::vector<Answer>& answers) {
-  if (options_.change) return TargetOf(*options_.change, decision, answers);
-  if (decision.configuration.id == options_.configuration_id) {
-    return decision.configuration;
-  }
-  return NotYet(decision.configuration.id, options_.configuration_id);
+  ALPHEUS_ASSIGN_OR_RETURN(
+      OpeningChoice choice,
+      ChooseForOpening({electorates_.front().nodes, options_.sizes,
+                        options_.configuration_id,
+                        options_.change ? &*options_.change : nullptr},
+                       answers));
+  wait_reason_ = choice.wait_reason;
+  return choice.is_chosen
+             ? Begin(std::move(choice), std::move(answers), std::move(peers))
+             : absl::OkStatus();
 }
 
 absl::Status EpochOpening::CheckAnyoneIsLeft() {
@@ -535,11 +486,133 @@ absl::Status EpochOpening::CheckAnyoneIsLeft() {
   return TooFew(absl::StrCat("nobody is left to wait for: ", wait_reason_));
 }
 
+// Install.
+
+absl::Status EpochOpening::Begin(OpeningChoice choice,
+                                 std::vector<Answer> answers,
+                                 std::vector<OpeningPeer*> peers) {
+  Decision& decision = choice.decision;
+  configuration_ = std::move(choice.target);
+  for (const auto& peer : peers_) {
+    if (peer->state() == State::kAnswered) continue;
+    peer->Fail(absl::UnavailableError(
+        peer->state() == State::kRefused
+            ? absl::StrCat("promised epoch ", peer->standing().epoch.value,
+                           " to another primary")
+            : "came too late: the log was chosen without it; let it rejoin"));
+  }
+  ALPHEUS_RETURN_IF_ERROR(
+      CleanThrough(options_.cleanup_through, answers, decision));
+  if (is_cache_) {
+    ALPHEUS_RETURN_IF_ERROR(MakeCache(decision, answers));
+  } else if (!Contains(decision.members, 0)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        own_->name(), ": incarnation ", own_->superline().incarnation,
+        " of node ", own_->superline().node.value,
+        " is no member of the log's configuration: its medium was replaced. "
+        "Open the log on another node; the replica rejoins there"));
+  }
+  PlanInput input;
+  input.plan = PlanRepair(
+      SizesOf(decision.configuration), decision, answers,
+      {options_.log_id, promise_.epoch, random_.Next(), configuration_});
+  ALPHEUS_RETURN_IF_ERROR(CheckTable(input.plan.table));
+  InstallQuorums quorums =
+      QuorumsToInstall(choice.promises, decision, answers, configuration_,
+                       options_.change.has_value());
+  input.answers = std::move(answers);
+  input.peers = std::move(peers);
+  input.decision = std::move(decision);
+  input.own = own_.get();
+  input.is_cache = is_cache_;
+  input.own_key = own_ring_->key();
+  install_ = std::make_unique<EpochInstall>(
+      PlanTerms{std::move(quorums), configuration_, promise_, options_.credits,
+                options_.copy_bytes_max, options_.slice_bytes},
+      std::move(input), fabric_, clock_, random_,
+      EpochInstallOptions{options_.gather_ns, options_.deadline,
+                          options_.sizes.write_quorum,
+                          options_.change.has_value()});
+  phase_ = Phase::kInstall;
+  return absl::OkStatus();
+}
+
+absl::Status EpochOpening::CheckTable(const EpochTable& table) const {
+  const size_t entries = table.entries().size();
+  if (entries <= own_->superline().table_capacity &&
+      entries <= kEpochTableCapacity) {
+    return absl::OkStatus();
+  }
+  const EpochEntry& first = table.entries()[1];
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "epoch ", promise_.epoch.value, ": the epoch table is full: records of ",
+      entries - 1,
+      " openings are live. Nothing was changed but promises. "
+      "Clean the oldest ones with `alpheus cleanup --cluster "
+      "FILE --log NAME --through LSN`, or LogOptions::cleanup_through; epoch ",
+      first.epoch.value, " starts at LSN ", first.start_lsn.value));
+}
+
+absl::Status EpochOpening::MakeCache(const Decision& decision,
+                                     const std::vector<Answer>& answers) {
+  const Answer& highest = AnswerOfHighestEpoch(decision, answers);
+  ALPHEUS_ASSIGN_OR_RETURN(
+      own_, cache_factory_(highest.ring_capacity, highest.configuration));
+  if (own_->ring().capacity() != highest.ring_capacity) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        own_->name(), ": a cache with a ring of ", own_->ring().capacity(),
+        " bytes, expected ", highest.ring_capacity, " as the replicas"));
+  }
+  ALPHEUS_RETURN_IF_ERROR(own_->AcceptPromise(promise_).status());
+  return RegisterOwnRing();
+}
+
+bool EpochOpening::IsLeaving(NodeId node) const {
+  if (!options_.change) return false;
+  const std::vector<NodeId>& stay = options_.change->to_nodes;
+  return std::find(stay.begin(), stay.end(), node) == stay.end();
+}
+
+void EpochOpening::Finish() {
+  const PlanRunner& runner = install_->runner();
+  if (!runner.is_enough()) {
+    return End(absl::UnavailableError(
+        absl::StrCat("fewer than W = ", options_.sizes.write_quorum,
+                     " of the replicas that had installed are left")));
+  }
+  if (OwnPromisedAnother()) {
+    return End(TooFew("the own replica promised another primary"));
+  }
+  const Decision& decision = runner.decision();
+  EpochOpened& opened = opened_.emplace();
+  opened.start = own_->StartOfLog();
+  opened.epoch = promise_.epoch;
+  opened.previous_epoch = decision.epoch;
+  opened.head = decision.head;
+  opened.end = decision.end;
+  opened.repairs = runner.Sentences();
+  opened.configuration = std::move(configuration_);
+  for (const auto& peer : peers_) {
+    if (IsLeaving(peer->node())) {
+      peer->Fail(absl::CancelledError("leaves the log"));
+    } else if (peer->state() == State::kInstalled) {
+      opened.backups.push_back({peer->node(), peer->address(),
+                                peer->ReleaseConnection(),
+                                peer->ReleaseSession()});
+    } else {
+      peer->Fail(absl::UnavailableError("is no member any more; replace it"));
+      opened.not_installed.push_back(
+          {peer->node(), std::string(peer->failure().message())});
+    }
+  }
+  opened.ring = std::move(own_ring_);
+  phase_ = Phase::kOver;
+}
+
 // Closes connections first, so that no operation uses the memory any more.
 void EpochOpening::End(const absl::Status& status) {
   may_try_again_ = absl::IsAborted(status) ||
-                   (absl::IsUnavailable(status) &&
-                    (phase_ == Phase::kInstall || phase_ == Phase::kStop));
+                   (absl::IsUnavailable(status) && phase_ == Phase::kInstall);
   status_ = absl::Status(
       status.code(),
       absl::StrCat("opening ",
@@ -553,7 +626,7 @@ void EpochOpening::End(const absl::Status& status) {
     peer->Fail(absl::CancelledError("the opening was given up"));
   }
   ballot_.reset();
-  runner_.reset();
+  install_.reset();
   own_ring_.reset();
   phase_ = Phase::kOver;
 }

@@ -16,8 +16,8 @@
 //   promise   all members that are there are asked, the own replica first. The
 //             answers of OpeningQuorum members are needed, and others are taken
 //             for gather_ns more. The own replica scans meanwhile, in slices
-//   choose    pure (chooser.h, repair_plan.h); may want to wait for more
-//   install   plan_runner.h; over when W have installed, and the others have
+//   choose    pure (opening_choice.h, repair_plan.h); may want to wait for more
+//   install   epoch_install.h; over when W have installed, and the others have
 //             made no progress for gather_ns
 //
 // It may change the configuration, too (`change`). Then members of both lists
@@ -43,7 +43,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,8 +59,9 @@
 #include "quorum/arithmetic/quorum.h"
 #include "quorum/members/cluster_key.h"
 #include "quorum/membership/membership.h"
+#include "recovery/opening/epoch_install.h"
+#include "recovery/opening/opening_choice.h"
 #include "recovery/opening/opening_quorums.h"
-#include "recovery/opening/plan_runner.h"
 #include "recovery/protocol/opening_peer.h"
 #include "recovery/replica/own_replica.h"
 #include "replication/fabric/fabric.h"
@@ -199,9 +199,9 @@ class EpochOpening {
   EpochOpened TakeOpened();
 
  private:
-  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kNever = EpochInstall::kNever;
 
-  enum class Phase { kWelcome, kBallot, kPromise, kInstall, kStop, kOver };
+  enum class Phase { kWelcome, kBallot, kPromise, kInstall, kOver };
 
   EpochOpening(Fabric& fabric, const Clock& clock, RandomSource& random,
                BallotSource& ballots, const EpochOpeningOptions& options);
@@ -222,28 +222,22 @@ class EpochOpening {
   void Reconnect();
   absl::Status CheckWelcomes();
   absl::Status AskBallot();
-  // Returns the error for a list of members that is newer than the log's
-  // configuration.
-  absl::Status NotYet(uint64_t found, uint64_t expected) const;
   absl::Status TakeBallot();
   absl::Status PromiseItself();
   void AskForPromises();
   absl::Status ScanOn();
   absl::Status Gather();
   absl::Status ChooseFromAnswers();
-  absl::Status CheckList(const std::vector<Answer>& answers) const;
-  QuorumSizes SizesToChooseBy(const std::vector<Answer>& answers) const;
-  absl::StatusOr<Configuration> Target(const Decision& decision,
-                                       const std::vector<Answer>& answers);
   absl::Status CheckAnyoneIsLeft();
   bool OwnPromisedAnother();
-  absl::Status Begin(Decision decision, const Promises& promises,
-                     std::vector<Answer> answers,
+  // Goes from what was chosen to the installation.
+  absl::Status Begin(OpeningChoice choice, std::vector<Answer> answers,
                      std::vector<OpeningPeer*> peers);
+  // Fails if the epoch table has no room for the plan's.
+  absl::Status CheckTable(const EpochTable& table) const;
   absl::Status MakeCache(const Decision& decision,
                          const std::vector<Answer>& answers);
   absl::Status RegisterOwnRing();
-  absl::Status InstallOn();
   bool IsLeaving(NodeId node) const;
   void Finish();
   void End(const absl::Status& status);
@@ -282,17 +276,14 @@ class EpochOpening {
   std::optional<Answer> own_answer_;
   std::unique_ptr<RegisteredBytes> own_ring_;
 
-  // When enough answers, or enough installed replicas, were there; or when the
-  // rest last made progress.
-  std::optional<int64_t> gathered_at_;
+  std::optional<int64_t> gathered_at_;  // when enough answers were there
   int64_t wake_at_ = kNever;      // when gather_ns is over; kNever once noticed
   int64_t expected_at_ = kNever;  // when Poll was to be called next
-  uint64_t progress_ = 0;         // the runner's progress at gathered_at_
   // Peers whose answers were too few to choose from, last time.
   std::optional<std::vector<const OpeningPeer*>> tried_with_;
   std::string wait_reason_;
-  Configuration configuration_;  // what is being installed
-  std::unique_ptr<PlanRunner> runner_;
+  Configuration configuration_;            // what is being installed
+  std::unique_ptr<EpochInstall> install_;  // in kInstall
   // Destroyed first: closed connections use no memory any more.
   std::vector<std::unique_ptr<OpeningPeer>> peers_;
   std::optional<EpochOpened> opened_;
