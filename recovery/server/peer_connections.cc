@@ -14,9 +14,6 @@ namespace {
 constexpr WorkId kRequestWork(uint64_t{1} << 63);
 constexpr WorkId kReplyWork((uint64_t{1} << 63) + 1);
 
-constexpr size_t kRequestSlot = 0;
-constexpr size_t kReplySlot = 1;
-
 }  // namespace
 
 PeerConnections::PeerConnections(Fabric& fabric, const Clock& clock,

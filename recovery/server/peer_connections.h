@@ -135,6 +135,10 @@ class PeerConnections {
   const Refusals& refusals() const { return refusals_; }
 
  private:
+  // Slots of PeerConnection::slots.
+  static constexpr size_t kRequestSlot = 0;
+  static constexpr size_t kReplySlot = 1;
+
   // Ends what runs for the connection, and frees the memory of its work (PCN3).
   absl::Status EndServing(PeerConnection& connection);
 
