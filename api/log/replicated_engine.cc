@@ -70,7 +70,7 @@ class FabricReplication final : public EngineReplication {
         replication_(*connectivity_->fabric, Clock::Real(),
                      connectivity_->random, replicator, rejoining, opened) {}
 
-  ReplicationSink& sink() override { return replication_; }
+  ReplicationSink& sink() override { return replication_.replicator(); }
 
   void HoldReplica(HeldReplica& replica) override {
     if (!hold_) return;

@@ -11,8 +11,6 @@
 namespace alpheus {
 namespace {
 
-constexpr int64_t kLookAgainNanos = 20'000;
-
 RejoinedLog LogOf(const EpochOpened& opened, const RegisteredBytes& ring) {
   RejoinedLog log;
   log.configuration = opened.configuration;
@@ -24,31 +22,26 @@ RejoinedLog LogOf(const EpochOpened& opened, const RegisteredBytes& ring) {
   return log;
 }
 
-RingEnd EndOf(const LogPosition& position) {
-  return {position.lsn - 1, position.offset};
-}
-
 }  // namespace
 
 RejoiningReplication::RejoiningReplication(
     Fabric& fabric, const Clock& clock, RandomSource& random,
     const Replicator::Options& replicator, const RejoiningOptions& rejoining,
-    EpochOpened& opened, LogReplication::Others* others)
+    EpochOpened& opened, Replicator::Observer* others)
     : fabric_(fabric),
       clock_(clock),
       others_(others),
       replicas_(rejoining.opening.peers.size() +
                 (replicator.has_local_replica ? 1 : 0)),
       ring_(std::move(opened.ring)),
-      now_{opened.head, EndOf(opened.end), opened.end.lsn - 1},
-      persisted_(now_.finished),
-      replication_(fabric, clock, replicator, now_.finished, this),
+      first_head_(opened.head),
+      replicator_(fabric, clock, replicator,
+                  {opened.end.lsn - 1, opened.end.offset}, this),
       log_(LogOf(opened, *ring_)),
-      rejoining_(fabric, clock, random, rejoining, log_),
-      next_poll_ns_(rejoining_.NextPoll().at_nanos()) {
+      rejoining_(fabric, clock, random, rejoining, log_) {
   for (OpenedBackup& backup : opened.backups) {
-    replication_.Add(DescribePeer({backup.node, backup.name}),
-                     backup.connection, std::move(backup.session));
+    replicator_.Add(DescribePeer({backup.node, backup.name}), backup.connection,
+                    std::move(backup.session));
   }
   for (const OtherMember& absent : opened.not_installed) {
     rejoining_.NoteAbsent(absent);
@@ -58,34 +51,22 @@ RejoiningReplication::RejoiningReplication(
   NoteState();
 }
 
-void RejoiningReplication::Advance(const RingEnd& finished) {
-  now_.finished = finished;
-  replication_.Advance(finished);
-}
-
-void RejoiningReplication::LocalPersisted(Lsn lsn) {
-  if (lsn >= now_.finished.lsn) persisted_ = now_.finished;
-  replication_.LocalPersisted(lsn);
-}
-
-void RejoiningReplication::AdvanceHead(const LogPosition& head) {
-  now_.head = head;
-  replication_.AdvanceHead(head);
+LogPosition RejoiningReplication::Head() const {
+  return replicator_.head().lsn == Lsn(0) ? first_head_ : replicator_.head();
 }
 
 // Nearly always all replicas are in sync, and the first test returns.
-bool RejoiningReplication::Poll() {
-  if (!replication_.Poll() && noted_in_sync_ == replicas_) return false;
+bool RejoiningReplication::OnPoll(bool is_news) {
+  if (!is_news && noted_in_sync_ == replicas_) return false;
   if (hold_ != nullptr || scrub_ != nullptr) {
-    const int64_t now = replication_.looked_at_ns();
+    const int64_t now = replicator_.looked_at_ns();
     if (hold_ != nullptr && now >= hold_->next_poll_ns()) AttendHold();
     if (scrub_ != nullptr && now >= scrub_->next_poll_ns()) ScrubOn();
   }
-  if (replication_.in_sync() == replicas_ && noted_in_sync_ == replicas_) {
+  if (replicator_.in_sync() == replicas_ && noted_in_sync_ == replicas_) {
     return true;
   }
   Rejoin();
-  NoteNextPoll();
   NoteState();
   return true;
 }
@@ -94,7 +75,7 @@ void RejoiningReplication::NoteNextPoll() {
   int64_t next = rejoining_.NextPoll().at_nanos();
   if (hold_ != nullptr) next = std::min(next, hold_->next_poll_ns());
   if (scrub_ != nullptr) next = std::min(next, scrub_->next_poll_ns());
-  next_poll_ns_.store(next, std::memory_order_relaxed);
+  replicator_.SetObserverDue(Deadline::AtNanos(next));
 }
 
 void RejoiningReplication::HoldReplica(ReplicaHoldOptions hold,
@@ -121,18 +102,18 @@ void RejoiningReplication::HoldReplica(ReplicaHoldOptions hold,
 // Shows nothing of a failed log, as it is unknown what that has persisted.
 Fetched RejoiningReplication::Show(const Fetch& fetch) const {
   Fetched shown{fetch.from, {}};
-  if (replication_.has_failed() || !replica_->IsUsable()) return shown;
-  const RingOffset end = persisted_.offset;
+  if (replicator_.has_failed() || !replica_->IsUsable()) return shown;
+  const RingOffset end = replicator_.local_end().offset;
   replica_->WhileAtRest(
-      [&] { shown = FetchedFrom(log_.ring, now_.head.offset, end, fetch); });
+      [&] { shown = FetchedFrom(log_.ring, Head().offset, end, fetch); });
   return shown;
 }
 
 // A failed log is opened again, and scrubbed then.
 void RejoiningReplication::ScrubOn() {
-  const bool is_over =
-      !replication_.has_failed() && scrub_->Poll(now_.head, persisted_.lsn);
-  if (replication_.has_failed()) scrub_.reset();
+  const bool is_over = !replicator_.has_failed() &&
+                       scrub_->Poll(Head(), replicator_.local_end().lsn);
+  if (replicator_.has_failed()) scrub_.reset();
   NoteNextPoll();
   if (!is_over) return;
   const Scrubbed said = scrub_->State();
@@ -150,7 +131,7 @@ void RejoiningReplication::AttendHold() {
 // RJR1. The end of the connection tells the node that the lock is free. If the
 // region can't be given up, the log has ended all the same.
 void RejoiningReplication::GiveWay(const Promise& wanted) {
-  replication_.End(absl::AbortedError(
+  replicator_.End(absl::AbortedError(
       absl::StrCat(DescribeOpening(wanted),
                    "; this process has given up its replica for it")));
   replica_->GiveUp().IgnoreError();
@@ -160,19 +141,20 @@ void RejoiningReplication::GiveWay(const Promise& wanted) {
 
 // A failed log is opened again; nobody joins it.
 void RejoiningReplication::Rejoin() {
-  if (replication_.has_failed()) rejoining_.Stop();
-  now_.durable_lsn = replication_.durable_lsn();
+  if (replicator_.has_failed()) rejoining_.Stop();
   std::optional<OpenedBackup> joined = rejoining_.Poll(
-      now_,
-      [this](const std::string& name) { return replication_.StatusOf(name); });
-  if (!joined) return;
-  replication_.Join(DescribePeer({joined->node, joined->name}),
-                    joined->connection, std::move(joined->session));
+      {Head(), replicator_.end(), replicator_.durable_lsn()},
+      [this](const std::string& name) { return replicator_.StatusOf(name); });
+  if (joined) {
+    replicator_.Join(DescribePeer({joined->node, joined->name}),
+                     joined->connection, std::move(joined->session));
+  }
+  replicator_.SetJoining(rejoining_.is_at_work(), rejoining_.pinned());
 }
 
 // Takes the lock only if something changed, so that appends pay nothing.
 void RejoiningReplication::NoteState() {
-  const uint32_t in_sync = replication_.in_sync();
+  const uint32_t in_sync = replicator_.in_sync();
   const Rejoining::Counters& counters = rejoining_.counters();
   if (in_sync == noted_in_sync_ && counters == noted_) return;
   noted_in_sync_ = in_sync;
@@ -181,31 +163,6 @@ void RejoiningReplication::NoteState() {
   state_.in_sync = in_sync;
   state_.counters = counters;
   state_.away = rejoining_.Away();
-}
-
-ReplicationState RejoiningReplication::replication_state() const {
-  ReplicationState state = replication_.replication_state();
-  if (const auto pinned = rejoining_.pinned()) {
-    state.reuse_head = std::min(state.reuse_head, *pinned);
-  }
-  if (rejoining_.is_at_work()) {
-    state.is_idle = false;
-    state.is_catching_up = true;
-  }
-  return state;
-}
-
-// At least kLookAgainNanos from now: a waiter would return at once, again and
-// again, while another thread is in the middle of a step.
-Deadline RejoiningReplication::LookBy(Deadline deadline) const {
-  const int64_t next = std::max(next_poll_ns_.load(std::memory_order_relaxed),
-                                clock_.NowNanos() + kLookAgainNanos);
-  return Deadline::AtNanos(
-      std::min(replication_.LookBy(deadline).at_nanos(), next));
-}
-
-void RejoiningReplication::WaitForActivity(Deadline deadline) {
-  fabric_.WaitForActivity(LookBy(deadline));
 }
 
 void RejoiningReplication::Take(const Completion& completion) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// rejoining_replication: the replication sink of a log whose backups may go and
-// come back.
+// rejoining_replication: the replication of a log whose backups may go and come
+// back.
 //
-// Idea: LogReplication counts acknowledgements; Rejoining brings back the
-// members that it gave up. An event of no backup is offered to Rejoining, then
-// to `others`. A primary may have its node's own replica. It steps down when
-// the node says that an opener wants that replica's promise (replica_hold.h):
-// the log ends as if it were fenced. Until then the primary scrubs the replica
-// (own_scrub.h), and shows its bytes to peers that repair theirs.
+// Idea: the Replicator is the sink that the log calls. This object observes it:
+// at the end of its polls Rejoining brings back the members that it gave up. An
+// event of no backup is offered to Rejoining, then to `others`. A primary may
+// have its node's own replica. It steps down when the node says that an opener
+// wants that replica's promise (replica_hold.h): the log ends as if it were
+// fenced. Until then the primary scrubs the replica (own_scrub.h), and shows
+// its bytes to peers that repair theirs.
 //
 // Invariants: those of replication_sink.h. RSK2 also covers the bytes that a
 // joining member needs.
@@ -18,12 +19,11 @@
 //         up to what its replica has persisted. No thread of the log writes
 //         there (except for CLEANED words, which are kept out), and no power
 //         cut undoes them.
-// Thread safety: as ReplicationSink.
-// References: protocol P-A5; rejoining.h, log_replication.h.
+// Thread safety: as Replicator; state() from any thread.
+// References: protocol P-A5; rejoining.h, replicator.h.
 #ifndef ALPHEUS_RECOVERY_RESYNC_REJOINING_REPLICATION_H_
 #define ALPHEUS_RECOVERY_RESYNC_REJOINING_REPLICATION_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -38,12 +38,11 @@
 #include "recovery/resync/replica_hold.h"
 #include "recovery/scrub/own_scrub.h"
 #include "recovery/scrub/scrubbing.h"
-#include "replication/primary/log_replication.h"
+#include "replication/primary/replicator.h"
 
 namespace alpheus {
 
-class RejoiningReplication final : public ReplicationSink,
-                                   private LogReplication::Others {
+class RejoiningReplication final : private Replicator::Observer {
  public:
   // Takes over the backups of `opened`, and its ring. `fabric`, `clock`,
   // `random`, `others` and the ring's memory must outlive the object. Without
@@ -51,7 +50,11 @@ class RejoiningReplication final : public ReplicationSink,
   RejoiningReplication(Fabric& fabric, const Clock& clock, RandomSource& random,
                        const Replicator::Options& replicator,
                        const RejoiningOptions& rejoining, EpochOpened& opened,
-                       LogReplication::Others* others = nullptr);
+                       Replicator::Observer* others = nullptr);
+
+  // Returns the sink for the log.
+  Replicator& replicator() { return replicator_; }
+  const Replicator& replicator() const { return replicator_; }
 
   // Holds the log's own replica, as `hold` says, and scrubs it. Call it before
   // the log is made: the log's Poll calls `replica`, which must outlive this
@@ -59,20 +62,6 @@ class RejoiningReplication final : public ReplicationSink,
   void HoldReplica(ReplicaHoldOptions hold, const ScrubbingOptions& scrubbing,
                    HeldReplica& replica);
 
-  void Advance(const RingEnd& finished) override;
-  void LocalPersisted(Lsn lsn) override;
-  void AdvanceHead(const LogPosition& head) override;
-  void TellDurable() override { replication_.TellDurable(); }
-  bool Poll() override;
-  ReplicationState replication_state() const override;
-  Lsn durable_lsn() const { return replication_.durable_lsn(); }
-  absl::Status status() const override { return replication_.status(); }
-  void WaitForActivity(Deadline deadline) override;
-  void Wake() override { replication_.Wake(); }
-  // Returns when to poll next, as LogReplication::LookBy.
-  Deadline LookBy(Deadline deadline) const;
-
-  uint32_t in_sync() const { return replication_.in_sync(); }
   const Rejoining& rejoining() const { return rejoining_; }
 
   // Returns bytes of the own replica that others may see now (RJR2), for the
@@ -100,25 +89,24 @@ class RejoiningReplication final : public ReplicationSink,
   void AttendHold();
   void GiveWay(const Promise& wanted);
   void ScrubOn();
+  LogPosition Head() const;
   void Take(const Completion& completion) override;
   void Take(const ConnectionEvent& event) override;
+  bool OnPoll(bool is_news) override;
 
   Fabric& fabric_;
   const Clock& clock_;
-  LogReplication::Others* const others_;
+  Replicator::Observer* const others_;
   const uint64_t replicas_;
   const std::unique_ptr<RegisteredBytes> ring_;
-  Rejoining::Now now_;
-  RingEnd persisted_;  // by the own replica, as a lower bound
-  LogReplication replication_;
+  const LogPosition first_head_;  // with which the log was opened
+  Replicator replicator_;
   const RejoinedLog log_;
   Rejoining rejoining_;
   // The three below: set until the region is given up.
   HeldReplica* replica_ = nullptr;
   std::unique_ptr<OwnScrub> scrub_;
   std::unique_ptr<ReplicaHold> hold_;
-  // When hold_, scrub_ or rejoining_ need a Poll; read without the log's lock.
-  std::atomic<int64_t> next_poll_ns_;
   // Copies of in_sync and counters in state_, for the thread that writes it.
   uint32_t noted_in_sync_ = 0;
   Rejoining::Counters noted_;

@@ -18,6 +18,17 @@ namespace {
 // Nanoseconds without an append after which a catch-up is not throttled. Far
 // longer than its batches then delay a new append.
 constexpr int64_t kRestNanos = 20'000'000;
+// Rounds of completions in one Poll, at most: events of others must not hold a
+// caller of this log forever.
+constexpr int kRoundsMax = 16;
+// One of this many busy Polls checks for silence and lag. A caller that waits
+// for what was taken need not wait for that check.
+constexpr uint32_t kBusyPolls = 8;
+// Nanoseconds between two checks for silence and lag while nothing else
+// happens; less if silence_ns is short (RPR4). A waiter whose observer is due
+// sleeps as long: it would return at once, again and again, while another
+// thread is in the middle of a step.
+constexpr int64_t kLookNanos = 20'000;
 
 // For messages.
 double Millis(int64_t nanos) { return static_cast<double>(nanos) / 1e6; }
@@ -30,14 +41,17 @@ int64_t CatchUpBytesMax(uint64_t bytes_per_second) {
 }  // namespace
 
 Replicator::Replicator(Fabric& fabric, const Clock& clock,
-                       const Options& options, const RingEnd& start)
+                       const Options& options, const RingEnd& start,
+                       Observer* observer)
     : fabric_(fabric),
       clock_(clock),
       options_(options),
+      observer_(observer),
       looked_at_ns_(clock.NowNanos()),
       appended_at_ns_(looked_at_ns_),
       end_(start),
       local_lsn_(start.lsn),
+      local_end_(start),
       durable_lsn_(start.lsn) {}
 
 void Replicator::Add(std::string name, ConnectionId connection,
@@ -50,6 +64,7 @@ void Replicator::Add(std::string name, ConnectionId connection,
 void Replicator::Join(std::string name, ConnectionId connection,
                       std::unique_ptr<ReplicaSession> session) {
   ALPHEUS_CHECK(!StatusOf(name).ok(), "one session with each replica");
+  has_news_ = true;
   std::erase_if(backups_, [&](const Backup& b) { return b.name == name; });
   Add(std::move(name), connection, std::move(session));
   Backup& backup = backups_.back();
@@ -84,21 +99,22 @@ int64_t Replicator::Listen() {
 }
 
 ALPHEUS_FLATTEN void Replicator::Advance(const RingEnd& end) {
-  NoteIdle();
+  NoteNews();
   end_ = end;
   has_appended_ = true;
   for (Backup& backup : backups_) Push(backup);
+  fabric_.HandOver();  // sends now; Poll comes later
 }
 
 void Replicator::AdvanceHead(const LogPosition& head) {
-  NoteIdle();
+  NoteNews();
   head_ = head;
   for (Backup& backup : backups_) Push(backup);
   Count();
 }
 
 void Replicator::TellDurable() {
-  NoteIdle();
+  NoteNews();
   told_lsn_ = durable_lsn_;
   for (Backup& backup : backups_) Push(backup);
 }
@@ -122,7 +138,8 @@ bool Replicator::is_idle() const {
   });
 }
 
-void Replicator::NoteIdle() {
+void Replicator::NoteNews() {
+  has_news_ = true;
   for (Backup& backup : backups_) {
     backup.is_heard |= IsIdle(backup);
   }
@@ -138,6 +155,8 @@ RingOffset Replicator::reuse_head() const {
 }
 
 ALPHEUS_FLATTEN void Replicator::LocalPersisted(Lsn lsn) {
+  if (!options_.has_local_replica) return;
+  if (lsn >= end_.lsn) local_end_ = end_;
   local_lsn_ = std::max(local_lsn_, lsn);
   CountRecords();
 }
@@ -176,6 +195,80 @@ bool Replicator::Disconnected(ConnectionId connection) {
 }
 
 bool Replicator::Poll() {
+  const bool is_news = TakeAndCheck();
+  return observer_ == nullptr ? is_news : observer_->OnPoll(is_news);
+}
+
+// Takes what arrived first: after a long pause, acks may have been waiting. If
+// an ack made a batch possible, another round sends it. If not, there is no
+// other round, so that the caller gets its ack at once.
+bool Replicator::TakeAndCheck() {
+  int rounds = 0;
+  Arrived arrived;
+  while (TakeSome(&arrived) && ++rounds < kRoundsMax) {
+  }
+  if (arrived.completions != 0) {
+    has_news_ = true;
+    if (++busy_polls_ % kBusyPolls != 0) return true;
+  } else if (arrived.events == 0 && !IsLookDue()) {
+    return false;
+  }
+  has_news_ = false;
+  if (CheckBackups()) TakeSome(&arrived);
+  return true;
+}
+
+bool Replicator::IsLookDue() const {
+  return has_news_ || is_catching_up() ||
+         clock_.NowNanos() - looked_at_ns_ >=
+             std::min(kLookNanos, options_.silence_ns / 8);
+}
+
+// Connections end after everything that arrived before, which may say why. If
+// there is more of that, the next call comes to the ends.
+bool Replicator::TakeSome(Arrived* arrived) {
+  const size_t count = fabric_.Poll(completions_, &events_);
+  if (count == 0 && events_.empty()) return false;
+  arrived->completions += count;
+  const uint64_t posted = batches();
+  bool may_have_posted = false;
+  for (const Completion& completion : std::span(completions_).first(count)) {
+    if (Take(completion) || observer_ == nullptr) continue;
+    observer_->Take(completion);
+    may_have_posted = true;
+  }
+  if (count == completions_.size()) return true;
+  arrived->events += events_.size();
+  for (const ConnectionEvent& event : events_) {
+    const bool is_ours = event.kind == ConnectionEvent::Kind::kDisconnected &&
+                         Disconnected(event.connection);
+    if (!is_ours && observer_ != nullptr) observer_->Take(event);
+  }
+  const bool is_news = !events_.empty();
+  events_.clear();
+  return may_have_posted || batches() != posted || is_news;
+}
+
+Deadline Replicator::LookBy(Deadline deadline) const {
+  const int64_t now = clock_.NowNanos();
+  const int64_t observer_due = std::max(
+      observer_due_ns_.load(std::memory_order_relaxed), now + kLookNanos);
+  return Deadline::AtNanos(std::min(
+      {deadline.at_nanos(), now + options_.silence_ns / 4, observer_due}));
+}
+
+ALPHEUS_FLATTEN ReplicationState Replicator::replication_state() const {
+  ReplicationState state{.durable_lsn = durable_lsn_,
+                         .reuse_head = reuse_head(),
+                         .durable_head_lsn = durable_head_lsn_,
+                         .is_idle = !is_joining_ && is_idle(),
+                         .is_catching_up = is_joining_ || is_catching_up(),
+                         .has_failed = has_failed()};
+  if (pinned_) state.reuse_head = std::min(state.reuse_head, *pinned_);
+  return state;
+}
+
+bool Replicator::CheckBackups() {
   const int64_t now = Listen();
   if (std::exchange(has_appended_, false)) appended_at_ns_ = looked_at_ns_;
   bool any_posted = false;
@@ -270,6 +363,7 @@ void Replicator::GiveUpUnposted(Backup& backup, const absl::Status& why) {
 }
 
 void Replicator::End(const absl::Status& why) {
+  has_news_ = true;
   is_ended_ = true;
   if (status_.ok()) {
     status_ = absl::AbortedError(

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// replicator: makes the records of one log durable on W replicas.
+// replicator: makes the records of one log durable on W replicas. It is the
+// sink of a log whose backups are reached over a fabric.
 //
 // Idea: the log reports up to where its ring holds finished records, and what
 // its own replica has persisted. The replicator writes the rest to all backups,
 // in parallel, each at its own speed, and reports which LSN W replicas have. It
 // never waits: several batches are under way at once, and a caller that waits
-// for an LSN polls durable_lsn().
+// for an LSN polls.
+// Poll takes what the fabric brought. Events of other connections go to the
+// observer, as the adapter may serve more than this log. A caller that waits
+// for an ack polls again and again. If nothing arrived, nothing new was to send
+// and little time has passed, Poll does not look at the backups.
+// Resynchronisation observes: it sees each Poll, and lets members join.
 //
 // Invariants:
 //   RPR1. durable_lsn() is at most the W-th largest persisted LSN over the
@@ -29,12 +35,16 @@
 //         treated as any other.
 //   RPR7. A backup whose connection broke is given up only after everything
 //         that had arrived was taken: that may say why the connection ended.
-// Thread safety: one thread.
-// References: protocol P-A3.3, P-A3.6, P-H20 to P-H22; Arcadia §4.1, §4.4.
+// Thread safety: as ReplicationSink; LookBy also from any thread. The observer
+// is called under the lock of the log that polls, and must not call that log.
+// References: protocol P-A3.3, P-A3.6, P-H20 to P-H22; Arcadia §4.1, §4.4;
+// replication_sink.h.
 #ifndef ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
 #define ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
 
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -43,7 +53,9 @@
 
 #include "absl/status/status.h"
 #include "log/base/clock.h"
+#include "log/base/deadline.h"
 #include "log/base/ids.h"
+#include "log/core/durability/replication_sink.h"
 #include "log/format/superline.h"
 #include "quorum/arithmetic/quorum.h"
 #include "replication/fabric/fabric.h"
@@ -51,7 +63,7 @@
 
 namespace alpheus {
 
-class Replicator {
+class Replicator final : public ReplicationSink {
  public:
   struct Options {
     // W: replicas that must have a record, this host's own included.
@@ -71,9 +83,23 @@ class Replicator {
     uint64_t catch_up_bytes_per_second = uint64_t{128} << 20;
   };
 
-  // Requires: all records up to `start` are durable.
+  // Shares the fabric and the polls of the log.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    // Take events that are of no backup of this log.
+    virtual void Take(const Completion& completion) = 0;
+    virtual void Take(const ConnectionEvent& event) = 0;
+    // Called at the end of each Poll; `is_news` is what Poll would return.
+    // Returns what Poll returns.
+    virtual bool OnPoll(bool is_news) { return is_news; }
+  };
+
+  // Requires: all records up to `start` are durable. `fabric`, `clock` and
+  // `observer` must outlive the object. Without `observer` events of other
+  // connections are dropped.
   Replicator(Fabric& fabric, const Clock& clock, const Options& options,
-             const RingEnd& start);
+             const RingEnd& start, Observer* observer = nullptr);
 
   // Adds a backup in sync that has all records up to the constructor's `start`.
   // Errors call it `name`. Requires: before the first Advance; with this host's
@@ -91,37 +117,58 @@ class Replicator {
   // else why it is out of sync.
   absl::Status StatusOf(const std::string& name) const;
 
-  // Posts finished records up to `end` of the ring. Requires: `end` does not go
-  // back.
-  void Advance(const RingEnd& end);
-
-  // Notes that this host's replica has persisted all up to `lsn`. Call it after
-  // the fence, not before (P-H22). Requires: has_local_replica.
-  void LocalPersisted(Lsn lsn);
-
-  // Announces the log's head, which is in this host's own superline. Requires:
-  // `head` does not go back.
-  void AdvanceHead(const LogPosition& head);
-
   // Ends the primary: closes all backups. Nothing becomes durable any more,
   // even if it was persisted. Requires: !why.ok().
   void End(const absl::Status& why);
 
-  // Tells the backups what is durable now: no records are to follow soon.
-  void TellDurable();
+  // Says that a member is joining, and from which offset on it needs the ring,
+  // if it does yet. The log is then not idle, and reuses nothing from there on.
+  void SetJoining(bool is_joining, std::optional<RingOffset> pinned) {
+    is_joining_ = is_joining;
+    pinned_ = pinned;
+  }
+  // Sets the time at which the observer needs a Poll although nothing arrives.
+  void SetObserverDue(Deadline at) {
+    observer_due_ns_.store(at.at_nanos(), std::memory_order_relaxed);
+  }
 
-  // Takes a completion. Returns true if its connection is of one of the
-  // backups.
+  // Posts the records, and sends them now.
+  void Advance(const RingEnd& end) override;
+  void LocalPersisted(Lsn lsn) override;
+  void AdvanceHead(const LogPosition& head) override;
+  void TellDurable() override;
+  bool Poll() override;
+  ReplicationState replication_state() const override;
+  // Returns OK, or Aborted with the fate of each backup: the outcome of records
+  // beyond durable_lsn() is unknown until an epoch is opened.
+  absl::Status status() const override { return status_; }
+  bool has_failed() const { return !status_.ok(); }
+  void WaitForActivity(Deadline deadline) override {
+    fabric_.WaitForActivity(LookBy(deadline));
+  }
+  void Wake() override { fabric_.Wake(); }
+  // Returns until when a caller with that deadline may wait for activity: at
+  // most silence_ns / 4, so that all the time is charged (RPR4). A silent
+  // backup causes no activity, and the caller may be the only one to notice.
+  Deadline LookBy(Deadline deadline) const;
+
+  // The parts of Poll. Take a completion, or the end of a connection: each
+  // returns true if the connection is of one of the backups.
   bool Take(const Completion& completion);
-  // Notes that the peer broke the connection. Returns true as above.
   bool Disconnected(ConnectionId connection);
-
   // Posts what waits for credit, and gives up backups that lag too far or are
   // silent. Returns true if something was posted.
-  bool Poll();
-  // Returns when Poll last read the clock, in nanoseconds.
+  bool CheckBackups();
+  // Returns when CheckBackups last read the clock, in nanoseconds.
   int64_t looked_at_ns() const { return looked_at_ns_; }
 
+  // Returns the last end that Advance was given.
+  const RingEnd& end() const { return end_; }
+  // Returns an end up to which this host's replica has persisted the ring: a
+  // lower bound.
+  const RingEnd& local_end() const { return local_end_; }
+  // Returns the last head that AdvanceHead was given; LSN 0: none yet.
+  const LogPosition& head() const { return head_; }
   Lsn durable_lsn() const { return durable_lsn_; }
   // Returns 0 until each backup in sync has published a head.
   RingOffset reuse_head() const;
@@ -134,9 +181,7 @@ class Replicator {
   // Returns true if all backups in sync have acknowledged the whole ring and
   // the head.
   bool is_idle() const;
-  // Returns OK, or Aborted with the fate of each backup: the outcome of records
-  // beyond durable_lsn() is unknown until an epoch is opened.
-  const absl::Status& status() const { return status_; }
+  // Returns the number of replicas in sync, the own one included.
   uint32_t in_sync() const;
   // Returns the number of batches and messages posted to all backups; grows.
   uint64_t batches() const;
@@ -151,7 +196,7 @@ class Replicator {
     // When it was last heard, or had nothing to say; on the clock of
     // listened_ns_.
     int64_t heard_ns = 0;
-    bool is_heard = false;     // heard since the last Poll
+    bool is_heard = false;     // heard since the last check
     uint64_t lag_excused = 0;  // bytes that a joined backup may lag in excess
     bool is_catching_up = false;
     // Bytes that may be sent now; negative after a larger batch. seen_end and
@@ -161,12 +206,23 @@ class Replicator {
     int64_t seen_ns = 0;
   };
 
+  // Counts of what arrived: completions and connection events.
+  struct Arrived {
+    size_t completions = 0;
+    size_t events = 0;
+  };
+  // Poll without the observer.
+  bool TakeAndCheck();
+  // Takes what arrived, and adds to `arrived`. Returns true if there may be
+  // more, or if something was posted that must be sent.
+  bool TakeSome(Arrived* arrived);
+  bool IsLookDue() const;
   // Charges the time since the last call (RPR4); returns the charged total.
   int64_t Listen();
   bool IsIdle(const Backup& backup) const;
-  // Marks idle backups as heard before there is more to send, so that silence
-  // counts from the next Poll on.
-  void NoteIdle();
+  // Notes that there is more to send: the next Poll looks at the backups. Marks
+  // idle ones as heard, so that silence counts from then on.
+  void NoteNews();
 
   static bool MayPost(const Backup& backup) {
     return backup.status.ok() && backup.unposted.ok();
@@ -188,12 +244,18 @@ class Replicator {
   Fabric& fabric_;
   const Clock& clock_;
   const Options options_;
+  Observer* const observer_;
+  // Read without the log's lock.
+  std::atomic<int64_t> observer_due_ns_{Deadline().at_nanos()};
+  uint32_t busy_polls_ = 0;  // polls in which something was taken
+  bool has_news_ = true;     // since the last CheckBackups
   int64_t looked_at_ns_;
-  int64_t appended_at_ns_;     // time of the first Poll after an append
-  bool has_appended_ = false;  // since the last Poll
+  int64_t appended_at_ns_;     // time of the first CheckBackups after an append
+  bool has_appended_ = false;  // since the last CheckBackups
   int64_t listened_ns_ = 0;    // time charged in all (RPR4)
   RingEnd end_;
   Lsn local_lsn_;
+  RingEnd local_end_;
   LogPosition head_{Lsn(0), RingOffset(0), 0};  // LSN 0: none yet
   Lsn durable_lsn_;
   Lsn told_lsn_;  // last LSN to announce as durable
@@ -203,6 +265,11 @@ class Replicator {
   std::array<ReplicaProgress, kMembersMax> progress_;
   absl::Status status_;
   bool is_ended_ = false;  // End was called
+  bool is_joining_ = false;
+  std::optional<RingOffset> pinned_;
+  // Scratch of Poll; a member, as to construct it costs more than to poll.
+  std::array<Completion, 64> completions_;
+  std::vector<ConnectionEvent> events_;  // not taken yet
 };
 
 }  // namespace alpheus

@@ -38,7 +38,7 @@ QuorumSizes SizesOf(const OpeningWorld::Options& options) {
 }  // namespace
 
 // What arrives at a primary's host for its node.
-class OpeningWorld::OthersOf final : public LogReplication::Others {
+class OpeningWorld::OthersOf final : public Replicator::Observer {
  public:
   explicit OthersOf(Node* node) : node_(node) {}
 
@@ -56,21 +56,20 @@ class OpeningWorld::OthersOf final : public LogReplication::Others {
 // Who waits lets the other hosts go on.
 class OpeningWorld::DrivenReplication final : public ReplicationSink {
  public:
-  DrivenReplication(OpeningWorld& world, int host,
-                    std::unique_ptr<ReplicationSink> inner)
-      : world_(world), host_(host), inner_(std::move(inner)) {}
+  DrivenReplication(OpeningWorld& world, int host, ReplicationSink& inner)
+      : world_(world), host_(host), inner_(inner) {}
 
-  void Advance(const RingEnd& finished) override { inner_->Advance(finished); }
-  void LocalPersisted(Lsn lsn) override { inner_->LocalPersisted(lsn); }
+  void Advance(const RingEnd& finished) override { inner_.Advance(finished); }
+  void LocalPersisted(Lsn lsn) override { inner_.LocalPersisted(lsn); }
   void AdvanceHead(const LogPosition& head) override {
-    inner_->AdvanceHead(head);
+    inner_.AdvanceHead(head);
   }
-  void TellDurable() override { inner_->TellDurable(); }
-  bool Poll() override { return inner_->Poll(); }
+  void TellDurable() override { inner_.TellDurable(); }
+  bool Poll() override { return inner_.Poll(); }
   ReplicationState replication_state() const override {
-    return inner_->replication_state();
+    return inner_.replication_state();
   }
-  absl::Status status() const override { return inner_->status(); }
+  absl::Status status() const override { return inner_.status(); }
   void WaitForActivity(Deadline /*deadline*/) override {
     world_.StepOthers(host_);
   }
@@ -79,7 +78,7 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
  private:
   OpeningWorld& world_;
   const int host_;
-  const std::unique_ptr<ReplicationSink> inner_;
+  ReplicationSink& inner_;
 };
 
 OpeningWorld::OpeningWorld(const Options& options,
@@ -305,7 +304,7 @@ OpeningWorld::Primary* OpeningWorld::PrimaryAt(
   return nullptr;
 }
 
-std::unique_ptr<ReplicationSink> OpeningWorld::MakeReplication(
+ReplicationSink& OpeningWorld::MakeReplication(
     Primary& primary, const Replicator::Options& replicator) {
   EpochOpened& opened = *primary.opened;
   Fabric& fabric = network_->fabric(primary.host);
@@ -314,20 +313,20 @@ std::unique_ptr<ReplicationSink> OpeningWorld::MakeReplication(
     rejoining.opening = primary.asked;
     rejoining.retry_ns = 200'000;
     rejoining.slice_bytes = 64;  // comparing takes its time
-    auto replication = std::make_unique<RejoiningReplication>(
+    primary.rejoining = std::make_unique<RejoiningReplication>(
         fabric, network_->clock(), *primary.random, replicator, rejoining,
         opened, primary.others.get());
-    primary.rejoining = replication.get();
-    return replication;
+    return primary.rejoining->replicator();
   }
-  auto replication = std::make_unique<LogReplication>(
+  primary.replicator = std::make_unique<Replicator>(
       fabric, network_->clock(), replicator,
       RingEnd{opened.start.end.lsn - 1, opened.start.end.offset},
       primary.others.get());
   for (OpenedBackup& backup : opened.backups) {
-    replication->Add(backup.name, backup.connection, std::move(backup.session));
+    primary.replicator->Add(backup.name, backup.connection,
+                            std::move(backup.session));
   }
-  return replication;
+  return *primary.replicator;
 }
 
 void OpeningWorld::StartLog(Primary& primary) {

@@ -24,7 +24,7 @@
 #include "recovery/replica/replica.h"
 #include "recovery/resync/rejoining_replication.h"
 #include "recovery/server/replica_server.h"
-#include "replication/primary/log_replication.h"
+#include "replication/primary/replicator.h"
 #include "tests/support/fabrics/scripted_replica.h"
 #include "tests/support/fixtures/log_harness.h"
 #include "tools/model/fabric/sim_network.h"
@@ -71,9 +71,10 @@ class OpeningWorld {
     std::optional<EpochOpened> opened;
     std::vector<Completion> of_sessions;  // that nobody took
     // Of StartLog.
-    std::unique_ptr<LogReplication::Others> others;
+    std::unique_ptr<Replicator::Observer> others;
+    std::unique_ptr<RejoiningReplication> rejoining;  // with Options::rejoins
+    std::unique_ptr<Replicator> replicator;           // without
     std::unique_ptr<ReplicationSink> sink;
-    RejoiningReplication* rejoining = nullptr;  // of the sink, if it does
     SteppingClock log_clock;
     NoWaiter log_waiter;
     std::unique_ptr<RingLog<Model>> log;
@@ -160,8 +161,8 @@ class OpeningWorld {
   class OthersOf;
   class DrivenReplication;
 
-  std::unique_ptr<ReplicationSink> MakeReplication(
-      Primary& primary, const Replicator::Options& replicator);
+  ReplicationSink& MakeReplication(Primary& primary,
+                                   const Replicator::Options& replicator);
 
   void Serve(Node& node);
   void Fence(Node& node);

@@ -83,7 +83,7 @@ class RejoinTest : public ::testing::Test {
     }
     return false;
   }
-  uint32_t in_sync() { return primary_->rejoining->in_sync(); }
+  uint32_t in_sync() { return primary_->rejoining->replicator().in_sync(); }
   const Rejoining::Counters& counters() {
     return primary_->rejoining->rejoining().counters();
   }
@@ -156,7 +156,7 @@ TEST_F(RejoinTest, MemberThatJoinedMakesAQuorum) {
   ComeBack();
   world_->Crash(2);
   Append(3);
-  EXPECT_EQ(primary_->rejoining->in_sync(), 2u);
+  EXPECT_EQ(primary_->rejoining->replicator().in_sync(), 2u);
   ExpectAllIsThereWithoutNode1();
 }
 

@@ -75,7 +75,7 @@ ReplicatedLog::ReplicatedLog(const Options& options)
   opening.name = "model";
   opened_ = *OpenEpochLocally(pmem_, pmem_.region(), opening, random_);
   const RingLogStart& start = opened_->start;
-  replication_ = std::make_unique<LogReplication>(
+  replication_ = std::make_unique<Replicator>(
       fabric_, backup_clock_, options.replicator,
       RingEnd{start.end.lsn - 1, start.end.offset});
   const std::vector<std::byte> image(pmem_.region().begin(),

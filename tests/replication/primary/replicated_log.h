@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "log/core/ring/ring_log.h"
 #include "recovery/replica/local_opening.h"
-#include "replication/primary/log_replication.h"
+#include "replication/primary/replicator.h"
 #include "replication/session/backup_session.h"
 #include "tests/support/fabrics/direct_fabric.h"
 #include "tests/support/fixtures/log_harness.h"
@@ -64,7 +64,7 @@ class ReplicatedLog {
   explicit ReplicatedLog(const Options& options);
 
   RingLog<ModelPersistence>& log() { return *log_; }
-  LogReplication& replication() { return *replication_; }
+  Replicator& replication() { return *replication_; }
   ModelPersistence& pmem() { return pmem_; }
   DirectFabric& fabric() { return fabric_; }
   SetClock& backup_clock() { return backup_clock_; }
@@ -110,7 +110,7 @@ class ReplicatedLog {
   DirectFabric fabric_;
   std::optional<OpenedEpoch> opened_;
   std::vector<std::unique_ptr<Backup>> backups_;
-  std::unique_ptr<LogReplication> replication_;
+  std::unique_ptr<Replicator> replication_;
   std::unique_ptr<RingLog<ModelPersistence>> log_;
 };
 

@@ -536,10 +536,10 @@ TEST(ReplicatedLogTest, AcksAreLeftToWhoWaits) {
 
 // Who waits for an ack looks again and again: between two looks at who is
 // silent that costs no more than the look at the adapter.
-TEST(LogReplicationTest, EmptyPollsHaveNoNews) {
+TEST(ReplicatorAsSinkTest, EmptyPollsHaveNoNews) {
   ReplicatedLog world({});
   ASSERT_TRUE(world.Append(64).ok());
-  LogReplication& replication = world.replication();
+  Replicator& replication = world.replication();
   const auto polls_with_news = [&] {
     int count = 0;
     while (replication.Poll()) EXPECT_LT(++count, 8);
@@ -562,8 +562,8 @@ TEST(LogReplicationTest, EmptyPollsHaveNoNews) {
 }
 
 // More than one Poll of the adapter has: the last one says why it ended.
-TEST(LogReplicationTest, EndsOfConnectionsComeBehindWhatArrivedBefore) {
-  class Heard final : public LogReplication::Others {
+TEST(ReplicatorAsSinkTest, EndsOfConnectionsComeBehindWhatArrivedBefore) {
+  class Heard final : public Replicator::Observer {
    public:
     void Take(const Completion& /*completion*/) override { ++completions; }
     void Take(const ConnectionEvent& /*event*/) override {
@@ -577,7 +577,7 @@ TEST(LogReplicationTest, EndsOfConnectionsComeBehindWhatArrivedBefore) {
   const ConnectionId connection = DirectFabric::Join(here, there);
   SetClock clock;
   Heard heard;
-  LogReplication sink(here, clock, {}, {Lsn(0), RingOffset(0)}, &heard);
+  Replicator sink(here, clock, {}, {Lsn(0), RingOffset(0)}, &heard);
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(here.PostSend(connection, WorkId(), {}).ok());
   }
@@ -587,8 +587,8 @@ TEST(LogReplicationTest, EndsOfConnectionsComeBehindWhatArrivedBefore) {
 }
 
 // What is of no backup of the log is somebody else's.
-TEST(LogReplicationTest, PassesOnWhatIsOfNoBackup) {
-  class Heard final : public LogReplication::Others {
+TEST(ReplicatorAsSinkTest, PassesOnWhatIsOfNoBackup) {
+  class Heard final : public Replicator::Observer {
    public:
     void Take(const Completion& completion) override {
       completions.push_back(completion.connection);
@@ -606,9 +606,9 @@ TEST(LogReplicationTest, PassesOnWhatIsOfNoBackup) {
   const ConnectionId connection = DirectFabric::Join(here, there);
   SetClock clock;
   Heard heard;
-  LogReplication replication(here, clock, {}, {Lsn(0), RingOffset(0)}, &heard);
-  LogReplication deaf(here, clock, {}, {Lsn(0), RingOffset(0)});
-  for (LogReplication* sink : {&replication, &deaf}) {
+  Replicator replication(here, clock, {}, {Lsn(0), RingOffset(0)}, &heard);
+  Replicator deaf(here, clock, {}, {Lsn(0), RingOffset(0)});
+  for (Replicator* sink : {&replication, &deaf}) {
     ASSERT_TRUE(here.PostSend(connection, WorkId(), {}).ok());
     here.AddEvent({ConnectionEvent::Kind::kDisconnected, connection, "", ""});
     here.AddEvent({ConnectionEvent::Kind::kRequested, ConnectionId(9), "", ""});

@@ -55,10 +55,10 @@ class ReplicatorTest : public ::testing::Test {
   // Looks so often meanwhile that all of the time counts; first at once, as
   // logs do behind whatever they tell a replicator.
   void Pass(int64_t nanos) {
-    replicator_->Poll();
+    replicator_->CheckBackups();
     for (int i = 0; i < 8; ++i) {
       clock_.now_nanos += nanos / 8;
-      replicator_->Poll();
+      replicator_->CheckBackups();
     }
   }
   // Backup i persists and acknowledges.
@@ -179,7 +179,7 @@ TEST_F(ReplicatorTest, SilentBackupIsGivenUp) {
   Pass(1000);
   EXPECT_EQ(replicator_->in_sync(), 2u);
   ++clock_.now_nanos;
-  replicator_->Poll();
+  replicator_->CheckBackups();
   EXPECT_EQ(replicator_->in_sync(), 1u);
   EXPECT_TRUE(replicator_->status().ok());
 }
@@ -242,10 +242,10 @@ TEST_F(ReplicatorTest, SilenceAboutAHeadIsSilence) {
 TEST_F(ReplicatorTest, BackupThatLagsTooFarIsGivenUp) {
   Make({.write_quorum = 1, .lag_bytes_max = 300}, 1);
   Append();  // 192 bytes in the ring
-  replicator_->Poll();
+  replicator_->CheckBackups();
   EXPECT_EQ(replicator_->in_sync(), 2u);
   Append();
-  replicator_->Poll();
+  replicator_->CheckBackups();
   EXPECT_EQ(replicator_->in_sync(), 1u);
 }
 
@@ -290,11 +290,11 @@ TEST_F(ReplicatorTest, BackupThatJoinsGetsTheRestWithPollOnly) {
   Append();
   Serve(2);
   EXPECT_EQ(path_->backup(2).session->persisted_lsn(), Lsn(4));
-  EXPECT_TRUE(replicator_->Poll());
+  EXPECT_TRUE(replicator_->CheckBackups());
   path_->fabric().Run();
   Serve(2);
   EXPECT_EQ(path_->backup(2).session->persisted_lsn(), Lsn(8));
-  EXPECT_TRUE(replicator_->Poll());
+  EXPECT_TRUE(replicator_->CheckBackups());
   path_->fabric().Run();
   EXPECT_FALSE(replicator_->is_catching_up());  // all is posted
   Serve(2);
@@ -322,13 +322,13 @@ TEST_F(ReplicatorTest, BackupThatJoinsLeavesTimeToThoseWhoAppend) {
   for (const uint64_t expected : {4, 8, 8, 12, 12, 16}) {
     clock_.now_nanos += kMilli;
     Append();
-    replicator_->Poll();
+    replicator_->CheckBackups();
     EXPECT_EQ(serve(), Lsn(expected));
   }
   clock_.now_nanos += 20 * kMilli;
   Lsn last(16);
   while (replicator_->is_catching_up()) {
-    EXPECT_TRUE(replicator_->Poll());
+    EXPECT_TRUE(replicator_->CheckBackups());
     const Lsn now = serve();
     ASSERT_GT(now, last);
     last = now;
@@ -350,15 +350,15 @@ TEST_F(ReplicatorTest, BackupThatJoinsMayLagUntilItOnceDidNot) {
   Make({.write_quorum = 1, .lag_bytes_max = 300}, 0, 1 << 20, /*joiners=*/1);
   Append();
   Join(0, "b0");  // 384 bytes behind
-  replicator_->Poll();
+  replicator_->CheckBackups();
   EXPECT_TRUE(replicator_->StatusOf("b0").ok());
   Serve(0);
-  replicator_->Poll();
+  replicator_->CheckBackups();
   Append();
-  replicator_->Poll();
+  replicator_->CheckBackups();
   EXPECT_TRUE(replicator_->StatusOf("b0").ok());
   Append();
-  replicator_->Poll();
+  replicator_->CheckBackups();
   EXPECT_FALSE(replicator_->StatusOf("b0").ok());
 }
 
@@ -401,7 +401,7 @@ TEST_F(ReplicatorTest, BackupThatNothingCanBePostedToIsGivenUp) {
   Make({.write_quorum = 2}, 1);
   path_->fabric().BreakKnown(path_->backup(0).connection);
   Append();
-  replicator_->Poll();
+  replicator_->CheckBackups();
   EXPECT_EQ(replicator_->in_sync(), 1u);
   EXPECT_FALSE(replicator_->status().ok());
 }
@@ -423,7 +423,7 @@ TEST_F(ReplicatorTest, OwnPauseIsNobodysSilence) {
   Append();
   Pass(600);
   clock_.now_nanos += 3'600'000'000'000;
-  replicator_->Poll();
+  replicator_->CheckBackups();
   EXPECT_EQ(replicator_->in_sync(), 2u);
   Serve(0);
   replicator_->LocalPersisted(Lsn(2));

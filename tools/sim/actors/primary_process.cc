@@ -34,40 +34,41 @@ class PrimaryProcess::Sink final : public ReplicationSink {
         world_(primary.world_),
         inner_(primary.fabric_, primary.clock_, primary.random_, options,
                primary.opening_.RejoinOptions(), primary.opening_.opened()),
-        durable_lsn_(inner_.durable_lsn()),
+        replicator_(inner_.replicator()),
+        durable_lsn_(replicator_.durable_lsn()),
         calm_(world_.referee(), world_.options()) {}
 
   void Advance(const RingEnd& finished) override {
-    inner_.Advance(finished);
+    replicator_.Advance(finished);
     Look();
   }
   void LocalPersisted(Lsn lsn) override {
-    inner_.LocalPersisted(lsn);
+    replicator_.LocalPersisted(lsn);
     Look();
   }
   void AdvanceHead(const LogPosition& head) override {
-    inner_.AdvanceHead(head);
+    replicator_.AdvanceHead(head);
   }
-  void TellDurable() override { inner_.TellDurable(); }
+  void TellDurable() override { replicator_.TellDurable(); }
   bool Poll() override {
     world_.ClearActivity(primary_.host_);
-    const bool is_news = inner_.Poll();
+    const bool is_news = replicator_.Poll();
     CountJoins();
     Look();
     return is_news;
   }
   ReplicationState replication_state() const override {
-    return inner_.replication_state();
+    return replicator_.replication_state();
   }
-  uint32_t in_sync() const { return inner_.in_sync(); }
+  uint32_t in_sync() const { return replicator_.in_sync(); }
   void HoldReplica(ReplicaHoldOptions hold, const ScrubbingOptions& scrubbing,
                    HeldReplica& replica) {
     inner_.HoldReplica(std::move(hold), scrubbing, replica);
   }
-  absl::Status status() const override { return inner_.status(); }
+  absl::Status status() const override { return replicator_.status(); }
   void WaitForActivity(Deadline deadline) override {
-    world_.WaitForActivity(primary_.host_,
-                           primary_.clock_.InWorld(inner_.LookBy(deadline)));
+    world_.WaitForActivity(
+        primary_.host_, primary_.clock_.InWorld(replicator_.LookBy(deadline)));
   }
   void Wake() override { world_.NoteActivity(primary_.host_); }
 
@@ -78,18 +79,18 @@ class PrimaryProcess::Sink final : public ReplicationSink {
     world_.counters().joins_failed += counted.failures - joins_.failures;
     if (counted.joins != joins_.joins) {
       world_.Trace(absl::StrCat("machine ", primary_.machine_.number,
-                                ": a member joins, ", inner_.in_sync(),
+                                ": a member joins, ", replicator_.in_sync(),
                                 " in sync"));
     }
     joins_ = counted;
   }
   void Look() {
-    if (!inner_.status().ok()) primary_.judge_->LogFailed();
+    if (replicator_.has_failed()) primary_.judge_->LogFailed();
     // In this order: who gets no credit is given up soon.
     calm_.WithoutCredit(primary_.world_.network().receivers_not_ready());
-    calm_.InSync(inner_.in_sync(), primary_.HasRival());
-    if (inner_.durable_lsn() == durable_lsn_) return;
-    durable_lsn_ = inner_.durable_lsn();
+    calm_.InSync(replicator_.in_sync(), primary_.HasRival());
+    if (replicator_.durable_lsn() == durable_lsn_) return;
+    durable_lsn_ = replicator_.durable_lsn();
     primary_.CheckInvariants();
     primary_.images_->OnDurable(durable_lsn_);
   }
@@ -97,6 +98,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   PrimaryProcess& primary_;
   World& world_;
   RejoiningReplication inner_;
+  Replicator& replicator_;
   Rejoining::Counters joins_;  // as counted
   Lsn durable_lsn_;
   CalmChecker calm_;
