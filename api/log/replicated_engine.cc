@@ -285,7 +285,7 @@ class Opener {
     FabricPump pump(*connectivity_->fabric);
     pump.Add({[&](const ConnectionEvent& e) { return tried->Take(e); },
               [&](const Completion& c) { return tried->Take(c); }});
-    while (!tried->Poll()) {
+    while (tried->Poll() != Polled::kDone) {
       if (!pump.Turn()) pump.Sleep(tried->NextPoll());
     }
     again = tried->may_try_again();
@@ -546,7 +546,7 @@ absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
             [&](const Completion& c) { return created->Take(c); }});
   for (;;) {
     if (pump.Turn()) continue;  // first take all, then check for silence
-    if (created->Poll()) break;
+    if (created->Poll() == Polled::kDone) break;
     pump.Sleep(created->NextPoll());
   }
   ALPHEUS_RETURN_IF_ERROR(created->status());

@@ -70,9 +70,9 @@ class RingEngine final : public LogEngine, private HeldReplica {
              waiter_),
         tail_pages_(log_.ring(), log_.tail(), WayToMap(region_)),
         service_({[this] {
-                    const auto next = log_.Poll();
+                    const Polled polled = log_.Poll();
                     tail_pages_.KeepAhead(log_.tail());
-                    return next == IdleKeeper<P>::Next::kPollAgain;
+                    return polled;
                   },
                   [this](uint32_t seen, Deadline until) {
                     log_.WaitForWork(seen, until);

@@ -160,7 +160,7 @@ absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,
             [&](const Completion& c) { return created->Take(c); }});
   for (;;) {
     if (pump.Turn()) continue;  // first take all, then check for silence
-    if (created->Poll()) break;
+    if (created->Poll() == Polled::kDone) break;
     pump.Sleep(created->NextPoll());
   }
   return MustRun(options, peers, created->status());

@@ -32,13 +32,15 @@ void ServiceThread::Stop() {
 void ServiceThread::Run() {
   while (!IsStopped()) {
     work_.look();
-    if (work_.poll()) {
+    if (work_.poll() == Polled::kMoved) {
       PassInterval();
       continue;
     }
     const uint32_t seen = progress_.Announce();
     const Deadline next_look = work_.look();
-    if (!IsStopped() && !work_.poll()) work_.wait(seen, next_look);
+    if (!IsStopped() && work_.poll() == Polled::kIdle) {
+      work_.wait(seen, next_look);
+    }
     progress_.Withdraw();
   }
 }

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "api/wiring/background_thread.h"
 #include "log/base/deadline.h"
+#include "log/base/polled.h"
 #include "log/base/waiter.h"
 
 namespace alpheus {
@@ -27,15 +28,15 @@ namespace alpheus {
 class ServiceThread {
  public:
   // Callbacks for a log.
-  // poll: returns true to be called again after an interval, false to be called
-  // after the next progress.
+  // poll: returns kMoved to be called again after an interval, kIdle to be
+  // called after the next progress.
   // wait: waits for that progress (Progress::Wait).
   // attend: called within the interval while it returns true. It may wait until
   // `until`, and until `stop` is not 0: the waiter's WakeAll is called for that
   // word.
   // look: called before each poll, and at the time that it returned.
   struct Work {
-    std::function<bool()> poll;
+    std::function<Polled()> poll;
     std::function<void(uint32_t seen, Deadline until)> wait;
     std::function<bool(Deadline until, const std::atomic<uint32_t>& stop)>
         attend = [](Deadline /*until*/, const std::atomic<uint32_t>& /*stop*/) {
@@ -57,7 +58,6 @@ class ServiceThread {
 
  private:
   void Run();
-  bool Poll();
   void PassInterval();
   bool IsStopped() const {
     return stopped_.load(std::memory_order_acquire) != 0;

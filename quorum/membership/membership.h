@@ -39,7 +39,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +46,7 @@
 #include "absl/status/statusor.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
+#include "log/base/polled.h"
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/arithmetic/quorum.h"
 
@@ -65,13 +65,15 @@ class BallotRequest {
  public:
   virtual ~BallotRequest() = default;
 
-  // Advances. Returns the ballot, once; nothing while it is on its way. Errors:
-  // Unavailable (too few promises; the session expired); FailedPrecondition (no
-  // counter is left).
-  virtual std::optional<absl::StatusOr<Epoch>> Poll() = 0;
+  // Advances. Returns kIdle while the ballot is on its way, then kDone.
+  virtual Polled Poll() = 0;
   // Returns when Poll has something to do although nothing came from the
   // service.
   virtual Deadline NextPoll() const = 0;
+  // Returns the ballot. Requires: Poll has returned kDone. Errors: Unavailable
+  // (too few promises; the session expired); FailedPrecondition (no counter is
+  // left).
+  virtual absl::StatusOr<Epoch> ballot() const = 0;
 };
 
 // The source of one process's ballots, for one log.

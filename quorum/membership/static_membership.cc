@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quorum/membership/static_membership.h"
 
-#include <optional>
 #include <utility>
 
 #include "log/base/check.h"
@@ -15,13 +14,12 @@ class Answered final : public BallotRequest {
   explicit Answered(absl::StatusOr<Epoch> ballot)
       : ballot_(std::move(ballot)) {}
 
-  std::optional<absl::StatusOr<Epoch>> Poll() override {
-    return std::exchange(ballot_, std::nullopt);
-  }
+  Polled Poll() override { return Polled::kDone; }
   Deadline NextPoll() const override { return Deadline(); }
+  absl::StatusOr<Epoch> ballot() const override { return ballot_; }
 
  private:
-  std::optional<absl::StatusOr<Epoch>> ballot_;
+  const absl::StatusOr<Epoch> ballot_;
 };
 
 }  // namespace

@@ -8,12 +8,12 @@ namespace alpheus {
 
 absl::Status EpochInstall::Advance() {
   if (!is_stopping_) ALPHEUS_RETURN_IF_ERROR(Gather());
-  return is_stopping_ ? runner_.Poll() : absl::OkStatus();
+  return is_stopping_ ? runner_.Advance() : absl::OkStatus();
 }
 
 absl::Status EpochInstall::Gather() {
   wake_at_ = kNever;
-  ALPHEUS_RETURN_IF_ERROR(runner_.Poll());
+  ALPHEUS_RETURN_IF_ERROR(runner_.Advance());
   const int64_t now = clock_.NowNanos();
   const bool late = options_.deadline.HasPassed(now);
   if (!runner_.is_enough()) {

@@ -171,14 +171,14 @@ bool EpochOpening::Take(const ConnectionEvent& event) {
   return false;
 }
 
-bool EpochOpening::Poll() {
-  if (phase_ == Phase::kOver) return true;
+Polled EpochOpening::Poll() {
+  if (is_over()) return Polled::kDone;
   const int64_t now = clock_.NowNanos();
   RenewTimeAfterAPause(now);
   for (const auto& peer : peers_) peer->CheckTime(now);
   if (const absl::Status status = GoOn(); !status.ok()) End(status);
   expected_at_ = NextPoll().at_nanos();
-  return phase_ == Phase::kOver;
+  return is_over() ? Polled::kDone : Polled::kIdle;
 }
 
 // EO5. Events that came meanwhile wait in the adapter. They are taken before
@@ -368,11 +368,11 @@ absl::Status EpochOpening::AskBallot() {
 }
 
 absl::Status EpochOpening::TakeBallot() {
-  const std::optional<absl::StatusOr<Epoch>> ballot = ballot_->Poll();
-  if (!ballot) return absl::OkStatus();
+  if (ballot_->Poll() != Polled::kDone) return absl::OkStatus();
+  const absl::StatusOr<Epoch> ballot = ballot_->ballot();
   ballot_.reset();
-  if (!ballot->ok()) return ballot->status();
-  promise_ = {**ballot, options_.self};
+  ALPHEUS_RETURN_IF_ERROR(ballot.status());
+  promise_ = {*ballot, options_.self};
   ALPHEUS_RETURN_IF_ERROR(PromiseItself());
   phase_ = Phase::kPromise;
   AskForPromises();

@@ -52,6 +52,7 @@
 #include "absl/status/statusor.h"
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
+#include "log/base/polled.h"
 #include "log/base/random.h"
 #include "log/core/ring/ring_log.h"
 #include "quorum/arithmetic/ballot.h"
@@ -168,8 +169,8 @@ class EpochOpening {
   bool Take(const Completion& completion);
   bool Take(const ConnectionEvent& event);
   // Advances, after the caller took everything that the fabric had. Returns
-  // true once the opening is over.
-  bool Poll();
+  // kIdle, or kDone once the opening is over.
+  Polled Poll();
   bool is_over() const { return phase_ == Phase::kOver; }
   // Returns when Poll has something to do although nothing was taken.
   Deadline NextPoll() const;

@@ -88,8 +88,8 @@ bool LogCreation::Take(const ConnectionEvent& event) {
   return false;
 }
 
-bool LogCreation::Poll() {
-  if (phase_ == Phase::kOver) return true;
+Polled LogCreation::Poll() {
+  if (phase_ == Phase::kOver) return Polled::kDone;
   const int64_t now = clock_.NowNanos();
   for (const auto& peer : peers_) {
     peer->CheckTime(now);
@@ -102,7 +102,7 @@ bool LogCreation::Poll() {
   }
   Reconnect(now);
   if (const absl::Status status = GoOn(); !status.ok()) End(status);
-  return phase_ == Phase::kOver;
+  return phase_ == Phase::kOver ? Polled::kDone : Polled::kIdle;
 }
 
 // LC2.

@@ -43,6 +43,7 @@
 #include "absl/status/statusor.h"
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
+#include "log/base/polled.h"
 #include "log/base/random.h"
 #include "log/format/superline.h"
 #include "quorum/arithmetic/ballot.h"
@@ -84,7 +85,7 @@ class LogCreation {
   // These four are as those of EpochOpening.
   bool Take(const Completion& completion);
   bool Take(const ConnectionEvent& event);
-  bool Poll();
+  Polled Poll();
   Deadline NextPoll() const;
 
   // Requires, for all calls below: it is over. Errors:

@@ -43,10 +43,10 @@ absl::StatusOr<std::unique_ptr<RingCopier>> PlanRunner::MakeCopier(
                           terms_.copy_bytes_max, fabric_);
 }
 
-absl::Status PlanRunner::Poll() {
+absl::Status PlanRunner::Advance() {
   if (stopped_) {
     for (Run& run : runs_) {
-      if (run.copier != nullptr) ALPHEUS_RETURN_IF_ERROR(run.copier->Poll());
+      if (run.copier != nullptr) ALPHEUS_RETURN_IF_ERROR(run.copier->Post());
     }
     return absl::OkStatus();
   }
@@ -149,7 +149,7 @@ absl::Status PlanRunner::GoOn(size_t index) {
       return absl::OkStatus();
     default:
       // The copy's reads from other replicas still use its memory.
-      return run.copier != nullptr ? run.copier->Poll() : absl::OkStatus();
+      return run.copier != nullptr ? run.copier->Post() : absl::OkStatus();
   }
 }
 
@@ -181,7 +181,7 @@ absl::Status PlanRunner::BeginCopying(size_t index) {
 }
 
 absl::Status PlanRunner::CopyOn(Run& run) {
-  if (const absl::Status copied = run.copier->Poll(); !copied.ok()) {
+  if (const absl::Status copied = run.copier->Post(); !copied.ok()) {
     if (run.peer == nullptr) return copied;
     Fail(run, copied);
     return absl::OkStatus();
@@ -237,7 +237,7 @@ absl::Status PlanRunner::FillCache() {
         MakeCopier(runs_.size(), nullptr, CopiesOfAll(input_.decision)));
   }
   if (!own_installing_) {
-    ALPHEUS_RETURN_IF_ERROR(cache_copier_->Poll());
+    ALPHEUS_RETURN_IF_ERROR(cache_copier_->Post());
     if (!cache_copier_->is_done()) return absl::OkStatus();
     ALPHEUS_RETURN_IF_ERROR(StartInstallingOwn());
   }

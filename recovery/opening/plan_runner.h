@@ -53,7 +53,7 @@ struct PlanTerms {
   Promise promise;
   uint32_t credits = 0;
   uint64_t copy_bytes_max = 0;  // bytes in flight, per copy
-  uint64_t slice_bytes = 0;     // bytes that the own replica reads in one Poll
+  uint64_t slice_bytes = 0;  // bytes that the own replica reads in one Advance
 };
 
 // The plan and its replicas; peers by the index of their answer.
@@ -76,14 +76,14 @@ class PlanRunner {
   // Advances all repairs. After an error the opening is over. Errors:
   // Unavailable (too few members can install); Aborted (the own replica
   // promised another primary meanwhile); errors of the own replica.
-  absl::Status Poll();
+  absl::Status Advance();
   void Take(const Completion& completion);
 
   // Returns a count that grows with each step of a repair and each copied
   // piece.
   uint64_t progress() const;
   // Returns true while the own replica or the cache reads what it installs:
-  // call Poll again at once.
+  // call Advance again at once.
   bool is_at_work() const { return own_installing_; }
   // Returns how many nanoseconds a replica may need to read the whole log that
   // it installs. It sends nothing before the end of that step.

@@ -67,7 +67,7 @@ void RingCopier::Free(Slot& slot) {
   --busy_;
 }
 
-absl::Status RingCopier::Poll() {
+absl::Status RingCopier::Post() {
   for (size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     // A failed source brings nothing more: the piece is read again.

@@ -55,7 +55,7 @@ class RingCopier {
 
   // Posts the pieces for which there is room. Errors: Unavailable (no source is
   // left).
-  absl::Status Poll();
+  absl::Status Post();
   // Takes a completion that is OpeningPeer::IsForeign and whose work has its
   // number.
   void Take(const Completion& completion);

@@ -80,14 +80,13 @@ void Rejoining::NoteWhoIsAway(const StatusOf& status_of) {
   }
 }
 
-std::optional<OpenedBackup> Rejoining::Poll(const Now& now,
-                                            const StatusOf& status_of) {
+Polled Rejoining::Poll(const Now& now, const StatusOf& status_of) {
   NoteWhoIsAway(status_of);
-  if (stopped_) return std::nullopt;
+  if (stopped_) return Polled::kIdle;
   if (joining_ == nullptr) {
     if (Member* const next = NextMember()) Begin(*next);
   }
-  std::optional<OpenedBackup> joined;
+  Polled polled = Polled::kIdle;
   if (joining_ != nullptr) {
     const int64_t now_nanos = clock_.NowNanos();
     if (now_nanos - expected_at_ > kOwnPauseNanos) {
@@ -97,11 +96,12 @@ std::optional<OpenedBackup> Rejoining::Poll(const Now& now,
     if (const absl::Status status = GoOn(now); !status.ok()) {
       Fail(status);
     } else if (joining_->state() == PeerState::kInstalled) {
-      joined = HandOn();
+      HandOn();
+      polled = Polled::kMoved;
     }
   }
   expected_at_ = NextPoll().at_nanos();
-  return joined;
+  return polled;
 }
 
 Deadline Rejoining::NextPoll() const {
@@ -230,7 +230,7 @@ absl::Status Rejoining::CopyOn() {
             std::min(options_.copy_bytes_max, options_.opening.copy_bytes_max),
             fabric_));
   }
-  ALPHEUS_RETURN_IF_ERROR(copier_->Poll());
+  ALPHEUS_RETURN_IF_ERROR(copier_->Post());
   if (!copier_->is_done()) return absl::OkStatus();
   joining_->Ask(Install{{log_.epoch, log_.table, planner_->running().head,
                          plan.next, log_.configuration},
@@ -252,16 +252,14 @@ absl::Status Rejoining::CheckHeld(const Now& now) const {
                    "than the log. It is tried again"));
 }
 
-OpenedBackup Rejoining::HandOn() {
+void Rejoining::HandOn() {
   ++counters_.joins;
   counters_.records_copied += planner_->plan().records;
-  OpenedBackup joined{joining_->node(), joining_->address(),
-                      joining_->ReleaseConnection(),
-                      joining_->ReleaseSession()};
+  joined_ = {joining_->node(), joining_->address(),
+             joining_->ReleaseConnection(), joining_->ReleaseSession()};
   trying_->failures = 0;
   trying_->is_away = false;
   EndTry(options_.retry_ns);
-  return joined;
 }
 
 void Rejoining::Fail(const absl::Status& why) {

@@ -27,11 +27,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
+#include "log/base/polled.h"
 #include "log/base/random.h"
 #include "log/core/durability/replication_sink.h"
 #include "log/core/read/record_cursor.h"
@@ -95,13 +97,16 @@ class Rejoining {
   // Takes what the fabric brought. Returns false for any other connection.
   bool Take(const Completion& completion);
   bool Take(const ConnectionEvent& event);
-  // Advances, after the caller took everything that the fabric had. Returns a
-  // member that has joined; its session now holds what was pinned. `status_of`,
-  // asked by the name that DescribePeer gives, returns OK for a member in sync,
-  // and else why it is not.
-  std::optional<OpenedBackup> Poll(const Now& now, const StatusOf& status_of);
+  // Advances, after the caller took everything that the fabric had. Returns
+  // kMoved if a member has joined: TakeJoined then returns it. Else kIdle.
+  // `status_of`, asked by the name that DescribePeer gives, returns OK for a
+  // member in sync, and else why it is not.
+  Polled Poll(const Now& now, const StatusOf& status_of);
   // Returns when Poll has something to do although nothing was taken.
   Deadline NextPoll() const;
+  // Returns the member that has joined, once; its session now holds what was
+  // pinned. Requires: Poll has just returned kMoved.
+  OpenedBackup TakeJoined() { return std::move(joined_); }
   // Returns true while a member is joining.
   bool is_at_work() const { return joining_ != nullptr; }
   // Returns the offset from which on ring bytes must not change, if any.
@@ -132,7 +137,7 @@ class Rejoining {
   absl::Status PlanOn(const Now& now);
   absl::Status CopyOn();
   absl::Status CheckHeld(const Now& now) const;
-  OpenedBackup HandOn();
+  void HandOn();
   void Fail(const absl::Status& why);
   void EndTry(int64_t wait_ns);
 
@@ -152,6 +157,7 @@ class Rejoining {
   std::unique_ptr<JoinPlanner> planner_;
   std::unique_ptr<RingCopier> copier_;
   std::unique_ptr<OpeningPeer> joining_;  // destroyed first, as it is used
+  OpenedBackup joined_;
 };
 
 }  // namespace alpheus

@@ -2,7 +2,6 @@
 #include "recovery/resync/rejoining_replication.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -56,25 +55,25 @@ LogPosition RejoiningReplication::Head() const {
 }
 
 // Nearly always all replicas are in sync, and the first test returns.
-bool RejoiningReplication::OnPoll(bool is_news) {
-  if (!is_news && noted_in_sync_ == replicas_) return false;
+Polled RejoiningReplication::OnPoll(Polled polled) {
+  if (polled == Polled::kIdle && noted_in_sync_ == replicas_) return polled;
   if (hold_ != nullptr || scrub_ != nullptr) {
     const int64_t now = replicator_.looked_at_ns();
-    if (hold_ != nullptr && now >= hold_->next_poll_ns()) AttendHold();
-    if (scrub_ != nullptr && now >= scrub_->next_poll_ns()) ScrubOn();
+    if (hold_ != nullptr && hold_->NextPoll().HasPassed(now)) AttendHold();
+    if (scrub_ != nullptr && scrub_->NextPoll().HasPassed(now)) ScrubOn();
   }
   if (replicator_.in_sync() == replicas_ && noted_in_sync_ == replicas_) {
-    return true;
+    return Polled::kMoved;
   }
   Rejoin();
   NoteState();
-  return true;
+  return Polled::kMoved;
 }
 
 void RejoiningReplication::NoteNextPoll() {
   int64_t next = rejoining_.NextPoll().at_nanos();
-  if (hold_ != nullptr) next = std::min(next, hold_->next_poll_ns());
-  if (scrub_ != nullptr) next = std::min(next, scrub_->next_poll_ns());
+  if (hold_ != nullptr) next = std::min(next, hold_->NextPoll().at_nanos());
+  if (scrub_ != nullptr) next = std::min(next, scrub_->NextPoll().at_nanos());
   replicator_.SetObserverDue(Deadline::AtNanos(next));
 }
 
@@ -111,11 +110,13 @@ Fetched RejoiningReplication::Show(const Fetch& fetch) const {
 
 // A failed log is opened again, and scrubbed then.
 void RejoiningReplication::ScrubOn() {
-  const bool is_over = !replicator_.has_failed() &&
-                       scrub_->Poll(Head(), replicator_.local_end().lsn);
-  if (replicator_.has_failed()) scrub_.reset();
+  if (replicator_.has_failed()) {
+    scrub_.reset();
+    return NoteNextPoll();
+  }
+  const Polled polled = scrub_->Poll(Head(), replicator_.local_end().lsn);
   NoteNextPoll();
-  if (!is_over) return;
+  if (polled == Polled::kIdle) return;
   const Scrubbed said = scrub_->State();
   const MutexLock lock(state_mutex_);
   state_.scrub_passes = said.passes;
@@ -123,8 +124,10 @@ void RejoiningReplication::ScrubOn() {
 }
 
 void RejoiningReplication::AttendHold() {
-  const std::optional<Promise> wanted = hold_->Poll();
-  if (wanted) GiveWay(*wanted);
+  if (hold_->Poll() == Polled::kDone) {
+    const Promise wanted = hold_->wanted();
+    GiveWay(wanted);
+  }
   NoteNextPoll();
 }
 
@@ -142,12 +145,13 @@ void RejoiningReplication::GiveWay(const Promise& wanted) {
 // A failed log is opened again; nobody joins it.
 void RejoiningReplication::Rejoin() {
   if (replicator_.has_failed()) rejoining_.Stop();
-  std::optional<OpenedBackup> joined = rejoining_.Poll(
+  const Polled polled = rejoining_.Poll(
       {Head(), replicator_.end(), replicator_.durable_lsn()},
       [this](const std::string& name) { return replicator_.StatusOf(name); });
-  if (joined) {
-    replicator_.Join(DescribePeer({joined->node, joined->name}),
-                     joined->connection, std::move(joined->session));
+  if (polled == Polled::kMoved) {
+    OpenedBackup joined = rejoining_.TakeJoined();
+    replicator_.Join(DescribePeer({joined.node, joined.name}),
+                     joined.connection, std::move(joined.session));
   }
   replicator_.SetJoining(rejoining_.is_at_work(), rejoining_.pinned());
 }

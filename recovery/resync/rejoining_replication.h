@@ -26,7 +26,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,7 +53,6 @@ class RejoiningReplication final : private Replicator::Observer {
 
   // Returns the sink for the log.
   Replicator& replicator() { return replicator_; }
-  const Replicator& replicator() const { return replicator_; }
 
   // Holds the log's own replica, as `hold` says, and scrubs it. Call it before
   // the log is made: the log's Poll calls `replica`, which must outlive this
@@ -92,7 +90,7 @@ class RejoiningReplication final : private Replicator::Observer {
   LogPosition Head() const;
   void Take(const Completion& completion) override;
   void Take(const ConnectionEvent& event) override;
-  bool OnPoll(bool is_news) override;
+  Polled OnPoll(Polled polled) override;
 
   Fabric& fabric_;
   const Clock& clock_;

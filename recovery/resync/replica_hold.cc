@@ -25,26 +25,27 @@ bool ReplicaHold::Take(const Completion& completion) {
   return true;
 }
 
-std::optional<Promise> ReplicaHold::Poll() {
-  const int64_t now = clock_.NowNanos();
-  if (now < next_poll_ns_) return std::nullopt;
+Polled ReplicaHold::Poll() {
+  if (wanted_) return Polled::kDone;
+  if (clock_.NowNanos() < next_poll_ns_) return Polled::kIdle;
   if (!inquiry_) Connect();
-  next_poll_ns_ = kNever;
+  next_poll_ns_ = Deadline().at_nanos();  // when something was taken
   if (!inquiry_->status().ok()) {
-    return TryLater(!absl::IsUnavailable(inquiry_->status()));
+    TryLater(!absl::IsUnavailable(inquiry_->status()));
+  } else if (inquiry_->may_ask()) {
+    TakeReply();
   }
-  return inquiry_->may_ask() ? TakeReply() : std::nullopt;
+  return wanted_ ? Polled::kDone : Polled::kIdle;
 }
 
 // Waits longer after each refusal: a region that is not one of the node's own
 // is wanted by nobody, unless it is brought there.
-std::optional<Promise> ReplicaHold::TryLater(bool is_refused) {
+void ReplicaHold::TryLater(bool is_refused) {
   constexpr int kDoublingsMax = 5;
   const int doublings = is_refused ? std::min(refusals_++, kDoublingsMax) : 0;
   if (!is_refused) refusals_ = 0;
   inquiry_.reset();
   next_poll_ns_ = clock_.NowNanos() + (options_.retry_ns << doublings);
-  return std::nullopt;
 }
 
 void ReplicaHold::Connect() {
@@ -63,20 +64,20 @@ Hold ReplicaHold::Question(bool start_scrub) const {
 }
 
 // RH1. A node that replies anything else is tried again later.
-std::optional<Promise> ReplicaHold::TakeReply() {
+void ReplicaHold::TakeReply() {
   if (const auto* scrub = std::get_if<Scrub>(&*inquiry_->reply())) {
-    inquiry_->Ask(Question(scrub->start));
-    return std::nullopt;
+    return inquiry_->Ask(Question(scrub->start));
   }
   if (const auto* fetch = std::get_if<Fetch>(&*inquiry_->reply())) {
-    Show(Fetch(*fetch));
-    return std::nullopt;
+    return Show(Fetch(*fetch));
   }
   const auto* wanted = std::get_if<Wanted>(&*inquiry_->reply());
   if (wanted == nullptr) return TryLater(/*is_refused=*/true);
-  if (wanted->promise.epoch > options_.promise.epoch) return wanted->promise;
+  if (wanted->promise.epoch > options_.promise.epoch) {
+    wanted_ = wanted->promise;
+    return;
+  }
   inquiry_->Ask(Question(/*start_scrub=*/false));
-  return std::nullopt;
 }
 
 // RH4. The request waits here until it is time.

@@ -23,11 +23,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 
 #include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/polled.h"
 #include "quorum/arithmetic/promise.h"
 #include "recovery/protocol/handshake.h"
 #include "recovery/protocol/inquiry.h"
@@ -64,21 +65,21 @@ class ReplicaHold {
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
-  // Returns when Poll has something to do by itself, in nanoseconds; kNever:
-  // only after something was taken.
-  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  int64_t next_poll_ns() const { return next_poll_ns_; }
-  // Returns the promise for which the primary is to step down, once there is
-  // one. The object is then of no more use; its connection stays until it is
-  // destroyed.
-  std::optional<Promise> Poll();
+  // Advances. Returns kIdle, or kDone once the primary is to step down. The
+  // object is then of no more use; its connection stays until it is destroyed.
+  Polled Poll();
+  // Returns when Poll has something to do although nothing was taken.
+  Deadline NextPoll() const { return Deadline::AtNanos(next_poll_ns_); }
+  // Returns the promise for which the primary is to step down. Requires: Poll
+  // has returned kDone.
+  const Promise& wanted() const { return *wanted_; }
 
  private:
   void Connect();
-  std::optional<Promise> TryLater(bool is_refused);
+  void TryLater(bool is_refused);
   Hold Question(bool start_scrub) const;
   // Acts on the reply to the question.
-  std::optional<Promise> TakeReply();
+  void TakeReply();
   void Show(const Fetch& fetch);
 
   Fabric& fabric_;
@@ -86,6 +87,7 @@ class ReplicaHold {
   const ReplicaHoldOptions options_;
   std::optional<Inquiry> inquiry_;  // empty: tried again at next_poll_ns_
   int64_t next_poll_ns_ = 0;
+  std::optional<Promise> wanted_;
   int64_t next_piece_ns_ = 0;
   int refusals_ = 0;  // since the node was last away
 };

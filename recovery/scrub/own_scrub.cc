@@ -46,16 +46,16 @@ void OwnScrub::Start() {
   next_poll_ns_ = 0;
 }
 
-bool OwnScrub::Poll(const LogPosition& head, Lsn persisted) {
+Polled OwnScrub::Poll(const LogPosition& head, Lsn persisted) {
   const int64_t now = clock_.NowNanos();
-  if (now < next_poll_ns_) return false;
+  if (now < next_poll_ns_) return Polled::kIdle;
   const uint64_t passes = State().passes;
   head_ = head;
   persisted_ = persisted;
   scrubbing_.Poll([](Uuid /*log_id*/) { return false; });
   next_poll_ns_ =
       std::max(scrubbing_.NextDeadline().at_nanos(), now + kBetweenSlicesNanos);
-  return State().passes != passes;
+  return State().passes != passes ? Polled::kMoved : Polled::kIdle;
 }
 
 Followed OwnScrub::followed() const {

@@ -20,7 +20,9 @@
 #include <span>
 
 #include "log/base/clock.h"
+#include "log/base/deadline.h"
 #include "log/base/ids.h"
+#include "log/base/polled.h"
 #include "log/core/read/record_cursor.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
@@ -51,12 +53,12 @@ class OwnScrub final : private ScrubbedReplica {
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
-  // Returns when Poll has something to do, in nanoseconds of the clock.
-  int64_t next_poll_ns() const { return next_poll_ns_; }
   // Does a slice, if one is due. `head` was told to the log's backups; records
-  // up to `persisted` are on this replica's medium. Returns true if a pass has
-  // ended.
-  bool Poll(const LogPosition& head, Lsn persisted);
+  // up to `persisted` are on this replica's medium. Returns kMoved if a pass
+  // has ended, and else kIdle.
+  Polled Poll(const LogPosition& head, Lsn persisted);
+  // Returns when Poll has something to do.
+  Deadline NextPoll() const { return Deadline::AtNanos(next_poll_ns_); }
 
   // Starts a pass, as Scrubbing::Ask, but leaves appending threads nine tenths
   // of the time.

@@ -103,7 +103,7 @@ ALPHEUS_FLATTEN void Replicator::Advance(const RingEnd& end) {
   end_ = end;
   has_appended_ = true;
   for (Backup& backup : backups_) Push(backup);
-  fabric_.HandOver();  // sends now; Poll comes later
+  fabric_.FlushSends();  // sends now; Poll comes later
 }
 
 void Replicator::AdvanceHead(const LogPosition& head) {
@@ -194,28 +194,28 @@ bool Replicator::Disconnected(ConnectionId connection) {
   return true;
 }
 
-bool Replicator::Poll() {
-  const bool is_news = TakeAndCheck();
-  return observer_ == nullptr ? is_news : observer_->OnPoll(is_news);
+Polled Replicator::Poll() {
+  const Polled polled = TakeAndCheck();
+  return observer_ == nullptr ? polled : observer_->OnPoll(polled);
 }
 
 // Takes what arrived first: after a long pause, acks may have been waiting. If
 // an ack made a batch possible, another round sends it. If not, there is no
 // other round, so that the caller gets its ack at once.
-bool Replicator::TakeAndCheck() {
+Polled Replicator::TakeAndCheck() {
   int rounds = 0;
   Arrived arrived;
   while (TakeSome(&arrived) && ++rounds < kRoundsMax) {
   }
   if (arrived.completions != 0) {
     has_news_ = true;
-    if (++busy_polls_ % kBusyPolls != 0) return true;
+    if (++busy_polls_ % kBusyPolls != 0) return Polled::kMoved;
   } else if (arrived.events == 0 && !IsLookDue()) {
-    return false;
+    return Polled::kIdle;
   }
   has_news_ = false;
   if (CheckBackups()) TakeSome(&arrived);
-  return true;
+  return Polled::kMoved;
 }
 
 bool Replicator::IsLookDue() const {

@@ -55,6 +55,7 @@
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
+#include "log/base/polled.h"
 #include "log/core/durability/replication_sink.h"
 #include "log/format/superline.h"
 #include "quorum/arithmetic/quorum.h"
@@ -90,9 +91,9 @@ class Replicator final : public ReplicationSink {
     // Take events that are of no backup of this log.
     virtual void Take(const Completion& completion) = 0;
     virtual void Take(const ConnectionEvent& event) = 0;
-    // Called at the end of each Poll; `is_news` is what Poll would return.
+    // Called at the end of each Poll; `polled` is what Poll would return.
     // Returns what Poll returns.
-    virtual bool OnPoll(bool is_news) { return is_news; }
+    virtual Polled OnPoll(Polled polled) { return polled; }
   };
 
   // Requires: all records up to `start` are durable. `fabric`, `clock` and
@@ -137,7 +138,7 @@ class Replicator final : public ReplicationSink {
   void LocalPersisted(Lsn lsn) override;
   void AdvanceHead(const LogPosition& head) override;
   void TellDurable() override;
-  bool Poll() override;
+  Polled Poll() override;
   ReplicationState replication_state() const override;
   // Returns OK, or Aborted with the fate of each backup: the outcome of records
   // beyond durable_lsn() is unknown until an epoch is opened.
@@ -212,7 +213,7 @@ class Replicator final : public ReplicationSink {
     size_t events = 0;
   };
   // Poll without the observer.
-  bool TakeAndCheck();
+  Polled TakeAndCheck();
   // Takes what arrived, and adds to `arrived`. Returns true if there may be
   // more, or if something was posted that must be sent.
   bool TakeSome(Arrived* arrived);

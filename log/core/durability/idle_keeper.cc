@@ -6,19 +6,21 @@
 namespace alpheus {
 
 template <Persistence P>
-typename IdleKeeper<P>::Next IdleKeeper<P>::Poll() {
+Polled IdleKeeper<P>::Poll() {
   using Progressed = typename Forcer<P>::Progressed;
   // One step forces all finished records; records after an open one wait for
   // the next call.
-  if (durability_.Step(last_given_) == Progressed::kFailed) return Next::kSleep;
+  if (durability_.Step(last_given_) == Progressed::kFailed) {
+    return Polled::kIdle;
+  }
   const Lsn given = reserver_.next().lsn - 1;
-  if (given == watermark_lsn_) return Next::kSleep;
+  if (given == watermark_lsn_) return Polled::kIdle;
   if (given == last_given_ && WriteWatermark() && durability_.TellDurable()) {
     watermark_lsn_ = given;
-    return Next::kSleep;
+    return Polled::kIdle;
   }
   last_given_ = given;
-  return Next::kPollAgain;
+  return Polled::kMoved;
 }
 
 template <Persistence P>

@@ -23,6 +23,7 @@
 #define ALPHEUS_LOG_CORE_DURABILITY_IDLE_KEEPER_H_
 
 #include "log/base/ids.h"
+#include "log/base/polled.h"
 #include "log/base/waiter.h"
 #include "log/core/durability/log_durability.h"
 #include "log/core/write/reserver.h"
@@ -33,11 +34,6 @@ namespace alpheus {
 template <Persistence P>
 class IdleKeeper {
  public:
-  enum class Next {
-    kPollAgain,  // after an interval
-    kSleep,      // until the next progress
-  };
-
   // Requires: everything reserved is durable, and the watermarks name it.
   IdleKeeper(LogDurability<P>& durability, Reserver& reserver,
              Progress& progress)
@@ -47,7 +43,9 @@ class IdleKeeper {
         last_given_(reserver.next().lsn - 1),
         watermark_lsn_(last_given_) {}
 
-  Next Poll();
+  // Returns kMoved to be polled again after an interval; kIdle: after the next
+  // progress.
+  Polled Poll();
 
  private:
   // Writes the last watermark. Returns false if that is not possible yet.

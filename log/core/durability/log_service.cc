@@ -16,11 +16,11 @@ constexpr int64_t kLookForCallersNanos = 1'000'000;
 
 // LSV1.
 template <Persistence P>
-typename LogService<P>::Next LogService<P>::Poll() {
+Polled LogService<P>::Poll() {
   durability_.Poll();
-  const Next next = idle_keeper_.Poll();
+  const Polled polled = idle_keeper_.Poll();
   const bool is_idle = durability_.AreBackupsIdle() || failure_.failed();
-  return is_idle ? next : Next::kPollAgain;
+  return is_idle ? polled : Polled::kMoved;
 }
 
 template <Persistence P>

@@ -23,6 +23,7 @@
 
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
+#include "log/base/polled.h"
 #include "log/base/waiter.h"
 #include "log/core/durability/activity_watch.h"
 #include "log/core/durability/idle_keeper.h"
@@ -35,8 +36,6 @@ namespace alpheus {
 template <Persistence P>
 class LogService {
  public:
-  using Next = typename IdleKeeper<P>::Next;
-
   // All are those of one log, and must outlive the object. `watch` is null in a
   // local log.
   LogService(LogDurability<P>& durability, IdleKeeper<P>& idle_keeper,
@@ -51,8 +50,8 @@ class LogService {
 
   // Forces and notifies for callers that left; see idle_keeper.h. Called once
   // per interval, and in a replicated log whenever something arrives.
-  Next Poll();
-  // Waits like Progress::Wait, after Poll returned kSleep. In a replicated log
+  Polled Poll();
+  // Waits like Progress::Wait, after Poll returned kIdle. In a replicated log
   // an arrival ends it too, such as a broken connection. While the log is used
   // the thread should sleep elsewhere, for an interval, so that callers are
   // woken directly.

@@ -122,7 +122,7 @@ bool ReplicatedForcer<P>::Exchange(Lsn lsn) {
     }
     if (lsn > offered_.lsn && OfferFinished()) return true;
   }
-  return sink_.Poll() || is_told;
+  return sink_.Poll() != Polled::kIdle || is_told;
 }
 
 template <Persistence P>

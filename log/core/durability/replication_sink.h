@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
+#include "log/base/polled.h"
 #include "log/core/read/record_cursor.h"
 
 namespace alpheus {
@@ -76,9 +77,9 @@ class ReplicationSink {
   // does nothing.
   virtual void TellDurable() {}
 
-  // Processes what arrived and posts what waits. Does not block. Returns false
-  // if replication_state() is unchanged.
-  virtual bool Poll() = 0;
+  // Processes what arrived and posts what waits. Does not block. Returns kIdle
+  // if replication_state() is unchanged, and else kMoved.
+  virtual Polled Poll() = 0;
 
   virtual ReplicationState replication_state() const = 0;
   // Returns OK, or Aborted: the outcome of every record that is not durable is

@@ -46,6 +46,7 @@
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
+#include "log/base/polled.h"
 #include "log/base/waiter.h"
 #include "log/core/durability/activity_watch.h"
 #include "log/core/durability/durable_callbacks.h"
@@ -139,7 +140,7 @@ class RingLog {
   absl::StatusOr<int> MendCopies();
 
   // For the log's own thread, as the calls of LogService.
-  typename IdleKeeper<P>::Next Poll() { return service_.Poll(); }
+  Polled Poll() { return service_.Poll(); }
   void WaitForWork(uint32_t seen, Deadline deadline) {
     service_.WaitForWork(seen, deadline);
   }

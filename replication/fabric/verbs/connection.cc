@@ -170,7 +170,7 @@ void Connection::OnEvent(rdma_cm_event_type event) {
       return;
     default:
       NoteWhy(IsEndByPeer(event) ? kEndedByPeer : rdma_event_str(event));
-      Poll();  // VC3
+      TakeCompletions();  // VC3
       Break(why_);
       return;
   }
@@ -191,7 +191,7 @@ void Connection::OnDeviceFailures(const DeviceFailures& failures) {
                       failures.queue_pairs.contains(queue_pair_->number());
   if (!is_of_all && !is_own) return;
   NoteWhy(is_of_all ? failures.all : "its queue pair failed");
-  Poll();  // VC3
+  TakeCompletions();  // VC3
   Break(why_);
 }
 
@@ -298,10 +298,10 @@ bool Connection::RingDoorbell() {
   return true;
 }
 
-bool Connection::Poll() {
+bool Connection::TakeCompletions() {
   if (!queue_pair_) return false;
   const size_t before = shared_.completions.size();
-  const bool is_whole = queue_pair_->Poll(Done());
+  const bool is_whole = queue_pair_->TakeCompletions(Done());
   const bool is_some =
       shared_.completions.size() != before || !greeted_.empty();
   if (!greeted_.empty()) [[unlikely]]
@@ -339,7 +339,7 @@ void Connection::Reject(std::string_view private_data, Deadline deadline) {
 }
 
 void Connection::Close() {
-  Poll();  // VC3: work that took effect is not called flushed
+  TakeCompletions();  // VC3: work that took effect is not called flushed
   DropQueuePair();
   state_ = State::kDead;
 }
@@ -363,7 +363,7 @@ void Connection::DropQueuePair() {
     // Tells the peer. If that fails, the peer finds out by its own posts.
     if (is_connected_) (void)rdma_disconnect(manager_.get());
     queue_pair_->Destroy();
-    (void)queue_pair_->Poll(Done());
+    (void)queue_pair_->TakeCompletions(Done());
     queue_pair_->Flush(Done());
     greeted_.clear();
     queue_pair_.reset();

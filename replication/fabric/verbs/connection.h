@@ -110,7 +110,7 @@ class Connection {
   void Close();
 
   // Takes completions. Returns true if there were any.
-  bool Poll();
+  bool TakeCompletions();
   // Returns when OnTimers has something to do.
   int64_t next_timer() const;
   void OnTimers(int64_t now);

@@ -268,7 +268,7 @@ absl::Status QueuePair::SetNotReadyTimer(uint8_t code) {
 
 // --- Completing -------------------------------------------------------------
 
-bool QueuePair::Poll(const Done& done) {
+bool QueuePair::TakeCompletions(const Done& done) {
   std::array<ibv_wc, 16> completions;
   for (;;) {
     const int count = ibv_poll_cq(

@@ -98,7 +98,7 @@ class QueuePair {
 
   // Takes completions. Returns false once something failed: break the
   // connection.
-  bool Poll(const Done& done);
+  bool TakeCompletions(const Done& done);
   // Makes the completion channel report the next completion.
   void Arm();
   void CountEvent() { ++events_; }

@@ -267,7 +267,8 @@ bool VerbsFabric::TakeDeviceNews() {
 
 bool VerbsFabric::PollConnections() {
   bool moved = false;
-  for (const auto& [id, connection] : connections_) moved |= connection->Poll();
+  for (const auto& [id, connection] : connections_)
+    moved |= connection->TakeCompletions();
   return moved;
 }
 

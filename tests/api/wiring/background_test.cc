@@ -89,7 +89,7 @@ TEST(ServiceThreadTest, AttendsWithinTheInterval) {
   std::atomic<int> attended{0};
   ServiceThread service({[&] {
                            ++polls;
-                           return true;
+                           return Polled::kMoved;
                          },
                          [](uint32_t, Deadline) {},
                          [&](Deadline until, const std::atomic<uint32_t>&) {
@@ -114,7 +114,7 @@ TEST(ServiceThreadTest, LooksWhetherAnythingIsUsedOrNot) {
     Progress progress(waiter);
     std::atomic<int> looks{0};
     ServiceThread service(
-        {[&] { return is_used; },
+        {[&] { return is_used ? Polled::kMoved : Polled::kIdle; },
          [&](uint32_t seen, Deadline until) { progress.Wait(seen, until); },
          [](Deadline, const std::atomic<uint32_t>&) { return false; },
          [&] {
@@ -136,7 +136,7 @@ TEST(ServiceThreadTest, StopEndsWhatItAttendsTo) {
   Progress progress(waiter);
   std::atomic<int> attended{0};
   ServiceThread service(
-      {[] { return true; }, [](uint32_t, Deadline) {},
+      {[] { return Polled::kMoved; }, [](uint32_t, Deadline) {},
        [&](Deadline until, const std::atomic<uint32_t>& stop) {
          ++attended;
          attended.notify_one();

@@ -23,19 +23,17 @@ TEST(StaticMembershipTest, BallotsAreThoseOfASequenceAndComeAtOnce) {
   const std::vector<Epoch> promised = {Epoch(uint64_t{5} << 32), Epoch(0)};
   for (int i = 0; i < 3; ++i) {
     const auto request = membership.Ask({promised, kTwoOfThree});
-    const auto ballot = request->Poll();
-    ASSERT_TRUE(ballot.has_value());
-    EXPECT_EQ(**ballot, *sequence.Next(promised, kTwoOfThree));
-    EXPECT_FALSE(request->Poll().has_value());
+    ASSERT_EQ(request->Poll(), Polled::kDone);
+    EXPECT_EQ(*request->ballot(), *sequence.Next(promised, kTwoOfThree));
     EXPECT_FALSE(request->NextPoll().is_set());
   }
 }
 
 TEST(StaticMembershipTest, TooFewPromisesGiveNoBallot) {
   StaticMembership membership = *StaticMembership::Make(kSelf);
-  const auto ballot = membership.Ask({{Epoch(0)}, kTwoOfThree})->Poll();
-  ASSERT_TRUE(ballot.has_value());
-  EXPECT_TRUE(absl::IsUnavailable(ballot->status()));
+  const auto request = membership.Ask({{Epoch(0)}, kTwoOfThree});
+  ASSERT_EQ(request->Poll(), Polled::kDone);
+  EXPECT_TRUE(absl::IsUnavailable(request->ballot().status()));
 }
 
 TEST(StaticMembershipTest, ProcessesThatCannotHaveBallotsAreRefused) {

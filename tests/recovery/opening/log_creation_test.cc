@@ -87,7 +87,7 @@ struct Members {
   std::unique_ptr<LogCreation> Create(const LogCreationOptions& options) {
     auto creation =
         *LogCreation::Start(network.fabric(3), clock, random, options);
-    while (!creation->Poll()) {
+    while (creation->Poll() != Polled::kDone) {
       Sleep(creation->NextPoll());
       Completion completions[16];
       std::vector<ConnectionEvent> events;

@@ -40,10 +40,11 @@ class Source final : public BallotSource {
     }
     ~Request() override { --service_.waiting; }
 
-    std::optional<absl::StatusOr<Epoch>> Poll() override {
-      return service_.answer;
+    Polled Poll() override {
+      return service_.answer ? Polled::kDone : Polled::kIdle;
     }
     Deadline NextPoll() const override { return Deadline(); }
+    absl::StatusOr<Epoch> ballot() const override { return *service_.answer; }
 
    private:
     Service& service_;

@@ -457,7 +457,7 @@ TEST(OpeningFaultsTest, OpeningThatStopsPastItsDeadlineSleeps) {
     primary = world.Begin(2, options);
     while (world.Step({primary.get()})) {
       if (!options.deadline.HasPassed(clock.NowNanos())) continue;
-      if (primary->opening->Poll()) break;
+      if (primary->opening->Poll() == Polled::kDone) break;
       ++stopping;
       EXPECT_FALSE(primary->opening->NextPoll().HasPassed(clock.NowNanos()));
     }

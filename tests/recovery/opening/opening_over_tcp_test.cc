@@ -131,7 +131,7 @@ TEST(OpeningOverTcpTest, PeersAreAskedBeforeTheOwnReplicaIsScanned) {
   const auto opening = *EpochOpening::Start(
       primary.fabric, primary.clock, primary.random, ballots, options,
       std::make_unique<ScanningReplica>(*primary.replica, before_scan));
-  while (!opening->Poll()) {
+  while (opening->Poll() != Polled::kDone) {
     primary.Pump(*opening);
     pump_peers();
   }

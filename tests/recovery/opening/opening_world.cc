@@ -65,7 +65,7 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
     inner_.AdvanceHead(head);
   }
   void TellDurable() override { inner_.TellDurable(); }
-  bool Poll() override { return inner_.Poll(); }
+  Polled Poll() override { return inner_.Poll(); }
   ReplicationState replication_state() const override {
     return inner_.replication_state();
   }
@@ -397,8 +397,8 @@ void OpeningWorld::Poll(const std::vector<Primary*>& primaries, int but_not) {
     }
     if (server != nullptr) server->Step();
     if (real != nullptr) real->Poll();
-    if (primary != nullptr && !primary->opened && primary->opening->Poll() &&
-        primary->status().ok()) {
+    if (primary != nullptr && !primary->opened &&
+        primary->opening->Poll() == Polled::kDone && primary->status().ok()) {
       primary->opened = primary->opening->TakeOpened();
     }
   }

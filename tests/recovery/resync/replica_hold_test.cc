@@ -66,7 +66,8 @@ class ReplicaHoldTest : public ::testing::Test {
     }
     for (size_t i = 0; i < count; ++i) EXPECT_TRUE(hold_->Take(completions[i]));
     ++polls_;
-    return hold_->Poll();
+    if (hold_->Poll() != Polled::kDone) return std::nullopt;
+    return hold_->wanted();
   }
 
   void PollNode() {
@@ -123,7 +124,7 @@ class ReplicaHoldTest : public ::testing::Test {
 TEST_F(ReplicaHoldTest, GivesWayToAHigherBallot) {
   EXPECT_EQ(Run(100 * kMilli), std::nullopt);
   EXPECT_EQ(asked_, std::vector<Message>{Hold{kOwnPromise}});
-  EXPECT_EQ(hold_->next_poll_ns(), ReplicaHold::kNever);
+  EXPECT_FALSE(hold_->NextPoll().is_set());
   const Promise higher{Epoch(6), {NodeId(2), 8}};
   Say(Wanted{higher});
   EXPECT_EQ(Run(100 * kMilli), higher);
@@ -158,7 +159,7 @@ TEST_F(ReplicaHoldTest, ShowsOnePieceAtATimeAndLeavesTimeInBetween) {
     EXPECT_LT(shown_at_[i] - shown_at_[i - 1], 2 * kMilli);
   }
   // It sleeps again, and hears what else there is.
-  EXPECT_EQ(hold_->next_poll_ns(), ReplicaHold::kNever);
+  EXPECT_FALSE(hold_->NextPoll().is_set());
   const Promise higher{Epoch(6), {NodeId(2), 8}};
   Say(Wanted{higher});
   EXPECT_EQ(Run(kMilli), higher);
@@ -180,7 +181,7 @@ TEST_F(ReplicaHoldTest, NodeThatIsAwayIsTriedAgain) {
   ASSERT_TRUE(network_.fabric(0).Close(connection_).ok());
   EXPECT_EQ(Run(900 * kMilli), std::nullopt);
   EXPECT_EQ(connections_, 1);
-  EXPECT_NE(hold_->next_poll_ns(), ReplicaHold::kNever);
+  EXPECT_TRUE(hold_->NextPoll().is_set());
   EXPECT_EQ(Run(300 * kMilli), std::nullopt);
   EXPECT_EQ(connections_, 2);
   // So is one that says what is no reply to it.

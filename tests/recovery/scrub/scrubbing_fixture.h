@@ -110,7 +110,7 @@ class HeldPeerNode {
     server_->Poll();
     if (!is_awake) return;
     PollOne(holder_fabric_, *hold_);
-    EXPECT_EQ(hold_->Poll(), std::nullopt);
+    EXPECT_EQ(hold_->Poll(), Polled::kIdle);
   }
   void EndHolder() {
     is_awake = false;

@@ -16,7 +16,6 @@
 namespace alpheus::testing {
 namespace {
 
-using Next = IdleKeeper<ModelPersistence>::Next;
 using ::testing::HasSubstr;
 
 constexpr FlushOrder kOrders[] = {
@@ -157,7 +156,7 @@ TEST(ReplicatedLogTest, IdleLogHearsOfABrokenConnection) {
   ReplicatedLog world({});
   ASSERT_TRUE(world.Append(100).ok());
   // The backup is told what is durable, and answers.
-  while (world.log().Poll() != Next::kSleep) {
+  while (world.log().Poll() != Polled::kIdle) {
     world.fabric().WaitForActivity(Deadline());
   }
   world.SetElsewhere([&] {
@@ -165,10 +164,10 @@ TEST(ReplicatedLogTest, IdleLogHearsOfABrokenConnection) {
                              world.backup(0).connection, "", ""});
   });
   const uint32_t seen = world.log().progress().Announce();
-  EXPECT_EQ(world.log().Poll(), Next::kSleep);
+  EXPECT_EQ(world.log().Poll(), Polled::kIdle);
   world.log().WaitForWork(seen, Deadline());
   world.log().progress().Withdraw();
-  EXPECT_EQ(world.log().Poll(), Next::kSleep);
+  EXPECT_EQ(world.log().Poll(), Polled::kIdle);
   EXPECT_TRUE(absl::IsAborted(world.Append(100).status()));
 }
 
@@ -176,10 +175,10 @@ TEST(ReplicatedLogTest, IdleLogHearsOfABrokenConnection) {
 TEST(ReplicatedLogTest, LogIsNotIdleBeforeItsBackupsAre) {
   ReplicatedLog world({.replicator = {.write_quorum = 1, .silence_ns = 1000}});
   ASSERT_TRUE(world.Append(100).ok());
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(world.log().Poll(), Next::kPollAgain);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(world.log().Poll(), Polled::kMoved);
   EXPECT_EQ(world.replication().status(), absl::OkStatus());
   world.PassBackupTime(1008);
-  EXPECT_EQ(world.log().Poll(), Next::kSleep);  // it was given up
+  EXPECT_EQ(world.log().Poll(), Polled::kIdle);  // it was given up
 }
 
 // IK1 and IK2 of idle_keeper.h.
@@ -190,7 +189,7 @@ TEST(ReplicatedLogTest, IdleTailIsForcedOnAllReplicas) {
     world.log().Poll();
     world.fabric().WaitForActivity(Deadline());
   }
-  EXPECT_EQ(world.log().Poll(), Next::kSleep);
+  EXPECT_EQ(world.log().Poll(), Polled::kIdle);
   EXPECT_EQ(world.log().durable_lsn(), Lsn(1));
   EXPECT_EQ(world.HoldersAfterAPowerCut(Lsn(1)), 2);
 }
@@ -329,7 +328,7 @@ TEST(ReplicatedLogTest, FailedFenceEndsTheLogInEveryOrder) {
     world.fabric().AddEvent({ConnectionEvent::Kind::kDisconnected,
                              world.backup(0).connection, "", ""});
     world.log().Poll();
-    EXPECT_EQ(world.log().Poll(), Next::kSleep);
+    EXPECT_EQ(world.log().Poll(), Polled::kIdle);
     EXPECT_TRUE(world.fabric().is_closed(world.backup(0).connection));
   }
 }
@@ -542,7 +541,7 @@ TEST(ReplicatorAsSinkTest, EmptyPollsHaveNoNews) {
   Replicator& replication = world.replication();
   const auto polls_with_news = [&] {
     int count = 0;
-    while (replication.Poll()) EXPECT_LT(++count, 8);
+    while (replication.Poll() != Polled::kIdle) EXPECT_LT(++count, 8);
     return count;
   };
   polls_with_news();

@@ -102,10 +102,9 @@ class ScriptedSource final : public BallotSource {
    public:
     explicit Request(std::optional<absl::StatusOr<Epoch>>& answer)
         : answer_(answer) {}
-    std::optional<absl::StatusOr<Epoch>> Poll() override {
-      return std::exchange(answer_, std::nullopt);
-    }
+    Polled Poll() override { return answer_ ? Polled::kDone : Polled::kIdle; }
     Deadline NextPoll() const override { return Deadline::AtNanos(42); }
+    absl::StatusOr<Epoch> ballot() const override { return *answer_; }
 
    private:
     std::optional<absl::StatusOr<Epoch>>& answer_;
@@ -117,12 +116,14 @@ TEST_F(BallotCheckerTest, WhatASourceGivesIsPassedOnAndJudged) {
   CheckedBallots ballots(source, checker_, Process(1), /*is_of_register=*/true);
   const auto request = ballots.Ask({{BallotOf(4, 1)}, kThree});
   EXPECT_EQ(request->NextPoll().at_nanos(), 42);
-  EXPECT_FALSE(request->Poll().has_value());
+  EXPECT_EQ(request->Poll(), Polled::kIdle);
   source.answer = absl::UnavailableError("");
-  EXPECT_TRUE(absl::IsUnavailable(request->Poll()->status()));
+  EXPECT_EQ(request->Poll(), Polled::kDone);
+  EXPECT_TRUE(absl::IsUnavailable(request->ballot().status()));
   EXPECT_EQ(checker_.given(), 0u);
   source.answer = BallotOf(5, 1);
-  EXPECT_EQ(**request->Poll(), BallotOf(5, 1));
+  EXPECT_EQ(request->Poll(), Polled::kDone);
+  EXPECT_EQ(*request->ballot(), BallotOf(5, 1));
   EXPECT_EQ(checker_.given(), 1u);
   EXPECT_EQ(violated(), "P-A4.1");
 }

@@ -173,7 +173,7 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number, EpochOpeningOptions& options,
         absl::StrCat("an opening does not start: ", status_.ToString()));
     return false;
   }
-  while (!(*opening)->Poll()) {
+  while ((*opening)->Poll() != Polled::kDone) {
     if (PumpInto(**opening)) {
       opener_.world.threads().Yield();
     } else {

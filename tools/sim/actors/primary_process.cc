@@ -50,12 +50,12 @@ class PrimaryProcess::Sink final : public ReplicationSink {
     replicator_.AdvanceHead(head);
   }
   void TellDurable() override { replicator_.TellDurable(); }
-  bool Poll() override {
+  Polled Poll() override {
     world_.ClearActivity(primary_.host_);
-    const bool is_news = replicator_.Poll();
+    const Polled polled = replicator_.Poll();
     CountJoins();
     Look();
-    return is_news;
+    return polled;
   }
   ReplicationState replication_state() const override {
     return replicator_.replication_state();
@@ -283,14 +283,13 @@ void PrimaryProcess::StartClient(std::function<void()> run) {
 
 // Runs like the thread of api/wiring/service_thread.h.
 void PrimaryProcess::Serve() {
-  using Next = IdleKeeper<Model>::Next;
   Progress& progress = log_->progress();
   while (!is_closing_ || clients_ != 0) {
     if (has_failed()) {
       judge_->LogFailed();
       Close();
     }
-    if (log_->Poll() == Next::kPollAgain) {
+    if (log_->Poll() == Polled::kMoved) {
       const Deadline until = Deadline::AtNanos(clock_.NowNanos() + kIdleNanos);
       while (log_->WaitForAcks(until, service_stop_)) {
       }
@@ -298,7 +297,7 @@ void PrimaryProcess::Serve() {
       continue;
     }
     const uint32_t seen = progress.Announce();
-    if (log_->Poll() != Next::kPollAgain) {
+    if (log_->Poll() != Polled::kMoved) {
       log_->WaitForWork(seen,
                         Deadline::AtNanos(clock_.NowNanos() + 50 * kIdleNanos));
     }

@@ -17,16 +17,18 @@ class SimMembership::Request final : public BallotRequest {
   Request(SimMembership& client, std::shared_ptr<RegisterBallot> ballot)
       : client_(client), ballot_(std::move(ballot)) {}
 
-  std::optional<absl::StatusOr<Epoch>> Poll() override {
+  Polled Poll() override {
     client_.Poll();
-    if (ballot_->step() != Step::kDone) return std::nullopt;
+    return ballot_->step() == Step::kDone ? Polled::kDone : Polled::kIdle;
+  }
+  Deadline NextPoll() const override { return client_.NextPoll(); }
+  absl::StatusOr<Epoch> ballot() const override {
     if (client_.shares_ballots_ && ballot_->result().ok()) {
       const auto other = client_.service_.BallotOfAnother(client_.self_);
       if (other) return *other;
     }
     return ballot_->result();
   }
-  Deadline NextPoll() const override { return client_.NextPoll(); }
 
  private:
   SimMembership& client_;

@@ -59,15 +59,17 @@ class CheckedBallots::Request final : public BallotRequest {
         question_(question),
         request_(ballots.source_.Ask(question)) {}
 
-  std::optional<absl::StatusOr<Epoch>> Poll() override {
-    std::optional<absl::StatusOr<Epoch>> ballot = request_->Poll();
-    if (ballot && ballot->ok()) {
-      ballots_.checker_.Given(question_, **ballot, ballots_.process_,
+  Polled Poll() override {
+    const Polled polled = request_->Poll();
+    if (polled != Polled::kDone) return polled;
+    if (const absl::StatusOr<Epoch> ballot = request_->ballot(); ballot.ok()) {
+      ballots_.checker_.Given(question_, *ballot, ballots_.process_,
                               ballots_.is_of_register_);
     }
-    return ballot;
+    return polled;
   }
   Deadline NextPoll() const override { return request_->NextPoll(); }
+  absl::StatusOr<Epoch> ballot() const override { return request_->ballot(); }
 
  private:
   CheckedBallots& ballots_;

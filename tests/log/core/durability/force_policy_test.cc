@@ -21,7 +21,6 @@ using ::testing::HasSubstr;
 using testing::LogHarness;
 
 using Code = absl::StatusCode;
-using Next = IdleKeeper<ModelPersistence>::Next;
 
 class ForcePolicyTest : public ::testing::Test {
  protected:
@@ -106,8 +105,8 @@ TEST_F(ForcePolicyTest, LargeRecordsAreDurableAtOnce) {
   ASSERT_TRUE(Append(8).ok());
   ASSERT_TRUE(log().Append({&part, 1}, 8, Deadline()).ok());
   EXPECT_EQ(log().durable_lsn(), Lsn(1));
-  EXPECT_EQ(log().Poll(), Next::kPollAgain);
-  EXPECT_EQ(log().Poll(), Next::kSleep);
+  EXPECT_EQ(log().Poll(), Polled::kMoved);
+  EXPECT_EQ(log().Poll(), Polled::kIdle);
   EXPECT_EQ(log().durable_lsn(), Lsn(3));
 }
 
@@ -115,9 +114,9 @@ TEST_F(ForcePolicyTest, LargeRecordsAreDurableAtOnce) {
 TEST_F(ForcePolicyTest, ExposedRecordsAreForcedTwoPollsLater) {
   ASSERT_TRUE(Append(8).ok());
   ASSERT_TRUE(Append(8).ok());
-  EXPECT_EQ(log().Poll(), Next::kPollAgain);
+  EXPECT_EQ(log().Poll(), Polled::kMoved);
   EXPECT_EQ(log().durable_lsn(), Lsn(0));
-  EXPECT_EQ(log().Poll(), Next::kSleep);
+  EXPECT_EQ(log().Poll(), Polled::kIdle);
   EXPECT_EQ(log().durable_lsn(), Lsn(2));
   EXPECT_EQ(PersistedWatermark(), Lsn(2));
 }
@@ -126,12 +125,12 @@ TEST_F(ForcePolicyTest, IdleLogGetsItsLastWatermarkOnce) {
   harness_.Append("one");
   harness_.Append("two");
   EXPECT_EQ(PersistedWatermark(), Lsn(1));
-  EXPECT_EQ(log().Poll(), Next::kPollAgain);
+  EXPECT_EQ(log().Poll(), Polled::kMoved);
   EXPECT_EQ(PersistedWatermark(), Lsn(1));
-  EXPECT_EQ(log().Poll(), Next::kSleep);
+  EXPECT_EQ(log().Poll(), Polled::kIdle);
   EXPECT_EQ(PersistedWatermark(), Lsn(2));
   const uint64_t fences = harness_.pmem().fence_count();
-  EXPECT_EQ(log().Poll(), Next::kSleep);
+  EXPECT_EQ(log().Poll(), Polled::kIdle);
   EXPECT_EQ(harness_.pmem().fence_count(), fences);
   // And goes on as if nothing had been.
   harness_.Append("three");
@@ -143,18 +142,18 @@ TEST_F(ForcePolicyTest, IdleLogGetsItsLastWatermarkOnce) {
 TEST_F(ForcePolicyTest, OpenReservationPutsTheIdleWatermarkOff) {
   harness_.Append("one");
   ReservedRecord open = *log().Reserve(8, Deadline());
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(log().Poll(), Next::kPollAgain);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(log().Poll(), Polled::kMoved);
   log().Abort(open);
-  EXPECT_EQ(log().Poll(), Next::kSleep);
+  EXPECT_EQ(log().Poll(), Polled::kIdle);
   EXPECT_EQ(log().durable_lsn(), open.lsn);
 }
 
 TEST_F(ForcePolicyTest, FailureInTheBackgroundIsTold) {
   ASSERT_TRUE(Append(8).ok());
   ASSERT_TRUE(log().OnDurable(Lsn(1), Note(Lsn(1))).ok());
-  EXPECT_EQ(log().Poll(), Next::kPollAgain);
+  EXPECT_EQ(log().Poll(), Polled::kMoved);
   harness_.pmem().FailFence(1);
-  EXPECT_EQ(log().Poll(), Next::kSleep);
+  EXPECT_EQ(log().Poll(), Polled::kIdle);
   EXPECT_THAT(told_, ElementsAre("1:UNAVAILABLE"));
   EXPECT_EQ(Append(8).status().code(), Code::kUnavailable);
 }
@@ -218,8 +217,8 @@ TEST_F(ForcePolicyTest, CallbackThatWaitsIsNotWaitedFor) {
     told_.emplace_back("waited");
   };
   ASSERT_TRUE(log().OnDurable(Lsn(1), wait).ok());
-  EXPECT_EQ(log().Poll(), Next::kPollAgain);
-  EXPECT_EQ(log().Poll(), Next::kPollAgain);
+  EXPECT_EQ(log().Poll(), Polled::kMoved);
+  EXPECT_EQ(log().Poll(), Polled::kMoved);
   EXPECT_THAT(told_, ElementsAre("waited"));
   EXPECT_EQ(log().durable_lsn(), Lsn(2));
 }

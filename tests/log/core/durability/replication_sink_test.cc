@@ -49,10 +49,10 @@ class FakeSink final : public ReplicationSink {
   }
   void AdvanceHead(const LogPosition& head) override { head_ = head; }
   // A copy: it may put another in its place.
-  bool Poll() override {
+  Polled Poll() override {
     const auto act = on_poll;
     act();
-    return has_news;
+    return has_news ? Polled::kMoved : Polled::kIdle;
   }
   ReplicationState replication_state() const override {
     ++questions;
@@ -502,10 +502,10 @@ TEST_F(ReplicationSinkTest, BegunForceThatIsDurableWaitsForNobodysRequest) {
 TEST_F(ReplicationSinkTest, WhoSleepsAsAllIsIdleIsToldOfWork) {
   Open(FlushOrder::kRemoteFirst);
   const uint32_t seen = log_->progress().Announce();
-  EXPECT_EQ(log_->Poll(), IdleKeeper<ModelPersistence>::Next::kSleep);
+  EXPECT_EQ(log_->Poll(), Polled::kIdle);
   EXPECT_FALSE(log_->progress().HasMoved(seen));
   sink_.idle = false;
-  EXPECT_EQ(log_->Poll(), IdleKeeper<ModelPersistence>::Next::kPollAgain);
+  EXPECT_EQ(log_->Poll(), Polled::kMoved);
   EXPECT_TRUE(log_->progress().HasMoved(seen));
   log_->progress().Withdraw();
   // Once: that it stays so is no news.

@@ -54,10 +54,11 @@ class ThreadedSink final : public ReplicationSink {
   }
   void LocalPersisted(Lsn lsn) override { local_ = lsn; }
   void AdvanceHead(const LogPosition& head) override { head_ = head; }
-  bool Poll() override {
+  Polled Poll() override {
     const std::lock_guard lock(mutex_);
     arrived_ = false;
-    return std::exchange(taken_, acked_) != acked_;
+    return std::exchange(taken_, acked_) != acked_ ? Polled::kMoved
+                                                   : Polled::kIdle;
   }
   ReplicationState replication_state() const override {
     return {.durable_lsn = std::min(local_, taken_),

@@ -87,7 +87,7 @@ class VerbsNativeTest : public ::testing::Test {
   void CompleteAll() {
     adapter_.Complete(adapter_.doorbells.back().back().wr_id);
     std::vector<Completion> done;
-    EXPECT_TRUE(pair_->Poll({&done, &done}));
+    EXPECT_TRUE(pair_->TakeCompletions({&done, &done}));
     EXPECT_EQ(pair_->sends(), 0u);
   }
   void ExpectLastIsFlush(uint64_t begin, uint64_t end) {
@@ -183,7 +183,7 @@ TEST_F(VerbsNativeTest, AtomicWriteBringsItsWordAndCompletesAsAWrite) {
             reinterpret_cast<uintptr_t>(bytes_.data()));
   adapter_.Complete(asked.wr_id);
   std::vector<Completion> done;
-  EXPECT_TRUE(pair_->Poll({&done, &done}));
+  EXPECT_TRUE(pair_->TakeCompletions({&done, &done}));
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].operation, Operation::kWrite);
   EXPECT_EQ(done[0].work, WorkId(1));
