@@ -12,6 +12,8 @@
 #include "api/wiring/adapter.h"
 #include "api/wiring/fabric_pump.h"
 #include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/polled.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "quorum/cluster/cluster_file.h"
@@ -42,19 +44,36 @@ class ScrubAsker {
                                               options_.node,
                                               " is no member of the cluster"));
     }
-    FabricPump pump(*fabric_);
-    pump.Add(
-        {[this](const ConnectionEvent& event) { return Take(event); },
-         [this](const Completion& completion) { return Take(completion); }});
-    for (;;) {
-      if (pump.Turn()) continue;  // first take all, then check for silence
-      const std::optional<Deadline> next = Step();
-      if (!next.has_value()) break;
-      pump.Sleep(*next);
-    }
+    FabricPump(*fabric_).RunUntilDone(*this);
     std::vector<ReplicaScrub> scrubs;
     for (Asked& asked : nodes_) scrubs.push_back(std::move(asked.scrub));
     return scrubs;
+  }
+
+  // The three below are for the pump.
+  template <class Event>
+  void Take(const Event& event) {
+    for (Asked& asked : nodes_) {
+      if (asked.inquiry->Take(event)) return;
+    }
+  }
+  Polled Poll() {
+    const int64_t now = Now();
+    Polled polled = Polled::kDone;
+    for (Asked& asked : nodes_) {
+      if (!asked.is_over) StepOf(asked, now);
+      if (!asked.is_over) polled = Polled::kIdle;
+    }
+    return polled;
+  }
+  Deadline NextPoll() const {
+    Deadline next;
+    for (const Asked& asked : nodes_) {
+      if (asked.is_over) continue;
+      const int64_t due = asked.is_asked ? asked.silent_at : asked.ask_again_at;
+      if (due < next.at_nanos()) next = Deadline::AtNanos(due);
+    }
+    return next;
   }
 
  private:
@@ -88,28 +107,7 @@ class ScrubAsker {
     nodes_.push_back(std::move(asked));
   }
 
-  template <class Event>
-  bool Take(const Event& event) {
-    return std::ranges::any_of(
-        nodes_, [&event](Asked& asked) { return asked.inquiry->Take(event); });
-  }
-
   static int64_t Now() { return Clock::Real().NowNanos(); }
-
-  // Returns the time of the next action; nothing: all is over.
-  std::optional<Deadline> Step() {
-    const int64_t now = Now();
-    std::optional<Deadline> next;
-    for (Asked& asked : nodes_) {
-      if (!asked.is_over) StepOf(asked, now);
-      if (asked.is_over) continue;
-      const int64_t due = asked.is_asked ? asked.silent_at : asked.ask_again_at;
-      if (!next.has_value() || due < next->at_nanos()) {
-        next = Deadline::AtNanos(due);
-      }
-    }
-    return next;
-  }
 
   void StepOf(Asked& asked, int64_t now) {
     Inquiry& inquiry = *asked.inquiry;

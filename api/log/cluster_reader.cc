@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -11,6 +12,8 @@
 #include "api/wiring/adapter.h"
 #include "api/wiring/fabric_pump.h"
 #include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/polled.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/region.h"
@@ -73,25 +76,36 @@ class ClusterReader::Impl {
                        std::nullopt});
     }
     const auto take = [&asked](const auto& news) {
-      return std::ranges::any_of(asked, [&news](const Asked& one) {
-        return one.inquiry != nullptr && one.inquiry->Take(news);
-      });
+      for (const Asked& one : asked) {
+        if (one.inquiry != nullptr && one.inquiry->Take(news)) return;
+      }
     };
-    FabricPump pump(*fabric_);
-    pump.Add({[&](const ConnectionEvent& event) { return take(event); },
-              [&](const Completion& completion) { return take(completion); }});
-    const Deadline until = InTime();
-    for (;;) {
-      if (pump.Turn()) continue;
-      bool is_over = true;
-      for (Asked& one : asked) is_over &= TakeStanding(one);
-      if (is_over || until.HasPassed(Clock::Real().NowNanos())) break;
-      pump.Sleep(until);
-    }
+    const auto is_over = [&asked] {
+      bool is_over_for_all = true;
+      for (Asked& one : asked) is_over_for_all &= TakeStanding(one);
+      return is_over_for_all;
+    };
+    FabricPump(*fabric_).RunUntil(is_over, InTime(), take);
     std::vector<std::optional<ReplicaStanding>> standings;
     for (Asked& one : asked) standings.push_back(std::move(one.standing));
     return standings;
   }
+
+  // The three below are for the pump, while replicas are fetched. Any arrival
+  // ends the silence of its replica. Done: none is left to wait for.
+  template <typename News>
+  void Take(const News& news) {
+    for (Replica& replica : replicas_) {
+      if (replica.remote == nullptr || !replica.remote->Take(news)) continue;
+      replica.silent_until = InTime();
+      return;
+    }
+  }
+  Polled Poll() {
+    next_silence_ = NextSilence();
+    return next_silence_ ? Polled::kIdle : Polled::kDone;
+  }
+  Deadline NextPoll() const { return next_silence_.value_or(Deadline()); }
 
   const std::vector<ReplicaReading>& readings() const { return readings_; }
   uint32_t write_quorum() const { return cluster_.sizes.write_quorum; }
@@ -216,36 +230,13 @@ class ClusterReader::Impl {
   }
 
   void FetchMissing() {
-    FabricPump pump(*fabric_);
     for (Replica& replica : replicas_) {
       if (!replica.is_read) StartFetching(replica);
     }
-    pump.Add(
-        {[this](const ConnectionEvent& event) { return Take(event); },
-         [this](const Completion& completion) { return Take(completion); }});
-    // Take all arrivals before checking for silence: this process may have
-    // stood still meanwhile.
-    for (;;) {
-      if (pump.Turn()) continue;
-      const std::optional<Deadline> next = NextSilence();
-      if (!next) break;
-      pump.Sleep(*next);
-    }
+    FabricPump(*fabric_).RunUntilDone(*this);
     for (Replica& replica : replicas_) {
       if (replica.remote != nullptr) FinishFetching(replica);
     }
-  }
-
-  // Returns false if no replica takes it. Any arrival ends the silence of its
-  // replica.
-  template <typename News>
-  bool Take(const News& news) {
-    for (Replica& replica : replicas_) {
-      if (replica.remote == nullptr || !replica.remote->Take(news)) continue;
-      replica.silent_until = InTime();
-      return true;
-    }
-    return false;
   }
 
   Inquiry::Options OptionsOf(const Replica& replica) {
@@ -515,6 +506,7 @@ class ClusterReader::Impl {
   std::unique_ptr<Fabric> fabric_;  // from Read on
   std::vector<Replica> replicas_;   // destroyed before the fabric
   std::vector<ReplicaReading> readings_;
+  std::optional<Deadline> next_silence_;  // as of the last Poll
   DurableRange durable_;
   absl::Status outdated_;  // set if a node shows a newer list
 };

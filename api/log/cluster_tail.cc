@@ -36,17 +36,15 @@ class ClusterTail::Impl {
         connectivity_(std::move(connectivity)),
         pump_(*connectivity_->fabric),
         tail_(*connectivity_->fabric, Clock::Real(),
-              OptionsOf(options, cluster)) {
-    pump_.Add({[this](const ConnectionEvent& e) { return tail_.Take(e); },
-               [this](const Completion& c) { return tail_.Take(c); }});
-  }
+              OptionsOf(options, cluster)) {}
 
   absl::StatusOr<std::optional<TailRecord>> Next(Deadline deadline) {
     for (;;) {
       if (const auto record = tail_.Next()) {
         return TailRecord{record->lsn, record->epoch, record->payload};
       }
-      const bool any = pump_.Turn();
+      const bool any =
+          pump_.Turn([this](const auto& news) { tail_.Take(news); });
       tail_.Poll();
       ALPHEUS_RETURN_IF_ERROR(Named(tail_.status()));
       const int64_t now = Clock::Real().NowNanos();

@@ -282,12 +282,7 @@ class Opener {
     again = false;
     ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<EpochOpening> tried,
                              StartOpening(is_member, ballots));
-    FabricPump pump(*connectivity_->fabric);
-    pump.Add({[&](const ConnectionEvent& e) { return tried->Take(e); },
-              [&](const Completion& c) { return tried->Take(c); }});
-    while (tried->Poll() != Polled::kDone) {
-      if (!pump.Turn()) pump.Sleep(tried->NextPoll());
-    }
+    FabricPump(*connectivity_->fabric).RunUntilDone(*tried);
     again = tried->may_try_again();
     if (tried->standing()) opening_.above = tried->standing()->epoch;
     ALPHEUS_RETURN_IF_ERROR(tried->status());
@@ -317,10 +312,8 @@ class Opener {
       const Deadline retry = Deadline::AtNanos(
           now +
           static_cast<int64_t>(connectivity_->random.Below(kBackOffNanosMax)));
-      FabricPump pump(*connectivity_->fabric);
-      while (!retry.HasPassed(Clock::Real().NowNanos())) {
-        if (!pump.Turn()) pump.Sleep(retry);
-      }
+      FabricPump(*connectivity_->fabric)
+          .RunUntil([] { return false; }, retry, [](const auto& /*news*/) {});
     }
   }
 
@@ -468,17 +461,12 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
                      {cluster.key, &connectivity.random}},
                     Release{});
     FabricPump pump(*connectivity.fabric);
-    pump.Add({[&](const ConnectionEvent& e) { return release.Take(e); },
-              [&](const Completion& c) { return release.Take(c); }});
-    while (!release.done() && !deadline.HasPassed(Clock::Real().NowNanos())) {
-      if (!pump.Turn()) pump.Sleep(deadline);
-    }
+    const auto take = [&](const auto& news) { release.Take(news); };
+    pump.RunUntil([&] { return release.done(); }, deadline, take);
     // The lock decides, whatever the daemon replied.
     const Deadline retry =
         Deadline::AtNanos(Clock::Real().NowNanos() + kLockRetryNanos);
-    while (!retry.HasPassed(Clock::Real().NowNanos())) {
-      if (!pump.Turn()) pump.Sleep(retry);
-    }
+    pump.RunUntil([] { return false; }, retry, take);
   }
 }
 
@@ -541,14 +529,7 @@ absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
       const std::unique_ptr<LogCreation> created,
       LogCreation::Start(*connectivity->fabric, Clock::Real(),
                          connectivity->random, creation));
-  FabricPump pump(*connectivity->fabric);
-  pump.Add({[&](const ConnectionEvent& e) { return created->Take(e); },
-            [&](const Completion& c) { return created->Take(c); }});
-  for (;;) {
-    if (pump.Turn()) continue;  // first take all, then check for silence
-    if (created->Poll() == Polled::kDone) break;
-    pump.Sleep(created->NextPoll());
-  }
+  FabricPump(*connectivity->fabric).RunUntilDone(*created);
   ALPHEUS_RETURN_IF_ERROR(created->status());
   return creation.log_id;
 }

@@ -762,8 +762,6 @@ Deadline Node::NextDeadline() const {
 
 void Node::Run() {
   FabricPump pump(*fabric_);
-  pump.Add({[this](const ConnectionEvent& e) { return server_->Take(e); },
-            [this](const Completion& c) { return server_->Take(c); }});
   uint32_t idle_turns = 0;
   uint32_t busy_turns = 0;
   // Time at which work is due without any arrival; 0: perhaps now.
@@ -775,7 +773,7 @@ void Node::Run() {
     }
     bool any = true;
     const absl::Status turned = WithinMemory([&] {
-      any = pump.Turn();
+      any = pump.Turn([this](const auto& news) { server_->Take(news); });
       return absl::OkStatus();
     });
     turned.IgnoreError();  // peers send it again

@@ -51,16 +51,10 @@ absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
                                  Region::Anonymous(bytes, DescribePeer(peer)));
         return image->bytes();
       });
-  FabricPump pump(fabric);
-  pump.Add({[&](const ConnectionEvent& e) { return remote.Take(e); },
-            [&](const Completion& c) { return remote.Take(c); }});
-  while (!remote.done()) {
-    if (pump.Turn()) continue;
-    if (deadline.HasPassed(Clock::Real().NowNanos())) {
-      return absl::UnavailableError("did not answer in time");
-    }
-    pump.Sleep(deadline);
-  }
+  const bool is_done =
+      FabricPump(fabric).RunUntil([&] { return remote.done(); }, deadline,
+                                  [&](const auto& news) { remote.Take(news); });
+  if (!is_done) return absl::UnavailableError("did not answer in time");
   ALPHEUS_RETURN_IF_ERROR(remote.status());
   ALPHEUS_ASSIGN_OR_RETURN(const RegionState state,
                            ReadRegionState(image->bytes(), DescribePeer(peer)));
@@ -155,14 +149,7 @@ absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::unique_ptr<LogCreation> created,
       LogCreation::Start(fabric, Clock::Real(), random, creation));
-  FabricPump pump(fabric);
-  pump.Add({[&](const ConnectionEvent& e) { return created->Take(e); },
-            [&](const Completion& c) { return created->Take(c); }});
-  for (;;) {
-    if (pump.Turn()) continue;  // first take all, then check for silence
-    if (created->Poll() == Polled::kDone) break;
-    pump.Sleep(created->NextPoll());
-  }
+  FabricPump(fabric).RunUntilDone(*created);
   return MustRun(options, peers, created->status());
 }
 
