@@ -194,28 +194,24 @@ bool Replicator::Disconnected(ConnectionId connection) {
   return true;
 }
 
-Polled Replicator::Poll() {
-  const Polled polled = TakeAndCheck();
-  return observer_ == nullptr ? polled : observer_->OnPoll(polled);
-}
-
 // Takes what arrived first: after a long pause, acks may have been waiting. If
 // an ack made a batch possible, another round sends it. If not, there is no
 // other round, so that the caller gets its ack at once.
-Polled Replicator::TakeAndCheck() {
+Polled Replicator::Poll() {
   int rounds = 0;
   Arrived arrived;
   while (TakeSome(&arrived) && ++rounds < kRoundsMax) {
   }
-  if (arrived.completions != 0) {
-    has_news_ = true;
-    if (++busy_polls_ % kBusyPolls != 0) return Polled::kMoved;
-  } else if (arrived.events == 0 && !IsLookDue()) {
-    return Polled::kIdle;
+  const bool any = arrived.completions != 0 || arrived.events != 0;
+  if (arrived.completions != 0) has_news_ = true;
+  const bool is_due = arrived.completions != 0 ? ++busy_polls_ % kBusyPolls == 0
+                                               : any || IsLookDue();
+  if (is_due) {
+    has_news_ = false;
+    if (CheckBackups()) TakeSome(&arrived);
   }
-  has_news_ = false;
-  if (CheckBackups()) TakeSome(&arrived);
-  return Polled::kMoved;
+  const Polled polled = any || is_due ? Polled::kMoved : Polled::kIdle;
+  return observer_ == nullptr ? polled : observer_->OnPoll(polled);
 }
 
 bool Replicator::IsLookDue() const {

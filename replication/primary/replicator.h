@@ -212,8 +212,6 @@ class Replicator final : public ReplicationSink {
     size_t completions = 0;
     size_t events = 0;
   };
-  // Poll without the observer.
-  Polled TakeAndCheck();
   // Takes what arrived, and adds to `arrived`. Returns true if there may be
   // more, or if something was posted that must be sent.
   bool TakeSome(Arrived* arrived);

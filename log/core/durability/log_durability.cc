@@ -84,7 +84,12 @@ absl::Status LogDurability<P>::ForceUnder(const ForcePolicy& policy, Lsn lsn,
                                           Deadline deadline) {
   if (policy.group != 0) return ForceInGroup(policy.group, lsn, deadline);
   if (lsn.value % policy.frequency != 0) return absl::OkStatus();
-  return ForceUntilDurable(lsn, deadline);
+  return WaitFor("force", deadline, [&]() -> absl::StatusOr<bool> {
+    const absl::StatusOr<bool> durable = IsDurable(Step(lsn), parts_.failure);
+    if (!durable.ok() || *durable) return durable;
+    ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(lsn));
+    return false;
+  });
 }
 
 template <Persistence P>
@@ -97,20 +102,10 @@ absl::Status LogDurability<P>::ForceInGroup(uint32_t group, Lsn lsn,
         return group_commit_.TryJoin(lsn, group, &due);
       }));
   if (!due) return absl::OkStatus();
-  absl::Status forced = ForceUntilDurable(*due, deadline);
+  absl::Status forced = ForceUnder(/*policy=*/1, *due, deadline);
   group_commit_.Done();
   parts_.progress.Notify();
   return forced;
-}
-
-template <Persistence P>
-absl::Status LogDurability<P>::ForceUntilDurable(Lsn lsn, Deadline deadline) {
-  return WaitFor("force", deadline, [&]() -> absl::StatusOr<bool> {
-    const absl::StatusOr<bool> durable = IsDurable(Step(lsn), parts_.failure);
-    if (!durable.ok() || *durable) return durable;
-    ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(lsn));
-    return false;
-  });
 }
 
 template <Persistence P>

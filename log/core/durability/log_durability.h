@@ -145,7 +145,6 @@ class LogDurability {
   // Forces the records that the policy asks for once `lsn` is completed.
   absl::Status ForceUnder(const ForcePolicy& policy, Lsn lsn,
                           Deadline deadline);
-  absl::Status ForceUntilDurable(Lsn lsn, Deadline deadline);
   absl::Status BeginForce(Lsn lsn);
   absl::Status WaitDurable(Lsn lsn, Deadline deadline);
   void OnDurable(Lsn lsn, DurableCallback callback);

@@ -101,18 +101,12 @@ void ReplicatedForcer<P>::LeaveRequest(Lsn lsn) {
 }
 
 // A thread that waits for an ack steps again and again. A step without news
-// must cost no more than one Poll.
+// must cost no more than one Poll: the sink's state is asked only if it may
+// have changed.
 template <Persistence P>
 typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
-  if (!Exchange(lsn) && has_published_) return {};
-  has_published_ = true;
-  const ReplicationState state = sink_.replication_state();
-  return {Publish(state), state.has_failed ? sink_.status() : absl::OkStatus()};
-}
-
-template <Persistence P>
-bool ReplicatedForcer<P>::Exchange(Lsn lsn) {
   bool is_told = false;
+  bool is_offered = false;
   if (!failure_.failed()) {
     is_told = TellHead();
     if (is_to_tell_.load(std::memory_order_acquire)) {
@@ -120,9 +114,13 @@ bool ReplicatedForcer<P>::Exchange(Lsn lsn) {
       sink_.TellDurable();
       is_told = true;
     }
-    if (lsn > offered_.lsn && OfferFinished()) return true;
+    is_offered = lsn > offered_.lsn && OfferFinished();
   }
-  return sink_.Poll() != Polled::kIdle || is_told;
+  const bool is_news = is_offered || sink_.Poll() != Polled::kIdle || is_told;
+  if (!is_news && has_published_) return {};
+  has_published_ = true;
+  const ReplicationState state = sink_.replication_state();
+  return {Publish(state), state.has_failed ? sink_.status() : absl::OkStatus()};
 }
 
 template <Persistence P>

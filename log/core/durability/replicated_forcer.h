@@ -141,9 +141,6 @@ class ReplicatedForcer {
     absl::Status status;   // of the sink; OK if nothing has changed
   };
   Stepped StepLocked(Lsn lsn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
-  // Returns true if the sink's state may have changed: it was called with news,
-  // or Poll had some.
-  bool Exchange(Lsn lsn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   // Returns true if waiting threads must be notified.
   bool Publish(const ReplicationState& sink)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);

@@ -139,23 +139,12 @@ void RingLog<P>::HandOver(ReservedRecord& record) {
 }
 
 template <Persistence P>
-absl::StatusOr<Lsn> RingLog<P>::Append(
-    std::span<const std::span<const std::byte>> parts, ForcePolicy policy,
-    Deadline deadline) {
-  Reserver::Space space;
-  ALPHEUS_RETURN_IF_ERROR(AppendTo(parts, policy, deadline, &space));
-  return space.lsn;
-}
-
-template <Persistence P>
 absl::StatusOr<AppendedRecord> RingLog<P>::AppendInRing(
     std::span<const std::span<const std::byte>> parts, Deadline deadline) {
-  Reserver::Space space;
-  ALPHEUS_RETURN_IF_ERROR(AppendTo(parts, /*policy=*/1, deadline, &space));
-  size_t bytes = 0;
-  for (const std::span<const std::byte> part : parts) bytes += part.size();
-  return AppendedRecord{space.lsn,
-                        {ring_.At(space.offset) + kRecordHeaderBytes, bytes}};
+  AppendedRecord record;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      record.lsn, Append(parts, /*policy=*/1, deadline, &record.payload));
+  return record;
 }
 
 // Decides whether a record gets a fence of its own.
@@ -177,11 +166,10 @@ inline bool RingLog<P>::IsPersistedAtOnce(Lsn lsn, size_t payload_bytes,
   return payload_bytes > kCachedBytesMax || writer_watch_.IsShared(lsn);
 }
 
-// Inlined: an append can't afford extra stores (docs/design/performance.md).
 template <Persistence P>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
+absl::StatusOr<Lsn> RingLog<P>::Append(
     std::span<const std::span<const std::byte>> parts, ForcePolicy policy,
-    Deadline deadline, Reserver::Space* space) {
+    Deadline deadline, std::span<const std::byte>* in_ring) {
   reserver_.PrefetchForReserve();
   const bool forced = policy.forces_each();
   if (!forced) {
@@ -195,8 +183,12 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
   if (payload.bytes <= payload_bytes_max_) [[likely]] {
     payload.ComputeCrc();
   }
-  if (!TryTakeSpace(payload.bytes, space)) [[unlikely]] {
-    ALPHEUS_ASSIGN_OR_RETURN(*space, TakeSpace(payload.bytes, deadline));
+  Reserver::Space space;
+  if (!TryTakeSpace(payload.bytes, &space)) [[unlikely]] {
+    ALPHEUS_ASSIGN_OR_RETURN(space, TakeSpace(payload.bytes, deadline));
+  }
+  if (in_ring != nullptr) {
+    *in_ring = {ring_.At(space.offset) + kRecordHeaderBytes, payload.bytes};
   }
   pmem_.YieldPoint("reserve: taken");
   // As long as some fences. A thread that will not wait for its record spins
@@ -205,16 +197,17 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
   // Records for backups are read from the cache, and their bytes must not
   // change once completed.
   if (!durability_.is_replicated() &&
-      IsPersistedAtOnce(space->lsn, payload.bytes, forced)) {
-    const auto progressed = WriteAndPersist(*space, payload, looks);
+      IsPersistedAtOnce(space.lsn, payload.bytes, forced)) {
+    const auto progressed = WriteAndPersist(space, payload, looks);
     if (progressed == Forcer<P>::Progressed::kDurable && policy.group == 0)
         [[likely]] {
-      return absl::OkStatus();
+      return space.lsn;
     }
   } else {
-    WriteCompleted(*space, payload);
+    WriteCompleted(space, payload);
   }
-  return ForceAppended(space->lsn, policy, deadline);
+  ALPHEUS_RETURN_IF_ERROR(ForceAppended(space.lsn, policy, deadline));
+  return space.lsn;
 }
 
 template <Persistence P>
@@ -401,7 +394,7 @@ absl::Status RingLog<P>::CleanupAll() {
   }
   const Lsn last = next_lsn() - 1;
   if (last >= head_lsn()) {
-    ALPHEUS_RETURN_IF_ERROR(durability_.ForceUntilDurable(last, Deadline()));
+    ALPHEUS_RETURN_IF_ERROR(durability_.ForceUnder(/*policy=*/1, last, Deadline()));
     ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.CleanThrough(last, durable_lsn())));
   }
   // The superline update is the commit point (P-L11). In a replicated log it is
@@ -455,7 +448,7 @@ absl::Status RingLog<P>::ForceEverything() {
     }
     const Lsn last = next_lsn() - 1;
     if (last <= durable_lsn()) return absl::OkStatus();
-    ALPHEUS_RETURN_IF_ERROR(durability_.ForceUntilDurable(last, Deadline()));
+    ALPHEUS_RETURN_IF_ERROR(durability_.ForceUnder(/*policy=*/1, last, Deadline()));
   }
 }
 

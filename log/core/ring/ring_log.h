@@ -109,8 +109,10 @@ class RingLog {
   void HandOver(ReservedRecord& record);
   absl::Status Force(Lsn lsn, ForcePolicy policy, Deadline deadline);
   absl::Status BeginForce(Lsn lsn);
+  // `in_ring`, if given, is set to the payload's place in the ring.
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
-                             ForcePolicy policy, Deadline deadline);
+                             ForcePolicy policy, Deadline deadline,
+                             std::span<const std::byte>* in_ring = nullptr);
   absl::StatusOr<AppendedRecord> AppendInRing(
       std::span<const std::span<const std::byte>> parts, Deadline deadline);
   absl::Status WaitDurable(Lsn lsn, Deadline deadline);
@@ -176,10 +178,6 @@ class RingLog {
  private:
   // Reserves without waiting. Returns false if that fails.
   bool TryTakeSpace(size_t bytes, Reserver::Space* space);
-  // Appends a record, and gives its place.
-  absl::Status AppendTo(std::span<const std::span<const std::byte>> parts,
-                        ForcePolicy policy, Deadline deadline,
-                        Reserver::Space* space);
   void Finish(const ReservedRecord& record, RecordType type);
   void MarkCompleted(Lsn lsn, uint32_t header_crc);
   // Writes through the cache; a later force persists the record.

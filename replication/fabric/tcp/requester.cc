@@ -46,6 +46,14 @@ WireHeader MakeHeader(const WorkRequest& request, uint64_t sequence) {
   return header;
 }
 
+std::array<std::byte, 2 * kWordBytes> EncodeOperands(
+    const WorkRequest& request) {
+  std::array<std::byte, 2 * kWordBytes> operands;
+  PutWord(request.operands[0], &operands[0]);
+  PutWord(request.operands[1], &operands[kWordBytes]);
+  return operands;
+}
+
 }  // namespace
 
 uint64_t Requester::FlightBytes(const WorkRequest& request) {
@@ -55,34 +63,27 @@ uint64_t Requester::FlightBytes(const WorkRequest& request) {
 bool Requester::Send(Outbox* outbox) {
   while (in_flight_ < requests_.size()) {
     Posted& next = requests_[in_flight_];
-    const uint64_t bytes = FlightBytes(next.request);
+    const WorkRequest& request = next.request;
+    const uint64_t bytes = FlightBytes(request);
     if (in_flight_ > 0 && flight_bytes_ + bytes > window_bytes_) {
       break;  // TRQ2
     }
-    if (!next.request.local.bytes.empty() &&
-        !regions_.Holds(next.request.local.key)) {
+    if (!request.local.bytes.empty() && !regions_.Holds(request.local.key)) {
       return false;
     }
-    SendOne(&next, outbox);
+    const WireHeader header = MakeHeader(request, front_sequence_ + in_flight_);
+    outbox->Append(EncodeHeader(header));
+    if (IsAtomic(request.operation)) {
+      const auto operands = EncodeOperands(request);
+      outbox->Append(std::span(operands).first(header.length));
+    } else if (PayloadBytes(header) > 0) {
+      outbox->AppendLocal(request.local);
+    }
+    next.end_position = outbox->end_position();
     flight_bytes_ += bytes;
     ++in_flight_;
   }
   return true;
-}
-
-void Requester::SendOne(Posted* posted, Outbox* outbox) {
-  const WorkRequest& request = posted->request;
-  const WireHeader header = MakeHeader(request, front_sequence_ + in_flight_);
-  outbox->Append(EncodeHeader(header));
-  if (IsAtomic(request.operation)) {
-    std::array<std::byte, 2 * kWordBytes> operands;
-    PutWord(request.operands[0], &operands[0]);
-    PutWord(request.operands[1], &operands[kWordBytes]);
-    outbox->Append(std::span(operands).first(header.length));
-  } else if (PayloadBytes(header) > 0) {
-    outbox->AppendLocal(request.local);
-  }
-  posted->end_position = outbox->end_position();
 }
 
 void Requester::CompleteFront(CompletionStatus status) {

@@ -64,7 +64,6 @@ class Requester {
   };
 
   static uint64_t FlightBytes(const WorkRequest& request);
-  void SendOne(Posted* posted, Outbox* outbox);
   void CompleteFront(CompletionStatus status);
   bool IsSent(const Outbox& outbox) const;
   // Completes requests in flight before `sequence`.
