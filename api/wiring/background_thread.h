@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // background_thread: a thread of the library inside a user's program.
 //
-// The program's signals are for the program's threads: this one blocks all. It
-// has the library's name in debuggers and `top -H`.
+// The program's signals are for the program's threads: this one blocks them. It
+// leaves those that the thread itself can cause, such as SIGBUS at a page that
+// its file has lost (bus_guard.h). It has the library's name in debuggers and
+// `top -H`.
 //
 // Thread safety: one thread starts and joins.
 #ifndef ALPHEUS_API_WIRING_BACKGROUND_THREAD_H_

@@ -11,7 +11,8 @@
 //
 // The handler is installed while any file is mapped, and passes on all other
 // addresses to the handler that was there before. A program that installs its
-// own handler meanwhile has that one instead.
+// own handler meanwhile has that one instead. The kernel ends a process whose
+// thread blocks SIGBUS when it meets a missing page.
 //
 // Thread safety: constructor and destructor by any thread.
 // References: sigaction(2), SIGBUS.

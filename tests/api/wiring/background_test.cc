@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "api/wiring/background_thread.h"
 #include "api/wiring/populator.h"
 #include "api/wiring/service_thread.h"
@@ -20,11 +21,14 @@
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "log/base/waiter.h"
+#include "log/pmem/region.h"
+#include "log/pmem/region_alarm.h"
+#include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus {
 namespace {
 
-TEST(BackgroundThreadTest, RunsWithAllSignalsBlocked) {
+TEST(BackgroundThreadTest, LeavesSignalsOfTheProcessToOtherThreads) {
   BackgroundThread thread;
   bool blocked = false;
   ASSERT_TRUE(thread
@@ -39,6 +43,28 @@ TEST(BackgroundThreadTest, RunsWithAllSignalsBlocked) {
   sigset_t own;
   pthread_sigmask(SIG_SETMASK, nullptr, &own);
   EXPECT_EQ(sigismember(&own, SIGTERM), 0);
+}
+
+// The kernel ends a process whose thread blocks the SIGBUS that it caused. The
+// creator's mask does not count: a program may block all signals for a while.
+TEST(BackgroundThreadTest, LostPageReachesTheBusGuard) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  testing::TempDirectory directory;
+  const std::string path = directory.File("region");
+  absl::StatusOr<Region> region = Region::Create(path, 16 * kPageBytes);
+  ASSERT_TRUE(region.ok()) << region.status();
+  const volatile std::byte* const first = region->bytes().data();
+  ASSERT_EQ(truncate(path.c_str(), 0), 0);
+  BackgroundThread thread;
+  std::byte read{1};
+  ASSERT_TRUE(thread.Start([&] { read = *first; }).ok());
+  thread.Join();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  EXPECT_EQ(read, std::byte{0});
+  EXPECT_TRUE(region->alarm()->is_raised());
 }
 
 TEST(BackgroundThreadTest, RunsAgainOnceJoined) {
