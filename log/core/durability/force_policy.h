@@ -23,6 +23,8 @@ struct ForcePolicy {
   // NOLINTNEXTLINE(google-explicit-constructor): a frequency is a policy.
   constexpr ForcePolicy(uint32_t f) : frequency(f) {}
   constexpr ForcePolicy(uint32_t f, uint32_t g) : frequency(f), group(g) {}
+  // Forces each record.
+  static constexpr ForcePolicy Each() { return {1}; }
 
   // Returns true if each record is forced before its append returns.
   bool forces_each() const { return frequency == 1 && group == 0; }

@@ -102,7 +102,7 @@ absl::Status LogDurability<P>::ForceInGroup(uint32_t group, Lsn lsn,
         return group_commit_.TryJoin(lsn, group, &due);
       }));
   if (!due) return absl::OkStatus();
-  absl::Status forced = ForceUnder(/*policy=*/1, *due, deadline);
+  absl::Status forced = ForceUnder(ForcePolicy::Each(), *due, deadline);
   group_commit_.Done();
   parts_.progress.Notify();
   return forced;

@@ -142,8 +142,8 @@ template <Persistence P>
 absl::StatusOr<AppendedRecord> RingLog<P>::AppendInRing(
     std::span<const std::span<const std::byte>> parts, Deadline deadline) {
   AppendedRecord record;
-  ALPHEUS_ASSIGN_OR_RETURN(
-      record.lsn, Append(parts, /*policy=*/1, deadline, &record.payload));
+  ALPHEUS_ASSIGN_OR_RETURN(record.lsn, Append(parts, ForcePolicy::Each(),
+                                              deadline, &record.payload));
   return record;
 }
 
@@ -394,7 +394,8 @@ absl::Status RingLog<P>::CleanupAll() {
   }
   const Lsn last = next_lsn() - 1;
   if (last >= head_lsn()) {
-    ALPHEUS_RETURN_IF_ERROR(durability_.ForceUnder(/*policy=*/1, last, Deadline()));
+    ALPHEUS_RETURN_IF_ERROR(
+        durability_.ForceUnder(ForcePolicy::Each(), last, Deadline()));
     ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.CleanThrough(last, durable_lsn())));
   }
   // The superline update is the commit point (P-L11). In a replicated log it is
@@ -448,7 +449,8 @@ absl::Status RingLog<P>::ForceEverything() {
     }
     const Lsn last = next_lsn() - 1;
     if (last <= durable_lsn()) return absl::OkStatus();
-    ALPHEUS_RETURN_IF_ERROR(durability_.ForceUnder(/*policy=*/1, last, Deadline()));
+    ALPHEUS_RETURN_IF_ERROR(
+        durability_.ForceUnder(ForcePolicy::Each(), last, Deadline()));
   }
 }
 
