@@ -113,4 +113,4 @@ install(CODE "
   cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_PREFIX OUTPUT_VARIABLE docs)
   cmake_path(APPEND docs \"${CMAKE_INSTALL_DOCDIR}\")
   set(docs \"\$ENV{DESTDIR}\${docs}\")
-  include(\"${CMAKE_CURRENT_LIST_DIR}/MendLinks.cmake\")")
+  include(\"${CMAKE_CURRENT_LIST_DIR}/RewriteLinks.cmake\")")

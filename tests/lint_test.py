@@ -48,7 +48,7 @@ BAD = [
     ("include-order", "replication/fabric/fabric.cc",
      '#include "replication/fabric/tcp/wire.h"'),
     ("include-order", "api/node/a.cc", '#include "api/log/log_engine.h"'),
-    ("include-order", "recovery/a.cc", '#include "recovery/replica/replica.h"'),
+    ("include-order", "recovery/a.cc", '#include "recovery/replica/local_replica.h"'),
     ("include-order", "api/include/alpheus/a.cc",
      '#include "api/wiring/adapter.h"'),
     ("include-order", "tools/model/memory/a.cc", '#include "tools/sim/world/world.h"'),

@@ -54,7 +54,7 @@ case $ALPHEUS_MUTANT in
         *no-budget*) says P-INV-3 fork ;;
         *small-core*) says P-C8 stuck ;;
         *deaf-tail*) says P-C2 gap ;;
-        *known-stranger*) says P-H17 served ;;
+        *trusted-client*) says P-H17 served ;;
         *old-quorum*) says P-INV-22 fewer ;;
         *bad-repair*) says P-A8 other ;;
         *wrong-platform*) says P-INV-22 unflushed ;;

@@ -16,7 +16,7 @@
 #include "quorum/arithmetic/quorum.h"
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/log_id.h"
-#include "recovery/protocol/answer.h"
+#include "recovery/protocol/state_report.h"
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {
@@ -119,12 +119,12 @@ bool KnowEnough(const MembersChange& change,
       return !IsBlank(superline) && is_member(superline.node);
     });
   };
-  const auto told = count([&](NodeId node) {
+  const auto known = count([&](NodeId node) {
     return std::ranges::any_of(found.members, [&](const Member& member) {
       return member.node == node;
     });
   });
-  if (std::cmp_greater_equal(told, SizesOf(found).read_quorum)) return true;
+  if (std::cmp_greater_equal(known, SizesOf(found).read_quorum)) return true;
   const auto before = count([&](NodeId node) {
     return std::ranges::find(change.from_nodes, node) !=
            change.from_nodes.end();
@@ -147,7 +147,7 @@ absl::Status IsOtherList(const MembersChange& change, const absl::Status& why,
 }
 
 // State reports of the members.
-struct Looked {
+struct MembersSeen {
   ReadReplicas replicas;
   Superline newest;
 };
@@ -156,22 +156,21 @@ struct Looked {
 // with the list that the log has. Too few members may report, since a replica
 // that a primary has as its own reports nothing. Then the opening, which makes
 // that primary step down, finds out.
-absl::StatusOr<Looked> LookAtMembers(Fabric& fabric, RandomSource& random,
-                                     const LogMembersOptions& members,
-                                     const MembersChange& change,
-                                     const std::vector<PeerAddress>& peers) {
-  Looked looked;
-  ALPHEUS_ASSIGN_OR_RETURN(looked.replicas,
+absl::StatusOr<MembersSeen> FetchMembers(
+    Fabric& fabric, RandomSource& random, const LogMembersOptions& members,
+    const MembersChange& change, const std::vector<PeerAddress>& peers) {
+  MembersSeen seen;
+  ALPHEUS_ASSIGN_OR_RETURN(seen.replicas,
                            ReadSuperlines(fabric, random, members, peers));
-  ALPHEUS_ASSIGN_OR_RETURN(looked.newest, NewestOf(looked.replicas.superlines));
-  const Configuration& found = looked.newest.configuration;
+  ALPHEUS_ASSIGN_OR_RETURN(seen.newest, NewestOf(seen.replicas.superlines));
+  const Configuration& found = seen.newest.configuration;
   const absl::Status fits = CheckFound(change, found);
   // An older list may come from a member that was out of sync.
   if (!fits.ok() && (found.id >= change.from_id ||
-                     KnowEnough(change, looked.replicas.superlines, found))) {
+                     KnowEnough(change, seen.replicas.superlines, found))) {
     return IsOtherList(change, fits, found);
   }
-  return looked;
+  return seen;
 }
 
 // Makes blank replicas on the joining nodes; the primary is not disturbed.
@@ -191,9 +190,8 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
   members.deadline = Deadline::In(
       std::chrono::milliseconds(options.replication.open_timeout_ms));
   const std::vector<PeerAddress> all = PeersOf(from, to);
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const Looked looked,
-      LookAtMembers(*fabric, random, members, change, all));
+  ALPHEUS_ASSIGN_OR_RETURN(const MembersSeen seen,
+                           FetchMembers(*fabric, random, members, change, all));
   std::vector<PeerAddress> newcomers;
   for (const PeerAddress& peer : all) {
     const bool is_replaced = std::binary_search(
@@ -201,11 +199,11 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
     const bool joins = FindMember(from, peer.node) == nullptr;
     if (is_replaced) {
       ALPHEUS_RETURN_IF_ERROR(
-          CheckIsLost(peer, looked.replicas, looked.newest, members.log_name));
+          CheckIsLost(peer, seen.replicas, seen.newest, members.log_name));
     }
     if (is_replaced || joins) newcomers.push_back(peer);
   }
-  return MakeBlankReplicas(*fabric, random, members, looked.newest, newcomers);
+  return MakeBlankReplicas(*fabric, random, members, seen.newest, newcomers);
 }
 
 }  // namespace

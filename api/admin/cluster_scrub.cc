@@ -18,7 +18,7 @@
 #include "log/base/status_macros.h"
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/log_id.h"
-#include "recovery/protocol/inquiry.h"
+#include "recovery/protocol/control_call.h"
 #include "recovery/protocol/readers_list.h"
 #include "replication/fabric/fabric.h"
 
@@ -54,7 +54,7 @@ class ScrubAsker {
   template <class Event>
   void Take(const Event& event) {
     for (Asked& asked : nodes_) {
-      if (asked.inquiry->Take(event)) return;
+      if (asked.control_call->OnConnectionEvent(event)) return;
     }
   }
   Polled Poll() {
@@ -79,7 +79,7 @@ class ScrubAsker {
  private:
   struct Asked {
     ReplicaScrub scrub;
-    std::unique_ptr<Inquiry> inquiry;
+    std::unique_ptr<ControlCall> control_call;
     std::optional<uint64_t> passes;  // number at which it is over
     bool is_over = false;
     bool is_asked = true;   // and has not replied yet
@@ -96,13 +96,13 @@ class ScrubAsker {
     hello.cluster_id = cluster_.cluster_id;
     hello.log_id = LogIdOf(cluster_.cluster_id, options_.log_name);
     hello.primary.incarnation = random_.Next() | 1;  // never 0
-    asked.inquiry = std::make_unique<Inquiry>(
+    asked.control_call = std::make_unique<ControlCall>(
         *fabric_,
-        Inquiry::Options{asked.scrub.address,
-                         member.node,
-                         hello,
-                         Deadline::AtNanos(asked.silent_at),
-                         {cluster_.key, &random_}},
+        ControlCall::Options{asked.scrub.address,
+                             member.node,
+                             hello,
+                             Deadline::AtNanos(asked.silent_at),
+                             {cluster_.key, &random_}},
         Scrub{/*start=*/true});
     nodes_.push_back(std::move(asked));
   }
@@ -110,12 +110,12 @@ class ScrubAsker {
   static int64_t Now() { return Clock::Real().NowNanos(); }
 
   void StepOf(Asked& asked, int64_t now) {
-    Inquiry& inquiry = *asked.inquiry;
-    if (!inquiry.status().ok()) return End(asked, inquiry.status());
-    if (const absl::Status listed = CheckList(inquiry); !listed.ok()) {
+    ControlCall& control_call = *asked.control_call;
+    if (!control_call.status().ok()) return End(asked, control_call.status());
+    if (const absl::Status listed = CheckList(control_call); !listed.ok()) {
       return End(asked, listed);
     }
-    if (asked.is_asked && inquiry.may_ask()) TakeReply(asked, now);
+    if (asked.is_asked && control_call.may_ask()) OnReply(asked, now);
     if (asked.is_over) return;
     if (asked.is_asked) {
       if (now < asked.silent_at) return;
@@ -127,20 +127,20 @@ class ScrubAsker {
     if (now < asked.ask_again_at) return;
     asked.is_asked = true;
     asked.silent_at = now + options_.timeout_ms * kNanosPerMilli;
-    inquiry.Ask(Scrub{});
+    control_call.Ask(Scrub{});
   }
 
   // Fails for an outdated list: it would leave replicas out, unnoticed.
-  absl::Status CheckList(const Inquiry& inquiry) const {
+  absl::Status CheckList(const ControlCall& control_call) const {
     const ReadersList list{cluster_.id, cluster_.sizes.replica_count,
                            cluster_.sizes.write_quorum, options_.cluster_file};
-    if (!inquiry.is_proved()) return absl::OkStatus();
-    const uint64_t shown = inquiry.welcome()->configuration_id;
+    if (!control_call.is_proved()) return absl::OkStatus();
+    const uint64_t shown = control_call.server_hello()->configuration_id;
     return IsOutdated(list, shown) ? Outdated(list, shown) : absl::OkStatus();
   }
 
-  void TakeReply(Asked& asked, int64_t now) {
-    const auto* said = std::get_if<Scrubbed>(&*asked.inquiry->reply());
+  void OnReply(Asked& asked, int64_t now) {
+    const auto* said = std::get_if<Scrubbed>(&*asked.control_call->reply());
     if (said == nullptr) {
       return End(asked, absl::DataLossError(absl::StrCat(
                             asked.scrub.address,

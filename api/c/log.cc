@@ -208,14 +208,14 @@ alpheus_code alpheus_log_abort(alpheus_log* log, uint64_t lsn,
   return ReturnOk(error);
 }
 
-alpheus_code alpheus_log_hand_over(alpheus_log* log, uint64_t lsn,
-                                   alpheus_error* error) noexcept {
-  if (log == nullptr) return ReturnNull("alpheus_log_hand_over", "log", error);
+alpheus_code alpheus_log_detach(alpheus_log* log, uint64_t lsn,
+                                alpheus_error* error) noexcept {
+  if (log == nullptr) return ReturnNull("alpheus_log_detach", "log", error);
   Reservation* reservation = log->reservations.Find(Lsn(lsn));
   if (reservation == nullptr) {
-    return Return(alpheus::c::NotOpen("alpheus_log_hand_over", lsn), error);
+    return Return(alpheus::c::NotOpen("alpheus_log_detach", lsn), error);
   }
-  reservation->HandOver();
+  reservation->Detach();
   return ReturnOk(error);
 }
 
@@ -256,9 +256,9 @@ alpheus_code alpheus_log_on_durable(alpheus_log* log, uint64_t lsn,
   return Return(
       log->log->OnDurable(Lsn(lsn),
                           [callback, context, lsn](const absl::Status& status) {
-                            alpheus_error told;
-                            Return(status, &told);
-                            callback(context, lsn, &told);
+                            alpheus_error outcome;
+                            Return(status, &outcome);
+                            callback(context, lsn, &outcome);
                           }),
       error);
 }

@@ -113,11 +113,12 @@ alpheus_code alpheus_reader_for_each_salvageable(
   if (visit == nullptr) {
     return ReturnNull("alpheus_reader_for_each_salvageable", "visit", error);
   }
-  const auto tell = [lost, context](Lsn first, Lsn behind) {
+  const auto report_lost = [lost, context](Lsn first, Lsn behind) {
     if (lost != nullptr) lost(context, first.value, behind.value);
   };
   return Return(
-      reader->reader->ForEachSalvageable(Visitor(visit, context), tell), error);
+      reader->reader->ForEachSalvageable(Visitor(visit, context), report_lost),
+      error);
 }
 
 const alpheus_region_info* alpheus_reader_info(

@@ -21,13 +21,23 @@
 #include "quorum/members/log_id.h"
 #include "recovery/follow/durable_range.h"
 #include "recovery/follow/remote_region.h"
-#include "recovery/protocol/inquiry.h"
+#include "recovery/protocol/control_call.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/readers_list.h"
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {
 namespace {
+
+// Both return true if `to` takes it.
+template <class To>
+bool Offer(To& to, const ConnectionEvent& event) {
+  return to.OnConnectionEvent(event);
+}
+template <class To>
+bool Offer(To& to, const Completion& completion) {
+  return to.OnCompletion(completion);
+}
 
 // Number of readings before damage is believed: in an image of a replica that
 // is being written a record may be half read.
@@ -56,7 +66,7 @@ class ClusterReader::Impl {
     }
     if (options_.without_records ||
         std::any_of(replicas_.begin(), replicas_.end(),
-                    [](const Replica& r) { return r.was_reached; })) {
+                    [](const MemberReplica& r) { return r.was_reached; })) {
       Publish();
       return absl::OkStatus();
     }
@@ -68,16 +78,17 @@ class ClusterReader::Impl {
     std::vector<Asked> asked;
     asked.reserve(replicas_.size());
     // Skipped if it was silent once: it would cost that time again.
-    for (const Replica& replica : replicas_) {
+    for (const MemberReplica& replica : replicas_) {
       asked.push_back({replica.was_silent
                            ? nullptr
-                           : std::make_unique<Inquiry>(
+                           : std::make_unique<ControlCall>(
                                  *fabric_, OptionsOf(replica), Follow{}),
                        std::nullopt});
     }
     const auto take = [&asked](const auto& news) {
       for (const Asked& one : asked) {
-        if (one.inquiry != nullptr && one.inquiry->Take(news)) return;
+        if (one.control_call != nullptr && Offer(*one.control_call, news))
+          return;
       }
     };
     const auto is_over = [&asked] {
@@ -95,8 +106,8 @@ class ClusterReader::Impl {
   // ends the silence of its replica. Done: none is left to wait for.
   template <typename News>
   void Take(const News& news) {
-    for (Replica& replica : replicas_) {
-      if (replica.remote == nullptr || !replica.remote->Take(news)) continue;
+    for (MemberReplica& replica : replicas_) {
+      if (replica.remote == nullptr || !Offer(*replica.remote, news)) continue;
       replica.silent_until = InTime();
       return;
     }
@@ -120,8 +131,8 @@ class ClusterReader::Impl {
     ALPHEUS_RETURN_IF_ERROR(outdated_);
     const Lsn durable = durable_.known;
     const Epoch newest = NewestEpoch();
-    Replica* longest = nullptr;
-    for (Replica& replica : replicas_) {
+    MemberReplica* longest = nullptr;
+    for (MemberReplica& replica : replicas_) {
       if (!Counts(replica, newest)) continue;
       if (longest == nullptr ||
           longest->reading.report->end_lsn < replica.reading.report->end_lsn) {
@@ -129,7 +140,7 @@ class ClusterReader::Impl {
       }
     }
     if (longest == nullptr) {
-      for (const Replica& replica : replicas_) {
+      for (const MemberReplica& replica : replicas_) {
         ALPHEUS_RETURN_IF_ERROR(Named(replica));
       }
       return absl::UnavailableError(
@@ -165,7 +176,7 @@ class ClusterReader::Impl {
   }
 
  private:
-  struct Replica {
+  struct MemberReplica {
     ReplicaReading reading;
     std::unique_ptr<LogReader> reader;
     bool was_reached = false;
@@ -180,7 +191,7 @@ class ClusterReader::Impl {
   absl::Status AddReplicas() {
     for (const ClusterMember& member : cluster_.members) {
       if (options_.node != 0 && member.node.value != options_.node) continue;
-      Replica replica;
+      MemberReplica replica;
       replica.reading.node = member.node.value;
       replica.reading.address = member.address.ToString();
       replicas_.push_back(std::move(replica));
@@ -195,13 +206,13 @@ class ClusterReader::Impl {
                       })));
   }
 
-  std::string NameOf(const Replica& replica) const {
+  std::string NameOf(const MemberReplica& replica) const {
     return absl::StrCat("node ", replica.reading.node, " (",
                         replica.reading.address, "), log ", options_.log_name);
   }
 
   // Adds node and log, for messages that stand alone.
-  absl::Status Named(const Replica& replica) const {
+  absl::Status Named(const MemberReplica& replica) const {
     const absl::Status& status = replica.reading.status;
     if (status.ok()) return status;
     return {status.code(),
@@ -211,15 +222,16 @@ class ClusterReader::Impl {
 
   absl::Status NobodyAnswered() const {
     const absl::StatusCode code = replicas_.front().reading.status.code();
-    const bool is_of_all = std::ranges::all_of(
-        replicas_,
-        [code](const Replica& r) { return r.reading.status.code() == code; });
+    const bool is_of_all =
+        std::ranges::all_of(replicas_, [code](const MemberReplica& r) {
+          return r.reading.status.code() == code;
+        });
     if (is_of_all && code == absl::StatusCode::kNotFound &&
         options_.node == 0) {
       return NoSuchLog(options_.cluster_file, options_.log_name);
     }
     std::vector<std::string> texts;
-    for (const Replica& replica : replicas_) {
+    for (const MemberReplica& replica : replicas_) {
       texts.push_back(absl::StrCat("node ", replica.reading.node, " at ",
                                    replica.reading.status.message()));
     }
@@ -230,17 +242,17 @@ class ClusterReader::Impl {
   }
 
   void FetchMissing() {
-    for (Replica& replica : replicas_) {
+    for (MemberReplica& replica : replicas_) {
       if (!replica.is_read) StartFetching(replica);
     }
     FabricPump(*fabric_).RunUntilDone(*this);
-    for (Replica& replica : replicas_) {
+    for (MemberReplica& replica : replicas_) {
       if (replica.remote != nullptr) FinishFetching(replica);
     }
   }
 
-  Inquiry::Options OptionsOf(const Replica& replica) {
-    Inquiry::Options at;
+  ControlCall::Options OptionsOf(const MemberReplica& replica) {
+    ControlCall::Options at;
     at.address = replica.reading.address;
     at.hello.cluster_id = cluster_.cluster_id;
     at.hello.log_id = LogIdOf(cluster_.cluster_id, options_.log_name);
@@ -254,24 +266,25 @@ class ClusterReader::Impl {
   // Two questions: the state of the replica, then its damage. A node may know
   // only one of them.
   struct Asked {
-    std::unique_ptr<Inquiry> inquiry;  // nullptr: it is not asked
+    std::unique_ptr<ControlCall> control_call;  // nullptr: it is not asked
     std::optional<ReplicaStanding> standing;
   };
 
   // Returns true if no further reply is expected.
   static bool TakeStanding(Asked& one) {
-    if (one.inquiry == nullptr || !one.inquiry->status().ok()) return true;
-    if (!one.inquiry->may_ask()) return false;
-    if (const auto* said = std::get_if<Scrubbed>(&*one.inquiry->reply())) {
+    if (one.control_call == nullptr || !one.control_call->status().ok())
+      return true;
+    if (!one.control_call->may_ask()) return false;
+    if (const auto* said = std::get_if<Scrubbed>(&*one.control_call->reply())) {
       for (const LsnRun& run : said->unrepairable) {
         one.standing->damaged.emplace_back(run.first, run.end);
       }
-      one.inquiry.reset();
+      one.control_call.reset();
       return true;
     }
-    one.standing = StandingOf(*one.inquiry);
+    one.standing = StandingOf(*one.control_call);
     if (!one.standing) return true;
-    one.inquiry->Ask(Scrub{});
+    one.control_call->Ask(Scrub{});
     return false;
   }
 
@@ -288,15 +301,17 @@ class ClusterReader::Impl {
         }));
   }
 
-  static std::optional<ReplicaStanding> StandingOf(const Inquiry& inquiry) {
-    if (!inquiry.status().ok() || !inquiry.reply()) return std::nullopt;
-    const auto* said = std::get_if<Followed>(&*inquiry.reply());
+  static std::optional<ReplicaStanding> StandingOf(
+      const ControlCall& control_call) {
+    if (!control_call.status().ok() || !control_call.reply())
+      return std::nullopt;
+    const auto* said = std::get_if<Followed>(&*control_call.reply());
     if (said == nullptr) return std::nullopt;
     ReplicaStanding standing;
     standing.log_epoch = said->log_epoch;
     standing.repairing = said->repairing;
     standing.in_session = said->in_session;
-    standing.is_own = said->is_held;
+    standing.is_own = said->is_claimed;
     standing.primary_node = said->promised.primary.node.value;
     standing.configuration_id = said->configuration_id;
     standing.head_lsn = said->head.lsn;
@@ -304,12 +319,12 @@ class ClusterReader::Impl {
     standing.persisted_lsn = said->persisted_lsn;
     standing.durable_lsn = said->durable_lsn;
     if (said->end) standing.end_offset = said->end->value;
-    standing.ring_capacity = inquiry.welcome()->ring_capacity;
+    standing.ring_capacity = control_call.server_hello()->ring_capacity;
     standing.epoch_count = LiveEpochs(*said);
     return standing;
   }
 
-  void StartFetching(Replica& replica) {
+  void StartFetching(MemberReplica& replica) {
     RemoteRegion::Options options;
     options.at = OptionsOf(replica);
     // The check for silence ends it first, before this deadline of the fabric.
@@ -338,7 +353,7 @@ class ClusterReader::Impl {
   std::optional<Deadline> NextSilence() const {
     const int64_t now = Clock::Real().NowNanos();
     std::optional<Deadline> next;
-    for (const Replica& replica : replicas_) {
+    for (const MemberReplica& replica : replicas_) {
       if (replica.remote == nullptr || replica.remote->done()) continue;
       const Deadline until = replica.silent_until;
       if (until.HasPassed(now)) continue;
@@ -347,15 +362,15 @@ class ClusterReader::Impl {
     return next;
   }
 
-  void FinishFetching(Replica& replica) {
+  void FinishFetching(MemberReplica& replica) {
     const bool done = replica.remote->done();
     absl::Status status = replica.remote->status();
-    // A node may report before or after the welcome that it does not serve the
-    // replica.
+    // A node may report before or after the server hello that it does not serve
+    // the replica.
     const bool is_unserved =
         absl::IsUnavailable(status) && replica.remote->region_bytes() == 0;
     replica.was_reached |=
-        replica.remote->welcome().has_value() && !is_unserved &&
+        replica.remote->server_hello().has_value() && !is_unserved &&
         !absl::IsFailedPrecondition(status) &&
         !absl::IsUnauthenticated(status) && !absl::IsNotFound(status);
     replica.was_silent = !done;
@@ -370,32 +385,33 @@ class ClusterReader::Impl {
           "; the node is stopped, or the way to it is"));
     }
     CheckList(replica);
-    replica.reading.refusals = NamedRefusals(replica.remote->refusals());
+    replica.reading.refusals = NamedRejects(replica.remote->refusals());
     replica.reading.scrubbed = NamedCounts(replica.remote->scrubbed());
     replica.remote.reset();
-    if (status.ok()) status = Look(replica);
+    if (status.ok()) status = ReadOne(replica);
     replica.reading.status = status;
     replica.is_read = !absl::IsDataLoss(status) && !absl::IsAborted(status);
     replica.image.reset();
   }
 
   // Checks the list of a node that serves no replica too.
-  void CheckList(const Replica& replica) {
+  void CheckList(const MemberReplica& replica) {
     const RemoteRegion& remote = *replica.remote;
     if (!outdated_.ok() || !remote.is_proved()) return;
-    const uint64_t shown = remote.welcome()->configuration_id;
+    const uint64_t shown = remote.server_hello()->configuration_id;
     if (!IsOutdated(List(), shown)) return;
     const absl::Status why = Outdated(List(), shown);
     outdated_ = {why.code(),
                  absl::StrCat(NameOf(replica), ": ", why.message())};
   }
 
-  static std::vector<std::pair<std::string, uint64_t>> NamedRefusals(
-      const RefusalCounts& counts) {
+  static std::vector<std::pair<std::string, uint64_t>> NamedRejects(
+      const RejectCounts& counts) {
     std::vector<std::pair<std::string, uint64_t>> named;
     for (size_t i = 0; i < counts.size(); ++i) {
       if (counts[i] == 0) continue;
-      named.emplace_back(RefusalName(static_cast<Refusal>(i)), counts[i]);
+      named.emplace_back(RejectReasonName(static_cast<RejectReason>(i)),
+                         counts[i]);
     }
     return named;
   }
@@ -412,7 +428,7 @@ class ClusterReader::Impl {
     return named;
   }
 
-  absl::Status Look(Replica& replica) {
+  absl::Status ReadOne(MemberReplica& replica) {
     replica.image->Freeze();
     ALPHEUS_ASSIGN_OR_RETURN(replica.reader,
                              LogReader::OpenImage(*std::move(replica.image)));
@@ -432,24 +448,25 @@ class ClusterReader::Impl {
   }
 
   bool AnyToFetchAgain() const {
-    return std::any_of(replicas_.begin(), replicas_.end(),
-                       [](const Replica& replica) { return !replica.is_read; });
+    return std::any_of(
+        replicas_.begin(), replicas_.end(),
+        [](const MemberReplica& replica) { return !replica.is_read; });
   }
 
   void Publish() {
-    for (const Replica& replica : replicas_) {
+    for (const MemberReplica& replica : replicas_) {
       readings_.push_back(replica.reading);
     }
-    std::vector<std::optional<ReplicaClaims>> claims;
-    for (const Replica& replica : replicas_)
-      claims.push_back(ClaimsOf(replica));
-    claims.resize(cluster_.members.size());  // unknown for the others
-    durable_ = FindDurableRange(write_quorum(), claims);
+    std::vector<std::optional<ReplicaEvidence>> evidence;
+    for (const MemberReplica& replica : replicas_)
+      evidence.push_back(EvidenceOf(replica));
+    evidence.resize(cluster_.members.size());  // unknown for the others
+    durable_ = FindDurableRange(write_quorum(), evidence);
   }
 
   Epoch NewestEpoch() const {
     Epoch newest;
-    for (const Replica& replica : replicas_) {
+    for (const MemberReplica& replica : replicas_) {
       if (replica.reading.info) {
         newest = std::max(newest, replica.reading.info->log_epoch);
       }
@@ -457,45 +474,46 @@ class ClusterReader::Impl {
     return newest;
   }
 
-  static std::optional<ReplicaClaims> ClaimsOf(const Replica& replica) {
+  static std::optional<ReplicaEvidence> EvidenceOf(
+      const MemberReplica& replica) {
     const ReplicaReading& reading = replica.reading;
     if (absl::IsFailedPrecondition(reading.status)) return std::nullopt;
-    if (!reading.info) return ClaimsOf(reading.standing);
-    ReplicaClaims claims;
-    claims.log_epoch = reading.info->log_epoch;
+    if (!reading.info) return EvidenceOf(reading.standing);
+    ReplicaEvidence evidence;
+    evidence.log_epoch = reading.info->log_epoch;
     if (!reading.info->epochs.empty()) {
-      claims.start_lsn = reading.info->epochs.back().start_lsn;
+      evidence.start_lsn = reading.info->epochs.back().start_lsn;
     }
-    claims.counts = reading.status.ok() && !reading.info->repairing;
-    claims.watermark_lsn = reading.info->watermark_lsn;
-    claims.named_lsn = reading.info->head_lsn - 1;
+    evidence.counts = reading.status.ok() && !reading.info->repairing;
+    evidence.watermark_lsn = reading.info->watermark_lsn;
+    evidence.named_lsn = reading.info->head_lsn - 1;
     if (const auto& said = reading.standing; said) {
-      claims.named_lsn = std::max(claims.named_lsn, said->durable_lsn);
-      if (said->log_epoch == claims.log_epoch) {
-        claims.watermark_lsn =
-            std::max(claims.watermark_lsn, said->persisted_lsn);
+      evidence.named_lsn = std::max(evidence.named_lsn, said->durable_lsn);
+      if (said->log_epoch == evidence.log_epoch) {
+        evidence.watermark_lsn =
+            std::max(evidence.watermark_lsn, said->persisted_lsn);
       }
     }
     if (reading.report) {
-      claims.named_lsn =
-          std::max(claims.named_lsn, reading.report->named_durable_lsn);
-      claims.end_lsn = reading.report->end_lsn;
+      evidence.named_lsn =
+          std::max(evidence.named_lsn, reading.report->named_durable_lsn);
+      evidence.end_lsn = reading.report->end_lsn;
     }
-    return claims;
+    return evidence;
   }
 
-  // Claims of a primary's own replica, which no other process reads.
-  static std::optional<ReplicaClaims> ClaimsOf(
+  // Evidence of a primary's own replica, which no other process reads.
+  static std::optional<ReplicaEvidence> EvidenceOf(
       const std::optional<ReplicaStanding>& standing) {
     if (!standing) return std::nullopt;
-    ReplicaClaims claims;
-    claims.log_epoch = standing->log_epoch;
-    claims.counts = false;  // its end is known only to its primary
-    claims.named_lsn = standing->durable_lsn;
-    return claims;
+    ReplicaEvidence evidence;
+    evidence.log_epoch = standing->log_epoch;
+    evidence.counts = false;  // its end is known only to its primary
+    evidence.named_lsn = standing->durable_lsn;
+    return evidence;
   }
 
-  static bool Counts(const Replica& replica, Epoch newest) {
+  static bool Counts(const MemberReplica& replica, Epoch newest) {
     return replica.reading.report && !replica.reading.info->repairing &&
            replica.reading.info->log_epoch == newest;
   }
@@ -503,8 +521,8 @@ class ClusterReader::Impl {
   const ClusterReaderOptions options_;
   const ClusterConfiguration cluster_;
   EntropyRandom random_;
-  std::unique_ptr<Fabric> fabric_;  // from Read on
-  std::vector<Replica> replicas_;   // destroyed before the fabric
+  std::unique_ptr<Fabric> fabric_;       // from Read on
+  std::vector<MemberReplica> replicas_;  // destroyed before the fabric
   std::vector<ReplicaReading> readings_;
   std::optional<Deadline> next_silence_;  // as of the last Poll
   DurableRange durable_;

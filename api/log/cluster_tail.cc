@@ -23,7 +23,7 @@ constexpr int64_t kNanosPerMs = 1'000'000;
 constexpr uint32_t kPollMsMax = 10'000;
 // At most this part of the timeout is charged between two polls, so that a
 // caller that rarely calls, or was stopped, tries as long as others.
-constexpr int64_t kLooks = 4;
+constexpr int64_t kChecks = 4;
 
 }  // namespace
 
@@ -52,14 +52,14 @@ class ClusterTail::Impl {
       if (any || tail_.has_records()) continue;
       if (deadline.HasPassed(now)) return std::nullopt;
       pump_.Sleep(std::min({deadline, tail_.NextPoll(),
-                            Deadline::AtNanos(now + timeout_ns_ / kLooks)},
+                            Deadline::AtNanos(now + timeout_ns_ / kChecks)},
                            [](const Deadline& a, const Deadline& b) {
                              return a.at_nanos() < b.at_nanos();
                            }));
     }
   }
 
-  void AskAnew() { tail_.AskAnew(); }
+  void AskAgain() { tail_.AskAgain(); }
   const RemoteTail& tail() const { return tail_; }
   absl::Status Doubt() const { return Named(tail_.Doubt()); }
 
@@ -81,7 +81,7 @@ class ClusterTail::Impl {
     tail.credentials = {cluster.key, &connectivity_->random};
     tail.from = options.from;
     tail.poll_ns = int64_t{options.poll_ms} * kNanosPerMs;
-    tail.silence_ns = timeout_ns_;
+    tail.reply_timeout_ns = timeout_ns_;
     tail.retry_ns = std::min(tail.retry_ns, timeout_ns_ / 4);
     return tail;
   }
@@ -89,7 +89,7 @@ class ClusterTail::Impl {
   // A final refusal is reported at once.
   absl::Status CheckReach(int64_t now) {
     const int64_t passed =
-        std::min(now - std::exchange(looked_at_, now), timeout_ns_ / kLooks);
+        std::min(now - std::exchange(last_check_, now), timeout_ns_ / kChecks);
     unreached_ns_ = tail_.is_in_reach() ? 0 : unreached_ns_ + passed;
     const absl::Status absences = tail_.Absences();
     const bool is_over = unreached_ns_ >= timeout_ns_ ||
@@ -109,7 +109,7 @@ class ClusterTail::Impl {
 
   const std::string log_name_;
   const int64_t timeout_ns_;
-  int64_t looked_at_ = Clock::Real().NowNanos();
+  int64_t last_check_ = Clock::Real().NowNanos();
   int64_t unreached_ns_ = 0;  // time without a reachable node
   std::unique_ptr<Connectivity> connectivity_;
   FabricPump pump_;
@@ -147,7 +147,7 @@ absl::StatusOr<std::optional<TailRecord>> ClusterTail::Next(Deadline deadline) {
 Lsn ClusterTail::durable_lsn() const { return impl_->tail().durable_lsn(); }
 Lsn ClusterTail::next_lsn() const { return impl_->tail().next_lsn(); }
 Lsn ClusterTail::head_lsn() const { return impl_->tail().head_lsn(); }
-void ClusterTail::AskAnew() { impl_->AskAnew(); }
+void ClusterTail::AskAgain() { impl_->AskAgain(); }
 bool ClusterTail::is_settled() const { return impl_->tail().is_settled(); }
 bool ClusterTail::is_caught_up() const { return impl_->tail().is_caught_up(); }
 absl::Status ClusterTail::doubt() const { return impl_->Doubt(); }

@@ -195,8 +195,8 @@ void Reservation::Abort() {
   std::exchange(engine_, nullptr)->Abort(record_);
 }
 
-void Reservation::HandOver() {
-  if (engine_ != nullptr) engine_->HandOver(record_);
+void Reservation::Detach() {
+  if (engine_ != nullptr) engine_->Detach(record_);
 }
 
 std::string RecoveryReport::ToString() const {
@@ -225,7 +225,7 @@ std::string RecoveryReport::ToString() const {
   for (const std::string& member : absent_members) {
     absl::StrAppend(&text, "; not in this epoch: ", member);
   }
-  if (!landing.empty()) absl::StrAppend(&text, "; ", landing);
+  if (!shadow.empty()) absl::StrAppend(&text, "; ", shadow);
   if (!medium_warning.empty()) {
     absl::StrAppend(&text, "; warning: ", medium_warning);
   }

@@ -46,7 +46,7 @@ class LogEngine {
                             std::span<const std::byte> bytes) = 0;
   virtual absl::Status Complete(ReservedRecord& record) = 0;
   virtual void Abort(const ReservedRecord& record) = 0;
-  virtual void HandOver(ReservedRecord& record) = 0;
+  virtual void Detach(ReservedRecord& record) = 0;
   virtual absl::Status Force(Lsn lsn, const ForceOptions& options) = 0;
   virtual absl::Status BeginForce(Lsn lsn) = 0;
   virtual absl::StatusOr<Lsn> Append(

@@ -11,7 +11,7 @@ namespace alpheus {
 RecoveredSource::RecoveredSource(const Ring& ring, uint64_t ring_offset,
                                  const EpochTable& table,
                                  const LogPosition& head, Lsn end_lsn,
-                                 const std::atomic<bool>& is_given_up,
+                                 const std::atomic<bool>& is_released,
                                  std::string name)
     // Open has just checked the payloads.
     : cursor_(ring, table, head, head.offset + ring.capacity(),
@@ -19,7 +19,7 @@ RecoveredSource::RecoveredSource(const Ring& ring, uint64_t ring_offset,
       ring_(ring),
       ring_offset_(ring_offset),
       end_lsn_(end_lsn),
-      is_given_up_(is_given_up),
+      is_released_(is_released),
       name_(std::move(name)) {}
 
 // Reads each record when it is shown: bytes that were cleaned and overwritten
@@ -28,7 +28,7 @@ bool RecoveredSource::Next(RecoveredRecord* record) {
   while (status_.ok() && cursor_.position().lsn <= end_lsn_) {
     const LogPosition at = cursor_.position();
     const RecordCursor::Step step = cursor_.Next();
-    if (IsGivenUp()) return false;
+    if (IsReleased()) return false;
     if (step != RecordCursor::Step::kRecord) {
       status_ = Unreadable(at);
       return false;
@@ -38,19 +38,19 @@ bool RecoveredSource::Next(RecoveredRecord* record) {
     *record = {view.lsn(), view.epoch(), view.payload};
     return true;
   }
-  (void)IsGivenUp();
+  (void)IsReleased();
   return false;
 }
 
 // Checked after each read, and once more after the last record: before the
 // region is given up no other process writes there.
-bool RecoveredSource::IsGivenUp() {
+bool RecoveredSource::IsReleased() {
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (!is_given_up_.load(std::memory_order_acquire)) return false;
+  if (!is_released_.load(std::memory_order_acquire)) return false;
   if (status_.ok()) {
     status_ = absl::AbortedError(absl::StrCat(
         name_,
-        ": the replica was given up for another primary; what was shown last "
+        ": the replica was released for another primary; what was shown last "
         "may be of its log. Open the log again"));
   }
   return true;

@@ -24,12 +24,12 @@ namespace alpheus {
 class RecoveredSource final : public RecoveredRange::Source {
  public:
   // Delivers the records from `head` to `end_lsn`. `ring_offset` (bytes from
-  // the start of the region) and `name` are for messages. Once `is_given_up`
+  // the start of the region) and `name` are for messages. Once `is_released`
   // others may write to the ring, so that delivered records are in doubt
-  // (Aborted). `is_given_up` and `table` must outlive the source.
+  // (Aborted). `is_released` and `table` must outlive the source.
   RecoveredSource(const Ring& ring, uint64_t ring_offset,
                   const EpochTable& table, const LogPosition& head, Lsn end_lsn,
-                  const std::atomic<bool>& is_given_up, std::string name);
+                  const std::atomic<bool>& is_released, std::string name);
 
   bool Next(RecoveredRecord* record) override;
   absl::Status status() const override { return status_; }
@@ -39,13 +39,13 @@ class RecoveredSource final : public RecoveredRange::Source {
 
  private:
   absl::Status Unreadable(const LogPosition& at) const;
-  bool IsGivenUp();
+  bool IsReleased();
 
   RecordCursor cursor_;
   const Ring ring_;
   const uint64_t ring_offset_;
   const Lsn end_lsn_;
-  const std::atomic<bool>& is_given_up_;
+  const std::atomic<bool>& is_released_;
   const std::string name_;
   absl::Status status_;
 };

@@ -30,8 +30,8 @@
 #include "recovery/opening/epoch_opening.h"
 #include "recovery/opening/log_creation.h"
 #include "recovery/opening/opening_quorums.h"
-#include "recovery/protocol/inquiry.h"
-#include "recovery/resync/rejoining_replication.h"
+#include "recovery/protocol/control_call.h"
+#include "recovery/resync/member_upkeep.h"
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {
@@ -60,26 +60,26 @@ class FabricReplication final : public EngineReplication {
  public:
   FabricReplication(std::unique_ptr<Connectivity> connectivity,
                     const Replicator::Options& replicator,
-                    const RejoiningOptions& rejoining, EpochOpened& opened,
-                    std::optional<ReplicaHoldOptions> hold,
+                    const ResyncOptions& resync, EpochOpened& opened,
+                    std::optional<RegionClaimOptions> claim,
                     ScrubbingOptions scrubbing)
-      : sizes_(rejoining.opening.sizes),
-        hold_(std::move(hold)),
+      : sizes_(resync.opening.sizes),
+        claim_(std::move(claim)),
         scrubbing_(std::move(scrubbing)),
         connectivity_(std::move(connectivity)),
         replication_(*connectivity_->fabric, Clock::Real(),
-                     connectivity_->random, replicator, rejoining, opened) {}
+                     connectivity_->random, replicator, resync, opened) {}
 
   ReplicationSink& sink() override { return replication_.replicator(); }
 
-  void HoldReplica(HeldReplica& replica) override {
-    if (!hold_) return;
-    hold_->credentials.random = &connectivity_->random;
-    replication_.HoldReplica(*hold_, scrubbing_, replica);
+  void ClaimReplica(PrimaryReplica& replica) override {
+    if (!claim_) return;
+    claim_->credentials.random = &connectivity_->random;
+    replication_.ClaimReplica(*claim_, scrubbing_, replica);
   }
 
   ReplicationStatus status() const override {
-    const RejoiningReplication::State state = replication_.state();
+    const MemberUpkeep::State state = replication_.state();
     ReplicationStatus status;
     status.replicas = sizes_.replica_count;
     status.write_quorum = sizes_.write_quorum;
@@ -92,18 +92,18 @@ class FabricReplication final : public EngineReplication {
     status.scrubbed_records = state.scrubbed.records;
     status.damaged_records = state.scrubbed.damaged;
     status.repaired_records = state.scrubbed.repaired;
-    for (const OtherMember& member : state.away) {
-      status.away.push_back(TextOf(member));
+    for (const OtherMember& member : state.out_of_sync) {
+      status.out_of_sync.push_back(TextOf(member));
     }
     return status;
   }
 
  private:
   const QuorumSizes sizes_;
-  std::optional<ReplicaHoldOptions> hold_;  // set if the process has a replica
-  const ScrubbingOptions scrubbing_;        // of it
+  std::optional<RegionClaimOptions> claim_;  // set if the process has a replica
+  const ScrubbingOptions scrubbing_;         // of it
   std::unique_ptr<Connectivity> connectivity_;
-  RejoiningReplication replication_;
+  MemberUpkeep replication_;
 };
 
 absl::Status CheckOptions(const LogOptions& options,
@@ -129,9 +129,9 @@ absl::Status CheckOptions(const LogOptions& options,
         " for a replicated log, whose thread answers its backups while nobody "
         "appends"));
   }
-  if (replication.silence_ms == 0) {
+  if (replication.ack_timeout_ms == 0) {
     return absl::InvalidArgumentError(
-        "silence_ms 0: every backup would be given up at once");
+        "ack_timeout_ms 0: every backup would be dropped at once");
   }
   return absl::OkStatus();
 }
@@ -174,16 +174,16 @@ class Opener {
   // Opens with the own replica in `file`.
   absl::StatusOr<std::unique_ptr<LogEngine>> OpenWithReplica(
       ReplicaFile& file, std::unique_ptr<P> pmem) {
-    landing_ = file.landing();
+    shadow_ = file.shadow();
     region_.emplace(std::move(file.region()));
     pmem_ = std::move(pmem);
-    ReplicaOptions replica;
+    LocalReplicaOptions replica;
     replica.name = region_->path();
     replica.expected_cluster_id = cluster_.cluster_id;
     replica.expected_log_id = log_id();
     replica.expected_node = NodeId(options_.replication.node);
     ALPHEUS_ASSIGN_OR_RETURN(
-        replica_, Replica<P>::Open(*pmem_, region_->bytes(), replica));
+        replica_, LocalReplica<P>::Open(*pmem_, region_->bytes(), replica));
     return Open(/*is_member=*/true);
   }
 
@@ -235,7 +235,7 @@ class Opener {
 
   // Makes a region of this process alone. It is no member, so it has a
   // configuration of its own.
-  absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(
+  absl::StatusOr<std::unique_ptr<OpenersReplica>> MakeCache(
       uint64_t ring_capacity) {
     ALPHEUS_ASSIGN_OR_RETURN(
         const Layout layout,
@@ -252,10 +252,10 @@ class Opener {
     identity.log_id = log_id();
     ALPHEUS_RETURN_IF_ERROR(
         FormatRegion(*pmem_, region_->bytes(), layout, identity));
-    ALPHEUS_ASSIGN_OR_RETURN(
-        replica_,
-        Replica<P>::Open(*pmem_, region_->bytes(), {.name = region_->path()}));
-    return AsOwnReplica(*replica_, [] {});
+    ALPHEUS_ASSIGN_OR_RETURN(replica_,
+                             LocalReplica<P>::Open(*pmem_, region_->bytes(),
+                                                   {.name = region_->path()}));
+    return AsOpenersReplica(*replica_, [] {});
   }
 
   absl::StatusOr<std::unique_ptr<EpochOpening>> StartOpening(
@@ -263,7 +263,7 @@ class Opener {
     if (is_member) {
       return EpochOpening::Start(*connectivity_->fabric, Clock::Real(),
                                  connectivity_->random, ballots, opening_,
-                                 AsOwnReplica(*replica_, [] {}));
+                                 AsOpenersReplica(*replica_, [] {}));
     }
     if constexpr (std::is_same_v<P, LibpmemPersistence>) {
       return EpochOpening::Start(
@@ -318,18 +318,18 @@ class Opener {
   }
 
   // Options for the daemon that had the own replica, and will have it again.
-  std::optional<ReplicaHoldOptions> HoldOptions(bool is_member,
-                                                Epoch epoch) const {
+  std::optional<RegionClaimOptions> ClaimOptions(bool is_member,
+                                                 Epoch epoch) const {
     if (!is_member) return std::nullopt;
     const ClusterMember* const self =
         FindMember(cluster_, NodeId(options_.replication.node));
-    ReplicaHoldOptions hold;
-    hold.address = self->address.ToString();
-    hold.node = self->node;
-    hold.hello = {opening_.cluster_id, opening_.log_id, opening_.self};
-    hold.credentials.key = cluster_.key;
-    hold.promise = {epoch, opening_.self};
-    return hold;
+    RegionClaimOptions claim;
+    claim.address = self->address.ToString();
+    claim.node = self->node;
+    claim.hello = {opening_.cluster_id, opening_.log_id, opening_.self};
+    claim.credentials.key = cluster_.key;
+    claim.promise = {epoch, opening_.self};
+    return claim;
   }
 
   // Scrubbing of the own replica, while its node's daemon does not have it.
@@ -350,19 +350,20 @@ class Opener {
     Replicator::Options replicator;
     replicator.write_quorum = cluster_.sizes.write_quorum;
     replicator.has_local_replica = is_member;
-    replicator.silence_ns = int64_t{options.silence_ms} * kNanosPerMilli;
+    replicator.ack_timeout_ns =
+        int64_t{options.ack_timeout_ms} * kNanosPerMilli;
     replicator.lag_bytes_max = options.lag_bytes_max != 0
                                    ? options.lag_bytes_max
                                    : opened.start.superline.ring_capacity;
     const RingLogStart start = opened.start;
-    const std::optional<ReplicaHoldOptions> hold =
-        HoldOptions(is_member, opened.epoch);
+    const std::optional<RegionClaimOptions> claim =
+        ClaimOptions(is_member, opened.epoch);
     RecoveryReport report = MakeReport(opened);
-    report.landing = std::move(landing_);
+    report.shadow = std::move(shadow_);
     report.medium_warning = region_->warning();
     auto replication = std::make_unique<FabricReplication>(
         std::move(connectivity_), replicator,
-        RejoiningOptions{.opening = opening_}, opened, hold, OwnScrubbing());
+        ResyncOptions{.opening = opening_}, opened, claim, OwnScrubbing());
     auto engine = std::make_unique<RingEngine<P>>(
         *std::move(region_), std::move(pmem_), start, std::move(report),
         options_, std::move(replication));
@@ -379,10 +380,10 @@ class Opener {
   std::optional<MembersChange> change_;
   std::vector<PeerAddress> asked_;
   EpochOpeningOptions opening_;  // of the last try
-  std::string landing_;          // as ReplicaFile::landing
+  std::string shadow_;           // as ReplicaFile::shadow
   std::optional<Region> region_;
   std::unique_ptr<P> pmem_;
-  std::unique_ptr<Replica<P>> replica_;
+  std::unique_ptr<LocalReplica<P>> replica_;
 };
 
 // Checks that the file is this node's replica, since the node's daemon releases
@@ -418,7 +419,7 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
     Connectivity& connectivity) {
   const Deadline deadline = Deadline::In(
       std::chrono::milliseconds(options.replication.open_timeout_ms));
-  bool is_looked_at = false;
+  bool is_checked = false;
   for (;;) {
     absl::StatusOr<std::unique_ptr<ReplicaFile>> file = ReplicaFile::Open(
         options.path, {.fabric = connectivity.fabric.get(),
@@ -433,7 +434,7 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
           "` makes a new replica"));
     }
     if (!absl::IsFailedPrecondition(file.status())) return file;
-    if (!std::exchange(is_looked_at, true)) {
+    if (!std::exchange(is_checked, true)) {
       ALPHEUS_RETURN_IF_ERROR(CheckIsOwn(options, cluster));
     }
     if (deadline.HasPassed(Clock::Real().NowNanos())) {
@@ -453,13 +454,13 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
                      connectivity.random.Next() | 1};
     const ClusterMember* const self =
         FindMember(cluster, NodeId(options.replication.node));
-    Inquiry release(*connectivity.fabric,
-                    {self->address.ToString(),
-                     self->node,
-                     hello,
-                     deadline,
-                     {cluster.key, &connectivity.random}},
-                    Release{});
+    ControlCall release(*connectivity.fabric,
+                        {self->address.ToString(),
+                         self->node,
+                         hello,
+                         deadline,
+                         {cluster.key, &connectivity.random}},
+                        Release{});
     FabricPump pump(*connectivity.fabric);
     const auto take = [&](const auto& news) { release.Take(news); };
     pump.RunUntil([&] { return release.done(); }, deadline, take);

@@ -10,8 +10,8 @@ std::string ReplicationStatus::ToString() const {
   std::string text =
       absl::StrCat(in_sync, " of ", replicas, " replicas are in sync, ",
                    write_quorum, " must be");
-  if (!away.empty()) {
-    absl::StrAppend(&text, "; away: ", absl::StrJoin(away, "; "));
+  if (!out_of_sync.empty()) {
+    absl::StrAppend(&text, "; away: ", absl::StrJoin(out_of_sync, "; "));
   }
   return text;
 }

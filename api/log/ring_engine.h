@@ -28,11 +28,11 @@
 #include "log/base/status_macros.h"
 #include "log/base/waiter.h"
 #include "log/core/durability/replication_sink.h"
-#include "log/core/read/region_look.h"
+#include "log/core/read/region_check.h"
 #include "log/core/ring/ring_log.h"
 #include "log/format/layout.h"
 #include "log/pmem/region.h"
-#include "recovery/replica/held_replica.h"
+#include "recovery/replica/primary_replica.h"
 
 namespace alpheus {
 
@@ -45,11 +45,11 @@ class EngineReplication {
   virtual ReplicationStatus status() const = 0;
   // Gives the log's own region, if it is a replica. Called before the log
   // exists, whose Poll uses it.
-  virtual void HoldReplica(HeldReplica& replica) = 0;
+  virtual void ClaimReplica(PrimaryReplica& replica) = 0;
 };
 
 template <Persistence P>
-class RingEngine final : public LogEngine, private HeldReplica {
+class RingEngine final : public LogEngine, private PrimaryReplica {
  public:
   // `start` comes from opening the epoch; all of it is recovered. Without
   // `replication` the log is local.
@@ -80,11 +80,11 @@ class RingEngine final : public LogEngine, private HeldReplica {
                   [this](Deadline until, const std::atomic<uint32_t>& stop) {
                     return log_.WaitForAcks(until, stop);
                   },
-                  [this] { return LookAtFile(); }},
+                  [this] { return RecheckFile(); }},
                  log_.progress(), log_.waiter(),
                  std::chrono::microseconds(options.idle_force_us)),
         has_thread_(options.idle_force_us != 0) {
-    if (replication_ != nullptr) replication_->HoldReplica(*this);
+    if (replication_ != nullptr) replication_->ClaimReplica(*this);
   }
 
   absl::Status StartService() { return service_.Start(); }
@@ -129,24 +129,24 @@ class RingEngine final : public LogEngine, private HeldReplica {
   void Abort(const ReservedRecord& record) override {
     if (!IsOfParent()) log_.Abort(record);
   }
-  void HandOver(ReservedRecord& record) override {
-    if (!IsOfParent()) log_.HandOver(record);
+  void Detach(ReservedRecord& record) override {
+    if (!IsOfParent()) log_.Detach(record);
   }
   absl::Status Force(Lsn lsn, const ForceOptions& options) override {
     ALPHEUS_RETURN_IF_ERROR(CheckProcess());
-    LookAtFileWithoutThread();
+    RecheckFileWithoutThread();
     return log_.Force(lsn, {options.frequency, options.group},
                       options.deadline);
   }
   absl::Status BeginForce(Lsn lsn) override {
     ALPHEUS_RETURN_IF_ERROR(CheckProcess());
-    LookAtFileWithoutThread();
+    RecheckFileWithoutThread();
     return log_.BeginForce(lsn);
   }
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
                              const ForceOptions& options) override {
     ALPHEUS_RETURN_IF_ERROR(CheckProcess());
-    LookAtFileWithoutThread();
+    RecheckFileWithoutThread();
     return log_.Append(parts, {options.frequency, options.group},
                        options.deadline);
   }
@@ -154,12 +154,12 @@ class RingEngine final : public LogEngine, private HeldReplica {
       std::span<const std::span<const std::byte>> parts,
       Deadline deadline) override {
     ALPHEUS_RETURN_IF_ERROR(CheckProcess());
-    LookAtFileWithoutThread();
+    RecheckFileWithoutThread();
     return log_.AppendInRing(parts, deadline);
   }
   absl::Status WaitDurable(Lsn lsn, Deadline deadline) override {
     ALPHEUS_RETURN_IF_ERROR(CheckProcess());
-    LookAtFileWithoutThread();
+    RecheckFileWithoutThread();
     return log_.WaitDurable(lsn, deadline);
   }
   absl::Status OnDurable(Lsn lsn, DurableCallback callback) override {
@@ -188,7 +188,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
   absl::Status CheckPayloads() const override {
     ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (is_given_up_.load(std::memory_order_acquire)) return GivenUp();
+    if (is_released_.load(std::memory_order_acquire)) return RegionReleased();
     return absl::OkStatus();
   }
   absl::Status Close() override {
@@ -216,7 +216,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
   std::unique_ptr<RecoveredRange::Source> Recovered() const override {
     return std::make_unique<RecoveredSource>(
         log_.ring(), ring_offset_, log_.table(), log_.head(), recovered_end_,
-        is_given_up_, region_.path());
+        is_released_, region_.path());
   }
   const RecoveryReport& report() const override { return report_; }
   ReplicationStatus replication_status() const override {
@@ -234,57 +234,57 @@ class RingEngine final : public LogEngine, private HeldReplica {
     return absl::FailedPreconditionError(
         absl::StrCat(region_.path(),
                      ": this process is a fork's child, and its parent opened "
-                     "the log. Nothing was changed; open the log anew in the "
+                     "the log. Nothing was changed; open the log again in the "
                      "child, after the parent has closed it"));
   }
 
   // Checks the file twice a second. Returns the time of the next check.
-  Deadline LookAtFile() {
+  Deadline RecheckFile() {
     if (!is_watched_) return Deadline();
     const int64_t now = Clock::Real().NowNanos();
-    const int64_t due = look_at_.load(std::memory_order_relaxed);
+    const int64_t due = recheck_at_.load(std::memory_order_relaxed);
     if (now < due) return Deadline::AtNanos(due);
     const MutexLock lock(region_mutex_);
-    look_at_.store(now + kLookNanos, std::memory_order_relaxed);
-    if (!is_given_up_.load(std::memory_order_relaxed)) {
-      LookAtRegion(region_, report_.log_id);
+    recheck_at_.store(now + kCheckNanos, std::memory_order_relaxed);
+    if (!is_released_.load(std::memory_order_relaxed)) {
+      CheckRegionFile(region_, report_.log_id);
     }
-    return Deadline::AtNanos(now + kLookNanos);
+    return Deadline::AtNanos(now + kCheckNanos);
   }
   // Checks the file in calls that fence, if there is no service thread. A fence
   // into a page cache is a system call anyway; elsewhere a check would cost as
   // much as an append.
-  void LookAtFileWithoutThread() {
+  void RecheckFileWithoutThread() {
     if (!has_thread_ && region_.medium() == RegionMedium::kFile) {
-      (void)LookAtFile();
+      (void)RecheckFile();
     }
   }
 
-  absl::Status GiveUp() override {
+  absl::Status ReleaseRegion() override {
     // A process that takes the region over must know that it is suspect (ND3,
     // node.h), and nothing could tell it: so keep the region.
     if (!pmem_->Error().ok()) return pmem_->Error();
     // First: readers must know, before others write there.
-    is_given_up_.store(true, std::memory_order_seq_cst);
+    is_released_.store(true, std::memory_order_seq_cst);
     const MutexLock lock(region_mutex_);
-    return region_.GiveUp();
+    return region_.Detach();
   }
   bool IsUsable() const override { return log_.IsUsable(); }
   std::byte* RingOnMedium() const override { return log_.RingOnMedium(); }
-  void WhileAtRest(absl::FunctionRef<void()> work) override {
-    log_.WhileAtRest(work);
+  void WithRingFrozen(absl::FunctionRef<void()> work) override {
+    log_.WithRingFrozen(work);
   }
   absl::Status RestoreBytes(RingOffset offset,
                             std::span<const std::byte> bytes) override {
     return log_.RestoreBytes(offset, bytes);
   }
-  absl::StatusOr<int> MendCopies() override { return log_.MendCopies(); }
+  absl::StatusOr<int> RepairCopies() override { return log_.RepairCopies(); }
 
   // Anonymous memory was touched when it was filled.
   static TailPages::MapPages WayToMap(const Region& region) {
     const bool is_mapped_by_need =
         region.medium() == RegionMedium::kPersistentMemory &&
-        !region.is_landed();
+        !region.is_shadowed();
     return is_mapped_by_need ? TailPages::MapPages(PopulateForReading)
                              : nullptr;
   }
@@ -307,15 +307,15 @@ class RingEngine final : public LogEngine, private HeldReplica {
     return ring;
   }
 
-  absl::Status GivenUp() const {
+  absl::Status RegionReleased() const {
     return absl::AbortedError(
         absl::StrCat(region_.path(),
-                     ": the replica was given up for another primary; open "
+                     ": the replica was released for another primary; open "
                      "the log again"));
   }
 
   Region region_;
-  std::atomic<bool> is_given_up_{false};
+  std::atomic<bool> is_released_{false};
   std::unique_ptr<P> pmem_;
   std::unique_ptr<EngineReplication> replication_;  // outlives the log
   FutexWaiter waiter_;
@@ -327,10 +327,10 @@ class RingEngine final : public LogEngine, private HeldReplica {
   RecoveryReport report_;
   RingLog<P> log_;
   TailPages tail_pages_;  // used by the service thread
-  static constexpr int64_t kLookNanos = 500'000'000;
-  std::atomic<int64_t> look_at_{0};  // next check; races do no harm
-  Mutex region_mutex_;               // of checking the file and giving it up
-  ServiceThread service_;            // stops before the log goes
+  static constexpr int64_t kCheckNanos = 500'000'000;
+  std::atomic<int64_t> recheck_at_{0};  // next check; races do no harm
+  Mutex region_mutex_;                  // of checking the file and giving it up
+  ServiceThread service_;               // stops before the log goes
   const bool has_thread_;
 };
 

@@ -22,7 +22,7 @@
 #include "api/wiring/fabric_pump.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
-#include "log/core/read/region_look.h"
+#include "log/core/read/region_check.h"
 #include "log/format/layout.h"
 #include "log/pmem/file_lock.h"
 #include "log/pmem/libpmem_persistence.h"
@@ -32,26 +32,26 @@
 #include "quorum/members/log_id.h"
 #include "replication/fabric/socket_address.h"
 #include "replication/persist/plan/planner.h"
-#include "replication/persist/platform/declaration.h"
+#include "replication/persist/platform/platform_declaration.h"
 
 namespace alpheus {
 namespace {
 
 // Interval of tries for a file that another process has.
-constexpr int64_t kLookAgainNanos = 200'000'000;
+constexpr int64_t kRecheckNanos = 200'000'000;
 // Interval of checks of served files.
-constexpr int64_t kLookAtFilesNanos = 500'000'000;
+constexpr int64_t kCheckFilesNanos = 500'000'000;
 // Turns between checks in a node that never idles.
 constexpr uint32_t kBusyTurns = 4096;
 // Idle turns per reading of the clock.
-constexpr uint32_t kTurnsPerLook = 4;
+constexpr uint32_t kTurnsPerCheck = 4;
 // Time for the process that asked for a file to take its lock; after it a
 // request for the log may retry, and after the second time the node does by
 // itself.
 constexpr int64_t kReleasedNanos = 100'000'000;
-constexpr int64_t kReleasedLookNanos = 2'000'000'000;
+constexpr int64_t kReleasedCheckNanos = 2'000'000'000;
 // Interval of checks of the directory while there is activity.
-constexpr int64_t kDirectoryLookNanos = 1'000'000'000;
+constexpr int64_t kDirectoryCheckNanos = 1'000'000'000;
 // Ten years: in nanoseconds it fits 64 bits.
 constexpr uint64_t kScrubIntervalSecondsMax = 315'360'000;
 
@@ -112,10 +112,10 @@ ReplicaServerOptions Node::ServerOptions() {
   server.followers_max = options_.followers_max;
   server.scrubbing = Scrubbing();
   server.creator = this;
-  server.report = options_.tell;
-  server.note = options_.tell;
+  server.report = options_.report;
+  server.note = options_.report;
   server.name_of = [this](Uuid log_id) {
-    for (const auto& [log_name, held] : files_) {
+    for (const auto& [log_name, hosted] : files_) {
       if (LogIdOf(cluster_.cluster_id, log_name) == log_id) return log_name;
     }
     return log_id.ToString();
@@ -195,7 +195,7 @@ absl::StatusOr<std::string> Node::OwnAddress() const {
         "Make "
         "a key by `alpheus key new FILE`, give all nodes a copy and name it "
         "(key_file); or say insecure_without_key = true there, if the network "
-        "keeps strangers out"));
+        "keeps unauthenticated clients out"));
   }
   const std::string& number = numbers->front();
   return number.find(':') == std::string::npos
@@ -206,16 +206,16 @@ absl::StatusOr<std::string> Node::OwnAddress() const {
 absl::Status Node::Begin() {
   ALPHEUS_ASSIGN_OR_RETURN(const std::string own, OwnAddress());
   AdapterOptions adapter;
-  adapter.tell = options_.tell;
-  adapter.on_refused = [this](std::string_view peer, StrangerEnd why) {
+  adapter.report = options_.report;
+  adapter.on_refused = [this](std::string_view peer, UnauthenticatedEnd why) {
     NoteRefused(peer, why);
   };
   adapter.silent_max = static_cast<uint32_t>(options_.silent_max);
   ALPHEUS_ASSIGN_OR_RETURN(
       fabric_,
       options_.open_adapter(cluster_, NodeId(options_.node), random_, adapter));
-  ALPHEUS_RETURN_IF_ERROR(TellPlatform());
-  TellKey();
+  ALPHEUS_RETURN_IF_ERROR(ReportPlatform());
+  ReportKey();
   ALPHEUS_ASSIGN_OR_RETURN(directory_lock_,
                            LockNodeDirectory(options_.directory));
   server_ =
@@ -223,14 +223,14 @@ absl::Status Node::Begin() {
   ALPHEUS_RETURN_IF_ERROR(FindFiles());
   // Before files are opened: peers that connect wait for the first turn of Run.
   ALPHEUS_ASSIGN_OR_RETURN(address_, fabric_->Listen(own));
-  LookAgain();
+  Recheck();
   return absl::OkStatus();
 }
 
-absl::Status Node::TellPlatform() const {
+absl::Status Node::ReportPlatform() const {
   ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeSessionPlan(options_.platform));
-  options_.tell(absl::StrCat("platform ", PlatformToString(options_.platform),
-                             "; a record: ", PlanToString(plan)));
+  options_.report(absl::StrCat("platform ", PlatformToString(options_.platform),
+                               "; a record: ", PlanToString(plan)));
   const Fabric::Limits limits = fabric_->limits();
   const bool is_verbs = cluster_.fabric == ClusterFabric::kVerbs;
   const Shown shown = {
@@ -239,21 +239,21 @@ absl::Status Node::TellPlatform() const {
       .native_flush = limits.native_flush,
       .atomic_write = limits.atomic_write};
   for (const std::string& warning :
-       DeclarationWarnings(options_.platform, shown)) {
-    options_.tell(warning);
+       PlatformWarnings(options_.platform, shown)) {
+    options_.report(warning);
   }
   return absl::OkStatus();
 }
 
-void Node::TellKey() const {
+void Node::ReportKey() const {
   std::string members;
   for (const ClusterMember& member : cluster_.members) {
     absl::StrAppend(&members, members.empty() ? "" : ", ", "node ",
                     member.node.value, " at ", member.address.ToString());
   }
-  options_.tell(absl::StrCat("cluster ", cluster_.cluster_id.ToString(),
-                             ", configuration ", cluster_.id, ": ", members));
-  options_.tell(
+  options_.report(absl::StrCat("cluster ", cluster_.cluster_id.ToString(),
+                               ", configuration ", cluster_.id, ": ", members));
+  options_.report(
       cluster_.key.is_set()
           ? absl::StrCat("cluster key: ", cluster_.key_file)
           : "cluster key: none. Whoever reaches this node's address may open "
@@ -262,8 +262,8 @@ void Node::TellKey() const {
 }
 
 // Called only after server_ exists: nobody connects before.
-void Node::NoteRefused(std::string_view peer, StrangerEnd why) {
-  const bool is_silent = why == StrangerEnd::kSaidNothing;
+void Node::NoteRefused(std::string_view peer, UnauthenticatedEnd why) {
+  const bool is_silent = why == UnauthenticatedEnd::kSaidNothing;
   const absl::Status status =
       is_silent ? absl::DeadlineExceededError(
                       "it said nothing in time, or until others came")
@@ -271,7 +271,8 @@ void Node::NoteRefused(std::string_view peer, StrangerEnd why) {
                       "what it said is no message of a node or a primary");
   server_->NoteRefused(
       std::string(peer),
-      Refuse(is_silent ? Refusal::kTooSlow : Refusal::kMalformed, status));
+      Refuse(is_silent ? RejectReason::kTooSlow : RejectReason::kMalformed,
+             status));
 }
 
 absl::Status Node::FindFiles() {
@@ -298,9 +299,9 @@ absl::Status Node::FindFiles() {
           "` in the place of one that was lost");
     }
     if (why.empty()) {
-      files_[log_name].look_again_at = Clock::Real().NowNanos();
+      files_[log_name].recheck_at = Clock::Real().NowNanos();
     } else if (passed_over_.insert(log_name).second) {
-      options_.tell(why);
+      options_.report(why);
     }
   }
   if (!error) return absl::OkStatus();
@@ -315,8 +316,9 @@ bool Node::HasDirectoryChanged() {
   return !error && time != directory_time_;
 }
 
-bool Node::IsReplaced(const std::string& log_name, const Held& held) const {
-  return held.file != nullptr && InodeOf(PathOf(log_name)) != held.inode;
+bool Node::IsReplaced(const std::string& log_name,
+                      const HostedFile& hosted) const {
+  return hosted.file != nullptr && InodeOf(PathOf(log_name)) != hosted.inode;
 }
 
 std::string Node::PathOf(const std::string& log_name) const {
@@ -324,12 +326,12 @@ std::string Node::PathOf(const std::string& log_name) const {
 }
 
 absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
-    const std::string& log_name, Held& held) {
-  if (IsReplaced(log_name, held)) {  // ND4
-    held.file.reset();
-    held.suspect = false;
+    const std::string& log_name, HostedFile& hosted) {
+  if (IsReplaced(log_name, hosted)) {  // ND4
+    hosted.file.reset();
+    hosted.suspect = false;
   }
-  if (held.file == nullptr) {
+  if (hosted.file == nullptr) {
     auto opened = ReplicaFile::Open(
         PathOf(log_name), {.fabric = fabric_.get(), .sync = options_.sync});
     if (absl::IsFailedPrecondition(opened.status())) {
@@ -339,73 +341,74 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
           "node's replica does. It is served again when that process ends"));
     }
     ALPHEUS_RETURN_IF_ERROR(opened.status());
-    held.file = *std::move(opened);
-    held.inode = InodeOf(PathOf(log_name));
+    hosted.file = *std::move(opened);
+    hosted.inode = InodeOf(PathOf(log_name));
   } else {
-    held.file->ForgetFailure();
+    hosted.file->ForgetFailure();
   }
-  return held.file->Serve(
+  return hosted.file->Serve(
       {cluster_.cluster_id, LogIdOf(cluster_.cluster_id, log_name),
        NodeId(options_.node)},
-      held.suspect);
+      hosted.suspect);
 }
 
 void Node::TryToServe(const std::string& log_name) {
-  Held& held = files_[log_name];
+  HostedFile& hosted = files_[log_name];
   const int64_t now = Clock::Real().NowNanos();
   const absl::Status status = WithinMemory([&]() -> absl::Status {
     ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
-                             Open(log_name, held));
+                             Open(log_name, hosted));
     return server_->AddLog(std::move(log));
   });
   if (status.ok()) {
-    options_.tell(
+    options_.report(
         absl::StrCat("log ", log_name, ": serving ", PathOf(log_name)));
-    TellMemory(log_name, held);
-    held.why = absl::OkStatus();
-    held.why_not_own.clear();
-    held.is_served = true;
-    held.is_lost = false;
-    held.suspect = false;  // its superline says so now
+    ReportMemory(log_name, hosted);
+    hosted.why = absl::OkStatus();
+    hosted.why_not_own.clear();
+    hosted.is_served = true;
+    hosted.is_lost = false;
+    hosted.suspect = false;  // its superline says so now
     return;
   }
-  held.suspect |= held.file != nullptr && held.file->medium_failed();
+  hosted.suspect |= hosted.file != nullptr && hosted.file->medium_failed();
   // ND2: copying it into memory takes time.
-  const bool is_costly = held.file != nullptr && !held.file->landing().empty();
-  if (!held.suspect || absl::IsNotFound(status)) held.file.reset();
+  const bool is_costly =
+      hosted.file != nullptr && !hosted.file->shadow().empty();
+  if (!hosted.suspect || absl::IsNotFound(status)) hosted.file.reset();
   if (absl::IsNotFound(status)) {  // ND4
     is_gone_ = true;
-    if (held.is_lost) return;  // reported when it went
-    options_.tell(absl::StrCat(
+    if (hosted.is_lost) return;  // reported when it went
+    options_.report(absl::StrCat(
         "log ", log_name, ": ", PathOf(log_name),
-        " is gone, and forgotten. Put it back, or make the replica anew by "
+        " is gone, and forgotten. Put it back, or make the replica again by "
         "`alpheus replace --cluster ",
         options_.cluster_file, " --log ", log_name, " --node ", options_.node,
         "`"));
     return;
   }
-  held.is_lost = false;
-  held.look_again_at = held.suspect || is_costly
-                           ? held.retries.AfterFailureAt(now)
-                           : now + kLookAgainNanos;
+  hosted.is_lost = false;
+  hosted.recheck_at = hosted.suspect || is_costly
+                          ? hosted.retries.AfterFailureAt(now)
+                          : now + kRecheckNanos;
   // Many tries, one report.
-  if (status != held.why) {
-    options_.tell(
+  if (status != hosted.why) {
+    options_.report(
         absl::StrCat("log ", log_name, ": not served: ", status.message()));
   }
-  if (status == std::exchange(held.why, status)) return;
-  held.why_not_own = WhyNotOwn(PathOf(log_name), cluster_.cluster_id, log_name,
-                               NodeId(options_.node));
+  if (status == std::exchange(hosted.why, status)) return;
+  hosted.why_not_own = WhyNotOwn(PathOf(log_name), cluster_.cluster_id,
+                                 log_name, NodeId(options_.node));
 }
 
 // Reports once; a shadow is made each time that the file is taken back.
-void Node::TellMemory(const std::string& log_name, Held& held) {
-  if (std::exchange(held.memory_told, true)) return;
+void Node::ReportMemory(const std::string& log_name, HostedFile& hosted) {
+  if (std::exchange(hosted.is_memory_reported, true)) return;
   for (const std::string& sentence :
-       {held.file->landing(), held.file->region().warning(),
-        ReplicaWarning(options_.platform, held.file->medium())}) {
+       {hosted.file->shadow(), hosted.file->region().warning(),
+        ReplicaWarning(options_.platform, hosted.file->medium())}) {
     if (!sentence.empty()) {
-      options_.tell(absl::StrCat("log ", log_name, ": ", sentence));
+      options_.report(absl::StrCat("log ", log_name, ": ", sentence));
     }
   }
 }
@@ -422,10 +425,10 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
   if (format.replaces != 0) {
     // If the creation fails the old replica is still there, and is served
     // again.
-    Held& replaced = files_[format.log_name];
+    HostedFile& replaced = files_[format.log_name];
     replaced.is_served = false;
-    replaced.look_again_at = Clock::Real().NowNanos();
-    looks_soon_ = true;
+    replaced.recheck_at = Clock::Real().NowNanos();
+    rechecks_soon_ = true;
   }
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<ReplicaFile> file,
@@ -433,41 +436,41 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
                           {.fabric = fabric_.get(), .sync = options_.sync}));
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
                            file->Serve(identity));
-  Held& held = files_[format.log_name];
-  held.file = std::move(file);
-  held.inode = InodeOf(PathOf(format.log_name));
-  held.is_served = true;
-  held.is_lost = false;
-  options_.tell(absl::StrCat(
+  HostedFile& hosted = files_[format.log_name];
+  hosted.file = std::move(file);
+  hosted.inode = InodeOf(PathOf(format.log_name));
+  hosted.is_served = true;
+  hosted.is_lost = false;
+  options_.report(absl::StrCat(
       "log ", format.log_name, ": formatted ", PathOf(format.log_name),
       format.replaces == 0 ? "" : ", in the place of one that nobody opened"));
-  TellMemory(format.log_name, held);
+  ReportMemory(format.log_name, hosted);
   return log;
 }
 
 // ND4: a request for an unknown log may mean a file that has just come.
 absl::Status Node::WhyUnserved(Uuid log_id) {
-  LookNow(log_id);
+  RecheckNow(log_id);
   const absl::Status why = UnservedReason(log_id);
   if (!why.ok() || !HasDirectoryChanged()) return why;
   // Errors are reported by the periodic check.
   FindFiles().IgnoreError();
-  looks_soon_ = true;
+  rechecks_soon_ = true;
   return UnservedReason(log_id);
 }
 
 // Retries at once. A locked file costs microseconds, so that even
 // unauthenticated clients may cause it. A released file is left to the process
 // that asked for it until that had it.
-void Node::LookNow(Uuid log_id) {
+void Node::RecheckNow(Uuid log_id) {
   const int64_t now = Clock::Real().NowNanos();
   for (auto file = files_.begin(); file != files_.end(); ++file) {
-    const Held& held = file->second;
+    const HostedFile& hosted = file->second;
     const bool was_locked =
-        held.why.ok() || absl::IsFailedPrecondition(held.why);
+        hosted.why.ok() || absl::IsFailedPrecondition(hosted.why);
     if (LogIdOf(cluster_.cluster_id, file->first) != log_id) continue;
-    if (held.is_served || held.suspect || !was_locked) return;
-    if (now < held.left_until && !WasTaken(file->first, held)) return;
+    if (hosted.is_served || hosted.suspect || !was_locked) return;
+    if (now < hosted.left_until && !WasTaken(file->first, hosted)) return;
     is_gone_ = false;
     TryToServe(file->first);
     if (std::exchange(is_gone_, false)) files_.erase(file);
@@ -476,24 +479,25 @@ void Node::LookNow(Uuid log_id) {
 }
 
 // A primary that took it installed an epoch, however briefly it ran.
-bool Node::WasTaken(const std::string& log_name, const Held& held) const {
+bool Node::WasTaken(const std::string& log_name,
+                    const HostedFile& hosted) const {
   const absl::StatusOr<Region> region =
       Region::OpenForReading(PathOf(log_name));
   if (!region.ok()) return false;
-  const std::optional<Followed> now = alpheus::FollowedOfHeld(
+  const std::optional<Followed> now = alpheus::FollowedOfClaimed(
       region->bytes(), cluster_.cluster_id,
       LogIdOf(cluster_.cluster_id, log_name), NodeId(options_.node));
-  return now.has_value() && now->log_epoch > held.left_epoch;
+  return now.has_value() && now->log_epoch > hosted.left_epoch;
 }
 
 // Returns a reason short enough for a rejection.
 absl::Status Node::UnservedReason(Uuid log_id) const {
-  for (const auto& [log_name, held] : files_) {
+  for (const auto& [log_name, hosted] : files_) {
     if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
-    if (!held.why_not_own.empty()) {
-      return absl::FailedPreconditionError(held.why_not_own);
+    if (!hosted.why_not_own.empty()) {
+      return absl::FailedPreconditionError(hosted.why_not_own);
     }
-    return absl::IsDataLoss(held.why)
+    return absl::IsDataLoss(hosted.why)
                ? absl::DataLossError("the node's replica can't be read")
                : absl::UnavailableError("the node does not serve its replica");
   }
@@ -501,13 +505,13 @@ absl::Status Node::UnservedReason(Uuid log_id) const {
 }
 
 template <class Said>
-absl::StatusOr<Said> Node::OfHeld(
+absl::StatusOr<Said> Node::OfClaimed(
     Uuid log_id,
     std::optional<Said> (*read)(std::span<std::byte> region, Uuid cluster_id,
                                 Uuid log_id, NodeId node)) const {
   const absl::Status unserved = UnservedReason(log_id);
   if (!absl::IsUnavailable(unserved)) return unserved;
-  for (const auto& [log_name, held] : files_) {
+  for (const auto& [log_name, hosted] : files_) {
     if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
     const absl::StatusOr<Region> region =
         Region::OpenForReading(PathOf(log_name));
@@ -525,16 +529,16 @@ bool Node::ReleaseRegion(Uuid log_id) {
   return true;
 }
 
-absl::StatusOr<Welcome> Node::ReadWelcome(Uuid log_id) {
-  return OfHeld<Welcome>(log_id, WelcomeOfHeld);
+absl::StatusOr<ServerHello> Node::ReadWelcome(Uuid log_id) {
+  return OfClaimed<ServerHello>(log_id, ServerHelloOfClaimed);
 }
 
 absl::StatusOr<Followed> Node::ReadFollowed(Uuid log_id) {
-  return OfHeld<Followed>(log_id, FollowedOfHeld);
+  return OfClaimed<Followed>(log_id, FollowedOfClaimed);
 }
 
 std::string Node::DescribeOwner(Uuid log_id) {
-  for (const auto& [log_name, held] : files_) {
+  for (const auto& [log_name, hosted] : files_) {
     if (LogIdOf(cluster_.cluster_id, log_name) == log_id) {
       return DescribeLockHolder(PathOf(log_name));
     }
@@ -544,19 +548,19 @@ std::string Node::DescribeOwner(Uuid log_id) {
 
 // The process that had the file may have released it.
 void Node::OnOwnerGone(Uuid log_id) {
-  for (auto& [log_name, held] : files_) {
-    if (!held.is_served && !held.suspect &&
+  for (auto& [log_name, hosted] : files_) {
+    if (!hosted.is_served && !hosted.suspect &&
         LogIdOf(cluster_.cluster_id, log_name) == log_id) {
-      held.look_again_at = Clock::Real().NowNanos();
-      looks_soon_ = true;
+      hosted.recheck_at = Clock::Real().NowNanos();
+      rechecks_soon_ = true;
     }
   }
 }
 
-bool Node::IsLookDue() const {
+bool Node::IsCheckDue() const {
   const int64_t now = Clock::Real().NowNanos();
-  for (const auto& [log_name, held] : files_) {
-    const int64_t due = held.is_served ? files_due_at_ : held.look_again_at;
+  for (const auto& [log_name, hosted] : files_) {
+    const int64_t due = hosted.is_served ? files_due_at_ : hosted.recheck_at;
     if (due <= now) return true;
   }
   return false;
@@ -564,69 +568,71 @@ bool Node::IsLookDue() const {
 
 void Node::ReleaseAsked() {
   for (const Uuid& log_id : std::exchange(to_release_, {})) {
-    for (auto& [log_name, held] : files_) {
-      if (!held.is_served || LogIdOf(cluster_.cluster_id, log_name) != log_id) {
+    for (auto& [log_name, hosted] : files_) {
+      if (!hosted.is_served ||
+          LogIdOf(cluster_.cluster_id, log_name) != log_id) {
         continue;
       }
       // First the served log, then its file.
       if (const auto removed = server_->RemoveLog(log_id); removed.ok()) {
-        held.left_epoch = (*removed)->followed().log_epoch;
+        hosted.left_epoch = (*removed)->followed().log_epoch;
       }
-      held.is_served = false;
-      held.file.reset();
-      held.left_until = Clock::Real().NowNanos() + kReleasedNanos;
-      held.look_again_at = Clock::Real().NowNanos() + kReleasedLookNanos;
-      options_.tell(absl::StrCat("log ", log_name,
-                                 ": released to a process of this machine"));
+      hosted.is_served = false;
+      hosted.file.reset();
+      hosted.left_until = Clock::Real().NowNanos() + kReleasedNanos;
+      hosted.recheck_at = Clock::Real().NowNanos() + kReleasedCheckNanos;
+      options_.report(absl::StrCat("log ", log_name,
+                                   ": released to a process of this machine"));
     }
   }
 }
 
 // ND6. A failed check makes the replica's fences fail.
-void Node::LookAtFiles() {
+void Node::CheckFiles() {
   const int64_t now = Clock::Real().NowNanos();
   if (now < files_due_at_) return;
-  files_due_at_ = now + kLookAtFilesNanos;
-  for (const auto& [log_name, held] : files_) {
-    if (!held.is_served) continue;
-    LookAtRegion(held.file->region(), LogIdOf(cluster_.cluster_id, log_name));
+  files_due_at_ = now + kCheckFilesNanos;
+  for (const auto& [log_name, hosted] : files_) {
+    if (!hosted.is_served) continue;
+    CheckRegionFile(hosted.file->region(),
+                    LogIdOf(cluster_.cluster_id, log_name));
   }
 }
 
-void Node::CloseLost(const std::string& log_name, Held& held) {
-  held.is_served = false;
-  held.why = held.file->region().alarm()->status();
-  held.is_lost = absl::IsNotFound(held.why);
-  held.file.reset();
+void Node::CloseLost(const std::string& log_name, HostedFile& hosted) {
+  hosted.is_served = false;
+  hosted.why = hosted.file->region().alarm()->status();
+  hosted.is_lost = absl::IsNotFound(hosted.why);
+  hosted.file.reset();
   const int64_t now = Clock::Real().NowNanos();
-  held.look_again_at = held.is_lost ? now : held.retries.AfterFailureAt(now);
-  options_.tell(absl::StrCat(
-      "log ", log_name, ": not served: ", held.why.message(),
+  hosted.recheck_at = hosted.is_lost ? now : hosted.retries.AfterFailureAt(now);
+  options_.report(absl::StrCat(
+      "log ", log_name, ": not served: ", hosted.why.message(),
       ". An older copy is no replacement: `alpheus replace --cluster ",
       options_.cluster_file, " --node ", options_.node, " --log ", log_name,
-      "` makes the replica anew from the others"));
+      "` makes the replica again from the others"));
 }
 
 void Node::CloseFailed() {
-  LookAtFiles();
+  CheckFiles();
   for (const Uuid& log_id : server_->LogsWithFailedMedium()) {
-    for (auto& [log_name, held] : files_) {
+    for (auto& [log_name, hosted] : files_) {
       if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
       server_->RemoveLog(log_id).IgnoreError();
-      if (held.file->region().alarm()->is_raised()) {
-        CloseLost(log_name, held);
+      if (hosted.file->region().alarm()->is_raised()) {
+        CloseLost(log_name, hosted);
         continue;
       }
-      held.is_served = false;
-      held.suspect = true;
-      held.look_again_at =
-          held.retries.AfterFailureAt(Clock::Real().NowNanos());
-      held.why = absl::UnavailableError(absl::StrCat(
+      hosted.is_served = false;
+      hosted.suspect = true;
+      hosted.recheck_at =
+          hosted.retries.AfterFailureAt(Clock::Real().NowNanos());
+      hosted.why = absl::UnavailableError(absl::StrCat(
           PathOf(log_name),
           ": its medium failed. It is tried again at most once a minute, and "
-          "gets all records anew in the next epoch; see the kernel's log"));
-      options_.tell(
-          absl::StrCat("log ", log_name, ": not served: ", held.why.message()));
+          "gets all records again in the next epoch; see the kernel's log"));
+      options_.report(absl::StrCat("log ", log_name,
+                                   ": not served: ", hosted.why.message()));
     }
   }
 }
@@ -634,30 +640,30 @@ void Node::CloseFailed() {
 // ND5.
 void Node::CloseStarved() {
   for (const Uuid& log_id : server_->StarvedLogs()) {
-    for (auto& [log_name, held] : files_) {
+    for (auto& [log_name, hosted] : files_) {
       if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
       server_->RemoveLog(log_id).IgnoreError();
-      held.is_served = false;
-      held.file.reset();
-      held.look_again_at =
-          held.retries.AfterFailureAt(Clock::Real().NowNanos());
-      options_.tell(absl::StrCat(
+      hosted.is_served = false;
+      hosted.file.reset();
+      hosted.recheck_at =
+          hosted.retries.AfterFailureAt(Clock::Real().NowNanos());
+      options_.report(absl::StrCat(
           "log ", log_name,
-          ": memory ran out in its work; its file is opened anew"));
+          ": memory ran out in its work; its file is opened again"));
     }
   }
 }
 
-void Node::LookAgain() {
+void Node::Recheck() {
   CloseFailed();
   const int64_t now = Clock::Real().NowNanos();
-  if (now >= look_at_directory_at_) {
-    look_at_directory_at_ = now + kDirectoryLookNanos;
+  if (now >= check_directory_at_) {
+    check_directory_at_ = now + kDirectoryCheckNanos;
     if (HasDirectoryChanged()) FindFiles().IgnoreError();
   }
   for (auto next = files_.begin(); next != files_.end();) {
     const auto file = next++;
-    if (file->second.is_served || file->second.look_again_at > now) continue;
+    if (file->second.is_served || file->second.recheck_at > now) continue;
     is_gone_ = false;
     TryToServe(file->first);
     if (std::exchange(is_gone_, false)) files_.erase(file);
@@ -707,7 +713,7 @@ std::string Node::OptionsOfAStart(const NodeOptions& options) const {
 absl::Status Node::Reload(const NodeOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster, LoadAgain(options));
   if (const std::string names = OptionsOfAStart(options); !names.empty()) {
-    options.tell(
+    options.report(
         absl::StrCat("reload: changed, and in force after a restart "
                      "only: ",
                      names));
@@ -740,21 +746,21 @@ void Node::TakeChange() {
   options_.waiting_max = change->options.waiting_max;
   options_.followers_max = change->options.followers_max;
   server_->Reconfigure(ServerOptions());
-  TellKey();
+  ReportKey();
   if (const absl::Status found = FindFiles(); !found.ok()) {
-    options_.tell(std::string(found.message()));
+    options_.report(std::string(found.message()));
   }
-  for (auto& [log_name, held] : files_) {
-    if (!held.is_served) held.look_again_at = Clock::Real().NowNanos();
+  for (auto& [log_name, hosted] : files_) {
+    if (!hosted.is_served) hosted.recheck_at = Clock::Real().NowNanos();
   }
-  looks_soon_ = true;
-  options_.tell(absl::StrCat("reloaded ", options_.cluster_file));
+  rechecks_soon_ = true;
+  options_.report(absl::StrCat("reloaded ", options_.cluster_file));
 }
 
-Deadline Node::NextDeadline() const {
-  Deadline next = server_->NextDeadline();
-  for (const auto& [log_name, held] : files_) {
-    const int64_t due = held.is_served ? files_due_at_ : held.look_again_at;
+Deadline Node::NextPoll() const {
+  Deadline next = server_->NextPoll();
+  for (const auto& [log_name, hosted] : files_) {
+    const int64_t due = hosted.is_served ? files_due_at_ : hosted.recheck_at;
     if (due < next.at_nanos()) next = Deadline::AtNanos(due);
   }
   return next;
@@ -778,24 +784,24 @@ void Node::Run() {
     });
     turned.IgnoreError();  // peers send it again
     // Turns that wait for the next record do no more than look for it.
-    const bool looks_at_clock = idle_turns % kTurnsPerLook == 0;
+    const bool reads_clock = idle_turns % kTurnsPerCheck == 0;
     if (any || due_at == 0 ||
-        (looks_at_clock && Clock::Real().NowNanos() >= due_at)) {
+        (reads_clock && Clock::Real().NowNanos() >= due_at)) {
       server_->Poll();
       CloseStarved();
       if (!to_release_.empty()) ReleaseAsked();
       // A busy machine may never have this many idle turns.
-      const bool is_due = any ? ++busy_turns % kBusyTurns == 0 : IsLookDue();
-      if (std::exchange(looks_soon_, false) || is_due) LookAgain();
-      due_at = any ? 0 : NextDeadline().at_nanos();
+      const bool is_due = any ? ++busy_turns % kBusyTurns == 0 : IsCheckDue();
+      if (std::exchange(rechecks_soon_, false) || is_due) Recheck();
+      due_at = any ? 0 : NextPoll().at_nanos();
     }
     if (any) {
       idle_turns = 0;
     } else if (++idle_turns < options_.yield_turns) {
       sched_yield();
     } else {
-      LookAgain();
-      pump.Sleep(NextDeadline());
+      Recheck();
+      pump.Sleep(NextPoll());
       due_at = 0;
     }
   }

@@ -6,8 +6,8 @@
 // directory. The node opens those that no other process has, and serves them
 // until it is asked to release one. A process of this machine that wants to be
 // primary with its own replica then takes the file's lock, and tells the node
-// so (Hold). When that process ends in any way, or steps down for the opener of
-// a new epoch, the node takes the file back.
+// so (Claim). When that process ends in any way, or steps down for the opener
+// of a new epoch, the node takes the file back.
 //
 // One thread polls fabric and server. After the last activity it spins a
 // little, then sleeps until the next one. An idle node uses no CPU time, except
@@ -101,7 +101,7 @@ struct NodeOptions {
   MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
   AdapterOpener open_adapter = OpenAdapter;
   // Sink for events that an operator may want to know, one sentence each.
-  std::function<void(const std::string&)> tell = [](const std::string&) {};
+  std::function<void(const std::string&)> report = [](const std::string&) {};
 };
 
 class Node final : private LogCreator, private LocalRegions {
@@ -134,18 +134,18 @@ class Node final : private LogCreator, private LocalRegions {
 
  private:
   // File in the directory.
-  struct Held {
+  struct HostedFile {
     std::unique_ptr<ReplicaFile> file;  // while this node has its lock
     std::pair<dev_t, ino_t> inode{};    // of `file`
     bool is_served = false;
-    int64_t look_again_at = 0;  // time of the next try, if not served
-    int64_t left_until = 0;     // reserved for the process that asked for it
-    Epoch left_epoch{};         // log epoch at that time
-    absl::Status why;           // why it could not be served
-    std::string why_not_own;    // part of `why`, for rejections
-    bool memory_told = false;   // TellMemory was done
-    bool suspect = false;       // medium failed; superline doesn't say so yet
-    bool is_lost = false;       // its path leads nowhere (ND4)
+    int64_t recheck_at = 0;   // time of the next try, if not served
+    int64_t left_until = 0;   // reserved for the process that asked for it
+    Epoch left_epoch{};       // log epoch at that time
+    absl::Status why;         // why it could not be served
+    std::string why_not_own;  // part of `why`, for rejections
+    bool is_memory_reported = false;  // ReportMemory was done
+    bool suspect = false;  // medium failed; superline doesn't say so yet
+    bool is_lost = false;  // its path leads nowhere (ND4)
     RetryTimes retries{1'000'000'000, 60'000'000'000};  // of slow tries
   };
 
@@ -155,43 +155,43 @@ class Node final : private LogCreator, private LocalRegions {
   absl::Status Begin();
   ReplicaServerOptions ServerOptions();
   ScrubbingOptions Scrubbing() const;
-  absl::Status TellPlatform() const;
+  absl::Status ReportPlatform() const;
   // Reports the key and the members.
-  void TellKey() const;
-  void NoteRefused(std::string_view peer, StrangerEnd why);
+  void ReportKey() const;
+  void NoteRefused(std::string_view peer, UnauthenticatedEnd why);
   // Registers the files that are not known yet.
   absl::Status FindFiles();
   bool HasDirectoryChanged();
-  bool IsReplaced(const std::string& log_name, const Held& held) const;
+  bool IsReplaced(const std::string& log_name, const HostedFile& hosted) const;
   absl::StatusOr<ClusterConfiguration> LoadAgain(
       const NodeOptions& options) const;
   std::string OptionsOfAStart(const NodeOptions& options) const;
   void TakeChange();
   void TryToServe(const std::string& log_name);
   // Tries to serve the log at once, if another process had its file.
-  void LookNow(Uuid log_id);
+  void RecheckNow(Uuid log_id);
   // Returns whether the process for which the file was reserved has had it.
-  bool WasTaken(const std::string& log_name, const Held& held) const;
+  bool WasTaken(const std::string& log_name, const HostedFile& hosted) const;
   absl::StatusOr<std::unique_ptr<ServedLog>> Open(const std::string& log_name,
-                                                  Held& held);
-  void TellMemory(const std::string& log_name, Held& held);
+                                                  HostedFile& hosted);
+  void ReportMemory(const std::string& log_name, HostedFile& hosted);
   // Returns what is known, without a look at the files.
   absl::Status UnservedReason(Uuid log_id) const;
   // Returns the result of `read` for a region that a process of this machine
   // has.
   template <class Said>
-  absl::StatusOr<Said> OfHeld(
+  absl::StatusOr<Said> OfClaimed(
       Uuid log_id,
       std::optional<Said> (*read)(std::span<std::byte> region, Uuid cluster_id,
                                   Uuid log_id, NodeId node)) const;
-  bool IsLookDue() const;
+  bool IsCheckDue() const;
   void ReleaseAsked();
-  void LookAtFiles();
+  void CheckFiles();
   void CloseFailed();
   void CloseStarved();
-  void CloseLost(const std::string& log_name, Held& held);
-  void LookAgain();
-  Deadline NextDeadline() const;
+  void CloseLost(const std::string& log_name, HostedFile& hosted);
+  void Recheck();
+  Deadline NextPoll() const;
   std::string PathOf(const std::string& log_name) const;
 
   absl::StatusOr<std::unique_ptr<ServedLog>> Create(
@@ -199,7 +199,7 @@ class Node final : private LogCreator, private LocalRegions {
 
   bool ReleaseRegion(Uuid log_id) override;
   absl::Status WhyUnserved(Uuid log_id) override;
-  absl::StatusOr<Welcome> ReadWelcome(Uuid log_id) override;
+  absl::StatusOr<ServerHello> ReadWelcome(Uuid log_id) override;
   absl::StatusOr<Followed> ReadFollowed(Uuid log_id) override;
   std::string DescribeOwner(Uuid log_id) override;
   void OnOwnerGone(Uuid log_id) override;
@@ -213,9 +213,9 @@ class Node final : private LogCreator, private LocalRegions {
   ClusterConfiguration cluster_;
   std::string address_;
   EntropyRandom random_;
-  std::map<std::string, Held> files_;  // by log name; outlive the server
+  std::map<std::string, HostedFile> files_;  // by log name; outlive the server
   std::vector<Uuid> to_release_;
-  bool looks_soon_ = false;
+  bool rechecks_soon_ = false;
   bool is_gone_ = false;               // TryToServe found no file
   int64_t files_due_at_ = 0;           // next check of served files
   FileDescriptor directory_lock_{-1};  // from Begin on
@@ -224,7 +224,7 @@ class Node final : private LogCreator, private LocalRegions {
   // Entries of the directory that are no replicas; reported once.
   std::set<std::string> passed_over_;
   std::filesystem::file_time_type directory_time_;  // when it was read
-  int64_t look_at_directory_at_ = 0;
+  int64_t check_directory_at_ = 0;
   std::atomic<bool> stopped_{false};
   Mutex change_mutex_;
   std::optional<Change> change_ ABSL_GUARDED_BY(change_mutex_);

@@ -55,7 +55,7 @@ absl::Status TryToRegister(Fabric& fabric, std::span<std::byte> bytes) {
 // Gives the region a shadow if the adapter needs one. Returns the reason;
 // empty: none. An adapter that can register neither reports that to those who
 // ask for the replica.
-absl::StatusOr<std::string> LandIfNeeded(Fabric* fabric, Region& region) {
+absl::StatusOr<std::string> ShadowIfNeeded(Fabric* fabric, Region& region) {
   if (fabric == nullptr || region.medium() != RegionMedium::kPersistentMemory) {
     return std::string();
   }
@@ -65,7 +65,7 @@ absl::StatusOr<std::string> LandIfNeeded(Fabric* fabric, Region& region) {
   ALPHEUS_ASSIGN_OR_RETURN(Region memory,
                            Region::Anonymous(bytes, region.path()));
   if (!TryToRegister(*fabric, memory.bytes()).ok()) return std::string();
-  region.LandIn(std::move(memory));
+  region.UseShadow(std::move(memory));
   return absl::StrCat(region.path(), " can't be registered (",
                       refused.message(), "): peers' writes are received in ",
                       RoundUp(bytes, kMebibyte) / kMebibyte,
@@ -75,24 +75,24 @@ absl::StatusOr<std::string> LandIfNeeded(Fabric* fabric, Region& region) {
 
 }  // namespace
 
-ReplicaFile::ReplicaFile(Region region, std::string landing,
+ReplicaFile::ReplicaFile(Region region, std::string shadow,
                          const ReplicaFileOptions& options)
     : region_(std::move(region)),
-      landing_(std::move(landing)),
+      shadow_(std::move(shadow)),
       options_(options),
       pmem_(NewPersistence(region_, options_)) {}
 
 absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::On(
     Region region, const ReplicaFileOptions& options) {
-  ALPHEUS_ASSIGN_OR_RETURN(std::string landing,
-                           LandIfNeeded(options.fabric, region));
+  ALPHEUS_ASSIGN_OR_RETURN(std::string shadow,
+                           ShadowIfNeeded(options.fabric, region));
   return std::unique_ptr<ReplicaFile>(
-      new ReplicaFile(std::move(region), std::move(landing), options));
+      new ReplicaFile(std::move(region), std::move(shadow), options));
 }
 
 ReplicaMedium ReplicaFile::medium() const {
   if (region_.medium() == RegionMedium::kFile) return ReplicaMedium::kFile;
-  return region_.is_landed() ? ReplicaMedium::kLanding : ReplicaMedium::kPmem;
+  return region_.is_shadowed() ? ReplicaMedium::kShadow : ReplicaMedium::kPmem;
 }
 
 ReplicaFile::Persistences ReplicaFile::NewPersistence(
@@ -105,10 +105,10 @@ ReplicaFile::Persistences ReplicaFile::NewPersistence(
   options.auto_flush = LibpmemPersistence::DetectAutoFlush();
   options.emulated_latency_ns = file.emulated_latency_ns;
   options.alarm = region.alarm();
-  if (region.is_landed()) {
-    return std::make_unique<LandingPersistence>(
+  if (region.is_shadowed()) {
+    return std::make_unique<ShadowPersistence>(
         region.bytes(),
-        std::make_unique<PmemLandingMedium>(region.medium_bytes(), options));
+        std::make_unique<PmemShadowedMedium>(region.medium_bytes(), options));
   }
   return std::make_unique<LibpmemPersistence>(options);
 }
@@ -158,7 +158,7 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
 
 absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaFile::Serve(
     const ReplicaIdentity& identity, bool suspect) {
-  ReplicaOptions options;
+  LocalReplicaOptions options;
   options.suspect = suspect;
   options.name = region_.path();
   options.expected_cluster_id = identity.cluster_id;
@@ -168,8 +168,8 @@ absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaFile::Serve(
       [&]<class P>(const std::unique_ptr<P>& pmem)
           -> absl::StatusOr<std::unique_ptr<ServedLog>> {
         ALPHEUS_ASSIGN_OR_RETURN(
-            std::unique_ptr<Replica<P>> replica,
-            Replica<P>::Open(*pmem, region_.bytes(), options));
+            std::unique_ptr<LocalReplica<P>> replica,
+            LocalReplica<P>::Open(*pmem, region_.bytes(), options));
         return std::make_unique<ServedReplica<P>>(*pmem, std::move(replica));
       },
       pmem_);

@@ -5,7 +5,7 @@
 // Idea: peers write to the region itself if the adapter can register it. If it
 // can't, as with a file on a DAX file system without on-demand paging, they
 // write to a shadow in memory, and flushes copy from there
-// (landing_persistence.h).
+// (shadow_persistence.h).
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_API_NODE_REPLICA_FILE_H_
@@ -19,15 +19,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
-#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "log/pmem/region.h"
+#include "log/pmem/shadow_persistence.h"
 #include "recovery/protocol/messages.h"
-#include "recovery/replica/replica.h"
+#include "recovery/replica/local_replica.h"
 #include "recovery/server/served_log.h"
 #include "replication/fabric/fabric.h"
-#include "replication/persist/platform/declaration.h"
+#include "replication/persist/platform/platform_declaration.h"
 
 namespace alpheus {
 
@@ -50,7 +50,7 @@ struct ReplicaFileOptions {
 class ReplicaFile {
  public:
   using Persistences = std::variant<std::unique_ptr<LibpmemPersistence>,
-                                    std::unique_ptr<LandingPersistence>,
+                                    std::unique_ptr<ShadowPersistence>,
                                     std::unique_ptr<MsyncPersistence>>;
 
   // Takes the lock, and tries whether the adapter can register the region; a
@@ -67,8 +67,8 @@ class ReplicaFile {
 
   // Returns a server of backups for it, which this must outlive. `suspect`: its
   // medium failed before, and bytes that are read now may not be on it
-  // (Replica).
-  // Errors: as Replica::Open; FailedPrecondition (of another node).
+  // (LocalReplica).
+  // Errors: as LocalReplica::Open; FailedPrecondition (of another node).
   absl::StatusOr<std::unique_ptr<ServedLog>> Serve(
       const ReplicaIdentity& identity, bool suspect = false);
 
@@ -82,12 +82,12 @@ class ReplicaFile {
   ReplicaMedium medium() const;
   // Returns a sentence on why peers write to a shadow, and its cost; empty if
   // they don't.
-  const std::string& landing() const { return landing_; }
+  const std::string& shadow() const { return shadow_; }
   Region& region() { return region_; }
   Persistences& pmem() { return pmem_; }
 
  private:
-  ReplicaFile(Region region, std::string landing,
+  ReplicaFile(Region region, std::string shadow,
               const ReplicaFileOptions& options);
 
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> On(
@@ -96,7 +96,7 @@ class ReplicaFile {
                                      const ReplicaFileOptions& file);
 
   Region region_;
-  const std::string landing_;
+  const std::string shadow_;
   const ReplicaFileOptions options_;
   Persistences pmem_;
 };

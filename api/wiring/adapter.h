@@ -27,11 +27,11 @@ namespace alpheus {
 
 struct AdapterOptions {
   // Sink for events that an operator may want to know, one sentence each.
-  std::function<void(const std::string&)> tell = nullptr;
+  std::function<void(const std::string&)> report = nullptr;
   // Called for each peer that the adapter ended by itself. Runs under the
   // adapter's lock, so it must not call the adapter.
-  std::function<void(std::string_view peer, StrangerEnd why)> on_refused =
-      nullptr;
+  std::function<void(std::string_view peer, UnauthenticatedEnd why)>
+      on_refused = nullptr;
   // Limit on connections that have sent nothing yet.
   uint32_t silent_max = 64;
 };

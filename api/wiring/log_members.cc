@@ -17,7 +17,7 @@
 #include "log/pmem/region.h"
 #include "recovery/follow/remote_region.h"
 #include "recovery/opening/log_creation.h"
-#include "recovery/protocol/answer.h"
+#include "recovery/protocol/state_report.h"
 
 namespace alpheus {
 namespace {
@@ -28,13 +28,13 @@ PrimaryId NewProcess(const LogMembersOptions& options, RandomSource& random) {
 
 // Maximum wait for one node, so that a stopped one takes no time from the
 // others.
-constexpr std::chrono::seconds kLookMax(10);
+constexpr std::chrono::seconds kReadMax(10);
 
 absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
                                         const LogMembersOptions& options,
                                         const PeerAddress& peer) {
   const Deadline deadline = Deadline::AtNanos(
-      std::min(options.deadline.at_nanos(), Deadline::In(kLookMax).at_nanos()));
+      std::min(options.deadline.at_nanos(), Deadline::In(kReadMax).at_nanos()));
   std::optional<Region> image;
   RemoteRegion remote(
       fabric,

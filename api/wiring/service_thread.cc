@@ -31,15 +31,15 @@ void ServiceThread::Stop() {
 
 void ServiceThread::Run() {
   while (!IsStopped()) {
-    work_.look();
+    work_.check();
     if (work_.poll() == Polled::kMoved) {
       PassInterval();
       continue;
     }
     const uint32_t seen = progress_.Announce();
-    const Deadline next_look = work_.look();
+    const Deadline next_check = work_.check();
     if (!IsStopped() && work_.poll() == Polled::kIdle) {
-      work_.wait(seen, next_look);
+      work_.wait(seen, next_check);
     }
     progress_.Withdraw();
   }
@@ -49,10 +49,10 @@ void ServiceThread::Run() {
 void ServiceThread::PassInterval() {
   const Deadline end = Deadline::In(interval_);
   do {
-    const Deadline next_look = work_.look();
+    const Deadline next_check = work_.check();
     const Deadline until =
-        next_look.at_nanos() < end.at_nanos() ? next_look : end;
-    while (!IsStopped() && work_.attend(until, stopped_)) {
+        next_check.at_nanos() < end.at_nanos() ? next_check : end;
+    while (!IsStopped() && work_.poll_acks(until, stopped_)) {
     }
     waiter_.Wait(stopped_, 0, until);
   } while (!IsStopped() && !end.HasPassed(Clock::Real().NowNanos()));

@@ -31,22 +31,21 @@ class ServiceThread {
   // poll: returns kMoved to be called again after an interval, kIdle to be
   // called after the next progress.
   // wait: waits for that progress (Progress::Wait).
-  // attend: called within the interval while it returns true. It may wait until
-  // `until`, and until `stop` is not 0: the waiter's WakeAll is called for that
-  // word.
-  // look: called before each poll, and at the time that it returned.
+  // poll_acks: called within the interval while it returns true. It may wait
+  // until `until`, and until `stop` is not 0: the waiter's WakeAll is called
+  // for that word. check: called before each poll, and at the time that it
+  // returned.
   struct Work {
     std::function<Polled()> poll;
     std::function<void(uint32_t seen, Deadline until)> wait;
     std::function<bool(Deadline until, const std::atomic<uint32_t>& stop)>
-        attend = [](Deadline /*until*/, const std::atomic<uint32_t>& /*stop*/) {
-          return false;
-        };
-    std::function<Deadline()> look = [] { return Deadline(); };
+        poll_acks = [](Deadline /*until*/,
+                       const std::atomic<uint32_t>& /*stop*/) { return false; };
+    std::function<Deadline()> check = [] { return Deadline(); };
   };
 
-  // `waiter` also ends a wait in `attend`. With an interval of 0 no thread is
-  // started.
+  // `waiter` also ends a wait in `poll_acks`. With an interval of 0 no thread
+  // is started.
   ServiceThread(Work work, Progress& progress, Waiter& waiter,
                 std::chrono::microseconds interval);
   ~ServiceThread() { Stop(); }

@@ -117,7 +117,7 @@ absl::Status Turn(const Settings& settings, const std::vector<int>& cores,
   return absl::OkStatus();
 }
 
-void Tell(Contestant& contestant, Report* report) {
+void AddToReport(Contestant& contestant, Report* report) {
   const auto bound = static_cast<double>(
       contestant.candidate->log()->ExposureBound(contestant.threads));
   const std::pair<const char*, std::vector<double>*> latencies[] = {
@@ -164,7 +164,7 @@ absl::Status MeasureCommits(const Settings& settings, Report* report) {
   };
   ALPHEUS_RETURN_IF_ERROR(
       Interleave(settings.rounds, contestants.size(), turn));
-  for (Contestant& contestant : contestants) Tell(contestant, report);
+  for (Contestant& contestant : contestants) AddToReport(contestant, report);
   return absl::OkStatus();
 }
 

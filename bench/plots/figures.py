@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the paper's figures anew from a run of bench_local, one SVG each.
+"""Draws the paper's figures again from a run of bench_local, one SVG each.
 
 Left our data, right what the paper says of its figure and how that fared. The
 same run gives the same bytes: no dates, fixed identifiers.

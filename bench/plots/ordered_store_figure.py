@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the Arcadia paper's Figure 10 anew from a run of bench_ordered_store:
+"""Draws the Arcadia paper's Figure 10 again from a run of bench_ordered_store:
 throughput of read-modify-writes, and changes that a crash may take. The same
 run gives the same bytes."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the taxonomy's Figure 2 anew from a run of bench_remotelog: above
+"""Draws the taxonomy's Figure 2 again from a run of bench_remotelog: above
 singletons, below compound updates; a group for each configuration, a bar for
 each operation. The same run gives the same bytes."""
 

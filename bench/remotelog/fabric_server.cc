@@ -48,7 +48,7 @@ absl::StatusOr<bool> FabricServer::Turn() {
   for (const Completion& completion : std::span(some).first(count)) {
     const auto client = clients_.find(completion.connection);
     if (client == clients_.end()) continue;  // of a run before
-    ALPHEUS_RETURN_IF_ERROR(Take(client->second, completion));
+    ALPHEUS_RETURN_IF_ERROR(OnCompletion(client->second, completion));
   }
   events_.clear();
   return count > 0;
@@ -56,12 +56,13 @@ absl::StatusOr<bool> FabricServer::Turn() {
 
 // Completions that wake the plan's program are answered at once; nobody waits
 // for the others.
-absl::Status FabricServer::Take(Client& client, const Completion& completion) {
+absl::Status FabricServer::OnCompletion(Client& client,
+                                        const Completion& completion) {
   UpdateResponder<LibpmemPersistence>& responder = *client.responder;
   const int64_t begin = clock_.NowNanos();
   const uint64_t wake_ups = responder.wake_ups();
   if (completion.operation != Operation::kSend) ++received_;
-  ALPHEUS_RETURN_IF_ERROR(responder.Take(completion));
+  ALPHEUS_RETURN_IF_ERROR(responder.OnCompletion(completion));
   if (responder.unapplied() > kCredits / 2) {
     ALPHEUS_RETURN_IF_ERROR(responder.ApplyReceived());
   }

@@ -89,7 +89,7 @@ class FabricServer {
   std::span<std::byte> PartOf(uint64_t client) const {
     return memory_.subspan(client * kClientBytes, kClientBytes);
   }
-  absl::Status Take(Client& client, const Completion& completion);
+  absl::Status OnCompletion(Client& client, const Completion& completion);
   absl::Status Check(uint64_t client, bool is_compound, uint64_t appends) const;
 
   Fabric& fabric_;

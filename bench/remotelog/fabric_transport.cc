@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "replication/persist/execute/update_requester.h"
-#include "replication/persist/plan/account.h"
+#include "replication/persist/plan/update_cost.h"
 #include "replication/wire/registered_bytes.h"
 
 namespace alpheus::bench::remotelog {
@@ -66,7 +66,7 @@ class FabricTransport::Client {
   uint64_t ended() const { return requester_->persisted(); }
 
   // The next append begins if the one before has ended.
-  absl::Status GoOn(uint64_t appends) {
+  absl::Status Advance(uint64_t appends) {
     if (!requester_->CanPost() || requester_->posted() == appends) {
       return absl::OkStatus();
     }
@@ -83,9 +83,9 @@ class FabricTransport::Client {
     }
     return requester_->Post(update);
   }
-  absl::Status Take(const Completion& completion) {
+  absl::Status OnCompletion(const Completion& completion) {
     const uint64_t before = ended();
-    ALPHEUS_RETURN_IF_ERROR(requester_->Take(completion));
+    ALPHEUS_RETURN_IF_ERROR(requester_->OnCompletion(completion));
     if (ended() != before) {
       latency_.push_back(static_cast<double>(clock_.NowNanos() - began_));
     }
@@ -263,7 +263,7 @@ absl::Status FabricTransport::RunClients(uint64_t appends, bool is_timed,
   };
   while (!is_done()) {
     for (const auto& client : clients_) {
-      ALPHEUS_RETURN_IF_ERROR(client->GoOn(appends));
+      ALPHEUS_RETURN_IF_ERROR(client->Advance(appends));
     }
     ALPHEUS_ASSIGN_OR_RETURN(bool had_any, TurnClients());
     if (ends_.pass) {
@@ -288,7 +288,7 @@ absl::StatusOr<bool> FabricTransport::TurnClients() {
   for (const Completion& completion : std::span(some).first(count)) {
     for (const auto& client : clients_) {
       if (client->connection() != completion.connection) continue;
-      ALPHEUS_RETURN_IF_ERROR(client->Take(completion));
+      ALPHEUS_RETURN_IF_ERROR(client->OnCompletion(completion));
     }
   }
   return count > 0;
@@ -307,10 +307,10 @@ absl::Status FabricTransport::Idle(bool had_any) {
 
 // One-sided rows end before the server's program has seen their messages.
 absl::Status FabricTransport::Drain(const AppendRun& run, uint64_t appends) {
-  const Account account =
-      AccountOf(run.steps, SizesOfUpdate(kRecordBytes, kTailBytes));
+  const UpdateCost cost =
+      UpdateCostOf(run.steps, SizesOfUpdate(kRecordBytes, kTailBytes));
   const uint64_t messages =
-      (account.immediates + account.sends) * appends * run.clients;
+      (cost.immediates + cost.sends) * appends * run.clients;
   while (server_->received() < messages) {
     ALPHEUS_ASSIGN_OR_RETURN(const bool had_any, server_->Turn());
     ALPHEUS_RETURN_IF_ERROR(TurnClients().status());

@@ -37,10 +37,10 @@ RequesterProgram::RequesterProgram(const Costs& costs,
 
 void RequesterProgram::Start() {
   began_ = queue_->now();
-  GoOn();
+  Advance();
 }
 
-void RequesterProgram::GoOn() {
+void RequesterProgram::Advance() {
   if (at_ == steps_.size()) {
     EndAppend();
   } else if (!IsWait(steps_[at_].action)) {
@@ -56,7 +56,7 @@ void RequesterProgram::PostStep() {
   const size_t step = at_++;
   queue_->After(PostCost(steps_[step], costs_), [this, step] {
     post_(operations_[step]);
-    GoOn();
+    Advance();
   });
 }
 
@@ -70,7 +70,7 @@ void RequesterProgram::CompletionIsVisible() {
 void RequesterProgram::Poll() {
   --completions_;
   ++at_;
-  queue_->After(costs_.poll, [this] { GoOn(); });
+  queue_->After(costs_.poll, [this] { Advance(); });
 }
 
 void RequesterProgram::EndAppend() {

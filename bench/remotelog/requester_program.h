@@ -40,7 +40,7 @@ class RequesterProgram {
   const std::vector<double>& latencies() const { return latencies_; }
 
  private:
-  void GoOn();
+  void Advance();
   void PostStep();
   void Poll();
   void EndAppend();

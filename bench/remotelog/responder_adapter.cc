@@ -46,7 +46,7 @@ void ResponderAdapter::CarryOutNonPosted(size_t connection) {
     if (operation.step.action == StepAction::kRequesterFlush) {
       Read(operation);
     } else {
-      if (of.flushes_under_way > 0) return;  // RA3
+      if (of.flushes_in_flight > 0) return;  // RA3
       if (operation.is_awaited) handlers_.send_back(operation, 0);
       Write(operation);
     }
@@ -76,9 +76,9 @@ void ResponderAdapter::Read(const Operation& operation) {
   const double half_way = costs_.root_complex / 2;
   const double reads_at =
       std::max(queue_->now() + costs_.pcie + half_way, connection.last_visible);
-  ++connection.flushes_under_way;
+  ++connection.flushes_in_flight;
   queue_->At(reads_at + to_memory_ + half_way + costs_.pcie, [this, operation] {
-    --connections_[operation.connection].flushes_under_way;
+    --connections_[operation.connection].flushes_in_flight;
     if (operation.is_awaited) {
       handlers_.send_back(operation, kFlushedBytes);
     }

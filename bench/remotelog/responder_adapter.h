@@ -60,7 +60,7 @@ class ResponderAdapter {
   struct Connection {
     double last_visible = 0;
     std::deque<Operation> non_posted;
-    size_t flushes_under_way = 0;
+    size_t flushes_in_flight = 0;
   };
 
   void CarryOut(const Operation& operation);

@@ -37,15 +37,15 @@ ResponderProgram::ResponderProgram(const Costs& costs, const Platform& platform,
 void ResponderProgram::BytesAreVisible(const Operation& operation) {
   if (!steps_.empty() || !operation.is_last_of_update) return;
   ++unapplied_;
-  GoOn();
+  Advance();
 }
 
 void ResponderProgram::MessageIsVisible(const Operation& operation) {
   messages_.push_back(operation);
-  GoOn();
+  Advance();
 }
 
-void ResponderProgram::GoOn() {
+void ResponderProgram::Advance() {
   if (is_busy_) return;
   if (!messages_.empty()) {
     const Operation message = messages_.front();
@@ -103,7 +103,7 @@ void ResponderProgram::BeBusy(double until_answered, double behind) {
   background_time_ += behind;
   queue_->After(until_answered + behind, [this] {
     is_busy_ = false;
-    GoOn();
+    Advance();
   });
 }
 

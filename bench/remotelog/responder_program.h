@@ -49,7 +49,7 @@ class ResponderProgram {
   double background_time() const { return background_time_; }
 
  private:
-  void GoOn();
+  void Advance();
   void Answer(const Operation& message);
   void Apply();
   void BeBusy(double until_answered, double behind);

@@ -25,7 +25,7 @@ class ClusterContestant final : public Contestant {
     return TakeBack();
   }
 
-  absl::StatusOr<Location> HandOver() override {
+  absl::StatusOr<Location> Finish() override {
     opened_.reset();
     return location();
   }

@@ -32,7 +32,7 @@ class Contestant {
   // Releases everything that this process has open, for another process.
   // Requires: within a turn; no database is open; has_wal.
   // Requires: within a turn; no database is open; has_wal.
-  virtual absl::StatusOr<Location> HandOver() = 0;
+  virtual absl::StatusOr<Location> Finish() = 0;
   // Takes it back, as a process that starts now would find it.
   virtual absl::StatusOr<Place> TakeBack() = 0;
   virtual absl::Status End() = 0;

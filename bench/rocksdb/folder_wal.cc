@@ -36,7 +36,7 @@ class FolderWal final : public Contestant {
     return TakeBack();
   }
 
-  absl::StatusOr<Location> HandOver() override {
+  absl::StatusOr<Location> Finish() override {
     opened_.reset();
     return location_;
   }

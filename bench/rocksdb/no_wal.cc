@@ -17,7 +17,7 @@ using rocksdb::IOStatus;
 class NothingToRecover : public Contestant {
  public:
   bool has_wal() const final { return false; }
-  absl::StatusOr<Location> HandOver() final {
+  absl::StatusOr<Location> Finish() final {
     return absl::FailedPreconditionError(name() + " has no WAL");
   }
   absl::StatusOr<Place> TakeBack() final { return Begin(); }

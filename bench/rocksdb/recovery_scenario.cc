@@ -29,7 +29,7 @@ absl::Status CheckKeys(const Contestant& contestant, const Database& database,
 absl::StatusOr<double> RunTurn(Contestant& contestant,
                                const std::string& folder, uint64_t puts) {
   ALPHEUS_RETURN_IF_ERROR(contestant.Begin().status());
-  ALPHEUS_ASSIGN_OR_RETURN(Location location, contestant.HandOver());
+  ALPHEUS_ASSIGN_OR_RETURN(Location location, contestant.Finish());
   ALPHEUS_RETURN_IF_ERROR(FillAndKill({.location = std::move(location),
                                        .database_folder = folder,
                                        .puts = puts,

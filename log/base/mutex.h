@@ -51,13 +51,13 @@ class ABSL_LOCKABLE Mutex {
 
  private:
   static constexpr uint32_t kFree = 0;
-  static constexpr uint32_t kHeld = 1;
+  static constexpr uint32_t kLocked = 1;
   static constexpr uint32_t kAwaited = 2;
 
   bool TryToTake() {
     uint32_t word = kFree;
-    return word_.compare_exchange_strong(word, kHeld, std::memory_order_acquire,
-                                         std::memory_order_relaxed);
+    return word_.compare_exchange_strong(
+        word, kLocked, std::memory_order_acquire, std::memory_order_relaxed);
   }
   [[gnu::cold, gnu::noinline]] void LockBehindOthers() {
     // Leaves the word awaited, for threads that may sleep after this one.

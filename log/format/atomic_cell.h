@@ -5,8 +5,8 @@
 // Idea: Arcadia's listing 2 without its index word: two copies on pages of
 // their own, each with a sequence number and a checksum that covers the copy's
 // index. An update writes one copy, persists it, writes the other, persists it,
-// and only then is acknowledged. At rest both copies are equal, so that losing
-// one never brings back an older value (P-S1, P-S2).
+// and only then is acknowledged. When nothing is being written both copies are
+// equal, so that losing one never brings back an older value (P-S1, P-S2).
 //
 // Invariants:
 //   ACL1. At every instant at least one copy is valid.
@@ -77,7 +77,7 @@ struct CellState {
   std::array<CellCopy, 2> copies;
   std::optional<int> newest;
 
-  bool at_rest() const { return newest && copies[0] == copies[1]; }
+  bool copies_agree() const { return newest && copies[0] == copies[1]; }
 };
 CellState ReadCell(const CellPlace& place);
 
@@ -104,7 +104,7 @@ template <Persistence P>
 // that is not `newest` (ACL4). On true both copies are persisted.
 // Requires: seq larger than the newest copy's.
 // Ensures: the copy that is written second was on the medium before, also if it
-// was read from a shadow (landing_persistence.h).
+// was read from a shadow (shadow_persistence.h).
 template <Persistence P>
 [[nodiscard]] bool WriteCell(P& pmem, const CellPlace& place,
                              std::optional<int> newest, uint64_t seq,
@@ -112,7 +112,8 @@ template <Persistence P>
   const int first = newest == 0 ? 1 : 0;
   // Repairs the other copy on the medium first, since it was read from the
   // shadow if there is one.
-  if (!MendOnMedium(pmem, place.copies[1 - first], place.capacity_bytes).ok()) {
+  if (!RepairOnMedium(pmem, place.copies[1 - first], place.capacity_bytes)
+           .ok()) {
     return false;
   }
   return WriteCellCopy(pmem, place, first, seq, content) &&
@@ -122,15 +123,15 @@ template <Persistence P>
 // Persists again each copy that differs on the medium under a shadow. Returns
 // true if one did. Requires: no thread writes the cell.
 template <Persistence P>
-absl::StatusOr<bool> MendCellOnMedium(P& pmem, const CellPlace& place) {
-  bool is_mended = false;
+absl::StatusOr<bool> RepairCellOnMedium(P& pmem, const CellPlace& place) {
+  bool is_repaired = false;
   for (std::byte* const copy : place.copies) {
-    const absl::StatusOr<bool> mended =
-        MendOnMedium(pmem, copy, place.capacity_bytes);
-    if (!mended.ok()) return mended;
-    is_mended |= *mended;
+    const absl::StatusOr<bool> repaired =
+        RepairOnMedium(pmem, copy, place.capacity_bytes);
+    if (!repaired.ok()) return repaired;
+    is_repaired |= *repaired;
   }
-  return is_mended;
+  return is_repaired;
 }
 
 }  // namespace alpheus

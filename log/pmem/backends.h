@@ -12,13 +12,13 @@
 #ifndef ALPHEUS_LOG_PMEM_BACKENDS_H_
 #define ALPHEUS_LOG_PMEM_BACKENDS_H_
 
-#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
+#include "log/pmem/shadow_persistence.h"
 
 #define ALPHEUS_FOR_EACH_BACKEND(instantiate, ...)            \
   instantiate(LibpmemPersistence __VA_OPT__(, ) __VA_ARGS__); \
-  instantiate(LandingPersistence __VA_OPT__(, ) __VA_ARGS__); \
+  instantiate(ShadowPersistence __VA_OPT__(, ) __VA_ARGS__);  \
   instantiate(MsyncPersistence __VA_OPT__(, ) __VA_ARGS__)
 
 #define ALPHEUS_INSTANTIATE_CLASS_FOR(backend, name) \

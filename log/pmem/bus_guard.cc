@@ -43,7 +43,7 @@ struct BusSlots {
     return slot;
   }
 
-  static Slot* Holding(uintptr_t address) {
+  static Slot* Containing(uintptr_t address) {
     for (Slot* slot = first.load(); slot != nullptr; slot = slot->next) {
       if (address < slot->end.load() && slot->begin.load() <= address) {
         return slot;
@@ -89,7 +89,8 @@ void PassOn(int signal, siginfo_t* info, void* context) {
 void OnBusError(int signal, siginfo_t* info, void* context) {
   const int error = errno;
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
-  auto* const slot = info->si_code > 0 ? BusSlots::Holding(address) : nullptr;
+  auto* const slot =
+      info->si_code > 0 ? BusSlots::Containing(address) : nullptr;
   RegionAlarm* const alarm = slot == nullptr ? nullptr : slot->alarm.load();
   bool is_replaced = false;
   if (alarm != nullptr) {

@@ -13,7 +13,7 @@
 //        and the caller reads the mapping.
 //
 // Thread safety: thread-compatible; may be copied. The region that it came from
-// must outlive it, and keep its file (Region::GiveUp).
+// must outlive it, and keep its file (Region::Detach).
 // References: lseek(2) SEEK_DATA.
 #ifndef ALPHEUS_LOG_PMEM_FILE_VIEW_H_
 #define ALPHEUS_LOG_PMEM_FILE_VIEW_H_

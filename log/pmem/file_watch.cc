@@ -84,9 +84,9 @@ absl::Status FileWatch::CheckContent() const {
 
 int FileWatch::FollowPath(struct stat* named) const {
   const int error = stat(whole_path_.c_str(), named) == 0 ? 0 : errno;
-  const bool is_told = error == 0 || IsOfNoFile(error);
+  const bool is_known = error == 0 || IsOfNoFile(error);
   if (error == 0 && IdentityOf(*named) == file_) return 0;
-  if (folder_.get() < 0 || (is_told && Root() == root_)) return error;
+  if (folder_.get() < 0 || (is_known && Root() == root_)) return error;
   return fstatat(folder_.get(), name_.c_str(), named, 0) == 0 ? 0 : errno;
 }
 

@@ -8,7 +8,7 @@
 // same source on modelled memory.
 //
 //   LibpmemPersistence  fsdax file, device-DAX, anonymous memory: clwb / sfence
-//   LandingPersistence  a shadow in memory, flushed by lines into such a file
+//   ShadowPersistence   a shadow in memory, flushed by lines into such a file
 //   MsyncPersistence    plain file: page cache + msync
 //   ModelPersistence    crash model with two images (crash_model.h)
 //
@@ -88,7 +88,7 @@ std::byte* OnMedium(P& pmem, std::byte* address) {
 // Persists a range again if the medium differs from it. Returns true if it did.
 // Requires: no thread writes there, and the range was persisted before.
 template <Persistence P>
-absl::StatusOr<bool> MendOnMedium(P& pmem, std::byte* address, size_t bytes) {
+absl::StatusOr<bool> RepairOnMedium(P& pmem, std::byte* address, size_t bytes) {
   if constexpr (requires { pmem.OnMedium(address); }) {
     if (std::memcmp(pmem.OnMedium(address), address, bytes) == 0) return false;
     if (!Persist(pmem, address, bytes)) return pmem.Error();

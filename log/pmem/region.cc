@@ -354,16 +354,16 @@ absl::StatusOr<Region> Region::ZeroPadded(size_t bytes) const {
   return copy;
 }
 
-void Region::LandIn(Region memory) {
+void Region::UseShadow(Region memory) {
   ALPHEUS_CHECK(memory.size_ == size_, "a copy of the whole");
   std::memcpy(memory.data_, data_, size_);
   pmem_persist(data_, size_);
-  landing_ = std::make_unique<Region>(std::move(memory));
+  shadow_ = std::make_unique<Region>(std::move(memory));
 }
 
 FileView Region::file() const {
   struct stat info{};
-  const bool is_file = !is_landed() && fd_ >= 0 && fstat(fd_, &info) == 0 &&
+  const bool is_file = !is_shadowed() && fd_ >= 0 && fstat(fd_, &info) == 0 &&
                        S_ISREG(info.st_mode);
   return is_file ? FileView(fd_) : FileView();
 }
@@ -375,7 +375,7 @@ bool Region::HasWriter() const {
 
 // Threads may be in the middle of a store: one mapping replaces the other at
 // once, and all later stores go to this process's own pages.
-absl::Status Region::GiveUp() {
+absl::Status Region::Detach() {
   if (fd_ < 0) return absl::OkStatus();
   // A device has no private pages: zeros are read from then on.
   const bool is_device = IsExistingDevice(path_);
@@ -397,7 +397,7 @@ Region::Region(Region&& other) noexcept { *this = std::move(other); }
 Region& Region::operator=(Region&& other) noexcept {
   if (this == &other) return *this;
   Release();
-  landing_ = std::move(other.landing_);
+  shadow_ = std::move(other.shadow_);
   data_ = std::exchange(other.data_, nullptr);
   size_ = std::exchange(other.size_, 0);
   mapped_size_ = std::exchange(other.mapped_size_, 0);

@@ -13,7 +13,7 @@
 //        full file system is noticed when formatting, or when a copy with holes
 //        is opened, and not by a store.
 //   RG3. The file of a region with a shadow changes only by flushes of the
-//        shadow (landing_persistence.h); readers see nothing else.
+//        shadow (shadow_persistence.h); readers see nothing else.
 //   RG4. An access to a page that the file no longer has, or that its file
 //        system can't give, raises the alarm and does not end the process
 //        (bus_guard.h).
@@ -104,18 +104,18 @@ class Region {
   // killed process may have left it in the cache. Requires: writable,
   // persistent memory, no shadow yet; `memory` is anonymous, writable, of the
   // same size.
-  void LandIn(Region memory);
+  void UseShadow(Region memory);
 
   Region(Region&& other) noexcept;
   Region& operator=(Region&& other) noexcept;
   ~Region();
 
   std::span<std::byte> bytes() const {
-    return is_landed() ? landing_->bytes() : medium_bytes();
+    return is_shadowed() ? shadow_->bytes() : medium_bytes();
   }
   // Returns the mapping itself.
   std::span<std::byte> medium_bytes() const { return {data_, size_}; }
-  bool is_landed() const { return landing_ != nullptr; }
+  bool is_shadowed() const { return shadow_ != nullptr; }
   RegionMedium medium() const { return medium_; }
   // Returns whether a writable file is mapped through the page cache; else the
   // mapping is the medium itself, or anonymous.
@@ -127,10 +127,10 @@ class Region {
   // and from here on are memory of this process for all who still write there
   // (RG1). Bytes that are not changed here may show what others write to the
   // file. Errors: Unavailable: the lock is kept.
-  absl::Status GiveUp();
+  absl::Status Detach();
   // Checks that the path still leads to the file of this region, whole, and
   // raises the alarm if not. Does nothing for anonymous memory and devices.
-  // Takes some microseconds. Requires: not given up.
+  // Takes some microseconds. Requires: not detached.
   void CheckFile() const;
   // Returns whether CheckFile watches a file.
   bool is_watched() const { return watch_.is_watching(); }
@@ -172,7 +172,7 @@ class Region {
                                               int fd);
   void Release();
 
-  std::unique_ptr<Region> landing_;  // shadow; nullptr: none
+  std::unique_ptr<Region> shadow_;  // shadow; nullptr: none
   std::byte* data_ = nullptr;
   size_t size_ = 0;         // used by the log
   size_t mapped_size_ = 0;  // mapped (a device may be larger)

@@ -41,11 +41,11 @@ uint64_t HighestOf(std::span<const ReplicaProgress> replicas, uint32_t rank) {
 }
 
 // Requires: QU1 (quorum.h), for the parts that the arithmetic rests on.
-void CheckAnswers(const QuorumSizes& sizes, const AnswerCounts& answers) {
+void CheckReportCounts(const QuorumSizes& sizes, const ReportCounts& reports) {
   ALPHEUS_CHECK(sizes.write_quorum >= 1, "QU1 (quorum.h)");
   ALPHEUS_CHECK(sizes.write_quorum <= sizes.replica_count, "QU1 (quorum.h)");
   ALPHEUS_CHECK(
-      answers.have + answers.nack + answers.unknown <= sizes.replica_count,
+      reports.have + reports.nack + reports.unknown <= sizes.replica_count,
       "no replica answers twice (P-H17)");
 }
 
@@ -94,15 +94,15 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
   return Lsn(count == write_quorum ? least : HighestOf(replicas, write_quorum));
 }
 
-bool MayBeDurable(const QuorumSizes& sizes, const AnswerCounts& answers) {
-  CheckAnswers(sizes, answers);
-  return answers.nack < NackQuorum(sizes);
+bool MayBeDurable(const QuorumSizes& sizes, const ReportCounts& reports) {
+  CheckReportCounts(sizes, reports);
+  return reports.nack < NackQuorum(sizes);
 }
 
-Fate FateOf(const QuorumSizes& sizes, const AnswerCounts& answers) {
-  CheckAnswers(sizes, answers);
-  if (answers.have > 0) return Fate::kKeep;
-  return MayBeDurable(sizes, answers) ? Fate::kUndecided : Fate::kDrop;
+Fate FateOf(const QuorumSizes& sizes, const ReportCounts& reports) {
+  CheckReportCounts(sizes, reports);
+  if (reports.have > 0) return Fate::kKeep;
+  return MayBeDurable(sizes, reports) ? Fate::kUndecided : Fate::kDrop;
 }
 
 uint32_t OpeningQuorum(const QuorumSizes& sizes) {

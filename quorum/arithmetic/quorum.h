@@ -68,30 +68,30 @@ inline uint32_t NackQuorum(const QuorumSizes& sizes) {
   return sizes.replica_count - sizes.write_quorum + 1;
 }
 
-// Answers of the configuration's replicas about one LSN in an opening. Replicas
+// Reports of the configuration's replicas about one LSN in an opening. Replicas
 // that did not answer are N less the sum.
-struct AnswerCounts {
+struct ReportCounts {
   uint32_t have = 0;     // hold the record
   uint32_t nack = 0;     // fenced, not blank: torn, absent, or not its epoch
   uint32_t unknown = 0;  // corrupt, blank, repairing, suspect
 
-  bool operator==(const AnswerCounts&) const = default;
+  bool operator==(const ReportCounts&) const = default;
 };
 
-// Returns true if at least W replicas can hold the record, given these answers.
+// Returns true if at least W replicas can hold the record, given these reports.
 // Requires: the sum is at most N.
-bool MayBeDurable(const QuorumSizes& sizes, const AnswerCounts& answers);
+bool MayBeDurable(const QuorumSizes& sizes, const ReportCounts& reports);
 
 enum class Fate {
   kKeep,       // a replica has it: it is copied before it is shown
   kDrop,       // it cannot be durable
-  kUndecided,  // more answers are needed; without any, an error
+  kUndecided,  // more reports are needed; without any, an error
 };
 
 // Returns what recovery does with one LSN (P-H2, QU3). A record that a replica
 // has is kept even if it cannot be durable: to drop it would save nothing.
 // Requires: as MayBeDurable.
-Fate FateOf(const QuorumSizes& sizes, const AnswerCounts& answers);
+Fate FateOf(const QuorumSizes& sizes, const ReportCounts& reports);
 
 // Returns max(R, W): the replicas that must be reachable to open an epoch and
 // to write in it. It is more than half of N, so that any two openings have a

@@ -48,7 +48,7 @@ absl::StatusOr<Member> FindFormatted(std::span<const Member> formatted,
   if (found->incarnation == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("replica of member ", node.value,
-                     " has incarnation 0, which names none. Format it anew"));
+                     " has incarnation 0, which names none. Format it again"));
   }
   return *found;
 }
@@ -62,7 +62,7 @@ absl::Status CheckIncarnations(std::span<const Member> members) {
           "replicas of members ", members[j].node.value, " and ",
           members[i].node.value, " share the incarnation ",
           absl::Hex(members[i].incarnation),
-          ": one is a copy of the other. Format one of them anew"));
+          ": one is a copy of the other. Format one of them again"));
     }
   }
   return absl::OkStatus();

@@ -12,7 +12,7 @@
 //   MB1. A ballot is given to one process, and once.
 //   MB2. A ballot is above every promise that its question names. A ballot of a
 //        register is above all that the register gave before.
-//   MB3. An unknown outcome gives no ballot: its number is burnt.
+//   MB3. An unknown outcome gives no ballot: its number is consumed.
 // Recovery sees only this (BallotSource). Safety must not rest on a live
 // session, on a registration, or on which process is first. Two processes may
 // both believe to be first until one notices; both may open, and the promises
@@ -60,7 +60,8 @@ struct BallotQuestion {
   QuorumSizes sizes;
 };
 
-// A request for a ballot. Its destruction gives it up; the number may be burnt.
+// A request for a ballot. Its destruction gives it up; the number may be
+// consumed.
 class BallotRequest {
  public:
   virtual ~BallotRequest() = default;

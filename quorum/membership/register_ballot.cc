@@ -41,7 +41,7 @@ void RegisterBallot::OnOvertaken() {
   step_ = Step::kRead;
 }
 
-// The number may be in the register, or get there later: it is burnt. A read
+// The number may be in the register, or get there later: it is consumed. A read
 // would not settle that. The number may not be there yet, another process reads
 // the same old one, and both get one counter.
 void RegisterBallot::OnUnknown() {

@@ -13,8 +13,8 @@
 //   under way | took effect | did not: another was faster | unknown
 //   ----------+-------------+-----------------------------+--------------
 //   kRead     | continue    |                             | kRead
-//   kCreate   | kDone       | kRead                       | burnt; kRead
-//   kSet      | kDone       | kRead                       | burnt; kRead
+//   kCreate   | kDone       | kRead                       | consumed; kRead
+//   kSet      | kDone       | kRead                       | consumed; kRead
 //
 // A ballot of a register is packed as one without (ballot.h), so that it still
 // names its node and process; the register gives the counter. The counter is
@@ -25,8 +25,8 @@
 //
 // Invariants:
 //   RB1. It writes a ballot above what it read, above all promises of the
-//        question, and above all that its sequence tried before: a burnt number
-//        is never tried again.
+//        question, and above all that its sequence tried before: a consumed
+//        number is never tried again.
 //   RB2. The result is a ballot that this request has certainly written. So no
 //        two ballots of one register have the same counter (P-H4, P-H5).
 // Thread safety: one thread.

@@ -16,7 +16,7 @@ struct Evidence {
   uint32_t unheard = 0;  // u of DR2
 };
 
-Epoch NewestOf(const std::vector<std::optional<ReplicaClaims>>& replicas) {
+Epoch NewestOf(const std::vector<std::optional<ReplicaEvidence>>& replicas) {
   Epoch newest;
   for (const auto& replica : replicas) {
     if (replica) newest = std::max(newest, replica->log_epoch);
@@ -24,7 +24,7 @@ Epoch NewestOf(const std::vector<std::optional<ReplicaClaims>>& replicas) {
   return newest;
 }
 
-Evidence Gather(const std::vector<std::optional<ReplicaClaims>>& replicas) {
+Evidence Gather(const std::vector<std::optional<ReplicaEvidence>>& replicas) {
   const Epoch newest = NewestOf(replicas);
   Evidence all;
   for (const auto& replica : replicas) {
@@ -58,7 +58,7 @@ Lsn ReachedBy(size_t count, const std::vector<Lsn>& largest_first) {
 
 DurableRange FindDurableRange(
     uint32_t write_quorum,
-    const std::vector<std::optional<ReplicaClaims>>& replicas) {
+    const std::vector<std::optional<ReplicaEvidence>>& replicas) {
   const Evidence all = Gather(replicas);
   DurableRange range;
   range.unheard = all.unheard;

@@ -46,8 +46,8 @@
 
 namespace alpheus {
 
-// The claims of one reached replica.
-struct ReplicaClaims {
+// The evidence of one reached replica.
+struct ReplicaEvidence {
   Epoch log_epoch;
   Lsn start_lsn{1};    // of that epoch
   bool counts = true;  // neither repairing nor damaged
@@ -68,7 +68,7 @@ struct DurableRange {
 // configuration, empty for one that was not reached.
 DurableRange FindDurableRange(
     uint32_t write_quorum,
-    const std::vector<std::optional<ReplicaClaims>>& replicas);
+    const std::vector<std::optional<ReplicaEvidence>>& replicas);
 
 }  // namespace alpheus
 

@@ -16,36 +16,38 @@ constexpr uint32_t kTailReadsMax = 4;  // reads in flight, at most
 
 }  // namespace
 
-FollowedReplica::FollowedReplica(Fabric& fabric, Inquiry::Options at,
+FollowedReplica::FollowedReplica(Fabric& fabric, ControlCall::Options at,
                                  const ReadersList& list)
-    : fabric_(fabric), list_(list), inquiry_(fabric, std::move(at), View{}) {}
+    : fabric_(fabric),
+      list_(list),
+      control_call_(fabric, std::move(at), View{}) {}
 
-bool FollowedReplica::Take(const ConnectionEvent& event) {
-  return inquiry_.Take(event);
+bool FollowedReplica::OnConnectionEvent(const ConnectionEvent& event) {
+  return control_call_.OnConnectionEvent(event);
 }
 
-bool FollowedReplica::Take(const Completion& completion) {
+bool FollowedReplica::OnCompletion(const Completion& completion) {
   const bool is_read = completion.operation == Operation::kRead;
-  const bool was_answered = inquiry_.reply().has_value();
-  if (!inquiry_.Take(completion)) return false;
+  const bool was_answered = control_call_.reply().has_value();
+  if (!control_call_.OnCompletion(completion)) return false;
   if (!status().ok()) return true;
   absl::Status taken;
   if (is_read) {
     --reads_;
-    taken = ReadOn();
-  } else if (!was_answered && inquiry_.reply()) {
-    taken = TakeReply(*inquiry_.reply());
+    taken = ContinueReading();
+  } else if (!was_answered && control_call_.reply()) {
+    taken = OnReply(*control_call_.reply());
   }
   // Asks for the first answer by itself.
   if (taken.ok() && region_key_ != RegionKey() && !said_ &&
-      inquiry_.may_ask()) {
+      control_call_.may_ask()) {
     Ask();
   }
-  if (!taken.ok()) inquiry_.Fail(taken);
+  if (!taken.ok()) control_call_.Fail(taken);
   return true;
 }
 
-absl::Status FollowedReplica::TakeReply(const Message& reply) {
+absl::Status FollowedReplica::OnReply(const Message& reply) {
   if (const auto* viewed = std::get_if<Viewed>(&reply)) {
     if (viewed->region_bytes < kTableOffset + ring_capacity()) {
       return absl::DataLossError("the node showed less than a region");
@@ -58,10 +60,10 @@ absl::Status FollowedReplica::TakeReply(const Message& reply) {
   if (followed == nullptr || region_key_ == RegionKey()) {
     return absl::DataLossError("the node said what no node says to a Follow");
   }
-  return TakeFollowed(*followed);
+  return OnFollowed(*followed);
 }
 
-absl::Status FollowedReplica::TakeFollowed(const Followed& followed) {
+absl::Status FollowedReplica::OnFollowed(const Followed& followed) {
   configuration_id_ = std::max(configuration_id_, followed.configuration_id);
   ALPHEUS_RETURN_IF_ERROR(
       CheckReadersList(list_, {followed.configuration_id,
@@ -74,13 +76,14 @@ absl::Status FollowedReplica::TakeFollowed(const Followed& followed) {
 }
 
 uint64_t FollowedReplica::configuration_id() const {
-  return inquiry_.is_proved()
-             ? std::max(configuration_id_, inquiry_.welcome()->configuration_id)
+  return control_call_.is_proved()
+             ? std::max(configuration_id_,
+                        control_call_.server_hello()->configuration_id)
              : configuration_id_;
 }
 
 void FollowedReplica::Ask() {
-  inquiry_.Ask(Follow{said_ ? said_->log_epoch : Epoch()});
+  control_call_.Ask(Follow{said_ ? said_->log_epoch : Epoch()});
 }
 
 void FollowedReplica::Read(const RegisteredBytes& ring, RingOffset from,
@@ -88,16 +91,17 @@ void FollowedReplica::Read(const RegisteredBytes& ring, RingOffset from,
   into_ = &ring;
   place_ = from.value % ring_capacity();
   to_read_ = bytes;
-  if (const absl::Status read = ReadOn(); !read.ok()) inquiry_.Fail(read);
+  if (const absl::Status read = ContinueReading(); !read.ok())
+    control_call_.Fail(read);
 }
 
-absl::Status FollowedReplica::ReadOn() {
+absl::Status FollowedReplica::ContinueReading() {
   while (to_read_ > 0 && reads_ < kTailReadsMax) {
     const uint64_t bytes =
         std::min({to_read_, ring_capacity() - place_, kTailReadBytesMax,
                   fabric_.limits().message_bytes_max});
     ALPHEUS_RETURN_IF_ERROR(
-        fabric_.PostRead(inquiry_.connection(), WorkId(place_),
+        fabric_.PostRead(control_call_.connection(), WorkId(place_),
                          {into_->key(), into_->bytes().subspan(place_, bytes)},
                          {region_key_, ring_offset_ + place_}));
     ++reads_;

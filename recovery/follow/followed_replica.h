@@ -24,7 +24,7 @@
 #include "absl/status/status.h"
 #include "log/base/ids.h"
 #include "log/format/epoch_table.h"
-#include "recovery/protocol/inquiry.h"
+#include "recovery/protocol/control_call.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/readers_list.h"
 #include "replication/fabric/fabric.h"
@@ -36,15 +36,16 @@ class FollowedReplica {
  public:
   // Starts to connect; errors show in status(). `list` is the reader's list of
   // members.
-  FollowedReplica(Fabric& fabric, Inquiry::Options at, const ReadersList& list);
+  FollowedReplica(Fabric& fabric, ControlCall::Options at,
+                  const ReadersList& list);
 
   // Takes what the fabric brought. Returns false for any other connection.
-  bool Take(const ConnectionEvent& event);
-  bool Take(const Completion& completion);
+  bool OnConnectionEvent(const ConnectionEvent& event);
+  bool OnCompletion(const Completion& completion);
 
   // Returns the status; after an error the object is of no more use. Errors: as
-  // Inquiry; FailedPrecondition (CheckReadersList).
-  const absl::Status& status() const { return inquiry_.status(); }
+  // ControlCall; FailedPrecondition (CheckReadersList).
+  const absl::Status& status() const { return control_call_.status(); }
   // Returns the last answer; nothing before the first.
   const std::optional<Followed>& said() const { return said_; }
   uint64_t answers() const { return answers_; }
@@ -52,10 +53,12 @@ class FollowedReplica {
   // yet.
   uint64_t configuration_id() const;
   const EpochTable& table() const { return table_; }
-  uint64_t ring_capacity() const { return inquiry_.welcome()->ring_capacity; }
+  uint64_t ring_capacity() const {
+    return control_call_.server_hello()->ring_capacity;
+  }
 
   // Returns true if the replica may be asked or read from now.
-  bool may_ask() const { return said_.has_value() && inquiry_.may_ask(); }
+  bool may_ask() const { return said_.has_value() && control_call_.may_ask(); }
   // Asks for another answer.
   void Ask();
 
@@ -65,9 +68,9 @@ class FollowedReplica {
   bool is_reading() const { return reads_ > 0 || to_read_ > 0; }
 
  private:
-  absl::Status TakeReply(const Message& reply);
-  absl::Status TakeFollowed(const Followed& followed);
-  absl::Status ReadOn();
+  absl::Status OnReply(const Message& reply);
+  absl::Status OnFollowed(const Followed& followed);
+  absl::Status ContinueReading();
 
   Fabric& fabric_;
   const ReadersList list_;
@@ -83,7 +86,7 @@ class FollowedReplica {
   uint64_t place_ = 0;    // place in the ring of the next post
   uint64_t to_read_ = 0;  // not posted yet
   uint32_t reads_ = 0;    // posted
-  Inquiry inquiry_;
+  ControlCall control_call_;
 };
 
 }  // namespace alpheus

@@ -10,7 +10,7 @@
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
-#include "recovery/protocol/welcome_check.h"
+#include "recovery/protocol/server_hello_check.h"
 
 namespace alpheus {
 namespace {
@@ -44,49 +44,50 @@ void RemoteRegion::Ask() {
   has_view_ = false;
   is_broken_ = false;
   bytes_read_before_ = bytes_read_;
-  Inquiry::Options at = options_.at;
+  ControlCall::Options at = options_.at;
   at.deadline = options_.deadline();
   // Closes the old connection first: it no longer uses the image.
-  inquiry_.reset();
-  inquiry_ = std::make_unique<Inquiry>(fabric_, std::move(at), View{});
+  control_call_.reset();
+  control_call_ = std::make_unique<ControlCall>(fabric_, std::move(at), View{});
 }
 
 void RemoteRegion::Expect(const absl::Status& step) {
-  if (!step.ok()) inquiry_->Fail(step);
+  if (!step.ok()) control_call_->Fail(step);
 }
 
-bool RemoteRegion::Take(const ConnectionEvent& event) {
+bool RemoteRegion::OnConnectionEvent(const ConnectionEvent& event) {
   if (event.kind == ConnectionEvent::Kind::kDisconnected &&
-      event.connection == inquiry_->connection() && !under_way_.empty()) {
+      event.connection == control_call_->connection() && !in_flight_.empty()) {
     // Each read still completes (FB3), some with success.
     is_broken_ = true;
     return true;
   }
-  if (!inquiry_->Take(event)) return false;
-  if (inquiry_->welcome() && !welcome_) welcome_ = inquiry_->welcome();
+  if (!control_call_->OnConnectionEvent(event)) return false;
+  if (control_call_->server_hello() && !server_hello_)
+    server_hello_ = control_call_->server_hello();
   AskAgainIfItHelps();
   return true;
 }
 
-bool RemoteRegion::Take(const Completion& completion) {
-  if (!inquiry_->Take(completion)) return false;
+bool RemoteRegion::OnCompletion(const Completion& completion) {
+  if (!control_call_->OnCompletion(completion)) return false;
   if (done()) {
     AskAgainIfItHelps();
     return true;
   }
   if (completion.operation == Operation::kRead) {
-    const auto read = under_way_.find(completion.work.value);
+    const auto read = in_flight_.find(completion.work.value);
     bytes_read_ += read->second;
-    under_way_.erase(read);
+    in_flight_.erase(read);
     if (!is_broken_) {
       Expect(Read());
-    } else if (under_way_.empty()) {
+    } else if (in_flight_.empty()) {
       Expect(absl::UnavailableError("the connection broke"));
       AskAgainIfItHelps();
     }
-  } else if (inquiry_->reply() && !has_view_) {
+  } else if (control_call_->reply() && !has_view_) {
     has_view_ = true;
-    Expect(TakeReply(*inquiry_->reply()));
+    Expect(OnReply(*control_call_->reply()));
   }
   return true;
 }
@@ -103,16 +104,16 @@ bool RemoteRegion::IsRegion(const Viewed& viewed, uint64_t ring_capacity) {
 void RemoteRegion::AskAgainIfItHelps() {
   if (stage_ == Stage::kDone || !absl::IsUnavailable(status())) return;
   if (bytes_read_ == bytes_read_before_) return;
-  if (!under_way_.empty()) next_ = std::min(next_, under_way_.begin()->first);
-  under_way_.clear();
+  if (!in_flight_.empty()) next_ = std::min(next_, in_flight_.begin()->first);
+  in_flight_.clear();
   Ask();
 }
 
-absl::Status RemoteRegion::TakeReply(const Message& reply) {
+absl::Status RemoteRegion::OnReply(const Message& reply) {
   const auto* viewed = std::get_if<Viewed>(&reply);
-  const Welcome& welcome = *inquiry_->welcome();
-  ALPHEUS_RETURN_IF_ERROR(CheckWelcome(welcome));
-  if (viewed == nullptr || !IsRegion(*viewed, welcome.ring_capacity)) {
+  const ServerHello& server_hello = *control_call_->server_hello();
+  ALPHEUS_RETURN_IF_ERROR(CheckServerHello(server_hello));
+  if (viewed == nullptr || !IsRegion(*viewed, server_hello.ring_capacity)) {
     return absl::DataLossError(
         "the node said what no node says to a View. Look at that node");
   }
@@ -120,12 +121,12 @@ absl::Status RemoteRegion::TakeReply(const Message& reply) {
   refusals_ = viewed->refusals;
   scrubbed_ = viewed->scrubbed;
   if (stage_ == Stage::kAsking) return Begin(*viewed);
-  if (welcome.incarnation != welcome_->incarnation ||
-      welcome.ring_capacity != welcome_->ring_capacity ||
+  if (server_hello.incarnation != server_hello_->incarnation ||
+      server_hello.ring_capacity != server_hello_->ring_capacity ||
       viewed->region_bytes != image_.size()) {
     return absl::AbortedError(absl::StrCat(
-        "the replica was made anew while it was being read: incarnation ",
-        welcome_->incarnation, " before, ", welcome.incarnation,
+        "the replica was made again while it was being read: incarnation ",
+        server_hello_->incarnation, " before, ", server_hello.incarnation,
         " now. Read it again"));
   }
   return Read();
@@ -135,7 +136,7 @@ absl::Status RemoteRegion::Begin(const Viewed& viewed) {
   ALPHEUS_ASSIGN_OR_RETURN(image_, make_image_(viewed.region_bytes));
   ALPHEUS_ASSIGN_OR_RETURN(
       registered_, RegisteredBytes::Make(fabric_, image_, RemoteAccess::kNone));
-  ring_offset_ = viewed.region_bytes - welcome_->ring_capacity;
+  ring_offset_ = viewed.region_bytes - server_hello_->ring_capacity;
   BeginStage(Stage::kBefore, 0, ring_offset_);
   return Read();
 }
@@ -147,17 +148,17 @@ void RemoteRegion::BeginStage(Stage stage, uint64_t begin, uint64_t end) {
 }
 
 absl::Status RemoteRegion::Read() {
-  while (under_way_.size() < kReadsMax && next_ < end_) {
+  while (in_flight_.size() < kReadsMax && next_ < end_) {
     const uint64_t bytes = std::min(
         {end_ - next_, kReadBytesMax, fabric_.limits().message_bytes_max});
     ALPHEUS_RETURN_IF_ERROR(
-        fabric_.PostRead(inquiry_->connection(), WorkId(next_),
+        fabric_.PostRead(control_call_->connection(), WorkId(next_),
                          {registered_->key(), image_.subspan(next_, bytes)},
                          {remote_key_, next_}));
-    under_way_[next_] = bytes;
+    in_flight_[next_] = bytes;
     next_ += bytes;
   }
-  return under_way_.empty() ? FinishStage() : absl::OkStatus();
+  return in_flight_.empty() ? FinishStage() : absl::OkStatus();
 }
 
 absl::Status RemoteRegion::FinishStage() {

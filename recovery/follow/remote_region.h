@@ -45,7 +45,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/deadline.h"
-#include "recovery/protocol/inquiry.h"
+#include "recovery/protocol/control_call.h"
 #include "recovery/protocol/messages.h"
 #include "replication/fabric/fabric.h"
 #include "replication/wire/registered_bytes.h"
@@ -55,7 +55,7 @@ namespace alpheus {
 class RemoteRegion {
  public:
   struct Options {
-    Inquiry::Options at;  // except its deadline, which is below
+    ControlCall::Options at;  // except its deadline, which is below
     // Returns the deadline of a connection that is made now.
     std::function<Deadline()> deadline = [] { return Deadline(); };
     // Reads only the part before the ring; the ring's bytes are zeros then.
@@ -68,22 +68,24 @@ class RemoteRegion {
   // Starts to connect; errors show in status().
   RemoteRegion(Fabric& fabric, Options options, MakeImage make_image);
   // Takes what the fabric brought. Returns false for any other connection.
-  bool Take(const ConnectionEvent& event);
-  bool Take(const Completion& completion);
+  bool OnConnectionEvent(const ConnectionEvent& event);
+  bool OnCompletion(const Completion& completion);
 
   bool done() const { return !status().ok() || stage_ == Stage::kDone; }
-  // Returns the status. Errors: as Inquiry; MakeImage's; Aborted (RMR3: discard
-  // what was read; it may be read again).
-  const absl::Status& status() const { return inquiry_->status(); }
-  bool was_answered() const { return inquiry_->was_answered(); }
-  // Returns the Welcome of a node that answered.
-  const std::optional<Welcome>& welcome() const { return welcome_; }
-  bool is_proved() const { return welcome_ && inquiry_->is_proved(); }
+  // Returns the status. Errors: as ControlCall; MakeImage's; Aborted (RMR3:
+  // discard what was read; it may be read again).
+  const absl::Status& status() const { return control_call_->status(); }
+  bool was_answered() const { return control_call_->was_answered(); }
+  // Returns the ServerHello of a node that answered.
+  const std::optional<ServerHello>& server_hello() const {
+    return server_hello_;
+  }
+  bool is_proved() const { return server_hello_ && control_call_->is_proved(); }
   // Grows while bytes come; parts that are read again count again.
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t region_bytes() const { return image_.size(); }  // 0: not known yet
   // Both below: as the node said when it gave the last view.
-  const RefusalCounts& refusals() const { return refusals_; }
+  const RejectCounts& refusals() const { return refusals_; }
   const ScrubCounts& scrubbed() const { return scrubbed_; }
 
  private:
@@ -94,7 +96,7 @@ class RemoteRegion {
   void Ask();
   void AskAgainIfItHelps();
   static bool IsRegion(const Viewed& viewed, uint64_t ring_capacity);
-  absl::Status TakeReply(const Message& reply);
+  absl::Status OnReply(const Message& reply);
   absl::Status Begin(const Viewed& viewed);
   void BeginStage(Stage stage, uint64_t begin, uint64_t end);
   // Posts the next reads of a stage, up to the limit.
@@ -108,7 +110,7 @@ class RemoteRegion {
   Stage stage_ = Stage::kAsking;
 
   RegionKey remote_key_;
-  RefusalCounts refusals_{};
+  RejectCounts refusals_{};
   ScrubCounts scrubbed_{};
   std::span<std::byte> image_;
   std::unique_ptr<RegisteredBytes> registered_;
@@ -120,15 +122,15 @@ class RemoteRegion {
   // Next byte to read, from the start of the region.
   uint64_t next_ = 0;
   uint64_t end_ = 0;                        // end of the stage
-  std::map<uint64_t, uint64_t> under_way_;  // reads: begin and bytes
+  std::map<uint64_t, uint64_t> in_flight_;  // reads: begin and bytes
   uint64_t bytes_read_ = 0;
   uint64_t bytes_read_before_ = 0;  // before this view
   bool has_view_ = false;
   bool is_broken_ = false;  // the connection broke, with reads in flight
-  std::optional<Welcome> welcome_;
+  std::optional<ServerHello> server_hello_;
 
   // Destroyed first: a closed connection uses no memory any more.
-  std::unique_ptr<Inquiry> inquiry_;
+  std::unique_ptr<ControlCall> control_call_;
 };
 
 }  // namespace alpheus

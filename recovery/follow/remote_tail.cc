@@ -25,15 +25,15 @@ Lsn PersistedOf(const FollowedReplica& replica) {
   return std::max(before, said.persisted_lsn);
 }
 
-std::optional<ReplicaClaims> ClaimsOf(const FollowedReplica* replica) {
+std::optional<ReplicaEvidence> EvidenceOf(const FollowedReplica* replica) {
   if (replica == nullptr || !replica->said()) return std::nullopt;
   const Followed& said = *replica->said();
-  ReplicaClaims claims;
-  claims.log_epoch = said.log_epoch;
-  claims.counts = !said.repairing;
-  claims.watermark_lsn = PersistedOf(*replica);
-  claims.named_lsn = std::max(said.durable_lsn, said.head.lsn - 1);
-  return claims;
+  ReplicaEvidence evidence;
+  evidence.log_epoch = said.log_epoch;
+  evidence.counts = !said.repairing;
+  evidence.watermark_lsn = PersistedOf(*replica);
+  evidence.named_lsn = std::max(said.durable_lsn, said.head.lsn - 1);
+  return evidence;
 }
 
 }  // namespace
@@ -49,18 +49,20 @@ RemoteTail::RemoteTail(Fabric& fabric, const Clock& clock, Options options)
   }
 }
 
-bool RemoteTail::Take(const ConnectionEvent& event) {
-  return std::ranges::any_of(replicas_, [&event](const Replica& replica) {
-    return replica.followed != nullptr && replica.followed->Take(event);
+bool RemoteTail::OnConnectionEvent(const ConnectionEvent& event) {
+  return std::ranges::any_of(replicas_, [&event](const TailedReplica& replica) {
+    return replica.followed != nullptr &&
+           replica.followed->OnConnectionEvent(event);
   });
 }
 
-bool RemoteTail::Take(const Completion& completion) {
-  for (Replica& replica : replicas_) {
-    if (replica.followed == nullptr || !replica.followed->Take(completion)) {
+bool RemoteTail::OnCompletion(const Completion& completion) {
+  for (TailedReplica& replica : replicas_) {
+    if (replica.followed == nullptr ||
+        !replica.followed->OnCompletion(completion)) {
       continue;
     }
-    replica.silent_until_ns = clock_.NowNanos() + options_.silence_ns;
+    replica.silent_until_ns = clock_.NowNanos() + options_.reply_timeout_ns;
     return true;
   }
   return false;
@@ -68,7 +70,7 @@ bool RemoteTail::Take(const Completion& completion) {
 
 void RemoteTail::Poll() {
   const int64_t now = clock_.NowNanos();
-  for (Replica& replica : replicas_) {
+  for (TailedReplica& replica : replicas_) {
     if (replica.member.is_asked) Care(replica, now);
   }
   if (status_.ok()) Advance();
@@ -76,14 +78,14 @@ void RemoteTail::Poll() {
 
 // --- Replicas ----------------------------------------------------------------
 
-void RemoteTail::Care(Replica& replica, int64_t now) {
+void RemoteTail::Care(TailedReplica& replica, int64_t now) {
   if (replica.followed == nullptr) {
     if (now >= replica.due_ns) Connect(replica, now);
     return;
   }
   FollowedReplica& followed = *replica.followed;
   CheckList(replica);
-  if (!followed.status().ok()) return GiveUp(replica, followed.status(), now);
+  if (!followed.status().ok()) return Abandon(replica, followed.status(), now);
   if (followed.answers() > replica.answers) {
     replica.answers = followed.answers();
     replica.is_settled |= replica.answers > replica.stale;
@@ -92,30 +94,30 @@ void RemoteTail::Care(Replica& replica, int64_t now) {
   }
   if (!followed.may_ask() || followed.is_reading()) {
     if (now <= replica.silent_until_ns) return;
-    return GiveUp(replica,
-                  absl::UnavailableError(absl::StrCat(
-                      replica.member.address, ": silent for ",
-                      options_.silence_ns / 1'000'000,
-                      " ms; the node is stopped, or the way to it is")),
-                  now);
+    return Abandon(replica,
+                   absl::UnavailableError(absl::StrCat(
+                       replica.member.address, ": silent for ",
+                       options_.reply_timeout_ns / 1'000'000,
+                       " ms; the node is stopped, or the way to it is")),
+                   now);
   }
   const bool is_of_chunk = source_ == &replica && (stage_ == Stage::kReading ||
                                                    stage_ == Stage::kChecking);
   if (is_of_chunk || now < replica.due_ns) return;
-  replica.silent_until_ns = now + options_.silence_ns;
+  replica.silent_until_ns = now + options_.reply_timeout_ns;
   followed.Ask();
 }
 
-void RemoteTail::Connect(Replica& replica, int64_t now) {
-  Inquiry::Options at;
+void RemoteTail::Connect(TailedReplica& replica, int64_t now) {
+  ControlCall::Options at;
   at.address = replica.member.address;
   at.node = replica.member.node;
   at.hello = {options_.cluster_id, options_.log_id, options_.self};
-  at.deadline = Deadline::AtNanos(now + options_.silence_ns);
+  at.deadline = Deadline::AtNanos(now + options_.reply_timeout_ns);
   at.credentials = options_.credentials;
   replica.answers = 0;
   replica.stale = 0;
-  replica.silent_until_ns = now + options_.silence_ns;
+  replica.silent_until_ns = now + options_.reply_timeout_ns;
   replica.followed =
       std::make_unique<FollowedReplica>(fabric_, std::move(at), List());
 }
@@ -126,7 +128,7 @@ ReadersList RemoteTail::List() const {
 }
 
 // RT5: ends the tail, whatever the others say.
-void RemoteTail::CheckList(const Replica& replica) {
+void RemoteTail::CheckList(const TailedReplica& replica) {
   const uint64_t shown = replica.followed->configuration_id();
   if (!status_.ok() || !IsOutdated(List(), shown)) return;
   const absl::Status why = Outdated(List(), shown);
@@ -136,8 +138,8 @@ void RemoteTail::CheckList(const Replica& replica) {
 }
 
 // A whole chunk is still shown; an unfinished one comes from another replica.
-void RemoteTail::GiveUp(Replica& replica, const absl::Status& why,
-                        int64_t now) {
+void RemoteTail::Abandon(TailedReplica& replica, const absl::Status& why,
+                         int64_t now) {
   if (source_ == &replica && stage_ != Stage::kShowing) {
     stage_ = Stage::kIdle;
     source_ = nullptr;
@@ -150,26 +152,26 @@ void RemoteTail::GiveUp(Replica& replica, const absl::Status& why,
 
 void RemoteTail::Learn() {
   Epoch newest;
-  std::vector<std::optional<ReplicaClaims>> claims;
-  for (const Replica& replica : replicas_) {
-    claims.push_back(ClaimsOf(replica.followed.get()));
-    if (claims.back()) newest = std::max(newest, claims.back()->log_epoch);
+  std::vector<std::optional<ReplicaEvidence>> evidence;
+  for (const TailedReplica& replica : replicas_) {
+    evidence.push_back(EvidenceOf(replica.followed.get()));
+    if (evidence.back()) newest = std::max(newest, evidence.back()->log_epoch);
   }
   newest_ = std::max(newest_, newest);
-  const Lsn known = FindDurableRange(options_.write_quorum, claims).known;
+  const Lsn known = FindDurableRange(options_.write_quorum, evidence).known;
   if (known <= durable_lsn_) return;
   durable_lsn_ = known;
   durable_epoch_ = std::max(durable_epoch_, newest);
 }
 
 // RT2.
-bool RemoteTail::MayBeRead(const Replica& replica) const {
+bool RemoteTail::MayBeRead(const TailedReplica& replica) const {
   if (replica.followed == nullptr || !replica.followed->said()) return false;
   const Followed& said = *replica.followed->said();
   return !said.repairing && said.log_epoch >= durable_epoch_;
 }
 
-Lsn RemoteTail::ReadableLsn(const Replica& replica) const {
+Lsn RemoteTail::ReadableLsn(const TailedReplica& replica) const {
   const Lsn persisted = PersistedOf(*replica.followed);
   return std::min(durable_lsn_, persisted);
 }
@@ -180,7 +182,7 @@ void RemoteTail::Advance() {
   if (stage_ == Stage::kReading && source_->followed->may_ask() &&
       !source_->followed->is_reading()) {
     asked_ = source_->followed->answers();
-    source_->silent_until_ns = clock_.NowNanos() + options_.silence_ns;
+    source_->silent_until_ns = clock_.NowNanos() + options_.reply_timeout_ns;
     source_->followed->Ask();
     stage_ = Stage::kChecking;
   }
@@ -190,7 +192,7 @@ void RemoteTail::Advance() {
   if (stage_ != Stage::kIdle) return;
   CheckOvertaken();
   if (!status_.ok()) return;
-  if (Replica* const source = ChooseSource(); source != nullptr) {
+  if (TailedReplica* const source = ChooseSource(); source != nullptr) {
     Begin(*source);
   }
 }
@@ -198,7 +200,7 @@ void RemoteTail::Advance() {
 void RemoteTail::CheckOvertaken() {
   bool is_any = false;
   Lsn least;
-  for (const Replica& replica : replicas_) {
+  for (const TailedReplica& replica : replicas_) {
     if (!MayBeRead(replica)) continue;
     const Lsn head = replica.followed->said()->head.lsn;
     least = is_any ? std::min(least, head) : head;
@@ -214,11 +216,11 @@ void RemoteTail::CheckOvertaken() {
       "begins at LSN ", head_lsn_.value, " now. Go on there"));
 }
 
-RemoteTail::Replica* RemoteTail::ChooseSource() {
-  Replica* chosen = nullptr;
+RemoteTail::TailedReplica* RemoteTail::ChooseSource() {
+  TailedReplica* chosen = nullptr;
   bool may_another = false;
-  const Replica* damaged = nullptr;
-  for (Replica& replica : replicas_) {
+  const TailedReplica* damaged = nullptr;
+  for (TailedReplica& replica : replicas_) {
     if (!MayBeRead(replica)) {
       may_another |= !replica.is_settled && replica.member.is_asked;
       continue;
@@ -241,7 +243,7 @@ RemoteTail::Replica* RemoteTail::ChooseSource() {
   return chosen;
 }
 
-bool RemoteTail::HasNext(const Replica& replica) const {
+bool RemoteTail::HasNext(const TailedReplica& replica) const {
   const Lsn head = replica.followed->said()->head.lsn;
   const Lsn next = next_lsn_ == Lsn(0) ? head : next_lsn_;
   return head <= next && next <= ReadableLsn(replica);
@@ -267,12 +269,12 @@ absl::Status RemoteTail::MakeRing(uint64_t capacity) {
   return absl::OkStatus();
 }
 
-void RemoteTail::Begin(Replica& source) {
+void RemoteTail::Begin(TailedReplica& source) {
   FollowedReplica& followed = *source.followed;
   const int64_t now = clock_.NowNanos();
   if (const absl::Status made = MakeRing(followed.ring_capacity());
       !made.ok()) {
-    return GiveUp(source, made, now);
+    return Abandon(source, made, now);
   }
   const LogPosition& head = followed.said()->head;
   if (place_.lsn < head.lsn) place_ = head;
@@ -281,7 +283,7 @@ void RemoteTail::Begin(Replica& source) {
   table_ = followed.table();
   readable_lsn_ = ReadableLsn(source);
   chunk_bytes_ = std::min(chunk_bytes_, capacity_);
-  source.silent_until_ns = now + options_.silence_ns;
+  source.silent_until_ns = now + options_.reply_timeout_ns;
   followed.Read(*ring_, place_.offset, chunk_bytes_);
   stage_ = Stage::kReading;
 }
@@ -340,8 +342,8 @@ void RemoteTail::EndChunk(bool is_damaged) {
   }
 }
 
-void RemoteTail::AskAnew() {
-  for (Replica& replica : replicas_) {
+void RemoteTail::AskAgain() {
+  for (TailedReplica& replica : replicas_) {
     const FollowedReplica* const followed = replica.followed.get();
     if (followed == nullptr || !followed->said()) continue;
     // An awaited answer may have been given before this call.
@@ -355,7 +357,7 @@ void RemoteTail::AskAnew() {
 
 Deadline RemoteTail::NextPoll() const {
   Deadline next;
-  for (const Replica& replica : replicas_) {
+  for (const TailedReplica& replica : replicas_) {
     if (!replica.member.is_asked) continue;
     const FollowedReplica* const followed = replica.followed.get();
     const bool is_busy =
@@ -372,20 +374,20 @@ bool RemoteTail::is_caught_up() const {
 }
 
 bool RemoteTail::AsksAll() const {
-  return std::ranges::all_of(replicas_, [](const Replica& replica) {
+  return std::ranges::all_of(replicas_, [](const TailedReplica& replica) {
     return replica.member.is_asked;
   });
 }
 
 // RT5. A tail that asks one member only gives what that member knows.
 absl::Status RemoteTail::Doubt() const {
-  std::vector<std::optional<ReplicaClaims>> claims;
+  std::vector<std::optional<ReplicaEvidence>> evidence;
   uint32_t heard = 0;
-  const Replica* above = nullptr;
+  const TailedReplica* above = nullptr;
   bool is_list_known = false;
-  for (const Replica& replica : replicas_) {
-    claims.push_back(ClaimsOf(replica.followed.get()));
-    if (!claims.back()) continue;
+  for (const TailedReplica& replica : replicas_) {
+    evidence.push_back(EvidenceOf(replica.followed.get()));
+    if (!evidence.back()) continue;
     ++heard;
     const Followed& said = *replica.followed->said();
     if (said.promised.epoch > newest_) above = &replica;
@@ -400,7 +402,7 @@ absl::Status RemoteTail::Doubt() const {
   const uint32_t opening =
       OpeningQuorum({members, write_quorum, members - write_quorum + 1});
   const bool may_be_elsewhere =
-      FindDurableRange(write_quorum, claims).unheard >= write_quorum;
+      FindDurableRange(write_quorum, evidence).unheard >= write_quorum;
   if (AsksAll() && may_be_elsewhere && heard < members - opening + 1) {
     return absl::UnavailableError(absl::StrCat(
         members - heard, " of ", members,
@@ -428,13 +430,13 @@ absl::Status RemoteTail::Doubt() const {
 }
 
 bool RemoteTail::is_settled() const {
-  return std::ranges::all_of(replicas_, [](const Replica& replica) {
+  return std::ranges::all_of(replicas_, [](const TailedReplica& replica) {
     return replica.is_settled || !replica.member.is_asked;
   });
 }
 
 bool RemoteTail::is_in_reach() const {
-  return std::ranges::any_of(replicas_, [](const Replica& replica) {
+  return std::ranges::any_of(replicas_, [](const TailedReplica& replica) {
     return replica.followed != nullptr && replica.followed->said();
   });
 }
@@ -446,7 +448,7 @@ NodeId RemoteTail::source() const {
 absl::Status RemoteTail::Absences() const {
   absl::StatusCode code = absl::StatusCode::kOk;
   std::string text;
-  for (const Replica& replica : replicas_) {
+  for (const TailedReplica& replica : replicas_) {
     const bool is_here =
         replica.followed != nullptr && replica.followed->said().has_value();
     if (is_here || replica.absence.ok()) continue;

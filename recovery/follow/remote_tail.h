@@ -105,7 +105,7 @@ class RemoteTail {
     // Nanoseconds until a lost replica is tried again.
     int64_t retry_ns = 500'000'000;
     // Nanoseconds without an answer after which a replica is given up.
-    int64_t silence_ns = 5'000'000'000;
+    int64_t reply_timeout_ns = 5'000'000'000;
   };
   struct Record {
     Lsn lsn;
@@ -118,15 +118,15 @@ class RemoteTail {
   RemoteTail(Fabric& fabric, const Clock& clock, Options options);
 
   // Takes what the fabric brought. Returns false for any other connection.
-  bool Take(const ConnectionEvent& event);
-  bool Take(const Completion& completion);
+  bool OnConnectionEvent(const ConnectionEvent& event);
+  bool OnCompletion(const Completion& completion);
   // Connects, asks, reads. Call it after something was taken, when Next has
   // nothing more, and at NextPoll.
   void Poll();
   Deadline NextPoll() const;
   // Asks each replica in reach again, as soon as possible. is_settled() and
   // what depends on it now need answers to questions after this call.
-  void AskAnew();
+  void AskAgain();
 
   // Returns the next record, if its bytes are here.
   std::optional<Record> Next();
@@ -144,7 +144,7 @@ class RemoteTail {
   // Returns true if Next may have something.
   bool has_records() const { return stage_ == Stage::kShowing; }
   // Returns true if each replica has answered, or could not be reached, since
-  // the last AskAnew, or since the start.
+  // the last AskAgain, or since the start.
   bool is_settled() const;
   // Returns true if it is settled, every known durable record was shown, and
   // nothing is in doubt.
@@ -162,7 +162,7 @@ class RemoteTail {
   absl::Status Absences() const;
 
  private:
-  struct Replica {
+  struct TailedReplica {
     Member member;
     std::unique_ptr<FollowedReplica> followed;
     absl::Status absence;     // why it was last lost
@@ -180,20 +180,20 @@ class RemoteTail {
     kShowing,
   };
 
-  void Care(Replica& replica, int64_t now);
-  void Connect(Replica& replica, int64_t now);
-  void GiveUp(Replica& replica, const absl::Status& why, int64_t now);
+  void Care(TailedReplica& replica, int64_t now);
+  void Connect(TailedReplica& replica, int64_t now);
+  void Abandon(TailedReplica& replica, const absl::Status& why, int64_t now);
   void Learn();
   ReadersList List() const;
-  void CheckList(const Replica& replica);
+  void CheckList(const TailedReplica& replica);
   bool AsksAll() const;
-  Replica* ChooseSource();
-  bool MayBeRead(const Replica& replica) const;
-  Lsn ReadableLsn(const Replica& replica) const;
+  TailedReplica* ChooseSource();
+  bool MayBeRead(const TailedReplica& replica) const;
+  Lsn ReadableLsn(const TailedReplica& replica) const;
   // Returns true if it has the next record.
-  bool HasNext(const Replica& replica) const;
+  bool HasNext(const TailedReplica& replica) const;
   void CheckOvertaken();
-  void Begin(Replica& source);
+  void Begin(TailedReplica& source);
   absl::Status MakeRing(uint64_t capacity);
   void Advance();
   void Check();
@@ -207,7 +207,7 @@ class RemoteTail {
   uint64_t capacity_ = 0;
   std::unique_ptr<std::byte[]> ring_bytes_;
   std::unique_ptr<RegisteredBytes> ring_;
-  std::vector<Replica> replicas_;
+  std::vector<TailedReplica> replicas_;
   absl::Status status_;
   Lsn durable_lsn_;
   Epoch durable_epoch_;  // newest epoch named when that was found
@@ -218,7 +218,7 @@ class RemoteTail {
   LogPosition place_{Lsn(0), RingOffset(), 0};
 
   Stage stage_ = Stage::kIdle;
-  Replica* source_ = nullptr;
+  TailedReplica* source_ = nullptr;
   uint64_t asked_ = 0;  // the source's answers before the question
   EpochTable table_;    // the chunk's
   Epoch chunk_epoch_;

@@ -15,10 +15,10 @@ namespace {
 
 // The tables of the header, as data.
 
-enum class CountsAs { kHolder, kNack, kSilence, kContradiction };
+enum class CountsAs { kHolder, kNack, kNothing, kContradiction };
 enum class Match { kAny, kYes, kNo };
 
-struct AnswerRow {
+struct ReportRow {
   Verdict verdict;
   Match repairing;
   Match of_highest_epoch;  // log_epoch = E
@@ -27,7 +27,7 @@ struct AnswerRow {
   CountsAs counts_as;
 };
 
-constexpr AnswerRow kAnswerRows[] = {
+constexpr ReportRow kReportRows[] = {
     {Verdict::kHave, Match::kAny, Match::kYes, Match::kAny, Match::kYes,
      CountsAs::kHolder},
     {Verdict::kHave, Match::kAny, Match::kYes, Match::kAny, Match::kNo,
@@ -35,7 +35,7 @@ constexpr AnswerRow kAnswerRows[] = {
     {Verdict::kHave, Match::kAny, Match::kNo, Match::kYes, Match::kYes,
      CountsAs::kHolder},
     {Verdict::kHave, Match::kAny, Match::kNo, Match::kNo, Match::kYes,
-     CountsAs::kSilence},
+     CountsAs::kNothing},
     {Verdict::kHave, Match::kAny, Match::kNo, Match::kAny, Match::kNo,
      CountsAs::kNack},
     {Verdict::kTorn, Match::kAny, Match::kAny, Match::kAny, Match::kAny,
@@ -45,11 +45,11 @@ constexpr AnswerRow kAnswerRows[] = {
     {Verdict::kUnknown, Match::kYes, Match::kNo, Match::kNo, Match::kAny,
      CountsAs::kNack},
     {Verdict::kUnknown, Match::kAny, Match::kAny, Match::kAny, Match::kAny,
-     CountsAs::kSilence},
+     CountsAs::kNothing},
     {Verdict::kCorrupt, Match::kAny, Match::kNo, Match::kNo, Match::kAny,
      CountsAs::kNack},
     {Verdict::kCorrupt, Match::kAny, Match::kAny, Match::kAny, Match::kAny,
-     CountsAs::kSilence},
+     CountsAs::kNothing},
 };
 
 enum class Action {
@@ -65,7 +65,7 @@ struct CountRow {
   Match conflict;
   Match held;
   Match nack_quorum;
-  Match all_answered;
+  Match all_reported;
   Match corrupt;
   Action action;
 };
@@ -91,21 +91,21 @@ constexpr bool Fits(Match match, bool value) {
 
 // Counts of the answers at one LSN.
 struct Tally {
-  AnswerSet holders = 0;
-  AnswerSet nacks = 0;
-  AnswerSet corrupt = 0;
-  const HeldRecord* record = nullptr;  // the first holder's record
+  ReportSet holders = 0;
+  ReportSet nacks = 0;
+  ReportSet corrupt = 0;
+  const ReportedRecord* record = nullptr;  // the first holder's record
   bool conflict = false;
 };
 
-const Answer* NewestAnswer(std::span<const Answer> answers) {
-  const Answer* newest = nullptr;
-  for (const Answer& answer : answers) {
-    if (answer.blank) continue;
-    if (newest == nullptr || newest->log_epoch < answer.log_epoch ||
-        (newest->log_epoch == answer.log_epoch &&
-         newest->configuration.id < answer.configuration.id)) {
-      newest = &answer;
+const StateReport* NewestReport(std::span<const StateReport> reports) {
+  const StateReport* newest = nullptr;
+  for (const StateReport& report : reports) {
+    if (report.blank) continue;
+    if (newest == nullptr || newest->log_epoch < report.log_epoch ||
+        (newest->log_epoch == report.log_epoch &&
+         newest->configuration.id < report.configuration.id)) {
+      newest = &report;
     }
   }
   return newest;
@@ -113,8 +113,8 @@ const Answer* NewestAnswer(std::span<const Answer> answers) {
 
 class Chooser {
  public:
-  Chooser(const QuorumSizes& sizes, std::span<const Answer> answers)
-      : sizes_(sizes), answers_(answers) {}
+  Chooser(const QuorumSizes& sizes, std::span<const StateReport> reports)
+      : sizes_(sizes), reports_(reports) {}
 
   absl::StatusOr<Decision> Run();
 
@@ -130,19 +130,19 @@ class Chooser {
   CountsAs Judge(size_t index, const VerdictReader::Seen& seen) const;
   Tally Count();
   Action Decide(const Tally& tally) const;
-  absl::Status CheckPlace(const HeldRecord& record) const;
+  absl::Status CheckPlace(const ReportedRecord& record) const;
   absl::Status CheckStarts();
   void Keep(const Tally& tally);
   void FindOwner();
 
   Lsn lsn() const { return decision_.end.lsn; }
   bool IsOfAMember(NodeId node) const;
-  bool AllAnswered() const;
+  bool AllReported() const;
   std::string Where(size_t index) const;
   std::string WhatIsSeen();
 
   const QuorumSizes sizes_;
-  const std::span<const Answer> answers_;
+  const std::span<const StateReport> reports_;
   const Configuration* configuration_ = nullptr;
   Epoch newest_epoch_;  // epoch of newest_
   uint64_t ring_capacity_ = 0;
@@ -155,15 +155,15 @@ class Chooser {
 };
 
 std::string Chooser::Where(size_t index) const {
-  const Answer& answer = answers_[index];
-  return absl::StrCat("node ", answer.node.value, " (log epoch ",
-                      answer.log_epoch.value, ")");
+  const StateReport& report = reports_[index];
+  return absl::StrCat("node ", report.node.value, " (log epoch ",
+                      report.log_epoch.value, ")");
 }
 
 // Returns one clause for each answer at the LSN that can't be decided.
 std::string Chooser::WhatIsSeen() {
   std::string seen;
-  for (size_t i = 0; i < answers_.size(); ++i) {
+  for (size_t i = 0; i < reports_.size(); ++i) {
     const char* verdict = Contains(decision_.members | decision_.newcomers, i)
                               ? VerdictName(readers_[i].At(lsn()).verdict)
                               : "not a member of this incarnation";
@@ -178,32 +178,32 @@ absl::Status Chooser::CheckSizes() const {
       1 <= sizes_.read_quorum && sizes_.read_quorum <= sizes_.replica_count &&
       sizes_.replica_count <= kMembersMax &&
       sizes_.read_quorum + sizes_.write_quorum > sizes_.replica_count;
-  if (valid && answers_.size() <= 32) return absl::OkStatus();
+  if (valid && reports_.size() <= 32) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "choosing with N ", sizes_.replica_count, ", W ", sizes_.write_quorum,
-      ", R ", sizes_.read_quorum, " and ", answers_.size(),
+      ", R ", sizes_.read_quorum, " and ", reports_.size(),
       " answers: expected 1 <= W, R <= N <= ", kMembersMax,
       ", R + W > N and at most 32 answers. Fix the configuration"));
 }
 
-// Finds the answers that count: those of incarnations that the configuration
+// Finds the reports that count: those of incarnations that the configuration
 // names. It changes only together with the log epoch.
 absl::Status Chooser::FindMembers() {
-  const Answer* const newest = NewestAnswer(answers_);
+  const StateReport* const newest = NewestReport(reports_);
   if (newest == nullptr) return absl::OkStatus();
   configuration_ = &newest->configuration;
   newest_epoch_ = newest->log_epoch;
   decision_.configuration = *configuration_;
-  for (size_t i = 0; i < answers_.size(); ++i) {
-    const Answer& answer = answers_[i];
-    if (!Names(*configuration_, {answer.node, answer.incarnation})) continue;
-    const AnswerSet bit = AnswerSet{1} << i;
-    if (answer.blank) {
-      if (!answer.suspect) decision_.newcomers |= bit;
+  for (size_t i = 0; i < reports_.size(); ++i) {
+    const StateReport& report = reports_[i];
+    if (!Names(*configuration_, {report.node, report.incarnation})) continue;
+    const ReportSet bit = ReportSet{1} << i;
+    if (report.blank) {
+      if (!report.suspect) decision_.newcomers |= bit;
       continue;
     }
     decision_.members |= bit;
-    if (!answer.suspect) decision_.counts |= bit;
+    if (!report.suspect) decision_.counts |= bit;
   }
   return CheckMembers();
 }
@@ -218,30 +218,30 @@ absl::Status Chooser::CheckMembers() const {
                      sizes_.replica_count, " and ", sizes_.write_quorum,
                      ". Open the log with the newest configuration"));
   }
-  const Answer* first = nullptr;
-  for (size_t i = 0; i < answers_.size(); ++i) {
+  const StateReport* first = nullptr;
+  for (size_t i = 0; i < reports_.size(); ++i) {
     if (!Contains(decision_.members, i)) continue;
-    if (first == nullptr) first = &answers_[i];
+    if (first == nullptr) first = &reports_[i];
     for (size_t j = 0; j < i; ++j) {
       if (!Contains(decision_.members, j)) continue;
-      if (answers_[j].node != answers_[i].node) continue;
+      if (reports_[j].node != reports_[i].node) continue;
       return absl::InvalidArgumentError(absl::StrCat(
-          Where(i), " answers twice with incarnation ", answers_[i].incarnation,
+          Where(i), " answers twice with incarnation ", reports_[i].incarnation,
           ", expected one answer of each replica. Two regions with one "
           "identity: remove the copy"));
     }
-    const Answer& answer = answers_[i];
-    if (answer.log_epoch == newest_epoch_ &&
-        answer.configuration != *configuration_) {
+    const StateReport& report = reports_[i];
+    if (report.log_epoch == newest_epoch_ &&
+        report.configuration != *configuration_) {
       return absl::FailedPreconditionError(absl::StrCat(
-          Where(i), " has another configuration, ", answer.configuration.id,
+          Where(i), " has another configuration, ", report.configuration.id,
           ", than ", configuration_->id,
           " of that epoch elsewhere. Format the members of a log with one "
           "command"));
     }
-    if (answer.ring_capacity != first->ring_capacity) {
+    if (report.ring_capacity != first->ring_capacity) {
       return absl::FailedPreconditionError(absl::StrCat(
-          Where(i), " has a ring of ", answer.ring_capacity,
+          Where(i), " has a ring of ", report.ring_capacity,
           " bytes, expected ", first->ring_capacity,
           " as the others. Replace the replica by one of that capacity"));
     }
@@ -258,14 +258,14 @@ bool Chooser::IsOfAMember(NodeId node) const {
 
 // Returns true if no node is left that could say more. A node that came back
 // blank has no earlier incarnation that could still answer.
-bool Chooser::AllAnswered() const {
+bool Chooser::AllReported() const {
   uint32_t nodes = 0;
-  for (size_t i = 0; i < answers_.size(); ++i) {
-    const auto same_node = [&](const Answer& answer) {
-      return answer.node == answers_[i].node;
+  for (size_t i = 0; i < reports_.size(); ++i) {
+    const auto same_node = [&](const StateReport& report) {
+      return report.node == reports_[i].node;
     };
-    const auto before = answers_.first(i);
-    if (!IsOfAMember(answers_[i].node)) continue;
+    const auto before = reports_.first(i);
+    if (!IsOfAMember(reports_[i].node)) continue;
     nodes += std::none_of(before.begin(), before.end(), same_node) ? 1 : 0;
   }
   return nodes >= sizes_.replica_count;
@@ -274,17 +274,17 @@ bool Chooser::AllAnswered() const {
 // Finds E: the highest log epoch, never the highest promise, which is given
 // before anything is known of the log (P-H4).
 absl::Status Chooser::RankEpochs() {
-  const Answer* highest = nullptr;
+  const StateReport* highest = nullptr;
   uint64_t highest_rank = 0;
-  for (size_t i = 0; i < answers_.size(); ++i) {
+  for (size_t i = 0; i < reports_.size(); ++i) {
     if (!Contains(decision_.members, i)) continue;
-    const Answer& answer = answers_[i];
-    const uint64_t rank = answer.log_epoch.value;
+    const StateReport& report = reports_[i];
+    const uint64_t rank = report.log_epoch.value;
     // Takes the longest of equal tables: an entry may have left elsewhere.
     if (highest == nullptr || rank > highest_rank ||
         (rank == highest_rank &&
-         answer.table.entries().size() > highest->table.entries().size())) {
-      highest = &answer;
+         report.table.entries().size() > highest->table.entries().size())) {
+      highest = &report;
       highest_rank = rank;
     }
   }
@@ -301,10 +301,10 @@ absl::Status Chooser::RankEpochs() {
 // left.
 absl::Status Chooser::CheckTables() const {
   const std::vector<EpochEntry>& table = decision_.table.entries();
-  for (size_t i = 0; i < answers_.size(); ++i) {
+  for (size_t i = 0; i < reports_.size(); ++i) {
     if (!Contains(decision_.members, i)) continue;
-    const bool of_highest = answers_[i].log_epoch == decision_.epoch;
-    for (const EpochEntry& entry : answers_[i].table.entries()) {
+    const bool of_highest = reports_[i].log_epoch == decision_.epoch;
+    for (const EpochEntry& entry : reports_[i].table.entries()) {
       const auto same_epoch = std::find_if(
           table.begin(), table.end(),
           [&](const EpochEntry& e) { return e.epoch == entry.epoch; });
@@ -325,16 +325,16 @@ absl::Status Chooser::CheckTables() const {
 // Finds the highest head: below it everything was cleaned, wherever it lies.
 absl::Status Chooser::FindHead() {
   std::optional<size_t> highest;
-  for (size_t i = 0; i < answers_.size(); ++i) {
+  for (size_t i = 0; i < reports_.size(); ++i) {
     if (!Contains(decision_.members, i)) continue;
-    const LogPosition& head = answers_[i].head;
-    const bool is_higher = highest && answers_[*highest].head.lsn < head.lsn;
+    const LogPosition& head = reports_[i].head;
+    const bool is_higher = highest && reports_[*highest].head.lsn < head.lsn;
     if (!highest || is_higher) highest = i;
   }
-  decision_.head = answers_[*highest].head;
-  for (size_t i = 0; i < answers_.size(); ++i) {
+  decision_.head = reports_[*highest].head;
+  for (size_t i = 0; i < reports_.size(); ++i) {
     if (!Contains(decision_.members, i)) continue;
-    const LogPosition& head = answers_[i].head;
+    const LogPosition& head = reports_[i].head;
     if (head.lsn != decision_.head.lsn || head == decision_.head) continue;
     return absl::DataLossError(absl::StrCat(
         Where(i), " has the head LSN ", head.lsn.value, " at offset ",
@@ -344,30 +344,30 @@ absl::Status Chooser::FindHead() {
         ". Two logs with one identity: remove the "
         "replica that is no member"));
   }
-  ring_capacity_ = answers_[*highest].ring_capacity;
+  ring_capacity_ = reports_[*highest].ring_capacity;
   decision_.end = decision_.head;
   return absl::OkStatus();
 }
 
 CountsAs Chooser::Judge(size_t index, const VerdictReader::Seen& seen) const {
-  const Answer& answer = answers_[index];
+  const StateReport& report = reports_[index];
   const bool owns = seen.record != nullptr && seen.record->epoch == owner_;
-  const bool knows_only_itself = answer.repairing || answer.blank;
-  for (const AnswerRow& row : kAnswerRows) {
+  const bool knows_only_itself = report.repairing || report.blank;
+  for (const ReportRow& row : kReportRows) {
     if (row.verdict == seen.verdict && Fits(row.repairing, knows_only_itself) &&
-        Fits(row.of_highest_epoch, answer.log_epoch == decision_.epoch) &&
+        Fits(row.of_highest_epoch, report.log_epoch == decision_.epoch) &&
         Fits(row.below_start, lsn() < start_) && Fits(row.owns, owns)) {
       return row.counts_as;
     }
   }
   ALPHEUS_CHECK(false, "every answer has a row (chooser.h)");
-  return CountsAs::kSilence;
+  return CountsAs::kNothing;
 }
 
 Tally Chooser::Count() {
   Tally tally;
-  for (size_t i = 0; i < answers_.size(); ++i) {
-    const AnswerSet bit = AnswerSet{1} << i;
+  for (size_t i = 0; i < reports_.size(); ++i) {
+    const ReportSet bit = ReportSet{1} << i;
     if (!Contains(decision_.counts | decision_.newcomers, i)) continue;
     const VerdictReader::Seen seen = readers_[i].At(lsn());
     if (seen.verdict == Verdict::kCorrupt) tally.corrupt |= bit;
@@ -383,7 +383,7 @@ Tally Chooser::Count() {
       case CountsAs::kContradiction:
         tally.conflict = true;
         break;
-      case CountsAs::kSilence:
+      case CountsAs::kNothing:
         break;
     }
   }
@@ -397,7 +397,7 @@ Action Chooser::Decide(const Tally& tally) const {
     if (Fits(row.conflict, tally.conflict) &&
         Fits(row.held, tally.holders != 0) &&
         Fits(row.nack_quorum, nack_quorum) &&
-        Fits(row.all_answered, AllAnswered()) &&
+        Fits(row.all_reported, AllReported()) &&
         Fits(row.corrupt, tally.corrupt != 0)) {
       return row.action;
     }
@@ -408,7 +408,7 @@ Action Chooser::Decide(const Tally& tally) const {
 
 // Checks that the record follows the one before it, or a PAD at the start of
 // the ring.
-absl::Status Chooser::CheckPlace(const HeldRecord& record) const {
+absl::Status Chooser::CheckPlace(const ReportedRecord& record) const {
   const RingOffset at = decision_.end.offset;
   const uint64_t place = at.value % ring_capacity_;
   const RingOffset wrapped = place == 0 ? at : at + (ring_capacity_ - place);
@@ -445,7 +445,7 @@ absl::Status Chooser::CheckStarts() {
 
 void Chooser::Keep(const Tally& tally) {
   std::vector<KeptRun>& kept = decision_.kept;
-  const HeldRecord& record = *tally.record;
+  const ReportedRecord& record = *tally.record;
   if (!kept.empty() && kept.back().epoch == record.epoch &&
       kept.back().holders == tally.holders) {
     kept.back().end = lsn() + 1;
@@ -530,7 +530,7 @@ absl::StatusOr<Decision> Chooser::Run() {
                      " replicas answered that are neither new nor suspect, "
                      "expected at least ",
                      sizes_.read_quorum, " of ", sizes_.replica_count);
-    if (AllAnswered()) {
+    if (AllReported()) {
       return absl::FailedPreconditionError(absl::StrCat(
           seen,
           ". Too many replicas may have lost what they acknowledged; "
@@ -541,7 +541,7 @@ absl::StatusOr<Decision> Chooser::Run() {
   }
   ALPHEUS_RETURN_IF_ERROR(RankEpochs());
   ALPHEUS_RETURN_IF_ERROR(FindHead());
-  for (const Answer& answer : answers_) readers_.emplace_back(answer);
+  for (const StateReport& report : reports_) readers_.emplace_back(report);
   for (bool more = true; more;) {
     ALPHEUS_ASSIGN_OR_RETURN(more, Step());
   }
@@ -550,26 +550,26 @@ absl::StatusOr<Decision> Chooser::Run() {
 
 }  // namespace
 
-const Configuration* NewestConfiguration(std::span<const Answer> answers) {
-  const Answer* const newest = NewestAnswer(answers);
+const Configuration* NewestConfiguration(std::span<const StateReport> reports) {
+  const StateReport* const newest = NewestReport(reports);
   return newest == nullptr ? nullptr : &newest->configuration;
 }
 
 absl::StatusOr<Decision> Choose(const QuorumSizes& sizes,
-                                std::span<const Answer> answers) {
-  return Chooser(sizes, answers).Run();
+                                std::span<const StateReport> reports) {
+  return Chooser(sizes, reports).Run();
 }
 
-const HeldRecord& RecordAt(std::span<const Answer> answers, const KeptRun& run,
-                           Lsn lsn) {
-  const Answer& answer = answers[std::countr_zero(run.holders)];
+const ReportedRecord& RecordAt(std::span<const StateReport> reports,
+                               const KeptRun& run, Lsn lsn) {
+  const StateReport& report = reports[std::countr_zero(run.holders)];
   const auto after =
-      std::upper_bound(answer.runs.begin(), answer.runs.end(), lsn,
+      std::upper_bound(report.runs.begin(), report.runs.end(), lsn,
                        [](Lsn l, const VerdictRun& r) { return l < r.first; });
-  ALPHEUS_CHECK(after != answer.runs.begin(), "AN1 (answer.h)");
+  ALPHEUS_CHECK(after != report.runs.begin(), "AN1 (state_report.h)");
   const VerdictRun& in = *(after - 1);
   ALPHEUS_CHECK(in.verdict == Verdict::kHave, "holders have (chooser.h)");
-  return answer.held[in.held + (lsn - in.first)];
+  return report.records[in.first_record + (lsn - in.first)];
 }
 
 }  // namespace alpheus

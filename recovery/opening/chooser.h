@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// chooser: chooses the one log that is kept, from the answers of the replicas.
+// chooser: chooses the one log that is kept, from the reports of the replicas.
 //
-// Idea: the highest log epoch E among the answers ranks first: it was installed
+// Idea: the highest log epoch E among the reports ranks first: it was installed
 // only on logs that held everything durable before it (P-H3). Its epoch table
 // says which epoch owns which LSN. So records of older epochs can be merged
 // with those of E, and histories never mix (P-H8, P-H13). From the head on each
-// LSN is judged by two tables: the first weighs each answer, the second decides
+// LSN is judged by two tables: the first weighs each report, the second decides
 // by the counts.
 //
-// Weight of an answer at LSN k (the first row that fits; "-" is any; "owns":
-// the record's epoch owns k in E's table; "silence" counts for nothing):
+// Weight of a report at LSN k (the first row that fits; "-" is any; "owns":
+// the record's epoch owns k in E's table; "nothing": it does not count):
 //
 //   verdict  repairing  log_epoch  k           epoch      counts as
 //   have     -          E          -           owns       holder
 //   have     -          E          -           other      contradiction
 //   have     -          below E    < start(E)  owns       holder
-//   have     -          below E    >= start(E) owns       silence
+//   have     -          below E    >= start(E) owns       nothing
 //   have     -          below E    -           other      nack
 //   torn     -          -          -           -          nack
 //   absent   -          -          -           -          nack
 //   unknown  yes        below E    >= start(E) -          nack
-//   unknown  -          -          -           -          silence
+//   unknown  -          -          -           -          nothing
 //   corrupt  -          below E    >= start(E) -          nack
-//   corrupt  -          -          -           -          silence
+//   corrupt  -          -          -           -          nothing
 //
 // A blank replica that E's configuration names counts as a repairing one.
 // A replica below E never acknowledged an LSN that E owns, whatever its ring
 // holds: it may be blank, repairing, or have a broken record there. The last is
 // what an opening leaves that was cut off while it wrote records of E over
 // others beyond the chosen end. A record of E on a replica that never installed
-// E is left by a rejoin that was cut off: neither held nor denied.
+// E is left by a resync that was cut off: neither held nor denied.
 //
 // Decision at LSN k (the first row that fits):
 //
@@ -44,7 +44,7 @@
 //   CH1. Every drop has N - W + 1 nacks of distinct, fenced replicas. None of
 //        them is suspect; a blank one nacks only what it never acknowledged
 //        (P-INV-2, P-H16).
-//   CH2. The end is not before that of any answer with log_epoch E (P-INV-1).
+//   CH2. The end is not before that of any report with log_epoch E (P-INV-1).
 //   CH3. The chain of the kept records is unbroken, from the head's value
 //        through every start in E's table (P-INV-8).
 //   CH4. An LSN that can't be decided gives an error or a wait, never a shorter
@@ -68,13 +68,13 @@
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
 #include "quorum/arithmetic/quorum.h"
-#include "recovery/protocol/answer.h"
+#include "recovery/protocol/state_report.h"
 
 namespace alpheus {
 
-// A set of answers, as bits: bit i is the i-th answer that was given to Choose.
-using AnswerSet = uint32_t;
-constexpr bool Contains(AnswerSet set, size_t index) {
+// A set of reports, as bits: bit i is the i-th answer that was given to Choose.
+using ReportSet = uint32_t;
+constexpr bool Contains(ReportSet set, size_t index) {
   return (set >> index & 1) != 0;
 }
 
@@ -83,7 +83,7 @@ struct KeptRun {
   Lsn first;
   Lsn end;  // one past the last
   Epoch epoch;
-  AnswerSet holders = 0;  // holders of the chosen records; never empty
+  ReportSet holders = 0;  // holders of the chosen records; never empty
 
   bool operator==(const KeptRun&) const = default;
 };
@@ -99,35 +99,35 @@ struct Decision {
   Epoch epoch;                  // E
   EpochTable table;             // of E
   Configuration configuration;  // of E: names the members
-  // Answers of incarnations that `configuration` names, without blank ones.
-  AnswerSet members = 0;
-  AnswerSet counts = 0;     // of these, without suspect ones
-  AnswerSet newcomers = 0;  // named, but blank: they never installed an epoch
+  // Reports of incarnations that `configuration` names, without blank ones.
+  ReportSet members = 0;
+  ReportSet counts = 0;     // of these, without suspect ones
+  ReportSet newcomers = 0;  // named, but blank: they never installed an epoch
 
   // Set for kChosen:
   LogPosition head;
   LogPosition end;            // one past the last kept record
   std::vector<KeptRun> kept;  // unbroken from head to end
-  AnswerSet nacks = 0;        // nacks of end.lsn
+  ReportSet nacks = 0;        // nacks of end.lsn
 };
 
 // Returns the configuration of the highest log epoch among answers that are not
 // blank; nullptr if all are blank.
-const Configuration* NewestConfiguration(std::span<const Answer> answers);
+const Configuration* NewestConfiguration(std::span<const StateReport> reports);
 
 // Chooses the log. Errors, each with node, epoch, LSN, what was seen and
 // expected, and remedy:
-//   InvalidArgument     impossible quorums, two answers of one replica
+//   InvalidArgument     impossible quorums, two reports of one replica
 //   FailedPrecondition  every replica answered and too few know; or another
 //                       configuration holds
-//   DataLoss            an acknowledged record can be read nowhere; answers
+//   DataLoss            an acknowledged record can be read nowhere; reports
 //                       contradict each other; the chain is broken
 absl::StatusOr<Decision> Choose(const QuorumSizes& sizes,
-                                std::span<const Answer> answers);
+                                std::span<const StateReport> reports);
 
 // Returns the chosen record at an LSN of `run`.
-const HeldRecord& RecordAt(std::span<const Answer> answers, const KeptRun& run,
-                           Lsn lsn);
+const ReportedRecord& RecordAt(std::span<const StateReport> reports,
+                               const KeptRun& run, Lsn lsn);
 
 }  // namespace alpheus
 

@@ -6,7 +6,7 @@
 #include "log/base/bytes.h"
 
 namespace alpheus {
-void AddRange(RingOffset offset, uint64_t bytes, AnswerSet sources,
+void AddRange(RingOffset offset, uint64_t bytes, ReportSet sources,
               uint64_t ring_capacity, std::vector<CopyRange>* ranges) {
   const uint64_t place = offset.value % ring_capacity;
   if (!ranges->empty()) {
@@ -20,7 +20,7 @@ void AddRange(RingOffset offset, uint64_t bytes, AnswerSet sources,
 }
 
 std::vector<CopyRange> RangesOf(const Decision& decision,
-                                std::span<const Answer> answers,
+                                std::span<const StateReport> reports,
                                 std::span<const CopyRun> copies,
                                 uint64_t ring_capacity) {
   std::vector<CopyRange> ranges;
@@ -28,7 +28,7 @@ std::vector<CopyRange> RangesOf(const Decision& decision,
   RingOffset at = decision.head.offset;
   for (const KeptRun& run : decision.kept) {
     for (Lsn lsn = run.first; lsn < run.end; lsn = lsn + 1) {
-      const HeldRecord& record = RecordAt(answers, run, lsn);
+      const ReportedRecord& record = RecordAt(reports, run, lsn);
       while (copy != copies.end() && copy->end <= lsn) ++copy;
       if (copy != copies.end() && copy->first <= lsn) {
         if (at != record.offset) {

@@ -16,7 +16,7 @@
 
 #include "recovery/opening/chooser.h"
 #include "recovery/opening/repair_plan.h"
-#include "recovery/protocol/answer.h"
+#include "recovery/protocol/state_report.h"
 
 namespace alpheus {
 
@@ -24,20 +24,20 @@ namespace alpheus {
 struct CopyRange {
   uint64_t place = 0;  // bytes from the start of the ring
   uint64_t bytes = 0;
-  AnswerSet sources = 0;
+  ReportSet sources = 0;
 
   bool operator==(const CopyRange&) const = default;
 };
 
 // Adds bytes that do not wrap. Extends the last range if they follow it and
 // have its sources.
-void AddRange(RingOffset offset, uint64_t bytes, AnswerSet sources,
+void AddRange(RingOffset offset, uint64_t bytes, ReportSet sources,
               uint64_t ring_capacity, std::vector<CopyRange>* ranges);
 
 // Returns the ranges of `copies`, in the order of the log. Requires: `decision`
-// was chosen from the answers; `copies` are of it, sorted.
+// was chosen from the reports; `copies` are of it, sorted.
 std::vector<CopyRange> RangesOf(const Decision& decision,
-                                std::span<const Answer> answers,
+                                std::span<const StateReport> reports,
                                 std::span<const CopyRun> copies,
                                 uint64_t ring_capacity);
 

@@ -34,7 +34,7 @@ absl::Status EpochInstall::Gather() {
     return absl::OkStatus();
   }
   runner_.Stop(absl::UnavailableError(
-      "was too slow: the epoch was opened without it; let it rejoin"));
+      "was too slow: the epoch was opened without it; let it resync"));
   is_stopping_ = true;
   return absl::OkStatus();
 }

@@ -50,7 +50,9 @@ class EpochInstall {
         clock_(clock),
         options_(options) {}
 
-  void Take(const Completion& completion) { runner_.Take(completion); }
+  void OnCompletion(const Completion& completion) {
+    runner_.OnCompletion(completion);
+  }
   // Advances. After an error the opening is over. Errors: those of the runner;
   // Unavailable (the deadline).
   absl::Status Advance();

@@ -10,7 +10,7 @@
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
 #include "recovery/opening/opening_cleanup.h"
-#include "recovery/protocol/welcome_check.h"
+#include "recovery/protocol/server_hello_check.h"
 
 namespace alpheus {
 namespace {
@@ -20,17 +20,17 @@ using State = OpeningPeer::State;
 // A caller that polls this many nanoseconds after NextPoll has paused (EO5).
 constexpr int64_t kPauseNanos = 100'000'000;
 
-// Returns the answer that ranks first in a decision.
-const Answer& AnswerOfHighestEpoch(const Decision& decision,
-                                   const std::vector<Answer>& answers) {
+// Returns the report that ranks first in a decision.
+const StateReport& ReportOfHighestEpoch(
+    const Decision& decision, const std::vector<StateReport>& reports) {
   size_t index = 0;
-  for (size_t i = 0; i < answers.size(); ++i) {
+  for (size_t i = 0; i < reports.size(); ++i) {
     if (Contains(decision.members, i) &&
-        answers[i].log_epoch == decision.epoch) {
+        reports[i].log_epoch == decision.epoch) {
       index = i;
     }
   }
-  return answers[index];
+  return reports[index];
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ EpochOpening::~EpochOpening() = default;
 absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
     Fabric& fabric, const Clock& clock, RandomSource& random,
     BallotSource& ballots, const EpochOpeningOptions& options,
-    std::unique_ptr<OwnReplica> own) {
+    std::unique_ptr<OpenersReplica> own) {
   std::unique_ptr<EpochOpening> opening(
       new EpochOpening(fabric, clock, random, ballots, options));
   opening->own_ = std::move(own);
@@ -150,22 +150,22 @@ void EpochOpening::MakePeers() {
 
 // Driving.
 
-bool EpochOpening::Take(const Completion& completion) {
+bool EpochOpening::OnCompletion(const Completion& completion) {
   for (const auto& peer : peers_) {
     if (!peer->Owns(completion.connection)) continue;
-    peer->Take(completion);
+    peer->OnCompletion(completion);
     if (install_ != nullptr && peer->IsForeign(completion)) {
-      install_->Take(completion);
+      install_->OnCompletion(completion);
     }
     return true;
   }
   return false;
 }
 
-bool EpochOpening::Take(const ConnectionEvent& event) {
+bool EpochOpening::OnConnectionEvent(const ConnectionEvent& event) {
   for (const auto& peer : peers_) {
     if (!peer->Owns(event.connection)) continue;
-    peer->Take(event);
+    peer->OnConnectionEvent(event);
     return true;
   }
   return false;
@@ -176,7 +176,7 @@ Polled EpochOpening::Poll() {
   const int64_t now = clock_.NowNanos();
   RenewTimeAfterAPause(now);
   for (const auto& peer : peers_) peer->CheckTime(now);
-  if (const absl::Status status = GoOn(); !status.ok()) End(status);
+  if (const absl::Status status = Advance(); !status.ok()) End(status);
   expected_at_ = NextPoll().at_nanos();
   return is_over() ? Polled::kDone : Polled::kIdle;
 }
@@ -189,15 +189,15 @@ void EpochOpening::RenewTimeAfterAPause(int64_t now) {
   if (gathered_at_ && phase_ == Phase::kPromise) gathered_at_ = now;
 }
 
-absl::Status EpochOpening::GoOn() {
+absl::Status EpochOpening::Advance() {
   if (phase_ <= Phase::kPromise) {
     Reconnect();
-    ALPHEUS_RETURN_IF_ERROR(CheckWelcomes());
+    ALPHEUS_RETURN_IF_ERROR(CheckServerHellos());
     ALPHEUS_RETURN_IF_ERROR(CheckPossible());
   }
   // TakeBallot's requests leave before the own replica scans, so that the peers
   // scan at the same time.
-  if (phase_ == Phase::kWelcome) ALPHEUS_RETURN_IF_ERROR(AskBallot());
+  if (phase_ == Phase::kServerHello) ALPHEUS_RETURN_IF_ERROR(AskBallot());
   if (phase_ == Phase::kBallot) return TakeBallot();
   if (phase_ == Phase::kPromise) ALPHEUS_RETURN_IF_ERROR(Gather());
   if (phase_ == Phase::kInstall) {
@@ -210,7 +210,7 @@ absl::Status EpochOpening::GoOn() {
 Deadline EpochOpening::NextPoll() const {
   if (phase_ == Phase::kOver) return Deadline();
   const bool own_scans =
-      phase_ == Phase::kPromise && !is_cache_ && !own_answer_;
+      phase_ == Phase::kPromise && !is_cache_ && !own_report_;
   const bool own_installs = install_ != nullptr && install_->is_at_work();
   if (own_scans || own_installs) return Deadline::AtNanos(clock_.NowNanos());
   // A stopping opening no longer acts on the deadline.
@@ -316,30 +316,30 @@ absl::Status EpochOpening::TooFew(const std::string& what) const {
                    ". Wait for a random time, then try again above it"));
 }
 
-// Welcome and ballot.
+// ServerHello and ballot.
 
-absl::Status EpochOpening::CheckWelcomes() {
+absl::Status EpochOpening::CheckServerHellos() {
   for (const auto& peer : peers_) {
-    if (peer->state() != State::kWelcomed) continue;
-    const uint64_t newest = peer->welcome().configuration_id;
+    if (peer->state() != State::kGreeted) continue;
+    const uint64_t newest = peer->server_hello().configuration_id;
     if (newest > options_.configuration_id) {
       return absl::FailedPreconditionError(
           absl::StrCat(peer->Describe(), " has configuration ", newest,
                        ", newer than ", options_.configuration_id,
                        " of this process. Give it the newest list of members"));
     }
-    const absl::Status status = CheckWelcome(peer->welcome());
+    const absl::Status status = CheckServerHello(peer->server_hello());
     if (!status.ok()) peer->Fail(status);
   }
   return absl::OkStatus();
 }
 
 absl::Status EpochOpening::AskBallot() {
-  const auto is_welcomed = [](const OpeningPeer& peer) {
-    return peer.state() == State::kWelcomed;
+  const auto is_greeted = [](const OpeningPeer& peer) {
+    return peer.state() == State::kGreeted;
   };
   for (const Electorate& electorate : electorates_) {
-    if (Count(electorate, is_welcomed) < OpeningQuorum(electorate.sizes)) {
+    if (Count(electorate, is_greeted) < OpeningQuorum(electorate.sizes)) {
       return absl::OkStatus();
     }
   }
@@ -350,9 +350,9 @@ absl::Status EpochOpening::AskBallot() {
     newest = own_->superline().configuration.id;
   }
   for (const auto& peer : peers_) {
-    if (!is_welcomed(*peer)) continue;
-    promised.push_back(peer->welcome().promised);
-    newest = std::max(newest, peer->welcome().configuration_id);
+    if (!is_greeted(*peer)) continue;
+    promised.push_back(peer->server_hello().promised);
+    newest = std::max(newest, peer->server_hello().configuration_id);
   }
   // Checked before any replica promises, so that a primary of the old list is
   // not disturbed.
@@ -375,8 +375,8 @@ absl::Status EpochOpening::TakeBallot() {
   promise_ = {*ballot, options_.self};
   ALPHEUS_RETURN_IF_ERROR(PromiseItself());
   phase_ = Phase::kPromise;
-  AskForPromises();
-  return is_cache_ ? absl::OkStatus() : own_->StartAnswer();
+  SendPrepares();
+  return is_cache_ ? absl::OkStatus() : own_->StartStateReport();
 }
 
 // Promise.
@@ -391,24 +391,24 @@ absl::Status EpochOpening::PromiseItself() {
   return TooFew("the own replica refused its promise");
 }
 
-void EpochOpening::AskForPromises() {
+void EpochOpening::SendPrepares() {
   for (const auto& peer : peers_) {
-    if (peer->state() != State::kWelcomed) continue;
-    peer->Ask(AskPromise{promise_, options_.configuration_id});
+    if (peer->state() != State::kGreeted) continue;
+    peer->Ask(Prepare{promise_, options_.configuration_id});
   }
   // Sends the requests now: the scan of the own replica comes next.
-  if (!is_cache_ && !own_answer_) fabric_.Progress();
+  if (!is_cache_ && !own_report_) fabric_.Progress();
 }
 
-absl::Status EpochOpening::ScanOn() {
-  if (is_cache_ || own_answer_) return absl::OkStatus();
+absl::Status EpochOpening::ContinueScan() {
+  if (is_cache_ || own_report_) return absl::OkStatus();
   const absl::StatusOr<bool> done = own_->Continue(options_.slice_bytes);
   if (!done.ok()) {
     return OwnPromisedAnother()
                ? TooFew("the own replica promised another primary")
                : done.status();
   }
-  if (*done) own_answer_ = own_->TakeAnswer();
+  if (*done) own_report_ = own_->TakeStateReport();
   return absl::OkStatus();
 }
 
@@ -423,21 +423,21 @@ bool EpochOpening::OwnPromisedAnother() {
 
 absl::Status EpochOpening::Gather() {
   wake_at_ = kNever;
-  AskForPromises();
-  ALPHEUS_RETURN_IF_ERROR(ScanOn());
-  if (!is_cache_ && !own_answer_) return absl::OkStatus();
+  SendPrepares();
+  ALPHEUS_RETURN_IF_ERROR(ContinueScan());
+  if (!is_cache_ && !own_report_) return absl::OkStatus();
   bool all = true;
   std::vector<const OpeningPeer*> from;
   for (const auto& peer : peers_) {
-    const bool has = peer->state() == State::kAnswered;
+    const bool has = peer->state() == State::kReported;
     if (has) from.push_back(peer.get());
     all &= has || peer->failed() || peer->state() == State::kRefused;
   }
-  const auto has_answered = [](const OpeningPeer& peer) {
-    return peer.state() == State::kAnswered;
+  const auto has_reported = [](const OpeningPeer& peer) {
+    return peer.state() == State::kReported;
   };
   for (const Electorate& electorate : electorates_) {
-    if (Count(electorate, has_answered) < OpeningQuorum(electorate.sizes)) {
+    if (Count(electorate, has_reported) < OpeningQuorum(electorate.sizes)) {
       return absl::OkStatus();
     }
   }
@@ -448,21 +448,21 @@ absl::Status EpochOpening::Gather() {
   wake_at_ = kNever;
   if (from != tried_with_) {
     tried_with_ = std::move(from);
-    ALPHEUS_RETURN_IF_ERROR(ChooseFromAnswers());
+    ALPHEUS_RETURN_IF_ERROR(ChooseFromReports());
   }
   return phase_ == Phase::kPromise ? CheckAnyoneIsLeft() : absl::OkStatus();
 }
 
-absl::Status EpochOpening::ChooseFromAnswers() {
-  std::vector<Answer> answers;
+absl::Status EpochOpening::ChooseFromReports() {
+  std::vector<StateReport> reports;
   std::vector<OpeningPeer*> peers;
-  if (own_answer_) {
-    answers.push_back(*own_answer_);
+  if (own_report_) {
+    reports.push_back(*own_report_);
     peers.push_back(nullptr);
   }
   for (const auto& peer : peers_) {
-    if (peer->state() != State::kAnswered) continue;
-    answers.push_back(peer->answer());
+    if (peer->state() != State::kReported) continue;
+    reports.push_back(peer->report());
     peers.push_back(peer.get());
   }
   ALPHEUS_ASSIGN_OR_RETURN(
@@ -470,16 +470,16 @@ absl::Status EpochOpening::ChooseFromAnswers() {
       ChooseForOpening({electorates_.front().nodes, options_.sizes,
                         options_.configuration_id,
                         options_.change ? &*options_.change : nullptr},
-                       answers));
+                       reports));
   wait_reason_ = choice.wait_reason;
   return choice.is_chosen
-             ? Begin(std::move(choice), std::move(answers), std::move(peers))
+             ? Begin(std::move(choice), std::move(reports), std::move(peers))
              : absl::OkStatus();
 }
 
 absl::Status EpochOpening::CheckAnyoneIsLeft() {
   for (const auto& peer : peers_) {
-    if (peer->state() != State::kAnswered && MayComeYet(*peer)) {
+    if (peer->state() != State::kReported && MayComeYet(*peer)) {
       return absl::OkStatus();
     }
   }
@@ -489,38 +489,38 @@ absl::Status EpochOpening::CheckAnyoneIsLeft() {
 // Install.
 
 absl::Status EpochOpening::Begin(OpeningChoice choice,
-                                 std::vector<Answer> answers,
+                                 std::vector<StateReport> reports,
                                  std::vector<OpeningPeer*> peers) {
   Decision& decision = choice.decision;
   configuration_ = std::move(choice.target);
   for (const auto& peer : peers_) {
-    if (peer->state() == State::kAnswered) continue;
+    if (peer->state() == State::kReported) continue;
     peer->Fail(absl::UnavailableError(
         peer->state() == State::kRefused
             ? absl::StrCat("promised epoch ", peer->standing().epoch.value,
                            " to another primary")
-            : "came too late: the log was chosen without it; let it rejoin"));
+            : "came too late: the log was chosen without it; let it resync"));
   }
   ALPHEUS_RETURN_IF_ERROR(
-      CleanThrough(options_.cleanup_through, answers, decision));
+      CleanThrough(options_.cleanup_through, reports, decision));
   if (is_cache_) {
-    ALPHEUS_RETURN_IF_ERROR(MakeCache(decision, answers));
+    ALPHEUS_RETURN_IF_ERROR(MakeCache(decision, reports));
   } else if (!Contains(decision.members, 0)) {
     return absl::FailedPreconditionError(absl::StrCat(
         own_->name(), ": incarnation ", own_->superline().incarnation,
         " of node ", own_->superline().node.value,
         " is no member of the log's configuration: its medium was replaced. "
-        "Open the log on another node; the replica rejoins there"));
+        "Open the log on another node; the replica resyncs there"));
   }
   PlanInput input;
   input.plan = PlanRepair(
-      SizesOf(decision.configuration), decision, answers,
+      SizesOf(decision.configuration), decision, reports,
       {options_.log_id, promise_.epoch, random_.Next(), configuration_});
   ALPHEUS_RETURN_IF_ERROR(CheckTable(input.plan.table));
   InstallQuorums quorums =
-      QuorumsToInstall(choice.promises, decision, answers, configuration_,
+      QuorumsToInstall(choice.promises, decision, reports, configuration_,
                        options_.change.has_value());
-  input.answers = std::move(answers);
+  input.reports = std::move(reports);
   input.peers = std::move(peers);
   input.decision = std::move(decision);
   input.own = own_.get();
@@ -554,8 +554,8 @@ absl::Status EpochOpening::CheckTable(const EpochTable& table) const {
 }
 
 absl::Status EpochOpening::MakeCache(const Decision& decision,
-                                     const std::vector<Answer>& answers) {
-  const Answer& highest = AnswerOfHighestEpoch(decision, answers);
+                                     const std::vector<StateReport>& reports) {
+  const StateReport& highest = ReportOfHighestEpoch(decision, reports);
   ALPHEUS_ASSIGN_OR_RETURN(
       own_, cache_factory_(highest.ring_capacity, highest.configuration));
   if (own_->ring().capacity() != highest.ring_capacity) {

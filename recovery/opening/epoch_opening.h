@@ -5,7 +5,7 @@
 // steps of P-A4. Each step needs a number of replicas, and waits for the others
 // no longer than it must:
 //
-//   welcome   OpeningQuorum members say what they promised; the ballot is above
+//   hello     OpeningQuorum members say what they promised; the ballot is above
 //             all of it. R of them would do for EO2. But with W > R other
 //             members' promises are needed too, and they might refuse a ballot
 //             that ignores theirs
@@ -64,7 +64,7 @@
 #include "recovery/opening/opening_choice.h"
 #include "recovery/opening/opening_quorums.h"
 #include "recovery/protocol/opening_peer.h"
-#include "recovery/replica/own_replica.h"
+#include "recovery/replica/openers_replica.h"
 #include "replication/fabric/fabric.h"
 #include "replication/session/replica_session.h"
 #include "replication/session/session_terms.h"
@@ -141,8 +141,9 @@ struct EpochOpened {
 
 // Makes an empty replica of that capacity, a cache, for a primary without a
 // replica. Its superline names it as the only member: it must not be blank.
-using CacheFactory = std::function<absl::StatusOr<std::unique_ptr<OwnReplica>>(
-    uint64_t ring_capacity, const Configuration& configuration)>;
+using CacheFactory =
+    std::function<absl::StatusOr<std::unique_ptr<OpenersReplica>>(
+        uint64_t ring_capacity, const Configuration& configuration)>;
 
 class EpochOpening {
  public:
@@ -155,7 +156,7 @@ class EpochOpening {
   static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
       Fabric& fabric, const Clock& clock, RandomSource& random,
       BallotSource& ballots, const EpochOpeningOptions& options,
-      std::unique_ptr<OwnReplica> own);
+      std::unique_ptr<OpenersReplica> own);
   // For a primary that is no member.
   static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
       Fabric& fabric, const Clock& clock, RandomSource& random,
@@ -166,8 +167,8 @@ class EpochOpening {
 
   // Takes what the fabric brought. Returns false if the connection is not one
   // of this opening.
-  bool Take(const Completion& completion);
-  bool Take(const ConnectionEvent& event);
+  bool OnCompletion(const Completion& completion);
+  bool OnConnectionEvent(const ConnectionEvent& event);
   // Advances, after the caller took everything that the fabric had. Returns
   // kIdle, or kDone once the opening is over.
   Polled Poll();
@@ -187,7 +188,7 @@ class EpochOpening {
   //   FailedPrecondition  the own replica is no member (blank: its medium was
   //                       replaced); the log's configuration is not the one
   //                       that the list of members, or the change, starts from
-  //   others              as Choose, Replica, and the cache's factory
+  //   others              as Choose, LocalReplica, and the cache's factory
   // Whatever the error, nothing was shown.
   const absl::Status& status() const { return status_; }
   // Returns true if another opening with a higher ballot may succeed at once:
@@ -202,7 +203,7 @@ class EpochOpening {
  private:
   static constexpr int64_t kNever = EpochInstall::kNever;
 
-  enum class Phase { kWelcome, kBallot, kPromise, kInstall, kOver };
+  enum class Phase { kServerHello, kBallot, kPromise, kInstall, kOver };
 
   EpochOpening(Fabric& fabric, const Clock& clock, RandomSource& random,
                BallotSource& ballots, const EpochOpeningOptions& options);
@@ -219,25 +220,25 @@ class EpochOpening {
   void MakePeers();
 
   void RenewTimeAfterAPause(int64_t now);
-  absl::Status GoOn();
+  absl::Status Advance();
   void Reconnect();
-  absl::Status CheckWelcomes();
+  absl::Status CheckServerHellos();
   absl::Status AskBallot();
   absl::Status TakeBallot();
   absl::Status PromiseItself();
-  void AskForPromises();
-  absl::Status ScanOn();
+  void SendPrepares();
+  absl::Status ContinueScan();
   absl::Status Gather();
-  absl::Status ChooseFromAnswers();
+  absl::Status ChooseFromReports();
   absl::Status CheckAnyoneIsLeft();
   bool OwnPromisedAnother();
   // Goes from what was chosen to the installation.
-  absl::Status Begin(OpeningChoice choice, std::vector<Answer> answers,
+  absl::Status Begin(OpeningChoice choice, std::vector<StateReport> reports,
                      std::vector<OpeningPeer*> peers);
   // Fails if the epoch table has no room for the plan's.
   absl::Status CheckTable(const EpochTable& table) const;
   absl::Status MakeCache(const Decision& decision,
-                         const std::vector<Answer>& answers);
+                         const std::vector<StateReport>& reports);
   absl::Status RegisterOwnRing();
   bool IsLeaving(NodeId node) const;
   void Finish();
@@ -264,23 +265,23 @@ class EpochOpening {
   const EpochOpeningOptions options_;
 
   std::vector<Electorate> electorates_;
-  Phase phase_ = Phase::kWelcome;
+  Phase phase_ = Phase::kServerHello;
   absl::Status status_;
   bool may_try_again_ = false;
   std::optional<Promise> standing_;
   std::unique_ptr<BallotRequest> ballot_;  // request for a ballot, in flight
   Promise promise_;  // promise that replicas are asked for
 
-  std::unique_ptr<OwnReplica> own_;  // the own replica, or the cache
+  std::unique_ptr<OpenersReplica> own_;  // the own replica, or the cache
   bool is_cache_ = false;
   CacheFactory cache_factory_;
-  std::optional<Answer> own_answer_;
+  std::optional<StateReport> own_report_;
   std::unique_ptr<RegisteredBytes> own_ring_;
 
-  std::optional<int64_t> gathered_at_;  // when enough answers were there
+  std::optional<int64_t> gathered_at_;  // when enough reports were there
   int64_t wake_at_ = kNever;      // when gather_ns is over; kNever once noticed
   int64_t expected_at_ = kNever;  // when Poll was to be called next
-  // Peers whose answers were too few to choose from, last time.
+  // Peers whose reports were too few to choose from, last time.
   std::optional<std::vector<const OpeningPeer*>> tried_with_;
   std::string wait_reason_;
   Configuration configuration_;            // what is being installed

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
-#include "recovery/protocol/welcome_check.h"
+#include "recovery/protocol/server_hello_check.h"
 
 namespace alpheus {
 namespace {
@@ -19,8 +19,8 @@ using State = OpeningPeer::State;
 absl::Status IsThere(const OpeningPeer& peer) {
   return absl::AlreadyExistsError(absl::StrCat(
       peer.Describe(), " holds a replica of the log already, with a ring of ",
-      peer.welcome().ring_capacity, " bytes",
-      peer.welcome().promised == Epoch(0)
+      peer.server_hello().ring_capacity, " bytes",
+      peer.server_hello().promised == Epoch(0)
           ? ", as all members do, and nobody has opened it: the log is there"
           : ""));
 }
@@ -70,19 +70,19 @@ absl::StatusOr<std::unique_ptr<LogCreation>> LogCreation::Start(
       new LogCreation(fabric, clock, random, options));
 }
 
-bool LogCreation::Take(const Completion& completion) {
+bool LogCreation::OnCompletion(const Completion& completion) {
   for (const auto& peer : peers_) {
     if (!peer->Owns(completion.connection)) continue;
-    peer->Take(completion);
+    peer->OnCompletion(completion);
     return true;
   }
   return false;
 }
 
-bool LogCreation::Take(const ConnectionEvent& event) {
+bool LogCreation::OnConnectionEvent(const ConnectionEvent& event) {
   for (const auto& peer : peers_) {
     if (!peer->Owns(event.connection)) continue;
-    peer->Take(event);
+    peer->OnConnectionEvent(event);
     return true;
   }
   return false;
@@ -93,7 +93,7 @@ Polled LogCreation::Poll() {
   const int64_t now = clock_.NowNanos();
   for (const auto& peer : peers_) {
     peer->CheckTime(now);
-    const bool owes_nothing = peer->state() == State::kWelcomed ||
+    const bool owes_nothing = peer->state() == State::kGreeted ||
                               peer->state() == State::kCreationKnown ||
                               peer->state() == State::kFormatted;
     if (options_.deadline.HasPassed(now) && !owes_nothing) {
@@ -101,14 +101,14 @@ Polled LogCreation::Poll() {
     }
   }
   Reconnect(now);
-  if (const absl::Status status = GoOn(); !status.ok()) End(status);
+  if (const absl::Status status = Advance(); !status.ok()) End(status);
   return phase_ == Phase::kOver ? Polled::kDone : Polled::kIdle;
 }
 
 // LC2.
 bool LogCreation::MayConnectAgain(const OpeningPeer& peer) const {
   const int64_t end_of_the_rest = clock_.NowNanos() + options_.step_timeout_ns;
-  return phase_ == Phase::kWelcome && peer.broke() &&
+  return phase_ == Phase::kServerHello && peer.broke() &&
          options_.deadline.is_set() &&
          !options_.deadline.HasPassed(end_of_the_rest);
 }
@@ -134,21 +134,21 @@ Deadline LogCreation::NextPoll() const {
   return next == Deadline().at_nanos() ? Deadline() : Deadline::AtNanos(next);
 }
 
-absl::Status LogCreation::GoOn() {
-  if (phase_ == Phase::kWelcome) return CheckWelcomes();
+absl::Status LogCreation::Advance() {
+  if (phase_ == Phase::kServerHello) return CheckServerHellos();
   if (phase_ == Phase::kCreation) return CheckCreations();
   return CheckFormatted();
 }
 
-absl::Status LogCreation::CheckWelcomes() {
+absl::Status LogCreation::CheckServerHellos() {
   bool all = true;
   for (const auto& peer : peers_) {
     if (peer->failed() && !MayConnectAgain(*peer)) {
       return NothingDone(*peer);
     }
-    all &= peer->state() == State::kWelcomed;
+    all &= peer->state() == State::kGreeted;
     const bool is_used = HasReplica(*peer) && !options_.joined &&
-                         peer->welcome().promised != Epoch(0);
+                         peer->server_hello().promised != Epoch(0);
     if (is_used) return NothingDone(IsThere(*peer));
   }
   if (!all) return absl::OkStatus();
@@ -198,7 +198,8 @@ bool LogCreation::IsComplete() const {
          std::ranges::all_of(peers_, [&](const auto& peer) {
            return peer->state() == State::kCreationKnown &&
                   peer->created().configuration == first &&
-                  Names(first, {peer->node(), peer->welcome().incarnation});
+                  Names(first,
+                        {peer->node(), peer->server_hello().incarnation});
          });
 }
 
@@ -208,14 +209,15 @@ void LogCreation::FormatAll() {
   for (const auto& peer : peers_) {
     Format format{options_.region_bytes, configuration_, options_.log_name};
     if (peer->state() == State::kCreationKnown) {
-      format.replaces = peer->welcome().incarnation;
+      format.replaces = peer->server_hello().incarnation;
     }
     peer->Ask(format);
   }
 }
 
 bool LogCreation::HasReplica(const OpeningPeer& peer) {
-  return peer.state() == State::kWelcomed && peer.welcome().ring_capacity != 0;
+  return peer.state() == State::kGreeted &&
+         peer.server_hello().ring_capacity != 0;
 }
 
 void LogCreation::AskForBlanks() {
@@ -288,7 +290,7 @@ absl::Status LogCreation::PartlyDone() const {
                    "whether these have a replica now is unknown. It exists on ",
                    made.empty() ? "no other member" : made,
                    ". See to what failed, then create it again: as long as "
-                   "nobody has opened it, what is there of it is made anew")};
+                   "nobody has opened it, what is there of it is made again")};
 }
 
 void LogCreation::End(const absl::Status& status) {

@@ -83,8 +83,8 @@ class LogCreation {
       const LogCreationOptions& options);
 
   // These four are as those of EpochOpening.
-  bool Take(const Completion& completion);
-  bool Take(const ConnectionEvent& event);
+  bool OnCompletion(const Completion& completion);
+  bool OnConnectionEvent(const ConnectionEvent& event);
   Polled Poll();
   Deadline NextPoll() const;
 
@@ -101,15 +101,15 @@ class LogCreation {
   const Configuration& configuration() const { return configuration_; }
 
  private:
-  enum class Phase { kWelcome, kCreation, kFormat, kOver };
+  enum class Phase { kServerHello, kCreation, kFormat, kOver };
 
   LogCreation(Fabric& fabric, const Clock& clock, RandomSource& random,
               const LogCreationOptions& options);
 
-  absl::Status GoOn();
+  absl::Status Advance();
   bool MayConnectAgain(const OpeningPeer& peer) const;
   void Reconnect(int64_t now);
-  absl::Status CheckWelcomes();
+  absl::Status CheckServerHellos();
   absl::Status CheckCreations();
   bool IsComplete() const;
   void FormatAll();
@@ -125,7 +125,7 @@ class LogCreation {
   const Clock& clock_;
   RandomSource& random_;
   const LogCreationOptions options_;
-  Phase phase_ = Phase::kWelcome;
+  Phase phase_ = Phase::kServerHello;
   absl::Status status_;
   Configuration configuration_;
   std::vector<std::unique_ptr<OpeningPeer>> peers_;

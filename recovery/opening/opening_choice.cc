@@ -14,8 +14,8 @@ namespace {
 // Returns an error that names both lists if the log has another list: that is
 // why nothing could be chosen.
 absl::Status CheckList(const GivenMembers& given,
-                       const std::vector<Answer>& answers) {
-  const Configuration* const found = NewestConfiguration(answers);
+                       const std::vector<StateReport>& reports) {
+  const Configuration* const found = NewestConfiguration(reports);
   if (found == nullptr) return absl::OkStatus();
   if (given.change != nullptr) return CheckFound(*given.change, *found);
   const bool is_other = found->id == given.configuration_id &&
@@ -33,18 +33,18 @@ absl::Status CheckList(const GivenMembers& given,
 // Returns the sizes of the configuration that the log has. In a change that is
 // either of the two, as an earlier attempt may have been cut off.
 QuorumSizes SizesToChooseBy(const GivenMembers& given,
-                            const std::vector<Answer>& answers) {
+                            const std::vector<StateReport>& reports) {
   if (given.change == nullptr) return given.sizes;
-  const Configuration* const found = NewestConfiguration(answers);
+  const Configuration* const found = NewestConfiguration(reports);
   const bool is_changed = found != nullptr && found->id == given.change->to_id;
   return is_changed ? given.change->to : given.change->from;
 }
 
 absl::StatusOr<Configuration> Target(const GivenMembers& given,
                                      const Decision& decision,
-                                     const std::vector<Answer>& answers) {
+                                     const std::vector<StateReport>& reports) {
   if (given.change != nullptr) {
-    return TargetOf(*given.change, decision, answers);
+    return TargetOf(*given.change, decision, reports);
   }
   if (decision.configuration.id == given.configuration_id) {
     return decision.configuration;
@@ -65,11 +65,11 @@ absl::Status MembersAreNotYet(bool is_change, uint64_t found,
 }
 
 absl::StatusOr<OpeningChoice> ChooseForOpening(
-    const GivenMembers& given, const std::vector<Answer>& answers) {
-  const QuorumSizes sizes = SizesToChooseBy(given, answers);
-  absl::StatusOr<Decision> chosen = Choose(sizes, answers);
+    const GivenMembers& given, const std::vector<StateReport>& reports) {
+  const QuorumSizes sizes = SizesToChooseBy(given, reports);
+  absl::StatusOr<Decision> chosen = Choose(sizes, reports);
   if (!chosen.ok()) {
-    ALPHEUS_RETURN_IF_ERROR(CheckList(given, answers));
+    ALPHEUS_RETURN_IF_ERROR(CheckList(given, reports));
     return chosen.status();
   }
   OpeningChoice choice;
@@ -78,7 +78,7 @@ absl::StatusOr<OpeningChoice> ChooseForOpening(
     choice.wait_reason = choice.decision.reason;
     return choice;
   }
-  auto target = Target(given, choice.decision, answers);
+  auto target = Target(given, choice.decision, reports);
   if (absl::IsUnavailable(target.status())) {
     choice.wait_reason = std::string(target.status().message());
     return choice;
@@ -86,9 +86,9 @@ absl::StatusOr<OpeningChoice> ChooseForOpening(
   ALPHEUS_RETURN_IF_ERROR(target.status());
   choice.target = *std::move(target);
   choice.promises =
-      JudgePromises(choice.decision, answers, choice.target, given.change);
+      JudgePromises(choice.decision, reports, choice.target, given.change);
   const absl::Status enough =
-      CheckPromises(choice.promises, choice.decision, answers, choice.target,
+      CheckPromises(choice.promises, choice.decision, reports, choice.target,
                     given.change != nullptr, OpeningQuorum(sizes));
   choice.is_chosen = enough.ok();
   if (!enough.ok()) choice.wait_reason = std::string(enough.message());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// opening_choice: what an opening may do with the answers that it has: choose a
-// log and a configuration, wait for more answers, or end.
+// opening_choice: what an opening may do with the reports that it has: choose a
+// log and a configuration, wait for more reports, or end.
 //
 // Idea: chooser.h chooses the log, opening_quorums.h says whose promises count.
 // This joins the two with the list of members that the process was given. The
@@ -22,7 +22,7 @@
 #include "quorum/members/configuration.h"
 #include "recovery/opening/chooser.h"
 #include "recovery/opening/opening_quorums.h"
-#include "recovery/protocol/answer.h"
+#include "recovery/protocol/state_report.h"
 
 namespace alpheus {
 
@@ -36,7 +36,7 @@ struct GivenMembers {
 
 struct OpeningChoice {
   bool is_chosen = false;
-  std::string wait_reason;  // why more answers are needed, if it is not
+  std::string wait_reason;  // why more reports are needed, if it is not
   Decision decision;
   Configuration target;  // configuration to be installed
   Promises promises;
@@ -44,7 +44,7 @@ struct OpeningChoice {
 
 // Errors: as Choose; FailedPrecondition (the log has another list of members).
 absl::StatusOr<OpeningChoice> ChooseForOpening(
-    const GivenMembers& given, const std::vector<Answer>& answers);
+    const GivenMembers& given, const std::vector<StateReport>& reports);
 
 // Returns the error for a list of members that is newer than configuration
 // `found`, which the log has. `expected`: id of the list from which an opening

@@ -8,17 +8,17 @@
 
 namespace alpheus {
 
-absl::Status CleanThrough(Lsn through, std::span<const Answer> answers,
+absl::Status CleanThrough(Lsn through, std::span<const StateReport> reports,
                           Decision& decision) {
   if (through >= decision.end.lsn) {
     return absl::OutOfRangeError(absl::StrCat(
-        "LSN ", through.value, " was never given: the last one is ",
+        "LSN ", through.value, " was never assigned: the last one is ",
         decision.end.lsn.value - 1, ". Nothing was changed but promises"));
   }
   for (KeptRun& run : decision.kept) {
     for (; run.first < run.end && run.first <= through;
          run.first = run.first + 1) {
-      const HeldRecord& record = RecordAt(answers, run, run.first);
+      const ReportedRecord& record = RecordAt(reports, run, run.first);
       decision.head = {
           run.first + 1, record.end(),
           ExtendChain(decision.head.chain, record.header_checksum)};

@@ -24,14 +24,14 @@
 #include "absl/status/status.h"
 #include "log/base/ids.h"
 #include "recovery/opening/chooser.h"
-#include "recovery/protocol/answer.h"
+#include "recovery/protocol/state_report.h"
 
 namespace alpheus {
 
 // Moves the head of `decision` past `through`, unless it is further already.
-// Requires: `decision` was chosen from these answers. Errors: OutOfRange
+// Requires: `decision` was chosen from these reports. Errors: OutOfRange
 // (`through` was never assigned; nothing was changed).
-absl::Status CleanThrough(Lsn through, std::span<const Answer> answers,
+absl::Status CleanThrough(Lsn through, std::span<const StateReport> reports,
                           Decision& decision);
 
 }  // namespace alpheus

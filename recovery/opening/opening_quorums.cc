@@ -27,20 +27,20 @@ bool Has(const std::vector<NodeId>& nodes, NodeId node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
-Member MemberOf(const Answer& answer) {
-  return {answer.node, answer.incarnation};
+Member MemberOf(const StateReport& report) {
+  return {report.node, report.incarnation};
 }
 
-uint32_t Count(AnswerSet set) {
+uint32_t Count(ReportSet set) {
   return static_cast<uint32_t>(std::popcount(set));
 }
 
-// Returns the answers of `among` that satisfy the predicate.
-AnswerSet Where(std::span<const Answer> answers, AnswerSet among,
-                const std::function<bool(const Answer&)>& is_so) {
-  AnswerSet set = 0;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    if (Contains(among, i) && is_so(answers[i])) set |= AnswerSet{1} << i;
+// Returns the reports of `among` that satisfy the predicate.
+ReportSet Where(std::span<const StateReport> reports, ReportSet among,
+                const std::function<bool(const StateReport&)>& is_so) {
+  ReportSet set = 0;
+  for (size_t i = 0; i < reports.size(); ++i) {
+    if (Contains(among, i) && is_so(reports[i])) set |= ReportSet{1} << i;
   }
   return set;
 }
@@ -59,8 +59,8 @@ bool Fits(const std::vector<NodeId>& nodes, const QuorumSizes& sizes) {
          std::adjacent_find(nodes.begin(), nodes.end()) == nodes.end();
 }
 
-// Returns true if `found` is the list after the change, or a rival with its id
-// and sizes.
+// Returns true if `found` is the list after the change, or a competing one with
+// its id and sizes.
 bool IsAfter(const MembersChange& change, const Configuration& found) {
   return found.id == change.to_id && change.to_id != change.from_id &&
          found.replica_count == change.to.replica_count &&
@@ -78,76 +78,79 @@ bool IsBefore(const MembersChange& change, const Configuration& found) {
                     change.from_nodes.begin(), change.from_nodes.end(), same);
 }
 
-// Returns the answer of whatever incarnation answers at the node, or nullptr.
-const Answer* AnswerOf(std::span<const Answer> answers, NodeId node) {
-  const auto at =
-      std::find_if(answers.begin(), answers.end(),
-                   [&](const Answer& answer) { return answer.node == node; });
-  return at == answers.end() ? nullptr : &*at;
+// Returns the report of whatever incarnation answers at the node, or nullptr.
+const StateReport* ReportOf(std::span<const StateReport> reports, NodeId node) {
+  const auto at = std::find_if(
+      reports.begin(), reports.end(),
+      [&](const StateReport& report) { return report.node == node; });
+  return at == reports.end() ? nullptr : &*at;
 }
 
 // Returns the list's members in `among` that answered and are not blank.
-AnswerSet AnsweredOf(const MemberList& list, AnswerSet among,
-                     std::span<const Answer> answers) {
-  return Where(answers, among, [&](const Answer& answer) {
-    return !answer.blank && Names(list, MemberOf(answer));
+ReportSet ReportersOf(const MemberList& list, ReportSet among,
+                      std::span<const StateReport> reports) {
+  return Where(reports, among, [&](const StateReport& report) {
+    return !report.blank && Names(list, MemberOf(report));
   });
 }
 
-AnswerSet Having(const Configuration& configuration,
-                 std::span<const Answer> answers) {
-  return Where(answers, ~AnswerSet{0}, [&](const Answer& answer) {
-    return !answer.blank && answer.configuration == configuration;
+ReportSet Having(const Configuration& configuration,
+                 std::span<const StateReport> reports) {
+  return Where(reports, ~ReportSet{0}, [&](const StateReport& report) {
+    return !report.blank && report.configuration == configuration;
   });
 }
 
-// Returns true if the answer has the list, whichever list that was made from.
-bool IsOf(const MemberList& list, const Answer& answer) {
-  const MemberList& own = answer.configuration;
-  return !answer.blank && own == list;
+// Returns true if the report has the list, whichever list that was made from.
+bool IsOf(const MemberList& list, const StateReport& report) {
+  const MemberList& own = report.configuration;
+  return !report.blank && own == list;
 }
 
 // Case 2 of OQ4. Ids never go back: a replica with an older list never had the
 // one that followed. A list after a replacement never names the replaced
 // replica, which could come back as a newcomer only.
 bool WasNotReplaced(const Member& member, const MemberList& list,
-                    std::span<const Answer> answers) {
-  const AnswerSet without = Where(answers, ~AnswerSet{0}, [&](const Answer& a) {
-    return Names(list, MemberOf(a)) &&
-           (a.blank || a.configuration.id < list.id ||
-            Names(a.configuration, member));
-  });
+                    std::span<const StateReport> reports) {
+  const ReportSet without =
+      Where(reports, ~ReportSet{0}, [&](const StateReport& a) {
+        return Names(list, MemberOf(a)) &&
+               (a.blank || a.configuration.id < list.id ||
+                Names(a.configuration, member));
+      });
   return Count(without) >= LeastOpeningQuorum(SizesOf(list));
 }
 
 // Returns the list's members in `among` that were surely not replaced.
-AnswerSet CurrentOf(const MemberList& list, AnswerSet among,
-                    std::span<const Answer> answers) {
-  return Where(answers, AnsweredOf(list, among, answers),
-               [&](const Answer& answer) {
-                 return WasNotReplaced(MemberOf(answer), list, answers);
+ReportSet CurrentOf(const MemberList& list, ReportSet among,
+                    std::span<const StateReport> reports) {
+  return Where(reports, ReportersOf(list, among, reports),
+               [&](const StateReport& report) {
+                 return WasNotReplaced(MemberOf(report), list, reports);
                });
 }
 
-AnswerSet Suspects(std::span<const Answer> answers) {
-  return Where(answers, ~AnswerSet{0},
-               [](const Answer& answer) { return answer.suspect; });
+ReportSet Suspects(std::span<const StateReport> reports) {
+  return Where(reports, ~ReportSet{0},
+               [](const StateReport& report) { return report.suspect; });
 }
 
-AnswerSet BlankOf(const MemberList& list, std::span<const Answer> answers) {
-  return Where(answers, ~AnswerSet{0}, [&](const Answer& answer) {
-    return answer.blank && Names(list, MemberOf(answer));
+ReportSet BlankOf(const MemberList& list,
+                  std::span<const StateReport> reports) {
+  return Where(reports, ~ReportSet{0}, [&](const StateReport& report) {
+    return report.blank && Names(list, MemberOf(report));
   });
 }
 
-// Progress of an opening in ending a list that is neither E's nor settled.
-struct Ending {
+// Progress of an opening in retiring a list that is neither E's nor retired.
+struct Retirement {
   QuorumSizes sizes;
-  uint32_t answered = 0;  // members that answered and are heeded
+  uint32_t answered = 0;  // members that answered and are eligible
   uint32_t current = 0;   // of these, not replaced and not suspect
   uint32_t stay = 0;      // of those that answered, members of the target
 
-  // Returns true if the list ends once the members that stay have installed.
+  // Returns true if the list is retired once the members that stay have
+  // installed.
   bool is_possible() const {
     return answered >= LeastOpeningQuorum(sizes) &&
            current >= sizes.read_quorum && stay >= needed();
@@ -156,23 +159,24 @@ struct Ending {
 };
 
 // Whether blank members of a list count as promising for it (OQ8).
-enum class BlankOnes { kSayNothing, kPromise };
+enum class JoiningMembers { kSayNothing, kPromise };
 
-// Returns the ending of `list`. `among` are the heeded replicas.
-Ending EndingOf(const MemberList& list, const Decision& decision,
-                AnswerSet among, std::span<const Answer> answers,
-                const MemberList& target,
-                BlankOnes blank_ones = BlankOnes::kSayNothing) {
-  AnswerSet answered = AnsweredOf(list, among, answers);
-  const AnswerSet current =
-      (answered & decision.members) | CurrentOf(list, among, answers);
-  const AnswerSet stay = Where(answers, answered, [&](const Answer& answer) {
-    return Names(target, MemberOf(answer));
-  });
-  const AnswerSet blank =
-      blank_ones == BlankOnes::kPromise ? BlankOf(list, answers) : 0;
+// Returns the retirement of `list`. `among` are the eligible replicas.
+Retirement RetirementOf(
+    const MemberList& list, const Decision& decision, ReportSet among,
+    std::span<const StateReport> reports, const MemberList& target,
+    JoiningMembers joining_members = JoiningMembers::kSayNothing) {
+  ReportSet answered = ReportersOf(list, among, reports);
+  const ReportSet current =
+      (answered & decision.members) | CurrentOf(list, among, reports);
+  const ReportSet stay =
+      Where(reports, answered, [&](const StateReport& report) {
+        return Names(target, MemberOf(report));
+      });
+  const ReportSet blank =
+      joining_members == JoiningMembers::kPromise ? BlankOf(list, reports) : 0;
   return {SizesOf(list), Count(answered | blank),
-          Count((current | blank) & ~Suspects(answers)), Count(stay)};
+          Count((current | blank) & ~Suspects(reports)), Count(stay)};
 }
 
 absl::Status CheckSafe(const MembersChange& change) {
@@ -271,7 +275,7 @@ absl::Status CheckFound(const MembersChange& change,
 
 absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
                                        const Decision& decision,
-                                       std::span<const Answer> answers) {
+                                       std::span<const StateReport> reports) {
   const Configuration& found = decision.configuration;
   ALPHEUS_RETURN_IF_ERROR(CheckFound(change, found));
   Configuration target;
@@ -282,20 +286,20 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
     const auto named =
         std::find_if(found.members.begin(), found.members.end(),
                      [&](const Member& member) { return member.node == node; });
-    const Answer* const answer = AnswerOf(answers, node);
+    const StateReport* const report = ReportOf(reports, node);
     const bool is_new =
         named == found.members.end() ||
-        (Has(change.replaced, node) && answer != nullptr && answer->blank);
+        (Has(change.replaced, node) && report != nullptr && report->blank);
     if (!is_new) {
       target.members.push_back(*named);
-    } else if (answer != nullptr && !answer->blank) {
+    } else if (report != nullptr && !report->blank) {
       return absl::FailedPreconditionError(absl::StrCat(
           "node ", node.value, " holds a replica, of configuration ",
-          answer->configuration.id,
+          report->configuration.id,
           ", that is no member: what it promised and acknowledged then says "
           "nothing now. Remove it there, so that the node joins blank"));
-    } else if (answer != nullptr) {
-      target.members.push_back(MemberOf(*answer));
+    } else if (report != nullptr) {
+      target.members.push_back(MemberOf(*report));
     } else {
       return absl::UnavailableError(absl::StrCat(
           "node ", node.value, ", which is new, has not answered"));
@@ -310,56 +314,61 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
 namespace {
 
 // Returns true if B(list) members have moved on to `newest`.
-bool IsSettled(const MemberList& list, const MemberList& newest,
-               std::span<const Answer> answers) {
-  const AnswerSet moved_on =
-      Where(answers, AnsweredOf(list, ~AnswerSet{0}, answers),
-            [&](const Answer& answer) { return IsOf(newest, answer); });
+bool IsRetired(const MemberList& list, const MemberList& newest,
+               std::span<const StateReport> reports) {
+  const ReportSet moved_on =
+      Where(reports, ReportersOf(list, ~ReportSet{0}, reports),
+            [&](const StateReport& report) { return IsOf(newest, report); });
   return Count(moved_on) >= Blocking(SizesOf(list));
 }
 
-// Returns the replicas that have E's list or a settled one.
-AnswerSet SettledOnes(const MemberList& newest,
-                      std::span<const Answer> answers) {
-  return Where(answers, ~AnswerSet{0}, [&](const Answer& answer) {
-    if (answer.blank) return false;
-    return IsOf(newest, answer) ||
-           IsSettled(answer.configuration, newest, answers);
+// Returns the replicas that have E's list or a retired one.
+ReportSet OnRetiredLists(const MemberList& newest,
+                         std::span<const StateReport> reports) {
+  return Where(reports, ~ReportSet{0}, [&](const StateReport& report) {
+    if (report.blank) return false;
+    return IsOf(newest, report) ||
+           IsRetired(report.configuration, newest, reports);
   });
 }
 
-// Returns true if the list can end: OQ5, OQ8 and OQ9. `among` are the heeded
+// Returns true if the list can end: OQ5, OQ8 and OQ9. `among` are the eligible
 // replicas.
-bool Ends(const Configuration& own, const Decision& decision, AnswerSet among,
-          std::span<const Answer> answers, const Configuration& target) {
+bool CanRetire(const Configuration& own, const Decision& decision,
+               ReportSet among, std::span<const StateReport> reports,
+               const Configuration& target) {
   if (own == target) return true;
-  const auto ends = [&](const MemberList& list, BlankOnes blank_ones) {
-    return EndingOf(list, decision, among, answers, target, blank_ones)
+  const auto can_retire = [&](const MemberList& list,
+                              JoiningMembers joining_members) {
+    return RetirementOf(list, decision, among, reports, target, joining_members)
         .is_possible();
   };
-  if (ends(own, BlankOnes::kSayNothing)) return true;
+  if (can_retire(own, JoiningMembers::kSayNothing)) return true;
   const std::optional<MemberList>& from = own.made_from;
-  const bool is_origin_over =
-      from && (IsSettled(*from, decision.configuration, answers) ||
-               ends(*from, BlankOnes::kSayNothing));
-  return is_origin_over && ends(own, BlankOnes::kPromise);
+  const bool is_parent_over =
+      from && (IsRetired(*from, decision.configuration, reports) ||
+               can_retire(*from, JoiningMembers::kSayNothing));
+  return is_parent_over && can_retire(own, JoiningMembers::kPromise);
 }
 
-// OQ5. Returns the other replicas whose list can end. A list ends only by
-//      replicas whose own lists end, so this removes replicas until none is
-//      left to remove.
-AnswerSet EndableOnes(const Decision& decision, AnswerSet settled,
-                      std::span<const Answer> answers,
-                      const Configuration& target) {
-  AnswerSet endable = Where(answers, ~settled,
-                            [](const Answer& answer) { return !answer.blank; });
+// OQ5. Returns the other replicas whose list can be retired. A list is retired
+//      only by replicas whose own lists are retired, so this removes replicas
+//      until none is left to remove.
+ReportSet OnRetirableLists(const Decision& decision, ReportSet retired,
+                           std::span<const StateReport> reports,
+                           const Configuration& target) {
+  ReportSet retirable = Where(reports, ~retired, [](const StateReport& report) {
+    return !report.blank;
+  });
   for (;;) {
-    const AnswerSet among = settled | endable;
-    const AnswerSet left = Where(answers, endable, [&](const Answer& answer) {
-      return Ends(answer.configuration, decision, among, answers, target);
-    });
-    if (left == endable) return endable;
-    endable = left;
+    const ReportSet among = retired | retirable;
+    const ReportSet left =
+        Where(reports, retirable, [&](const StateReport& report) {
+          return CanRetire(report.configuration, decision, among, reports,
+                           target);
+        });
+    if (left == retirable) return retirable;
+    retirable = left;
   }
 }
 
@@ -369,88 +378,94 @@ void Add(const MemberList& list, std::vector<MemberList>& lists) {
   }
 }
 
-// Returns the lists of `endable` that must end. Where a list ends only with its
-// blank members (OQ8), the list that it was made from must end as well.
-std::vector<MemberList> UnsettledOf(AnswerSet endable, const Promises& promises,
+// Returns the lists of `retirable` that must be retired. Where a list is
+// retired only with its blank members (OQ8), the list that it was made from
+// must be retired as well.
+std::vector<MemberList> UnretiredOf(ReportSet retirable,
+                                    const Promises& promises,
                                     const Decision& decision,
-                                    std::span<const Answer> answers,
+                                    std::span<const StateReport> reports,
                                     const Configuration& target) {
-  std::vector<MemberList> unsettled;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    const Configuration& own = answers[i].configuration;
-    if (!Contains(endable, i) || own == target) continue;
-    Add(own, unsettled);
-    const bool is_by_blank_ones =
-        !EndingOf(own, decision, promises.heeded, answers, target)
+  std::vector<MemberList> unretired;
+  for (size_t i = 0; i < reports.size(); ++i) {
+    const Configuration& own = reports[i].configuration;
+    if (!Contains(retirable, i) || own == target) continue;
+    Add(own, unretired);
+    const bool needs_joining_members =
+        !RetirementOf(own, decision, promises.eligible, reports, target)
              .is_possible();
-    if (is_by_blank_ones && own.made_from &&
-        !IsSettled(*own.made_from, decision.configuration, answers)) {
-      Add(*own.made_from, unsettled);
+    if (needs_joining_members && own.made_from &&
+        !IsRetired(*own.made_from, decision.configuration, reports)) {
+      Add(*own.made_from, unretired);
     }
   }
-  return unsettled;
+  return unretired;
 }
 
-// OQ7. Ending of the list that E's configuration was made from.
-Ending EndingOfOrigin(const Promises& promises, const Decision& decision,
-                      std::span<const Answer> answers,
-                      const MemberList& target) {
-  return EndingOf(*decision.configuration.made_from, decision, promises.heeded,
-                  answers, target);
+// OQ7. Retirement of the list that E's configuration was made from.
+Retirement RetirementOfParent(const Promises& promises,
+                              const Decision& decision,
+                              std::span<const StateReport> reports,
+                              const MemberList& target) {
+  return RetirementOf(*decision.configuration.made_from, decision,
+                      promises.eligible, reports, target);
 }
 
-// Returns true if a replica has `newest` that its origin does not name.
-// Newcomers get a list only when its origin has ended.
-bool HasNewcomer(const Configuration& newest, std::span<const Answer> answers) {
-  const AnswerSet members =
-      AnsweredOf(*newest.made_from, ~AnswerSet{0}, answers);
-  return (Having(newest, answers) & ~members) != 0;
+// Returns true if a replica has `newest` that its parent does not name.
+// Newcomers get a list only when its parent is retired.
+bool HasNewcomer(const Configuration& newest,
+                 std::span<const StateReport> reports) {
+  const ReportSet members =
+      ReportersOf(*newest.made_from, ~ReportSet{0}, reports);
+  return (Having(newest, reports) & ~members) != 0;
 }
 
-// Returns true if the origin of E's list is settled: B have moved on, a
+// Returns true if the parent of E's list is retired: B have moved on, a
 // newcomer has E's list, or OQ have it.
-bool IsOriginSettled(const Promises& promises, const Configuration& newest,
-                     std::span<const Answer> answers) {
-  return IsSettled(*newest.made_from, newest, answers) ||
-         HasNewcomer(newest, answers) ||
+bool IsParentRetired(const Promises& promises, const Configuration& newest,
+                     std::span<const StateReport> reports) {
+  return IsRetired(*newest.made_from, newest, reports) ||
+         HasNewcomer(newest, reports) ||
          promises.have >= LeastOpeningQuorum(SizesOf(newest));
 }
 
-Origin JudgeOrigin(const Promises& promises, const Decision& decision,
-                   std::span<const Answer> answers, const MemberList& target) {
+ParentState JudgeParent(const Promises& promises, const Decision& decision,
+                        std::span<const StateReport> reports,
+                        const MemberList& target) {
   const Configuration& newest = decision.configuration;
-  if (!newest.made_from) return Origin::kUnknown;
-  if (IsOriginSettled(promises, newest, answers)) return Origin::kSettled;
-  return EndingOfOrigin(promises, decision, answers, target).is_possible()
-             ? Origin::kEnds
-             : Origin::kMayBeInForce;
+  if (!newest.made_from) return ParentState::kUnknown;
+  if (IsParentRetired(promises, newest, reports)) return ParentState::kRetired;
+  return RetirementOfParent(promises, decision, reports, target).is_possible()
+             ? ParentState::kCanRetire
+             : ParentState::kMayBeInForce;
 }
 
 }  // namespace
 
 Promises JudgePromises(const Decision& decision,
-                       std::span<const Answer> answers,
+                       std::span<const StateReport> reports,
                        const Configuration& target,
                        const MembersChange* change) {
   const Configuration& newest = decision.configuration;
-  const AnswerSet settled = SettledOnes(newest, answers);
-  const AnswerSet endable = EndableOnes(decision, settled, answers, target);
+  const ReportSet retired = OnRetiredLists(newest, reports);
+  const ReportSet retirable =
+      OnRetirableLists(decision, retired, reports, target);
   Promises promises;
-  promises.heeded = settled | endable;
-  promises.unsettled =
-      UnsettledOf(endable, promises, decision, answers, target);
-  promises.counts = promises.heeded & decision.members;
-  promises.have = Count(promises.counts & Having(newest, answers));
-  promises.origin = JudgeOrigin(promises, decision, answers, target);
-  promises.is_half_done =
-      change != nullptr && newest == target &&
-      (promises.origin == Origin::kSettled || promises.origin == Origin::kEnds);
-  // OQ7: the members that settle the origin may have E's list by an older epoch
-  // than one that opened by the origin since. They may go back, as the ids may
+  promises.eligible = retired | retirable;
+  promises.unretired =
+      UnretiredOf(retirable, promises, decision, reports, target);
+  promises.counts = promises.eligible & decision.members;
+  promises.have = Count(promises.counts & Having(newest, reports));
+  promises.parent = JudgeParent(promises, decision, reports, target);
+  promises.is_half_done = change != nullptr && newest == target &&
+                          (promises.parent == ParentState::kRetired ||
+                           promises.parent == ParentState::kCanRetire);
+  // OQ7: the members that retire the parent may have E's list by an older epoch
+  // than one that opened by the parent since. They may go back, as the ids may
   // be equal.
-  const bool is_first = promises.is_half_done && !HasNewcomer(newest, answers);
-  if (promises.origin == Origin::kEnds || is_first) {
-    Add(*newest.made_from, promises.unsettled);
+  const bool is_first = promises.is_half_done && !HasNewcomer(newest, reports);
+  if (promises.parent == ParentState::kCanRetire || is_first) {
+    Add(*newest.made_from, promises.unretired);
   }
   return promises;
 }
@@ -458,9 +473,9 @@ Promises JudgePromises(const Decision& decision,
 namespace {
 
 bool IsNewcomer(const Member& member, const Decision& decision,
-                std::span<const Answer> answers) {
-  return Where(answers, decision.newcomers, [&](const Answer& answer) {
-           return MemberOf(answer) == member;
+                std::span<const StateReport> reports) {
+  return Where(reports, decision.newcomers, [&](const StateReport& report) {
+           return MemberOf(report) == member;
          }) != 0;
 }
 
@@ -473,21 +488,22 @@ absl::Status CheckEnough(uint32_t counted, uint32_t needed, const char* what,
       of.id, ", ", needed, " are needed", against));
 }
 
-std::string Describe(const Ending& ending) {
-  return absl::StrCat(" the log may still be opened: of its members ",
-                      ending.answered, " answered, ",
-                      LeastOpeningQuorum(ending.sizes), " must, ",
-                      ending.current, " of them surely know what they did, ",
-                      ending.sizes.read_quorum, " must, and ", ending.stay,
-                      " of them stay, ", ending.needed(), " must");
+std::string Describe(const Retirement& retirement) {
+  return absl::StrCat(
+      " the log may still be opened: of its members ", retirement.answered,
+      " answered, ", LeastOpeningQuorum(retirement.sizes), " must, ",
+      retirement.current, " of them surely know what they did, ",
+      retirement.sizes.read_quorum, " must, and ", retirement.stay,
+      " of them stay, ", retirement.needed(), " must");
 }
 
-absl::Status OriginMayBeInForce(const Promises& promises,
+absl::Status ParentMayBeInForce(const Promises& promises,
                                 const Decision& decision,
-                                std::span<const Answer> answers,
+                                std::span<const StateReport> reports,
                                 const MemberList& target) {
   const Configuration& found = decision.configuration;
-  const Ending ending = EndingOfOrigin(promises, decision, answers, target);
+  const Retirement retirement =
+      RetirementOfParent(promises, decision, reports, target);
   std::string nodes;
   for (const Member& member : found.made_from->members) {
     absl::StrAppend(&nodes, nodes.empty() ? "" : ", ", member.node.value);
@@ -495,7 +511,7 @@ absl::Status OriginMayBeInForce(const Promises& promises,
   return absl::UnavailableError(absl::StrCat(
       promises.have, " of the replicas that answered have themselves ",
       "configuration ", found.id, ", and by what it was made from, ",
-      found.made_from->id, " of nodes ", nodes, ",", Describe(ending),
+      found.made_from->id, " of nodes ", nodes, ",", Describe(retirement),
       ". Start all of them, and make the change again from that list (`alpheus "
       "reconfigure --from`)"));
 }
@@ -503,17 +519,18 @@ absl::Status OriginMayBeInForce(const Promises& promises,
 // Says of each member that answered and does not count by which list the log
 // may still be opened, and what to do about it.
 std::string WhoStandsAgainst(const Promises& promises, const Decision& decision,
-                             std::span<const Answer> answers,
+                             std::span<const StateReport> reports,
                              const Configuration& target) {
   std::string text;
-  for (size_t i = 0; i < answers.size(); ++i) {
+  for (size_t i = 0; i < reports.size(); ++i) {
     if (!Contains(decision.members & ~promises.counts, i)) continue;
-    const Configuration& own = answers[i].configuration;
-    const Ending ending = EndingOf(
-        own, decision, promises.heeded | Having(own, answers), answers, target);
-    absl::StrAppend(&text, "; node ", answers[i].node.value,
+    const Configuration& own = reports[i].configuration;
+    const Retirement retirement =
+        RetirementOf(own, decision, promises.eligible | Having(own, reports),
+                     reports, target);
+    absl::StrAppend(&text, "; node ", reports[i].node.value,
                     " has configuration ", own.id, ", by which",
-                    Describe(ending));
+                    Describe(retirement));
   }
   if (text.empty()) return text;
   return absl::StrCat(
@@ -527,42 +544,43 @@ std::string WhoStandsAgainst(const Promises& promises, const Decision& decision,
 }  // namespace
 
 absl::Status CheckPromises(const Promises& promises, const Decision& decision,
-                           std::span<const Answer> answers,
+                           std::span<const StateReport> reports,
                            const Configuration& target, bool is_change,
                            uint32_t needed) {
   const Configuration& found = decision.configuration;
-  AnswerSet counted = promises.counts;
+  ReportSet counted = promises.counts;
   if (promises.is_half_done) counted |= decision.newcomers;
   ALPHEUS_RETURN_IF_ERROR(
       CheckEnough(Count(counted), needed, "are members of", found,
-                  WhoStandsAgainst(promises, decision, answers, target)));
-  if (promises.origin == Origin::kMayBeInForce) {
-    return OriginMayBeInForce(promises, decision, answers, target);
+                  WhoStandsAgainst(promises, decision, reports, target)));
+  if (promises.parent == ParentState::kMayBeInForce) {
+    return ParentMayBeInForce(promises, decision, reports, target);
   }
-  ALPHEUS_RETURN_IF_ERROR(CheckEnough(Count(counted & ~Suspects(answers)),
+  ALPHEUS_RETURN_IF_ERROR(CheckEnough(Count(counted & ~Suspects(reports)),
                                       SizesOf(found).read_quorum,
                                       "know what they did in", found));
   if (!is_change) return absl::OkStatus();
   // OQ6. Until then the list before `found` may be in force.
   if (target != found) {
-    const AnswerSet moved_on =
-        AnsweredOf(found, promises.heeded & Having(target, answers), answers);
+    const ReportSet moved_on = ReportersOf(
+        found, promises.eligible & Having(target, reports), reports);
     ALPHEUS_RETURN_IF_ERROR(CheckEnough(
         promises.have + Count(moved_on), LeastOpeningQuorum(SizesOf(found)),
         "have themselves", found,
         ": let the log be opened by that list once, or make the change to it "
         "again, and change it then"));
   }
-  const AnswerSet of_target = Where(
-      answers, ~AnswerSet{0},
-      [&](const Answer& answer) { return Names(target, MemberOf(answer)); });
+  const ReportSet of_target =
+      Where(reports, ~ReportSet{0}, [&](const StateReport& report) {
+        return Names(target, MemberOf(report));
+      });
   return CheckEnough(Count(of_target), LeastOpeningQuorum(SizesOf(target)),
                      "are to be members of", target);
 }
 
 InstallQuorums QuorumsToInstall(const Promises& promises,
                                 const Decision& decision,
-                                std::span<const Answer> answers,
+                                std::span<const StateReport> reports,
                                 const Configuration& target, bool is_change) {
   const Configuration& found = decision.configuration;
   InstallQuorums quorums;
@@ -570,12 +588,12 @@ InstallQuorums QuorumsToInstall(const Promises& promises,
   const auto add = [&](const MemberList& of, uint32_t needed) {
     InstallQuorum quorum{Both(of, target), needed};
     std::erase_if(quorum.members, [&](const Member& member) {
-      return IsNewcomer(member, decision, answers);
+      return IsNewcomer(member, decision, reports);
     });
     before.push_back(std::move(quorum));
   };
   if (!promises.is_half_done) add(found, found.write_quorum);
-  for (const MemberList& live : promises.unsettled) {
+  for (const MemberList& live : promises.unretired) {
     add(live, Blocking(SizesOf(live)));
   }
   quorums.to_show = before;

@@ -6,15 +6,16 @@
 // by it. An opening changes it, from the list c that the highest log epoch E
 // names to `target`. Such an opening may be cut off anywhere. Then some members
 // have the target and others do not, and several attempts leave several lists.
-// So an opening judges each list that its answers show:
+// So an opening judges each list that its reports show:
 //
-//   c         E's own list
-//   settled   B members have moved on to c: the others are no opening quorum
-//   can end   this opening can bring it there before it shows the log
-//   open      none of these: the log may be in force by it
+//   c           E's own list
+//   retired     B members have moved on to c: the others are no opening
+//               quorum
+//   retirable   this opening can retire it before it shows the log
+//   open        none of these: the log may be in force by it
 //
-// A replica is *heeded* if its list is c, is settled or can end. Others do not
-// count.
+// A replica is *eligible* if its list is c, is retired or can be retired.
+// Others do not count.
 //
 // For a list a of N members:
 //   W(a), R(a)   the quorums of writes and of reads, R = N - W + 1
@@ -28,19 +29,19 @@
 //     * W(c) members stay, with their incarnations (they are S); and
 //     * OQ(target) >= B(c).
 //   The log is chosen (JudgePromises, CheckPromises) if
-//     * OQ(c) members of c that are not blank answered and are heeded; and
+//     * OQ(c) members of c that are not blank answered and are eligible; and
 //     * in a change, OQ(c) of them have c itself, or the target by an earlier
 //       attempt (OQ6); and
 //     * in a change, OQ(target) members of the target answered, blank newcomers
 //       among them.
-//   A list a that is neither c nor settled can end if
-//     * OQ(a) of its members answered and are heeded themselves (OQ5);
+//   A list a that is neither c nor retired can be retired if
+//     * OQ(a) of its members answered and are eligible themselves (OQ5);
 //     * R(a) of these are not suspect and were surely not replaced (OQ4);
 //     * the target names B(a) of these.
 //   Newcomers are copied to (QuorumsToInstall) if these have installed, since
 //   until then newcomers hold nothing:
 //     * W(c) members of S, except where a half-done change is made again;
-//     * B(a) members of each list a that ends in this opening.
+//     * B(a) members of each list a that this opening retires.
 //   The log is shown (QuorumsToInstall) if these have installed:
 //     * the same; and
 //     * W(target) members of the target, or OQ(target) in a change and where
@@ -53,25 +54,25 @@
 //   A has {A,B,D}   B has {A,B,C}   C, if it comes back, has {A,B,C}
 //
 //   answers   E's list   {A,B,C}
-//   A, B      {A,B,D}    can end: 2 answered, and both stay. B installs, then
-//                        only C has the old list: it is settled.
-//   A, C      {A,B,D}    can't end: the target does not name C. Wait for B.
+//   A, B      {A,B,D}    retirable: 2 answered, and both stay. B installs, then
+//                        only C has the old list: it is retired.
+//   A, C      {A,B,D}    open: the target does not name C. Wait for B.
 //   B, C      {A,B,C}    is c: they are OQ, and open by it.
 //
-// Why an ended list stays closed:
+// Why a retired list stays closed:
 //   1. Past: OQ(a) members promised. So no primary that writes by a gets W(a)
 //      acknowledgements any more, and all that was shown by a is in the
-//      answers.
-//   2. Rivals: another opening ends a or opens by a. Its OQ(a) promises share a
-//      replica with our B(a) installations. If it came later, it sees our list
-//      there. If it came earlier, we fenced it there.
+//      reports.
+//   2. Competing openings: another opening retires a or opens by a. Its OQ(a)
+//      promises share a replica with our B(a) installations. If it came later,
+//      it sees our list there. If it came earlier, we fenced it there.
 //
 // Invariants:
 //   OQ1. Once the target can be opened by itself, neither c nor a list before
 //        it can be. Until then only members of S have the target. OQ(target) >=
 //        B(c) of them leave no opening quorum of c: a replica refuses primaries
 //        of a list older than its own (CheckConfiguration, opening_service.h).
-//        It does so whatever epoch it installed the list with; *settled* rests
+//        It does so whatever epoch it installed the list with; *retired* rests
 //        on that.
 //   OQ2. Before a newcomer has the target, W(c) replicas that hold everything
 //        durable have it. The promises of each opening meet every W(c):
@@ -91,12 +92,13 @@
 //        blank. To show a', B(a) members must have a' or a later list, which
 //        names the new replica. The two sets share a member, so there is no
 //        such a'.
-//        The members of case 2 need not be heeded. Ending a still takes OQ(a)
-//        that are, so that no other list is in force unseen.
-//   OQ5. Lists end together: a replica with a list b that can't end says
-//        nothing for a list a before b either. Else replicas that lag with a
-//        could count for a list after b, while b is in force. Instead, a ends
-//        by OQ(a) heeded members, and these meet the B(a) by which b was shown.
+//        The members of case 2 need not be eligible. Retiring a still takes
+//        OQ(a) that are, so that no other list is in force unseen.
+//   OQ5. Lists are retired together: a replica with a list b that can't be
+//        retired says nothing for a list a before b either. Else replicas that
+//        lag with a could count for a list after b, while b is in force.
+//        Instead, a is retired by OQ(a) eligible members, and these meet the
+//        B(a) by which b was shown.
 //   OQ6. When the log is shown by a list, OQ of its members have it: members
 //        that counted with an older one have installed it. A list is changed
 //        only by OQ that have it, or have what it is changed to. So once a list
@@ -109,31 +111,31 @@
 //        opening sees it.
 //        Case 2: t and u, both made from c, u later. u was made by OQ(c) that
 //        had c or u, so t had too few members. t gains members only by openings
-//        that end c (OQ7).
+//        that retire c (OQ7).
 //   OQ7. Each list t names the list c that it was made from
 //        (Configuration::made_from). Until OQ(t) have t, or a newcomer has it,
-//        an opening by t must end c, even if no answer has c. Attempts that
-//        were cut off before they ended c may have given t to some members, and
-//        a rival made from c to others. Example: the {A,B,D} above is on A
-//        alone, and D is blank. A and D are OQ of that list. But of {A,B,C} one
-//        answered and two must: B and C may have opened by it, so the opening
-//        waits for B. Newcomers of t count only where c is settled or ends. An
-//        operator may name an older list as the one before; the log could be in
-//        force by c all the while. Before the first newcomer gets t, B(c)
-//        members have installed t by one epoch, which is above every epoch that
-//        opened by c. A replacement keeps the id: a member that has t by an
-//        older epoch may go back to c.
+//        an opening by t must retire c, even if no report has c. Attempts that
+//        were cut off before they retired c may have given t to some members,
+//        and a competing list made from c to others. Example: the {A,B,D} above
+//        is on A alone, and D is blank. A and D are OQ of that list. But of
+//        {A,B,C} one answered and two must: B and C may have opened by it, so
+//        the opening waits for B. Newcomers of t count only where c is retired
+//        or can be. An operator may name an older list as the one before; the
+//        log could be in force by c all the while. Before the first newcomer
+//        gets t, B(c) members have installed t by one epoch, which is above
+//        every epoch that opened by c. A replacement keeps the id: a member
+//        that has t by an older epoch may go back to c.
 //   OQ8. A blank member of a list a never had a. It promises for a, and it
 //        knows what it did by a: nothing. But it may stand in the place of a
 //        replica that acted by c, which a was made from. So blank members count
-//        for a only where c, too, is settled or ends. If they never counted, a
-//        replica on which a change left a could never be heeded where its
+//        for a only where c, too, is retired or can be. If they never counted,
+//        a replica on which a change left a could never be eligible where its
 //        newcomers are blank.
 //   OQ9. A replica that has the target itself, made from the same list, has it
-//        by an earlier attempt. Its list need not end, since the opening goes
-//        by it. Nothing is in force by it unseen: OQ(target) must answer. They
-//        meet the members by which the log was shown after c was last opened,
-//        and c can't be opened after that.
+//        by an earlier attempt. Its list need not be retired, since the opening
+//        goes by it. Nothing is in force by it unseen: OQ(target) must answer.
+//        They meet the members by which the log was shown after c was last
+//        opened, and c can't be opened after that.
 // Thread safety: pure.
 // References: protocol P-A4.4, P-A5, P-H16 to P-H18; docs/design/recovery.md,
 // "Changing the members".
@@ -151,7 +153,7 @@
 #include "log/format/superline.h"
 #include "quorum/arithmetic/quorum.h"
 #include "recovery/opening/chooser.h"
-#include "recovery/protocol/answer.h"
+#include "recovery/protocol/state_report.h"
 
 namespace alpheus {
 
@@ -191,38 +193,39 @@ absl::Status CheckFound(const MembersChange& change,
 
 // Returns the configuration that the change leads to. Incarnations of newcomers
 // (nodes that E's configuration does not name, or that are replaced) come from
-// `answers`.
+// `reports`.
 // Errors: FailedPrecondition (E's configuration is neither the one before nor
 // the one after the change; a newcomer holds a replica of an earlier
 // membership); Unavailable (a newcomer has not answered).
 absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
                                        const Decision& decision,
-                                       std::span<const Answer> answers);
+                                       std::span<const StateReport> reports);
 
 // State of the list that E's configuration was made from.
-enum class Origin {
+enum class ParentState {
   kUnknown,       // none, or E's configuration does not name it
-  kSettled,       // no primary can open the log by it any more
-  kEnds,          // not settled, and this opening can end it
-  kMayBeInForce,  // not settled, and this opening can't end it
+  kRetired,       // no primary can open the log by it any more
+  kCanRetire,     // not retired, and this opening can retire it
+  kMayBeInForce,  // not retired, and this opening can't retire it
 };
 
 // The replicas and lists that count in an opening that installs `target`.
 struct Promises {
-  // Replicas that have E's configuration, a settled one, or one that can end.
-  AnswerSet heeded = 0;
-  AnswerSet counts = 0;  // of these, members of E's configuration
+  // Replicas that have E's configuration, a retired one, or one that can be
+  // retired.
+  ReportSet eligible = 0;
+  ReportSet counts = 0;  // of these, members of E's configuration
   uint32_t have = 0;     // number of `counts` that have E's itself
-  Origin origin = Origin::kUnknown;
-  // Lists that are neither E's nor settled: B of each must install.
-  std::vector<MemberList> unsettled;
+  ParentState parent = ParentState::kUnknown;
+  // Lists that are neither E's nor retired: B of each must install.
+  std::vector<MemberList> unretired;
   // True if a change is made again and the list that E's was made from is
-  // settled or ends. Newcomers then count as members of the list after it.
+  // retired or ends. Newcomers then count as members of the list after it.
   bool is_half_done = false;
 };
-// Judges the answers. `change` is nullptr if the opening makes none.
+// Judges the reports. `change` is nullptr if the opening makes none.
 Promises JudgePromises(const Decision& decision,
-                       std::span<const Answer> answers,
+                       std::span<const StateReport> reports,
                        const Configuration& target,
                        const MembersChange* change);
 
@@ -231,7 +234,7 @@ Promises JudgePromises(const Decision& decision,
 // Errors: Unavailable (how many did, how many must; which members stand against
 // it, by which configuration; what to do).
 absl::Status CheckPromises(const Promises& promises, const Decision& decision,
-                           std::span<const Answer> answers,
+                           std::span<const StateReport> reports,
                            const Configuration& target, bool is_change,
                            uint32_t needed);
 
@@ -248,7 +251,7 @@ struct InstallQuorums {
 };
 InstallQuorums QuorumsToInstall(const Promises& promises,
                                 const Decision& decision,
-                                std::span<const Answer> answers,
+                                std::span<const StateReport> reports,
                                 const Configuration& target, bool is_change);
 
 }  // namespace alpheus

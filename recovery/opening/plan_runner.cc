@@ -19,12 +19,12 @@ PlanRunner::PlanRunner(const PlanTerms& terms, PlanInput input, Fabric& fabric,
   own_ring_.ring = input_.own->ring();
   own_ring_.key = input_.own_key;
   for (size_t i = 0; i < input_.peers.size(); ++i) {
-    if (input_.peers[i] == nullptr) own_ring_.answers |= AnswerSet{1} << i;
+    if (input_.peers[i] == nullptr) own_ring_.reports |= ReportSet{1} << i;
   }
   for (const ReplicaRepair& repair : input_.plan.repairs) {
     Run& run = runs_.emplace_back();
     run.repair = repair;
-    run.peer = input_.peers[repair.answer];
+    run.peer = input_.peers[repair.report];
   }
 }
 
@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<RingCopier>> PlanRunner::MakeCopier(
     const std::vector<CopyRun>& copies) {
   return RingCopier::Make(static_cast<uint32_t>(number),
                           {input_.peers, destination, own_ring_},
-                          RangesOf(input_.decision, input_.answers, copies,
+                          RangesOf(input_.decision, input_.reports, copies,
                                    own_ring_.ring.capacity()),
                           terms_.copy_bytes_max, fabric_);
 }
@@ -60,7 +60,7 @@ absl::Status PlanRunner::Advance() {
       changed = false;
       for (size_t i = 0; i < runs_.size(); ++i) {
         const Step before = runs_[i].step;
-        ALPHEUS_RETURN_IF_ERROR(GoOn(i));
+        ALPHEUS_RETURN_IF_ERROR(Advance(i));
         if (runs_[i].step == before) continue;
         changed = true;
         ++steps_;
@@ -100,7 +100,7 @@ bool PlanRunner::MayBegin(size_t index) const {
   if (HaveInstalled(terms_.quorums.to_show)) return true;
   return !IsBarred(index) &&
          std::all_of(runs_.begin(),
-                     runs_.begin() + static_cast<ptrdiff_t>(index), IsSettled);
+                     runs_.begin() + static_cast<ptrdiff_t>(index), IsRetired);
 }
 
 // True if each run before it failed, or is destructive and waits. The first run
@@ -118,7 +118,7 @@ bool PlanRunner::IsBarred(size_t index) const {
                      });
 }
 
-absl::Status PlanRunner::GoOn(size_t index) {
+absl::Status PlanRunner::Advance(size_t index) {
   Run& run = runs_[index];
   if (run.peer != nullptr && run.peer->failed() && run.step != Step::kFailed) {
     Fail(run, run.peer->failure());
@@ -127,16 +127,16 @@ absl::Status PlanRunner::GoOn(size_t index) {
     case Step::kWaiting:
       if (MayBegin(index)) return Begin(run);
       // It was allowed to begin a moment ago.
-      if (run.peer != nullptr) run.peer->HoldReads(false);
+      if (run.peer != nullptr) run.peer->SuspendReads(false);
       return absl::OkStatus();
-    case Step::kPreparing:
+    case Step::kOpeningForRepair:
       if (run.peer != nullptr &&
-          run.peer->state() != OpeningPeer::State::kPrepared) {
+          run.peer->state() != OpeningPeer::State::kRepairOpened) {
         return absl::OkStatus();
       }
       return BeginCopying(index);
     case Step::kCopying:
-      return CopyOn(run);
+      return ContinueCopy(run);
     case Step::kInstalling:
       if (run.peer == nullptr) {
         ALPHEUS_RETURN_IF_ERROR(InstallOwnOn());
@@ -153,21 +153,22 @@ absl::Status PlanRunner::GoOn(size_t index) {
   }
 }
 
-// Prepare changes the ring's key, so reads by others from this ring end first.
+// OpenForRepair changes the ring's key, so reads by others from this ring end
+// first.
 absl::Status PlanRunner::Begin(Run& run) {
   const Epoch epoch = terms_.promise.epoch;
   if (run.peer == nullptr) {
     if (run.repair.set_repairing) {
       ALPHEUS_RETURN_IF_ERROR(input_.own->BeginRepair(epoch));
     }
-    run.step = Step::kPreparing;
+    run.step = Step::kOpeningForRepair;
     return absl::OkStatus();
   }
-  run.peer->HoldReads(true);
+  run.peer->SuspendReads(true);
   if (run.peer->posted() != 0) return absl::OkStatus();
-  run.peer->HoldReads(false);
-  run.peer->Ask(Prepare{epoch, run.repair.set_repairing});
-  run.step = Step::kPreparing;
+  run.peer->SuspendReads(false);
+  run.peer->Ask(OpenForRepair{epoch, run.repair.set_repairing});
+  run.step = Step::kOpeningForRepair;
   return absl::OkStatus();
 }
 
@@ -177,25 +178,25 @@ absl::Status PlanRunner::BeginCopying(size_t index) {
   ALPHEUS_RETURN_IF_ERROR(copier.status());
   run.copier = *std::move(copier);
   run.step = Step::kCopying;
-  return CopyOn(run);
+  return ContinueCopy(run);
 }
 
-absl::Status PlanRunner::CopyOn(Run& run) {
+absl::Status PlanRunner::ContinueCopy(Run& run) {
   if (const absl::Status copied = run.copier->Post(); !copied.ok()) {
     if (run.peer == nullptr) return copied;
     Fail(run, copied);
     return absl::OkStatus();
   }
-  return run.copier->is_done() ? InstallOn(run) : absl::OkStatus();
+  return run.copier->is_done() ? ContinueInstall(run) : absl::OkStatus();
 }
 
-absl::Status PlanRunner::InstallOn(Run& run) {
+absl::Status PlanRunner::ContinueInstall(Run& run) {
   if (run.peer == nullptr) {
     run.step = Step::kInstalling;
     return StartInstallingOwn();
   }
-  // Only a mutant copies before the peer is prepared.
-  if (run.peer->state() != OpeningPeer::State::kPrepared) {
+  // Only a mutant copies before the peer has opened its ring.
+  if (run.peer->state() != OpeningPeer::State::kRepairOpened) {
     return absl::OkStatus();
   }
   run.peer->Ask(Install{WhatIsInstalled(), NewSession(random_), terms_.credits},
@@ -253,12 +254,12 @@ void PlanRunner::Fail(Run& run, const absl::Status& status) {
   run.step = Step::kFailed;
 }
 
-void PlanRunner::Take(const Completion& completion) {
+void PlanRunner::OnCompletion(const Completion& completion) {
   const uint32_t number = RingCopier::NumberOf(completion.work);
   RingCopier* const copier =
       number < runs_.size() ? runs_[number].copier.get() : cache_copier_.get();
   ALPHEUS_CHECK(copier != nullptr, "only copies have such works");
-  copier->Take(completion);
+  copier->OnCompletion(completion);
 }
 
 bool PlanRunner::is_enough() const {
@@ -284,13 +285,13 @@ int64_t PlanRunner::PatienceNanos() const {
 }
 
 bool PlanRunner::is_settled() const {
-  return std::all_of(runs_.begin(), runs_.end(), IsSettled);
+  return std::all_of(runs_.begin(), runs_.end(), IsRetired);
 }
 
 void PlanRunner::Stop(const absl::Status& why) {
   stopped_ = true;
   for (Run& run : runs_) {
-    if (!IsSettled(run) && run.peer != nullptr) Fail(run, why);
+    if (!IsRetired(run) && run.peer != nullptr) Fail(run, why);
   }
 }
 
@@ -301,8 +302,8 @@ bool PlanRunner::is_quiet() const {
 }
 
 Member PlanRunner::MemberOf(const Run& run) const {
-  const Answer& answer = input_.answers[run.repair.answer];
-  return {answer.node, answer.incarnation};
+  const StateReport& report = input_.reports[run.repair.report];
+  return {report.node, report.incarnation};
 }
 
 uint32_t PlanRunner::Count(const InstallQuorum& quorum,

@@ -2,13 +2,13 @@
 // plan_runner: makes replicas hold the chosen log, and installs the epoch on
 // them.
 //
-// Idea: each repair of the plan runs by itself: prepare, copy, install. Only
-// its beginning depends on the others.
+// Idea: each repair of the plan runs by itself: open for repair, copy, install.
+// Only its beginning depends on the others.
 //
 // Invariants:
 //   PLR1. A replica's ring is written only after the replica said that it is
-//         prepared. By then `repairing` is on media, where the plan wants it
-//         (P-H12).
+//         open for repair. By then `repairing` is on media, where the plan
+//         wants it (P-H12).
 //   PLR2. A destructive repair begins when the quorums have installed, or when
 //         all repairs before it are over and it is needed for the quorums (RPL2
 //         of repair_plan.h). At least one replica must have installed, in any
@@ -43,7 +43,7 @@
 #include "recovery/opening/repair_plan.h"
 #include "recovery/opening/ring_copier.h"
 #include "recovery/protocol/opening_peer.h"
-#include "recovery/replica/own_replica.h"
+#include "recovery/replica/openers_replica.h"
 
 namespace alpheus {
 
@@ -56,15 +56,15 @@ struct PlanTerms {
   uint64_t slice_bytes = 0;  // bytes that the own replica reads in one Advance
 };
 
-// The plan and its replicas; peers by the index of their answer.
+// The plan and its replicas; peers by the index of their report.
 struct PlanInput {
-  std::vector<Answer> answers;
+  std::vector<StateReport> reports;
   std::vector<OpeningPeer*> peers;  // nullptr: the own replica
   Decision decision;
   RepairPlan plan;
-  OwnReplica* own = nullptr;  // the own replica, or the cache
-  bool is_cache = false;      // `own` is a cache, which has no answer
-  RegionKey own_key;          // key of the own ring
+  OpenersReplica* own = nullptr;  // the own replica, or the cache
+  bool is_cache = false;          // `own` is a cache, which has no report
+  RegionKey own_key;              // key of the own ring
 };
 
 class PlanRunner {
@@ -77,7 +77,7 @@ class PlanRunner {
   // Unavailable (too few members can install); Aborted (the own replica
   // promised another primary meanwhile); errors of the own replica.
   absl::Status Advance();
-  void Take(const Completion& completion);
+  void OnCompletion(const Completion& completion);
 
   // Returns a count that grows with each step of a repair and each copied
   // piece.
@@ -106,7 +106,7 @@ class PlanRunner {
  private:
   enum class Step {
     kWaiting,
-    kPreparing,
+    kOpeningForRepair,
     kCopying,
     kInstalling,
     kInstalled,
@@ -119,21 +119,21 @@ class PlanRunner {
     std::unique_ptr<RingCopier> copier;
   };
 
-  static bool IsUnderWay(const Run& run) {
-    return run.step != Step::kWaiting && !IsSettled(run);
+  static bool IsInProgress(const Run& run) {
+    return run.step != Step::kWaiting && !IsRetired(run);
   }
-  static bool IsSettled(const Run& run) {
+  static bool IsRetired(const Run& run) {
     return run.step == Step::kInstalled || run.step == Step::kFailed;
   }
   bool MayBegin(size_t index) const;
   // Returns true while the run must not begin because nothing is installed
   // (PLR2).
   bool IsBarred(size_t index) const;
-  absl::Status GoOn(size_t index);
+  absl::Status Advance(size_t index);
   absl::Status Begin(Run& run);
   absl::Status BeginCopying(size_t index);
-  absl::Status CopyOn(Run& run);
-  absl::Status InstallOn(Run& run);
+  absl::Status ContinueCopy(Run& run);
+  absl::Status ContinueInstall(Run& run);
   absl::Status StartInstallingOwn();
   absl::Status InstallOwnOn();
   void BecomeInstalled(Run& run);

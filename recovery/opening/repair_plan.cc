@@ -13,8 +13,8 @@ namespace {
 class Planner {
  public:
   Planner(const QuorumSizes& sizes, const Decision& decision,
-          std::span<const Answer> answers)
-      : sizes_(sizes), decision_(decision), answers_(answers) {}
+          std::span<const StateReport> reports)
+      : sizes_(sizes), decision_(decision), reports_(reports) {}
 
   RepairPlan Run(const NewEpoch& next) const;
 
@@ -30,7 +30,7 @@ class Planner {
 
   const QuorumSizes sizes_;
   const Decision& decision_;
-  const std::span<const Answer> answers_;
+  const std::span<const StateReport> reports_;
 };
 
 // Returns the bytes that the copies store: records, and the header's line of
@@ -41,7 +41,7 @@ std::vector<Extent> Planner::Written(const std::vector<CopyRun>& copies) const {
   RingOffset at = decision_.head.offset;
   for (const KeptRun& run : decision_.kept) {
     for (Lsn lsn = run.first; lsn < run.end; lsn = lsn + 1) {
-      const HeldRecord& record = RecordAt(answers_, run, lsn);
+      const ReportedRecord& record = RecordAt(reports_, run, lsn);
       while (copy != copies.end() && copy->end <= lsn) ++copy;
       if (copy != copies.end() && copy->first <= lsn) {
         if (at != record.offset) AddExtent(at, at + kLineBytes, &written);
@@ -56,10 +56,10 @@ std::vector<Extent> Planner::Written(const std::vector<CopyRun>& copies) const {
 // Returns the records up to the end that the replica takes for valid and that
 // are not chosen: other identities, and records before the head.
 std::vector<Extent> Planner::ValidOthers(size_t index) const {
-  const Answer& answer = answers_[index];
+  const StateReport& report = reports_[index];
   std::vector<Extent> valid;
   auto kept = decision_.kept.begin();
-  for (const VerdictRun& run : answer.runs) {
+  for (const VerdictRun& run : report.runs) {
     if (run.verdict != Verdict::kHave) continue;
     for (Lsn lsn = run.first; lsn < std::min(run.end, decision_.end.lsn);
          lsn = lsn + 1) {
@@ -68,7 +68,8 @@ std::vector<Extent> Planner::ValidOthers(size_t index) const {
                           kept != decision_.kept.end() &&
                           Contains(kept->holders, index);
       if (chosen) continue;
-      const HeldRecord& record = answer.held[run.held + (lsn - run.first)];
+      const ReportedRecord& record =
+          report.records[run.first_record + (lsn - run.first)];
       AddExtent(record.offset, record.end(), &valid);
     }
   }
@@ -76,29 +77,29 @@ std::vector<Extent> Planner::ValidOthers(size_t index) const {
 }
 
 bool Planner::OverwritesValid(size_t index, const ReplicaRepair& repair) const {
-  const Answer& answer = answers_[index];
-  if (!answer.knows()) return !repair.copies.empty();
+  const StateReport& report = reports_[index];
+  if (!report.knows()) return !repair.copies.empty();
   const std::vector<Extent> valid = ValidOthers(index);
   if (valid.empty()) return false;
-  return AnyOverlap(Written(repair.copies), valid, answer.ring_capacity);
+  return AnyOverlap(Written(repair.copies), valid, report.ring_capacity);
 }
 
 ReplicaRepair Planner::Repair(size_t index) const {
   ReplicaRepair repair;
-  repair.answer = index;
+  repair.report = index;
   for (const KeptRun& run : decision_.kept) {
     if (Contains(run.holders, index)) continue;
     repair.copies.push_back({run.first, run.end, run.holders});
   }
   repair.destructive = OverwritesValid(index, repair);
-  repair.set_repairing = repair.destructive && !answers_[index].repairing;
+  repair.set_repairing = repair.destructive && !reports_[index].repairing;
   return repair;
 }
 
 // RPL3.
 ReplicaRepair Planner::NewcomersRepair(size_t index) const {
   ReplicaRepair repair;
-  repair.answer = index;
+  repair.report = index;
   repair.is_newcomer = true;
   for (const KeptRun& run : decision_.kept) {
     repair.copies.push_back({run.first, run.end, run.holders});
@@ -106,7 +107,7 @@ ReplicaRepair Planner::NewcomersRepair(size_t index) const {
   return repair;
 }
 
-// Extensions first, newcomers last, each in the order of the answers.
+// Extensions first, newcomers last, each in the order of the reports.
 std::vector<ReplicaRepair> Planner::Order(
     const std::vector<ReplicaRepair>& repairs) const {
   const auto place = [](const ReplicaRepair& repair) {
@@ -144,16 +145,16 @@ RepairPlan Planner::Run(const NewEpoch& next) const {
                 "a ballot is greater than all before (P-A4.1)");
   RepairPlan plan;
   plan.table = Table(next);
-  for (size_t i = 0; i < answers_.size(); ++i) {
+  for (size_t i = 0; i < reports_.size(); ++i) {
     const bool is_member = Contains(decision_.members, i);
     const bool is_named =
-        Names(next.configuration, {answers_[i].node, answers_[i].incarnation});
+        Names(next.configuration, {reports_[i].node, reports_[i].incarnation});
     if (is_member && is_named) {
       plan.repairs.push_back(Repair(i));
-    } else if (is_named && answers_[i].blank && !answers_[i].suspect) {
+    } else if (is_named && reports_[i].blank && !reports_[i].suspect) {
       plan.repairs.push_back(NewcomersRepair(i));
-    } else if (answers_[i].blank) {
-      plan.to_rejoin.push_back(i);
+    } else if (reports_[i].blank) {
+      plan.to_resync.push_back(i);
     }
   }
   plan.repairs = Order(plan.repairs);
@@ -163,8 +164,9 @@ RepairPlan Planner::Run(const NewEpoch& next) const {
 }  // namespace
 
 RepairPlan PlanRepair(const QuorumSizes& sizes, const Decision& decision,
-                      std::span<const Answer> answers, const NewEpoch& next) {
-  return Planner(sizes, decision, answers).Run(next);
+                      std::span<const StateReport> reports,
+                      const NewEpoch& next) {
+  return Planner(sizes, decision, reports).Run(next);
 }
 
 }  // namespace alpheus

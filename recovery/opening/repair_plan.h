@@ -34,7 +34,7 @@
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
 #include "recovery/opening/chooser.h"
-#include "recovery/protocol/answer.h"
+#include "recovery/protocol/state_report.h"
 
 namespace alpheus {
 
@@ -42,13 +42,13 @@ namespace alpheus {
 struct CopyRun {
   Lsn first;
   Lsn end;                // one past the last
-  AnswerSet sources = 0;  // holders; never empty
+  ReportSet sources = 0;  // holders; never empty
 
   bool operator==(const CopyRun&) const = default;
 };
 
 struct ReplicaRepair {
-  size_t answer = 0;  // index of the replica's answer
+  size_t report = 0;  // index of the replica's answer
   std::vector<CopyRun> copies;
   bool destructive = false;         // overwrites valid records
   bool set_repairing = false;       // in the superline, before any copy
@@ -58,8 +58,8 @@ struct ReplicaRepair {
 
 struct RepairPlan {
   std::vector<ReplicaRepair> repairs;  // in the order in which they begin
-  // Indices of answers of replicas that can't be installed here (RPL3).
-  std::vector<size_t> to_rejoin;
+  // Indices of reports of replicas that can't be installed here (RPL3).
+  std::vector<size_t> to_resync;
   EpochTable table;  // epoch table that all install
 };
 
@@ -71,9 +71,10 @@ struct NewEpoch {
   Configuration configuration = {};  // what the epoch is installed with
 };
 
-// Plans the repairs. Requires: `decision` was chosen from these answers.
+// Plans the repairs. Requires: `decision` was chosen from these reports.
 RepairPlan PlanRepair(const QuorumSizes& sizes, const Decision& decision,
-                      std::span<const Answer> answers, const NewEpoch& next);
+                      std::span<const StateReport> reports,
+                      const NewEpoch& next);
 
 }  // namespace alpheus
 

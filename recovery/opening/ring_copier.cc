@@ -118,7 +118,7 @@ void RingCopier::Write(size_t index) {
                 slot.piece.place);
 }
 
-void RingCopier::Take(const Completion& completion) {
+void RingCopier::OnCompletion(const Completion& completion) {
   const size_t index = completion.work.value & 0xffffffff;
   ALPHEUS_CHECK(index < slots_.size(), "works are the copier's own");
   Slot& slot = slots_[index];

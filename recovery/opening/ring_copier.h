@@ -9,7 +9,7 @@
 // another one holds the same range.
 //
 // Persistence: none; the destination persists and reads all of it when it
-// installs (REP3 of replica.h).
+// installs (REP3 of local_replica.h).
 // Thread safety: one thread.
 // References: protocol P-A4.5.
 #ifndef ALPHEUS_RECOVERY_OPENING_RING_COPIER_H_
@@ -34,14 +34,14 @@ namespace alpheus {
 struct OwnRing {
   Ring ring;
   RegionKey key;
-  AnswerSet answers = 0;  // answers whose records it has
+  ReportSet reports = 0;  // answers whose records it has
   bool has_all = false;   // it has the whole chosen log
 };
 
 class RingCopier {
  public:
   struct Ends {
-    // Sources by the index of their answer; nullptr: the answer of no peer.
+    // Sources by the index of their report; nullptr: the report of no peer.
     std::vector<OpeningPeer*> sources;
     OpeningPeer* destination = nullptr;  // nullptr: the own ring
     OwnRing own;
@@ -58,7 +58,7 @@ class RingCopier {
   absl::Status Post();
   // Takes a completion that is OpeningPeer::IsForeign and whose work has its
   // number.
-  void Take(const Completion& completion);
+  void OnCompletion(const Completion& completion);
   static uint32_t NumberOf(WorkId work) {
     return static_cast<uint32_t>(work.value >> 32) - 1;
   }
@@ -76,7 +76,7 @@ class RingCopier {
   struct Piece {
     uint64_t place = 0;
     uint64_t bytes = 0;
-    AnswerSet sources = 0;
+    ReportSet sources = 0;
   };
   struct Slot {
     Step step = Step::kFree;
@@ -92,8 +92,8 @@ class RingCopier {
         piece_bytes_(piece_bytes),
         slots_(slots) {}
 
-  bool OwnHas(AnswerSet sources) const {
-    return ends_.own.has_all || (ends_.own.answers & sources) != 0;
+  bool OwnHas(ReportSet sources) const {
+    return ends_.own.has_all || (ends_.own.reports & sources) != 0;
   }
   bool NeedsBounce() const;
   void TakeNextPiece(Slot& slot);

@@ -8,7 +8,7 @@
 #include "log/base/bytes.h"
 #include "log/base/check.h"
 #include "recovery/protocol/byte_stream.h"
-#include "recovery/protocol/refusals.h"
+#include "recovery/protocol/reject_counters.h"
 
 namespace alpheus {
 namespace {
@@ -36,7 +36,7 @@ Digest ProofOf(const ClusterKey& key, std::string_view role,
   // HSK3.
   text.Raw(AsBytes(role));
   text.Raw(AsBytes(said.hello));
-  text.Raw(AsBytes(said.welcome));
+  text.Raw(AsBytes(said.server_hello));
   for (const Nonce& nonce : {said.primary, said.replica}) {
     text.U64(nonce.high);
     text.U64(nonce.low);
@@ -48,13 +48,14 @@ Digest ProofOf(const ClusterKey& key, std::string_view role,
 
 // --- Primary -----------------------------------------------------------------
 
-Challenge PrimaryHandshake::Begin(const Hello& hello, const Welcome& welcome) {
-  said_ = {EncodeHello(hello), EncodeWelcome(welcome), DrawNonce(credentials_),
-           Nonce()};
+Challenge PrimaryHandshake::Begin(const Hello& hello,
+                                  const ServerHello& server_hello) {
+  said_ = {EncodeHello(hello), EncodeServerHello(server_hello),
+           DrawNonce(credentials_), Nonce()};
   return {said_.primary};
 }
 
-absl::StatusOr<Prove> PrimaryHandshake::Take(const Challenged& challenged) {
+absl::StatusOr<Prove> PrimaryHandshake::Reply(const Challenged& challenged) {
   said_.replica = challenged.nonce;
   const Digest expected = ProofOf(credentials_.key, kReplicaRole, said_);
   if (!AreSame(challenged.proof, expected)) {
@@ -68,17 +69,19 @@ absl::StatusOr<Prove> PrimaryHandshake::Take(const Challenged& challenged) {
 // --- Replica -----------------------------------------------------------------
 
 ReplicaHandshake::ReplicaHandshake(const Credentials& credentials,
-                                   const Hello& hello, const Welcome& welcome)
+                                   const Hello& hello,
+                                   const ServerHello& server_hello)
     : credentials_(credentials),
       stage_(credentials.key.is_set() ? Stage::kChallenge : Stage::kOver),
-      said_{EncodeHello(hello), EncodeWelcome(welcome), Nonce(), Nonce()} {}
+      said_{EncodeHello(hello), EncodeServerHello(server_hello), Nonce(),
+            Nonce()} {}
 
-absl::StatusOr<Message> ReplicaHandshake::Take(const Message& message) {
+absl::StatusOr<Message> ReplicaHandshake::Reply(const Message& message) {
   if (const auto* challenge = std::get_if<Challenge>(&message)) {
     return OnChallenge(*challenge);
   }
   if (const auto* prove = std::get_if<Prove>(&message)) return OnProve(*prove);
-  return Refuse(Refusal::kNoProof,
+  return Refuse(RejectReason::kNoProof,
                 absl::UnauthenticatedError(
                     "this node asks for a proof of the cluster's key before "
                     "anything else, and the peer gave none. Name the key "
@@ -88,14 +91,14 @@ absl::StatusOr<Message> ReplicaHandshake::Take(const Message& message) {
 absl::StatusOr<Message> ReplicaHandshake::OnChallenge(
     const Challenge& challenge) {
   if (!credentials_.key.is_set()) {
-    return Refuse(Refusal::kNoKeyHere,
+    return Refuse(RejectReason::kNoKeyHere,
                   absl::FailedPreconditionError(
                       "this node has no cluster key, and the peer asks for a "
                       "proof of it. Name the key (key_file) in the node's "
                       "cluster file and start it again"));
   }
   if (stage_ != Stage::kChallenge) {
-    return Refuse(Refusal::kOutOfTurn,
+    return Refuse(RejectReason::kOutOfTurn,
                   absl::InvalidArgumentError("a second challenge came"));
   }
   said_.primary = challenge.nonce;
@@ -107,13 +110,13 @@ absl::StatusOr<Message> ReplicaHandshake::OnChallenge(
 
 absl::StatusOr<Message> ReplicaHandshake::OnProve(const Prove& prove) {
   if (stage_ != Stage::kProve) {
-    return Refuse(Refusal::kOutOfTurn,
+    return Refuse(RejectReason::kOutOfTurn,
                   absl::InvalidArgumentError("a proof came that was not asked "
                                              "for"));
   }
   const Digest expected = ProofOf(credentials_.key, kPrimaryRole, said_);
   if (!AreSame(prove.proof, expected)) {
-    return Refuse(Refusal::kWrongKey,
+    return Refuse(RejectReason::kWrongKey,
                   absl::UnauthenticatedError(
                       "the peer's proof is none of this cluster's key. Give "
                       "all nodes and primaries the same key_file"));

@@ -11,14 +11,15 @@
 //   Challenge(nonce)                  ->  Challenged(nonce, proof)
 //   Prove(proof)                      ->  Proved
 //
-//   proof = HMAC-SHA256(key, role, Hello, Welcome, both nonces)
+//   proof = HMAC-SHA256(key, role, Hello, ServerHello, both nonces)
 //
-// Hello and Welcome are signed byte by byte as they were sent: protocol
+// Hello and ServerHello are signed byte by byte as they were sent: protocol
 // version, cluster, log, primary process, node, replica, everything.
 //
 // Invariants:
 //   HSK1. Without the key there is no promise, no formatting, no view, no
-//         release and no region key (replica_server.h), and no welcome counts.
+//         release and no region key (replica_server.h), and no server hello
+//         counts.
 //   HSK2. A proof is good on one connection: it signs a nonce that the other
 //         end has just drawn, 128 bits that nobody can predict. A recorded
 //         proof proves nothing later.
@@ -49,7 +50,7 @@ struct Credentials {
 // The words that both ends sign.
 struct Transcript {
   std::string hello;
-  std::string welcome;
+  std::string server_hello;
   Nonce primary;
   Nonce replica;
 };
@@ -61,10 +62,10 @@ class PrimaryHandshake {
 
   bool is_needed() const { return credentials_.key.is_set(); }
   // Begins on a new connection. Requires: is_needed.
-  Challenge Begin(const Hello& hello, const Welcome& welcome);
+  Challenge Begin(const Hello& hello, const ServerHello& server_hello);
   // Checks the replica's proof. Errors: Unauthenticated (the replica has
   // another key, or none).
-  absl::StatusOr<Prove> Take(const Challenged& challenged);
+  absl::StatusOr<Prove> Reply(const Challenged& challenged);
 
  private:
   Credentials credentials_;
@@ -74,15 +75,15 @@ class PrimaryHandshake {
 class ReplicaHandshake {
  public:
   ReplicaHandshake(const Credentials& credentials, const Hello& hello,
-                   const Welcome& welcome);
+                   const ServerHello& server_hello);
 
   // Returns true if the peer may make other requests.
   bool is_over() const { return stage_ == Stage::kOver; }
   // Returns the reply to Challenge and Prove, and to anything that comes before
   // is_over(). Errors: Unauthenticated (another key; another request before a
   // proof); FailedPrecondition (this node has no key); InvalidArgument (out of
-  // turn). Each says why (refusals.h).
-  absl::StatusOr<Message> Take(const Message& message);
+  // turn). Each says why (reject_counters.h).
+  absl::StatusOr<Message> Reply(const Message& message);
 
  private:
   enum class Stage { kChallenge, kProve, kOver };

@@ -19,20 +19,20 @@ namespace alpheus {
 namespace {
 
 // The first word of each; on the wire, never renumber.
-constexpr uint32_t kHelloMagic = 0x45485041;      // "APHE" in memory
-constexpr uint32_t kWelcomeMagic = 0x45575041;    // "APWE"
-constexpr uint32_t kRejectionMagic = 0x45525041;  // "APRE"
-constexpr uint32_t kMessageMagic = 0x534d5041;    // "APMS"
+constexpr uint32_t kHelloMagic = 0x45485041;        // "APHE" in memory
+constexpr uint32_t kServerHelloMagic = 0x45575041;  // "APWE"
+constexpr uint32_t kRejectionMagic = 0x45525041;    // "APRE"
+constexpr uint32_t kMessageMagic = 0x534d5041;      // "APMS"
 
 // Kinds of messages; on the wire, never renumber.
 enum class Kind : uint32_t {
   kFormat = 1,
   kFormatted = 2,
-  kAskPromise = 3,
+  kPrepare = 3,
   kPromised = 4,
   kRefused = 5,
-  kPrepare = 6,
-  kPrepared = 7,
+  kOpenForRepair = 6,
+  kRepairOpened = 7,
   kInstall = 8,
   kInstalled = 9,
   kFailed = 10,
@@ -48,7 +48,7 @@ enum class Kind : uint32_t {
   kFollowed = 20,
   kScrub = 21,
   kScrubbed = 22,
-  kHold = 23,
+  kClaim = 23,
   kWanted = 24,
   kFetch = 25,
   kFetched = 26,
@@ -60,12 +60,12 @@ enum class Kind : uint32_t {
 // Flags of Followed; on the wire, never renumber.
 constexpr uint32_t kIsRepairing = 1;
 constexpr uint32_t kInSession = 2;
-constexpr uint32_t kIsHeld = 4;
+constexpr uint32_t kIsClaimed = 4;
 constexpr uint32_t kHasEnd = 8;
 
 // Magic and version.
 constexpr size_t kStartBytes = 8;
-constexpr size_t kWelcomeBytes = 56;
+constexpr size_t kServerHelloBytes = 56;
 // The first version whose messages have sums.
 constexpr uint32_t kSummedVersion = 8;
 // Without magic, version, and code with its sum.
@@ -77,7 +77,7 @@ constexpr size_t kFailedTextBytes = 4096;
 uint32_t FlagsOf(const Followed& followed) {
   return (followed.repairing ? kIsRepairing : 0) |
          (followed.in_session ? kInSession : 0) |
-         (followed.is_held ? kIsHeld : 0) |
+         (followed.is_claimed ? kIsClaimed : 0) |
          (followed.end.has_value() ? kHasEnd : 0);
 }
 
@@ -185,8 +185,7 @@ Kind KindOf(const Message& message) {
   return static_cast<Kind>(message.index() + 1);
 }
 static_assert(std::is_same_v<std::variant_alternative_t<0, Message>, Format>);
-static_assert(
-    std::is_same_v<std::variant_alternative_t<2, Message>, AskPromise>);
+static_assert(std::is_same_v<std::variant_alternative_t<2, Message>, Prepare>);
 static_assert(std::is_same_v<std::variant_alternative_t<7, Message>, Install>);
 static_assert(std::is_same_v<std::variant_alternative_t<9, Message>, Failed>);
 static_assert(std::is_same_v<std::variant_alternative_t<11, Message>, Viewed>);
@@ -208,21 +207,21 @@ struct BodyWriter {
     to.Text(format.log_name);
   }
   void operator()(const Formatted& /*formatted*/) const {}
-  void operator()(const AskPromise& ask) const {
+  void operator()(const Prepare& ask) const {
     Put(to, ask.promise);
     to.U64(ask.configuration_id);
   }
   void operator()(const Promised& promised) const {
-    to.Id(promised.answer_key);
-    to.U64(promised.answer_bytes);
+    to.Id(promised.report_key);
+    to.U64(promised.report_bytes);
     to.Id(promised.ring_key);
   }
   void operator()(const Refused& refused) const { Put(to, refused.standing); }
-  void operator()(const Prepare& prepare) const {
-    to.Id(prepare.epoch);
-    to.U32(prepare.set_repairing ? 1 : 0);
+  void operator()(const OpenForRepair& open) const {
+    to.Id(open.epoch);
+    to.U32(open.set_repairing ? 1 : 0);
   }
-  void operator()(const Prepared& prepared) const { to.Id(prepared.ring_key); }
+  void operator()(const RepairOpened& opened) const { to.Id(opened.ring_key); }
   void operator()(const Install& install) const {
     const Installation& installation = install.installation;
     to.Id(installation.epoch);
@@ -284,9 +283,9 @@ struct BodyWriter {
       to.Id(run.end);
     }
   }
-  void operator()(const Hold& hold) const {
-    Put(to, hold.promise);
-    (*this)(hold.scrubbed);
+  void operator()(const Claim& suspended) const {
+    Put(to, suspended.promise);
+    (*this)(suspended.scrubbed);
   }
   void operator()(const Wanted& wanted) const { Put(to, wanted.promise); }
   void operator()(const Fetch& fetch) const {
@@ -332,27 +331,27 @@ Format TakeFormat(ByteReader& from) {
 
 Promised TakePromised(ByteReader& from) {
   Promised promised;
-  promised.answer_key = from.As<RegionKey>();
-  promised.answer_bytes = from.U64();
+  promised.report_key = from.As<RegionKey>();
+  promised.report_bytes = from.U64();
   promised.ring_key = from.As<RegionKey>();
-  from.Expect(promised.answer_key != RegionKey() && promised.answer_bytes > 0 &&
+  from.Expect(promised.report_key != RegionKey() && promised.report_bytes > 0 &&
               promised.ring_key != RegionKey());
   return promised;
 }
 
-Prepare TakePrepare(ByteReader& from) {
-  Prepare prepare;
-  prepare.epoch = from.As<Epoch>();
+OpenForRepair TakeOpenForRepair(ByteReader& from) {
+  OpenForRepair open;
+  open.epoch = from.As<Epoch>();
   const uint32_t set_repairing = from.U32();
-  prepare.set_repairing = set_repairing == 1;
-  from.Expect(prepare.epoch.value > 0 && set_repairing <= 1);
-  return prepare;
+  open.set_repairing = set_repairing == 1;
+  from.Expect(open.epoch.value > 0 && set_repairing <= 1);
+  return open;
 }
 
-Prepared TakePrepared(ByteReader& from) {
-  const Prepared prepared{from.As<RegionKey>()};
-  from.Expect(prepared.ring_key != RegionKey());
-  return prepared;
+RepairOpened TakeRepairOpened(ByteReader& from) {
+  const RepairOpened opened{from.As<RegionKey>()};
+  from.Expect(opened.ring_key != RegionKey());
+  return opened;
 }
 
 Install TakeInstall(ByteReader& from, Uuid log_id) {
@@ -374,8 +373,8 @@ Failed TakeFailed(ByteReader& from) {
   return {absl::Status(code, text)};
 }
 
-AskPromise TakeAskPromise(ByteReader& from) {
-  AskPromise ask;
+Prepare TakePrepare(ByteReader& from) {
+  Prepare ask;
   ask.promise = TakePromise(from);
   ask.configuration_id = from.U64();
   from.Expect(ask.configuration_id > 0);
@@ -405,7 +404,7 @@ Followed TakeFollowed(ByteReader& from, Uuid log_id) {
   const uint32_t flags = from.U32();
   followed.repairing = (flags & kIsRepairing) != 0;
   followed.in_session = (flags & kInSession) != 0;
-  followed.is_held = (flags & kIsHeld) != 0;
+  followed.is_claimed = (flags & kIsClaimed) != 0;
   followed.replica_count = from.U32();
   followed.write_quorum = from.U32();
   followed.configuration_id = from.U64();
@@ -492,16 +491,16 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
       return TakeFormat(from);
     case Kind::kFormatted:
       return Formatted{};
-    case Kind::kAskPromise:
-      return TakeAskPromise(from);
+    case Kind::kPrepare:
+      return TakePrepare(from);
     case Kind::kPromised:
       return TakePromised(from);
     case Kind::kRefused:
       return Refused{TakePromise(from)};
-    case Kind::kPrepare:
-      return TakePrepare(from);
-    case Kind::kPrepared:
-      return TakePrepared(from);
+    case Kind::kOpenForRepair:
+      return TakeOpenForRepair(from);
+    case Kind::kRepairOpened:
+      return TakeRepairOpened(from);
     case Kind::kInstall:
       return TakeInstall(from, log_id);
     case Kind::kInstalled:
@@ -532,9 +531,9 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
       return Scrub{TakeFlag(from)};
     case Kind::kScrubbed:
       return TakeScrubbed(from);
-    case Kind::kHold: {
+    case Kind::kClaim: {
       const Promise promise = TakePromise(from);
-      return Hold{promise, TakeScrubbed(from)};
+      return Claim{promise, TakeScrubbed(from)};
     }
     case Kind::kWanted:
       return Wanted{TakePromise(from)};
@@ -553,7 +552,8 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
   return Installed{};
 }
 
-// --- Hello, Welcome, Rejection -----------------------------------------------
+// --- Hello, ServerHello, Rejection
+// -----------------------------------------------
 
 absl::Status NotA(const char* what, std::string_view bytes) {
   return absl::InvalidArgumentError(
@@ -645,37 +645,38 @@ absl::StatusOr<Hello> DecodeHello(std::string_view bytes) {
   return hello;
 }
 
-std::string EncodeWelcome(const Welcome& welcome) {
+std::string EncodeServerHello(const ServerHello& server_hello) {
   ByteWriter to;
-  to.U32(kWelcomeMagic);
+  to.U32(kServerHelloMagic);
   to.U32(kProtocolVersion);
-  to.Id(welcome.node);
-  to.U64(welcome.incarnation);
-  to.U64(welcome.ring_capacity);
-  to.Id(welcome.promised);
-  to.U64(welcome.configuration_id);
-  Put(to, welcome.platform);
-  PutSum(to, kWelcomeMagic, Uuid());
-  static_assert(kWelcomeBytes <= kHelloBytes);
+  to.Id(server_hello.node);
+  to.U64(server_hello.incarnation);
+  to.U64(server_hello.ring_capacity);
+  to.Id(server_hello.promised);
+  to.U64(server_hello.configuration_id);
+  Put(to, server_hello.platform);
+  PutSum(to, kServerHelloMagic, Uuid());
+  static_assert(kServerHelloBytes <= kHelloBytes);
   return TakeText(to);
 }
 
-absl::StatusOr<Welcome> DecodeWelcome(std::string_view bytes) {
+absl::StatusOr<ServerHello> DecodeServerHello(std::string_view bytes) {
   ALPHEUS_ASSIGN_OR_RETURN(ByteReader from,
-                           TakeStart("welcome", kWelcomeMagic, bytes));
-  Welcome welcome;
-  welcome.node = from.As<NodeId>();
-  welcome.incarnation = from.U64();
-  welcome.ring_capacity = from.U64();
-  welcome.promised = from.As<Epoch>();
-  welcome.configuration_id = from.U64();
-  welcome.platform = TakePlatform(from);
+                           TakeStart("server hello", kServerHelloMagic, bytes));
+  ServerHello server_hello;
+  server_hello.node = from.As<NodeId>();
+  server_hello.incarnation = from.U64();
+  server_hello.ring_capacity = from.U64();
+  server_hello.promised = from.As<Epoch>();
+  server_hello.configuration_id = from.U64();
+  server_hello.platform = TakePlatform(from);
   // Either both are 0 (no replica) or neither is.
-  from.Expect((welcome.incarnation == 0) == (welcome.ring_capacity == 0));
-  from.Expect(welcome.ring_capacity % kLineBytes == 0 &&
-              welcome.ring_capacity <= kOffsetEnd);
-  if (!from.IsDone()) return NotA("welcome", bytes);
-  return welcome;
+  from.Expect((server_hello.incarnation == 0) ==
+              (server_hello.ring_capacity == 0));
+  from.Expect(server_hello.ring_capacity % kLineBytes == 0 &&
+              server_hello.ring_capacity <= kOffsetEnd);
+  if (!from.IsDone()) return NotA("server hello", bytes);
+  return server_hello;
 }
 
 std::string EncodeRejection(const absl::Status& why, RejectionSum sum) {

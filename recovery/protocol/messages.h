@@ -2,24 +2,24 @@
 // messages: the messages of a primary and a replica until records flow.
 //
 // Idea: one connection serves one primary process and one replica of one log.
-// Hello and Welcome travel as private data of the connection. After that the
-// primary asks and the replica replies, one request at a time, by sends:
+// Hello and ServerHello travel as private data of the connection. After that
+// the primary asks and the replica replies, one request at a time, by sends:
 //
 //   primary                               replica
-//   Connect(Hello)                    ->  refuses, or Accept(Welcome)
+//   Connect(Hello)                    ->  refuses, or Accept(ServerHello)
 //   Challenge, Prove                  ->  Challenged, Proved
 //     (exactly if the cluster has a key; see handshake.h)
 //   AskCreation, Format (new logs only) ->  Created, Formatted
-//   AskPromise                        ->  Promised, or Refused
-//   (reads the answer's bytes, decides)
-//   Prepare                           ->  Prepared: the ring may be written
+//   Prepare                           ->  Promised, or Refused
+//   (reads the report's bytes, decides)
+//   OpenForRepair                     ->  RepairOpened: the ring may be written
 //   (reads records here, writes them there)
 //   Install                           ->  Installed
 //   (from here on batches and acks; see replica_session.h)
 //
-// View, Follow, Release, Scrub, Fetch and Hold need no promise. Any request may
-// be answered by Failed, or by Changed. Numbers are little-endian. Bytes that
-// arrive are never trusted: a message that is too short, too long, or
+// View, Follow, Release, Scrub, Fetch and Claim need no promise. Any request
+// may be answered by Failed, or by Changed. Numbers are little-endian. Bytes
+// that arrive are never trusted: a message that is too short, too long, or
 // impossible is no message.
 //
 // Invariants:
@@ -51,7 +51,7 @@
 #include "quorum/arithmetic/promise.h"
 #include "quorum/members/cluster_key.h"
 #include "recovery/protocol/installation.h"
-#include "recovery/protocol/refusals.h"
+#include "recovery/protocol/reject_counters.h"
 #include "recovery/protocol/scrub_counts.h"
 #include "replication/fabric/fabric.h"
 #include "replication/persist/platform/platform.h"
@@ -72,7 +72,7 @@ struct Hello {
   bool operator==(const Hello&) const = default;
 };
 
-struct Welcome {
+struct ServerHello {
   NodeId node;
   uint64_t incarnation = 0;    // the replica's; 0: there is none yet
   uint64_t ring_capacity = 0;  // bytes; 0: there is no replica
@@ -80,18 +80,18 @@ struct Welcome {
   uint64_t configuration_id = 0;
   Platform platform = {};  // as the node's operator declared it
 
-  bool operator==(const Welcome&) const = default;
+  bool operator==(const ServerHello&) const = default;
 };
 
 // At most kHelloBytes each. Magic and version mean the same in all versions of
-// the protocol, and so does a rejection. From version 8 on Hello and Welcome
-// end with their sum. DecodeHello and DecodeWelcome: Unavailable (MSG1),
-// InvalidArgument (not such a message), Unimplemented (another protocol
-// version; names both). Requires: a node of at most 32 bits.
+// the protocol, and so does a rejection. From version 8 on Hello and
+// ServerHello end with their sum. DecodeHello and DecodeServerHello:
+// Unavailable (MSG1), InvalidArgument (not such a message), Unimplemented
+// (another protocol version; names both). Requires: a node of at most 32 bits.
 std::string EncodeHello(const Hello& hello);
 absl::StatusOr<Hello> DecodeHello(std::string_view bytes);
-std::string EncodeWelcome(const Welcome& welcome);
-absl::StatusOr<Welcome> DecodeWelcome(std::string_view bytes);
+std::string EncodeServerHello(const ServerHello& server_hello);
+absl::StatusOr<ServerHello> DecodeServerHello(std::string_view bytes);
 // The reason of a refused connection, cut to kHelloBytes. Requires: !why.ok().
 // All versions can read one without a sum; only this version one with a sum. A
 // decoded one is never OK: unreadable bytes are Unavailable, and so are bytes
@@ -134,18 +134,19 @@ struct Created {
   bool operator==(const Created&) const = default;
 };
 
-struct AskPromise {
+struct Prepare {
   Promise promise;  // made to the primary that said Hello
   // Id of the primary's list of members. One older than the replica's is
   // refused (P-A5).
   uint64_t configuration_id = 1;
 
-  bool operator==(const AskPromise&) const = default;
+  bool operator==(const Prepare&) const = default;
 };
 // The promise is on media, and no other process may write any more.
 struct Promised {
-  RegionKey answer_key;  // answer (answer_wire.h), read from offset 0
-  uint64_t answer_bytes = 0;
+  RegionKey
+      report_key;  // state report (state_report_wire.h), read from offset 0
+  uint64_t report_bytes = 0;
   RegionKey ring_key;  // for reading
 
   bool operator==(const Promised&) const = default;
@@ -156,17 +157,17 @@ struct Refused {
   bool operator==(const Refused&) const = default;
 };
 
-// Sent after the answer has been read; the replica then drops the answer.
-struct Prepare {
+// Sent after the report has been read; the replica then drops the report.
+struct OpenForRepair {
   Epoch epoch;
   bool set_repairing = false;
 
-  bool operator==(const Prepare&) const = default;
+  bool operator==(const OpenForRepair&) const = default;
 };
-struct Prepared {
+struct RepairOpened {
   RegionKey ring_key;  // for reading and writing
 
-  bool operator==(const Prepared&) const = default;
+  bool operator==(const RepairOpened&) const = default;
 };
 
 // Returns an id for one connection; never 0.
@@ -198,7 +199,7 @@ struct View {
 struct Viewed {
   RegionKey region_key;       // for reading: the whole region
   uint64_t region_bytes = 0;  // the ring are the last ring_capacity of them
-  RefusalCounts refusals{};   // by the node, since it started
+  RejectCounts refusals{};    // by the node, since it started
   ScrubCounts scrubbed{};     // of this replica, as Scrubbed::total
 
   bool operator==(const Viewed&) const = default;
@@ -215,7 +216,7 @@ struct Followed {
   Epoch log_epoch;
   bool repairing = false;
   bool in_session = false;     // a session of log_epoch: records may come
-  bool is_held = false;        // a primary of its machine has it as its own
+  bool is_claimed = false;     // a primary of its machine has it as its own
   uint32_t replica_count = 1;  // N and W of its configuration
   uint32_t write_quorum = 1;
   uint64_t configuration_id = 1;  // not 0
@@ -234,7 +235,7 @@ struct Followed {
   bool operator==(const Followed&) const = default;
 };
 
-// Asks the node's daemon to give up the region, for a process of its own
+// Asks the node's daemon to release the region, for a process of its own
 // machine that is to be primary with it (P-A7). The daemon takes it back when
 // that process ends.
 struct Release {
@@ -308,14 +309,14 @@ struct Scrubbed {
 // Says that a primary has the region of this node's replica, and its lock
 // (P-A7). Asks the daemon to reply when a process wants the promise, or a
 // scrub.
-struct Hold {
+struct Claim {
   Promise promise;  // the replica's promise to this primary
   // State of the primary's own scrubbing of the replica.
   Scrubbed scrubbed = {};
 
-  bool operator==(const Hold&) const = default;
+  bool operator==(const Claim&) const = default;
 };
-// The reply to Hold, at any later time: a process asks for a higher promise. A
+// The reply to Claim, at any later time: a process asks for a higher promise. A
 // Scrub or a Fetch of another process may come as a reply instead.
 struct Wanted {
   Promise promise;
@@ -333,8 +334,8 @@ struct Fetch {
   bool operator==(const Fetch&) const = default;
 };
 // The first of these bytes, perhaps none: the bytes that may be shown end
-// there. A local primary gets a Fetch as reply to its Hold, and sends this as
-// its next request; the hold continues.
+// there. A local primary gets a Fetch as reply to its Claim, and sends this as
+// its next request; the claim continues.
 struct Fetched {
   RingOffset from;  // as in the request
   std::vector<std::byte> bytes;
@@ -351,11 +352,11 @@ struct Changed {
 absl::Status RequestChanged();
 
 using Message =
-    std::variant<Format, Formatted, AskPromise, Promised, Refused, Prepare,
-                 Prepared, Install, Installed, Failed, View, Viewed, Release,
-                 Released, Challenge, Challenged, Prove, Proved, Follow,
-                 Followed, Scrub, Scrubbed, Hold, Wanted, Fetch, Fetched,
-                 Changed, AskCreation, Created>;
+    std::variant<Format, Formatted, Prepare, Promised, Refused, OpenForRepair,
+                 RepairOpened, Install, Installed, Failed, View, Viewed,
+                 Release, Released, Challenge, Challenged, Prove, Proved,
+                 Follow, Followed, Scrub, Scrubbed, Claim, Wanted, Fetch,
+                 Fetched, Changed, AskCreation, Created>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

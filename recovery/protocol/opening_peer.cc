@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
-#include "recovery/protocol/answer_wire.h"
+#include "recovery/protocol/state_report_wire.h"
 
 namespace alpheus {
 namespace {
@@ -16,16 +16,16 @@ namespace {
 constexpr int64_t kNotWaiting = std::numeric_limits<int64_t>::max();
 constexpr WorkId kSendWork{1};
 constexpr WorkId kReceiveWork{2};
-constexpr WorkId kAnswerWork{3};
+constexpr WorkId kReportWork{3};
 
-// Pieces of an answer in flight, and the share of the send queue that ring
+// Pieces of a report in flight, and the share of the send queue that ring
 // bytes may fill, so that requests always find a place.
-constexpr uint64_t kAnswerPiecesMax = 4;
+constexpr uint64_t kReportPiecesMax = 4;
 
 const char* WhatIsWaitedFor(OpeningPeer::State state) {
   switch (state) {
     case OpeningPeer::State::kConnecting:
-      return "a welcome";
+      return "a server hello";
     case OpeningPeer::State::kChallenging:
     case OpeningPeer::State::kProving:
       return "the proof of the cluster key";
@@ -37,8 +37,8 @@ const char* WhatIsWaitedFor(OpeningPeer::State state) {
       return "the promise";
     case OpeningPeer::State::kReading:
       return "the answer";
-    case OpeningPeer::State::kPreparing:
-      return "the ring to be prepared";
+    case OpeningPeer::State::kOpeningForRepair:
+      return "the ring to be open for repair";
     case OpeningPeer::State::kInstalling:
       return "the installation";
     default:
@@ -91,9 +91,9 @@ void OpeningPeer::Fail(const absl::Status& status, bool may_try_again) {
     connection_ = ConnectionId();
   }
   posted_ = 0;
-  reads_held_ = false;
+  reads_suspended_ = false;
   session_.reset();
-  answer_bytes_.reset();
+  report_bytes_.reset();
   slots_.reset();
 }
 
@@ -133,11 +133,11 @@ bool OpeningPeer::Owns(ConnectionId connection) const {
 // Requests and replies.
 
 void OpeningPeer::Request(const Message& message, State waiting,
-                          uint64_t bytes_looked_at) {
+                          uint64_t bytes_scanned) {
   is_sent_ = false;
   reply_bytes_.reset();
   state_ = waiting;
-  reply_within_ns_ = options_.step_timeout_ns + ReadingNanos(bytes_looked_at);
+  reply_within_ns_ = options_.step_timeout_ns + ReadingNanos(bytes_scanned);
   due_nanos_ = clock_.NowNanos() + reply_within_ns_;
   BreakUnless(Send(message));
 }
@@ -161,30 +161,30 @@ absl::Status OpeningPeer::Send(const Message& message) {
 }
 
 void OpeningPeer::Ask(const AskCreation& ask) {
-  ALPHEUS_CHECK(state_ == State::kWelcomed, "one request at a time");
+  ALPHEUS_CHECK(state_ == State::kGreeted, "one request at a time");
   Request(ask, State::kAskingCreation);
 }
 
 void OpeningPeer::Ask(const Format& format) {
-  ALPHEUS_CHECK(state_ == State::kWelcomed || state_ == State::kCreationKnown,
+  ALPHEUS_CHECK(state_ == State::kGreeted || state_ == State::kCreationKnown,
                 "one request at a time");
   Request(format, State::kFormatting);
 }
 
-void OpeningPeer::Ask(const AskPromise& ask) {
-  ALPHEUS_CHECK(state_ == State::kWelcomed, "one request at a time");
+void OpeningPeer::Ask(const Prepare& ask) {
+  ALPHEUS_CHECK(state_ == State::kGreeted, "one request at a time");
   ballot_ = ask.promise.epoch;
-  Request(ask, State::kPromising, welcome_.ring_capacity);
+  Request(ask, State::kPromising, server_hello_.ring_capacity);
 }
 
-void OpeningPeer::Ask(const Prepare& prepare) {
-  ALPHEUS_CHECK(state_ == State::kAnswered, "one request at a time");
-  Request(prepare, State::kPreparing);
+void OpeningPeer::Ask(const OpenForRepair& open) {
+  ALPHEUS_CHECK(state_ == State::kReported, "one request at a time");
+  Request(open, State::kOpeningForRepair);
 }
 
 void OpeningPeer::Ask(const Install& install, const Ring& ring,
                       RegionKey ring_key) {
-  ALPHEUS_CHECK(state_ == State::kPrepared, "one request at a time");
+  ALPHEUS_CHECK(state_ == State::kRepairOpened, "one request at a time");
   install_ = install;
   own_ring_ = ring;
   own_ring_key_ = ring_key;
@@ -205,12 +205,12 @@ void OpeningPeer::RenewTime(int64_t now_nanos) {
   if (due_nanos_ != kNotWaiting) due_nanos_ = now_nanos + reply_within_ns_;
 }
 
-void OpeningPeer::Take(const ConnectionEvent& event) {
+void OpeningPeer::OnConnectionEvent(const ConnectionEvent& event) {
   if (event.connection != connection_ || failed()) return;
   using Kind = ConnectionEvent::Kind;
   switch (event.kind) {
     case Kind::kEstablished:
-      return TakeWelcome(event.private_data);
+      return OnServerHello(event.private_data);
     case Kind::kRejected: {
       const absl::Status why = DecodeRejection(event.private_data);
       return Fail({why.code(), absl::StrCat("refused: ", why.message())},
@@ -226,32 +226,33 @@ void OpeningPeer::Take(const ConnectionEvent& event) {
   }
 }
 
-void OpeningPeer::TakeWelcome(const std::string& private_data) {
+void OpeningPeer::OnServerHello(const std::string& private_data) {
   if (state_ != State::kConnecting) return;
-  const auto welcome = DecodeWelcome(private_data);
-  if (!welcome.ok()) {
-    return Fail(welcome.status(), absl::IsUnavailable(welcome.status()));
+  const auto server_hello = DecodeServerHello(private_data);
+  if (!server_hello.ok()) {
+    return Fail(server_hello.status(),
+                absl::IsUnavailable(server_hello.status()));
   }
-  if (welcome->node != node()) {
+  if (server_hello->node != node()) {
     return Fail(absl::FailedPreconditionError(
-        absl::StrCat("node ", welcome->node.value,
+        absl::StrCat("node ", server_hello->node.value,
                      " answers there. Correct the addresses of the cluster")));
   }
-  welcome_ = *welcome;
+  server_hello_ = *server_hello;
   if (handshake_.is_needed()) {
-    return Request(handshake_.Begin(options_.hello, welcome_),
+    return Request(handshake_.Begin(options_.hello, server_hello_),
                    State::kChallenging);
   }
-  state_ = State::kWelcomed;
+  state_ = State::kGreeted;
 }
 
-void OpeningPeer::TakeChallenged(const Challenged& challenged) {
-  const absl::StatusOr<Prove> prove = handshake_.Take(challenged);
+void OpeningPeer::OnChallenged(const Challenged& challenged) {
+  const absl::StatusOr<Prove> prove = handshake_.Reply(challenged);
   if (!prove.ok()) return Fail(prove.status());
   Request(*prove, State::kProving);
 }
 
-void OpeningPeer::Take(const Completion& completion) {
+void OpeningPeer::OnCompletion(const Completion& completion) {
   if (failed() || completion.connection != connection_) return;
   const bool receives = completion.operation == Operation::kReceive ||
                         completion.operation == Operation::kReceiveImmediate;
@@ -267,20 +268,20 @@ void OpeningPeer::Take(const Completion& completion) {
   if (!receives) --posted_;
   if (completion.work.value >= kForeignWork) return;
   if (state_ == State::kInstalled) {
-    const absl::Status taken = session_->Take(completion);
+    const absl::Status taken = session_->OnCompletion(completion);
     if (!taken.ok()) Fail(taken);
     return;
   }
-  if (completion.work == kAnswerWork) return TakeAnswerPiece();
+  if (completion.work == kReportWork) return OnReportPiece();
   if (receives) {
     reply_bytes_ = completion.bytes;
   } else {
     is_sent_ = true;
   }
-  if (is_sent_ && reply_bytes_) TakeReply();
+  if (is_sent_ && reply_bytes_) OnReply();
 }
 
-void OpeningPeer::TakeReply() {
+void OpeningPeer::OnReply() {
   const auto message = DecodeMessage(
       options_.hello.log_id, slots_->At(1).bytes.first(std::min<uint64_t>(
                                  *reply_bytes_, kMessageBytesMax)));
@@ -291,16 +292,16 @@ void OpeningPeer::TakeReply() {
     return Break(RequestChanged());
   }
   if (message.ok() && std::holds_alternative<Failed>(*message)) {
-    return TakeFailed(std::get<Failed>(*message).status);
+    return OnFailed(std::get<Failed>(*message).status);
   }
   const auto is = [&]<class Reply>(State waiting, const Reply& /*kind*/) {
     return message.ok() && state_ == waiting &&
            std::holds_alternative<Reply>(*message);
   };
   if (is(State::kChallenging, Challenged())) {
-    TakeChallenged(std::get<Challenged>(*message));
+    OnChallenged(std::get<Challenged>(*message));
   } else if (is(State::kProving, Proved())) {
-    state_ = State::kWelcomed;
+    state_ = State::kGreeted;
   } else if (is(State::kAskingCreation, Created())) {
     created_ = std::get<Created>(*message);
     state_ = State::kCreationKnown;
@@ -312,9 +313,9 @@ void OpeningPeer::TakeReply() {
   } else if (is(State::kPromising, Refused())) {
     standing_ = std::get<Refused>(*message).standing;
     state_ = State::kRefused;
-  } else if (is(State::kPreparing, Prepared())) {
-    ring_key_ = std::get<Prepared>(*message).ring_key;
-    state_ = State::kPrepared;
+  } else if (is(State::kOpeningForRepair, RepairOpened())) {
+    ring_key_ = std::get<RepairOpened>(*message).ring_key;
+    state_ = State::kRepairOpened;
   } else if (is(State::kInstalling, Installed())) {
     StartSession();
   } else {
@@ -325,7 +326,7 @@ void OpeningPeer::TakeReply() {
   }
 }
 
-void OpeningPeer::TakeFailed(const absl::Status& why) {
+void OpeningPeer::OnFailed(const absl::Status& why) {
   const bool is_at_the_door =
       state_ == State::kChallenging || state_ == State::kProving;
   Fail({why.code(), absl::StrCat("failed at ", WhatIsWaitedFor(state_), ": ",
@@ -333,98 +334,102 @@ void OpeningPeer::TakeFailed(const absl::Status& why) {
        /*may_try_again=*/is_at_the_door && MeansNoRoom(why));
 }
 
-// The answer's bytes.
+// The report's bytes.
 
 void OpeningPeer::StartReading(const Promised& promised) {
   promised_ = promised;
   ring_key_ = promised.ring_key;
   state_ = State::kReading;
-  if (promised.answer_bytes == 0 ||
-      promised.answer_bytes > AnswerBytesMax(welcome_.ring_capacity)) {
+  if (promised.report_bytes == 0 ||
+      promised.report_bytes >
+          StateReportBytesMax(server_hello_.ring_capacity)) {
     return Fail(absl::DataLossError(absl::StrCat(
-        "has an answer of ", promised.answer_bytes, " bytes, expected 1 to ",
-        AnswerBytesMax(welcome_.ring_capacity), " of a ring of ",
-        welcome_.ring_capacity, " bytes. Look at that replica")));
+        "has an answer of ", promised.report_bytes, " bytes, expected 1 to ",
+        StateReportBytesMax(server_hello_.ring_capacity), " of a ring of ",
+        server_hello_.ring_capacity, " bytes. Look at that replica")));
   }
-  auto memory = MessageSlots::Make(fabric_, 1, promised.answer_bytes);
+  auto memory = MessageSlots::Make(fabric_, 1, promised.report_bytes);
   if (!memory.ok()) return Fail(memory.status());
-  answer_bytes_ = *std::move(memory);
-  answer_asked_ = 0;
-  answer_under_way_ = 0;
-  ReadOn();
+  report_bytes_ = *std::move(memory);
+  report_asked_ = 0;
+  report_in_flight_ = 0;
+  ContinueReading();
 }
 
-void OpeningPeer::ReadOn() {
-  const LocalBytes all = answer_bytes_->At(0);
-  while (answer_asked_ < all.bytes.size() &&
-         answer_under_way_ < kAnswerPiecesMax && HasRoom()) {
-    const uint64_t bytes = std::min<uint64_t>(all.bytes.size() - answer_asked_,
+void OpeningPeer::ContinueReading() {
+  const LocalBytes all = report_bytes_->At(0);
+  while (report_asked_ < all.bytes.size() &&
+         report_in_flight_ < kReportPiecesMax && HasRoom()) {
+    const uint64_t bytes = std::min<uint64_t>(all.bytes.size() - report_asked_,
                                               limits_.message_bytes_max);
     const absl::Status posted =
-        fabric_.PostRead(connection_, kAnswerWork,
-                         {all.key, all.bytes.subspan(answer_asked_, bytes)},
-                         {promised_.answer_key, answer_asked_});
+        fabric_.PostRead(connection_, kReportWork,
+                         {all.key, all.bytes.subspan(report_asked_, bytes)},
+                         {promised_.report_key, report_asked_});
     if (!posted.ok()) return BreakUnless(posted);
     ++posted_;
-    ++answer_under_way_;
-    answer_asked_ += bytes;
+    ++report_in_flight_;
+    report_asked_ += bytes;
   }
 }
 
-void OpeningPeer::TakeAnswerPiece() {
-  --answer_under_way_;
-  ReadOn();
-  if (state_ == State::kReading && answer_under_way_ == 0) DecodeWhatWasRead();
+void OpeningPeer::OnReportPiece() {
+  --report_in_flight_;
+  ContinueReading();
+  if (state_ == State::kReading && report_in_flight_ == 0) DecodeWhatWasRead();
 }
 
 void OpeningPeer::DecodeWhatWasRead() {
-  auto answer = DecodeAnswer(options_.hello.log_id, answer_bytes_->At(0).bytes);
-  answer_bytes_.reset();
-  if (absl::IsUnavailable(answer.status())) return Break(answer.status());
-  if (!answer.ok()) {
+  auto report =
+      DecodeStateReport(options_.hello.log_id, report_bytes_->At(0).bytes);
+  report_bytes_.reset();
+  if (absl::IsUnavailable(report.status())) return Break(report.status());
+  if (!report.ok()) {
     return Fail(absl::DataLossError(absl::StrCat(
-        "the ", promised_.answer_bytes,
+        "the ", promised_.report_bytes,
         " bytes at the place of its answer are none. Look at that replica")));
   }
-  if (const absl::Status good = CheckAnswer(*answer); !good.ok()) {
+  if (const absl::Status good = CheckReport(*report); !good.ok()) {
     return Fail(good);
   }
-  answer_ = *std::move(answer);
-  state_ = State::kAnswered;
+  report_ = *std::move(report);
+  state_ = State::kReported;
 }
 
 // OP1. The ballot is above the promises of R replicas, and a log's epoch is
 // always the last in its table.
-absl::Status OpeningPeer::CheckAnswer(const Answer& answer) const {
-  if (answer.node != node() || answer.incarnation != welcome_.incarnation ||
-      answer.ring_capacity != welcome_.ring_capacity) {
+absl::Status OpeningPeer::CheckReport(const StateReport& report) const {
+  if (report.node != node() ||
+      report.incarnation != server_hello_.incarnation ||
+      report.ring_capacity != server_hello_.ring_capacity) {
     return absl::DataLossError(absl::StrCat(
-        "answers as node ", answer.node.value, ", incarnation ",
-        answer.incarnation, ", with a ring of ", answer.ring_capacity,
-        " bytes; it welcomed as node ", welcome_.node.value, ", incarnation ",
-        welcome_.incarnation, ", with ", welcome_.ring_capacity,
+        "answers as node ", report.node.value, ", incarnation ",
+        report.incarnation, ", with a ring of ", report.ring_capacity,
+        " bytes; it greeted as node ", server_hello_.node.value,
+        ", incarnation ", server_hello_.incarnation, ", with ",
+        server_hello_.ring_capacity,
         ". The replica was exchanged in between; open the log again"));
   }
-  if (answer.log_epoch >= ballot_ + (options_.joins ? 1 : 0)) {
+  if (report.log_epoch >= ballot_ + (options_.joins ? 1 : 0)) {
     return absl::DataLossError(absl::StrCat(
-        "answers with log epoch ", answer.log_epoch.value, ", expected one ",
+        "answers with log epoch ", report.log_epoch.value, ", expected one ",
         options_.joins ? "up to" : "below", " epoch ", ballot_.value,
         " that it promised. Look at that replica"));
   }
-  const std::vector<EpochEntry>& entries = answer.table.entries();
+  const std::vector<EpochEntry>& entries = report.table.entries();
   const Epoch last = entries.empty() ? Epoch() : entries.back().epoch;
-  if (last == answer.log_epoch) return absl::OkStatus();
+  if (last == report.log_epoch) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       "answers with an epoch table of ", entries.size(),
       " entries that ends with epoch ", last.value, ", expected its log epoch ",
-      answer.log_epoch.value, ". Look at that replica"));
+      report.log_epoch.value, ". Look at that replica"));
 }
 
 // The ring.
 
 bool OpeningPeer::MayBeRead() const {
-  return !reads_held_ &&
-         (state_ == State::kAnswered || state_ == State::kPrepared ||
+  return !reads_suspended_ &&
+         (state_ == State::kReported || state_ == State::kRepairOpened ||
           state_ == State::kInstalling || state_ == State::kInstalled);
 }
 
@@ -449,7 +454,7 @@ void OpeningPeer::StartSession() {
   auto session = ReplicaSession::Start(
       {own_ring_, own_ring_key_, ring_key_},
       {installed.epoch, install_.session, installed.end, install_.credits,
-       welcome_.platform, installed.head, options_.batch_bytes_max},
+       server_hello_.platform, installed.head, options_.batch_bytes_max},
       fabric_, connection_);
   if (!session.ok()) return BreakUnless(session.status());
   session_ = *std::move(session);

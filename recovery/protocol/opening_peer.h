@@ -9,10 +9,10 @@
 //
 // Invariants:
 //   OP1. A reply is believed only if it fits the request. Node, incarnation and
-//        capacity are those of the Welcome. The log is older than the ballot
-//        or, if the replica joins, of the ballot's epoch; its table ends with
-//        its epoch. With a key nothing is asked before the replica has proved
-//        it (HSK1 of handshake.h).
+//        capacity are those of the ServerHello. The log is older than the
+//        ballot or, if the replica joins, of the ballot's epoch; its table ends
+//        with its epoch. With a key nothing is asked before the replica has
+//        proved it (HSK1 of handshake.h).
 //   OP2. Once it failed, its connection is closed: nothing of it changes memory
 //        of this host any more (FB5 of fabric.h), and its completions mean
 //        nothing.
@@ -31,9 +31,9 @@
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
-#include "recovery/protocol/answer.h"
 #include "recovery/protocol/handshake.h"
 #include "recovery/protocol/messages.h"
+#include "recovery/protocol/state_report.h"
 #include "replication/fabric/fabric.h"
 #include "replication/session/replica_session.h"
 #include "replication/session/session_terms.h"
@@ -77,17 +77,17 @@ class OpeningPeer {
     kConnecting,
     kChallenging,  // these two if there is a key (handshake.h)
     kProving,
-    kWelcomed,  // welcome()
+    kGreeted,  // welcome()
     kAskingCreation,
     kCreationKnown,  // created()
     kFormatting,
     kFormatted,
     kPromising,
-    kReading,   // the answer's bytes
-    kAnswered,  // answer(); the ring may be read
+    kReading,   // the report's bytes
+    kReported,  // answer(); the ring may be read
     kRefused,   // standing()
-    kPreparing,
-    kPrepared,  // the ring may be read and written
+    kOpeningForRepair,
+    kRepairOpened,  // the ring may be read and written
     kInstalling,
     kInstalled,  // session()
     kFailed,     // failure()
@@ -109,7 +109,7 @@ class OpeningPeer {
   // connection broke.
   bool may_try_again() const { return failed() && may_try_again_; }
   int64_t failed_at_nanos() const { return failed_at_nanos_; }
-  // Returns true if the connection broke after Welcome.
+  // Returns true if the connection broke after ServerHello.
   bool broke() const { return failed() && broke_; }
   NodeId node() const { return options_.at.node; }
   const std::string& address() const { return options_.at.address; }
@@ -117,23 +117,23 @@ class OpeningPeer {
 
   // Returns true if it promised, by this connection or an earlier one.
   bool has_promised() const { return has_promised_; }
-  const Welcome& welcome() const { return welcome_; }
+  const ServerHello& server_hello() const { return server_hello_; }
   const Promise& standing() const { return standing_; }
   const Created& created() const { return created_; }
-  // Requires: kAnswered or later.
-  const Answer& answer() const { return answer_; }
+  // Requires: kReported or later.
+  const StateReport& report() const { return report_; }
 
   // Connects. From kFailed.
   void Connect();
-  // From kWelcomed.
+  // From kGreeted.
   void Ask(const AskCreation& ask);
-  // From kWelcomed or kCreationKnown.
+  // From kGreeted or kCreationKnown.
   void Ask(const Format& format);
-  void Ask(const AskPromise& ask);
-  // From kAnswered.
-  void Ask(const Prepare& prepare);
-  // From kPrepared. When it is installed the session starts, with `ring` and
-  // `next`.
+  void Ask(const Prepare& ask);
+  // From kReported.
+  void Ask(const OpenForRepair& open);
+  // From kRepairOpened. When it is installed the session starts, with `ring`
+  // and `next`.
   void Ask(const Install& install, const Ring& ring, RegionKey ring_key);
   // Closes the connection and fails with `status`.
   void Fail(const absl::Status& status, bool may_try_again = false);
@@ -141,8 +141,8 @@ class OpeningPeer {
   // Returns true if the connection is or was this peer's.
   bool Owns(ConnectionId connection) const;
   // Takes what the fabric brought. Events of earlier connections are ignored.
-  void Take(const Completion& completion);
-  void Take(const ConnectionEvent& event);
+  void OnCompletion(const Completion& completion);
+  void OnConnectionEvent(const ConnectionEvent& event);
   // Fails the peer if a reply is overdue.
   void CheckTime(int64_t now_nanos);
   // Gives an awaited reply its whole time again: this process did nothing for a
@@ -155,7 +155,7 @@ class OpeningPeer {
   // kForeignWork.
   static constexpr uint64_t kForeignWork = uint64_t{1} << 32;
   // Returns true if the completion is of the caller's work, on the present
-  // connection. Call Take first, in any case.
+  // connection. Call OnCompletion and OnConnectionEvent first, in any case.
   bool IsForeign(const Completion& completion) const {
     return !failed() && completion.connection == connection_ &&
            completion.work.value >= kForeignWork;
@@ -165,10 +165,10 @@ class OpeningPeer {
   uint32_t posted() const { return posted_; }
   // Requires: MayBeRead, HasRoom. The peer fails if the fabric refuses.
   void PostRead(WorkId work, LocalBytes into, uint64_t place);
-  // Requires: kPrepared, HasRoom.
+  // Requires: kRepairOpened, HasRoom.
   void PostWrite(WorkId work, LocalBytes from, uint64_t place);
-  // While held, no read starts, so that the ring's key may change.
-  void HoldReads(bool hold) { reads_held_ = hold; }
+  // While suspended, no read starts, so that the ring's key may change.
+  void SuspendReads(bool suspended) { reads_suspended_ = suspended; }
 
   // Hand connection and session to the caller. Requires: kInstalled.
   ConnectionId ReleaseConnection();
@@ -178,17 +178,17 @@ class OpeningPeer {
 
  private:
   void Request(const Message& message, State waiting,
-               uint64_t bytes_looked_at = 0);
+               uint64_t bytes_scanned = 0);
   absl::Status Send(const Message& message);
-  void TakeReply();
-  void TakeWelcome(const std::string& private_data);
-  void TakeChallenged(const Challenged& challenged);
-  void TakeFailed(const absl::Status& why);
+  void OnReply();
+  void OnServerHello(const std::string& private_data);
+  void OnChallenged(const Challenged& challenged);
+  void OnFailed(const absl::Status& why);
   void StartReading(const Promised& promised);
-  void ReadOn();
-  void TakeAnswerPiece();
+  void ContinueReading();
+  void OnReportPiece();
   void DecodeWhatWasRead();
-  absl::Status CheckAnswer(const Answer& answer) const;
+  absl::Status CheckReport(const StateReport& report) const;
   void StartSession();
   void StopWaiting();
   absl::Status Annotate(const absl::Status& status) const;
@@ -212,7 +212,7 @@ class OpeningPeer {
   ConnectionId connection_;         // 0: none
   std::vector<ConnectionId> past_;  // closed
   uint32_t posted_ = 0;             // sends, reads, writes
-  bool reads_held_ = false;
+  bool reads_suspended_ = false;
 
   // The running request. It is over when its reply has arrived and its own
   // bytes are no longer in use.
@@ -222,17 +222,17 @@ class OpeningPeer {
 
   PrimaryHandshake handshake_;
   bool has_promised_ = false;
-  Welcome welcome_;
+  ServerHello server_hello_;
   Promise standing_;
   Created created_;
   RegionKey ring_key_;
 
   Epoch ballot_;  // ballot that was asked for
   Promised promised_;
-  std::unique_ptr<MessageSlots> answer_bytes_;
-  uint64_t answer_asked_ = 0;      // bytes
-  uint64_t answer_under_way_ = 0;  // pieces in flight
-  Answer answer_;
+  std::unique_ptr<MessageSlots> report_bytes_;
+  uint64_t report_asked_ = 0;      // bytes
+  uint64_t report_in_flight_ = 0;  // pieces in flight
+  StateReport report_;
 
   Install install_;
   Ring own_ring_;

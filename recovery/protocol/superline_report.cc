@@ -9,9 +9,9 @@
 namespace alpheus {
 namespace {
 
-std::optional<Superline> SuperlineOfHeld(std::span<std::byte> region,
-                                         Uuid cluster_id, Uuid log_id,
-                                         NodeId node) {
+std::optional<Superline> SuperlineOfClaimed(std::span<std::byte> region,
+                                            Uuid cluster_id, Uuid log_id,
+                                            NodeId node) {
   if (region.size() < kTableOffset) return std::nullopt;
   const CellState cell = ReadCell(SuperlinePlace(region));
   if (!cell.newest) return std::nullopt;
@@ -26,13 +26,13 @@ std::optional<Superline> SuperlineOfHeld(std::span<std::byte> region,
 
 }  // namespace
 
-std::optional<Welcome> WelcomeOfHeld(std::span<std::byte> region,
-                                     Uuid cluster_id, Uuid log_id,
-                                     NodeId node) {
+std::optional<ServerHello> ServerHelloOfClaimed(std::span<std::byte> region,
+                                                Uuid cluster_id, Uuid log_id,
+                                                NodeId node) {
   const std::optional<Superline> superline =
-      SuperlineOfHeld(region, cluster_id, log_id, node);
+      SuperlineOfClaimed(region, cluster_id, log_id, node);
   if (!superline) return std::nullopt;
-  return WelcomeOf(*superline);
+  return ServerHelloOf(*superline);
 }
 
 Followed FollowedOf(const Superline& superline) {
@@ -49,16 +49,16 @@ Followed FollowedOf(const Superline& superline) {
   return followed;
 }
 
-std::optional<Followed> FollowedOfHeld(std::span<std::byte> region,
-                                       Uuid cluster_id, Uuid log_id,
-                                       NodeId node) {
+std::optional<Followed> FollowedOfClaimed(std::span<std::byte> region,
+                                          Uuid cluster_id, Uuid log_id,
+                                          NodeId node) {
   const std::optional<Superline> superline =
-      SuperlineOfHeld(region, cluster_id, log_id, node);
+      SuperlineOfClaimed(region, cluster_id, log_id, node);
   if (!superline) return std::nullopt;
   Followed followed = FollowedOf(*superline);
   followed.persisted_lsn =
       ReadWatermarks(region, log_id).Proven(superline->log_epoch);
-  followed.is_held = true;
+  followed.is_claimed = true;
   return followed;
 }
 

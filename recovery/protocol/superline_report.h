@@ -11,13 +11,13 @@
 
 #include "log/base/ids.h"
 #include "log/format/superline.h"
-#include "recovery/protocol/answer.h"
 #include "recovery/protocol/messages.h"
+#include "recovery/protocol/state_report.h"
 
 namespace alpheus {
 
-// Returns the Welcome of a superline.
-inline Welcome WelcomeOf(const Superline& superline) {
+// Returns the ServerHello of a superline.
+inline ServerHello ServerHelloOf(const Superline& superline) {
   return {superline.node, superline.incarnation, superline.ring_capacity,
           superline.promised_epoch, superline.configuration.id};
 }
@@ -28,20 +28,21 @@ inline Created CreatedOf(const Superline& superline) {
   return {superline.configuration, is_used};
 }
 
-// Returns the Welcome of a region that another process has, and may be writing:
-// one copy of the superline is whole. Nothing if that can't be read, or is of
-// another cluster, log or node.
-std::optional<Welcome> WelcomeOfHeld(std::span<std::byte> region,
-                                     Uuid cluster_id, Uuid log_id, NodeId node);
+// Returns the ServerHello of a region that another process has, and may be
+// writing: one copy of the superline is whole. Nothing if that can't be read,
+// or is of another cluster, log or node.
+std::optional<ServerHello> ServerHelloOfClaimed(std::span<std::byte> region,
+                                                Uuid cluster_id, Uuid log_id,
+                                                NodeId node);
 
 // Returns the state that a superline alone gives.
 Followed FollowedOf(const Superline& superline);
 
 // Returns the state of a region that another process has, with its watermarks;
-// nothing as WelcomeOfHeld.
-std::optional<Followed> FollowedOfHeld(std::span<std::byte> region,
-                                       Uuid cluster_id, Uuid log_id,
-                                       NodeId node);
+// nothing as ServerHelloOfClaimed.
+std::optional<Followed> FollowedOfClaimed(std::span<std::byte> region,
+                                          Uuid cluster_id, Uuid log_id,
+                                          NodeId node);
 
 }  // namespace alpheus
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // wire_parts: encodings that several kinds of bytes between a primary and a
-// replica share (messages.h, answer_wire.h).
+// replica share (messages.h, state_report_wire.h).
 //
 // A Take that meets impossible bytes marks its reader as bad; its result is
 // then of no use.

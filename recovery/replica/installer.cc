@@ -68,7 +68,7 @@ absl::Status Installer<P>::InstallEpoch(const EpochTable& table,
 }
 
 template <Persistence P>
-absl::Status Installer<P>::MendTable() {
+absl::Status Installer<P>::RepairTable() {
   return Fenced(WriteCellCopy(pmem_, EpochTablePlace(region_, state_.superline),
                               1 - state_.table_copy, state_.superline.table_seq,
                               state_.table.Encode()));

@@ -61,7 +61,7 @@ class Installer {
   absl::Status InstallEpoch(const EpochTable& table, const Superline& superline,
                             uint64_t superline_seq);
   // Makes the table copy that the superline does not name equal to the other.
-  absl::Status MendTable();
+  absl::Status RepairTable();
   // Writes one line after the other, a bad one first, so that one always holds.
   absl::Status RenewWatermarks(Epoch epoch, Lsn lsn);
 

@@ -37,10 +37,10 @@ absl::StatusOr<LogPosition> HeadBehind(const ScanInput& input,
                                        const std::string& name) {
   if (lsn < input.head.lsn) return input.head;
   if (lsn >= end.lsn) {
-    return absl::OutOfRangeError(
-        absl::StrCat(name, ": LSN ", lsn.value,
-                     " is to be cleaned but was never given; the log ends at ",
-                     end.lsn.value - 1));
+    return absl::OutOfRangeError(absl::StrCat(
+        name, ": LSN ", lsn.value,
+        " is to be cleaned but was never assigned; the log ends at ",
+        end.lsn.value - 1));
   }
   RecordCursor cursor(input.ring, *input.table, input.head,
                       input.head.offset + input.ring.capacity(),
@@ -141,7 +141,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   next.head_chain = opened.head.chain;
 
   ALPHEUS_RETURN_IF_ERROR(
-      CheckRoomToGoOn(options.name, next, opened.start.superline_seq, end));
+      CheckRoomToContinue(options.name, next, opened.start.superline_seq, end));
 
   // Records that are proven persisted need no second flush.
   const Lsn proven_end = std::max(opened.scan.proven_lsn + 1, opened.head.lsn);

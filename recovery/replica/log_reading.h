@@ -4,11 +4,11 @@
 //
 // Idea: a replica installs only what it has read itself: every record with its
 // payload, every epoch at the start that the table names, the end at its place.
-// The caller may stop and continue it anywhere, as the scan of an answer
-// (answer_scan.h).
+// The caller may stop and continue it anywhere, as the scan of a report
+// (state_report_scan.h).
 //
 // Thread safety: one thread.
-// References: protocol P-A4.5; REP3 of replica.h.
+// References: protocol P-A4.5; REP3 of local_replica.h.
 #ifndef ALPHEUS_RECOVERY_REPLICA_LOG_READING_H_
 #define ALPHEUS_RECOVERY_REPLICA_LOG_READING_H_
 

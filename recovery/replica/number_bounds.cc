@@ -7,8 +7,9 @@
 
 namespace alpheus {
 
-absl::Status CheckRoomToGoOn(const std::string& name, const Superline& next,
-                             uint64_t superline_seq, const LogPosition& end) {
+absl::Status CheckRoomToContinue(const std::string& name, const Superline& next,
+                                 uint64_t superline_seq,
+                                 const LogPosition& end) {
   const bool has_room =
       end.lsn.value <= kLsnMax / 2 && end.offset.value <= kOffsetMax / 2 &&
       next.promised_epoch.value <= kNumberMax / 2 &&

@@ -17,8 +17,9 @@ namespace alpheus {
 // Returns an error if the log's numbers are so near their bounds that it could
 // be opened and written, and then never be read again. Only a forged region has
 // such numbers. `name` is the region's. Errors: DataLoss.
-absl::Status CheckRoomToGoOn(const std::string& name, const Superline& next,
-                             uint64_t superline_seq, const LogPosition& end);
+absl::Status CheckRoomToContinue(const std::string& name, const Superline& next,
+                                 uint64_t superline_seq,
+                                 const LogPosition& end);
 
 }  // namespace alpheus
 

@@ -11,47 +11,47 @@
 namespace alpheus {
 namespace {
 
-bool IsTheSame(const HeldRecord& held, const RecordView& own) {
-  return held.epoch == own.epoch() && held.offset == own.offset &&
-         held.header_checksum == own.header.header_crc() &&
-         held.lines * kLineBytes == own.bytes;
+bool IsTheSame(const ReportedRecord& reported, const RecordView& own) {
+  return reported.epoch == own.epoch() && reported.offset == own.offset &&
+         reported.header_checksum == own.header.header_crc() &&
+         reported.lines * kLineBytes == own.bytes;
 }
 
 }  // namespace
 
 absl::Status CheckJoins(const RunningEpoch& running, uint64_t ring_capacity,
-                        const Answer& answer) {
+                        const StateReport& report) {
   const std::vector<Member>& members = running.configuration.members;
   const bool is_member =
       std::find(members.begin(), members.end(),
-                Member{answer.node, answer.incarnation}) != members.end();
+                Member{report.node, report.incarnation}) != members.end();
   if (!is_member) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "incarnation ", absl::Hex(answer.incarnation),
+        "incarnation ", absl::Hex(report.incarnation),
         " is no member of the log's configuration ", running.configuration.id,
         ": its medium was replaced. Replace the member"));
   }
-  if (answer.ring_capacity != ring_capacity) {
+  if (report.ring_capacity != ring_capacity) {
     return absl::FailedPreconditionError(
-        absl::StrCat("a ring of ", answer.ring_capacity, " bytes, expected ",
+        absl::StrCat("a ring of ", report.ring_capacity, " bytes, expected ",
                      ring_capacity, " as the log's. Replace the member"));
   }
   return absl::OkStatus();
 }
 
-JoinPlanner::JoinPlanner(Ring ring, RunningEpoch running, Answer answer)
+JoinPlanner::JoinPlanner(Ring ring, RunningEpoch running, StateReport report)
     : ring_(ring),
       running_(std::move(running)),
-      answer_(std::move(answer)),
+      report_(std::move(report)),
       cursor_(ring_, running_.table, running_.head, running_.finished.offset,
               RecordCursor::Payloads::kSkip),
-      verdicts_(answer_) {}
+      verdicts_(report_) {}
 
 // JP2.
 Lsn JoinPlanner::MustHave() const {
   if (!is_of_this_epoch()) return running_.start.lsn - 1;
-  if (answer_.knows()) return answer_.proven_lsn;
-  return std::max(answer_.proven_lsn, running_.durable_lsn);
+  if (report_.knows()) return report_.proven_lsn;
+  return std::max(report_.proven_lsn, running_.durable_lsn);
 }
 
 bool JoinPlanner::EndsBefore(Lsn lsn, bool has) const {
@@ -119,13 +119,14 @@ void JoinPlanner::Copy(RingOffset begin, const RecordView& record) {
 std::vector<Extent> JoinPlanner::ValidOthers() const {
   std::vector<Extent> valid;
   auto kept = kept_.begin();
-  for (const VerdictRun& run : answer_.runs) {
+  for (const VerdictRun& run : report_.runs) {
     if (run.verdict != Verdict::kHave) continue;
     const Lsn end = std::min(run.end, plan_.next.lsn);
     for (Lsn lsn = run.first; lsn < end; lsn = lsn + 1) {
       while (kept != kept_.end() && kept->end <= lsn) ++kept;
       if (kept != kept_.end() && kept->first <= lsn) continue;
-      const HeldRecord& record = answer_.held[run.held + (lsn - run.first)];
+      const ReportedRecord& record =
+          report_.records[run.first_record + (lsn - run.first)];
       AddExtent(record.offset, record.end(), &valid);
     }
   }
@@ -134,14 +135,14 @@ std::vector<Extent> JoinPlanner::ValidOthers() const {
 
 bool JoinPlanner::OverwritesValid() const {
   if (plan_.copies.empty()) return false;
-  if (!answer_.knows()) return true;
+  if (!report_.knows()) return true;
   return AnyOverlap(written_, ValidOthers(), ring_.capacity());
 }
 
 // JP3.
 void JoinPlanner::Finish() {
   plan_.set_repairing =
-      !is_of_this_epoch() && !answer_.repairing && OverwritesValid();
+      !is_of_this_epoch() && !report_.repairing && OverwritesValid();
 }
 
 }  // namespace alpheus

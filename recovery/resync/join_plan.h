@@ -46,7 +46,7 @@
 #include "log/format/superline.h"
 #include "recovery/opening/copy_ranges.h"
 #include "recovery/opening/extents.h"
-#include "recovery/protocol/answer.h"
+#include "recovery/protocol/state_report.h"
 
 namespace alpheus {
 
@@ -71,13 +71,13 @@ struct JoinPlan {
 // Checks JP0, and that the replica has a ring of the log's capacity. Errors:
 // FailedPrecondition.
 absl::Status CheckJoins(const RunningEpoch& running, uint64_t ring_capacity,
-                        const Answer& answer);
+                        const StateReport& report);
 
 class JoinPlanner {
  public:
   // `ring` is the primary's. Its bytes from the head to the last finished
   // record must not change until the copies are done. Requires: CheckJoins.
-  JoinPlanner(Ring ring, RunningEpoch running, Answer answer);
+  JoinPlanner(Ring ring, RunningEpoch running, StateReport report);
   JoinPlanner(const JoinPlanner&) = delete;
   JoinPlanner& operator=(const JoinPlanner&) = delete;
 
@@ -89,7 +89,7 @@ class JoinPlanner {
   const RunningEpoch& running() const { return running_; }
 
  private:
-  bool is_of_this_epoch() const { return answer_.log_epoch == running_.epoch; }
+  bool is_of_this_epoch() const { return report_.log_epoch == running_.epoch; }
   // Returns the last LSN that the replica must have before it follows.
   Lsn MustHave() const;
   bool EndsBefore(Lsn lsn, bool has) const;
@@ -101,7 +101,7 @@ class JoinPlanner {
 
   const Ring ring_;
   const RunningEpoch running_;
-  const Answer answer_;
+  const StateReport report_;
   RecordCursor cursor_;
   VerdictReader verdicts_;
   std::vector<VerdictRun> kept_;  // replica's records that equal the primary's

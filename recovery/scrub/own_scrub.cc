@@ -21,7 +21,7 @@ ScrubbingOptions InShortSlices(ScrubbingOptions options) {
 
 OwnScrub::OwnScrub(Fabric& fabric, const Clock& clock, Scrubbing::Node node,
                    const ScrubbingOptions& options, Log log,
-                   HeldReplica& replica)
+                   PrimaryReplica& replica)
     : log_(std::move(log)),
       replica_(replica),
       clock_(clock),
@@ -29,14 +29,14 @@ OwnScrub::OwnScrub(Fabric& fabric, const Clock& clock, Scrubbing::Node node,
   scrubbing_.Watch(*this);
 }
 
-bool OwnScrub::Take(const ConnectionEvent& event) {
-  if (!scrubbing_.Take(event)) return false;
+bool OwnScrub::OnConnectionEvent(const ConnectionEvent& event) {
+  if (!scrubbing_.OnConnectionEvent(event)) return false;
   next_poll_ns_ = 0;
   return true;
 }
 
-bool OwnScrub::Take(const Completion& completion) {
-  if (!scrubbing_.Take(completion)) return false;
+bool OwnScrub::OnCompletion(const Completion& completion) {
+  if (!scrubbing_.OnCompletion(completion)) return false;
   next_poll_ns_ = 0;
   return true;
 }
@@ -54,7 +54,7 @@ Polled OwnScrub::Poll(const LogPosition& head, Lsn persisted) {
   persisted_ = persisted;
   scrubbing_.Poll([](Uuid /*log_id*/) { return false; });
   next_poll_ns_ =
-      std::max(scrubbing_.NextDeadline().at_nanos(), now + kBetweenSlicesNanos);
+      std::max(scrubbing_.NextPoll().at_nanos(), now + kBetweenSlicesNanos);
   return State().passes != passes ? Polled::kMoved : Polled::kIdle;
 }
 

@@ -6,7 +6,7 @@
 // Poll of its replication: there no byte after the head that was told is
 // reused. Its threads write elsewhere, except for CLEANED words. So each slice
 // keeps cleaning threads out, and is short. Clients that ask the node hear of
-// it by Hold (replica_hold.h).
+// it by Claim (region_claim.h).
 //
 // Invariants: those of scrubbing.h.
 // Thread safety: one thread at a time.
@@ -27,7 +27,7 @@
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "recovery/protocol/messages.h"
-#include "recovery/replica/held_replica.h"
+#include "recovery/replica/primary_replica.h"
 #include "recovery/scrub/scrubbed_replica.h"
 #include "recovery/scrub/scrubbing.h"
 #include "replication/fabric/fabric.h"
@@ -47,11 +47,11 @@ class OwnScrub final : private ScrubbedReplica {
 
   // `fabric`, `clock`, `replica` and the ring must outlive the object.
   OwnScrub(Fabric& fabric, const Clock& clock, Scrubbing::Node node,
-           const ScrubbingOptions& options, Log log, HeldReplica& replica);
+           const ScrubbingOptions& options, Log log, PrimaryReplica& replica);
 
   // Takes what the fabric brought. Returns false for any other connection.
-  bool Take(const ConnectionEvent& event);
-  bool Take(const Completion& completion);
+  bool OnConnectionEvent(const ConnectionEvent& event);
+  bool OnCompletion(const Completion& completion);
 
   // Does a slice, if one is due. `head` was told to the log's backups; records
   // up to `persisted` are on this replica's medium. Returns kMoved if a pass
@@ -75,17 +75,19 @@ class OwnScrub final : private ScrubbedReplica {
     return {replica_.RingOnMedium(), log_.ring.capacity()};
   }
   Followed followed() const override;
-  void WhileAtRest(absl::FunctionRef<void()> work) override {
-    replica_.WhileAtRest(work);
+  void WithRingFrozen(absl::FunctionRef<void()> work) override {
+    replica_.WithRingFrozen(work);
   }
   absl::Status RestoreBytes(RingOffset offset,
                             std::span<const std::byte> bytes) override {
     return replica_.RestoreBytes(offset, bytes);
   }
-  absl::StatusOr<int> MendCopies() override { return replica_.MendCopies(); }
+  absl::StatusOr<int> RepairCopies() override {
+    return replica_.RepairCopies();
+  }
 
   const Log log_;
-  HeldReplica& replica_;
+  PrimaryReplica& replica_;
   const Clock& clock_;
   LogPosition head_;
   Lsn persisted_;

@@ -14,25 +14,25 @@
 namespace alpheus {
 namespace {
 
-MendedBytes Copied(Ring ring, RingOffset offset, uint64_t bytes) {
+RepairedBytes Copied(Ring ring, RingOffset offset, uint64_t bytes) {
   const std::byte* const from = ring.At(offset);
   return {offset, {from, from + bytes}};
 }
 
 // Clears a CLEANED word that is not valid.
-void TidyCleanedWord(const RecordView& record, MendedBytes* mended) {
+void TidyCleanedWord(const RecordView& record, RepairedBytes* repaired) {
   if (record.cleaned) return;
-  std::memset(mended->bytes.data() + offsetof(RecordHeader, cleaned), 0,
+  std::memset(repaired->bytes.data() + offsetof(RecordHeader, cleaned), 0,
               sizeof(RecordHeader::cleaned));
 }
 
 // Joins places that follow each other, as each costs a fence.
-void AddPlace(Ring ring, MendedBytes bytes, MendedRecords* mended) {
-  MendedBytes* const last =
-      mended->places.empty() ? nullptr : &mended->places.back();
+void AddPlace(Ring ring, RepairedBytes bytes, RepairedRecords* repaired) {
+  RepairedBytes* const last =
+      repaired->places.empty() ? nullptr : &repaired->places.back();
   if (last == nullptr || last->offset + last->bytes.size() != bytes.offset ||
       ring.Place(bytes.offset) == 0) {
-    mended->places.push_back(std::move(bytes));
+    repaired->places.push_back(std::move(bytes));
     return;
   }
   last->bytes.insert(last->bytes.end(), bytes.bytes.begin(), bytes.bytes.end());
@@ -54,11 +54,11 @@ bool IsSameRecord(const RingScrub& scrub, const RecordView& record) {
 
 }  // namespace
 
-MendedRecords MendedWithoutPeer(const RingScrub& scrub) {
+RepairedRecords RepairedWithoutPeer(const RingScrub& scrub) {
   const ScrubFinding& finding = scrub.finding();
   if (finding.kind == RingDamage::kCleanedWord) {
-    MendedBytes word{finding.record + offsetof(RecordHeader, cleaned),
-                     std::vector<std::byte>(sizeof(RecordHeader::cleaned))};
+    RepairedBytes word{finding.record + offsetof(RecordHeader, cleaned),
+                       std::vector<std::byte>(sizeof(RecordHeader::cleaned))};
     return {{std::move(word)}, 1};
   }
   if (finding.kind != RingDamage::kPad) return {};
@@ -70,12 +70,12 @@ MendedRecords MendedWithoutPeer(const RingScrub& scrub) {
   return {{{finding.at.offset, {bytes.begin(), bytes.end()}}}, 1};
 }
 
-MendedRecords MendedFromPeer(Ring read, RingOffset read_end,
-                             const RingScrub& scrub) {
+RepairedRecords RepairedFromPeer(Ring read, RingOffset read_end,
+                                 const RingScrub& scrub) {
   const ScrubFinding& finding = scrub.finding();
   RecordCursor cursor(read, scrub.table(), finding.at,
                       std::min(read_end, finding.end_offset));
-  MendedRecords mended;
+  RepairedRecords repaired;
   while (cursor.position().lsn < finding.end_lsn) {
     const RecordCursor::Step step = cursor.Next();
     if (step == RecordCursor::Step::kBadHeader) break;
@@ -85,39 +85,40 @@ MendedRecords MendedFromPeer(Ring read, RingOffset read_end,
     if (!is_good) break;
     // A PAD that is damaged at the peer, too, is found again, and computed.
     if (cursor.record_begin() != record.offset && !cursor.pad_damaged()) {
-      mended.places.push_back(
+      repaired.places.push_back(
           Copied(read, cursor.record_begin(), kRecordHeaderBytes));
     }
-    MendedBytes bytes = Copied(read, record.offset, record.bytes);
+    RepairedBytes bytes = Copied(read, record.offset, record.bytes);
     TidyCleanedWord(record, &bytes);
-    AddPlace(read, std::move(bytes), &mended);
-    ++mended.records;
+    AddPlace(read, std::move(bytes), &repaired);
+    ++repaired.records;
   }
-  return mended;
+  return repaired;
 }
 
-uint64_t HeldOfFinding(const RingScrub& scrub, uint64_t records_max) {
+uint64_t ValidInFinding(const RingScrub& scrub, uint64_t records_max) {
   const ScrubFinding& finding = scrub.finding();
   const Ring& ring = scrub.ring();
   RecordCursor cursor(ring, scrub.table(), finding.at,
                       finding.at.offset + ring.capacity());
-  uint64_t held = 0;
-  while (held < records_max && cursor.Next() == RecordCursor::Step::kRecord) {
+  uint64_t valid_records = 0;
+  while (valid_records < records_max &&
+         cursor.Next() == RecordCursor::Step::kRecord) {
     const HeaderWords& header = cursor.record().header;
-    const bool is_mended =
+    const bool is_repaired =
         finding.kind == RingDamage::kPad
             ? !cursor.pad_damaged()
             : header.cleaned() == 0 || cursor.record().cleaned;
-    if (!is_mended) break;
-    ++held;
+    if (!is_repaired) break;
+    ++valid_records;
   }
-  return held;
+  return valid_records;
 }
 
 // --- PeerRing ----------------------------------------------------------------
 
-PeerRing::PeerRing(Fabric& fabric, Inquiry::Options at, uint64_t ring_capacity,
-                   const Range& first)
+PeerRing::PeerRing(Fabric& fabric, ControlCall::Options at,
+                   uint64_t ring_capacity, const Range& first)
     : capacity_(ring_capacity),
       memory_(Region::Anonymous(capacity_, "a peer's ring")),
       read_end_(first.from),
@@ -127,11 +128,12 @@ PeerRing::PeerRing(Fabric& fabric, Inquiry::Options at, uint64_t ring_capacity,
 absl::Status PeerRing::status() const {
   if (!memory_.ok()) return memory_.status();
   if (!peer_.status().ok()) return peer_.status();
-  if (!peer_.welcome() || peer_.welcome()->ring_capacity == capacity_) {
+  if (!peer_.server_hello() ||
+      peer_.server_hello()->ring_capacity == capacity_) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "its ring has ", peer_.welcome()->ring_capacity, " bytes, the own ",
+      "its ring has ", peer_.server_hello()->ring_capacity, " bytes, the own ",
       capacity_, "; replicas of one log have rings of one size"));
 }
 
@@ -146,10 +148,10 @@ void PeerRing::Read(const Range& range) {
   peer_.Ask(Next());
 }
 
-bool PeerRing::Take(const Completion& completion) {
-  if (!peer_.Take(completion)) return false;
+bool PeerRing::OnCompletion(const Completion& completion) {
+  if (!peer_.OnCompletion(completion)) return false;
   if (!is_reading() || !peer_.may_ask() || !status().ok()) return true;
-  if (const absl::Status taken = TakeReply(*peer_.reply()); !taken.ok()) {
+  if (const absl::Status taken = OnReply(*peer_.reply()); !taken.ok()) {
     peer_.Fail(taken);
   } else if (is_reading()) {
     peer_.Ask(Next());
@@ -157,7 +159,7 @@ bool PeerRing::Take(const Completion& completion) {
   return true;
 }
 
-absl::Status PeerRing::TakeReply(const Message& reply) {
+absl::Status PeerRing::OnReply(const Message& reply) {
   const Fetch asked = Next();
   const auto* fetched = std::get_if<Fetched>(&reply);
   if (fetched == nullptr || fetched->from != asked.from ||

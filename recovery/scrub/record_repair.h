@@ -34,37 +34,37 @@
 #include "log/format/layout.h"
 #include "log/format/record.h"
 #include "log/pmem/region.h"
-#include "recovery/protocol/inquiry.h"
+#include "recovery/protocol/control_call.h"
 #include "recovery/scrub/ring_scrub.h"
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {
 
 // Bytes to write into the ring; they don't cross its end.
-struct MendedBytes {
+struct RepairedBytes {
   RingOffset offset;
   std::vector<std::byte> bytes;
 
-  bool operator==(const MendedBytes&) const = default;
+  bool operator==(const RepairedBytes&) const = default;
 };
 
-struct MendedRecords {
-  std::vector<MendedBytes> places;
+struct RepairedRecords {
+  std::vector<RepairedBytes> places;
   uint64_t records = 0;
 };
 
 // Returns the repair that needs no peer, for kPad and kCleanedWord; nothing for
 // other kinds.
-MendedRecords MendedWithoutPeer(const RingScrub& scrub);
+RepairedRecords RepairedWithoutPeer(const RingScrub& scrub);
 
 // Returns the first records of the finding that are valid in `read`, a ring
 // with a peer's bytes up to `read_end`.
-MendedRecords MendedFromPeer(Ring read, RingOffset read_end,
-                             const RingScrub& scrub);
+RepairedRecords RepairedFromPeer(Ring read, RingOffset read_end,
+                                 const RingScrub& scrub);
 
 // Returns how many of the finding's records, from the first on, are valid now
 // in the ring itself.
-uint64_t HeldOfFinding(const RingScrub& scrub, uint64_t records_max);
+uint64_t ValidInFinding(const RingScrub& scrub, uint64_t records_max);
 
 // Reads parts of a peer's ring.
 class PeerRing {
@@ -75,13 +75,15 @@ class PeerRing {
   };
 
   // Starts to connect, and to read `first`; errors show in status().
-  PeerRing(Fabric& fabric, Inquiry::Options at, uint64_t ring_capacity,
+  PeerRing(Fabric& fabric, ControlCall::Options at, uint64_t ring_capacity,
            const Range& first);
 
-  bool Take(const ConnectionEvent& event) { return peer_.Take(event); }
-  bool Take(const Completion& completion);
+  bool OnConnectionEvent(const ConnectionEvent& event) {
+    return peer_.OnConnectionEvent(event);
+  }
+  bool OnCompletion(const Completion& completion);
 
-  // Returns the status. Errors: as Inquiry; FailedPrecondition (a ring of
+  // Returns the status. Errors: as ControlCall; FailedPrecondition (a ring of
   // another size); no memory.
   absl::Status status() const;
   bool has_answered() const { return has_answered_; }
@@ -94,7 +96,7 @@ class PeerRing {
   RingOffset read_end() const { return read_end_; }
 
  private:
-  absl::Status TakeReply(const Message& reply);
+  absl::Status OnReply(const Message& reply);
   Fetch Next() const;
 
   const uint64_t capacity_;
@@ -103,7 +105,7 @@ class PeerRing {
   RingOffset read_end_;
   uint64_t left_ = 0;  // bytes still to read
   bool has_answered_ = false;
-  Inquiry peer_;
+  ControlCall peer_;
 };
 
 }  // namespace alpheus

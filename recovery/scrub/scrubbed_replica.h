@@ -2,7 +2,7 @@
 // scrubbed_replica: a replica as its scrubber sees it: one that this node
 // serves, or the own one of a primary.
 //
-// Thread safety: one thread, except for what WhileAtRest says.
+// Thread safety: one thread, except for what WithRingFrozen says.
 // References: protocol P-A8; scrubbing.h.
 #ifndef ALPHEUS_RECOVERY_SCRUB_SCRUBBED_REPLICA_H_
 #define ALPHEUS_RECOVERY_SCRUB_SCRUBBED_REPLICA_H_
@@ -28,7 +28,7 @@ class ScrubbedReplica {
   // never is.
   virtual uint64_t incarnation() const { return 0; }
   // Returns true if it is unknown what was persisted last: the replica is of no
-  // more use. Open the region again, as suspect (answer.h).
+  // more use. Open the region again, as suspect (state_report.h).
   virtual bool medium_failed() const = 0;
   // Returns the bytes of the records. Their address never changes.
   virtual std::span<std::byte> ring() const = 0;
@@ -41,15 +41,15 @@ class ScrubbedReplica {
   // Runs `work` while no other thread writes a byte from the head of followed()
   // to the last persisted record; not even a CLEANED word. `work` must be
   // short: a primary's threads may wait for it.
-  virtual void WhileAtRest(absl::FunctionRef<void()> work) { work(); }
+  virtual void WithRingFrozen(absl::FunctionRef<void()> work) { work(); }
   // Writes the bytes at their place in the ring, and persists them. Requires:
-  // called from WhileAtRest; the bytes don't cross the ring's end. Errors: the
-  // medium's.
+  // called from WithRingFrozen; the bytes don't cross the ring's end. Errors:
+  // the medium's.
   virtual absl::Status RestoreBytes(RingOffset offset,
                                     std::span<const std::byte> bytes) = 0;
   // Rewrites damaged copies of superline and epoch table; returns how many.
-  // Errors: the medium's, and as that of Replica.
-  virtual absl::StatusOr<int> MendCopies() = 0;
+  // Errors: the medium's, and as that of LocalReplica.
+  virtual absl::StatusOr<int> RepairCopies() = 0;
 };
 
 }  // namespace alpheus

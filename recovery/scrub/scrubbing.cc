@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 // Nanoseconds between two checks of the logs while none is scrubbed.
-constexpr int64_t kScrubLookNanos = 1'000'000;
+constexpr int64_t kScrubRecheckNanos = 1'000'000;
 // Incarnation in Hello; any number will do, since a View needs no promise.
 constexpr uint64_t kScrubberIncarnation = 1;
 
@@ -74,19 +74,20 @@ Scrubbing::Scrubbing(Fabric& fabric, const Clock& clock, Node node,
       node_(std::move(node)),
       options_(std::move(options)) {}
 
-bool Scrubbing::Take(const ConnectionEvent& event) {
-  return source_ != nullptr && source_->ring->Take(event);
+bool Scrubbing::OnConnectionEvent(const ConnectionEvent& event) {
+  return source_ != nullptr && source_->ring->OnConnectionEvent(event);
 }
 
-bool Scrubbing::Take(const Completion& completion) {
-  if (source_ == nullptr || !source_->ring->Take(completion)) return false;
-  source_->until = clock_.NowNanos() + options_.silence_ns;
+bool Scrubbing::OnCompletion(const Completion& completion) {
+  if (source_ == nullptr || !source_->ring->OnCompletion(completion))
+    return false;
+  source_->until = clock_.NowNanos() + options_.reply_timeout_ns;
   return true;
 }
 
 void Scrubbing::Ask(Uuid log_id) {
   logs_[log_id].is_asked = true;
-  look_again_at_ = 0;
+  recheck_at_ = 0;
 }
 
 void Scrubbing::Watch(ScrubbedReplica& replica) {
@@ -101,7 +102,7 @@ void Scrubbing::Watch(ScrubbedReplica& replica) {
   if (state.due_at == 0) {
     state.due_at = clock_.NowNanos() + options_.interval_ns;
   }
-  look_again_at_ = 0;
+  recheck_at_ = 0;
 }
 
 void Scrubbing::Forget(Uuid log_id) {
@@ -147,7 +148,7 @@ void Scrubbing::NoteDamage(Uuid log_id, Epoch epoch,
   state.damage_epoch = epoch;
 }
 
-Deadline Scrubbing::NextDeadline() const {
+Deadline Scrubbing::NextPoll() const {
   const int64_t now = clock_.NowNanos();
   if (pass_ != nullptr) {
     const bool is_reading = HasFinding() && source_ != nullptr &&
@@ -158,10 +159,10 @@ Deadline Scrubbing::NextDeadline() const {
     return Deadline::AtNanos(is_at_once ? now : std::max(now, next_slice_at_));
   }
   Deadline next;
-  if (is_waiting_) next = Deadline::AtNanos(look_again_at_);
+  if (is_waiting_) next = Deadline::AtNanos(recheck_at_);
   for (const auto& [id, state] : logs_) {
     if (options_.bytes_per_second == 0 || state.replica == nullptr) continue;
-    const int64_t at = std::max(state.due_at, look_again_at_);
+    const int64_t at = std::max(state.due_at, recheck_at_);
     if (at < next.at_nanos()) next = Deadline::AtNanos(at);
   }
   return next;
@@ -170,7 +171,7 @@ Deadline Scrubbing::NextDeadline() const {
 // --- Passes ------------------------------------------------------------------
 
 bool Scrubbing::IsIdle(int64_t now) const {
-  if (now >= look_again_at_) return false;
+  if (now >= recheck_at_) return false;
   return pass_ == nullptr ||
          (!pass_->is_asked && !HasFinding() && now < next_slice_at_);
 }
@@ -178,7 +179,7 @@ bool Scrubbing::IsIdle(int64_t now) const {
 void Scrubbing::Poll(const IsBusy& is_busy) {
   const int64_t now = clock_.NowNanos();
   if (IsIdle(now)) return;
-  look_again_at_ = now + kScrubLookNanos;
+  recheck_at_ = now + kScrubRecheckNanos;
   ChoosePass(is_busy);
   if (pass_ == nullptr) return;
   if (!pass_->is_asked && !HasFinding() && now < next_slice_at_) return;
@@ -189,7 +190,7 @@ void Scrubbing::Poll(const IsBusy& is_busy) {
     return Begin(replica, said);
   }
   if (!pass_->scrub->MoveHead(said.head)) return EndFinding();
-  HasFinding() ? RepairOn(replica) : WalkOn(replica);
+  HasFinding() ? ContinueRepair(replica) : ContinueWalk(replica);
 }
 
 // Passes that were asked for go first.
@@ -233,32 +234,32 @@ void Scrubbing::Begin(ScrubbedReplica& replica, const Followed& said) {
   const bool is_empty = !Counts(said);
   logs_[pass_->log_id].said.is_empty = is_empty;
   if (is_empty) return EndPass();
-  Mend(replica);
+  Repair(replica);
   const std::span<std::byte> ring = replica.ring_on_medium();
   pass_->scrub = std::make_unique<RingScrub>(
       Ring(ring.data(), ring.size()), said.table, said.head, LastOf(said));
 }
 
-void Scrubbing::Mend(ScrubbedReplica& replica) {
-  const absl::StatusOr<int> mended = replica.MendCopies();
-  if (mended.ok()) {
-    pass_->found.damaged += static_cast<uint64_t>(*mended);
-    pass_->found.repaired += static_cast<uint64_t>(*mended);
-    if (*mended > 0) {
-      Tell(
+void Scrubbing::Repair(ScrubbedReplica& replica) {
+  const absl::StatusOr<int> repaired = replica.RepairCopies();
+  if (repaired.ok()) {
+    pass_->found.damaged += static_cast<uint64_t>(*repaired);
+    pass_->found.repaired += static_cast<uint64_t>(*repaired);
+    if (*repaired > 0) {
+      Report(
           absl::StrCat("a copy of superline or epoch table was not equal to "
-                       "the other one, and was written anew"));
+                       "the other one, and was written again"));
     }
     return;
   }
   ++pass_->found.damaged;
   ++pass_->found.unrepairable;
-  Tell(mended.status().ToString());
+  Report(repaired.status().ToString());
 }
 
-void Scrubbing::WalkOn(ScrubbedReplica& replica) {
+void Scrubbing::ContinueWalk(ScrubbedReplica& replica) {
   RingScrub::Step step = RingScrub::Step::kMore;
-  replica.WhileAtRest(
+  replica.WithRingFrozen(
       [&] { step = pass_->scrub->Continue(options_.slice_bytes); });
   if (!pass_->is_asked && options_.bytes_per_second > 0) {
     next_slice_at_ =
@@ -292,7 +293,7 @@ void Scrubbing::EndPass() {
   state.is_asked = false;
   state.due_at = clock_.NowNanos() + options_.interval_ns;
   if (pass_->found.damaged > 0) {
-    Tell(absl::StrCat(
+    Report(absl::StrCat(
         "scrubbed: ", state.said.pass.records,
         " records are whole; damaged places: ", pass_->found.damaged,
         ", repaired: ", pass_->found.repaired,
@@ -308,7 +309,7 @@ void Scrubbing::DropPass() {
   source_.reset();
 }
 
-void Scrubbing::GiveUpPass() {
+void Scrubbing::AbandonPass() {
   if (pass_ == nullptr) return;
   LogState& state = logs_[pass_->log_id];
   state.is_asked = false;
@@ -323,7 +324,7 @@ void Scrubbing::Reconfigure(const Credentials& credentials,
   options_ = std::move(options);
 }
 
-void Scrubbing::Tell(const std::string& what) const {
+void Scrubbing::Report(const std::string& what) const {
   if (!node_.report) return;
   const std::string name =
       node_.name_of ? node_.name_of(pass_->log_id) : pass_->log_id.ToString();
@@ -333,22 +334,22 @@ void Scrubbing::Tell(const std::string& what) const {
 
 // --- Repairs -----------------------------------------------------------------
 
-void Scrubbing::RepairOn(ScrubbedReplica& replica) {
+void Scrubbing::ContinueRepair(ScrubbedReplica& replica) {
   const RingScrub& scrub = *pass_->scrub;
   if (scrub.finding().kind == RingDamage::kChain) {
-    return GiveUp("every record holds by itself");
+    return Abandon("every record holds by itself");
   }
-  if (IsReading()) return ReadOn(replica);
+  if (IsReading()) return ContinueReading(replica);
   const std::span<std::byte> copy = replica.ring();
   const bool is_of_copy = copy.data() != scrub.ring().data();
-  if (is_of_copy && MendWith(replica, [&] {
-        return MendedFromPeer(Ring(copy.data(), copy.size()),
-                              scrub.finding().end_offset, scrub);
+  if (is_of_copy && RepairWith(replica, [&] {
+        return RepairedFromPeer(Ring(copy.data(), copy.size()),
+                                scrub.finding().end_offset, scrub);
       })) {
     return;
   }
-  if (!MendWith(replica, [&] { return MendedWithoutPeer(scrub); })) {
-    ReadOn(replica);
+  if (!RepairWith(replica, [&] { return RepairedWithoutPeer(scrub); })) {
+    ContinueReading(replica);
   }
 }
 
@@ -360,18 +361,18 @@ bool Scrubbing::IsReading() const {
 
 // SCR5. A record that was cleaned since it was found needs no payload, and must
 // not get a CLEANED word of 0.
-bool Scrubbing::MendWith(ScrubbedReplica& replica,
-                         absl::FunctionRef<MendedRecords()> find) {
+bool Scrubbing::RepairWith(ScrubbedReplica& replica,
+                           absl::FunctionRef<RepairedRecords()> find) {
   bool is_over = false;
-  replica.WhileAtRest([&] {
-    is_over = HeldOfFinding(*pass_->scrub, 1) > 0;
+  replica.WithRingFrozen([&] {
+    is_over = ValidInFinding(*pass_->scrub, 1) > 0;
     if (is_over) {
       pass_->scrub->GoBack();
       return EndFinding();
     }
-    const MendedRecords mended = find();
-    is_over = mended.records > 0;
-    if (is_over) Restore(replica, mended);
+    const RepairedRecords repaired = find();
+    is_over = repaired.records > 0;
+    if (is_over) Restore(replica, repaired);
   });
   return is_over;
 }
@@ -388,7 +389,7 @@ PeerRing::Range Scrubbing::NextRange() {
 void Scrubbing::Connect() {
   const ScrubFinding& finding = pass_->scrub->finding();
   if (finding.end_offset <= finding.at.offset) {
-    return GiveUp("it has no bytes that a peer could show");
+    return Abandon("it has no bytes that a peer could show");
   }
   size_t peer = 0;
   const auto is_of_no_use = [this](size_t i) {
@@ -397,12 +398,12 @@ void Scrubbing::Connect() {
   };
   while (peer < options_.peers.size() && is_of_no_use(peer)) ++peer;
   if (peer == options_.peers.size()) {
-    return GiveUp("no peer that could be reached has it whole");
+    return Abandon("no peer that could be reached has it whole");
   }
   source_ = std::make_unique<Source>();
   source_->peer = peer;
-  source_->until = clock_.NowNanos() + options_.silence_ns;
-  Inquiry::Options at;
+  source_->until = clock_.NowNanos() + options_.reply_timeout_ns;
+  ControlCall::Options at;
   at.address = options_.peers[peer].address;
   at.node = options_.peers[peer].node;
   at.hello = {
@@ -420,8 +421,9 @@ void Scrubbing::LeaveSource(const std::string& why) {
     if (pass_->read_bytes > 0) pass_->tried.insert(source_->peer);
   } else {
     pass_->silent.insert(source_->peer);
-    Tell(absl::StrCat("can't repair from ",
-                      DescribePeer(options_.peers[source_->peer]), ": ", why));
+    Report(absl::StrCat("can't repair from ",
+                        DescribePeer(options_.peers[source_->peer]), ": ",
+                        why));
   }
   pass_->read_bytes = 0;
   source_.reset();
@@ -433,7 +435,7 @@ void Scrubbing::TryNextPeer() {
   source_.reset();
 }
 
-void Scrubbing::ReadOn(ScrubbedReplica& replica) {
+void Scrubbing::ContinueReading(ScrubbedReplica& replica) {
   if (source_ == nullptr) return Connect();
   PeerRing& peer = *source_->ring;
   if (const absl::Status status = peer.status(); !status.ok()) {
@@ -445,8 +447,8 @@ void Scrubbing::ReadOn(ScrubbedReplica& replica) {
   }
   const ScrubFinding& finding = pass_->scrub->finding();
   if (pass_->read_bytes > 0) {
-    if (MendWith(replica, [&] {
-          return MendedFromPeer(peer.ring(), peer.read_end(), *pass_->scrub);
+    if (RepairWith(replica, [&] {
+          return RepairedFromPeer(peer.ring(), peer.read_end(), *pass_->scrub);
         })) {
       return;
     }
@@ -455,35 +457,37 @@ void Scrubbing::ReadOn(ScrubbedReplica& replica) {
         peer.read_end() < finding.at.offset + pass_->read_bytes;
     if (is_all || shows_no_more) return TryNextPeer();
   }
-  source_->until = clock_.NowNanos() + options_.silence_ns;
+  source_->until = clock_.NowNanos() + options_.reply_timeout_ns;
   peer.Read(NextRange());
 }
 
-void Scrubbing::Restore(ScrubbedReplica& replica, const MendedRecords& mended) {
-  for (const MendedBytes& place : mended.places) {
+void Scrubbing::Restore(ScrubbedReplica& replica,
+                        const RepairedRecords& repaired) {
+  for (const RepairedBytes& place : repaired.places) {
     const absl::Status restored =
         replica.RestoreBytes(place.offset, place.bytes);
-    if (!restored.ok()) return GiveUp(restored.ToString());
+    if (!restored.ok()) return Abandon(restored.ToString());
   }
-  const uint64_t held = HeldOfFinding(*pass_->scrub, mended.records);
-  if (held < mended.records) {
-    return GiveUp("what was written there can't be read again");
+  const uint64_t valid_records =
+      ValidInFinding(*pass_->scrub, repaired.records);
+  if (valid_records < repaired.records) {
+    return Abandon("what was written there can't be read again");
   }
-  Tell(absl::StrCat(DescribeFinding(pass_->scrub->finding()),
-                    "; repaired: ", mended.records));
-  pass_->found.damaged += mended.records;
-  pass_->found.repaired += mended.records;
+  Report(absl::StrCat(DescribeFinding(pass_->scrub->finding()),
+                      "; repaired: ", repaired.records));
+  pass_->found.damaged += repaired.records;
+  pass_->found.repaired += repaired.records;
   pass_->scrub->GoBack();
   EndFinding();
 }
 
-void Scrubbing::GiveUp(const std::string& why) {
+void Scrubbing::Abandon(const std::string& why) {
   const ScrubFinding& finding = pass_->scrub->finding();
   pass_->found.damaged += finding.records();
   pass_->found.unrepairable += finding.records();
   if (pass_->unrepairable.size() < kScrubbedRunsMax) {
     pass_->unrepairable.push_back({finding.at.lsn, finding.end_lsn});
-    Tell(absl::StrCat(DescribeFinding(finding), "; not repaired: ", why));
+    Report(absl::StrCat(DescribeFinding(finding), "; not repaired: ", why));
   }
   pass_->scrub->PassOver();
   EndFinding();

@@ -76,7 +76,7 @@ struct ScrubbingOptions {
   // time, until a record is whole.
   uint64_t read_bytes = uint64_t{1} << 20;
   // Nanoseconds in which a peer must answer.
-  int64_t silence_ns = 3'000'000'000;
+  int64_t reply_timeout_ns = 3'000'000'000;
 };
 
 class Scrubbing {
@@ -95,8 +95,8 @@ class Scrubbing {
             ScrubbingOptions options);
 
   // Takes what the fabric brought. Returns false for any other connection.
-  bool Take(const ConnectionEvent& event);
-  bool Take(const Completion& completion);
+  bool OnConnectionEvent(const ConnectionEvent& event);
+  bool OnCompletion(const Completion& completion);
 
   // Adds the replica, which must live until Forget.
   void Watch(ScrubbedReplica& replica);
@@ -109,7 +109,7 @@ class Scrubbing {
   // Does one slice.
   void Poll(const IsBusy& is_busy);
   // Returns when Poll has something to do by itself; not set: never.
-  Deadline NextDeadline() const;
+  Deadline NextPoll() const;
 
   // Asks for a whole pass soon. A running pass that was asked for will do.
   void Ask(Uuid log_id);
@@ -120,7 +120,7 @@ class Scrubbing {
   void NoteDamage(Uuid log_id, Epoch epoch, const std::vector<LsnRun>& damage);
 
   // Ends the pass after memory ran out in Poll. The next one is due as usual.
-  void GiveUpPass();
+  void AbandonPass();
   // Changes the options; a running pass begins again.
   void Reconfigure(const Credentials& credentials, ScrubbingOptions options);
 
@@ -164,29 +164,29 @@ class Scrubbing {
   bool IsIdle(int64_t now) const;
   void ChoosePass(const IsBusy& is_busy);
   void Begin(ScrubbedReplica& replica, const Followed& said);
-  void Mend(ScrubbedReplica& replica);
-  void WalkOn(ScrubbedReplica& replica);
-  void RepairOn(ScrubbedReplica& replica);
+  void Repair(ScrubbedReplica& replica);
+  void ContinueWalk(ScrubbedReplica& replica);
+  void ContinueRepair(ScrubbedReplica& replica);
   bool IsReading() const;
   // Returns false if good bytes are not known yet.
-  bool MendWith(ScrubbedReplica& replica,
-                absl::FunctionRef<MendedRecords()> find);
-  void ReadOn(ScrubbedReplica& replica);
+  bool RepairWith(ScrubbedReplica& replica,
+                  absl::FunctionRef<RepairedRecords()> find);
+  void ContinueReading(ScrubbedReplica& replica);
   // Returns the next range to read: from the finding's first byte, longer than
   // the last one.
   PeerRing::Range NextRange();
   void Connect();
   void LeaveSource(const std::string& why);
   void TryNextPeer();
-  void Restore(ScrubbedReplica& replica, const MendedRecords& mended);
-  void GiveUp(const std::string& why);
+  void Restore(ScrubbedReplica& replica, const RepairedRecords& repaired);
+  void Abandon(const std::string& why);
   void EndFinding();
   void EndPass();
   // Ends the pass. Its verified and repaired records stay counted.
   void DropPass();
   std::vector<LsnRun> DamageOf(const LogState& state) const;
   ScrubCounts CountsOf(const Pass& pass) const;
-  void Tell(const std::string& what) const;
+  void Report(const std::string& what) const;
 
   Fabric& fabric_;
   const Clock& clock_;
@@ -197,8 +197,8 @@ class Scrubbing {
 
   std::unique_ptr<Source> source_;
   int64_t next_slice_at_ = 0;
-  int64_t look_again_at_ = 0;  // when the logs are checked next
-  bool is_waiting_ = false;    // a log is due, and its ring is busy (SCR2)
+  int64_t recheck_at_ = 0;   // when the logs are checked next
+  bool is_waiting_ = false;  // a log is due, and its ring is busy (SCR2)
 };
 
 }  // namespace alpheus

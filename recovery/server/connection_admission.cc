@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "recovery/protocol/refusals.h"
+#include "recovery/protocol/reject_counters.h"
 
 namespace alpheus {
 namespace {
@@ -34,14 +34,15 @@ absl::StatusOr<PeerConnection> ConnectionAdmission::Check(
   // Rejections are cut to 44 bytes.
   const absl::StatusOr<Hello> hello = DecodeHello(request.private_data);
   if (!hello.ok()) {
-    return Refuse(absl::IsUnimplemented(hello.status()) ? Refusal::kOtherVersion
-                                                        : Refusal::kMalformed,
+    return Refuse(absl::IsUnimplemented(hello.status())
+                      ? RejectReason::kOtherVersion
+                      : RejectReason::kMalformed,
                   hello.status());
   }
   connection.hello = *hello;
   if (connection.hello.cluster_id != options_.cluster_id) {
     return Refuse(
-        Refusal::kOtherCluster,
+        RejectReason::kOtherCluster,
         absl::FailedPreconditionError("this node is of another cluster"));
   }
   return connection;
@@ -57,19 +58,20 @@ void ConnectionAdmission::Reject(const ConnectionEvent& request,
         absl::StrCat("the connection of ", request.peer, " is refused"));
   }
   // Ends the request, whether or not the peer is still there to hear why.
-  const auto sum = ReasonOf(why) == Refusal::kOtherVersion
+  const auto sum = ReasonOf(why) == RejectReason::kOtherVersion
                        ? RejectionSum::kNone
                        : RejectionSum::kSummed;
   fabric_.Reject(request.connection, EncodeRejection(why, sum)).IgnoreError();
 }
 
 void ConnectionAdmission::Accept(PeerConnection connection,
-                                 const Welcome& welcome) {
+                                 const ServerHello& server_hello) {
   const ConnectionId id = connection.id;
-  connection.handshake.emplace(options_.credentials, connection.hello, welcome);
+  connection.handshake.emplace(options_.credentials, connection.hello,
+                               server_hello);
   if (PeerConnection* const oldest = OldestTooMany(); oldest != nullptr) {
     connections_.End(oldest->id,
-                     Refuse(Refusal::kTooSlow,
+                     Refuse(RejectReason::kTooSlow,
                             absl::ResourceExhaustedError(
                                 "others came, and it had proved no key yet")));
   }
@@ -78,7 +80,8 @@ void ConnectionAdmission::Accept(PeerConnection connection,
       connections_.all().emplace(id, std::move(connection)).first->second;
   // New connections are never refused for want of room.
   if (kept.is_proved()) TakePlace(kept, Place::kNew).IgnoreError();
-  const absl::Status accepted = fabric_.Accept(id, EncodeWelcome(welcome));
+  const absl::Status accepted =
+      fabric_.Accept(id, EncodeServerHello(server_hello));
   if (!accepted.ok()) connections_.End(id, accepted);
 }
 
@@ -87,7 +90,7 @@ void ConnectionAdmission::Accept(PeerConnection connection,
 // A follower has looked at the region before.
 ConnectionAdmission::Place ConnectionAdmission::PlaceFor(
     const Message& request) {
-  if (std::holds_alternative<View>(request)) return Place::kLooking;
+  if (std::holds_alternative<View>(request)) return Place::kViewing;
   if (std::holds_alternative<Follow>(request)) return Place::kFollowing;
   return Place::kAsking;
 }
@@ -95,7 +98,7 @@ ConnectionAdmission::Place ConnectionAdmission::PlaceFor(
 // A local primary has a place of its own, as connections with a promise have.
 bool ConnectionAdmission::HasPlace(const PeerConnection& connection,
                                    Place place) const {
-  return connection.is_proved() && !connection.is_holder() &&
+  return connection.is_proved() && !connection.is_promise_owner() &&
          !relay_.PromiseOfPrimary(connection).has_value() &&
          connection.place == place;
 }
@@ -133,7 +136,7 @@ absl::Status ConnectionAdmission::TakePlace(PeerConnection& connection,
        clock_.NowNanos() - silent->heard_at >= kFollowerSilenceNanos);
   if (!may_push) {
     return Refuse(
-        Refusal::kNoRoom,
+        RejectReason::kNoRoom,
         absl::ResourceExhaustedError(absl::StrCat(
             "node ", options_.node.value, ": ", taken,
             " readers follow its logs, as many as may. End some, or give its "
@@ -141,7 +144,7 @@ absl::Status ConnectionAdmission::TakePlace(PeerConnection& connection,
   }
   connections_.End(
       silent->id,
-      Refuse(Refusal::kNoRoom,
+      Refuse(RejectReason::kNoRoom,
              absl::ResourceExhaustedError(absl::StrCat(
                  "others came, and of ", taken,
                  " it had asked for nothing for longest; see --waiting-max of "
@@ -190,7 +193,7 @@ absl::Status ConnectionAdmission::WhyTooLate(
                      options_.silence_ns_max / 1'000'000, " ms"));
   }
   return Refuse(
-      Refusal::kTooSlow,
+      RejectReason::kTooSlow,
       absl::DeadlineExceededError(absl::StrCat(
           "it proved no key for ", options_.proof_ns_max / 1'000'000, " ms")));
 }

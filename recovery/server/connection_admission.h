@@ -19,7 +19,7 @@
 //         an opening or a look. Followers that keep asking are refused when
 //         there are too many.
 // Thread safety: one thread.
-// References: protocol P-A5, P-H16, P-H17; handshake.h, refusals.h;
+// References: protocol P-A5, P-H16, P-H17; handshake.h, reject_counters.h;
 // docs/use/operating.md#security.
 #ifndef ALPHEUS_RECOVERY_SERVER_CONNECTION_ADMISSION_H_
 #define ALPHEUS_RECOVERY_SERVER_CONNECTION_ADMISSION_H_
@@ -67,13 +67,13 @@ class ConnectionAdmission {
         options_(options) {}
 
   // Returns the connection that a request is for, without a log. Errors: a
-  // refusal (refusals.h).
+  // refusal (reject_counters.h).
   absl::StatusOr<PeerConnection> Check(const ConnectionEvent& request) const;
   // Tells the peer why its request is refused.
   void Reject(const ConnectionEvent& request, const absl::Status& why);
   // Keeps the connection, and tells the peer so. Another one may have to make
   // room. Requires: its first receive is posted.
-  void Accept(PeerConnection connection, const Welcome& welcome);
+  void Accept(PeerConnection connection, const ServerHello& server_hello);
 
   // Returns the place for a connection that makes this request.
   static Place PlaceFor(const Message& request);

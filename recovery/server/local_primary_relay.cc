@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
-#include "recovery/protocol/refusals.h"
+#include "recovery/protocol/reject_counters.h"
 
 namespace alpheus {
 
 // A replica that exists is not made again.
-absl::StatusOr<std::optional<Welcome>> LocalPrimaryRelay::WelcomeFor(
+absl::StatusOr<std::optional<ServerHello>> LocalPrimaryRelay::WelcomeFor(
     const Hello& hello) const {
   const absl::Status unserved = regions_.WhyUnserved(hello.log_id);
   if (unserved.ok()) return std::nullopt;
@@ -29,11 +29,11 @@ absl::StatusOr<std::optional<Welcome>> LocalPrimaryRelay::WelcomeFor(
 
 absl::StatusOr<MaybeReply> LocalPrimaryRelay::Reply(PeerConnection& connection,
                                                     const Message& message) {
-  if (const auto* hold = std::get_if<Hold>(&message)) {
-    return OnHold(connection, *hold);
+  if (const auto* claim = std::get_if<Claim>(&message)) {
+    return OnClaim(connection, *claim);
   }
-  if (const auto* ask = std::get_if<AskPromise>(&message)) {
-    return OnAskPromise(connection, *ask);
+  if (const auto* ask = std::get_if<Prepare>(&message)) {
+    return OnPrepare(connection, *ask);
   }
   if (const auto* scrub = std::get_if<Scrub>(&message)) {
     return OnScrub(connection, *scrub);
@@ -61,7 +61,7 @@ MaybeReply LocalPrimaryRelay::Decline(PeerConnection& connection) {
 }
 
 // Answers from superline and watermarks, which the primary writes; records are
-// read elsewhere. A local primary that says Hold is open, and counts this
+// read elsewhere. A local primary that says Claim is open, and counts this
 // replica as in sync.
 absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFollow(
     PeerConnection& connection, const Follow& follow) {
@@ -77,9 +77,10 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFollow(
 }
 
 // LPR3.
-absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnHold(PeerConnection& connection,
-                                                     const Hold& hold) {
-  ALPHEUS_RETURN_IF_ERROR(OpeningService::CheckAsker(connection, hold.promise));
+absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnClaim(
+    PeerConnection& connection, const Claim& claim) {
+  ALPHEUS_RETURN_IF_ERROR(
+      OpeningService::CheckAsker(connection, claim.promise));
   if (connection.hello.primary.node != options_.node) {
     return absl::FailedPreconditionError(
         absl::StrCat("node ", options_.node.value,
@@ -100,13 +101,13 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnHold(PeerConnection& connection,
   LocalPrimary& primary = primaries_[log_id];
   primary = {};
   primary.connection = connection.id;
-  primary.promise = hold.promise;
-  primary.scrubbed = hold.scrubbed;
+  primary.promise = claim.promise;
+  primary.scrubbed = claim.scrubbed;
   primary.is_to_scrub = is_to_scrub;
-  connection.phase = Phase::kHolding;
+  connection.phase = Phase::kClaiming;
   if (is_new) {
     connections_.Note(connection,
-                      absl::StrCat("writes epoch ", hold.promise.epoch.value,
+                      absl::StrCat("writes epoch ", claim.promise.epoch.value,
                                    ", and has this node's replica itself"));
   }
   RelayNext(log_id);
@@ -152,7 +153,7 @@ absl::StatusOr<LocalPrimaryRelay::LocalPrimary*> LocalPrimaryRelay::PrimaryOf(
       "one; it is not scrubbed now, and nothing of it is shown"));
 }
 
-// The local primary replies by its next Hold; the asker hears it when it asks
+// The local primary replies by its next Claim; the asker hears it when it asks
 // again.
 absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnScrub(
     const PeerConnection& connection, const Scrub& scrub) {
@@ -161,7 +162,7 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnScrub(
   LocalPrimary& primary = *found;
   primary.is_to_scrub |= scrub.start;
   Scrubbed said = primary.scrubbed;
-  said.is_running |= primary.is_to_scrub || primary.was_told_to_scrub;
+  said.is_running |= primary.is_to_scrub || primary.was_asked_to_scrub;
   RelayScrub(primary);
   return said;
 }
@@ -169,8 +170,8 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnScrub(
 // A primary that is being told something is told this later (LPR4).
 void LocalPrimaryRelay::RelayScrub(LocalPrimary& primary) {
   PeerConnection& connection = *connections_.Find(primary.connection);
-  if (connection.phase != Phase::kHolding) return;
-  primary.was_told_to_scrub |= primary.is_to_scrub;
+  if (connection.phase != Phase::kClaiming) return;
+  primary.was_asked_to_scrub |= primary.is_to_scrub;
   connection.phase = Phase::kControl;
   connections_.SendReply(connection,
                          Scrub{std::exchange(primary.is_to_scrub, false)});
@@ -189,7 +190,7 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFetch(
 // Relays for the asker that waited longest. The others follow.
 void LocalPrimaryRelay::RelayFetch(Uuid log_id, LocalPrimary& primary) {
   PeerConnection& connection = *connections_.Find(primary.connection);
-  if (connection.phase != Phase::kHolding) return;
+  if (connection.phase != Phase::kClaiming) return;
   const PeerConnection* first = nullptr;
   for (const auto& [id, asker] : connections_.all()) {
     if (asker.phase != Phase::kFetching || asker.hello.log_id != log_id) {
@@ -209,11 +210,11 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFetched(
     PeerConnection& connection, const Fetched& fetched) {
   const Uuid log_id = connection.hello.log_id;
   const auto found = primaries_.find(log_id);
-  const bool is_told = found != primaries_.end() &&
-                       found->second.connection == connection.id &&
-                       found->second.fetch.has_value();
-  if (!is_told) {
-    return Refuse(Refusal::kOutOfTurn,
+  const bool was_asked = found != primaries_.end() &&
+                         found->second.connection == connection.id &&
+                         found->second.fetch.has_value();
+  if (!was_asked) {
+    return Refuse(RejectReason::kOutOfTurn,
                   absl::InvalidArgumentError(
                       "bytes of a ring came that nobody asked for"));
   }
@@ -222,14 +223,14 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFetched(
       fetched.from == fetch.from && fetched.bytes.size() <= fetch.bytes;
   if (!is_asked) {
     return Refuse(
-        Refusal::kMalformed,
+        RejectReason::kMalformed,
         absl::InvalidArgumentError(absl::StrCat(
             fetched.bytes.size(), " bytes of the ring came from offset ",
             fetched.from.value, "; asked for were ", fetch.bytes, " from ",
             fetch.from.value)));
   }
-  found->second.told_at.reset();
-  connection.phase = Phase::kHolding;
+  found->second.wanted_at.reset();
+  connection.phase = Phase::kClaiming;
   PeerConnection* const asker = connections_.Find(found->second.fetching);
   if (asker != nullptr && asker->phase == Phase::kFetching) {
     asker->phase = Phase::kControl;
@@ -239,11 +240,11 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFetched(
   return std::nullopt;
 }
 
-absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnAskPromise(
-    PeerConnection& connection, const AskPromise& ask) {
+absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnPrepare(
+    PeerConnection& connection, const Prepare& ask) {
   ALPHEUS_RETURN_IF_ERROR(OpeningService::CheckAsker(connection, ask.promise));
   ALPHEUS_RETURN_IF_ERROR(OpeningService::CheckConfiguration(
-      connection.held->configuration_id, ask));
+      connection.claimed->configuration_id, ask));
   connection.asked = ask;
   ALPHEUS_ASSIGN_OR_RETURN(MaybeReply reply, RelayPromise(connection));
   if (!reply.has_value()) connection.phase = Phase::kWaiting;
@@ -264,10 +265,10 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::RelayPromise(
     return absl::FailedPreconditionError(
         "the process that asks for the promise has the replica itself");
   }
-  if (!primary.told_at.has_value()) primary.told_at = clock_.NowNanos();
+  if (!primary.wanted_at.has_value()) primary.wanted_at = clock_.NowNanos();
   // Else it was told already, or is told as soon as it may be told something.
   PeerConnection& connection = *connections_.Find(primary.connection);
-  if (connection.phase == Phase::kHolding) {
+  if (connection.phase == Phase::kClaiming) {
     ++connections_.counters().wanted;
     connection.phase = Phase::kControl;
     connections_.Note(connection, absl::StrCat("is asked for this node's "
@@ -279,8 +280,9 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::RelayPromise(
 }
 
 bool LocalPrimaryRelay::IsStuck(const LocalPrimary& primary) const {
-  return primary.told_at.has_value() &&
-         clock_.NowNanos() >= *primary.told_at + options_.give_way_ns;
+  return primary.wanted_at.has_value() &&
+         clock_.NowNanos() >=
+             *primary.wanted_at + options_.step_down_timeout_ns;
 }
 
 // An opener should not wait long for a process that may be stopped, where other
@@ -290,8 +292,8 @@ int64_t LocalPrimaryRelay::DueAt(const PeerConnection& asker) const {
   if (asker.phase == Phase::kFetching) {
     return asker.heard_at + (primary != nullptr ? options_.show_ns : 0);
   }
-  if (primary != nullptr && primary->told_at.has_value()) {
-    return *primary->told_at + options_.give_way_ns;
+  if (primary != nullptr && primary->wanted_at.has_value()) {
+    return *primary->wanted_at + options_.step_down_timeout_ns;
   }
   return asker.heard_at + options_.silence_ns_max;
 }
@@ -306,7 +308,7 @@ absl::Status LocalPrimaryRelay::WhyTooLate(const PeerConnection& asker) const {
   return absl::UnavailableError(absl::StrCat(
       "another process of this machine",
       regions_.DescribeOwner(asker.hello.log_id),
-      " has the node's replica and does not give way; it may be stopped. End "
+      " has the node's replica and does not step down; it may be stopped. End "
       "that process, if it does not go on"));
 }
 
@@ -326,24 +328,24 @@ void LocalPrimaryRelay::OnEnd(const PeerConnection& connection) {
 }
 
 void LocalPrimaryRelay::ServeWaiting(ServedLog& log) {
-  const Welcome now = log.welcome();
+  const ServerHello now = log.server_hello();
   const auto is_of_log = [&](const PeerConnection& connection) {
-    return connection.held.has_value() &&
+    return connection.claimed.has_value() &&
            connection.hello.log_id == log.log_id();
   };
   for (const ConnectionId id : connections_.Where(is_of_log)) {
     PeerConnection& connection = *connections_.Find(id);
     if (connection.phase != Phase::kWaiting ||
-        connection.held->incarnation != now.incarnation ||
-        connection.held->ring_capacity != now.ring_capacity) {
+        connection.claimed->incarnation != now.incarnation ||
+        connection.claimed->ring_capacity != now.ring_capacity) {
       connections_.End(id, absl::OkStatus());
       continue;
     }
     connection.log = &log;
-    connection.held.reset();
+    connection.claimed.reset();
     connection.phase = Phase::kControl;
     absl::StatusOr<MaybeReply> reply =
-        opening_.OnAskPromise(connection, connection.asked);
+        opening_.OnPrepare(connection, connection.asked);
     if (!reply.ok()) {
       connections_.Fail(connection, reply.status());
     } else if (reply->has_value()) {

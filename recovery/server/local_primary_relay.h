@@ -2,13 +2,13 @@
 // local_primary_relay: a node's part for the logs whose region a primary of its
 // own machine has: it relays the requests of others to that primary.
 //
-// Idea: the *local primary* says by Hold that it has the region, with this
+// Idea: the *local primary* says by Claim that it has the region, with this
 // node's replica (P-A7). It listens to nobody, so its reply is asked for in
-// advance: each Hold has one reply, which is the next request for it.
+// advance: each Claim has one reply, which is the next request for it.
 //
 //   asker's request   to the local primary   reply to the asker
-//   AskPromise        Wanted                 none: it waits until AddLog
-//   Scrub             Scrub                  what the last Hold reported
+//   Prepare           Wanted                 none: it waits until AddLog
+//   Scrub             Scrub                  what the last Claim reported
 //   Fetch             Fetch                  Fetched, once it has come
 //   Follow            none                   what its superline says
 //
@@ -23,16 +23,16 @@
 //         primary step down.
 //   LPR2. Bytes that a local primary shows go to the asker alone, and are no
 //         more than it asked for.
-//   LPR3. A log has one local primary, the one that said Hold last: the node
+//   LPR3. A log has one local primary, the one that said Claim last: the node
 //   may
 //         not have heard that an older process is gone.
 //   LPR4. Only one request is under way to a local primary. Openers come first,
 //         then a scrub, then the fetch that has waited longest.
 //   LPR5. No asker waits without end: for a primary that was told of its
 //   promise
-//         give_way_ns from then on, for bytes show_ns.
+//         step_down_timeout_ns from then on, for bytes show_ns.
 // Thread safety: one thread.
-// References: protocol P-A7, P-H21; replica_hold.h, the other end;
+// References: protocol P-A7, P-H21; region_claim.h, the other end;
 // local_regions.h; docs/design/replication.md.
 #ifndef ALPHEUS_RECOVERY_SERVER_LOCAL_PRIMARY_RELAY_H_
 #define ALPHEUS_RECOVERY_SERVER_LOCAL_PRIMARY_RELAY_H_
@@ -58,7 +58,7 @@ namespace alpheus {
 // As those of ReplicaServerOptions.
 struct LocalPrimaryRelayOptions {
   NodeId node;
-  int64_t give_way_ns = 0;
+  int64_t step_down_timeout_ns = 0;
   int64_t show_ns = 0;
   int64_t silence_ns_max = 0;
 };
@@ -75,11 +75,12 @@ class LocalPrimaryRelay {
         clock_(clock),
         options_(options) {}
 
-  // Returns the Welcome for a peer of a log that this node does not serve;
-  // nothing if the node has no replica. The local primary may say Hold, and an
+  // Returns the ServerHello for a peer of a log that this node does not serve;
+  // nothing if the node has no replica. The local primary may say Claim, and an
   // opener may wait if there is a local primary to tell. Errors: the reason why
   // the peer is turned away.
-  absl::StatusOr<std::optional<Welcome>> WelcomeFor(const Hello& hello) const;
+  absl::StatusOr<std::optional<ServerHello>> WelcomeFor(
+      const Hello& hello) const;
 
   // Replies to a request on a connection of such a log. Requires:
   // connection.held has a value. Errors: reasons for which it ends.
@@ -109,20 +110,20 @@ class LocalPrimaryRelay {
   struct LocalPrimary {
     ConnectionId connection;
     Promise promise;
-    std::optional<int64_t> told_at;  // when a higher promise was first wanted
-    Scrubbed scrubbed;               // its last report
+    std::optional<int64_t> wanted_at;  // when a higher promise was first wanted
+    Scrubbed scrubbed;                 // its last report
     // A scrub was asked for: the primary is to be told, or was told.
     bool is_to_scrub = false;
-    bool was_told_to_scrub = false;
+    bool was_asked_to_scrub = false;
     // The bytes that it is showing now, and the asker.
     std::optional<Fetch> fetch;
     ConnectionId fetching;
   };
 
-  absl::StatusOr<MaybeReply> OnHold(PeerConnection& connection,
-                                    const Hold& hold);
-  absl::StatusOr<MaybeReply> OnAskPromise(PeerConnection& connection,
-                                          const AskPromise& ask);
+  absl::StatusOr<MaybeReply> OnClaim(PeerConnection& connection,
+                                     const Claim& claim);
+  absl::StatusOr<MaybeReply> OnPrepare(PeerConnection& connection,
+                                       const Prepare& ask);
   absl::StatusOr<MaybeReply> OnScrub(const PeerConnection& connection,
                                      const Scrub& scrub);
   absl::StatusOr<MaybeReply> OnFollow(PeerConnection& connection,
@@ -134,7 +135,7 @@ class LocalPrimaryRelay {
   // Sends the connection away without a report.
   MaybeReply Decline(PeerConnection& connection);
 
-  // Returns nullptr if no local primary has said Hold.
+  // Returns nullptr if no local primary has said Claim.
   const LocalPrimary* FindPrimary(Uuid log_id) const;
   // As above. Errors: Unavailable.
   absl::StatusOr<LocalPrimary*> PrimaryOf(Uuid log_id);

@@ -32,9 +32,9 @@ class LocalRegions {
   // Returns why this node does not serve a log of which it has a replica, or OK
   // if it has none. Asked for logs that were not added. May add the log.
   virtual absl::Status WhyUnserved(Uuid /*log_id*/) { return absl::OkStatus(); }
-  // Returns the Welcome of such a replica while another process of this machine
-  // has its region. Errors: as WhyUnserved.
-  virtual absl::StatusOr<Welcome> ReadWelcome(Uuid /*log_id*/) {
+  // Returns the ServerHello of such a replica while another process of this
+  // machine has its region. Errors: as WhyUnserved.
+  virtual absl::StatusOr<ServerHello> ReadWelcome(Uuid /*log_id*/) {
     return absl::UnavailableError("no process of this machine has the region");
   }
   // Returns the reply to a Follow of such a replica. Errors: Unimplemented

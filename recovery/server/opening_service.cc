@@ -7,14 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
-#include "recovery/protocol/answer_wire.h"
+#include "recovery/protocol/state_report_wire.h"
 
 namespace alpheus {
 namespace {
 
-std::vector<LsnRun> DamageIn(const Answer& answer) {
+std::vector<LsnRun> DamageIn(const StateReport& report) {
   std::vector<LsnRun> damage;
-  for (const VerdictRun& run : answer.runs) {
+  for (const VerdictRun& run : report.runs) {
     if (run.verdict == Verdict::kCorrupt) {
       damage.push_back({run.first, run.end});
     }
@@ -26,9 +26,9 @@ std::vector<LsnRun> DamageIn(const Answer& answer) {
 
 // P-A5. Checked before anything of the log changes.
 absl::Status OpeningService::CheckConfiguration(uint64_t own,
-                                                const AskPromise& ask) {
+                                                const Prepare& ask) {
   if (ask.configuration_id >= own) return absl::OkStatus();
-  return Refuse(Refusal::kOlderConfiguration,
+  return Refuse(RejectReason::kOlderConfiguration,
                 absl::FailedPreconditionError(absl::StrCat(
                     "the primary has configuration ", ask.configuration_id,
                     ", older than ", own,
@@ -49,49 +49,50 @@ absl::StatusOr<MaybeReply> OpeningService::Refusing(
   const std::optional<Promise> standing = StandingPromise(why);
   if (!standing.has_value()) return why;
   ++connections_.counters().refused;
-  connections_.Report(connection.peer, Refuse(Refusal::kStaleEpoch, why),
+  connections_.Report(connection.peer, Refuse(RejectReason::kStaleEpoch, why),
                       absl::StrCat(connections_.Describe(connection),
                                    ", is refused epoch ", request.epoch.value));
   return Refused{*standing};
 }
 
 // P-A4.2, in this order.
-absl::StatusOr<MaybeReply> OpeningService::OnAskPromise(
-    PeerConnection& connection, const AskPromise& ask) {
+absl::StatusOr<MaybeReply> OpeningService::OnPrepare(PeerConnection& connection,
+                                                     const Prepare& ask) {
   ServedLog& log = *connection.log;
   ALPHEUS_RETURN_IF_ERROR(CheckAsker(connection, ask.promise));
   ALPHEUS_RETURN_IF_ERROR(
-      CheckConfiguration(log.welcome().configuration_id, ask));
+      CheckConfiguration(log.server_hello().configuration_id, ask));
   const absl::StatusOr<PromiseVerdict> verdict = log.AcceptPromise(ask.promise);
   if (!verdict.ok()) return Refusing(connection, ask.promise, verdict.status());
   connection.promise = ask.promise;
   Fence(connection);  // OSV1: before the scan
-  ALPHEUS_RETURN_IF_ERROR(log.StartAnswer());
-  connection.phase = Phase::kAnswering;
+  ALPHEUS_RETURN_IF_ERROR(log.StartStateReport());
+  connection.phase = Phase::kReporting;
   return std::nullopt;
 }
 
-absl::StatusOr<Message> OpeningService::Answered(PeerConnection& connection) {
+absl::StatusOr<Message> OpeningService::AfterReport(
+    PeerConnection& connection) {
   ServedLog& log = *connection.log;
-  const Answer answer = log.TakeAnswer();
-  scrubbing_.NoteDamage(log.log_id(), answer.log_epoch, DamageIn(answer));
-  connection.answer = EncodeAnswer(log.log_id(), answer);
+  const StateReport report = log.TakeStateReport();
+  scrubbing_.NoteDamage(log.log_id(), report.log_epoch, DamageIn(report));
+  connection.report = EncodeStateReport(log.log_id(), report);
   connection.phase = Phase::kPromised;
   Promised promised;
-  promised.answer_bytes = connection.answer.size();
-  ALPHEUS_ASSIGN_OR_RETURN(
-      promised.answer_key,
-      connections_.GiveOut(connection, connection.answer, RemoteAccess::kRead));
+  promised.report_bytes = connection.report.size();
+  ALPHEUS_ASSIGN_OR_RETURN(promised.report_key,
+                           connections_.IssueKey(connection, connection.report,
+                                                 RemoteAccess::kRead));
   ALPHEUS_ASSIGN_OR_RETURN(
       promised.ring_key,
-      connections_.GiveOut(connection, log.ring(), RemoteAccess::kRead));
+      connections_.IssueKey(connection, log.ring(), RemoteAccess::kRead));
   ++connections_.counters().promised;
   connections_.Note(connection, absl::StrCat("is promised epoch ",
                                              connection.promise.epoch.value));
   return promised;
 }
 
-// OSV1. The holder's own connection stays; its keys are void all the same.
+// OSV1. The owner's own connection stays; its keys are void all the same.
 void OpeningService::Fence(PeerConnection& holder) {
   const std::vector<ConnectionId> others =
       connections_.Where([&](const PeerConnection& connection) {
@@ -103,7 +104,7 @@ void OpeningService::Fence(PeerConnection& holder) {
     ++connections_.counters().fenced;
     connections_.Note(
         other,
-        absl::StrCat("gives way to node ", holder.hello.primary.node.value,
+        absl::StrCat("steps down for node ", holder.hello.primary.node.value,
                      ", with epoch ", other.promise.epoch.value));
     if (other.hello.primary != holder.promise.primary) {
       connections_.SayOvertaken(other, Refused{holder.promise});
@@ -114,9 +115,9 @@ void OpeningService::Fence(PeerConnection& holder) {
   holder.phase = Phase::kControl;
 }
 
-absl::Status OpeningService::CheckHolder(const PeerConnection& connection,
-                                         Phase phase, Epoch epoch,
-                                         const char* what) {
+absl::Status OpeningService::CheckPromiseOwner(const PeerConnection& connection,
+                                               Phase phase, Epoch epoch,
+                                               const char* what) {
   const Promise standing = connection.log->standing();
   if (connection.phase == phase && connection.promise.epoch == epoch &&
       MayWrite(standing, connection.promise)) {
@@ -124,42 +125,41 @@ absl::Status OpeningService::CheckHolder(const PeerConnection& connection,
   }
   const bool is_due = connection.phase == phase;
   return Refuse(
-      is_due ? Refusal::kStaleEpoch : Refusal::kOutOfTurn,
+      is_due ? RejectReason::kStaleEpoch : RejectReason::kOutOfTurn,
       absl::FailedPreconditionError(absl::StrCat(
           what, " of epoch ", epoch.value, " refused: ",
           is_due ? "" : "it is not this connection's turn to ask for it; ",
           "this connection holds the promise of epoch ",
-          connection.is_holder() ? connection.promise.epoch.value : 0,
+          connection.is_promise_owner() ? connection.promise.epoch.value : 0,
           ", promised is epoch ", standing.epoch.value,
           ". Nothing was changed; connect again, and ask for a promise")));
 }
 
-absl::StatusOr<Message> OpeningService::OnPrepare(PeerConnection& connection,
-                                                  const Prepare& prepare) {
+absl::StatusOr<Message> OpeningService::OnOpenForRepair(
+    PeerConnection& connection, const OpenForRepair& open) {
   ALPHEUS_RETURN_IF_ERROR(
-      CheckHolder(connection, Phase::kPromised, prepare.epoch, "prepare"));
-  if (prepare.set_repairing) {
-    ALPHEUS_RETURN_IF_ERROR(connection.log->BeginRepair(prepare.epoch));
+      CheckPromiseOwner(connection, Phase::kPromised, open.epoch, "prepare"));
+  if (open.set_repairing) {
+    ALPHEUS_RETURN_IF_ERROR(connection.log->BeginRepair(open.epoch));
   }
-  // The answer is dropped. The ring's old key stays valid, since reads by it
+  // The report is dropped. The ring's old key stays valid, since reads by it
   // may be under way.
   fabric_.Deregister(connection.keys.front()).IgnoreError();
   connection.keys.erase(connection.keys.begin());
-  connection.answer = {};
-  Prepared prepared;
+  connection.report = {};
+  RepairOpened opened;
   ALPHEUS_ASSIGN_OR_RETURN(
-      prepared.ring_key,
-      connections_.GiveOut(connection, connection.log->ring(),
-                           RemoteAccess::kReadWrite));
-  connection.phase = Phase::kPrepared;
-  return prepared;
+      opened.ring_key, connections_.IssueKey(connection, connection.log->ring(),
+                                             RemoteAccess::kReadWrite));
+  connection.phase = Phase::kRepairOpened;
+  return opened;
 }
 
 absl::StatusOr<MaybeReply> OpeningService::OnInstall(PeerConnection& connection,
                                                      const Install& install) {
   const Installation& installation = install.installation;
-  ALPHEUS_RETURN_IF_ERROR(
-      CheckHolder(connection, Phase::kPrepared, installation.epoch, "install"));
+  ALPHEUS_RETURN_IF_ERROR(CheckPromiseOwner(connection, Phase::kRepairOpened,
+                                            installation.epoch, "install"));
   const uint32_t credits_max = fabric_.limits().receives_max;
   if (install.credits > credits_max) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -193,7 +193,7 @@ absl::StatusOr<Message> OpeningService::AfterInstall(
 }
 
 absl::StatusOr<Message> OpeningService::AfterWork(PeerConnection& connection) {
-  return connection.phase == Phase::kAnswering ? Answered(connection)
+  return connection.phase == Phase::kReporting ? AfterReport(connection)
                                                : AfterInstall(connection);
 }
 

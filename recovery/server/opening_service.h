@@ -9,12 +9,12 @@
 // Invariants:
 //   OSV1. Before the replica reads its ring to answer a promise: the promise is
 //         persisted; all other connections of the log that ever had a promise
-//         are closed; every key that was given out is void (P-H6, P-R2,
+//         are closed; every key that was issued is void (P-H6, P-R2,
 //         P-INV-6). Each of the last two is a fence by itself (FB5 of
 //         fabric.h). Both are needed, because a key opens its region on every
 //         connection.
-//   OSV2. After that the ring changes only through the holder's connection:
-//         keys that allow writes exist from Prepared to the holder's end.
+//   OSV2. After that the ring changes only through the owner's connection:
+//         keys that allow writes exist from RepairOpened to the owner's end.
 // Thread safety: one thread.
 // References: protocol P-A4.2, P-A4.5, P-A5, P-H6, P-R1, P-R2; messages.h,
 // served_log.h; docs/design/recovery.md.
@@ -47,7 +47,7 @@ class OpeningService {
                                  const Promise& promise);
   // Checks that the asker's list of members is not older than `own`, the id of
   // the replica's (P-A5). Errors: FailedPrecondition.
-  static absl::Status CheckConfiguration(uint64_t own, const AskPromise& ask);
+  static absl::Status CheckConfiguration(uint64_t own, const Prepare& ask);
   // Counts and reports a refused promise, and returns Refused; or returns
   // `why`, if it names no promise that stands.
   absl::StatusOr<MaybeReply> Refusing(const PeerConnection& connection,
@@ -56,10 +56,10 @@ class OpeningService {
 
   // Requests. Requires: the connection has a log. Errors: the reasons for which
   // the connection ends.
-  absl::StatusOr<MaybeReply> OnAskPromise(PeerConnection& connection,
-                                          const AskPromise& ask);
-  absl::StatusOr<Message> OnPrepare(PeerConnection& connection,
-                                    const Prepare& prepare);
+  absl::StatusOr<MaybeReply> OnPrepare(PeerConnection& connection,
+                                       const Prepare& ask);
+  absl::StatusOr<Message> OnOpenForRepair(PeerConnection& connection,
+                                          const OpenForRepair& open);
   absl::StatusOr<MaybeReply> OnInstall(PeerConnection& connection,
                                        const Install& install);
   // Returns the reply when the whole ring has been read.
@@ -68,12 +68,13 @@ class OpeningService {
  private:
   using Phase = PeerConnection::Phase;
 
-  absl::StatusOr<Message> Answered(PeerConnection& connection);
+  absl::StatusOr<Message> AfterReport(PeerConnection& connection);
   absl::StatusOr<Message> AfterInstall(PeerConnection& connection);
   // Checks that the connection holds the promise of this epoch, is in this
   // phase, and may write. Errors: FailedPrecondition.
-  static absl::Status CheckHolder(const PeerConnection& connection, Phase phase,
-                                  Epoch epoch, const char* what);
+  static absl::Status CheckPromiseOwner(const PeerConnection& connection,
+                                        Phase phase, Epoch epoch,
+                                        const char* what);
   // Makes all keys and connections void that the log gave out (OSV1).
   void Fence(PeerConnection& holder);
 

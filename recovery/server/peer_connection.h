@@ -34,30 +34,30 @@ using MaybeReply = std::optional<Message>;
 struct PeerConnection {
   enum class Phase {
     kControl,
-    kAnswering,
+    kReporting,
     kPromised,
-    kPrepared,
+    kRepairOpened,
     kInstalling,
     kSession,
-    kHolding,
+    kClaiming,
     kWaiting,
     kFetching,
     kEnding,
   };
 
   // The last use of a connection without a promise (ADM1).
-  enum class Place { kNew, kLooking, kFollowing, kAsking };
+  enum class Place { kNew, kViewing, kFollowing, kAsking };
 
   ConnectionId id;
   std::string peer;
   Hello hello;
   // nullptr: not made yet, or another process has it
   ServedLog* log = nullptr;
-  // Welcome of a log whose region another process has; empty: this one serves
-  // it.
-  std::optional<Welcome> held;
-  AskPromise asked;  // kWaiting
-  Fetch fetch;       // kFetching
+  // ServerHello of a log whose region another process has; empty: this one
+  // serves it.
+  std::optional<ServerHello> claimed;
+  Prepare asked;  // kWaiting
+  Fetch fetch;    // kFetching
   Phase phase = Phase::kControl;
   Place place = Place::kNew;
   Promise promise;  // last promise that it got
@@ -67,9 +67,9 @@ struct PeerConnection {
   std::unique_ptr<MessageSlots> slots;  // request and reply
   bool replying = false;                // the reply is being sent
   std::optional<uint64_t> request;  // length of a request that waits for that
-  std::vector<std::byte> answer;
+  std::vector<std::byte> report;
   Install install;              // request that is being served
-  std::vector<RegionKey> keys;  // given to the peer; the answer's first
+  std::vector<RegionKey> keys;  // given to the peer; the report's first
 
   int64_t heard_at = 0;        // nanoseconds
   bool is_heard = false;       // something came since the last Poll
@@ -78,13 +78,13 @@ struct PeerConnection {
   // Returns true if the peer may make requests.
   bool is_proved() const { return handshake->is_over(); }
   bool ever_promised() const { return promise != Promise(); }
-  bool is_holder() const {
+  bool is_promise_owner() const {
     return phase != Phase::kControl && phase != Phase::kWaiting &&
            phase != Phase::kFetching && phase != Phase::kEnding;
   }
   // Returns true while work in slices runs for this connection.
   bool is_at_work() const {
-    return phase == Phase::kAnswering || phase == Phase::kInstalling;
+    return phase == Phase::kReporting || phase == Phase::kInstalling;
   }
 };
 

@@ -60,7 +60,7 @@ std::optional<std::span<const std::byte>> PeerConnections::TakeControl(
     PeerConnection& connection, const Completion& completion) {
   if (completion.status != CompletionStatus::kOk) {
     End(connection.id,
-        Refuse(Refusal::kMalformed,
+        Refuse(RejectReason::kMalformed,
                absl::InvalidArgumentError(absl::StrCat(
                    OperationName(completion.operation), " of a message: ",
                    CompletionStatusName(completion.status)))));
@@ -75,7 +75,7 @@ std::optional<std::span<const std::byte>> PeerConnections::TakeControl(
     }
     if (!connection.request.has_value()) return std::nullopt;
   } else if (completion.operation != Operation::kReceive) {
-    Fail(connection, Refuse(Refusal::kOutOfTurn,
+    Fail(connection, Refuse(RejectReason::kOutOfTurn,
                             absl::InvalidArgumentError(
                                 "an immediate came before the session")));
     return std::nullopt;
@@ -126,9 +126,9 @@ void PeerConnections::SayOvertaken(PeerConnection& session,
 
 // --- Keys --------------------------------------------------------------------
 
-absl::StatusOr<RegionKey> PeerConnections::GiveOut(PeerConnection& connection,
-                                                   std::span<std::byte> bytes,
-                                                   RemoteAccess access) {
+absl::StatusOr<RegionKey> PeerConnections::IssueKey(PeerConnection& connection,
+                                                    std::span<std::byte> bytes,
+                                                    RemoteAccess access) {
   ALPHEUS_ASSIGN_OR_RETURN(const RegionKey key,
                            fabric_.Register(bytes, access));
   connection.keys.push_back(key);
@@ -141,7 +141,7 @@ void PeerConnections::VoidKeys(PeerConnection& connection) {
     fabric_.Deregister(key).IgnoreError();
   }
   connection.keys.clear();
-  connection.answer = {};
+  connection.report = {};
 }
 
 // --- Ends --------------------------------------------------------------------
@@ -232,7 +232,7 @@ void PeerConnections::ReportEnd(const PeerConnection& connection,
 
 void PeerConnections::Report(const std::string& peer, const absl::Status& why,
                              const std::string& what) {
-  const std::optional<Refusal> reason = ReasonOf(why);
+  const std::optional<RejectReason> reason = ReasonOf(why);
   if (reason.has_value() && !refusals_.Note(peer, *reason)) return;
   if (!options_.report) return;
   options_.report(absl::StrCat(

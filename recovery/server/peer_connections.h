@@ -19,7 +19,7 @@
 //         heard: an adapter that drops its sends when it closes (FB5) drops
 //         this one, too.
 // Thread safety: one thread.
-// References: protocol P-R2, P-H17; messages.h, refusals.h.
+// References: protocol P-R2, P-H17; messages.h, reject_counters.h.
 #ifndef ALPHEUS_RECOVERY_SERVER_PEER_CONNECTIONS_H_
 #define ALPHEUS_RECOVERY_SERVER_PEER_CONNECTIONS_H_
 
@@ -38,7 +38,7 @@
 #include "log/base/clock.h"
 #include "log/base/ids.h"
 #include "recovery/protocol/messages.h"
-#include "recovery/protocol/refusals.h"
+#include "recovery/protocol/reject_counters.h"
 #include "recovery/server/peer_connection.h"
 #include "replication/fabric/fabric.h"
 #include "replication/wire/message_slots.h"
@@ -108,9 +108,9 @@ class PeerConnections {
   void SayOvertaken(PeerConnection& session, const Message& why);
 
   // Registers bytes for the peer; the key is void when the connection ends.
-  absl::StatusOr<RegionKey> GiveOut(PeerConnection& connection,
-                                    std::span<std::byte> bytes,
-                                    RemoteAccess access);
+  absl::StatusOr<RegionKey> IssueKey(PeerConnection& connection,
+                                     std::span<std::byte> bytes,
+                                     RemoteAccess access);
   void VoidKeys(PeerConnection& connection);
 
   // Two ways to end a connection: End closes it at once; Dismiss closes it once
@@ -132,7 +132,7 @@ class PeerConnections {
 
   ReplicaServerCounters& counters() { return counters_; }
   const ReplicaServerCounters& counters() const { return counters_; }
-  const Refusals& refusals() const { return refusals_; }
+  const RejectCounters& refusals() const { return refusals_; }
 
  private:
   // Slots of PeerConnection::slots.
@@ -147,7 +147,7 @@ class PeerConnections {
   const PeerConnectionsOptions options_;
   std::map<ConnectionId, PeerConnection> all_;
   ReplicaServerCounters counters_;
-  Refusals refusals_;
+  RejectCounters refusals_;
 };
 
 }  // namespace alpheus

@@ -37,7 +37,7 @@ ReplicaServer::ReplicaServer(Fabric& fabric, const Clock& clock,
            [this](const PeerConnection& ended) { relay_.OnEnd(ended); }}),
       opening_(fabric, connections_, scrubbing_),
       relay_(connections_, opening_, regions_, clock,
-             {options_.node, options_.give_way_ns, options_.show_ns,
+             {options_.node, options_.step_down_timeout_ns, options_.show_ns,
               options_.silence_ns_max}),
       admission_(fabric, clock, connections_, relay_, AdmissionOptions()),
       slices_(connections_, options_.slice_bytes) {}
@@ -159,19 +159,19 @@ void ReplicaServer::Starve(ConnectionId id, ServedLog* log,
   told.IgnoreError();  // it is counted
 }
 
-bool ReplicaServer::Take(const ConnectionEvent& event) {
+bool ReplicaServer::OnConnectionEvent(const ConnectionEvent& event) {
   bool taken = true;
   Guard(event.connection, [&] {
-    taken = TakeOne(event);
+    taken = Dispatch(event);
     return absl::OkStatus();
   });
   return taken;
 }
 
-bool ReplicaServer::Take(const Completion& completion) {
+bool ReplicaServer::OnCompletion(const Completion& completion) {
   bool taken = true;
   Guard(completion.connection, [&] {
-    taken = TakeOne(completion);
+    taken = Dispatch(completion);
     return absl::OkStatus();
   });
   return taken;
@@ -179,13 +179,13 @@ bool ReplicaServer::Take(const Completion& completion) {
 
 // --- Connections -------------------------------------------------------------
 
-bool ReplicaServer::TakeOne(const ConnectionEvent& event) {
+bool ReplicaServer::Dispatch(const ConnectionEvent& event) {
   if (event.kind == ConnectionEvent::Kind::kRequested) {
     OnRequested(event);
     return true;
   }
   const PeerConnection* const connection = connections_.Find(event.connection);
-  if (connection == nullptr) return scrubbing_.Take(event);
+  if (connection == nullptr) return scrubbing_.OnConnectionEvent(event);
   if (event.kind != ConnectionEvent::Kind::kEstablished) EndGone(*connection);
   return true;
 }
@@ -202,10 +202,10 @@ absl::StatusOr<PeerConnection> ReplicaServer::Admit(
   if (log != logs_.end()) {
     connection.log = log->second.get();
   } else {
-    ALPHEUS_ASSIGN_OR_RETURN(connection.held,
+    ALPHEUS_ASSIGN_OR_RETURN(connection.claimed,
                              relay_.WelcomeFor(connection.hello));
-    if (!connection.held.has_value() && options_.creator == nullptr) {
-      return Refuse(Refusal::kUnknownLog,
+    if (!connection.claimed.has_value() && options_.creator == nullptr) {
+      return Refuse(RejectReason::kUnknownLog,
                     absl::NotFoundError("the log is not kept by this node"));
     }
   }
@@ -219,22 +219,23 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   absl::Status status = admitted.status();
   if (status.ok()) status = connections_.PostRequestReceive(*admitted);
   if (!status.ok()) return admission_.Reject(event, status);
-  const Welcome welcome = WelcomeFor(*admitted);
-  admission_.Accept(*std::move(admitted), welcome);
+  const ServerHello server_hello = WelcomeFor(*admitted);
+  admission_.Accept(*std::move(admitted), server_hello);
 }
 
-Welcome ReplicaServer::WelcomeFor(const PeerConnection& connection) const {
-  Welcome welcome;
-  welcome.node = options_.node;
-  if (connection.log != nullptr) welcome = connection.log->welcome();
-  if (connection.held.has_value()) welcome = *connection.held;
-  welcome.platform = options_.platform;
-  // The medium of a region that is held, or not yet made, is not known until it
-  // is opened: it counts as a plain file.
+ServerHello ReplicaServer::WelcomeFor(const PeerConnection& connection) const {
+  ServerHello server_hello;
+  server_hello.node = options_.node;
+  if (connection.log != nullptr) server_hello = connection.log->server_hello();
+  if (connection.claimed.has_value()) server_hello = *connection.claimed;
+  server_hello.platform = options_.platform;
+  // The medium of a region that is claimed, or not yet made, is not known until
+  // it is opened: it counts as a plain file.
   const bool is_pmem =
       connection.log != nullptr && connection.log->is_persistent_memory();
-  if (!is_pmem) welcome.platform = WithoutPersistentMemory(options_.platform);
-  return welcome;
+  if (!is_pmem)
+    server_hello.platform = WithoutPersistentMemory(options_.platform);
+  return server_hello;
 }
 
 void ReplicaServer::NoteRefused(const std::string& peer,
@@ -246,7 +247,7 @@ void ReplicaServer::NoteRefused(const std::string& peer,
 // Primaries come and go: that is noted, not reported as an error.
 void ReplicaServer::EndGone(const PeerConnection& connection) {
   const std::optional<Promise> own = relay_.PromiseOfPrimary(connection);
-  if (connection.is_holder() || own.has_value()) {
+  if (connection.is_promise_owner() || own.has_value()) {
     ++connections_.counters().gone;
     const Epoch epoch = own.value_or(connection.promise).epoch;
     connections_.Note(connection,
@@ -257,9 +258,9 @@ void ReplicaServer::EndGone(const PeerConnection& connection) {
 
 // --- Requests ----------------------------------------------------------------
 
-bool ReplicaServer::TakeOne(const Completion& completion) {
+bool ReplicaServer::Dispatch(const Completion& completion) {
   PeerConnection* const found = connections_.Find(completion.connection);
-  if (found == nullptr) return scrubbing_.Take(completion);
+  if (found == nullptr) return scrubbing_.OnCompletion(completion);
   PeerConnection& connection = *found;
   const bool is_control = PeerConnections::IsControl(completion.work);
   // The session ended by an error: its connection is about to go.
@@ -277,7 +278,7 @@ bool ReplicaServer::TakeOne(const Completion& completion) {
     connection.is_heard = true;
     connection.watermark_due = true;
   }
-  const absl::Status taken = connection.log->Take(completion);
+  const absl::Status taken = connection.log->OnCompletion(completion);
   if (!taken.ok()) connections_.End(completion.connection, taken);
   return true;
 }
@@ -288,7 +289,7 @@ void ReplicaServer::Serve(PeerConnection& connection,
   const absl::StatusOr<Message> message =
       DecodeMessage(connection.hello.log_id, request);
   if (!message.ok()) {
-    const absl::Status why = Refuse(Refusal::kMalformed, message.status());
+    const absl::Status why = Refuse(RejectReason::kMalformed, message.status());
     if (!absl::IsUnavailable(why)) return connections_.Fail(connection, why);
     connections_.ReportEnd(connection, why);
     return connections_.Dismiss(connection, Changed{});
@@ -312,7 +313,7 @@ absl::StatusOr<MaybeReply> ReplicaServer::Reply(PeerConnection& connection,
   if (place != connection.place) {
     ALPHEUS_RETURN_IF_ERROR(admission_.TakePlace(connection, place));
   }
-  if (connection.held.has_value()) return relay_.Reply(connection, message);
+  if (connection.claimed.has_value()) return relay_.Reply(connection, message);
   if (const auto* format = std::get_if<Format>(&message)) {
     return OnFormat(connection, *format);
   }
@@ -323,11 +324,11 @@ absl::StatusOr<MaybeReply> ReplicaServer::Reply(PeerConnection& connection,
                      " was not there when this connection began. Format it, "
                      "or connect again"));
   }
-  if (const auto* ask = std::get_if<AskPromise>(&message)) {
-    return opening_.OnAskPromise(connection, *ask);
+  if (const auto* ask = std::get_if<Prepare>(&message)) {
+    return opening_.OnPrepare(connection, *ask);
   }
-  if (const auto* prepare = std::get_if<Prepare>(&message)) {
-    return opening_.OnPrepare(connection, *prepare);
+  if (const auto* open = std::get_if<OpenForRepair>(&message)) {
+    return opening_.OnOpenForRepair(connection, *open);
   }
   if (const auto* install = std::get_if<Install>(&message)) {
     return opening_.OnInstall(connection, *install);
@@ -346,20 +347,20 @@ absl::StatusOr<MaybeReply> ReplicaServer::Reply(PeerConnection& connection,
   if (const auto* fetch = std::get_if<Fetch>(&message)) {
     return OnFetch(connection, *fetch);
   }
-  if (std::holds_alternative<Hold>(message)) {
+  if (std::holds_alternative<Claim>(message)) {
     return absl::FailedPreconditionError(
         absl::StrCat("node ", options_.node.value,
                      " has the lock of this replica, and serves it itself"));
   }
   return Refuse(
-      Refusal::kOutOfTurn,
+      RejectReason::kOutOfTurn,
       absl::InvalidArgumentError("a message came that only replicas send"));
 }
 
 absl::StatusOr<MaybeReply> ReplicaServer::OnHandshake(
     PeerConnection& connection, const Message& message) {
   const bool was_proved = connection.is_proved();
-  ALPHEUS_ASSIGN_OR_RETURN(Message reply, connection.handshake->Take(message));
+  ALPHEUS_ASSIGN_OR_RETURN(Message reply, connection.handshake->Reply(message));
   // A connection that has proved the key gets a place among the proved ones.
   if (!was_proved && connection.is_proved()) {
     ALPHEUS_RETURN_IF_ERROR(
@@ -378,7 +379,8 @@ absl::StatusOr<Message> ReplicaServer::OnView(PeerConnection& connection) {
   const std::span<std::byte> region = connection.log->region();
   if (connection.keys.empty()) {
     ALPHEUS_RETURN_IF_ERROR(
-        connections_.GiveOut(connection, region, RemoteAccess::kRead).status());
+        connections_.IssueKey(connection, region, RemoteAccess::kRead)
+            .status());
   }
   return Viewed{connection.keys.back(), region.size(), refusals().counts(),
                 scrubbing_.StateOf(connection.log->log_id()).total};
@@ -438,7 +440,7 @@ absl::StatusOr<Message> ReplicaServer::OnAskCreation(
     const PeerConnection& connection) {
   if (connection.phase != Phase::kControl) {
     return absl::FailedPreconditionError(
-        "whoever holds the promise makes no log anew; AskCreation refused");
+        "whoever holds the promise makes no log again; AskCreation refused");
   }
   return connection.log->created();
 }
@@ -453,8 +455,8 @@ absl::Status ReplicaServer::CheckReplaceable(const ServedLog& log,
         " is there already", why, "; nothing was changed"));
   };
   if (format.replaces == 0 || options_.creator == nullptr) return exists("");
-  if (format.replaces != log.welcome().incarnation) {
-    return exists(", and was made anew meanwhile");
+  if (format.replaces != log.server_hello().incarnation) {
+    return exists(", and was made again meanwhile");
   }
   if (log.created().is_used) return exists(", and was opened meanwhile");
   return absl::OkStatus();
@@ -495,7 +497,7 @@ void ReplicaServer::Poll() {
     // Ending this connection moves no other.
     PeerConnection& connection = (next++)->second;
     if (connection.phase == Phase::kSession) {
-      RestSession(connection, now);
+      PersistIdleSession(connection, now);
       continue;
     }
     const std::optional<int64_t> due = DueAt(connection);
@@ -505,13 +507,13 @@ void ReplicaServer::Poll() {
     scrubbing_.Poll([this](Uuid log_id) { return IsBeingOpened(log_id); });
     return absl::OkStatus();
   });
-  if (!scrubbed.ok()) scrubbing_.GiveUpPass();
+  if (!scrubbed.ok()) scrubbing_.AbandonPass();
 }
 
 bool ReplicaServer::IsBeingOpened(Uuid log_id) const {
   return std::ranges::any_of(connections_.all(), [log_id](const auto& entry) {
     const PeerConnection& connection = entry.second;
-    return connection.hello.log_id == log_id && connection.is_holder() &&
+    return connection.hello.log_id == log_id && connection.is_promise_owner() &&
            connection.phase != Phase::kSession;
   });
 }
@@ -552,7 +554,8 @@ void ReplicaServer::RunSlice() {
   });
 }
 
-void ReplicaServer::RestSession(PeerConnection& connection, int64_t now) {
+void ReplicaServer::PersistIdleSession(PeerConnection& connection,
+                                       int64_t now) {
   if (std::exchange(connection.is_heard, false)) connection.heard_at = now;
   const std::optional<int64_t> due = DueAt(connection);
   if (!due.has_value() || *due > now) return;
@@ -580,13 +583,13 @@ std::optional<int64_t> ReplicaServer::DueAt(
     if (!connection.watermark_due) return std::nullopt;
     return connection.heard_at + options_.idle_ns;
   }
-  if (connection.is_holder()) return std::nullopt;
+  if (connection.is_promise_owner()) return std::nullopt;
   return IsWaiting(connection) ? relay_.DueAt(connection)
                                : admission_.DueAt(connection);
 }
 
-Deadline ReplicaServer::NextDeadline() const {
-  Deadline next = scrubbing_.NextDeadline();
+Deadline ReplicaServer::NextPoll() const {
+  Deadline next = scrubbing_.NextPoll();
   for (const auto& [id, connection] : connections_.all()) {
     const bool has_more =
         connection.phase == Phase::kSession && connection.log->has_more();

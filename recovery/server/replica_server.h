@@ -16,30 +16,31 @@
 //              Release              Released               as before
 //              Scrub                Scrubbed               as before
 //              Fetch                Fetched                as before
-//                                   later, if it is held   kFetching
-//              Hold                 Wanted, Scrub or       kControl
+//                                   later, if claimed      kFetching
+//              Claim                Wanted, Scrub or       kControl
 //                                   Fetch, when it is
-//              AskPromise           Refused                as before
-//                                   later                  kAnswering
-//   kAnswering nothing              Promised               kPromised
-//   kPromised  Prepare              Prepared               kPrepared
-//   kPrepared  Install              later                  kInstalling
+//              Prepare              Refused                as before
+//                                   later                  kReporting
+//   kReporting nothing              Promised               kPromised
+//   kPromised  OpenForRepair        RepairOpened           kRepairOpened
+//   kRepairOpened  Install          later                  kInstalling
 //   kInstalling  nothing            Installed              kSession
-//   kHolding   nothing              Wanted, Scrub, Fetch   kControl
-//   (told      Fetched              as to Hold             kHolding)
-//   kWaiting   nothing              as to AskPromise       as there
+//   kClaiming  nothing              Wanted, Scrub, Fetch   kControl
+//   (told      Fetched              as to Claim            kClaiming)
+//   kWaiting   nothing              as to Prepare          as there
 //   kFetching  nothing              Fetched                kControl
 //   kSession   batches              acks                   kSession
 //   any        anything else        Failed, if it can be   kEnding, closed
 //
-// The connection that gets the promise of a log is the log's only *holder*.
+// The connection that gets the promise of a log is the log's only *promise
+// owner*.
 //
 // This class composes the parts, and gives each message to the one that it is
 // for:
 //
 //   peer_connections.h      messages, keys and ends of all connections
 //   connection_admission.h  which connections there may be
-//   opening_service.h       AskPromise, Prepare and Install
+//   opening_service.h       Prepare, OpenForRepair and Install
 //   local_primary_relay.h   logs whose region a primary of this machine has
 //   slice_scheduler.h       scans and installations of whole rings
 //   scrubbing.h             scrubs of the replicas
@@ -50,7 +51,7 @@
 //   RS1. Work in which memory runs out ends all connections of its log. The log
 //        is served no more until it is opened again: half-done work is never
 //        continued. Other logs are not affected.
-//   RS2. At most one connection of each log is in a phase from kAnswering to
+//   RS2. At most one connection of each log is in a phase from kReporting to
 //        kSession.
 // Thread safety: one thread.
 // References: protocol P-A2, P-A4.2, P-A4.5, P-A7; messages.h;
@@ -76,7 +77,7 @@
 #include "log/base/ids.h"
 #include "recovery/protocol/handshake.h"
 #include "recovery/protocol/messages.h"
-#include "recovery/protocol/refusals.h"
+#include "recovery/protocol/reject_counters.h"
 #include "recovery/scrub/scrubbing.h"
 #include "recovery/server/connection_admission.h"
 #include "recovery/server/local_primary_relay.h"
@@ -93,7 +94,7 @@ namespace alpheus {
 struct ReplicaServerOptions {
   Uuid cluster_id;
   NodeId node;
-  // Platform of all replicas of this node; Welcome announces it.
+  // Platform of all replicas of this node; ServerHello announces it.
   Platform platform = {};
   // Limits for connections without a promise (ADM1): number of each kind, and
   // nanoseconds of silence. More than 0.
@@ -121,7 +122,7 @@ struct ReplicaServerOptions {
   LocalRegions* regions = nullptr;
   // How long an opener waits for the local primary to step down before it is
   // refused, in nanoseconds from the moment at which the primary was told.
-  int64_t give_way_ns = 200'000'000;
+  int64_t step_down_timeout_ns = 200'000'000;
   // How long an asker waits for bytes of the local primary's ring, in
   // nanoseconds.
   int64_t show_ns = 1'000'000'000;
@@ -132,7 +133,7 @@ struct ReplicaServerOptions {
   std::function<void(const std::string&)> note;
   // Gets one sentence for each connection that ends by an error; a peer that is
   // gone is no error. A repeated refusal of one host and reason is left out
-  // (refusals.h).
+  // (reject_counters.h).
   std::function<void(const std::string&)> report;
 };
 
@@ -165,26 +166,26 @@ class ReplicaServer {
   // Takes what the fabric's Poll brought. Returns false if it belongs to no
   // connection of this server; every request to connect belongs to it. Where
   // memory runs out, the log that needed it ends (RS1).
-  bool Take(const ConnectionEvent& event);
-  bool Take(const Completion& completion);
+  bool OnConnectionEvent(const ConnectionEvent& event);
+  bool OnCompletion(const Completion& completion);
 
   // Persists and acknowledges what arrived, and checks the clock. Call it after
-  // completions were taken, and at NextDeadline.
+  // completions were taken, and at NextPoll.
   void Poll();
   // Counts and reports a peer that the fabric ended before this server heard of
   // it, as if the server had ended it. Requires: `why` has a reason
-  // (refusals.h).
+  // (reject_counters.h).
   void NoteRefused(const std::string& peer, const absl::Status& why);
 
   // Returns when Poll has something to do by itself; not set: never.
-  Deadline NextDeadline() const;
+  Deadline NextPoll() const;
 
   // Takes credentials, numbers of places and scrubbing of these options.
   // Connections keep what they have proved, and their places.
   void Reconfigure(const ReplicaServerOptions& options);
 
   const Counters& counters() const { return connections_.counters(); }
-  const Refusals& refusals() const { return connections_.refusals(); }
+  const RejectCounters& refusals() const { return connections_.refusals(); }
   size_t connection_count() const { return connections_.all().size(); }
 
  private:
@@ -194,15 +195,15 @@ class ReplicaServer {
   template <class Work>
   void Guard(ConnectionId id, const Work& work);
   void Starve(ConnectionId id, ServedLog* log, const absl::Status& why);
-  bool TakeOne(const ConnectionEvent& event);
-  bool TakeOne(const Completion& completion);
+  bool Dispatch(const ConnectionEvent& event);
+  bool Dispatch(const Completion& completion);
 
   // Connections.
   ConnectionAdmissionOptions AdmissionOptions() const;
   void OnRequested(const ConnectionEvent& event);
   // Returns the connection for a request, with its log and its slots.
   absl::StatusOr<PeerConnection> Admit(const ConnectionEvent& event);
-  Welcome WelcomeFor(const PeerConnection& connection) const;
+  ServerHello WelcomeFor(const PeerConnection& connection) const;
   void EndGone(const PeerConnection& connection);
 
   // Requests.
@@ -227,12 +228,12 @@ class ReplicaServer {
                                          const Fetch& fetch);
 
   // Time.
-  // Returns true if the log's ring belongs to a holder that has no session yet.
+  // Returns true if the log's ring belongs to an owner that has no session yet.
   bool IsBeingOpened(Uuid log_id) const;
   void StepSessions();
   void RunSlice();
   // Persists the session's watermark once the session is idle.
-  void RestSession(PeerConnection& connection, int64_t now);
+  void PersistIdleSession(PeerConnection& connection, int64_t now);
   static bool IsWaiting(const PeerConnection& connection);
   std::optional<int64_t> DueAt(const PeerConnection& connection) const;
   void EndLate(PeerConnection& connection);

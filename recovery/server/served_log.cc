@@ -12,8 +12,8 @@
 namespace alpheus {
 
 template <Persistence P>
-Welcome ServedReplica<P>::welcome() const {
-  return WelcomeOf(replica_->superline());
+ServerHello ServedReplica<P>::server_hello() const {
+  return ServerHelloOf(replica_->superline());
 }
 
 // Durable records stay durable, whichever primary came since (P-C1).
@@ -63,11 +63,11 @@ template <Persistence P>
 absl::Status ServedReplica<P>::StartSession(const SessionTerms& terms,
                                             Fabric& fabric,
                                             ConnectionId connection) {
-  const ReplicaMemory memory{replica_->region(), replica_->ring(),
-                             &replica_->table(), log_id(),
-                             [this](Epoch epoch, const LogPosition& head) {
-                               return replica_->PublishHead(epoch, head);
-                             }};
+  const BackupMemory memory{replica_->region(), replica_->ring(),
+                            &replica_->table(), log_id(),
+                            [this](Epoch epoch, const LogPosition& head) {
+                              return replica_->PublishHead(epoch, head);
+                            }};
   ALPHEUS_ASSIGN_OR_RETURN(
       session_,
       BackupSession<P>::Start(pmem_, memory, terms, fabric, connection));

@@ -7,7 +7,7 @@
 // backup.
 //
 // Thread safety: one thread.
-// References: protocol P-A4, P-A7; replica.h, backup_session.h.
+// References: protocol P-A4, P-A7; local_replica.h, backup_session.h.
 #ifndef ALPHEUS_RECOVERY_SERVER_SERVED_LOG_H_
 #define ALPHEUS_RECOVERY_SERVER_SERVED_LOG_H_
 
@@ -24,15 +24,15 @@
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
 #include "log/format/layout.h"
-#include "log/pmem/landing_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "log/pmem/persistence.h"
+#include "log/pmem/shadow_persistence.h"
 #include "quorum/arithmetic/promise.h"
-#include "recovery/protocol/answer.h"
 #include "recovery/protocol/installation.h"
 #include "recovery/protocol/messages.h"
+#include "recovery/protocol/state_report.h"
 #include "recovery/protocol/superline_report.h"
-#include "recovery/replica/replica.h"
+#include "recovery/replica/local_replica.h"
 #include "recovery/scrub/scrubbed_replica.h"
 #include "replication/fabric/fabric.h"
 #include "replication/session/backup_session.h"
@@ -42,9 +42,9 @@ namespace alpheus {
 
 class ServedLog : public ScrubbedReplica {
  public:
-  uint64_t incarnation() const final { return welcome().incarnation; }
-  // Returns the Welcome, except for the platform, which is the server's.
-  virtual Welcome welcome() const = 0;
+  uint64_t incarnation() const final { return server_hello().incarnation; }
+  // Returns the ServerHello, except for the platform, which is the server's.
+  virtual ServerHello server_hello() const = 0;
   // Returns true if peers write to persistent memory, as the platform says.
   // False: they write to pages of a plain file, or to a copy in memory, from
   // which the replica's program persists.
@@ -56,22 +56,22 @@ class ServedLog : public ScrubbedReplica {
   // superline, table and watermarks.
   virtual std::span<std::byte> region() const = 0;
 
-  // The calls below are as those of Replica.
+  // The calls below are as those of LocalReplica.
   virtual absl::StatusOr<PromiseVerdict> AcceptPromise(
       const Promise& request) = 0;
-  virtual absl::Status StartAnswer() = 0;
-  virtual Answer TakeAnswer() = 0;
+  virtual absl::Status StartStateReport() = 0;
+  virtual StateReport TakeStateReport() = 0;
   virtual absl::Status BeginRepair(Epoch epoch) = 0;
   virtual absl::Status StartInstall(const Installation& installation) = 0;
   virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
   virtual void EndWork() = 0;
 
-  // The session of the installed epoch; one at a time. Take, Step, has_more,
-  // TakeNews and PersistWatermark are as those of BackupSession. Requires, for
-  // all except StartSession and EndSession: a running session.
+  // The session of the installed epoch; one at a time. OnCompletion, Step,
+  // has_more, TakeNews and PersistWatermark are as those of BackupSession.
+  // Requires, for all except StartSession and EndSession: a running session.
   virtual absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                                     ConnectionId connection) = 0;
-  virtual absl::Status Take(const Completion& completion) = 0;
+  virtual absl::Status OnCompletion(const Completion& completion) = 0;
   virtual absl::Status Step() = 0;
   virtual bool has_more() const = 0;
   virtual std::string TakeNews() = 0;
@@ -96,7 +96,7 @@ class LogCreator {
 
 // Returns the state that superline, table and watermarks give.
 template <Persistence P>
-Followed FollowedOf(const Replica<P>& replica) {
+Followed FollowedOf(const LocalReplica<P>& replica) {
   const Superline& superline = replica.superline();
   Followed followed = FollowedOf(superline);
   followed.persisted_lsn = ReadWatermarks(replica.region(), superline.log_id)
@@ -110,14 +110,14 @@ template <Persistence P>
 class ServedReplica final : public ServedLog {
  public:
   // `pmem` must outlive the object.
-  ServedReplica(P& pmem, std::unique_ptr<Replica<P>> replica)
+  ServedReplica(P& pmem, std::unique_ptr<LocalReplica<P>> replica)
       : pmem_(pmem), replica_(std::move(replica)) {}
 
   Uuid log_id() const override { return replica_->superline().log_id; }
-  Welcome welcome() const override;
+  ServerHello server_hello() const override;
   bool is_persistent_memory() const override {
     return !std::is_same_v<P, MsyncPersistence> &&
-           !std::is_same_v<P, LandingPersistence>;
+           !std::is_same_v<P, ShadowPersistence>;
   }
   Promise standing() const override { return PromiseOf(replica_->superline()); }
   Created created() const override { return CreatedOf(replica_->superline()); }
@@ -133,8 +133,10 @@ class ServedReplica final : public ServedLog {
       const Promise& request) override {
     return replica_->AcceptPromise(request);
   }
-  absl::Status StartAnswer() override { return replica_->StartAnswer(); }
-  Answer TakeAnswer() override { return replica_->TakeAnswer(); }
+  absl::Status StartStateReport() override {
+    return replica_->StartStateReport();
+  }
+  StateReport TakeStateReport() override { return replica_->TakeStateReport(); }
   absl::Status BeginRepair(Epoch epoch) override {
     end_.reset();
     return replica_->BeginRepair(epoch);
@@ -149,12 +151,14 @@ class ServedReplica final : public ServedLog {
   void EndWork() override { replica_->EndWork(); }
   absl::Status RestoreBytes(RingOffset offset,
                             std::span<const std::byte> bytes) override;
-  absl::StatusOr<int> MendCopies() override { return replica_->MendCopies(); }
+  absl::StatusOr<int> RepairCopies() override {
+    return replica_->RepairCopies();
+  }
 
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override;
-  absl::Status Take(const Completion& completion) override {
-    return session_->Take(completion);
+  absl::Status OnCompletion(const Completion& completion) override {
+    return session_->OnCompletion(completion);
   }
   absl::Status Step() override { return session_->Step(); }
   bool has_more() const override { return session_->has_more(); }
@@ -166,7 +170,7 @@ class ServedReplica final : public ServedLog {
 
  private:
   P& pmem_;
-  const std::unique_ptr<Replica<P>> replica_;
+  const std::unique_ptr<LocalReplica<P>> replica_;
   Lsn durable_lsn_;                // from sessions that have ended
   std::optional<RingOffset> end_;  // end of the last session
   std::unique_ptr<BackupSession<P>> session_;

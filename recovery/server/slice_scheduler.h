@@ -12,7 +12,7 @@
 //   SLS2. Then comes the job of the next higher connection, or of the lowest.
 //         So every job has its turn.
 //   SLS3. A job whose medium failed meanwhile gives no result. Reads since then
-//         may have given zeros (bus_guard.h): an answer would claim that the
+//         may have given zeros (bus_guard.h): a report would claim that the
 //         replica never had the records.
 // Thread safety: one thread.
 // References: protocol P-A7, P-A8; replica_server.h, served_log.h.

@@ -27,7 +27,7 @@
 //        failure all later ones of the connection complete with kFlushed. A
 //        failed operation may have taken effect in part, or whole.
 //   FB4. Nothing is read or written outside the registered bytes, without the
-//        granted access, or with a key that was never given out or is void.
+//        granted access, or with a key that was never issued or is void.
 //        Such an operation fails with kRemoteAccess, and its connection is
 //        broken at both ends. An operation of no bytes touches nothing; its key
 //        and offset are not checked.
@@ -74,10 +74,10 @@
 namespace alpheus {
 
 // The right of a peer to use a registered region, as the handshake passes it
-// on. 0 is never given out.
+// on. 0 is never issued.
 using RegionKey = StrongId<struct RegionKeyTag>;
 
-// One connection of this adapter. 0 is never given out.
+// One connection of this adapter. 0 is never issued.
 using ConnectionId = StrongId<struct ConnectionIdTag>;
 
 // Chosen by the caller that posts; comes back in the completion.
@@ -175,7 +175,7 @@ struct ConnectionEvent {
 };
 
 // Why an adapter ended an unauthenticated peer by itself.
-enum class StrangerEnd {
+enum class UnauthenticatedEnd {
   kSaidNothing,    // not in time, or not until others came
   kNotUnderstood,  // its bytes are no message
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// key_sequence: keys that are never given out twice and that nobody can
+// key_sequence: keys that are never issued twice and that nobody can
 // predict, without a list of old keys.
 //
 // Idea: the keys are counted, and the count is encrypted under a secret. A

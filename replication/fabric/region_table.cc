@@ -57,8 +57,7 @@ absl::StatusOr<std::span<std::byte>> RegionTable::Find(
   if (bytes == 0) return std::span<std::byte>();
   const auto found = regions_.find(address.key);
   if (found == regions_.end()) {
-    return Denied(address, bytes,
-                  "the key was deregistered, or never given out");
+    return Denied(address, bytes, "the key was deregistered, or never issued");
   }
   const Region& region = found->second;
   if (!LiesInside(address.offset, bytes, region.bytes.size())) {

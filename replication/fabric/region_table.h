@@ -6,7 +6,7 @@
 // FB4 (key, bounds, access) in this one place.
 //
 // Invariants (FB4, FB7 of fabric.h):
-//   1. A key can't be predicted, is never 0 and never given out twice. Nothing
+//   1. A key can't be predicted, is never 0 and never issued twice. Nothing
 //      is remembered of void keys (key_sequence.h).
 //   2. The bytes that Find returns lie inside the registered region, whatever
 //      offset and length a peer sent, also when their sum overflows.

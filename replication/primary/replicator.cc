@@ -17,7 +17,7 @@ namespace {
 
 // Nanoseconds without an append after which a catch-up is not throttled. Far
 // longer than its batches then delay a new append.
-constexpr int64_t kRestNanos = 20'000'000;
+constexpr int64_t kIdleNanos = 20'000'000;
 // Rounds of completions in one Poll, at most: events of others must not hold a
 // caller of this log forever.
 constexpr int kRoundsMax = 16;
@@ -25,10 +25,10 @@ constexpr int kRoundsMax = 16;
 // for what was taken need not wait for that check.
 constexpr uint32_t kBusyPolls = 8;
 // Nanoseconds between two checks for silence and lag while nothing else
-// happens; less if silence_ns is short (RPR4). A waiter whose observer is due
-// sleeps as long: it would return at once, again and again, while another
+// happens; less if ack_timeout_ns is short (RPR4). A waiter whose observer is
+// due sleeps as long: it would return at once, again and again, while another
 // thread is in the middle of a step.
-constexpr int64_t kLookNanos = 20'000;
+constexpr int64_t kCheckNanos = 20'000;
 
 // For messages.
 double Millis(int64_t nanos) { return static_cast<double>(nanos) / 1e6; }
@@ -47,8 +47,8 @@ Replicator::Replicator(Fabric& fabric, const Clock& clock,
       clock_(clock),
       options_(options),
       observer_(observer),
-      looked_at_ns_(clock.NowNanos()),
-      appended_at_ns_(looked_at_ns_),
+      last_poll_ns_(clock.NowNanos()),
+      appended_at_ns_(last_poll_ns_),
       end_(start),
       local_lsn_(start.lsn),
       local_end_(start),
@@ -72,7 +72,7 @@ void Replicator::Join(std::string name, ConnectionId connection,
   backup.is_catching_up = backup.lag_excused != 0;
   backup.catch_up_bytes = CatchUpBytesMax(options_.catch_up_bytes_per_second);
   backup.seen_end = end_.offset;
-  backup.seen_ns = looked_at_ns_;
+  backup.seen_ns = last_poll_ns_;
   CatchUp(backup);
   Push(backup);
   Count();
@@ -92,8 +92,8 @@ uint64_t Replicator::LagOf(const Backup& backup) const {
 
 int64_t Replicator::Listen() {
   const int64_t now = clock_.NowNanos();
-  int64_t passed = now - std::exchange(looked_at_ns_, now);
-  passed = std::min(passed, options_.silence_ns / 4);
+  int64_t passed = now - std::exchange(last_poll_ns_, now);
+  passed = std::min(passed, options_.ack_timeout_ns / 4);
   listened_ns_ += passed;
   return listened_ns_;
 }
@@ -113,16 +113,16 @@ void Replicator::AdvanceHead(const LogPosition& head) {
   Count();
 }
 
-void Replicator::TellDurable() {
+void Replicator::AnnounceDurable() {
   NoteNews();
-  told_lsn_ = durable_lsn_;
+  announced_lsn_ = durable_lsn_;
   for (Backup& backup : backups_) Push(backup);
 }
 
 bool Replicator::IsIdle(const Backup& backup) const {
   const ReplicaSession& session = *backup.session;
   return session.is_idle() && session.posted().offset == end_.offset &&
-         session.durable_told() >= told_lsn_ &&
+         session.durable_announced() >= announced_lsn_ &&
          (head_.lsn == Lsn(0) || session.head_published().lsn >= head_.lsn);
 }
 
@@ -161,16 +161,16 @@ ALPHEUS_FLATTEN void Replicator::LocalPersisted(Lsn lsn) {
   CountRecords();
 }
 
-ALPHEUS_FLATTEN bool Replicator::Take(const Completion& completion) {
+ALPHEUS_FLATTEN bool Replicator::OnCompletion(const Completion& completion) {
   Backup* backup = Find(completion.connection);
   if (backup == nullptr) return false;
   if (!backup->status.ok()) return true;
   const uint64_t before = backup->session->batches_acked();
   const Lsn persisted_before = backup->session->acked_lsn();
   const Lsn head_before = backup->session->head_published().lsn;
-  const absl::Status taken = backup->session->Take(completion);
+  const absl::Status taken = backup->session->OnCompletion(completion);
   if (!taken.ok()) {
-    GiveUp(*backup, taken);
+    Drop(*backup, taken);
   } else if (backup->session->batches_acked() != before ||
              backup->session->acked_lsn() != persisted_before) {
     // A completion comes from the adapter: no sign that the backup's program
@@ -190,7 +190,7 @@ ALPHEUS_FLATTEN bool Replicator::Take(const Completion& completion) {
 bool Replicator::Disconnected(ConnectionId connection) {
   Backup* backup = Find(connection);
   if (backup == nullptr) return false;
-  GiveUp(*backup, absl::UnavailableError("the backup broke the connection"));
+  Drop(*backup, absl::UnavailableError("the backup broke the connection"));
   return true;
 }
 
@@ -200,37 +200,37 @@ bool Replicator::Disconnected(ConnectionId connection) {
 Polled Replicator::Poll() {
   int rounds = 0;
   Arrived arrived;
-  while (TakeSome(&arrived) && ++rounds < kRoundsMax) {
+  while (DrainSome(&arrived) && ++rounds < kRoundsMax) {
   }
   const bool any = arrived.completions != 0 || arrived.events != 0;
   if (arrived.completions != 0) has_news_ = true;
   const bool is_due = arrived.completions != 0 ? ++busy_polls_ % kBusyPolls == 0
-                                               : any || IsLookDue();
+                                               : any || IsPollDue();
   if (is_due) {
     has_news_ = false;
-    if (CheckBackups()) TakeSome(&arrived);
+    if (CheckBackups()) DrainSome(&arrived);
   }
   const Polled polled = any || is_due ? Polled::kMoved : Polled::kIdle;
   return observer_ == nullptr ? polled : observer_->OnPoll(polled);
 }
 
-bool Replicator::IsLookDue() const {
+bool Replicator::IsPollDue() const {
   return has_news_ || is_catching_up() ||
-         clock_.NowNanos() - looked_at_ns_ >=
-             std::min(kLookNanos, options_.silence_ns / 8);
+         clock_.NowNanos() - last_poll_ns_ >=
+             std::min(kCheckNanos, options_.ack_timeout_ns / 8);
 }
 
 // Connections end after everything that arrived before, which may say why. If
 // there is more of that, the next call comes to the ends.
-bool Replicator::TakeSome(Arrived* arrived) {
+bool Replicator::DrainSome(Arrived* arrived) {
   const size_t count = fabric_.Poll(completions_, &events_);
   if (count == 0 && events_.empty()) return false;
   arrived->completions += count;
   const uint64_t posted = batches();
   bool may_have_posted = false;
   for (const Completion& completion : std::span(completions_).first(count)) {
-    if (Take(completion) || observer_ == nullptr) continue;
-    observer_->Take(completion);
+    if (OnCompletion(completion) || observer_ == nullptr) continue;
+    observer_->OnCompletion(completion);
     may_have_posted = true;
   }
   if (count == completions_.size()) return true;
@@ -238,19 +238,19 @@ bool Replicator::TakeSome(Arrived* arrived) {
   for (const ConnectionEvent& event : events_) {
     const bool is_ours = event.kind == ConnectionEvent::Kind::kDisconnected &&
                          Disconnected(event.connection);
-    if (!is_ours && observer_ != nullptr) observer_->Take(event);
+    if (!is_ours && observer_ != nullptr) observer_->OnConnectionEvent(event);
   }
   const bool is_news = !events_.empty();
   events_.clear();
   return may_have_posted || batches() != posted || is_news;
 }
 
-Deadline Replicator::LookBy(Deadline deadline) const {
+Deadline Replicator::PollDeadline(Deadline deadline) const {
   const int64_t now = clock_.NowNanos();
   const int64_t observer_due = std::max(
-      observer_due_ns_.load(std::memory_order_relaxed), now + kLookNanos);
+      observer_due_ns_.load(std::memory_order_relaxed), now + kCheckNanos);
   return Deadline::AtNanos(std::min(
-      {deadline.at_nanos(), now + options_.silence_ns / 4, observer_due}));
+      {deadline.at_nanos(), now + options_.ack_timeout_ns / 4, observer_due}));
 }
 
 ALPHEUS_FLATTEN ReplicationState Replicator::replication_state() const {
@@ -266,10 +266,10 @@ ALPHEUS_FLATTEN ReplicationState Replicator::replication_state() const {
 
 bool Replicator::CheckBackups() {
   const int64_t now = Listen();
-  if (std::exchange(has_appended_, false)) appended_at_ns_ = looked_at_ns_;
+  if (std::exchange(has_appended_, false)) appended_at_ns_ = last_poll_ns_;
   bool any_posted = false;
   for (Backup& backup : backups_) {
-    if (!backup.unposted.ok()) GiveUp(backup, backup.unposted);
+    if (!backup.unposted.ok()) Drop(backup, backup.unposted);
     if (!backup.status.ok()) continue;
     if (std::exchange(backup.is_heard, false)) backup.heard_ns = now;
     const uint64_t before = backup.session->batches();
@@ -283,15 +283,15 @@ bool Replicator::CheckBackups() {
     if (IsIdle(backup)) {
       backup.heard_ns = now;
     } else if (lag > options_.lag_bytes_max + backup.lag_excused) {
-      GiveUp(backup, absl::UnavailableError(absl::StrCat(
-                         lag, " bytes behind, at most ", options_.lag_bytes_max,
-                         " are allowed (lag_bytes_max)")));
-    } else if (now - backup.heard_ns > options_.silence_ns) {
-      GiveUp(backup,
-             absl::UnavailableError(absl::StrCat(
-                 "nothing was heard for ", Millis(now - backup.heard_ns),
-                 " ms of listening, at most ", Millis(options_.silence_ns),
-                 " are allowed (silence_ms)")));
+      Drop(backup, absl::UnavailableError(absl::StrCat(
+                       lag, " bytes behind, at most ", options_.lag_bytes_max,
+                       " are allowed (lag_bytes_max)")));
+    } else if (now - backup.heard_ns > options_.ack_timeout_ns) {
+      Drop(backup,
+           absl::UnavailableError(absl::StrCat(
+               "nothing was heard for ", Millis(now - backup.heard_ns),
+               " ms of listening, at most ", Millis(options_.ack_timeout_ns),
+               " are allowed (ack_timeout_ms)")));
     }
   }
   return any_posted;
@@ -318,7 +318,7 @@ Replicator::Backup* Replicator::Find(ConnectionId connection) {
 
 // Closing is no fence at the backup: it may take more of what is in flight
 // (P-H21). Its acks no longer arrive.
-void Replicator::GiveUp(Backup& backup, const absl::Status& why) {
+void Replicator::Drop(Backup& backup, const absl::Status& why) {
   if (!backup.status.ok()) return;
   backup.status = why;
   fabric_.Close(backup.connection).IgnoreError();
@@ -350,11 +350,11 @@ std::string Replicator::DescribeLoss() const {
 
 // RPR7. Work posted on a broken connection fails anyway, perhaps after a
 // message that says why. After any other error nothing more comes.
-void Replicator::GiveUpUnposted(Backup& backup, const absl::Status& why) {
+void Replicator::DropUnposted(Backup& backup, const absl::Status& why) {
   if (absl::IsFailedPrecondition(why)) {
     backup.unposted = why;
   } else {
-    GiveUp(backup, why);
+    Drop(backup, why);
   }
 }
 
@@ -366,7 +366,7 @@ void Replicator::End(const absl::Status& why) {
         absl::StrCat(why.message(), "; records behind LSN ", durable_lsn_.value,
                      " have an unknown outcome until the log is opened again"));
   }
-  for (Backup& backup : backups_) GiveUp(backup, why);
+  for (Backup& backup : backups_) Drop(backup, why);
 }
 
 void Replicator::Push(Backup& backup) {
@@ -379,17 +379,17 @@ void Replicator::Push(Backup& backup) {
   if (head_.lsn > session.head_sent().lsn && posted.ok()) {
     posted = session.AdvanceHead(head_);
   }
-  if (told_lsn_ > session.durable_told() && posted.ok()) {
-    posted = session.AdvanceDurable(told_lsn_);
+  if (announced_lsn_ > session.durable_announced() && posted.ok()) {
+    posted = session.AdvanceDurable(announced_lsn_);
   }
   if (!posted.ok()) [[unlikely]]
-    GiveUpUnposted(backup, posted);
+    DropUnposted(backup, posted);
 }
 
 void Replicator::PostReceives(Backup& backup) {
   if (!MayPost(backup)) return;
   const absl::Status posted = backup.session->PostReceives();
-  if (!posted.ok()) GiveUpUnposted(backup, posted);
+  if (!posted.ok()) DropUnposted(backup, posted);
 }
 
 // RPR6.
@@ -399,7 +399,7 @@ void Replicator::CatchUp(Backup& backup) {
   ReplicaSession& session = *backup.session;
   const RingOffset before = session.posted().offset;
   absl::Status posted;
-  if (looked_at_ns_ - appended_at_ns_ >= kRestNanos) {
+  if (last_poll_ns_ - appended_at_ns_ >= kIdleNanos) {
     posted = session.Advance(end_);
   } else if (backup.catch_up_bytes > 0) {
     posted = session.CatchUp(end_);
@@ -407,14 +407,14 @@ void Replicator::CatchUp(Backup& backup) {
   backup.catch_up_bytes -=
       static_cast<int64_t>(session.posted().offset - before);
   backup.is_catching_up = session.posted().offset != end_.offset;
-  if (!posted.ok()) GiveUpUnposted(backup, posted);
+  if (!posted.ok()) DropUnposted(backup, posted);
 }
 
 void Replicator::EarnCatchUp(Backup& backup) const {
   const auto appended = static_cast<int64_t>(
       end_.offset - std::exchange(backup.seen_end, end_.offset));
   const int64_t passed =
-      looked_at_ns_ - std::exchange(backup.seen_ns, looked_at_ns_);
+      last_poll_ns_ - std::exchange(backup.seen_ns, last_poll_ns_);
   const auto earned = static_cast<int64_t>(
       static_cast<double>(passed) *
       static_cast<double>(options_.catch_up_bytes_per_second) / 1e9);

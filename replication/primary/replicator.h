@@ -5,7 +5,7 @@
 // Idea: the log reports up to where its ring holds finished records, and what
 // its own replica has persisted. The replicator writes the rest to all backups,
 // in parallel, each at its own speed, and reports which LSN W replicas have. It
-// never waits: several batches are under way at once, and a caller that waits
+// never waits: several batches are in flight at once, and a caller that waits
 // for an LSN polls.
 // Poll takes what the fabric brought. Events of other connections go to the
 // observer, as the adapter may serve more than this log. A caller that waits
@@ -22,9 +22,9 @@
 //   RPR3. With fewer than W replicas in sync the replicator is poisoned:
 //         status() is an error from then on, and durable_lsn() stays (P-A3.6,
 //         P-H20).
-//   RPR4. At most a quarter of silence_ns is charged for the time between two
-//         polls. A primary that was stopped, or was not polled, does not blame
-//         its backups.
+//   RPR4. At most a quarter of ack_timeout_ns is charged for the time between
+//         two polls. A primary that was stopped, or was not polled, does not
+//         blame its backups.
 //   RPR5. reuse_head() is at most the head that each replica in sync has said
 //         is in its superline (P-L4). A backup out of sync holds nothing up.
 //   RPR6. A backup that joined and is behind *catches up*: it gets the rest in
@@ -33,10 +33,11 @@
 //         catch_up_bytes_per_second plus twice the rate of appends, so that it
 //         does catch up. Without appends, and once everything is posted, it is
 //         treated as any other.
-//   RPR7. A backup whose connection broke is given up only after everything
+//   RPR7. A backup whose connection broke is dropped only after everything
 //         that had arrived was taken: that may say why the connection ended.
-// Thread safety: as ReplicationSink; LookBy also from any thread. The observer
-// is called under the lock of the log that polls, and must not call that log.
+// Thread safety: as ReplicationSink; PollDeadline also from any thread. The
+// observer is called under the lock of the log that polls, and must not call
+// that log.
 // References: protocol P-A3.3, P-A3.6, P-H20 to P-H22; Arcadia §4.1, §4.4;
 // replication_sink.h.
 #ifndef ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
@@ -71,13 +72,13 @@ class Replicator final : public ReplicationSink {
     uint32_t write_quorum = 1;
     // False: the primary is remote-only, and no replica of its own counts.
     bool has_local_replica = true;
-    // Bytes: a backup with more bytes of the ring unacknowledged is given up.
+    // Bytes: a backup with more bytes of the ring unacknowledged is dropped.
     // The ring can't be reused before all backups in sync have it.
     uint64_t lag_bytes_max = uint64_t{64} << 20;
-    // Nanoseconds of silence, while records are under way, after which a backup
-    // is given up. An ack ends silence, and so does a piece of a batch that
+    // Nanoseconds of silence, while records are in flight, after which a backup
+    // is dropped. An ack ends silence, and so does a piece of a batch that
     // arrives. Noticed late if polls are further apart than a quarter of it.
-    int64_t silence_ns = 1'000'000'000;
+    int64_t ack_timeout_ns = 1'000'000'000;
     // Rate at which a joined backup gets what it missed, while records are
     // appended (RPR6). A higher rate ends its lag sooner and slows appends
     // more.
@@ -89,8 +90,8 @@ class Replicator final : public ReplicationSink {
    public:
     virtual ~Observer() = default;
     // Take events that are of no backup of this log.
-    virtual void Take(const Completion& completion) = 0;
-    virtual void Take(const ConnectionEvent& event) = 0;
+    virtual void OnCompletion(const Completion& completion) = 0;
+    virtual void OnConnectionEvent(const ConnectionEvent& event) = 0;
     // Called at the end of each Poll; `polled` is what Poll would return.
     // Returns what Poll returns.
     virtual Polled OnPoll(Polled polled) { return polled; }
@@ -137,7 +138,7 @@ class Replicator final : public ReplicationSink {
   void Advance(const RingEnd& end) override;
   void LocalPersisted(Lsn lsn) override;
   void AdvanceHead(const LogPosition& head) override;
-  void TellDurable() override;
+  void AnnounceDurable() override;
   Polled Poll() override;
   ReplicationState replication_state() const override;
   // Returns OK, or Aborted with the fate of each backup: the outcome of records
@@ -145,23 +146,23 @@ class Replicator final : public ReplicationSink {
   absl::Status status() const override { return status_; }
   bool has_failed() const { return !status_.ok(); }
   void WaitForActivity(Deadline deadline) override {
-    fabric_.WaitForActivity(LookBy(deadline));
+    fabric_.WaitForActivity(PollDeadline(deadline));
   }
   void Wake() override { fabric_.Wake(); }
   // Returns until when a caller with that deadline may wait for activity: at
-  // most silence_ns / 4, so that all the time is charged (RPR4). A silent
+  // most ack_timeout_ns / 4, so that all the time is charged (RPR4). A silent
   // backup causes no activity, and the caller may be the only one to notice.
-  Deadline LookBy(Deadline deadline) const;
+  Deadline PollDeadline(Deadline deadline) const;
 
   // The parts of Poll. Take a completion, or the end of a connection: each
   // returns true if the connection is of one of the backups.
-  bool Take(const Completion& completion);
+  bool OnCompletion(const Completion& completion);
   bool Disconnected(ConnectionId connection);
-  // Posts what waits for credit, and gives up backups that lag too far or are
+  // Posts what waits for credit, and drops backups that lag too far or are
   // silent. Returns true if something was posted.
   bool CheckBackups();
   // Returns when CheckBackups last read the clock, in nanoseconds.
-  int64_t looked_at_ns() const { return looked_at_ns_; }
+  int64_t last_poll_ns() const { return last_poll_ns_; }
 
   // Returns the last end that Advance was given.
   const RingEnd& end() const { return end_; }
@@ -214,8 +215,8 @@ class Replicator final : public ReplicationSink {
   };
   // Takes what arrived, and adds to `arrived`. Returns true if there may be
   // more, or if something was posted that must be sent.
-  bool TakeSome(Arrived* arrived);
-  bool IsLookDue() const;
+  bool DrainSome(Arrived* arrived);
+  bool IsPollDue() const;
   // Charges the time since the last call (RPR4); returns the charged total.
   int64_t Listen();
   bool IsIdle(const Backup& backup) const;
@@ -228,8 +229,8 @@ class Replicator final : public ReplicationSink {
   }
   Backup* Find(ConnectionId connection);
   uint64_t LagOf(const Backup& backup) const;
-  void GiveUp(Backup& backup, const absl::Status& why);
-  void GiveUpUnposted(Backup& backup, const absl::Status& why);
+  void Drop(Backup& backup, const absl::Status& why);
+  void DropUnposted(Backup& backup, const absl::Status& why);
   std::string DescribeLoss() const;
   void Push(Backup& backup);
   void PostReceives(Backup& backup);
@@ -248,7 +249,7 @@ class Replicator final : public ReplicationSink {
   std::atomic<int64_t> observer_due_ns_{Deadline().at_nanos()};
   uint32_t busy_polls_ = 0;  // polls in which something was taken
   bool has_news_ = true;     // since the last CheckBackups
-  int64_t looked_at_ns_;
+  int64_t last_poll_ns_;
   int64_t appended_at_ns_;     // time of the first CheckBackups after an append
   bool has_appended_ = false;  // since the last CheckBackups
   int64_t listened_ns_ = 0;    // time charged in all (RPR4)
@@ -257,7 +258,7 @@ class Replicator final : public ReplicationSink {
   RingEnd local_end_;
   LogPosition head_{Lsn(0), RingOffset(0), 0};  // LSN 0: none yet
   Lsn durable_lsn_;
-  Lsn told_lsn_;  // last LSN to announce as durable
+  Lsn announced_lsn_;  // last LSN to announce as durable
   Lsn durable_head_lsn_{0};
   std::vector<Backup> backups_;
   // Scratch of Quorum; a member, as to construct it costs more than to count.

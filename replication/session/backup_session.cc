@@ -22,7 +22,7 @@ namespace {
 
 // Acks in flight. Acks are cumulative: when no slot is free, the next ack
 // covers both.
-constexpr size_t kAcksUnderWay = 16;
+constexpr size_t kAcksInFlight = 16;
 // Bytes summed in one Step: some 0.1 ms.
 constexpr uint64_t kSumBytesMax = uint64_t{1} << 20;
 // Requests for one record. A record that is damaged each time is damaged at the
@@ -32,7 +32,7 @@ constexpr int kTriesMax = 3;
 }  // namespace
 
 template <Persistence P>
-BackupSession<P>::BackupSession(P& pmem, const ReplicaMemory& memory,
+BackupSession<P>::BackupSession(P& pmem, const BackupMemory& memory,
                                 const SessionTerms& terms, const Plan& plan,
                                 Fabric& fabric, ConnectionId connection)
     : pmem_(pmem),
@@ -47,19 +47,19 @@ BackupSession<P>::BackupSession(P& pmem, const ReplicaMemory& memory,
       persisted_end_(terms.next.offset),
       announced_(terms.next.offset),
       watermark_lsn_(terms.next.lsn - 1),
-      free_acks_(kAcksUnderWay) {
+      free_acks_(kAcksInFlight) {
   std::iota(free_acks_.begin(), free_acks_.end(), 0);
 }
 
 template <Persistence P>
 absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
-    P& pmem, const ReplicaMemory& memory, const SessionTerms& terms,
+    P& pmem, const BackupMemory& memory, const SessionTerms& terms,
     Fabric& fabric, ConnectionId connection) {
   ALPHEUS_RETURN_IF_ERROR(MakeSuperlinePlan(terms.platform).status());
   std::unique_ptr<BackupSession> session(new BackupSession(
       pmem, memory, terms, RecordPlanOfBackup(), fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(
-      session->acks_, MessageSlots::Make(fabric, kAcksUnderWay, kAckBytes));
+      session->acks_, MessageSlots::Make(fabric, kAcksInFlight, kAckBytes));
   // One more receive for a notice (resend.h), if the fabric has room; else the
   // notice may have to be sent more than once.
   const uint32_t room = std::max(fabric.limits().receives_max, terms.credits);
@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
 }
 
 template <Persistence P>
-ALPHEUS_FLATTEN absl::Status BackupSession<P>::Take(
+ALPHEUS_FLATTEN absl::Status BackupSession<P>::OnCompletion(
     const Completion& completion) {
   if (completion.status != CompletionStatus::kOk) {
     return absl::UnavailableError(
@@ -83,9 +83,9 @@ ALPHEUS_FLATTEN absl::Status BackupSession<P>::Take(
   }
   switch (completion.operation) {
     case Operation::kReceiveImmediate:
-      return TakeAnnouncement(completion);
+      return OnAnnouncement(completion);
     case Operation::kReceive:
-      return TakeMessage(completion);
+      return OnMessage(completion);
     case Operation::kSend:
       free_acks_.push_back(completion.work.value);
       return absl::OkStatus();
@@ -99,7 +99,7 @@ ALPHEUS_FLATTEN absl::Status BackupSession<P>::Take(
 }
 
 template <Persistence P>
-absl::Status BackupSession<P>::TakeAnnouncement(const Completion& completion) {
+absl::Status BackupSession<P>::OnAnnouncement(const Completion& completion) {
   const uint64_t capacity = memory_.ring.capacity();
   const uint64_t end = uint64_t{completion.immediate} * kLineBytes;
   if (end >= capacity || completion.bytes == 0) {
@@ -125,20 +125,20 @@ absl::Status BackupSession<P>::TakeAnnouncement(const Completion& completion) {
 }
 
 template <Persistence P>
-absl::Status BackupSession<P>::TakeMessage(const Completion& completion) {
+absl::Status BackupSession<P>::OnMessage(const Completion& completion) {
   if (!AreSummed(receives_->BytesOf(completion))) {
     return absl::UnavailableError(absl::StrCat(
         "epoch ", terms_.epoch.value, ", LSN ", next_.lsn.value, ": ",
         completion.bytes,
         " bytes of the primary were changed on their way: their sum does not "
-        "hold; the session ends, and begins anew"));
+        "hold; the session ends, and begins again"));
   }
   if (const auto resent = DecodeResent(receives_->BytesOf(completion))) {
-    ALPHEUS_RETURN_IF_ERROR(TakeResent(*resent));
+    ALPHEUS_RETURN_IF_ERROR(OnResent(*resent));
     return receives_->Taken(completion.work);
   }
   const auto update = DecodeDurableUpdate(receives_->BytesOf(completion));
-  if (!update) return TakeHead(completion);
+  if (!update) return OnHead(completion);
   const bool is_ours =
       update->epoch == terms_.epoch && update->session == terms_.session;
   if (!is_ours) {
@@ -154,7 +154,7 @@ absl::Status BackupSession<P>::TakeMessage(const Completion& completion) {
 }
 
 template <Persistence P>
-absl::Status BackupSession<P>::TakeHead(const Completion& completion) {
+absl::Status BackupSession<P>::OnHead(const Completion& completion) {
   const auto update = DecodeHeadUpdate(receives_->BytesOf(completion));
   const bool is_ours = update && update->epoch == terms_.epoch &&
                        update->session == terms_.session;
@@ -318,7 +318,7 @@ absl::Status BackupSession<P>::AskAgain(const RecordView& record,
 }
 
 template <Persistence P>
-absl::Status BackupSession<P>::TakeResent(const Resent& resent) {
+absl::Status BackupSession<P>::OnResent(const Resent& resent) {
   const bool is_ours = awaited_ && resent.epoch == terms_.epoch &&
                        resent.session == terms_.session &&
                        resent.offset == awaited_->offset;

@@ -72,7 +72,7 @@
 namespace alpheus {
 
 // The replica that a session writes to. It must outlive the session.
-struct ReplicaMemory {
+struct BackupMemory {
   std::span<std::byte> region;
   Ring ring;
   const EpochTable* table = nullptr;
@@ -88,19 +88,19 @@ class BackupSession {
   // Posts the receives: call it before the connection is accepted. Errors: the
   // fabric's; Unimplemented (this replica's platform).
   static absl::StatusOr<std::unique_ptr<BackupSession>> Start(
-      P& pmem, const ReplicaMemory& memory, const SessionTerms& terms,
+      P& pmem, const BackupMemory& memory, const SessionTerms& terms,
       Fabric& fabric, ConnectionId connection);
 
   // Takes one completion of the session's connection. After an error the
   // session is of no more use: close the connection. Errors: Unavailable (the
   // connection broke), DataLoss (the announced place or head is impossible).
-  absl::Status Take(const Completion& completion);
+  absl::Status OnCompletion(const Completion& completion);
 
   // Persists and acknowledges what was announced since the last call; costs
   // nothing if nothing was. Errors: DataLoss (the announced bytes are no
   // records, or have other payloads: says where, and what was expected; the
   // head is impossible); the medium's (what is persistent is unknown); those of
-  // publish_head; the fabric's. After an error as Take.
+  // publish_head; the fabric's. After an error as OnCompletion.
   absl::Status Step();
   // Returns true if further Steps must sum payloads before the next ack.
   bool has_more() const { return !awaited_ && next_.offset < persisted_end_; }
@@ -119,12 +119,12 @@ class BackupSession {
   Lsn durable_lsn() const { return durable_lsn_; }
 
  private:
-  BackupSession(P& pmem, const ReplicaMemory& memory, const SessionTerms& terms,
+  BackupSession(P& pmem, const BackupMemory& memory, const SessionTerms& terms,
                 const Plan& plan, Fabric& fabric, ConnectionId connection);
 
-  absl::Status TakeAnnouncement(const Completion& completion);
-  absl::Status TakeMessage(const Completion& completion);
-  absl::Status TakeHead(const Completion& completion);
+  absl::Status OnAnnouncement(const Completion& completion);
+  absl::Status OnMessage(const Completion& completion);
+  absl::Status OnHead(const Completion& completion);
   absl::Status PublishHead();
   std::array<WrittenBytes, 2> Announced() const;
   absl::Status Acknowledge();
@@ -133,13 +133,13 @@ class BackupSession {
   // DataLoss.
   absl::StatusOr<bool> Sum(const RecordView& record, uint64_t& budget);
   absl::Status AskAgain(const RecordView& record, uint32_t sum);
-  absl::Status TakeResent(const Resent& resent);
+  absl::Status OnResent(const Resent& resent);
   absl::Status PersistResent();
   absl::Status SendAck();
   void StoreWatermark();
 
   P& pmem_;
-  const ReplicaMemory memory_;
+  const BackupMemory memory_;
   const SessionTerms terms_;
   Fabric& fabric_;
   const ConnectionId connection_;
@@ -157,7 +157,7 @@ class BackupSession {
   int tries_ = 0;  // requests for the record at next_
   std::string news_;
   RingOffset announced_;  // end of what is announced
-  LogPosition head_;      // last head that was told
+  LogPosition head_;      // last head that was announced
   bool head_is_new_ = false;
   uint64_t batches_ = 0;    // announced batches, and messages
   uint64_t persisted_ = 0;  // of these, persisted

@@ -21,21 +21,21 @@ namespace {
 
 // Messages in flight. A head moves every sixteenth of a ring, and durable LSNs
 // are told when a log is idle: with two, a message hardly ever waits.
-constexpr size_t kMessagesUnderWay = 2;
+constexpr size_t kMessagesInFlight = 2;
 // For bytes that are sent again: the slot after those of messages, and the work
 // id.
-constexpr size_t kNoticeSlot = kMessagesUnderWay;
+constexpr size_t kNoticeSlot = kMessagesInFlight;
 constexpr WorkId kAgain{0xffff'fffe};
 // A batch that wraps at the end of the ring has two ranges.
 constexpr uint64_t kRangesMax = 2;
 // Batches in flight to a backup that is behind: one is persisted while the next
 // one arrives.
-constexpr size_t kUnderWayBehind = 2;
+constexpr size_t kInFlightBehind = 2;
 // Limits for a backup that catches up. Appending threads send these batches,
 // and pay for each with latency: 32 KiB take some 10 us to send over loopback.
 // Four of them keep a network of 10 Gbit/s and 0.1 ms busy.
 constexpr uint64_t kCatchUpBytes = uint64_t{32} << 10;
-constexpr size_t kCatchUpUnderWay = 4;
+constexpr size_t kCatchUpInFlight = 4;
 
 }  // namespace
 
@@ -53,8 +53,8 @@ ReplicaSession::ReplicaSession(const ReplicatedRing& ring,
       unpersisted_(terms.credits),
       head_sent_(terms.head),
       head_published_(terms.head),
-      under_way_(terms.credits),
-      free_messages_(kMessagesUnderWay) {
+      in_flight_(terms.credits),
+      free_messages_(kMessagesInFlight) {
   std::iota(free_messages_.begin(), free_messages_.end(), 0);
 }
 
@@ -70,29 +70,30 @@ absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
       PostedReceives::Make(fabric, connection, terms.credits, kAckBytes));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->messages_,
-      MessageSlots::Make(fabric, kMessagesUnderWay + 1, kHeadUpdateBytes));
+      MessageSlots::Make(fabric, kMessagesInFlight + 1, kHeadUpdateBytes));
   return session;
 }
 
 absl::Status ReplicaSession::Advance(const RingEnd& end) {
-  return Post(end, {terms_.batch_bytes_max, kUnderWayBehind});
+  return Post(end, {terms_.batch_bytes_max, kInFlightBehind});
 }
 
 absl::Status ReplicaSession::CatchUp(const RingEnd& end) {
   return Post(
-      end, {std::min(terms_.batch_bytes_max, kCatchUpBytes), kCatchUpUnderWay});
+      end, {std::min(terms_.batch_bytes_max, kCatchUpBytes), kCatchUpInFlight});
 }
 
-absl::Status ReplicaSession::Post(const RingEnd& end, const Pace& pace) {
+absl::Status ReplicaSession::Post(const RingEnd& end,
+                                  const PostLimits& limits) {
   while (posted_.offset != end.offset) {
-    const RingEnd batch = NextBatch(end, pace.batch_bytes_max);
+    const RingEnd batch = NextBatch(end, limits.batch_bytes_max);
     const bool is_behind = batch.offset != end.offset;
-    if (is_behind && under_way_.size() >= pace.under_way_max) break;
+    if (is_behind && in_flight_.size() >= limits.in_flight_max) break;
     if (!HasRoomFor(batch.offset - posted_.offset)) break;
     ALPHEUS_RETURN_IF_ERROR(PostBatch(batch.offset));
     posted_ = batch;
     unpersisted_.Push(batch);
-    under_way_.Push({batch, {}});
+    in_flight_.Push({batch, {}});
     ++batches_;
   }
   return absl::OkStatus();
@@ -132,20 +133,21 @@ absl::Status ReplicaSession::AdvanceHead(const LogPosition& head) {
                    message.bytes.first<kHeadUpdateBytes>());
   ALPHEUS_RETURN_IF_ERROR(PostMessage(message, slot));
   head_sent_ = head;
-  under_way_.Push({posted_, head});
+  in_flight_.Push({posted_, head});
   return absl::OkStatus();
 }
 
 absl::Status ReplicaSession::AdvanceDurable(Lsn lsn) {
-  if (lsn <= durable_told_ || !HasRoomForMessage()) return absl::OkStatus();
+  if (lsn <= durable_announced_ || !HasRoomForMessage())
+    return absl::OkStatus();
   const size_t slot = free_messages_.back();
   LocalBytes message = messages_->At(slot);
   message.bytes = message.bytes.first(kDurableUpdateBytes);
   EncodeDurableUpdate({terms_.epoch, terms_.session, lsn},
                       message.bytes.first<kDurableUpdateBytes>());
   ALPHEUS_RETURN_IF_ERROR(PostMessage(message, slot));
-  durable_told_ = lsn;
-  under_way_.Push({posted_, {}, /*is_durable_update=*/true});
+  durable_announced_ = lsn;
+  in_flight_.Push({posted_, {}, /*is_durable_update=*/true});
   return absl::OkStatus();
 }
 
@@ -158,7 +160,7 @@ absl::Status ReplicaSession::PostMessage(LocalBytes message, size_t slot) {
 
 bool ReplicaSession::HasRoomForMessage() const {
   return HasCredit() && !free_messages_.empty() &&
-         SendsUnderWay() < limits_.sends_max;
+         SendsInFlight() < limits_.sends_max;
 }
 
 bool ReplicaSession::HasCredit() const {
@@ -167,12 +169,12 @@ bool ReplicaSession::HasCredit() const {
 
 bool ReplicaSession::HasRoomFor(uint64_t bytes) const {
   return HasCredit() &&
-         SendsUnderWay() + requester_.PostsMax(bytes, kRangesMax) <=
+         SendsInFlight() + requester_.PostsMax(bytes, kRangesMax) <=
              limits_.sends_max;
 }
 
-uint64_t ReplicaSession::SendsUnderWay() const {
-  return requester_.posts_under_way() + kMessagesUnderWay -
+uint64_t ReplicaSession::SendsInFlight() const {
+  return requester_.posts_in_flight() + kMessagesInFlight -
          free_messages_.size() + again_posts_;
 }
 
@@ -199,7 +201,7 @@ PersistRequester::Range ReplicaSession::RangeAt(RingOffset begin,
           {ring_.backup_key, place}};
 }
 
-absl::Status ReplicaSession::Take(const Completion& completion) {
+absl::Status ReplicaSession::OnCompletion(const Completion& completion) {
   if (completion.status != CompletionStatus::kOk) {
     return absl::UnavailableError(absl::StrCat(
         "epoch ", terms_.epoch.value, ", LSN ", acked_.lsn.value + 1,
@@ -209,8 +211,8 @@ absl::Status ReplicaSession::Take(const Completion& completion) {
         "; whether it has the records is unknown"));
   }
   if (completion.work == PersistRequester::kWork) {
-    requester_.Take(completion);
-    TakePersisted();
+    requester_.OnCompletion(completion);
+    OnPersisted();
     return SendAgain();
   }
   if (completion.work == kAgain) {
@@ -223,7 +225,7 @@ absl::Status ReplicaSession::Take(const Completion& completion) {
       free_messages_.push_back(completion.work.value);
       return absl::OkStatus();
     case Operation::kReceive:
-      return TakeAck(completion);
+      return OnAck(completion);
     default:
       return absl::DataLossError(
           absl::StrCat("epoch ", terms_.epoch.value,
@@ -232,20 +234,20 @@ absl::Status ReplicaSession::Take(const Completion& completion) {
   }
 }
 
-absl::Status ReplicaSession::TakeAck(const Completion& completion) {
+absl::Status ReplicaSession::OnAck(const Completion& completion) {
   if (const auto again = DecodeResendRequest(acks_->BytesOf(completion))) {
     ALPHEUS_RETURN_IF_ERROR(acks_->Taken(completion.work));
-    return TakeResendRequest(*again);
+    return OnResendRequest(*again);
   }
   const auto ack = DecodeAck(acks_->BytesOf(completion));
-  if (!ack) return TakeOther(acks_->BytesOf(completion));
+  if (!ack) return OnOtherMessage(acks_->BytesOf(completion));
   ALPHEUS_RETURN_IF_ERROR(acks_->Taken(completion.work));
   const bool is_ours =
       ack->epoch == terms_.epoch && ack->session == terms_.session;
   if (!is_ours) return absl::OkStatus();
   const uint64_t newly = ack->batches - batches_acked_;
-  if (ack->batches < batches_acked_ || newly > under_way_.size() ||
-      (newly != 0 && under_way_.At(under_way_.first() + newly - 1).end.lsn !=
+  if (ack->batches < batches_acked_ || newly > in_flight_.size() ||
+      (newly != 0 && in_flight_.At(in_flight_.first() + newly - 1).end.lsn !=
                          ack->persisted_lsn)) {
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value, ": the backup acknowledged LSN ",
@@ -254,15 +256,16 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
         posted_.lsn.value, " were acknowledged before"));
   }
   for (uint64_t i = 0; i < newly; ++i) {
-    TakeAcked(under_way_.Pop());
+    OnBatchAcked(in_flight_.Pop());
   }
   batches_acked_ = ack->batches;
-  TakePersisted();
+  OnPersisted();
   return absl::OkStatus();
 }
 
 // A promise of this epoch, or of an older one, does not end the session.
-absl::Status ReplicaSession::TakeOther(std::span<const std::byte> message) {
+absl::Status ReplicaSession::OnOtherMessage(
+    std::span<const std::byte> message) {
   const std::optional<Promise> promise =
       read_promise_ ? read_promise_(message) : std::nullopt;
   if (promise && (promise->epoch > terms_.epoch || promise->epoch == Epoch())) {
@@ -287,7 +290,7 @@ absl::Status ReplicaSession::TakeOther(std::span<const std::byte> message) {
 }
 
 // The bytes are still in the ring: they stay until they are acknowledged.
-absl::Status ReplicaSession::TakeResendRequest(const ResendRequest& request) {
+absl::Status ReplicaSession::OnResendRequest(const ResendRequest& request) {
   if (request.epoch != terms_.epoch || request.session != terms_.session) {
     return absl::OkStatus();
   }
@@ -312,7 +315,7 @@ absl::Status ReplicaSession::TakeResendRequest(const ResendRequest& request) {
 absl::Status ReplicaSession::SendAgain() {
   if (!again_) return absl::OkStatus();
   while (again_->next < again_->end) {
-    if (SendsUnderWay() >= limits_.sends_max) return absl::OkStatus();
+    if (SendsInFlight() >= limits_.sends_max) return absl::OkStatus();
     const uint64_t bytes =
         std::min(again_->end - again_->next, limits_.message_bytes_max);
     const PersistRequester::Range range = RangeAt(again_->next, bytes);
@@ -321,7 +324,7 @@ absl::Status ReplicaSession::SendAgain() {
     again_->next = again_->next + bytes;
     ++again_posts_;
   }
-  if (!is_notice_free_ || SendsUnderWay() >= limits_.sends_max) {
+  if (!is_notice_free_ || SendsInFlight() >= limits_.sends_max) {
     return absl::OkStatus();
   }
   LocalBytes notice = messages_->At(kNoticeSlot);
@@ -335,15 +338,15 @@ absl::Status ReplicaSession::SendAgain() {
   return absl::OkStatus();
 }
 
-void ReplicaSession::TakeAcked(const UnderWay& acked) {
+void ReplicaSession::OnBatchAcked(const InFlight& acked) {
   if (acked.head) {
     head_published_ = *acked.head;
   } else if (!acked.is_durable_update) {
-    requester_.TakeAck();
+    requester_.OnAck();
   }
 }
 
-void ReplicaSession::TakePersisted() {
+void ReplicaSession::OnPersisted() {
   while (requester_.posted() - requester_.persisted() < unpersisted_.size()) {
     acked_ = unpersisted_.Pop();
   }

@@ -83,14 +83,14 @@ class ReplicaSession {
   const std::optional<Promise>& overtaken_by() const { return overtaken_by_; }
 
   // Posts the bytes from posted() to `end` as one batch. If they are more than
-  // terms.batch_bytes_max, posts several, of which at most two are under way. A
+  // terms.batch_bytes_max, posts several, of which at most two are in flight. A
   // later call posts what had no credit. Requires: `end` does not go back; the
   // bytes do not change until they are acknowledged. Errors: the fabric's; the
   // session is then broken.
   absl::Status Advance(const RingEnd& end);
 
   // Advance for a backup that lacks much, while others are waited for: each
-  // batch takes some ten microseconds to send, and four are under way at most.
+  // batch takes some ten microseconds to send, and four are in flight at most.
   absl::Status CatchUp(const RingEnd& end);
 
   // Tells the backup the head, once everything before it is posted and a credit
@@ -107,7 +107,7 @@ class ReplicaSession {
   // connection broke), Aborted (the backup ends the session for another
   // primary: overtaken_by()), DataLoss (the backup says what is impossible).
   // The session is then broken.
-  absl::Status Take(const Completion& completion);
+  absl::Status OnCompletion(const Completion& completion);
 
   // Posts the receives of acks that were taken. Call it soon after, while no
   // caller waits. Errors: as Advance.
@@ -123,9 +123,9 @@ class ReplicaSession {
   // of the terms.
   const LogPosition& head_published() const { return head_published_; }
   // Returns the last LSN that the backup was told is durable; 0: none yet.
-  Lsn durable_told() const { return durable_told_; }
+  Lsn durable_announced() const { return durable_announced_; }
   // Returns true if everything sent is acknowledged.
-  bool is_idle() const { return under_way_.empty(); }
+  bool is_idle() const { return in_flight_.empty(); }
   // Batches and messages posted in this session, and how many are acknowledged.
   uint64_t batches() const { return batches_; }
   uint64_t batches_acked() const { return batches_acked_; }
@@ -135,34 +135,34 @@ class ReplicaSession {
                  const Plan& plan, Fabric& fabric, ConnectionId connection);
 
   // A batch or message that the backup acknowledges as one.
-  struct UnderWay {
+  struct InFlight {
     RingEnd end;                      // end of this batch and all before
     std::optional<LogPosition> head;  // set: a head, not a batch
     bool is_durable_update = false;   // neither of the two
   };
 
   // Limits of what is posted to a backup that is behind.
-  struct Pace {
+  struct PostLimits {
     uint64_t batch_bytes_max = 0;
-    size_t under_way_max = 0;
+    size_t in_flight_max = 0;
   };
 
-  absl::Status Post(const RingEnd& end, const Pace& pace);
+  absl::Status Post(const RingEnd& end, const PostLimits& limits);
   RingEnd NextBatch(const RingEnd& end, uint64_t bytes_max) const;
   RingEnd BehindRecord(const RingEnd& at) const;
   bool HasCredit() const;
   bool HasRoomFor(uint64_t bytes) const;
   bool HasRoomForMessage() const;
   absl::Status PostMessage(LocalBytes message, size_t slot);
-  uint64_t SendsUnderWay() const;
+  uint64_t SendsInFlight() const;
   absl::Status PostBatch(RingOffset end);
   PersistRequester::Range RangeAt(RingOffset begin, uint64_t bytes) const;
-  absl::Status TakeAck(const Completion& completion);
-  absl::Status TakeOther(std::span<const std::byte> message);
-  absl::Status TakeResendRequest(const ResendRequest& request);
+  absl::Status OnAck(const Completion& completion);
+  absl::Status OnOtherMessage(std::span<const std::byte> message);
+  absl::Status OnResendRequest(const ResendRequest& request);
   absl::Status SendAgain();
-  void TakeAcked(const UnderWay& acked);
-  void TakePersisted();
+  void OnBatchAcked(const InFlight& acked);
+  void OnPersisted();
 
   const ReplicatedRing ring_;
   const SessionTerms terms_;
@@ -177,8 +177,8 @@ class ReplicaSession {
   NumberedQueue<RingEnd> unpersisted_;
   LogPosition head_sent_;
   LogPosition head_published_;
-  Lsn durable_told_;
-  NumberedQueue<UnderWay> under_way_;  // not acknowledged yet
+  Lsn durable_announced_;
+  NumberedQueue<InFlight> in_flight_;  // not acknowledged yet
   uint64_t batches_ = 0;
   uint64_t batches_acked_ = 0;
   ReadPromise read_promise_;

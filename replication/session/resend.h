@@ -34,7 +34,7 @@ struct ResendRequest {
 };
 
 // The notice that the primary sends after the bytes. It takes no credit: at
-// most one is under way, and the backup has one more receive for it.
+// most one is in flight, and the backup has one more receive for it.
 struct Resent {
   Epoch epoch;
   SessionId session;

@@ -297,8 +297,8 @@ int PipeInPieces(const std::string& stream, size_t piece_bytes) {
   return ends[0];
 }
 
-void ExpectWrittenAnew(Framing framing, const Records& expected,
-                       const std::string& stream) {
+void ExpectRewritten(Framing framing, const Records& expected,
+                     const std::string& stream) {
   static MemoryFile* const file = new MemoryFile;
   file->Set("");
   cli::Output output(file->fd());
@@ -340,7 +340,7 @@ void FuzzFraming(FuzzInput& input) {
     if (end.ok()) ExpectSame("position", source.position(), stream.size());
   }
   close(fd);
-  if (expected.ends_well) ExpectWrittenAnew(framing, expected, stream);
+  if (expected.ends_well) ExpectRewritten(framing, expected, stream);
 }
 
 void FuzzOne(FuzzInput& input) {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "log/base/bytes.h"
-#include "recovery/protocol/answer_wire.h"
 #include "recovery/protocol/byte_stream.h"
 #include "recovery/protocol/messages.h"
+#include "recovery/protocol/state_report_wire.h"
 #include "recovery/protocol/wire_parts.h"
 #include "tests/fuzz/compare.h"
 #include "tests/fuzz/fuzz_input.h"
@@ -64,53 +64,53 @@ void FuzzMessage(std::span<const std::byte> unsummed) {
              "what is encoded decodes as it was");
 }
 
-void FuzzAnswer(std::span<const std::byte> unsummed) {
+void FuzzStateReport(std::span<const std::byte> unsummed) {
   const std::vector<std::byte> bytes = Summed(unsummed, kLogId);
-  const auto answer = DecodeAnswer(kLogId, bytes);
-  if (!answer.ok()) return;
-  ExpectTrue(bytes.size() <= AnswerBytesMax(answer->ring_capacity),
-             "an answer's size is bounded by its ring");
-  ExpectTrue(std::ranges::equal(EncodeAnswer(kLogId, *answer), bytes),
-             "an answer that decodes is the encoding of what it says");
+  const auto report = DecodeStateReport(kLogId, bytes);
+  if (!report.ok()) return;
+  ExpectTrue(bytes.size() <= StateReportBytesMax(report->ring_capacity),
+             "a report's size is bounded by its ring");
+  ExpectTrue(std::ranges::equal(EncodeStateReport(kLogId, *report), bytes),
+             "a report that decodes is the encoding of what it says");
   // Runs may be long, but their ends are few.
-  VerdictReader reader(*answer);
-  for (const VerdictRun& run : answer->runs) {
+  VerdictReader reader(*report);
+  for (const VerdictRun& run : report->runs) {
     for (const Lsn lsn : {run.first, run.end - 1}) {
       const VerdictReader::Seen seen = reader.At(lsn);
-      ExpectTrue(!answer->knows() || (run.verdict == Verdict::kHave) ==
+      ExpectTrue(!report->knows() || (run.verdict == Verdict::kHave) ==
                                          (seen.record != nullptr),
                  "a have has a record");
     }
   }
 }
 
-Answer EmptyAnswer() {
-  Answer answer;
-  answer.configuration.members = {{NodeId(1), 1}};
-  answer.ring_capacity = 4096;
-  answer.table =
+StateReport EmptyReport() {
+  StateReport report;
+  report.configuration.members = {{NodeId(1), 1}};
+  report.ring_capacity = 4096;
+  report.table =
       EpochTable::Empty(kLogId).With({Epoch(1), 1, Lsn(1), {}, 0}, Lsn(1));
-  return answer;
+  return report;
 }
 
-void FuzzBuiltAnswer(FuzzInput& input) {
-  Answer answer = EmptyAnswer();
+void FuzzBuiltStateReport(FuzzInput& input) {
+  StateReport report = EmptyReport();
   const uint64_t changed = input.Below(512);
   const uint8_t change = input.Byte();
   RingOffset at;
   while (!input.empty()) {
     const uint8_t choice = input.Byte();
     if (choice % 5 == 0) {
-      AddHeld(&answer, {Epoch(1), at, choice, 1U + choice / 64U});
-      at = answer.held.back().end();
+      AddRecord(&report, {Epoch(1), at, choice, 1U + choice / 64U});
+      at = report.records.back().end();
     } else {
-      AddVerdict(&answer, static_cast<Verdict>(choice % 5), 1 + choice / 64);
+      AddVerdict(&report, static_cast<Verdict>(choice % 5), 1 + choice / 64);
     }
   }
-  std::vector<std::byte> bytes = EncodeAnswer(kLogId, answer);
+  std::vector<std::byte> bytes = EncodeStateReport(kLogId, report);
   bytes.resize(bytes.size() - kSumBytes);
   if (changed < bytes.size()) bytes[changed] ^= std::byte{change};
-  FuzzAnswer(bytes);
+  FuzzStateReport(bytes);
 }
 
 void FuzzPrivateData(const std::string& unsummed) {
@@ -118,8 +118,9 @@ void FuzzPrivateData(const std::string& unsummed) {
   if (const auto hello = DecodeHello(bytes); hello.ok()) {
     ExpectTrue(EncodeHello(*hello) == bytes, "a hello is its encoding");
   }
-  if (const auto welcome = DecodeWelcome(bytes); welcome.ok()) {
-    ExpectTrue(EncodeWelcome(*welcome) == bytes, "a welcome is its encoding");
+  if (const auto server_hello = DecodeServerHello(bytes); server_hello.ok()) {
+    ExpectTrue(EncodeServerHello(*server_hello) == bytes,
+               "a server hello is its encoding");
   }
   const absl::Status why = DecodeRejection(unsummed);
   ExpectTrue(!why.ok(), "a rejection is never OK");
@@ -132,7 +133,7 @@ void FuzzPrivateData(const std::string& unsummed) {
 
 void FuzzOne(FuzzInput& input) {
   constexpr size_t kMagic = 4;
-  constexpr size_t kAnswerUpToTheHead = 88;
+  constexpr size_t kReportUpToTheHead = 88;
   const uint8_t choice = input.Byte() % 8;
   switch (choice) {
     case 0:
@@ -141,16 +142,16 @@ void FuzzOne(FuzzInput& input) {
     case 1:
       return FuzzMessage(BytesOf(input.rest()));
     case 2:
-      return FuzzAnswer(Behind(EncodeAnswer(kLogId, EmptyAnswer()),
-                               kAnswerUpToTheHead, input));
+      return FuzzStateReport(Behind(EncodeStateReport(kLogId, EmptyReport()),
+                                    kReportUpToTheHead, input));
     case 3:
-      return FuzzAnswer(BytesOf(input.rest()));
+      return FuzzStateReport(BytesOf(input.rest()));
     case 4:
-      return FuzzBuiltAnswer(input);
+      return FuzzBuiltStateReport(input);
     default: {
       constexpr size_t kMagicAndVersion = 8;
       const std::string fronts[] = {
-          EncodeHello({}), EncodeWelcome({}),
+          EncodeHello({}), EncodeServerHello({}),
           EncodeRejection(absl::UnknownError(""), RejectionSum::kNone)};
       return FuzzPrivateData(std::string(AsText(
           Behind(AsBytes(fronts[choice - 5]), kMagicAndVersion, input))));

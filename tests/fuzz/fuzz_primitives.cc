@@ -33,7 +33,7 @@ Value ValueOf(const absl::StatusOr<std::vector<std::byte>>& read) {
   return std::nullopt;
 }
 
-// Memory that outlives an input: mapping it anew would take most of the time.
+// Memory that outlives an input: mapping it again would take most of the time.
 PersistentRegion& SharedRegion() {
   static PersistentRegion region = *PersistentRegion::Anonymous(kRegionBytes);
   return region;
@@ -53,12 +53,12 @@ void SealSometimes(FuzzInput& input, uint64_t identity,
   naive::StoreLittle(place, 0, 8, kSealedLetters);
   const uint64_t room = place.size() - kSealedHeaderBytes;
   naive::StoreLittle(place, 8, 8, input.Below(room + 1));
-  naive::SealAnew(identity, place);
+  naive::Reseal(identity, place);
   if (choice % 4 == 2) {
     // A length that was forged with its checksum.
     naive::StoreLittle(place, 8, 8, input.Near(room));
     if (naive::LoadLittle(place, 8, 8) <= room) {
-      naive::SealAnew(identity, place);
+      naive::Reseal(identity, place);
     } else {
       // The header's checksum alone; the data's can't be right.
       const uint64_t seed = naive::Mix(kSealedLetters, identity);

@@ -107,7 +107,7 @@ void RepairLine(FuzzInput& input, const naive::ScanTask& task,
     naive::StoreLittle(record, 40, 8, naive::CleanedWord(seed));
   }
   if ((repair & kRepairHeader) != 0) {
-    naive::SealRecordAnew(seed, record, (repair & kRepairPayload) != 0);
+    naive::ResealRecord(seed, record, (repair & kRepairPayload) != 0);
   }
 }
 

@@ -58,7 +58,7 @@ class Machine {
     ALPHEUS_CHECK(formatted.ok(), "plain memory does not fail");
     Reopen();
   }
-  ~Machine() { GiveUp(); }
+  ~Machine() { Stop(); }
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
@@ -101,7 +101,7 @@ class Machine {
   // As kill -9 leaves it, open reservations and all.
   void DieAndReopen() {
     const LineBuffer image(buffer_.bytes());
-    GiveUp();
+    Stop();
     std::ranges::copy(image.bytes(), region().begin());
     Reopen();
   }
@@ -129,7 +129,7 @@ class Machine {
     durable_lsn_ = std::max(durable_lsn_, log_->durable_lsn().value);
   }
 
-  void GiveUp() {
+  void Stop() {
     while (!open_.empty()) AbortOne(0);
     log_.reset();
   }

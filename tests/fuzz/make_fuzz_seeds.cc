@@ -13,8 +13,8 @@
 
 #include "log/base/bytes.h"
 #include "log/base/random.h"
-#include "recovery/protocol/answer_wire.h"
 #include "recovery/protocol/messages.h"
+#include "recovery/protocol/state_report_wire.h"
 #include "recovery/protocol/wire_parts.h"
 #include "tests/support/fixtures/temp_directory.h"
 
@@ -67,11 +67,11 @@ void WriteMessages(SeedWriter& writer) {
   const Message messages[] = {
       Format{1 << 20, members, "log"},
       Formatted{},
-      AskPromise{promise, 7},
+      Prepare{promise, 7},
       Promised{RegionKey(1), 1, RegionKey(2)},
       Refused{promise},
-      Prepare{Epoch(9), true},
-      Prepared{RegionKey(3)},
+      OpenForRepair{Epoch(9), true},
+      RepairOpened{RegionKey(3)},
       Install{{Epoch(9), table, {}, {}}, SessionId(5), 4},
       Installed{},
       Failed{absl::DataLossError("x")},
@@ -85,21 +85,21 @@ void WriteMessages(SeedWriter& writer) {
     writer.Write("\1" + Unsummed(AsText(EncodeMessage({7, 8}, message))));
   }
   // Behind magic and version, which their choices put in front.
-  Welcome welcome{NodeId(2), 3, 1 << 20, Epoch(9), 1};
-  welcome.platform = {
+  ServerHello server_hello{NodeId(2), 3, 1 << 20, Epoch(9), 1};
+  server_hello.platform = {
       PersistenceDomain::kHierarchy, false, ReceiveBuffers::kPmem,
       Transport::kInfiniBand,        true,  true};
   writer.Write(
       "\5" +
       Unsummed(EncodeHello({{1, 2}, {7, 8}, promise.primary})).substr(8));
-  writer.Write("\6" + Unsummed(EncodeWelcome(welcome)).substr(8));
-  Answer answer;
-  answer.configuration = members;
-  answer.ring_capacity = 1024;
-  answer.table = table;
-  AddHeld(&answer, {Epoch(9), RingOffset(0), 1, 1});
-  AddVerdict(&answer, Verdict::kTorn);
-  writer.Write("\3" + Unsummed(AsText(EncodeAnswer({7, 8}, answer))));
+  writer.Write("\6" + Unsummed(EncodeServerHello(server_hello)).substr(8));
+  StateReport report;
+  report.configuration = members;
+  report.ring_capacity = 1024;
+  report.table = table;
+  AddRecord(&report, {Epoch(9), RingOffset(0), 1, 1});
+  AddVerdict(&report, Verdict::kTorn);
+  writer.Write("\3" + Unsummed(AsText(EncodeStateReport({7, 8}, report))));
 }
 
 void WriteAll(const std::string& folder) {

@@ -217,8 +217,8 @@ class Mutator {
     if (owner == nullptr) return;
     uint64_t offset = OffsetOf(line);
     if (input_.Below(16) == 15) offset += task().ring.size();  // another lap
-    naive::SealRecordAnew(naive::RecordSeed(task().log_id, *owner, lsn, offset),
-                          record, seal_payload);
+    naive::ResealRecord(naive::RecordSeed(task().log_id, *owner, lsn, offset),
+                        record, seal_payload);
   }
 
   // A line where a record starts, if the input finds one, else any line.

@@ -4,7 +4,7 @@
 // Each holds every structure of the format: two epochs, data, aborted and
 // cleaned records, a PAD behind which a record wrapped, an empty and a largest
 // record. The newest was written once by MakeGoldenRegion below (run this
-// test with ALPHEUS_WRITE_GOLDEN=1 to write it anew, for a new format version
+// test with ALPHEUS_WRITE_GOLDEN=1 to write it again, for a new format version
 // only), the others by what was there at that time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

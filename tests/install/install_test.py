@@ -220,7 +220,7 @@ class InstallTest(unittest.TestCase):
             for file in sorted(files_below(os.path.join(ROOT, "docs")))
             if file.endswith(".md")]
         link = re.compile(r"\[([^]]*)\]\(([\w./:-]*)(#[^)]*)?\)")
-        mended = 0
+        rewritten = 0
         for name in names:
             text, source = read(docs, name), read(ROOT, name)
             folder = os.path.dirname(os.path.join(docs, name))
@@ -232,10 +232,10 @@ class InstallTest(unittest.TestCase):
             plain = [link.split(part)[0::4] for part in (text, source)]
             if plain[0] == plain[1]:
                 continue
-            mended += 1
+            rewritten += 1
             self.assertEqual(*(re.sub(r"`[^`]*`|\W", "", "".join(
                 link.sub(r"\1", part))) for part in (text, source)), name)
-        self.assertGreater(mended, 10)
+        self.assertGreater(rewritten, 10)
 
     def test_no_installed_text_names_the_source_or_the_build(self):
         for file in files_below(self.prefix):

@@ -45,7 +45,7 @@ bool LogExists() {
                &Log::Tail, &alpheus::LogTail::Next, &Log::ForEachRecovered,
                &Log::Recovered, &Log::report) &&
          Exist(&alpheus::Deadline::In, &alpheus::Reservation::Abort,
-               &alpheus::Reservation::HandOver,
+               &alpheus::Reservation::Detach,
                &alpheus::RecoveryReport::ToString);
 }
 
@@ -53,7 +53,7 @@ bool ReaderExists() {
   return Exist(&ClusterReader::Open, &ClusterReader::replicas,
                &ClusterReader::write_quorum, &ClusterReader::durable_lsn,
                &ClusterReader::ForEachDurable, &ClusterReader::reader,
-               &ClusterTail::Open, &ClusterTail::Next, &ClusterTail::AskAnew,
+               &ClusterTail::Open, &ClusterTail::Next, &ClusterTail::AskAgain,
                &ClusterTail::is_settled, &ClusterTail::durable_lsn,
                &ClusterTail::next_lsn, &ClusterTail::is_caught_up,
                &ClusterTail::node, &LogReader::Open, &LogReader::OpenForSalvage,

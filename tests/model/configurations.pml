@@ -29,21 +29,21 @@
 //      have c or t, and a higher id; a replacement keeps the id. No replica that
 //      answers may have a higher id than the process's list.
 //   2. OQ(c) members of c count that are not blank. One that has another
-//      configuration a counts if a is settled: B(a) = N(a) - OQ(a) + 1 of a's
-//      members have c; or if a can be ended: OQ(a) of them answered, whose own
-//      configurations are c, settled, or can be ended with a, B(a) of whom are in
+//      configuration a counts if a is retired: B(a) = N(a) - OQ(a) + 1 of a's
+//      members have c; or if a can be retired: OQ(a) of them answered, whose own
+//      configurations are c, retired, or can be retired with a, B(a) of whom are in
 //      t, and R(a) of whom are members of c, or any if OQ(a) of a's have a list
 //      that names them, an older id, or are blank. Blank members of a are among
-//      both if what a was made from is settled, or ends with a.
+//      both if what a was made from is retired, or ends with a.
 //      One that has t as it is made from c counts, too.
 //   3. A change needs answers of OQ(t) of t, blank or not. Until OQ(c) have c as
-//      it was made from f, or one that f does not name, f must be settled or can
+//      it was made from f, or one that f does not name, f must be retired or can be
 //      be ended as in rule 2, also where nobody has it; then one that is made
 //      again (t = c) counts blank members of c, the first of which begins when
 //      B(f) have installed.
 //   4. Who is new in t has answered, and is blank: leavers come back as others.
 //   5. Installed are first W(c) of S (not if the change is made again, and rule 3
-//      counts blank ones) and B(a) of each unsettled a, of those that answered
+//      counts blank ones) and B(a) of each unretired a, of those that answered
 //      and are not blank; nothing is begun if they are too few. Then blank ones;
 //      shown with W(t) of t, a change with OQ(t), and so is what fewer than OQ(c)
 //      had before.
@@ -69,7 +69,7 @@
 // NEWCOMERS_COUNT, NEW_QUORUM_NOT_ASKED, REPLACED_PROMISE, LAGGARDS_SKIP,
 // BLANK_ONES_END, UNFINISHED_SHOWN, UNFINISHED_CHANGED, ORIGIN_FORGOTTEN (the last
 // three and LAGGARDS_SKIP have one by hand with N >= 5: opening_quorums_test.cc,
-// opening_origins_test.cc).
+// opening_parents_test.cc).
 //
 // References: docs/verify/models.md; epochs.pml.
 

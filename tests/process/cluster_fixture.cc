@@ -142,7 +142,7 @@ void ClusterTest::MustHaveAllInSync(ClusterWriter* writer) {
   constexpr int64_t kListenNanos = 20'000'000;
   const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
   // Enough is left to be fed for after.
-  writer->Hold(true);
+  writer->Pause(true);
   do {
     const auto heard = writer->RunUntil(UINT64_MAX, kListenNanos);
     ASSERT_TRUE(heard.ok()) << heard.status();
@@ -150,7 +150,7 @@ void ClusterTest::MustHaveAllInSync(ClusterWriter* writer) {
     ASSERT_LT(Clock::Real().NowNanos(), end)
         << writer->ToString() << " lacks replicas; it said: " << writer->said();
   } while (!writer->has_all_in_sync());
-  writer->Hold(false);
+  writer->Pause(false);
 }
 
 void ClusterTest::CheckLog(const std::vector<const ClusterWriter*>& writers) {
@@ -160,7 +160,7 @@ void ClusterTest::CheckLog(const std::vector<const ClusterWriter*>& writers) {
                                     RunWell("cat", {"--json"}));
   ASSERT_TRUE(records.ok()) << records.status();
   const absl::Status looked =
-      history_.Look(facts, *std::move(records), /*is_final=*/true);
+      history_.Check(facts, *std::move(records), /*is_final=*/true);
   EXPECT_TRUE(looked.ok()) << looked;
 }
 

@@ -81,7 +81,7 @@ TEST_F(ClusterRoundTest, LongestPlanIsFedToItsEnd) {
   StartCluster(ThreeNodes(directory_.path()));
   const Feed feed = Feed::FromText(std::string(220, 'x') + "\n");
   ClusterRounds rounds(ClusterRoundOptions(), cluster_.get(), &feed);
-  RoundPlan plan = PlanOf(Fault::kRejoinBackups);
+  RoundPlan plan = PlanOf(Fault::kResyncBackups);
   plan.hit_nodes = {2};
   plan.next_hits = {3};
   plan.acks_before = plan.acks_during = plan.acks_after = kPlannedAcksMax;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is outside of a node does not stop it: readers of its messages that
-// stand still, signals, limits of the system, what an operator mends or breaks
-// in its directory.
+// stand still, signals, limits of the system, what an operator repairs or
+// breaks in its directory.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -192,7 +192,7 @@ TEST_F(NodeOutsideTest, SignalsThatMeanNothingEndNoNode) {
   ExpectEndsWell(SIGQUIT);
 }
 
-TEST_F(NodeOutsideTest, HangUpReadsKeyAndMembersAnew) {
+TEST_F(NodeOutsideTest, HangUpReadsKeyAndMembersAgain) {
   Start();
   ASSERT_EQ(Format("main"), 0);
   WriteKey('b');

@@ -195,7 +195,7 @@ TEST_F(ReplicaDamageTest, ReplicaOfAnotherLogIsRefused) {
 }
 
 TEST_F(ReplicaDamageTest, ReplicaOfAnotherCapacityIsNotPartOfTheLog) {
-  // The same log formatted anew, in other directories, with another size.
+  // The same log formatted again, in other directories, with another size.
   for (int node = 1; node <= 3; ++node) Stop(node);
   for (int node = 1; node <= 3; ++node) {
     std::filesystem::rename(Region(node), Region(node) + ".aside");

@@ -116,11 +116,11 @@ FencedLane* FenceTest::Find(ConnectionId connection) {
 
 void FenceTest::TakeEvent(const ConnectionEvent& event) {
   if (event.kind == Kind::kRequested) {
-    const auto [number, under_way] = DecodePair(event.private_data);
+    const auto [number, in_flight] = DecodePair(event.private_data);
     ASSERT_LT(number, kLanes);
     // It has given up its old stream: nothing is on its way any more.
     if (lanes_[number].state == FencedLane::State::kFenced) {
-      under_way_ += under_way;
+      under_way_ += in_flight;
     }
     End(&lanes_[number]);
     Begin(event, number);

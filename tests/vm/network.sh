@@ -10,7 +10,7 @@
 # through a bridge, and comes in by another one.
 #
 # A read of 1 MiB is a burst of packets, of which none may be dropped for want of
-# room: Soft-RoCE would begin anew, and be dropped again. Its own packets have 4
+# room: Soft-RoCE would begin again, and be dropped again. Its own packets have 4
 # KiB where the interface's may have some more.
 #
 #   10.9.0.1 v0 -- p1 \

@@ -114,7 +114,7 @@ constexpr char kDescription[] =
     "A node of a replicated log: keeps and serves replicas.";
 
 // The options as they are now, of the same command line.
-void Reload(Node* node, const std::function<void(const std::string&)>& tell,
+void Reload(Node* node, const std::function<void(const std::string&)>& report,
             int argc, char** argv) {
   cli::Parser parser(kDescription, "alpheusd");
   Arguments arguments;
@@ -122,13 +122,13 @@ void Reload(Node* node, const std::function<void(const std::string&)>& tell,
   std::ostringstream said;
   if (parser.Parse(std::vector<std::string>(argv + 1, argv + argc), said,
                    said)) {
-    tell(absl::StrCat("nothing is reloaded: ", said.str()));
+    report(absl::StrCat("nothing is reloaded: ", said.str()));
     return;
   }
-  arguments.node.tell = tell;
+  arguments.node.report = report;
   const absl::Status reloaded = node->Reload(arguments.node);
   if (!reloaded.ok()) {
-    tell(absl::StrCat("nothing is reloaded: ", reloaded.message()));
+    report(absl::StrCat("nothing is reloaded: ", reloaded.message()));
   }
 }
 
@@ -146,20 +146,22 @@ cli::ExitStatus CheckConfig(const NodeOptions& options) {
 
 cli::ExitStatus Run(const NodeOptions& options, Signals* signals, int argc,
                     char** argv) {
-  const auto tell = options.tell;
+  const auto report = options.report;
   const auto fail = [&](const absl::Status& status) {
-    tell(std::string(status.message()));
+    report(std::string(status.message()));
     return cli::ExitStatusOf(status.code());
   };
   const absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(options);
   if (!node.ok()) return fail(node.status());
-  const absl::Status waits = signals->Start(
-      [&] { (*node)->Stop(); }, [&] { Reload(node->get(), tell, argc, argv); });
+  const absl::Status waits =
+      signals->Start([&] { (*node)->Stop(); },
+                     [&] { Reload(node->get(), report, argc, argv); });
   if (!waits.ok()) return fail(waits);
-  tell(absl::StrCat("node ", options.node, " listens on ", (*node)->address()));
+  report(
+      absl::StrCat("node ", options.node, " listens on ", (*node)->address()));
   (*node)->Run();
   signals->Stop();
-  tell(absl::StrCat("node ", options.node, " ends"));
+  report(absl::StrCat("node ", options.node, " ends"));
   return cli::ExitStatus::kGood;
 }
 
@@ -173,7 +175,7 @@ cli::ExitStatus Main(int argc, char** argv) {
   Signals signals;
   RaiseFileLimit();
   MessageLog messages(STDERR_FILENO, "alpheusd");
-  arguments.node.tell = [&](const std::string& sentence) {
+  arguments.node.report = [&](const std::string& sentence) {
     messages.Write(sentence);
   };
   return Run(arguments.node, &signals, argc, argv);

@@ -43,7 +43,7 @@ class Demo {
   absl::Status Run() {
     ALPHEUS_RETURN_IF_ERROR(Begin());
     ALPHEUS_RETURN_IF_ERROR(WriteAndDie());
-    ALPHEUS_RETURN_IF_ERROR(RecoverAndGoOn());
+    ALPHEUS_RETURN_IF_ERROR(RecoverAndContinue());
     ALPHEUS_RETURN_IF_ERROR(OpenOnAll());
     return ProveReplicas();
   }
@@ -75,7 +75,7 @@ class Demo {
   absl::Status WriteAndDie() {
     ALPHEUS_ASSIGN_OR_RETURN(ClusterWriter * primary, StartWriter(1));
     ALPHEUS_RETURN_IF_ERROR(MustReach(primary, 1));
-    ALPHEUS_RETURN_IF_ERROR(TellPrimary(*primary));
+    ALPHEUS_RETURN_IF_ERROR(PrintPrimary(*primary));
     ALPHEUS_RETURN_IF_ERROR(MustReach(primary, DrawAcks()));
     ALPHEUS_RETURN_IF_ERROR(
         primary
@@ -93,10 +93,10 @@ class Demo {
     return absl::OkStatus();
   }
 
-  absl::Status RecoverAndGoOn() {
+  absl::Status RecoverAndContinue() {
     ALPHEUS_ASSIGN_OR_RETURN(ClusterWriter * successor, StartWriter(2));
     ALPHEUS_RETURN_IF_ERROR(MustReach(successor, 1));
-    ALPHEUS_RETURN_IF_ERROR(TellPrimary(*successor));
+    ALPHEUS_RETURN_IF_ERROR(PrintPrimary(*successor));
     absl::PrintF(
         "            recovered the log without node 1: %.3f ms from its start "
         "to its first acknowledgement\n",
@@ -199,7 +199,7 @@ class Demo {
     return writers_.back().get();
   }
 
-  absl::Status TellPrimary(const ClusterWriter& writer) {
+  absl::Status PrintPrimary(const ClusterWriter& writer) {
     ALPHEUS_ASSIGN_OR_RETURN(const uint64_t epoch, EpochOf(writer.plan().node));
     absl::PrintF(
         "node %d      primary of epoch %d: alpheus append --ack, %d threads, "
@@ -264,7 +264,7 @@ class Demo {
   std::vector<std::unique_ptr<ClusterWriter>> writers_;
 };
 
-void TellSuccess() {
+void PrintSuccess() {
   absl::PrintF(
       "\nverdict     every acknowledged line is on every replica of the last "
       "epoch\n"
@@ -290,7 +290,7 @@ absl::Status RunClusterDemo(const ClusterDemoOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Cluster> cluster,
                            Cluster::Create(cluster_options));
   const absl::Status status = Demo(options, &feed, cluster.get()).Run();
-  if (status.ok()) TellSuccess();
+  if (status.ok()) PrintSuccess();
   if (!absl::IsDataLoss(status) && !absl::IsDeadlineExceeded(status)) {
     return status;
   }

@@ -77,8 +77,8 @@ absl::StatusOr<KillRoundOptions> OptionsOf(const LocalDemoOptions& arguments,
   return options;
 }
 
-void TellStart(const LocalDemoOptions& arguments, const Feed& feed,
-               const KillRoundOptions& options) {
+void PrintStart(const LocalDemoOptions& arguments, const Feed& feed,
+                const KillRoundOptions& options) {
   absl::PrintF("feed        %s, %d lines, again and again\n", arguments.file,
                feed.line_count());
   absl::PrintF("region      %s/region, %d bytes\n", options.directory,
@@ -94,7 +94,7 @@ void TellStart(const LocalDemoOptions& arguments, const Feed& feed,
   std::fflush(stdout);
 }
 
-void TellRound(const RoundReport& report) {
+void PrintRound(const RoundReport& report) {
   const Judgement& judgement = report.judgement;
   absl::PrintF(
       "killed      %.3f ms after its start, at a moment drawn at random\n",
@@ -113,14 +113,14 @@ void TellRound(const RoundReport& report) {
 }
 
 // Only reached when nothing was violated: the oracle has counted zero.
-void TellZeros() {
+void PrintZeros() {
   absl::PrintF("lost                             0\n");
   absl::PrintF("duplicated                       0\n");
   absl::PrintF("invented                         0\n");
   absl::PrintF("out of order                     0\n");
 }
 
-void TellTotals(const Totals& totals) {
+void PrintTotals(const Totals& totals) {
   absl::PrintF("kills                            %d\n", totals.rounds);
   absl::PrintF("  before the first acknowledged  %d\n", totals.early_kills);
   for (const auto& [verdict, count] : totals.tail_verdicts) {
@@ -129,14 +129,14 @@ void TellTotals(const Totals& totals) {
   absl::PrintF("lines acknowledged               %d\n", totals.acknowledged);
   absl::PrintF("lines recovered                  %d\n", totals.recovered);
   absl::PrintF("unacknowledged but recovered     %d\n", totals.unacknowledged);
-  TellZeros();
+  PrintZeros();
   absl::PrintF(
       "time to recover (whole process)  %.3f ms on average, %.3f ms at most\n",
       Millis(totals.recovery_nanos_sum) / static_cast<double>(totals.rounds),
       Millis(totals.recovery_nanos_max));
 }
 
-void TellLimits() {
+void PrintLimits() {
   absl::PrintF(
       "\nThis shows that killing the process loses nothing. It does not show\n"
       "what a power cut does: page cache and memory outlive a SIGKILL. Power\n"
@@ -155,7 +155,7 @@ absl::Status RunRounds(const LocalDemoOptions& arguments, KilledRegion* region,
                              region->RunRound(FlushPathOf(arguments, round)));
     totals->Add(report);
     if (arguments.quiet) continue;
-    if (arguments.is_one_round()) TellRound(report);
+    if (arguments.is_one_round()) PrintRound(report);
     if (totals->rounds % kRoundsPerReport == 0) {
       absl::PrintF("%d of %d rounds, %d lines acknowledged, all there\n",
                    totals->rounds, arguments.rounds, totals->acknowledged);
@@ -165,7 +165,7 @@ absl::Status RunRounds(const LocalDemoOptions& arguments, KilledRegion* region,
   return absl::OkStatus();
 }
 
-void TellSuccess(const LocalDemoOptions& arguments, const Totals& totals) {
+void PrintSuccess(const LocalDemoOptions& arguments, const Totals& totals) {
   if (arguments.quiet) {
     absl::PrintF(
         "alpheus-demo: seed %d: %d kills, %d lines acknowledged, %d recovered, "
@@ -174,12 +174,12 @@ void TellSuccess(const LocalDemoOptions& arguments, const Totals& totals) {
     return;
   }
   if (arguments.is_one_round()) {
-    TellZeros();
+    PrintZeros();
   } else {
-    TellTotals(totals);
+    PrintTotals(totals);
   }
   absl::PrintF("verdict     every acknowledged line is there\n");
-  TellLimits();
+  PrintLimits();
 }
 
 }  // namespace
@@ -190,12 +190,12 @@ absl::Status RunLocalDemo(const LocalDemoOptions& arguments) {
                            WorkDirectory::Create(arguments.directory));
   ALPHEUS_ASSIGN_OR_RETURN(const KillRoundOptions options,
                            OptionsOf(arguments, feed, directory));
-  if (!arguments.quiet) TellStart(arguments, feed, options);
+  if (!arguments.quiet) PrintStart(arguments, feed, options);
   Random random(arguments.seed);
   KilledRegion region(options, &feed, &random);
   Totals totals;
   const absl::Status status = RunRounds(arguments, &region, &totals);
-  if (status.ok()) TellSuccess(arguments, totals);
+  if (status.ok()) PrintSuccess(arguments, totals);
   // Everything else means that the proof could not even be tried.
   if (!absl::IsDataLoss(status)) return status;
   return absl::Status(

@@ -16,7 +16,7 @@
 #include "log/core/write/record_writer.cc"
 #include "recovery/replica/installer.cc"
 #include "recovery/replica/local_opening.cc"
-#include "recovery/replica/replica.cc"
+#include "recovery/replica/local_replica.cc"
 #include "recovery/server/served_log.cc"
 #include "replication/persist/execute/update_responder.cc"
 #include "replication/session/backup_session.cc"

@@ -104,13 +104,13 @@ absl::Status ClusterRounds::RunPlan() {
   ALPHEUS_RETURN_IF_ERROR(CutRecoveriesShort());
   ALPHEUS_ASSIGN_OR_RETURN(ClusterWriter * successor, Succeed());
   if (plan_.return_late) ALPHEUS_RETURN_IF_ERROR(Return());
-  ALPHEUS_RETURN_IF_ERROR(LookBesideWriter(successor));
+  ALPHEUS_RETURN_IF_ERROR(CheckBesideWriter(successor));
   if (LeavesPrimary(plan_.fault)) {
     ALPHEUS_RETURN_IF_ERROR(MustBePushedAside(primary));
   }
   ALPHEUS_RETURN_IF_ERROR(plan_.kills_successor ? successor->Kill()
                                                 : MustEndWell(successor));
-  return OpenAndLook();
+  return OpenAndCheck();
 }
 
 absl::StatusOr<ClusterWriter*> ClusterRounds::StartWriter(int node,
@@ -178,10 +178,10 @@ absl::Status ClusterRounds::StrikeLinks(ClusterWriter* primary) {
   ALPHEUS_RETURN_IF_ERROR(
       MustReach(primary, primary->ack_count() + plan_.acks_during));
   // Enough is left for after.
-  primary->Hold(true);
+  primary->Pause(true);
   ALPHEUS_RETURN_IF_ERROR(
       primary->RunUntil(UINT64_MAX, plan_.cut_nanos).status());
-  primary->Hold(false);
+  primary->Pause(false);
   if (!plan_.return_late) {
     links_->Heal();
     ALPHEUS_RETURN_IF_ERROR(
@@ -233,8 +233,8 @@ absl::Status ClusterRounds::StrikeBackups(ClusterWriter* primary) {
       MustReach(primary, primary->ack_count() + plan_.acks_during));
   if (plan_.fault == Fault::kDeposePrimary) return absl::OkStatus();
   if (plan_.fault == Fault::kReplaceMedia) return HaveThemReplaced();
-  if (plan_.fault == Fault::kRejoinBackups) {
-    ALPHEUS_RETURN_IF_ERROR(HaveThemRejoin(primary, said_before));
+  if (plan_.fault == Fault::kResyncBackups) {
+    ALPHEUS_RETURN_IF_ERROR(HaveThemResync(primary, said_before));
   }
   return primary->Kill();
 }
@@ -249,7 +249,7 @@ absl::Status ClusterRounds::AwaitReplicas(
     absl::FunctionRef<bool(absl::string_view said)> is_so) {
   const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
   // Only a little is appended meanwhile, so that enough is left for after.
-  primary->Hold(true);
+  primary->Pause(true);
   do {
     ALPHEUS_RETURN_IF_ERROR(
         primary->RunUntil(UINT64_MAX, kListenNanos).status());
@@ -259,7 +259,7 @@ absl::Status ClusterRounds::AwaitReplicas(
                        "\" while all nodes ran; it said: ", primary->said()));
     }
   } while (!is_so(primary->said()));
-  primary->Hold(false);
+  primary->Pause(false);
   return absl::OkStatus();
 }
 
@@ -271,7 +271,7 @@ absl::Status ClusterRounds::AwaitAll(ClusterWriter* primary) {
 }
 
 // Resynced members count: others may go then.
-absl::Status ClusterRounds::HaveThemRejoin(ClusterWriter* primary,
+absl::Status ClusterRounds::HaveThemResync(ClusterWriter* primary,
                                            size_t said_before) {
   ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
   ALPHEUS_RETURN_IF_ERROR(AwaitReplicas(primary, [&](absl::string_view said) {
@@ -382,7 +382,7 @@ absl::Status ClusterRounds::MustEndWell(ClusterWriter* writer) {
       facts.acknowledgements.size(), " of ", facts.fed_count, " records"));
 }
 
-absl::Status ClusterRounds::LookBesideWriter(ClusterWriter* successor) {
+absl::Status ClusterRounds::CheckBesideWriter(ClusterWriter* successor) {
   // A reader shows records that are proven durable. The proof of the last ones
   // may be with the writer alone, or in its own replica, which is not served
   // meanwhile (CR2, cluster_reader.h). Later records name them: of this many
@@ -398,10 +398,10 @@ absl::Status ClusterRounds::LookBesideWriter(ClusterWriter* successor) {
   }
   ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records,
                            ReadBesideWriter(history_.LsnFloor(facts)));
-  return history_.Look(facts, std::move(records), /*is_final=*/false);
+  return history_.Check(facts, std::move(records), /*is_final=*/false);
 }
 
-absl::Status ClusterRounds::OpenAndLook() {
+absl::Status ClusterRounds::OpenAndCheck() {
   ALPHEUS_RETURN_IF_ERROR(cluster_.AwaitServed(log_));
   ALPHEUS_RETURN_IF_ERROR(
       cluster_
@@ -409,7 +409,7 @@ absl::Status ClusterRounds::OpenAndLook() {
                                   "--log", log_})
           .status());
   ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records, ReadLog());
-  return history_.Look(Facts(), std::move(records), /*is_final=*/true);
+  return history_.Check(Facts(), std::move(records), /*is_final=*/true);
 }
 
 absl::StatusOr<std::vector<RecoveredRecord>> ClusterRounds::ReadLog() {

@@ -9,12 +9,12 @@
 //   3. what was hit starts again, and what was cut is healed, at once or late
 //   4. primaries on another node that are killed while they recover
 //   5. a successor on another node recovers and appends
-//   6. a look at the log while it is at work
+//   6. a check at the log while it is at work
 //   7. a paused primary continues; it, or one that was left alive,
 //      must end with an error
 //   8. the successor ends or is killed
-//   9. an empty append opens the log once more; the last look
-// Every look is judged against all acknowledgements and all earlier looks
+//   9. an empty append opens the log once more; the last check
+// Every check is judged against all acknowledgements and all earlier checks
 // (log_history.h). The next round continues with the same log.
 //
 // SIGKILL leaves the page cache alone: this is no power cut.
@@ -108,7 +108,7 @@ class ClusterRounds {
       ClusterWriter* primary,
       absl::FunctionRef<bool(absl::string_view said)> is_so);
   absl::Status AwaitAll(ClusterWriter* primary);
-  absl::Status HaveThemRejoin(ClusterWriter* primary, size_t said_before);
+  absl::Status HaveThemResync(ClusterWriter* primary, size_t said_before);
   absl::Status HaveThemReplaced();
   absl::Status MustStop(ClusterWriter* primary);
   absl::Status TryInVain();
@@ -116,8 +116,8 @@ class ClusterRounds {
   absl::StatusOr<ClusterWriter*> Succeed();
   absl::Status MustBePushedAside(ClusterWriter* primary);
   absl::Status MustEndWell(ClusterWriter* writer);
-  absl::Status LookBesideWriter(ClusterWriter* successor);
-  absl::Status OpenAndLook();
+  absl::Status CheckBesideWriter(ClusterWriter* successor);
+  absl::Status OpenAndCheck();
   absl::StatusOr<std::vector<RecoveredRecord>> ReadLog();
   // Reads the log while it is written; it must have all records up to this LSN.
   absl::StatusOr<std::vector<RecoveredRecord>> ReadBesideWriter(

@@ -14,7 +14,7 @@ namespace alpheus::demo {
 namespace {
 
 // How often the nodes are looked after while a writer is listened to.
-constexpr int64_t kLookNanos = 100'000'000;
+constexpr int64_t kCheckNanos = 100'000'000;
 
 // Text after the number of replicas in its reports.
 constexpr char kReplicasInSync[] = " replicas are in sync";
@@ -61,7 +61,7 @@ absl::StatusOr<bool> ClusterWriter::RunUntil(uint64_t ack_count,
     const int64_t left = end - Clock::Real().NowNanos();
     if (this->ack_count() >= ack_count) return true;
     if (has_ended_output_ || left <= 0) return false;
-    ALPHEUS_RETURN_IF_ERROR(ListenAndFeed(std::min(left, kLookNanos)));
+    ALPHEUS_RETURN_IF_ERROR(ListenAndFeed(std::min(left, kCheckNanos)));
   }
 }
 
@@ -69,7 +69,7 @@ absl::StatusOr<ProcessEnd> ClusterWriter::RunToEnd(int64_t timeout_nanos) {
   const int64_t end = Clock::Real().NowNanos() + timeout_nanos;
   int64_t left = timeout_nanos;
   while (!has_ended_output_ && left > 0) {
-    ALPHEUS_RETURN_IF_ERROR(ListenAndFeed(std::min(left, kLookNanos)));
+    ALPHEUS_RETURN_IF_ERROR(ListenAndFeed(std::min(left, kCheckNanos)));
     left = end - Clock::Real().NowNanos();
   }
   if (!end_) end_ = process_.WaitFor(std::max<int64_t>(left, 0));
@@ -78,13 +78,13 @@ absl::StatusOr<ProcessEnd> ClusterWriter::RunToEnd(int64_t timeout_nanos) {
         ToString(), " did not end; it said: ", said(), "\n", cluster_.Story()));
   }
   writer_.DrainAfterDeath();
-  ALPHEUS_RETURN_IF_ERROR(writer_.TakeAcknowledgements());
+  ALPHEUS_RETURN_IF_ERROR(writer_.ReadAcknowledgements());
   return *end_;
 }
 
 absl::Status ClusterWriter::ListenUntilNow() {
   writer_.ReadUntilNow();
-  return writer_.TakeAcknowledgements();
+  return writer_.ReadAcknowledgements();
 }
 
 bool ClusterWriter::has_all_in_sync() const {
@@ -97,13 +97,13 @@ bool ClusterWriter::has_all_in_sync() const {
 
 absl::Status ClusterWriter::ListenAndFeed(int64_t timeout_nanos) {
   has_ended_output_ = !writer_.ListenAndFeed(timeout_nanos);
-  ALPHEUS_RETURN_IF_ERROR(writer_.TakeAcknowledgements());
+  ALPHEUS_RETURN_IF_ERROR(writer_.ReadAcknowledgements());
   if (!first_ack_nanos_ && ack_count() > 0) {
     first_ack_nanos_ = Clock::Real().NowNanos();
   }
   const int64_t now = Clock::Real().NowNanos();
-  if (now < next_look_nanos_) return absl::OkStatus();
-  next_look_nanos_ = now + kLookNanos;
+  if (now < next_check_nanos_) return absl::OkStatus();
+  next_check_nanos_ = now + kCheckNanos;
   return cluster_.CheckHealth();
 }
 
@@ -112,7 +112,7 @@ absl::Status ClusterWriter::Kill() {
   process_.Kill();
   end_ = process_.Wait();
   writer_.DrainAfterDeath();
-  return writer_.TakeAcknowledgements();
+  return writer_.ReadAcknowledgements();
 }
 
 WriterFacts ClusterWriter::Facts() const {

@@ -53,8 +53,8 @@ class ClusterWriter {
 
   // Ends its input: it appends what it was given, and ends.
   void EndInput() { writer_.EndInput(); }
-  // Holds the writer, see FedWriter::Hold.
-  void Hold(bool is_held) { writer_.Hold(is_held); }
+  // Pauses the writer, see FedWriter::Pause.
+  void Pause(bool is_paused) { writer_.Pause(is_paused); }
   void Pause() { process_.Pause(); }
   void Continue() { process_.Continue(); }
   // Kills it, and takes its last acknowledgements.
@@ -90,7 +90,7 @@ class ClusterWriter {
   FedWriter writer_;
   const int64_t start_nanos_;
   std::optional<int64_t> first_ack_nanos_;
-  int64_t next_look_nanos_ = 0;
+  int64_t next_check_nanos_ = 0;
   bool has_ended_output_ = false;
   std::optional<ProcessEnd> end_;
 };

@@ -79,7 +79,7 @@ void FedWriter::EndInput() {
 }
 
 void FedWriter::FillPending() {
-  while (!ends_input_ && !is_held_ && pending_.size() < kPendingBytes &&
+  while (!ends_input_ && !is_paused_ && pending_.size() < kPendingBytes &&
          made_ring_bytes_ < limits_.ring_bytes_max &&
          made_count_ - acknowledgements_.size() < limits_.unacknowledged_max) {
     const std::string record = feed_.Record(first_number_ + made_count_);
@@ -98,7 +98,7 @@ bool FedWriter::FeedSome() {
       write(child_.input().get(), pending_.data(), pending_.size());
   if (written <= 0) {
     // Nobody reads it any more; the writer's end tells why.
-    if (errno != EAGAIN && errno != EINTR) GiveUpFeeding();
+    if (errno != EAGAIN && errno != EINTR) StopFeeding();
     return false;
   }
   fed_bytes_ += static_cast<uint64_t>(written);
@@ -112,7 +112,7 @@ bool FedWriter::FeedSome() {
   return true;
 }
 
-void FedWriter::GiveUpFeeding() {
+void FedWriter::StopFeeding() {
   ends_input_ = true;
   pending_.clear();
   child_.input().Close();
@@ -135,7 +135,7 @@ void FedWriter::DrainAfterDeath() {
   }
 }
 
-absl::Status FedWriter::TakeAcknowledgements() {
+absl::Status FedWriter::ReadAcknowledgements() {
   size_t begin = 0;
   for (;;) {
     const size_t end = heard_.find('\n', begin);

@@ -45,7 +45,7 @@ class FedWriter {
   // Returns false when the writer has closed its output.
   bool ListenAndFeed(int64_t timeout_nanos);
   // Stops making records while held; made ones are fed.
-  void Hold(bool is_held) { is_held_ = is_held; }
+  void Pause(bool is_paused) { is_paused_ = is_paused; }
   // Feeds the rest of a partly fed record; then ends the input.
   void EndInput();
   // Reads everything that it has acknowledged by now.
@@ -54,12 +54,12 @@ class FedWriter {
   void DrainAfterDeath();
   // Parses the acknowledgements read so far. Errors: DataLoss (not an
   // acknowledgement).
-  absl::Status TakeAcknowledgements();
+  absl::Status ReadAcknowledgements();
 
   uint64_t first_number() const { return first_number_; }
   // Returns the number of records wholly written to its standard input.
   uint64_t fed_count() const { return fed_count_; }
-  // Returns the acknowledgements as of the last TakeAcknowledgements.
+  // Returns the acknowledgements as of the last ReadAcknowledgements.
   const std::vector<Acknowledgement>& acknowledgements() const {
     return acknowledgements_;
   }
@@ -73,7 +73,7 @@ class FedWriter {
  private:
   void FillPending();
   bool FeedSome();  // false: the pipe is full or closed
-  void GiveUpFeeding();
+  void StopFeeding();
   absl::Status TakeLine(const std::string& line);
 
   ChildProcess& child_;
@@ -83,7 +83,7 @@ class FedWriter {
   const FeedLimits limits_;
 
   bool ends_input_ = false;
-  bool is_held_ = false;
+  bool is_paused_ = false;
   std::string pending_;       // not written to the writer yet
   uint64_t fed_bytes_ = 0;    // written to the writer
   uint64_t whole_bytes_ = 0;  // of records wholly written

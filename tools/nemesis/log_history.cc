@@ -31,9 +31,9 @@ uint64_t LogHistory::LsnFloor(const std::vector<WriterFacts>& writers) const {
   return floor;
 }
 
-absl::Status LogHistory::Look(const std::vector<WriterFacts>& writers,
-                              std::vector<RecoveredRecord> records,
-                              bool is_final) {
+absl::Status LogHistory::Check(const std::vector<WriterFacts>& writers,
+                               std::vector<RecoveredRecord> records,
+                               bool is_final) {
   HistoryFacts facts;
   facts.survivors = survivors_;
   facts.writers = writers;

@@ -3,8 +3,9 @@
 // after the other or pushing each other aside.
 //
 // Idea: writers are registered when they start, with numbers of the feed of
-// their own. Each look at the log is judged against all of them and all earlier
-// looks (recovery_oracle.h), so that no later look may show less (P-C4).
+// their own. Each check at the log is judged against all of them and all
+// earlier checks (recovery_oracle.h), so that no later check may show less
+// (P-C4).
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_LOG_HISTORY_H_
@@ -36,12 +37,12 @@ class LogHistory {
   uint64_t LsnFloor(const std::vector<WriterFacts>& writers) const;
 
   // Judges the records read from the log. `writers`: all since the last final
-  // look. During a look that is not final they continue.
+  // check. During a check that is not final they continue.
   // Errors: DataLoss (a violation: the message has all details).
-  absl::Status Look(const std::vector<WriterFacts>& writers,
-                    std::vector<RecoveredRecord> records, bool is_final);
+  absl::Status Check(const std::vector<WriterFacts>& writers,
+                     std::vector<RecoveredRecord> records, bool is_final);
 
-  // Returns the judgement of the last final look.
+  // Returns the judgement of the last final check.
   const Judgement& judgement() const { return judgement_; }
   // Returns the ring space of all records seen.
   uint64_t ring_bytes() const;

@@ -45,7 +45,7 @@ std::vector<int> DrawNodes(int node_count, int but, uint64_t count,
 }
 
 bool HitsOthersNext(Fault fault) {
-  return fault == Fault::kRejoinBackups || fault == Fault::kReplaceMedia;
+  return fault == Fault::kResyncBackups || fault == Fault::kReplaceMedia;
 }
 
 bool IsOfFewBackups(Fault fault) {
@@ -156,7 +156,7 @@ const char* FaultName(Fault fault) {
       return "backups killed";
     case Fault::kPauseBackups:
       return "backups paused";
-    case Fault::kRejoinBackups:
+    case Fault::kResyncBackups:
       return "backups rejoin";
     case Fault::kReplaceMedia:
       return "media replaced";

@@ -25,7 +25,7 @@ enum class Fault {
   kPausePrimary,   // until another primary has appended
   kKillBackups,    // few: it must continue
   kPauseBackups,   // the same with SIGSTOP
-  kRejoinBackups,  // killed; once resynced, others are killed
+  kResyncBackups,  // killed; once resynced, others are killed
   kReplaceMedia,   // killed, their regions lost; replaced, then others are
                    // killed
   kKillTooMany,    // so many that it must fail, or wait
@@ -37,7 +37,7 @@ enum class Fault {
 inline constexpr Fault kFaults[] = {
     Fault::kNone,          Fault::kKillPrimary,   Fault::kKillMachine,
     Fault::kPausePrimary,  Fault::kKillBackups,   Fault::kPauseBackups,
-    Fault::kRejoinBackups, Fault::kReplaceMedia,  Fault::kKillTooMany,
+    Fault::kResyncBackups, Fault::kReplaceMedia,  Fault::kKillTooMany,
     Fault::kPauseTooMany,  Fault::kDeposePrimary, Fault::kCutLinks,
     Fault::kCutTooMany};
 

@@ -21,7 +21,7 @@ namespace alpheus::demo {
 namespace {
 
 constexpr double kNanosPerMinute = 60e9;
-constexpr int64_t kTellNanos = 10'000'000'000;
+constexpr int64_t kPrintNanos = 10'000'000'000;
 // Records of many lengths, short ones most.
 constexpr size_t kFeedLines = 64;
 constexpr size_t kFeedLineBytesMax = 600;
@@ -49,11 +49,11 @@ std::string MakeFeedText() {
 }
 
 // Tells every round, or now and then how far it is.
-class Teller {
+class ReportPrinter {
  public:
-  explicit Teller(bool verbose) : verbose_(verbose) {}
+  explicit ReportPrinter(bool verbose) : verbose_(verbose) {}
 
-  void Tell(const ClusterRoundReport& report) {
+  void Print(const ClusterRoundReport& report) {
     ++rounds_;
     acknowledged_ += report.acknowledged_count;
     if (verbose_) {
@@ -65,7 +65,7 @@ class Teller {
     if (now >= next_nanos_) {
       absl::PrintF("%d rounds, %d records acknowledged, all there\n", rounds_,
                    acknowledged_);
-      next_nanos_ = now + kTellNanos;
+      next_nanos_ = now + kPrintNanos;
     }
     std::fflush(stdout);
   }
@@ -74,7 +74,7 @@ class Teller {
   const bool verbose_;
   uint64_t rounds_ = 0;
   uint64_t acknowledged_ = 0;
-  int64_t next_nanos_ = Clock::Real().NowNanos() + kTellNanos;
+  int64_t next_nanos_ = Clock::Real().NowNanos() + kPrintNanos;
 };
 
 absl::StatusOr<NemesisOptions> OptionsOf(const Arguments& arguments) {
@@ -109,10 +109,10 @@ absl::Status Run(const Arguments& arguments) {
   absl::PrintF("seed %d, %d nodes in %s\n", options.seed, options.node_count,
                options.directory);
   std::fflush(stdout);
-  Teller teller(arguments.verbose);
+  ReportPrinter printer(arguments.verbose);
   NemesisTotals totals;
   const absl::Status status = RunNemesis(
-      options, [&](const ClusterRoundReport& report) { teller.Tell(report); },
+      options, [&](const ClusterRoundReport& report) { printer.Print(report); },
       &totals);
   absl::PrintF("\n%s", totals.ToString());
   if (status.ok()) {

@@ -114,7 +114,7 @@ std::string NemesisTotals::ToString() const {
 
 absl::Status RunNemesis(
     const NemesisOptions& options,
-    const std::function<void(const ClusterRoundReport&)>& tell,
+    const std::function<void(const ClusterRoundReport&)>& on_report,
     NemesisTotals* totals) {
   ClusterOptions cluster_options;
   cluster_options.alpheus = options.alpheus;
@@ -142,7 +142,7 @@ absl::Status RunNemesis(
                        report.status().message()));
     }
     totals->Add(*report);
-    tell(*report);
+    on_report(*report);
     if (IsOver(options, round, Clock::Real().NowNanos() - start)) break;
   }
   for (int node = 1; node <= cluster->node_count(); ++node) {

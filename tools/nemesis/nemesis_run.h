@@ -66,7 +66,7 @@ struct NemesisTotals {
 // Errors: as ClusterRounds::RunRound, with the round and how to repeat it.
 absl::Status RunNemesis(
     const NemesisOptions& options,
-    const std::function<void(const ClusterRoundReport&)>& tell,
+    const std::function<void(const ClusterRoundReport&)>& on_report,
     NemesisTotals* totals);
 
 }  // namespace alpheus::demo

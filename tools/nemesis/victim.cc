@@ -38,14 +38,14 @@ absl::StatusOr<KillOutcome> Victim::RunUntilKilled() {
       continue;
     }
     if (!writer_.ListenAndFeed(kNanosPerSecond)) break;
-    ALPHEUS_RETURN_IF_ERROR(writer_.TakeAcknowledgements());
+    ALPHEUS_RETURN_IF_ERROR(writer_.ReadAcknowledgements());
     PlanKill(clock_.NowNanos());
   }
   child_.Kill();
   outcome_.alive_nanos = clock_.NowNanos() - start_nanos;
   const ProcessEnd end = child_.Wait();
   writer_.DrainAfterDeath();
-  ALPHEUS_RETURN_IF_ERROR(writer_.TakeAcknowledgements());
+  ALPHEUS_RETURN_IF_ERROR(writer_.ReadAcknowledgements());
   CheckDeath(end);
   outcome_.fed_count = writer_.fed_count();
   outcome_.acknowledgements = writer_.acknowledgements();

@@ -285,7 +285,7 @@ alpheus_code alpheus_log_abort(alpheus_log* log, uint64_t lsn,
 // Announces that another thread will complete this LSN. A force by the thread
 // that reserved it then waits, instead of reporting a deadlock with itself.
 // Errors: FAILED_PRECONDITION (not open).
-ALPHEUS_NODISCARD alpheus_code alpheus_log_hand_over(
+ALPHEUS_NODISCARD alpheus_code alpheus_log_detach(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 typedef struct alpheus_force_options {

@@ -89,9 +89,9 @@ class ClusterTail {
   Lsn head_lsn() const;
   // Makes the following calls of Next ask every reachable node at once, without
   // waiting for poll_ms.
-  void AskAnew();
+  void AskAgain();
   // Returns true if every node has answered, or could not be reached, since the
-  // last AskAnew (or since Open). Then durable_lsn() is not older than that
+  // last AskAgain (or since Open). Then durable_lsn() is not older than that
   // call, as far as the nodes know.
   bool is_settled() const;
   // Returns true if is_settled(), all records that were found durable have been

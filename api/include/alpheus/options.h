@@ -63,10 +63,10 @@ struct ReplicationOptions {
   // after which it is dropped; with fewer than W replicas left the log fails.
   // Pieces of a large batch that arrive count as news. Time in which this
   // process was stopped hardly counts.
-  uint32_t silence_ms = 1'000;
+  uint32_t ack_timeout_ms = 1'000;
   // A backup with more unacknowledged bytes than this, sent or not, is dropped.
   // Set it above your largest burst of records. 0: the ring's capacity, which
-  // is never exceeded, so that only silence_ms decides.
+  // is never exceeded, so that only ack_timeout_ms decides.
   uint64_t lag_bytes_max = 0;
   // Batches in flight to one backup, 1 to 1024.
   uint32_t batches_max = 64;

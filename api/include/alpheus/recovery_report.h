@@ -47,7 +47,7 @@ struct RecoveryReport {
 
   // Reason why the adapter writes to a shadow of the own replica in memory,
   // which is then copied to the replica; empty: no shadow, or no own replica.
-  std::string landing;
+  std::string shadow;
 
   // Warning about the medium for the operator; empty: none.
   std::string medium_warning;

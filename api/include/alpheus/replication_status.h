@@ -32,7 +32,7 @@ struct ReplicationStatus {
   uint64_t repaired_records = 0;
 
   // Members out of sync: "node 3", and the reason if it is known.
-  std::vector<std::string> away;
+  std::vector<std::string> out_of_sync;
 
   // One line for people.
   std::string ToString() const;

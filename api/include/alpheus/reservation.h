@@ -59,7 +59,7 @@ class Reservation {
   // Announces that another thread will complete this record. A Force of the
   // reserving thread then waits for it, instead of reporting a deadlock with
   // itself.
-  void HandOver();
+  void Detach();
 
  private:
   friend class Log;

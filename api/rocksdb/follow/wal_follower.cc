@@ -24,39 +24,40 @@ absl::Status WalFollower::Refresh() {
   {
     const MutexLock lock(mutex_);
     may_shrink = std::ranges::all_of(
-        looks_, [](const auto& look) { return look.second.is_broken; });
+        views_, [](const auto& view) { return view.second.is_broken; });
   }
-  return ReadOn(may_shrink);
+  return ContinueReading(may_shrink);
 }
 
 absl::Status WalFollower::Begin(const void* reader) {
   {
     const MutexLock lock(mutex_);
-    looks_.erase(reader);
+    views_.erase(reader);
     LetGo();
   }
-  ALPHEUS_RETURN_IF_ERROR(ReadOn(/*may_shrink=*/true));
+  ALPHEUS_RETURN_IF_ERROR(ContinueReading(/*may_shrink=*/true));
   const MutexLock lock(mutex_);
-  looks_[reader].kept = generation_->index.Keep();
+  views_[reader].kept = generation_->index.Keep();
   LetGo();  // names that were lost meanwhile
   return absl::OkStatus();
 }
 
 // A generation that is read again is shown when it is complete, and not before
 // it holds what was already shown (WFR2).
-absl::Status WalFollower::ReadOn(bool may_shrink) {
+absl::Status WalFollower::ContinueReading(bool may_shrink) {
   const MutexLock reading(reading_);
   std::shared_ptr<Generation> shown;
   {
     const MutexLock lock(mutex_);
     shown = generation_;
   }
-  std::shared_ptr<Generation> generation = anew_ == nullptr ? shown : anew_;
-  bool is_anew = may_shrink && anew_ == nullptr &&
-                 shown->bytes > 2 * std::max(shown->first_bytes, kBytesMin);
+  std::shared_ptr<Generation> generation =
+      rereading_ == nullptr ? shown : rereading_;
+  bool is_reread = may_shrink && rereading_ == nullptr &&
+                   shown->bytes > 2 * std::max(shown->first_bytes, kBytesMin);
   for (int i = 0; i < kRestartsMax; ++i) {
-    if (is_anew) {
-      generation = anew_ = std::make_shared<Generation>();
+    if (is_reread) {
+      generation = rereading_ = std::make_shared<Generation>();
       const MutexLock lock(mutex_);
       ++restarts_;
     }
@@ -70,10 +71,10 @@ absl::Status WalFollower::ReadOn(bool may_shrink) {
     if (read.ok()) {
       const MutexLock lock(mutex_);
       Show(generation);
-      anew_.reset();
+      rereading_.reset();
     }
     if (!absl::IsOutOfRange(read)) return read;
-    is_anew = true;
+    is_reread = true;
   }
   return absl::UnavailableError(absl::StrCat(
       "the log is cleaned faster than it can be read, ", kRestartsMax,
@@ -84,13 +85,13 @@ void WalFollower::Show(std::shared_ptr<Generation> generation) {
   if (generation_ == generation) return;
   generation->number = generation_->number + 1;
   generation_ = std::move(generation);
-  for (auto& [reader, look] : looks_) look.is_broken = true;
+  for (auto& [reader, view] : views_) view.is_broken = true;
 }
 
 void WalFollower::LetGo() {
   uint64_t kept = std::numeric_limits<uint64_t>::max();
-  for (const auto& [reader, look] : looks_) {
-    if (!look.is_broken) kept = std::min(kept, look.kept);
+  for (const auto& [reader, view] : views_) {
+    if (!view.is_broken) kept = std::min(kept, view.kept);
   }
   generation_->index.LetGoBefore(kept);
 }
@@ -179,24 +180,24 @@ absl::StatusOr<std::vector<std::string>> WalFollower::List(
   const MutexLock lock(mutex_);
   if (directory.empty()) {
     const uint64_t lists = ++lists_;
-    std::erase_if(looks_, [lists](const auto& look) {
-      return look.second.listed != 0 && look.second.listed + kListsMax <= lists;
+    std::erase_if(views_, [lists](const auto& view) {
+      return view.second.listed != 0 && view.second.listed + kListsMax <= lists;
     });
     LetGo();
   }
-  const auto found = looks_.find(reader);
-  if (found == looks_.end()) return generation_->index.List(directory);
-  Look& look = found->second;
+  const auto found = views_.find(reader);
+  if (found == views_.end()) return generation_->index.List(directory);
+  ReaderView& view = found->second;
   if (directory.empty()) {
-    if (look.listed == 0) look.listed = lists_;
-    // RocksDB may ignore an error and list once more, so the look stays broken.
-    if (look.is_broken) {
+    if (view.listed == 0) view.listed = lists_;
+    // RocksDB may ignore an error and list once more, so the view stays broken.
+    if (view.is_broken) {
       return absl::UnavailableError(
           "the log was cleaned before it was read, and what of it the tables "
           "lack is not known. Nothing was changed; try again");
     }
   }
-  return generation_->index.List(directory, look.kept);
+  return generation_->index.List(directory, view.kept);
 }
 
 int WalFollower::restarts() const {
@@ -211,7 +212,7 @@ absl::StatusOr<size_t> OpenFollowed::Read(uint64_t offset,
   const size_t copied = latest_.file->Read(offset, out);
   if (copied < out.size() && follower_->MayHaveGrown(latest_)) {
     return absl::UnavailableError(
-        "the log was read anew while the WAL file was open, which it has no "
+        "the log was read again while the WAL file was open, which it has no "
         "more, and how it ended is not known. Nothing was changed; try "
         "again");
   }

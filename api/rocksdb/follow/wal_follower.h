@@ -18,19 +18,19 @@
 //         the log has cleaned it.
 //   WFR4. The log is read again from its head if it cleaned records before they
 //         were read. It is also read again if much more was read than is likely
-//         still there: when a look begins, or on a Refresh while no look needs
+//         still there: when a view begins, or on a Refresh while no view needs
 //         an error (WFR5). Reason: files may have been removed without a record
-//         (WST4, wal_store.h), or be kept for a look that never listed.
-//   WFR5. A *look* of a reader lasts from its Begin to its List. It misses no
+//         (WST4, wal_store.h), or be kept for a view that never listed.
+//   WFR5. A *view* of a reader lasts from its Begin to its List. It misses no
 //         file that was there at some moment in between, nor any byte of one,
 //         except as in WFR1: a file that loses its name meanwhile is kept
 //         (WIX4, wal_index.h). If the log was read again since the Begin, files
-//         may be missing, and each List of the reader fails. A look ends with
+//         may be missing, and each List of the reader fails. A view ends with
 //         the reader's next Begin, or kListsMax lists of any reader after its
 //         first one; later lists show the present files.
-//   WFR6. A file that List returned to a look is found until the look ends,
+//   WFR6. A file that List returned to a view is found until the view ends,
 //         unless the log is read again. List does not return files that are
-//         kept only for other looks, which may be dropped earlier.
+//         kept only for other views, which may be dropped earlier.
 //   WFR7. After the log was read again, an open file may be gone from it. Its
 //         reader then reads the state that was shown last, if that was shown
 //         when the reader listed the file. If the file may have grown in
@@ -93,7 +93,7 @@ class WalFollower {
     uint64_t generation = 0;        // WFR7
   };
 
-  // Bound on lists per look: a reader that is gone does not keep files for
+  // Bound on lists per view: a reader that is gone does not keep files for
   // ever.
   static constexpr uint64_t kListsMax = 16;
 
@@ -104,11 +104,11 @@ class WalFollower {
   // OutOfRange; as WalIndex::Apply and DecodeWalRecord. After an error the
   // files are as before, or as at some moment since.
   absl::Status Refresh();
-  // Does a Refresh, and begins a look of `reader`, any key of the caller's;
-  // ends the reader's earlier look (WFR5, WFR6).
+  // Does a Refresh, and begins a view of `reader`, any key of the caller's;
+  // ends the reader's earlier view (WFR5, WFR6).
   absl::Status Begin(const void* reader);
   // Returns the names of the files in a directory ("" or "archive"); with ""
-  // those of the reader's look, which has then listed. Errors: Unavailable
+  // those of the reader's view, which has then listed. Errors: Unavailable
   // (WFR5: begin again).
   absl::StatusOr<std::vector<std::string>> List(const void* reader,
                                                 const std::string& directory);
@@ -122,7 +122,7 @@ class WalFollower {
   // Returns whether a file without a later state may have grown beyond it
   // (WFR7).
   bool MayHaveGrown(const Followed& followed) const;
-  // Returns the names for a reader without a look.
+  // Returns the names for a reader without a view.
   std::vector<std::string> List(const std::string& directory) const;
   // Returns how often the log was read again (WFR4).
   int restarts() const;
@@ -139,17 +139,18 @@ class WalFollower {
     bool is_whole = false;     // the first reading is complete
   };
 
-  struct Look {
+  struct ReaderView {
     uint64_t kept = 0;       // kept by the index when it began
     uint64_t listed = 0;     // number of its first list; 0: none yet
     bool is_broken = false;  // the log was read again since
   };
 
-  absl::Status ReadOn(bool may_shrink) ABSL_LOCKS_EXCLUDED(reading_, mutex_);
-  // Shows the generation, which looks refer to.
+  absl::Status ContinueReading(bool may_shrink)
+      ABSL_LOCKS_EXCLUDED(reading_, mutex_);
+  // Shows the generation, which views refer to.
   void Show(std::shared_ptr<Generation> generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Drops the names that no look needs.
+  // Drops the names that no view needs.
   void LetGo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ReadInto(Generation& generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(reading_);
@@ -165,13 +166,14 @@ class WalFollower {
   Mutex reading_;
   const std::unique_ptr<WalSource> source_;
   // Generation being read again, as far as it came when a Refresh failed.
-  std::shared_ptr<Generation> anew_ ABSL_GUARDED_BY(reading_);
+  std::shared_ptr<Generation> rereading_ ABSL_GUARDED_BY(reading_);
   mutable Mutex mutex_;
   // Guards its content too.
   std::shared_ptr<Generation> generation_ ABSL_GUARDED_BY(mutex_) =
       std::make_shared<Generation>();
   int restarts_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<const void*, Look> looks_ ABSL_GUARDED_BY(mutex_);  // by reader
+  std::map<const void*, ReaderView> views_
+      ABSL_GUARDED_BY(mutex_);  // by reader
   uint64_t lists_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -29,7 +29,7 @@ class ClusterSource final : public WalSource {
       ALPHEUS_ASSIGN_OR_RETURN(tail_, ClusterTail::Open(options_));
       next_ = from;
     }
-    absl::Status read = ReadOn(visit);
+    absl::Status read = ContinueReading(visit);
     if (read.ok()) return next_ = tail_->next_lsn();
     // The tail is past the refused record, or is of no more use.
     if (!absl::IsUnavailable(read)) tail_.reset();
@@ -39,9 +39,9 @@ class ClusterSource final : public WalSource {
  private:
   // Reads up to the records that were durable when all reachable nodes had
   // answered after the call. Later records of a busy writer are left.
-  absl::Status ReadOn(const Visit& visit) {
+  absl::Status ContinueReading(const Visit& visit) {
     std::optional<Lsn> last;
-    tail_->AskAnew();
+    tail_->AskAgain();
     for (uint32_t waited_ms = 0; waited_ms < timeout_ms_;) {
       // Questions are sent, and answers received, only in here.
       absl::StatusOr<std::optional<TailRecord>> record =
@@ -92,7 +92,7 @@ class RegionSource final : public WalSource {
     Lsn next = from;
     absl::Status read;
     for (int i = 0; i < kTriesMax; ++i) {
-      read = ReadOn(visit, &next);
+      read = ContinueReading(visit, &next);
       const Lsn head = reader_->info().head_lsn;
       if (read.ok()) return std::max(next, head);
       // A writer may reuse the bytes that are being read, even of records that
@@ -107,7 +107,7 @@ class RegionSource final : public WalSource {
   static constexpr int kTriesMax = 10;
 
   // `next`: the next LSN to visit.
-  absl::Status ReadOn(const Visit& visit, Lsn* next) {
+  absl::Status ContinueReading(const Visit& visit, Lsn* next) {
     return reader_->ForEachFrom(
         *next, [&visit, next](const ReaderRecord& record) -> absl::Status {
           absl::Status visited;

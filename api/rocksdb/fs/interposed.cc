@@ -69,7 +69,7 @@ bool IsOnALog(rocksdb::Env* env) {
 }
 
 // Warns the user who set the variable if it has no effect.
-void TellIfUnused(const rocksdb::DBOptions& options, const std::string& name) {
+void WarnIfUnused(const rocksdb::DBOptions& options, const std::string& name) {
   if (UriOfEnvironment() == nullptr || IsOnALog(options.env)) return;
   std::fprintf(
       stderr,
@@ -153,7 +153,7 @@ Status DB::Open(const DBOptions& db_options, const std::string& name,
                                std::vector<ColumnFamilyHandle*>*, DB**)>(
           alpheus::kOpen);
   if (next == nullptr) return alpheus::OtherRocksDb();
-  alpheus::TellIfUnused(db_options, name);
+  alpheus::WarnIfUnused(db_options, name);
   DBOptions limited = db_options;
   std::vector<ColumnFamilyDescriptor> limited_families = column_families;
   alpheus::LimitMemtables(alpheus::MemtableBytes(db_options.env, name), limited,
@@ -172,7 +172,7 @@ Status TransactionDB::Open(
       std::vector<ColumnFamilyHandle*>*, TransactionDB**)>(
       alpheus::kOpenTransactions);
   if (next == nullptr) return alpheus::OtherRocksDb();
-  alpheus::TellIfUnused(db_options, dbname);
+  alpheus::WarnIfUnused(db_options, dbname);
   DBOptions limited = db_options;
   std::vector<ColumnFamilyDescriptor> limited_families = column_families;
   alpheus::LimitMemtables(alpheus::MemtableBytes(db_options.env, dbname),

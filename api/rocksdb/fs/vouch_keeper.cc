@@ -52,8 +52,8 @@ absl::StatusOr<std::vector<std::string>> VouchKeeper::MissingWal(
   return names;
 }
 
-void VouchKeeper::LookAtFiles(WalStore& store, const WalHome& home,
-                              VouchFacts& facts) {
+void VouchKeeper::ReadFileFacts(WalStore& store, const WalHome& home,
+                                VouchFacts& facts) {
   for (const std::string& name : store.List("")) {
     const std::shared_ptr<WalFile> file = store.Find(name);
     if (file == nullptr || !file->is_recorded()) continue;  // WFS1
@@ -77,13 +77,13 @@ WalHome VouchKeeper::Completed(WalHome home) const {
   return home;
 }
 
-absl::StatusOr<VouchFacts> VouchKeeper::LookAt(WalStore& store,
-                                               const WalHome& home) {
+absl::StatusOr<VouchFacts> VouchKeeper::ReadFacts(WalStore& store,
+                                                  const WalHome& home) {
   VouchFacts facts;
   facts.log = store.vouch();
   facts.left = store.left();
-  const WalHome looked_at = Completed(home);
-  const std::string& directory = looked_at.database;
+  const WalHome completed = Completed(home);
+  const std::string& directory = completed.database;
   facts.has_left_name = directory == facts.left.database;
   const std::string known = store.home().database;
   if (known != directory) facts.elsewhere = known;
@@ -99,9 +99,9 @@ absl::StatusOr<VouchFacts> VouchKeeper::LookAt(WalStore& store,
     facts.has_database |= std::ranges::any_of(
         names, [](const std::string& name) { return IsTableName(name); });
   }
-  LookAtFiles(store, looked_at, facts);
+  ReadFileFacts(store, completed, facts);
   if (base_
-          .GetChildren(looked_at.wal_directory, rocksdb::IOOptions(), &names,
+          .GetChildren(completed.wal_directory, rocksdb::IOOptions(), &names,
                        nullptr)
           .ok()) {
     facts.has_wal_name = std::ranges::any_of(
@@ -142,7 +142,7 @@ absl::Status VouchKeeper::Settle(WalStore& store, const WalHome& home,
     lock_.NoteVouched();
     return absl::OkStatus();
   }
-  return VouchAnew(store, home.database);
+  return VouchAgain(store, home.database);
 }
 
 absl::Status VouchKeeper::BeginGeneration(WalStore& store, const WalHome& home,
@@ -156,8 +156,8 @@ absl::Status VouchKeeper::BeginGeneration(WalStore& store, const WalHome& home,
   return ChangeVouch(store, home.database, next);
 }
 
-absl::Status VouchKeeper::VouchAnew(WalStore& store,
-                                    const std::string& directory) {
+absl::Status VouchKeeper::VouchAgain(WalStore& store,
+                                     const std::string& directory) {
   return ChangeVouch(store, directory, {DrawId(), 1});
 }
 
@@ -236,12 +236,12 @@ absl::Status VouchKeeper::DropWal(WalStore& store) {
 }
 
 absl::Status VouchKeeper::DropMissing(WalStore& store, const WalHome& home) {
-  const WalHome looked_at = Completed(home);
+  const WalHome completed = Completed(home);
   ALPHEUS_ASSIGN_OR_RETURN(const std::vector<std::string> missing,
-                           MissingWal(store, looked_at));
+                           MissingWal(store, completed));
   for (const std::string& name : missing) {
     ALPHEUS_RETURN_IF_ERROR(
-        DropMarker(absl::StrCat(looked_at.wal_directory, "/", name)));
+        DropMarker(absl::StrCat(completed.wal_directory, "/", name)));
   }
   return absl::OkStatus();
 }
@@ -249,7 +249,7 @@ absl::Status VouchKeeper::DropMissing(WalStore& store, const WalHome& home) {
 absl::Status VouchKeeper::VouchIfUnmixed(WalStore& store) {
   const WalHome home = store.home();
   if (home.database.empty() || lock_.is_vouched()) return absl::OkStatus();
-  ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts, LookAt(store, home));
+  ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts, ReadFacts(store, home));
   const VouchVerdict verdict = Judge(facts);
   if (verdict == VouchVerdict::kVouched) {
     lock_.NoteVouched();
@@ -257,7 +257,7 @@ absl::Status VouchKeeper::VouchIfUnmixed(WalStore& store) {
   }
   const bool is_unmixed =
       !facts.has_data && verdict <= VouchVerdict::kNothingToMix;
-  return is_unmixed ? VouchAnew(store, home.database) : absl::OkStatus();
+  return is_unmixed ? VouchAgain(store, home.database) : absl::OkStatus();
 }
 
 absl::Status VouchKeeper::CheckVouched(WalStore& store) {
@@ -265,7 +265,7 @@ absl::Status VouchKeeper::CheckVouched(WalStore& store) {
   if (home.database.empty() || lock_.is_vouched() || options_.keep_wal) {
     return absl::OkStatus();
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts, LookAt(store, home));
+  ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts, ReadFacts(store, home));
   return ToStatus(Judge(facts), facts, home.database);
 }
 

@@ -45,7 +45,7 @@ class VouchKeeper {
 
   // Collects the facts about a database whose WAL the log has, or will have
   // with this `home`.
-  absl::StatusOr<VouchFacts> LookAt(WalStore& store, const WalHome& home);
+  absl::StatusOr<VouchFacts> ReadFacts(WalStore& store, const WalHome& home);
   // For an opening for writing: on return OK, log and directory vouch for each
   // other, in a new generation if there is room for it.
   absl::Status Settle(WalStore& store, const WalHome& home,
@@ -80,13 +80,13 @@ class VouchKeeper {
   // Returns the markers without a file in the WAL directory.
   absl::StatusOr<std::vector<std::string>> MissingWal(WalStore& store,
                                                       const WalHome& home);
-  void LookAtFiles(WalStore& store, const WalHome& home, VouchFacts& facts);
+  void ReadFileFacts(WalStore& store, const WalHome& home, VouchFacts& facts);
   WalHome Completed(WalHome home) const;
   absl::Status BeginGeneration(WalStore& store, const WalHome& home,
                                const VouchFacts& facts)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Vouches with a new id, so that no older copy matches any more.
-  absl::Status VouchAnew(WalStore& store, const std::string& directory)
+  absl::Status VouchAgain(WalStore& store, const std::string& directory)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ChangeVouch(WalStore& store, const std::string& directory,
                            const WalVouch& next)

@@ -465,7 +465,7 @@ absl::Status WalFileSystem::LockDatabase(const std::string& directory) {
     ALPHEUS_ASSIGN_OR_RETURN(const WalHome home,
                              home_.CheckDatabase(*store, directory));
     ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts,
-                             vouch_.LookAt(*store, home));
+                             vouch_.ReadFacts(*store, home));
     const MutexLock lock(vouch_.mutex());
     ALPHEUS_RETURN_IF_ERROR(vouch_.Settle(*store, home, facts));
     return PutMarkers(*store);

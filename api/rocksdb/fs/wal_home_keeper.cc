@@ -150,7 +150,7 @@ absl::StatusOr<WalHome> WalHomeKeeper::CheckDatabase(
 absl::Status WalHomeKeeper::RefuseElsewhere(WalStore& store,
                                             const std::string& directory) {
   ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts,
-                           vouch_.LookAt(store, {"", directory}));
+                           vouch_.ReadFacts(store, {"", directory}));
   ALPHEUS_RETURN_IF_ERROR(ToStatus(Judge(facts), facts, directory));
   const bool may_be_it = facts.has_database || facts.has_marker;
   return absl::FailedPreconditionError(absl::StrCat(

@@ -223,8 +223,8 @@ std::shared_ptr<WalFile> WalIndex::Oldest() {
   std::shared_ptr<WalFile> oldest;
   if (!by_id_.empty()) oldest = by_id_.begin()->second.file;
   std::erase_if(removed_, [](const auto& file) { return file.expired(); });
-  for (const std::weak_ptr<WalFile>& held : removed_) {
-    std::shared_ptr<WalFile> file = held.lock();
+  for (const std::weak_ptr<WalFile>& weak : removed_) {
+    std::shared_ptr<WalFile> file = weak.lock();
     if (file != nullptr && (oldest == nullptr || file->id() < oldest->id())) {
       oldest = std::move(file);
     }

@@ -163,7 +163,7 @@ LogOptions LogOptionsIn(const std::string& folder,
   options.replication.log_name = BenchLogName(log);
   options.replication.flush_order = variant.flush_order;
   options.replication.gather_ms = 10'000;
-  options.replication.silence_ms = 60'000;
+  options.replication.ack_timeout_ms = 60'000;
   options.replication.yields = waiting == Waiting::kSpin ? kForEver : 0;
   return options;
 }

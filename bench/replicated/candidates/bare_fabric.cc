@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/replicated/candidates/backup_process.h"
-#include "bench/replicated/candidates/replica.h"
+#include "bench/replicated/candidates/floor_replica.h"
 #include "log/base/bytes.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
@@ -115,8 +115,8 @@ absl::StatusOr<bool> NotExpected(const Completion& completion) {
 class BareFabricCandidate final : public Candidate {
  public:
   static absl::StatusOr<std::unique_ptr<Candidate>> Make(const Work& work) {
-    ALPHEUS_ASSIGN_OR_RETURN(Replica replica,
-                             Replica::Make(work.folder, work.ring_bytes));
+    ALPHEUS_ASSIGN_OR_RETURN(FloorReplica replica,
+                             FloorReplica::Make(work.folder, work.ring_bytes));
     ALPHEUS_ASSIGN_OR_RETURN(
         std::unique_ptr<Adapter> adapter,
         Adapter::Open(work.hosts.empty() ? "" : work.hosts.front()));
@@ -134,7 +134,7 @@ class BareFabricCandidate final : public Candidate {
     return made;
   }
 
-  BareFabricCandidate(Replica replica, std::unique_ptr<Adapter> adapter)
+  BareFabricCandidate(FloorReplica replica, std::unique_ptr<Adapter> adapter)
       : replica_(std::move(replica)),
         answers_(kReceives * kAckBytes),
         adapter_(std::move(adapter)) {}
@@ -220,7 +220,7 @@ class BareFabricCandidate final : public Candidate {
         [](const ConnectionEvent&) { return false; });
   }
 
-  Replica replica_;
+  FloorReplica replica_;
   std::vector<std::byte> answers_;
   std::unique_ptr<Adapter> adapter_;
   RegionKey ring_key_;
@@ -236,7 +236,8 @@ MakeCandidate BareFabric() { return BareFabricCandidate::Make; }
 
 absl::Status ServeBareFabric(const std::string& host, const std::string& folder,
                              uint64_t ring_bytes) {
-  ALPHEUS_ASSIGN_OR_RETURN(Replica replica, Replica::Make(folder, ring_bytes));
+  ALPHEUS_ASSIGN_OR_RETURN(FloorReplica replica,
+                           FloorReplica::Make(folder, ring_bytes));
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Adapter> adapter,
                            Adapter::Open(host));
   Fabric& fabric = adapter->fabric();

@@ -6,15 +6,15 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "bench/replicated/candidates/backup_process.h"
+#include "bench/replicated/candidates/floor_replica.h"
 #include "bench/replicated/candidates/raw_socket.h"
-#include "bench/replicated/candidates/replica.h"
 #include "log/base/status_macros.h"
 #include "log/format/checksum.h"
 
 namespace alpheus::bench::replicated {
 namespace {
 
-absl::Status ReceiveAll(const RawSocket& socket, Replica& replica,
+absl::Status ReceiveAll(const RawSocket& socket, FloorReplica& replica,
                         std::span<std::byte> into) {
   const int fd = socket.fd();
   while (!into.empty()) {
@@ -29,7 +29,8 @@ absl::Status ReceiveAll(const RawSocket& socket, Replica& replica,
 }  // namespace
 
 absl::Status ServeSink(const std::string& folder, uint64_t bytes) {
-  ALPHEUS_ASSIGN_OR_RETURN(Replica replica, Replica::Make(folder, bytes));
+  ALPHEUS_ASSIGN_OR_RETURN(FloorReplica replica,
+                           FloorReplica::Make(folder, bytes));
   ALPHEUS_ASSIGN_OR_RETURN(const RawSocket listener, RawSocket::Listen());
   ALPHEUS_ASSIGN_OR_RETURN(const uint16_t port, listener.Port());
   AnnounceAddress(absl::StrCat(port));

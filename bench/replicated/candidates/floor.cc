@@ -12,8 +12,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "bench/replicated/candidates/backup_process.h"
+#include "bench/replicated/candidates/floor_replica.h"
 #include "bench/replicated/candidates/raw_socket.h"
-#include "bench/replicated/candidates/replica.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
 #include "replication/wire/ack.h"
@@ -38,8 +38,8 @@ constexpr size_t kReceiveBytes = size_t{4} << 20;
 class FloorCandidate final : public Candidate {
  public:
   static absl::StatusOr<std::unique_ptr<Candidate>> Make(const Work& work) {
-    ALPHEUS_ASSIGN_OR_RETURN(Replica replica,
-                             Replica::Make(work.folder, work.ring_bytes));
+    ALPHEUS_ASSIGN_OR_RETURN(FloorReplica replica,
+                             FloorReplica::Make(work.folder, work.ring_bytes));
     auto made = std::make_unique<FloorCandidate>(work, std::move(replica));
     for (int i = 0; i < work.backups; ++i) {
       ALPHEUS_RETURN_IF_ERROR(made->AddBackup(work));
@@ -47,7 +47,7 @@ class FloorCandidate final : public Candidate {
     return made;
   }
 
-  FloorCandidate(const Work& work, Replica replica)
+  FloorCandidate(const Work& work, FloorReplica replica)
       : work_(work), replica_(std::move(replica)) {}
 
   std::string name() const override { return kFloorName; }
@@ -142,7 +142,7 @@ class FloorCandidate final : public Candidate {
   }
 
   const Work work_;
-  Replica replica_;
+  FloorReplica replica_;
   std::vector<Backup> backups_;
   std::vector<std::byte> record_;
   uint64_t sequence_ = 0;
@@ -195,7 +195,8 @@ class Inbox {
 MakeCandidate Floor() { return FloorCandidate::Make; }
 
 absl::Status ServeFloor(const std::string& folder, uint64_t ring_bytes) {
-  ALPHEUS_ASSIGN_OR_RETURN(Replica replica, Replica::Make(folder, ring_bytes));
+  ALPHEUS_ASSIGN_OR_RETURN(FloorReplica replica,
+                           FloorReplica::Make(folder, ring_bytes));
   ALPHEUS_ASSIGN_OR_RETURN(const RawSocket listener, RawSocket::Listen());
   ALPHEUS_ASSIGN_OR_RETURN(const uint16_t port, listener.Port());
   AnnounceAddress(absl::StrCat(port));

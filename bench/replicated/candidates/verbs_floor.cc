@@ -18,8 +18,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/replicated/candidates/backup_process.h"
+#include "bench/replicated/candidates/floor_replica.h"
 #include "bench/replicated/candidates/rdma_hosts.h"
-#include "bench/replicated/candidates/replica.h"
 #include "bench/replicated/candidates/system_error.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
@@ -213,8 +213,8 @@ ibv_sge Name(const ibv_mr& region, std::span<const std::byte> bytes) {
 class VerbsFloorCandidate final : public Candidate {
  public:
   static absl::StatusOr<std::unique_ptr<Candidate>> Make(const Work& work) {
-    ALPHEUS_ASSIGN_OR_RETURN(Replica replica,
-                             Replica::Make(work.folder, work.ring_bytes));
+    ALPHEUS_ASSIGN_OR_RETURN(FloorReplica replica,
+                             FloorReplica::Make(work.folder, work.ring_bytes));
     ALPHEUS_ASSIGN_OR_RETURN(
         BackupProcess process,
         BackupProcess::Start(kVerbsFloorName, work.folder, work.ring_bytes));
@@ -224,7 +224,7 @@ class VerbsFloorCandidate final : public Candidate {
     return made;
   }
 
-  VerbsFloorCandidate(Replica replica, BackupProcess process)
+  VerbsFloorCandidate(FloorReplica replica, BackupProcess process)
       : replica_(std::move(replica)),
         process_(std::move(process)),
         answers_(kPairReceives * kAckBytes) {}
@@ -306,7 +306,7 @@ class VerbsFloorCandidate final : public Candidate {
     return PostReceive(answer.wr_id);
   }
 
-  Replica replica_;
+  FloorReplica replica_;
   BackupProcess process_;
   std::vector<std::byte> answers_;
   verbs::EventChannel events_;
@@ -321,7 +321,7 @@ class VerbsFloorCandidate final : public Candidate {
 // The backup's side of the queue pair, once the primary has connected.
 absl::StatusOr<std::unique_ptr<QueuePair>> AcceptPrimary(
     rdma_event_channel* events, const std::string& host,
-    verbs::CommunicationId* listener, Replica& replica) {
+    verbs::CommunicationId* listener, FloorReplica& replica) {
   ALPHEUS_ASSIGN_OR_RETURN(*listener, MakeId(events));
   std::optional<SocketAddress> address = MakeSocketAddress(host, 0);
   if (!address || rdma_bind_addr(listener->get(), address->get()) != 0 ||
@@ -361,7 +361,8 @@ absl::StatusOr<std::unique_ptr<QueuePair>> AcceptPrimary(
 MakeCandidate VerbsFloor() { return VerbsFloorCandidate::Make; }
 
 absl::Status ServeVerbsFloor(const std::string& folder, uint64_t ring_bytes) {
-  ALPHEUS_ASSIGN_OR_RETURN(Replica replica, Replica::Make(folder, ring_bytes));
+  ALPHEUS_ASSIGN_OR_RETURN(FloorReplica replica,
+                           FloorReplica::Make(folder, ring_bytes));
   const verbs::EventChannel events(rdma_create_event_channel());
   if (!events) return SystemError("rdma_create_event_channel");
   verbs::CommunicationId listener;

@@ -45,7 +45,7 @@ LogOptions OptionsAt(const std::string& folder, uint64_t node) {
   options.replication.log_name = BenchLogName(0);
   options.replication.gather_ms = kGatherMs;
   options.replication.open_timeout_ms = 60'000;
-  options.replication.silence_ms = 60'000;
+  options.replication.ack_timeout_ms = 60'000;
   return options;
 }
 

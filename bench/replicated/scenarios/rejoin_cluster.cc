@@ -34,7 +34,7 @@ LogOptions OptionsIn(const std::string& folder) {
   options.replication.log_name = BenchLogName(0);
   options.replication.gather_ms = 10'000;
   options.replication.open_timeout_ms = 60'000;
-  options.replication.silence_ms = 60'000;
+  options.replication.ack_timeout_ms = 60'000;
   options.replication.yields = 0;  // as Waiting::kBlock
   return options;
 }

@@ -3,12 +3,13 @@
 //
 // Idea: in a replicated log nothing becomes durable unless some thread
 // processes acks. A waiting thread does so itself while it spins. Before it
-// would sleep it tries to take the role of the watch. There is one watch: it
+// would sleep it tries to take the role of the network waiter. There is one: it
 // waits in the sink, where an ack wakes it, and steps for all. The other
-// waiting threads sleep on Progress, as in a local log. The watch holds no lock
-// while it waits, so that an append that posts never waits for it.
+// waiting threads sleep on Progress, as in a local log. The network waiter
+// holds no lock while it waits, so that an append that posts never waits for
+// it.
 //
-// The attendant is the log's own thread (WaitForAcks of ring_log.h). It polls
+// The ack poller is the log's own thread (WaitForAcks of ring_log.h). It polls
 // the sink only while no call is waiting.
 //
 // Why no wake-up is lost. All words below are seq_cst. Most cases are one
@@ -23,29 +24,29 @@
 //      A sleeper first announces itself, then steps once more. Either that step
 //      sees the news, or Notify sees the announcement (waiter.h), moves the
 //      generation and calls WakeAll. The generation wakes the sleeper.
-//      The watch stores watched_, then reads the generation; the notifier moves
-//      the generation, then reads watched_. The sink remembers a Wake, so that
-//      it may come before the wait.
+//      The network waiter stores network_waiter_, then reads the generation;
+//      the notifier moves the generation, then reads network_waiter_. The sink
+//      remembers a Wake, so that it may come before the wait.
 //   2. A message arrives. WaitForActivity returns at once while Poll may have
 //      something. If another thread takes the message first, it publishes the
 //      result, which is case 1.
-//   3. The watch leaves. It clears watched_, then notifies. A thread that found
-//      the role taken had announced itself before. So it is woken, steps, and
-//      takes the role.
+//   3. The network waiter leaves. It clears network_waiter_, then notifies. A
+//      thread that found the role taken had announced itself before. So it is
+//      woken, steps, and takes the role.
 //   4. Two steps at once: see ReplicatedForcer::TryStep.
-//   5. A step runs a callback that waits, inside the watch's own wait. No other
-//      thread would wait in the sink for it, so the callback does. The role
-//      stays with the outer call.
-//   6. The attendant waits for calls to leave. It stores attendant_, then reads
-//      the count of callers; the last caller decrements the count, after
-//      watched_ is cleared, then reads attendant_.
-//      To be stopped, it stores where it waits (watched_ in the sink, else
-//      stop_, the address of the stop word), then reads the stop word. The
-//      stopping thread sets that word, then calls WakeAll, which reads watched_
-//      and stop_.
-//   7. The attendant has nothing to do and rests. It stores resting_, then
+//   5. A step runs a callback that waits, inside the network waiter's own wait.
+//      No other thread would wait in the sink for it, so the callback does. The
+//      role stays with the outer call.
+//   6. The ack poller waits for calls to leave. It stores ack_poller_, then
+//      reads the count of waiters; the last waiter decrements the count, after
+//      network_waiter_ is cleared, then reads ack_poller_. To be stopped, it
+//      stores where it waits (network_waiter_ in the sink, else stop_, the
+//      address of the stop word), then reads the stop word. The stopping thread
+//      sets that word, then calls WakeAll, which reads network_waiter_ and
+//      stop_.
+//   7. The ack poller has nothing to do and sleeps. It stores sleeping_, then
 //      checks for work once more; a thread that adds work (a callback for an
-//      LSN that is in flight) stores the work, then reads resting_.
+//      LSN that is in flight) stores the work, then reads sleeping_.
 // Thread safety: all members concurrently; a Role by its thread.
 // References: protocol P-A3.3 ("waiting is not serialised"); log/base/waiter.h.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_ACTIVITY_WATCH_H_
@@ -62,7 +63,8 @@
 
 namespace alpheus {
 
-// Waiter of a replicated log. WakeAll wakes the watch and the attendant too.
+// Waiter of a replicated log. WakeAll wakes the network waiter and the ack
+// poller too.
 class ActivityWatch final : public Waiter {
  public:
   ActivityWatch(Waiter& waiter, ReplicationSink& sink)
@@ -75,70 +77,70 @@ class ActivityWatch final : public Waiter {
   }
   void WakeAll(const std::atomic<uint32_t>& generation) override {
     waiter_.WakeAll(generation);
-    if (watched_.load(std::memory_order_seq_cst) != 0) sink_.Wake();
+    if (network_waiter_.load(std::memory_order_seq_cst) != 0) sink_.Wake();
     if (stop_.load(std::memory_order_seq_cst) == &generation) {
-      WakeAttendant();
-      CallAttendant();
+      WakeAckPoller();
+      CallAckPoller();
     }
   }
 
   // Returns whether a call is waiting, spinning or asleep. Such a call
   // processes what arrives.
-  bool has_callers() const {
-    return callers_.load(std::memory_order_seq_cst) != 0;
+  bool has_waiters() const {
+    return waiters_.load(std::memory_order_seq_cst) != 0;
   }
 
-  // Sleeps until the last caller has left, `stop` is not 0, or the deadline has
+  // Sleeps until the last waiter has left, `stop` is not 0, or the deadline has
   // passed. May return without a reason. Called by one thread at a time, the
-  // attendant.
-  void WaitForCallersToLeave(const std::atomic<uint32_t>& stop,
+  // ack ack poller.
+  void WaitForWaitersToLeave(const std::atomic<uint32_t>& stop,
                              Deadline deadline) {
-    attendant_.store(1, std::memory_order_seq_cst);
+    ack_poller_.store(1, std::memory_order_seq_cst);
     stop_.store(&stop, std::memory_order_seq_cst);
-    if (has_callers() && stop.load(std::memory_order_seq_cst) == 0) {
-      waiter_.Wait(attendant_, 1, deadline);
+    if (has_waiters() && stop.load(std::memory_order_seq_cst) == 0) {
+      waiter_.Wait(ack_poller_, 1, deadline);
     }
     stop_.store(nullptr, std::memory_order_relaxed);
-    attendant_.store(0, std::memory_order_relaxed);
+    ack_poller_.store(0, std::memory_order_relaxed);
   }
 
-  // Sleeps until CallAttendant, unless `is_needed()` or `stop` is not 0
+  // Sleeps until CallAckPoller, unless `is_needed()` or `stop` is not 0
   // already; at most until the deadline. May return without a reason. Called by
-  // the attendant when it has nothing to do. Calls that leave don't wake it.
+  // the ack poller when it has nothing to do. Calls that leave don't wake it.
   void WaitToBeCalled(const std::atomic<uint32_t>& stop, Deadline deadline,
                       absl::FunctionRef<bool()> is_needed) {
-    resting_.store(1, std::memory_order_seq_cst);
+    sleeping_.store(1, std::memory_order_seq_cst);
     stop_.store(&stop, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!is_needed() && stop.load(std::memory_order_seq_cst) == 0) {
-      waiter_.Wait(resting_, 1, deadline);
+      waiter_.Wait(sleeping_, 1, deadline);
     }
     stop_.store(nullptr, std::memory_order_relaxed);
-    resting_.store(0, std::memory_order_relaxed);
+    sleeping_.store(0, std::memory_order_relaxed);
   }
-  // Wakes the attendant if it rests. Requires: the work for it was stored
+  // Wakes the ack poller if it sleeps. Requires: the work for it was stored
   // before a seq_cst fence.
-  void CallAttendant() {
-    if (resting_.load(std::memory_order_seq_cst) == 0) return;
-    resting_.store(0, std::memory_order_seq_cst);
-    waiter_.WakeAll(resting_);
+  void CallAckPoller() {
+    if (sleeping_.load(std::memory_order_seq_cst) == 0) return;
+    sleeping_.store(0, std::memory_order_seq_cst);
+    waiter_.WakeAll(sleeping_);
   }
 
-  // RAII: counts one waiting call, and holds the watch's role if the call gets
-  // it. A null watch is a local log.
+  // RAII: counts one waiting call, and holds the network waiter's role if the
+  // call gets it. A null watch is a local log.
   class Role {
    public:
     Role(ActivityWatch* watch, Progress& progress)
         : watch_(watch), progress_(progress) {
       if (watch_ != nullptr) {
-        watch_->callers_.fetch_add(1, std::memory_order_seq_cst);
+        watch_->waiters_.fetch_add(1, std::memory_order_seq_cst);
       }
     }
     ~Role() {
       if (watch_ == nullptr) return;
-      if (held_) HandOn();
-      if (watch_->callers_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
-        watch_->WakeAttendant();
+      if (has_role_) PassOn();
+      if (watch_->waiters_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
+        watch_->WakeAckPoller();
       }
     }
     Role(const Role&) = delete;
@@ -152,7 +154,7 @@ class ActivityWatch final : public Waiter {
       if (!progress_.HasMoved(seen)) watch_->sink_.WaitForActivity(deadline);
     }
 
-    // Waits for arrivals only, not announced; for the attendant. Returns false
+    // Waits for arrivals only, not announced; for the ack poller. Returns false
     // if another thread has the role, or `stop` is not 0.
     bool WaitForArrivals(const std::atomic<uint32_t>& stop, Deadline deadline) {
       if (!IsMine()) return false;
@@ -162,8 +164,8 @@ class ActivityWatch final : public Waiter {
     }
 
    private:
-    void HandOn() {
-      watch_->watched_.store(0, std::memory_order_seq_cst);
+    void PassOn() {
+      watch_->network_waiter_.store(0, std::memory_order_seq_cst);
       std::atomic_thread_fence(std::memory_order_seq_cst);
       progress_.Notify();
     }
@@ -171,31 +173,31 @@ class ActivityWatch final : public Waiter {
     // Takes the role if it is free. Returns true if this thread has it, by this
     // call or by an outer one.
     bool IsMine() {
-      if (held_) return true;
+      if (has_role_) return true;
       const uint32_t self = ThreadToken();
       uint32_t watch = 0;
-      held_ = watch_->watched_.compare_exchange_strong(watch, self);
-      return held_ || watch == self;
+      has_role_ = watch_->network_waiter_.compare_exchange_strong(watch, self);
+      return has_role_ || watch == self;
     }
 
     ActivityWatch* const watch_;
     Progress& progress_;
-    bool held_ = false;
+    bool has_role_ = false;
   };
 
  private:
-  void WakeAttendant() {
-    if (attendant_.load(std::memory_order_seq_cst) == 0) return;
-    attendant_.store(0, std::memory_order_seq_cst);
-    waiter_.WakeAll(attendant_);
+  void WakeAckPoller() {
+    if (ack_poller_.load(std::memory_order_seq_cst) == 0) return;
+    ack_poller_.store(0, std::memory_order_seq_cst);
+    waiter_.WakeAll(ack_poller_);
   }
 
   Waiter& waiter_;
   ReplicationSink& sink_;
-  std::atomic<uint32_t> watched_{0};    // token of the watch; 0: there is none
-  std::atomic<uint32_t> callers_{0};    // calls that wait
-  std::atomic<uint32_t> attendant_{0};  // 1: sleeps until callers have left
-  std::atomic<uint32_t> resting_{0};    // 1: sleeps until CallAttendant
+  std::atomic<uint32_t> network_waiter_{0};  // its token; 0: there is none
+  std::atomic<uint32_t> waiters_{0};         // calls that wait
+  std::atomic<uint32_t> ack_poller_{0};  // 1: sleeps until waiters have left
+  std::atomic<uint32_t> sleeping_{0};    // 1: sleeps until CallAckPoller
   std::atomic<const std::atomic<uint32_t>*> stop_{nullptr};  // stop word
 };
 

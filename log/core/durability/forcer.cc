@@ -24,7 +24,7 @@ Forcer<P>::Forcer(P& pmem, std::span<std::byte> region, Ring ring, Uuid log_id,
       durable_lsn_(next.lsn.value - 1),
       chain_(next.chain),
       watermark_lsn_(next.lsn - 1),
-      claimed_lsn_(next.lsn - 1) {
+      batched_lsn_(next.lsn - 1) {
   index_.Note(next);
 }
 
@@ -33,13 +33,13 @@ typename Forcer<P>::Progressed Forcer<P>::Step(Lsn lsn) {
   if (durable_lsn() >= lsn) return Progressed::kDurable;
   if (failure_.failed()) return Progressed::kFailed;
   const Progressed progressed = EndStep(BeginStep(lsn), lsn);
-  if (progressed == Progressed::kFailed) failure_.Tell();
+  if (progressed == Progressed::kFailed) failure_.Notify();
   return progressed;
 }
 
 template <Persistence P>
 typename Forcer<P>::Batch Forcer<P>::BeginStep(Lsn lsn) {
-  Batch batch = Claim(lsn);
+  Batch batch = FormBatch(lsn);
   if (batch.last < batch.first) return batch;
   batch.is_flushed = FlushUnpersisted(batch);
   // FC3: only a record that its appender does not persist belongs to this
@@ -61,17 +61,17 @@ typename Forcer<P>::Progressed Forcer<P>::EndStep(const Batch& batch, Lsn lsn) {
 }
 
 template <Persistence P>
-typename Forcer<P>::Batch Forcer<P>::Claim(Lsn lsn) {
-  pmem_.YieldPoint("force: claim");
-  const MutexLock lock(claim_mutex_);
-  // Appenders make their own records durable without a claim. A durable record
-  // needs no claim, and its slot may belong to a later LSN by now.
-  claimed_lsn_ = std::max(claimed_lsn_, durable_lsn());
-  Batch batch{claimed_lsn_ + 1, claimed_lsn_};
+typename Forcer<P>::Batch Forcer<P>::FormBatch(Lsn lsn) {
+  pmem_.YieldPoint("force: form a batch");
+  const MutexLock lock(batch_mutex_);
+  // Appenders make their own records durable without a batch. A durable record
+  // needs no batch, and its slot may belong to a later LSN by now.
+  batched_lsn_ = std::max(batched_lsn_, durable_lsn());
+  Batch batch{batched_lsn_ + 1, batched_lsn_};
   while (batch.last < lsn && tracker_.IsFinished(batch.last + 1)) {
     batch.last = batch.last + 1;
   }
-  claimed_lsn_ = batch.last;
+  batched_lsn_ = batch.last;
   return batch;
 }
 
@@ -121,12 +121,12 @@ bool Forcer<P>::FlushUnpersisted(const Batch& batch) {
 
 template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::PersistOwn(
-    const Reserver::Space& space, uint32_t header_crc, int looks) {
+    const Reserver::Space& space, uint32_t header_crc, int spins) {
   StoreWatermarkIfMine(space.lsn);
-  if (!pmem_.Fence()) return FailAndTell();
+  if (!pmem_.Fence()) return FailAndNotify();
   if (failure_.failed()) return Progressed::kFailed;
   pmem_.YieldPoint("append: fenced");
-  if (IsMyTurn(space.lsn, looks)) [[likely]] {
+  if (IsMyTurn(space.lsn, spins)) [[likely]] {
     Extend(space.lsn, space.end, header_crc);
     // Release: a thread that sees the new durable LSN sees the record
     // persisted.
@@ -143,10 +143,10 @@ typename Forcer<P>::Progressed Forcer<P>::PersistOwn(
 }
 
 template <Persistence P>
-bool Forcer<P>::IsMyTurn(Lsn lsn, int looks) const {
+bool Forcer<P>::IsMyTurn(Lsn lsn, int spins) const {
   for (;;) {
     if (durable_lsn() + 1 == lsn) return true;
-    if (--looks <= 0) return false;
+    if (--spins <= 0) return false;
     PauseCore();
   }
 }
@@ -187,7 +187,7 @@ absl::Status Forcer<P>::WriteFinalWatermarks() {
   for (int i = 0; i < 2; ++i) {
     StoreWatermark(durable_lsn());
     if (!pmem_.Fence()) {
-      FailAndTell();
+      FailAndNotify();
       return failure_.status();
     }
   }
@@ -201,9 +201,9 @@ typename Forcer<P>::Progressed Forcer<P>::Fail() {
 }
 
 template <Persistence P>
-typename Forcer<P>::Progressed Forcer<P>::FailAndTell() {
+typename Forcer<P>::Progressed Forcer<P>::FailAndNotify() {
   Fail();
-  failure_.Tell();
+  failure_.Notify();
   return Progressed::kFailed;
 }
 

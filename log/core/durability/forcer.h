@@ -2,17 +2,17 @@
 // forcer: makes finished records persistent, in order, and publishes the
 // durable LSN.
 //
-// Idea: claiming a batch is serialised and short; flushing and waiting are not.
-// A leader claims the run of finished records after the last claim, flushes the
-// unflushed ones, fences once, and marks them persisted. Meanwhile another
-// leader claims the next run. Then the first thread to see an unbroken run of
-// persisted records moves the durable LSN over it. A thread that persisted
-// record durable_lsn + 1 itself moves it without a lock.
+// Idea: forming a batch is serialised and short; flushing and waiting are not.
+// A leader forms a batch of the run of finished records after the last batch,
+// flushes the unflushed ones, fences once, and marks them persisted. Meanwhile
+// another leader forms the next batch. Then the first thread to see an unbroken
+// run of persisted records moves the durable LSN over it. A thread that
+// persisted record durable_lsn + 1 itself moves it without a lock.
 //
 // Invariants:
 //   FC1. durable_lsn never decreases, and every record up to it is persisted.
 //   FC2. A record is flushed by exactly one thread: its own appender, or the
-//        one leader that claimed it.
+//        one leader that formed its batch.
 //   FC3. Only one thread at a time may store the watermark: the one that alone
 //        can make record durable_lsn + 1 persisted. So each write is fenced
 //        before the next begins (WMK2, watermark.h).
@@ -71,8 +71,8 @@ class Forcer {
   // Word for the reserver's gate.
   const std::atomic<uint64_t>& durable_lsn_word() const { return durable_lsn_; }
 
-  // Makes one step towards making all records up to `lsn` durable: claims,
-  // flushes and fences finished records, then advances the durable LSN.
+  // Makes one step towards making all records up to `lsn` durable: forms a
+  // batch, flushes and fences finished records, then advances the durable LSN.
   // Notifies of a failure.
   Progressed Step(Lsn lsn);
 
@@ -81,7 +81,7 @@ class Forcer {
   // thread must not fence between the halves. The caller notifies of a failure.
   struct Batch {
     Lsn first;
-    Lsn last;                 // first - 1: nothing claimed
+    Lsn last;                 // first - 1: none
     bool is_flushed = false;  // at least one record was flushed
   };
   Batch BeginStep(Lsn lsn);
@@ -89,16 +89,16 @@ class Forcer {
 
   // Persists the calling thread's own record, which was stored past the cache:
   // stores the watermark if FC3 allows it, and fences. Then either moves the
-  // durable LSN (FC5) or marks the record persisted. Spins up to `looks` times
+  // durable LSN (FC5) or marks the record persisted. Spins up to `spins` times
   // for its turn: the predecessor's fence takes as long as this one, and
   // spinning is cheaper than advance_mutex_. Notifies of a failure.
   Progressed PersistOwn(const Reserver::Space& space, uint32_t header_crc,
-                        int looks);
+                        int spins);
 
   // Writes a watermark that names the durable LSN, unless the last one does
   // (P-A3.5). The caller notifies of a failure.
   // Requires: nothing is reserved, and no thread can reserve
-  // (Reserver::TryHold).
+  // (Reserver::TryQuiesce).
   absl::Status WriteIdleWatermark();
 
   // Makes both watermark lines name the durable LSN, for a clean close.
@@ -107,7 +107,7 @@ class Forcer {
   absl::Status WriteFinalWatermarks();
 
  private:
-  Batch Claim(Lsn lsn);
+  Batch FormBatch(Lsn lsn);
   Progressed FenceBatch(const Batch& batch);
   // Flushes the batch's records that are not persisted yet. Returns false if
   // there were none.
@@ -116,8 +116,8 @@ class Forcer {
   void StoreWatermark(Lsn lsn);
   // Records the medium's failure.
   Progressed Fail();
-  Progressed FailAndTell();
-  bool IsMyTurn(Lsn lsn, int looks) const;
+  Progressed FailAndNotify();
+  bool IsMyTurn(Lsn lsn, int spins) const;
   // Moves the durable LSN over the records that are marked persisted.
   void AdvanceDurable();
   // Adds record durable_lsn + 1, which ends at `end`, to the chain.
@@ -140,8 +140,8 @@ class Forcer {
   uint64_t batches_since_watermark_ = 0;
 
   alignas(kLineBytes) Mutex advance_mutex_;
-  alignas(kLineBytes) Mutex claim_mutex_;
-  Lsn claimed_lsn_ ABSL_GUARDED_BY(claim_mutex_);
+  alignas(kLineBytes) Mutex batch_mutex_;
+  Lsn batched_lsn_ ABSL_GUARDED_BY(batch_mutex_);
 };
 
 }  // namespace alpheus

@@ -10,22 +10,23 @@ Polled IdleKeeper<P>::Poll() {
   using Progressed = typename Forcer<P>::Progressed;
   // One step forces all finished records; records after an open one wait for
   // the next call.
-  if (durability_.Step(last_given_) == Progressed::kFailed) {
+  if (durability_.Step(last_assigned_) == Progressed::kFailed) {
     return Polled::kIdle;
   }
-  const Lsn given = reserver_.next().lsn - 1;
-  if (given == watermark_lsn_) return Polled::kIdle;
-  if (given == last_given_ && WriteWatermark() && durability_.TellDurable()) {
-    watermark_lsn_ = given;
+  const Lsn assigned = reserver_.next().lsn - 1;
+  if (assigned == watermark_lsn_) return Polled::kIdle;
+  if (assigned == last_assigned_ && WriteWatermark() &&
+      durability_.AnnounceDurable()) {
+    watermark_lsn_ = assigned;
     return Polled::kIdle;
   }
-  last_given_ = given;
+  last_assigned_ = assigned;
   return Polled::kMoved;
 }
 
 template <Persistence P>
 bool IdleKeeper<P>::WriteWatermark() {
-  if (!reserver_.TryHold()) return false;
+  if (!reserver_.TryQuiesce()) return false;
   // The log remembers a failure, and the Notify below reports it; nothing is
   // left to do then either.
   (void)durability_.forcer().WriteIdleWatermark();

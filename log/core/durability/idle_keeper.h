@@ -40,8 +40,8 @@ class IdleKeeper {
       : durability_(durability),
         reserver_(reserver),
         progress_(progress),
-        last_given_(reserver.next().lsn - 1),
-        watermark_lsn_(last_given_) {}
+        last_assigned_(reserver.next().lsn - 1),
+        watermark_lsn_(last_assigned_) {}
 
   // Returns kMoved to be polled again after an interval; kIdle: after the next
   // progress.
@@ -54,7 +54,7 @@ class IdleKeeper {
   LogDurability<P>& durability_;
   Reserver& reserver_;
   Progress& progress_;
-  Lsn last_given_;     // at the last Poll
+  Lsn last_assigned_;  // at the last Poll
   Lsn watermark_lsn_;  // named by the last idle watermark
 };
 

@@ -70,7 +70,7 @@ absl::Status LogDurability<P>::CheckNotBlockedBySelf(Lsn lsn) const {
       return absl::FailedPreconditionError(absl::StrCat(
           parts_.name, ": this thread holds the open reservation of LSN ",
           at.value,
-          " and waits behind it. Complete, abort or hand it over "
+          " and waits behind it. Complete, abort or detach it "
           "first"));
     }
   }
@@ -121,7 +121,7 @@ absl::Status LogDurability<P>::BeginForce(Lsn lsn) {
     const typename ReplicatedForcer<P>::Beginner beginner(*replicated_);
     ALPHEUS_RETURN_IF_ERROR(WaitFor("begin a force", Deadline(), is_begun));
   }
-  CallAttendantIfNeeded();
+  CallAckPollerIfNeeded();
   return absl::OkStatus();
 }
 
@@ -143,7 +143,7 @@ absl::Status LogDurability<P>::WaitDurable(Lsn lsn, Deadline deadline) {
 template <Persistence P>
 void LogDurability<P>::OnDurable(Lsn lsn, DurableCallback callback) {
   callbacks_.Add(lsn, std::move(callback));
-  CallAttendantIfNeeded();
+  CallAckPollerIfNeeded();
 }
 
 template <Persistence P>
@@ -153,9 +153,9 @@ bool LogDurability<P>::HasCallbackOnItsWay() const {
 
 // The callback's record may have no other waiting thread.
 template <Persistence P>
-void LogDurability<P>::CallAttendantIfNeeded() {
+void LogDurability<P>::CallAckPollerIfNeeded() {
   if (replicated_ == nullptr) return;
-  if (HasCallbackOnItsWay()) parts_.watch->CallAttendant();
+  if (HasCallbackOnItsWay()) parts_.watch->CallAckPoller();
 }
 
 // --- The end -----------------------------------------------------------------
@@ -174,16 +174,16 @@ absl::Status LogDurability<P>::WaitHeadDurable(Deadline deadline) {
 
 template <Persistence P>
 absl::Status LogDurability<P>::Finish() {
-  TellRest();
+  AnnounceIdle();
   return forcer_.WriteFinalWatermarks();
 }
 
 // Ignores a timeout: a backup that does not answer only knows less.
 template <Persistence P>
-void LogDurability<P>::TellRest() {
+void LogDurability<P>::AnnounceIdle() {
   constexpr int64_t kAnswerNanos = 50'000'000;
   if (replicated_ == nullptr) return;
-  replicated_->TellDurable();
+  replicated_->AnnounceDurable();
   WaitFor("tell the backups",
           Deadline::AtNanos(parts_.clock.NowNanos() + kAnswerNanos),
           [&]() -> absl::StatusOr<bool> {

@@ -121,13 +121,13 @@ class LogDurability {
     if (replicated_ != nullptr) replicated_->Poll();
   }
   // Sends the published head to the backups if it has moved.
-  void TellHead() {
+  void AnnounceHead() {
     if (replicated_ != nullptr) replicated_->PollIfHeadMoved();
   }
   // Sends the backups the durable LSN of an idle log. Returns false if that
   // must be tried again.
-  bool TellDurable() {
-    return replicated_ == nullptr || replicated_->TellDurable();
+  bool AnnounceDurable() {
+    return replicated_ == nullptr || replicated_->AnnounceDurable();
   }
   // Returns true if acks could still make records durable or bytes free.
   bool AwaitsBackups() const {
@@ -154,7 +154,7 @@ class LogDurability {
 
   // Waits until W superlines have the published head.
   absl::Status WaitHeadDurable(Deadline deadline);
-  // Tells the backups that everything is durable, and writes the last
+  // Announces to the backups that everything is durable, and writes the last
   // watermarks. Requires: everything is, and nothing more is appended.
   absl::Status Finish();
   // Runs all callbacks that are left with `status`.
@@ -173,8 +173,8 @@ class LogDurability {
       const LogDurabilityStart& start);
   absl::Status ForceInGroup(uint32_t group, Lsn lsn, Deadline deadline);
   // Wakes the log's own thread (log_service.h) if a callback needs it.
-  void CallAttendantIfNeeded();
-  void TellRest();
+  void CallAckPollerIfNeeded();
+  void AnnounceIdle();
 
   const LogDurabilityParts<P> parts_;
   // Progress of the forcer in a replicated log. No thread waits on it, since a

@@ -10,7 +10,7 @@ namespace {
 
 // Interval at which WaitForAcks checks whether calls still process the acks of
 // a replica that is catching up.
-constexpr int64_t kLookForCallersNanos = 1'000'000;
+constexpr int64_t kCheckForWaitersNanos = 1'000'000;
 
 }  // namespace
 
@@ -45,15 +45,15 @@ bool LogService<P>::WaitForAcks(Deadline deadline,
         stop, deadline, [this] { return durability_.HasCallbackOnItsWay(); });
     return true;
   }
-  if (watch_->has_callers()) {
+  if (watch_->has_waiters()) {
     // A wake-up by each call that leaves would cost the calls.
     if (for_callbacks) {
-      watch_->WaitForCallersToLeave(stop, deadline);
+      watch_->WaitForWaitersToLeave(stop, deadline);
     } else {
       watch_->Wait(
           stop, 0,
           Deadline::AtNanos(std::min(
-              deadline.at_nanos(), clock_.NowNanos() + kLookForCallersNanos)));
+              deadline.at_nanos(), clock_.NowNanos() + kCheckForWaitersNanos)));
     }
     return true;
   }

@@ -26,7 +26,7 @@ ReplicatedForcer<P>::ReplicatedForcer(
       reuse_limit_(head.offset.value + ring_capacity),
       offered_lsn_(start.lsn.value),
       durable_head_lsn_(head.lsn.value),
-      told_limit_(head.offset.value + ring_capacity),
+      announced_limit_(head.offset.value + ring_capacity),
       offered_(start) {}
 
 template <Persistence P>
@@ -39,16 +39,16 @@ typename ReplicatedForcer<P>::Progressed ReplicatedForcer<P>::Step(Lsn lsn) {
 }
 
 template <Persistence P>
-bool ReplicatedForcer<P>::TellDurable() {
-  is_to_tell_.store(true, std::memory_order_release);
+bool ReplicatedForcer<P>::AnnounceDurable() {
+  is_to_announce_.store(true, std::memory_order_release);
   Poll();
-  return !is_to_tell_.load(std::memory_order_acquire);
+  return !is_to_announce_.load(std::memory_order_acquire);
 }
 
 template <Persistence P>
 void ReplicatedForcer<P>::PollIfHeadMoved() {
   if (reclaimer_.reuse_limit_word().load(std::memory_order_acquire) !=
-      told_limit_.load(std::memory_order_acquire)) {
+      announced_limit_.load(std::memory_order_acquire)) {
     Poll();
   }
 }
@@ -82,8 +82,9 @@ void ReplicatedForcer<P>::TryStep(Lsn lsn) {
   const Stepped stepped = StepLocked(lsn);
   step_mutex_.Unlock();
   if (!stepped.status.ok()) failure_.Fail(stepped.status);
-  // Callbacks run in Tell and in Notify, with no lock held.
-  failure_.Tell();
+  // Callbacks run in LogFailure::Notify and Progress::Notify, with no lock
+  // held.
+  failure_.Notify();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool is_missed = missed_.load(std::memory_order_relaxed) != 0;
   if (stepped.is_news || is_missed || has_taken_over) progress_.Notify();
@@ -105,18 +106,19 @@ void ReplicatedForcer<P>::LeaveRequest(Lsn lsn) {
 // have changed.
 template <Persistence P>
 typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
-  bool is_told = false;
+  bool has_announced = false;
   bool is_offered = false;
   if (!failure_.failed()) {
-    is_told = TellHead();
-    if (is_to_tell_.load(std::memory_order_acquire)) {
-      is_to_tell_.store(false, std::memory_order_release);
-      sink_.TellDurable();
-      is_told = true;
+    has_announced = AnnounceHead();
+    if (is_to_announce_.load(std::memory_order_acquire)) {
+      is_to_announce_.store(false, std::memory_order_release);
+      sink_.AnnounceDurable();
+      has_announced = true;
     }
     is_offered = lsn > offered_.lsn && OfferFinished();
   }
-  const bool is_news = is_offered || sink_.Poll() != Polled::kIdle || is_told;
+  const bool is_news =
+      is_offered || sink_.Poll() != Polled::kIdle || has_announced;
   if (!is_news && has_published_) return {};
   has_published_ = true;
   const ReplicationState state = sink_.replication_state();
@@ -164,13 +166,13 @@ RingEnd ReplicatedForcer<P>::FindFinished() const {
 }
 
 template <Persistence P>
-bool ReplicatedForcer<P>::TellHead() {
+bool ReplicatedForcer<P>::AnnounceHead() {
   const uint64_t limit =
       reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
-  if (limit == told_limit_.load(std::memory_order_relaxed)) return false;
+  if (limit == announced_limit_.load(std::memory_order_relaxed)) return false;
   // The head may be newer than the limit; it is told again then.
   sink_.AdvanceHead(reclaimer_.published());
-  told_limit_.store(limit, std::memory_order_release);
+  announced_limit_.store(limit, std::memory_order_release);
   return true;
 }
 

@@ -92,7 +92,7 @@ class ReplicatedForcer {
 
   // Sends the durable LSN to the backups of an idle log. Returns false if
   // another thread holds the step; call again.
-  bool TellDurable();
+  bool AnnounceDurable();
 
   // Returns whether a force of `lsn` has begun, after a Step. False: another
   // thread held the step, and no thread has adopted the request yet.
@@ -150,7 +150,7 @@ class ReplicatedForcer {
   // was polled with them.
   bool OfferFinished() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   RingEnd FindFinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
-  bool TellHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
+  bool AnnounceHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
 
   ReplicationSink& sink_;
   const FlushOrder order_;
@@ -169,7 +169,7 @@ class ReplicatedForcer {
   std::atomic<uint64_t> durable_head_lsn_;
   std::atomic<bool> is_idle_{true};
   std::atomic<bool> is_catching_up_{false};
-  std::atomic<uint64_t> told_limit_;  // reuse limit that the sink was told
+  std::atomic<uint64_t> announced_limit_;  // reuse limit that the sink knows
 
   // Largest LSN + 1 requested by threads that found the step taken; 0: none.
   alignas(kLineBytes) std::atomic<uint64_t> missed_{0};
@@ -179,7 +179,7 @@ class ReplicatedForcer {
   // The sink's state was published at least once.
   bool has_published_ ABSL_GUARDED_BY(step_mutex_) = false;
   // The next step sends the durable LSN to the backups.
-  std::atomic<bool> is_to_tell_{false};
+  std::atomic<bool> is_to_announce_{false};
 };
 
 }  // namespace alpheus

@@ -75,7 +75,7 @@ class ReplicationSink {
   // Tells that the log is idle: nothing is exposed. The backups then get the
   // durable LSN, for readers that follow the log there. A sink without readers
   // does nothing.
-  virtual void TellDurable() {}
+  virtual void AnnounceDurable() {}
 
   // Processes what arrived and posts what waits. Does not block. Returns kIdle
   // if replication_state() is unchanged, and else kMoved.

@@ -63,12 +63,12 @@ bool RecordCursor::ReadAnyHeader(RingOffset offset, const std::byte* line,
   uint16_t magic = 0;
   std::memcpy(&magic, line + offsetof(RecordHeader, magic), sizeof(magic));
   if (magic != kRecordMagic) return false;
-  // The claim is only a candidate: the checksum is seeded with it.
-  uint64_t claimed_lsn = 0;
-  std::memcpy(&claimed_lsn, line, sizeof(claimed_lsn));
+  // The LSN that was read is only a candidate: the checksum is seeded with it.
+  uint64_t read_lsn = 0;
+  std::memcpy(&read_lsn, line, sizeof(read_lsn));
   Owner owner;
-  return FindOwner(Lsn(claimed_lsn), &owner) &&
-         ReadRecordHeader(owner, Lsn(claimed_lsn), offset, line,
+  return FindOwner(Lsn(read_lsn), &owner) &&
+         ReadRecordHeader(owner, Lsn(read_lsn), offset, line,
                           ring_.Place(offset), record);
 }
 

@@ -120,7 +120,7 @@ class RecordCursor {
   // Returns true if that PAD exists but can't be read.
   bool pad_damaged() const { return pad_damaged_; }
 
-  // Reads the header at `offset` if it holds for the LSN that it claims, to
+  // Reads the header at `offset` if it holds for the LSN that it names, to
   // find records after a hole. `line` is a copy of the line there, or the line
   // itself. Returns false, without reading further, if it does not hold or is a
   // PAD.

@@ -27,24 +27,24 @@ absl::Status RegionRepair<P>::RestoreBytes(RingOffset offset,
 }
 
 template <Persistence P>
-absl::StatusOr<int> RegionRepair<P>::MendCopies() {
-  ALPHEUS_ASSIGN_OR_RETURN(const bool superline, superline_.Mend());
-  ALPHEUS_ASSIGN_OR_RETURN(const bool table, MendTable());
+absl::StatusOr<int> RegionRepair<P>::RepairCopies() {
+  ALPHEUS_ASSIGN_OR_RETURN(const bool superline, superline_.Repair());
+  ALPHEUS_ASSIGN_OR_RETURN(const bool table, RepairTable());
   return (superline ? 1 : 0) + (table ? 1 : 0);
 }
 
 // Safe: no thread writes the table while its epoch runs.
 template <Persistence P>
-absl::StatusOr<bool> RegionRepair<P>::MendTable() {
+absl::StatusOr<bool> RegionRepair<P>::RepairTable() {
   const Superline superline = superline_.Current();
   const CellPlace place = EpochTablePlace(region_, superline);
   const std::vector<std::byte> content = reclaimer_.table().Encode();
-  absl::StatusOr<bool> mended = MendCellOnMedium(pmem_, place);
-  if (!mended.ok()) {
-    failure_.Fail(mended.status());
+  absl::StatusOr<bool> repaired = RepairCellOnMedium(pmem_, place);
+  if (!repaired.ok()) {
+    failure_.Fail(repaired.status());
     return failure_.status();
   }
-  bool is_mended = *mended;
+  bool is_repaired = *repaired;
   for (const int copy : {0, 1}) {
     const CellCopy read = ReadCellCopy(place, copy);
     if (read == CellCopy{true, superline.table_seq, content}) continue;
@@ -52,9 +52,9 @@ absl::StatusOr<bool> RegionRepair<P>::MendTable() {
       failure_.Fail(pmem_.Error());
       return failure_.status();
     }
-    is_mended = true;
+    is_repaired = true;
   }
-  return is_mended;
+  return is_repaired;
 }
 
 ALPHEUS_INSTANTIATE_CLASS(RegionRepair);

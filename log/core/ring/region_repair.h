@@ -9,7 +9,7 @@
 // Invariants:
 //   RGR1. Bytes are restored between the last head given to the sink and the
 //         last durable record only. No thread of the log writes there while
-//         WhileAtRest runs the work.
+//         WithRingFrozen runs the work.
 //   RGR2. After an error of the medium the log has failed (RL4): nothing more
 //   is
 //         acknowledged.
@@ -51,24 +51,24 @@ class RegionRepair {
 
   // Runs `work` while no other thread writes a byte between the places of RGR1.
   // Cleaning and tails wait for it. Called from inside the sink's Poll.
-  void WhileAtRest(absl::FunctionRef<void()> work) const {
-    reclaimer_.WhileAtRest(work);
+  void WithRingFrozen(absl::FunctionRef<void()> work) const {
+    reclaimer_.WithRingFrozen(work);
   }
   // Returns the ring's bytes on the medium, between the same two places; the
-  // ring itself unless it is a shadow (landing_persistence.h).
+  // ring itself unless it is a shadow (shadow_persistence.h).
   std::byte* RingOnMedium() const;
   // Writes the bytes at their place in the ring, and persists them. Requires:
-  // the log is usable; called in WhileAtRest; the bytes don't cross the ring's
-  // end (RGR1). Errors: the log's failure.
+  // the log is usable; called in WithRingFrozen; the bytes don't cross the
+  // ring's end (RGR1). Errors: the log's failure.
   absl::Status RestoreBytes(RingOffset offset,
                             std::span<const std::byte> bytes);
   // Rewrites the copies of superline and epoch table that differ from what this
   // log wrote. Returns how many of the two were repaired. Requires: the log is
   // usable. Errors: the log's failure.
-  absl::StatusOr<int> MendCopies();
+  absl::StatusOr<int> RepairCopies();
 
  private:
-  absl::StatusOr<bool> MendTable();
+  absl::StatusOr<bool> RepairTable();
 
   P& pmem_;
   const std::span<std::byte> region_;

@@ -132,7 +132,7 @@ void RingLog<P>::MarkCompleted(Lsn lsn, uint32_t header_crc) {
 }
 
 template <Persistence P>
-void RingLog<P>::HandOver(ReservedRecord& record) {
+void RingLog<P>::Detach(ReservedRecord& record) {
   tracker_.Disown(record.lsn);
   if (record.owner == ThreadToken()) --OwnReservationsMax();
   record.owner = 0;
@@ -193,12 +193,12 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
   pmem_.YieldPoint("reserve: taken");
   // As long as some fences. A thread that will not wait for its record spins
   // longer: a record that it leaves out of order costs the others more.
-  const int looks = forced ? 32 : 128;
+  const int spins = forced ? 32 : 128;
   // Records for backups are read from the cache, and their bytes must not
   // change once completed.
   if (!durability_.is_replicated() &&
       IsPersistedAtOnce(space.lsn, payload.bytes, forced)) {
-    const auto progressed = WriteAndPersist(space, payload, looks);
+    const auto progressed = WriteAndPersist(space, payload, spins);
     if (progressed == Forcer<P>::Progressed::kDurable && policy.group == 0)
         [[likely]] {
       return space.lsn;
@@ -219,10 +219,10 @@ void RingLog<P>::WriteCompleted(const Reserver::Space& space,
 
 template <Persistence P>
 typename Forcer<P>::Progressed RingLog<P>::WriteAndPersist(
-    const Reserver::Space& space, const Payload& payload, int looks) {
+    const Reserver::Space& space, const Payload& payload, int spins) {
   const uint32_t header_crc = writer_.WriteWhole(space, payload, durable_lsn());
   const auto progressed =
-      durability_.forcer().PersistOwn(space, header_crc, looks);
+      durability_.forcer().PersistOwn(space, header_crc, spins);
   if (progressed == Forcer<P>::Progressed::kFailed) {
     // Not a valid record, but marked completed so that no thread waits for it.
     tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
@@ -253,28 +253,28 @@ absl::Status RingLog<P>::Force(Lsn lsn, ForcePolicy policy, Deadline deadline) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(
       CheckForcePolicy(policy, exposed_max(), options_.name));
-  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
   return durability_.ForceUnder(policy, lsn, deadline);
 }
 
 template <Persistence P>
 absl::Status RingLog<P>::BeginForce(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
-  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
   return durability_.BeginForce(lsn);
 }
 
 template <Persistence P>
 absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
-  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
   return durability_.WaitDurable(lsn, deadline);
 }
 
 template <Persistence P>
 absl::Status RingLog<P>::OnDurable(Lsn lsn, DurableCallback callback) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
-  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
   durability_.OnDurable(lsn, std::move(callback));
   return absl::OkStatus();
 }
@@ -314,7 +314,7 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
                                           uint64_t limit, size_t bytes,
                                           Deadline deadline) {
   if (failure_.failed()) return failure_.status();
-  if (refusal == Reserver::Outcome::kHeld) {
+  if (refusal == Reserver::Outcome::kQuiesced) {
     durability_.Poll();
     return false;
   }
@@ -330,7 +330,7 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
         durability_.CheckNotBlockedBySelf(first_open_lsn()));
     return false;
   }
-  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
+  ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(reclaimer_.Publish(durable_lsn())));
   durability_.Poll();
   const bool awaits_backups = durability_.AwaitsBackups();
   // Space was freed by this call, or by another thread since the refusal.
@@ -367,9 +367,9 @@ absl::Status RingLog<P>::RingFull(size_t bytes) const {
 template <Persistence P>
 absl::Status RingLog<P>::Cleanup(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
-  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
-  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Clean(lsn, durable_lsn())));
-  durability_.TellHead();
+  ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
+  ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(reclaimer_.Clean(lsn, durable_lsn())));
+  durability_.AnnounceHead();
   progress_.Notify();
   return absl::OkStatus();
 }
@@ -377,9 +377,10 @@ absl::Status RingLog<P>::Cleanup(Lsn lsn) {
 template <Persistence P>
 absl::Status RingLog<P>::CleanupThrough(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
-  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
-  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.CleanThrough(lsn, durable_lsn())));
-  durability_.TellHead();
+  ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
+  ALPHEUS_RETURN_IF_ERROR(
+      NotifyIfFailed(reclaimer_.CleanThrough(lsn, durable_lsn())));
+  durability_.AnnounceHead();
   progress_.Notify();
   return absl::OkStatus();
 }
@@ -396,12 +397,13 @@ absl::Status RingLog<P>::CleanupAll() {
   if (last >= head_lsn()) {
     ALPHEUS_RETURN_IF_ERROR(
         durability_.ForceUnder(ForcePolicy::Each(), last, Deadline()));
-    ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.CleanThrough(last, durable_lsn())));
+    ALPHEUS_RETURN_IF_ERROR(
+        NotifyIfFailed(reclaimer_.CleanThrough(last, durable_lsn())));
   }
   // The superline update is the commit point (P-L11). In a replicated log it is
   // the W-th update, because an opening takes the highest head that R replicas
   // report.
-  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
+  ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(reclaimer_.Publish(durable_lsn())));
   progress_.Notify();
   return durability_.WaitHeadDurable(Deadline());
 }
@@ -431,7 +433,7 @@ absl::Status RingLog<P>::Close() {
   ALPHEUS_RETURN_IF_ERROR(ForceEverything());
   CheckInvariants();
   ALPHEUS_RETURN_IF_ERROR(durability_.Finish());
-  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
+  ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(reclaimer_.Publish(durable_lsn())));
   ALPHEUS_RETURN_IF_ERROR(durability_.WaitHeadDurable(Deadline()));
   ALPHEUS_RETURN_IF_ERROR(WriteCleanCloseWord());
   closed_.store(true, std::memory_order_release);
@@ -462,7 +464,7 @@ absl::Status RingLog<P>::WriteCleanCloseWord() {
                CleanCloseWord(superline_.Current().log_id, superline_.seq()));
   if (Persist(pmem_, word, sizeof(*word))) return absl::OkStatus();
   failure_.Fail(pmem_.Error());
-  return Told(failure_.status());
+  return NotifyIfFailed(failure_.status());
 }
 
 // --- Scrubbing ---------------------------------------------------------------
@@ -475,9 +477,9 @@ absl::Status RingLog<P>::RestoreBytes(RingOffset offset,
 }
 
 template <Persistence P>
-absl::StatusOr<int> RingLog<P>::MendCopies() {
+absl::StatusOr<int> RingLog<P>::RepairCopies() {
   ALPHEUS_RETURN_IF_ERROR(Usable());
-  return repair_.MendCopies();
+  return repair_.RepairCopies();
 }
 
 // --- Checks ------------------------------------------------------------------
@@ -498,11 +500,11 @@ absl::Status RingLog<P>::Usable() const {
 }
 
 template <Persistence P>
-absl::Status RingLog<P>::CheckGiven(Lsn lsn) const {
+absl::Status RingLog<P>::CheckAssigned(Lsn lsn) const {
   const Lsn next = next_lsn();
   if (lsn.value != 0 && lsn < next) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat(options_.name, ": LSN ", lsn.value,
-                                            " was never given; the next is ",
+                                            " was never assigned; the next is ",
                                             next.value));
 }
 

@@ -106,7 +106,7 @@ class RingLog {
                     std::span<const std::byte> bytes);
   absl::Status Complete(ReservedRecord& record);
   void Abort(const ReservedRecord& record);
-  void HandOver(ReservedRecord& record);
+  void Detach(ReservedRecord& record);
   absl::Status Force(Lsn lsn, ForcePolicy policy, Deadline deadline);
   absl::Status BeginForce(Lsn lsn);
   // `in_ring`, if given, is set to the payload's place in the ring.
@@ -130,16 +130,16 @@ class RingLog {
   // Returns true if the log is neither closed nor failed.
   bool IsUsable() const;
 
-  // Scrubbing, as the calls of RegionRepair. RestoreBytes and MendCopies:
+  // Scrubbing, as the calls of RegionRepair. RestoreBytes and RepairCopies:
   // errors as those of any other call once the log is closed or has failed,
   // with nothing written.
-  void WhileAtRest(absl::FunctionRef<void()> work) const {
-    repair_.WhileAtRest(work);
+  void WithRingFrozen(absl::FunctionRef<void()> work) const {
+    repair_.WithRingFrozen(work);
   }
   std::byte* RingOnMedium() const { return repair_.RingOnMedium(); }
   absl::Status RestoreBytes(RingOffset offset,
                             std::span<const std::byte> bytes);
-  absl::StatusOr<int> MendCopies();
+  absl::StatusOr<int> RepairCopies();
 
   // For the log's own thread, as the calls of LogService.
   Polled Poll() { return service_.Poll(); }
@@ -185,7 +185,7 @@ class RingLog {
   // Writes past the cache, with a fence of its own.
   typename Forcer<P>::Progressed WriteAndPersist(const Reserver::Space& space,
                                                  const Payload& payload,
-                                                 int looks);
+                                                 int spins);
 
   // Forces a record that was written just now, as the policy asks.
   absl::Status ForceAppended(Lsn lsn, const ForcePolicy& policy,
@@ -203,9 +203,9 @@ class RingLog {
   absl::Status WriteCleanCloseWord();
   // Notifies of a failure that a step may have met under locks; returns
   // `status`. Requires: the locks are released.
-  absl::Status Told(absl::Status status) {
+  absl::Status NotifyIfFailed(absl::Status status) {
     if (!status.ok()) [[unlikely]]
-      failure_.Tell();
+      failure_.Notify();
     return status;
   }
 
@@ -213,7 +213,7 @@ class RingLog {
   // Returns whether a record of `payload_bytes` is persisted at once, `forced`
   // or not.
   bool IsPersistedAtOnce(Lsn lsn, size_t payload_bytes, bool forced);
-  absl::Status CheckGiven(Lsn lsn) const;
+  absl::Status CheckAssigned(Lsn lsn) const;
   // Fails if the log is not usable, or if the calling thread has any open
   // reservation.
   absl::Status CheckAppendable() const;

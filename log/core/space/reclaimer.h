@@ -101,7 +101,7 @@ class Reclaimer {
   absl::StatusOr<bool> CopyNext(TailPlace& place, Lsn durable_lsn) const;
 
   // Runs `work` while no record is cleaned, no head moves and no tail copies.
-  void WhileAtRest(absl::FunctionRef<void()> work) const {
+  void WithRingFrozen(absl::FunctionRef<void()> work) const {
     const MutexLock lock(mutex_);
     work();
   }

@@ -58,7 +58,8 @@ class SuperlineStore {
     if (failure_.failed()) return failure_.status();
     Superline next = superline_;
     change(next);
-    // At rest both copies are equal, so either may be overwritten first.
+    // When nothing is being written both copies are equal, so either may be
+    // overwritten first.
     if (!WriteCell(pmem_, place_, /*newest=*/0, seq_ + 1,
                    EncodeSuperline(next))) {
       // Both copies may differ now; another update must not choose wrongly.
@@ -72,14 +73,14 @@ class SuperlineStore {
 
   // Rewrites both copies if they differ. Returns true if they did. Errors: as
   // Update.
-  absl::StatusOr<bool> Mend() {
+  absl::StatusOr<bool> Repair() {
     const MutexLock lock(mutex_);
     if (failure_.failed()) return failure_.status();
     const CellState read = ReadCell(place_);
-    if (read.at_rest()) {
-      absl::StatusOr<bool> mended = MendCellOnMedium(pmem_, place_);
-      if (mended.ok()) return mended;
-      failure_.Fail(mended.status());
+    if (read.copies_agree()) {
+      absl::StatusOr<bool> repaired = RepairCellOnMedium(pmem_, place_);
+      if (repaired.ok()) return repaired;
+      failure_.Fail(repaired.status());
       return failure_.status();
     }
     std::optional<int> whole = read.newest;

@@ -17,7 +17,7 @@
 //         checksum).
 //   CTR3. At most size() consecutive LSNs are in use (RL2, ring_log.h).
 // Thread safety: the LSN's own writer calls NoteReserved and Mark…; for
-// MarkPersisted also the leader that claimed it. Any thread reads.
+// MarkPersisted also the leader of its batch. Any thread reads.
 #ifndef ALPHEUS_LOG_CORE_WRITE_COMPLETION_TRACKER_H_
 #define ALPHEUS_LOG_CORE_WRITE_COMPLETION_TRACKER_H_
 
@@ -70,7 +70,7 @@ class CompletionTracker {
     slot.word.store(Word(lsn, State::kCompleted), std::memory_order_release);
   }
 
-  // Marks the record persisted; for the leader that claimed it. Requires: the
+  // Marks the record persisted; for the leader of its batch. Requires: the
   // caller's fence covered the record. Release: a thread that sees it persisted
   // also sees what the fence covered.
   void MarkPersisted(Lsn lsn) {
@@ -105,7 +105,7 @@ class CompletionTracker {
     return SlotOf(lsn).header_crc.load(std::memory_order_relaxed);
   }
 
-  // Returns true if `owner` reserved `lsn` and did not hand it over.
+  // Returns true if `owner` reserved `lsn` and did not detach it.
   bool IsOwnedBy(Lsn lsn, uint32_t owner) const {
     return SlotOf(lsn).owner.load(std::memory_order_relaxed) ==
            OwnerWord(lsn, owner);

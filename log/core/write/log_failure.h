@@ -8,7 +8,7 @@
 // until the log is opened again.
 //
 // The thread that meets a failure may hold locks that a callback needs. So Fail
-// only remembers it, and Tell notifies once no lock is held.
+// only remembers it, and Notify notifies once no lock is held.
 //
 // Thread safety: all members concurrently.
 #ifndef ALPHEUS_LOG_CORE_WRITE_LOG_FAILURE_H_
@@ -30,7 +30,7 @@ class LogFailure {
   explicit LogFailure(Progress& progress) : progress_(progress) {}
 
   // Remembers the first failure; from now on failed(). The caller ensures that
-  // Tell is called soon, by itself or by its own caller.
+  // Notify is called soon, by itself or by its own caller.
   // Requires: !status.ok().
   void Fail(const absl::Status& status) {
     {
@@ -42,11 +42,11 @@ class LogFailure {
 
   // Notifies waiting threads and callbacks of a failure, once.
   // Requires: the caller holds no lock of the log.
-  void Tell() {
+  void Notify() {
     // If two threads meet failures either may notify: both failures are
     // remembered.
     if (!failed_.load(std::memory_order_acquire) ||
-        is_told_.exchange(true, std::memory_order_acq_rel)) {
+        is_notified_.exchange(true, std::memory_order_acq_rel)) {
       return;
     }
     progress_.Notify();
@@ -63,7 +63,7 @@ class LogFailure {
  private:
   Progress& progress_;
   std::atomic<bool> failed_{false};
-  std::atomic<bool> is_told_{false};
+  std::atomic<bool> is_notified_{false};
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };

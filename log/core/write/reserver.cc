@@ -27,21 +27,21 @@ uint64_t Reserver::Exposed() const {
   }
 }
 
-bool Reserver::TryHold() {
+bool Reserver::TryQuiesce() {
   uint64_t word = word_.load(std::memory_order_acquire);
   const uint64_t durable = durable_lsn_.load(std::memory_order_acquire);
   const Next next =
       Unpack(word, durable, reuse_limit_.load(std::memory_order_acquire));
   const bool idle = next.lsn.value == durable + 1;
-  if ((word & kHeldBit) != 0 || !idle) return false;
-  // Acquire: sees what the last appender wrote. Release: the hold comes before
-  // what the caller does under it.
-  return word_.compare_exchange_strong(word, word | kHeldBit,
+  if ((word & kQuiescedBit) != 0 || !idle) return false;
+  // Acquire: sees what the last appender wrote. Release: to quiesce comes
+  // before what the caller does under it.
+  return word_.compare_exchange_strong(word, word | kQuiescedBit,
                                        std::memory_order_acq_rel);
 }
 
 void Reserver::Unhold() {
-  word_.fetch_and(~kHeldBit, std::memory_order_release);
+  word_.fetch_and(~kQuiescedBit, std::memory_order_release);
 }
 
 }  // namespace alpheus

@@ -3,7 +3,7 @@
 //
 // Idea: LSN and tail move together, so they share one 64-bit word: the low 23
 // bits of the next LSN and the low 40 bits of the tail, counted in lines. The
-// remaining bit holds up reserving for a moment. The whole values are rebuilt
+// remaining bit stops reserving for a moment. The whole values are rebuilt
 // from the durable LSN and the reuse limit, which are never further behind than
 // the exposure cap and the ring's capacity. One compare-and-swap reserves, a
 // PAD at the end of the ring included.
@@ -42,7 +42,7 @@ class Reserver {
     kReserved,
     kExposureFull,  // the cap on records that are not durable is reached
     kRingFull,      // not enough space up to the reuse limit
-    kHeld,          // for a moment; see TryHold
+    kQuiesced,      // for a moment; see TryQuiesce
   };
 
   struct Space {
@@ -83,8 +83,8 @@ class Reserver {
       const uint64_t limit = reuse_limit_.load(std::memory_order_acquire);
       *space = SpaceAt(Unpack(word, durable, limit), record_bytes);
       Outcome outcome = Outcome::kReserved;
-      if ((word & kHeldBit) != 0) {
-        outcome = Outcome::kHeld;
+      if ((word & kQuiescedBit) != 0) {
+        outcome = Outcome::kQuiesced;
       } else if (space->lsn.value - durable > exposure_records_max_) {
         outcome = Outcome::kExposureFull;
       } else if (space->end.value > limit) {
@@ -116,13 +116,14 @@ class Reserver {
 
   // Blocks reserving until Unhold, if every reserved record is durable; else
   // returns false. The caller is then alone at the log's end.
-  bool TryHold();
+  bool TryQuiesce();
   void Unhold();
 
  private:
   static constexpr int kLsnBits = 23;
   static constexpr int kLineBits = 40;
-  static constexpr uint64_t kHeldBit = uint64_t{1} << (kLsnBits + kLineBits);
+  static constexpr uint64_t kQuiescedBit = uint64_t{1}
+                                           << (kLsnBits + kLineBits);
   static constexpr uint64_t kLsnMask = (uint64_t{1} << kLsnBits) - 1;
   static constexpr uint64_t kLineMask = (uint64_t{1} << kLineBits) - 1;
 

@@ -32,13 +32,13 @@ class WriterWatch {
   bool IsShared(Lsn lsn) {
     uint64_t until = shared_until_.load(std::memory_order_relaxed);
     if (lsn.value % kEvery == 0 && until < lsn.value + kHoldsFor / 2) {
-      until = Look(lsn, until);
+      until = Check(lsn, until);
     }
     return lsn.value < until;
   }
 
  private:
-  uint64_t Look(Lsn lsn, uint64_t until) {
+  uint64_t Check(Lsn lsn, uint64_t until) {
     const uint32_t writer = ThreadToken();
     const uint32_t before = writer_.load(std::memory_order_relaxed);
     if (before == writer) return until;

@@ -48,8 +48,8 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
                  &shared->completions, &shared->kept_bytes),
       message_bytes_max_(shared->options.limits.message_bytes_max),
       deadline_(deadline.at_nanos()),
-      silence_(shared->options.limits.retry_ns,
-               shared->options.receiver_wait_ns, now) {
+      liveness_(shared->options.limits.retry_ns,
+                shared->options.receiver_wait_ns, now) {
   if (socket_.is_open() &&
       !shared_.poller.Add(socket_, id_.value, watches_in_, watches_out_).ok()) {
     socket_ = Descriptor();  // no peer would hear it
@@ -85,7 +85,7 @@ bool Connection::Receive(int64_t now) {
     const auto stream = shared_.buffer.first(leftover_bytes_ + result.bytes);
     const auto rest = stream.subspan(Parse(stream, now));
     const bool is_all_answered = requester_.in_flight() == 0;
-    if (is_all_answered) silence_.OnAllAnswered();
+    if (is_all_answered) liveness_.OnAllAnswered();
     leftover_bytes_ = rest.size() <= leftover_.size() ? rest.size() : 0;
     std::copy_n(rest.begin(), leftover_bytes_, leftover_.begin());
     if (result.bytes < room.size()) break;  // all that there was
@@ -94,7 +94,7 @@ bool Connection::Receive(int64_t now) {
 }
 
 void Connection::Heard(int64_t now) {
-  silence_.OnHeard(now, /*awaits_answer=*/requester_.in_flight() > 0);
+  liveness_.OnHeard(now, /*awaits_answer=*/requester_.in_flight() > 0);
 }
 
 size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
@@ -114,7 +114,7 @@ size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
     const std::optional<WireHeader> header =
         DecodeHeader(rest.first<kWireHeaderBytes>(), BoundsOf(shared_.options));
     if (!header || !OnHeader(*header, now)) {
-      NoteRefused(StrangerEnd::kNotUnderstood);
+      NoteRefused(UnauthenticatedEnd::kNotUnderstood);
       Break(CompletionStatus::kFlushed, now);
       break;
     }
@@ -196,11 +196,11 @@ void Connection::CheckResponder(int64_t now) {
       return BreakWithNak(responder_.failure(), now);
     case Responder::Health::kBroken:
       return Break(CompletionStatus::kFlushed, now);
-    case Responder::Health::kNonsense:
-      NoteRefused(StrangerEnd::kNotUnderstood);
+    case Responder::Health::kMalformed:
+      NoteRefused(UnauthenticatedEnd::kNotUnderstood);
       return Break(CompletionStatus::kFlushed, now);
   }
-  silence_.OnParked(now, responder_.is_parked());
+  liveness_.OnParked(now, responder_.is_parked());
 }
 
 void Connection::PostReceive(WorkId work, const LocalBytes& into, int64_t now) {
@@ -208,7 +208,7 @@ void Connection::PostReceive(WorkId work, const LocalBytes& into, int64_t now) {
   responder_.PostReceive(work, into, &outbox_);
   if (!is_established()) return;
   // Another request may be parked in its place, with a time of its own.
-  if (responder_.executed() != before) silence_.OnParked(now, false);
+  if (responder_.executed() != before) liveness_.OnParked(now, false);
   CheckResponder(now);
 }
 
@@ -258,7 +258,7 @@ void Connection::AppendAnswers() {
 
 void Connection::Fill(int64_t now) {
   if (responder_.waits_for_room()) {
-    responder_.GoOn(&outbox_);
+    responder_.Advance(&outbox_);
     CheckResponder(now);
     if (!is_established() || responder_.is_in_reply()) return;
   }
@@ -267,7 +267,7 @@ void Connection::Fill(int64_t now) {
   AppendAnswers();
   if (requester_.unsent() == 0) return;
   const bool is_good = requester_.Send(&outbox_);
-  if (requester_.in_flight() > 0) silence_.OnAsked(now);
+  if (requester_.in_flight() > 0) liveness_.OnAsked(now);
   if (!is_good) Break(requester_.LocalFailure(), now);
 }
 
@@ -310,14 +310,14 @@ bool Connection::Flush(int64_t now) {
     }
     outbox_.Consume(result.bytes);
     moved |= outbox_.sent_position() > keep_alive_position_;
-    silence_.OnBytesTaken(now);
+    liveness_.OnBytesTaken(now);
   }
   if (lingers_ && outbox_.empty() && !has_ended_sending_) {
     EndSending(socket_);
     has_ended_sending_ = true;
   }
-  silence_.OnFlushed(now, outbox_.empty(),
-                     outbox_.sent_position() > sent_before);
+  liveness_.OnFlushed(now, outbox_.empty(),
+                      outbox_.sent_position() > sent_before);
   Watch();
   return moved;
 }
@@ -397,7 +397,7 @@ void Connection::OnHandshake(int64_t now) {
   }
   const std::optional<WireHello> hello = DecodeHello(handshake_);
   if (!hello) return Break(CompletionStatus::kFlushed, now);
-  TakeLimits(*hello);
+  OnLimits(*hello);
   private_data.remove_prefix(kWireHelloBytes);
   deadline_ = kNever;
   const bool is_own = state_ == State::kGreeting;
@@ -408,7 +408,7 @@ void Connection::OnHandshake(int64_t now) {
   handshake_ = {};
 }
 
-void Connection::TakeLimits(const WireHello& hello) {
+void Connection::OnLimits(const WireHello& hello) {
   message_bytes_max_ = std::min(message_bytes_max_, hello.message_bytes_max);
   requester_.set_window_bytes(hello.window_bytes);
 }
@@ -416,7 +416,7 @@ void Connection::TakeLimits(const WireHello& hello) {
 void Connection::Accept(std::string_view private_data, int64_t now) {
   AppendHandshake(WireOpcode::kAccept, private_data);
   state_ = State::kEstablished;
-  silence_.OnEstablished(now);
+  liveness_.OnEstablished(now);
   AddEvent(ConnectionEvent::Kind::kEstablished, "");
   Flush(now);
 }
@@ -444,36 +444,38 @@ bool Connection::HearsSilence() const {
 }
 
 int64_t Connection::NextDue() const {
-  return HearsSilence() ? silence_.NextDue() : deadline_;
+  return HearsSilence() ? liveness_.NextDue() : deadline_;
 }
 
 int64_t Connection::next_timer() const {
-  return HearsSilence() ? silence_.NextLook(shared_.looked_at) : deadline_;
+  return HearsSilence() ? liveness_.NextCheck(shared_.timers_ran_at)
+                        : deadline_;
 }
 
 bool Connection::OnTimers(int64_t now) {
-  silence_.ExcuseOwnPause(now, shared_.looked_at);
+  liveness_.ExcuseOwnPause(now, shared_.timers_ran_at);
   if (now < NextDue()) return false;
   if (lingers_) {
     DropSocket();
     return true;
   }
   if (!HearsSilence()) {
-    if (state_ == State::kAnonymous) NoteRefused(StrangerEnd::kSaidNothing);
+    if (state_ == State::kAnonymous)
+      NoteRefused(UnauthenticatedEnd::kSaidNothing);
     Break(CompletionStatus::kFlushed, now);
     return true;
   }
-  switch (silence_.WhatIsDue(now)) {
-    case SilenceTimers::Due::kNothing:
+  switch (liveness_.WhatIsDue(now)) {
+    case LivenessTimers::Due::kNothing:
       return false;
-    case SilenceTimers::Due::kReceive:
-      responder_.GiveUpParked();
+    case LivenessTimers::Due::kReceive:
+      responder_.FailParked();
       CheckResponder(now);
       return true;
-    case SilenceTimers::Due::kPeerGone:
+    case LivenessTimers::Due::kPeerGone:
       Break(CompletionStatus::kPeerGone, now);
       return true;
-    case SilenceTimers::Due::kAsk:
+    case LivenessTimers::Due::kAsk:
       Ask(now);
       return false;
   }
@@ -487,7 +489,7 @@ void Connection::Ask(int64_t now) {
   } else if (state_ != State::kConnecting) {
     AppendKeepAlive(WireOpcode::kPing);
   }
-  silence_.OnAsked(now);
+  liveness_.OnAsked(now);
   Flush(now);
 }
 
@@ -549,13 +551,14 @@ void Connection::Close(int64_t now) {
   responder_.Fail();
 }
 
-void Connection::NoteRefused(StrangerEnd why) {
+void Connection::NoteRefused(UnauthenticatedEnd why) {
   ++shared_.counters.refused;
   if (shared_.options.on_refused) shared_.options.on_refused(peer_, why);
 }
 
 void Connection::MakeRoom() {
-  if (state_ == State::kAnonymous) NoteRefused(StrangerEnd::kSaidNothing);
+  if (state_ == State::kAnonymous)
+    NoteRefused(UnauthenticatedEnd::kSaidNothing);
   DropSocket();
   state_ = State::kDead;
 }

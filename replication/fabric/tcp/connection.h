@@ -9,7 +9,7 @@
 //         as TRP4 (responder.h) says, in all kept_bytes_max, plus one buffer
 //         for each connection.
 // Thread safety: none; the adapter's lock guards it.
-// References: silence_timers.h.
+// References: liveness_timers.h.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
 
@@ -26,11 +26,11 @@
 #include "log/base/deadline.h"
 #include "replication/fabric/fabric.h"
 #include "replication/fabric/region_table.h"
+#include "replication/fabric/tcp/liveness_timers.h"
 #include "replication/fabric/tcp/options.h"
 #include "replication/fabric/tcp/outbox.h"
 #include "replication/fabric/tcp/requester.h"
 #include "replication/fabric/tcp/responder.h"
-#include "replication/fabric/tcp/silence_timers.h"
 #include "replication/fabric/tcp/socket.h"
 #include "replication/fabric/tcp/wire.h"
 
@@ -45,8 +45,8 @@ struct Shared {
   std::span<std::byte> buffer;  // for received bytes
   std::deque<Completion> completions;
   std::vector<ConnectionEvent> events;
-  int64_t looked_at = 0;    // when OnTimers ran last; 0: never
-  uint64_t kept_bytes = 0;  // by all responders (TCN2)
+  int64_t timers_ran_at = 0;  // when OnTimers ran last; 0: never
+  uint64_t kept_bytes = 0;    // by all responders (TCN2)
 };
 
 class Connection {
@@ -74,7 +74,7 @@ class Connection {
   State state() const { return state_; }
   const std::string& peer() const { return peer_; }
   // Returns true if the application does not know it yet, or no more.
-  bool is_stranger() const {
+  bool is_unauthenticated() const {
     return state_ == State::kAnonymous || state_ == State::kLingering;
   }
   bool is_established() const { return state_ == State::kEstablished; }
@@ -88,7 +88,7 @@ class Connection {
   void Close(int64_t now);
   // Breaks the connection, as memory ran out in it.
   void Abandon(int64_t now) { Break(CompletionStatus::kFlushed, now); }
-  // Ends, to make room for others. Requires: is_stranger().
+  // Ends, to make room for others. Requires: is_unauthenticated().
   void MakeRoom();
   void PostReceive(WorkId work, const LocalBytes& into, int64_t now);
 
@@ -123,7 +123,7 @@ class Connection {
   bool OnHandshakeHeader(const WireHeader& header);
   void OnHandshake(int64_t now);
   bool OnNak(const WireHeader& header, int64_t now);
-  void TakeLimits(const WireHello& hello);
+  void OnLimits(const WireHello& hello);
   void AppendControl(WireOpcode opcode, uint64_t sequence, uint32_t immediate);
   void AppendKeepAlive(WireOpcode opcode);
   void AppendPong();
@@ -136,7 +136,7 @@ class Connection {
   // Returns false while this connection keeps requests and all together keep
   // the most that they may (TCN2).
   bool MayBeRead() const;
-  // Returns true if silence of the peer breaks it (SIL1).
+  // Returns true if silence of the peer breaks it (LVT1).
   bool HearsSilence() const;
   // Returns when OnTimers has something to do; the largest value: never.
   int64_t NextDue() const;
@@ -144,7 +144,7 @@ class Connection {
   void Ask(int64_t now);
   void Watch();
 
-  void NoteRefused(StrangerEnd why);
+  void NoteRefused(UnauthenticatedEnd why);
   // Breaks the connection. `first` is for the request that waits longest.
   void Break(CompletionStatus first, int64_t now);
   void BreakWithNak(WireFailure failure, int64_t now);
@@ -185,7 +185,7 @@ class Connection {
   bool is_pong_due_ = false;
 
   int64_t deadline_;  // for the handshake, or for lingering; nanoseconds
-  SilenceTimers silence_;
+  LivenessTimers liveness_;
 };
 
 }  // namespace alpheus::tcp

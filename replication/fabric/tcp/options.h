@@ -42,7 +42,7 @@ struct TcpFabricOptions {
 
   // Called for each peer that the adapter ends by itself. Runs under the
   // adapter's lock: it must not call the adapter.
-  std::function<void(std::string_view peer, StrangerEnd why)> on_refused;
+  std::function<void(std::string_view peer, UnauthenticatedEnd why)> on_refused;
 
   // Number of the host to connect from; empty: the kernel chooses.
   std::string source_host;

@@ -249,7 +249,7 @@ bool Responder::HasRoomForAnswers(const Outbox& outbox) {
   return outbox.answer_bytes() < kAnswerBytesMax;
 }
 
-void Responder::GoOn(Outbox* outbox) {
+void Responder::Advance(Outbox* outbox) {
   if (!waits_for_room_ || health_ != Health::kGood) return;
   if (current_.opcode == WireOpcode::kRead) {
     ReplyToRead(outbox);

@@ -41,9 +41,9 @@ class Responder {
  public:
   enum class Health {
     kGood,
-    kFailed,    // the request after executed() failed, as failure() says
-    kBroken,    // bytes of a receive, or of half a reply, are deregistered
-    kNonsense,  // the peer broke the protocol
+    kFailed,     // the request after executed() failed, as failure() says
+    kBroken,     // bytes of a receive, or of half a reply, are deregistered
+    kMalformed,  // the peer broke the protocol
   };
 
   // Bytes of answers that may wait in the outbox when another one is made.
@@ -86,13 +86,13 @@ class Responder {
   // else may be appended.
   bool is_in_reply() const { return is_in_reply_; }
   // Continues. Call it when there may be room again.
-  void GoOn(Outbox* outbox);
+  void Advance(Outbox* outbox);
 
   bool keeps() const { return kept_begin_ < kept_.size(); }
   // Returns true if a request waits for a receive.
   bool is_parked() const { return is_parked_; }
   // Fails the parked request, which waited too long.
-  void GiveUpParked() { FailWith(WireFailure::kReceiverNotReady); }
+  void FailParked() { FailWith(WireFailure::kReceiverNotReady); }
 
   Health health() const { return health_; }
   WireFailure failure() const { return failure_; }
@@ -126,7 +126,7 @@ class Responder {
   void CompleteReceive(Operation operation, CompletionStatus status,
                        uint32_t immediate);
   void FailWith(WireFailure failure);
-  void BreakOff() { health_ = Health::kNonsense; }
+  void BreakOff() { health_ = Health::kMalformed; }
 
   const ConnectionId connection_;
   const uint64_t window_bytes_;

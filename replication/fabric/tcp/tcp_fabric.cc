@@ -26,10 +26,10 @@ constexpr size_t kBufferBytes = size_t{256} << 10;
 // peers that want to connect: they can wait for some microseconds.
 constexpr uint32_t kLoneTurnsMax = 64;
 
-// Nanoseconds for which a polling thread holds answers (TF4): time to persist
+// Nanoseconds for which a polling thread delays answers (TF4): time to persist
 // what came and to hear from another backup, little beside the wake-up of a
 // sleeping peer.
-constexpr int64_t kHoldNanos = 20'000;
+constexpr int64_t kDelayNanos = 20'000;
 
 // Nanoseconds until the listener is checked again when descriptors have run
 // out: short for waiting peers, and no load.
@@ -130,8 +130,8 @@ void TcpFabric::MarkForSending(ConnectionId id) {
 size_t TcpFabric::Poll(std::span<Completion> completions,
                        std::vector<ConnectionEvent>* events) {
   Lock lock(*this);
-  // A waiting thread would not send held answers.
-  Advance(clock_.NowNanos(), /*may_hold=*/waiters_ == 0,
+  // A waiting thread would not send delayed answers.
+  Advance(clock_.NowNanos(), /*may_delay=*/waiters_ == 0,
           /*has_room=*/!completions.empty());
   events->insert(events->end(), shared_.events.begin(), shared_.events.end());
   shared_.events.clear();
@@ -146,15 +146,15 @@ bool TcpFabric::Progress() {
   // TF2. A thread that wants the lock makes the progress, or comes again.
   if (wanting_.load(std::memory_order_relaxed) > 0) return false;
   if (!mutex_.TryLock()) return false;
-  const bool moved = Advance(clock_.NowNanos(), /*may_hold=*/false,
+  const bool moved = Advance(clock_.NowNanos(), /*may_delay=*/false,
                              /*has_room=*/true);
   if (HasNews()) WakeWaiters();
   mutex_.Unlock();
   return moved;
 }
 
-bool TcpFabric::Advance(int64_t now, bool may_hold, bool has_room) {
-  bool moved = SendPosted(now, may_hold && now < hold_until_);
+bool TcpFabric::Advance(int64_t now, bool may_delay, bool has_room) {
+  bool moved = SendPosted(now, may_delay && now < delay_until_);
   const bool is_tick = now >= tick_at_;
   // TF5.
   if (moved && !is_tick && !has_room) return moved;
@@ -163,8 +163,8 @@ bool TcpFabric::Advance(int64_t now, bool may_hold, bool has_room) {
     moved |= ReceiveReady(now);
   }
   if (is_tick) moved |= RunTimers(now);
-  may_hold &= now < hold_until_ || !shared_.completions.empty();
-  moved |= SendPosted(now, may_hold);
+  may_delay &= now < delay_until_ || !shared_.completions.empty();
+  moved |= SendPosted(now, may_delay);
   return moved;
 }
 
@@ -179,24 +179,24 @@ bool TcpFabric::Guard(Connection& connection, int64_t now, const Work& work) {
   return moved;
 }
 
-bool TcpFabric::SendPosted(int64_t now, bool may_hold) {
+bool TcpFabric::SendPosted(int64_t now, bool may_delay) {
   bool moved = false;
-  size_t held = 0;
+  size_t delayed = 0;
   for (const ConnectionId id : sending_) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) continue;
-    if (may_hold && found->second->owes_answers_only()) {
-      sending_[held++] = id;
+    if (may_delay && found->second->owes_answers_only()) {
+      sending_[delayed++] = id;
     } else {
       Connection& connection = *found->second;
       moved |= Guard(connection, now, [&] { return connection.Send(now); });
     }
   }
-  sending_.resize(held);
-  if (held == 0) {
-    hold_until_ = 0;
-  } else if (hold_until_ == 0) {
-    hold_until_ = now + kHoldNanos;
+  sending_.resize(delayed);
+  if (delayed == 0) {
+    delay_until_ = 0;
+  } else if (delay_until_ == 0) {
+    delay_until_ = now + kDelayNanos;
   }
   return moved;
 }
@@ -246,7 +246,7 @@ bool TcpFabric::RunTimers(int64_t now) {
     const bool is_dead = connection.state() == Connection::State::kDead;
     entry = is_dead ? connections_.erase(entry) : std::next(entry);
   }
-  shared_.looked_at = now;
+  shared_.timers_ran_at = now;
   // Coarse, so that a turn need not check all connections.
   const int64_t shortest =
       std::min(options_.limits.retry_ns, options_.receiver_wait_ns);
@@ -277,7 +277,7 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
   {
     Lock lock(*this);
     const int64_t now = clock_.NowNanos();
-    SendPosted(now, /*may_hold=*/false);
+    SendPosted(now, /*may_delay=*/false);
     if (HasNews()) return;
     const int64_t until = std::min(NextTimer(), deadline.at_nanos());
     if (until <= now) {
@@ -447,11 +447,11 @@ void TcpFabric::ForgetIfDead(ConnectionId id) {
 }
 
 // TF8. Ids are in the order of time.
-void TcpFabric::MakeRoomForStranger() {
+void TcpFabric::MakeRoomForUnauthenticated() {
   std::map<std::string_view, size_t> by_host;
   size_t count = 0;
   for (const auto& [id, connection] : connections_) {
-    if (!connection->is_stranger()) continue;
+    if (!connection->is_unauthenticated()) continue;
     ++count;
     ++by_host[HostOf(connection->peer())];
   }
@@ -460,7 +460,7 @@ void TcpFabric::MakeRoomForStranger() {
       by_host, {}, [](const auto& entry) { return entry.second; });
   const auto oldest =
       std::ranges::find_if(connections_, [&](const auto& entry) {
-        return entry.second->is_stranger() &&
+        return entry.second->is_unauthenticated() &&
                HostOf(entry.second->peer()) == most->first;
       });
   oldest->second->MakeRoom();
@@ -475,7 +475,7 @@ bool TcpFabric::AcceptWaiting(int64_t now) {
     if (accepted.outcome != tcp::AcceptOutcome::kSome) return moved;
     moved = true;
     is_exhausted_ = false;
-    MakeRoomForStranger();
+    MakeRoomForUnauthenticated();
     // Runs under the lock that this function requires.
     const absl::Status added =
         WithinMemory([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {

@@ -14,11 +14,11 @@
 //        steps back while any other thread wants the lock.
 //   TF3. A peer that sends malformed bytes loses its own connection and nothing
 //        else.
-//   TF4. A Poll that brings completions may hold back the acknowledgements of
+//   TF4. A Poll that brings completions may delay the acknowledgements of
 //        what it executed. A caller that takes completions tends to post in
 //        return, and both then leave in one system call, the dearest thing
 //        here. The first Poll after 20 us sends them in any case, Progress and
-//        WaitForActivity at once, and nothing is held while a thread waits.
+//        WaitForActivity at once, and nothing is delayed while a thread waits.
 //   TF5. A Poll that has no room for completions, and sent posted work, does
 //        not receive: its caller comes again to receive.
 //   TF6. Nothing is left of a connection that was closed or rejected.
@@ -96,10 +96,10 @@ class TcpFabric final : public Fabric {
   static constexpr uint64_t kListenerTag = ~uint64_t{0};
 
   // `has_room`: for completions.
-  bool Advance(int64_t now, bool may_hold, bool has_room)
+  bool Advance(int64_t now, bool may_delay, bool has_room)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sends. With `may_hold`, answers that would go alone are held (TF4).
-  bool SendPosted(int64_t now, bool may_hold)
+  // Sends. With `may_delay`, answers that would go alone are delayed (TF4).
+  bool SendPosted(int64_t now, bool may_delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Receives from the connection that is known to be ready, if there is one.
   // Else returns false, and epoll must be asked.
@@ -110,7 +110,7 @@ class TcpFabric final : public Fabric {
   bool Guard(tcp::Connection& connection, int64_t now, const Work& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReceiveReady(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MakeRoomForStranger() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeRoomForUnauthenticated() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AcceptWaiting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Stops accepting while descriptors are short (EMFILE, ENFILE).
   void PauseAccepting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -158,8 +158,8 @@ class TcpFabric final : public Fabric {
   std::vector<ConnectionId> sending_ ABSL_GUARDED_BY(mutex_);
   // The connection that woke a waiting thread; 0: none.
   ConnectionId ready_ ABSL_GUARDED_BY(mutex_);
-  // Until when answers are held; 0: none are.
-  int64_t hold_until_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Until when answers are delayed; 0: none are.
+  int64_t delay_until_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t lone_turns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t tick_at_ ABSL_GUARDED_BY(mutex_) = 0;  // when timers are checked
   int waiters_ ABSL_GUARDED_BY(mutex_) = 0;

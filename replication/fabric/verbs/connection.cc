@@ -80,7 +80,7 @@ Connection::~Connection() {
 
 size_t Connection::receives() const {
   if (!queue_pair_ || state_ == State::kRequested) {
-    return held_receives_.size();
+    return deferred_receives_.size();
   }
   return queue_pair_->receives();
 }
@@ -97,13 +97,13 @@ void Connection::Resolve(sockaddr* from, sockaddr* to) {
 }
 
 void Connection::AnswerCall() {
-  if (TakeCall().ok()) return;
+  if (OnCall().ok()) return;
   ++shared_.counters.refused;
   (void)rdma_reject(manager_.get(), nullptr, 0);
   Break("it could not be accepted");
 }
 
-absl::Status Connection::TakeCall() {
+absl::Status Connection::OnCall() {
   ALPHEUS_RETURN_IF_ERROR(MakeQueuePair());
   rdma_conn_param parameters = Parameters(shared_);
   if (rdma_accept(manager_.get(), &parameters) != 0) {
@@ -134,7 +134,7 @@ absl::Status Connection::CallPeer() {
     return absl::UnavailableError("the way to the peer is another adapter's");
   }
   ALPHEUS_RETURN_IF_ERROR(MakeQueuePair());
-  if (!HandOverReceives()) return ManagerError("receives");
+  if (!PostDeferredReceives()) return ManagerError("receives");
   rdma_conn_param parameters = Parameters(shared_);
   if (rdma_connect(manager_.get(), &parameters) != 0) {
     return ManagerError("connecting");
@@ -170,7 +170,7 @@ void Connection::OnEvent(rdma_cm_event_type event) {
       return;
     default:
       NoteWhy(IsEndByPeer(event) ? kEndedByPeer : rdma_event_str(event));
-      TakeCompletions();  // VC3
+      DrainCompletions();  // VC3
       Break(why_);
       return;
   }
@@ -191,7 +191,7 @@ void Connection::OnDeviceFailures(const DeviceFailures& failures) {
                       failures.queue_pairs.contains(queue_pair_->number());
   if (!is_of_all && !is_own) return;
   NoteWhy(is_of_all ? failures.all : "its queue pair failed");
-  TakeCompletions();  // VC3
+  DrainCompletions();  // VC3
   Break(why_);
 }
 
@@ -219,7 +219,7 @@ void Connection::Greet(GreetingKind kind, std::string_view private_data) {
   if (!queue_pair_->RingDoorbell().ok()) Break(kNotPosted);
 }
 
-void Connection::TakeGreeting(const Completion& done) {
+void Connection::OnGreeting(const Completion& done) {
   if (done.status != CompletionStatus::kOk) return;  // Poll reports it, too
   if (done.operation == Operation::kSend) {
     if (state_ != State::kLingering) return;
@@ -258,7 +258,7 @@ void Connection::Answer(Greeting&& greeting) {
 
 void Connection::Accept(std::string_view private_data) {
   is_request_ = false;
-  if (!HandOverReceives()) return Break(kNotPosted);
+  if (!PostDeferredReceives()) return Break(kNotPosted);
   state_ = State::kEstablished;
   AddEvent(Kind::kEstablished);
   Greet(GreetingKind::kAccept, private_data);
@@ -272,23 +272,22 @@ void Connection::Post(const WorkRequest& request, const ibv_sge& own) {
 }
 
 void Connection::PostReceive(WorkId work, const ibv_sge& into) {
-  const bool is_handed_over =
-      queue_pair_ && state_ != State::kRequested;  // VC2
-  if (!is_handed_over) {
-    held_receives_.push_back({work, into});
+  const bool is_posted = queue_pair_ && state_ != State::kRequested;  // VC2
+  if (!is_posted) {
+    deferred_receives_.push_back({work, into});
   } else if (!queue_pair_->PostReceive(work, into).ok()) {
-    held_receives_.push_back({work, into});  // completes with the others
+    deferred_receives_.push_back({work, into});  // completes with the others
     Break(kNotPosted);
   }
 }
 
-bool Connection::HandOverReceives() {
-  for (const HeldReceive& receive : held_receives_) {
+bool Connection::PostDeferredReceives() {
+  for (const DeferredReceive& receive : deferred_receives_) {
     if (!queue_pair_->PostReceive(receive.work, receive.into).ok()) {
       return false;
     }
   }
-  held_receives_.clear();
+  deferred_receives_.clear();
   return true;
 }
 
@@ -298,22 +297,22 @@ bool Connection::RingDoorbell() {
   return true;
 }
 
-bool Connection::TakeCompletions() {
+bool Connection::DrainCompletions() {
   if (!queue_pair_) return false;
   const size_t before = shared_.completions.size();
-  const bool is_whole = queue_pair_->TakeCompletions(Done());
+  const bool is_whole = queue_pair_->DrainCompletions(Done());
   const bool is_some =
       shared_.completions.size() != before || !greeted_.empty();
   if (!greeted_.empty()) [[unlikely]]
-    TakeGreetings();
+    DrainGreetings();
   if (!is_whole && queue_pair_) [[unlikely]]
     Break("a work request failed; see the completions");
   return is_some || !is_whole;
 }
 
 // Handles greetings: two in the life of a connection.
-void Connection::TakeGreetings() {
-  for (const Completion& done : std::exchange(greeted_, {})) TakeGreeting(done);
+void Connection::DrainGreetings() {
+  for (const Completion& done : std::exchange(greeted_, {})) OnGreeting(done);
 }
 
 int64_t Connection::next_timer() const {
@@ -331,7 +330,7 @@ void Connection::OnTimers(int64_t now) {
 void Connection::Reject(std::string_view private_data, Deadline deadline) {
   state_ = State::kLingering;
   deadline_ = deadline.at_nanos();
-  for (const HeldReceive& receive : std::exchange(held_receives_, {})) {
+  for (const DeferredReceive& receive : std::exchange(deferred_receives_, {})) {
     shared_.completions.push_back({id_, receive.work, Operation::kReceive,
                                    CompletionStatus::kFlushed, 0, 0});
   }
@@ -339,7 +338,7 @@ void Connection::Reject(std::string_view private_data, Deadline deadline) {
 }
 
 void Connection::Close() {
-  TakeCompletions();  // VC3: work that took effect is not called flushed
+  DrainCompletions();  // VC3: work that took effect is not called flushed
   DropQueuePair();
   state_ = State::kDead;
 }
@@ -363,12 +362,12 @@ void Connection::DropQueuePair() {
     // Tells the peer. If that fails, the peer finds out by its own posts.
     if (is_connected_) (void)rdma_disconnect(manager_.get());
     queue_pair_->Destroy();
-    (void)queue_pair_->TakeCompletions(Done());
+    (void)queue_pair_->DrainCompletions(Done());
     queue_pair_->Flush(Done());
     greeted_.clear();
     queue_pair_.reset();
   }
-  for (const HeldReceive& receive : std::exchange(held_receives_, {})) {
+  for (const DeferredReceive& receive : std::exchange(deferred_receives_, {})) {
     shared_.completions.push_back({id_, receive.work, Operation::kReceive,
                                    CompletionStatus::kFlushed, 0, 0});
   }

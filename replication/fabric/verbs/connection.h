@@ -110,27 +110,27 @@ class Connection {
   void Close();
 
   // Takes completions. Returns true if there were any.
-  bool TakeCompletions();
+  bool DrainCompletions();
   // Returns when OnTimers has something to do.
   int64_t next_timer() const;
   void OnTimers(int64_t now);
 
  private:
-  struct HeldReceive {
+  struct DeferredReceive {
     WorkId work;
     ibv_sge into;
   };
 
   absl::Status MakeQueuePair();
   absl::Status CallPeer();
-  absl::Status TakeCall();
+  absl::Status OnCall();
   void Established();
   void Greet(GreetingKind kind, std::string_view private_data);
-  void TakeGreetings();
-  void TakeGreeting(const Completion& done);
+  void DrainGreetings();
+  void OnGreeting(const Completion& done);
   QueuePair::Done Done() { return {&shared_.completions, &greeted_}; }
   void Answer(Greeting&& greeting);
-  bool HandOverReceives();
+  bool PostDeferredReceives();
   bool IsEndByPeer(rdma_cm_event_type event) const;
   // Keeps the first of several reasons.
   void NoteWhy(const char* why) {
@@ -160,7 +160,7 @@ class Connection {
   std::vector<std::byte> greetings_;  // sent bytes, then received ones
   RegionKey greetings_key_;
   std::unique_ptr<QueuePair> queue_pair_;
-  std::vector<HeldReceive> held_receives_;
+  std::vector<DeferredReceive> deferred_receives_;
   std::vector<Completion> greeted_;  // completed, not handled yet
 };
 

@@ -268,7 +268,7 @@ absl::Status QueuePair::SetNotReadyTimer(uint8_t code) {
 
 // --- Completing -------------------------------------------------------------
 
-bool QueuePair::TakeCompletions(const Done& done) {
+bool QueuePair::DrainCompletions(const Done& done) {
   std::array<ibv_wc, 16> completions;
   for (;;) {
     const int count = ibv_poll_cq(
@@ -276,21 +276,21 @@ bool QueuePair::TakeCompletions(const Done& done) {
     if (count < 0) return false;  // FB9
     counters_.completions += static_cast<uint64_t>(count);
     for (int i = 0; i < count; ++i) {
-      is_whole_ &= Take(completions[static_cast<size_t>(i)], done);
+      is_whole_ &= OnCompletion(completions[static_cast<size_t>(i)], done);
     }
     if (count < static_cast<int>(completions.size())) return is_whole_;
   }
 }
 
-bool QueuePair::Take(const ibv_wc& completion, const Done& done) {
+bool QueuePair::OnCompletion(const ibv_wc& completion, const Done& done) {
   // Flush reports the rest, sends before receives.
   if (completion.status == IBV_WC_WR_FLUSH_ERR) return false;
-  return (completion.wr_id & kReceiveBit) != 0 ? TakeReceive(completion, done)
-                                               : TakeSends(completion, done);
+  return (completion.wr_id & kReceiveBit) != 0 ? OnReceive(completion, done)
+                                               : OnSends(completion, done);
 }
 
 // All entries up to the completed one are done.
-bool QueuePair::TakeSends(const ibv_wc& completion, const Done& done) {
+bool QueuePair::OnSends(const ibv_wc& completion, const Done& done) {
   ALPHEUS_CHECK(completion.wr_id - sends_.first() < sends_.size(),
                 "QP1: the adapter completed what was not posted");
   for (;;) {
@@ -309,7 +309,7 @@ bool QueuePair::TakeSends(const ibv_wc& completion, const Done& done) {
   }
 }
 
-bool QueuePair::TakeReceive(const ibv_wc& completion, const Done& done) {
+bool QueuePair::OnReceive(const ibv_wc& completion, const Done& done) {
   ALPHEUS_CHECK(!receives_.empty() &&
                     (completion.wr_id & ~kReceiveBit) == receives_.first(),
                 "QP1: the adapter completed what was not posted");

@@ -98,7 +98,7 @@ class QueuePair {
 
   // Takes completions. Returns false once something failed: break the
   // connection.
-  bool TakeCompletions(const Done& done);
+  bool DrainCompletions(const Done& done);
   // Makes the completion channel report the next completion.
   void Arm();
   void CountEvent() { ++events_; }
@@ -137,9 +137,9 @@ class QueuePair {
   Entry& Append(const Send& send);
   void Fill(const WorkRequest& request, const ibv_sge& own, Entry* entry) const;
   void SetInline(const LocalBytes& from, Entry* entry) const;
-  bool Take(const ibv_wc& completion, const Done& done);
-  bool TakeSends(const ibv_wc& completion, const Done& done);
-  bool TakeReceive(const ibv_wc& completion, const Done& done);
+  bool OnCompletion(const ibv_wc& completion, const Done& done);
+  bool OnSends(const ibv_wc& completion, const Done& done);
+  bool OnReceive(const ibv_wc& completion, const Done& done);
 
   rdma_cm_id* const id_;
   const ConnectionId connection_;

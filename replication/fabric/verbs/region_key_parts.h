@@ -2,7 +2,7 @@
 // region_key_parts: the parts of a region's key, as the adapter knows them.
 //
 // Idea: an adapter's own key (rkey) has 32 bits, most of which count regions,
-// and is given out again; addresses are those of the owner's process. So each
+// and is issued again; addresses are those of the owner's process. So each
 // region is registered at a made-up address, in which 19 unpredictable bits
 // stand above any offset, and the fabric's key carries both. Its holder knows
 // where the region begins. The adapter refuses a guessed key, whose address is

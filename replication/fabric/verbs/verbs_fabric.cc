@@ -23,7 +23,7 @@ namespace {
 // begins: short for waiting peers, and one system call in many turns.
 constexpr int64_t kTickNanos = 1'000'000;
 // Polls between looks at the clock while no connection begins.
-constexpr uint32_t kTurnsPerLook = 8;
+constexpr uint32_t kTurnsPerCheck = 8;
 // Nanoseconds between looks at the adapter's news.
 constexpr int64_t kNewsNanos = 1'000'000;
 // Reads and atomics in flight, own ones and the peer's: the common limit of
@@ -239,7 +239,7 @@ bool VerbsFabric::Advance() {
   bool moved = RingDoorbells();
   moved |= PollConnections();
   // The clock costs more than a look at a queue.
-  if (is_settled_ && tick_at_ != 0 && ++turns_ % kTurnsPerLook != 0) {
+  if (is_settled_ && tick_at_ != 0 && ++turns_ % kTurnsPerCheck != 0) {
     return moved;
   }
   const int64_t now = clock_.NowNanos();
@@ -247,15 +247,15 @@ bool VerbsFabric::Advance() {
   tick_at_ = now + kTickNanos;
   if (now >= news_at_) {
     news_at_ = now + kNewsNanos;
-    moved |= TakeDeviceNews();
+    moved |= DrainDeviceNews();
   }
-  moved |= TakeManagerEvents();
+  moved |= DrainManagerEvents();
   moved |= RunTimers(now);
   return moved;
 }
 
 // FB9.
-bool VerbsFabric::TakeDeviceNews() {
+bool VerbsFabric::DrainDeviceNews() {
   const verbs::DeviceFailures failures = news_->Take();
   if (failures.all == nullptr && failures.queue_pairs.empty()) return false;
   ++shared_.counters.device_failures;
@@ -268,7 +268,7 @@ bool VerbsFabric::TakeDeviceNews() {
 bool VerbsFabric::PollConnections() {
   bool moved = false;
   for (const auto& [id, connection] : connections_)
-    moved |= connection->TakeCompletions();
+    moved |= connection->DrainCompletions();
   return moved;
 }
 
@@ -305,7 +305,7 @@ void VerbsFabric::WakeWaiters() {
 
 // VF4: a completion between two looks at the queues is reported by the channel.
 bool VerbsFabric::PrepareToSleep() {
-  TakeQueueEvents();
+  DrainQueueEvents();
   for (const auto& [id, connection] : connections_) {
     if (connection->queue_pair() != nullptr) connection->queue_pair()->Arm();
   }
@@ -332,12 +332,12 @@ void VerbsFabric::WaitForActivity(Deadline deadline) {
   MutexLock lock(mutex_);
   tick_at_ = 0;
   news_at_ = 0;
-  TakeQueueEvents();
+  DrainQueueEvents();
   // Only the last one clears: the others must be woken, too.
   if (--waiters_ == 0) wake_.Clear();
 }
 
-void VerbsFabric::TakeQueueEvents() {
+void VerbsFabric::DrainQueueEvents() {
   ibv_cq* queue = nullptr;
   void* unused = nullptr;
   while (ibv_get_cq_event(channel_.get(), &queue, &unused) == 0) {
@@ -358,7 +358,7 @@ VerbsFabricCounters VerbsFabric::counters() const {
   return shared_.counters;
 }
 
-bool VerbsFabric::IsUnderWay() const {
+bool VerbsFabric::IsInFlight() const {
   MutexLock lock(mutex_);
   return NextTimer() != Deadline().at_nanos() ||
          std::ranges::any_of(connections_, [](const auto& entry) {
@@ -485,19 +485,18 @@ Connection* VerbsFabric::Find(ConnectionId id) {
 
 // --- The connection manager -------------------------------------------------
 
-bool VerbsFabric::TakeManagerEvents() {
+bool VerbsFabric::DrainManagerEvents() {
   bool moved = false;
   while (const auto event = manager_.NextEvent()) {
     moved = true;
-    TakeManagerEvent(*event);
+    OnManagerEvent(*event);
   }
   return moved;
 }
 
-void VerbsFabric::TakeManagerEvent(
-    const verbs::ConnectionManager::Event& event) {
+void VerbsFabric::OnManagerEvent(const verbs::ConnectionManager::Event& event) {
   if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
-    return TakeCall(verbs::CommunicationId(event.id), event.is_calling);
+    return OnCall(verbs::CommunicationId(event.id), event.is_calling);
   }
   if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL &&
       manager_.EndListener(event.id)) {
@@ -510,7 +509,7 @@ void VerbsFabric::TakeManagerEvent(
 }
 
 // Ids are in the order of time.
-void VerbsFabric::MakeRoomForStranger() {
+void VerbsFabric::MakeRoomForUnauthenticated() {
   const auto is_anonymous = [](const auto& entry) {
     return entry.second->state() == Connection::State::kAnonymous;
   };
@@ -522,13 +521,13 @@ void VerbsFabric::MakeRoomForStranger() {
   Forget(oldest->first);
 }
 
-void VerbsFabric::TakeCall(verbs::CommunicationId manager, bool is_calling) {
+void VerbsFabric::OnCall(verbs::CommunicationId manager, bool is_calling) {
   if (!is_calling || manager->verbs != shared_.context) {
     ++shared_.counters.refused;
     (void)rdma_reject(manager.get(), nullptr, 0);
     return;
   }
-  MakeRoomForStranger();
+  MakeRoomForUnauthenticated();
   const ConnectionId id(++last_id_);
   std::string peer =
       FormatSocketAddress(SocketAddressOf(rdma_get_peer_addr(manager.get())));

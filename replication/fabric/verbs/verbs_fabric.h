@@ -87,7 +87,7 @@ class VerbsFabric final : public Fabric {
   VerbsFabricCounters counters() const;
   // Returns true if posted work other than receives has not completed, or a
   // connection begins: more will come, perhaps only by time.
-  bool IsUnderWay() const;
+  bool IsInFlight() const;
   // Returns the name, such as "rxe0".
   const std::string& device() const { return device_; }
 
@@ -106,14 +106,14 @@ class VerbsFabric final : public Fabric {
   bool Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool RingDoorbells() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool PollConnections() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool TakeDeviceNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool TakeManagerEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakeManagerEvent(const verbs::ConnectionManager::Event& event)
+  bool DrainDeviceNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool DrainManagerEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnManagerEvent(const verbs::ConnectionManager::Event& event)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MakeRoomForStranger() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakeCall(verbs::CommunicationId manager, bool is_calling)
+  void MakeRoomForUnauthenticated() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnCall(verbs::CommunicationId manager, bool is_calling)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakeQueueEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DrainQueueEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool RunTimers(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t NextTimer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

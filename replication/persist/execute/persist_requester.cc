@@ -82,7 +82,7 @@ absl::Status PersistRequester::Post(std::span<const Range> ranges,
       case StepAction::kRequesterFlush:
         ALPHEUS_RETURN_IF_ERROR(Flush(ranges.back()));
         break;
-      default:  // Take's and TakeAck's, and the responder's
+      default:  // Take's and OnAck's, and the responder's
         break;
     }
   }
@@ -91,23 +91,23 @@ absl::Status PersistRequester::Post(std::span<const Range> ranges,
   return absl::OkStatus();
 }
 
-void PersistRequester::Take(const Completion& completion) {
+void PersistRequester::OnCompletion(const Completion& completion) {
   ALPHEUS_CHECK(completion.status == CompletionStatus::kOk,
                 "after a failure the session is broken");
-  --posts_under_way_;
+  --posts_in_flight_;
   if (ends_by_completion_) CountCompleted();
 }
 
 // Operations complete in the order in which they were posted (FB3).
 void PersistRequester::CountCompleted() {
-  while (!ends_.empty() && ends_.front() + posts_under_way_ <= operations_) {
+  while (!ends_.empty() && ends_.front() + posts_in_flight_ <= operations_) {
     ends_.pop_front();
     ++completed_;
   }
   persisted_ = std::max(persisted_, completed_);
 }
 
-void PersistRequester::TakeAck() {
+void PersistRequester::OnAck() {
   ALPHEUS_CHECK(acked_ < posted_, "PQ1");
   ++acked_;
   persisted_ = std::max(persisted_, acked_);
@@ -124,7 +124,7 @@ uint64_t PersistRequester::PieceBytesMax(uint64_t bytes) const {
 // Its completion says that everything posted before it is persistent.
 absl::Status PersistRequester::Flush(const Range& last) {
   ++operations_;
-  ++posts_under_way_;
+  ++posts_in_flight_;
   return fabric_.PostFlush(connection_, kWork, last.to, last.from.bytes.size());
 }
 
@@ -134,7 +134,7 @@ absl::Status PersistRequester::WriteImmediate(std::span<const Range> ranges,
   const Range& first = ranges.front();
   if (ranges.size() == 1 && first.from.bytes.size() <= one_piece_bytes_) {
     ++operations_;
-    ++posts_under_way_;
+    ++posts_in_flight_;
     return fabric_.PostWriteImmediate(connection_, kWork, first.from, first.to,
                                       immediate);
   }
@@ -142,7 +142,7 @@ absl::Status PersistRequester::WriteImmediate(std::span<const Range> ranges,
   const Range last = LastOf(ranges.back(), piece_bytes);
   ALPHEUS_RETURN_IF_ERROR(WriteAllButTheLast(ranges, piece_bytes));
   ++operations_;
-  ++posts_under_way_;
+  ++posts_in_flight_;
   return fabric_.PostWriteImmediate(connection_, kWork, last.from, last.to,
                                     immediate);
 }
@@ -163,7 +163,7 @@ absl::Status PersistRequester::Write(const Range& range, uint64_t piece_bytes) {
   for (uint64_t at = 0; at < bytes; at += piece_bytes) {
     const Range piece = Part(range, at, std::min(bytes - at, piece_bytes));
     ++operations_;
-    ++posts_under_way_;
+    ++posts_in_flight_;
     ALPHEUS_RETURN_IF_ERROR(
         fabric_.PostWrite(connection_, kWork, piece.from, piece.to));
   }

@@ -54,15 +54,15 @@ class PersistRequester {
   absl::Status Post(std::span<const Range> ranges, uint32_t immediate);
 
   // Takes a completion with kWork. Requires: its status is OK.
-  void Take(const Completion& completion);
+  void OnCompletion(const Completion& completion);
   // Counts an ack, of the oldest update without one. Requires: there is one.
-  void TakeAck();
+  void OnAck();
 
   // Numbers of updates since the start.
   uint64_t posted() const { return posted_; }
   uint64_t persisted() const { return persisted_; }
   // Returns the number of operations that have not completed.
-  uint64_t posts_under_way() const { return posts_under_way_; }
+  uint64_t posts_in_flight() const { return posts_in_flight_; }
 
  private:
   // Returns the largest piece of an update of `bytes`.
@@ -91,7 +91,7 @@ class PersistRequester {
   uint64_t acked_ = 0;      // updates
   uint64_t posted_ = 0;
   uint64_t persisted_ = 0;
-  uint64_t posts_under_way_ = 0;
+  uint64_t posts_in_flight_ = 0;
 };
 
 }  // namespace alpheus

@@ -117,10 +117,10 @@ absl::Status UpdateRequester::Post(const Update& update) {
   update_ = update;
   at_ = 0;
   ++posted_;
-  return GoOn();
+  return Advance();
 }
 
-absl::Status UpdateRequester::GoOn() {
+absl::Status UpdateRequester::Advance() {
   if (persisted_ == posted_) return absl::OkStatus();
   for (; at_ < steps_.size(); ++at_) {
     const Step& step = steps_[at_];
@@ -135,7 +135,7 @@ absl::Status UpdateRequester::GoOn() {
     ALPHEUS_RETURN_IF_ERROR(PostStep(step));
     ++operations_;
     // Its ack comes after the message to the responder.
-    if (TakesAReceive(step.action)) ++told_;
+    if (TakesAReceive(step.action)) ++announced_;
   }
   ++persisted_;
   return absl::OkStatus();
@@ -161,7 +161,7 @@ bool UpdateRequester::IsOver(const Step& wait) const {
 }
 
 bool UpdateRequester::HasCreditFor(StepAction action) const {
-  return !TakesAReceive(action) || told_ - receives_ < options_.credits;
+  return !TakesAReceive(action) || announced_ - receives_ < options_.credits;
 }
 
 absl::Status UpdateRequester::PostStep(const Step& step) {
@@ -214,7 +214,7 @@ absl::Status UpdateRequester::PostSend(const Step& step) {
   return fabric_.PostSend(connection_, WorkId(operations_ + 1), slot);
 }
 
-absl::Status UpdateRequester::Take(const Completion& completion) {
+absl::Status UpdateRequester::OnCompletion(const Completion& completion) {
   if (completion.status != CompletionStatus::kOk) {
     return absl::UnavailableError(absl::StrCat(
         "update ", persisted_ + 1, ": the connection to the responder broke: ",
@@ -223,25 +223,25 @@ absl::Status UpdateRequester::Take(const Completion& completion) {
         "; whether it is persistent is unknown. Connect again, and see"));
   }
   if (completion.operation == Operation::kReceive) {
-    ALPHEUS_RETURN_IF_ERROR(TakeReport(completion));
+    ALPHEUS_RETURN_IF_ERROR(OnReport(completion));
   } else {
     ++completed_;
   }
-  return GoOn();
+  return Advance();
 }
 
-absl::Status UpdateRequester::TakeReport(const Completion& completion) {
+absl::Status UpdateRequester::OnReport(const Completion& completion) {
   const uint64_t slot = completion.work.value;
   const auto report =
       DecodeUpdateReport(reports_->At(slot).bytes.first(completion.bytes));
   const bool can_be = report && report->session == options_.session &&
                       report->acks >= acks_ && report->receives >= receives_ &&
-                      report->receives <= told_;
+                      report->receives <= announced_;
   if (!can_be) {
     return absl::DataLossError(absl::StrCat(
         "update ", persisted_ + 1, ": the responder sent ", completion.bytes,
         " bytes that are no report of this session behind ", acks_,
-        " acks and ", receives_, " of ", told_, " receives"));
+        " acks and ", receives_, " of ", announced_, " receives"));
   }
   acks_ = report->acks;
   receives_ = report->receives;

@@ -5,7 +5,7 @@
 // Idea: a program counter over the row's steps. Post begins an update and
 // advances until a step waits for a completion or an ack; Take hands in events
 // and continues from there. Nothing blocks. Records have an executor of their
-// own, with many updates under way (persist_requester.h).
+// own, with many updates in flight (persist_requester.h).
 //
 // Invariants:
 //   UQ1. persisted() counts an update only when the row's last step is done.
@@ -78,7 +78,7 @@ class UpdateRequester {
   // Takes one completion of the connection, on which nobody else posts. Errors:
   // Unavailable (the connection broke), DataLoss (the message is no report),
   // the fabric's.
-  absl::Status Take(const Completion& completion);
+  absl::Status OnCompletion(const Completion& completion);
 
   uint64_t posted() const { return posted_; }
   uint64_t persisted() const { return persisted_; }
@@ -89,7 +89,7 @@ class UpdateRequester {
 
   bool HasAction(StepAction action) const;
   absl::Status Check(const Update& update) const;
-  absl::Status GoOn();
+  absl::Status Advance();
   bool IsOver(const Step& wait) const;
   bool HasCreditFor(StepAction action) const;
   absl::Status PostStep(const Step& step);
@@ -99,7 +99,7 @@ class UpdateRequester {
     return part == UpdatePart::kB ? update_.b : update_.a;
   }
   absl::Status PostReceive(uint64_t slot);
-  absl::Status TakeReport(const Completion& completion);
+  absl::Status OnReport(const Completion& completion);
 
   const std::span<const Step> steps_;
   const Options options_;
@@ -113,8 +113,8 @@ class UpdateRequester {
   uint64_t persisted_ = 0;
   uint64_t operations_ = 0;  // posted in all; they complete in order (FB3)
   uint64_t completed_ = 0;
-  uint64_t told_ = 0;      // operations that used a receive
-  uint64_t receives_ = 0;  // receives of these given back
+  uint64_t announced_ = 0;  // operations that used a receive
+  uint64_t receives_ = 0;   // receives of these given back
   uint64_t acks_ = 0;
   std::unique_ptr<MessageSlots> reports_;
   std::unique_ptr<MessageSlots> messages_;

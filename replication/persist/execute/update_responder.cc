@@ -92,7 +92,7 @@ LocalBytes UpdateResponder<P>::Buffer(uint64_t slot) const {
 }
 
 template <Persistence P>
-absl::Status UpdateResponder<P>::Take(const Completion& completion) {
+absl::Status UpdateResponder<P>::OnCompletion(const Completion& completion) {
   if (completion.status != CompletionStatus::kOk) {
     return absl::UnavailableError(absl::StrCat(
         "update ", sequence_ + 1, ": the connection to the requester broke: ",
@@ -103,25 +103,26 @@ absl::Status UpdateResponder<P>::Take(const Completion& completion) {
     free_reports_.push_back(completion.work.value);
     return owes_report_ ? Report() : absl::OkStatus();
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const Told told, Read(completion));
-  if (!program_.empty()) return Run(told);
+  ALPHEUS_ASSIGN_OR_RETURN(const Announcement announcement, Read(completion));
+  if (!program_.empty()) return Run(announcement);
   if (completion.operation == Operation::kReceive && is_message_log_) {
-    unapplied_.push_back(told);
+    unapplied_.push_back(announcement);
     // P-R5.
     return absl::OkStatus();
   }
-  ALPHEUS_RETURN_IF_ERROR(Repost(told.slot));
+  ALPHEUS_RETURN_IF_ERROR(Repost(announcement.slot));
   return ReportCredits();
 }
 
 // UR3. Reads a receive, if the row has receives of its kind.
 template <Persistence P>
 auto UpdateResponder<P>::Read(const Completion& completion)
-    -> absl::StatusOr<Told> {
+    -> absl::StatusOr<Announcement> {
   if (completion.operation == Operation::kReceive) {
     return ReadMessage(completion);
   }
-  Told told = {.slot = completion.work.value, .is_address = true};
+  Announcement announcement = {.slot = completion.work.value,
+                               .is_address = true};
   const UpdatePlace place = {uint64_t{completion.immediate} * sizeof(uint64_t),
                              completion.bytes};
   if (completion.operation != Operation::kReceiveImmediate ||
@@ -132,13 +133,13 @@ auto UpdateResponder<P>::Read(const Completion& completion)
         place.offset, " of a region of ", options_.region.size(),
         "; close the session, its memory may be damaged"));
   }
-  told.message.a = place;
-  return told;
+  announcement.message.a = place;
+  return announcement;
 }
 
 template <Persistence P>
 auto UpdateResponder<P>::ReadMessage(const Completion& completion)
-    -> absl::StatusOr<Told> {
+    -> absl::StatusOr<Announcement> {
   const uint64_t slot = completion.work.value;
   const auto message =
       DecodeUpdateMessage(Buffer(slot).bytes.first(completion.bytes));
@@ -157,18 +158,19 @@ auto UpdateResponder<P>::ReadMessage(const Completion& completion)
         options_.region.size(), "; close the session"));
   }
   sequence_ = message->sequence;
-  Told told = {
+  Announcement announcement = {
       .slot = slot, .is_address = message->is_address(), .message = *message};
   // The address of b.
-  if (told.is_address && message->a.bytes == 0) told.message.a = message->b;
-  return told;
+  if (announcement.is_address && message->a.bytes == 0)
+    announcement.message.a = message->b;
+  return announcement;
 }
 
 template <Persistence P>
-absl::Status UpdateResponder<P>::Run(const Told& told) {
+absl::Status UpdateResponder<P>::Run(const Announcement& announcement) {
   const bool is_awaited =
       (program_[at_].action == StepAction::kResponderReceiveAddress) ==
-      told.is_address;
+      announcement.is_address;
   if (!is_awaited) {
     return absl::DataLossError(absl::StrCat(
         "update ", sequence_, ": ", StepName(program_[at_]),
@@ -178,26 +180,27 @@ absl::Status UpdateResponder<P>::Run(const Told& told) {
   const uint64_t receives_before = receives_;
   for (++at_; at_ < program_.size() && !IsReceiveStep(program_[at_].action);
        ++at_) {
-    ALPHEUS_RETURN_IF_ERROR(Perform(program_[at_], told));
+    ALPHEUS_RETURN_IF_ERROR(Perform(program_[at_], announcement));
   }
   if (at_ == program_.size()) at_ = 0;
   if (receives_ != receives_before) return absl::OkStatus();
-  return Repost(told.slot);
+  return Repost(announcement.slot);
 }
 
 template <Persistence P>
-absl::Status UpdateResponder<P>::Perform(const Step& step, const Told& told) {
+absl::Status UpdateResponder<P>::Perform(const Step& step,
+                                         const Announcement& announcement) {
   switch (step.action) {
     case StepAction::kResponderCopy:
-      return CopyUpdate(pmem_, options_.region, told.message,
+      return CopyUpdate(pmem_, options_.region, announcement.message,
                         /*persists=*/false);
     case StepAction::kResponderCopyAndFlush:
-      return CopyUpdate(pmem_, options_.region, told.message,
+      return CopyUpdate(pmem_, options_.region, announcement.message,
                         /*persists=*/true);
     case StepAction::kResponderFlush:
-      return Flush(told.message.a);
+      return Flush(announcement.message.a);
     default:  // kResponderSendAck: the credit goes with it
-      ALPHEUS_RETURN_IF_ERROR(Repost(told.slot));
+      ALPHEUS_RETURN_IF_ERROR(Repost(announcement.slot));
       ++acks_;
       return Report();
   }
@@ -213,10 +216,10 @@ absl::Status UpdateResponder<P>::Flush(const UpdatePlace& place) {
 template <Persistence P>
 absl::Status UpdateResponder<P>::ApplyReceived() {
   while (!unapplied_.empty()) {
-    const Told told = unapplied_.front();
-    ALPHEUS_RETURN_IF_ERROR(log_->Apply(told.message));
+    const Announcement announcement = unapplied_.front();
+    ALPHEUS_RETURN_IF_ERROR(log_->Apply(announcement.message));
     unapplied_.pop_front();
-    ALPHEUS_RETURN_IF_ERROR(Repost(told.slot));
+    ALPHEUS_RETURN_IF_ERROR(Repost(announcement.slot));
   }
   return ReportCredits();
 }

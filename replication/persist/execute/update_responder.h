@@ -66,7 +66,7 @@ class UpdateResponder {
   // Takes one completion of the connection, on which nobody else posts. After
   // an error it is of no more use. Errors: Unavailable (the connection broke),
   // DataLoss (an impossible message), the medium's, the fabric's.
-  absl::Status Take(const Completion& completion);
+  absl::Status OnCompletion(const Completion& completion);
 
   // Applies the messages that wait for it, and gives their credits back.
   // Errors: the medium's, the fabric's.
@@ -81,7 +81,7 @@ class UpdateResponder {
 
  private:
   // The contents of a receive.
-  struct Told {
+  struct Announcement {
     uint64_t slot = 0;
     bool is_address = false;
     UpdateMessage message = {};  // an address: where the bytes are
@@ -91,10 +91,10 @@ class UpdateResponder {
                   Fabric& fabric, ConnectionId connection);
 
   LocalBytes Buffer(uint64_t slot) const;
-  absl::StatusOr<Told> Read(const Completion& completion);
-  absl::StatusOr<Told> ReadMessage(const Completion& completion);
-  absl::Status Run(const Told& told);
-  absl::Status Perform(const Step& step, const Told& told);
+  absl::StatusOr<Announcement> Read(const Completion& completion);
+  absl::StatusOr<Announcement> ReadMessage(const Completion& completion);
+  absl::Status Run(const Announcement& announcement);
+  absl::Status Perform(const Step& step, const Announcement& announcement);
   absl::Status Flush(const UpdatePlace& place);
   absl::Status Repost(uint64_t slot);
   absl::Status ReportCredits();
@@ -115,7 +115,7 @@ class UpdateResponder {
   bool owes_report_ = false;
   uint64_t wake_ups_ = 0;
   uint64_t reports_sent_ = 0;
-  std::deque<Told> unapplied_;
+  std::deque<Announcement> unapplied_;
   std::optional<MessageLog<P>> log_;
   std::unique_ptr<MessageSlots> dram_;
   std::unique_ptr<MessageSlots> reports_;

@@ -36,7 +36,7 @@ class ClusterMembersTest : public ::testing::Test {
     options.replication.cluster_file = list;
     options.replication.node = static_cast<uint64_t>(node);
     options.replication.open_timeout_ms = 60'000;
-    options.replication.silence_ms = 60'000;
+    options.replication.ack_timeout_ms = 60'000;
     return options;
   }
   static absl::StatusOr<RecoveryReport> Change(

@@ -40,7 +40,7 @@ class ClusterScrubTest : public ::testing::Test {
     options.replication.cluster_file = cluster_.file();
     options.replication.node = 1;
     options.replication.open_timeout_ms = 60'000;
-    options.replication.silence_ms = 60'000;
+    options.replication.ack_timeout_ms = 60'000;
     return options;
   }
   void AppendTwo() {
@@ -215,7 +215,7 @@ TEST_F(ClusterScrubTest, NodeThatIsNotThereIsNamedAndTheOthersAreScrubbed) {
 }
 
 // Somebody listens there and says nothing.
-TEST_F(ClusterScrubTest, NodeThatIsSilentIsGivenUp) {
+TEST_F(ClusterScrubTest, NodeThatIsSilentIsAbandoned) {
   AppendTwo();
   EntropyRandom random;
   TcpFabric mute(TcpFabricOptions(), Clock::Real(), random);

@@ -16,7 +16,7 @@ static void NullLogIsRefused(void) {
   EXPECT_INVALID(alpheus_log_payload(NULL, 1, &payload, &last_error));
   EXPECT_INVALID(alpheus_log_complete(NULL, 1, &last_error));
   EXPECT_INVALID(alpheus_log_abort(NULL, 1, &last_error));
-  EXPECT_INVALID(alpheus_log_hand_over(NULL, 1, &last_error));
+  EXPECT_INVALID(alpheus_log_detach(NULL, 1, &last_error));
   EXPECT_INVALID(alpheus_log_force(NULL, 1, NULL, &last_error));
   EXPECT_INVALID(alpheus_log_begin_force(NULL, 1, &last_error));
   EXPECT_INVALID(alpheus_log_wait_durable(NULL, 1, 0, &last_error));

@@ -71,7 +71,7 @@ static void LsnThatIsNotOpenIsRefused(void) {
     EXPECT_STATE(alpheus_log_payload(log, wrong[i], &payload, &last_error));
     EXPECT_STATE(alpheus_log_complete(log, wrong[i], &last_error));
     EXPECT_STATE(alpheus_log_abort(log, wrong[i], &last_error));
-    EXPECT_STATE(alpheus_log_hand_over(log, wrong[i], &last_error));
+    EXPECT_STATE(alpheus_log_detach(log, wrong[i], &last_error));
     EXPECT(payload == NULL);
   }
   EXPECT_OK(alpheus_log_complete(log, open, &last_error));
@@ -149,7 +149,7 @@ static void ForceTellsItsOutcomesApart(void) {
   EXPECT_OK(
       alpheus_log_force(log, lsn, &options, &last_error));  // not its turn
   EXPECT(alpheus_log_durable_lsn(log) == 0);
-  EXPECT_OK(alpheus_log_hand_over(log, lsn, &last_error));
+  EXPECT_OK(alpheus_log_detach(log, lsn, &last_error));
   options.deadline_ns = 1;
   options.frequency = 0;
   EXPECT_CODE(ALPHEUS_DEADLINE_EXCEEDED,
@@ -168,8 +168,8 @@ static void ReserveAtTheExposureCapWaitsUntilItsDeadline(void) {
   EXPECT_OK(alpheus_log_reserve(log, 1, 0, &lsns[0], &last_error));
   EXPECT_OK(alpheus_log_reserve(log, 1, 0, &lsns[1], &last_error));
   EXPECT_STATE(alpheus_log_reserve(log, 1, 0, &lsn, &last_error));
-  EXPECT_OK(alpheus_log_hand_over(log, lsns[0], &last_error));
-  EXPECT_OK(alpheus_log_hand_over(log, lsns[1], &last_error));
+  EXPECT_OK(alpheus_log_detach(log, lsns[0], &last_error));
+  EXPECT_OK(alpheus_log_detach(log, lsns[1], &last_error));
   EXPECT_CODE(ALPHEUS_DEADLINE_EXCEEDED,
               alpheus_log_reserve(log, 1, 1, &lsn, &last_error));
   EXPECT_OK(alpheus_log_abort(log, lsns[1], &last_error));
@@ -177,22 +177,22 @@ static void ReserveAtTheExposureCapWaitsUntilItsDeadline(void) {
   EXPECT_OK(alpheus_log_close(log, &last_error));
 }
 
-typedef struct Told {
+typedef struct Reported {
   uint64_t lsns[4];
   alpheus_code codes[4];
   int count;
-} Told;
+} Reported;
 
 static void NoteDurable(void* context, uint64_t lsn,
                         const alpheus_error* error) {
-  Told* told = context;
+  Reported* told = context;
   told->lsns[told->count] = lsn;
   told->codes[told->count++] = error->code;
 }
 
 static void DurableRecordsAreTold(void) {
   alpheus_log* log = OpenScratchLog(0);
-  Told told = {{0}, {ALPHEUS_OK}, 0};
+  Reported told = {{0}, {ALPHEUS_OK}, 0};
   alpheus_force_options options = ALPHEUS_FORCE_OPTIONS_INIT;
   options.group = 3;
   uint64_t lsn = 0;
@@ -214,7 +214,7 @@ static void DurableRecordsAreTold(void) {
 
 static void BegunForceIsToldOf(void) {
   alpheus_log* log = OpenScratchLog(0);
-  Told told = {{0}, {ALPHEUS_OK}, 0};
+  Reported told = {{0}, {ALPHEUS_OK}, 0};
   uint64_t lsn = 0;
   EXPECT_CODE(ALPHEUS_OUT_OF_RANGE,
               alpheus_log_begin_force(log, 1, &last_error));

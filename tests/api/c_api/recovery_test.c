@@ -145,7 +145,7 @@ static void FailureOfTheMediumLeavesTheOutcomeUnknown(void) {
   EXPECT_OK(alpheus_log_reserve(log, 1, 0, &lsn, &last_error));
   uint64_t other = 0;
   EXPECT_OK(alpheus_log_reserve(log, 1, 0, &other, &last_error));
-  EXPECT_OK(alpheus_log_hand_over(log, other, &last_error));
+  EXPECT_OK(alpheus_log_detach(log, other, &last_error));
   EXPECT_OK(alpheus_log_complete(log, lsn, &last_error));
   SetMsyncFails(true);
   EXPECT_CODE(ALPHEUS_UNAVAILABLE,

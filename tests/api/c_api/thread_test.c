@@ -91,12 +91,12 @@ static void* FillAndComplete(void* context) {
   return NULL;
 }
 
-static void RecordIsHandedOverToAnotherThread(void) {
+static void RecordIsDetachedForAnotherThread(void) {
   alpheus_log* log = OpenNewLog();
   Half half = {log, 0, false};
   EXPECT_OK(alpheus_log_reserve(log, 8, 0, &half.lsn, &last_error));
   EXPECT_OK(alpheus_log_copy(log, half.lsn, 0, "1234", 4, &last_error));
-  EXPECT_OK(alpheus_log_hand_over(log, half.lsn, &last_error));
+  EXPECT_OK(alpheus_log_detach(log, half.lsn, &last_error));
   pthread_t thread;
   EXPECT(pthread_create(&thread, NULL, FillAndComplete, &half) == 0);
   EXPECT_OK(alpheus_log_force(log, half.lsn, NULL, &last_error));
@@ -110,6 +110,6 @@ static void RecordIsHandedOverToAnotherThread(void) {
 
 const Case kThreadCases[] = {
     CASE(ThreadsShareOneLog),
-    CASE(RecordIsHandedOverToAnotherThread),
+    CASE(RecordIsDetachedForAnotherThread),
     {NULL, NULL},
 };

@@ -57,7 +57,7 @@ class ClusterLogTest : public ::testing::Test {
     options.replication.node = node;
     // Busy machines are slow, and an absent node is known at once.
     options.replication.open_timeout_ms = 60'000;
-    options.replication.silence_ms = 60'000;
+    options.replication.ack_timeout_ms = 60'000;
     return options;
   }
 
@@ -170,7 +170,7 @@ TEST_F(ClusterLogTest, ReplicaOfAPrimaryThatEndedIsServedAtOnce) {
 }
 
 // P-A7: with one member lost the replica of a primary that runs is needed.
-TEST_F(ClusterLogTest, PrimaryGivesItsReplicaToWhoOpensTheLog) {
+TEST_F(ClusterLogTest, PrimaryStepsDownForWhoOpensTheLog) {
   TestCluster cluster(3);
   Format(cluster);
   LogOptions options = OptionsOf(cluster, 1);
@@ -224,7 +224,7 @@ TEST_F(ClusterLogTest, DeposedPrimaryWritesNothingMore) {
 }
 
 // What a deposed primary reads may be of the next one's log.
-TEST_F(ClusterLogTest, GivenUpReplicaIsNotRead) {
+TEST_F(ClusterLogTest, ReleasedReplicaIsNotRead) {
   TestCluster cluster(1);
   Format(cluster);
   LogOptions options = OptionsOf(cluster, 1);
@@ -308,7 +308,7 @@ TEST_F(ClusterLogTest, NodeThatIsAwayIsNamedOnce) {
   do {
     status = log->replication_status();
   } while (status.failed_joins == 0);
-  EXPECT_THAT(status.away, is_named_once);
+  EXPECT_THAT(status.out_of_sync, is_named_once);
 }
 
 TEST_F(ClusterLogTest, PrimaryTellsANodeThatWasStartedAgain) {
@@ -355,7 +355,7 @@ TEST_F(ClusterLogTest, MinorityMayGoAndMajorityMayNot) {
 }
 
 // P-A5.
-TEST_F(ClusterLogTest, MemberThatComesBackJoinsAndCounts) {
+TEST_F(ClusterLogTest, MemberThatReconnectsJoinsAndCounts) {
   TestCluster cluster(3);
   Format(cluster);
   const auto log = MustOpen(OptionsOf(cluster, 1));
@@ -367,14 +367,14 @@ TEST_F(ClusterLogTest, MemberThatComesBackJoinsAndCounts) {
   };
   ASSERT_TRUE(log->Append("all").ok());
   await(3);
-  EXPECT_THAT(log->replication_status().away, IsEmpty());
+  EXPECT_THAT(log->replication_status().out_of_sync, IsEmpty());
   cluster.Stop(3);
   ASSERT_TRUE(log->Append("without node 3").ok());
   await(2);
   const ReplicationStatus status = log->replication_status();
   EXPECT_EQ(status.replicas, 3u);
   EXPECT_EQ(status.write_quorum, 2u);
-  EXPECT_THAT(status.away, ElementsAre(HasSubstr("node 3: ")));
+  EXPECT_THAT(status.out_of_sync, ElementsAre(HasSubstr("node 3: ")));
   EXPECT_THAT(status.ToString(), HasSubstr("2 of 3 replicas are in sync"));
   cluster.Start(3);
   await(3);
@@ -604,7 +604,7 @@ TEST_F(ClusterLogTest, BadOptionsAreNamed) {
   options.idle_force_us = 1'000'000;
   EXPECT_EQ(code_of(options), Code::kInvalidArgument);
   options = OptionsOf(cluster, 1);
-  options.replication.silence_ms = 0;
+  options.replication.ack_timeout_ms = 0;
   EXPECT_EQ(code_of(options), Code::kInvalidArgument);
   options = OptionsOf(cluster, 1);
   options.replication.cluster_file = cluster.file() + "x";
@@ -615,9 +615,10 @@ TEST_F(ClusterLogTest, BadOptionsAreNamed) {
   EXPECT_FALSE(Log::Open(options).ok());
 }
 
-// Cluster files as strangers would write them: without the key, with another.
-std::vector<std::string> FilesOfStrangers(const TestCluster& cluster,
-                                          const TempDirectory& directory) {
+// Cluster files as unauthenticated clients would write them: without the key,
+// with another.
+std::vector<std::string> FilesWithoutTheKey(const TestCluster& cluster,
+                                            const TempDirectory& directory) {
   std::ifstream in(cluster.file());
   const std::string text((std::istreambuf_iterator<char>(in)),
                          std::istreambuf_iterator<char>());
@@ -635,13 +636,13 @@ std::vector<std::string> FilesOfStrangers(const TestCluster& cluster,
 }
 
 // They may know all but the key; the log goes on as if they were not there.
-TEST_F(ClusterLogTest, StrangersAreRefusedAndDisturbNobody) {
+TEST_F(ClusterLogTest, UnauthenticatedClientsAreRefusedAndDisturbNobody) {
   TestCluster cluster(3);
   Format(cluster);
   const auto log = MustOpen(OptionsOf(cluster, 1));
   ASSERT_NE(log, nullptr);
   const TempDirectory directory;
-  for (const std::string& file : FilesOfStrangers(cluster, directory)) {
+  for (const std::string& file : FilesWithoutTheKey(cluster, directory)) {
     ASSERT_TRUE(log->Append("before").ok());
     LogOptions options = OptionsOf(cluster, 2);
     options.replication.cluster_file = file;
@@ -662,7 +663,7 @@ TEST_F(ClusterLogTest, StrangersAreRefusedAndDisturbNobody) {
   EXPECT_THAT(Durable(cluster),
               ElementsAre("before", "after", "before", "after"));
   // Each node told once of each kind of refusal, however often they came.
-  const std::string told = cluster.Told();
+  const std::string told = cluster.Reported();
   size_t count = 0;
   for (size_t at = 0; (at = told.find("UNAUTHENTICATED", at)) != told.npos;) {
     ++count;
@@ -690,7 +691,7 @@ TEST_F(ClusterLogTest, LogIsFormattedOnce) {
 
 // LC1 (log_creation.h). What a creation that was cut off left is in nobody's
 // way: the same command makes the log, whatever the size; opened it stays.
-TEST_F(ClusterLogTest, HalfMadeLogIsMadeAnew) {
+TEST_F(ClusterLogTest, HalfMadeLogIsMadeAgain) {
   TestCluster cluster(3);
   Format(cluster);
   cluster.Stop(3);

@@ -34,30 +34,31 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::TestCluster;
 using Code = absl::StatusCode;
-using Claims = std::optional<ReplicaClaims>;
+using Evidence = std::optional<ReplicaEvidence>;
 
 constexpr Epoch kEpoch{7};
 
 // Of the epoch, which starts at LSN 1.
-Claims Of(uint64_t watermark, uint64_t end, uint64_t named = 0) {
-  return ReplicaClaims{.log_epoch = kEpoch,
-                       .watermark_lsn = Lsn(watermark),
-                       .named_lsn = Lsn(named),
-                       .end_lsn = Lsn(end)};
+Evidence Of(uint64_t watermark, uint64_t end, uint64_t named = 0) {
+  return ReplicaEvidence{.log_epoch = kEpoch,
+                         .watermark_lsn = Lsn(watermark),
+                         .named_lsn = Lsn(named),
+                         .end_lsn = Lsn(end)};
 }
-Claims Behind(uint64_t end) {
-  Claims claims = Of(end, end);
-  claims->log_epoch = Epoch(6);
-  return claims;
+Evidence Behind(uint64_t end) {
+  Evidence evidence = Of(end, end);
+  evidence->log_epoch = Epoch(6);
+  return evidence;
 }
-Claims Repairing(uint64_t watermark, uint64_t end, uint64_t named = 0) {
-  Claims claims = Of(watermark, end, named);
-  claims->counts = false;
-  return claims;
+Evidence Repairing(uint64_t watermark, uint64_t end, uint64_t named = 0) {
+  Evidence evidence = Of(watermark, end, named);
+  evidence->counts = false;
+  return evidence;
 }
 
-DurableRange Find(uint32_t write_quorum, const std::vector<Claims>& claims) {
-  return FindDurableRange(write_quorum, claims);
+DurableRange Find(uint32_t write_quorum,
+                  const std::vector<Evidence>& evidence) {
+  return FindDurableRange(write_quorum, evidence);
 }
 
 // Goal: DR1. Three replicas, W = 2: node 1 was the only one that got LSN 9.
@@ -82,7 +83,7 @@ TEST(DurableRangeTest, HeadersAreProofWhereverTheyAre) {
 
 // An opening that died after its first installation.
 TEST(DurableRangeTest, StartOfAnEpochThatOneReplicaHasProvesNothing) {
-  Claims installed = Of(0, 9);
+  Evidence installed = Of(0, 9);
   installed->start_lsn = Lsn(10);
   EXPECT_EQ(Find(2, {installed, Behind(8), Behind(8)}).known, Lsn(0));
   // What was durable before is at least in it.
@@ -103,14 +104,14 @@ TEST(DurableRangeTest, WhoWasNotReachedMayHaveAcknowledged) {
   EXPECT_EQ(Find(2, {Of(5, 9), Of(5, 5), {}}).possible, Lsn(9));
   EXPECT_EQ(Find(2, {Of(5, 9), Of(5, 5), Repairing(4, 4)}).possible, Lsn(9));
   EXPECT_EQ(Find(2, {Of(9, 9), {}, {}}).possible, std::nullopt);
-  EXPECT_EQ(Find(2, std::vector<Claims>(3)).possible, std::nullopt);
+  EXPECT_EQ(Find(2, std::vector<Evidence>(3)).possible, std::nullopt);
 }
 
 TEST(DurableRangeTest, WithoutRecordsThereIsNoBound) {
-  Claims claims = Of(5, 5);
-  claims->end_lsn.reset();
-  EXPECT_EQ(Find(2, {claims, claims, claims}).known, Lsn(5));
-  EXPECT_EQ(Find(2, {claims, claims, claims}).possible, std::nullopt);
+  Evidence evidence = Of(5, 5);
+  evidence->end_lsn.reset();
+  EXPECT_EQ(Find(2, {evidence, evidence, evidence}).known, Lsn(5));
+  EXPECT_EQ(Find(2, {evidence, evidence, evidence}).possible, std::nullopt);
 }
 
 TEST(DurableRangeTest, OneReplicaIsEnoughIfWIsOne) {
@@ -134,14 +135,14 @@ TEST(DurableRangeTest, RandomClustersAreNeverOverstated) {
     std::vector<uint64_t> sorted = fenced;
     std::ranges::sort(sorted, std::greater<>());
     const uint64_t durable = sorted[w - 1];
-    std::vector<Claims> claims(n);
+    std::vector<Evidence> evidence(n);
     for (size_t i = 0; i < n; ++i) {
       if (below(3) == 0) continue;
-      claims[i] = Of(fenced[i] - below(fenced[i] + 1), fenced[i] + below(3),
-                     durable - below(durable + 1));
-      claims[i]->counts = below(5) != 0;
+      evidence[i] = Of(fenced[i] - below(fenced[i] + 1), fenced[i] + below(3),
+                       durable - below(durable + 1));
+      evidence[i]->counts = below(5) != 0;
     }
-    const DurableRange range = FindDurableRange(w, claims);
+    const DurableRange range = FindDurableRange(w, evidence);
     ASSERT_LE(range.known, Lsn(durable)) << "N " << n << " W " << w;
     if (range.possible) {
       ASSERT_GE(*range.possible, Lsn(durable)) << "N " << n << " W " << w;
@@ -158,13 +159,13 @@ class ClusterReaderTest : public ::testing::Test {
     EXPECT_TRUE(Log::Format(options).ok());
   }
 
-  std::unique_ptr<Log> OpenLog(bool own_replica = false) {
+  std::unique_ptr<Log> OpenLog(bool openers_replica = false) {
     LogOptions options;
     options.replication.cluster_file = cluster_.file();
     options.replication.node = 1;
     options.replication.open_timeout_ms = 60'000;
-    options.replication.silence_ms = 60'000;
-    if (own_replica) options.path = cluster_.ReplicaPath(1);
+    options.replication.ack_timeout_ms = 60'000;
+    if (openers_replica) options.path = cluster_.ReplicaPath(1);
     auto log = Log::Open(options);
     EXPECT_TRUE(log.ok()) << log.status();
     return log.ok() ? *std::move(log) : nullptr;
@@ -260,7 +261,7 @@ TEST_F(ClusterReaderTest, OneReplicaIsNoProof) {
 // Goal: LR1, LR2. Beside its writer a replica shows what is fenced there:
 // nothing in it says that a backup has "two".
 TEST_F(ClusterReaderTest, LiveReplicaTellsWhatHeadersName) {
-  const auto log = OpenLog(/*own_replica=*/true);
+  const auto log = OpenLog(/*openers_replica=*/true);
   Append(*log, "one");
   Append(*log, "two");
   const auto reader = LogReader::Open(cluster_.ReplicaPath(1));
@@ -285,7 +286,7 @@ TEST_F(ClusterReaderTest, LiveReplicaTellsWhatHeadersName) {
 // acknowledged, and say so; when it has gone all is known.
 TEST_F(ClusterReaderTest, BoundIsExactWhenTheLogIsClosedAndAllAnswer) {
   {
-    const auto log = OpenLog(/*own_replica=*/true);
+    const auto log = OpenLog(/*openers_replica=*/true);
     for (const char* text : {"one", "two", "three"}) Append(*log, text);
     cluster_.Stop(3);
     const auto reader = OpenReader();
@@ -348,7 +349,7 @@ TEST_F(ClusterReaderTest, OtherQuorumsThanTheLogHasAreRefused) {
 }
 
 // Somebody listens there and says nothing; the others are read all the same.
-TEST_F(ClusterReaderTest, NodeThatIsSilentIsGivenUp) {
+TEST_F(ClusterReaderTest, NodeThatIsSilentIsAbandoned) {
   Append(*OpenLog(), "one");
   EntropyRandom random;
   TcpFabric mute(TcpFabricOptions(), Clock::Real(), random);

@@ -35,15 +35,16 @@ class ClusterTailTest : public ::testing::Test {
     EXPECT_TRUE(Log::Format(options).ok());
   }
 
-  std::unique_ptr<Log> OpenLog(uint64_t node = 1, bool own_replica = false) {
+  std::unique_ptr<Log> OpenLog(uint64_t node = 1,
+                               bool openers_replica = false) {
     LogOptions options;
     options.idle_force_us = 10'000;
     options.replication.cluster_file = cluster_.file();
     options.replication.node = node;
     options.replication.open_timeout_ms = 60'000;
-    options.replication.silence_ms = 60'000;
+    options.replication.ack_timeout_ms = 60'000;
     options.replication.gather_ms = 100;
-    if (own_replica) {
+    if (openers_replica) {
       options.path = cluster_.ReplicaPath(static_cast<int>(node));
     }
     auto log = Log::Open(options);
@@ -120,14 +121,14 @@ TEST_F(ClusterTailTest, TailGoesOnWhenNodesAndPrimariesComeAndGo) {
 // primary's replica: node 2 was told that the other one has it, too.
 TEST_F(ClusterTailTest, RestingLogIsShownToItsEnd) {
   cluster_.Stop(3);
-  const auto log = OpenLog(1, /*own_replica=*/true);
+  const auto log = OpenLog(1, /*openers_replica=*/true);
   Append(*log, "one");
   EXPECT_THAT(Take(*OpenTail(), 1), ElementsAre("one"));
   EXPECT_THAT(Take(*OpenTail(1, /*node=*/2), 1), ElementsAre("one"));
 }
 
 TEST_F(ClusterTailTest, PrimaryHasATailOfItsOwn) {
-  const auto log = OpenLog(1, /*own_replica=*/true);
+  const auto log = OpenLog(1, /*openers_replica=*/true);
   const auto tail = log->Tail(Lsn(0));
   ASSERT_TRUE(tail.ok()) << tail.status();
   Append(*log, "one");

@@ -79,7 +79,7 @@ absl::Status RedoAll(
   return records.status();  // not asking aborts the process
 }
 
-absl::StatusOr<std::unique_ptr<alpheus::Log>> OpenAndTell(
+absl::StatusOr<std::unique_ptr<alpheus::Log>> OpenAndReport(
     const std::string& path, std::ostream& out) {
   auto log = alpheus::Log::Open({.path = path});
   if (!log.ok()) return log;  // DataLoss: corrupt; nothing was changed
@@ -142,7 +142,7 @@ absl::StatusOr<std::unique_ptr<alpheus::Log>> OpenForBursts(
   return alpheus::Log::Open(options);
 }
 
-void TellPosition(const alpheus::Log& log, std::ostream& out) {
+void ReportPosition(const alpheus::Log& log, std::ostream& out) {
   out << "head " << log.head_lsn() << ", durable " << log.durable_lsn()
       << ", next " << log.next_lsn() << ", exposed " << log.Exposed() << " of "
       << log.ExposedMax() << "\n";
@@ -178,7 +178,7 @@ absl::StatusOr<alpheus::Lsn> FillByTwo(alpheus::Log& log, std::string_view left,
 absl::StatusOr<std::jthread> CompleteElsewhere(alpheus::Log& log) {
   auto reserved = log.Reserve(64);
   if (!reserved.ok()) return reserved.status();
-  reserved->HandOver();  // else a Force of this thread is refused
+  reserved->Detach();  // else a Force of this thread is refused
   return std::jthread([&log, record = *std::move(reserved)]() mutable {
     std::ranges::fill(record.payload(), std::byte{7});
     // On an error the log has failed, and whoever forces is told.
@@ -218,7 +218,7 @@ Outcome OutcomeOf(const absl::Status& status) {
   return Outcome::kUnknown;  // the record may be recovered or not
 }
 
-absl::Status TellDurable(const std::string& path, std::ostream& out) {
+absl::Status AnnounceDurable(const std::string& path, std::ostream& out) {
   const auto reader = alpheus::LogReader::Open(path);
   if (!reader.ok()) return reader.status();
   return (*reader)->ForEach([&out](const alpheus::ReaderRecord& record) {
@@ -370,7 +370,7 @@ TEST_F(GuideTest, TornTailIsToldAndCut) {
   ASSERT_TRUE(torn.ok());
   ASSERT_TRUE(log_->Complete(*std::move(torn)).ok());
   std::ostringstream out;
-  const auto log = OpenAndTell(Crashed(kFirstPayload + 64), out);
+  const auto log = OpenAndReport(Crashed(kFirstPayload + 64), out);
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_THAT(out.str(), StartsWith("recovered LSN 1 to 1"));
   EXPECT_THAT(out.str(), HasSubstr("never acknowledged, and cut: LSN 2 on\n"));
@@ -382,7 +382,7 @@ TEST_F(GuideTest, DamageToWhatWasAcknowledgedIsAnError) {
   ASSERT_TRUE(log_->Append("second").ok());
   std::ostringstream out;
   EXPECT_TRUE(
-      absl::IsDataLoss(OpenAndTell(Crashed(kFirstPayload), out).status()));
+      absl::IsDataLoss(OpenAndReport(Crashed(kFirstPayload), out).status()));
   EXPECT_THAT(out.str(), IsEmpty());
 }
 
@@ -437,7 +437,7 @@ TEST_F(GuideTest, PositionTellsWhatACrashMayTake) {
   ASSERT_TRUE(log->Append("durable").ok());
   ASSERT_TRUE(log->Append("not yet", {.frequency = 16}).ok());
   std::ostringstream out;
-  TellPosition(*log, out);
+  ReportPosition(*log, out);
   EXPECT_EQ(out.str(), "head 1, durable 1, next 3, exposed 1 of 4096\n");
 }
 
@@ -507,7 +507,7 @@ TEST_F(GuideTest, OutcomeFollowsFromTheCode) {
   EXPECT_EQ(OutcomeOf(log->Append("behind an own one").status()),
             Outcome::kRefused);
   EXPECT_EQ(log->next_lsn(), alpheus::Lsn(3));
-  open->HandOver();
+  open->Detach();
   EXPECT_EQ(
       OutcomeOf(log->Append("late", {.deadline = alpheus::Deadline::AtNanos(1)})
                     .status()),
@@ -539,11 +539,11 @@ TEST_F(GuideTest, ReaderShowsWhatIsDurable) {
     ASSERT_TRUE(log_->Append(text).ok());
   }
   std::ostringstream live;
-  ASSERT_TRUE(TellDurable(path_, live).ok());
+  ASSERT_TRUE(AnnounceDurable(path_, live).ok());
   EXPECT_THAT(live.str(), StartsWith("LSN 1: 1 bytes;LSN 2: 2 bytes;"));
   ASSERT_TRUE(log_->Close().ok());
   std::ostringstream closed;
-  ASSERT_TRUE(TellDurable(path_, closed).ok());
+  ASSERT_TRUE(AnnounceDurable(path_, closed).ok());
   EXPECT_EQ(closed.str(), "LSN 1: 1 bytes;LSN 2: 2 bytes;LSN 3: 3 bytes;");
 }
 

@@ -72,9 +72,9 @@ class LogFileTest : public ::testing::TestWithParam<uint32_t> {
   // thread sleeps from one look to the next.
   void AwaitLook() const {
     const uint64_t before = SleepsOfService();
-    const Deadline look = Deadline::In(std::chrono::milliseconds(501));
+    const Deadline check = Deadline::In(std::chrono::milliseconds(501));
     const auto is_over = [&] {
-      return GetParam() == 0 ? look.HasPassed(Clock::Real().NowNanos())
+      return GetParam() == 0 ? check.HasPassed(Clock::Real().NowNanos())
                              : SleepsOfService() >= before + 4;
     };
     const Deadline patience = Deadline::In(std::chrono::seconds(60));

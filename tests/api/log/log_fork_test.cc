@@ -104,7 +104,7 @@ TEST_F(LogForkTest, ReservationOfTheParentIsLeftAlone) {
   const auto finish = [&](bool completes) {
     return IsRefused(log_->Copy(*reserved, 0, AsBytes("child"))) &&
            (completes ? IsRefused(log_->Complete(*std::move(reserved)).status())
-                      : (reserved->HandOver(), reserved->Abort(), true));
+                      : (reserved->Detach(), reserved->Abort(), true));
   };
   EXPECT_EQ(ExitOfChild([&] { return finish(true); }), 0);
   EXPECT_EQ(ExitOfChild([&] { return finish(false); }), 0);
@@ -152,7 +152,7 @@ TEST_F(LogForkTest, LockStaysWithTheParentWhateverTheChildDoes) {
 }
 
 // A child that lives on has the same open file; the lock is not its affair.
-TEST_F(LogForkTest, LogIsOpenedAnewOnceTheParentHasClosedItBesideAChild) {
+TEST_F(LogForkTest, LogIsOpenedAgainOnceTheParentHasClosedItBesideAChild) {
   std::array<int, 2> go = {};
   ASSERT_EQ(pipe(go.data()), 0);
   const pid_t child = fork();
@@ -206,7 +206,7 @@ TEST_F(LogForkTest, ReplicatedLogIsLeftToTheParent) {
   options.replication.log_name = "main";
   options.replication.node = 1;
   options.replication.open_timeout_ms = 60'000;
-  options.replication.silence_ms = 60'000;
+  options.replication.ack_timeout_ms = 60'000;
   auto log = Log::Open(options);
   ASSERT_TRUE(log.ok()) << log.status();
   ASSERT_TRUE((*log)->Append("first").ok());

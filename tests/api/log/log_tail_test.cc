@@ -182,7 +182,7 @@ TEST_F(LogTailTest, TailBesideABusyWriterSeesEachRecordOnce) {
     }
   });
   uint64_t shown = 0;
-  std::unique_ptr<LogTail> anew;
+  std::unique_ptr<LogTail> fresh;
   LogTail* now = &tail;
   while (now->next_lsn() <= Lsn(kRecords)) {
     const Lsn expected = now->next_lsn();
@@ -191,8 +191,8 @@ TEST_F(LogTailTest, TailBesideABusyWriterSeesEachRecordOnce) {
       ASSERT_EQ(record.status().code(), Code::kOutOfRange) << record.status();
       auto again = log_->Tail(Lsn(0));
       ASSERT_TRUE(again.ok());
-      anew = *std::move(again);
-      now = anew.get();
+      fresh = *std::move(again);
+      now = fresh.get();
       continue;
     }
     if (!*record) continue;

@@ -49,7 +49,7 @@ class NodeFileTest : public ::testing::Test {
     options.replication.log_name = name;
     options.replication.node = 1;
     options.replication.open_timeout_ms = 60'000;
-    options.replication.silence_ms = 60'000;
+    options.replication.ack_timeout_ms = 60'000;
     auto log = Log::Open(options);
     EXPECT_TRUE(log.ok()) << log.status();
     return log.ok() ? *std::move(log) : nullptr;
@@ -65,12 +65,12 @@ class NodeFileTest : public ::testing::Test {
         ASSERT_TRUE(log->CleanupThrough(*lsn).ok());
       }
       ASSERT_FALSE(deadline.HasPassed(Clock::Real().NowNanos()))
-          << cluster_.Told();
+          << cluster_.Reported();
     }
   }
   void AppendUntilTold(const std::string& what) {
     AppendUntil(
-        [&] { return cluster_.Told().find(what) != std::string::npos; });
+        [&] { return cluster_.Reported().find(what) != std::string::npos; });
     AppendUntil([&] { return log_->replication_status().in_sync == 2; });
     EXPECT_EQ(other_->replication_status().in_sync, 3u) << "other logs go on";
   }
@@ -128,9 +128,9 @@ TEST_F(NodeFileTest, ReplacedFolderAcknowledgesNoMore) {
     const std::string told = log + ": not served: " +
                              (folder / (log.substr(4) + ".alpheus")).string() +
                              ": another file was put in its place";
-    while (cluster_.Told().find(told) == std::string::npos) {
+    while (cluster_.Reported().find(told) == std::string::npos) {
       ASSERT_FALSE(deadline.HasPassed(Clock::Real().NowNanos()))
-          << cluster_.Told();
+          << cluster_.Reported();
       ASSERT_TRUE(log_->Append("record").ok());
       ASSERT_TRUE(other_->Append("record").ok());
       ASSERT_TRUE(log_->CleanupAll().ok());
@@ -162,9 +162,9 @@ TEST_F(NodeFileTest, IdleNodeTellsOfAllItsFilesWithoutBeingUsed) {
   fs::remove(cluster_.ReplicaPath(2, "other"));
   const Deadline deadline = Deadline::In(std::chrono::seconds(60));
   for (const std::string what : {"truncated", "removed"}) {
-    while (cluster_.Told().find(what) == std::string::npos) {
+    while (cluster_.Reported().find(what) == std::string::npos) {
       ASSERT_FALSE(deadline.HasPassed(Clock::Real().NowNanos()))
-          << cluster_.Told();
+          << cluster_.Reported();
     }
   }
 }

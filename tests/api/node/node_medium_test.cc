@@ -38,11 +38,11 @@ LogOptions OptionsOf(const TestCluster& cluster) {
   options.replication.cluster_file = cluster.file();
   options.replication.node = 1;
   options.replication.open_timeout_ms = 60'000;
-  options.replication.silence_ms = 60'000;
+  options.replication.ack_timeout_ms = 60'000;
   return options;
 }
 
-TEST(NodeMediumTest, ReplicaWhoseMediumFailedIsTakenUpAnew) {
+TEST(NodeMediumTest, ReplicaWhoseMediumFailedIsTakenUpAgain) {
   TestCluster cluster(3, 0, SyncOrFail);
   FormatOptions format;
   format.region_bytes = 256 * 1024;
@@ -72,10 +72,10 @@ TEST(NodeMediumTest, ReplicaWhoseMediumFailedIsTakenUpAnew) {
     ASSERT_TRUE((*log)->Close().ok());
     if (repaired && is_whole) break;
     ASSERT_FALSE(deadline.HasPassed(Clock::Real().NowNanos()))
-        << cluster.Told();
+        << cluster.Reported();
   }
   EXPECT_FALSE(sync_fails);
-  EXPECT_THAT(cluster.Told(), HasSubstr("its medium failed"));
+  EXPECT_THAT(cluster.Reported(), HasSubstr("its medium failed"));
 }
 
 // ND3 (node.h): another process that opened the file before would believe it.
@@ -91,10 +91,10 @@ TEST(NodeMediumTest, LockIsKeptUntilTheReplicaIsMarked) {
   EXPECT_FALSE((*log)->Append("lost").ok());
   const std::string path = cluster.ReplicaPath(1);
   const Deadline deadline = Deadline::In(std::chrono::seconds(60));
-  while (cluster.Told().find(path + ": its medium failed") ==
+  while (cluster.Reported().find(path + ": its medium failed") ==
          std::string::npos) {
     ASSERT_FALSE(deadline.HasPassed(Clock::Real().NowNanos()))
-        << cluster.Told();
+        << cluster.Reported();
     std::this_thread::yield();
   }
   const absl::Status taken = Region::OpenForWriting(path).status();

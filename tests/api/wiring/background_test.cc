@@ -106,13 +106,13 @@ TEST(BackgroundThreadTest, NoThreadLeftIsReported) {
 #endif
 }
 
-// `attend` may come again and again within an interval, `poll` once; and the
+// `poll_acks` may come again and again within an interval, `poll` once; and the
 // thread ends in the middle of one.
 TEST(ServiceThreadTest, AttendsWithinTheInterval) {
   FutexWaiter waiter(Clock::Real());
   Progress progress(waiter);
   std::atomic<int> polls{0};
-  std::atomic<int> attended{0};
+  std::atomic<int> polled{0};
   ServiceThread service({[&] {
                            ++polls;
                            return Polled::kMoved;
@@ -120,16 +120,16 @@ TEST(ServiceThreadTest, AttendsWithinTheInterval) {
                          [](uint32_t, Deadline) {},
                          [&](Deadline until, const std::atomic<uint32_t>&) {
                            EXPECT_TRUE(until.is_set());
-                           const bool again = ++attended < 3;
-                           attended.notify_one();
+                           const bool again = ++polled < 3;
+                           polled.notify_one();
                            return again;
                          }},
                         progress, waiter, std::chrono::hours(1));
   ASSERT_TRUE(service.Start().ok());
-  for (int seen = 0; seen < 3; seen = attended) attended.wait(seen);
+  for (int seen = 0; seen < 3; seen = polled) polled.wait(seen);
   service.Stop();
   EXPECT_EQ(polls, 1);
-  EXPECT_EQ(attended, 3);
+  EXPECT_EQ(polled, 3);
 }
 
 // It looks after the file, though nothing is used and the interval is long:
@@ -160,20 +160,20 @@ TEST(ServiceThreadTest, LooksWhetherAnythingIsUsedOrNot) {
 TEST(ServiceThreadTest, StopEndsWhatItAttendsTo) {
   FutexWaiter waiter(Clock::Real());
   Progress progress(waiter);
-  std::atomic<int> attended{0};
+  std::atomic<int> polled{0};
   ServiceThread service(
       {[] { return Polled::kMoved; }, [](uint32_t, Deadline) {},
        [&](Deadline until, const std::atomic<uint32_t>& stop) {
-         ++attended;
-         attended.notify_one();
+         ++polled;
+         polled.notify_one();
          waiter.Wait(stop, 0, until);
          return true;
        }},
       progress, waiter, std::chrono::hours(1));
   ASSERT_TRUE(service.Start().ok());
-  attended.wait(0);
+  polled.wait(0);
   service.Stop();
-  EXPECT_GE(attended, 1);
+  EXPECT_GE(polled, 1);
 }
 
 class MappedFile {

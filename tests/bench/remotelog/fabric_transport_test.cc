@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/remotelog/rows.h"
-#include "replication/persist/plan/account.h"
+#include "replication/persist/plan/update_cost.h"
 #include "replication/persist/platform/method_steps.h"
 #include "tests/support/fabrics/counting_fabric.h"
 #include "tools/model/fabric/sim_network.h"
@@ -100,7 +100,7 @@ TEST(FabricTransportTest, EachRowPostsWhatThePlanSaysAndTheRecordsArrive) {
     SCOPED_TRACE(row.name);
     const auto times = world.Append(row.platform, row.steps);
     ASSERT_TRUE(times.ok()) << times.status();
-    const Account plan = AccountOf(
+    const UpdateCost plan = UpdateCostOf(
         row.steps, SizesOfUpdate(kRecordBytes, IsCompound(row) ? 8 : 0));
     EXPECT_EQ(world.client().Of(Operation::kWrite), kAppends * plan.writes);
     EXPECT_EQ(world.client().Of(Operation::kWriteImmediate),

@@ -40,9 +40,9 @@ class AtomicCellTest : public ::testing::Test {
 
 TEST_F(AtomicCellTest, ZeroedMemoryHoldsNoValue) { EXPECT_EQ(Read(), -1); }
 
-TEST_F(AtomicCellTest, BothCopiesAreEqualAtRest) {
+TEST_F(AtomicCellTest, BothCopiesAreEqualWhenIdle) {
   ASSERT_TRUE(Write(1, 7));
-  EXPECT_TRUE(ReadCell(place_).at_rest());
+  EXPECT_TRUE(ReadCell(place_).copies_agree());
   EXPECT_EQ(Read(), 7);
 }
 
@@ -89,7 +89,7 @@ TEST_F(AtomicCellTest, UpdateOverwritesTheDamagedCopyFirst) {
     ASSERT_TRUE(Write(good.seq + 1, 9));
     pmem_.SetHook({});
     EXPECT_FALSE(first);
-    EXPECT_TRUE(ReadCell(place_).at_rest());
+    EXPECT_TRUE(ReadCell(place_).copies_agree());
   }
 }
 

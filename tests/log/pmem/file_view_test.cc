@@ -66,7 +66,7 @@ TEST_F(FileViewTest, MemoryIsNoFile) {
 // What is landed is in memory; its file may be behind.
 TEST_F(FileViewTest, LandedRegionIsNoFile) {
   Region region = Create();
-  region.LandIn(*Region::Anonymous(kBytes));
+  region.UseShadow(*Region::Anonymous(kBytes));
   EXPECT_FALSE(region.file().Read(0, line_));
 }
 

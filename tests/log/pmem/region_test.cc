@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "log/pmem/file_error.h"
-#include "log/pmem/landing_persistence.h"
+#include "log/pmem/shadow_persistence.h"
 #include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus {
@@ -85,14 +85,14 @@ TEST_F(RegionTest, ReaderTakesNoLockAndSeesTheWriter) {
 }
 
 // Who had it may go on writing: others have the file then.
-TEST_F(RegionTest, WhatIsWrittenToAGivenUpRegionIsInNoFile) {
+TEST_F(RegionTest, WhatIsWrittenToADetachedRegionIsInNoFile) {
   auto given_up = Region::Create(path_, 1 << 16);
   ASSERT_TRUE(given_up.ok());
   const std::span<std::byte> bytes = given_up->bytes();
   bytes[5] = std::byte{1};
   bytes[5000] = std::byte{2};
-  ASSERT_TRUE(given_up->GiveUp().ok());
-  ASSERT_TRUE(given_up->GiveUp().ok());
+  ASSERT_TRUE(given_up->Detach().ok());
+  ASSERT_TRUE(given_up->Detach().ok());
   const auto next = Region::OpenForWriting(path_);
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_EQ(given_up->bytes().data(), bytes.data());
@@ -107,17 +107,17 @@ TEST_F(RegionTest, WhatIsWrittenToAGivenUpRegionIsInNoFile) {
 TEST_F(RegionTest, LandedRegionWritesToItsFileByFlushesOnly) {
   Region region = *Region::Create(path_, 1 << 16);
   region.bytes()[70] = std::byte{1};
-  region.LandIn(*Region::Anonymous(1 << 16));
-  ASSERT_TRUE(region.is_landed());
+  region.UseShadow(*Region::Anonymous(1 << 16));
+  ASSERT_TRUE(region.is_shadowed());
   EXPECT_TRUE(region.writable());
   EXPECT_EQ(region.bytes().size(), size_t{1} << 16);
   EXPECT_EQ(region.bytes()[70], std::byte{1});
   const auto reader = Region::OpenForReading(path_);
   ASSERT_TRUE(reader.ok()) << reader.status();
   EXPECT_TRUE(reader->HasWriter());
-  LandingPersistence pmem(region.bytes(), std::make_unique<PmemLandingMedium>(
-                                              region.medium_bytes(),
-                                              LibpmemPersistence::Options()));
+  ShadowPersistence pmem(region.bytes(), std::make_unique<PmemShadowedMedium>(
+                                             region.medium_bytes(),
+                                             LibpmemPersistence::Options()));
   std::byte* const at = region.bytes().data() + 70;
   *at = std::byte{2};
   EXPECT_EQ(reader->bytes()[70], std::byte{1});
@@ -125,7 +125,7 @@ TEST_F(RegionTest, LandedRegionWritesToItsFileByFlushesOnly) {
   EXPECT_EQ(reader->bytes()[70], std::byte{2});
   Region moved = std::move(region);
   EXPECT_EQ(moved.bytes().data() + 70, at);
-  ASSERT_TRUE(moved.GiveUp().ok());
+  ASSERT_TRUE(moved.Detach().ok());
   EXPECT_EQ(*at, std::byte{2});
   *at = std::byte{3};
   EXPECT_TRUE(Persist(pmem, at, 1));
@@ -227,7 +227,7 @@ TEST_F(RegionTest, ContentThatCanNotBeWrittenLeavesNoFile) {
 }
 
 // What a process that was killed left behind: nothing, or less than all of it.
-TEST_F(RegionTest, FileThatHoldsNothingIsMadeAnewInItsPlace) {
+TEST_F(RegionTest, FileThatHoldsNothingIsMadeAgainInItsPlace) {
   for (const size_t left : {0, 100, 1 << 15, 1 << 17}) {
     testing::WriteFile(path_, std::vector<std::byte>(left));
     const std::string link = directory_.File("link");
@@ -351,10 +351,10 @@ TEST_F(RegionTest, ReaderOfATruncatedFileReadsZerosAndIsTold) {
   EXPECT_TRUE(reader->alarm()->is_raised());
 }
 
-TEST_F(RegionTest, GivenUpRegionIsNotWatched) {
+TEST_F(RegionTest, DetachedRegionIsNotWatched) {
   auto region = Region::Create(path_, 1 << 16);
   ASSERT_TRUE(region.ok());
-  ASSERT_TRUE(region->GiveUp().ok());
+  ASSERT_TRUE(region->Detach().ok());
   std::filesystem::remove(path_);
   region->CheckFile();
   EXPECT_FALSE(region->alarm()->is_raised());

@@ -172,9 +172,9 @@ TEST(QuorumTest, NobodyInSyncIsPoisonedNotZero) {
   EXPECT_EQ(DurableLsn(blank, 1), Lsn(0));
 }
 
-// All answers that N replicas can give about one LSN.
-std::vector<AnswerCounts> AllAnswers(uint32_t n) {
-  std::vector<AnswerCounts> all;
+// All reports that N replicas can give about one LSN.
+std::vector<ReportCounts> AllReports(uint32_t n) {
+  std::vector<ReportCounts> all;
   for (uint32_t have = 0; have <= n; ++have) {
     for (uint32_t nack = 0; have + nack <= n; ++nack) {
       for (uint32_t unknown = 0; have + nack + unknown <= n; ++unknown) {
@@ -189,9 +189,9 @@ std::vector<AnswerCounts> AllAnswers(uint32_t n) {
 // replicas that has every holder and nobody who nacked. Holders are the lowest
 // bits, then those who nacked, then all that may or may not.
 bool IsDurableInSomeWorld(const QuorumSizes& sizes,
-                          const AnswerCounts& answers) {
-  const Mask holders = (Mask{1} << answers.have) - 1;
-  const Mask nacks = ((Mask{1} << answers.nack) - 1) << answers.have;
+                          const ReportCounts& reports) {
+  const Mask holders = (Mask{1} << reports.have) - 1;
+  const Mask nacks = ((Mask{1} << reports.nack) - 1) << reports.have;
   for (Mask world = 0; world < (Mask{1} << sizes.replica_count); ++world) {
     if ((world & holders) != holders || (world & nacks) != 0) continue;
     if (static_cast<uint32_t>(std::popcount(world)) >= sizes.write_quorum) {
@@ -204,14 +204,14 @@ bool IsDurableInSomeWorld(const QuorumSizes& sizes,
 // QU3 (quorum.h), P-H2.
 TEST(QuorumTest, RecordIsDroppedOnlyIfItCannotBeDurable) {
   for (const QuorumSizes& sizes : AllSizes()) {
-    for (const AnswerCounts& answers : AllAnswers(sizes.replica_count)) {
-      SCOPED_TRACE(Name(sizes) + " have " + std::to_string(answers.have) +
-                   " nack " + std::to_string(answers.nack) + " unknown " +
-                   std::to_string(answers.unknown));
-      const bool may = IsDurableInSomeWorld(sizes, answers);
-      ASSERT_EQ(MayBeDurable(sizes, answers), may);
-      if (answers.have > 0) continue;
-      ASSERT_EQ(FateOf(sizes, answers), may ? Fate::kUndecided : Fate::kDrop);
+    for (const ReportCounts& reports : AllReports(sizes.replica_count)) {
+      SCOPED_TRACE(Name(sizes) + " have " + std::to_string(reports.have) +
+                   " nack " + std::to_string(reports.nack) + " unknown " +
+                   std::to_string(reports.unknown));
+      const bool may = IsDurableInSomeWorld(sizes, reports);
+      ASSERT_EQ(MayBeDurable(sizes, reports), may);
+      if (reports.have > 0) continue;
+      ASSERT_EQ(FateOf(sizes, reports), may ? Fate::kUndecided : Fate::kDrop);
     }
   }
 }
@@ -219,9 +219,9 @@ TEST(QuorumTest, RecordIsDroppedOnlyIfItCannotBeDurable) {
 // P-H2: whatever the others answered, and although it may not be durable.
 TEST(QuorumTest, RecordThatSomebodyHasIsKept) {
   for (const QuorumSizes& sizes : AllSizes()) {
-    for (const AnswerCounts& answers : AllAnswers(sizes.replica_count)) {
-      if (answers.have == 0) continue;
-      ASSERT_EQ(FateOf(sizes, answers), Fate::kKeep) << Name(sizes);
+    for (const ReportCounts& reports : AllReports(sizes.replica_count)) {
+      if (reports.have == 0) continue;
+      ASSERT_EQ(FateOf(sizes, reports), Fate::kKeep) << Name(sizes);
     }
   }
 }

@@ -169,7 +169,7 @@ TEST(ClusterKeyFileTest, WhatCannotBeReadOrMadeIsRefused) {
 
 // The key is right: a new one would not help. A right for others would be
 // refused, so its owner must be another one.
-TEST(ClusterKeyFileTest, OneOfAnotherUserIsNotToBeMadeAnew) {
+TEST(ClusterKeyFileTest, OneOfAnotherUserIsNotToBeMadeAgain) {
   const testing::TempDirectory directory;
   const std::string path = directory.File("k");
   WriteKeyText(path, kElevens);

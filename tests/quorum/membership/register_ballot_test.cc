@@ -77,7 +77,7 @@ TEST(RegisterBallotTest, WhoIsOvertakenReadsAgain) {
 }
 
 // MB3 (membership.h). Whether it took effect or not.
-TEST(RegisterBallotTest, ABallotOfUnknownOutcomeIsBurnt) {
+TEST(RegisterBallotTest, ABallotOfUnknownOutcomeIsConsumed) {
   for (const bool took_effect : {false, true}) {
     for (const bool is_new : {false, true}) {
       BallotSequence sequence = Sequence(1);
@@ -86,14 +86,14 @@ TEST(RegisterBallotTest, ABallotOfUnknownOutcomeIsBurnt) {
           is_new ? std::nullopt
                  : std::optional(BallotRegister{BallotOf(7, 3), 1});
       ballot.OnRead(before);
-      const Epoch burnt = ballot.value();
+      const Epoch consumed = ballot.value();
       ballot.OnUnknown();
       ASSERT_EQ(ballot.step(), Step::kRead);
-      ballot.OnRead(took_effect ? std::optional(BallotRegister{burnt, 2})
+      ballot.OnRead(took_effect ? std::optional(BallotRegister{consumed, 2})
                                 : before);
-      EXPECT_GT(BallotCounter(ballot.value()), BallotCounter(burnt));
+      EXPECT_GT(BallotCounter(ballot.value()), BallotCounter(consumed));
       ballot.OnWritten();
-      EXPECT_GT(*ballot.result(), burnt);
+      EXPECT_GT(*ballot.result(), consumed);
     }
   }
 }

@@ -32,10 +32,10 @@ class ScriptedNode {
       : fabric_(network.fabric(host)), region_(kTableOffset) {
     const Ring ring = log.ring();
     region_.insert(region_.end(), ring.data(), ring.data() + ring.capacity());
-    welcome.node = NodeId(static_cast<uint64_t>(host));
-    welcome.incarnation = 1;
-    welcome.configuration_id = 1;
-    welcome.ring_capacity = ring.capacity();
+    server_hello.node = NodeId(static_cast<uint64_t>(host));
+    server_hello.incarnation = 1;
+    server_hello.configuration_id = 1;
+    server_hello.ring_capacity = ring.capacity();
     viewed.region_bytes = region_.size();
     viewed.region_key = *fabric_.Register(region_, RemoteAccess::kRead);
     followed.log_epoch = log.installation().epoch;
@@ -44,7 +44,7 @@ class ScriptedNode {
     EXPECT_TRUE(fabric_.Listen(SimNetwork::Address(host, 1)).ok());
   }
 
-  Welcome welcome;
+  ServerHello server_hello;
   Viewed viewed;
   Followed followed;
   bool refuses_views = false;
@@ -60,7 +60,8 @@ class ScriptedNode {
       slots_ = *MessageSlots::Make(fabric_, 2, kMessageBytesMax);
       connection_ = event.connection;
       Receive();
-      EXPECT_TRUE(fabric_.Accept(connection_, EncodeWelcome(welcome)).ok());
+      EXPECT_TRUE(
+          fabric_.Accept(connection_, EncodeServerHello(server_hello)).ok());
     }
     for (size_t i = 0; i < count; ++i) {
       if (completions[i].operation == Operation::kReceive &&
@@ -124,7 +125,7 @@ class FollowedReplicaTest : public ::testing::Test {
     for (const auto& node : nodes_) {
       node->followed.replica_count = static_cast<uint32_t>(nodes_.size());
       node->followed.write_quorum = write_quorum_;
-      const NodeId id = node->welcome.node;
+      const NodeId id = node->server_hello.node;
       options.members.push_back(
           {id, SimNetwork::Address(static_cast<int>(id.value), 1)});
     }
@@ -137,8 +138,8 @@ class FollowedReplicaTest : public ::testing::Test {
     Completion completions[16];
     std::vector<ConnectionEvent> events;
     const size_t count = network_.fabric(0).Poll(completions, &events);
-    for (const ConnectionEvent& event : events) tail_->Take(event);
-    for (size_t i = 0; i < count; ++i) tail_->Take(completions[i]);
+    for (const ConnectionEvent& event : events) tail_->OnConnectionEvent(event);
+    for (size_t i = 0; i < count; ++i) tail_->OnCompletion(completions[i]);
     tail_->Poll();
     while (const auto record = tail_->Next()) {
       shown_.emplace_back(AsText(record->payload));
@@ -182,7 +183,7 @@ TEST_F(FollowedReplicaTest, NewerConfigurationEndsTheTail) {
 TEST_F(FollowedReplicaTest, NodeThatServesNobodyShowsItsConfiguration) {
   Node(1);
   ScriptedNode& held = Node(2);
-  held.welcome.configuration_id = 3;
+  held.server_hello.configuration_id = 3;
   held.refuses_views = true;
   Run();
   EXPECT_EQ(tail_->status().code(), Code::kFailedPrecondition);
@@ -248,7 +249,7 @@ TEST_F(FollowedReplicaTest, OtherQuorumsAreRefusedAndBothListsNamed) {
 }
 
 // Whatever is under way when it is called: an answer of before does not count.
-TEST_F(FollowedReplicaTest, AskedAnewItIsSettledByWhatIsSaidAfterwards) {
+TEST_F(FollowedReplicaTest, AskedAgainItIsSettledByWhatIsSaidAfterwards) {
   constexpr uint64_t kRecords = 200;
   for (uint64_t i = 0; i < kRecords; ++i) log_.Append("more");
   ScriptedNode& node = Node(1);
@@ -257,7 +258,7 @@ TEST_F(FollowedReplicaTest, AskedAnewItIsSettledByWhatIsSaidAfterwards) {
   for (uint64_t lsn = 2; lsn <= kRecords; ++lsn) {
     for (uint64_t i = 0; i < lsn * 7 % 60; ++i) Step();
     node.followed.persisted_lsn = node.followed.durable_lsn = Lsn(lsn);
-    tail_->AskAnew();
+    tail_->AskAgain();
     EXPECT_FALSE(tail_->is_settled());
     for (int i = 0; i < 1'000 && !tail_->is_settled(); ++i) Step();
     EXPECT_TRUE(tail_->is_settled());
@@ -266,12 +267,12 @@ TEST_F(FollowedReplicaTest, AskedAnewItIsSettledByWhatIsSaidAfterwards) {
 }
 
 // Who can't be asked is not waited for.
-TEST_F(FollowedReplicaTest, AskedAnewItWaitsForNobodyWhoWasGivenUp) {
+TEST_F(FollowedReplicaTest, AskedAgainItWaitsForNobodyWhoWasAbandoned) {
   Node(1);
   --Node(2).viewed.region_bytes;
   Run();
   EXPECT_TRUE(tail_->is_settled());
-  tail_->AskAnew();
+  tail_->AskAgain();
   for (int i = 0; i < 1'000 && !tail_->is_settled(); ++i) Step();
   EXPECT_TRUE(tail_->is_settled());
 }
@@ -290,7 +291,7 @@ TEST_F(FollowedReplicaTest, ChunkThatTheHeadHasPassedIsNotShown) {
 }
 
 // Goal: RT3. Nothing is shown as long as each chunk is followed by a change.
-TEST_F(FollowedReplicaTest, ChunkOfAReplicaThatChangesIsReadAnew) {
+TEST_F(FollowedReplicaTest, ChunkOfAReplicaThatChangesIsReadAgain) {
   ScriptedNode& node = Node(1);
   node.answer = [&](int question) {
     node.followed.repairing = question < 100 && question % 2 == 0;
@@ -331,7 +332,7 @@ TEST_F(FollowedReplicaTest, RingOfAnotherSizeIsRefused) {
   first.followed.persisted_lsn = Lsn(1);
   first.followed.table = {};
   ScriptedNode& second = Node(2);
-  second.welcome.ring_capacity /= 2;
+  second.server_hello.ring_capacity /= 2;
   Run();
   EXPECT_EQ(tail_->Absences().code(), Code::kFailedPrecondition)
       << tail_->Absences();

@@ -61,8 +61,9 @@ class Reader {
     std::vector<ConnectionEvent> events;
     std::vector<Completion> completions(16);
     const size_t count = fabric().Poll(completions, &events);
-    for (const ConnectionEvent& event : events) region_->Take(event);
-    for (size_t i = 0; i < count; ++i) region_->Take(completions[i]);
+    for (const ConnectionEvent& event : events)
+      region_->OnConnectionEvent(event);
+    for (size_t i = 0; i < count; ++i) region_->OnCompletion(completions[i]);
     return !region_->done();
   }
   // Lets so much time pass between two looks.
@@ -82,9 +83,10 @@ class Reader {
 // A node that says of itself what no node says.
 class LyingNode {
  public:
-  LyingNode(ServedWorld& world, int host, Welcome welcome, Viewed viewed)
+  LyingNode(ServedWorld& world, int host, ServerHello server_hello,
+            Viewed viewed)
       : fabric_(world.network().fabric(host)),
-        welcome_(welcome),
+        server_hello_(server_hello),
         viewed_(viewed),
         address_(*fabric_.Listen(SimNetwork::Address(host, 1))),
         slots_(*MessageSlots::Make(fabric_, 2, kMessageBytesMax)) {}
@@ -100,7 +102,8 @@ class LyingNode {
       ASSERT_TRUE(
           fabric_.PostReceive(event.connection, WorkId(1), slots_->At(0)).ok());
       ASSERT_TRUE(
-          fabric_.Accept(event.connection, EncodeWelcome(welcome_)).ok());
+          fabric_.Accept(event.connection, EncodeServerHello(server_hello_))
+              .ok());
     }
     for (const Completion& done : std::span(completions).first(count)) {
       if (done.operation != Operation::kReceive ||
@@ -117,7 +120,7 @@ class LyingNode {
 
  private:
   Fabric& fabric_;
-  const Welcome welcome_;
+  const ServerHello server_hello_;
   const Viewed viewed_;
   const std::string address_;
   const std::unique_ptr<MessageSlots> slots_;
@@ -161,7 +164,7 @@ TEST(RemoteRegionTest, EpochThatNeverStaysIsAnError) {
 }
 
 // The same, but the last primary stays.
-TEST(RemoteRegionTest, EpochThatComesInBetweenIsReadAnew) {
+TEST(RemoteRegionTest, EpochThatComesInBetweenIsReadAgain) {
   ServedWorld world(WithReader());
   PrimaryLog log(kLogA);
   OpenEpochOnNode(world, log, 5);
@@ -198,7 +201,7 @@ TEST(RemoteRegionTest, NodeThatGoesAwayForGoodIsAnError) {
 }
 
 // Goal: RMR3. Between two views another replica comes to be there.
-TEST(RemoteRegionTest, ReplicaThatWasMadeAnewIsNotMixedWithTheOldOne) {
+TEST(RemoteRegionTest, ReplicaThatWasMadeAgainIsNotMixedWithTheOldOne) {
   const Layout layout = *Layout::ForRing(2 * kRingBytes, 64);
   ModelPersistence other(layout.region_bytes);
   ASSERT_TRUE(FormatRegion(other, other.region(), layout,
@@ -253,7 +256,7 @@ TEST(RemoteRegionTest, AnotherNodeAtTheAddressIsNamed) {
               HasSubstr("node 1 answers, not node 9"));
 }
 
-// Each view proves the key anew.
+// Each view proves the key again.
 TEST(RemoteRegionTest, ReaderWithTheKeySeesTheRegionAndOthersNothing) {
   Random random(4);
   ServedWorld::Options options = WithReader(2 * kMillisecond);
@@ -268,17 +271,17 @@ TEST(RemoteRegionTest, ReaderWithTheKeySeesTheRegionAndOthersNothing) {
   EXPECT_GT(world.server().counters().accepted, 1u);
   bytes[1] = std::byte{1};
   for (const ClusterKey& other : {ClusterKey(), ClusterKey(bytes)}) {
-    Reader stranger(world, kNode, other);
-    stranger.Finish();
-    EXPECT_TRUE(absl::IsUnauthenticated(stranger.status()))
-        << stranger.status();
-    EXPECT_EQ(stranger.region().bytes_read(), 0u);
+    Reader unauthenticated(world, kNode, other);
+    unauthenticated.Finish();
+    EXPECT_TRUE(absl::IsUnauthenticated(unauthenticated.status()))
+        << unauthenticated.status();
+    EXPECT_EQ(unauthenticated.region().bytes_read(), 0u);
   }
   // They are counted for whoever may look; one saw itself that it had no key.
   Reader again(world, kNode, key);
   again.Finish();
-  RefusalCounts expected{};
-  expected[static_cast<size_t>(Refusal::kNoProof)] = 1;
+  RejectCounts expected{};
+  expected[static_cast<size_t>(RejectReason::kNoProof)] = 1;
   EXPECT_EQ(again.region().refusals(), expected);
 }
 

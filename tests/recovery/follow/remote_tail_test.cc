@@ -60,7 +60,7 @@ class Onlooker {
     options.from = from;
     options.poll_ns = 50'000;
     options.retry_ns = 300'000;
-    options.silence_ns = 3'000'000;
+    options.reply_timeout_ns = 3'000'000;
     tail_.emplace(fabric(), world.network().clock(), options);
     world_.on_event = [this] { Look(); };
   }
@@ -91,8 +91,8 @@ class Onlooker {
     Completion completions[16];
     std::vector<ConnectionEvent> events;
     const size_t count = fabric().Poll(completions, &events);
-    for (const ConnectionEvent& event : events) tail_->Take(event);
-    for (size_t i = 0; i < count; ++i) tail_->Take(completions[i]);
+    for (const ConnectionEvent& event : events) tail_->OnConnectionEvent(event);
+    for (size_t i = 0; i < count; ++i) tail_->OnCompletion(completions[i]);
     tail_->Poll();
     while (const auto record = tail_->Next()) {
       ASSERT_LE(record->lsn, tail_->durable_lsn());
@@ -314,7 +314,7 @@ TEST(RemoteTailTest, TooFewToKnowIsDoubt) {
 
 // Goal: a node that stands still, and whose adapter works, holds nothing up for
 // long.
-TEST(RemoteTailTest, SilentReplicaIsGivenUp) {
+TEST(RemoteTailTest, SilentReplicaIsAbandoned) {
   OpeningWorld world(WithOnlooker());
   const auto primary = world.Open(kPrimaryHost);
   world.StartLog(*primary);

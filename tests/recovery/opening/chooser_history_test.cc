@@ -21,13 +21,13 @@
 
 #include "recovery/opening/chooser.h"
 #include "recovery/opening/repair_plan.h"
-#include "tests/support/oracles/answer_world.h"
 #include "tests/support/oracles/naive_chooser.h"
+#include "tests/support/oracles/state_report_world.h"
 
 namespace alpheus {
 namespace {
 
-using testing::AnswersOf;
+using testing::ReportsOf;
 using testing::naive::OwnerOf;
 using testing::naive::Reply;
 
@@ -203,12 +203,12 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
         asked.push_back(i);
         replies.push_back(ReplyOfNode(world.nodes[i], i));
       }
-      std::vector<Answer> answers = AnswersOf(replies, sizes_);
+      std::vector<StateReport> reports = ReportsOf(replies, sizes_);
       for (size_t i = 0; i < asked.size(); ++i) {
         const int promised = world.nodes[asked[i]].promised;
-        answers[i].promised_before = Epoch(static_cast<uint64_t>(promised));
+        reports[i].promised_before = Epoch(static_cast<uint64_t>(promised));
       }
-      const auto decision = Choose(sizes_, answers);
+      const auto decision = Choose(sizes_, reports);
       ++recoveries_;
       const bool chosen =
           decision.ok() && decision->outcome == Outcome::kChosen;
@@ -223,7 +223,7 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
         return;
       }
       if (ballot > ballots_) continue;
-      InstallAll(world, ballot, asked, answers, *decision);
+      InstallAll(world, ballot, asked, reports, *decision);
       if (HasFatalFailure()) return;
     }
   }
@@ -231,10 +231,10 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
   // Installs on every subset of those that promised; the others are left
   // alone, or in the middle of it.
   void InstallAll(const World& world, int ballot, const std::vector<int>& asked,
-                  const std::vector<Answer>& answers,
+                  const std::vector<StateReport>& reports,
                   const Decision& decision) {
     const RepairPlan plan =
-        PlanRepair(sizes_, decision, answers,
+        PlanRepair(sizes_, decision, reports,
                    {Uuid{7, 7}, Epoch(ballot), static_cast<uint64_t>(ballot),
                     decision.configuration});
     const size_t count = plan.repairs.size();
@@ -247,7 +247,7 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
                             sizes_.write_quorum;
         for (size_t i = 0; i < count; ++i) {
           const ReplicaRepair& repair = plan.repairs[i];
-          Node& node = next.nodes[asked[repair.answer]];
+          Node& node = next.nodes[asked[repair.report]];
           const bool whole = (installed >> i & 1) != 0;
           if (!whole && (!half || (repair.after_write_quorum && !enough))) {
             continue;

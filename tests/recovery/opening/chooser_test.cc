@@ -7,19 +7,19 @@
 #include <set>
 #include <vector>
 
-#include "tests/support/oracles/answer_world.h"
 #include "tests/support/oracles/naive_chooser.h"
+#include "tests/support/oracles/state_report_world.h"
 
 namespace alpheus {
 namespace {
 
-using testing::AnswersOf;
 using testing::ChoiceOf;
 using testing::Describe;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::kTwoOfThree;
 using testing::ReplyOf;
+using testing::ReportsOf;
 using testing::naive::Choice;
 using testing::naive::Reply;
 
@@ -27,13 +27,13 @@ using Code = absl::StatusCode;
 
 // The choice of the chooser.
 Choice Chosen(const QuorumSizes& sizes, const std::vector<Reply>& replies) {
-  const std::vector<Answer> answers = AnswersOf(replies, sizes);
-  return ChoiceOf(Choose(sizes, answers), answers);
+  const std::vector<StateReport> reports = ReportsOf(replies, sizes);
+  return ChoiceOf(Choose(sizes, reports), reports);
 }
 
 absl::Status Refused(const QuorumSizes& sizes,
                      const std::vector<Reply>& replies) {
-  return Choose(sizes, AnswersOf(replies, sizes)).status();
+  return Choose(sizes, ReportsOf(replies, sizes)).status();
 }
 
 // Arcadia §4.2: X at LSN 1 on A, which crashes; B and C go on without it and
@@ -53,10 +53,10 @@ TEST(ChooserTest, DivergingHistoriesOfThePaper) {
 // has installed it. Replica 3's log_epoch stays behind, so that it may not
 // hide what replica 1 has.
 TEST(ChooserTest, EpochBeforeRepairHidesNoDurableRecord) {
-  std::vector<Answer> answers = AnswersOf(
+  std::vector<StateReport> reports = ReportsOf(
       {ReplyOf(1, 1, {{1, 1}}, "h"), ReplyOf(3, 0, {}, "")}, kTwoOfThree);
-  answers[1].promised_before = Epoch(2);
-  const auto decision = Choose(kTwoOfThree, answers);
+  reports[1].promised_before = Epoch(2);
+  const auto decision = Choose(kTwoOfThree, reports);
   ASSERT_TRUE(decision.ok()) << decision.status();
   EXPECT_EQ(decision->outcome, Outcome::kChosen);
   EXPECT_EQ(decision->epoch, Epoch(1));
@@ -66,15 +66,15 @@ TEST(ChooserTest, EpochBeforeRepairHidesNoDurableRecord) {
 // Second counterexample (P-H4): two aborted recoveries burn epochs 2 and 3 on
 // replica 1; epoch 2' = 4 is then installed on {2,3} and makes a record
 // durable; the next recovery reads {1,2} and must not believe the promises.
-TEST(ChooserTest, PromiseBurntByAnAbortedRecoveryRanksNothing) {
-  std::vector<Answer> answers = AnswersOf(
+TEST(ChooserTest, PromiseConsumedByAnAbortedRecoveryRanksNothing) {
+  std::vector<StateReport> reports = ReportsOf(
       {ReplyOf(1, 1, {{1, 1}}, "h"), ReplyOf(2, 4, {{1, 1}, {4, 1}}, "h")},
       kTwoOfThree);
-  answers[0].promised_before = Epoch(7);
-  const auto decision = Choose(kTwoOfThree, answers);
+  reports[0].promised_before = Epoch(7);
+  const auto decision = Choose(kTwoOfThree, reports);
   ASSERT_TRUE(decision.ok()) << decision.status();
   EXPECT_EQ(decision->epoch, Epoch(4));
-  EXPECT_THAT(ChoiceOf(decision, answers).epochs, ElementsAre(4));
+  EXPECT_THAT(ChoiceOf(decision, reports).epochs, ElementsAre(4));
 }
 
 // P-H2, P-INV-2: W = 1 of 2; one nack leaves a replica that may hold the
@@ -132,11 +132,11 @@ TEST(ChooserTest, CorruptRecordIsNoNack) {
 
 // P-A8: a replica that was formatted with another size.
 TEST(ChooserTest, RingOfAnotherCapacityIsRefused) {
-  std::vector<Answer> answers =
-      AnswersOf({ReplyOf(1, 1, {{1, 1}}, "h"), ReplyOf(2, 1, {{1, 1}}, "h")},
+  std::vector<StateReport> reports =
+      ReportsOf({ReplyOf(1, 1, {{1, 1}}, "h"), ReplyOf(2, 1, {{1, 1}}, "h")},
                 kTwoOfThree);
-  answers[1].ring_capacity *= 2;
-  const absl::Status refused = Choose(kTwoOfThree, answers).status();
+  reports[1].ring_capacity *= 2;
+  const absl::Status refused = Choose(kTwoOfThree, reports).status();
   EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("has a ring of"));
 }
@@ -209,14 +209,14 @@ TEST(ChooserTest, BlankAndSuspectReplicasNackNothing) {
   }
 }
 
-// P-A5: once any answer names the new incarnation, the earlier one is dropped.
-TEST(ChooserTest, AnswerOfALostIncarnationIsDropped) {
-  std::vector<Answer> answers =
-      AnswersOf({ReplyOf(1, 1, {{1, 1}}, "h"), ReplyOf(2, 1, {{1, 1}}, "hh")},
+// P-A5: once any report names the new incarnation, the earlier one is dropped.
+TEST(ChooserTest, ReportOfALostIncarnationIsDropped) {
+  std::vector<StateReport> reports =
+      ReportsOf({ReplyOf(1, 1, {{1, 1}}, "h"), ReplyOf(2, 1, {{1, 1}}, "hh")},
                 kTwoOfThree);
-  answers[0].configuration.id = 2;
-  answers[0].configuration.members[1].incarnation = 777;
-  const auto decision = Choose(kTwoOfThree, answers);
+  reports[0].configuration.id = 2;
+  reports[0].configuration.members[1].incarnation = 777;
+  const auto decision = Choose(kTwoOfThree, reports);
   ASSERT_TRUE(decision.ok());
   EXPECT_EQ(decision->outcome, Outcome::kWait);
   EXPECT_EQ(decision->counts, 1u);
@@ -246,11 +246,11 @@ TEST(ChooserTest, ContradictionsAreErrors) {
   EXPECT_EQ(Refused(kTwoOfThree, {one, one}).code(), Code::kInvalidArgument);
   EXPECT_EQ(Refused({3, 2, 1}, {one, two}).code(), Code::kInvalidArgument);
 
-  std::vector<Answer> answers = AnswersOf({one, two}, kTwoOfThree);
-  EXPECT_EQ(Choose({3, 3, 2}, answers).status().code(),
+  std::vector<StateReport> reports = ReportsOf({one, two}, kTwoOfThree);
+  EXPECT_EQ(Choose({3, 3, 2}, reports).status().code(),
             Code::kFailedPrecondition);
-  answers[1].held[0].header_checksum ^= 1;
-  EXPECT_EQ(Choose(kTwoOfThree, answers).status().code(), Code::kDataLoss);
+  reports[1].records[0].header_checksum ^= 1;
+  EXPECT_EQ(Choose(kTwoOfThree, reports).status().code(), Code::kDataLoss);
 
   EXPECT_EQ(Refused(kTwoOfThree, {ReplyOf(1, 2, {{1, 1}, {2, 2}}, "hh"),
                                   ReplyOf(2, 2, {{1, 1}, {2, 3}}, "hh")})
@@ -261,18 +261,18 @@ TEST(ChooserTest, ContradictionsAreErrors) {
                 .code(),
             Code::kDataLoss);
 
-  answers = AnswersOf({ReplyOf(1, 2, {{1, 1}, {2, 2}}, "hh")}, {1, 1, 1});
-  answers[0].held[0].header_checksum ^= 1;  // the chain at the start of 2
-  EXPECT_EQ(Choose({1, 1, 1}, answers).status().code(), Code::kDataLoss);
-  EXPECT_THAT(Choose({1, 1, 1}, answers).status().message(),
+  reports = ReportsOf({ReplyOf(1, 2, {{1, 1}, {2, 2}}, "hh")}, {1, 1, 1});
+  reports[0].records[0].header_checksum ^= 1;  // the chain at the start of 2
+  EXPECT_EQ(Choose({1, 1, 1}, reports).status().code(), Code::kDataLoss);
+  EXPECT_THAT(Choose({1, 1, 1}, reports).status().message(),
               HasSubstr("epoch 2, LSN 2"));
 
-  answers = AnswersOf({one, two}, kTwoOfThree);
-  answers[1].head.chain = 5;
-  EXPECT_EQ(Choose(kTwoOfThree, answers).status().code(), Code::kDataLoss);
-  answers = AnswersOf({ReplyOf(1, 1, {{1, 1}}, "hh")}, {1, 1, 1});
-  answers[0].held[1].offset = RingOffset(3 * kLineBytes);
-  EXPECT_EQ(Choose({1, 1, 1}, answers).status().code(), Code::kDataLoss);
+  reports = ReportsOf({one, two}, kTwoOfThree);
+  reports[1].head.chain = 5;
+  EXPECT_EQ(Choose(kTwoOfThree, reports).status().code(), Code::kDataLoss);
+  reports = ReportsOf({ReplyOf(1, 1, {{1, 1}}, "hh")}, {1, 1, 1});
+  reports[0].records[1].offset = RingOffset(3 * kLineBytes);
+  EXPECT_EQ(Choose({1, 1, 1}, reports).status().code(), Code::kDataLoss);
 }
 
 }  // namespace

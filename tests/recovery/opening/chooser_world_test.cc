@@ -11,16 +11,16 @@
 
 #include "log/base/random.h"
 #include "recovery/opening/chooser.h"
-#include "tests/support/oracles/answer_world.h"
 #include "tests/support/oracles/naive_chooser.h"
+#include "tests/support/oracles/state_report_world.h"
 
 namespace alpheus {
 namespace {
 
-using testing::AnswersOf;
 using testing::ChoiceOf;
 using testing::Describe;
 using testing::ReplyOf;
+using testing::ReportsOf;
 using testing::SizesOf;
 using testing::naive::Choice;
 using testing::naive::Reply;
@@ -34,9 +34,9 @@ class WorldTest : public ::testing::Test {
     ++worlds_;
     const Choice expected = testing::naive::Choose(
         sizes.replica_count, sizes.write_quorum, sizes.read_quorum, replies);
-    const std::vector<Answer> answers = AnswersOf(replies, sizes);
-    const auto decision = Choose(sizes, answers);
-    const Choice seen = ChoiceOf(decision, answers);
+    const std::vector<StateReport> reports = ReportsOf(replies, sizes);
+    const auto decision = Choose(sizes, reports);
+    const Choice seen = ChoiceOf(decision, reports);
     ++outcomes_[seen.outcome == 'c' ? 0 : seen.outcome == 'w' ? 1 : 2];
     bool same = seen.outcome == expected.outcome;
     if (same && seen.outcome == 'c') {
@@ -124,7 +124,7 @@ std::vector<Reply> AllReplies(const std::vector<Table>& tables, int positions,
   return all;
 }
 
-// All answers of up to `replicas` of them; the order of replicas means nothing.
+// All reports of up to `replicas` of them; the order of replicas means nothing.
 template <class Visit>
 void ForEachReplies(const std::vector<Reply>& all, int replicas, size_t from,
                     std::vector<Reply>* replies, const Visit& visit) {
@@ -138,7 +138,7 @@ void ForEachReplies(const std::vector<Reply>& all, int replicas, size_t from,
   }
 }
 
-// All W, every answer and flag: one or two LSNs of two epochs and one LSN of
+// All W, every report and flag: one or two LSNs of two epochs and one LSN of
 // three with up to 3 replicas; three LSNs and three epochs with up to 2.
 TEST_F(WorldTest, EverySmallWorldIsChosenAsTheProtocolSays) {
   struct Size {

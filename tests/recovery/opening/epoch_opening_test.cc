@@ -170,8 +170,8 @@ struct Diverged {
     primary.reset();
     world.Restart(3);
     world.server(3).on_request = [this](const Message& message) {
-      if (const auto* prepare = std::get_if<Prepare>(&message)) {
-        marked = prepare->set_repairing;
+      if (const auto* open = std::get_if<OpenForRepair>(&message)) {
+        marked = open->set_repairing;
         intact_when_marked = world.Payloads(3) == Payloads{"dead"};
       }
       return true;
@@ -203,8 +203,8 @@ TEST(EpochOpeningTest, OwnDivergentTailIsOverwrittenLast) {
   }
 }
 
-// Destination's ring changes only after it said that it is prepared.
-TEST(EpochOpeningTest, NothingIsWrittenBeforeItIsPrepared) {
+// Destination's ring changes only after it said that it is open for repair.
+TEST(EpochOpeningTest, NothingIsWrittenBeforeItIsOpenedForRepair) {
   Diverged diverged;
   const auto next = diverged.world.Open(0);
   ASSERT_TRUE(next->status().ok()) << next->status();
@@ -235,7 +235,7 @@ TEST(EpochOpeningTest, OwnBlankReplicaOpensNothing) {
       << primary->status();
 }
 
-TEST_P(EpochOpeningWithServerTest, SuspectReplicaIsFilledAnew) {
+TEST_P(EpochOpeningWithServerTest, SuspectReplicaIsFilledAgain) {
   OpeningWorld world({.real_server = GetParam()});
   auto primary = world.Open(0);
   ASSERT_TRUE(primary->status().ok()) << primary->status();
@@ -272,7 +272,7 @@ TEST(EpochOpeningTest, OwnReplicaPromisesFirst) {
   OpeningWorld world({});
   int asked = 0;
   world.server(2).on_request = [&](const Message& message) {
-    if (const auto* ask = std::get_if<AskPromise>(&message)) {
+    if (const auto* ask = std::get_if<Prepare>(&message)) {
       ++asked;
       EXPECT_EQ(world.replica(1).superline().promised_epoch,
                 ask->promise.epoch);
@@ -312,10 +312,10 @@ TEST_P(EpochOpeningWithServerTest, BallotIsAboveWhatAnyoneNeededPromised) {
   }
 }
 
-// Another primary is promised between welcome and promise.
+// Another primary is promised between server hello and promise.
 void PromiseAnother(OpeningWorld& world, int node, bool* done) {
   world.server(node).on_request = [&world, node, done](const Message& message) {
-    if (std::holds_alternative<AskPromise>(message) && !*done) {
+    if (std::holds_alternative<Prepare>(message) && !*done) {
       *done = true;
       const Epoch other = PackBallot({9, {NodeId(4), 1}});
       EXPECT_TRUE(
@@ -351,7 +351,7 @@ TEST(EpochOpeningTest, RefusalOfOneIsReported) {
 }
 
 // N = W = 3: no one less will do.
-TEST(EpochOpeningTest, NothingIsChosenBeforeEnoughAnswered) {
+TEST(EpochOpeningTest, NothingIsChosenBeforeEnoughReported) {
   OpeningWorld world({.write_quorum = 3});
   EpochOpeningOptions options = world.OpeningOptions(0);
   options.gather_ns = 0;
@@ -533,7 +533,7 @@ TEST_P(EpochOpeningWithServerTest, NextOpeningSucceedsWhereverOneIsCutOff) {
   }
 }
 
-TEST(EpochOpeningTest, OpeningThatIsGivenUpHindersNoOther) {
+TEST(EpochOpeningTest, OpeningThatIsAbandonedHindersNoOther) {
   OpeningWorld world({});
   auto primary = world.Begin(0, world.OpeningOptions(0));
   for (int i = 0; i < 40; ++i) world.Step({primary.get()});
@@ -547,11 +547,11 @@ TEST(EpochOpeningTest, WhatIsNotItsOwnIsNotTaken) {
   const auto primary = world.Begin(0, world.OpeningOptions(0));
   Completion completion;
   completion.connection = ConnectionId(999);
-  EXPECT_FALSE(primary->opening->Take(completion));
+  EXPECT_FALSE(primary->opening->OnCompletion(completion));
   ConnectionEvent event;
   event.kind = ConnectionEvent::Kind::kDisconnected;
   event.connection = ConnectionId(999);
-  EXPECT_FALSE(primary->opening->Take(event));
+  EXPECT_FALSE(primary->opening->OnConnectionEvent(event));
 }
 
 TEST(EpochOpeningTest, OptionsThatCannotBeAreRefused) {
@@ -561,7 +561,7 @@ TEST(EpochOpeningTest, OptionsThatCannotBeAreRefused) {
   const auto start = [&](const EpochOpeningOptions& options) {
     return EpochOpening::Start(world.network().fabric(0),
                                world.network().clock(), random, ballots,
-                               options, AsOwnReplica(world.replica(1)))
+                               options, AsOpenersReplica(world.replica(1)))
         .status();
   };
   EpochOpeningOptions options = world.OpeningOptions(0);

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/status_macros.h"
-#include "recovery/replica/replica.h"
+#include "recovery/replica/local_replica.h"
 #include "recovery/server/served_log.h"
 #include "replication/session/backup_session.h"
 #include "tools/model/memory/crash_model.h"
@@ -25,11 +25,11 @@ class LentReplica final : public ServedLog {
  public:
   using Model = ModelPersistence;
 
-  LentReplica(Model& pmem, Replica<Model>& replica)
+  LentReplica(Model& pmem, LocalReplica<Model>& replica)
       : pmem_(pmem), replica_(replica) {}
 
   Uuid log_id() const override { return replica_.superline().log_id; }
-  Welcome welcome() const override {
+  ServerHello server_hello() const override {
     const Superline& own = replica_.superline();
     return {own.node, own.incarnation, own.ring_capacity, own.promised_epoch,
             own.configuration.id};
@@ -53,8 +53,10 @@ class LentReplica final : public ServedLog {
       const Promise& request) override {
     return replica_.AcceptPromise(request);
   }
-  absl::Status StartAnswer() override { return replica_.StartAnswer(); }
-  Answer TakeAnswer() override { return replica_.TakeAnswer(); }
+  absl::Status StartStateReport() override {
+    return replica_.StartStateReport();
+  }
+  StateReport TakeStateReport() override { return replica_.TakeStateReport(); }
   absl::Status BeginRepair(Epoch epoch) override {
     return replica_.BeginRepair(epoch);
   }
@@ -72,7 +74,9 @@ class LentReplica final : public ServedLog {
     return Persist(pmem_, place, bytes.size()) ? absl::OkStatus()
                                                : pmem_.Error();
   }
-  absl::StatusOr<int> MendCopies() override { return replica_.MendCopies(); }
+  absl::StatusOr<int> RepairCopies() override {
+    return replica_.RepairCopies();
+  }
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override {
     ALPHEUS_ASSIGN_OR_RETURN(
@@ -86,8 +90,8 @@ class LentReplica final : public ServedLog {
                       terms, fabric, connection));
     return absl::OkStatus();
   }
-  absl::Status Take(const Completion& completion) override {
-    return session_->Take(completion);
+  absl::Status OnCompletion(const Completion& completion) override {
+    return session_->OnCompletion(completion);
   }
   absl::Status Step() override { return session_->Step(); }
   bool has_more() const override { return session_->has_more(); }
@@ -99,7 +103,7 @@ class LentReplica final : public ServedLog {
 
  private:
   Model& pmem_;
-  Replica<Model>& replica_;
+  LocalReplica<Model>& replica_;
   std::unique_ptr<BackupSession<Model>> session_;
 };
 

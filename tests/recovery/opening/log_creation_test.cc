@@ -97,18 +97,18 @@ struct Members {
         const size_t n = network.fabric(host).Poll(completions, &events);
         for (const ConnectionEvent& event : events) {
           if (host == 3) {
-            creation->Take(event);
+            creation->OnConnectionEvent(event);
           } else {
             if (on_member_event) on_member_event(host, event);
-            servers[host]->Take(event);
+            servers[host]->OnConnectionEvent(event);
           }
         }
         for (size_t i = 0; i < n; ++i) {
           if (host == 3) {
-            creation->Take(completions[i]);
+            creation->OnCompletion(completions[i]);
             if (on_own_completion) on_own_completion(completions[i]);
           } else {
-            servers[host]->Take(completions[i]);
+            servers[host]->OnCompletion(completions[i]);
           }
         }
       }
@@ -150,7 +150,7 @@ TEST(LogCreationTest, MemberThatCannotBeReachedLeavesNothing) {
 }
 
 // LC2. The members want a proof of the key, so that there is a time between the
-// first welcome and the last.
+// first server hello and the last.
 struct MembersWithAKey : Members {
   LogCreationOptions options = Options();
   std::map<int, ReplicaHandshake> handshakes;  // by host
@@ -166,13 +166,14 @@ struct MembersWithAKey : Members {
       if (host == 1) to_second = event.connection;
     };
     for (int host = 0; host < 3; ++host) {
-      servers[host]->on_welcome = [this, host](Welcome& welcome) {
+      servers[host]->on_server_hello = [this, host](ServerHello& server_hello) {
         const Hello hello{options.cluster_id, options.log_id, options.self};
         handshakes.insert_or_assign(
-            host, ReplicaHandshake({options.key, &random}, hello, welcome));
+            host,
+            ReplicaHandshake({options.key, &random}, hello, server_hello));
       };
       servers[host]->on_proof = [this, host](const Message& message) {
-        return *handshakes.at(host).Take(message);
+        return *handshakes.at(host).Reply(message);
       };
     }
   }
@@ -184,7 +185,7 @@ struct MembersWithAKey : Members {
   }
 };
 
-TEST(LogCreationTest, ConnectionThatBreaksBeforeAnythingIsDoneIsMadeAnew) {
+TEST(LogCreationTest, ConnectionThatBreaksBeforeAnythingIsDoneIsMadeAgain) {
   MembersWithAKey members;
   int challenged = 0;
   members.servers[1]->on_request = [&](const Message& message) {
@@ -267,7 +268,7 @@ TEST(LogCreationTest, NothingIsFormattedAfterTheDeadline) {
 }
 
 // Whether the member has a replica now is unknown.
-TEST(LogCreationTest, ConnectionThatBreaksAfterwardsIsNotMadeAnew) {
+TEST(LogCreationTest, ConnectionThatBreaksAfterwardsIsNotMadeAgain) {
   MembersWithAKey members;
   int challenged = 0;
   members.servers[1]->on_request = [&](const Message& message) {
@@ -299,7 +300,7 @@ TEST(LogCreationTest, MemberThatFailsIsNamedAndSoAreTheOthers) {
 // number and the node's.
 struct LeftReplica {
   ModelPersistence pmem{(*Layout::ForRing(1024, 102)).region_bytes};
-  std::unique_ptr<Replica<ModelPersistence>> replica;
+  std::unique_ptr<LocalReplica<ModelPersistence>> replica;
 
   LeftReplica(uint64_t creation, uint64_t node, uint32_t write_quorum = 2) {
     FormatIdentity identity;
@@ -314,15 +315,15 @@ struct LeftReplica {
     EXPECT_TRUE(
         FormatRegion(pmem, pmem.region(), *Layout::ForRing(1024, 102), identity)
             .ok());
-    replica =
-        *Replica<ModelPersistence>::Open(pmem, pmem.region(), {.name = "left"});
+    replica = *LocalReplica<ModelPersistence>::Open(pmem, pmem.region(),
+                                                    {.name = "left"});
   }
 };
 
 // LC1. Goal: wherever a creation was cut off, also after others that were, the
 // same command makes the log. Method: each member has nothing, or a replica of
 // one of two creations.
-TEST(LogCreationTest, CreationThatWasCutOffAnywhereIsMadeAnew) {
+TEST(LogCreationTest, CreationThatWasCutOffAnywhereIsMadeAgain) {
   for (int left = 0; left < 3 * 3 * 3; ++left) {
     const std::array<int, 3> creations = {left % 3, left / 3 % 3, left / 9};
     SCOPED_TRACE(left);
@@ -352,7 +353,7 @@ TEST(LogCreationTest, CreationThatWasCutOffAnywhereIsMadeAnew) {
 }
 
 // All of one creation, but not the one that is asked for.
-TEST(LogCreationTest, LogOfAnotherListIsMadeAnewIfNobodyOpenedIt) {
+TEST(LogCreationTest, LogOfAnotherListIsMadeAgainIfNobodyOpenedIt) {
   Members members;
   std::vector<std::unique_ptr<LeftReplica>> replicas;
   for (int i = 0; i < 3; ++i) {
@@ -375,7 +376,7 @@ TEST(LogCreationTest, LogThatWasOpenedIsNotFormatted) {
   EXPECT_TRUE(members.formatted.empty());
 }
 
-// Between the welcome and the question.
+// Between the server hello and the question.
 TEST(LogCreationTest, LogThatIsOpenedMeanwhileIsNotFormatted) {
   Members members;
   LeftReplica left(1, 2);

@@ -245,7 +245,7 @@ TEST_F(MembersChangeTest, ChangeIsNotMadeWithoutTheNewcomersItNeeds) {
 // joins whoever opens the log then, as any other member that was away.
 TEST_F(MembersChangeTest, NewcomerThatMissedItsChangeJoins) {
   OpeningWorld::Options options = WorldOf(kThree, 0);
-  options.rejoins = true;
+  options.resyncs = true;
   world_ = std::make_unique<OpeningWorld>(options);
   Write(kThree, 5);
   world_->Replace(3, 1);
@@ -267,11 +267,12 @@ TEST_F(MembersChangeTest, NewcomerThatMissedItsChangeJoins) {
   AppendTo(*primary);
   world_->Restart(3);
   EXPECT_TRUE(world_->replica(3).is_blank());
-  for (int i = 0; i < 30'000 && primary->rejoining->in_sync() < 3; ++i) {
+  for (int i = 0; i < 30'000 && primary->upkeep->replicator().in_sync() < 3;
+       ++i) {
     world_->StepOthers(world_->outsider());
     primary->log->Poll();
   }
-  EXPECT_EQ(primary->rejoining->in_sync(), 3u);
+  EXPECT_EQ(primary->upkeep->replicator().in_sync(), 3u);
   EXPECT_FALSE(world_->replica(3).is_blank());
   AppendTo(*primary);
   for (int i = 0; i < 1'000; ++i) {
@@ -312,7 +313,7 @@ TEST_F(MembersChangeTest, ChangeThatCannotBeMadeAtOnceIsRefused) {
   EXPECT_TRUE(CheckChange(ChangeOf(five, {2, {1, 2, 3, 4, 6}, 3})).ok());
 }
 
-// The numbers that members say at their welcome are enough.
+// The numbers that members say at their server hello are enough.
 TEST_F(MembersChangeTest, ChangeOfAListThatIsToComeAsksForNoPromise) {
   Make(kThree, 0);
   Write(kThree, 2);

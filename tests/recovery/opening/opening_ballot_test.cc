@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 // A service as the test says.
 struct Service {
-  std::optional<absl::StatusOr<Epoch>> answer;
+  std::optional<absl::StatusOr<Epoch>> report;
   std::optional<BallotQuestion> asked;
   int waiting = 0;  // requests that are there
 };
@@ -41,10 +41,10 @@ class Source final : public BallotSource {
     ~Request() override { --service_.waiting; }
 
     Polled Poll() override {
-      return service_.answer ? Polled::kDone : Polled::kIdle;
+      return service_.report ? Polled::kDone : Polled::kIdle;
     }
     Deadline NextPoll() const override { return Deadline(); }
-    absl::StatusOr<Epoch> ballot() const override { return *service_.answer; }
+    absl::StatusOr<Epoch> ballot() const override { return *service_.report; }
 
    private:
     Service& service_;
@@ -86,7 +86,7 @@ TEST_F(OpeningBallotTest, AnOpeningWaitsForItsBallot) {
     EXPECT_EQ(world_.replica(node).superline().promised_epoch, Epoch(0));
   }
   const Epoch ballot = PackBallot({7, {NodeId(1), 1}});
-  service_.answer = ballot;
+  service_.report = ballot;
   world_.Drive({primary.get()});
   ASSERT_TRUE(primary->status().ok()) << primary->status();
   EXPECT_EQ(primary->opened->epoch, ballot);
@@ -105,7 +105,7 @@ TEST_F(OpeningBallotTest, WithoutABallotTheDeadlineEndsIt) {
 }
 
 TEST_F(OpeningBallotTest, WhatTheServiceRefusesIsTheError) {
-  service_.answer = absl::UnavailableError("session 3 has expired");
+  service_.report = absl::UnavailableError("session 3 has expired");
   const auto primary = BeginAndWait();
   world_.Drive({primary.get()});
   EXPECT_TRUE(absl::IsUnavailable(primary->status())) << primary->status();

@@ -72,7 +72,7 @@ TEST_P(OpeningCleanupTest, AllMayBeCleanedByAnybody) {
   EXPECT_EQ(cleaned->opened->end.lsn, Lsn(4));
 }
 
-TEST_P(OpeningCleanupTest, WhatWasNeverGivenIsRefused) {
+TEST_P(OpeningCleanupTest, WhatWasNeverAssignedIsRefused) {
   const auto refused = world_.Open(0, Through(0, 4));
   EXPECT_TRUE(absl::IsOutOfRange(refused->status())) << refused->status();
   EXPECT_THAT(std::string(refused->status().message()),
@@ -83,7 +83,7 @@ TEST_P(OpeningCleanupTest, WhatWasNeverGivenIsRefused) {
 }
 
 // One that was away has the old head, and comes back to the new one.
-TEST_P(OpeningCleanupTest, MemberThatWasAwayGetsTheHead) {
+TEST_P(OpeningCleanupTest, MemberThatWasOutOfSyncGetsTheHead) {
   world_.Crash(3);
   ASSERT_TRUE(world_.Open(0, Through(0, 2))->status().ok());
   world_.Restart(3);

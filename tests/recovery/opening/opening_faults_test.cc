@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "recovery/protocol/messages.h"
-#include "recovery/protocol/welcome_check.h"
+#include "recovery/protocol/server_hello_check.h"
 #include "tests/recovery/opening/opening_world.h"
 
 namespace alpheus::testing {
@@ -69,7 +69,7 @@ TEST(OpeningFaultsTest, ReplyThatIsNoneCostsItsReplicaOnly) {
 }
 
 // MSG1 (messages.h). Replicas whose reply was changed on its way, or that were
-// sent something that was, are asked anew while too few have answered.
+// sent something that was, are asked again while too few have answered.
 TEST(OpeningFaultsTest, WhatWasChangedOnItsWayIsAskedForAgain) {
   for (const bool is_request : {false, true}) {
     OpeningWorld world({});
@@ -104,34 +104,35 @@ TEST(OpeningFaultsTest, GarbageFromTooManyIsUnavailable) {
   EXPECT_FALSE(primary->opening->may_try_again());
 }
 
-TEST(OpeningFaultsTest, WelcomeThatCannotBeCostsItsReplicaOnly) {
+TEST(OpeningFaultsTest, ServerHelloThatCannotBeCostsItsReplicaOnly) {
   struct Case {
-    std::function<void(Welcome&)> change;
+    std::function<void(ServerHello&)> change;
     const char* why;
   };
   for (const Case& c : std::vector<Case>{
-           {[](Welcome& w) { w.node = NodeId(9); }, "node 9 answers there"},
-           {[](Welcome& w) {
+           {[](ServerHello& w) { w.node = NodeId(9); }, "node 9 answers there"},
+           {[](ServerHello& w) {
               const NodeId node = w.node;
-              w = Welcome();
+              w = ServerHello();
               w.node = node;
             },
             "has no replica"},
-           {[](Welcome& w) { w.ring_capacity += 1; }, "are no welcome"},
-           {[](Welcome& w) { w.ring_capacity = uint64_t{1} << 40; },
+           {[](ServerHello& w) { w.ring_capacity += 1; },
+            "are no server hello"},
+           {[](ServerHello& w) { w.ring_capacity = uint64_t{1} << 40; },
             "256 GiB"}}) {
     OpeningWorld world({});
-    world.server(3).on_welcome = c.change;
+    world.server(3).on_server_hello = c.change;
     const auto primary = world.Open(0);
     ExpectOpenedWithoutThird(*primary, c.why);
   }
 }
 
-TEST(OpeningFaultsTest, WelcomeThatPutsAllInDoubtEndsTheOpening) {
+TEST(OpeningFaultsTest, ServerHelloThatPutsAllInDoubtEndsTheOpening) {
   for (const int host : {0, 3}) {
     OpeningWorld world({});
-    world.server(3).on_welcome = [](Welcome& welcome) {
-      ++welcome.configuration_id;
+    world.server(3).on_server_hello = [](ServerHello& server_hello) {
+      ++server_hello.configuration_id;
     };
     EpochOpeningOptions options = world.OpeningOptions(host);
     options.sizes = *MakeQuorumSizes(3, 1);  // R = 3: all must welcome
@@ -143,42 +144,43 @@ TEST(OpeningFaultsTest, WelcomeThatPutsAllInDoubtEndsTheOpening) {
 }
 
 // OP1 (opening_peer.h).
-TEST(OpeningFaultsTest, AnswerThatCannotBeCostsItsReplicaOnly) {
+TEST(OpeningFaultsTest, ReportThatCannotBeCostsItsReplicaOnly) {
   struct Case {
-    std::function<void(Answer&)> change;
+    std::function<void(StateReport&)> change;
     const char* why;
   };
   for (const Case& c : std::vector<Case>{
-           {[](Answer& a) { a.node = NodeId(9); }, "answers as node 9"},
-           {[](Answer& a) { ++a.incarnation; }, "answers as node 3"},
-           {[](Answer& a) { a.ring_capacity *= 2; }, "with a ring of 4096"},
-           {[](Answer& a) {
+           {[](StateReport& a) { a.node = NodeId(9); }, "answers as node 9"},
+           {[](StateReport& a) { ++a.incarnation; }, "answers as node 3"},
+           {[](StateReport& a) { a.ring_capacity *= 2; },
+            "with a ring of 4096"},
+           {[](StateReport& a) {
               a.log_epoch = Epoch(uint64_t{1} << 60);
               a.table =
                   EpochTable::Empty(kOpeningLog)
                       .With({a.log_epoch, 1, Lsn(1), RingOffset(), 0}, Lsn(1));
             },
             "that it promised"},
-           {[](Answer& a) { a.table = EpochTable::Empty(kOpeningLog); },
+           {[](StateReport& a) { a.table = EpochTable::Empty(kOpeningLog); },
             "ends with epoch 0"},
-           {[](Answer& a) { a.log_epoch = Epoch(1); }, "its log epoch 1"},
+           {[](StateReport& a) { a.log_epoch = Epoch(1); }, "its log epoch 1"},
        }) {
     OpeningWorld world({});
     ASSERT_TRUE(world.Open(0)->status().ok());
-    world.server(3).on_answer = c.change;
+    world.server(3).on_report = c.change;
     const auto primary = world.Open(0);
     ExpectOpenedWithoutThird(*primary, c.why);
   }
 }
 
-// Memory for an answer is made by what the replica says of it.
-TEST(OpeningFaultsTest, AnswerThatNoRingHasIsNotRead) {
+// Memory for a report is made by what the replica says of it.
+TEST(OpeningFaultsTest, ReportThatNoRingHasIsNotRead) {
   OpeningWorld world({});
   ASSERT_TRUE(world.Open(0)->status().ok());
   world.server(3).on_reply = [](std::vector<std::byte>& bytes) {
     absl::StatusOr<Message> reply = DecodeMessage(kOpeningLog, bytes);
     if (!reply.ok() || !std::holds_alternative<Promised>(*reply)) return;
-    std::get<Promised>(*reply).answer_bytes = uint64_t{1} << 50;
+    std::get<Promised>(*reply).report_bytes = uint64_t{1} << 50;
     bytes = EncodeMessage(kOpeningLog, *reply);
   };
   ExpectOpenedWithoutThird(*world.Open(0), "bytes, expected 1 to");
@@ -311,7 +313,7 @@ TEST(OpeningFaultsTest, OwnPauseDoesNotEndTheGathering) {
   EXPECT_EQ(primary->opened->backups.size(), 2u);
 }
 
-TEST(OpeningFaultsTest, SilentPeerIsGivenUpAllTheSame) {
+TEST(OpeningFaultsTest, SilentPeerIsAbandonedAllTheSame) {
   OpeningWorld world({.write_quorum = 3});
   world.server(3).on_request = [](const Message&) { return false; };
   const auto primary = world.Open(0);
@@ -340,12 +342,12 @@ TEST(OpeningFaultsTest, WakeUpThatIsOverdueIsNotMissed) {
   EXPECT_FALSE(primary->opening->NextPoll().is_set());
 }
 
-// An answer is lost while others are waited for: that time is neither over
-// already nor begun anew by each look at the clock.
-TEST(OpeningFaultsTest, WaitEndsThoughAnAnswerIsLostInIt) {
+// A report is lost while others are waited for: that time is neither over
+// already nor begun again by each look at the clock.
+TEST(OpeningFaultsTest, WaitEndsThoughAReportIsLostInIt) {
   OpeningWorld world({});
   world.server(3).on_request = [](const Message& message) {
-    return !std::holds_alternative<AskPromise>(message);
+    return !std::holds_alternative<Prepare>(message);
   };
   EpochOpeningOptions options = world.OpeningOptions(0);
   options.step_timeout_ns = 1000 * kMillisecond;
@@ -391,7 +393,7 @@ TEST(OpeningFaultsTest, PeersScanWhileTheOwnReplicaDoes) {
   ASSERT_TRUE(world.Open(0)->status().ok());
   uint64_t fences_before = 0;
   world.server(2).on_request = [&](const Message& message) {
-    if (std::holds_alternative<AskPromise>(message)) {
+    if (std::holds_alternative<Prepare>(message)) {
       fences_before = world.pmem(1).fence_count();
     }
     return true;

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "recovery/protocol/inquiry.h"
+#include "recovery/protocol/control_call.h"
 #include "tests/recovery/opening/opening_world.h"
 #include "tests/support/fabrics/failing_fabric.h"
 
@@ -137,15 +137,15 @@ TEST(OpeningKeyTest, OnlyANodeWithoutRoomIsAskedAgain) {
 }
 
 // The same for whoever only asks.
-class KeyedInquiry {
+class KeyedControlCall {
  public:
-  explicit KeyedInquiry(std::function<Message(const Message&)> on_proof)
+  explicit KeyedControlCall(std::function<Message(const Message&)> on_proof)
       : memory_(4096),
         server_(network_.fabric(0), NodeId(1), memory_, nullptr) {
     EXPECT_TRUE(network_.fabric(0).Listen(SimNetwork::Address(0, 1)).ok());
-    server_.on_welcome = [](Welcome& welcome) {
-      welcome.incarnation = 1;
-      welcome.ring_capacity = 4096;
+    server_.on_server_hello = [](ServerHello& server_hello) {
+      server_hello.incarnation = 1;
+      server_hello.ring_capacity = 4096;
     };
     server_.on_proof = std::move(on_proof);
     server_.on_request = [this](const Message& request) {
@@ -158,19 +158,19 @@ class KeyedInquiry {
   absl::Status Ask(uint64_t failing_call = 0) {
     FailingFabric fabric(network_.fabric(1));
     if (failing_call != 0) fabric.FailCall(failing_call);
-    Inquiry inquiry(fabric,
-                    {SimNetwork::Address(0, 1),
-                     NodeId(1),
-                     Hello{{1, 2}, {3, 4}, {NodeId(2), 1}},
-                     Deadline(),
-                     {NewKeyOf(1), &random_}},
-                    View{});
-    while (!inquiry.done()) {
+    ControlCall control_call(fabric,
+                             {SimNetwork::Address(0, 1),
+                              NodeId(1),
+                              Hello{{1, 2}, {3, 4}, {NodeId(2), 1}},
+                              Deadline(),
+                              {NewKeyOf(1), &random_}},
+                             View{});
+    while (!control_call.done()) {
       network_.Run(100'000);
       Take(0, server_);
-      Take(1, inquiry);
+      Take(1, control_call);
     }
-    return inquiry.status();
+    return control_call.status();
   }
   const std::vector<Message>& asked() const { return asked_; }
 
@@ -180,8 +180,8 @@ class KeyedInquiry {
     Completion completions[16];
     std::vector<ConnectionEvent> events;
     const size_t n = network_.fabric(host).Poll(completions, &events);
-    for (const ConnectionEvent& event : events) taker.Take(event);
-    for (size_t i = 0; i < n; ++i) taker.Take(completions[i]);
+    for (const ConnectionEvent& event : events) taker.OnConnectionEvent(event);
+    for (size_t i = 0; i < n; ++i) taker.OnCompletion(completions[i]);
   }
 
   SimNetwork network_{{.hosts = 2}};
@@ -191,43 +191,44 @@ class KeyedInquiry {
   std::vector<Message> asked_;
 };
 
-TEST(InquiryKeyTest, NodeThatSkipsItsProofIsNotAsked) {
+TEST(ControlCallKeyTest, NodeThatSkipsItsProofIsNotAsked) {
   for (const auto& way : WaysToCheat()) {
-    KeyedInquiry inquiry(way);
-    const absl::Status status = inquiry.Ask();
+    KeyedControlCall control_call(way);
+    const absl::Status status = control_call.Ask();
     EXPECT_FALSE(status.ok());
-    ASSERT_EQ(inquiry.asked().size(), 1u) << status;
-    EXPECT_TRUE(std::holds_alternative<Challenge>(inquiry.asked()[0]));
+    ASSERT_EQ(control_call.asked().size(), 1u) << status;
+    EXPECT_TRUE(std::holds_alternative<Challenge>(control_call.asked()[0]));
   }
 }
 
 // The first call registers memory; then the adapter says of the connection what
 // it says of one that broke.
-TEST(InquiryKeyTest, ConnectionThatTakesNoWorkIsUnavailable) {
+TEST(ControlCallKeyTest, ConnectionThatTakesNoWorkIsUnavailable) {
   for (const uint64_t call : {2, 3}) {
-    KeyedInquiry inquiry(
+    KeyedControlCall control_call(
         [](const Message& /*message*/) { return Message(Formatted{}); });
-    const absl::Status status = inquiry.Ask(call);
+    const absl::Status status = control_call.Ask(call);
     EXPECT_TRUE(absl::IsUnavailable(status)) << call << ": " << status;
   }
 }
 
 // It proves the key, and then says that it was proved nothing.
-TEST(InquiryKeyTest, NodeThatSaysNonsenseToAProofIsNotAsked) {
+TEST(ControlCallKeyTest, NodeThatSaysNonsenseToAProofIsNotAsked) {
   OpeningWorld::Options options;
   Random random(5);
-  Welcome welcome;
-  welcome.node = NodeId(1);
-  welcome.incarnation = 1;
-  welcome.ring_capacity = 4096;
+  ServerHello server_hello;
+  server_hello.node = NodeId(1);
+  server_hello.incarnation = 1;
+  server_hello.ring_capacity = 4096;
   ReplicaHandshake handshake({NewKeyOf(1), &random},
-                             Hello{{1, 2}, {3, 4}, {NodeId(2), 1}}, welcome);
-  KeyedInquiry inquiry([&](const Message& message) {
+                             Hello{{1, 2}, {3, 4}, {NodeId(2), 1}},
+                             server_hello);
+  KeyedControlCall control_call([&](const Message& message) {
     return std::holds_alternative<Prove>(message) ? Message(Formatted{})
-                                                  : *handshake.Take(message);
+                                                  : *handshake.Reply(message);
   });
-  EXPECT_TRUE(absl::IsDataLoss(inquiry.Ask()));
-  EXPECT_EQ(inquiry.asked().size(), 2u);
+  EXPECT_TRUE(absl::IsDataLoss(control_call.Ask()));
+  EXPECT_EQ(control_call.asked().size(), 2u);
 }
 
 }  // namespace

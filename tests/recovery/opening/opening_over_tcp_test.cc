@@ -17,7 +17,7 @@
 #include "log/format/layout.h"
 #include "quorum/membership/static_membership.h"
 #include "recovery/opening/epoch_opening.h"
-#include "recovery/replica/replica.h"
+#include "recovery/replica/local_replica.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "tests/support/fabrics/scripted_replica.h"
 #include "tests/support/fixtures/log_harness.h"
@@ -32,15 +32,16 @@ constexpr Uuid kCluster{1, 2};
 constexpr Uuid kLog{3, 4};
 
 // Runs `before_scan` first.
-class ScanningReplica final : public OwnReplicaOf<Model> {
+class ScanningReplica final : public OpenersReplicaOf<Model> {
  public:
-  ScanningReplica(Replica<Model>& replica, std::function<void()> before_scan)
-      : OwnReplicaOf(replica, /*fence=*/{}),
+  ScanningReplica(LocalReplica<Model>& replica,
+                  std::function<void()> before_scan)
+      : OpenersReplicaOf(replica, /*fence=*/{}),
         before_scan_(std::move(before_scan)) {}
 
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
     if (before_scan_) std::exchange(before_scan_, nullptr)();
-    return OwnReplicaOf::Continue(bytes_max);
+    return OpenersReplicaOf::Continue(bytes_max);
   }
 
  private:
@@ -62,7 +63,8 @@ struct Host {
         {NodeId(1), 101}, {NodeId(2), 102}, {NodeId(3), 103}};
     EXPECT_TRUE(
         FormatRegion(pmem, pmem.region(), LayoutOfAll(), identity).ok());
-    replica = *Replica<Model>::Open(pmem, pmem.region(), {.name = "replica"});
+    replica =
+        *LocalReplica<Model>::Open(pmem, pmem.region(), {.name = "replica"});
   }
   static Layout LayoutOfAll() {
     return *Layout::ForRing(2048, /*table_capacity=*/102);
@@ -74,15 +76,15 @@ struct Host {
     std::array<Completion, 16> completions;
     std::vector<ConnectionEvent> events;
     const size_t count = fabric.Poll(completions, &events);
-    for (const ConnectionEvent& event : events) user.Take(event);
-    for (size_t i = 0; i < count; ++i) user.Take(completions[i]);
+    for (const ConnectionEvent& event : events) user.OnConnectionEvent(event);
+    for (size_t i = 0; i < count; ++i) user.OnCompletion(completions[i]);
   }
 
   SteppingClock clock;
   EntropyRandom random;
   TcpFabric fabric;
   Model pmem;
-  std::unique_ptr<Replica<Model>> replica;
+  std::unique_ptr<LocalReplica<Model>> replica;
 };
 
 // A member that another one opens an epoch with.
@@ -92,7 +94,7 @@ struct Peer {
         server(host.fabric, NodeId(node), host.pmem, host.replica.get()),
         address{NodeId(node), *host.fabric.Listen("127.0.0.1:0")} {
     server.on_request = [this](const Message& message) {
-      is_asked |= std::holds_alternative<AskPromise>(message);
+      is_asked |= std::holds_alternative<Prepare>(message);
       return true;
     };
   }

@@ -48,49 +48,49 @@ class OpeningQuorumsFixture : public ::testing::Test {
   }
 
   void Add(int node, const Configuration& configuration, uint64_t epoch) {
-    Answer answer;
-    answer.node = At(node).node;
-    answer.incarnation = At(node).incarnation;
-    answer.configuration = configuration;
-    answer.ring_capacity = 1024;
-    answer.log_epoch = Epoch(epoch);
-    answer.table = EpochTable::Empty({1, 1}).With(
+    StateReport report;
+    report.node = At(node).node;
+    report.incarnation = At(node).incarnation;
+    report.configuration = configuration;
+    report.ring_capacity = 1024;
+    report.log_epoch = Epoch(epoch);
+    report.table = EpochTable::Empty({1, 1}).With(
         {Epoch(epoch), epoch, Lsn(1), RingOffset(), 0}, Lsn(1));
-    answer.head = {Lsn(1), RingOffset(), 0};
-    answers_.push_back(std::move(answer));
+    report.head = {Lsn(1), RingOffset(), 0};
+    reports_.push_back(std::move(report));
   }
   void AddBlank(int node, const Configuration& configuration) {
-    Answer answer;
-    answer.node = At(node).node;
-    answer.incarnation = At(node).incarnation;
-    answer.configuration = configuration;
-    answer.ring_capacity = 1024;
-    answer.table = EpochTable::Empty({1, 1});
-    answer.head = {Lsn(1), RingOffset(), 0};
-    answer.blank = true;
-    answers_.push_back(std::move(answer));
+    StateReport report;
+    report.node = At(node).node;
+    report.incarnation = At(node).incarnation;
+    report.configuration = configuration;
+    report.ring_capacity = 1024;
+    report.table = EpochTable::Empty({1, 1});
+    report.head = {Lsn(1), RingOffset(), 0};
+    report.blank = true;
+    reports_.push_back(std::move(report));
   }
   // By E's own sizes. An opening that changes nothing, or this.
   absl::Status Judge(const Configuration& target,
                      const MembersChange* change = nullptr) {
-    const Configuration* const newest = NewestConfiguration(answers_);
-    auto decision = Choose(SizesOf(*newest), answers_);
+    const Configuration* const newest = NewestConfiguration(reports_);
+    auto decision = Choose(SizesOf(*newest), reports_);
     if (!decision.ok()) return decision.status();
     decision_ = *std::move(decision);
     if (decision_.outcome != Outcome::kChosen) {
       return absl::UnavailableError(decision_.reason);
     }
-    promises_ = JudgePromises(decision_, answers_, target, change);
+    promises_ = JudgePromises(decision_, reports_, target, change);
     const QuorumSizes sizes = SizesOf(*newest);
-    return CheckPromises(promises_, decision_, answers_, target,
+    return CheckPromises(promises_, decision_, reports_, target,
                          change != nullptr,
                          std::max(sizes.read_quorum, sizes.write_quorum));
   }
   InstallQuorums ToInstall(const Configuration& target, bool is_change) {
-    return QuorumsToInstall(promises_, decision_, answers_, target, is_change);
+    return QuorumsToInstall(promises_, decision_, reports_, target, is_change);
   }
 
-  std::vector<Answer> answers_;
+  std::vector<StateReport> reports_;
   Decision decision_;
   Promises promises_;
 };

@@ -23,7 +23,7 @@ TEST_F(OpeningQuorumsTest, OneConfigurationTakesItsOwnQuorums) {
   EXPECT_TRUE(absl::IsUnavailable(Judge(c)));
   Add(2, c, 5);
   ASSERT_TRUE(Judge(c).ok());
-  EXPECT_THAT(promises_.unsettled, IsEmpty());
+  EXPECT_THAT(promises_.unretired, IsEmpty());
   EXPECT_EQ(ToInstall(c, false).to_show.back(), (InstallQuorum{c.members, 2}));
 }
 
@@ -40,18 +40,18 @@ TEST_F(OpeningQuorumsTest, WhoHasAnUnsettledListDoesNotCount) {
   Add(3, before, 5);
   ASSERT_TRUE(Judge(after).ok());
   EXPECT_EQ(promises_.counts, 7u);
-  EXPECT_THAT(promises_.unsettled, ElementsAre(before));
+  EXPECT_THAT(promises_.unretired, ElementsAre(before));
 }
 
 // Two changes from one list, each on one replica.
-TEST_F(OpeningQuorumsTest, RivalListsDoNotBothOpen) {
+TEST_F(OpeningQuorumsTest, CompetingListsDoNotBothOpen) {
   const Configuration before = Of(1, {1, 2, 3, 4}, 3);
   const Configuration one = Of(2, {1, 2, 3}, 2);
   const Configuration other = Of(2, {2, 3, 4}, 2);
   Add(1, one, 6);
   Add(2, before, 5);
   EXPECT_FALSE(Judge(one).ok());
-  answers_.clear();
+  reports_.clear();
   Add(3, before, 5);
   Add(4, other, 7);
   EXPECT_FALSE(Judge(other).ok());
@@ -67,7 +67,7 @@ TEST_F(OpeningQuorumsTest, LeaversPromiseForTheListThatTheyHave) {
   for (const int node : {4, 5}) Add(node, before, 5);
   ASSERT_TRUE(Judge(after).ok());
   EXPECT_EQ(promises_.counts, 7u);
-  EXPECT_THAT(promises_.unsettled, ElementsAre(before));
+  EXPECT_THAT(promises_.unretired, ElementsAre(before));
 }
 
 // A newcomer of the new list is needed, and one that leaves of the old one.
@@ -101,28 +101,28 @@ TEST_F(OpeningQuorumsTest, OnesThatMayHaveBeenReplacedDoNotPromise) {
 
 // Two changes were cut off on one member each: whom both name, or those who
 // have the list before, were not replaced.
-TEST_F(OpeningQuorumsTest, OnesThatARivalNamesWereNotReplaced) {
+TEST_F(OpeningQuorumsTest, OnesThatACompetingListNamesWereNotReplaced) {
   const Configuration before = Of(1, {1, 2, 3, 4, 5}, 2);
-  const Configuration rival = Of(2, {1, 2, 4}, 1);
+  const Configuration competing = Of(2, {1, 2, 4}, 1);
   const Configuration after = Of(3, {2, 3, 5}, 3);
   Add(2, after, 9);
   for (const int node : {1, 3, 5}) Add(node, before, 5);
   EXPECT_TRUE(absl::IsUnavailable(Judge(after)));
-  Add(4, rival, 7);
+  Add(4, competing, 7);
   const absl::Status status = Judge(after);
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_THAT(promises_.unsettled, ElementsAre(before));
-  answers_[2].suspect = true;  // node 3; four others know what they did
+  EXPECT_THAT(promises_.unretired, ElementsAre(before));
+  reports_[2].suspect = true;  // node 3; four others know what they did
   EXPECT_TRUE(Judge(after).ok());
   // Another replica in the place of node 1: that may have been shown by 2 and
   // 4, before they went on.
-  answers_.back().configuration.members.front().incarnation = 7;
+  reports_.back().configuration.members.front().incarnation = 7;
   EXPECT_TRUE(absl::IsUnavailable(Judge(after)));
 }
 
 // The second list may be in force by 3 and 4, who were not asked: 1, which lags
 // behind it, does not count for the third one by what was before the second.
-TEST_F(OpeningQuorumsTest, LaggardDoesNotSkipAList) {
+TEST_F(OpeningQuorumsTest, StaleMemberDoesNotSkipAList) {
   const Configuration first = Of(1, {1, 2, 3}, 2);
   const Configuration second = Of(2, {1, 2, 3, 4, 5}, 2);
   const Configuration third = Of(3, {1, 2, 5}, 2);
@@ -136,7 +136,7 @@ TEST_F(OpeningQuorumsTest, LaggardDoesNotSkipAList) {
   EXPECT_TRUE(absl::IsUnavailable(Judge(third)));
   Add(4, second, 7);
   ASSERT_TRUE(Judge(third).ok());
-  EXPECT_THAT(promises_.unsettled, ElementsAre(first, second));
+  EXPECT_THAT(promises_.unretired, ElementsAre(first, second));
 }
 
 // Node 6 left in a list that followed the second, and is back with that: what
@@ -166,7 +166,7 @@ TEST_F(OpeningQuorumsTest, WhoSaysNothingForAListTellsWhoWasNotReplaced) {
   Add(3, first, 5);
   const absl::Status status = Judge(third);
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_THAT(promises_.unsettled, ElementsAre(second));
+  EXPECT_THAT(promises_.unretired, ElementsAre(second));
   EXPECT_EQ(promises_.counts, 5u);  // 4 and 5
 }
 
@@ -177,10 +177,10 @@ TEST_F(OpeningQuorumsTest, ListIsFinishedBeforeTheLogIsShown) {
   const Configuration after = Of(2, {1, 2, 3, 4, 5, 6, 7}, 3);
   for (const int node : {2, 3, 4}) Add(node, after, 7);
   for (const int node : {1, 5}) Add(node, before, 5);
-  ASSERT_TRUE(Judge(after).ok());  // the list before is settled
+  ASSERT_TRUE(Judge(after).ok());  // the list before is retired
   EXPECT_EQ(ToInstall(after, false).to_show.back(),
             (InstallQuorum{after.members, 5}));
-  answers_[3].configuration = answers_[4].configuration = after;
+  reports_[3].configuration = reports_[4].configuration = after;
   ASSERT_TRUE(Judge(after).ok());
   EXPECT_EQ(ToInstall(after, false).to_show.back(),
             (InstallQuorum{after.members, 3}));
@@ -201,7 +201,7 @@ TEST_F(OpeningQuorumsTest, ListIsChangedOnlyByThoseWhoHaveIt) {
                               "configuration 2, 4 are needed"),
                     HasSubstr("let the log be opened by that list once")));
   EXPECT_TRUE(Judge(second).ok());
-  for (int i = 1; i < 4; ++i) answers_[i].configuration = second;
+  for (int i = 1; i < 4; ++i) reports_[i].configuration = second;
   EXPECT_TRUE(Judge(third, &change).ok());
 }
 
@@ -229,7 +229,7 @@ TEST_F(OpeningQuorumsTest, ListIsEndedByFewerThanW) {
   Add(2, first, 5);
   const MembersChange change = ChangeOf(second, third);
   ASSERT_TRUE(Judge(third, &change).ok());
-  EXPECT_THAT(promises_.unsettled, ElementsAre(second, first));
+  EXPECT_THAT(promises_.unretired, ElementsAre(second, first));
   EXPECT_THAT(ToInstall(third, true).to_show,
               ElementsAre(InstallQuorum{third.members, 2},
                           InstallQuorum{third.members, 2},
@@ -241,10 +241,10 @@ TEST_F(OpeningQuorumsTest, SuspectsDoNotKnowWhatAnOlderListDid) {
   const Configuration after = Of(2, {1, 2, 3}, 2);
   Add(1, after, 6);
   for (const int node : {2, 3}) Add(node, before, 5);
-  answers_[2].suspect = true;
+  reports_[2].suspect = true;
   EXPECT_TRUE(absl::IsUnavailable(Judge(after)));
   EXPECT_EQ(promises_.counts, 1u);
-  answers_[2].suspect = false;
+  reports_[2].suspect = false;
   EXPECT_TRUE(Judge(after).ok());
 }
 
@@ -275,7 +275,7 @@ TEST_F(OpeningQuorumsTest, UnsettledListIsEndedBeforeTheLogIsShown) {
                           InstallQuorum{after.members, 3}));
 }
 
-TEST_F(OpeningQuorumsTest, SettledListIsForgotten) {
+TEST_F(OpeningQuorumsTest, RetiredListIsForgotten) {
   const Configuration before = Of(1, {1, 2, 3}, 2);
   const Configuration after = Of(2, {1, 2, 3}, 3);
   Add(1, after, 6);
@@ -283,7 +283,7 @@ TEST_F(OpeningQuorumsTest, SettledListIsForgotten) {
   Add(3, before, 5);
   ASSERT_TRUE(Judge(after).ok());
   EXPECT_EQ(promises_.counts, 7u);
-  EXPECT_THAT(promises_.unsettled, IsEmpty());
+  EXPECT_THAT(promises_.unretired, IsEmpty());
 }
 
 // OQ3: of the four of which the new list consists two have said something that
@@ -301,19 +301,19 @@ TEST_F(OpeningQuorumsTest, NewcomerPromisesOnlyWhereAChangeGoesOn) {
   EXPECT_TRUE(Judge(after, &change).ok());
   EXPECT_TRUE(promises_.is_half_done);
   // Only one of the old members: others may have gone on by the old list.
-  answers_.erase(answers_.begin() + 1);
+  reports_.erase(reports_.begin() + 1);
   AddBlank(2, before);
   EXPECT_FALSE(Judge(after, &change).ok());
 }
 
 // Both changed node 3 of {1, 2, 3} for another one. 1 has the rival's list, by
 // which it and 2 may have gone on.
-TEST_F(OpeningQuorumsTest, ChangeIsNotFinishedBesideARival) {
+TEST_F(OpeningQuorumsTest, ChangeIsNotFinishedBesideACompetingOne) {
   const Configuration before = Of(1, {1, 2, 3}, 2);
-  const Configuration rival = Of(2, {1, 2, 5}, 2);
+  const Configuration competing = Of(2, {1, 2, 5}, 2);
   const Configuration after = MadeFrom(before, Of(3, {1, 3, 6}, 2));
   const MembersChange change = ChangeOf(before, after);
-  Add(1, rival, 6);
+  Add(1, competing, 6);
   Add(3, after, 7);
   AddBlank(6, before);
   const absl::Status status = Judge(after, &change);
@@ -325,7 +325,7 @@ TEST_F(OpeningQuorumsTest, SuspectsPromiseAndKnowNothing) {
   const Configuration c = Of(1, {1, 2, 3}, 2);
   Add(1, c, 5);
   Add(2, c, 5);
-  answers_[1].suspect = true;
+  reports_[1].suspect = true;
   EXPECT_FALSE(Judge(c).ok());
 }
 
@@ -368,33 +368,33 @@ TEST_F(OpeningQuorumsTest, TargetNamesWhoAnswersAndIsBlank) {
   Add(1, before, 5);
   Add(2, before, 5);
   AddBlank(3, before);
-  answers_[2].incarnation = 999;
+  reports_[2].incarnation = 999;
   ASSERT_TRUE(Judge(before).ok());
   after.members[2].incarnation = 999;
   after.made_from = before;
-  EXPECT_EQ(*TargetOf(change, decision_, answers_), after);
+  EXPECT_EQ(*TargetOf(change, decision_, reports_), after);
   // Made again it is what it was.
-  for (Answer& answer : answers_) answer.configuration = after;
+  for (StateReport& report : reports_) report.configuration = after;
   ASSERT_TRUE(Judge(after).ok());
-  EXPECT_EQ(*TargetOf(change, decision_, answers_), after);
-  for (Answer& answer : answers_) answer.configuration = before;
+  EXPECT_EQ(*TargetOf(change, decision_, reports_), after);
+  for (StateReport& report : reports_) report.configuration = before;
   ASSERT_TRUE(Judge(before).ok());
   // One that is not there yet is waited for; one that holds something, not.
   MembersChange add = ChangeOf(before, Of(2, {1, 2, 3, 4}, 3));
-  EXPECT_TRUE(absl::IsUnavailable(TargetOf(add, decision_, answers_).status()));
+  EXPECT_TRUE(absl::IsUnavailable(TargetOf(add, decision_, reports_).status()));
   Add(4, before, 3);
   EXPECT_TRUE(
-      absl::IsFailedPrecondition(TargetOf(add, decision_, answers_).status()));
+      absl::IsFailedPrecondition(TargetOf(add, decision_, reports_).status()));
 }
 
 // The change was checked against the list that the operator named.
-TEST_F(OpeningQuorumsTest, RivalOfAnotherSizeIsNotChanged) {
+TEST_F(OpeningQuorumsTest, CompetingListOfAnotherSizeIsNotChanged) {
   const Configuration before = Of(1, {1, 2, 3}, 2);
-  const Configuration rival = Of(2, {1, 2, 3, 4, 5}, 3);
-  for (const int node : {1, 2, 3}) Add(node, rival, 5);
-  ASSERT_TRUE(Judge(rival).ok());
+  const Configuration competing = Of(2, {1, 2, 3, 4, 5}, 3);
+  for (const int node : {1, 2, 3}) Add(node, competing, 5);
+  ASSERT_TRUE(Judge(competing).ok());
   const MembersChange change = ChangeOf(before, Of(2, {1, 2}, 2));
-  const auto target = TargetOf(change, decision_, answers_);
+  const auto target = TargetOf(change, decision_, reports_);
   EXPECT_TRUE(absl::IsFailedPrecondition(target.status())) << target.status();
   EXPECT_THAT(target.status().message(),
               HasSubstr("the log has configuration 2 of nodes 1, 2, 3, 4, 5 (N "

@@ -42,11 +42,13 @@ class OpeningWorld::OthersOf final : public Replicator::Observer {
  public:
   explicit OthersOf(Node* node) : node_(node) {}
 
-  void Take(const Completion& completion) override {
-    if (node_ == nullptr || node_->real_server->Take(completion)) return;
+  void OnCompletion(const Completion& completion) override {
+    if (node_ == nullptr || node_->real_server->OnCompletion(completion))
+      return;
   }
-  void Take(const ConnectionEvent& event) override {
-    if (node_ == nullptr || node_->real_server->Take(event)) return;
+  void OnConnectionEvent(const ConnectionEvent& event) override {
+    if (node_ == nullptr || node_->real_server->OnConnectionEvent(event))
+      return;
   }
 
  private:
@@ -64,7 +66,7 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
   void AdvanceHead(const LogPosition& head) override {
     inner_.AdvanceHead(head);
   }
-  void TellDurable() override { inner_.TellDurable(); }
+  void AnnounceDurable() override { inner_.AnnounceDurable(); }
   Polled Poll() override { return inner_.Poll(); }
   ReplicationState replication_state() const override {
     return inner_.replication_state();
@@ -136,10 +138,11 @@ void OpeningWorld::Restart(int number, bool suspect) {
   Node& node = node_at(number);
   if (!network_->IsUp(node.host)) network_->Restart(node.host);
   Fabric& fabric = network_->fabric(node.host);
-  ReplicaOptions options;
+  LocalReplicaOptions options;
   options.name = absl::StrCat("replica of node ", number);
   options.suspect = suspect;
-  node.replica = *Replica<Model>::Open(node.pmem, node.pmem.region(), options);
+  node.replica =
+      *LocalReplica<Model>::Open(node.pmem, node.pmem.region(), options);
   node.server = std::make_unique<ScriptedReplica>(
       fabric, NodeId(static_cast<uint64_t>(number)), node.pmem,
       node.replica.get());
@@ -268,13 +271,13 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Begin(
     Node* const node = nodes_[member].get();
     primary->opening = *EpochOpening::Start(
         fabric, network_->clock(), *primary->random, *primary->ballots, options,
-        AsOwnReplica(*node_at(host + 1).replica,
-                     [this, node] { Fence(*node); }));
+        AsOpenersReplica(*node_at(host + 1).replica,
+                         [this, node] { Fence(*node); }));
     return primary;
   }
   Primary* const p = primary.get();
   CacheFactory cache = [this, p](uint64_t capacity, const Configuration&)
-      -> absl::StatusOr<std::unique_ptr<OwnReplica>> {
+      -> absl::StatusOr<std::unique_ptr<OpenersReplica>> {
     const Layout layout = *Layout::ForRing(capacity, kTableEntries);
     p->cache_pmem = std::make_unique<Model>(layout.region_bytes);
     // The only member of its own configuration.
@@ -286,9 +289,9 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Begin(
         FormatRegion(*p->cache_pmem, p->cache_pmem->region(), layout, identity)
             .ok(),
         "modelled memory does not fail unasked");
-    p->cache = *Replica<Model>::Open(*p->cache_pmem, p->cache_pmem->region(),
-                                     {.name = "cache"});
-    return AsOwnReplica(*p->cache);
+    p->cache = *LocalReplica<Model>::Open(
+        *p->cache_pmem, p->cache_pmem->region(), {.name = "cache"});
+    return AsOpenersReplica(*p->cache);
   };
   primary->opening =
       *EpochOpening::Start(fabric, network_->clock(), *primary->random,
@@ -308,15 +311,15 @@ ReplicationSink& OpeningWorld::MakeReplication(
     Primary& primary, const Replicator::Options& replicator) {
   EpochOpened& opened = *primary.opened;
   Fabric& fabric = network_->fabric(primary.host);
-  if (options_.rejoins) {
-    RejoiningOptions rejoining;
-    rejoining.opening = primary.asked;
-    rejoining.retry_ns = 200'000;
-    rejoining.slice_bytes = 64;  // comparing takes its time
-    primary.rejoining = std::make_unique<RejoiningReplication>(
-        fabric, network_->clock(), *primary.random, replicator, rejoining,
-        opened, primary.others.get());
-    return primary.rejoining->replicator();
+  if (options_.resyncs) {
+    ResyncOptions resync;
+    resync.opening = primary.asked;
+    resync.retry_ns = 200'000;
+    resync.slice_bytes = 64;  // comparing takes its time
+    primary.upkeep = std::make_unique<MemberUpkeep>(
+        fabric, network_->clock(), *primary.random, replicator, resync, opened,
+        primary.others.get());
+    return primary.upkeep->replicator();
   }
   primary.replicator = std::make_unique<Replicator>(
       fabric, network_->clock(), replicator,
@@ -337,7 +340,7 @@ void OpeningWorld::StartLog(Primary& primary) {
   replicator.write_quorum = primary.asked.sizes.write_quorum;
   replicator.has_local_replica = node != nullptr;
   replicator.lag_bytes_max = options_.ring_capacity;
-  replicator.silence_ns = 5'000'000;
+  replicator.ack_timeout_ns = 5'000'000;
   primary.others = std::make_unique<OthersOf>(node);
   primary.sink = std::make_unique<DrivenReplication>(
       *this, primary.host, MakeReplication(primary, replicator));
@@ -376,24 +379,26 @@ void OpeningWorld::Poll(const std::vector<Primary*>& primaries, int but_not) {
     std::vector<ConnectionEvent> events;
     const size_t count = fabric.Poll(completions, &events);
     for (const ConnectionEvent& event : events) {
-      if (primary != nullptr && primary->opening->Take(event)) continue;
-      if (real != nullptr && real->Take(event)) continue;
-      if (server != nullptr) server->Take(event);
+      if (primary != nullptr && primary->opening->OnConnectionEvent(event))
+        continue;
+      if (real != nullptr && real->OnConnectionEvent(event)) continue;
+      if (server != nullptr) server->OnConnectionEvent(event);
     }
     for (size_t i = 0; i < count; ++i) {
-      if (primary != nullptr && primary->opening->Take(completions[i])) {
+      if (primary != nullptr &&
+          primary->opening->OnCompletion(completions[i])) {
         continue;
       }
       if (primary != nullptr && primary->opened) {
         for (OpenedBackup& backup : primary->opened->backups) {
           if (backup.connection == completions[i].connection) {
             primary->of_sessions.push_back(completions[i]);
-            backup.session->Take(completions[i]).IgnoreError();
+            backup.session->OnCompletion(completions[i]).IgnoreError();
           }
         }
       }
-      if (real != nullptr && real->Take(completions[i])) continue;
-      if (server != nullptr) server->Take(completions[i]);
+      if (real != nullptr && real->OnCompletion(completions[i])) continue;
+      if (server != nullptr) server->OnCompletion(completions[i]);
     }
     if (server != nullptr) server->Step();
     if (real != nullptr) real->Poll();
@@ -429,13 +434,13 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Open(
     int host, const EpochOpeningOptions& options) {
   auto primary = Begin(host, options);
   Drive({primary.get()});
-  // A replica that is a log's now is opened anew by whoever opens next.
+  // A replica that is a log's now is opened again by whoever opens next.
   const auto member = static_cast<size_t>(host);
   if (member < nodes_.size()) {
     Node& node = *nodes_[member];
     // Sessions of its server end, too: it has a new process.
     node.real_server.reset();
-    node.replica = *Replica<Model>::Open(
+    node.replica = *LocalReplica<Model>::Open(
         node.pmem, node.pmem.region(),
         {.name = absl::StrCat("replica of node ", host + 1)});
     node.server->SetReplica(node.replica.get());

@@ -21,8 +21,8 @@
 #include "log/core/ring/ring_log.h"
 #include "quorum/membership/membership.h"
 #include "recovery/opening/epoch_opening.h"
-#include "recovery/replica/replica.h"
-#include "recovery/resync/rejoining_replication.h"
+#include "recovery/replica/local_replica.h"
+#include "recovery/resync/member_upkeep.h"
 #include "recovery/server/replica_server.h"
 #include "replication/primary/replicator.h"
 #include "tests/support/fabrics/scripted_replica.h"
@@ -48,7 +48,7 @@ class OpeningWorld {
     // Members are served by ReplicaServer, which can't be looked into.
     bool real_server = false;
     // Logs let members join that were away; needs real_server.
-    bool rejoins = false;
+    bool resyncs = false;
     // Of primaries, and of members that are served so, but for some of them by
     // number.
     ClusterKey key = {};
@@ -66,14 +66,14 @@ class OpeningWorld {
     std::optional<Random> random;
     std::unique_ptr<BallotSource> ballots;
     std::unique_ptr<Model> cache_pmem;
-    std::unique_ptr<Replica<Model>> cache;
+    std::unique_ptr<LocalReplica<Model>> cache;
     std::unique_ptr<EpochOpening> opening;
     std::optional<EpochOpened> opened;
     std::vector<Completion> of_sessions;  // that nobody took
     // Of StartLog.
     std::unique_ptr<Replicator::Observer> others;
-    std::unique_ptr<RejoiningReplication> rejoining;  // with Options::rejoins
-    std::unique_ptr<Replicator> replicator;           // without
+    std::unique_ptr<MemberUpkeep> upkeep;    // with Options::resyncs
+    std::unique_ptr<Replicator> replicator;  // without
     std::unique_ptr<ReplicationSink> sink;
     SteppingClock log_clock;
     NoWaiter log_waiter;
@@ -88,7 +88,7 @@ class OpeningWorld {
                std::span<const std::vector<std::byte>> images);
 
   SimNetwork& network() { return *network_; }
-  Replica<Model>& replica(int node) { return *node_at(node).replica; }
+  LocalReplica<Model>& replica(int node) { return *node_at(node).replica; }
   Model& pmem(int node) { return node_at(node).pmem; }
   ScriptedReplica& server(int node) { return *node_at(node).server; }
   const QuorumSizes& sizes() const { return sizes_; }
@@ -150,7 +150,7 @@ class OpeningWorld {
   struct Node {
     int host = 0;
     Model pmem;
-    std::unique_ptr<Replica<Model>> replica;
+    std::unique_ptr<LocalReplica<Model>> replica;
     std::unique_ptr<ScriptedReplica> server;
     Random random{1};  // of nonces
     std::unique_ptr<ReplicaServer> real_server;

@@ -7,25 +7,25 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/oracles/answer_world.h"
+#include "tests/support/oracles/state_report_world.h"
 
 namespace alpheus {
 namespace {
 
-using testing::AnswersOf;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::kTwoOfThree;
 using testing::ReplyOf;
+using testing::ReportsOf;
 using testing::naive::Reply;
 
 RepairPlan Planned(const QuorumSizes& sizes,
                    const std::vector<Reply>& replies) {
-  const std::vector<Answer> answers = AnswersOf(replies, sizes);
-  const auto decision = Choose(sizes, answers);
+  const std::vector<StateReport> reports = ReportsOf(replies, sizes);
+  const auto decision = Choose(sizes, reports);
   EXPECT_TRUE(decision.ok()) << decision.status();
   EXPECT_EQ(decision->outcome, Outcome::kChosen) << decision->reason;
-  return PlanRepair(sizes, *decision, answers,
+  return PlanRepair(sizes, *decision, reports,
                     {Uuid{7, 7}, Epoch(9), 99, decision->configuration});
 }
 
@@ -51,9 +51,9 @@ TEST(RepairPlanTest, OverwritingAValidRecordIsMarkedFirst) {
   const Reply lagging = ReplyOf(3, 1, {{1, 1}}, "h");
   const RepairPlan plan = Planned(kTwoOfThree, {highest, diverged, lagging});
   ASSERT_EQ(plan.repairs.size(), 3u);
-  EXPECT_EQ(plan.repairs[1].answer, 2u);
+  EXPECT_EQ(plan.repairs[1].report, 2u);
   EXPECT_FALSE(plan.repairs[1].set_repairing);
-  EXPECT_EQ(plan.repairs[2].answer, 1u);
+  EXPECT_EQ(plan.repairs[2].report, 1u);
   EXPECT_TRUE(plan.repairs[2].set_repairing);
   EXPECT_TRUE(plan.repairs[2].after_write_quorum);
   // Without the third one it is needed for W.
@@ -85,8 +85,8 @@ TEST(RepairPlanTest, OverwritingAnEarlierLapIsMarkedFirst) {
                    .set_repairing);
 }
 
-// What was begun is begun anew, and stays marked; of a suspect replica nothing
-// is known; a blank one rejoins.
+// What was begun is begun again, and stays marked; of a suspect replica nothing
+// is known; a blank one resyncs.
 TEST(RepairPlanTest, ReplicasThatKnowNothingGetEverything) {
   Reply repairing = ReplyOf(2, 1, {{1, 1}}, "");
   repairing.repairing = true;
@@ -99,15 +99,15 @@ TEST(RepairPlanTest, ReplicasThatKnowNothingGetEverything) {
   const RepairPlan plan =
       Planned({5, 3, 3}, {whole, repairing, suspect, blank, also});
   ASSERT_EQ(plan.repairs.size(), 4u);
-  EXPECT_EQ(plan.repairs[2].answer, 1u);
+  EXPECT_EQ(plan.repairs[2].report, 1u);
   EXPECT_TRUE(plan.repairs[2].destructive);
   EXPECT_FALSE(plan.repairs[2].set_repairing);
   EXPECT_THAT(plan.repairs[2].copies,
               ElementsAre(CopyRun{Lsn(1), Lsn(2), 0b10001}));
-  EXPECT_EQ(plan.repairs[3].answer, 2u);
+  EXPECT_EQ(plan.repairs[3].report, 2u);
   EXPECT_TRUE(plan.repairs[3].set_repairing);
   EXPECT_TRUE(plan.repairs[3].after_write_quorum);
-  EXPECT_THAT(plan.to_rejoin, ElementsAre(3u));
+  EXPECT_THAT(plan.to_resync, ElementsAre(3u));
 }
 
 // ET1 (epoch_table.h): epoch 2 was installed on one replica only, whose copy of

@@ -36,12 +36,12 @@ std::vector<Message> AllMessages() {
                                   TwoMembers()};
   return {Format{1 << 20, TwoMembers(), "orders.wal-1"},
           Formatted{},
-          AskPromise{kPromise, 7},
+          Prepare{kPromise, 7},
           Promised{RegionKey(3), 4096, RegionKey(4)},
           Refused{kPromise},
-          Prepare{Epoch(9), true},
-          Prepare{Epoch(9), false},
-          Prepared{RegionKey(5)},
+          OpenForRepair{Epoch(9), true},
+          OpenForRepair{Epoch(9), false},
+          RepairOpened{RegionKey(5)},
           Install{installation, SessionId(77), 16},
           Installed{},
           Failed{absl::DataLossError("LSN 4 at offset 192 can't be read")},
@@ -53,14 +53,14 @@ std::vector<Message> AllMessages() {
           Challenged{{3, 0}, DigestOf(4)},
           Prove{DigestOf(5)},
           Proved{},
-          Hold{kPromise},
-          Hold{kPromise,
-               {3,
-                true,
-                false,
-                {9, 8, 7, 6, 1},
-                {1, 2, 3, 4, 5},
-                {{Lsn(4), Lsn(6)}}}},
+          Claim{kPromise},
+          Claim{kPromise,
+                {3,
+                 true,
+                 false,
+                 {9, 8, 7, 6, 1},
+                 {1, 2, 3, 4, 5},
+                 {{Lsn(4), Lsn(6)}}}},
           Wanted{kPromise},
           Follow{Epoch(9)},
           Followed{Epoch(9),
@@ -206,7 +206,7 @@ TEST(MessagesTest, FormatThatCannotBeIsNone) {
 
 TEST(MessagesTest, PromiseOfNobodyIsNone) {
   for (const Message& message :
-       {Message(AskPromise{kPromise}), Message(Refused{kPromise})}) {
+       {Message(Prepare{kPromise}), Message(Refused{kPromise})}) {
     const auto bytes = EncodeMessage(kLog, message);
     EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
     EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 16, 0)));
@@ -214,7 +214,7 @@ TEST(MessagesTest, PromiseOfNobodyIsNone) {
 }
 
 TEST(MessagesTest, ConfigurationThatIsNoneIsNone) {
-  const auto bytes = EncodeMessage(kLog, AskPromise{kPromise, 1});
+  const auto bytes = EncodeMessage(kLog, Prepare{kPromise, 1});
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 24, 0)));
 }
 
@@ -227,18 +227,18 @@ TEST(MessagesTest, NonceThatWasNotDrawnIsNone) {
   }
 }
 
-TEST(MessagesTest, KeysThatAreNeverGivenOutAreNone) {
+TEST(MessagesTest, KeysThatAreNeverIssuedAreNone) {
   const auto promised =
       EncodeMessage(kLog, Promised{RegionKey(3), 4096, RegionKey(4)});
   for (const size_t at : {0, 8, 16}) {
     EXPECT_FALSE(Decodes(With<uint64_t>(promised, kBody + at, 0))) << at;
   }
-  const auto prepared = EncodeMessage(kLog, Prepared{RegionKey(5)});
-  EXPECT_FALSE(Decodes(With<uint64_t>(prepared, kBody, 0)));
+  const auto opened = EncodeMessage(kLog, RepairOpened{RegionKey(5)});
+  EXPECT_FALSE(Decodes(With<uint64_t>(opened, kBody, 0)));
 }
 
-TEST(MessagesTest, PrepareThatCannotBeIsNone) {
-  const auto bytes = EncodeMessage(kLog, Prepare{Epoch(9), true});
+TEST(MessagesTest, OpenForRepairThatCannotBeIsNone) {
+  const auto bytes = EncodeMessage(kLog, OpenForRepair{Epoch(9), true});
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
   EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 2)));
 }
@@ -377,32 +377,32 @@ TEST(MessagesTest, VeryLongFailureIsCut) {
 // --- Private data ------------------------------------------------------------
 
 constexpr Hello kHello{{1, 2}, kLog, kPrimary};
-constexpr Welcome kWelcome{NodeId(3), 33, 1 << 20, Epoch(4), 5};
+constexpr ServerHello kServerHello{NodeId(3), 33, 1 << 20, Epoch(4), 5};
 
 TEST(HandshakeTest, ComesBackAsItWasWithinItsBytes) {
   const std::string hello = EncodeHello(kHello);
   EXPECT_EQ(hello.size(), kHelloBytes);
   EXPECT_EQ(*DecodeHello(hello), kHello);
-  const std::string welcome = EncodeWelcome(kWelcome);
-  EXPECT_LE(welcome.size(), kHelloBytes);
-  EXPECT_EQ(*DecodeWelcome(welcome), kWelcome);
-  const Welcome none{NodeId(3), 0, 0, Epoch(0), 0};
-  EXPECT_EQ(*DecodeWelcome(EncodeWelcome(none)), none);
+  const std::string server_hello = EncodeServerHello(kServerHello);
+  EXPECT_LE(server_hello.size(), kHelloBytes);
+  EXPECT_EQ(*DecodeServerHello(server_hello), kServerHello);
+  const ServerHello none{NodeId(3), 0, 0, Epoch(0), 0};
+  EXPECT_EQ(*DecodeServerHello(EncodeServerHello(none)), none);
 }
 
 TEST(HandshakeTest, ShorterOrLongerOnesAreNone) {
   const std::string hello = EncodeHello(kHello) + "x";
-  const std::string welcome = EncodeWelcome(kWelcome) + "x";
+  const std::string server_hello = EncodeServerHello(kServerHello) + "x";
   for (size_t size = 0; size <= hello.size(); ++size) {
     if (size == hello.size() - 1) continue;
     EXPECT_FALSE(DecodeHello(hello.substr(0, size)).ok()) << size;
   }
-  for (size_t size = 0; size <= welcome.size(); ++size) {
-    if (size == welcome.size() - 1) continue;
-    EXPECT_FALSE(DecodeWelcome(welcome.substr(0, size)).ok()) << size;
+  for (size_t size = 0; size <= server_hello.size(); ++size) {
+    if (size == server_hello.size() - 1) continue;
+    EXPECT_FALSE(DecodeServerHello(server_hello.substr(0, size)).ok()) << size;
   }
-  EXPECT_TRUE(absl::IsUnavailable(DecodeHello(welcome).status()));
-  EXPECT_TRUE(absl::IsUnavailable(DecodeWelcome(hello).status()));
+  EXPECT_TRUE(absl::IsUnavailable(DecodeHello(server_hello).status()));
+  EXPECT_TRUE(absl::IsUnavailable(DecodeServerHello(hello).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(DecodeHello("hello").status()));
 }
 
@@ -410,7 +410,7 @@ TEST(HandshakeTest, OtherVersionsAreNamed) {
   for (const absl::Status& status :
        {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 9)).status(),
         DecodeHello(With<uint32_t>(EncodeHello(kHello) + "new", 4, 9)).status(),
-        DecodeWelcome(With<uint32_t>(EncodeWelcome(kWelcome), 4, 9))
+        DecodeServerHello(With<uint32_t>(EncodeServerHello(kServerHello), 4, 9))
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
     EXPECT_THAT(status.message(), HasSubstr("version 9"));
@@ -433,7 +433,7 @@ TEST(HandshakeTest, VersionsWithoutSumsAreNamed) {
 // MSG1, of what is said before there is a connection.
 TEST(HandshakeTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
   const std::string hello = EncodeHello(kHello);
-  const std::string welcome = EncodeWelcome(kWelcome);
+  const std::string server_hello = EncodeServerHello(kServerHello);
   const auto turned = [](std::string bytes, size_t bit) {
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
     return bytes;
@@ -441,7 +441,7 @@ TEST(HandshakeTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
   for (size_t bit = 0; bit < 8 * kHelloBytes; ++bit) {
     for (const absl::Status& status :
          {DecodeHello(turned(hello, bit)).status(),
-          DecodeWelcome(turned(welcome, bit)).status()}) {
+          DecodeServerHello(turned(server_hello, bit)).status()}) {
       EXPECT_TRUE(absl::IsUnavailable(status)) << bit << ": " << status;
       EXPECT_THAT(status.message(), HasSubstr("was changed on its way"));
     }
@@ -466,8 +466,8 @@ TEST(HandshakeTest, EveryTurnedBitOfARejectionIsSeen) {
   }
 }
 
-// Hello: log id at 24 and 32, incarnation at 40. Welcome: incarnation at 16,
-// capacity at 24.
+// Hello: log id at 24 and 32, incarnation at 40. ServerHello: incarnation at
+// 16, capacity at 24.
 TEST(HandshakeTest, ValuesThatCannotBeAreRefused) {
   Hello hello = kHello;
   hello.log_id = {};
@@ -475,10 +475,11 @@ TEST(HandshakeTest, ValuesThatCannotBeAreRefused) {
   hello = kHello;
   hello.primary.incarnation = 0;
   EXPECT_FALSE(DecodeHello(EncodeHello(hello)).ok());
-  const std::string welcome = EncodeWelcome(kWelcome);
-  EXPECT_FALSE(DecodeWelcome(With<uint64_t>(welcome, 16, 0)).ok());
+  const std::string server_hello = EncodeServerHello(kServerHello);
+  EXPECT_FALSE(DecodeServerHello(With<uint64_t>(server_hello, 16, 0)).ok());
   for (const uint64_t capacity : {uint64_t{0}, uint64_t{65}, kHuge - 63}) {
-    EXPECT_FALSE(DecodeWelcome(With(welcome, 24, capacity)).ok()) << capacity;
+    EXPECT_FALSE(DecodeServerHello(With(server_hello, 24, capacity)).ok())
+        << capacity;
   }
 }
 
@@ -516,30 +517,31 @@ TEST(HandshakeTest, RejectionThatSaysNothingIsUnavailable) {
 }
 
 // Byte 48 to 51: an axis each; that of DDIO with what the adapter can do.
-TEST(HandshakeTest, WelcomeTellsThePlatform) {
+TEST(HandshakeTest, ServerHelloTellsThePlatform) {
   for (const Platform& platform : AllPlatforms()) {
-    Welcome welcome = kWelcome;
-    welcome.platform = platform;
-    const auto decoded = DecodeWelcome(EncodeWelcome(welcome));
+    ServerHello server_hello = kServerHello;
+    server_hello.platform = platform;
+    const auto decoded = DecodeServerHello(EncodeServerHello(server_hello));
     ASSERT_TRUE(decoded.ok()) << PlatformToString(platform);
-    EXPECT_EQ(*decoded, welcome) << PlatformToString(platform);
+    EXPECT_EQ(*decoded, server_hello) << PlatformToString(platform);
   }
   // Undeclared is zeros; each axis has its own byte.
-  const std::string undeclared = EncodeWelcome(kWelcome);
+  const std::string undeclared = EncodeServerHello(kServerHello);
   EXPECT_EQ(undeclared.substr(48, 4), std::string(4, '\0'));
-  Welcome strong = kWelcome;
+  ServerHello strong = kServerHello;
   strong.platform =
       *ParsePlatform("wsp,no-ddio,pm,infiniband,native-flush,atomic-write");
-  EXPECT_EQ(EncodeWelcome(strong).substr(48, 4), std::string("\2\7\1\2"));
+  EXPECT_EQ(EncodeServerHello(strong).substr(48, 4), std::string("\2\7\1\2"));
 }
 
 TEST(HandshakeTest, PlatformThatCannotBeIsRefused) {
-  const std::string welcome = EncodeWelcome(kWelcome);
+  const std::string server_hello = EncodeServerHello(kServerHello);
   const uint8_t largest[] = {2, 7, 1, 2};
   for (size_t i = 0; i < std::size(largest); ++i) {
-    EXPECT_TRUE(DecodeWelcome(With(welcome, 48 + i, largest[i])).ok()) << i;
+    EXPECT_TRUE(DecodeServerHello(With(server_hello, 48 + i, largest[i])).ok())
+        << i;
     const auto more = static_cast<uint8_t>(largest[i] + 1);
-    EXPECT_FALSE(DecodeWelcome(With(welcome, 48 + i, more)).ok()) << i;
+    EXPECT_FALSE(DecodeServerHello(With(server_hello, 48 + i, more)).ok()) << i;
   }
 }
 
@@ -566,9 +568,9 @@ TEST(HandshakeTest, RejectionHasTheBytesOfTheDocument) {
 }
 
 // docs/formats/recovery_wire.md, byte by byte.
-TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
-  Welcome welcome{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
-  welcome.platform.domain = PersistenceDomain::kHierarchy;
+TEST(HandshakeTest, ServerHelloHasTheBytesOfTheDocument) {
+  ServerHello server_hello{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
+  server_hello.platform.domain = PersistenceDomain::kHierarchy;
   const std::string expected(
       "APWE\10\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
@@ -576,7 +578,7 @@ TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
       "\5\0\0\0\0\0\0\0\1\0\0\0"
       "\176\160\065\066",
       56);
-  EXPECT_EQ(EncodeWelcome(welcome), expected);
+  EXPECT_EQ(EncodeServerHello(server_hello), expected);
 }
 
 }  // namespace

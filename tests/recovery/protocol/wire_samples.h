@@ -51,7 +51,7 @@ inline std::vector<std::byte> Resummed(std::span<const std::byte> bytes,
   return to.Take();
 }
 
-// Overwrites a number in a message or an answer, as a forger would, who knows
+// Overwrites a number in a message or a report, as a forger would, who knows
 // how to sum.
 template <class T>
 std::vector<std::byte> With(const std::vector<std::byte>& bytes, size_t at,
@@ -61,7 +61,7 @@ std::vector<std::byte> With(const std::vector<std::byte>& bytes, size_t at,
   std::memcpy(forged.data() + at, &value, sizeof(T));
   return Resummed(forged, bytes, kLog);
 }
-// The same in a hello or a welcome.
+// The same in a hello or a server hello.
 template <class T>
 std::string With(const std::string& bytes, size_t at, T value) {
   std::string forged = bytes;

@@ -207,8 +207,8 @@ TEST_F(LocalOpeningTest, SingleFaultsAreRepaired) {
     harness_.Drop();
     const auto state = ReadRegionState(harness_.region(), "model");
     EXPECT_THAT(state->single_faults, IsEmpty());
-    EXPECT_TRUE(state->superline_cell.at_rest());
-    EXPECT_TRUE(state->table_cell.at_rest());
+    EXPECT_TRUE(state->superline_cell.copies_agree());
+    EXPECT_TRUE(state->table_cell.copies_agree());
   }
 }
 
@@ -234,7 +234,7 @@ TEST_F(LocalOpeningTest, DoubleFaultsAreDataLossAndChangeNothing) {
   }
 }
 
-TEST_F(LocalOpeningTest, DamagedPadIsWrittenAnew) {
+TEST_F(LocalOpeningTest, DamagedPadIsWrittenAgain) {
   ASSERT_TRUE(harness_.Open().ok());
   harness_.Append(std::string(400, 'a'));  // 448 bytes
   harness_.Append(std::string(400, 'b'));  // 448, then 128 to the end

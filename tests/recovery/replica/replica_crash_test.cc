@@ -139,7 +139,7 @@ std::vector<Step> StepsOf(const Scenario& scenario) {
   steps.emplace_back(
       [](ReplicaWorld& world) { return world.AcceptPromise(kNewEpoch); });
   steps.emplace_back([](ReplicaWorld& world) {
-    return world.replica().MakeAnswer().status();
+    return world.replica().MakeStateReport().status();
   });
   if (scenario.destructive) {
     steps.emplace_back([](ReplicaWorld& world) {
@@ -279,10 +279,10 @@ class Cutter {
     ASSERT_TRUE(reopened_.Open().ok());
     EXPECT_EQ(reopened_.replica().superline(), superline);
     ASSERT_TRUE(reopened_.AcceptPromise(kNextEpoch).ok());
-    ASSERT_TRUE(reopened_.replica().MakeAnswer().ok());
+    ASSERT_TRUE(reopened_.replica().MakeStateReport().ok());
     const RegionState state = reopened_.State();
-    EXPECT_TRUE(state.superline_cell.at_rest());
-    EXPECT_TRUE(state.table_cell.at_rest());
+    EXPECT_TRUE(state.superline_cell.copies_agree());
+    EXPECT_TRUE(state.table_cell.copies_agree());
     EXPECT_EQ(state.superline.log_epoch, superline.log_epoch);
     EXPECT_EQ(state.superline.repairing, superline.repairing);
   }
@@ -368,7 +368,7 @@ TEST(ReplicaKillTest, PromiseOfAKilledProcessIsPersistedFirst) {
     world.pmem().SetHook({});
     world.PowerCut();
     EXPECT_EQ(world.State().superline.promised_epoch, kNewEpoch);
-    EXPECT_TRUE(world.State().superline_cell.at_rest());
+    EXPECT_TRUE(world.State().superline_cell.copies_agree());
   }
 }
 

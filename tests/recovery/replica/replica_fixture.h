@@ -22,7 +22,7 @@ class ReplicaTest : public ::testing::Test {
  protected:
   ReplicaTest() { EXPECT_TRUE(world_.Open().ok()); }
 
-  Replica<ModelPersistence>& replica() { return world_.replica(); }
+  LocalReplica<ModelPersistence>& replica() { return world_.replica(); }
   // Of epoch 5: a, b.
   void MakeLog() {
     log_.OpenEpoch(Epoch(5));

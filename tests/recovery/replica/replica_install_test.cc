@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "log/core/read/scan.h"
-#include "recovery/replica/replica.h"
+#include "recovery/replica/local_replica.h"
 #include "tests/recovery/replica/replica_fixture.h"
 
 namespace alpheus::testing {
@@ -29,8 +29,8 @@ TEST_F(ReplicaTest, InstalledRecordsOutliveAPowerCut) {
   world_.PowerCut();
   const RegionState state = world_.State();
   EXPECT_EQ(state.superline.log_epoch, Epoch(6));
-  EXPECT_TRUE(state.superline_cell.at_rest());
-  EXPECT_TRUE(state.table_cell.at_rest());
+  EXPECT_TRUE(state.superline_cell.copies_agree());
+  EXPECT_TRUE(state.table_cell.copies_agree());
   for (const auto& line : state.watermarks.lines) {
     EXPECT_EQ(line, (Watermark{Epoch(6), Lsn(2)}));
   }
@@ -210,7 +210,7 @@ TEST_F(ReplicaTest, BlankReplicaIsNotInstalled) {
   MakeLog();
   log_.OpenEpoch(Epoch(6));
   ASSERT_TRUE(world_.AcceptPromise(Epoch(6)).ok());
-  EXPECT_FALSE(replica().MakeAnswer()->knows());
+  EXPECT_FALSE(replica().MakeStateReport()->knows());
   world_.CopyAll(log_);
   ExpectInstallRefused(log_.ToInstall(), Code::kFailedPrecondition, "blank");
 }
@@ -305,7 +305,7 @@ TEST_F(ReplicaTest, DivergingHistoriesOfThePaperStayApart) {
   world_.CopyAll(bc);
   ASSERT_TRUE(replica().Install(bc.ToInstall()).ok());
   EXPECT_THAT(world_.Payloads(), ElementsAre("Y"));
-  EXPECT_THAT(replica().MakeAnswer()->held, SizeIs(1));
+  EXPECT_THAT(replica().MakeStateReport()->records, SizeIs(1));
 
   // Nor later, when a record of its very size lies before what was stale.
   bc.Append("Z");
@@ -339,7 +339,7 @@ TEST_F(ReplicaTest, StaleTailNeverComesBack) {
 }
 
 // P-A1: a damaged PAD beside a good record.
-TEST_F(ReplicaTest, DamagedPadIsWrittenAnew) {
+TEST_F(ReplicaTest, DamagedPadIsWrittenAgain) {
   log_.OpenEpoch(Epoch(5));
   log_.Append(std::string(400, 'a'));  // 448 bytes
   log_.Append(std::string(400, 'b'));  // 448, then 128 to the end

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "log/core/ring/ring_log.h"
-#include "recovery/replica/replica.h"
+#include "recovery/replica/local_replica.h"
 #include "tests/recovery/replica/replica_fixture.h"
 #include "tests/support/fixtures/log_harness.h"
 
@@ -64,7 +64,7 @@ TEST_F(ReplicaTest, StartedLogIsTheOnlyWriter) {
     ASSERT_TRUE(started.Close().ok());
     ExpectRefused([&] { return world_.AcceptPromise(Epoch(9)); },
                   Code::kFailedPrecondition, "open the replica again");
-    ExpectRefused([&] { return replica().MakeAnswer().status(); },
+    ExpectRefused([&] { return replica().MakeStateReport().status(); },
                   Code::kFailedPrecondition, "open the replica again");
     ExpectRefused([&] { return replica().BeginRepair(Epoch(6)); },
                   Code::kFailedPrecondition, "open the replica again");

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "log/format/atomic_cell.h"
-#include "recovery/replica/replica.h"
+#include "recovery/replica/local_replica.h"
 #include "tests/recovery/replica/replica_fixture.h"
 
 namespace alpheus::testing {
@@ -58,7 +58,7 @@ TEST_F(ReplicaTest, PromiseThatNoEpochCouldFollowIsRefused) {
 }
 
 // P-S2: as an update that was cut off, or damage, leaves it.
-TEST_F(ReplicaTest, PromiseOfOneCopyIsMendedFirst) {
+TEST_F(ReplicaTest, PromiseOfOneCopyIsRepairedFirst) {
   const Superline older = world_.State().superline;
   ASSERT_TRUE(world_.AcceptPromise(Epoch(5)).ok());
   const CellPlace place = SuperlinePlace(world_.region());
@@ -69,7 +69,7 @@ TEST_F(ReplicaTest, PromiseOfOneCopyIsMendedFirst) {
         WriteCellCopy(world_.pmem(), place, other, 1, EncodeSuperline(older)));
     ASSERT_TRUE(world_.Open().ok());
     ASSERT_TRUE(world_.AcceptPromise(Epoch(5)).ok());
-    EXPECT_TRUE(world_.State().superline_cell.at_rest());
+    EXPECT_TRUE(world_.State().superline_cell.copies_agree());
     place.copies[1 - other][30] ^= std::byte{1};
     ASSERT_TRUE(world_.Open().ok());
     EXPECT_EQ(replica().superline().promised_epoch, Epoch(5));
@@ -77,7 +77,7 @@ TEST_F(ReplicaTest, PromiseOfOneCopyIsMendedFirst) {
 }
 
 // P-A2: the other copy may be torn, or of an epoch that was never installed.
-TEST_F(ReplicaTest, TableOfOneCopyIsMended) {
+TEST_F(ReplicaTest, TableOfOneCopyIsRepaired) {
   InstallLog();
   const CellPlace place =
       EpochTablePlace(world_.region(), world_.State().superline);
@@ -87,7 +87,7 @@ TEST_F(ReplicaTest, TableOfOneCopyIsMended) {
     place.copies[other][30] ^= std::byte{1};
     ASSERT_TRUE(world_.Open().ok());
     ASSERT_TRUE(world_.AcceptPromise(Epoch(6)).ok());
-    EXPECT_TRUE(world_.State().table_cell.at_rest());
+    EXPECT_TRUE(world_.State().table_cell.copies_agree());
     place.copies[1 - other][30] ^= std::byte{1};
     ASSERT_TRUE(world_.Open().ok());
     EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b"));

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "recovery/replica/replica.h"
+#include "recovery/replica/local_replica.h"
 #include "tests/recovery/replica/replica_fixture.h"
 
 namespace alpheus::testing {
@@ -17,32 +17,32 @@ using ::testing::SizeIs;
 using Code = absl::StatusCode;
 
 // P-H7, REP2.
-TEST_F(ReplicaTest, AnsweredRecordsOutliveAPowerCut) {
+TEST_F(ReplicaTest, ReportedRecordsOutliveAPowerCut) {
   InstallLog();
   log_.Append("visible");
   world_.CopyRecords(log_, Lsn(3), Lsn(4));
   ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
-  const auto answer = replica().MakeAnswer();
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_THAT(answer->held, SizeIs(3));
+  const auto report = replica().MakeStateReport();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->records, SizeIs(3));
   world_.PowerCut();
   EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b", "visible"));
 }
 
-TEST_F(ReplicaTest, AnswerNamesThePromiseBeforeThisBallot) {
+TEST_F(ReplicaTest, ReportNamesThePromiseBeforeThisBallot) {
   ASSERT_TRUE(world_.AcceptPromise(Epoch(5)).ok());
-  EXPECT_EQ(replica().MakeAnswer()->promised_before, Epoch(0));
+  EXPECT_EQ(replica().MakeStateReport()->promised_before, Epoch(0));
   ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
   ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
-  EXPECT_EQ(replica().MakeAnswer()->promised_before, Epoch(5));
+  EXPECT_EQ(replica().MakeStateReport()->promised_before, Epoch(5));
 }
 
-TEST_F(ReplicaTest, RegionThatWentBadIsNotAnsweredFor) {
+TEST_F(ReplicaTest, RegionThatWentBadIsNotReportedFor) {
   InstallLog();
   for (const int line : {0, 1}) {
     WatermarkLine(world_.region(), line)[3] ^= std::byte{1};
   }
-  ExpectRefused([&] { return replica().MakeAnswer().status(); },
+  ExpectRefused([&] { return replica().MakeStateReport().status(); },
                 Code::kDataLoss, "watermark");
 }
 
@@ -50,10 +50,10 @@ TEST_F(ReplicaTest, RegionThatWentBadIsNotAnsweredFor) {
 TEST_F(ReplicaTest, SuspectReplicaKnowsNothingUntilItIsInstalled) {
   InstallLog();
   ASSERT_TRUE(world_.Open({.name = "model", .suspect = true}).ok());
-  EXPECT_FALSE(replica().MakeAnswer()->knows());
+  EXPECT_FALSE(replica().MakeStateReport()->knows());
   log_.OpenEpoch(Epoch(7));
   ASSERT_TRUE(world_.InstallAll(log_).ok());
-  EXPECT_TRUE(replica().MakeAnswer()->knows());
+  EXPECT_TRUE(replica().MakeStateReport()->knows());
 }
 
 // ND3 of node.h: whoever takes the region next knows, though nobody tells him.
@@ -62,7 +62,7 @@ TEST_F(ReplicaTest, SuspicionIsOnTheMediumOnceItIsOpened) {
   ASSERT_TRUE(world_.Open({.name = "model", .suspect = true}).ok());
   world_.PowerCut();
   ASSERT_TRUE(world_.Open().ok());
-  EXPECT_FALSE(replica().MakeAnswer()->knows());
+  EXPECT_FALSE(replica().MakeStateReport()->knows());
 }
 
 // P-H12, REP4: whoever opens next.
@@ -73,9 +73,9 @@ TEST_F(ReplicaTest, RepairThatIsCutOffIsRemembered) {
   EXPECT_TRUE(replica().superline().repairing);
   world_.PowerCut();
   ASSERT_TRUE(world_.Open().ok());
-  EXPECT_FALSE(replica().MakeAnswer()->knows());
+  EXPECT_FALSE(replica().MakeStateReport()->knows());
   ASSERT_TRUE(world_.AcceptPromise(Epoch(8)).ok());
-  EXPECT_FALSE(replica().MakeAnswer()->knows());
+  EXPECT_FALSE(replica().MakeStateReport()->knows());
 }
 
 TEST_F(ReplicaTest, RepairIsBegunOnceAndForThePromisedEpochOnly) {
@@ -100,7 +100,7 @@ TEST_F(ReplicaTest, InstallEndsTheRepair) {
   ASSERT_TRUE(replica().BeginRepair(Epoch(7)).ok());
   ASSERT_TRUE(replica().Install(log_.ToInstall()).ok());
   EXPECT_FALSE(replica().superline().repairing);
-  EXPECT_TRUE(replica().MakeAnswer()->knows());
+  EXPECT_TRUE(replica().MakeStateReport()->knows());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers and installations of a replica that are made in slices.
+// Reports and installations of a replica that are made in slices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ class ReplicaSlicesTest : public ::testing::Test {
     for (int i = 0; i < 6; ++i) log_.Append(absl::StrCat("record ", i));
   }
 
-  Replica<ModelPersistence>& replica() { return world_.replica(); }
+  LocalReplica<ModelPersistence>& replica() { return world_.replica(); }
   // With everything but the installation itself.
   void PrepareToInstall() {
     ASSERT_TRUE(world_.Open().ok());
@@ -44,25 +44,25 @@ class ReplicaSlicesTest : public ::testing::Test {
   LogImage log_;
 };
 
-TEST_F(ReplicaSlicesTest, AnswerInSlicesIsTheWholeOne) {
+TEST_F(ReplicaSlicesTest, ReportInSlicesIsTheWholeOne) {
   ASSERT_TRUE(world_.Open().ok());
   log_.OpenEpoch(Epoch(6));
   ASSERT_TRUE(world_.InstallAll(log_).ok());
   ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
-  const auto whole = replica().MakeAnswer();
+  const auto whole = replica().MakeStateReport();
   ASSERT_TRUE(whole.ok()) << whole.status();
-  ASSERT_TRUE(replica().StartAnswer().ok());
+  ASSERT_TRUE(replica().StartStateReport().ok());
   const auto slices = ContinueToTheEnd();
   ASSERT_TRUE(slices.ok()) << slices.status();
   // The ring once for the flush, and once for the scan.
   EXPECT_GE(*slices, 2 * 1024 / static_cast<int>(kSlice) - 1);
-  const Answer answer = replica().TakeAnswer();
-  EXPECT_EQ(answer.runs, whole->runs);
-  EXPECT_EQ(answer.promised_before, whole->promised_before);
+  const StateReport report = replica().TakeStateReport();
+  EXPECT_EQ(report.runs, whole->runs);
+  EXPECT_EQ(report.promised_before, whole->promised_before);
 }
 
 // REP2, with what only the cache has.
-TEST_F(ReplicaSlicesTest, WhatIsAnsweredInSlicesOutlivesAPowerCut) {
+TEST_F(ReplicaSlicesTest, WhatIsReportedInSlicesOutlivesAPowerCut) {
   ASSERT_TRUE(world_.Open().ok());
   log_.OpenEpoch(Epoch(6));
   ASSERT_TRUE(world_.InstallAll(log_).ok());
@@ -70,9 +70,9 @@ TEST_F(ReplicaSlicesTest, WhatIsAnsweredInSlicesOutlivesAPowerCut) {
   log_.Append("visible");
   world_.CopyRecords(log_, first, log_.end().lsn);
   ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
-  ASSERT_TRUE(replica().StartAnswer().ok());
+  ASSERT_TRUE(replica().StartStateReport().ok());
   ASSERT_TRUE(ContinueToTheEnd().ok());
-  EXPECT_THAT(replica().TakeAnswer().held, SizeIs(7));
+  EXPECT_THAT(replica().TakeStateReport().records, SizeIs(7));
   world_.PowerCut();
   EXPECT_THAT(world_.Payloads(), SizeIs(7));
 }
@@ -113,7 +113,7 @@ TEST_F(ReplicaSlicesTest, RecordThatIsNotThereEndsTheInstallation) {
 }
 
 // Another primary's promise in the middle: the installation never comes.
-TEST_F(ReplicaSlicesTest, PromiseInBetweenEndsWhatIsUnderWay) {
+TEST_F(ReplicaSlicesTest, PromiseInBetweenEndsWhatIsInProgress) {
   for (const bool installs : {false, true}) {
     for (int slices = 0; slices < 4; ++slices) {
       ReplicaWorld world;
@@ -126,7 +126,7 @@ TEST_F(ReplicaSlicesTest, PromiseInBetweenEndsWhatIsUnderWay) {
       ASSERT_TRUE(world.AcceptPromise(Epoch(6)).ok());
       world.CopyAll(log);
       ASSERT_TRUE((installs ? world.replica().StartInstall(log.ToInstall())
-                            : world.replica().StartAnswer())
+                            : world.replica().StartStateReport())
                       .ok());
       for (int i = 0; i < slices; ++i) {
         ASSERT_TRUE(world.replica().Continue(kSlice).ok());
@@ -147,11 +147,11 @@ TEST_F(ReplicaSlicesTest, MediumThatFailsInASliceEndsIt) {
     ASSERT_TRUE(world.Open().ok());
     ASSERT_TRUE(world.AcceptPromise(Epoch(6)).ok());
     world.pmem().FailFence(fence);
-    ASSERT_TRUE(world.replica().StartAnswer().ok());
+    ASSERT_TRUE(world.replica().StartStateReport().ok());
     absl::StatusOr<bool> done = false;
     while (done.ok() && !*done) done = world.replica().Continue(kSlice);
     ASSERT_FALSE(done.ok());
-    EXPECT_TRUE(absl::IsFailedPrecondition(world.replica().StartAnswer()));
+    EXPECT_TRUE(absl::IsFailedPrecondition(world.replica().StartStateReport()));
     ++failed;
   }
   EXPECT_EQ(failed, 6);
@@ -159,7 +159,7 @@ TEST_F(ReplicaSlicesTest, MediumThatFailsInASliceEndsIt) {
 
 // What a suspect medium shows may not be on it: the promise is written again,
 // though it is there to be read.
-TEST_F(ReplicaSlicesTest, SuspectReplicaWritesARepeatedPromiseAnew) {
+TEST_F(ReplicaSlicesTest, SuspectReplicaWritesARepeatedPromiseAgain) {
   for (const bool suspect : {false, true}) {
     ASSERT_TRUE(world_.Open({.name = "model", .suspect = suspect}).ok());
     ASSERT_TRUE(world_.AcceptPromise(Epoch(6)).ok());
@@ -173,12 +173,12 @@ TEST_F(ReplicaSlicesTest, SuspectReplicaWritesARepeatedPromiseAnew) {
 TEST_F(ReplicaSlicesTest, RefusedPromiseEndsNothing) {
   ASSERT_TRUE(world_.Open().ok());
   ASSERT_TRUE(world_.AcceptPromise(Epoch(6)).ok());
-  ASSERT_TRUE(replica().StartAnswer().ok());
+  ASSERT_TRUE(replica().StartStateReport().ok());
   ASSERT_TRUE(replica().Continue(kSlice).ok());
   EXPECT_FALSE(world_.AcceptPromise(Epoch(5)).ok());
   EXPECT_FALSE(replica().BeginRepair(Epoch(5)).ok());
   EXPECT_TRUE(ContinueToTheEnd().ok());
-  EXPECT_TRUE(replica().TakeAnswer().knows());
+  EXPECT_TRUE(replica().TakeStateReport().knows());
 }
 
 }  // namespace

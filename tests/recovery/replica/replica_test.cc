@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening a replica, and media that fail.
-#include "recovery/replica/replica.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "recovery/replica/local_replica.h"
 #include "tests/recovery/replica/replica_fixture.h"
 
 namespace alpheus::testing {
@@ -30,9 +29,9 @@ TEST_F(ReplicaTest, ReplicaOfAnotherClusterOrLogIsRefused) {
                          .expected_cluster_id = kWorldCluster,
                          .expected_log_id = kWorldLog})
                   .ok());
-  for (const ReplicaOptions& options :
-       {ReplicaOptions{.name = "model", .expected_cluster_id = Uuid{9, 9}},
-        ReplicaOptions{.name = "model", .expected_log_id = Uuid{9, 9}}}) {
+  for (const LocalReplicaOptions& options :
+       {LocalReplicaOptions{.name = "model", .expected_cluster_id = Uuid{9, 9}},
+        LocalReplicaOptions{.name = "model", .expected_log_id = Uuid{9, 9}}}) {
     ExpectRefused([&] { return world_.Open(options); },
                   Code::kFailedPrecondition, Uuid{9, 9}.ToString());
   }
@@ -76,7 +75,7 @@ TEST_F(ReplicaTest, CopyThatWentBadSinceIsOverwrittenFirst) {
     });
     EXPECT_TRUE(world_.AcceptPromise(Epoch(7 + bad)).ok());
     world_.pmem().SetHook({});
-    EXPECT_TRUE(world_.State().superline_cell.at_rest());
+    EXPECT_TRUE(world_.State().superline_cell.copies_agree());
   }
 }
 
@@ -112,7 +111,7 @@ TEST_F(ReplicaTest, WatermarkStaysUntilTheNextEpochIsInstalled) {
   log_.OpenEpoch(Epoch(7));
   ASSERT_TRUE(world_.Open().ok());
   ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
-  EXPECT_EQ(replica().MakeAnswer()->proven_lsn, Lsn(5));
+  EXPECT_EQ(replica().MakeStateReport()->proven_lsn, Lsn(5));
   ASSERT_TRUE(replica().BeginRepair(Epoch(7)).ok());
   EXPECT_EQ(world_.State().ProvenLsn(), Lsn(5));
   ASSERT_TRUE(replica().Install(log_.ToInstall()).ok());
@@ -139,7 +138,7 @@ TEST_F(ReplicaTest, FailureOfTheMediumSticks) {
     absl::Status status = world_.Open();
     if (!status.ok()) return status;
     status = world_.AcceptPromise(Epoch(6));
-    if (status.ok()) status = replica().MakeAnswer().status();
+    if (status.ok()) status = replica().MakeStateReport().status();
     if (status.ok()) status = replica().BeginRepair(Epoch(6));
     if (status.ok()) {
       world_.CopyAll(log_);
@@ -160,7 +159,7 @@ TEST_F(ReplicaTest, FailureOfTheMediumSticks) {
     if (fence == 1) continue;  // was not opened
     for (const auto& call : std::vector<std::function<absl::Status()>>{
              [&] { return world_.AcceptPromise(Epoch(9)); },
-             [&] { return replica().MakeAnswer().status(); },
+             [&] { return replica().MakeStateReport().status(); },
              [&] { return replica().BeginRepair(Epoch(6)); },
              [&] { return replica().Install(log_.ToInstall()); },
              [&] { return replica().PublishHead(Epoch(6), log_.end()); }}) {

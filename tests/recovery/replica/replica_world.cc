@@ -105,10 +105,10 @@ ReplicaWorld::ReplicaWorld(const Options& options)
   ALPHEUS_CHECK(formatted.ok(), "modelled memory does not fail unasked");
 }
 
-absl::Status ReplicaWorld::Open(const ReplicaOptions& options) {
+absl::Status ReplicaWorld::Open(const LocalReplicaOptions& options) {
   replica_.reset();
   ALPHEUS_ASSIGN_OR_RETURN(
-      replica_, Replica<ModelPersistence>::Open(pmem_, region(), options));
+      replica_, LocalReplica<ModelPersistence>::Open(pmem_, region(), options));
   return absl::OkStatus();
 }
 

@@ -23,7 +23,7 @@
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
-#include "recovery/replica/replica.h"
+#include "recovery/replica/local_replica.h"
 #include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
@@ -76,10 +76,10 @@ class ReplicaWorld {
 
   ModelPersistence& pmem() { return pmem_; }
   std::span<std::byte> region() { return pmem_.region(); }
-  Replica<ModelPersistence>& replica() { return *replica_; }
+  LocalReplica<ModelPersistence>& replica() { return *replica_; }
 
   // As a process that starts; the one before was killed.
-  absl::Status Open(const ReplicaOptions& options = {.name = "model"});
+  absl::Status Open(const LocalReplicaOptions& options = {.name = "model"});
   void PowerCut();
   std::vector<std::byte> Snapshot();
   // Goes back to a region, all of it persisted; no process is open.
@@ -101,7 +101,7 @@ class ReplicaWorld {
 
  private:
   ModelPersistence pmem_;
-  std::unique_ptr<Replica<ModelPersistence>> replica_;
+  std::unique_ptr<LocalReplica<ModelPersistence>> replica_;
 };
 
 }  // namespace alpheus::testing

@@ -28,10 +28,10 @@ class JoinPlanTest : public ::testing::Test {
     start_ = log_.end();
     log_.OpenEpoch(Epoch(6));
     for (int i = 0; i < 2; ++i) log_.Append("new");
-    answer_.node = NodeId(3);
-    answer_.incarnation = 103;
-    answer_.ring_capacity = kCapacity;
-    answer_.log_epoch = Epoch(6);
+    report_.node = NodeId(3);
+    report_.incarnation = 103;
+    report_.ring_capacity = kCapacity;
+    report_.log_epoch = Epoch(6);
   }
 
   RunningEpoch Running() {
@@ -52,12 +52,12 @@ class JoinPlanTest : public ::testing::Test {
     for (Lsn lsn = first; lsn <= last; lsn = lsn + 1) {
       ASSERT_EQ(cursor.Next(), RecordCursor::Step::kRecord);
       const RecordView& r = cursor.record();
-      AddHeld(&answer_, {r.epoch(), r.offset, r.header.header_crc(),
-                         static_cast<uint32_t>(r.bytes / kLineBytes)});
+      AddRecord(&report_, {r.epoch(), r.offset, r.header.header_crc(),
+                           static_cast<uint32_t>(r.bytes / kLineBytes)});
     }
   }
   JoinPlan Plan(uint64_t slice = kWhole) {
-    JoinPlanner planner(log_.ring(), Running(), answer_);
+    JoinPlanner planner(log_.ring(), Running(), report_);
     for (;;) {
       const absl::StatusOr<bool> done = planner.Continue(slice);
       EXPECT_TRUE(done.ok()) << done.status();
@@ -65,19 +65,19 @@ class JoinPlanTest : public ::testing::Test {
     }
   }
   absl::Status PlanFails() {
-    JoinPlanner planner(log_.ring(), Running(), answer_);
+    JoinPlanner planner(log_.ring(), Running(), report_);
     return planner.Continue(kWhole).status();
   }
 
   LogImage log_{kCapacity};
   LogPosition start_;
   Lsn durable_{5};
-  Answer answer_;
+  StateReport report_;
 };
 
 TEST_F(JoinPlanTest, WhatIsTheSameStays) {
   Have(log_, Lsn(1), Lsn(4));
-  answer_.proven_lsn = Lsn(3);
+  report_.proven_lsn = Lsn(3);
   const JoinPlan plan = Plan();
   EXPECT_THAT(plan.copies, IsEmpty());
   EXPECT_FALSE(plan.set_repairing);
@@ -87,7 +87,7 @@ TEST_F(JoinPlanTest, WhatIsTheSameStays) {
 // JP2: what it proves and can't read is copied, what it never said is not.
 TEST_F(JoinPlanTest, WhatAMemberOfThisEpochProvesIsCopied) {
   Have(log_, Lsn(1), Lsn(2));
-  answer_.proven_lsn = Lsn(4);
+  report_.proven_lsn = Lsn(4);
   for (const uint64_t slice : {kWhole, uint64_t{1}}) {
     const JoinPlan plan = Plan(slice);
     ASSERT_THAT(plan.copies, SizeIs(1));
@@ -100,7 +100,7 @@ TEST_F(JoinPlanTest, WhatAMemberOfThisEpochProvesIsCopied) {
 }
 
 TEST_F(JoinPlanTest, MemberOfAnEarlierEpochGetsThatOfBefore) {
-  answer_.log_epoch = Epoch(5);
+  report_.log_epoch = Epoch(5);
   Have(log_, Lsn(1), Lsn(1));
   const JoinPlan plan = Plan();
   EXPECT_EQ(plan.records, 2u);
@@ -113,11 +113,11 @@ TEST_F(JoinPlanTest, OtherRecordsAreOverwrittenUnderAMark) {
   LogImage other(kCapacity);
   other.OpenEpoch(Epoch(4));
   for (int i = 0; i < 2; ++i) other.Append("own");
-  answer_.log_epoch = Epoch(4);
+  report_.log_epoch = Epoch(4);
   Have(other, Lsn(1), Lsn(2));
   EXPECT_TRUE(Plan().set_repairing);
   EXPECT_EQ(Plan().records, 3u);
-  answer_.repairing = true;
+  report_.repairing = true;
   EXPECT_FALSE(Plan().set_repairing);  // it is
 }
 
@@ -126,7 +126,7 @@ TEST_F(JoinPlanTest, RecordsBehindTheLogNeedNoMark) {
   LogImage other = log_;
   other.Truncate(Lsn(3));
   other.Append("own");
-  answer_.log_epoch = Epoch(5);
+  report_.log_epoch = Epoch(5);
   Have(other, Lsn(1), Lsn(4));
   const JoinPlan plan = Plan();
   EXPECT_FALSE(plan.set_repairing);
@@ -135,15 +135,15 @@ TEST_F(JoinPlanTest, RecordsBehindTheLogNeedNoMark) {
 
 // JP2: of what it acknowledged nobody knows more than that it is durable.
 TEST_F(JoinPlanTest, MemberThatKnowsNothingGetsWhatIsDurable) {
-  answer_.suspect = true;
+  report_.suspect = true;
   durable_ = Lsn(4);
   JoinPlan plan = Plan();
   EXPECT_EQ(plan.records, 4u);
   EXPECT_EQ(plan.next, log_.PositionOf(Lsn(5)));
   EXPECT_FALSE(plan.set_repairing);
-  answer_.proven_lsn = Lsn(5);
+  report_.proven_lsn = Lsn(5);
   EXPECT_EQ(Plan().next, log_.end());
-  answer_.log_epoch = Epoch(5);
+  report_.log_epoch = Epoch(5);
   plan = Plan();
   EXPECT_EQ(plan.next, start_);
   EXPECT_TRUE(plan.set_repairing);
@@ -151,7 +151,7 @@ TEST_F(JoinPlanTest, MemberThatKnowsNothingGetsWhatIsDurable) {
 
 TEST_F(JoinPlanTest, LogThatBeginsBehindItsEpochIsJoinedThere) {
   log_.CleanThrough(Lsn(4));
-  answer_.log_epoch = Epoch(5);
+  report_.log_epoch = Epoch(5);
   const JoinPlan plan = Plan();
   EXPECT_EQ(plan.next, log_.head());
   EXPECT_THAT(plan.copies, IsEmpty());
@@ -169,7 +169,7 @@ TEST_F(JoinPlanTest, PadGoesWithTheRecordBehindIt) {
   const std::string large(3 * kLineBytes, 'x');
   log_.Append(large);
   ASSERT_GT(log_.end().offset.value, kCapacity);
-  answer_.suspect = true;
+  report_.suspect = true;
   durable_ = log_.end().lsn - 1;
   const JoinPlan plan = Plan();
   ASSERT_THAT(plan.copies, SizeIs(2));
@@ -179,7 +179,7 @@ TEST_F(JoinPlanTest, PadGoesWithTheRecordBehindIt) {
 }
 
 TEST_F(JoinPlanTest, MemberThatProvesWhatWasNeverWrittenIsRefused) {
-  answer_.proven_lsn = Lsn(6);
+  report_.proven_lsn = Lsn(6);
   const absl::Status status = PlanFails();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("has LSN 6 of epoch 6"));
@@ -187,19 +187,19 @@ TEST_F(JoinPlanTest, MemberThatProvesWhatWasNeverWrittenIsRefused) {
 
 TEST_F(JoinPlanTest, OwnRingThatCannotBeReadIsSaid) {
   log_.ring().At(log_.PositionOf(Lsn(2)).offset)[0] ^= std::byte{1};
-  answer_.log_epoch = Epoch(5);
+  report_.log_epoch = Epoch(5);
   const absl::Status status = PlanFails();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("primary's own ring"));
 }
 
 TEST_F(JoinPlanTest, OnlyMembersJoin) {
-  EXPECT_TRUE(CheckJoins(Running(), kCapacity, answer_).ok());
-  answer_.incarnation = 104;
+  EXPECT_TRUE(CheckJoins(Running(), kCapacity, report_).ok());
+  report_.incarnation = 104;
   EXPECT_TRUE(
-      absl::IsFailedPrecondition(CheckJoins(Running(), kCapacity, answer_)));
-  answer_.incarnation = 103;
-  const absl::Status other = CheckJoins(Running(), 2 * kCapacity, answer_);
+      absl::IsFailedPrecondition(CheckJoins(Running(), kCapacity, report_)));
+  report_.incarnation = 103;
+  const absl::Status other = CheckJoins(Running(), 2 * kCapacity, report_);
   EXPECT_TRUE(absl::IsFailedPrecondition(other));
   EXPECT_THAT(std::string(other.message()), HasSubstr("a ring of 1024 bytes"));
 }

@@ -17,7 +17,7 @@
 #include "log/base/bytes.h"
 #include "log/core/read/record_cursor.h"
 #include "log/core/ring/region_state.h"
-#include "recovery/replica/held_replica.h"
+#include "recovery/replica/primary_replica.h"
 #include "tests/recovery/opening/opening_world.h"
 #include "tests/support/oracles/crash_enumerator.h"
 
@@ -26,7 +26,7 @@ namespace {
 
 using ::testing::IsEmpty;
 using Primary = OpeningWorld::Primary;
-using State = RejoiningReplication::State;
+using State = MemberUpkeep::State;
 
 constexpr uint64_t kScrubbedRingBytes = 4096;
 constexpr int kRecords = 6;
@@ -35,37 +35,37 @@ OpeningWorld::Options WorldOptions(uint64_t ring_bytes) {
   OpeningWorld::Options options;
   options.ring_capacity = ring_bytes;
   options.real_server = true;
-  options.rejoins = true;
+  options.resyncs = true;
   return options;
 }
 
 // Without a lock that could be given up.
-class HeldLog final : public HeldReplica {
+class OwnLog final : public PrimaryReplica {
  public:
-  explicit HeldLog(Primary& primary) : primary_(primary) {}
+  explicit OwnLog(Primary& primary) : primary_(primary) {}
 
-  absl::Status GiveUp() override { return absl::OkStatus(); }
+  absl::Status ReleaseRegion() override { return absl::OkStatus(); }
   bool IsUsable() const override { return primary_.log->IsUsable(); }
   std::byte* RingOnMedium() const override {
     return primary_.log->RingOnMedium();
   }
-  void WhileAtRest(absl::FunctionRef<void()> work) override {
-    ++rests_;
-    primary_.log->WhileAtRest(work);
+  void WithRingFrozen(absl::FunctionRef<void()> work) override {
+    ++freezes_;
+    primary_.log->WithRingFrozen(work);
   }
   // How often others had to wait.
-  int rests() const { return rests_; }
+  int freezes() const { return freezes_; }
   absl::Status RestoreBytes(RingOffset offset,
                             std::span<const std::byte> bytes) override {
     return primary_.log->RestoreBytes(offset, bytes);
   }
-  absl::StatusOr<int> MendCopies() override {
-    return primary_.log->MendCopies();
+  absl::StatusOr<int> RepairCopies() override {
+    return primary_.log->RepairCopies();
   }
 
  private:
   Primary& primary_;
-  int rests_ = 0;
+  int freezes_ = 0;
 };
 
 class OwnScrubTest : public ::testing::Test {
@@ -77,7 +77,7 @@ class OwnScrubTest : public ::testing::Test {
     primary_ = world_->Open(0);
     ASSERT_TRUE(primary_->status().ok()) << primary_->status();
     world_->StartLog(*primary_);
-    held_ = std::make_unique<HeldLog>(*primary_);
+    primary_log_ = std::make_unique<OwnLog>(*primary_);
     for (int i = 1; i <= kRecords; ++i) Append(TextOf(i));
     ASSERT_TRUE(
         StepUntil([&] { return primary_->sink->replication_state().is_idle; }));
@@ -88,13 +88,13 @@ class OwnScrubTest : public ::testing::Test {
     scrubbing.bytes_per_second = uint64_t{1} << 30;
     scrubbing.interval_ns = 100'000;
     scrubbing.peers = primary_->asked.peers;
-    ReplicaHoldOptions hold;
-    hold.address = "sim:9:1";  // nobody
-    hold.node = NodeId(1);
-    hold.hello = {primary_->asked.cluster_id, primary_->asked.log_id,
-                  primary_->asked.self};
-    hold.promise = {primary_->opened->epoch, primary_->asked.self};
-    primary_->rejoining->HoldReplica(hold, scrubbing, *held_);
+    RegionClaimOptions claim;
+    claim.address = "sim:9:1";  // nobody
+    claim.node = NodeId(1);
+    claim.hello = {primary_->asked.cluster_id, primary_->asked.log_id,
+                   primary_->asked.self};
+    claim.promise = {primary_->opened->epoch, primary_->asked.self};
+    primary_->upkeep->ClaimReplica(claim, scrubbing, *primary_log_);
   }
   static std::string TextOf(int i) {
     return absl::StrCat(std::string(90, 'x'), i);
@@ -115,7 +115,7 @@ class OwnScrubTest : public ::testing::Test {
     }
     return false;
   }
-  State state() const { return primary_->rejoining->state(); }
+  State state() const { return primary_->upkeep->state(); }
   // Until a pass is over that began after this call.
   State AfterAPass() {
     const uint64_t passes = state().scrub_passes + 2;
@@ -151,7 +151,7 @@ class OwnScrubTest : public ::testing::Test {
 
   std::unique_ptr<OpeningWorld> world_;
   std::unique_ptr<Primary> primary_;
-  std::unique_ptr<HeldLog> held_;
+  std::unique_ptr<OwnLog> primary_log_;
 };
 
 TEST_F(OwnScrubTest, WholeReplicaIsReadThrough) {
@@ -184,16 +184,16 @@ TEST_F(OwnScrubTest, RecordOfManyPiecesIsNotLookedAtForEach) {
   ASSERT_TRUE(
       StepUntil([&] { return primary_->sink->replication_state().is_idle; }));
   Scrub();
-  const auto rests_of_a_pass = [this] {
+  const auto freezes_of_a_pass = [this] {
     const uint64_t passes = state().scrub_passes;
-    const int before = held_->rests();
+    const int before = primary_log_->freezes();
     EXPECT_TRUE(StepUntil([&] { return state().scrub_passes > passes; }));
-    return held_->rests() - before;
+    return primary_log_->freezes() - before;
   };
   AfterAPass();
-  const int undamaged = rests_of_a_pass();
+  const int undamaged = freezes_of_a_pass();
   ASSERT_NO_FATAL_FAILURE(FlipInRecord(kRecords + 1, 5000));
-  const int damaged = rests_of_a_pass();
+  const int damaged = freezes_of_a_pass();
   EXPECT_EQ(state().scrubbed.repaired, 1u);
   // Found; before and behind the reading; what was written is read again.
   EXPECT_LE(damaged, undamaged + 4);
@@ -254,7 +254,7 @@ TEST_F(OwnScrubTest, HeadThatMovesOnIsNoDamage) {
   EXPECT_EQ(after.scrubbed.damaged, 0u);
 }
 
-TEST_F(OwnScrubTest, CopiesOfSuperlineAndTableAreWrittenAnew) {
+TEST_F(OwnScrubTest, CopiesOfSuperlineAndTableAreRepaired) {
   for (const bool is_table : {false, true}) {
     for (const int copy : {0, 1}) {
       SCOPED_TRACE(absl::StrCat(is_table ? "table " : "superline ", copy));
@@ -279,7 +279,7 @@ TEST_F(OwnScrubTest, CopiesOfSuperlineAndTableAreWrittenAnew) {
 }
 
 // A power cut at each fence: one copy of each is always whole.
-TEST_F(OwnScrubTest, EveryCutOfMendedCopiesLeavesOneWhole) {
+TEST_F(OwnScrubTest, EveryCutOfRepairedCopiesLeavesOneWhole) {
   for (const bool is_table : {false, true}) {
     for (const int copy : {0, 1}) {
       SCOPED_TRACE(absl::StrCat(is_table ? "table " : "superline ", copy));
@@ -312,7 +312,7 @@ TEST_F(OwnScrubTest, EveryCutOfMendedCopiesLeavesOneWhole) {
 
 // --- What others are shown of it ---------------------------------------------
 
-// Goal: RJR2. In whatever moment it is asked, a power cut would leave the same.
+// Goal: MUK2. In whatever moment it is asked, a power cut would leave the same.
 TEST_F(OwnScrubTest, OnlyWhatIsPersistedIsShown) {
   ASSERT_NO_FATAL_FAILURE(Start());
   Scrub();
@@ -321,7 +321,7 @@ TEST_F(OwnScrubTest, OnlyWhatIsPersistedIsShown) {
   int looks = 0;
   pmem.SetHook([&](const ModelPersistence::Event& event) {
     if (event.primitive != ModelPersistence::Primitive::kFence) return;
-    const Fetched shown = primary_->rejoining->Show(all);
+    const Fetched shown = primary_->upkeep->Show(all);
     const std::vector<std::byte> cut = pmem.CutKeepingNone();
     ASSERT_LE(shown.bytes.size(), kScrubbedRingBytes);
     EXPECT_TRUE(std::ranges::equal(
@@ -335,7 +335,7 @@ TEST_F(OwnScrubTest, OnlyWhatIsPersistedIsShown) {
   // In the end it is all of it.
   const RingOffset end =
       OffsetOf(kRecords + 5) + RecordBytes(TextOf(kRecords + 5).size());
-  EXPECT_EQ(primary_->rejoining->Show(all).bytes.size(), end.value);
+  EXPECT_EQ(primary_->upkeep->Show(all).bytes.size(), end.value);
 }
 
 // Bytes behind the head may be used again.
@@ -346,25 +346,25 @@ TEST_F(OwnScrubTest, WhatTheHeadHasPassedIsNotShown) {
   ASSERT_TRUE(primary_->log->CleanupThrough(Lsn(2)).ok());
   ASSERT_TRUE(primary_->log->CleanupAll().ok());
   StepOnce();
-  EXPECT_THAT(primary_->rejoining->Show({third, 64}).bytes, IsEmpty());
+  EXPECT_THAT(primary_->upkeep->Show({third, 64}).bytes, IsEmpty());
   Append("more");
   ASSERT_TRUE(
       StepUntil([&] { return primary_->sink->replication_state().is_idle; }));
-  EXPECT_THAT(primary_->rejoining->Show({third, 64}).bytes, IsEmpty());
-  EXPECT_EQ(primary_->rejoining->Show({primary_->log->head().offset, 64})
-                .bytes.size(),
-            64u);
+  EXPECT_THAT(primary_->upkeep->Show({third, 64}).bytes, IsEmpty());
+  EXPECT_EQ(
+      primary_->upkeep->Show({primary_->log->head().offset, 64}).bytes.size(),
+      64u);
 }
 
 TEST_F(OwnScrubTest, LogThatHasFailedShowsNothing) {
   ASSERT_NO_FATAL_FAILURE(Start());
   Scrub();
-  EXPECT_EQ(primary_->rejoining->Show({RingOffset(0), 64}).bytes.size(), 64u);
+  EXPECT_EQ(primary_->upkeep->Show({RingOffset(0), 64}).bytes.size(), 64u);
   world_->pmem(1).FailFence(1);
   const std::string text = TextOf(7);
   const std::span<const std::byte> part = AsBytes(text);
   EXPECT_FALSE(primary_->log->Append({&part, 1}, 1, {}).ok());
-  EXPECT_THAT(primary_->rejoining->Show({RingOffset(0), 64}).bytes, IsEmpty());
+  EXPECT_THAT(primary_->upkeep->Show({RingOffset(0), 64}).bytes, IsEmpty());
 }
 
 // P-H20. What a repair persisted is unknown then.

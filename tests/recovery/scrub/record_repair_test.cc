@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a damaged place is mended with, by what a peer has there.
+// What a damaged place is repaired with, by what a peer has there.
 #include "recovery/scrub/record_repair.h"
 
 #include <gmock/gmock.h>
@@ -39,8 +39,8 @@ std::unique_ptr<RingScrub> FoundIn(const LogImage& log) {
   return scrub;
 }
 
-void Write(const LogImage& log, const MendedRecords& mended) {
-  for (const MendedBytes& place : mended.places) {
+void Write(const LogImage& log, const RepairedRecords& repaired) {
+  for (const RepairedBytes& place : repaired.places) {
     std::memcpy(log.ring().At(place.offset), place.bytes.data(),
                 place.bytes.size());
   }
@@ -59,20 +59,20 @@ TEST(RecordRepairTest, PeersRecordMakesTheRingWhole) {
       const LogImage log = good;
       Flip(At(log, lsn, byte));
       const auto scrub = FoundIn(log);
-      MendedRecords mended = MendedWithoutPeer(*scrub);
-      if (mended.records == 0) {
-        EXPECT_EQ(HeldOfFinding(*scrub, 1), 0u);
-        mended = MendedFromPeer(good.ring(), good.end().offset, *scrub);
+      RepairedRecords repaired = RepairedWithoutPeer(*scrub);
+      if (repaired.records == 0) {
+        EXPECT_EQ(ValidInFinding(*scrub, 1), 0u);
+        repaired = RepairedFromPeer(good.ring(), good.end().offset, *scrub);
       }
-      EXPECT_EQ(mended.records, 1u);
-      Write(log, mended);
+      EXPECT_EQ(repaired.records, 1u);
+      Write(log, repaired);
       EXPECT_TRUE(AreEqual(log, good)) << lsn << " byte " << byte;
-      EXPECT_EQ(HeldOfFinding(*scrub, 1), 1u);
+      EXPECT_EQ(ValidInFinding(*scrub, 1), 1u);
     }
   }
 }
 
-TEST(RecordRepairTest, SeveralRecordsAreMendedAsFarAsThePeerHasThem) {
+TEST(RecordRepairTest, SeveralRecordsAreRepairedAsFarAsThePeerHasThem) {
   const LogImage good = SixRecords();
   const LogImage log = good;
   std::memset(At(log, Lsn(2), 0), 0xff,
@@ -81,25 +81,25 @@ TEST(RecordRepairTest, SeveralRecordsAreMendedAsFarAsThePeerHasThem) {
   ASSERT_EQ(scrub->finding().records(), 4u);
   const LogImage peer = good;
   Flip(At(peer, Lsn(4), 50));
-  const MendedRecords some =
-      MendedFromPeer(peer.ring(), peer.end().offset, *scrub);
+  const RepairedRecords some =
+      RepairedFromPeer(peer.ring(), peer.end().offset, *scrub);
   EXPECT_EQ(some.records, 2u);
   Write(log, some);
-  EXPECT_EQ(HeldOfFinding(*scrub, 4), 2u);
+  EXPECT_EQ(ValidInFinding(*scrub, 4), 2u);
   // So much of it was read.
   for (Lsn lsn(2); lsn <= Lsn(5); lsn = lsn + 1) {
     const RingOffset behind = good.PositionOf(lsn + 1).offset;
-    EXPECT_EQ(MendedFromPeer(good.ring(), behind, *scrub).records,
+    EXPECT_EQ(RepairedFromPeer(good.ring(), behind, *scrub).records,
               lsn.value - 1);
-    EXPECT_EQ(MendedFromPeer(good.ring(), behind - 1, *scrub).records,
+    EXPECT_EQ(RepairedFromPeer(good.ring(), behind - 1, *scrub).records,
               lsn.value - 2);
   }
-  Write(log, MendedFromPeer(good.ring(), good.end().offset, *scrub));
+  Write(log, RepairedFromPeer(good.ring(), good.end().offset, *scrub));
   EXPECT_TRUE(AreEqual(log, good));
 }
 
 // Goal: RR1. Of another epoch with the same number, damaged, not there.
-TEST(RecordRepairTest, WhatIsNotTheRecordMendsNothing) {
+TEST(RecordRepairTest, WhatIsNotTheRecordRepairsNothing) {
   const LogImage good = SixRecords();
   const LogImage log = good;
   const LogImage other = SixRecords(/*salt=*/7);
@@ -111,8 +111,9 @@ TEST(RecordRepairTest, WhatIsNotTheRecordMendsNothing) {
     const auto scrub = FoundIn(log);
     for (const LogImage* peer :
          std::initializer_list<const LogImage*>{&other, &nothing, &damaged}) {
-      EXPECT_EQ(MendedFromPeer(peer->ring(), good.end().offset, *scrub).records,
-                0u);
+      EXPECT_EQ(
+          RepairedFromPeer(peer->ring(), good.end().offset, *scrub).records,
+          0u);
     }
     Flip(At(log, Lsn(3), byte));
   }
@@ -131,21 +132,23 @@ TEST(RecordRepairTest, PeersCleanedWordIsTakenOverIfItIsOne) {
   LogImage peer = good;
   const uint64_t cleaned = CleanedWord(seed);
   std::memcpy(At(peer, Lsn(3), offsetof(RecordHeader, cleaned)), &cleaned, 8);
-  MendedRecords mended = MendedFromPeer(peer.ring(), peer.end().offset, *scrub);
-  Write(log, mended);
+  RepairedRecords repaired =
+      RepairedFromPeer(peer.ring(), peer.end().offset, *scrub);
+  Write(log, repaired);
   EXPECT_TRUE(AreEqual(log, peer));
-  EXPECT_EQ(HeldOfFinding(*scrub, 1), 1u);
+  EXPECT_EQ(ValidInFinding(*scrub, 1), 1u);
   Flip(At(peer, Lsn(3), 70));
-  EXPECT_EQ(MendedFromPeer(peer.ring(), peer.end().offset, *scrub).records, 0u);
+  EXPECT_EQ(RepairedFromPeer(peer.ring(), peer.end().offset, *scrub).records,
+            0u);
   Flip(At(peer, Lsn(3), 70));
   Flip(At(peer, Lsn(3), offsetof(RecordHeader, cleaned)));
   Flip(At(log, Lsn(3), 8));
-  mended = MendedFromPeer(peer.ring(), peer.end().offset, *scrub);
-  Write(log, mended);
+  repaired = RepairedFromPeer(peer.ring(), peer.end().offset, *scrub);
+  Write(log, repaired);
   EXPECT_TRUE(AreEqual(log, good));
 }
 
-TEST(RecordRepairTest, PadIsMendedWithItsRecordOrAlone) {
+TEST(RecordRepairTest, PadIsRepairedWithItsRecordOrAlone) {
   LogImage good(1024);
   good.OpenEpoch(Epoch(5));
   for (int i = 0; i < 4; ++i) good.Append(std::string(140, 'a'));
@@ -155,8 +158,8 @@ TEST(RecordRepairTest, PadIsMendedWithItsRecordOrAlone) {
   const LogImage log = good;
   Flip(log.ring().At(pad));
   const auto alone = FoundIn(log);
-  Write(log, MendedWithoutPeer(*alone));
-  EXPECT_EQ(HeldOfFinding(*alone, 1), 1u);
+  Write(log, RepairedWithoutPeer(*alone));
+  EXPECT_EQ(ValidInFinding(*alone, 1), 1u);
   // The PAD as a writer makes it says what was durable; nobody needs that.
   const auto again =
       std::make_unique<RingScrub>(log.ring(), log.table(), log.head(), Lsn(5));
@@ -165,11 +168,11 @@ TEST(RecordRepairTest, PadIsMendedWithItsRecordOrAlone) {
   std::memset(log.ring().At(pad), 0, 64);
   std::memset(log.ring().data(), 0, 64);
   const auto both = FoundIn(log);
-  EXPECT_THAT(MendedWithoutPeer(*both).places, IsEmpty());
-  const MendedRecords mended =
-      MendedFromPeer(good.ring(), good.end().offset, *both);
-  EXPECT_EQ(mended.places.size(), 2u);
-  Write(log, mended);
+  EXPECT_THAT(RepairedWithoutPeer(*both).places, IsEmpty());
+  const RepairedRecords repaired =
+      RepairedFromPeer(good.ring(), good.end().offset, *both);
+  EXPECT_EQ(repaired.places.size(), 2u);
+  Write(log, repaired);
   EXPECT_TRUE(AreEqual(log, good));
 }
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "recovery/resync/replica_hold.h"
+#include "recovery/resync/region_claim.h"
 #include "recovery/scrub/scrubbing.h"
 #include "recovery/server/ring_fetch.h"
 #include "tests/recovery/server/replica_server_fixture.h"
@@ -27,7 +27,7 @@ namespace alpheus::testing {
 
 inline constexpr int kPeerHost = 3;
 inline constexpr int kOtherPeerHost = 4;
-inline constexpr int kHolderHost = 5;
+inline constexpr int kLocalPrimaryHost = 5;
 inline constexpr NodeId kPeerNode{2};
 
 inline std::string PeerAddressOf(int host) {
@@ -55,8 +55,9 @@ class PeerNode {
     std::vector<Completion> completions(16);
     std::vector<ConnectionEvent> events;
     const size_t count = fabric_.Poll(completions, &events);
-    for (const ConnectionEvent& event : events) server_->Take(event);
-    for (size_t i = 0; i < count; ++i) server_->Take(completions[i]);
+    for (const ConnectionEvent& event : events)
+      server_->OnConnectionEvent(event);
+    for (size_t i = 0; i < count; ++i) server_->OnCompletion(completions[i]);
     server_->Poll();
   }
   const ReplicaServer::Counters& counters() const {
@@ -72,49 +73,48 @@ class PeerNode {
 
 // A node whose replica a primary of its machine has: it shows the bytes of an
 // image from `begin` to `end`.
-class HeldPeerNode {
+class ClaimedPeerNode {
  public:
-  HeldPeerNode(ServedWorld& world, std::span<const std::byte> image,
-               RingOffset begin, RingOffset end)
+  ClaimedPeerNode(ServedWorld& world, std::span<const std::byte> image,
+                  RingOffset begin, RingOffset end)
       : node_fabric_(world.network().fabric(kPeerHost)),
-        holder_fabric_(world.network().fabric(kHolderHost)),
+        primary_fabric_(world.network().fabric(kLocalPrimaryHost)),
         image_(image.begin(), image.end()) {
     const RegionState state = *ReadRegionState(image_, "held");
     ReplicaServerOptions options;
     options.cluster_id = kCluster;
     options.node = kPeerNode;
     options.show_ns = 5 * kMillisecond;
-    regions_.welcome = [welcome = WelcomeOf(state.superline)](Uuid) {
-      return welcome;
-    };
+    regions_.server_hello = [server_hello = ServerHelloOf(state.superline)](
+                                Uuid) { return server_hello; };
     options.regions = &regions_;
     server_ = std::make_unique<ReplicaServer>(node_fabric_,
                                               world.network().clock(), options);
     EXPECT_TRUE(node_fabric_.Listen(PeerAddressOf(kPeerHost)).ok());
-    ReplicaHoldOptions hold;
-    hold.address = PeerAddressOf(kPeerHost);
-    hold.node = kPeerNode;
-    hold.hello = {kCluster, kLogA, {kPeerNode, 77}};
-    hold.promise = {Epoch(5), hold.hello.primary};
-    hold.show = [=, this](const Fetch& fetch) {
+    RegionClaimOptions claim;
+    claim.address = PeerAddressOf(kPeerHost);
+    claim.node = kPeerNode;
+    claim.hello = {kCluster, kLogA, {kPeerNode, 77}};
+    claim.promise = {Epoch(5), claim.hello.primary};
+    claim.show = [=, this](const Fetch& fetch) {
       ++shown;
       const Ring ring = RingOf(image_, ReadRegionState(image_, "x")->superline);
       return FetchedFrom(ring, begin, end, fetch);
     };
-    hold_ = std::make_unique<ReplicaHold>(holder_fabric_,
-                                          world.network().clock(), hold);
+    claim_ = std::make_unique<RegionClaim>(primary_fabric_,
+                                           world.network().clock(), claim);
   }
 
   void Poll() {
     PollOne(node_fabric_, *server_);
     server_->Poll();
     if (!is_awake) return;
-    PollOne(holder_fabric_, *hold_);
-    EXPECT_EQ(hold_->Poll(), Polled::kIdle);
+    PollOne(primary_fabric_, *claim_);
+    EXPECT_EQ(claim_->Poll(), Polled::kIdle);
   }
-  void EndHolder() {
+  void EndPrimary() {
     is_awake = false;
-    hold_.reset();
+    claim_.reset();
   }
 
   bool is_awake = true;  // the primary
@@ -126,21 +126,21 @@ class HeldPeerNode {
     std::vector<Completion> completions(16);
     std::vector<ConnectionEvent> events;
     const size_t count = fabric.Poll(completions, &events);
-    for (const ConnectionEvent& event : events) taker.Take(event);
-    for (size_t i = 0; i < count; ++i) taker.Take(completions[i]);
+    for (const ConnectionEvent& event : events) taker.OnConnectionEvent(event);
+    for (size_t i = 0; i < count; ++i) taker.OnCompletion(completions[i]);
   }
 
   Fabric& node_fabric_;
-  Fabric& holder_fabric_;
+  Fabric& primary_fabric_;
   std::vector<std::byte> image_;
   FakeRegions regions_{kLogA};
   std::unique_ptr<ReplicaServer> server_;
-  std::unique_ptr<ReplicaHold> hold_;
+  std::unique_ptr<RegionClaim> claim_;
 };
 
 inline ServedWorld::Options WithPeers(const ScrubbingOptions& scrubbing = {}) {
   ServedWorld::Options options;
-  options.network.hosts = kHolderHost + 1;
+  options.network.hosts = kLocalPrimaryHost + 1;
   options.server.scrubbing = scrubbing;
   options.server.name_of = [](Uuid /*log_id*/) { return "by name"; };
   options.server.scrubbing.peers = {
@@ -158,7 +158,7 @@ class ScrubbingTest : public ::testing::Test {
  protected:
   void Start(const ServedWorld::Options& options = WithPeers()) {
     peers_.clear();
-    held_peer_.reset();
+    claimed_peer_.reset();
     asker_ = nullptr;
     world_ = std::make_unique<ServedWorld>(options);
     log_ = std::make_unique<PrimaryLog>(kLogA);
@@ -166,7 +166,7 @@ class ScrubbingTest : public ::testing::Test {
       for (auto& peer : peers_) {
         if (are_peers_awake_) peer->Poll();
       }
-      if (held_peer_ != nullptr) held_peer_->Poll();
+      if (claimed_peer_ != nullptr) claimed_peer_->Poll();
     };
   }
 
@@ -186,10 +186,11 @@ class ScrubbingTest : public ::testing::Test {
         std::make_unique<PeerNode>(*world_, host, image, credentials));
   }
   // The only peer; it shows all records, or less.
-  void WriteWithHeldPeer(int count, Lsn first = Lsn(1), Lsn last = Lsn(1000)) {
+  void WriteWithClaimedPeer(int count, Lsn first = Lsn(1),
+                            Lsn last = Lsn(1000)) {
     Start();
     ASSERT_NO_FATAL_FAILURE(WriteRecords(count));
-    held_peer_ = std::make_unique<HeldPeerNode>(
+    claimed_peer_ = std::make_unique<ClaimedPeerNode>(
         *world_, log_->Image(), OffsetOf(first),
         std::min(log_->End().offset, OffsetOf(last + 1)));
     world_->Run(kMillisecond);  // it holds
@@ -257,7 +258,7 @@ class ScrubbingTest : public ::testing::Test {
   Peer* asker_ = nullptr;
   bool are_peers_awake_ = true;
   std::vector<std::unique_ptr<PeerNode>> peers_;
-  std::unique_ptr<HeldPeerNode> held_peer_;
+  std::unique_ptr<ClaimedPeerNode> claimed_peer_;
 };
 
 }  // namespace alpheus::testing

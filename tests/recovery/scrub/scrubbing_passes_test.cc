@@ -71,7 +71,7 @@ TEST_F(ScrubbingTest, PassWaitsForWhoOpensAnEpoch) {
   world_->Run(10 * kMillisecond);
   EXPECT_EQ(world_->log(kLogA).restored, 0);
   EXPECT_TRUE(AskFor(Scrub{}).is_running);
-  world_->GetPrepared(next, Epoch(7));
+  world_->GetRepairOpened(next, Epoch(7));
   world_->Run(10 * kMillisecond);
   EXPECT_EQ(world_->log(kLogA).restored, 0);
   ASSERT_TRUE(next.Close().ok());
@@ -84,7 +84,7 @@ TEST_F(ScrubbingTest, PassWaitsForWhoOpensAnEpoch) {
 }
 
 // Another epoch is opened and installed in the middle of a pass.
-TEST_F(ScrubbingTest, PassBeginsAnewInANewEpoch) {
+TEST_F(ScrubbingTest, PassBeginsAgainInANewEpoch) {
   WriteWithPeer(6);
   Flip(Lsn(6), 80);
   are_peers_awake_ = false;
@@ -98,7 +98,7 @@ TEST_F(ScrubbingTest, PassBeginsAnewInANewEpoch) {
   const Scrubbed scrubbed = AskFor(Scrub{});
   EXPECT_EQ(scrubbed.passes, 1u);
   EXPECT_EQ(scrubbed.pass.records, 6u);
-  // GetInstalled wrote the records anew.
+  // GetInstalled wrote the records again.
   EXPECT_EQ(scrubbed.total.damaged, 0u);
   EXPECT_EQ(scrubbed.total.records, 5u + 6u);
 }
@@ -131,7 +131,7 @@ TEST_F(ScrubbingTest, ReplicaThatRepairsHoldsNothingToBeScrubbed) {
   WriteWithPeer(6);
   Peer& next = world_->Connected(1, 2);
   world_->GetPromise(next, Epoch(7));
-  ASSERT_TRUE(world_->Ask(next, Prepare{Epoch(7), true}).has_value());
+  ASSERT_TRUE(world_->Ask(next, OpenForRepair{Epoch(7), true}).has_value());
   ASSERT_TRUE(next.Close().ok());
   Flip(Lsn(2), 80);
   world_->Run(kMillisecond);
@@ -181,10 +181,10 @@ TEST_F(ScrubbingTest, NodeSleepsUntilThereIsSomethingToScrub) {
   scrubbing.bytes_per_second = 1 << 20;
   Start(WithPeers(scrubbing));
   world_->Run(kMillisecond);
-  EXPECT_LE(world_->server().NextDeadline().at_nanos(), 10 * kSecond + kSecond);
+  EXPECT_LE(world_->server().NextPoll().at_nanos(), 10 * kSecond + kSecond);
   Start();
   world_->Run(kMillisecond);
-  EXPECT_FALSE(world_->server().NextDeadline().is_set());
+  EXPECT_FALSE(world_->server().NextPoll().is_set());
 }
 
 TEST_F(ScrubbingTest, WhatIsAskedForGoesBeforeWhatTheClockBegan) {
@@ -203,7 +203,7 @@ TEST_F(ScrubbingTest, WhatIsAskedForGoesBeforeWhatTheClockBegan) {
   EXPECT_EQ(scrubbed.pass.records, 16u);
 }
 
-// The log was removed on all nodes, and made anew by the same name.
+// The log was removed on all nodes, and made again by the same name.
 TEST_F(ScrubbingTest, CountsOfAReplicaEndWithIt) {
   Start();
   ASSERT_NO_FATAL_FAILURE(WriteRecords(6));

@@ -187,9 +187,9 @@ TEST_F(ScrubbingTest, NobodyThereLeavesTheDamageUntilSomebodyIs) {
 }
 
 // It accepts no connection, and refuses none.
-TEST_F(ScrubbingTest, SilentPeerIsGivenUp) {
+TEST_F(ScrubbingTest, SilentPeerIsAbandoned) {
   ScrubbingOptions scrubbing;
-  scrubbing.silence_ns = 5 * kMillisecond;
+  scrubbing.reply_timeout_ns = 5 * kMillisecond;
   Start(WithPeers(scrubbing));
   ASSERT_NO_FATAL_FAILURE(WriteRecords(4));
   AddPeer(kPeerHost, log_->Image());
@@ -223,8 +223,8 @@ TEST_F(ScrubbingTest, PeerWithAnotherLogOfTheSameEpochIsOfNoUse) {
 // Goal: the crash states of scrubbing.h. A power cut at each fence of a repair.
 TEST_F(ScrubbingTest, EveryCutLeavesTheRecordDamagedOrWhole) {
   for (const uint64_t byte : {3u, 41u, 80u, 1003u, 1080u}) {
-    const bool is_held = byte > 1000;  // the peer's replica, by its primary
-    is_held ? WriteWithHeldPeer(5) : WriteWithPeer(5);
+    const bool is_claimed = byte > 1000;  // the peer's replica, by its primary
+    is_claimed ? WriteWithClaimedPeer(5) : WriteWithPeer(5);
     Flip(Lsn(3), byte % 1000);
     ModelPersistence& pmem = world_->pmem(kLogA);
     const RegionState state = world_->State(kLogA);
@@ -283,7 +283,7 @@ TEST_F(ScrubbingTest, MediumThatFailsInARepairEndsTheScrubbing) {
   world_->Run(kMillisecond);
 }
 
-TEST_F(ScrubbingTest, CopiesThatCannotBeReadAreWrittenAnew) {
+TEST_F(ScrubbingTest, CopiesThatCannotBeReadAreRepaired) {
   WriteWithPeer(4);
   for (const int copy : {0, 1}) {
     ModelPersistence& pmem = world_->pmem(kLogA);
@@ -295,8 +295,8 @@ TEST_F(ScrubbingTest, CopiesThatCannotBeReadAreWrittenAnew) {
     EXPECT_EQ(scrubbed.pass.repaired, 2u);
     EXPECT_EQ(scrubbed.pass.damaged, 2u);
     const RegionState after = world_->State(kLogA);
-    EXPECT_TRUE(after.superline_cell.at_rest());
-    EXPECT_TRUE(after.table_cell.at_rest());
+    EXPECT_TRUE(after.superline_cell.copies_agree());
+    EXPECT_TRUE(after.table_cell.copies_agree());
     EXPECT_EQ(after.superline, before.superline);
   }
   // The session goes on.
@@ -334,8 +334,9 @@ TEST_F(ScrubbingTest, PeersAreReadWithTheKeyOfTheCluster) {
       std::vector<ConnectionEvent> events;
       const size_t count =
           world_->network().fabric(kOtherPeerHost).Poll(completions, &events);
-      for (const ConnectionEvent& event : events) scrubbing.Take(event);
-      for (size_t c = 0; c < count; ++c) scrubbing.Take(completions[c]);
+      for (const ConnectionEvent& event : events)
+        scrubbing.OnConnectionEvent(event);
+      for (size_t c = 0; c < count; ++c) scrubbing.OnCompletion(completions[c]);
       scrubbing.Poll([](Uuid /*log_id*/) { return false; });
     }
     EXPECT_EQ(scrubbing.StateOf(kLogA).pass.repaired, is_right ? 1u : 0u);
@@ -349,14 +350,14 @@ TEST_F(ScrubbingTest, PeersAreReadWithTheKeyOfTheCluster) {
 TEST_F(ScrubbingTest, DamageIsRepairedFromTheReplicaOfARunningPrimary) {
   for (const uint64_t byte : {0u, 17u, 41u, 47u, 80u}) {
     SCOPED_TRACE(byte);
-    ASSERT_NO_FATAL_FAILURE(WriteWithHeldPeer(6));
+    ASSERT_NO_FATAL_FAILURE(WriteWithClaimedPeer(6));
     for (const Lsn lsn : {Lsn(1), Lsn(3), Lsn(4), Lsn(6)}) Flip(lsn, byte);
     const Scrubbed scrubbed = ScrubNow();
     EXPECT_EQ(scrubbed.pass.repaired, 4u);
     EXPECT_EQ(scrubbed.pass.unrepairable, 0u);
     ExpectWhole();
     // A CLEANED word needs no peer.
-    EXPECT_EQ(held_peer_->shown > 0, byte < 40 || byte >= 48);
+    EXPECT_EQ(claimed_peer_->shown > 0, byte < 40 || byte >= 48);
     Replicate(*world_, *session_, *log_, LongText(7));
     EXPECT_EQ(ScrubNow().pass.damaged, 0u);
   }
@@ -364,7 +365,7 @@ TEST_F(ScrubbingTest, DamageIsRepairedFromTheReplicaOfARunningPrimary) {
 
 // What it has cleaned, and what it has not persisted itself.
 TEST_F(ScrubbingTest, WhatThePrimaryDoesNotShowIsToldAndTheRestRepaired) {
-  ASSERT_NO_FATAL_FAILURE(WriteWithHeldPeer(8, Lsn(3), Lsn(6)));
+  ASSERT_NO_FATAL_FAILURE(WriteWithClaimedPeer(8, Lsn(3), Lsn(6)));
   for (const Lsn lsn : {Lsn(2), Lsn(4), Lsn(6), Lsn(7)}) Flip(lsn, 0);
   const Scrubbed scrubbed = ScrubNow();
   EXPECT_EQ(scrubbed.pass.repaired, 2u);
@@ -373,7 +374,7 @@ TEST_F(ScrubbingTest, WhatThePrimaryDoesNotShowIsToldAndTheRestRepaired) {
 }
 
 TEST_F(ScrubbingTest, NextPeerIsAskedWhenThePrimaryShowsNothing) {
-  ASSERT_NO_FATAL_FAILURE(WriteWithHeldPeer(6, Lsn(4)));
+  ASSERT_NO_FATAL_FAILURE(WriteWithClaimedPeer(6, Lsn(4)));
   AddPeer(kOtherPeerHost, log_->Image());
   for (const Lsn lsn : {Lsn(2), Lsn(5)}) Flip(lsn, 0);
   EXPECT_EQ(ScrubNow().pass.repaired, 2u);
@@ -385,20 +386,20 @@ TEST_F(ScrubbingTest, NextPeerIsAskedWhenThePrimaryShowsNothing) {
 TEST_F(ScrubbingTest, PrimaryThatEndsOrIsSilentLeavesTheDamageAsItIs) {
   for (const bool is_silent : {true, false}) {
     SCOPED_TRACE(is_silent);
-    ASSERT_NO_FATAL_FAILURE(WriteWithHeldPeer(6));
+    ASSERT_NO_FATAL_FAILURE(WriteWithClaimedPeer(6));
     for (const Lsn lsn : {Lsn(2), Lsn(5)}) Flip(lsn, 0);
-    held_peer_->is_awake = false;
+    claimed_peer_->is_awake = false;
     AskFor(Scrub{true});
     world_->Run(kMillisecond);
     EXPECT_TRUE(AskFor(Scrub{}).is_running);
-    if (!is_silent) held_peer_->EndHolder();
+    if (!is_silent) claimed_peer_->EndPrimary();
     world_->Run(10 * kMillisecond);
     const Scrubbed scrubbed = AskFor(Scrub{});
     EXPECT_FALSE(scrubbed.is_running);
     EXPECT_EQ(scrubbed.pass.unrepairable, 2u);
     EXPECT_THAT(world_->reports(), Contains(HasSubstr("stopped, or gone")));
     if (!is_silent) continue;
-    held_peer_->is_awake = true;
+    claimed_peer_->is_awake = true;
     EXPECT_EQ(ScrubNow().pass.repaired, 2u);
     ExpectWhole();
   }

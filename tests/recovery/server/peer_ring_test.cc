@@ -34,7 +34,7 @@ std::byte ByteAt(uint64_t offset) {
 
 class PeerRingTest : public ::testing::Test {
  protected:
-  using Answer = std::function<Message(const Fetch& fetch)>;
+  using StateReport = std::function<Message(const Fetch& fetch)>;
 
   PeerRingTest() : network_(SimOptions{}) {
     address_ = *network_.fabric(0).Listen("sim:0:7000");
@@ -51,11 +51,12 @@ class PeerRingTest : public ::testing::Test {
   }
 
   // Reads until it is through, or was told what can't be.
-  std::unique_ptr<PeerRing> Read(const PeerRing::Range& range, Answer answer,
+  std::unique_ptr<PeerRing> Read(const PeerRing::Range& range,
+                                 StateReport answer,
                                  uint64_t capacity = kCapacity) {
     answer_ = std::move(answer);
     capacity_ = capacity;
-    Inquiry::Options at;
+    ControlCall::Options at;
     at.address = address_;
     at.node = kThePeer;
     at.hello = {kTheCluster, kTheLog, {NodeId(1), 1}};
@@ -71,8 +72,8 @@ class PeerRingTest : public ::testing::Test {
       std::vector<Completion> completions(16);
       std::vector<ConnectionEvent> events;
       const size_t count = network_.fabric(1).Poll(completions, &events);
-      for (const ConnectionEvent& event : events) ring.Take(event);
-      for (size_t c = 0; c < count; ++c) ring.Take(completions[c]);
+      for (const ConnectionEvent& event : events) ring.OnConnectionEvent(event);
+      for (size_t c = 0; c < count; ++c) ring.OnCompletion(completions[c]);
       network_.Run(10'000);
     }
   }
@@ -86,8 +87,9 @@ class PeerRingTest : public ::testing::Test {
       connection_ = event.connection;
       slots_ = *MessageSlots::Make(fabric, 2, kMessageBytesMax);
       PostReceive();
-      const Welcome welcome{kThePeer, 101, capacity_, Epoch(5), 1};
-      EXPECT_TRUE(fabric.Accept(connection_, EncodeWelcome(welcome)).ok());
+      const ServerHello server_hello{kThePeer, 101, capacity_, Epoch(5), 1};
+      EXPECT_TRUE(
+          fabric.Accept(connection_, EncodeServerHello(server_hello)).ok());
     }
     for (size_t i = 0; i < count; ++i) {
       if (completions[i].operation == Operation::kReceive &&
@@ -126,7 +128,7 @@ class PeerRingTest : public ::testing::Test {
   std::string address_;
   ConnectionId connection_;
   std::unique_ptr<MessageSlots> slots_;
-  Answer answer_;
+  StateReport answer_;
   uint64_t capacity_ = kCapacity;  // that the node says
   std::vector<Fetch> asked_;
 };
@@ -159,11 +161,11 @@ TEST_F(PeerRingTest, PieceThatIsShorterIsTheLastOne) {
 }
 
 TEST_F(PeerRingTest, WhatNoNodeSaysEndsIt) {
-  const Answer answers[] = {
+  const StateReport answers[] = {
       [](const Fetch& fetch) { return Shown({fetch.from, 101}, ~0ULL); },
       [](const Fetch& fetch) { return Shown({fetch.from + 64, 100}, ~0ULL); },
       [](const Fetch&) { return Message(Released{}); }};
-  for (const Answer& answer : answers) {
+  for (const StateReport& answer : answers) {
     const auto ring = Read({RingOffset(64), 100}, answer);
     EXPECT_TRUE(absl::IsDataLoss(ring->status())) << ring->status();
     EXPECT_FALSE(ring->has_answered());

@@ -31,7 +31,7 @@ TEST(ReplicaServerTest, PrimaryThatCrashesLeavesTheReplicaReady) {
         Replicate(world, peer, log, "a");
       } else {
         if (phase >= 1) world.GetPromise(peer, Epoch(5));
-        if (phase >= 2) world.GetPrepared(peer, Epoch(5));
+        if (phase >= 2) world.GetRepairOpened(peer, Epoch(5));
       }
       if (is_crash) {
         world.Crash(1);
@@ -67,10 +67,10 @@ TEST(ReplicaServerTest, KeysOfAConnectionThatEndedAreVoid) {
   ServedWorld world({});
   Peer& gone = world.Connected(1, 1);
   const Promised promised = world.GetPromise(gone, Epoch(5));
-  const Prepared prepared = world.GetPrepared(gone, Epoch(5));
+  const RepairOpened opened = world.GetRepairOpened(gone, Epoch(5));
   ASSERT_TRUE(gone.Close().ok());
   world.Run(kMillisecond);
-  for (const RegionKey key : {promised.ring_key, prepared.ring_key}) {
+  for (const RegionKey key : {promised.ring_key, opened.ring_key}) {
     Peer& again = world.Connected(1, 1);
     std::vector<std::byte> bytes(64);
     ASSERT_TRUE(again.Read(key, 0, bytes).ok());
@@ -123,26 +123,26 @@ TEST(ReplicaServerTest, MediumThatFailsGivesNoPromise) {
   ServedWorld world({});
   world.pmem(kLogA).FailFence(1);
   Peer& peer = world.Connected(1, 1);
-  EXPECT_EQ(FailedWith(world.Ask(peer, AskPromise{{Epoch(5), peer.self()}})),
+  EXPECT_EQ(FailedWith(world.Ask(peer, Prepare{{Epoch(5), peer.self()}})),
             absl::StatusCode::kUnavailable);
   world.Run(kMillisecond);
   EXPECT_TRUE(peer.ended);
   EXPECT_EQ(world.server().counters().promised, 0u);
 }
 
-// The promise stands, but there is no answer.
-TEST(ReplicaServerTest, MediumThatFailsInTheScanGivesNoAnswer) {
-  int without_answer = 0;
+// The promise stands, but there is no report.
+TEST(ReplicaServerTest, MediumThatFailsInTheScanGivesNoReport) {
+  int without_report = 0;
   for (uint64_t fence = 1; fence <= 8; ++fence) {
     ServedWorld world({});
     world.pmem(kLogA).FailFence(fence);
     Peer& peer = world.Connected(1, 1);
-    const auto reply = world.Ask(peer, AskPromise{{Epoch(5), peer.self()}});
+    const auto reply = world.Ask(peer, Prepare{{Epoch(5), peer.self()}});
     if (FailedWith(reply) == absl::StatusCode::kOk) continue;
     const Superline superline = world.State(kLogA).superline;
-    if (superline.promised_epoch == Epoch(5)) ++without_answer;
+    if (superline.promised_epoch == Epoch(5)) ++without_report;
   }
-  EXPECT_GT(without_answer, 0);
+  EXPECT_GT(without_report, 0);
 }
 
 // --- Time --------------------------------------------------------------------
@@ -151,19 +151,19 @@ TEST(ReplicaServerTest, ConnectionThatAsksForNothingIsClosedInTheEnd) {
   ServedWorld::Options options;
   options.server.silence_ns_max = 5 * kMillisecond;
   ServedWorld world(options);
-  EXPECT_FALSE(world.server().NextDeadline().is_set());
+  EXPECT_FALSE(world.server().NextPoll().is_set());
   Peer& silent = world.Connected(1, 1);
   Peer& holder = world.Connected(1, 1);
   world.GetPromise(holder, Epoch(5));
-  EXPECT_TRUE(world.server().NextDeadline().is_set());
-  EXPECT_FALSE(world.server().NextDeadline().HasPassed(
-      world.network().clock().NowNanos()));
+  EXPECT_TRUE(world.server().NextPoll().is_set());
+  EXPECT_FALSE(
+      world.server().NextPoll().HasPassed(world.network().clock().NowNanos()));
   world.Run(10 * kMillisecond);
   EXPECT_TRUE(silent.ended);
   EXPECT_FALSE(holder.ended);
   ASSERT_THAT(world.reports(), SizeIs(1));
   EXPECT_THAT(world.reports()[0], HasSubstr("asked for nothing"));
-  EXPECT_FALSE(world.server().NextDeadline().is_set());
+  EXPECT_FALSE(world.server().NextPoll().is_set());
 }
 
 TEST(ReplicaServerTest, WatermarkIsPersistedOncePerIdlePeriod) {
@@ -180,10 +180,10 @@ TEST(ReplicaServerTest, WatermarkIsPersistedOncePerIdlePeriod) {
   for (int i = 1; i <= 3; ++i) {
     Replicate(world, peer, log, "x");
     EXPECT_EQ(served.watermarks, i - 1);
-    EXPECT_TRUE(world.server().NextDeadline().is_set());
+    EXPECT_TRUE(world.server().NextPoll().is_set());
     world.Run(10 * kMillisecond);
     EXPECT_EQ(served.watermarks, i);
-    EXPECT_FALSE(world.server().NextDeadline().is_set());
+    EXPECT_FALSE(world.server().NextPoll().is_set());
     EXPECT_EQ(ProvenAfterACut(world, kLogA), Lsn(static_cast<uint64_t>(i)));
   }
 }

@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-TEST(ReplicaServerTest, RingIsOnlyReadableUntilPrepared) {
+TEST(ReplicaServerTest, RingIsOnlyReadableUntilRepairIsOpened) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 1);
   const Promised promised = world.GetPromise(peer, Epoch(5));
@@ -35,12 +35,12 @@ TEST(ReplicaServerTest, KeyOfAFencedSessionOpensNothing) {
   ServedWorld world({});
   Peer& old = world.Connected(1, 1);
   world.GetPromise(old, Epoch(5));
-  const Prepared prepared = world.GetPrepared(old, Epoch(5));
+  const RepairOpened opened = world.GetRepairOpened(old, Epoch(5));
   Peer& holder = world.Connected(2, 1);
   world.GetPromise(holder, Epoch(6));
   Peer& again = world.Connected(1, 1);
   std::vector<std::byte> bytes(64, std::byte{1});
-  ASSERT_TRUE(again.Write(prepared.ring_key, 0, bytes).ok());
+  ASSERT_TRUE(again.Write(opened.ring_key, 0, bytes).ok());
   world.Run(kMillisecond);
   EXPECT_THAT(again.done, ElementsAre(CompletionStatus::kRemoteAccess));
   EXPECT_EQ(world.RingBytes(kLogA)[0], std::byte{0});
@@ -60,14 +60,14 @@ TEST(ReplicaServerTest, NoByteOfTheRingChangesOnceItIsLookedAt) {
     ServedWorld world(options);
     Peer& old = world.Connected(1, 1);
     world.GetPromise(old, Epoch(5));
-    const Prepared prepared = world.GetPrepared(old, Epoch(5));
+    const RepairOpened opened = world.GetRepairOpened(old, Epoch(5));
     Peer& next = world.Connected(2, 1);
-    next.Send(AskPromise{{Epoch(6), next.self()}});
+    next.Send(Prepare{{Epoch(6), next.self()}});
     world.Run(static_cast<int64_t>(random.Below(4'000)));
     std::vector<std::byte> bytes(kRingBytes, std::byte{0x5a});
     for (uint64_t at = 0; at < kRingBytes; at += 2048) {
       // The old connection may be gone already.
-      old.Write(prepared.ring_key, at, std::span(bytes).subspan(at, 2048))
+      old.Write(opened.ring_key, at, std::span(bytes).subspan(at, 2048))
           .IgnoreError();
     }
     if (random.Below(4) == 0) {
@@ -109,8 +109,8 @@ TEST(ReplicaServerTest, OfTwoThatRaceTheHigherOneStays) {
     ServedWorld world(Seeded(seed));
     Peer& low = world.Connected(1, 1);
     Peer& high = world.Connected(2, 1);
-    low.Send(AskPromise{{Epoch(5), low.self()}});
-    high.Send(AskPromise{{Epoch(6), high.self()}});
+    low.Send(Prepare{{Epoch(5), low.self()}});
+    high.Send(Prepare{{Epoch(6), high.self()}});
     world.Run(kMillisecond);
     ASSERT_THAT(high.replies, SizeIs(1)) << seed;
     EXPECT_TRUE(std::holds_alternative<Promised>(high.replies.front()));
@@ -119,7 +119,7 @@ TEST(ReplicaServerTest, OfTwoThatRaceTheHigherOneStays) {
       EXPECT_EQ(low.replies.front(), Message(Refused{{Epoch(6), high.self()}}));
     }
     high.replies.clear();
-    world.GetPrepared(high, Epoch(6));
+    world.GetRepairOpened(high, Epoch(6));
   }
 }
 

@@ -34,7 +34,7 @@ class ReplicaServerKeyTest : public ::testing::Test {
  protected:
   ReplicaServerKeyTest() { Start({}); }
 
-  // Anew, with a session of log B.
+  // Again, with a session of log B.
   void Start(ServedWorld::Options options) {
     options.serve_b = true;
     options.server.credentials = {KeyOf(1), &node_random_};
@@ -50,12 +50,12 @@ class ReplicaServerKeyTest : public ::testing::Test {
   std::optional<Message> Prove(Peer& peer, Uuid log_id = kLogA,
                                const ClusterKey& key = KeyOf(1)) {
     PrimaryHandshake handshake({key, &random_});
-    const auto challenged =
-        world_->Ask(peer, handshake.Begin(peer.HelloOf(log_id), *peer.welcome));
+    const auto challenged = world_->Ask(
+        peer, handshake.Begin(peer.HelloOf(log_id), *peer.server_hello));
     if (!challenged || !std::holds_alternative<Challenged>(*challenged)) {
       return challenged;
     }
-    const auto prove = handshake.Take(std::get<Challenged>(*challenged));
+    const auto prove = handshake.Reply(std::get<Challenged>(*challenged));
     EXPECT_TRUE(prove.ok()) << prove.status();
     return world_->Ask(peer, *prove);
   }
@@ -67,7 +67,7 @@ class ReplicaServerKeyTest : public ::testing::Test {
   }
 
   // Refused for that reason, once more than before; all else is as it was.
-  void ExpectRefused(const std::optional<Message>& reply, Refusal reason,
+  void ExpectRefused(const std::optional<Message>& reply, RejectReason reason,
                      const char* what) {
     ASSERT_TRUE(reply.has_value()) << what;
     EXPECT_NE(FailedWith(reply), absl::StatusCode::kOk) << what;
@@ -84,14 +84,14 @@ class ReplicaServerKeyTest : public ::testing::Test {
     Replicate(*world_, *bystander_, *log_b_, "b");
   }
 
-  const Refusals& refusals() { return world_->server().refusals(); }
+  const RejectCounters& refusals() { return world_->server().refusals(); }
 
   Random node_random_{1};
   Random random_{2};
   std::optional<PrimaryLog> log_b_;
   std::unique_ptr<ServedWorld> world_;
   Peer* bystander_ = nullptr;
-  std::map<Refusal, uint64_t> expected_;
+  std::map<RejectReason, uint64_t> expected_;
 };
 
 TEST_F(ReplicaServerKeyTest, WhoeverHasTheKeyGetsASession) {
@@ -106,13 +106,13 @@ TEST_F(ReplicaServerKeyTest, WhoeverHasTheKeyGetsASession) {
 
 // HSK1: promise, formatting, view and release, and what comes out of turn
 // anyway.
-TEST_F(ReplicaServerKeyTest, NothingIsGivenOutWithoutAProof) {
+TEST_F(ReplicaServerKeyTest, NothingIsIssuedWithoutAProof) {
   uint64_t incarnation = 10;
   for (const bool has_challenged : {false, true}) {
     for (const Message& message : {
              Message(Format{1 << 20, MembersOf(), "a"}),
-             Message(AskPromise{{Epoch(9), {NodeId(3), 10}}}),
-             Message(Prepare{Epoch(9), false}),
+             Message(Prepare{{Epoch(9), {NodeId(3), 10}}}),
+             Message(OpenForRepair{Epoch(9), false}),
              Message(View{}),
              Message(Release{}),
              Message(alpheus::Proved{}),
@@ -125,7 +125,7 @@ TEST_F(ReplicaServerKeyTest, NothingIsGivenOutWithoutAProof) {
       const auto reply = world_->Ask(peer, message);
       EXPECT_EQ(FailedWith(reply), absl::StatusCode::kUnauthenticated)
           << message.index();
-      ExpectRefused(reply, Refusal::kNoProof, "asked without a proof");
+      ExpectRefused(reply, RejectReason::kNoProof, "asked without a proof");
     }
   }
   // Of the host's many refusals one is told.
@@ -141,7 +141,7 @@ TEST_F(ReplicaServerKeyTest, PrimaryWithAnotherKeyGetsNothing) {
   const auto reply = world_->Ask(
       peer, alpheus::Prove{KeyOf(2).Sign(EncodeMessage(kLogA, *challenged))});
   EXPECT_EQ(FailedWith(reply), absl::StatusCode::kUnauthenticated);
-  ExpectRefused(reply, Refusal::kWrongKey, "another key");
+  ExpectRefused(reply, RejectReason::kWrongKey, "another key");
   ASSERT_THAT(world_->reports(), SizeIs(1));
   EXPECT_THAT(world_->reports().front(), HasSubstr("same key_file"));
 }
@@ -151,21 +151,21 @@ TEST_F(ReplicaServerKeyTest, RecordedHandshakeProvesNothing) {
   Peer& recorded = world_->Connected(2, 7);
   PrimaryHandshake handshake({KeyOf(1), &random_});
   const Challenge challenge =
-      handshake.Begin(recorded.HelloOf(kLogA), *recorded.welcome);
+      handshake.Begin(recorded.HelloOf(kLogA), *recorded.server_hello);
   const auto challenged = world_->Ask(recorded, challenge);
-  const auto prove = handshake.Take(std::get<Challenged>(*challenged));
+  const auto prove = handshake.Reply(std::get<Challenged>(*challenged));
   ASSERT_TRUE(prove.ok());
   ASSERT_EQ(world_->Ask(recorded, *prove), Message(alpheus::Proved{}));
   ASSERT_TRUE(recorded.Close().ok());
   world_->Run(kMillisecond);
 
   Peer& again = world_->Connected(2, 7);
-  ASSERT_EQ(again.welcome, recorded.welcome);
-  const auto answer = world_->Ask(again, challenge);
-  ASSERT_TRUE(answer && std::holds_alternative<Challenged>(*answer));
+  ASSERT_EQ(again.server_hello, recorded.server_hello);
+  const auto report = world_->Ask(again, challenge);
+  ASSERT_TRUE(report && std::holds_alternative<Challenged>(*report));
   const auto reply = world_->Ask(again, *prove);
   EXPECT_EQ(FailedWith(reply), absl::StatusCode::kUnauthenticated);
-  ExpectRefused(reply, Refusal::kWrongKey, "a recorded proof");
+  ExpectRefused(reply, RejectReason::kWrongKey, "a recorded proof");
 }
 
 // HSK3: whoever has no key lets the replica sign.
@@ -176,7 +176,7 @@ TEST_F(ReplicaServerKeyTest, ReplicasOwnProofSentBackProvesNothing) {
   const auto reply = world_->Ask(
       peer, alpheus::Prove{std::get<Challenged>(*challenged).proof});
   EXPECT_EQ(FailedWith(reply), absl::StatusCode::kUnauthenticated);
-  ExpectRefused(reply, Refusal::kWrongKey, "the replica's own proof");
+  ExpectRefused(reply, RejectReason::kWrongKey, "the replica's own proof");
 }
 
 // At each step of the handshake.
@@ -189,7 +189,7 @@ TEST_F(ReplicaServerKeyTest, NonsenseAtEachStepEndsItsConnectionOnly) {
     world_->Run(kMillisecond);
     ASSERT_THAT(peer.replies, SizeIs(1)) << step;
     EXPECT_TRUE(peer.ended) << step;
-    ExpectRefused(peer.replies.front(), Refusal::kMalformed, "nonsense");
+    ExpectRefused(peer.replies.front(), RejectReason::kMalformed, "nonsense");
     EXPECT_EQ(peer.replies.front(), Message(Changed{})) << step;
   }
   EXPECT_THAT(world_->reports(), SizeIs(1));
@@ -202,9 +202,9 @@ TEST_F(ReplicaServerKeyTest, HandshakeOutOfTurnIsRefused) {
     Peer& peer = world_->Connected(2, 1);
     std::optional<Message> reply;
     for (const Message& message : turn) reply = world_->Ask(peer, message);
-    ExpectRefused(reply, Refusal::kOutOfTurn, "out of turn");
+    ExpectRefused(reply, RejectReason::kOutOfTurn, "out of turn");
   }
-  ExpectRefused(Prove(Proved(2, 3)), Refusal::kOutOfTurn, "proved before");
+  ExpectRefused(Prove(Proved(2, 3)), RejectReason::kOutOfTurn, "proved before");
 }
 
 // Who says Hello wrongly does not even get so far.
@@ -217,11 +217,11 @@ TEST_F(ReplicaServerKeyTest, HelloOfOthersIsRejectedCountedAndToldOnce) {
   const std::string version = With(EncodeHello(good), 4, kProtocolVersion + 1);
   const struct {
     std::string bytes;
-    Refusal reason;
-  } cases[] = {{EncodeHello(cluster), Refusal::kOtherCluster},
-               {EncodeHello(log), Refusal::kUnknownLog},
-               {version, Refusal::kOtherVersion},
-               {"good day", Refusal::kMalformed}};
+    RejectReason reason;
+  } cases[] = {{EncodeHello(cluster), RejectReason::kOtherCluster},
+               {EncodeHello(log), RejectReason::kUnknownLog},
+               {version, RejectReason::kOtherVersion},
+               {"good day", RejectReason::kMalformed}};
   for (const auto& c : cases) {
     const size_t told = world_->reports().size();
     for (uint64_t times = 1; times <= 3; ++times) {
@@ -245,27 +245,27 @@ TEST_F(ReplicaServerKeyTest, KeyOnOneSideOnlyIsRefusedByBoth) {
   ServedWorld keyless({});
   Peer& peer = keyless.Connected(2, 1);
   PrimaryHandshake handshake({KeyOf(1), &random_});
-  const auto refused =
-      keyless.Ask(peer, handshake.Begin(peer.HelloOf(kLogA), *peer.welcome));
+  const auto refused = keyless.Ask(
+      peer, handshake.Begin(peer.HelloOf(kLogA), *peer.server_hello));
   EXPECT_EQ(FailedWith(refused), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(std::get<Failed>(*refused).status.message()),
               HasSubstr("in the node's cluster file"));
-  EXPECT_EQ(keyless.server().refusals().count(Refusal::kNoKeyHere), 1u);
+  EXPECT_EQ(keyless.server().refusals().count(RejectReason::kNoKeyHere), 1u);
 }
 
-// A stale epoch costs a primary with the key nothing but the answer.
+// A stale epoch costs a primary with the key nothing but the report.
 TEST_F(ReplicaServerKeyTest, StaleEpochIsCountedAndToldOnce) {
   Peer& holder = Proved(2, 1);
   world_->GetPromise(holder, Epoch(5));
   for (uint64_t incarnation = 2; incarnation <= 4; ++incarnation) {
     Peer& peer = Proved(2, incarnation);
-    EXPECT_EQ(world_->Ask(peer, AskPromise{{Epoch(5), peer.self()}}),
+    EXPECT_EQ(world_->Ask(peer, Prepare{{Epoch(5), peer.self()}}),
               Message(Refused{{Epoch(5), holder.self()}}));
     EXPECT_FALSE(peer.ended);
   }
-  EXPECT_EQ(refusals().count(Refusal::kStaleEpoch), 3u);
+  EXPECT_EQ(refusals().count(RejectReason::kStaleEpoch), 3u);
   EXPECT_THAT(world_->reports(), SizeIs(1));
-  world_->GetPrepared(holder, Epoch(5));
+  world_->GetRepairOpened(holder, Epoch(5));
   ExpectBystanderUndisturbed();
 }
 
@@ -275,47 +275,47 @@ TEST_F(ReplicaServerKeyTest, OlderConfigurationIsRefused) {
   options.configuration_id = 4;
   Start(options);
   Peer& older = Proved(2, 1);
-  const auto reply =
-      world_->Ask(older, AskPromise{{Epoch(5), older.self()}, 3});
+  const auto reply = world_->Ask(older, Prepare{{Epoch(5), older.self()}, 3});
   EXPECT_EQ(FailedWith(reply), absl::StatusCode::kFailedPrecondition);
-  ExpectRefused(reply, Refusal::kOlderConfiguration, "configuration 3");
+  ExpectRefused(reply, RejectReason::kOlderConfiguration, "configuration 3");
   ASSERT_THAT(world_->reports(), SizeIs(1));
   EXPECT_THAT(world_->reports().front(), HasSubstr("newest list of members"));
   Peer& newest = Proved(2, 2);
   const auto promised =
-      world_->Ask(newest, AskPromise{{Epoch(5), newest.self()}, 4});
+      world_->Ask(newest, Prepare{{Epoch(5), newest.self()}, 4});
   EXPECT_TRUE(promised && std::holds_alternative<Promised>(*promised));
 }
 
-// ADM1: strangers that say nothing, or come in numbers, take nobody's place.
-TEST_F(ReplicaServerKeyTest, SilentStrangersAreEndedSoon) {
+// ADM1: unauthenticated clients that say nothing, or come in numbers, take
+// nobody's place.
+TEST_F(ReplicaServerKeyTest, SilentUnauthenticatedClientsAreEndedSoon) {
   ServedWorld::Options options;
   options.server.proof_ns_max = 5 * kMillisecond;
   Start(options);
-  Peer& stranger = world_->Connected(2, 1);
+  Peer& unauthenticated = world_->Connected(2, 1);
   Peer& half = world_->Connected(2, 2);
   world_->Ask(half, Challenge{{1, 2}});
   Peer& friendly = Proved(2, 3);
   world_->Run(10 * kMillisecond);
-  EXPECT_TRUE(stranger.ended);
+  EXPECT_TRUE(unauthenticated.ended);
   EXPECT_TRUE(half.ended);
   EXPECT_FALSE(friendly.ended);
-  EXPECT_EQ(refusals().count(Refusal::kTooSlow), 2u);
+  EXPECT_EQ(refusals().count(RejectReason::kTooSlow), 2u);
   ExpectBystanderUndisturbed();
 }
 
-TEST_F(ReplicaServerKeyTest, ManyStrangersPushEachOtherOut) {
+TEST_F(ReplicaServerKeyTest, ManyUnauthenticatedClientsPushEachOtherOut) {
   ServedWorld::Options options;
   options.server.unproved_connections_max = 3;
   options.server.waiting_connections_max = 2;
   Start(options);
   Peer& friendly = Proved(2, 1);
-  std::vector<Peer*> strangers;
+  std::vector<Peer*> unauthenticated_ones;
   for (uint64_t i = 0; i < 6; ++i) {
-    strangers.push_back(&world_->Connected(2, 10 + i));
+    unauthenticated_ones.push_back(&world_->Connected(2, 10 + i));
   }
-  for (size_t i = 0; i < strangers.size(); ++i) {
-    EXPECT_EQ(strangers[i]->ended, i < 3) << i;
+  for (size_t i = 0; i < unauthenticated_ones.size(); ++i) {
+    EXPECT_EQ(unauthenticated_ones[i]->ended, i < 3) << i;
   }
   EXPECT_FALSE(friendly.ended);
   // Those with the key make room for each other only.
@@ -324,12 +324,12 @@ TEST_F(ReplicaServerKeyTest, ManyStrangersPushEachOtherOut) {
   EXPECT_TRUE(friendly.ended);
   EXPECT_FALSE(second.ended);
   EXPECT_FALSE(late.ended);
-  EXPECT_EQ(refusals().count(Refusal::kNoRoom), 1u);
+  EXPECT_EQ(refusals().count(RejectReason::kNoRoom), 1u);
   // Who has it not pushes out none of them.
-  Peer& stranger = world_->Connected(2, 4);
-  world_->Ask(stranger, Challenge{{1, 2}});
-  world_->Ask(stranger, alpheus::Prove{});
-  EXPECT_EQ(refusals().count(Refusal::kNoRoom), 1u);
+  Peer& unauthenticated = world_->Connected(2, 4);
+  world_->Ask(unauthenticated, Challenge{{1, 2}});
+  world_->Ask(unauthenticated, alpheus::Prove{});
+  EXPECT_EQ(refusals().count(RejectReason::kNoRoom), 1u);
   EXPECT_FALSE(second.ended);
   ExpectBystanderUndisturbed();
 }

@@ -45,7 +45,7 @@ class ReplicaServerPlacesTest : public ::testing::Test {
     return peer;
   }
   uint64_t NoRoom() {
-    return world_.server().refusals().count(Refusal::kNoRoom);
+    return world_.server().refusals().count(RejectReason::kNoRoom);
   }
   void ExpectOthersGetIn() {
     const auto viewed = world_.Ask(NewPeer(), View{});
@@ -138,15 +138,15 @@ TEST_F(ReplicaServerPlacesTest, PrimariesTakeNoPlace) {
   for (size_t i = 0; i < 2 * kWaiting; ++i) {
     Peer& late = NewPeer();
     // Of a lower epoch.
-    const auto refused = world_.Ask(late, AskPromise{{Epoch(1), late.self()}});
+    const auto refused = world_.Ask(late, Prepare{{Epoch(1), late.self()}});
     EXPECT_TRUE(refused && std::holds_alternative<Refused>(*refused));
   }
   EXPECT_FALSE(holder.ended);
-  world_.GetPrepared(holder, Epoch(epoch_));
+  world_.GetRepairOpened(holder, Epoch(epoch_));
 }
 
 // Who floods a node makes room for itself.
-TEST(ReplicaServerStrangersTest, OnesOfTheHostThatHasMostMakeRoom) {
+TEST(ReplicaServerUnauthenticatedTest, OnesOfTheHostThatHasMostMakeRoom) {
   Random random(5);
   ServedWorld::Options options;
   options.network.hosts = 3;
@@ -160,19 +160,20 @@ TEST(ReplicaServerStrangersTest, OnesOfTheHostThatHasMostMakeRoom) {
     world.Connected(2, 100 + i);
   }
   EXPECT_FALSE(lone.ended);
-  EXPECT_EQ(world.server().refusals().count(Refusal::kTooSlow), 17u);
+  EXPECT_EQ(world.server().refusals().count(RejectReason::kTooSlow), 17u);
   EXPECT_EQ(world.server().connection_count(), 4u);
 }
 
 // What the adapter refuses is counted and told with what the node refuses.
-TEST(ReplicaServerStrangersTest, RefusalsOfTheAdapterAreCountedAndTold) {
+TEST(ReplicaServerUnauthenticatedTest, RefusalsOfTheAdapterAreCountedAndTold) {
   ServedWorld world({});
   for (int i = 0; i < 3; ++i) {
     world.server().NoteRefused(
         "10.0.0.9:" + std::to_string(1000 + i),
-        Refuse(Refusal::kTooSlow, absl::DeadlineExceededError("said nothing")));
+        Refuse(RejectReason::kTooSlow,
+               absl::DeadlineExceededError("said nothing")));
   }
-  EXPECT_EQ(world.server().refusals().count(Refusal::kTooSlow), 3u);
+  EXPECT_EQ(world.server().refusals().count(RejectReason::kTooSlow), 3u);
   ASSERT_THAT(world.reports(), SizeIs(1));
   EXPECT_THAT(world.reports().front(), HasSubstr("10.0.0.9"));
   EXPECT_THAT(world.reports().front(), HasSubstr("counted, not told"));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "recovery/protocol/answer_wire.h"
+#include "recovery/protocol/state_report_wire.h"
 #include "recovery/server/replica_server.h"
 #include "tests/recovery/protocol/wire_samples.h"
 #include "tests/recovery/server/replica_server_fixture.h"
@@ -27,7 +27,8 @@ using ::testing::IsEmpty;
 TEST(ReplicaServerTest, FirstEpochLeadsToASessionThatPersists) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 1);
-  EXPECT_EQ(peer.welcome, (Welcome{kNode, 101, kRingBytes, Epoch(0), 1}));
+  EXPECT_EQ(peer.server_hello,
+            (ServerHello{kNode, 101, kRingBytes, Epoch(0), 1}));
   PrimaryLog log(kLogA);
   log.OpenEpoch(Epoch(5));
   world.GetInstalled(peer, log);
@@ -52,35 +53,35 @@ TEST(ReplicaServerTest, RecordsComeByWritesBeforeTheInstall) {
   EXPECT_THAT(PayloadsAfterACut(world, kLogA), ElementsAre("a", "b", "c"));
 }
 
-TEST(ReplicaServerTest, AnswerIsReadFromRegisteredMemory) {
+TEST(ReplicaServerTest, ReportIsReadFromRegisteredMemory) {
   ServedWorld world({});
   PrimaryLog log(kLogA);
   SessionWithOneRecord(world, log);
   Peer& second = world.Connected(2, 1);
-  EXPECT_EQ(second.welcome->promised, Epoch(5));
+  EXPECT_EQ(second.server_hello->promised, Epoch(5));
   const Promised promised = world.GetPromise(second, Epoch(7));
-  EXPECT_LE(promised.answer_bytes, AnswerBytesMax(kRingBytes));
-  std::vector<std::byte> bytes(promised.answer_bytes);
+  EXPECT_LE(promised.report_bytes, StateReportBytesMax(kRingBytes));
+  std::vector<std::byte> bytes(promised.report_bytes);
   std::vector<std::byte> ring(kRingBytes);
-  ASSERT_TRUE(second.Read(promised.answer_key, 0, bytes).ok());
+  ASSERT_TRUE(second.Read(promised.report_key, 0, bytes).ok());
   ASSERT_TRUE(second.Read(promised.ring_key, 0, ring).ok());
   world.Run(kMillisecond);
   EXPECT_THAT(second.done,
               ElementsAre(CompletionStatus::kOk, CompletionStatus::kOk));
-  const auto answer = DecodeAnswer(kLogA, bytes);
-  ASSERT_TRUE(answer.ok());
-  EXPECT_EQ(answer->node, kNode);
-  EXPECT_EQ(answer->log_epoch, Epoch(5));
-  EXPECT_EQ(answer->promised_before, Epoch(5));
-  EXPECT_THAT(answer->runs,
+  const auto report = DecodeStateReport(kLogA, bytes);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->node, kNode);
+  EXPECT_EQ(report->log_epoch, Epoch(5));
+  EXPECT_EQ(report->promised_before, Epoch(5));
+  EXPECT_THAT(report->runs,
               ElementsAre(VerdictRun{Lsn(1), Lsn(2), Verdict::kHave, 0}));
   EXPECT_TRUE(std::ranges::equal(ring, world.RingBytes(kLogA)));
-  // Prepared, the answer is forgotten, and the old key of the ring is not.
-  world.GetPrepared(second, Epoch(7));
+  // RepairOpened, the report is forgotten, and the old key of the ring is not.
+  world.GetRepairOpened(second, Epoch(7));
   ASSERT_TRUE(second.Read(promised.ring_key, 0, ring).ok());
   world.Run(kMillisecond);
   EXPECT_EQ(second.done.back(), CompletionStatus::kOk);
-  ASSERT_TRUE(second.Read(promised.answer_key, 0, bytes).ok());
+  ASSERT_TRUE(second.Read(promised.report_key, 0, bytes).ok());
   world.Run(kMillisecond);
   EXPECT_EQ(second.done.back(), CompletionStatus::kRemoteAccess);
 }
@@ -89,8 +90,8 @@ TEST(ReplicaServerTest, RepairingIsSetWhenAsked) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 1);
   world.GetPromise(peer, Epoch(5));
-  const auto reply = world.Ask(peer, Prepare{Epoch(5), true});
-  ASSERT_TRUE(reply && std::holds_alternative<Prepared>(*reply));
+  const auto reply = world.Ask(peer, OpenForRepair{Epoch(5), true});
+  ASSERT_TRUE(reply && std::holds_alternative<RepairOpened>(*reply));
   EXPECT_TRUE(world.State(kLogA).superline.repairing);
 }
 
@@ -98,14 +99,15 @@ TEST(ReplicaServerTest, RepairingIsSetWhenAsked) {
 TEST(ReplicaServerTest, PromiseIsOnMediaBeforeItIsGiven) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 9);
-  peer.Send(AskPromise{{Epoch(5), peer.self()}});
+  peer.Send(Prepare{{Epoch(5), peer.self()}});
   while (world.server().counters().promised == 0) world.Run(1000);
   std::vector<std::byte> left = world.pmem(kLogA).CutKeepingNone();
   const Superline superline = ReadRegionState(left, "cut")->superline;
   EXPECT_EQ(PromiseOf(superline), (Promise{Epoch(5), peer.self()}));
 }
 
-// --- Refusals ----------------------------------------------------------------
+// --- RejectCounters
+// ----------------------------------------------------------------
 
 TEST(ReplicaServerTest, RefusedOneHearsTheStandingPromiseAndMayAskAgain) {
   ServedWorld world({});
@@ -114,31 +116,30 @@ TEST(ReplicaServerTest, RefusedOneHearsTheStandingPromiseAndMayAskAgain) {
   Peer& other = world.Connected(2, 1);
   const Message refused = Refused{{Epoch(5), holder.self()}};
   for (const uint64_t epoch : {4, 5}) {
-    EXPECT_EQ(world.Ask(other, AskPromise{{Epoch(epoch), other.self()}}),
-              refused);
+    EXPECT_EQ(world.Ask(other, Prepare{{Epoch(epoch), other.self()}}), refused);
   }
   // The holder has lost nothing by it, nor by asking for less.
-  EXPECT_EQ(world.Ask(holder, AskPromise{{Epoch(4), holder.self()}}), refused);
-  world.GetPrepared(holder, Epoch(5));
+  EXPECT_EQ(world.Ask(holder, Prepare{{Epoch(4), holder.self()}}), refused);
+  world.GetRepairOpened(holder, Epoch(5));
   world.GetPromise(other, Epoch(6));
   EXPECT_TRUE(holder.ended);
   EXPECT_EQ(world.server().counters().refused, 3u);
   EXPECT_EQ(world.server().counters().fenced, 1u);
 }
 
-TEST(ReplicaServerTest, HolderMayAskForMoreAndItsKeysAreVoidThen) {
+TEST(ReplicaServerTest, OwnerMayAskForMoreAndItsKeysAreVoidThen) {
   ServedWorld world({});
   Peer& holder = world.Connected(1, 1);
   world.GetPromise(holder, Epoch(5));
-  const Prepared prepared = world.GetPrepared(holder, Epoch(5));
+  const RepairOpened opened = world.GetRepairOpened(holder, Epoch(5));
   world.GetPromise(holder, Epoch(6));
   std::vector<std::byte> bytes(64, std::byte{1});
-  ASSERT_TRUE(holder.Write(prepared.ring_key, 0, bytes).ok());
+  ASSERT_TRUE(holder.Write(opened.ring_key, 0, bytes).ok());
   world.Run(kMillisecond);
   EXPECT_EQ(holder.done.back(), CompletionStatus::kRemoteAccess);
 }
 
-TEST(ReplicaServerTest, StrangersAreRejectedAndHearWhy) {
+TEST(ReplicaServerTest, UnauthenticatedClientsAreRejectedAndHearWhy) {
   ServedWorld world({});
   std::string said;
   const auto rejected = [&world, &said](std::string_view bytes) {
@@ -173,9 +174,8 @@ TEST(ReplicaServerTest, StrangersAreRejectedAndHearWhy) {
 TEST(ReplicaServerTest, PromiseIsForTheProcessThatConnected) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 1);
-  EXPECT_EQ(
-      FailedWith(world.Ask(peer, AskPromise{{Epoch(5), {NodeId(2), 99}}})),
-      absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(FailedWith(world.Ask(peer, Prepare{{Epoch(5), {NodeId(2), 99}}})),
+            absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(world.State(kLogA).superline.promised_epoch, Epoch(0));
 }
 
@@ -186,8 +186,8 @@ TEST(ReplicaServerTest, PlatformIsToldToThePrimary) {
   options.server.platform = *ParsePlatform("mhp,no-ddio,pm,native-flush");
   ServedWorld world(options);
   Peer& peer = world.Connected(1, 1);
-  ASSERT_TRUE(peer.welcome.has_value());
-  EXPECT_EQ(peer.welcome->platform, options.server.platform);
+  ASSERT_TRUE(peer.server_hello.has_value());
+  EXPECT_EQ(peer.server_hello->platform, options.server.platform);
   PrimaryLog log(kLogA);
   log.OpenEpoch(Epoch(5));
   world.GetInstalled(peer, log);
@@ -201,8 +201,8 @@ TEST(ReplicaServerTest, PlainFileIsServedAsOnTheWeakest) {
   ServedWorld world(options);
   world.log(kLogA).is_memory = false;
   Peer& peer = world.Connected(1, 1);
-  ASSERT_TRUE(peer.welcome.has_value());
-  EXPECT_EQ(PlatformToString(peer.welcome->platform),
+  ASSERT_TRUE(peer.server_hello.has_value());
+  EXPECT_EQ(PlatformToString(peer.server_hello->platform),
             "dmp,ddio,dram,infiniband");
 }
 
@@ -211,7 +211,7 @@ TEST(ReplicaServerTest, RegionThatIsNotSeenIsToldAsTheWeakest) {
   ServedWorld::Options options;
   options.server.platform = *ParsePlatform("wsp,no-ddio,infiniband");
   FakeRegions regions(kLogB);
-  regions.welcome = [](Uuid) { return Welcome(); };
+  regions.server_hello = [](Uuid) { return ServerHello(); };
   options.server.regions = &regions;
   ServedWorld world(options);
   Peer& peer = world.NewPeer(1, 1);
@@ -219,8 +219,8 @@ TEST(ReplicaServerTest, RegionThatIsNotSeenIsToldAsTheWeakest) {
   hello.primary.node = kNode;  // whose replica it is
   peer.Connect(world.address(), hello);
   world.Run(kMillisecond);
-  ASSERT_TRUE(peer.welcome.has_value()) << peer.rejection;
-  EXPECT_EQ(PlatformToString(peer.welcome->platform),
+  ASSERT_TRUE(peer.server_hello.has_value()) << peer.rejection;
+  EXPECT_EQ(PlatformToString(peer.server_hello->platform),
             "dmp,ddio,dram,infiniband");
 }
 

@@ -38,10 +38,10 @@ TEST(ReplicaServerTest, RemovedLogEndsItsConnectionsAndMayComeBack) {
   EXPECT_TRUE(waiting.ended);
   EXPECT_FALSE(other.ended);
   EXPECT_TRUE(absl::IsNotFound(world.server().RemoveLog(kLogA).status()));
-  Peer& stranger = world.NewPeer(1, 1);
-  stranger.Connect(world.address(), stranger.HelloOf(kLogA));
+  Peer& unauthenticated = world.NewPeer(1, 1);
+  unauthenticated.Connect(world.address(), unauthenticated.HelloOf(kLogA));
   world.Run(kMillisecond);
-  EXPECT_TRUE(absl::IsNotFound(stranger.rejection));
+  EXPECT_TRUE(absl::IsNotFound(unauthenticated.rejection));
   ASSERT_TRUE(world.server().AddLog(*std::move(removed)).ok());
   EXPECT_TRUE(absl::IsAlreadyExists(world.server().AddLog(
       std::make_unique<WatchedLog>(world.pmem(kLogA), nullptr))));
@@ -74,8 +74,8 @@ TEST(ReplicaServerTest, UnknownLogIsMadeOnDemand) {
   const Format format{1 << 20, MembersOf(), "orders"};
   // Not before it is formatted.
   Peer& hasty = world.Connected(1, 1, kLogB);
-  EXPECT_EQ(hasty.welcome, (Welcome{kNode, 0, 0, Epoch(0), 0}));
-  EXPECT_EQ(FailedWith(world.Ask(hasty, AskPromise{{Epoch(5), hasty.self()}})),
+  EXPECT_EQ(hasty.server_hello, (ServerHello{kNode, 0, 0, Epoch(0), 0}));
+  EXPECT_EQ(FailedWith(world.Ask(hasty, Prepare{{Epoch(5), hasty.self()}})),
             absl::StatusCode::kFailedPrecondition);
   // What the creator says against it.
   Peer& wrong = world.Connected(1, 1, kLogB);
@@ -90,7 +90,8 @@ TEST(ReplicaServerTest, UnknownLogIsMadeOnDemand) {
             absl::StatusCode::kAlreadyExists);
   world.GetPromise(first, Epoch(5));
   Peer& later = world.Connected(2, 1, kLogB);
-  EXPECT_EQ(later.welcome, (Welcome{kNode, 101, kRingBytes, Epoch(5), 1}));
+  EXPECT_EQ(later.server_hello,
+            (ServerHello{kNode, 101, kRingBytes, Epoch(5), 1}));
   // A log that was there from the start is not made again.
   EXPECT_EQ(FailedWith(world.Ask(world.Connected(1, 1), format)),
             absl::StatusCode::kAlreadyExists);
@@ -98,8 +99,8 @@ TEST(ReplicaServerTest, UnknownLogIsMadeOnDemand) {
   EXPECT_TRUE(world.server().RemoveLog(kLogB).ok());
 }
 
-// LC1 (log_creation.h). What a creation that was cut off left is made anew: the
-// replica that was looked at, and no other one.
+// LC1 (log_creation.h). What a creation that was cut off left is made again:
+// the replica that was looked at, and no other one.
 TEST(ReplicaServerTest, UnopenedReplicaIsReplaced) {
   TestCreator creator;
   ServedWorld::Options options;
@@ -114,11 +115,11 @@ TEST(ReplicaServerTest, UnopenedReplicaIsReplaced) {
   EXPECT_FALSE(std::get<Created>(*created).is_used);
   EXPECT_EQ(std::get<Created>(*created).configuration, MembersOf());
   Format other = format;
-  other.replaces = second.welcome->incarnation + 1;
+  other.replaces = second.server_hello->incarnation + 1;
   EXPECT_EQ(FailedWith(world.Ask(second, other)),
             absl::StatusCode::kAlreadyExists);
   Peer& third = world.Connected(2, 2, kLogB);
-  format.replaces = third.welcome->incarnation;
+  format.replaces = third.server_hello->incarnation;
   EXPECT_EQ(world.Ask(third, format), Message(Formatted{}));
   EXPECT_EQ(creator.asked, format);
   EXPECT_EQ(world.server().counters().formatted, 2u);
@@ -138,7 +139,7 @@ TEST(ReplicaServerTest, ReplicaThatWasOpenedMeanwhileIsNotReplaced) {
   EXPECT_EQ(world.Ask(world.Connected(1, 1, kLogB), format),
             Message(Formatted{}));
   Peer& maker = world.Connected(2, 1, kLogB);
-  format.replaces = maker.welcome->incarnation;
+  format.replaces = maker.server_hello->incarnation;
   Peer& primary = world.Connected(1, 2, kLogB);
   world.GetPromise(primary, Epoch(5));
   const auto reply = world.Ask(maker, format);
@@ -160,7 +161,7 @@ TEST(ReplicaServerTest, ReplacementThatFailsLeavesNothingHalf) {
   EXPECT_EQ(world.Ask(world.Connected(1, 1, kLogB), format),
             Message(Formatted{}));
   Peer& maker = world.Connected(2, 1, kLogB);
-  format.replaces = maker.welcome->incarnation;
+  format.replaces = maker.server_hello->incarnation;
   format.region_bytes = 0;
   EXPECT_EQ(FailedWith(world.Ask(maker, format)),
             absl::StatusCode::kInvalidArgument);
@@ -173,7 +174,7 @@ TEST(ReplicaServerTest, RequestThatWasChangedOnItsWayIsNotCarriedOut) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 1);
   std::vector<std::byte> bytes =
-      EncodeMessage(kLogA, AskPromise{{Epoch(5), peer.self()}, 1});
+      EncodeMessage(kLogA, Prepare{{Epoch(5), peer.self()}, 1});
   bytes[9] ^= std::byte{4};  // of the epoch
   peer.SendBytes(bytes);
   world.Run(kMillisecond);
@@ -190,10 +191,10 @@ TEST(ReplicaServerTest, WhatIsNotOfTheServerIsLeftToOthers) {
   ConnectionEvent event;
   event.kind = ConnectionEvent::Kind::kDisconnected;
   event.connection = ConnectionId(1'000'000);
-  EXPECT_FALSE(world.server().Take(event));
+  EXPECT_FALSE(world.server().OnConnectionEvent(event));
   Completion completion;
   completion.connection = ConnectionId(1'000'000);
-  EXPECT_FALSE(world.server().Take(completion));
+  EXPECT_FALSE(world.server().OnCompletion(completion));
 }
 
 // --- Those who only look, and those who want the file ------------------------
@@ -246,7 +247,7 @@ TEST(ReplicaServerTest, ViewThatIsRepeatedRegistersNothing) {
   EXPECT_EQ(reader.done[0], CompletionStatus::kRemoteAccess);
 }
 
-TEST(ReplicaServerTest, HolderOfThePromiseHasNoViewOfTheRest) {
+TEST(ReplicaServerTest, OwnerOfThePromiseHasNoViewOfTheRest) {
   for (const Message& message : {Message(View{}), Message(Follow{})}) {
     ServedWorld world({});
     Peer& peer = world.Connected(1, 1);
@@ -279,7 +280,7 @@ TEST(ReplicaServerTest, WhoFollowsIsToldHowFarTheReplicaIs) {
   EXPECT_EQ(followed.durable_lsn, Lsn(1));  // says the header of "b"
   EXPECT_EQ(followed.table, log.installation().table);
   EXPECT_TRUE(followed.in_session);
-  EXPECT_FALSE(followed.is_held);
+  EXPECT_FALSE(followed.is_claimed);
   EXPECT_EQ(followed.promised, (Promise{Epoch(5), primary.self()}));
   EXPECT_EQ(followed.configuration_id, 1u);
   EXPECT_EQ(followed.end, log.End().offset);

@@ -17,12 +17,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-enum class At { kControl, kPromised, kPrepared };
+enum class At { kControl, kPromised, kRepairOpened };
 
 Peer& PeerAt(ServedWorld& world, At phase, Epoch epoch) {
   Peer& peer = world.Connected(2, epoch.value);
   if (phase >= At::kPromised) world.GetPromise(peer, epoch);
-  if (phase >= At::kPrepared) world.GetPrepared(peer, epoch);
+  if (phase >= At::kRepairOpened) world.GetRepairOpened(peer, epoch);
   return peer;
 }
 
@@ -30,11 +30,11 @@ std::vector<Message> EveryMessage(const Peer& peer, Epoch epoch,
                                   const Installation& installation) {
   return {Format{1 << 20, MembersOf(), "a"},
           Formatted{},
-          AskPromise{{epoch, peer.self()}},
+          Prepare{{epoch, peer.self()}},
           Promised{RegionKey(1), 1, RegionKey(2)},
           Refused{{epoch, peer.self()}},
-          Prepare{epoch, false},
-          Prepared{RegionKey(1)},
+          OpenForRepair{epoch, false},
+          RepairOpened{RegionKey(1)},
           Install{installation, kTheSession, 4},
           Installed{},
           Failed{absl::InternalError("x")},
@@ -50,7 +50,7 @@ std::vector<Message> EveryMessage(const Peer& peer, Epoch epoch,
           Followed{},
           Scrub{},
           Scrubbed{},
-          Hold{{epoch, peer.self()}},  // of another machine
+          Claim{{epoch, peer.self()}},  // of another machine
           Wanted{{epoch, peer.self()}},
           Fetch{RingOffset(0), 64},
           Fetched{},
@@ -60,7 +60,7 @@ std::vector<Message> EveryMessage(const Peer& peer, Epoch epoch,
 }
 
 bool IsInTurn(At phase, const Message& message) {
-  if (std::holds_alternative<AskPromise>(message)) return true;
+  if (std::holds_alternative<Prepare>(message)) return true;
   if (std::holds_alternative<View>(message) ||
       std::holds_alternative<Follow>(message) ||
       std::holds_alternative<AskCreation>(message) ||
@@ -68,14 +68,15 @@ bool IsInTurn(At phase, const Message& message) {
       std::holds_alternative<Fetch>(message)) {
     return phase == At::kControl;
   }
-  if (phase == At::kPromised) return std::holds_alternative<Prepare>(message);
-  return phase == At::kPrepared && std::holds_alternative<Install>(message);
+  if (phase == At::kPromised)
+    return std::holds_alternative<OpenForRepair>(message);
+  return phase == At::kRepairOpened && std::holds_alternative<Install>(message);
 }
 
 // In every phase every message that has no place there: Failed, and the end of
 // that connection. A session of another log never notices.
 TEST(ReplicaServerTest, MessageOutOfTurnEndsItsConnectionOnly) {
-  for (const At phase : {At::kControl, At::kPromised, At::kPrepared}) {
+  for (const At phase : {At::kControl, At::kPromised, At::kRepairOpened}) {
     ServedWorld world(WithLogB());
     PrimaryLog log_b(kLogB);
     log_b.OpenEpoch(Epoch(3));
@@ -143,11 +144,11 @@ TEST(ReplicaServerTest, OtherEpochsThanThePromisedOneFail) {
   log.OpenEpoch(Epoch(9));
   for (const uint64_t epoch : {7, 9}) {
     Peer& peer = PeerAt(world, At::kPromised, Epoch(8));
-    EXPECT_EQ(FailedWith(world.Ask(peer, Prepare{Epoch(epoch), true})),
+    EXPECT_EQ(FailedWith(world.Ask(peer, OpenForRepair{Epoch(epoch), true})),
               absl::StatusCode::kFailedPrecondition);
     world.Run(kMillisecond);
   }
-  Peer& peer = PeerAt(world, At::kPrepared, Epoch(8));
+  Peer& peer = PeerAt(world, At::kRepairOpened, Epoch(8));
   EXPECT_EQ(
       FailedWith(world.Ask(peer, Install{log.installation(), kTheSession, 4})),
       absl::StatusCode::kFailedPrecondition);
@@ -155,13 +156,13 @@ TEST(ReplicaServerTest, OtherEpochsThanThePromisedOneFail) {
   EXPECT_EQ(world.State(kLogA).superline.log_epoch, Epoch(0));
 }
 
-TEST(ReplicaServerTest, OnlyTheHolderInstalls) {
+TEST(ReplicaServerTest, OnlyThePromiseOwnerInstalls) {
   ServedWorld world({});
   PrimaryLog log(kLogA);
   log.OpenEpoch(Epoch(5));
   Peer& holder = world.Connected(1, 1);
   world.GetPromise(holder, Epoch(5));
-  world.GetPrepared(holder, Epoch(5));
+  world.GetRepairOpened(holder, Epoch(5));
   Peer& other = world.Connected(2, 1);
   const Install install{log.installation(), kTheSession, 4};
   EXPECT_EQ(FailedWith(world.Ask(other, install)),
@@ -176,7 +177,7 @@ TEST(ReplicaServerTest, LogThatIsNotThereIsNotInstalled) {
   log.OpenEpoch(Epoch(5));
   log.Append("a");
   log.OpenEpoch(Epoch(6));
-  Peer& peer = PeerAt(world, At::kPrepared, Epoch(6));
+  Peer& peer = PeerAt(world, At::kRepairOpened, Epoch(6));
   EXPECT_EQ(
       FailedWith(world.Ask(peer, Install{log.installation(), kTheSession, 4})),
       absl::StatusCode::kDataLoss);
@@ -192,7 +193,7 @@ TEST(ReplicaServerTest, MoreCreditsThanReceivesAreRefused) {
   ServedWorld world({});
   PrimaryLog log(kLogA);
   log.OpenEpoch(Epoch(5));
-  Peer& peer = PeerAt(world, At::kPrepared, Epoch(5));
+  Peer& peer = PeerAt(world, At::kRepairOpened, Epoch(5));
   EXPECT_EQ(FailedWith(
                 world.Ask(peer, Install{log.installation(), kTheSession, 129})),
             absl::StatusCode::kInvalidArgument);
@@ -204,8 +205,8 @@ TEST(ReplicaServerTest, RequestThatDoesNotWaitForItsReplyIsRepliedTo) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     ServedWorld world(Seeded(seed));
     Peer& peer = world.Connected(1, 1);
-    peer.Send(AskPromise{{Epoch(5), peer.self()}});
-    peer.Send(AskPromise{{Epoch(5), peer.self()}});
+    peer.Send(Prepare{{Epoch(5), peer.self()}});
+    peer.Send(Prepare{{Epoch(5), peer.self()}});
     world.Run(kMillisecond);
     EXPECT_FALSE(peer.ended) << seed;
     EXPECT_EQ(world.server().counters().promised, 2u) << seed;

@@ -38,12 +38,10 @@ void RunSlices(ServedWorld& world, Uuid log, int slices) {
   ASSERT_GE(world.log(log).slices, until);
 }
 
-void Ask(Peer& peer, Epoch epoch) {
-  peer.Send(AskPromise{{epoch, peer.self()}});
-}
+void Ask(Peer& peer, Epoch epoch) { peer.Send(Prepare{{epoch, peer.self()}}); }
 
 // What a scan or an installation has gathered is given back.
-void ExpectNothingUnderWay(ServedLog& log) {
+void ExpectNothingInProgress(ServedLog& log) {
   const absl::Status status = log.Continue(kLineBytes).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
 }
@@ -94,11 +92,11 @@ TEST(ReplicaServerWorkTest, MemoryThatRunsOutEndsTheWorkOfItsLog) {
   ASSERT_TRUE(session.session->Advance(log.End()).ok());
   world.Run(kMillisecond);
   EXPECT_EQ(session.session->acked_lsn(), lsn);
-  // The node opens it anew.
+  // The node opens it again.
   ASSERT_TRUE(world.server().RemoveLog(kLogA).ok());
   EXPECT_THAT(world.server().StarvedLogs(), IsEmpty());
-  auto anew = std::make_unique<WatchedLog>(world.pmem(kLogA), nullptr);
-  ASSERT_TRUE(world.server().AddLog(std::move(anew)).ok());
+  auto reopened = std::make_unique<WatchedLog>(world.pmem(kLogA), nullptr);
+  ASSERT_TRUE(world.server().AddLog(std::move(reopened)).ok());
   Peer& again = world.Connected(2, 2, kLogA);
   Ask(again, Epoch(6));
   world.Run(kMillisecond);
@@ -128,11 +126,11 @@ TEST(ReplicaServerWorkTest, NodeWithWorkLeftDoesNotSleep) {
   Peer& peer = world.Connected(1, 1);
   Ask(peer, Epoch(5));
   RunSlices(world, kLogA, 1);
-  EXPECT_TRUE(world.server().NextDeadline().HasPassed(
-      world.network().clock().NowNanos()));
+  EXPECT_TRUE(
+      world.server().NextPoll().HasPassed(world.network().clock().NowNanos()));
   world.Run(kMillisecond);
   ASSERT_THAT(peer.replies, SizeIs(1));
-  EXPECT_FALSE(world.server().NextDeadline().is_set());
+  EXPECT_FALSE(world.server().NextPoll().is_set());
 }
 
 // What was read since may be zeros, which are no word for the loss of a record.
@@ -175,9 +173,9 @@ TEST(ReplicaServerWorkTest, HigherBallotInTheMiddleOfAnInstallationWins) {
   Peer& low = world.Connected(1, 1);
   Peer& high = world.Connected(2, 1);
   world.GetPromise(low, Epoch(5));
-  const Prepared prepared = world.GetPrepared(low, Epoch(5));
+  const RepairOpened opened = world.GetRepairOpened(low, Epoch(5));
   ASSERT_TRUE(
-      low.Write(prepared.ring_key, 0,
+      low.Write(opened.ring_key, 0,
                 {log.ring().data(), log.installation().end.offset.value})
           .ok());
   low.Send(Install{log.installation(), kTheSession, 4});
@@ -197,8 +195,8 @@ TEST(ReplicaServerWorkTest, PrimaryThatGoesInTheMiddleLeavesTheReplicaReady) {
   ASSERT_TRUE(gone.Close().ok());
   world.Run(kMillisecond);
   EXPECT_EQ(world.server().connection_count(), 0u);
-  EXPECT_FALSE(world.server().NextDeadline().is_set());
-  ExpectNothingUnderWay(world.log(kLogA));
+  EXPECT_FALSE(world.server().NextPoll().is_set());
+  ExpectNothingInProgress(world.log(kLogA));
   world.GetPromise(world.Connected(1, 2), Epoch(6));
 }
 
@@ -209,7 +207,7 @@ TEST(ReplicaServerWorkTest, LogThatIsRemovedInTheMiddleIsLetGo) {
   RunSlices(world, kLogA, 3);
   const auto log = world.server().RemoveLog(kLogA);
   ASSERT_TRUE(log.ok());
-  ExpectNothingUnderWay(**log);
+  ExpectNothingInProgress(**log);
   world.Run(kMillisecond);
   EXPECT_TRUE(peer.ended);
   EXPECT_THAT(peer.replies, IsEmpty());
@@ -255,8 +253,8 @@ bool ReachesASession(ServedWorld& world, Peer& peer, PrimaryLog& log) {
   world.Run(kMillisecond);
   if (!peer.established || peer.ended) return false;
   for (const Message& message :
-       {Message(AskPromise{{epoch, peer.self()}}),
-        Message(Prepare{epoch, false}),
+       {Message(Prepare{{epoch, peer.self()}}),
+        Message(OpenForRepair{epoch, false}),
         Message(Install{log.installation(), kTheSession, 4})}) {
     const auto reply = world.Ask(peer, message);
     if (!reply || std::holds_alternative<Failed>(*reply)) {

@@ -14,9 +14,9 @@ namespace {
 
 constexpr NodeId kPrimaryNode{2};
 
-std::unique_ptr<Replica<ModelPersistence>> Opened(ModelPersistence& pmem) {
-  auto replica =
-      Replica<ModelPersistence>::Open(pmem, pmem.region(), {.name = "model"});
+std::unique_ptr<LocalReplica<ModelPersistence>> Opened(ModelPersistence& pmem) {
+  auto replica = LocalReplica<ModelPersistence>::Open(pmem, pmem.region(),
+                                                      {.name = "model"});
   ALPHEUS_CHECK(replica.ok(), "a formatted region opens");
   return *std::move(replica);
 }
@@ -149,11 +149,11 @@ absl::Status Peer::Announce(uint32_t immediate) {
                                     immediate);
 }
 
-void Peer::Take(const ConnectionEvent& event) {
+void Peer::OnConnectionEvent(const ConnectionEvent& event) {
   switch (event.kind) {
     case ConnectionEvent::Kind::kEstablished:
       established = true;
-      welcome = *DecodeWelcome(event.private_data);
+      server_hello = *DecodeServerHello(event.private_data);
       break;
     case ConnectionEvent::Kind::kRejected:
       ended = true;
@@ -165,7 +165,7 @@ void Peer::Take(const ConnectionEvent& event) {
   }
 }
 
-void Peer::Take(const Completion& completion) {
+void Peer::OnCompletion(const Completion& completion) {
   if (completion.work == WorkId(1000)) {
     if (completion.status != CompletionStatus::kOk) return;
     const auto reply =
@@ -176,7 +176,7 @@ void Peer::Take(const Completion& completion) {
     done.push_back(completion.status);
   } else if (completion.work != WorkId(1001) && session != nullptr &&
              session_status.ok()) {
-    session_status = session->Take(completion);
+    session_status = session->OnCompletion(completion);
   }
 }
 
@@ -193,10 +193,10 @@ absl::StatusOr<bool> WatchedLog::Continue(uint64_t bytes_max) {
   return inner_.Continue(bytes_max);
 }
 
-Answer WatchedLog::TakeAnswer() {
+StateReport WatchedLog::TakeStateReport() {
   seen.assign(ring().begin(), ring().end());
   if (while_scanning_) while_scanning_();
-  return inner_.TakeAnswer();
+  return inner_.TakeStateReport();
 }
 
 // --- ServedWorld -------------------------------------------------------------
@@ -212,8 +212,9 @@ absl::Status FakeRegions::WhyUnserved(Uuid log_id) {
                           : absl::OkStatus();
 }
 
-absl::StatusOr<Welcome> FakeRegions::ReadWelcome(Uuid log_id) {
-  return welcome ? welcome(log_id) : LocalRegions::ReadWelcome(log_id);
+absl::StatusOr<ServerHello> FakeRegions::ReadWelcome(Uuid log_id) {
+  return server_hello ? server_hello(log_id)
+                      : LocalRegions::ReadWelcome(log_id);
 }
 
 absl::StatusOr<Followed> FakeRegions::ReadFollowed(Uuid log_id) {
@@ -280,8 +281,8 @@ void ServedWorld::PollNode() {
   std::vector<Completion> completions(16);
   std::vector<ConnectionEvent> events;
   const size_t count = network_.fabric(0).Poll(completions, &events);
-  for (const ConnectionEvent& event : events) server_->Take(event);
-  for (size_t i = 0; i < count; ++i) server_->Take(completions[i]);
+  for (const ConnectionEvent& event : events) server_->OnConnectionEvent(event);
+  for (size_t i = 0; i < count; ++i) server_->OnCompletion(completions[i]);
   server_->Poll();
 }
 
@@ -294,11 +295,12 @@ void ServedWorld::PollPeers() {
     for (const auto& peer : peers_) {
       if (&peer->fabric() != &network_.fabric(host)) continue;
       for (const ConnectionEvent& event : events) {
-        if (event.connection == peer->connection()) peer->Take(event);
+        if (event.connection == peer->connection())
+          peer->OnConnectionEvent(event);
       }
       for (size_t i = 0; i < count; ++i) {
         if (completions[i].connection == peer->connection()) {
-          peer->Take(completions[i]);
+          peer->OnCompletion(completions[i]);
         }
       }
     }
@@ -329,26 +331,26 @@ std::optional<Message> ServedWorld::Ask(Peer& peer, const Message& message) {
 }
 
 Promised ServedWorld::GetPromise(Peer& peer, Epoch epoch) {
-  const auto reply = Ask(peer, AskPromise{{epoch, peer.self()}});
+  const auto reply = Ask(peer, Prepare{{epoch, peer.self()}});
   EXPECT_TRUE(reply && std::holds_alternative<Promised>(*reply));
   return std::get<Promised>(*reply);
 }
 
-Prepared ServedWorld::GetPrepared(Peer& peer, Epoch epoch) {
-  const auto reply = Ask(peer, Prepare{epoch, false});
-  EXPECT_TRUE(reply && std::holds_alternative<Prepared>(*reply));
-  return std::get<Prepared>(*reply);
+RepairOpened ServedWorld::GetRepairOpened(Peer& peer, Epoch epoch) {
+  const auto reply = Ask(peer, OpenForRepair{epoch, false});
+  EXPECT_TRUE(reply && std::holds_alternative<RepairOpened>(*reply));
+  return std::get<RepairOpened>(*reply);
 }
 
 void ServedWorld::GetInstalled(Peer& peer, PrimaryLog& log, uint32_t credits) {
   const Installation& installation = log.installation();
   GetPromise(peer, installation.epoch);
-  const Prepared prepared = GetPrepared(peer, installation.epoch);
+  const RepairOpened opened = GetRepairOpened(peer, installation.epoch);
   const Ring ring = log.ring();
   // A test's log has not gone round.
   const uint64_t bytes = installation.end.offset.value;
   if (bytes > 0) {
-    ASSERT_TRUE(peer.Write(prepared.ring_key, 0, {ring.data(), bytes}).ok());
+    ASSERT_TRUE(peer.Write(opened.ring_key, 0, {ring.data(), bytes}).ok());
   }
   const auto reply = Ask(peer, Install{installation, kTheSession, credits});
   ASSERT_TRUE(reply.has_value());
@@ -356,7 +358,7 @@ void ServedWorld::GetInstalled(Peer& peer, PrimaryLog& log, uint32_t credits) {
   const RegionKey own = *peer.fabric().Register({ring.data(), ring.capacity()},
                                                 RemoteAccess::kNone);
   peer.session = *ReplicaSession::Start(
-      {ring, own, prepared.ring_key},
+      {ring, own, opened.ring_key},
       {installation.epoch, kTheSession, installation.end, credits},
       peer.fabric(), peer.connection());
 }

@@ -85,15 +85,15 @@ class Peer {
   absl::Status Announce(uint32_t immediate);
   absl::Status Close() { return fabric_.Close(connection_); }
 
-  void Take(const ConnectionEvent& event);
-  void Take(const Completion& completion);
+  void OnConnectionEvent(const ConnectionEvent& event);
+  void OnCompletion(const Completion& completion);
 
   PrimaryId self() const { return self_; }
   ConnectionId connection() const { return connection_; }
   Fabric& fabric() { return fabric_; }
 
   // What was seen.
-  std::optional<Welcome> welcome;
+  std::optional<ServerHello> server_hello;
   absl::Status rejection;
   std::string rejection_bytes;
   bool established = false;
@@ -120,7 +120,7 @@ class WatchedLog final : public ServedLog {
   WatchedLog(ModelPersistence& pmem, std::function<void()> while_scanning);
 
   Uuid log_id() const override { return inner_.log_id(); }
-  Welcome welcome() const override { return inner_.welcome(); }
+  ServerHello server_hello() const override { return inner_.server_hello(); }
   bool is_persistent_memory() const override { return is_memory; }
   Promise standing() const override { return inner_.standing(); }
   Created created() const override { return inner_.created(); }
@@ -131,8 +131,8 @@ class WatchedLog final : public ServedLog {
   absl::StatusOr<PromiseVerdict> AcceptPromise(const Promise& p) override {
     return inner_.AcceptPromise(p);
   }
-  absl::Status StartAnswer() override { return inner_.StartAnswer(); }
-  Answer TakeAnswer() override;
+  absl::Status StartStateReport() override { return inner_.StartStateReport(); }
+  StateReport TakeStateReport() override;
   absl::Status BeginRepair(Epoch epoch) override {
     return inner_.BeginRepair(epoch);
   }
@@ -147,13 +147,13 @@ class WatchedLog final : public ServedLog {
     if (forgets) return absl::OkStatus();
     return inner_.RestoreBytes(offset, bytes);
   }
-  absl::StatusOr<int> MendCopies() override { return inner_.MendCopies(); }
+  absl::StatusOr<int> RepairCopies() override { return inner_.RepairCopies(); }
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override {
     return inner_.StartSession(terms, fabric, connection);
   }
-  absl::Status Take(const Completion& completion) override {
-    return inner_.Take(completion);
+  absl::Status OnCompletion(const Completion& completion) override {
+    return inner_.OnCompletion(completion);
   }
   absl::Status Step() override { return inner_.Step(); }
   bool has_more() const override { return inner_.has_more(); }
@@ -185,13 +185,13 @@ class FakeRegions final : public LocalRegions {
   explicit FakeRegions(Uuid taken) : taken_(taken) {}
 
   std::function<void(Uuid log_id)> release;
-  std::function<absl::StatusOr<Welcome>(Uuid log_id)> welcome;
+  std::function<absl::StatusOr<ServerHello>(Uuid log_id)> server_hello;
   std::function<absl::StatusOr<Followed>(Uuid log_id)> followed;
   std::function<void(Uuid log_id)> owner_gone;
 
   bool ReleaseRegion(Uuid log_id) override;
   absl::Status WhyUnserved(Uuid log_id) override;
-  absl::StatusOr<Welcome> ReadWelcome(Uuid log_id) override;
+  absl::StatusOr<ServerHello> ReadWelcome(Uuid log_id) override;
   absl::StatusOr<Followed> ReadFollowed(Uuid log_id) override;
   void OnOwnerGone(Uuid log_id) override;
 
@@ -242,7 +242,7 @@ class ServedWorld {
   // Requests and the reply; the connection may have ended without one.
   std::optional<Message> Ask(Peer& peer, const Message& message);
   Promised GetPromise(Peer& peer, Epoch epoch);
-  Prepared GetPrepared(Peer& peer, Epoch epoch);
+  RepairOpened GetRepairOpened(Peer& peer, Epoch epoch);
   // From a new connection to a session, whose log the node gets by a write.
   void GetInstalled(Peer& peer, PrimaryLog& log, uint32_t credits = 4);
 

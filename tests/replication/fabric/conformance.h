@@ -73,11 +73,11 @@ class FabricConformanceTest
   Fabric& fabric(int host) { return world_->fabric(host); }
 
   // One pass of the world, and a poll of every adapter. False when nothing is
-  // under way and nothing came.
+  // in flight and nothing came.
   bool Pass();
   // Passes until `done`; false if it can't come any more.
   bool Until(const std::function<bool()>& done);
-  // Passes until nothing is under way or, in real time, for a good while.
+  // Passes until nothing is in flight or, in real time, for a good while.
   void Settle();
 
   // Whether it holds now or, where completions of writes come before, in a

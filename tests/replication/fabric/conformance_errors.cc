@@ -145,7 +145,7 @@ TEST_P(FabricConformanceTest, AccessThatWasNotGrantedIsRefused) {
   EXPECT_TRUE(own.IsAll(9));
 }
 
-TEST_P(FabricConformanceTest, KeyThatIsNotGivenOutIsRefused) {
+TEST_P(FabricConformanceTest, KeyThatIsNotIssuedIsRefused) {
   const TestRegion own = MakeRegion(0, 64, kNone);
   const auto attempt_on = [&](Attempt attempt, RemoteAddress address,
                               uint64_t bytes, CompletionStatus expected) {

@@ -20,7 +20,7 @@ class RegionTableTest : public ::testing::Test {
 };
 
 // Invariant 1: whatever is registered in between, an old key stays old.
-TEST_F(RegionTableTest, KeysAreNeverZeroAndNeverGivenOutTwice) {
+TEST_F(RegionTableTest, KeysAreNeverZeroAndNeverIssuedTwice) {
   std::set<RegionKey> given;
   for (int i = 0; i < 10'000; ++i) {
     const RegionKey key = *table_.Register(memory_, RemoteAccess::kRead);

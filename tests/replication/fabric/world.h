@@ -50,7 +50,7 @@ class FabricWorld {
   virtual int64_t NowNanos() = 0;
 
   // Lets something happen: virtual time goes on, or the hosts' adapters make
-  // progress. It does not Poll any fabric. False when nothing is under way, so
+  // progress. It does not Poll any fabric. False when nothing is in flight, so
   // that waiting on would be for ever.
   virtual bool Pass() = 0;
 

@@ -51,8 +51,9 @@ absl::Status ReplicatedLog::Backup::PublishHead(Epoch epoch,
 
 void ReplicatedLog::Backup::Serve() {
   const auto take = [this] {
-    for (const Completion& completion : fabric.TakeCompletions()) {
-      ALPHEUS_CHECK(session->Take(completion).ok(), "the session goes on");
+    for (const Completion& completion : fabric.DrainCompletions()) {
+      ALPHEUS_CHECK(session->OnCompletion(completion).ok(),
+                    "the session goes on");
     }
   };
   take();

@@ -173,7 +173,8 @@ TEST(ReplicatedLogTest, IdleLogHearsOfABrokenConnection) {
 
 // What is not needed for W still has a timer.
 TEST(ReplicatedLogTest, LogIsNotIdleBeforeItsBackupsAre) {
-  ReplicatedLog world({.replicator = {.write_quorum = 1, .silence_ns = 1000}});
+  ReplicatedLog world(
+      {.replicator = {.write_quorum = 1, .ack_timeout_ns = 1000}});
   ASSERT_TRUE(world.Append(100).ok());
   for (int i = 0; i < 5; ++i) EXPECT_EQ(world.log().Poll(), Polled::kMoved);
   EXPECT_EQ(world.replication().status(), absl::OkStatus());
@@ -223,7 +224,7 @@ class FullRing {
   ReplicatedLog world;
 };
 
-TEST(ReplicatedLogTest, BytesAreGivenOutBehindEveryHead) {
+TEST(ReplicatedLogTest, BytesAreAssignedBehindEveryHead) {
   FullRing full({.write_quorum = 1});
   ReplicatedLog& world = full.world;
   EXPECT_TRUE(absl::IsResourceExhausted(world.Fill(200).status()));
@@ -236,7 +237,7 @@ TEST(ReplicatedLogTest, BytesAreGivenOutBehindEveryHead) {
 }
 
 TEST(ReplicatedLogTest, LostBackupHoldsNoBytes) {
-  FullRing full({.write_quorum = 1, .silence_ns = 1000});
+  FullRing full({.write_quorum = 1, .ack_timeout_ns = 1000});
   ReplicatedLog& world = full.world;
   ASSERT_TRUE(world.log().CleanupThrough(Lsn(4)).ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(world.Fill(200, world.Soon()).status()));
@@ -297,7 +298,8 @@ TEST(ReplicatedLogTest, CloseLeavesWReplicasAlike) {
 // A backup that stands still says nothing, not even that; Close has no deadline
 // and no other thread polls beside it (P-A3.3, P-H20).
 TEST(ReplicatedLogTest, CloseNoticesThatABackupIsSilent) {
-  ReplicatedLog world({.replicator = {.write_quorum = 2, .silence_ns = 1000}});
+  ReplicatedLog world(
+      {.replicator = {.write_quorum = 2, .ack_timeout_ns = 1000}});
   ASSERT_TRUE(world.Append(100).ok());
   ASSERT_TRUE(world.log().CleanupThrough(Lsn(1)).ok());
   int waits = 0;
@@ -564,8 +566,10 @@ TEST(ReplicatorAsSinkTest, EmptyPollsHaveNoNews) {
 TEST(ReplicatorAsSinkTest, EndsOfConnectionsComeBehindWhatArrivedBefore) {
   class Heard final : public Replicator::Observer {
    public:
-    void Take(const Completion& /*completion*/) override { ++completions; }
-    void Take(const ConnectionEvent& /*event*/) override {
+    void OnCompletion(const Completion& /*completion*/) override {
+      ++completions;
+    }
+    void OnConnectionEvent(const ConnectionEvent& /*event*/) override {
       before_the_end = completions;
     }
     int completions = 0;
@@ -589,10 +593,10 @@ TEST(ReplicatorAsSinkTest, EndsOfConnectionsComeBehindWhatArrivedBefore) {
 TEST(ReplicatorAsSinkTest, PassesOnWhatIsOfNoBackup) {
   class Heard final : public Replicator::Observer {
    public:
-    void Take(const Completion& completion) override {
+    void OnCompletion(const Completion& completion) override {
       completions.push_back(completion.connection);
     }
-    void Take(const ConnectionEvent& event) override {
+    void OnConnectionEvent(const ConnectionEvent& event) override {
       events.push_back(event.connection);
     }
     std::vector<ConnectionId> completions;

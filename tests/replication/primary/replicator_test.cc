@@ -64,7 +64,7 @@ class ReplicatorTest : public ::testing::Test {
   // Backup i persists and acknowledges.
   void Serve(int i) {
     DataPath::Backup& backup = path_->backup(i);
-    ASSERT_TRUE(backup.Take().ok());
+    ASSERT_TRUE(backup.Drain().ok());
     ASSERT_TRUE(backup.session->Step().ok());
     backup.fabric.Run();
     TakeAll();
@@ -82,8 +82,8 @@ class ReplicatorTest : public ::testing::Test {
     promise_ = by;
   }
   void TakeAll() {
-    for (const Completion& completion : path_->fabric().TakeCompletions()) {
-      EXPECT_TRUE(replicator_->Take(completion));
+    for (const Completion& completion : path_->fabric().DrainCompletions()) {
+      EXPECT_TRUE(replicator_->OnCompletion(completion));
     }
   }
 
@@ -171,9 +171,9 @@ TEST_F(ReplicatorTest, PoisonIsForEver) {
   EXPECT_FALSE(replicator_->status().ok());
 }
 
-TEST_F(ReplicatorTest, SilentBackupIsGivenUp) {
-  Make({.write_quorum = 1, .silence_ns = 1000}, 1);
-  Pass(5000);  // nothing is under way: silence is in order
+TEST_F(ReplicatorTest, SilentBackupIsDropped) {
+  Make({.write_quorum = 1, .ack_timeout_ns = 1000}, 1);
+  Pass(5000);  // nothing is in flight: silence is in order
   EXPECT_EQ(replicator_->in_sync(), 2u);
   Append();
   Pass(1000);
@@ -186,7 +186,7 @@ TEST_F(ReplicatorTest, SilentBackupIsGivenUp) {
 
 // Silence is counted from when there is something to say.
 TEST_F(ReplicatorTest, BackupMayRestAsLongAsItLikes) {
-  Make({.write_quorum = 1, .silence_ns = 1000}, 1);
+  Make({.write_quorum = 1, .ack_timeout_ns = 1000}, 1);
   clock_.now_nanos = 1'000'000;
   Append();
   Pass(1000);
@@ -219,7 +219,7 @@ TEST_F(ReplicatorTest, BackupsAreToldWhatIsDurable) {
   replicator_->LocalPersisted(Lsn(2));
   Serve(0);
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
-  replicator_->TellDurable();
+  replicator_->AnnounceDurable();
   EXPECT_FALSE(replicator_->is_idle());
   path_->fabric().Run();
   for (const int i : {0, 1}) {
@@ -229,9 +229,9 @@ TEST_F(ReplicatorTest, BackupsAreToldWhatIsDurable) {
   EXPECT_TRUE(replicator_->is_idle());
 }
 
-// The head alone is under way, and nobody says a word.
+// The head alone is in flight, and nobody says a word.
 TEST_F(ReplicatorTest, SilenceAboutAHeadIsSilence) {
-  Make({.write_quorum = 1, .silence_ns = 1000}, 1);
+  Make({.write_quorum = 1, .ack_timeout_ns = 1000}, 1);
   ASSERT_TRUE(path_->log().log().CleanupThrough(Lsn(1)).ok());
   replicator_->AdvanceHead(path_->log().log().head());
   Pass(1008);
@@ -239,7 +239,7 @@ TEST_F(ReplicatorTest, SilenceAboutAHeadIsSilence) {
   EXPECT_EQ(replicator_->reuse_head(), path_->log().log().head().offset);
 }
 
-TEST_F(ReplicatorTest, BackupThatLagsTooFarIsGivenUp) {
+TEST_F(ReplicatorTest, BackupThatLagsTooFarIsDropped) {
   Make({.write_quorum = 1, .lag_bytes_max = 300}, 1);
   Append();  // 192 bytes in the ring
   replicator_->CheckBackups();
@@ -362,7 +362,7 @@ TEST_F(ReplicatorTest, BackupThatJoinsMayLagUntilItOnceDidNot) {
   EXPECT_FALSE(replicator_->StatusOf("b0").ok());
 }
 
-TEST_F(ReplicatorTest, FailedWriteGivesUpTheBackup) {
+TEST_F(ReplicatorTest, FailedWriteDropsTheBackup) {
   Make({.write_quorum = 2}, 1);
   path_->Append(100);
   replicator_->Advance(path_->End());
@@ -397,7 +397,7 @@ TEST_F(ReplicatorTest, OvertakenPrimarySaysByWhom) {
 }
 
 // Nothing says more of it.
-TEST_F(ReplicatorTest, BackupThatNothingCanBePostedToIsGivenUp) {
+TEST_F(ReplicatorTest, BackupThatNothingCanBePostedToIsDropped) {
   Make({.write_quorum = 2}, 1);
   path_->fabric().BreakKnown(path_->backup(0).connection);
   Append();
@@ -419,7 +419,7 @@ TEST_F(ReplicatorTest, OldPromiseIsNoReason) {
 // RPR4: the primary's process is stopped for an hour while a batch is under
 // way.
 TEST_F(ReplicatorTest, OwnPauseIsNobodysSilence) {
-  Make({.write_quorum = 2, .silence_ns = 1000}, 1);
+  Make({.write_quorum = 2, .ack_timeout_ns = 1000}, 1);
   Append();
   Pass(600);
   clock_.now_nanos += 3'600'000'000'000;
@@ -434,19 +434,20 @@ TEST_F(ReplicatorTest, OwnPauseIsNobodysSilence) {
   EXPECT_EQ(replicator_->in_sync(), 1u);
 }
 
-// A batch that takes longer than silence_ns to send. Whether a program is there
-// its last piece does not say.
+// A batch that takes longer than ack_timeout_ns to send. Whether a program is
+// there its last piece does not say.
 TEST_F(ReplicatorTest, ArrivingPiecesAreNoSilence) {
-  Make({.write_quorum = 1, .silence_ns = 1000}, 1, /*message_bytes_max=*/64);
+  Make({.write_quorum = 1, .ack_timeout_ns = 1000}, 1,
+       /*message_bytes_max=*/64);
   path_->Append(300);
   replicator_->Advance(path_->End());
   path_->fabric().Run();
-  const auto completions = path_->fabric().TakeCompletions();
+  const auto completions = path_->fabric().DrainCompletions();
   EXPECT_EQ(completions.size(), 6u);
   for (const Completion& completion : completions) {
     Pass(800);
     EXPECT_EQ(replicator_->in_sync(), 2u);
-    EXPECT_TRUE(replicator_->Take(completion));
+    EXPECT_TRUE(replicator_->OnCompletion(completion));
   }
   Pass(208);
   EXPECT_EQ(replicator_->in_sync(), 1u);
@@ -455,8 +456,8 @@ TEST_F(ReplicatorTest, ArrivingPiecesAreNoSilence) {
 // Where records end at the primary they are durable by the adapter's word, and
 // the backup's program is still asked for: it stands still here.
 TEST_F(ReplicatorTest, CompletionsAreNoSignOfTheProgram) {
-  Make({.write_quorum = 2, .has_local_replica = false, .silence_ns = 1000}, 2,
-       1 << 20, /*joiners=*/0, SessionTerms().batch_bytes_max,
+  Make({.write_quorum = 2, .has_local_replica = false, .ack_timeout_ns = 1000},
+       2, 1 << 20, /*joiners=*/0, SessionTerms().batch_bytes_max,
        *ParsePlatform("mhp,infiniband"));
   Append();
   Pass(800);
@@ -493,7 +494,7 @@ TEST_F(ReplicatorTest, KnowsItsOwnConnections) {
   Make({}, 1);
   Completion completion;
   completion.connection = ConnectionId(99);
-  EXPECT_FALSE(replicator_->Take(completion));
+  EXPECT_FALSE(replicator_->OnCompletion(completion));
   EXPECT_FALSE(replicator_->Disconnected(ConnectionId(99)));
 }
 

@@ -68,9 +68,9 @@ TEST(DurableUpdateTest, ComesBackAsItWas) {
 }
 
 // Sends a head that no session made; what the backup says to it.
-absl::Status TellHead(DataPath& path, const HeadUpdate& update,
-                      size_t bytes = kHeadUpdateBytes,
-                      std::optional<size_t> turned_bit = std::nullopt) {
+absl::Status AnnounceHead(DataPath& path, const HeadUpdate& update,
+                          size_t bytes = kHeadUpdateBytes,
+                          std::optional<size_t> turned_bit = std::nullopt) {
   const auto slots = *MessageSlots::Make(path.fabric(), 1, kHeadUpdateBytes);
   const LocalBytes message = slots->At(0);
   EncodeHeadUpdate(update, message.bytes.first<kHeadUpdateBytes>());
@@ -84,7 +84,7 @@ absl::Status TellHead(DataPath& path, const HeadUpdate& update,
                             {message.key, message.bytes.first(bytes)})
                   .ok());
   path.fabric().Run();
-  ALPHEUS_RETURN_IF_ERROR(backup.Take());
+  ALPHEUS_RETURN_IF_ERROR(backup.Drain());
   return backup.session->Step();
 }
 
@@ -98,7 +98,7 @@ TEST(BackupSessionTest, HeadOfAnotherSessionIsRefused) {
     HeadUpdate update = HeadOf(path, path.terms().next);
     update.epoch = update.epoch + change.epoch.value;
     update.session = update.session + change.session.value;
-    const absl::Status told = TellHead(path, update, bytes);
+    const absl::Status told = AnnounceHead(path, update, bytes);
     EXPECT_EQ(path.backup(0).heads.empty(), !told.ok());
     return !told.ok();
   };
@@ -112,8 +112,8 @@ TEST(BackupSessionTest, HeadOfAnotherSessionIsRefused) {
 TEST(BackupSessionTest, HeadThatWasChangedOnItsWayIsNotPublished) {
   for (size_t bit = 0; bit < 8 * kHeadUpdateBytes; ++bit) {
     DataPath path({});
-    const absl::Status told =
-        TellHead(path, HeadOf(path, path.terms().next), kHeadUpdateBytes, bit);
+    const absl::Status told = AnnounceHead(
+        path, HeadOf(path, path.terms().next), kHeadUpdateBytes, bit);
     EXPECT_TRUE(absl::IsUnavailable(told)) << bit << ": " << told;
     EXPECT_THAT(told.message(), HasSubstr("changed on their way"));
     EXPECT_TRUE(path.backup(0).heads.empty()) << bit;
@@ -134,7 +134,7 @@ TEST(BackupSessionTest, DurableOfAnotherSessionIsRefused) {
     EXPECT_TRUE(
         path.fabric().PostSend(backup.connection, WorkId(), message).ok());
     path.fabric().Run();
-    const absl::Status taken = backup.Take();
+    const absl::Status taken = backup.Drain();
     EXPECT_EQ(backup.session->durable_lsn(), taken.ok() ? Lsn(9) : Lsn(0));
     return taken;
   };
@@ -147,7 +147,7 @@ TEST(BackupSessionTest, DurableOfAnotherSessionIsRefused) {
 void Arrive(DataPath& path) {
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
   path.fabric().Run();
-  ASSERT_TRUE(path.backup(0).Take().ok());
+  ASSERT_TRUE(path.backup(0).Drain().ok());
 }
 
 // The record's place in the backup's memory.
@@ -160,12 +160,12 @@ std::byte* PlaceOf(DataPath::Backup& backup, RingOffset offset) {
 absl::Status Exchange(DataPath& path) {
   path.fabric().Run();
   path.backup(0).fabric.Run();
-  ALPHEUS_RETURN_IF_ERROR(path.Take());
+  ALPHEUS_RETURN_IF_ERROR(path.Drain());
   path.fabric().Run();
-  ALPHEUS_RETURN_IF_ERROR(path.backup(0).Take());
+  ALPHEUS_RETURN_IF_ERROR(path.backup(0).Drain());
   ALPHEUS_RETURN_IF_ERROR(path.backup(0).session->Step());
   path.backup(0).fabric.Run();
-  return path.Take();
+  return path.Drain();
 }
 
 // Goal: BS6. Wherever a bit of the payload is another one, whatever came
@@ -227,7 +227,7 @@ TEST(BackupSessionTest, WhatNobodyAskedForIsRefused) {
   EXPECT_TRUE(
       path.fabric().PostSend(backup.connection, WorkId(), message).ok());
   path.fabric().Run();
-  EXPECT_TRUE(absl::IsDataLoss(backup.Take()));
+  EXPECT_TRUE(absl::IsDataLoss(backup.Drain()));
 }
 
 // A backup gets nothing again but what it may still be without.
@@ -246,7 +246,7 @@ TEST(ReplicaSessionTest, ResendThatCannotBeIsRefused) {
     EXPECT_TRUE(
         backup.fabric.PostSend(backup.connection, WorkId(), message).ok());
     backup.fabric.Run();
-    return path.Take();
+    return path.Drain();
   };
   const uint64_t record = RecordBytes(16);
   EXPECT_TRUE(asked(0, record).ok()) << asked(0, record);
@@ -340,7 +340,7 @@ TEST(BackupSessionTest, HeadThatCannotBeIsRefused) {
     EXPECT_TRUE(path.session(0).Advance(path.End()).ok());
     EXPECT_TRUE(path.Round().ok());
     const LogPosition& next = path.backup(0).session->next();
-    const absl::Status told = TellHead(
+    const absl::Status told = AnnounceHead(
         path, HeadOf(path, {lsn, RingOffset(offset), next.chain + chain}));
     EXPECT_EQ(path.backup(0).heads.empty(), !told.ok());
     return absl::IsDataLoss(told);
@@ -360,9 +360,10 @@ TEST(BackupSessionTest, HeadNeverGoesBack) {
   path.Append(16);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
   ASSERT_TRUE(path.Round().ok());
-  ASSERT_TRUE(TellHead(path, HeadOf(path, {Lsn(2), RingOffset(64), 1})).ok());
+  ASSERT_TRUE(
+      AnnounceHead(path, HeadOf(path, {Lsn(2), RingOffset(64), 1})).ok());
   EXPECT_TRUE(absl::IsDataLoss(
-      TellHead(path, HeadOf(path, {Lsn(1), RingOffset(0), 1}))));
+      AnnounceHead(path, HeadOf(path, {Lsn(1), RingOffset(0), 1}))));
 }
 
 // BS4: what is announced with it is persisted first, and one ack says both.
@@ -476,7 +477,7 @@ TEST(BackupSessionTest, FailedFenceAcknowledgesNothing) {
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
   path.fabric().Run();
   DataPath::Backup& backup = path.backup(0);
-  ASSERT_TRUE(backup.Take().ok());
+  ASSERT_TRUE(backup.Drain().ok());
   backup.pmem.FailFence(1);
   EXPECT_TRUE(absl::IsUnavailable(backup.session->Step()));
   EXPECT_EQ(backup.fabric.posted(), 0u);
@@ -495,7 +496,7 @@ TEST(BackupSessionTest, AnnouncedBytesThatAreNoRecordsAreRefused) {
   DataPath::Backup& backup = path.backup(0);
   const Ring ring = RingOf(backup.pmem.region(), backup.state.superline);
   ring.data()[8] ^= std::byte{1};  // of its header
-  ASSERT_TRUE(backup.Take().ok());
+  ASSERT_TRUE(backup.Drain().ok());
   const absl::Status stepped = backup.session->Step();
   EXPECT_TRUE(absl::IsDataLoss(stepped)) << stepped;
   EXPECT_EQ(backup.fabric.posted(), 0u);
@@ -507,17 +508,17 @@ TEST(BackupSessionTest, ImpossibleAnnouncementsAreRefused) {
   Completion announced{
       path.backup(0).connection, WorkId(0), Operation::kReceiveImmediate,
       CompletionStatus::kOk,     64,        4096 / 64};
-  EXPECT_TRUE(absl::IsDataLoss(session.Take(announced)));
+  EXPECT_TRUE(absl::IsDataLoss(session.OnCompletion(announced)));
   announced.immediate = 1;
   announced.bytes = 0;
-  EXPECT_TRUE(absl::IsDataLoss(session.Take(announced)));
+  EXPECT_TRUE(absl::IsDataLoss(session.OnCompletion(announced)));
   announced.operation = Operation::kRead;
-  EXPECT_TRUE(absl::IsDataLoss(session.Take(announced)));
+  EXPECT_TRUE(absl::IsDataLoss(session.OnCompletion(announced)));
   announced.status = CompletionStatus::kFlushed;
-  EXPECT_TRUE(absl::IsUnavailable(session.Take(announced)));
+  EXPECT_TRUE(absl::IsUnavailable(session.OnCompletion(announced)));
 }
 
-// All ack buffers are under way: the next ack says it for those that wait.
+// All ack buffers are in flight: the next ack says it for those that wait.
 // Two whole laps would be flushed beyond the end of the ring.
 TEST(BackupSessionTest, MoreThanALapIsNotAnnounced) {
   DataPath path({});
@@ -528,8 +529,8 @@ TEST(BackupSessionTest, MoreThanALapIsNotAnnounced) {
                        Operation::kReceiveImmediate};
   announced.bytes = kLineBytes;
   announced.immediate = static_cast<uint32_t>(place);
-  EXPECT_TRUE(session.Take(announced).ok());
-  EXPECT_TRUE(absl::IsDataLoss(session.Take(announced)));
+  EXPECT_TRUE(session.OnCompletion(announced).ok());
+  EXPECT_TRUE(absl::IsDataLoss(session.OnCompletion(announced)));
 }
 
 TEST(BackupSessionTest, AcksAreCumulativeWhenTheyCannotBeSent) {
@@ -539,8 +540,8 @@ TEST(BackupSessionTest, AcksAreCumulativeWhenTheyCannotBeSent) {
     path.Append(32);
     ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
     path.fabric().Run();
-    ASSERT_TRUE(path.Take().ok());
-    ASSERT_TRUE(backup.Take().ok());
+    ASSERT_TRUE(path.Drain().ok());
+    ASSERT_TRUE(backup.Drain().ok());
     ASSERT_TRUE(backup.session->Step().ok());
   }
   EXPECT_EQ(backup.fabric.posted(), 16u);

@@ -56,9 +56,9 @@ DataPath::DataPath(const Options& options)
   }
 }
 
-absl::Status DataPath::Backup::Take() {
-  for (const Completion& completion : fabric.TakeCompletions()) {
-    ALPHEUS_RETURN_IF_ERROR(session->Take(completion));
+absl::Status DataPath::Backup::Drain() {
+  for (const Completion& completion : fabric.DrainCompletions()) {
+    ALPHEUS_RETURN_IF_ERROR(session->OnCompletion(completion));
   }
   return absl::OkStatus();
 }
@@ -84,11 +84,11 @@ RingEnd DataPath::End() {
   return {cursor.position().lsn - 1, cursor.position().offset};
 }
 
-absl::Status DataPath::Take() {
-  for (const Completion& completion : fabric_.TakeCompletions()) {
+absl::Status DataPath::Drain() {
+  for (const Completion& completion : fabric_.DrainCompletions()) {
     for (size_t i = 0; i < backups_.size(); ++i) {
       if (backups_[i]->connection != completion.connection) continue;
-      ALPHEUS_RETURN_IF_ERROR(sessions_[i]->Take(completion));
+      ALPHEUS_RETURN_IF_ERROR(sessions_[i]->OnCompletion(completion));
     }
   }
   return absl::OkStatus();
@@ -98,15 +98,15 @@ absl::Status DataPath::Round() {
   counted_.FlushSends();
   fabric_.Run();
   for (const auto& b : backups_) {
-    ALPHEUS_RETURN_IF_ERROR(b->Take());
+    ALPHEUS_RETURN_IF_ERROR(b->Drain());
     do {
       ALPHEUS_RETURN_IF_ERROR(b->session->Step());
     } while (b->session->has_more());
     b->counted.FlushSends();
     b->fabric.Run();
-    ALPHEUS_RETURN_IF_ERROR(b->Take());
+    ALPHEUS_RETURN_IF_ERROR(b->Drain());
   }
-  return Take();
+  return Drain();
 }
 
 }  // namespace alpheus::testing

@@ -38,7 +38,7 @@ class DataPath {
         : fabric(limits), pmem(image) {}
 
     // Takes what arrived; the first error.
-    absl::Status Take();
+    absl::Status Drain();
     // Records that a scan finds after a power cut that keeps the least.
     uint64_t RecordsAfterAPowerCut();
   };
@@ -70,7 +70,7 @@ class DataPath {
   // Appends a record of so many bytes.
   Lsn Append(size_t bytes) { return log_.Append(std::string(bytes, 'x')); }
   // Hands all completions of the primary to its sessions; the first error.
-  absl::Status Take();
+  absl::Status Drain();
   // One round: posts of the primary run, backups persist and acknowledge, the
   // primary takes it.
   absl::Status Round();

@@ -88,7 +88,7 @@ absl::Status SendAck(
                             {message.key, message.bytes.first(bytes)})
                   .ok());
   backup.fabric.Run();
-  return path.Take();
+  return path.Drain();
 }
 
 TEST(ReplicaSessionTest, AckOfAnotherSessionCountsForNothing) {
@@ -184,7 +184,7 @@ TEST(ReplicaSessionTest, RecordLargerThanABatchIsOne) {
 }
 
 // Two, so that it is never idle; not all, so that it is told of what is new.
-TEST(ReplicaSessionTest, BackupThatIsBehindHasTwoBatchesUnderWay) {
+TEST(ReplicaSessionTest, BackupThatIsBehindHasTwoBatchesInFlight) {
   DataPath path({.batch_bytes_max = 64});
   for (int i = 0; i < 4; ++i) path.Append(100);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -195,7 +195,7 @@ TEST(ReplicaSessionTest, BackupThatIsBehindHasTwoBatchesUnderWay) {
 }
 
 // So that the network is never idle, and no send takes long.
-TEST(ReplicaSessionTest, BackupThatCatchesUpHasFourBatchesUnderWay) {
+TEST(ReplicaSessionTest, BackupThatCatchesUpHasFourBatchesInFlight) {
   DataPath path({.batch_bytes_max = 64});
   for (int i = 0; i < 6; ++i) path.Append(100);
   ASSERT_TRUE(path.session(0).CatchUp(path.End()).ok());
@@ -251,7 +251,7 @@ TEST(ReplicaSessionTest, HeadIsPublishedOnceItIsAcknowledged) {
   ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
   EXPECT_EQ(path.session(0).batches(), 2u);
   path.fabric().Run();
-  ASSERT_TRUE(path.Take().ok());
+  ASSERT_TRUE(path.Drain().ok());
   EXPECT_EQ(path.session(0).head_published(), LogPosition());
   EXPECT_FALSE(path.session(0).is_idle());
   ASSERT_TRUE(path.Round().ok());
@@ -272,11 +272,11 @@ TEST(ReplicaSessionTest, WhatIsDurableIsToldOnce) {
   ASSERT_TRUE(session.Advance(path.End()).ok());
   ASSERT_TRUE(session.AdvanceDurable(Lsn(1)).ok());
   EXPECT_EQ(session.batches(), 1u);  // no credit
-  EXPECT_EQ(session.durable_told(), Lsn(0));
+  EXPECT_EQ(session.durable_announced(), Lsn(0));
   ASSERT_TRUE(path.Round().ok());
   ASSERT_TRUE(session.AdvanceDurable(Lsn(1)).ok());
   EXPECT_EQ(session.batches(), 2u);
-  EXPECT_EQ(session.durable_told(), Lsn(1));
+  EXPECT_EQ(session.durable_announced(), Lsn(1));
   EXPECT_FALSE(session.is_idle());
   ASSERT_TRUE(path.Round().ok());
   EXPECT_TRUE(session.is_idle());
@@ -292,15 +292,15 @@ TEST(ReplicaSessionTest, BrokenConnectionIsUnavailable) {
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
   path.fabric().Break(path.backup(0).connection);
   path.fabric().Run();
-  const absl::Status taken = path.Take();
+  const absl::Status taken = path.Drain();
   EXPECT_TRUE(absl::IsUnavailable(taken)) << taken;
 }
 
 TEST(ReplicaSessionTest, WhatNoBackupDoesIsRefused) {
   DataPath path({});
-  EXPECT_TRUE(absl::IsDataLoss(
-      path.session(0).Take({path.backup(0).connection, WorkId(),
-                            Operation::kRead, CompletionStatus::kOk, 0, 0})));
+  EXPECT_TRUE(absl::IsDataLoss(path.session(0).OnCompletion(
+      {path.backup(0).connection, WorkId(), Operation::kRead,
+       CompletionStatus::kOk, 0, 0})));
 }
 
 // --- Backups whose records are persisted without their program ---------------
@@ -319,7 +319,7 @@ TEST(ReplicaSessionTest, FlushPersistsAndAcksGiveCreditsBack) {
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
   EXPECT_EQ(path.fabric().posted(), 2u);  // and the flush
   path.fabric().Run();
-  ASSERT_TRUE(path.Take().ok());
+  ASSERT_TRUE(path.Drain().ok());
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
   EXPECT_EQ(path.session(0).batches_acked(), 0u);
   EXPECT_FALSE(path.session(0).is_idle());
@@ -341,7 +341,7 @@ TEST(ReplicaSessionTest, CompletionsAreNoCredits) {
     path.Append(32);
     ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
     path.fabric().Run();
-    ASSERT_TRUE(path.Take().ok());
+    ASSERT_TRUE(path.Drain().ok());
   }
   EXPECT_EQ(path.session(0).batches(), 4u);
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(4));
@@ -353,11 +353,11 @@ TEST(ReplicaSessionTest, AckPersistsAsWell) {
   path.Append(32);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
   path.fabric().Run();
-  const auto late = path.fabric().TakeCompletions();
+  const auto late = path.fabric().DrainCompletions();
   ASSERT_TRUE(path.Round().ok());
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
   for (const Completion& completion : late) {
-    ASSERT_TRUE(path.session(0).Take(completion).ok());
+    ASSERT_TRUE(path.session(0).OnCompletion(completion).ok());
   }
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
 }

@@ -41,7 +41,7 @@ class PostedReceivesTest : public ::testing::Test {
     EXPECT_TRUE(there_.PostSend(connection_, WorkId(1), {*key, message_}).ok());
     there_.Run();
     EXPECT_TRUE(there_.Deregister(*key).ok());
-    const std::vector<Completion> came = here_->TakeCompletions();
+    const std::vector<Completion> came = here_->DrainCompletions();
     EXPECT_EQ(came.size(), 1u);
     if (came.size() != 1) return {};
     ++brought_;

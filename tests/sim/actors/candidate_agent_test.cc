@@ -63,7 +63,7 @@ class CandidateAgentTest : public ::testing::Test {
     return Writer();
   }
   MembershipService& service() { return *world_.membership(); }
-  std::string violated() { return ViolatedBy(world_.referee()); }
+  std::string violated() { return ViolatedBy(world_.oracle()); }
 
   World world_{Options()};
 };

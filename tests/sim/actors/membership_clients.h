@@ -43,11 +43,11 @@ class MembershipTest : public ::testing::Test {
   }
 
   int64_t now() const { return network_.clock().NowNanos(); }
-  std::string violated() const { return ViolatedBy(referee_); }
+  std::string violated() const { return ViolatedBy(oracle_); }
 
   SimNetwork network_{SimOptions{}};
-  Referee referee_{network_.clock()};
-  BallotChecker checker_{referee_};
+  Oracle oracle_{network_.clock()};
+  BallotChecker checker_{oracle_};
   MembershipService service_;
 };
 

@@ -235,7 +235,7 @@ TEST_F(SimMembershipTest, TwoThatAskAtOnceAreNotGivenOneCounter) {
 }
 
 // MB3: by the time that it could be read again it may be another process's.
-TEST_F(SimMembershipTest, ABallotWhoseAnswerIsLostIsBurnt) {
+TEST_F(SimMembershipTest, ABallotWhoseAnswerIsLostIsConsumed) {
   SimMembership& client = Connected(1);
   const auto request = client.Ask(Above(0));
   EXPECT_EQ(request->Poll(), Polled::kIdle);  // reads
@@ -268,7 +268,7 @@ TEST_F(SimMembershipTest, ASessionThatExpiresFailsTheBallotsThatItWasAskedFor) {
   EXPECT_TRUE(absl::IsUnavailable(next->status()));
 }
 
-TEST_F(SimMembershipTest, ABallotThatNobodyWaitsForIsGivenUp) {
+TEST_F(SimMembershipTest, ABallotThatNobodyWaitsForIsAbandoned) {
   SimMembership& client = Connected(1);
   client.Ask(Above(0)).reset();
   const auto request = client.Ask(Above(0));

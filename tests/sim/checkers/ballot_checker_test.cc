@@ -21,18 +21,19 @@ class BallotCheckerTest : public CheckerTest {
   }
   // Of a register.
   void Give(Epoch ballot, uint64_t node) {
-    checker_.Given({{Epoch(0), BallotOf(4, 1)}, kThree}, ballot, Process(node),
-                   /*is_of_register=*/true);
+    checker_.Assigned({{Epoch(0), BallotOf(4, 1)}, kThree}, ballot,
+                      Process(node),
+                      /*is_of_register=*/true);
   }
 
-  BallotChecker checker_{referee_};
+  BallotChecker checker_{oracle_};
 };
 
 TEST_F(BallotCheckerTest, BallotsThatRiseAndAreOfTheirWritersViolateNothing) {
   Write(Epoch(0), BallotOf(5, 1));
   Give(BallotOf(5, 1), 1);
   Write(BallotOf(5, 1), BallotOf(6, 2));
-  Write(BallotOf(6, 2), BallotOf(7, 3));  // burnt
+  Write(BallotOf(6, 2), BallotOf(7, 3));  // consumed
   Write(BallotOf(7, 3), BallotOf(9, 1));
   Give(BallotOf(9, 1), 1);
   Give(BallotOf(6, 2), 2);  // it heard of it late
@@ -79,12 +80,12 @@ TEST_F(BallotCheckerTest, ABallotThatIsGivenTwiceViolatesInv4) {
 // Two processes of one node may (BA4), and nothing was written.
 TEST_F(BallotCheckerTest, WithoutARegisterABallotMayBeGivenTwice) {
   for (int i = 0; i < 2; ++i) {
-    checker_.Given({{BallotOf(4, 1)}, kThree}, BallotOf(5, 1), Process(1),
-                   /*is_of_register=*/false);
+    checker_.Assigned({{BallotOf(4, 1)}, kThree}, BallotOf(5, 1), Process(1),
+                      /*is_of_register=*/false);
   }
   EXPECT_EQ(violated(), "");
-  checker_.Given({{BallotOf(5, 2)}, kThree}, BallotOf(5, 1), Process(1),
-                 /*is_of_register=*/false);
+  checker_.Assigned({{BallotOf(5, 2)}, kThree}, BallotOf(5, 1), Process(1),
+                    /*is_of_register=*/false);
   EXPECT_EQ(violated(), "P-A4.1");
 }
 
@@ -101,13 +102,13 @@ class ScriptedSource final : public BallotSource {
   class Request final : public BallotRequest {
    public:
     explicit Request(std::optional<absl::StatusOr<Epoch>>& answer)
-        : answer_(answer) {}
-    Polled Poll() override { return answer_ ? Polled::kDone : Polled::kIdle; }
+        : report_(answer) {}
+    Polled Poll() override { return report_ ? Polled::kDone : Polled::kIdle; }
     Deadline NextPoll() const override { return Deadline::AtNanos(42); }
-    absl::StatusOr<Epoch> ballot() const override { return *answer_; }
+    absl::StatusOr<Epoch> ballot() const override { return *report_; }
 
    private:
-    std::optional<absl::StatusOr<Epoch>>& answer_;
+    std::optional<absl::StatusOr<Epoch>>& report_;
   };
 };
 

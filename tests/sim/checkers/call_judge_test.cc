@@ -33,11 +33,11 @@ class CallJudgeTest : public ::testing::Test {
                 bool log_has_failed = false, int64_t steady_since = 0) {
     judge_.Returned(call, Lsn(1), status, log_has_failed, steady_since);
   }
-  std::string violated() const { return ViolatedBy(referee_); }
+  std::string violated() const { return ViolatedBy(oracle_); }
 
   SetClock clock_;
-  Referee referee_{clock_};
-  CallJudge judge_{referee_, clock_, 7};
+  Oracle oracle_{clock_};
+  CallJudge judge_{oracle_, clock_, 7};
 };
 
 TEST_F(CallJudgeTest, WhatALogMayAnswerViolatesNothing) {
@@ -158,13 +158,13 @@ TEST_F(CallJudgeTest, AProcessThatStoodStillMayBeLate) {
 }
 
 TEST_F(CallJudgeTest, WhoAskedToBeToldHearsOfTheEnd) {
-  judge_.AskedToBeTold();
-  judge_.AskedToBeTold();
-  judge_.Told();
-  judge_.Told();
+  judge_.RequestedNotice();
+  judge_.RequestedNotice();
+  judge_.Notified();
+  judge_.Notified();
   judge_.LogEnded("failed");
   EXPECT_EQ(violated(), "");
-  judge_.AskedToBeTold();
+  judge_.RequestedNotice();
   judge_.LogEnded("gone");
   EXPECT_EQ(violated(), "P-F7");
 }

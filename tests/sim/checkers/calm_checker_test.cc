@@ -18,8 +18,8 @@ class CalmCheckerTest : public CheckerTest {
     return options;
   }
 
-  CalmChecker calm_{referee_, RunOptions{}};
-  CalmChecker other_{referee_, Broken()};
+  CalmChecker calm_{oracle_, RunOptions{}};
+  CalmChecker other_{oracle_, Broken()};
 };
 
 TEST_F(CalmCheckerTest, ReplicasThatComeAndStayViolateNothing) {
@@ -30,7 +30,7 @@ TEST_F(CalmCheckerTest, ReplicasThatComeAndStayViolateNothing) {
   EXPECT_EQ(violated(), "");
 }
 
-TEST_F(CalmCheckerTest, AReplicaThatIsGivenUpViolatesA33) {
+TEST_F(CalmCheckerTest, AReplicaThatIsDroppedViolatesA33) {
   calm_.InSync(3, false);
   calm_.InSync(2, false);
   EXPECT_EQ(violated(), "P-A3.3");

@@ -24,32 +24,33 @@ class ChoiceCheckerTest : public CheckerTest {
     return found;
   }
   // LSN 1 to `last`.
-  static Answer Has(uint64_t last, Epoch log_epoch, Epoch epoch = kPrevious) {
-    Answer answer;
-    answer.node = NodeId(1);
-    answer.incarnation = 7;
-    answer.log_epoch = log_epoch;
+  static StateReport Has(uint64_t last, Epoch log_epoch,
+                         Epoch epoch = kPrevious) {
+    StateReport report;
+    report.node = NodeId(1);
+    report.incarnation = 7;
+    report.log_epoch = log_epoch;
     for (uint64_t lsn = 1; lsn <= last; ++lsn) {
-      AddHeld(&answer, {epoch, RingOffset(0), 0, 1});
+      AddRecord(&report, {epoch, RingOffset(0), 0, 1});
     }
-    return answer;
+    return report;
   }
-  static Answer Says(Verdict verdict, Epoch log_epoch) {
-    Answer answer = Has(3, log_epoch);
-    AddVerdict(&answer, verdict);
-    return answer;
+  static StateReport Says(Verdict verdict, Epoch log_epoch) {
+    StateReport report = Has(3, log_epoch);
+    AddVerdict(&report, verdict);
+    return report;
   }
   // Machine 0 has nothing at the end; so it is enough if this is a nack.
-  bool IsNack(const Answer& other) {
-    Referee referee(clock_);
-    ChoiceChecker checker(referee);
-    checker.Answered(0, kOpened, Has(3, kPrevious));
-    checker.Answered(1, kOpened, other);
+  bool IsNack(const StateReport& other) {
+    Oracle oracle(clock_);
+    ChoiceChecker checker(oracle);
+    checker.Reported(0, kOpened, Has(3, kPrevious));
+    checker.Reported(1, kOpened, other);
     checker.Opened(kOpened, kPrevious, kEnd, Found(), 2);
-    return ViolatedBy(referee) != "P-INV-2";
+    return ViolatedBy(oracle) != "P-INV-2";
   }
 
-  ChoiceChecker checker_{referee_};
+  ChoiceChecker checker_{oracle_};
 };
 
 TEST_F(ChoiceCheckerTest, WhoHasNothingThereNacks) {
@@ -62,75 +63,75 @@ TEST_F(ChoiceCheckerTest, WhoHasItOrCannotTellDoesNot) {
   EXPECT_FALSE(IsNack(Has(4, kPrevious)));
   EXPECT_FALSE(IsNack(Says(Verdict::kCorrupt, kPrevious)));
   EXPECT_FALSE(IsNack(Says(Verdict::kUnknown, kPrevious)));
-  Answer answer = Has(3, kPrevious);
-  answer.suspect = true;
-  EXPECT_FALSE(IsNack(answer));
-  answer = Has(3, kPrevious);
-  answer.blank = answer.suspect = true;
-  EXPECT_FALSE(IsNack(answer));
-  answer = Has(3, kPrevious);
-  answer.repairing = true;
-  EXPECT_FALSE(IsNack(answer));
+  StateReport report = Has(3, kPrevious);
+  report.suspect = true;
+  EXPECT_FALSE(IsNack(report));
+  report = Has(3, kPrevious);
+  report.blank = report.suspect = true;
+  EXPECT_FALSE(IsNack(report));
+  report = Has(3, kPrevious);
+  report.repairing = true;
+  EXPECT_FALSE(IsNack(report));
   // It has forgotten all before its head.
-  answer = Has(0, kPrevious);
-  answer.head.lsn = Lsn(5);
-  EXPECT_FALSE(IsNack(answer));
+  report = Has(0, kPrevious);
+  report.head.lsn = Lsn(5);
+  EXPECT_FALSE(IsNack(report));
 }
 
 TEST_F(ChoiceCheckerTest, WhoNeverInstalledTheEpochNacksAllButItsRecords) {
   EXPECT_TRUE(IsNack(Has(4, Epoch(2), /*epoch=*/Epoch(2))));
   EXPECT_TRUE(IsNack(Says(Verdict::kCorrupt, Epoch(2))));
-  Answer answer = Has(3, Epoch(2));
-  answer.repairing = true;
-  EXPECT_TRUE(IsNack(answer));
+  StateReport report = Has(3, Epoch(2));
+  report.repairing = true;
+  EXPECT_TRUE(IsNack(report));
   // Of an installation that was cut off.
   EXPECT_FALSE(IsNack(Has(4, Epoch(2))));
 }
 
 TEST_F(ChoiceCheckerTest, OnlyMembersOfWhatWasFoundNack) {
-  Answer answer = Has(3, kPrevious);
-  answer.incarnation = 8;
-  EXPECT_FALSE(IsNack(answer));
-  answer = Has(3, kPrevious);
-  answer.node = NodeId(4);
-  EXPECT_FALSE(IsNack(answer));
+  StateReport report = Has(3, kPrevious);
+  report.incarnation = 8;
+  EXPECT_FALSE(IsNack(report));
+  report = Has(3, kPrevious);
+  report.node = NodeId(4);
+  EXPECT_FALSE(IsNack(report));
 }
 
 // It is a member, and has never acknowledged anything as one.
 TEST_F(ChoiceCheckerTest, BlankMemberNacks) {
-  Answer answer = Has(0, Epoch());
-  answer.blank = true;
-  EXPECT_TRUE(IsNack(answer));
+  StateReport report = Has(0, Epoch());
+  report.blank = true;
+  EXPECT_TRUE(IsNack(report));
 }
 
 // One of them may have come too late.
-TEST_F(ChoiceCheckerTest, WhereALaterEpochWasAnsweredNothingIsJudged) {
-  checker_.Answered(0, kOpened, Has(3, kPrevious));
-  checker_.Answered(1, kOpened, Has(4, kPrevious + 1, kPrevious + 1));
+TEST_F(ChoiceCheckerTest, WhereALaterEpochWasReportedNothingIsJudged) {
+  checker_.Reported(0, kOpened, Has(3, kPrevious));
+  checker_.Reported(1, kOpened, Has(4, kPrevious + 1, kPrevious + 1));
   checker_.Opened(kOpened, kPrevious, kEnd, Found(), 2);
   EXPECT_EQ(violated(), "");
 }
 
-TEST_F(ChoiceCheckerTest, TheLastAnswerOfEachMachineCounts) {
-  checker_.Answered(0, kOpened, Has(3, kPrevious));
-  checker_.Answered(0, kOpened, Has(3, kPrevious));
+TEST_F(ChoiceCheckerTest, TheLastReportOfEachMachineCounts) {
+  checker_.Reported(0, kOpened, Has(3, kPrevious));
+  checker_.Reported(0, kOpened, Has(3, kPrevious));
   checker_.Opened(kOpened, kPrevious, kEnd, Found(), 2);
   EXPECT_EQ(violated(), "P-INV-2");
 }
 
-TEST_F(ChoiceCheckerTest, AnOpeningThatIsShownLateHasItsAnswers) {
+TEST_F(ChoiceCheckerTest, AnOpeningThatIsShownLateHasItsReports) {
   for (const Epoch epoch : {kOpened, kOpened + 1}) {
-    checker_.Answered(0, epoch, Has(3, kPrevious));
-    checker_.Answered(1, epoch, Has(3, kPrevious));
+    checker_.Reported(0, epoch, Has(3, kPrevious));
+    checker_.Reported(1, epoch, Has(3, kPrevious));
   }
   checker_.Opened(kOpened + 1, kPrevious, kEnd, Found(), 2);
   checker_.Opened(kOpened, kPrevious, kEnd, Found(), 2);
   EXPECT_EQ(violated(), "");
 }
 
-TEST_F(ChoiceCheckerTest, AnswersForAnotherEpochDoNotCount) {
-  checker_.Answered(0, kOpened, Has(3, kPrevious));
-  checker_.Answered(1, Epoch(6), Has(3, kPrevious));
+TEST_F(ChoiceCheckerTest, ReportsForAnotherEpochDoNotCount) {
+  checker_.Reported(0, kOpened, Has(3, kPrevious));
+  checker_.Reported(1, Epoch(6), Has(3, kPrevious));
   checker_.Opened(kOpened, kPrevious, kEnd, Found(), 2);
   EXPECT_EQ(violated(), "P-INV-2");
 }

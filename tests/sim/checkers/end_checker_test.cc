@@ -4,13 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/sim/world/log_at_rest.h"
+#include "tests/sim/world/idle_log.h"
 #include "tools/sim/checkers/checkers.h"
 
 namespace alpheus::sim {
 namespace {
 
-class EndCheckerTest : public LogAtRestTest {
+class EndCheckerTest : public IdleLogTest {
  protected:
   int CompareMedia(uint32_t in_sync = 3) {
     return checker_.CompareMedia(primary().epoch(), primary().next_lsn(),
@@ -23,10 +23,10 @@ class EndCheckerTest : public LogAtRestTest {
 TEST_F(EndCheckerTest, EqualReplicasViolateNothing) {
   ASSERT_EQ(primary().in_sync(), 3u);
   EXPECT_EQ(CompareMedia(), 3);
-  checker_.LookAtRest(primary().epoch());
+  checker_.CheckWhenIdle(primary().epoch());
   EXPECT_EQ(violated(), "");
   EXPECT_GT(world_.counters().records_compared, 0u);
-  EXPECT_EQ(world_.counters().looks_at_rest, 3u);
+  EXPECT_EQ(world_.counters().idle_checks, 3u);
 }
 
 TEST_F(EndCheckerTest, OneReplicaShortViolatesInv15) {
@@ -77,9 +77,9 @@ TEST_F(EndCheckerTest, CopiesThatDifferViolateInvS2) {
   Superline next = MediumOf(1).superline();
   next.unsafe_shutdown_count = 1;
   MediumOf(1).WriteOneCopy(1, next, MediumOf(1).seq() + 1);
-  checker_.LookAtRest(primary().epoch() + 1);  // it has another one
+  checker_.CheckWhenIdle(primary().epoch() + 1);  // it has another one
   EXPECT_EQ(violated(), "");
-  checker_.LookAtRest(primary().epoch());
+  checker_.CheckWhenIdle(primary().epoch());
   EXPECT_EQ(violated(), "P-INV-S2");
 }
 

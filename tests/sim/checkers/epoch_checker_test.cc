@@ -32,7 +32,7 @@ class EpochCheckerTest : public CheckedWorldTest {
   }
   void Promise(int machine, const alpheus::Promise& promise) {
     MediumOf(machine).Promise(promise);
-    checkers().epochs.Look(machine);
+    checkers().epochs.Check(machine);
   }
   // By as many as it takes, that machine among them.
   void PromiseByTwo(int machine, const alpheus::Promise& promise) {
@@ -41,18 +41,18 @@ class EpochCheckerTest : public CheckedWorldTest {
   }
   void Install(int machine, const EpochEntry& entry) {
     MediumOf(machine).Install(entry);
-    checkers().epochs.Look(machine);
+    checkers().epochs.Check(machine);
   }
   template <class Change>
   void ChangeSuperline(int machine, const Change& change) {
     MediumOf(machine).Change(change);
-    checkers().epochs.Look(machine);
+    checkers().epochs.Check(machine);
   }
   template <class Change>
   void ChangeWithTable(int machine, const EpochTable& table,
                        const Change& change) {
     MediumOf(machine).ChangeWithTable(table, change);
-    checkers().epochs.Look(machine);
+    checkers().epochs.Check(machine);
   }
   void SetRepairing(int machine, bool repairing) {
     ChangeSuperline(machine, [&](Superline& superline) {
@@ -70,7 +70,7 @@ class EpochCheckerTest : public CheckedWorldTest {
   void Learn(int machine) {
     const Medium medium = MediumOf(machine);
     const RecordView record = medium.FirstRecord();
-    checkers().holders.Learn(record, medium.BytesOf(record), Epoch(5));
+    checkers().durability.Learn(record, medium.BytesOf(record), Epoch(5));
   }
 };
 
@@ -131,7 +131,7 @@ TEST_F(EpochCheckerTest, AnEpochThatIsOpenedAsItHasToBeViolatesNothing) {
                   });
   Promise(0, kSix);
   for (int machine = 0; machine < 3; ++machine) {
-    checkers().epochs.LookAtRest(machine);
+    checkers().epochs.CheckWhenIdle(machine);
   }
   EXPECT_EQ(violated(), "");
   EXPECT_EQ(checkers().epochs.promise(0), kSix);
@@ -157,7 +157,7 @@ TEST_F(EpochCheckerTest, ASuperlineThatGoesBackViolatesInvS1) {
   const Superline before = MediumOf(0).superline();
   Promise(0, kFive);
   MediumOf(0).WriteSuperline(before, 1);
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   EXPECT_EQ(violated(), "P-INV-S1");
 }
 
@@ -165,43 +165,43 @@ TEST_F(EpochCheckerTest, TwoSuperlinesOfOneNumberViolateInvS1) {
   Superline other = MediumOf(0).superline();
   other.unsafe_shutdown_count = 1;
   MediumOf(0).WriteSuperline(other, MediumOf(0).seq());
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   EXPECT_EQ(violated(), "P-INV-S1");
 }
 
 TEST_F(EpochCheckerTest, ASuperlineThatCannotBeReadViolatesInvS2) {
   MediumOf(0).Damage(0, 64);
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   EXPECT_EQ(violated(), "");  // the other copy makes up for it
   MediumOf(0).Damage(kSuperlineCopyBytes, 64);
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   EXPECT_EQ(violated(), "P-INV-S2");
 }
 
-TEST_F(EpochCheckerTest, CopiesOfASuperlineThatDifferAtRestViolateInvS2) {
+TEST_F(EpochCheckerTest, CopiesOfASuperlineThatDifferWhenIdleViolateInvS2) {
   Superline next = MediumOf(0).superline();
   next.unsafe_shutdown_count = 1;
   MediumOf(0).WriteOneCopy(0, next, MediumOf(0).seq() + 1);
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   EXPECT_EQ(violated(), "");
-  checkers().epochs.LookAtRest(0);
+  checkers().epochs.CheckWhenIdle(0);
   EXPECT_EQ(violated(), "P-INV-S2");
 }
 
-TEST_F(EpochCheckerTest, CopiesOfATableThatDifferAtRestViolateInvS2) {
+TEST_F(EpochCheckerTest, CopiesOfATableThatDifferWhenIdleViolateInvS2) {
   MediumOf(0).WriteOneTableCopy(0);
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   EXPECT_EQ(violated(), "");
-  checkers().epochs.LookAtRest(0);
+  checkers().epochs.CheckWhenIdle(0);
   EXPECT_EQ(violated(), "P-INV-S2");
 }
 
 TEST_F(EpochCheckerTest, AWatermarkThatCannotBeReadViolatesInvS2) {
   MediumOf(0).Damage(kWatermarkOffset, 64);
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   EXPECT_EQ(violated(), "");
   MediumOf(0).Damage(kWatermarkOffset + kPageBytes, 64);
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   EXPECT_EQ(violated(), "P-INV-S2");
 }
 
@@ -346,7 +346,7 @@ TEST_F(EpochCheckerTest, AHeadThatGoesBackIsToldToItsChecker) {
 TEST_F(EpochCheckerTest, ARecordThatIsProvenAndThereViolatesNothing) {
   WriteRecord(0, std::byte{1});
   Learn(0);
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   EXPECT_EQ(violated(), "");
   EXPECT_EQ(world_.counters().records_on_media, 1u);
 }
@@ -354,7 +354,7 @@ TEST_F(EpochCheckerTest, ARecordThatIsProvenAndThereViolatesNothing) {
 TEST_F(EpochCheckerTest, ARecordThatIsProvenAndBrokenViolatesInv3) {
   WriteRecord(0, std::byte{1});
   MediumOf(0).Damage(world_.layout().ring_offset + kRingLine, 8);
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   EXPECT_EQ(violated(), "P-INV-3");
 }
 
@@ -362,7 +362,7 @@ TEST_F(EpochCheckerTest, ARecordThatIsNotTheDurableOneViolatesInv3) {
   WriteRecord(0, std::byte{1});
   Learn(0);
   WriteRecord(1, std::byte{2});
-  checkers().epochs.Look(1);
+  checkers().epochs.Check(1);
   EXPECT_EQ(violated(), "P-INV-3");
 }
 

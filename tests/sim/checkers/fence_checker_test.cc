@@ -32,7 +32,7 @@ class FenceCheckerTest : public CheckedWorldTest {
   }
   void Promise(const alpheus::Promise& promise) {
     Medium(world_.machine(0)).Promise(promise);
-    checkers().epochs.Look(0);
+    checkers().epochs.Check(0);
     checkers().fence.Promised(0, promise);
   }
   // In machine 0's region, from the application of that machine.
@@ -90,10 +90,10 @@ TEST_F(FenceCheckerTest, BytesOfAnOlderSessionOfTheSameProcessViolateInv6) {
 }
 
 // The replica ends them next, before it looks at its ring.
-TEST_F(FenceCheckerTest, BytesBetweenAPromiseAndItsAnswerViolateNothing) {
+TEST_F(FenceCheckerTest, BytesBetweenAPromiseAndItsReportViolateNothing) {
   LandInRing(1);
   Medium(world_.machine(0)).Promise({Epoch(6), kSecond});
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   LandInRing(1);
   EXPECT_EQ(violated(), "");
   checkers().fence.Promised(0, {Epoch(6), kSecond});

@@ -21,11 +21,11 @@ class MarkCheckerTest : public CheckerTest {
     const WatermarkFormat mark =
         EncodeWatermark(kLog, line, {Epoch(epoch), Lsn(lsn)});
     std::memcpy(WatermarkLine(medium_, line), &mark, sizeof(mark));
-    checker_.Look(0, medium_);
+    checker_.Check(0, medium_);
   }
 
   std::vector<std::byte> medium_ = std::vector<std::byte>(kTableOffset);
-  MarkChecker checker_{referee_, kLog, 3};
+  MarkChecker checker_{oracle_, kLog, 3};
 };
 
 TEST_F(MarkCheckerTest, WhatMovesForwardViolatesNothing) {
@@ -35,9 +35,9 @@ TEST_F(MarkCheckerTest, WhatMovesForwardViolatesNothing) {
   // The older line.
   Write(0, 1, 5);
   checker_.OnSuperline(0, Epoch(1), Lsn(3));
-  EXPECT_EQ(checker_.looks(), 3u);
-  checker_.Look(0, medium_);
-  EXPECT_EQ(checker_.looks(), 3u);
+  EXPECT_EQ(checker_.checks(), 3u);
+  checker_.Check(0, medium_);
+  EXPECT_EQ(checker_.checks(), 3u);
   // Another epoch has a watermark and, with luck, a head of its own.
   checker_.OnSuperline(0, Epoch(2), Lsn(2));
   Write(0, 2, 2);
@@ -55,7 +55,7 @@ TEST_F(MarkCheckerTest, AWatermarkThatIsLostViolatesItsRule) {
   checker_.OnSuperline(0, Epoch(1), Lsn(1));
   Write(0, 1, 4);
   std::memset(WatermarkLine(medium_, 0), 0, kLineBytes);
-  checker_.Look(0, medium_);
+  checker_.Check(0, medium_);
   EXPECT_EQ(violated(), "P-A3.5");
 }
 

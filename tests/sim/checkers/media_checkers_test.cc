@@ -21,14 +21,14 @@ class MediaCheckersTest : public CheckedWorldTest {
   MediaCheckersTest() {
     for (int machine = 0; machine < 2; ++machine) {
       MediumOf(machine).Promise(kFive);
-      checkers().epochs.Look(machine);
+      checkers().epochs.Check(machine);
     }
     for (int machine = 0; machine < 2; ++machine) {
       Medium medium = MediumOf(machine);
       medium.Install(kEntry);
       medium.WriteFirstRecord(kEntry, std::byte{1});
       medium.Mark(0, Epoch(5), Lsn(1));
-      checkers().epochs.Look(machine);
+      checkers().epochs.Check(machine);
     }
     Learn(Epoch(5));
   }
@@ -38,96 +38,99 @@ class MediaCheckersTest : public CheckedWorldTest {
   void Learn(Epoch log_epoch) {
     const Medium medium = MediumOf(0);
     const RecordView record = medium.FirstRecord();
-    checkers().holders.Learn(record, medium.BytesOf(record), log_epoch);
+    checkers().durability.Learn(record, medium.BytesOf(record), log_epoch);
   }
   // Machine 0 answers what is true, but for what `change` makes of it.
-  std::string Answers(const std::function<void(Answer&)>& change) {
+  std::string Reports(const std::function<void(StateReport&)>& change) {
     const Medium medium = MediumOf(0);
     const RegionState state = medium.State();
     const RecordView record = medium.FirstRecord();
-    Answer answer;
-    answer.log_epoch = state.superline.log_epoch;
-    answer.table = state.table;
-    answer.head = state.head();
-    answer.proven_lsn = state.ProvenLsn();
-    answer.repairing = state.superline.repairing;
-    AddHeld(&answer, {.epoch = record.epoch(),
-                      .offset = record.offset,
-                      .header_checksum = record.header.header_crc(),
-                      .lines = static_cast<uint32_t>(record.bytes / 64)});
-    change(answer);
-    checkers().answers.Answered(0, answer);
+    StateReport report;
+    report.log_epoch = state.superline.log_epoch;
+    report.table = state.table;
+    report.head = state.head();
+    report.proven_lsn = state.ProvenLsn();
+    report.repairing = state.superline.repairing;
+    AddRecord(&report, {.epoch = record.epoch(),
+                        .offset = record.offset,
+                        .header_checksum = record.header.header_crc(),
+                        .lines = static_cast<uint32_t>(record.bytes / 64)});
+    change(report);
+    checkers().reports.Reported(0, report);
     return violated();
   }
   void SetRepairing() {
     MediumOf(0).Promise({Epoch(6), {NodeId(1), 11}});
-    checkers().epochs.Look(0);
+    checkers().epochs.Check(0);
     MediumOf(0).Change(
         [](Superline& superline) { superline.repairing = true; });
-    checkers().epochs.Look(0);
+    checkers().epochs.Check(0);
   }
 };
 
 TEST_F(MediaCheckersTest, WhatIsTrueViolatesNothing) {
-  EXPECT_EQ(Answers([](Answer&) {}), "");
-  checkers().answers.Installed(0, Epoch(5));
-  checkers().answers.Promised(0, kFive);
-  checkers().holders.Look();
+  EXPECT_EQ(Reports([](StateReport&) {}), "");
+  checkers().reports.Installed(0, Epoch(5));
+  checkers().reports.Promised(0, kFive);
+  checkers().durability.Check();
   SetRepairing();
-  checkers().answers.RepairBegan(0);
-  EXPECT_EQ(Answers([](Answer&) {}), "");
-  EXPECT_EQ(world_.counters().records_still_held, 1u);
-  EXPECT_EQ(world_.counters().answers_checked, 1u);
+  checkers().reports.RepairBegan(0);
+  EXPECT_EQ(Reports([](StateReport&) {}), "");
+  EXPECT_EQ(world_.counters().records_still_durable, 1u);
+  EXPECT_EQ(world_.counters().reports_checked, 1u);
 }
 
 TEST_F(MediaCheckersTest, APromiseThatIsNotOnTheMediumIsSeen) {
-  checkers().answers.Promised(0, {Epoch(6), {NodeId(1), 11}});
+  checkers().reports.Promised(0, {Epoch(6), {NodeId(1), 11}});
   EXPECT_EQ(violated(), "P-A4.2");
 }
 
 TEST_F(MediaCheckersTest, ARepairThatIsNotOnTheMediumIsSeen) {
-  checkers().answers.RepairBegan(0);
+  checkers().reports.RepairBegan(0);
   EXPECT_EQ(violated(), "P-INV-12");
 }
 
-TEST_F(MediaCheckersTest, ARepairThatAnAnswerHidesViolatesInv12) {
+TEST_F(MediaCheckersTest, ARepairThatAReportHidesViolatesInv12) {
   SetRepairing();
-  EXPECT_EQ(Answers([](Answer& answer) { answer.repairing = false; }),
+  EXPECT_EQ(Reports([](StateReport& report) { report.repairing = false; }),
             "P-INV-12");
 }
 
 TEST_F(MediaCheckersTest, AnInstallationThatIsNotOnTheMediumIsSeen) {
-  checkers().answers.Installed(0, Epoch(6));
+  checkers().reports.Installed(0, Epoch(6));
   EXPECT_EQ(violated(), "P-INV-3");
 }
 
-TEST_F(MediaCheckersTest, AnAnswerOfAnotherLogEpochIsSeen) {
-  EXPECT_EQ(Answers([](Answer& answer) { answer.log_epoch = Epoch(4); }),
+TEST_F(MediaCheckersTest, AReportOfAnotherLogEpochIsSeen) {
+  EXPECT_EQ(Reports([](StateReport& report) { report.log_epoch = Epoch(4); }),
             "P-A4.3");
 }
 
-TEST_F(MediaCheckersTest, AnAnswerWithAnotherTableIsSeen) {
-  EXPECT_EQ(
-      Answers([](Answer& answer) { answer.table = EpochTable::Empty(kLogId); }),
-      "P-A4.3");
+TEST_F(MediaCheckersTest, AReportWithAnotherTableIsSeen) {
+  EXPECT_EQ(Reports([](StateReport& report) {
+              report.table = EpochTable::Empty(kLogId);
+            }),
+            "P-A4.3");
 }
 
-TEST_F(MediaCheckersTest, AnAnswerWithAnotherHeadIsSeen) {
-  EXPECT_EQ(Answers([](Answer& answer) { answer.head.chain = 1; }), "P-A4.3");
+TEST_F(MediaCheckersTest, AReportWithAnotherHeadIsSeen) {
+  EXPECT_EQ(Reports([](StateReport& report) { report.head.chain = 1; }),
+            "P-A4.3");
 }
 
-TEST_F(MediaCheckersTest, AnAnswerThatProvesTooLittleViolatesInv9) {
-  EXPECT_EQ(Answers([](Answer& answer) { answer.proven_lsn = Lsn(0); }),
+TEST_F(MediaCheckersTest, AReportThatProvesTooLittleViolatesInv9) {
+  EXPECT_EQ(Reports([](StateReport& report) { report.proven_lsn = Lsn(0); }),
             "P-INV-9");
 }
 
-TEST_F(MediaCheckersTest, AnAnswerThatHasAnotherRecordViolatesInv7) {
-  EXPECT_EQ(Answers([](Answer& answer) { ++answer.held[0].header_checksum; }),
-            "P-INV-7");
+TEST_F(MediaCheckersTest, AReportThatHasAnotherRecordViolatesInv7) {
+  EXPECT_EQ(
+      Reports([](StateReport& report) { ++report.records[0].header_checksum; }),
+      "P-INV-7");
 }
 
-TEST_F(MediaCheckersTest, AnAnswerThatHasWhatAPowerCutTakesViolatesInv7) {
-  EXPECT_EQ(Answers([&](Answer&) {
+TEST_F(MediaCheckersTest, AReportThatHasWhatAPowerCutTakesViolatesInv7) {
+  EXPECT_EQ(Reports([&](StateReport&) {
               World::Model& pmem = *world_.machine(0).pmem;
               const std::byte other{7};  // that nobody flushes
               pmem.Copy(pmem.region().data() + world_.layout().ring_offset +
@@ -138,31 +141,31 @@ TEST_F(MediaCheckersTest, AnAnswerThatHasWhatAPowerCutTakesViolatesInv7) {
 }
 
 TEST_F(MediaCheckersTest, ANackOfWhatIsDurableAndOnTheMediumViolatesInv9) {
-  EXPECT_EQ(Answers([](Answer& answer) {
-              answer.runs.clear();
-              answer.held.clear();
+  EXPECT_EQ(Reports([](StateReport& report) {
+              report.runs.clear();
+              report.records.clear();
             }),
             "P-INV-9");
 }
 
 TEST_F(MediaCheckersTest, AReplicaThatKnowsNothingNacksNothing) {
-  EXPECT_EQ(Answers([](Answer& answer) {
-              answer.suspect = true;
-              answer.runs.clear();
-              answer.held.clear();
+  EXPECT_EQ(Reports([](StateReport& report) {
+              report.suspect = true;
+              report.runs.clear();
+              report.records.clear();
             }),
             "");
 }
 
 TEST_F(MediaCheckersTest, ARecordThatOneOfWMediaLosesViolatesInv22) {
   MediumOf(1).Damage(world_.layout().ring_offset + kRecordHeaderBytes, 1);
-  checkers().holders.Look();
+  checkers().durability.Check();
   EXPECT_EQ(violated(), "P-INV-22");
 }
 
 TEST_F(MediaCheckersTest, OnlyMediaOfTheLogEpochCount) {
   Learn(Epoch(6));
-  checkers().holders.Look();
+  checkers().durability.Check();
   EXPECT_EQ(violated(), "P-INV-22");
 }
 

@@ -25,11 +25,11 @@ class RepairCheckerTest : public CheckedWorldTest {
   RepairCheckerTest() {
     for (int machine = 0; machine < 2; ++machine) {
       Medium(world_.machine(machine)).Promise(kFive);
-      checkers().epochs.Look(machine);
+      checkers().epochs.Check(machine);
     }
     for (int machine = 0; machine < 2; ++machine) {
       Medium(world_.machine(machine)).Install(kEntry);
-      checkers().epochs.Look(machine);
+      checkers().epochs.Check(machine);
     }
     History& history = world_.history();
     const PrimaryNumber primary = history.NewPrimary();
@@ -78,7 +78,7 @@ class RepairCheckerTest : public CheckedWorldTest {
     EXPECT_TRUE(status.ok()) << status;
     return violated();
   }
-  std::string what() { return world_.referee().violation()->what; }
+  std::string what() { return world_.oracle().violation()->what; }
 
   OperationId written_ = 0;
   OperationId other_ = 0;  // somewhere else
@@ -144,9 +144,9 @@ TEST_F(RepairCheckerTest, ARepairBesideAnOpeningIsSeen) {
 TEST_F(RepairCheckerTest, AScrubOfAReplicaThatIsRepairedIsSeen) {
   Medium medium(world_.machine(0));
   medium.Promise({Epoch(6), {NodeId(1), 11}});
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   medium.Change([](Superline& superline) { superline.repairing = true; });
-  checkers().epochs.Look(0);
+  checkers().epochs.Check(0);
   EXPECT_EQ(Repair(Record(written_)), "P-A8");
 }
 
@@ -154,7 +154,7 @@ TEST_F(RepairCheckerTest, ADurableRecordThatIsOverwrittenIsSeen) {
   Medium medium(world_.machine(0));
   medium.WriteFirstRecord(kEntry, std::byte{1});
   const RecordView record = medium.FirstRecord();
-  checkers().holders.Learn(record, medium.BytesOf(record), Epoch(5));
+  checkers().durability.Learn(record, medium.BytesOf(record), Epoch(5));
   EXPECT_EQ(Repair(Record(written_)), "P-A8");
   EXPECT_NE(what().find("durable"), std::string::npos) << what();
 }

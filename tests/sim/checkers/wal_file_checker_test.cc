@@ -63,7 +63,7 @@ class WalFileCheckerTest : public CheckerTest {
     new_data_ = Put(kNew, 0, 10);
   }
 
-  WalFileChecker checker_{referee_};
+  WalFileChecker checker_{oracle_};
   PrimaryNumber primary_ = 0;
   OperationId operations_ = 0;
   std::deque<std::vector<std::byte>> payloads_;

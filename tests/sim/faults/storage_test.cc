@@ -12,7 +12,7 @@
 #include "log/base/random.h"
 #include "log/core/ring/region_state.h"
 #include "log/format/layout.h"
-#include "recovery/protocol/answer.h"
+#include "recovery/protocol/state_report.h"
 #include "tools/sim/checkers/checkers.h"
 #include "tools/sim/faults/fault_budget.h"
 #include "tools/sim/faults/region_damage.h"
@@ -38,7 +38,7 @@ class StorageTest : public ::testing::Test {
   RegionStore& store() { return world_.store(); }
   Checkers& checkers() { return world_.checkers(); }
   std::string violated() {
-    const auto& violation = world_.referee().violation();
+    const auto& violation = world_.oracle().violation();
     return violation ? violation->invariant : "";
   }
   void Cut(int machine) { world_.CutPower(world_.machine(machine)); }
@@ -109,7 +109,7 @@ TEST_F(StorageTest, LostRegionHasNoMediumAndItsBytesAreKept) {
   EXPECT_TRUE(store().IsGone(1));
 }
 
-TEST_F(StorageTest, WhatWasFormattedAnewIsBlank) {
+TEST_F(StorageTest, WhatWasFormattedAgainIsBlank) {
   RegionImage image = Blank(1);
   const auto state = ReadRegionState(image, "blank");
   ASSERT_TRUE(state.ok()) << state.status();
@@ -295,7 +295,7 @@ TEST_F(StorageTest, RegionOfAnotherNodeThatTakesPartViolatesA8) {
   Cut(0);
   Cut(2);
   store().Swap(0, 2);
-  checkers().answers.Promised(0, Promise{});
+  checkers().reports.Promised(0, Promise{});
   EXPECT_EQ(violated(), "P-A8");
 }
 
@@ -309,48 +309,48 @@ TEST_F(StorageTest, OpeningAnAlienRegionViolatesA8) {
 
 TEST_F(StorageTest, BlankReplicaThatKnowsViolatesInv16) {
   Lose(1);
-  Answer answer;
-  answer.blank = true;
-  checkers().answers.Answered(1, answer);
+  StateReport report;
+  report.blank = true;
+  checkers().reports.Reported(1, report);
   EXPECT_EQ(violated(), "");
-  answer.blank = false;
-  checkers().answers.Answered(1, answer);
+  report.blank = false;
+  checkers().reports.Reported(1, report);
   EXPECT_EQ(violated(), "P-INV-16");
 }
 
 TEST_F(StorageTest, InstallationOnABlankReplicaViolatesInv16) {
   Lose(1);
-  checkers().answers.Installed(1, Epoch(5));
+  checkers().reports.Installed(1, Epoch(5));
   EXPECT_EQ(violated(), "P-INV-16");
 }
 
 TEST_F(StorageTest, DenialOfWhatWasProvenViolatesInv9) {
   Hurt(1);
-  Answer answer;
-  answer.node = NodeId(2);
-  answer.table = EpochTable::Empty(kLogId);
-  checkers().answers.Answered(1, answer);
+  StateReport report;
+  report.node = NodeId(2);
+  report.table = EpochTable::Empty(kLogId);
+  checkers().reports.Reported(1, report);
   EXPECT_EQ(violated(), "P-INV-9");
 }
 
 TEST_F(StorageTest, DenialOfWhatWasNotProvenIsAsTorn) {
   Hurt(1, /*is_proven=*/false);
-  Answer answer;
-  answer.table = EpochTable::Empty(kLogId);
-  checkers().answers.Answered(1, answer);
+  StateReport report;
+  report.table = EpochTable::Empty(kLogId);
+  checkers().reports.Reported(1, report);
   EXPECT_EQ(violated(), "");
 }
 
-TEST_F(StorageTest, AnswerOfASuspectReplicaThatKnowsViolatesInv25) {
+TEST_F(StorageTest, ReportOfASuspectReplicaThatKnowsViolatesInv25) {
   store().Suspect(1);
-  Answer answer;
-  answer.table = EpochTable::Empty(kLogId);
-  answer.suspect = true;
-  checkers().answers.Answered(1, answer);
+  StateReport report;
+  report.table = EpochTable::Empty(kLogId);
+  report.suspect = true;
+  checkers().reports.Reported(1, report);
   EXPECT_EQ(violated(), "");
   EXPECT_TRUE(store().IsSuspect(1));
-  answer.suspect = false;
-  checkers().answers.Answered(1, answer);
+  report.suspect = false;
+  checkers().reports.Reported(1, report);
   EXPECT_EQ(violated(), "P-INV-25");
 }
 
@@ -358,7 +358,7 @@ TEST_F(StorageTest, SuspectReplicaIsTrustedOnceItSaysThatItHasInstalled) {
   store().Suspect(1);
   store().Installed(1);
   EXPECT_TRUE(store().IsSuspect(1));
-  checkers().answers.Installed(1, Epoch(0));
+  checkers().reports.Installed(1, Epoch(0));
   EXPECT_FALSE(store().IsSuspect(1));
 }
 
@@ -383,13 +383,13 @@ TEST_F(StorageTest, WhatWasOnALostMediumCountsUntilALaterEpoch) {
   const std::vector<std::byte> zeros(64);
   RecordView record;
   record.offset = RingOffset(128);
-  checkers().holders.Learn(record, zeros.data(), Epoch(0));
+  checkers().durability.Learn(record, zeros.data(), Epoch(0));
   Lose(0);
   Lose(1);
-  checkers().holders.Look();
+  checkers().durability.Check();
   EXPECT_EQ(violated(), "");
-  checkers().holders.Learn(record, zeros.data(), Epoch(1));
-  checkers().holders.Look();
+  checkers().durability.Learn(record, zeros.data(), Epoch(1));
+  checkers().durability.Check();
   EXPECT_EQ(violated(), "P-INV-22");
 }
 

@@ -145,15 +145,16 @@ TEST(SimCaseTest, TheCommandLineSaysAllThatIsFixed) {
   EXPECT_EQ(CommandLine(2, fixed),
             "alpheus-sim --seed 2 --faults kill-primary,rival");
   for (const bool tail : {false, true}) {
-    for (const bool stranger : {false, true}) {
+    for (const bool unauthenticated : {false, true}) {
       fixed = {};
-      fixed.guests = {.tail = tail, .stranger = stranger};
-      const char* const names = tail && stranger ? "tail,stranger"
-                                : tail           ? "tail"
-                                : stranger       ? "stranger"
-                                                 : "none";
+      fixed.background_actors = {.tail = tail,
+                                 .unauthenticated = unauthenticated};
+      const char* const names = tail && unauthenticated ? "tail,unauthenticated"
+                                : tail                  ? "tail"
+                                : unauthenticated       ? "unauthenticated"
+                                                        : "none";
       EXPECT_EQ(CommandLine(3, fixed),
-                std::string("alpheus-sim --seed 3 --guests ") + names);
+                std::string("alpheus-sim --seed 3 --actors ") + names);
     }
   }
 }

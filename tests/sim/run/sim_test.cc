@@ -34,7 +34,7 @@ TEST(SimTest, WithoutFaultsAllIsWell) {
 }
 
 // Nobody is given up, and nothing comes without a credit (P-A3.3, P-INV-R1).
-TEST(SimTest, WhereNothingHappensNobodyIsGivenUp) {
+TEST(SimTest, WhereNothingHappensNobodyIsDropped) {
   Fixed fixed;
   fixed.faults.emplace();
   fixed.without_breaks = true;
@@ -80,7 +80,7 @@ Fixed DatabaseThatLosesItsLog() {
   fixed.write_quorum = 2;
   fixed.faults = {sim::FaultKind::kKillPrimary, sim::FaultKind::kPowerCut,
                   sim::FaultKind::kPowerCutAll};
-  fixed.guests = sim::Guests();
+  fixed.background_actors = sim::BackgroundActors();
   return fixed;
 }
 
@@ -95,7 +95,7 @@ TEST(SimCanaryTest, ALogThatCountsRecordsAsDurableTooEarlyIsCaught) {
     fixed.workload = Workload::kWal;
     fixed.faults = {sim::FaultKind::kKillPrimary, sim::FaultKind::kPowerCut,
                     sim::FaultKind::kIsolate};
-    fixed.guests = sim::Guests();
+    fixed.background_actors = sim::BackgroundActors();
     fixed.canary = Canary::kEarlyDurable;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
@@ -118,7 +118,7 @@ TEST(SimCanaryTest, APlatformThatClaimsTooMuchIsCaught) {
     fixed.workload = Workload::kWal;
     fixed.faults = {sim::FaultKind::kKillPrimary, sim::FaultKind::kPowerCut,
                     sim::FaultKind::kIsolate};
-    fixed.guests = sim::Guests();
+    fixed.background_actors = sim::BackgroundActors();
     fixed.canary = Canary::kWrongPlatform;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     if (!violation) continue;
@@ -135,7 +135,7 @@ TEST(SimCanaryTest, AMediumThatLosesWhatWasFencedIsCaught) {
     fixed.nodes = 1;
     fixed.write_quorum = 1;
     fixed.faults = {sim::FaultKind::kPowerCut};
-    fixed.guests = sim::Guests();
+    fixed.background_actors = sim::BackgroundActors();
     fixed.canary = Canary::kLostFences;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
@@ -148,7 +148,7 @@ TEST(SimCanaryTest, ABallotThatTwoProcessesShareIsCaught) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Fixed fixed;
     fixed.has_membership_service = true;
-    fixed.guests = sim::Guests();
+    fixed.background_actors = sim::BackgroundActors();
     fixed.canary = Canary::kSharedBallot;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
@@ -164,7 +164,7 @@ TEST(SimCanaryTest, DamageBeyondTheBudgetIsSeenAsALoss) {
     fixed.write_quorum = 2;
     fixed.faults = {sim::FaultKind::kRollBackRegion, sim::FaultKind::kFlipBit,
                     sim::FaultKind::kBlankRegion};
-    fixed.guests = sim::Guests();
+    fixed.background_actors = sim::BackgroundActors();
     fixed.canary = Canary::kNoBudget;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
@@ -177,7 +177,7 @@ TEST(SimCanaryTest, DamageBeyondTheBudgetIsSeenAsALoss) {
 TEST(SimCanaryTest, ATailThatMissesARecordIsCaught) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Fixed fixed;
-    fixed.guests = {.tail = true};
+    fixed.background_actors = {.tail = true};
     fixed.canary = Canary::kDeafTail;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
@@ -185,13 +185,13 @@ TEST(SimCanaryTest, ATailThatMissesARecordIsCaught) {
   }
 }
 
-TEST(SimCanaryTest, AStrangerThatIsGivenSomethingIsCaught) {
+TEST(SimCanaryTest, AnUnauthenticatedClientThatIsGivenSomethingIsCaught) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Fixed fixed;
     fixed.nodes = 3;  // a node serves its replica where no application is
     fixed.faults.emplace();
-    fixed.guests = {.stranger = true};
-    fixed.canary = Canary::kKnownStranger;
+    fixed.background_actors = {.unauthenticated = true};
+    fixed.canary = Canary::kTrustedClient;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
     EXPECT_EQ(violation->invariant, "P-H17") << seed << violation->what;
@@ -205,7 +205,7 @@ TEST(SimCanaryTest, AnOldWriteQuorumIsCaught) {
     Fixed fixed;
     fixed.nodes = 3;
     fixed.write_quorum = 1;
-    fixed.guests = {.changes = true};
+    fixed.background_actors = {.changes = true};
     fixed.canary = Canary::kOldQuorum;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     if (!violation) continue;
@@ -223,7 +223,7 @@ TEST(SimCanaryTest, ARepairThatWritesOtherBytesIsCaught) {
     fixed.nodes = 3;
     fixed.write_quorum = 2;
     fixed.faults = {sim::FaultKind::kFlipBit, sim::FaultKind::kPoison};
-    fixed.guests = {.scrub = true};
+    fixed.background_actors = {.scrub = true};
     fixed.canary = Canary::kBadRepair;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     if (!violation) continue;
@@ -272,7 +272,7 @@ TEST(SimTest, DatabasesFindTheirWalsAgain) {
 
 TEST(SimTest, DamageIsRepairedWhileEverythingElseHappens) {
   Fixed fixed;
-  fixed.guests = {.scrub = true};
+  fixed.background_actors = {.scrub = true};
   const sim::Totals totals = ExpectGood(1, 60, fixed);
   EXPECT_GT(totals.counters.scrubs, totals.seeds);
   EXPECT_GT(totals.counters.own_scrubs, totals.seeds);
@@ -282,24 +282,24 @@ TEST(SimTest, DamageIsRepairedWhileEverythingElseHappens) {
   EXPECT_GT(totals.counters.repaired_durable, 0u);
 }
 
-TEST(SimTest, PrimariesGiveTheirReplicasUpToWhoOpensTheLog) {
+TEST(SimTest, PrimariesStepDownForWhoOpensTheLog) {
   Fixed fixed;
-  fixed.guests = {.hold = true};
+  fixed.background_actors = {.claim = true};
   const sim::Totals totals = ExpectGood(1, 40, fixed);
-  EXPECT_GT(totals.counters.given_up, totals.seeds / 2);
+  EXPECT_GT(totals.counters.regions_released, totals.seeds / 2);
 }
 
 // Each keeps out of the others' way.
-TEST(SimTest, AllGuestsAtOnceDisturbNobody) {
+TEST(SimTest, AllBackgroundActorsAtOnceDisturbNobody) {
   Fixed fixed;
-  fixed.guests = {.tail = true,
-                  .stranger = true,
-                  .changes = true,
-                  .scrub = true,
-                  .hold = true};
+  fixed.background_actors = {.tail = true,
+                             .unauthenticated = true,
+                             .changes = true,
+                             .scrub = true,
+                             .claim = true};
   const sim::Totals totals = ExpectGood(1, 40, fixed);
   EXPECT_GT(totals.counters.scrubs, totals.seeds);
-  EXPECT_GT(totals.counters.given_up, 0u);
+  EXPECT_GT(totals.counters.regions_released, 0u);
   EXPECT_GT(totals.counters.changes_made, totals.seeds);
 }
 
@@ -313,38 +313,40 @@ TEST(SimTest, BitsThatFlipOnTheirWayAreNotAcknowledged) {
   EXPECT_GT(totals.counters.faults[kind], totals.seeds);
 }
 
-TEST(SimTest, GuestsSeeWhatStaysAndDisturbNobody) {
+TEST(SimTest, BackgroundActorsSeeWhatStaysAndDisturbNobody) {
   Fixed fixed;
-  fixed.guests = {.tail = true, .stranger = true};
+  fixed.background_actors = {.tail = true, .unauthenticated = true};
   const sim::Totals totals = ExpectGood(1, 20, fixed);
   EXPECT_GT(totals.counters.tails, totals.seeds);
   EXPECT_GT(totals.counters.tail_records, totals.seeds);
   EXPECT_GT(totals.counters.tails_overtaken, 0u);
   EXPECT_GT(totals.counters.tail_ends, totals.seeds);
-  EXPECT_GT(totals.counters.strangers_refused, totals.seeds);
+  EXPECT_GT(totals.counters.unauthenticated_refused, totals.seeds);
   EXPECT_GT(totals.counters.replays, 0u);
-  EXPECT_GT(totals.counters.nonsense_refused, totals.seeds);
-  EXPECT_GT(totals.counters.nonsense, totals.counters.nonsense_refused);
+  EXPECT_GT(totals.counters.malformed_refused, totals.seeds);
+  EXPECT_GT(totals.counters.malformed_requests,
+            totals.counters.malformed_refused);
   EXPECT_GT(totals.counters.guessed_keys, 0u);
 }
 
 TEST(SimTest, MembersChangeWhileTheLogRuns) {
   Fixed fixed;
-  fixed.guests = {.tail = true, .changes = true};
+  fixed.background_actors = {.tail = true, .changes = true};
   const sim::Totals totals = ExpectGood(1, 40, fixed);
   EXPECT_GT(totals.counters.changes_made, totals.seeds);
   EXPECT_GT(totals.counters.replacements_made, 0u);
   EXPECT_GT(totals.counters.changes_refused, 0u);
-  EXPECT_GT(totals.counters.rival_changes, totals.seeds);
+  EXPECT_GT(totals.counters.competing_changes, totals.seeds);
   EXPECT_GT(totals.counters.cores, 0u);
 }
 
 // Nor where nothing happens: nobody is given up (P-A3.3).
-TEST(SimTest, GuestsDisturbNobodyWhereNothingHappens) {
+TEST(SimTest, BackgroundActorsDisturbNobodyWhereNothingHappens) {
   Fixed fixed;
   fixed.faults.emplace();
   fixed.without_breaks = true;
-  fixed.guests = {.tail = true, .stranger = true, .scrub = true, .hold = true};
+  fixed.background_actors = {
+      .tail = true, .unauthenticated = true, .scrub = true, .claim = true};
   ExpectGood(1, 10, fixed);
 }
 
@@ -367,7 +369,7 @@ TEST(SimCanaryTest, ACoreOfTooFewReplicasDoesNotGoOn) {
     fixed.write_quorum = 2;
     fixed.faults = {sim::FaultKind::kKillPrimary, sim::FaultKind::kKillNode,
                     sim::FaultKind::kIsolate};
-    fixed.guests = sim::Guests();
+    fixed.background_actors = sim::BackgroundActors();
     fixed.canary = Canary::kSmallCore;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
@@ -381,7 +383,7 @@ TEST(SimCanaryTest, AFailingSeedIsShrunkToOneFault) {
   fixed.nodes = 1;
   fixed.write_quorum = 1;
   fixed.faults = {sim::FaultKind::kPowerCut};
-  fixed.guests = sim::Guests();
+  fixed.background_actors = sim::BackgroundActors();
   fixed.canary = Canary::kLostFences;
   const std::optional<Violation> violation = ViolationOf(kSeed, fixed);
   ASSERT_TRUE(violation);

@@ -10,7 +10,7 @@
 
 #include "log/base/clock.h"
 #include "tools/sim/world/options.h"
-#include "tools/sim/world/referee.h"
+#include "tools/sim/world/oracle.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {
@@ -21,17 +21,17 @@ class StillClock final : public Clock {
 };
 
 // The invariant; empty: none.
-inline std::string ViolatedBy(const Referee& referee) {
-  return referee.violation() ? referee.violation()->invariant : "";
+inline std::string ViolatedBy(const Oracle& oracle) {
+  return oracle.violation() ? oracle.violation()->invariant : "";
 }
 
 // For a checker that needs nothing but somebody to tell.
 class CheckerTest : public ::testing::Test {
  protected:
-  std::string violated() const { return ViolatedBy(referee_); }
+  std::string violated() const { return ViolatedBy(oracle_); }
 
   const StillClock clock_;
-  Referee referee_{clock_};
+  Oracle oracle_{clock_};
 };
 
 class CheckedWorldTest : public ::testing::Test {
@@ -47,7 +47,7 @@ class CheckedWorldTest : public ::testing::Test {
   }
 
   Checkers& checkers() { return world_.checkers(); }
-  std::string violated() { return ViolatedBy(world_.referee()); }
+  std::string violated() { return ViolatedBy(world_.oracle()); }
 
   World world_;
 };

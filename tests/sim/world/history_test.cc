@@ -76,7 +76,7 @@ class HistoryTest : public CheckerTest {
     return primary;
   }
 
-  History history_{referee_};
+  History history_{oracle_};
   std::deque<std::vector<std::byte>> payloads_;
   std::vector<OperationId> operations_;
 };
@@ -107,8 +107,8 @@ TEST_F(HistoryTest, TheFirstViolationCounts) {
   OpenEmpty(2);
   OpenEmpty(2);
   ASSERT_EQ(violated(), "P-C1");
-  EXPECT_EQ(referee_.violation()->at_ns, 7);
-  EXPECT_NE(referee_.violation()->what.find("LSN 1"), std::string::npos);
+  EXPECT_EQ(oracle_.violation()->at_ns, 7);
+  EXPECT_NE(oracle_.violation()->what.find("LSN 1"), std::string::npos);
 }
 
 TEST_F(HistoryTest, AnAcknowledgedRecordThatIsNotShownViolatesC1) {
@@ -412,7 +412,7 @@ TEST_F(HistoryTest, AMarkIsWithdrawnOnce) {
   history_.NotCleanedThrough(first, Lsn(3));
   history_.JudgeHeadOfMedium(0, Lsn(4));
   EXPECT_EQ(violated(), "");
-  // What was once found to be cleaned is judged anew.
+  // What was once found to be cleaned is judged again.
   history_.NotCleanedThrough(first, Lsn(3));
   history_.JudgeHeadOfMedium(0, Lsn(4));
   EXPECT_EQ(violated(), "P-L10");

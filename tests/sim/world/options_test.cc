@@ -105,20 +105,22 @@ TEST(SimOptionsTest, WorkloadNamesGoBothWays) {
   EXPECT_EQ(WorkloadOfName("sqlite"), std::nullopt);
 }
 
-TEST(SimOptionsTest, GuestsComeByLotOrAsTheyAreFixed) {
+TEST(SimOptionsTest, BackgroundActorsComeByLotOrAsTheyAreFixed) {
   std::set<std::tuple<bool, bool, bool, bool, bool>> drawn;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const Guests guests = DrawOptions(seed, {}).guests;
-    drawn.emplace(guests.tail, guests.stranger, guests.changes, guests.scrub,
-                  guests.hold);
+    const BackgroundActors background_actors =
+        DrawOptions(seed, {}).background_actors;
+    drawn.emplace(background_actors.tail, background_actors.unauthenticated,
+                  background_actors.changes, background_actors.scrub,
+                  background_actors.claim);
     Fixed fixed;
-    fixed.guests = {.tail = true};
+    fixed.background_actors = {.tail = true};
     const RunOptions options = DrawOptions(seed, fixed);
-    EXPECT_TRUE(options.guests.tail);
-    EXPECT_FALSE(options.guests.stranger);
-    EXPECT_FALSE(options.guests.changes);
-    EXPECT_FALSE(options.guests.scrub);
-    EXPECT_FALSE(options.guests.hold);
+    EXPECT_TRUE(options.background_actors.tail);
+    EXPECT_FALSE(options.background_actors.unauthenticated);
+    EXPECT_FALSE(options.background_actors.changes);
+    EXPECT_FALSE(options.background_actors.scrub);
+    EXPECT_FALSE(options.background_actors.claim);
     EXPECT_EQ(options.spares, 0);
     EXPECT_LE(options.tail_machine, options.nodes);
   }
@@ -130,9 +132,9 @@ TEST(SimOptionsTest, AnOperatorBringsMachines) {
   std::set<int> spares;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Fixed fixed;
-    fixed.guests = {.changes = true};
+    fixed.background_actors = {.changes = true};
     const RunOptions options = DrawOptions(seed, fixed);
-    fixed.guests = Guests{};
+    fixed.background_actors = BackgroundActors{};
     const RunOptions without = DrawOptions(seed, fixed);
     EXPECT_EQ(options.members(), without.nodes) << seed;
     EXPECT_EQ(options.weights, without.weights) << seed;

@@ -73,7 +73,7 @@ class Writer {
         world_.Medium(0).subspan(world_.layout().ring_offset, kBytes));
   }
   std::string violated() {
-    const auto& violation = world_.referee().violation();
+    const auto& violation = world_.oracle().violation();
     return violation ? violation->invariant : "";
   }
 
@@ -142,7 +142,7 @@ TEST(WorldMemoryTest, AKillOfTheOtherProgramStopsNoWords) {
   Writer writer("dmp,no-ddio,infiniband");
   writer.WriteToTheAdapter();
   const std::byte* const at = writer.target().pmem->region().data();
-  writer.target().holder = World::Holder::kNode;
+  writer.target().region_user = World::RegionUser::kNode;
   writer.world().KillNode(writer.target());
   EXPECT_EQ(writer.target().pmem->region().data(), at);
   while (writer.OnMedium() < kBytes) ASSERT_TRUE(writer.network().Step());

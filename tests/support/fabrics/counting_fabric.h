@@ -36,7 +36,7 @@ class CountingFabric final : public Fabric {
     }
   };
   const Counts& counts() const { return counts_; }
-  // Begins anew.
+  // Begins again.
   void Forget() { counts_ = {}; }
   // What Poll does first, too.
   void FlushSends() override {

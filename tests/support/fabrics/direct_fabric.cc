@@ -47,7 +47,7 @@ void DirectFabric::Break(ConnectionId connection) {
   connections_.at(connection).broken = true;
 }
 
-std::vector<Completion> DirectFabric::TakeCompletions() {
+std::vector<Completion> DirectFabric::DrainCompletions() {
   std::vector<Completion> taken(completions_.begin(), completions_.end());
   completions_.clear();
   return taken;

@@ -58,7 +58,7 @@ class DirectFabric final : public Fabric {
   }
   // What the last wait for activity had.
   Deadline waits_until() const { return waits_until_; }
-  std::vector<Completion> TakeCompletions();
+  std::vector<Completion> DrainCompletions();
   bool is_closed(ConnectionId connection) const {
     return !connections_.contains(connection);
   }

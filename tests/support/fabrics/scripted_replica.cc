@@ -6,12 +6,12 @@
 
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
-#include "recovery/protocol/answer_wire.h"
+#include "recovery/protocol/state_report_wire.h"
 #include "recovery/server/served_log.h"
 
 namespace alpheus::testing {
 
-void ScriptedReplica::Take(const ConnectionEvent& event) {
+void ScriptedReplica::OnConnectionEvent(const ConnectionEvent& event) {
   if (event.kind == ConnectionEvent::Kind::kRequested) {
     OnRequested(event);
   } else if (event.kind == ConnectionEvent::Kind::kDisconnected &&
@@ -56,24 +56,24 @@ void ScriptedReplica::OnRequested(const ConnectionEvent& event) {
   Connection& connection = connections_[event.connection];
   connection.hello = *hello;
   connection.slots = *MessageSlots::Make(fabric_, 2, kMessageBytesMax);
-  Welcome welcome;
-  welcome.node = node_;
+  ServerHello server_hello;
+  server_hello.node = node_;
   if (replica_ != nullptr) {
     const Superline& own = replica_->superline();
-    welcome.incarnation = own.incarnation;
-    welcome.ring_capacity = own.ring_capacity;
-    welcome.promised = own.promised_epoch;
-    welcome.configuration_id = own.configuration.id;
+    server_hello.incarnation = own.incarnation;
+    server_hello.ring_capacity = own.ring_capacity;
+    server_hello.promised = own.promised_epoch;
+    server_hello.configuration_id = own.configuration.id;
   }
-  if (on_welcome != nullptr) on_welcome(welcome);
+  if (on_server_hello != nullptr) on_server_hello(server_hello);
   const bool accepted =
       fabric_.PostReceive(event.connection, WorkId(1), connection.slots->At(0))
           .ok() &&
-      fabric_.Accept(event.connection, EncodeWelcome(welcome)).ok();
+      fabric_.Accept(event.connection, EncodeServerHello(server_hello)).ok();
   if (!accepted) Close(event.connection);
 }
 
-void ScriptedReplica::Take(const Completion& completion) {
+void ScriptedReplica::OnCompletion(const Completion& completion) {
   const auto found = connections_.find(completion.connection);
   if (found == connections_.end()) return;
   Connection& connection = found->second;
@@ -83,7 +83,7 @@ void ScriptedReplica::Take(const Completion& completion) {
   if (connection.session != nullptr) {
     // The reply's own completion is not the session's.
     if (completion.work == WorkId(~uint64_t{0})) return;
-    if (!connection.session->Take(completion).ok())
+    if (!connection.session->OnCompletion(completion).ok())
       Close(completion.connection);
     return;
   }
@@ -134,21 +134,21 @@ absl::StatusOr<Message> ScriptedReplica::TryReply(ConnectionId id,
   }
   const Ring ring = replica_->ring();
   const std::span<std::byte> ring_bytes(ring.data(), ring.capacity());
-  if (const auto* ask = std::get_if<AskPromise>(&request)) {
+  if (const auto* ask = std::get_if<Prepare>(&request)) {
     ALPHEUS_RETURN_IF_ERROR(replica_->AcceptPromise(ask->promise).status());
     Fence(id);
-    ALPHEUS_ASSIGN_OR_RETURN(Answer answer, replica_->MakeAnswer());
-    if (on_answer != nullptr) on_answer(answer);
-    connection.answer = EncodeAnswer(connection.hello.log_id, answer);
-    const auto answer_key =
-        *fabric_.Register(connection.answer, RemoteAccess::kRead);
+    ALPHEUS_ASSIGN_OR_RETURN(StateReport report, replica_->MakeStateReport());
+    if (on_report != nullptr) on_report(report);
+    connection.report = EncodeStateReport(connection.hello.log_id, report);
+    const auto report_key =
+        *fabric_.Register(connection.report, RemoteAccess::kRead);
     const auto ring_key = *fabric_.Register(ring_bytes, RemoteAccess::kRead);
-    connection.keys = {answer_key, ring_key};
-    return Promised{answer_key, connection.answer.size(), ring_key};
+    connection.keys = {report_key, ring_key};
+    return Promised{report_key, connection.report.size(), ring_key};
   }
-  if (const auto* prepare = std::get_if<Prepare>(&request)) {
-    if (prepare->set_repairing) {
-      ALPHEUS_RETURN_IF_ERROR(replica_->BeginRepair(prepare->epoch));
+  if (const auto* open = std::get_if<OpenForRepair>(&request)) {
+    if (open->set_repairing) {
+      ALPHEUS_RETURN_IF_ERROR(replica_->BeginRepair(open->epoch));
     }
     for (const RegionKey key : connection.keys) {
       fabric_.Deregister(key).IgnoreError();
@@ -156,7 +156,7 @@ absl::StatusOr<Message> ScriptedReplica::TryReply(ConnectionId id,
     const auto ring_key =
         *fabric_.Register(ring_bytes, RemoteAccess::kReadWrite);
     connection.keys = {ring_key};
-    return Prepared{ring_key};
+    return RepairOpened{ring_key};
   }
   const auto* install = std::get_if<Install>(&request);
   ALPHEUS_CHECK(install != nullptr, "a primary asks no more than this");

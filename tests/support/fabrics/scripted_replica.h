@@ -2,8 +2,8 @@
 // scripted_replica: a replica's end of the messages of recovery, for tests of
 // the primary's.
 //
-// It answers as the protocol says, with a real Replica on modelled memory, and
-// lets a test look at each request, or leave it without a reply.
+// It answers as the protocol says, with a real LocalReplica on modelled memory,
+// and lets a test look at each request, or leave it without a reply.
 #ifndef ALPHEUS_TESTS_SUPPORT_FABRICS_SCRIPTED_REPLICA_H_
 #define ALPHEUS_TESTS_SUPPORT_FABRICS_SCRIPTED_REPLICA_H_
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "recovery/protocol/messages.h"
-#include "recovery/replica/replica.h"
+#include "recovery/replica/local_replica.h"
 #include "replication/fabric/fabric.h"
 #include "replication/session/backup_session.h"
 #include "replication/wire/message_slots.h"
@@ -29,7 +29,7 @@ class ScriptedReplica {
 
   // `replica` may be null: there is none, until the formatter made one.
   ScriptedReplica(Fabric& fabric, NodeId node, Model& pmem,
-                  Replica<Model>* replica, Formatter format = nullptr)
+                  LocalReplica<Model>* replica, Formatter format = nullptr)
       : fabric_(fabric),
         node_(node),
         pmem_(pmem),
@@ -39,17 +39,17 @@ class ScriptedReplica {
   // False: the request gets no reply.
   std::function<bool(const Message&)> on_request;
   // Change what is sent.
-  std::function<void(Welcome&)> on_welcome;
-  std::function<void(Answer&)> on_answer;
+  std::function<void(ServerHello&)> on_server_hello;
+  std::function<void(StateReport&)> on_report;
   std::function<void(std::vector<std::byte>&)> on_reply;
   // The replies to Challenge and Prove; without it a test's primary has no key.
   std::function<Message(const Message&)> on_proof;
   // An error: the connection is rejected with it.
   std::function<absl::Status()> on_connect;
 
-  void SetReplica(Replica<Model>* replica) { replica_ = replica; }
-  void Take(const ConnectionEvent& event);
-  void Take(const Completion& completion);
+  void SetReplica(LocalReplica<Model>* replica) { replica_ = replica; }
+  void OnConnectionEvent(const ConnectionEvent& event);
+  void OnCompletion(const Completion& completion);
   // Persists and acknowledges what sessions got.
   void Step();
   // Closes all connections that ever got a promise, as a process does that
@@ -62,7 +62,7 @@ class ScriptedReplica {
     Hello hello;
     std::unique_ptr<MessageSlots> slots;  // 0 is received, 1 is sent
     std::vector<RegionKey> keys;
-    std::vector<std::byte> answer;
+    std::vector<std::byte> report;
     std::unique_ptr<BackupSession<Model>> session;
   };
 
@@ -76,7 +76,7 @@ class ScriptedReplica {
   Fabric& fabric_;
   const NodeId node_;
   Model& pmem_;
-  Replica<Model>* replica_;
+  LocalReplica<Model>* replica_;
   Formatter format_;
   std::map<ConnectionId, Connection> connections_;
 };

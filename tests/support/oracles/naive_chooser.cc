@@ -56,7 +56,7 @@ Choice Choose(int n, int w, int r, const std::vector<Reply>& replies) {
         return choice;
       }
     }
-    // "an answer with log_epoch = E has it or, for k < start(E), any answer
+    // "a report with log_epoch = E has it or, for k < start(E), any report
     // has a record whose epoch owns k in E's table"
     std::set<int> holders;
     std::set<std::pair<int, int>> identities;

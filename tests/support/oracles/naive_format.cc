@@ -340,7 +340,7 @@ uint64_t CleanCloseWord(LogId log_id, uint64_t superline_seq) {
   return Mix(Mix(log_id.high, log_id.low), superline_seq) | 1;
 }
 
-void SealAnew(uint64_t identity, MutableBytes place) {
+void Reseal(uint64_t identity, MutableBytes place) {
   const uint64_t seed = Mix(Letters("APSEALED"), identity);
   const uint64_t data_bytes = LoadLittle(place, 8, 8);
   StoreLittle(place, 16, 4,

@@ -153,7 +153,7 @@ std::optional<std::vector<std::byte>> ReadSealed(uint64_t identity,
                                                  Bytes place);
 // The checksums of header and data; data_bytes of the header is used.
 // Requires: header and data lie in `place`.
-void SealAnew(uint64_t identity, MutableBytes place);
+void Reseal(uint64_t identity, MutableBytes place);
 
 // ---- Region
 

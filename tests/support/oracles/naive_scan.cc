@@ -186,7 +186,7 @@ ScanTask TaskOf(const Region& region, Bytes bytes) {
   return task;
 }
 
-void SealRecordAnew(uint64_t seed, MutableBytes record, bool seal_payload) {
+void ResealRecord(uint64_t seed, MutableBytes record, bool seal_payload) {
   if (seal_payload) {
     const uint64_t bytes = LoadLittle(record, 24, 4);
     const bool has_payload = LoadLittle(record, 30, 1) == kData &&

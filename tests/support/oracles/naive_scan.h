@@ -90,7 +90,7 @@ uint64_t CleanedWord(uint64_t seed);
 // Stores the checksum of the payload, if it has one and it fits `line`'s room,
 // then that of the header. `record` starts at the header and ends where the
 // ring does. `seal_payload` false: only the header's.
-void SealRecordAnew(uint64_t seed, MutableBytes record, bool seal_payload);
+void ResealRecord(uint64_t seed, MutableBytes record, bool seal_payload);
 
 }  // namespace alpheus::testing::naive
 

@@ -53,16 +53,16 @@ TEST_F(CliTest, CleanupOfUnknownOrCleanedLsnIsRefused) {
   FormatWith({"one", "two", "three"});
   RunWell({"cleanup", "--file", region_, "--lsn", "1"});
   ExpectRefused({"cleanup", "--file", region_, "--lsn", "4"}, kFailed,
-                "never given");
+                "never assigned");
   ExpectRefused({"cleanup", "--file", region_, "--through", "4"}, kFailed,
-                "never given");
+                "never assigned");
   ExpectRefused({"cleanup", "--file", region_, "--lsn", "18446744073709551615"},
-                kFailed, "never given");
+                kFailed, "never assigned");
   ExpectRefused({"cleanup", "--file", region_, "--lsn", "1"}, kFailed,
                 "cleaned already");
   // One bad LSN of several: none is cleaned.
   ExpectRefused({"cleanup", "--file", region_, "--lsn", "2", "4"}, kFailed,
-                "never given");
+                "never assigned");
 }
 
 // Makes the epoch table full: a live record for each opening (P-A2).

@@ -140,7 +140,7 @@ TEST_F(CliClusterTest, DamagedReplicaIsNamedAndTold) {
   for (size_t i = 0; i < 8192; ++i) bytes[i] = std::byte{0};
   WriteFile(cluster_.ReplicaPath(3), bytes);
   cluster_.Start(3);
-  EXPECT_THAT(cluster_.Told(), HasSubstr("not served"));
+  EXPECT_THAT(cluster_.Reported(), HasSubstr("not served"));
   for (const char* command : {"status", "verify"}) {
     const ProgramResult result = RunAlpheus(Of(command));
     EXPECT_EQ(result.end.exit_status, kDataLoss) << result.error;
@@ -293,7 +293,7 @@ TEST_F(CliClusterTest, CleanupMovesTheHead) {
   EXPECT_THAT(one.error, HasSubstr("--through or --all"));
   const ProgramResult never = RunAlpheus(Of("cleanup", {"--through", "9"}));
   EXPECT_EQ(never.end.exit_status, kFailed);
-  EXPECT_THAT(never.error, AllOf(HasSubstr("LSN 9 was never given"),
+  EXPECT_THAT(never.error, AllOf(HasSubstr("LSN 9 was never assigned"),
                                  HasSubstr("the last one is 3")));
   EXPECT_EQ(RunWell(Of("cleanup", {"--all"})), "4\n");
   EXPECT_EQ(RunWell(Of("cat")), "");
@@ -321,12 +321,12 @@ class HeldWriter {
 };
 
 // Goal: what can't be cleaned is known before anybody is ended for it.
-TEST_F(CliClusterTest, CleanupOfWhatWasNeverGivenEndsNobody) {
+TEST_F(CliClusterTest, CleanupOfWhatWasNeverAssignedEndsNobody) {
   Format();
   // A new log, too: nothing was promised.
   const ProgramResult empty = RunAlpheus(Of("cleanup", {"--through", "1000"}));
   EXPECT_EQ(empty.end.exit_status, kFailed);
-  EXPECT_THAT(empty.error, AllOf(HasSubstr("LSN 1000 was never given"),
+  EXPECT_THAT(empty.error, AllOf(HasSubstr("LSN 1000 was never assigned"),
                                  HasSubstr("Nothing was changed"),
                                  Not(HasSubstr("but promises"))));
   EXPECT_THAT(RunAlpheus(Of("status")).output,
@@ -335,7 +335,7 @@ TEST_F(CliClusterTest, CleanupOfWhatWasNeverGivenEndsNobody) {
   const ProgramResult never =
       RunAlpheus(Of("cleanup", {"--take-over", "--through", "900"}));
   EXPECT_EQ(never.end.exit_status, kFailed);
-  EXPECT_THAT(never.error, AllOf(HasSubstr("LSN 900 was never given"),
+  EXPECT_THAT(never.error, AllOf(HasSubstr("LSN 900 was never assigned"),
                                  HasSubstr("the last one is 1"),
                                  HasSubstr("Nothing was changed")));
   // An opening that is refused ends nobody either, and that is said.
@@ -352,7 +352,7 @@ TEST_F(CliClusterTest, CleanupOfWhatWasNeverGivenEndsNobody) {
 }
 
 // Goal: the primary's own replica is the only one, which nobody else reads.
-TEST(CliClusterOfOneTest, CleanupOfWhatWasNeverGivenEndsNobody) {
+TEST(CliClusterOfOneTest, CleanupOfWhatWasNeverAssignedEndsNobody) {
   const TestCluster cluster(1);
   const auto of = [&](const std::string& command, const Arguments& more) {
     Arguments arguments = {command, "--cluster", cluster.file()};
@@ -370,7 +370,7 @@ TEST(CliClusterOfOneTest, CleanupOfWhatWasNeverGivenEndsNobody) {
   const ProgramResult never =
       RunAlpheus(of("cleanup", {"--take-over", "--through", "900"}));
   EXPECT_EQ(never.end.exit_status, kFailed);
-  EXPECT_THAT(never.error, AllOf(HasSubstr("LSN 900 was never given"),
+  EXPECT_THAT(never.error, AllOf(HasSubstr("LSN 900 was never assigned"),
                                  HasSubstr("Nothing was changed"),
                                  Not(HasSubstr("was ended"))));
   EXPECT_EQ(writer.Close().exit_status, kGood);

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "api/rocksdb/store/wal_mender.h"
 #include "api/rocksdb/store/wal_record.h"
+#include "api/rocksdb/store/wal_repairer.h"
 #include "log/base/bytes.h"
 #include "tests/tools/cli/cli_fixture.h"
 

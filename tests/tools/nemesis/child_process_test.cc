@@ -149,9 +149,9 @@ TEST_F(FedWriterTest, NoMoreIsFedThanMayBeUnacknowledged) {
   writer.FillInput();
   EXPECT_EQ(writer.fed_count(), 3u);
   while (writer.ListenAndFeed(kPatienceNanos)) {
-    ASSERT_TRUE(writer.TakeAcknowledgements().ok());
+    ASSERT_TRUE(writer.ReadAcknowledgements().ok());
   }
-  ASSERT_TRUE(writer.TakeAcknowledgements().ok());
+  ASSERT_TRUE(writer.ReadAcknowledgements().ok());
   EXPECT_EQ(writer.acknowledgements().size(), 3u);
   EXPECT_EQ(writer.fed_count(), 6u);
   EXPECT_EQ(writer.durable_lsn(), 3u);
@@ -163,7 +163,7 @@ TEST_F(FedWriterTest, LineThatIsNoAcknowledgementIsAnError) {
   FedWriter writer(&*child, &feed_, 0, {.ring_bytes_max = 1 << 20});
   while (writer.ListenAndFeed(kPatienceNanos)) {
   }
-  EXPECT_TRUE(absl::IsDataLoss(writer.TakeAcknowledgements()));
+  EXPECT_TRUE(absl::IsDataLoss(writer.ReadAcknowledgements()));
 }
 
 }  // namespace

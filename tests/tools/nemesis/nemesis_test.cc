@@ -37,7 +37,7 @@ void CheckHits(const NemesisCluster& cluster, const RoundPlan& plan) {
   switch (plan.fault) {
     case Fault::kKillBackups:
     case Fault::kPauseBackups:
-    case Fault::kRejoinBackups:
+    case Fault::kResyncBackups:
     case Fault::kReplaceMedia:
     case Fault::kCutLinks:
       EXPECT_LE(hits, cluster.spare_count);
@@ -60,7 +60,7 @@ void CheckHits(const NemesisCluster& cluster, const RoundPlan& plan) {
   EXPECT_FALSE(plan.cut_for_all && hits > cluster.spare_count);
   EXPECT_FALSE(plan.has_own_replica && IsHit(plan, plan.primary_node));
   EXPECT_LE(static_cast<int>(plan.next_hits.size()), cluster.spare_count);
-  EXPECT_EQ(plan.next_hits.empty(), (plan.fault != Fault::kRejoinBackups &&
+  EXPECT_EQ(plan.next_hits.empty(), (plan.fault != Fault::kResyncBackups &&
                                      plan.fault != Fault::kReplaceMedia) ||
                                         cluster.spare_count == 0);
   for (const int node : plan.next_hits) {

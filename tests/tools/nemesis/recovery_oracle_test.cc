@@ -220,17 +220,17 @@ TEST(LogHistoryTest, LaterLookMustNotShowLess) {
   LogHistory history(&TestFeed());
   const HistoryFacts facts = MakeRightHistory();
   HistoryFacts first = facts;
-  EXPECT_FALSE(history.Look(first.writers, first.recovered, true).ok())
+  EXPECT_FALSE(history.Check(first.writers, first.recovered, true).ok())
       << "record 0 was never fed";
   first.recovered.erase(first.recovered.begin());
-  ASSERT_TRUE(history.Look(first.writers, first.recovered, true).ok());
+  ASSERT_TRUE(history.Check(first.writers, first.recovered, true).ok());
   EXPECT_EQ(history.LsnFloor({}), 7u);
   EXPECT_GT(history.ring_bytes(), 0u);
   first.recovered.pop_back();  // never acknowledged, but it was seen
-  EXPECT_FALSE(history.Look({}, first.recovered, true).ok());
+  EXPECT_FALSE(history.Check({}, first.recovered, true).ok());
   history.Clear();
   EXPECT_EQ(history.ring_bytes(), 0u);
-  EXPECT_TRUE(history.Look({}, {}, true).ok());
+  EXPECT_TRUE(history.Check({}, {}, true).ok());
 }
 
 TEST(LogHistoryTest, WritersGetNumbersOfTheirOwn) {

@@ -36,7 +36,7 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-// Records given out and not durable, at one moment: the durable LSN must not
+// Records assigned and not durable, at one moment: the durable LSN must not
 // move between the two looks, or a thread that lost its core there would see
 // what others did meanwhile.
 uint64_t ExposedNow(const Log& log) {

@@ -64,9 +64,9 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
 
 // Opening is silent unless it cut or repaired something, its adapter can't
 // write to the replica itself, or there is something to know of the medium.
-void TellRecovery(const LogSource& source, const RecoveryReport& report) {
+void ReportRecovery(const LogSource& source, const RecoveryReport& report) {
   if (report.verdict == RecoveryVerdict::kComplete && report.repairs.empty() &&
-      report.landing.empty() && report.medium_warning.empty()) {
+      report.shadow.empty() && report.medium_warning.empty()) {
     return;
   }
   std::fprintf(stderr, "alpheus: %s: %s\n", NameOf(source).c_str(),
@@ -118,17 +118,17 @@ absl::Status RunAppend(const AppendArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(const Framing framing,
                            ParseFraming(arguments.framing));
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(arguments));
-  TellRecovery(arguments.source, log->report());
+  ReportRecovery(arguments.source, log->report());
   absl::Status appended = AppendInput(arguments, framing, log.get());
   const Lsn durable = log->durable_lsn();
   absl::Status closed = log->Close();
-  absl::Status told = WriteAll(
+  absl::Status explained = WriteAll(
       STDOUT_FILENO,
       absl::StrCat(arguments.ack ? "durable " : "", durable.value, "\n"));
   for (const absl::Status& status : {appended, closed}) {
     if (!status.ok()) return status;
   }
-  return told;
+  return explained;
 }
 
 }  // namespace
@@ -160,7 +160,7 @@ void AddAppendCommand(CLI::App* app, Command* chosen) {
           "and threads count from 0");
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
-      return Told(arguments->source, RunAppend(*arguments));
+      return Explain(arguments->source, RunAppend(*arguments));
     };
   });
 }

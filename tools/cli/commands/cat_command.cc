@@ -111,7 +111,7 @@ absl::Status VisitCluster(const LogSource& source, const Visitor& visit) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
                            OpenClusterReader(source));
   absl::Status visited = VisitReplicas(source, reader.get(), visit);
-  TellUnread(source, reader->replicas(), visited);
+  ReportUnread(source, reader->replicas(), visited);
   return visited;
 }
 
@@ -153,7 +153,7 @@ void AddCatCommand(CLI::App* app, Command* chosen) {
           "cleaned and aborted records are listed too");
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
-      return Told(arguments->source, RunCat(*arguments));
+      return Explain(arguments->source, RunCat(*arguments));
     };
   });
 }

@@ -51,9 +51,9 @@ absl::Status FindStates(LogReader* reader, StatesByLsn* states, Lsn* end) {
   });
 }
 
-absl::Status NeverGiven(const std::string& file, Lsn lsn, Lsn end) {
+absl::Status NeverAssigned(const std::string& file, Lsn lsn, Lsn end) {
   return absl::OutOfRangeError(absl::StrCat(
-      file, ": LSN ", lsn.value, " was never given: the last one is ",
+      file, ": LSN ", lsn.value, " was never assigned: the last one is ",
       end.value, ". Nothing was changed"));
 }
 
@@ -65,7 +65,7 @@ absl::Status CheckLsn(const std::string& file, Lsn lsn,
         file, ": LSN ", lsn.value, " is cleaned already (head is LSN ",
         head.value, "). Nothing was changed"));
   }
-  if (!state) return NeverGiven(file, lsn, end);
+  if (!state) return NeverAssigned(file, lsn, end);
   return absl::OkStatus();
 }
 
@@ -103,9 +103,9 @@ absl::Status CheckRequest(const CleanupArguments& arguments) {
   const absl::Status read = FindStates(reader.get(), &states, &end);
   if (!read.ok() && !absl::IsDataLoss(read)) return read;
   if (arguments.through && Lsn(*arguments.through) > end) {
-    return read.ok()
-               ? NeverGiven(arguments.source.file, Lsn(*arguments.through), end)
-               : read;
+    return read.ok() ? NeverAssigned(arguments.source.file,
+                                     Lsn(*arguments.through), end)
+                     : read;
   }
   for (const auto& [lsn, state] : states) {
     const absl::Status checked =
@@ -150,8 +150,8 @@ absl::Status CheckNobodyWrites(const CleanupArguments& arguments,
 // Checks before anything is promised, so that a running writer continues. An
 // unreachable writer can't have made the LSN durable without one of R other
 // replicas.
-absl::Status CheckWasGiven(const CleanupArguments& arguments,
-                           const ClusterStatus& status) {
+absl::Status CheckWasAssigned(const CleanupArguments& arguments,
+                              const ClusterStatus& status) {
   Lsn last = status.LastKnown();
   const Lsn through(arguments.through.value_or(0));
   if (through <= last || status.reached < status.read_quorum) {
@@ -176,7 +176,7 @@ absl::Status CheckWasGiven(const CleanupArguments& arguments,
   if (through <= last) return absl::OkStatus();
   return absl::OutOfRangeError(
       absl::StrCat("log ", arguments.source.log, ": LSN ", through.value,
-                   " was never given: the last one is ", last.value,
+                   " was never assigned: the last one is ", last.value,
                    ", as far as its nodes know. Nothing was changed"));
 }
 
@@ -215,7 +215,7 @@ absl::StatusOr<std::unique_ptr<Log>> OpenClusterLog(
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterStatus status,
                            TakeStatus(source, {.sample_ms = 0}));
   ALPHEUS_RETURN_IF_ERROR(CheckNobodyWrites(arguments, status));
-  ALPHEUS_RETURN_IF_ERROR(CheckWasGiven(arguments, status));
+  ALPHEUS_RETURN_IF_ERROR(CheckWasAssigned(arguments, status));
   LogOptions options;
   options.replication.cluster_file = source.cluster;
   options.replication.log_name = source.log;
@@ -293,7 +293,7 @@ void AddCleanupCommand(CLI::App* app, Command* chosen) {
   AddWhatOptions(command, arguments.get());
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
-      return Told(arguments->source, RunCleanup(*arguments));
+      return Explain(arguments->source, RunCleanup(*arguments));
     };
   });
 }

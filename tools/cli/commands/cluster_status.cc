@@ -332,11 +332,11 @@ absl::Status TooFewToOpen(const ClusterStatus& status, uint32_t needed,
 absl::Status CheckQuorum(const ClusterStatus& status) {
   const uint32_t needed = std::max(status.write_quorum, status.read_quorum);
   // Fewer could not say that a record which nobody has is not durable (P-A4.4).
-  const uint32_t telling = status.replica_count - status.write_quorum + 1;
+  const uint32_t knowing = status.replica_count - status.write_quorum + 1;
   const uint32_t usable = status.Usable();
   if (usable < needed) return TooFewToOpen(status, needed, usable, "");
-  if (usable - status.Unknowing() >= telling) return absl::OkStatus();
-  return TooFewToOpen(status, telling, usable - status.Unknowing(),
+  if (usable - status.Unknowing() >= knowing) return absl::OkStatus();
+  return TooFewToOpen(status, knowing, usable - status.Unknowing(),
                       " that are not repairing");
 }
 

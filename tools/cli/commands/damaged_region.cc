@@ -14,18 +14,18 @@ void CountLoss(const std::string& path, Lsn first, Lsn behind,
   ++tally->gaps;
   if (behind == Lsn(0)) {
     tally->lost_open_end = true;
-    Tell(absl::StrCat(path, ": lost: LSN ", first.value,
-                      " and what was behind it, if anything"));
+    Report(absl::StrCat(path, ": lost: LSN ", first.value,
+                        " and what was behind it, if anything"));
     return;
   }
   tally->lost_lsns += behind - first;
-  Tell(absl::StrCat(path, ": lost: LSN ", first.value, " to ",
-                    behind.value - 1));
+  Report(absl::StrCat(path, ": lost: LSN ", first.value, " to ",
+                      behind.value - 1));
 }
 
 }  // namespace
 
-void Tell(const std::string& message) {
+void Report(const std::string& message) {
   std::fprintf(stderr, "alpheus: %s\n", message.c_str());
 }
 
@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<LogReader>> OpenDamaged(const std::string& path,
   const absl::Status opened = LogReader::Open(path).status();
   if (!opened.ok()) {
     tally->has_unknown_end = true;
-    Tell(std::string(opened.message()));
+    Report(std::string(opened.message()));
   }
   return reader;
 }
@@ -74,21 +74,21 @@ std::string DescribeGaps(const SalvageTally& tally) {
                       tally.lost_lsns + (is_minimum ? 1 : 0), " LSNs lost");
 }
 
-void TellMending(const std::string& out, const WalMender& mender,
-                 const SalvageTally& tally) {
-  const WalMender::Tally& mended = mender.tally();
-  if (mended.filled_bytes > 0) {
-    Tell(absl::StrCat(
-        out, ": ", mended.filled_bytes,
+void ReportRepair(const std::string& out, const WalRepairer& repairer,
+                  const SalvageTally& tally) {
+  const WalRepairer::Tally& repaired = repairer.tally();
+  if (repaired.filled_bytes > 0) {
+    Report(absl::StrCat(
+        out, ": ", repaired.filled_bytes,
         " lost bytes of RocksDB's WAL files are there as damaged records: what "
         "RocksDB makes of those, wal_recovery_mode says"));
   }
   // Where nothing is lost they are remains of files that were removed.
-  if (!mended.nameless.empty() && tally.gaps > 0) {
-    Tell(absl::StrCat(out, ": ", mended.dropped_bytes, " bytes of ",
-                      mended.nameless.size(),
-                      " WAL files left out, whose names are not there: they "
-                      "were removed, or the names are lost"));
+  if (!repaired.nameless.empty() && tally.gaps > 0) {
+    Report(absl::StrCat(out, ": ", repaired.dropped_bytes, " bytes of ",
+                        repaired.nameless.size(),
+                        " WAL files left out, whose names are not there: they "
+                        "were removed, or the names are lost"));
   }
 }
 

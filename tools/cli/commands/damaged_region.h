@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "alpheus/log_reader.h"
-#include "api/rocksdb/store/wal_mender.h"
+#include "api/rocksdb/store/wal_repairer.h"
 
 namespace alpheus::cli {
 
@@ -26,7 +26,7 @@ struct SalvageTally {
 };
 
 // Writes a message to standard error.
-void Tell(const std::string& message);
+void Report(const std::string& message);
 
 // Opens a region, even one that reading refuses (no watermark, a truncated
 // file); then the log's end is unknown. Errors: FailedPrecondition (a writer
@@ -42,8 +42,8 @@ absl::Status ForEachLeft(
 
 std::string DescribeGaps(const SalvageTally& tally);
 // Reports the damage in RocksDB's WAL files.
-void TellMending(const std::string& out, const WalMender& mender,
-                 const SalvageTally& tally);
+void ReportRepair(const std::string& out, const WalRepairer& repairer,
+                  const SalvageTally& tally);
 
 // Returns DataLoss if anything of `in` is or may be lost; `out` has the rest.
 absl::Status Verdict(const std::string& in, const std::string& out,

@@ -17,8 +17,8 @@
 #include "alpheus/cluster_reader.h"
 #include "alpheus/log_reader.h"
 #include "api/rocksdb/store/wal_index.h"
-#include "api/rocksdb/store/wal_mender.h"
 #include "api/rocksdb/store/wal_record.h"
+#include "api/rocksdb/store/wal_repairer.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/file_error.h"
@@ -48,11 +48,11 @@ struct ExportArguments {
 class WalFiles {
  public:
   absl::Status Take(const ReaderRecord& record) {
-    absl::Status taken = mender_.Take(
+    absl::Status taken = repairer_.Take(
         record.payload, [this, &record](std::span<const std::byte> payload) {
           return Apply(record.lsn, payload);
         });
-    if (!mender_.is_of_the_plugin()) {
+    if (!repairer_.is_of_the_plugin()) {
       return absl::FailedPreconditionError(
           "the log has no WAL files of RocksDB: it is used for something else. "
           "`alpheus cat` shows its records");
@@ -74,7 +74,7 @@ class WalFiles {
   std::shared_ptr<WalFile> Find(const std::string& name) const {
     return index_.Find(name);
   }
-  const WalMender& mender() const { return mender_; }
+  const WalRepairer& repairer() const { return repairer_; }
 
  private:
   absl::Status Apply(Lsn lsn, std::span<const std::byte> payload) {
@@ -84,7 +84,7 @@ class WalFiles {
     return index_.Apply(lsn, 0, record);
   }
 
-  WalMender mender_;
+  WalRepairer repairer_;
   std::deque<std::vector<std::byte>> records_;
   WalIndex index_;
 };
@@ -170,7 +170,7 @@ absl::Status TakeCluster(const LogSource& source, WalFiles* files) {
                    ? files->Take(record)
                    : absl::OkStatus();
       });
-  TellUnread(source, reader->replicas(), taken);
+  ReportUnread(source, reader->replicas(), taken);
   ALPHEUS_RETURN_IF_ERROR(taken);
   if (reader->durable_lsn_max()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
@@ -199,9 +199,9 @@ absl::Status RunExport(const ExportArguments& arguments) {
     bytes += files.Find(name)->size();
   }
   const size_t count = files.Names().size();
-  Tell(absl::StrCat(directory, ": ", count, " WAL files with ", bytes,
-                    " bytes; ", DescribeGaps(tally)));
-  TellMending(directory, files.mender(), tally);
+  Report(absl::StrCat(directory, ": ", count, " WAL files with ", bytes,
+                      " bytes; ", DescribeGaps(tally)));
+  ReportRepair(directory, files.repairer(), tally);
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, absl::StrCat(count, "\n")));
   return Verdict(arguments.first, directory, tally);
 }
@@ -231,7 +231,7 @@ void AddExportWalCommand(CLI::App* app, Command* chosen) {
   });
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
-      return Told(arguments->source, RunExport(*arguments));
+      return Explain(arguments->source, RunExport(*arguments));
     };
   });
 }

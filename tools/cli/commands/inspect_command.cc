@@ -42,7 +42,7 @@ absl::Status InspectCluster(const InspectArguments& arguments) {
   }
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
   absl::Status worst = WorstOf(reader->replicas());
-  TellUnread(arguments.source, reader->replicas(), worst);
+  ReportUnread(arguments.source, reader->replicas(), worst);
   return worst;
 }
 
@@ -72,7 +72,7 @@ void AddInspectCommand(CLI::App* app, Command* chosen) {
           "One JSON object per region instead of text");
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
-      return Told(arguments->source, RunInspect(*arguments));
+      return Explain(arguments->source, RunInspect(*arguments));
     };
   });
 }

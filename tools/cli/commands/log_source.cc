@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kNodeMax = 65'535;
 
 // CR2 (cluster_reader.h).
-void TellBound(const ClusterReader& reader) {
+void ReportBound(const ClusterReader& reader) {
   if (!reader.durable_is_lower_bound()) return;
   const std::optional<Lsn> possible = reader.durable_lsn_max();
   const std::string more =
@@ -125,7 +125,7 @@ std::string Spelled(const LogSource& source, const std::string& text) {
              {"--log NAME", absl::StrCat("--log ", source.log)}});
 }
 
-absl::Status Told(const LogSource& source, const absl::Status& status) {
+absl::Status Explain(const LogSource& source, const absl::Status& status) {
   if (status.ok() || !source.is_cluster()) return status;
   const std::string text = Spelled(source, std::string(status.message()));
   const bool may_be_unknown =
@@ -153,9 +153,9 @@ std::string WhyOf(const ReplicaReading& replica) {
   return std::string(message);
 }
 
-void TellUnread(const LogSource& source,
-                const std::vector<ReplicaReading>& replicas,
-                const absl::Status& error) {
+void ReportUnread(const LogSource& source,
+                  const std::vector<ReplicaReading>& replicas,
+                  const absl::Status& error) {
   for (const ReplicaReading& replica : replicas) {
     if (replica.status.ok() || Names(error, replica)) continue;
     std::fprintf(stderr, "alpheus: node %llu: %s\n",
@@ -172,7 +172,7 @@ absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
   options.node = source.node;
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ClusterReader> reader,
                            ClusterReader::Open(options));
-  if (source.node == 0 && reader->outdated().ok()) TellBound(*reader);
+  if (source.node == 0 && reader->outdated().ok()) ReportBound(*reader);
   return reader;
 }
 

@@ -54,7 +54,7 @@ std::string Spelled(const LogSource& source, const std::string& text);
 
 // Spells the result of a command on a cluster's log. If it says that members
 // have no replica, they are asked: NotFound if none has one.
-absl::Status Told(const LogSource& source, const absl::Status& status);
+absl::Status Explain(const LogSource& source, const absl::Status& status);
 
 // Returns a replica's error without node and address, which messages already
 // begin with.
@@ -62,13 +62,13 @@ std::string WhyOf(const ReplicaReading& replica);
 
 // Reports on standard error the replicas that could not be read, except as far
 // as the command's own error does.
-void TellUnread(const LogSource& source,
-                const std::vector<ReplicaReading>& replicas,
-                const absl::Status& error);
+void ReportUnread(const LogSource& source,
+                  const std::vector<ReplicaReading>& replicas,
+                  const absl::Status& error);
 
 // Reads the replicas of a cluster's log; reports on standard error if more may
 // be durable than can be proven. The caller reports unreadable replicas
-// (TellUnread).
+// (ReportUnread).
 // Errors: as ClusterReader::Open.
 absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
     const LogSource& source);

@@ -18,10 +18,10 @@ MemberWatch::MemberWatch(const Log& log, std::string name,
     : log_(log),
       name_(std::move(name)),
       spell_(std::move(spell)),
-      told_(log.replication_status()) {
-  if (told_.replicas <= 1) return;
+      reported_(log.replication_status()) {
+  if (reported_.replicas <= 1) return;
   // The epoch was opened without them: they may join yet.
-  if (told_.in_sync < told_.replicas) Tell();
+  if (reported_.in_sync < reported_.replicas) Report();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -37,21 +37,22 @@ MemberWatch::~MemberWatch() {
 
 void MemberWatch::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!ended_.wait_for(lock, kInterval, [this] { return ends_; })) Look();
-  Look();
+  while (!ended_.wait_for(lock, kInterval, [this] { return ends_; })) Check();
+  Check();
 }
 
 // A member that can't join is tried again and again: that is told once.
-void MemberWatch::Look() {
+void MemberWatch::Check() {
   ReplicationStatus status = log_.replication_status();
-  if (status.in_sync == told_.in_sync && status.joins == told_.joins) return;
-  told_ = std::move(status);
-  Tell();
+  if (status.in_sync == reported_.in_sync && status.joins == reported_.joins)
+    return;
+  reported_ = std::move(status);
+  Report();
 }
 
-void MemberWatch::Tell() const {
+void MemberWatch::Report() const {
   std::fprintf(stderr, "alpheus: %s: %s\n", name_.c_str(),
-               spell_(told_.ToString()).c_str());
+               spell_(reported_.ToString()).c_str());
 }
 
 }  // namespace alpheus::cli

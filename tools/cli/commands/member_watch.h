@@ -29,13 +29,13 @@ class MemberWatch {
 
  private:
   void Run();
-  void Look();
-  void Tell() const;
+  void Check();
+  void Report() const;
 
   const Log& log_;
   const std::string name_;
   const std::function<std::string(const std::string&)> spell_;
-  ReplicationStatus told_;
+  ReplicationStatus reported_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool ends_ = false;

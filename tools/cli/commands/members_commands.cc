@@ -54,12 +54,13 @@ absl::Status RunChange(const MembersArguments& arguments) {
 }
 
 // For an unknown log the previous members are asked.
-absl::Status ToldOfChange(const MembersArguments& arguments) {
+absl::Status ExplainChange(const MembersArguments& arguments) {
   const absl::Status changed = RunChange(arguments);
   LogSource before = arguments.source;
   if (!arguments.from.empty()) before.cluster = arguments.from;
-  const absl::Status told = Told(before, changed);
-  return absl::IsNotFound(told) ? told : Told(arguments.source, changed);
+  const absl::Status explained = Explain(before, changed);
+  return absl::IsNotFound(explained) ? explained
+                                     : Explain(arguments.source, changed);
 }
 
 // Adds the options of both commands.
@@ -77,7 +78,7 @@ CLI::App* AddMembersCommand(CLI::App* app, const char* name,
       .Range(1u, 86'400u)
       .ShowDefault();
   OnChosen(command, [arguments, chosen] {
-    *chosen = [arguments] { return ToldOfChange(*arguments); };
+    *chosen = [arguments] { return ExplainChange(*arguments); };
   });
   return command;
 }

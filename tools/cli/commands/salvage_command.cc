@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
-#include "api/rocksdb/store/wal_mender.h"
+#include "api/rocksdb/store/wal_repairer.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/commands/damaged_region.h"
@@ -81,27 +81,27 @@ absl::Status Keep(std::span<const std::byte> payload, Log* out,
   return absl::OkStatus();
 }
 
-absl::Status CopyReadable(LogReader* reader, Log* out, WalMender* mender,
+absl::Status CopyReadable(LogReader* reader, Log* out, WalRepairer* repairer,
                           SalvageTally* tally) {
   ProgressLine progress("salvaging");
   ALPHEUS_RETURN_IF_ERROR(
       ForEachLeft(reader, tally, [&](const ReaderRecord& record) {
         progress.ShowCount(tally->records);
-        return mender->Take(record.payload,
-                            [&](std::span<const std::byte> payload) {
-                              return Keep(payload, out, tally);
-                            });
+        return repairer->Take(record.payload,
+                              [&](std::span<const std::byte> payload) {
+                                return Keep(payload, out, tally);
+                              });
       }));
   return out->Close();
 }
 
-void TellTally(const SalvageArguments& arguments, const SalvageTally& tally,
-               const WalMender& mender) {
-  Tell(absl::StrCat(
+void ReportTally(const SalvageArguments& arguments, const SalvageTally& tally,
+                 const WalRepairer& repairer) {
+  Report(absl::StrCat(
       arguments.out, ": ", tally.records, " records with ", tally.payload_bytes,
-      " bytes salvaged, numbered anew from LSN 1; ", tally.passed_over,
+      " bytes salvaged, numbered again from LSN 1; ", tally.passed_over,
       " cleaned or aborted passed over; ", DescribeGaps(tally)));
-  TellMending(arguments.out, mender, tally);
+  ReportRepair(arguments.out, repairer, tally);
 }
 
 absl::Status RunSalvage(const SalvageArguments& arguments) {
@@ -111,16 +111,16 @@ absl::Status RunSalvage(const SalvageArguments& arguments) {
                            OpenDamaged(arguments.in, &tally));
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Log> out,
                            CreateLike(reader->info(), arguments.out));
-  WalMender mender;
+  WalRepairer repairer;
   const absl::Status copied =
-      CopyReadable(reader.get(), out.get(), &mender, &tally);
+      CopyReadable(reader.get(), out.get(), &repairer, &tally);
   out.reset();
   if (!copied.ok()) {
     // This command has just made it, and it is incomplete.
     unlink(arguments.out.c_str());
     return copied;
   }
-  TellTally(arguments, tally, mender);
+  ReportTally(arguments, tally, repairer);
   ALPHEUS_RETURN_IF_ERROR(
       WriteAll(STDOUT_FILENO, absl::StrCat(tally.records, "\n")));
   return Verdict(arguments.in, arguments.out, tally);

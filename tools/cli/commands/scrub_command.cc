@@ -138,7 +138,7 @@ void AddScrubCommand(CLI::App* app, Command* chosen) {
       "damage remains; 4 if a node could not be reached; 1 if a node has no "
       "replica, or the cluster file "
       "is wrong. A log in a file of its own has no peer: `verify` checks it, "
-      "and opening it writes damaged copies anew.");
+      "and opening it writes damaged copies again.");
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();
   AddNodeOption(command, &arguments->source,
@@ -146,7 +146,7 @@ void AddScrubCommand(CLI::App* app, Command* chosen) {
   AddFlag(command, "--json", &arguments->json, "One JSON object per replica");
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
-      return Told(arguments->source, RunScrub(*arguments));
+      return Explain(arguments->source, RunScrub(*arguments));
     };
   });
 }

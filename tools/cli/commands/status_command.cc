@@ -90,7 +90,7 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
   AddFlag(command, "--json", &arguments->json, "One JSON object");
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
-      return Told(arguments->source, RunStatus(*arguments));
+      return Explain(arguments->source, RunStatus(*arguments));
     };
   });
 }

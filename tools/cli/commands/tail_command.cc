@@ -72,10 +72,10 @@ class TailWriter {
 
   // Nothing new: flushes the output, and reports if it may not be all.
   absl::Status Rest(const ClusterTail& tail) {
-    if (json_ && tail.is_caught_up() && tail.durable_lsn() != told_) {
-      told_ = tail.durable_lsn();
+    if (json_ && tail.is_caught_up() && tail.durable_lsn() != reported_) {
+      reported_ = tail.durable_lsn();
       Json json;
-      json["durable_lsn"] = told_->value;
+      json["durable_lsn"] = reported_->value;
       ALPHEUS_RETURN_IF_ERROR(output_.Write(ToLine(json)));
     }
     return output_.Flush();
@@ -84,27 +84,28 @@ class TailWriter {
  private:
   const Framing framing_;
   const bool json_;
-  std::optional<Lsn> told_;
+  std::optional<Lsn> reported_;
   Output output_;
 };
 
 // Reports once that the tail may lag, and once that this is over.
-class DoubtTeller {
+class DoubtReporter {
  public:
-  explicit DoubtTeller(uint32_t timeout_ms) : timeout_(timeout_ms) {}
+  explicit DoubtReporter(uint32_t timeout_ms) : timeout_(timeout_ms) {}
 
-  void Look(const ClusterTail& tail) {
+  void Check(const ClusterTail& tail) {
     const absl::Status doubt =
         tail.is_settled() ? tail.doubt() : absl::OkStatus();
     if (doubt.ok()) {
-      if (is_told_) {
+      if (is_reported_) {
         std::fprintf(stderr,
                      "alpheus: enough nodes are in reach again to know all\n");
       }
       until_ = Deadline::In(timeout_);
-      is_told_ = false;
-    } else if (!is_told_ && Deadline::In({}).at_nanos() >= until_.at_nanos()) {
-      is_told_ = true;
+      is_reported_ = false;
+    } else if (!is_reported_ &&
+               Deadline::In({}).at_nanos() >= until_.at_nanos()) {
+      is_reported_ = true;
       std::fprintf(stderr, "alpheus: shown up to LSN %llu, and on: %s\n",
                    static_cast<unsigned long long>(tail.next_lsn().value - 1),
                    std::string(doubt.message()).c_str());
@@ -114,7 +115,7 @@ class DoubtTeller {
  private:
   const std::chrono::milliseconds timeout_;
   Deadline until_ = Deadline::In(timeout_);
-  bool is_told_ = false;
+  bool is_reported_ = false;
 };
 
 // Returns the error for durable records that no reachable node can give, or
@@ -139,7 +140,7 @@ absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
     return Deadline::In(std::chrono::milliseconds(arguments.timeout_ms));
   };
   Deadline until = in_time();
-  DoubtTeller teller(arguments.timeout_ms);
+  DoubtReporter teller(arguments.timeout_ms);
   std::optional<WaitNotice> notice(
       std::in_place, arguments.source,
       absl::StrCat(arguments.follow ? "what they have is shown, after "
@@ -156,7 +157,7 @@ absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
     }
     ALPHEUS_RETURN_IF_ERROR(writer.Rest(tail));
     if (arguments.follow) {
-      teller.Look(tail);
+      teller.Check(tail);
       continue;
     }
     if (tail.is_caught_up()) return absl::OkStatus();
@@ -167,7 +168,7 @@ absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
 }
 
 // Prints the next --from for a script. Nothing if no node answered.
-void TellWhereToGoOn(const ClusterTail& tail, const absl::Status& shown) {
+void ReportWhereToContinue(const ClusterTail& tail, const absl::Status& shown) {
   const bool is_cleaned = absl::IsOutOfRange(shown);
   const Lsn next = is_cleaned ? tail.head_lsn() : tail.next_lsn();
   if (next == Lsn(0)) return;
@@ -193,7 +194,7 @@ absl::Status RunTail(const TailArguments& arguments) {
   absl::Status shown = Show(arguments, *tail, writer);
   // Records before the error are worth having.
   const absl::Status flushed = writer.Rest(*tail);
-  TellWhereToGoOn(*tail, shown);
+  ReportWhereToContinue(*tail, shown);
   return shown.ok() ? flushed : shown;
 }
 
@@ -239,7 +240,7 @@ void AddTailCommand(CLI::App* app, Command* chosen) {
           "durable_lsn alone whenever there is nothing more");
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
-      return Told(arguments->source, RunTail(*arguments));
+      return Explain(arguments->source, RunTail(*arguments));
     };
   });
 }

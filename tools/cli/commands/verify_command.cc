@@ -114,7 +114,7 @@ absl::Status VerifyCluster(const VerifyArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
                            OpenClusterReader(arguments.source));
   absl::Status verified = VerifyReplicas(arguments, reader.get());
-  TellUnread(arguments.source, reader->replicas(), verified);
+  ReportUnread(arguments.source, reader->replicas(), verified);
   return verified;
 }
 
@@ -155,7 +155,7 @@ void AddVerifyCommand(CLI::App* app, Command* chosen) {
           "One JSON object per region instead of text");
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
-      return Told(arguments->source, RunVerify(*arguments));
+      return Explain(arguments->source, RunVerify(*arguments));
     };
   });
 }

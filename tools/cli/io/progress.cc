@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kIntervalNanos = 200'000'000;
 // Calls per reading of the clock.
-constexpr uint32_t kCallsPerLook = 64;
+constexpr uint32_t kCallsPerCheck = 64;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void ProgressLine::ShowCount(uint64_t records) {
 }
 
 bool ProgressLine::IsDue() {
-  if (calls_++ % kCallsPerLook != 0) return false;
+  if (calls_++ % kCallsPerCheck != 0) return false;
   const int64_t now = clock_.NowNanos();
   if (now < next_nanos_) return false;
   next_nanos_ = now + kIntervalNanos;

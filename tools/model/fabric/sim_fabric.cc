@@ -119,7 +119,7 @@ absl::StatusOr<ConnectionId> SimFabric::Connect(std::string_view address,
   After(wait, [id = pair.id, is_set = deadline.is_set()](SimFabric& self) {
     const QueuePair* waiting = self.Find(id);
     if (waiting == nullptr || (waiting->peer_heard && !is_set)) return;
-    self.GiveUpConnecting(id);
+    self.AbandonConnecting(id);
   });
   return pair.id;
 }
@@ -171,7 +171,7 @@ absl::Status SimFabric::Accept(ConnectionId connection,
   After(limits().retry_ns, [connection](SimFabric& self) {
     QueuePair* waiting = self.Find(connection);
     if (waiting != nullptr && waiting->state == QueuePairState::kAccepted) {
-      self.BreakPair(*waiting, Break::kTellPeer);
+      self.BreakPair(*waiting, Break::kNotifyPeer);
     }
   });
   return absl::OkStatus();
@@ -207,7 +207,7 @@ void SimFabric::OnAccepted(ConnectionId connection,
     QueuePair gone;
     gone.id = connection;
     gone.peer = peer;
-    TellPeerOfEnd(gone);
+    NotifyPeerOfEnd(gone);
     return;
   }
   pair->peer = peer;
@@ -235,10 +235,10 @@ void SimFabric::OnRefused(ConnectionId connection, ConnectionEvent::Kind kind,
   Event(kind, *pair, private_data);
 }
 
-void SimFabric::GiveUpConnecting(ConnectionId connection) {
+void SimFabric::AbandonConnecting(ConnectionId connection) {
   QueuePair* pair = Find(connection);
   if (pair == nullptr || pair->state != QueuePairState::kConnecting) return;
-  TellPeerOfEnd(*pair);
+  NotifyPeerOfEnd(*pair);
   OnRefused(connection, ConnectionEvent::Kind::kUnreachable, "");
 }
 
@@ -249,7 +249,7 @@ absl::Status SimFabric::Close(ConnectionId connection) {
     return Reject(connection, "");
   }
   Trace(*pair, "close");
-  if (pair->state != QueuePairState::kBroken) TellPeerOfEnd(*pair);
+  if (pair->state != QueuePairState::kBroken) NotifyPeerOfEnd(*pair);
   Flush(*pair);
   std::erase_if(events_, [&](const ConnectionEvent& event) {
     return event.connection == connection;
@@ -269,7 +269,7 @@ void SimFabric::CloseAll() {
 
 // Sent in the order of other messages while connecting, so that it finds what
 // the request made; later beside them, so that it may overtake writes.
-void SimFabric::TellPeerOfEnd(const QueuePair& pair) {
+void SimFabric::NotifyPeerOfEnd(const QueuePair& pair) {
   const bool beside = pair.state != QueuePairState::kConnecting;
   ToPeer(pair, "end of the connection", beside,
          [from = AddressOf(pair)](SimFabric& peer) { peer.OnPeerBroke(from); });
@@ -282,7 +282,7 @@ void SimFabric::OnPeerBroke(const QueuePairAddress& peer) {
 
 void SimFabric::BreakPair(QueuePair& pair, Break news) {
   if (pair.state == QueuePairState::kBroken) return;
-  if (news == Break::kTellPeer) TellPeerOfEnd(pair);
+  if (news == Break::kNotifyPeer) NotifyPeerOfEnd(pair);
   pair.state = QueuePairState::kBroken;
   pair.late_parts_left =
       network_.random_.Below(network_.options().late_parts_max + 1);
@@ -403,9 +403,9 @@ void SimFabric::BreakAll() {
   for (const ConnectionId id : ids) {
     QueuePair& pair = *Find(id);
     if (pair.state == QueuePairState::kConnecting) {
-      GiveUpConnecting(id);
+      AbandonConnecting(id);
     } else if (pair.state != QueuePairState::kRequested) {
-      BreakPair(pair, Break::kTellPeer);
+      BreakPair(pair, Break::kNotifyPeer);
     }
   }
   has_overrun_ = false;

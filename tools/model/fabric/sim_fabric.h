@@ -67,7 +67,7 @@ class SimFabric final : public Fabric {
   void CloseAll();
 
  private:
-  enum class Break { kTellPeer, kSilent };
+  enum class Break { kNotifyPeer, kSilent };
 
   // Control.
   QueuePair* Find(ConnectionId connection);  // with a mutant also closed ones
@@ -87,8 +87,8 @@ class SimFabric final : public Fabric {
                  const std::string& private_data);
   void OnConfirmed(ConnectionId connection);
   void OnPeerBroke(const QueuePairAddress& peer);
-  void GiveUpConnecting(ConnectionId connection);
-  void TellPeerOfEnd(const QueuePair& pair);
+  void AbandonConnecting(ConnectionId connection);
+  void NotifyPeerOfEnd(const QueuePair& pair);
   void Event(ConnectionEvent::Kind kind, const QueuePair& pair,
              const std::string& private_data = "");
   // Breaks the connection: posted work is flushed; late bytes may land.
@@ -141,7 +141,7 @@ class SimFabric final : public Fabric {
   void AwaitVisible(QueuePair& pair);
   void ScheduleMoves();
   void MakeMoves();
-  void GoOnIfVisible(ConnectionId connection);
+  void ContinueIfVisible(ConnectionId connection);
 
   SimNetwork& network_;
   const int host_;

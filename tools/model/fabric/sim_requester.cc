@@ -66,7 +66,7 @@ void SimFabric::Depart(ConnectionId connection) {
     return;
   }
   if (network_.Breaks()) {
-    FailFirstSend(*pair, CompletionStatus::kPeerGone, Break::kTellPeer);
+    FailFirstSend(*pair, CompletionStatus::kPeerGone, Break::kNotifyPeer);
     return;
   }
   Transmit(*pair, work);
@@ -105,7 +105,7 @@ void SimFabric::OnSilence(ConnectionId connection) {
   if (silent_ns < limits().retry_ns) {
     Watch(*pair);
   } else {
-    FailFirstSend(*pair, CompletionStatus::kPeerGone, Break::kTellPeer);
+    FailFirstSend(*pair, CompletionStatus::kPeerGone, Break::kNotifyPeer);
   }
 }
 
@@ -125,7 +125,7 @@ void SimFabric::OnResponse(ConnectionId connection, const Response& response) {
   const LocalBytes& local = pair->sends.front().local;
   if (!response.data.empty()) {
     if (!regions_.CheckLocal(local).ok()) {
-      FailFirstSend(*pair, CompletionStatus::kLocalAccess, Break::kTellPeer);
+      FailFirstSend(*pair, CompletionStatus::kLocalAccess, Break::kNotifyPeer);
       return;
     }
     std::memcpy(local.bytes.data(), response.data.data(), response.data.size());
@@ -154,7 +154,7 @@ void SimFabric::FailFirstSend(QueuePair& pair, CompletionStatus status,
 // Fails in its turn: earlier work completes first (FB3).
 void SimFabric::FailFirstIfItLostItsBytes(QueuePair& pair) {
   if (!pair.halted || pair.departed > 0) return;
-  FailFirstSend(pair, CompletionStatus::kLocalAccess, Break::kTellPeer);
+  FailFirstSend(pair, CompletionStatus::kLocalAccess, Break::kNotifyPeer);
 }
 
 }  // namespace alpheus

@@ -94,14 +94,14 @@ void SimFabric::MakeMoves() {
   for (const auto& [id, pair] : pairs_) {
     if (pair.awaits_visible) waiting.push_back(id);
   }
-  for (const ConnectionId id : waiting) GoOnIfVisible(id);
+  for (const ConnectionId id : waiting) ContinueIfVisible(id);
   const bool some_wait =
       std::any_of(pairs_.begin(), pairs_.end(),
                   [](const auto& pair) { return pair.second.awaits_visible; });
   if (some_wait || stages_.move_count() > 0) ScheduleMoves();
 }
 
-void SimFabric::GoOnIfVisible(ConnectionId connection) {
+void SimFabric::ContinueIfVisible(ConnectionId connection) {
   QueuePair* pair = Find(connection);
   if (pair == nullptr || !stages_.IsVisible(connection.value)) return;
   pair->awaits_visible = false;

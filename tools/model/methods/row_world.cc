@@ -102,8 +102,8 @@ void RowWorld::AddPersist(UpdatePart part) {
 
 std::vector<size_t> RowWorld::ProgramMoves() const {
   std::vector<size_t> moves;
-  if (RequesterMayGoOn()) moves.push_back(kRequester);
-  if (ResponderMayGoOn()) moves.push_back(kResponder);
+  if (RequesterMayAdvance()) moves.push_back(kRequester);
+  if (ResponderMayAdvance()) moves.push_back(kResponder);
   for (size_t i = 0; i < posted_.size(); ++i) {
     if (MayArrive(i)) moves.push_back(kFirstOperation + i);
   }
@@ -115,9 +115,9 @@ void RowWorld::Make(size_t move) {
   if (move >= moves.size()) {
     memory_.Make(move - moves.size());
   } else if (moves[move] == kRequester) {
-    GoOnAsRequester();
+    AdvanceAsRequester();
   } else if (moves[move] == kResponder) {
-    GoOnAsResponder();
+    AdvanceAsResponder();
   } else {
     Arrive(posted_[moves[move] - kFirstOperation]);
   }
@@ -133,7 +133,7 @@ const RowWorld::Operation* RowWorld::LastPosted(const Step& awaited) const {
 }
 
 // RW2.
-bool RowWorld::RequesterMayGoOn() const {
+bool RowWorld::RequesterMayAdvance() const {
   if (requester_is_done()) return false;
   const Step& step = requester_steps_[requester_at_];
   if (step.action == StepAction::kRequesterReceiveAck) {
@@ -148,7 +148,7 @@ bool RowWorld::RequesterMayGoOn() const {
   return operation->is_done || is_known_early;
 }
 
-bool RowWorld::ResponderMayGoOn() const {
+bool RowWorld::ResponderMayAdvance() const {
   if (responder_at_ == responder_acts_.size()) return false;
   return responder_acts_[responder_at_].kind != Act::Kind::kReceive ||
          messages_received_ < messages_arrived_;
@@ -166,7 +166,7 @@ bool RowWorld::MayArrive(size_t operation) const {
                      });
 }
 
-void RowWorld::GoOnAsRequester() {
+void RowWorld::AdvanceAsRequester() {
   const Step& step = requester_steps_[requester_at_++];
   if (step.action == StepAction::kRequesterReceiveAck) {
     ++acks_received_;
@@ -175,7 +175,7 @@ void RowWorld::GoOnAsRequester() {
   }
 }
 
-void RowWorld::GoOnAsResponder() {
+void RowWorld::AdvanceAsResponder() {
   const Act& act = responder_acts_[responder_at_++];
   switch (act.kind) {
     case Act::Kind::kReceive:

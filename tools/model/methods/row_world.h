@@ -114,8 +114,8 @@ class RowWorld {
 
   size_t memory_moves() const { return memory_.move_count(); }
   std::vector<size_t> ProgramMoves() const;
-  bool RequesterMayGoOn() const;
-  bool ResponderMayGoOn() const;
+  bool RequesterMayAdvance() const;
+  bool ResponderMayAdvance() const;
   bool MayArrive(size_t operation) const;
   const Operation* LastPosted(const Step& awaited) const;
 
@@ -123,8 +123,8 @@ class RowWorld {
   void AddCopies(UpdatePart part, bool persists);
   void AddPersist(UpdatePart part);
 
-  void GoOnAsRequester();
-  void GoOnAsResponder();
+  void AdvanceAsRequester();
+  void AdvanceAsResponder();
   void Arrive(Operation& operation);
   void ReceiveInto(std::span<std::byte> target);
 

@@ -13,7 +13,7 @@ namespace alpheus::sim {
 namespace {
 
 // How often the agent of a first candidate looks after its application.
-constexpr int64_t kLookNanos = 200'000;
+constexpr int64_t kCheckNanos = 200'000;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void CandidateAgent::Run() {
     Act();
     int64_t next = membership_.NextPoll().at_nanos();
     if (application_ != 0 || has_stepped_down_) {
-      next = std::min(next, clock_.NowNanos() + kLookNanos);
+      next = std::min(next, clock_.NowNanos() + kCheckNanos);
     }
     world_.threads().WaitFor(this, clock_.InWorld(Deadline::AtNanos(next)));
   }
@@ -65,12 +65,12 @@ void CandidateAgent::TakeEvents() {
     if (event == MembershipEvent::kCandidatesChanged &&
         state == SessionState::kConnected && !has_stepped_down_ &&
         !IsFirst(membership_, self_)) {
-      GiveUp();
+      Abandon();
     }
     if (event != MembershipEvent::kSessionChanged) continue;
-    if (state == SessionState::kSuspended && is_cautious_) GiveUp();
+    if (state == SessionState::kSuspended && is_cautious_) Abandon();
     if (state != SessionState::kExpired) continue;
-    GiveUp();
+    Abandon();
     membership_.Renew();
   }
 }
@@ -101,11 +101,11 @@ void CandidateAgent::Act() {
 
 void CandidateAgent::LetOthersGoFirst() {
   has_stepped_down_ = true;
-  stands_again_at_ = clock_.NowNanos() + kLookNanos;
+  stands_again_at_ = clock_.NowNanos() + kCheckNanos;
   membership_.StepDown();
 }
 
-void CandidateAgent::GiveUp() {
+void CandidateAgent::Abandon() {
   if (!IsRunning()) return;
   const auto end = static_cast<End>(random_.Below(3));
   switch (end) {

@@ -44,7 +44,7 @@ class CandidateAgent {
   void Act();
   void Start();
   bool IsRunning() const;
-  void GiveUp();
+  void Abandon();
   void LetOthersGoFirst();
 
   World& world_;

@@ -134,7 +134,7 @@ void MembershipService::Connect(const Client& client,
     SessionEntry& session = sessions_[answer.session];
     session.client = client;
     session.heard_at = now();
-    LookAt(answer.session);
+    CheckSession(answer.session);
     return;
   }
   const auto found = sessions_.find(request.session);
@@ -174,7 +174,7 @@ template <class T>
 std::vector<T> MembershipService::Read(Watched<T>& list, const Client& client,
                                        uint64_t session, Event event) {
   if (OneIn(options_.stale_odds)) {
-    Tell(client, event);
+    Notify(client, event);
     return list.before;
   }
   list.watchers[session] = client;
@@ -187,7 +187,7 @@ void MembershipService::Change(Watched<T>& list, std::vector<T> now,
   if (now == list.now) return;
   list.before = std::exchange(list.now, std::move(now));
   for (const auto& [session, client] : std::exchange(list.watchers, {})) {
-    Tell(client, event);
+    Notify(client, event);
   }
 }
 
@@ -199,7 +199,7 @@ void MembershipService::ChangeMembers() {
   Change(members_, std::move(all), Event::kMembersChanged);
 }
 
-void MembershipService::Tell(const Client& client, Event event) {
+void MembershipService::Notify(const Client& client, Event event) {
   int64_t delay =
       DrawDelay() + static_cast<int64_t>(random_.Below(
                         static_cast<uint64_t>(options_.watch_ns_max)));
@@ -221,13 +221,13 @@ void MembershipService::Deliver(const Client& client, Event event) {
 }
 
 // Whether it has expired; looks again when it may have.
-void MembershipService::LookAt(uint64_t session) {
+void MembershipService::CheckSession(uint64_t session) {
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return;
   const int64_t left = found->second.heard_at + options_.session_ns - now();
   if (left <= 0 && is_up_) return End(session);
   network_.Schedule(std::max(left, kHoldNanos),
-                    [this, session] { LookAt(session); });
+                    [this, session] { CheckSession(session); });
 }
 
 void MembershipService::End(uint64_t session) {
@@ -256,9 +256,9 @@ bool MembershipService::Expire(int machine) {
 }
 
 void MembershipService::DelayWatches(int64_t until_ns,
-                                     std::function<void()> told) {
+                                     std::function<void()> outcome) {
   watches_at_ = std::max(watches_at_, until_ns);
-  watch_delayed_ = std::move(told);
+  watch_delayed_ = std::move(outcome);
 }
 
 void MembershipService::Start(bool with_sessions) {

@@ -118,7 +118,7 @@ class MembershipService {
   bool Expire(int machine);
   // Delays all notices of changes until `until_ns`; calls `told` at the first
   // one delayed.
-  void DelayWatches(int64_t until_ns, std::function<void()> told);
+  void DelayWatches(int64_t until_ns, std::function<void()> outcome);
   void Stop() { is_up_ = false; }
   // Restarts the service; sessions survive, or end together.
   void Start(bool with_sessions);
@@ -185,9 +185,9 @@ class MembershipService {
               MembershipMessage::Kind event);
   void ChangeMembers();
   void Answer(const Client& client, MembershipMessage answer);
-  void Tell(const Client& client, MembershipMessage::Kind event);
+  void Notify(const Client& client, MembershipMessage::Kind event);
   void Deliver(const Client& client, MembershipMessage::Kind event);
-  void LookAt(uint64_t session);
+  void CheckSession(uint64_t session);
   void End(uint64_t session);
   void EndAll();
 

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "recovery/replica/replica.h"
+#include "recovery/replica/local_replica.h"
 #include "recovery/server/served_log.h"
 #include "tools/sim/actors/member_lists.h"
-#include "tools/sim/actors/region_care.h"
+#include "tools/sim/actors/replica_upkeep.h"
 #include "tools/sim/actors/watched_replica.h"
 #include "tools/sim/world/region_store.h"
 
@@ -19,9 +19,9 @@ namespace alpheus::sim {
 namespace {
 
 // How often a region is tried that somebody else has.
-constexpr int64_t kLookAgainNanos = 200'000;
+constexpr int64_t kRecheckNanos = 200'000;
 // How long those wait who want a replica that a primary has.
-constexpr int64_t kGiveWayNanos = 2'000'000;
+constexpr int64_t kStepDownNanos = 2'000'000;
 
 }  // namespace
 
@@ -38,24 +38,24 @@ NodeProcess::NodeProcess(World& world, World::Machine& machine)
 }
 
 void NodeProcess::TryToServe() {
-  look_again_at_ = clock_.NowNanos() + kLookAgainNanos;
+  recheck_at_ = clock_.NowNanos() + kRecheckNanos;
   const auto content = world_.store().content(machine_.number);
-  if ((machine_.holder != World::Holder::kNobody && !is_suspect_) ||
+  if ((machine_.region_user != World::RegionUser::kNobody && !is_suspect_) ||
       content == RegionStore::Content::kAbsent) {
     return;
   }
   World::Model& pmem = *machine_.pmem;
-  ReplicaOptions options;
+  LocalReplicaOptions options;
   options.name = absl::StrCat("replica of node ", machine_.id().value);
   options.expected_cluster_id = kClusterId;
   options.expected_log_id = kLogId;
   options.expected_node = machine_.id();
   options.suspect = is_suspect_;
-  machine_.holder = World::Holder::kNode;
-  absl::StatusOr<std::unique_ptr<Replica<World::Model>>> replica =
-      Replica<World::Model>::Open(pmem, pmem.region(), options);
+  machine_.region_user = World::RegionUser::kNode;
+  absl::StatusOr<std::unique_ptr<LocalReplica<World::Model>>> replica =
+      LocalReplica<World::Model>::Open(pmem, pmem.region(), options);
   if (content == RegionStore::Content::kAlien) {
-    machine_.holder = World::Holder::kNobody;
+    machine_.region_user = World::RegionUser::kNobody;
     return world_.JudgeRefusal(machine_, replica.status());
   }
   if (!pmem.Error().ok()) {
@@ -63,10 +63,10 @@ void NodeProcess::TryToServe() {
     return world_.RenewMemory(machine_);
   }
   if (!replica.ok()) {
-    world_.referee().Violate(
+    world_.oracle().Violate(
         "P-A3.5", absl::StrCat("a replica does not open after a crash: ",
                                replica.status().ToString()));
-    machine_.holder = World::Holder::kNobody;
+    machine_.region_user = World::RegionUser::kNobody;
     return;
   }
   const absl::Status added =
@@ -84,7 +84,7 @@ void NodeProcess::BeSuspicious() {
   world_.NoteFailedMedium(machine_);
   world_.store().Suspect(machine_.number);
   is_suspect_ = true;
-  look_again_at_ = clock_.NowNanos() + kLookAgainNanos;
+  recheck_at_ = clock_.NowNanos() + kRecheckNanos;
 }
 
 void NodeProcess::CloseFailed() {
@@ -97,7 +97,7 @@ void NodeProcess::CloseFailed() {
 
 bool NodeProcess::Release() {
   if (world_.threads().IsPaused(process_)) return false;
-  if (!is_serving_) return machine_.holder == World::Holder::kNobody;
+  if (!is_serving_) return machine_.region_user == World::RegionUser::kNobody;
   must_release_ = true;
   world_.NoteActivity(host_);
   return false;
@@ -109,8 +109,8 @@ void NodeProcess::LetGo() {
   if (!is_serving_) return;
   ALPHEUS_CHECK(server_->RemoveLog(kLogId).ok(), "the log is served");
   is_serving_ = false;
-  machine_.holder = World::Holder::kNobody;
-  look_again_at_ = clock_.NowNanos() + 10 * kLookAgainNanos;
+  machine_.region_user = World::RegionUser::kNobody;
+  recheck_at_ = clock_.NowNanos() + 10 * kRecheckNanos;
 }
 
 bool NodeProcess::Turn() {
@@ -118,9 +118,9 @@ bool NodeProcess::Turn() {
   const size_t count = fabric_.Poll(completions_, &events_);
   const bool any = count != 0 || !events_.empty();
   for (const ConnectionEvent& event : std::exchange(events_, {})) {
-    server_->Take(event);
+    server_->OnConnectionEvent(event);
   }
-  for (size_t i = 0; i < count; ++i) server_->Take(completions_[i]);
+  for (size_t i = 0; i < count; ++i) server_->OnCompletion(completions_[i]);
   server_->Poll();
   return any;
 }
@@ -132,12 +132,12 @@ absl::Status NodeProcess::WhyUnserved(Uuid /*log_id*/) {
              : absl::UnavailableError("somebody else has it");
 }
 
-absl::StatusOr<Welcome> NodeProcess::ReadWelcome(Uuid log_id) {
-  if (!world_.options().guests.hold) return WhyUnserved(log_id);
-  const std::optional<Welcome> welcome = alpheus::WelcomeOfHeld(
+absl::StatusOr<ServerHello> NodeProcess::ReadWelcome(Uuid log_id) {
+  if (!world_.options().background_actors.claim) return WhyUnserved(log_id);
+  const std::optional<ServerHello> server_hello = alpheus::ServerHelloOfClaimed(
       machine_.pmem->region(), kClusterId, kLogId, machine_.id());
-  if (!welcome) return absl::UnavailableError("somebody else has it");
-  return *welcome;
+  if (!server_hello) return absl::UnavailableError("somebody else has it");
+  return *server_hello;
 }
 
 ReplicaServerOptions NodeProcess::ServerOptions() {
@@ -159,12 +159,13 @@ ReplicaServerOptions NodeProcess::ServerOptions() {
       world_.Trace(absl::StrCat("machine ", machine_.number, ": ", what));
     };
   }
-  if (world_.options().guests.hold) options.give_way_ns = kGiveWayNanos;
+  if (world_.options().background_actors.claim)
+    options.step_down_timeout_ns = kStepDownNanos;
   return options;
 }
 
 void NodeProcess::OnOwnerGone(Uuid /*log_id*/) {
-  look_again_at_ = clock_.NowNanos();
+  recheck_at_ = clock_.NowNanos();
 }
 
 void NodeProcess::Run() {
@@ -174,16 +175,16 @@ void NodeProcess::Run() {
                 "a new adapter listens");
   for (;;) {
     if (must_release_) LetGo();
-    if (!is_serving_ && clock_.NowNanos() >= look_again_at_) TryToServe();
+    if (!is_serving_ && clock_.NowNanos() >= recheck_at_) TryToServe();
     const bool any = Turn();
     CloseFailed();
     if (any) {
       world_.threads().Yield();
       continue;
     }
-    Deadline deadline = server_->NextDeadline();
-    if (!is_serving_ && look_again_at_ < deadline.at_nanos()) {
-      deadline = Deadline::AtNanos(look_again_at_);
+    Deadline deadline = server_->NextPoll();
+    if (!is_serving_ && recheck_at_ < deadline.at_nanos()) {
+      deadline = Deadline::AtNanos(recheck_at_);
     }
     world_.WaitForActivity(host_, clock_.InWorld(deadline));
   }

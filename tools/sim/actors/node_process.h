@@ -40,7 +40,7 @@ class NodeProcess final : private LocalRegions {
  private:
   void LetGo();
   absl::Status WhyUnserved(Uuid log_id) override;
-  absl::StatusOr<Welcome> ReadWelcome(Uuid log_id) override;
+  absl::StatusOr<ServerHello> ReadWelcome(Uuid log_id) override;
   void OnOwnerGone(Uuid log_id) override;
   ReplicaServerOptions ServerOptions();
   void CloseFailed();
@@ -60,7 +60,7 @@ class NodeProcess final : private LocalRegions {
   bool is_serving_ = false;
   bool is_suspect_ = false;  // a fence failed; not marked on the medium yet
   bool must_release_ = false;
-  int64_t look_again_at_ = 0;
+  int64_t recheck_at_ = 0;
   std::array<Completion, 64> completions_;
   std::vector<ConnectionEvent> events_;
 };

@@ -64,7 +64,7 @@ void Operator::Failed(const absl::Status& status) {
 void Operator::Settle() { settles_ = true; }
 
 // `alpheus status`.
-void Operator::LookAtStatus() {
+void Operator::CheckStatus() {
   const Configuration& in_force = world_.checkers().configurations.in_force();
   for (size_t number = 0; number < world_.lists().count(); ++number) {
     const MemberList& list = world_.lists().list(number);
@@ -76,13 +76,13 @@ void Operator::LookAtStatus() {
 }
 
 void Operator::GiveListInForce() {
-  LookAtStatus();
+  CheckStatus();
   for (const World::Machine& machine : world_.machines()) {
     world_.lists().Give(machine.number, made_);
   }
 }
 
-bool Operator::IsUnderWay() const {
+bool Operator::IsInProgress() const {
   return std::ranges::any_of(
       world_.machines(), [](const World::Machine& machine) {
         return machine.primary != nullptr && machine.primary->is_change();
@@ -96,7 +96,7 @@ void Operator::Act() {
                          world_.options().change_ns_max)));
   world_.network().Schedule(next, [this] { Act(); });
   if (settles_) return SettleOn();
-  if (random_.Below(2) == 0) LookAtStatus();
+  if (random_.Below(2) == 0) CheckStatus();
   GiveFiles();
   if (const std::optional<size_t> number = Draw()) Begin(*number);
 }
@@ -113,7 +113,7 @@ void Operator::Act() {
 //   5. the change that got furthest except for one replica, while that one is
 //      stopped.
 void Operator::SettleOn() {
-  if (IsUnderWay()) return;
+  if (IsInProgress()) return;
   StartStopped();
   GiveListInForce();
   if (world_.checkers().configurations.IsSettled()) return;
@@ -295,7 +295,7 @@ bool Operator::IsRemovable(int machine) const {
 }
 
 void Operator::Renew(World::Machine& machine) {
-  if (machine.holder != World::Holder::kNobody) {
+  if (machine.region_user != World::RegionUser::kNobody) {
     world_.CutPower(machine);
     world_.network().Schedule(kPowerNanos, [&world = world_, &machine] {
       world.RestorePower(machine);
@@ -357,7 +357,7 @@ bool Operator::Begin(size_t number) {
       });
   if (machine == nullptr) return false;
   ++world_.counters().changes;
-  if (IsUnderWay()) ++world_.counters().rival_changes;
+  if (IsInProgress()) ++world_.counters().competing_changes;
   const MemberLists& lists = world_.lists();
   world_.Trace(absl::StrCat(
       "change ", number, ": from ", lists.list(change.from).ToString(), " to ",

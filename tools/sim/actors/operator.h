@@ -67,7 +67,7 @@ class Operator {
   void Settle();
   // Returns whether it makes a change during which the log must not run: then
   // no application releases its replica to the opener of a new epoch.
-  bool wants_rest() const { return settles_ && IsUnderWay(); }
+  bool wants_rest() const { return settles_ && IsInProgress(); }
   // Gives all machines the list in force. Requires: settled.
   void GiveListInForce();
 
@@ -78,8 +78,8 @@ class Operator {
   std::optional<size_t> ToNewestEpoch(int machine);
   void Stop(int machine);
   void StartStopped();
-  bool IsUnderWay() const;
-  void LookAtStatus();
+  bool IsInProgress() const;
+  void CheckStatus();
   std::optional<size_t> NewestOnMedia() const;
   // Returns the list of the machine's replica.
   std::optional<size_t> ListOnMedium(int machine) const;

@@ -30,7 +30,7 @@ constexpr uint32_t kCredits = 4;
 
 void PrimaryOpening::OpenReplica() {
   pmem_ = opener_.machine.pmem.get();
-  ReplicaOptions options;
+  LocalReplicaOptions options;
   options.name =
       absl::StrCat("own replica of node ", opener_.machine.id().value);
   options.expected_cluster_id = kClusterId;
@@ -40,15 +40,15 @@ void PrimaryOpening::OpenReplica() {
   if (content == RegionStore::Content::kAbsent) {
     opener_.world.EndPrimary(opener_.machine);
   }
-  absl::StatusOr<std::unique_ptr<Replica<Model>>> replica =
-      Replica<Model>::Open(*pmem_, pmem_->region(), options);
+  absl::StatusOr<std::unique_ptr<LocalReplica<Model>>> replica =
+      LocalReplica<Model>::Open(*pmem_, pmem_->region(), options);
   if (content == RegionStore::Content::kAlien) {
     opener_.world.JudgeRefusal(opener_.machine, replica.status());
     opener_.world.EndPrimary(opener_.machine);
   }
   if (has_failed_medium()) opener_.world.EndPrimary(opener_.machine);
   if (!replica.ok()) {
-    opener_.world.referee().Violate(
+    opener_.world.oracle().Violate(
         "P-A3.5",
         absl::StrCat("a replica does not open: ", replica.status().ToString()));
     opener_.world.EndPrimary(opener_.machine);
@@ -107,15 +107,15 @@ EpochOpeningOptions PrimaryOpening::OpeningOptions() const {
   return options;
 }
 
-RejoiningOptions PrimaryOpening::RejoinOptions() const {
-  RejoiningOptions options;
+ResyncOptions PrimaryOpening::MakeResyncOptions() const {
+  ResyncOptions options;
   options.opening = OpeningOptions();
   options.retry_ns = 500'000;
   options.slice_bytes = opener_.world.options().slice_bytes;
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<OwnReplica>> PrimaryOpening::MakeCache(
+absl::StatusOr<std::unique_ptr<OpenersReplica>> PrimaryOpening::MakeCache(
     uint64_t capacity) {
   const Layout& layout = opener_.world.layout();
   ALPHEUS_CHECK(capacity == opener_.world.options().ring_capacity,
@@ -129,8 +129,9 @@ absl::StatusOr<std::unique_ptr<OwnReplica>> PrimaryOpening::MakeCache(
   identity.configuration.members = {{identity.node, 1}};
   ALPHEUS_CHECK(FormatRegion(*pmem_, pmem_->region(), layout, identity).ok(),
                 "modelled memory does not fail unasked");
-  replica_ = *Replica<Model>::Open(*pmem_, pmem_->region(), {.name = "cache"});
-  return AsOwnReplica(*replica_);
+  replica_ =
+      *LocalReplica<Model>::Open(*pmem_, pmem_->region(), {.name = "cache"});
+  return AsOpenersReplica(*replica_);
 }
 
 bool PrimaryOpening::PumpInto(EpochOpening& opening) {
@@ -139,9 +140,9 @@ bool PrimaryOpening::PumpInto(EpochOpening& opening) {
   const size_t count = opener_.fabric.Poll(completions_, &events_);
   const bool any = count != 0 || !events_.empty();
   for (const ConnectionEvent& event : std::exchange(events_, {})) {
-    opening.Take(event);
+    opening.OnConnectionEvent(event);
   }
-  for (size_t i = 0; i < count; ++i) opening.Take(completions_[i]);
+  for (size_t i = 0; i < count; ++i) opening.OnCompletion(completions_[i]);
   return any;
 }
 
@@ -159,7 +160,7 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number, EpochOpeningOptions& options,
           ? EpochOpening::Start(opener_.fabric, opener_.clock, opener_.random,
                                 ballots, options,
                                 Watch(opener_.world, opener_.machine.number,
-                                      AsOwnReplica(*replica_)))
+                                      AsOpenersReplica(*replica_)))
           : EpochOpening::Start(
                 opener_.fabric, opener_.clock, opener_.random, ballots, options,
                 [this](uint64_t capacity, const Configuration& /*members*/) {
@@ -168,7 +169,7 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number, EpochOpeningOptions& options,
   if (!opening.ok()) {
     status_ = opening.status();
     if (MayFail(status_)) return false;
-    opener_.world.referee().Violate(
+    opener_.world.oracle().Violate(
         "P-C8",
         absl::StrCat("an opening does not start: ", status_.ToString()));
     return false;
@@ -192,8 +193,8 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number, EpochOpeningOptions& options,
     opened_ = (*opening)->TakeOpened();
     if (opener_.is_member &&
         !opener_.world.store().IsOwn(opener_.machine.number)) {
-      opener_.world.referee().Violate("P-INV-16",
-                                      "a log is opened on a blank replica");
+      opener_.world.oracle().Violate("P-INV-16",
+                                     "a log is opened on a blank replica");
     }
     return true;
   }
@@ -201,7 +202,7 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number, EpochOpeningOptions& options,
   if (has_failed_medium()) again = false;
   if (!absl::IsUnavailable(status) && !absl::IsAborted(status) &&
       !MayFail(status)) {
-    opener_.world.referee().Violate(
+    opener_.world.oracle().Violate(
         "P-C8", absl::StrCat("an opening fails: ", status.ToString()));
   }
   return false;
@@ -271,7 +272,7 @@ bool PrimaryOpening::OpenEpoch(PrimaryNumber number) {
   return false;
 }
 
-std::optional<std::vector<History::Shown>> PrimaryOpening::TellHistory(
+std::optional<std::vector<History::Shown>> PrimaryOpening::NotifyHistory(
     PrimaryNumber number) {
   const Ring ring = RingOf(pmem_->region(), opened_->start.superline);
   RecordCursor cursor(ring, opened_->start.table, opened_->head,
@@ -289,7 +290,7 @@ std::optional<std::vector<History::Shown>> PrimaryOpening::TellHistory(
   while (cursor.position().lsn < opened_->end.lsn) {
     const RecordCursor::Step step = cursor.Next();
     if (step != RecordCursor::Step::kRecord) {
-      opener_.world.referee().Violate(
+      opener_.world.oracle().Violate(
           "P-INV-11", absl::StrCat("LSN ", cursor.position().lsn.value,
                                    " can't be read behind an opening"));
       return std::nullopt;
@@ -299,11 +300,11 @@ std::optional<std::vector<History::Shown>> PrimaryOpening::TellHistory(
                      record.cleaned, record.payload});
     checkers.owners.Shown(opened_->epoch, record.lsn(), record.epoch());
     checkers.owners.Settled(cursor.position());
-    checkers.holders.Learn(record, ring.At(record.offset), opened_->epoch);
+    checkers.durability.Learn(record, ring.At(record.offset), opened_->epoch);
   }
   opener_.world.history().Opened(number, opened_->epoch, opened_->head.lsn,
                                  opened_->end.lsn, shown);
-  checkers.holders.Look();
+  checkers.durability.Check();
   return shown;
 }
 

@@ -25,9 +25,9 @@
 #include "quorum/arithmetic/promise.h"
 #include "quorum/membership/membership.h"
 #include "recovery/opening/epoch_opening.h"
-#include "recovery/replica/own_replica.h"
-#include "recovery/replica/replica.h"
-#include "recovery/resync/rejoining.h"
+#include "recovery/replica/local_replica.h"
+#include "recovery/replica/openers_replica.h"
+#include "recovery/resync/replica_resync.h"
 #include "replication/fabric/fabric.h"
 #include "tools/sim/actors/member_lists.h"
 #include "tools/sim/world/history.h"
@@ -64,7 +64,8 @@ class PrimaryOpening {
   bool OpenEpoch(PrimaryNumber number);
   // Reports the open epoch to the checkers. Returns its records; nothing after
   // a violation.
-  std::optional<std::vector<History::Shown>> TellHistory(PrimaryNumber number);
+  std::optional<std::vector<History::Shown>> NotifyHistory(
+      PrimaryNumber number);
 
   // Returns the status of the last try.
   const absl::Status& status() const { return status_; }
@@ -81,7 +82,7 @@ class PrimaryOpening {
   }
 
   uint32_t WriteQuorum() const;
-  RejoiningOptions RejoinOptions() const;
+  ResyncOptions MakeResyncOptions() const;
 
  private:
   bool TryOnce(PrimaryNumber number, EpochOpeningOptions& options,
@@ -90,14 +91,14 @@ class PrimaryOpening {
   EpochOpeningOptions OpeningOptions() const;
   std::vector<int> Asked() const;
   bool IsListOutdated() const;
-  absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(uint64_t capacity);
+  absl::StatusOr<std::unique_ptr<OpenersReplica>> MakeCache(uint64_t capacity);
   std::unique_ptr<Membership> MakeMembership(const PrimaryId& self);
   bool PumpInto(EpochOpening& opening);
 
   const Opener opener_;
   std::unique_ptr<Model> cache_pmem_;
   Model* pmem_ = nullptr;
-  std::unique_ptr<Replica<Model>> replica_;
+  std::unique_ptr<LocalReplica<Model>> replica_;
   std::unique_ptr<Membership> membership_;  // while it opens
   PrimaryId self_;
   absl::Status status_;             // of the last try

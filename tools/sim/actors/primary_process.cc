@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "log/core/ring/region_state.h"
-#include "recovery/resync/rejoining_replication.h"
+#include "recovery/resync/member_upkeep.h"
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/operator.h"
 #include "tools/sim/actors/workload.h"
@@ -20,9 +20,9 @@ namespace {
 
 constexpr int64_t kLockRetryNanos = 50'000;
 constexpr int64_t kIdleNanos = 100'000;
-constexpr int64_t kHoldRetryNanos = 300'000;
-constexpr int64_t kHoldNeverNanos = 1'000'000'000'000;
-constexpr int64_t kHoldConnectNanos = 2'000'000;
+constexpr int64_t kClaimRetryNanos = 300'000;
+constexpr int64_t kClaimNeverNanos = 1'000'000'000'000;
+constexpr int64_t kClaimConnectNanos = 2'000'000;
 
 }  // namespace
 
@@ -33,48 +33,49 @@ class PrimaryProcess::Sink final : public ReplicationSink {
       : primary_(primary),
         world_(primary.world_),
         inner_(primary.fabric_, primary.clock_, primary.random_, options,
-               primary.opening_.RejoinOptions(), primary.opening_.opened()),
+               primary.opening_.MakeResyncOptions(), primary.opening_.opened()),
         replicator_(inner_.replicator()),
         durable_lsn_(replicator_.durable_lsn()),
-        calm_(world_.referee(), world_.options()) {}
+        calm_(world_.oracle(), world_.options()) {}
 
   void Advance(const RingEnd& finished) override {
     replicator_.Advance(finished);
-    Look();
+    Check();
   }
   void LocalPersisted(Lsn lsn) override {
     replicator_.LocalPersisted(lsn);
-    Look();
+    Check();
   }
   void AdvanceHead(const LogPosition& head) override {
     replicator_.AdvanceHead(head);
   }
-  void TellDurable() override { replicator_.TellDurable(); }
+  void AnnounceDurable() override { replicator_.AnnounceDurable(); }
   Polled Poll() override {
     world_.ClearActivity(primary_.host_);
     const Polled polled = replicator_.Poll();
     CountJoins();
-    Look();
+    Check();
     return polled;
   }
   ReplicationState replication_state() const override {
     return replicator_.replication_state();
   }
   uint32_t in_sync() const { return replicator_.in_sync(); }
-  void HoldReplica(ReplicaHoldOptions hold, const ScrubbingOptions& scrubbing,
-                   HeldReplica& replica) {
-    inner_.HoldReplica(std::move(hold), scrubbing, replica);
+  void ClaimReplica(RegionClaimOptions claim, const ScrubbingOptions& scrubbing,
+                    PrimaryReplica& replica) {
+    inner_.ClaimReplica(std::move(claim), scrubbing, replica);
   }
   absl::Status status() const override { return replicator_.status(); }
   void WaitForActivity(Deadline deadline) override {
     world_.WaitForActivity(
-        primary_.host_, primary_.clock_.InWorld(replicator_.LookBy(deadline)));
+        primary_.host_,
+        primary_.clock_.InWorld(replicator_.PollDeadline(deadline)));
   }
   void Wake() override { world_.NoteActivity(primary_.host_); }
 
  private:
   void CountJoins() {
-    const Rejoining::Counters& counted = inner_.rejoining().counters();
+    const ReplicaResync::Counters& counted = inner_.resync().counters();
     world_.counters().joins += counted.joins - joins_.joins;
     world_.counters().joins_failed += counted.failures - joins_.failures;
     if (counted.joins != joins_.joins) {
@@ -84,7 +85,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
     }
     joins_ = counted;
   }
-  void Look() {
+  void Check() {
     if (replicator_.has_failed()) primary_.judge_->LogFailed();
     // In this order: who gets no credit is given up soon.
     calm_.WithoutCredit(primary_.world_.network().receivers_not_ready());
@@ -97,9 +98,9 @@ class PrimaryProcess::Sink final : public ReplicationSink {
 
   PrimaryProcess& primary_;
   World& world_;
-  RejoiningReplication inner_;
+  MemberUpkeep inner_;
   Replicator& replicator_;
-  Rejoining::Counters joins_;  // as counted
+  ReplicaResync::Counters joins_;  // as counted
   Lsn durable_lsn_;
   CalmChecker calm_;
 };
@@ -154,7 +155,7 @@ void PrimaryProcess::Run() {
   }
   ++world_.counters().openings;
   world_.counters().repairs += opening_.opened().repairs.size();
-  TellHistory();
+  NotifyHistory();
   if (change_) {
     world_.operator_at_work()->Made(*change_, epoch());
     world_.EndPrimary(machine_);
@@ -166,8 +167,8 @@ void PrimaryProcess::Run() {
   world_.EndPrimary(machine_);
 }
 
-void PrimaryProcess::TellHistory() {
-  const auto shown = opening_.TellHistory(number_);
+void PrimaryProcess::NotifyHistory() {
+  const auto shown = opening_.NotifyHistory(number_);
   if (shown && world_.options().workload == Workload::kRocksDb) {
     rocksdb_files_ = std::make_unique<RocksDbFiles>(*this);
     rocksdb_files_->Recover(*shown);
@@ -184,9 +185,9 @@ void PrimaryProcess::CloseInOrder() {
   Close();
 }
 
-void PrimaryProcess::Rest() { is_resting_ = true; }
+void PrimaryProcess::Idle() { becomes_idle_ = true; }
 
-bool PrimaryProcess::is_at_rest() const {
+bool PrimaryProcess::is_idle() const {
   return is_open() && !is_closing_ && clients_ == 0 &&
          sink_->replication_state().is_idle && sink_->status().ok() &&
          log_->durable_lsn() + 1 == log_->next_lsn();
@@ -200,9 +201,10 @@ bool PrimaryProcess::has_failed() const {
 
 void PrimaryProcess::TakeRegion() {
   for (;;) {
-    if (machine_.holder == World::Holder::kNobody ||
-        (machine_.holder == World::Holder::kNode && machine_.node->Release())) {
-      machine_.holder = World::Holder::kPrimary;
+    if (machine_.region_user == World::RegionUser::kNobody ||
+        (machine_.region_user == World::RegionUser::kNode &&
+         machine_.node->Release())) {
+      machine_.region_user = World::RegionUser::kPrimary;
       return;
     }
     Sleep(kLockRetryNanos);
@@ -219,11 +221,13 @@ void PrimaryProcess::StartLog() {
   replicator.write_quorum = opening_.WriteQuorum();
   replicator.has_local_replica = is_member_;
   replicator.lag_bytes_max = world_.options().ring_capacity;
-  replicator.silence_ns = 3'000'000;
-  judge_.emplace(world_.referee(), clock_, number_);
+  replicator.ack_timeout_ns = 3'000'000;
+  judge_.emplace(world_.oracle(), clock_, number_);
   sink_ = std::make_unique<Sink>(*this, replicator);
-  const Guests& guests = world_.options().guests;
-  if (is_member_ && (guests.scrub || guests.hold)) HoldRegion();
+  const BackgroundActors& background_actors =
+      world_.options().background_actors;
+  if (is_member_ && (background_actors.scrub || background_actors.claim))
+    ClaimRegion();
   RingLogOptions options;
   options.name = "log";
   options.exposure_records_max = world_.options().exposure_records_max;
@@ -236,18 +240,18 @@ void PrimaryProcess::StartLog() {
 }
 
 // Where replicas are not given up its node refuses, and it hardly asks again.
-void PrimaryProcess::HoldRegion() {
+void PrimaryProcess::ClaimRegion() {
   own_ = std::make_unique<OwnRegion>(world_, machine_, *opening_.pmem(), log_);
-  ReplicaHoldOptions hold;
-  hold.address = world_.NodeAddress(machine_.number);
-  hold.node = machine_.id();
-  hold.hello = {kClusterId, kLogId, opening_.self()};
-  hold.credentials = {SimulatedKey(), &random_};
-  hold.promise = {epoch(), opening_.self()};
-  hold.retry_ns =
-      world_.options().guests.hold ? kHoldRetryNanos : kHoldNeverNanos;
-  hold.connect_ns = kHoldConnectNanos;
-  sink_->HoldReplica(std::move(hold), ScrubbingOf(world_, list_), *own_);
+  RegionClaimOptions claim;
+  claim.address = world_.NodeAddress(machine_.number);
+  claim.node = machine_.id();
+  claim.hello = {kClusterId, kLogId, opening_.self()};
+  claim.credentials = {SimulatedKey(), &random_};
+  claim.promise = {epoch(), opening_.self()};
+  claim.retry_ns = world_.options().background_actors.claim ? kClaimRetryNanos
+                                                            : kClaimNeverNanos;
+  claim.connect_ns = kClaimConnectNanos;
+  sink_->ClaimReplica(std::move(claim), ScrubbingOf(world_, list_), *own_);
 }
 
 void PrimaryProcess::StartClients() {
@@ -321,7 +325,7 @@ void PrimaryProcess::EndInOrder() {
     world_.NoteClosed(log_->next_lsn());
   } else if (!absl::IsAborted(closed) &&
              !(absl::IsUnavailable(closed) && has_failed_medium())) {
-    world_.referee().Violate("API", absl::StrCat("close: ", closed.ToString()));
+    world_.oracle().Violate("API", absl::StrCat("close: ", closed.ToString()));
   }
   log_.reset();
   sink_.reset();
@@ -345,18 +349,18 @@ bool PrimaryProcess::Returned(const BegunCall& call, Lsn lsn,
   return status.ok();
 }
 
-void PrimaryProcess::AskToBeTold(
+void PrimaryProcess::RequestNotice(
     Lsn lsn, std::function<void(const absl::Status&)> then) {
   const BegunCall call = Begin(ClientCall::kOnDurable);
-  judge_->AskedToBeTold();
+  judge_->RequestedNotice();
   const absl::Status asked = log_->OnDurable(
-      lsn, [this, lsn, then = std::move(then)](const absl::Status& told) {
-        judge_->Told();
-        if (told.ok()) world_.history().Acknowledged(number_, lsn);
-        if (then) then(told);
+      lsn, [this, lsn, then = std::move(then)](const absl::Status& outcome) {
+        judge_->Notified();
+        if (outcome.ok()) world_.history().Acknowledged(number_, lsn);
+        if (then) then(outcome);
       });
   // Then it is not called.
-  if (!asked.ok()) judge_->Told();
+  if (!asked.ok()) judge_->Notified();
   Returned(call, lsn, asked);
 }
 
@@ -369,7 +373,7 @@ bool PrimaryProcess::CleanupAll() {
   const BegunCall call = Begin(ClientCall::kCleanupAll);
   const absl::Status status = log_->CleanupAll();
   if (Returned(call, before - 1, status)) {
-    world_.checkers().epochs.LookAtNews();
+    world_.checkers().epochs.CheckNews();
     history.Emptied(before, open,
                     world_.checkers().configurations.DurableHeadOf(
                         opening_.opened().configuration));

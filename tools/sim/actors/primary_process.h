@@ -21,10 +21,10 @@
 #include <optional>
 
 #include "log/core/ring/ring_log.h"
-#include "tools/sim/actors/client_moods.h"
+#include "tools/sim/actors/client_profiles.h"
 #include "tools/sim/actors/member_lists.h"
 #include "tools/sim/actors/primary_opening.h"
-#include "tools/sim/actors/region_care.h"
+#include "tools/sim/actors/replica_upkeep.h"
 #include "tools/sim/actors/rocksdb_files.h"
 #include "tools/sim/actors/rocksdb_workload.h"
 #include "tools/sim/actors/wal_workload.h"
@@ -57,9 +57,9 @@ class PrimaryProcess {
   // Asks it to end in good order.
   void CloseInOrder();
   // Asks its clients to end; the log stays open.
-  void Rest();
+  void Idle();
   // Returns whether no client is left and all replicas in sync have everything.
-  bool is_at_rest() const;
+  bool is_idle() const;
   // Requires: is_open().
   uint32_t in_sync() const;
   Epoch epoch() const { return opening_.opened().epoch; }
@@ -76,11 +76,11 @@ class PrimaryProcess {
 
   // Members for clients.
   World& world() { return world_; }
-  ClientMoods& moods() { return moods_; }
-  bool is_filling() const { return moods_.fills_at(world_.now()); }
+  ClientProfiles& profiles() { return profiles_; }
+  bool is_filling() const { return profiles_.fills_at(world_.now()); }
   RingLog<Model>& log() { return *log_; }
   PrimaryNumber number() const { return number_; }
-  bool is_closing() const { return is_closing_ || is_resting_; }
+  bool is_closing() const { return is_closing_ || becomes_idle_; }
   // Returns whether its log has lost its quorum, or its medium failed.
   bool has_failed() const;
   bool has_failed_medium() const { return opening_.has_failed_medium(); }
@@ -95,7 +95,7 @@ class PrimaryProcess {
   // Returns whether it was OK.
   bool CleanupAll();
   // Registers a callback. `then`, if set, is called after the history.
-  void AskToBeTold(Lsn lsn, std::function<void(const absl::Status&)> then);
+  void RequestNotice(Lsn lsn, std::function<void(const absl::Status&)> then);
 
  private:
   class Sink;
@@ -105,9 +105,9 @@ class PrimaryProcess {
   // Returns whether another one ran when this one was started, or was started
   // since.
   bool HasRival() const;
-  void TellHistory();
+  void NotifyHistory();
   void StartLog();
-  void HoldRegion();
+  void ClaimRegion();
   void StartClients();
   void RunClient(int number);
   void Serve();
@@ -138,12 +138,12 @@ class PrimaryProcess {
   std::unique_ptr<OwnRegion> own_;  // outlives the log
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<RingLog<Model>> log_;
-  ClientMoods moods_;
+  ClientProfiles profiles_;
   int clients_ = 0;  // not ended yet
   bool is_serving_ = false;
   const std::atomic<uint32_t> service_stop_{0};  // it ends between two waits
   bool is_closing_ = false;
-  bool is_resting_ = false;
+  bool becomes_idle_ = false;
   bool must_end_in_order_ = false;
 };
 

@@ -23,12 +23,12 @@ bool IsOfPlugin(std::span<const std::byte> payload) {
 }  // namespace
 
 void FiberMutex::Lock() {
-  while (is_held_) threads_.WaitFor(this, Deadline());
-  is_held_ = true;
+  while (is_locked_) threads_.WaitFor(this, Deadline());
+  is_locked_ = true;
 }
 
 void FiberMutex::Unlock() {
-  is_held_ = false;
+  is_locked_ = false;
   threads_.Wake(this);
 }
 
@@ -52,7 +52,7 @@ void RocksDbFiles::Recover(std::span<const History::Shown> records) {
         *DecodeWalRecord(shown.payload.subspan(kPayloadBytesMin));
     const absl::Status applied = index_.Apply(shown.lsn, position, record);
     if (applied.ok()) continue;
-    primary_.world().referee().Violate("WST2", applied.ToString());
+    primary_.world().oracle().Violate("WST2", applied.ToString());
     return;
   }
   std::map<uint64_t, uint64_t> sizes;
@@ -73,11 +73,11 @@ std::vector<RocksDbFiles::FilePtr> RocksDbFiles::List() const {
 
 bool RocksDbFiles::Judge(const BegunCall& call, Lsn lsn,
                          const absl::Status& status) {
-  if (absl::IsResourceExhausted(status)) primary_.moods().FoundFull();
+  if (absl::IsResourceExhausted(status)) primary_.profiles().FoundFull();
   return primary_.Returned(call, lsn, status);
 }
 
-void RocksDbFiles::TellChecker(const Write& write, OperationId operation) {
+void RocksDbFiles::NotifyChecker(const Write& write, OperationId operation) {
   WalFileChecker& checker = primary_.world().checkers().wal_files;
   const PrimaryNumber number = primary_.number();
   const WalHeader& header = write.header;
@@ -142,7 +142,7 @@ absl::StatusOr<RocksDbFiles::Written> RocksDbFiles::Complete(
     primary_.log().Abort(*record);
     return absl::AbortedError("the record was not filled");
   }
-  TellChecker(write, operation);
+  NotifyChecker(write, operation);
   history.HasContent(operation, std::move(content));
   history.MayBeCompleted(operation);
   const BegunCall complete = primary_.Begin(ClientCall::kComplete);
@@ -160,7 +160,7 @@ absl::Status RocksDbFiles::Change(const Write& write) {
   const absl::Status applied = index_.Apply(written->lsn, written->position,
                                             {write.header, written->body});
   if (!applied.ok()) {
-    primary_.world().referee().Violate("WST2", applied.ToString());
+    primary_.world().oracle().Violate("WST2", applied.ToString());
   }
   return applied;
 }
@@ -268,7 +268,7 @@ bool RocksDbFiles::WaitForRoom(size_t payload_bytes) {
   World& world = primary_.world();
   const int64_t until = world.now() + kStallNanos;
   while (!space_.Fits(payload_bytes)) {
-    primary_.moods().FoundFull();
+    primary_.profiles().FoundFull();
     if (world.now() >= until || primary_.is_closing()) return false;
     world.threads().WaitFor(&space_, Deadline::AtNanos(until));
   }

@@ -47,7 +47,7 @@ class FiberMutex {
 
  private:
   Threads& threads_;
-  bool is_held_ = false;
+  bool is_locked_ = false;
 };
 
 class FiberLock {
@@ -98,7 +98,7 @@ class RocksDbFiles {
   static std::string NameOf(uint64_t id);
   bool Judge(const BegunCall& call, Lsn lsn, const absl::Status& status);
   absl::StatusOr<Written> Complete(const Write& write);
-  void TellChecker(const Write& write, OperationId operation);
+  void NotifyChecker(const Write& write, OperationId operation);
   bool FillRecord(ReservedRecord& record, std::span<const std::byte> payload,
                   size_t header_bytes);
   // Writes a record of metadata and applies it.

@@ -190,7 +190,7 @@ void RocksDbApplication::FlushMemtables() {
       // Its data goes into the tables, so that what the old one's buffer could
       // not write is not missed.
       if (!SwitchWal() && (!is_full_ || closed_.empty())) {
-        if (is_full_) BeginAnew();
+        if (is_full_) BeginAgain();
         return;
       }
     }
@@ -214,7 +214,7 @@ void RocksDbApplication::FlushMemtables() {
 // The file that takes data fills the ring, and its buffer can't be written:
 // while nobody writes, all goes into tables, and the file away.
 // Requires: the caller has `log_write_`; closed_.empty().
-void RocksDbApplication::BeginAnew() {
+void RocksDbApplication::BeginAgain() {
   Pause();  // writes tables
   is_opened_ = false;
   if (primary_.is_closing() || !files_.Remove(active_.file)) return;

@@ -66,7 +66,7 @@ class RocksDbApplication {
   bool SwitchWal();
   bool MakeNextFile();
   void FlushMemtables();
-  void BeginAnew();
+  void BeginAgain();
 
   PrimaryProcess& primary_;
   World& world_;

@@ -63,13 +63,13 @@ void SimMembership::Poll() {
   while (!mailbox_->messages.empty()) {
     const MembershipMessage message = std::move(mailbox_->messages.front());
     mailbox_->messages.pop_front();
-    Take(message);
+    OnMessage(message);
   }
   CheckTime();
   SendNext();
 }
 
-void SimMembership::Take(const MembershipMessage& message) {
+void SimMembership::OnMessage(const MembershipMessage& message) {
   if (message.kind == Event::kMembersChanged) {
     members_are_old_ = true;
     return;
@@ -79,13 +79,13 @@ void SimMembership::Take(const MembershipMessage& message) {
     return;
   }
   // The waiting request was dropped.
-  if (!under_way_ || message.number != number_) return;
-  const Kind kind = *std::exchange(under_way_, std::nullopt);
+  if (!in_progress_ || message.number != number_) return;
+  const Kind kind = *std::exchange(in_progress_, std::nullopt);
   if (message.kind == Event::kExpired) return Expire();
-  TakeAnswer(kind, message);
+  OnAnswer(kind, message);
 }
 
-void SimMembership::TakeAnswer(Kind kind, const MembershipMessage& answer) {
+void SimMembership::OnAnswer(Kind kind, const MembershipMessage& answer) {
   switch (kind) {
     case Kind::kConnect:
       session_.id = answer.session;
@@ -110,12 +110,12 @@ void SimMembership::TakeAnswer(Kind kind, const MembershipMessage& answer) {
       break;
     case Kind::kReadRegister:
     case Kind::kWriteRegister:
-      TakeAnswerOfBallot(answer);
+      OnBallotAnswer(answer);
       break;
   }
 }
 
-void SimMembership::TakeAnswerOfBallot(const MembershipMessage& answer) {
+void SimMembership::OnBallotAnswer(const MembershipMessage& answer) {
   const auto ballot = std::exchange(ballot_, nullptr);
   if (ballot->step() == Step::kRead) {
     ballot->OnRead(answer.ballots);
@@ -128,13 +128,13 @@ void SimMembership::TakeAnswerOfBallot(const MembershipMessage& answer) {
 
 // No answer is a lost connection. It is looked for again as often.
 void SimMembership::CheckTime() {
-  if (!under_way_) return;
+  if (!in_progress_) return;
   if (clock_.NowNanos() - sent_at_ < service_.options().session_ns / 3) return;
   Suspend();
 }
 
 void SimMembership::Suspend() {
-  under_way_.reset();
+  in_progress_.reset();
   if (ballot_ != nullptr) std::exchange(ballot_, nullptr)->OnUnknown();
   members_are_old_ = true;
   candidates_are_old_ = true;
@@ -210,18 +210,18 @@ std::optional<SimMembership::Kind> SimMembership::NextKind() {
 }
 
 void SimMembership::SendNext() {
-  if (under_way_) return;
-  under_way_ = NextKind();
-  if (!under_way_) return;
+  if (in_progress_) return;
+  in_progress_ = NextKind();
+  if (!in_progress_) return;
   MembershipRequest request;
   request.number = ++number_;
-  request.kind = *under_way_;
+  request.kind = *in_progress_;
   request.session = session_.id;
   request.process = self_;
-  if (*under_way_ == Kind::kRegister) {
+  if (*in_progress_ == Kind::kRegister) {
     sent_registration_ = request.registration = *registration_;
   }
-  if (*under_way_ == Kind::kWriteRegister) {
+  if (*in_progress_ == Kind::kWriteRegister) {
     request.ballot = ballot_->value();
     if (ballot_->step() == Step::kSet) request.version = ballot_->version();
   }
@@ -233,7 +233,7 @@ Deadline SimMembership::NextPoll() const {
   if (session_.state == SessionState::kExpired) return Deadline();
   const int64_t session_ns = service_.options().session_ns;
   return Deadline::AtNanos(sent_at_ +
-                           (under_way_ ? session_ns / 3 : session_ns / 4));
+                           (in_progress_ ? session_ns / 3 : session_ns / 4));
 }
 
 void SimMembership::Register(const Registration& registration) {

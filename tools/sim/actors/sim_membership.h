@@ -64,9 +64,9 @@ class SimMembership final : public Membership {
   using Step = RegisterBallot::Step;
   class Request;
 
-  void Take(const MembershipMessage& message);
-  void TakeAnswer(Kind kind, const MembershipMessage& answer);
-  void TakeAnswerOfBallot(const MembershipMessage& answer);
+  void OnMessage(const MembershipMessage& message);
+  void OnAnswer(Kind kind, const MembershipMessage& answer);
+  void OnBallotAnswer(const MembershipMessage& answer);
   void CheckTime();
   void Suspend();
   void Expire();
@@ -99,7 +99,7 @@ class SimMembership final : public Membership {
 
   // Request in flight.
   uint64_t number_ = 0;
-  std::optional<Kind> under_way_;
+  std::optional<Kind> in_progress_;
   std::shared_ptr<RegisterBallot> ballot_;  // to be answered
   Registration sent_registration_;
   int64_t sent_at_ = 0;

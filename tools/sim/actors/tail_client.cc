@@ -24,7 +24,7 @@ constexpr uint64_t kDeafOdds = 4;
 // One tail in this many asks one replica only.
 constexpr uint64_t kOneSourceOdds = 4;
 // One look in this many asks all again.
-constexpr uint64_t kAnewOdds = 8;
+constexpr uint64_t kAskAgainOdds = 8;
 
 }  // namespace
 
@@ -69,7 +69,7 @@ RemoteTail::Options TailClient::DrawTail() {
   options.from = DrawFrom();
   options.poll_ns = kPollNanosMin << random_.Below(4);
   options.retry_ns = options.poll_ns;
-  options.silence_ns = 10 * kPollNanosMin;
+  options.reply_timeout_ns = 10 * kPollNanosMin;
   return options;
 }
 
@@ -89,9 +89,9 @@ bool TailClient::Turn() {
   const size_t count = fabric_.Poll(completions_, &events_);
   const bool any = count != 0 || !events_.empty();
   for (const ConnectionEvent& event : std::exchange(events_, {})) {
-    tail_->Take(event);
+    tail_->OnConnectionEvent(event);
   }
-  for (size_t i = 0; i < count; ++i) tail_->Take(completions_[i]);
+  for (size_t i = 0; i < count; ++i) tail_->OnCompletion(completions_[i]);
   tail_->Poll();
   return any;
 }
@@ -105,7 +105,7 @@ void TailClient::Show() {
                                       .epoch = record->epoch,
                                       .payload = record->payload});
     if (record->lsn > tail_->durable_lsn()) {
-      world_.referee().Violate(
+      world_.oracle().Violate(
           "P-C4", absl::StrCat("a tail shows LSN ", record->lsn.value,
                                ", and knows only LSN ",
                                tail_->durable_lsn().value, " to be durable"));
@@ -128,22 +128,22 @@ void TailClient::Judge(const absl::Status& status) {
     ++world_.counters().tails_outdated;
     return;
   }
-  world_.referee().Violate(
-      "API", absl::StrCat("a tail ends with ", status.ToString()));
+  world_.oracle().Violate("API",
+                          absl::StrCat("a tail ends with ", status.ToString()));
 }
 
 // A medium that was lost or changed may have had the newest epoch.
 void TailClient::JudgeEnd() {
   if (!asks_all_ || HasStorageFaults(world_.options())) return;
   if (!asked_after_) {
-    if (random_.Below(kAnewOdds) != 0) return;
+    if (random_.Below(kAskAgainOdds) != 0) return;
     asked_after_ = world_.history().epoch_acknowledged();
-    return tail_->AskAnew();
+    return tail_->AskAgain();
   }
   if (!tail_->is_caught_up()) return;
   ++world_.counters().tail_ends;
   if (tail_->newest_epoch() < *asked_after_) {
-    world_.referee().Violate(
+    world_.oracle().Violate(
         "RT5", absl::StrCat("a tail says that there is no more, of epoch ",
                             tail_->newest_epoch().value, ", and epoch ",
                             asked_after_->value, " had acknowledged records"));

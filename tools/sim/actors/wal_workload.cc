@@ -60,7 +60,7 @@ bool WalApplication::Judge(const BegunCall& call, Lsn lsn,
   if (absl::IsResourceExhausted(status)) {
     is_full_ = true;
     world_.threads().Wake(&is_full_);
-    primary_.moods().FoundFull();
+    primary_.profiles().FoundFull();
   }
   has_failed_ |= !ok && primary_.has_failed();
   return ok;
@@ -78,7 +78,7 @@ void WalApplication::RunThread(int thread) {
     RunTransaction();
     if (is_alone && (is_full_ || OneIn(8))) Checkpoint();
   }
-  FinishHandedOver(/*all=*/true);
+  FinishDetached(/*all=*/true);
   // A log that has failed stays so.
   if (has_failed_ && thread != 0) Commit(primary_.log().next_lsn() - 1);
 }
@@ -98,13 +98,13 @@ void WalApplication::RunTransaction() {
     const Filling filling = open.back();
     open.pop_back();
     if (OneIn(5)) {
-      handed_over_.push_back(filling);
-      primary_.log().HandOver(handed_over_.back().record);
+      detached_.push_back(filling);
+      primary_.log().Detach(detached_.back().record);
     } else {
       FinishOne(filling);
     }
   }
-  FinishHandedOver(/*all=*/OneIn(2));
+  FinishDetached(/*all=*/OneIn(2));
   if (last != Lsn(0) && !primary_.is_closing()) Commit(last);
 }
 
@@ -156,10 +156,10 @@ void WalApplication::Copy(ReservedRecord& record, size_t offset,
   Judge(call, record.lsn, primary_.log().Copy(record, offset, bytes));
 }
 
-void WalApplication::FinishHandedOver(bool all) {
-  while (!handed_over_.empty()) {
-    const Filling filling = handed_over_.front();
-    handed_over_.pop_front();
+void WalApplication::FinishDetached(bool all) {
+  while (!detached_.empty()) {
+    const Filling filling = detached_.front();
+    detached_.pop_front();
     FinishOne(filling);
     if (!all) return;
   }
@@ -180,13 +180,13 @@ void WalApplication::Commit(Lsn last) {
 }
 
 void WalApplication::NoteWhenDurable(Lsn lsn, int depth) {
-  primary_.AskToBeTold(lsn, [this, depth](const absl::Status& told) {
-    OnCommitted(depth, told);
+  primary_.RequestNotice(lsn, [this, depth](const absl::Status& outcome) {
+    OnCommitted(depth, outcome);
   });
 }
 
-void WalApplication::OnCommitted(int depth, const absl::Status& told) {
-  if (!told.ok()) return;
+void WalApplication::OnCommitted(int depth, const absl::Status& outcome) {
+  if (!outcome.ok()) return;
   if (depth < kNotesMax) AppendNote(depth + 1);
   primary_.RanCallback();
 }

@@ -57,17 +57,17 @@ class WalApplication {
   void FinishOne(Filling filling);
   void Copy(ReservedRecord& record, size_t offset,
             std::span<const std::byte> bytes);
-  void FinishHandedOver(bool all);
+  void FinishDetached(bool all);
   void Commit(Lsn last);
   void NoteWhenDurable(Lsn lsn, int depth);
-  void OnCommitted(int depth, const absl::Status& told);
+  void OnCommitted(int depth, const absl::Status& outcome);
   void AppendNote(int depth);
   void Checkpoint();
 
   PrimaryProcess& primary_;
   World& world_;
   const bool is_lazy_;  // checkpoints only when the ring is full
-  std::deque<Filling> handed_over_;
+  std::deque<Filling> detached_;
   bool is_full_ = false;
   bool has_failed_ = false;
 };

@@ -29,18 +29,18 @@ class Watched : public Interface {
     }
     return verdict;
   }
-  absl::Status StartAnswer() override {
+  absl::Status StartStateReport() override {
     installing_.reset();
     world_.checkers().fence.Promised(machine_, promised_);
-    const absl::Status started = inner_->StartAnswer();
+    const absl::Status started = inner_->StartStateReport();
     is_at_work_ = started.ok();
     return started;
   }
-  Answer TakeAnswer() override {
-    Answer answer = inner_->TakeAnswer();
+  StateReport TakeStateReport() override {
+    StateReport report = inner_->TakeStateReport();
     is_at_work_ = false;
-    checker().Answered(machine_, answer);
-    return answer;
+    checker().Reported(machine_, report);
+    return report;
   }
   absl::Status BeginRepair(Epoch epoch) override {
     const absl::Status begun = inner_->BeginRepair(epoch);
@@ -73,7 +73,7 @@ class Watched : public Interface {
   void NoteEndOfWork() { is_at_work_ = false; }
 
  private:
-  AnswerChecker& checker() { return world_.checkers().answers; }
+  StateReportChecker& checker() { return world_.checkers().reports; }
 
   World& world_;
   const int machine_;
@@ -88,7 +88,7 @@ class WatchedLog final : public Watched<ServedLog> {
   using Watched::Watched;
 
   Uuid log_id() const override { return inner().log_id(); }
-  Welcome welcome() const override { return inner().welcome(); }
+  ServerHello server_hello() const override { return inner().server_hello(); }
   Promise standing() const override { return inner().standing(); }
   Created created() const override { return inner().created(); }
   std::span<std::byte> ring() const override { return inner().ring(); }
@@ -110,16 +110,16 @@ class WatchedLog final : public Watched<ServedLog> {
           return inner().RestoreBytes(offset, repaired);
         });
   }
-  absl::StatusOr<int> MendCopies() override {
+  absl::StatusOr<int> RepairCopies() override {
     ++world().counters().scrubs;
-    return inner().MendCopies();
+    return inner().RepairCopies();
   }
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override {
     return inner().StartSession(terms, fabric, connection);
   }
-  absl::Status Take(const Completion& completion) override {
-    return inner().Take(completion);
+  absl::Status OnCompletion(const Completion& completion) override {
+    return inner().OnCompletion(completion);
   }
   absl::Status Step() override { return inner().Step(); }
   bool has_more() const override { return inner().has_more(); }
@@ -142,7 +142,7 @@ class WatchedLog final : public Watched<ServedLog> {
   }
 };
 
-class WatchedOwnReplica final : public Watched<OwnReplica> {
+class WatchedOpenersReplica final : public Watched<OpenersReplica> {
  public:
   using Watched::Watched;
 
@@ -159,10 +159,10 @@ std::unique_ptr<ServedLog> Watch(World& world, int machine,
   return std::make_unique<WatchedLog>(world, machine, std::move(log));
 }
 
-std::unique_ptr<OwnReplica> Watch(World& world, int machine,
-                                  std::unique_ptr<OwnReplica> replica) {
-  return std::make_unique<WatchedOwnReplica>(world, machine,
-                                             std::move(replica));
+std::unique_ptr<OpenersReplica> Watch(World& world, int machine,
+                                      std::unique_ptr<OpenersReplica> replica) {
+  return std::make_unique<WatchedOpenersReplica>(world, machine,
+                                                 std::move(replica));
 }
 
 }  // namespace alpheus::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// watched_replica: replicas whose words the answer_checker hears first.
+// watched_replica: replicas whose words the state_report_checker hears first.
 //
 // Thread safety: as the watched object.
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_WATCHED_REPLICA_H_
@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "recovery/replica/own_replica.h"
+#include "recovery/replica/openers_replica.h"
 #include "recovery/server/served_log.h"
 #include "tools/sim/world/world.h"
 
@@ -17,8 +17,8 @@ namespace alpheus::sim {
 std::unique_ptr<ServedLog> Watch(World& world, int machine,
                                  std::unique_ptr<ServedLog> log);
 // Wraps the replica of that machine's primary.
-std::unique_ptr<OwnReplica> Watch(World& world, int machine,
-                                  std::unique_ptr<OwnReplica> replica);
+std::unique_ptr<OpenersReplica> Watch(World& world, int machine,
+                                      std::unique_ptr<OpenersReplica> replica);
 
 }  // namespace alpheus::sim
 

@@ -74,7 +74,7 @@ class MixedClient {
       case 4:
         return WaitDurable();
       case 5:
-        return AskToBeTold();
+        return RequestNotice();
       case 6:
         return Cleanup();
       case 7:
@@ -91,7 +91,7 @@ class MixedClient {
   bool Judge(const BegunCall& call, Lsn lsn, const absl::Status& status) {
     const bool ok = primary_.Returned(call, lsn, status);
     if (!absl::IsResourceExhausted(status)) return ok;
-    primary_.moods().FoundFull();
+    primary_.profiles().FoundFull();
     if (!primary_.is_filling()) CleanupThrough();
     return ok;
   }
@@ -169,10 +169,10 @@ class MixedClient {
     record_.reset();
   }
 
-  Lsn LastGiven() { return log().next_lsn() - 1; }
+  Lsn LastAssigned() { return log().next_lsn() - 1; }
 
   void Force() {
-    const Lsn lsn = LastGiven();
+    const Lsn lsn = LastAssigned();
     if (lsn == Lsn(0)) return;
     const ForcePolicy policy = Policy();
     const BegunCall call = primary_.Begin(ClientCall::kForce, Patience());
@@ -183,7 +183,7 @@ class MixedClient {
   }
 
   void WaitDurable() {
-    const Lsn lsn = LastGiven();
+    const Lsn lsn = LastAssigned();
     if (lsn == Lsn(0)) return;
     const BegunCall call = primary_.Begin(ClientCall::kWaitDurable, Patience());
     if (Judge(call, lsn, log().WaitDurable(lsn, call.deadline))) {
@@ -191,10 +191,10 @@ class MixedClient {
     }
   }
 
-  void AskToBeTold() {
-    const Lsn lsn = LastGiven();
+  void RequestNotice() {
+    const Lsn lsn = LastAssigned();
     if (lsn == Lsn(0)) return;
-    primary_.AskToBeTold(lsn, {});
+    primary_.RequestNotice(lsn, {});
   }
 
   void Cleanup() {

@@ -11,19 +11,19 @@ void BallotChecker::Written(Epoch before, Epoch ballot,
                             const PrimaryId& writer) {
   written_.emplace(ballot, writer);
   if (ballot > before && BallotCounter(ballot) > BallotCounter(before)) return;
-  referee_.Violate("P-A4.1",
-                   absl::StrCat("node ", writer.node.value, " writes ballot ",
-                                ballot.value, " over ballot ", before.value));
+  oracle_.Violate("P-A4.1",
+                  absl::StrCat("node ", writer.node.value, " writes ballot ",
+                               ballot.value, " over ballot ", before.value));
 }
 
-void BallotChecker::Given(const BallotQuestion& question, Epoch ballot,
-                          const PrimaryId& process, bool is_of_register) {
-  ++given_;
+void BallotChecker::Assigned(const BallotQuestion& question, Epoch ballot,
+                             const PrimaryId& process, bool is_of_register) {
+  ++assigned_;
   // Without a register two processes of a node may share one (BA4).
   if (is_of_register) JudgeOwner(ballot, process);
   for (const Epoch promised : question.promised) {
     if (ballot > promised) continue;
-    referee_.Violate(
+    oracle_.Violate(
         "P-A4.1", absl::StrCat("node ", process.node.value, " is given ballot ",
                                ballot.value, ", and was told that epoch ",
                                promised.value, " is promised"));
@@ -33,20 +33,20 @@ void BallotChecker::Given(const BallotQuestion& question, Epoch ballot,
 void BallotChecker::JudgeOwner(Epoch ballot, const PrimaryId& process) {
   const auto [owner, is_new] = owners_.emplace(ballot, process);
   if (!is_new) {
-    referee_.Violate("P-INV-4",
-                     absl::StrCat("ballot ", ballot.value, " is given to node ",
-                                  process.node.value, ", after node ",
-                                  owner->second.node.value));
+    oracle_.Violate("P-INV-4",
+                    absl::StrCat("ballot ", ballot.value, " is given to node ",
+                                 process.node.value, ", after node ",
+                                 owner->second.node.value));
   }
   if (written_.contains({ballot, process})) return;
   const auto writer = written_.lower_bound({ballot, PrimaryId{}});
   if (writer != written_.end() && writer->first == ballot) {
-    referee_.Violate(
+    oracle_.Violate(
         "P-INV-4", absl::StrCat("ballot ", ballot.value, " of node ",
                                 writer->second.node.value, " is given to node ",
                                 process.node.value));
   } else {
-    referee_.Violate(
+    oracle_.Violate(
         "P-A4.1", absl::StrCat("node ", process.node.value, " is given ballot ",
                                ballot.value, ", which it did not write"));
   }
@@ -63,8 +63,8 @@ class CheckedBallots::Request final : public BallotRequest {
     const Polled polled = request_->Poll();
     if (polled != Polled::kDone) return polled;
     if (const absl::StatusOr<Epoch> ballot = request_->ballot(); ballot.ok()) {
-      ballots_.checker_.Given(question_, *ballot, ballots_.process_,
-                              ballots_.is_of_register_);
+      ballots_.checker_.Assigned(question_, *ballot, ballots_.process_,
+                                 ballots_.is_of_register_);
     }
     return polled;
   }

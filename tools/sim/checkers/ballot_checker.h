@@ -25,29 +25,29 @@
 
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/membership/membership.h"
-#include "tools/sim/world/referee.h"
+#include "tools/sim/world/oracle.h"
 
 namespace alpheus::sim {
 
 class BallotChecker {
  public:
-  explicit BallotChecker(Referee& referee) : referee_(referee) {}
+  explicit BallotChecker(Oracle& oracle) : oracle_(oracle) {}
 
   // Notes that the register holds another ballot. `before`: 0 for none.
   void Written(Epoch before, Epoch ballot, const PrimaryId& writer);
   // Notes that a process is given a ballot.
-  void Given(const BallotQuestion& question, Epoch ballot,
-             const PrimaryId& process, bool is_of_register);
+  void Assigned(const BallotQuestion& question, Epoch ballot,
+                const PrimaryId& process, bool is_of_register);
 
-  uint64_t given() const { return given_; }
+  uint64_t given() const { return assigned_; }
 
  private:
   void JudgeOwner(Epoch ballot, const PrimaryId& process);
 
-  Referee& referee_;
+  Oracle& oracle_;
   std::set<std::pair<Epoch, PrimaryId>> written_;
   std::map<Epoch, PrimaryId> owners_;
-  uint64_t given_ = 0;
+  uint64_t assigned_ = 0;
 };
 
 // Ballots of another source, which the checker sees.

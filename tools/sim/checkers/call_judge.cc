@@ -47,7 +47,7 @@ const char* CallName(ClientCall call) { return RowOf(call).name; }
 
 BegunCall CallJudge::Begin(ClientCall call, Deadline deadline,
                            bool owns_open) const {
-  return {call, deadline, owns_open, clock_.NowNanos(), was_told_};
+  return {call, deadline, owns_open, clock_.NowNanos(), was_notified_};
 }
 
 void CallJudge::Returned(const BegunCall& call, Lsn lsn,
@@ -58,7 +58,7 @@ void CallJudge::Returned(const BegunCall& call, Lsn lsn,
                    lsn.value, ": ", status.ToString());
   JudgeStatus(call, status, log_has_failed, text);
   JudgeTime(call, steady_since, text);
-  if (SaysFailure(status.code()) && log_has_failed) was_told_ = true;
+  if (SaysFailure(status.code()) && log_has_failed) was_notified_ = true;
 }
 
 void CallJudge::JudgeStatus(const BegunCall& call, const absl::Status& status,
@@ -67,8 +67,8 @@ void CallJudge::JudgeStatus(const BegunCall& call, const absl::Status& status,
   const Code code = status.code();
   if (status.ok()) {
     if (call.is_behind_a_failure && row.knows_failure) {
-      referee_.Violate("P-INV-20",
-                       absl::StrCat(text, ", though the log had failed"));
+      oracle_.Violate("P-INV-20",
+                      absl::StrCat(text, ", though the log had failed"));
     }
     return;
   }
@@ -84,16 +84,16 @@ void CallJudge::JudgeStatus(const BegunCall& call, const absl::Status& status,
        (code == Code::kAborted && call.call == ClientCall::kAppend))) {
     return;
   }
-  referee_.Violate("API",
-                   absl::StrCat(text, log_has_failed ? " (the log has failed)"
-                                                     : " (the log is well)"));
+  oracle_.Violate("API",
+                  absl::StrCat(text, log_has_failed ? " (the log has failed)"
+                                                    : " (the log is well)"));
 }
 
 void CallJudge::LogEnded(const char* how) {
-  if (untold_ == 0) return;
-  referee_.Violate("P-F7", absl::StrCat("the log of primary ", primary_,
-                                        " has ", how, ", and ", untold_,
-                                        " callbacks were not told of it"));
+  if (pending_notices_ == 0) return;
+  oracle_.Violate("P-F7", absl::StrCat("the log of primary ", primary_, " has ",
+                                       how, ", and ", pending_notices_,
+                                       " callbacks were not told of it"));
 }
 
 void CallJudge::JudgeTime(const BegunCall& call, int64_t steady_since,
@@ -111,7 +111,7 @@ void CallJudge::JudgeTime(const BegunCall& call, int64_t steady_since,
   }
   const int64_t late = clock_.NowNanos() - due;
   if (late <= kSlackNanos) return;
-  referee_.Violate(
+  oracle_.Violate(
       invariant, absl::StrCat(text, ", ", late, " ns after it had to be over"));
 }
 

@@ -32,7 +32,7 @@
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
-#include "tools/sim/world/referee.h"
+#include "tools/sim/world/oracle.h"
 
 namespace alpheus::sim {
 
@@ -67,8 +67,8 @@ class CallJudge {
   // Time that a call may need after its deadline.
   static constexpr int64_t kSlackNanos = 2'000'000;
 
-  CallJudge(Referee& referee, const Clock& clock, uint32_t primary)
-      : referee_(referee), clock_(clock), primary_(primary) {}
+  CallJudge(Oracle& oracle, const Clock& clock, uint32_t primary)
+      : oracle_(oracle), clock_(clock), primary_(primary) {}
 
   BegunCall Begin(ClientCall call, Deadline deadline = {},
                   bool owns_open = false) const;
@@ -83,8 +83,8 @@ class CallJudge {
   // Callbacks run on threads of callers, so other calls have waited for them.
   void RanCallback() { ran_callback_ns_ = clock_.NowNanos(); }
   // Count callbacks: one was registered; one ran, or was refused.
-  void AskedToBeTold() { ++untold_; }
-  void Told() { --untold_; }
+  void RequestedNotice() { ++pending_notices_; }
+  void Notified() { --pending_notices_; }
   // Notes that no callback runs any more. `how`: has failed, is gone.
   void LogEnded(const char* how);
 
@@ -96,13 +96,13 @@ class CallJudge {
   void JudgeTime(const BegunCall& call, int64_t steady_since,
                  const std::string& text);
 
-  Referee& referee_;
+  Oracle& oracle_;
   const Clock& clock_;
   const uint32_t primary_;
   int64_t failed_ns_ = kNever;
-  bool was_told_ = false;  // a client was told of the failure
+  bool was_notified_ = false;  // a client was told of the failure
   int64_t ran_callback_ns_ = 0;
-  int untold_ = 0;  // callbacks that have not run
+  int pending_notices_ = 0;  // callbacks that have not run
 };
 
 }  // namespace alpheus::sim

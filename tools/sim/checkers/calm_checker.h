@@ -15,14 +15,14 @@
 #include <cstdint>
 
 #include "tools/sim/world/options.h"
-#include "tools/sim/world/referee.h"
+#include "tools/sim/world/oracle.h"
 
 namespace alpheus::sim {
 
 class CalmChecker {
  public:
-  CalmChecker(Referee& referee, const RunOptions& options)
-      : referee_(referee), is_calm_(IsCalm(options)) {}
+  CalmChecker(Oracle& oracle, const RunOptions& options)
+      : oracle_(oracle), is_calm_(IsCalm(options)) {}
 
   // Notes the number of replicas in sync with the primary. `has_rival`: another
   // process was there, or came, since the primary was started.
@@ -31,7 +31,7 @@ class CalmChecker {
   void WithoutCredit(uint64_t messages);
 
  private:
-  Referee& referee_;
+  Oracle& oracle_;
   const bool is_calm_;
   uint32_t in_sync_ = 0;
 };

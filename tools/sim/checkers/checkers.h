@@ -5,41 +5,41 @@
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_CHECKERS_H_
 #define ALPHEUS_TOOLS_SIM_CHECKERS_CHECKERS_H_
 
-#include "tools/sim/checkers/answer_checker.h"
 #include "tools/sim/checkers/ballot_checker.h"
 #include "tools/sim/checkers/choice_checker.h"
 #include "tools/sim/checkers/configuration_checker.h"
+#include "tools/sim/checkers/durability_checker.h"
 #include "tools/sim/checkers/epoch_checker.h"
 #include "tools/sim/checkers/fence_checker.h"
-#include "tools/sim/checkers/holder_checker.h"
 #include "tools/sim/checkers/mark_checker.h"
 #include "tools/sim/checkers/owner_checker.h"
 #include "tools/sim/checkers/repair_checker.h"
+#include "tools/sim/checkers/state_report_checker.h"
 #include "tools/sim/checkers/wal_file_checker.h"
 
 namespace alpheus::sim {
 
 struct Checkers {
   explicit Checkers(World& world)
-      : answers(world),
-        ballots(world.referee()),
-        choices(world.referee()),
+      : reports(world),
+        ballots(world.oracle()),
+        choices(world.oracle()),
         configurations(world),
         epochs(world),
         fence(world),
-        holders(world),
-        marks(world.referee(), kLogId, world.machines().size()),
+        durability(world),
+        marks(world.oracle(), kLogId, world.machines().size()),
         owners(world),
         repairs(world),
-        wal_files(world.referee()) {}
+        wal_files(world.oracle()) {}
 
-  AnswerChecker answers;
+  StateReportChecker reports;
   BallotChecker ballots;
   ChoiceChecker choices;
   ConfigurationChecker configurations;
   EpochChecker epochs;
   FenceChecker fence;
-  HolderChecker holders;
+  DurabilityChecker durability;
   MarkChecker marks;
   OwnerChecker owners;
   RepairChecker repairs;

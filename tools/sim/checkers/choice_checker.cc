@@ -15,35 +15,36 @@ struct Place {
 };
 
 // Returns the verdict of the runs; after them there is nothing.
-Place PlaceAt(const Answer& answer, Lsn lsn) {
-  if (answer.repairing || lsn < answer.head.lsn) {
+Place PlaceAt(const StateReport& report, Lsn lsn) {
+  if (report.repairing || lsn < report.head.lsn) {
     return {Verdict::kUnknown, std::nullopt};
   }
-  for (const VerdictRun& run : answer.runs) {
+  for (const VerdictRun& run : report.runs) {
     if (lsn < run.first || lsn >= run.end) continue;
     if (run.verdict != Verdict::kHave) return {run.verdict, std::nullopt};
-    return {run.verdict, answer.held[run.held + (lsn - run.first)].epoch};
+    return {run.verdict,
+            report.records[run.first_record + (lsn - run.first)].epoch};
   }
   return {};
 }
 
 // The rule of P-A4.4, for an LSN that the table's last epoch owns: `previous`.
-bool IsNack(const Answer& answer, Epoch previous, Lsn lsn) {
-  if (answer.suspect) return false;
+bool IsNack(const StateReport& report, Epoch previous, Lsn lsn) {
+  if (report.suspect) return false;
   // It never acknowledged anything as a member (P-H16).
-  if (answer.blank) return true;
-  const Place place = PlaceAt(answer, lsn);
+  if (report.blank) return true;
+  const Place place = PlaceAt(report, lsn);
   switch (place.verdict) {
     case Verdict::kTorn:
     case Verdict::kAbsent:
       return true;
     // It never acknowledged what the previous epoch owns.
     case Verdict::kUnknown:
-      return answer.repairing && answer.log_epoch < previous;
+      return report.repairing && report.log_epoch < previous;
     case Verdict::kCorrupt:
-      return answer.log_epoch < previous;
+      return report.log_epoch < previous;
     case Verdict::kHave:
-      return answer.log_epoch < previous && place.epoch != previous;
+      return report.log_epoch < previous && place.epoch != previous;
   }
   return false;
 }
@@ -55,20 +56,20 @@ void ChoiceChecker::Opened(Epoch epoch, Epoch previous, Lsn end,
   const int needed = static_cast<int>(found.replica_count) - write_quorum + 1;
   int nacks = 0;
   std::string seen;
-  for (const auto& [machine, answer] : answers_[epoch]) {
+  for (const auto& [machine, report] : reports_[epoch]) {
     // It came too late, or the epochs were ranked wrongly: the history's.
-    if (answer.log_epoch > previous) return;
-    const bool is_nack = Names(found, {answer.node, answer.incarnation}) &&
-                         IsNack(answer, previous, end);
+    if (report.log_epoch > previous) return;
+    const bool is_nack = Names(found, {report.node, report.incarnation}) &&
+                         IsNack(report, previous, end);
     nacks += is_nack ? 1 : 0;
     absl::StrAppend(&seen, ", machine ", machine, " of log epoch ",
-                    answer.log_epoch.value, ": ",
-                    VerdictName(PlaceAt(answer, end).verdict));
+                    report.log_epoch.value, ": ",
+                    VerdictName(PlaceAt(report, end).verdict));
   }
-  // Answers of earlier epochs stay: a paused opener may show its log later.
-  answers_.erase(epoch);
+  // Reports of earlier epochs stay: a paused opener may show its log later.
+  reports_.erase(epoch);
   if (nacks >= needed) return;
-  referee_.Violate(
+  oracle_.Violate(
       "P-INV-2",
       absl::StrCat("epoch ", epoch.value, " ends before LSN ", end.value,
                    " with ", nacks, " nacks, of ", needed, seen));

@@ -3,9 +3,9 @@
 // ends.
 //
 // Idea: all state reports of replicas are recorded before they are sent
-// (answer_checker.h). The rule of the end is written a second time, from the
-// protocol's text: an LSN is dropped only if N - W + 1 replicas say that nobody
-// was told of it.
+// (state_report_checker.h). The rule of the end is written a second time, from
+// the protocol's text: an LSN is dropped only if N - W + 1 replicas say that
+// nobody was told of it.
 //
 // Checked, for each opening that shows its log:
 //   P-INV-2  N - W + 1 replicas have nacked the first LSN that is not shown, or
@@ -23,18 +23,18 @@
 #include <utility>
 
 #include "log/base/ids.h"
-#include "recovery/protocol/answer.h"
-#include "tools/sim/world/referee.h"
+#include "recovery/protocol/state_report.h"
+#include "tools/sim/world/oracle.h"
 
 namespace alpheus::sim {
 
 class ChoiceChecker {
  public:
-  explicit ChoiceChecker(Referee& referee) : referee_(referee) {}
+  explicit ChoiceChecker(Oracle& oracle) : oracle_(oracle) {}
 
   // Notes that the machine has promised the epoch, and answers its opener.
-  void Answered(int machine, Epoch promised, const Answer& answer) {
-    answers_[promised].insert_or_assign(machine, answer);
+  void Reported(int machine, Epoch promised, const StateReport& report) {
+    reports_[promised].insert_or_assign(machine, report);
   }
   // Judges an epoch that is shown. `previous`: the log epoch that ranked
   // highest; `found`: its configuration, by whose `write_quorum` its records
@@ -43,8 +43,9 @@ class ChoiceChecker {
               int write_quorum);
 
  private:
-  Referee& referee_;
-  std::map<Epoch, std::map<int, Answer>> answers_;  // by promise, by machine
+  Oracle& oracle_;
+  std::map<Epoch, std::map<int, StateReport>>
+      reports_;  // by promise, by machine
 };
 
 }  // namespace alpheus::sim

@@ -15,8 +15,8 @@ ConfigurationChecker::ConfigurationChecker(World& world)
     : world_(world), formatted_(world.configuration()) {}
 
 void ConfigurationChecker::Violate(int machine, const std::string& what) {
-  world_.referee().Violate("P-INV-18",
-                           absl::StrCat("machine ", machine, ": ", what));
+  world_.oracle().Violate("P-INV-18",
+                          absl::StrCat("machine ", machine, ": ", what));
 }
 
 void ConfigurationChecker::JudgeOne(Epoch epoch,
@@ -24,7 +24,7 @@ void ConfigurationChecker::JudgeOne(Epoch epoch,
   const auto [known, is_new] =
       configurations_.emplace(epoch.value, configuration);
   if (is_new || known->second == configuration) return;
-  world_.referee().Violate(
+  world_.oracle().Violate(
       "P-INV-18", absl::StrCat("epoch ", epoch.value, " has configuration ",
                                known->second.id, " and configuration ",
                                configuration.id, ", or their members differ"));

@@ -19,7 +19,7 @@ int EndChecker::CompareMedia(Epoch epoch, Lsn next, uint32_t in_sync) {
   }
   world_.counters().media_compared += static_cast<uint64_t>(whole);
   if (whole < static_cast<int>(in_sync)) {
-    world_.referee().Violate(
+    world_.oracle().Violate(
         "P-INV-15",
         absl::StrCat("all is acknowledged to LSN ", next.value - 1,
                      " of epoch ", epoch.value, " by ", in_sync,
@@ -58,7 +58,7 @@ void EndChecker::CompareRecord(int machine, const RecordView& record,
   if (is_new) return;
   const uint64_t both = std::min(first->second.size(), own.size());
   if (AreOneRecord(first->second.data(), own.data(), both)) return;
-  world_.referee().Violate(
+  world_.oracle().Violate(
       "byte-equality",
       absl::StrCat("LSN ", record.lsn().value, " has other bytes on machine ",
                    machine, " than on another one that is in sync"));
@@ -66,20 +66,20 @@ void EndChecker::CompareRecord(int machine, const RecordView& record,
 
 void EndChecker::CompareEnds(Lsn closed, Lsn opened) {
   if (opened == closed) return;
-  world_.referee().Violate(
+  world_.oracle().Violate(
       "P-C4", absl::StrCat("a log that was closed before LSN ", closed.value,
                            " ends before LSN ", opened.value));
 }
 
-void EndChecker::LookAtRest(Epoch epoch) {
+void EndChecker::CheckWhenIdle(Epoch epoch) {
   for (const World::Machine& machine : world_.machines()) {
     EpochChecker& epochs = world_.checkers().epochs;
     if (world_.store().medium(machine.number) == nullptr ||
         epochs.log_epoch(machine.number) != epoch) {
       continue;
     }
-    ++world_.counters().looks_at_rest;
-    epochs.LookAtRest(machine.number);
+    ++world_.counters().idle_checks;
+    epochs.CheckWhenIdle(machine.number);
   }
 }
 

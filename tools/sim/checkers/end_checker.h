@@ -37,7 +37,7 @@ class EndChecker {
   void CompareEnds(Lsn closed, Lsn opened);
   // Checks a log that nobody writes: on all media with that epoch both copies
   // are equal (P-INV-S2).
-  void LookAtRest(Epoch epoch);
+  void CheckWhenIdle(Epoch epoch);
 
  private:
   // Returns true if the medium has all records up to `next`.

@@ -27,27 +27,27 @@ EpochChecker::EpochChecker(World& world)
 
 void EpochChecker::Violate(int machine, const char* invariant,
                            const std::string& what) {
-  world_.referee().Violate(invariant,
-                           absl::StrCat("machine ", machine, ": ", what));
+  world_.oracle().Violate(invariant,
+                          absl::StrCat("machine ", machine, ": ", what));
 }
 
 void EpochChecker::OnPrimitive(int machine, const World::Model::Event& event) {
   Seen& seen = seen_[machine];
-  if (std::exchange(seen.has_fenced, false)) LookAfterFence(machine);
+  if (std::exchange(seen.has_fenced, false)) CheckAfterFence(machine);
   seen.has_fenced = event.primitive == World::Model::Primitive::kFence;
 }
 
-void EpochChecker::LookAtNews() {
+void EpochChecker::CheckNews() {
   for (size_t i = 0; i < seen_.size(); ++i) {
     const int machine = static_cast<int>(i);
-    if (std::exchange(seen_[i].has_fenced, false)) LookAfterFence(machine);
+    if (std::exchange(seen_[i].has_fenced, false)) CheckAfterFence(machine);
   }
 }
 
-void EpochChecker::LookAfterFence(int machine) {
+void EpochChecker::CheckAfterFence(int machine) {
   if (world_.store().medium(machine) == nullptr) return;
-  if (HasNews(machine)) return Look(machine);
-  world_.checkers().marks.Look(machine, MediumOf(world_, machine));
+  if (HasNews(machine)) return Check(machine);
+  world_.checkers().marks.Check(machine, MediumOf(world_, machine));
 }
 
 bool EpochChecker::HasNews(int machine) const {
@@ -73,9 +73,9 @@ std::optional<RegionState> EpochChecker::Read(int machine) {
   return std::nullopt;
 }
 
-void EpochChecker::Look(int machine) {
+void EpochChecker::Check(int machine) {
   if (world_.store().medium(machine) == nullptr) return;
-  ++world_.counters().looks_at_media;
+  ++world_.counters().media_checks;
   Remember(machine);
   if (const auto state = Read(machine)) Judge(machine, *state);
 }
@@ -99,7 +99,7 @@ void EpochChecker::Adopt(int machine) {
   for (auto& [epoch, media] : installed_) {
     if (epoch > superline.log_epoch.value) media.erase(replica);
   }
-  Look(machine);
+  Check(machine);
 }
 
 void EpochChecker::Judge(int machine, const RegionState& state) {
@@ -129,7 +129,7 @@ void EpochChecker::Judge(int machine, const RegionState& state) {
   MarkChecker& marks = world_.checkers().marks;
   marks.OnSuperline(machine, state.superline.log_epoch,
                     state.superline.head_lsn);
-  marks.Look(machine, MediumOf(world_, machine));
+  marks.Check(machine, MediumOf(world_, machine));
   seen.seq = seq;
   seen.promise = PromiseOf(state.superline);
   seen.log_epoch = state.superline.log_epoch;
@@ -147,7 +147,7 @@ void EpochChecker::JudgePromise(int machine, const Promise& promise) {
                          " after epoch ", before.epoch.value));
   }
   promised_[promise.epoch.value].insert(ReplicaOf(machine));
-  given_[promise.epoch.value].insert(ReplicaOf(machine));
+  assigned_[promise.epoch.value].insert(ReplicaOf(machine));
   const auto [known, is_new] =
       primaries_.emplace(promise.epoch.value, promise.primary);
   if (!is_new && known->second != promise.primary) {
@@ -175,14 +175,14 @@ void EpochChecker::JudgePromisesOf(Epoch installed) {
     if (!store.IsOwn(m) && !store.IsNewcomer(m) && !has_none) return;
   }
   const ConfigurationChecker& configurations = world_.checkers().configurations;
-  const ReplicaSet& given = given_[installed.value];
+  const ReplicaSet& given = assigned_[installed.value];
   const bool enough = std::ranges::any_of(
       configurations.Before(installed), [&](const Configuration& before) {
         return ConfigurationChecker::Count(given, before) >=
                configurations.OpeningQuorumOf(before);
       });
   if (enough) return;
-  world_.referee().Violate(
+  world_.oracle().Violate(
       "P-A4.4",
       absl::StrCat("epoch ", installed.value,
                    " is being installed and is promised by ", given.size(),
@@ -283,8 +283,8 @@ void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
                                   state.superline.log_epoch.value));
     }
     ++world_.counters().records_on_media;
-    if (!world_.checkers().holders.Agrees(cursor.record(),
-                                          state.superline.log_epoch)) {
+    if (!world_.checkers().durability.Agrees(cursor.record(),
+                                             state.superline.log_epoch)) {
       return Violate(machine, "P-INV-3",
                      absl::StrCat("LSN ", lsn.value, " of epoch ",
                                   cursor.record().epoch().value,
@@ -297,7 +297,7 @@ void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
 
 void EpochChecker::OnOpened(Epoch epoch, const Configuration& found,
                             const Configuration& target) {
-  LookAtNews();
+  CheckNews();
   ConfigurationChecker& configurations = world_.checkers().configurations;
   const int installed =
       ConfigurationChecker::Count(installed_[epoch.value], target);
@@ -307,7 +307,7 @@ void EpochChecker::OnOpened(Epoch epoch, const Configuration& found,
   const int before = configurations.WriteQuorumOf(found);
   const int read_quorum = static_cast<int>(found.replica_count) - before + 1;
   if (installed < write_quorum) {
-    world_.referee().Violate(
+    world_.oracle().Violate(
         "P-A4.6",
         absl::StrCat("epoch ", epoch.value, " is shown and installed on ",
                      installed, " media of members, of ", write_quorum));
@@ -318,14 +318,14 @@ void EpochChecker::OnOpened(Epoch epoch, const Configuration& found,
   const int of_both =
       ConfigurationChecker::Count(installed_[epoch.value], stay);
   if (of_both < before) {
-    world_.referee().Violate(
+    world_.oracle().Violate(
         "P-INV-18",
         absl::StrCat("epoch ", epoch.value, " changes the configuration from ",
                      found.id, " to ", target.id, ", and is installed on ",
                      of_both, " media of members that stay, of ", before));
   }
   if (promised < read_quorum) {
-    world_.referee().Violate(
+    world_.oracle().Violate(
         "P-A4.2",
         absl::StrCat("epoch ", epoch.value, " is shown and promised by ",
                      promised, " media of members, of ", read_quorum));
@@ -333,15 +333,15 @@ void EpochChecker::OnOpened(Epoch epoch, const Configuration& found,
   configurations.Shown(epoch, target);
 }
 
-void EpochChecker::LookAtRest(int machine) {
+void EpochChecker::CheckWhenIdle(int machine) {
   if (world_.store().medium(machine) == nullptr) return;
-  Look(machine);
+  Check(machine);
   const auto state = Read(machine);
   if (!state) return;
-  if (!state->superline_cell.at_rest()) {
+  if (!state->superline_cell.copies_agree()) {
     Violate(machine, "P-INV-S2", "the copies of the superline differ at rest");
   }
-  if (!state->table_cell.at_rest()) {
+  if (!state->table_cell.copies_agree()) {
     Violate(machine, "P-INV-S2", "the copies of the table differ at rest");
   }
 }

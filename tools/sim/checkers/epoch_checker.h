@@ -59,9 +59,9 @@ class EpochChecker {
   // Notes a call of a machine's persistence primitive, which has not acted yet.
   void OnPrimitive(int machine, const World::Model::Event& event);
   // Checks changed media; called between two events.
-  void LookAtNews();
+  void CheckNews();
   // Checks a medium after any change: a power cut, or elapsed time.
-  void Look(int machine);
+  void Check(int machine);
   // Starts again with another medium of the machine, or with an older state of
   // it.
   void Adopt(int machine);
@@ -70,7 +70,7 @@ class EpochChecker {
   void OnOpened(Epoch epoch, const Configuration& found,
                 const Configuration& target);
   // Checks a medium on which no superline is being written.
-  void LookAtRest(int machine);
+  void CheckWhenIdle(int machine);
 
   // Reads its medium now; nothing: it can't be read, which is a violation.
   std::optional<RegionState> Read(int machine);
@@ -97,7 +97,7 @@ class EpochChecker {
   };
 
   // Checks what the last fence of that machine covered.
-  void LookAfterFence(int machine);
+  void CheckAfterFence(int machine);
   bool HasNews(int machine) const;
   void Remember(int machine);
   void Judge(int machine, const RegionState& state);
@@ -117,7 +117,7 @@ class EpochChecker {
   std::map<uint64_t, EpochEntry> entries_;   // by epoch
   std::map<uint64_t, uint64_t> nonces_;      // epochs by nonce
   std::map<uint64_t, ReplicaSet> promised_;
-  std::map<uint64_t, ReplicaSet> given_;  // even if the medium is gone
+  std::map<uint64_t, ReplicaSet> assigned_;  // even if the medium is gone
   std::map<uint64_t, ReplicaSet> installed_;
 };
 

@@ -25,7 +25,7 @@ void FenceChecker::OnLanding(const LandedBytes& landed) {
     return;
   }
   if (landed.bytes.data() < region.data() + world_.layout().ring_offset) {
-    world_.referee().Violate(
+    world_.oracle().Violate(
         "P-INV-S4", absl::StrCat("machine ", machine, ": host ",
                                  landed.from.host, " writes beside the ring"));
   }
@@ -40,7 +40,7 @@ void FenceChecker::Judge(int machine, const LandedBytes& landed) {
   ++world_.counters().landings_checked;
   const RegionStore& store = world_.store();
   if (!store.IsOwn(machine) && !store.IsNewcomer(machine)) {
-    return world_.referee().Violate(
+    return world_.oracle().Violate(
         "P-INV-16",
         absl::StrCat("bytes of host ", landed.from.host, " land on machine ",
                      machine, ", whose region is no replica of the log"));
@@ -49,7 +49,7 @@ void FenceChecker::Judge(int machine, const LandedBytes& landed) {
   const auto writer =
       processes_.find({landed.from.host, landed.from.incarnation});
   if (writer == processes_.end() || writer->second != promise.primary) {
-    world_.referee().Violate(
+    world_.oracle().Violate(
         "P-INV-6",
         absl::StrCat("bytes of host ", landed.from.host, " land on machine ",
                      machine, ", whose promise of epoch ", promise.epoch.value,
@@ -60,7 +60,7 @@ void FenceChecker::Judge(int machine, const LandedBytes& landed) {
                   landed.from.connection.value};
   const Epoch epoch = epochs_.emplace(link, promise.epoch).first->second;
   if (epoch == promise.epoch) return;
-  world_.referee().Violate(
+  world_.oracle().Violate(
       "P-INV-6",
       absl::StrCat("bytes of a session of epoch ", epoch.value,
                    " land on machine ", machine, ", which has promised epoch ",

@@ -19,10 +19,10 @@ void ImageChecker::OnDurable(Lsn lsn) {
   if (position_.lsn > lsn) return;
   RecordCursor cursor(ring_, table_, position_,
                       position_.offset + ring_.capacity());
-  world_.checkers().epochs.LookAtNews();
+  world_.checkers().epochs.CheckNews();
   while (cursor.position().lsn <= lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
-      world_.referee().Violate(
+      world_.oracle().Violate(
           "P-INV-22",
           absl::StrCat("LSN ", cursor.position().lsn.value,
                        " counts as durable, and is no record in the "
@@ -45,11 +45,11 @@ void ImageChecker::Check(const RecordView& record, const LogPosition& behind) {
   const ConfigurationChecker& configurations = world_.checkers().configurations;
   const int needed = configurations.WriteQuorumOf(configurations.Of(epoch_));
   if (holders >= needed) {
-    world_.checkers().holders.Learn(record, ring_.At(record.offset), epoch_);
+    world_.checkers().durability.Learn(record, ring_.At(record.offset), epoch_);
     world_.checkers().owners.Settled(behind);
     return;
   }
-  world_.referee().Violate(
+  world_.oracle().Violate(
       "P-INV-22", absl::StrCat("LSN ", record.lsn().value, " of epoch ",
                                record.epoch().value,
                                " counts as durable, and is "

@@ -17,7 +17,7 @@ void MarkChecker::OnSuperline(int machine, Epoch log_epoch, Lsn head) {
     seen.proven = Lsn(0);
     seen.lines = {};  // what they say of this epoch is news
   } else if (head < seen.head) {
-    referee_.Violate(
+    oracle_.Violate(
         "P-A6", absl::StrCat("machine ", machine, ": the head goes back from ",
                              "LSN ", seen.head.value, " to LSN ", head.value,
                              " within epoch ", log_epoch.value));
@@ -25,7 +25,7 @@ void MarkChecker::OnSuperline(int machine, Epoch log_epoch, Lsn head) {
   seen.head = head;
 }
 
-void MarkChecker::Look(int machine, std::span<const std::byte> medium) {
+void MarkChecker::Check(int machine, std::span<const std::byte> medium) {
   Seen& seen = seen_[machine];
   WatermarkPair pair;
   bool is_news = false;
@@ -37,7 +37,7 @@ void MarkChecker::Look(int machine, std::span<const std::byte> medium) {
     std::memcpy(&known, there, sizeof(known));
   }
   if (!is_news) return;
-  ++looks_;
+  ++checks_;
   for (int line = 0; line < 2; ++line) {
     const auto* const bytes =
         reinterpret_cast<const std::byte*>(&seen.lines[line]);
@@ -45,7 +45,7 @@ void MarkChecker::Look(int machine, std::span<const std::byte> medium) {
   }
   const Lsn proven = pair.Proven(seen.log_epoch);
   if (proven < seen.proven) {
-    referee_.Violate(
+    oracle_.Violate(
         "P-A3.5",
         absl::StrCat("machine ", machine, ": the watermark goes back ",
                      "from LSN ", seen.proven.value, " to LSN ", proven.value,

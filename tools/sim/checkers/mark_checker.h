@@ -24,19 +24,19 @@
 
 #include "log/base/ids.h"
 #include "log/format/watermark.h"
-#include "tools/sim/world/referee.h"
+#include "tools/sim/world/oracle.h"
 
 namespace alpheus::sim {
 
 class MarkChecker {
  public:
-  MarkChecker(Referee& referee, Uuid log_id, size_t machines)
-      : referee_(referee), log_id_(log_id), seen_(machines) {}
+  MarkChecker(Oracle& oracle, Uuid log_id, size_t machines)
+      : oracle_(oracle), log_id_(log_id), seen_(machines) {}
 
   // Notes log epoch and head in a machine's superline.
   void OnSuperline(int machine, Epoch log_epoch, Lsn head);
   // Checks the watermarks of that medium.
-  void Look(int machine, std::span<const std::byte> medium);
+  void Check(int machine, std::span<const std::byte> medium);
   // Notes that the medium is another one.
   void Forget(int machine) { seen_[machine] = {}; }
   // Returns the head on that medium.
@@ -47,7 +47,7 @@ class MarkChecker {
   // media with these heads.
   static Lsn DurableHead(std::vector<Lsn> heads, int write_quorum);
 
-  uint64_t looks() const { return looks_; }
+  uint64_t checks() const { return checks_; }
 
  private:
   struct Seen {
@@ -57,10 +57,10 @@ class MarkChecker {
     std::array<WatermarkFormat, 2> lines = {};
   };
 
-  Referee& referee_;
+  Oracle& oracle_;
   const Uuid log_id_;
   std::vector<Seen> seen_;
-  uint64_t looks_ = 0;  // checks of changed lines
+  uint64_t checks_ = 0;  // checks of changed lines
 };
 
 }  // namespace alpheus::sim

@@ -17,7 +17,7 @@ void OwnerChecker::Shown(Epoch by, Lsn lsn, Epoch epoch) {
     --owner;
     if (owner->second > lsn) continue;
     if (owner->first != epoch.value) {
-      world_.referee().Violate(
+      world_.oracle().Violate(
           "P-INV-13",
           absl::StrCat("LSN ", lsn.value, " is shown of epoch ", epoch.value,
                        "; since LSN ", owner->second.value, " epoch ",
@@ -25,16 +25,16 @@ void OwnerChecker::Shown(Epoch by, Lsn lsn, Epoch epoch) {
     }
     return;
   }
-  world_.referee().Violate(
-      "P-INV-13", absl::StrCat("LSN ", lsn.value, " is shown of epoch ",
-                               epoch.value, ", and no epoch owns it"));
+  world_.oracle().Violate("P-INV-13",
+                          absl::StrCat("LSN ", lsn.value, " is shown of epoch ",
+                                       epoch.value, ", and no epoch owns it"));
 }
 
 void OwnerChecker::Settled(const LogPosition& position) {
   const auto [known, is_new] =
       chains_.emplace(position.lsn.value, position.chain);
   if (is_new || known->second == position.chain) return;
-  world_.referee().Violate(
+  world_.oracle().Violate(
       "P-INV-8", absl::StrCat("before LSN ", position.lsn.value,
                               " there is another chain than there was"));
 }

@@ -24,8 +24,8 @@ std::vector<std::byte> Spoilt(std::span<const std::byte> bytes) {
 }  // namespace
 
 void RepairChecker::Violate(int machine, const std::string& what) {
-  world_.referee().Violate("P-A8",
-                           absl::StrCat("machine ", machine, ": ", what));
+  world_.oracle().Violate("P-A8",
+                          absl::StrCat("machine ", machine, ": ", what));
 }
 
 const std::byte* RepairChecker::RingOf(int machine) const {
@@ -37,8 +37,8 @@ absl::Status RepairChecker::Watch(int machine, const Bounds& bounds,
                                   std::span<const std::byte> bytes,
                                   Restore restore) {
   JudgeReplica(machine, bounds);
-  const HolderChecker& holders = world_.checkers().holders;
-  const std::set<uint64_t> held = holders.HeldOn(machine);
+  const DurabilityChecker& durability = world_.checkers().durability;
+  const std::set<uint64_t> had = durability.RecordsOn(machine);
   const std::set<uint64_t> cleaned =
       Cleaned(machine, bounds, offset, bytes.size());
   std::vector<std::byte> written(bytes.begin(), bytes.end());
@@ -60,17 +60,17 @@ absl::Status RepairChecker::Watch(int machine, const Bounds& bounds,
     Violate(machine, absl::StrCat("a scrub takes back at offset ", offset.value,
                                   " that a record was cleaned"));
   }
-  const std::set<uint64_t> holds = holders.HeldOn(machine);
+  const std::set<uint64_t> holds = durability.RecordsOn(machine);
   // Others may have cleaned some meanwhile.
-  const std::set<uint64_t> needed = holders.Needed();
-  for (const uint64_t lsn : held) {
+  const std::set<uint64_t> needed = durability.Needed();
+  for (const uint64_t lsn : had) {
     if (holds.contains(lsn) || !needed.contains(lsn)) continue;
     Violate(machine,
             absl::StrCat("a scrub that writes at offset ", offset.value,
                          " takes LSN ", lsn, ", which is durable"));
   }
   for (const uint64_t lsn : records) {
-    const bool is_back = holds.contains(lsn) && !held.contains(lsn);
+    const bool is_back = holds.contains(lsn) && !had.contains(lsn);
     world_.counters().repaired_durable += is_back ? 1 : 0;
   }
   world_.counters().repaired_records += records.size();
@@ -79,7 +79,7 @@ absl::Status RepairChecker::Watch(int machine, const Bounds& bounds,
 
 void RepairChecker::JudgeReplica(int machine, const Bounds& bounds) {
   EpochChecker& epochs = world_.checkers().epochs;
-  epochs.LookAtNews();
+  epochs.CheckNews();
   if (!world_.store().IsOwn(machine)) {
     Violate(machine, "a region that is no replica of the log is scrubbed");
   }

@@ -2,10 +2,10 @@
 // repair_checker: checks that a scrub's repair writes the record that was
 // there.
 //
-// Idea: region_care.h and watched_replica.h call this around each repair. It
+// Idea: replica_upkeep.h and watched_replica.h call this around each repair. It
 // compares the medium before and after, and checks the bytes against the record
-// as history and holder_checker know it: not against the source replica, nor by
-// a checksum.
+// as history and durability_checker know it: not against the source replica,
+// nor by a checksum.
 //
 // Checked (P-A8), for the machine that is repaired:
 //   * The region is its replica, and no repair by an opening, no scan and no

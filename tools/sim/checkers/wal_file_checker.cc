@@ -29,8 +29,8 @@ std::string WalFileChecker::Name(const FileId& file) {
 }
 
 void WalFileChecker::Violate(const char* invariant, const std::string& what) {
-  referee_.Violate(invariant,
-                   absl::StrCat("primary ", judged_, " opens: ", what));
+  oracle_.Violate(invariant,
+                  absl::StrCat("primary ", judged_, " opens: ", what));
 }
 
 WalFileChecker::FileId WalFileChecker::Known(PrimaryNumber primary,

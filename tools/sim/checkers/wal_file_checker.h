@@ -27,13 +27,13 @@
 #include <string>
 
 #include "tools/sim/world/history.h"
-#include "tools/sim/world/referee.h"
+#include "tools/sim/world/oracle.h"
 
 namespace alpheus::sim {
 
 class WalFileChecker {
  public:
-  explicit WalFileChecker(Referee& referee) : referee_(referee) {}
+  explicit WalFileChecker(Oracle& oracle) : oracle_(oracle) {}
 
   // Note a primary's operations on a file of that id, each before its record
   // may be found.
@@ -89,7 +89,7 @@ class WalFileChecker {
   void JudgeRemovals(PrimaryNumber primary, const FoundFiles& found);
   void Violate(const char* invariant, const std::string& what);
 
-  Referee& referee_;
+  Oracle& oracle_;
   std::map<FileId, File> files_;
   std::map<OperationId, Record> records_;
   // Files that each primary found and has made since; size: as found.

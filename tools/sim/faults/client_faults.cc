@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kPatienceNanos = 1'000'000;
 // Until it is looked at again whether a record is still kept.
-constexpr int64_t kKeptLookNanos = 100'000;
+constexpr int64_t kKeptCheckNanos = 100'000;
 
 PrimaryProcess* WithClients(World& world, const Fault& fault) {
   World::Machine* const found =
@@ -45,10 +45,10 @@ void KeepReservation(PrimaryProcess& primary, const Fault& fault) {
   history.HasLsn(operation, lsn);
 
   const int64_t until = world.now() + fault.lasts_ns;
-  primary.moods().KeepUntil(until);
-  while (world.now() < until && primary.moods().keeps_at(world.now()) &&
+  primary.profiles().KeepUntil(until);
+  while (world.now() < until && primary.profiles().keeps_at(world.now()) &&
          !primary.is_closing()) {
-    world.threads().SleepUntil(std::min(until, world.now() + kKeptLookNanos));
+    world.threads().SleepUntil(std::min(until, world.now() + kKeptCheckNanos));
   }
   if (fault.other % 2 == 0) {
     history.MayBeAborted(operation);
@@ -70,8 +70,9 @@ bool InjectIntoClients(World& world, const Fault& fault) {
   PrimaryProcess* const primary = WithClients(world, fault);
   if (primary == nullptr) return false;
   if (fault.kind == FaultKind::kFullRing) {
-    primary->moods().FillUntil(world.now() + 2 * fault.lasts_ns,
-                               [&world] { world.Count(FaultKind::kFullRing); });
+    primary->profiles().FillUntil(world.now() + 2 * fault.lasts_ns, [&world] {
+      world.Count(FaultKind::kFullRing);
+    });
   } else {
     primary->StartClient(
         [primary, fault] { KeepReservation(*primary, fault); });
@@ -81,7 +82,7 @@ bool InjectIntoClients(World& world, const Fault& fault) {
 
 void CalmClients(World& world) {
   for (World::Machine& machine : world.machines()) {
-    if (machine.primary != nullptr) machine.primary->moods().Calm();
+    if (machine.primary != nullptr) machine.primary->profiles().Calm();
   }
 }
 

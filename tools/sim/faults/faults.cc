@@ -66,21 +66,21 @@ bool PauseNode(World& world, const Fault& fault) {
   return true;
 }
 
-// Sets a trap in one of the next calls of the persistence primitive on that
-// machine, if enough come in time. Counted when it strikes.
-void SetTrap(World& world, Machine& machine, const Fault& fault) {
-  machine.trap.Set(fault.kind, fault.aim, fault.calls);
-  After(world, fault.lasts_ns, [&machine] { machine.trap.Clear(); });
+// Sets a breakpoint in one of the next calls of the persistence primitive on
+// that machine, if enough come in time. Counted when it strikes.
+void SetBreakpoint(World& world, Machine& machine, const Fault& fault) {
+  machine.breakpoint.Set(fault.kind, fault.aim, fault.calls);
+  After(world, fault.lasts_ns, [&machine] { machine.breakpoint.Clear(); });
 }
 
 // Half of them for metadata, which is touched seldom.
-void DrawTrap(Fault& fault, RandomSource& random) {
+void DrawBreakpoint(Fault& fault, RandomSource& random) {
   switch (random.Below(4)) {
     case 0:
-      fault.aim = TrapAim::kMetadata;
+      fault.aim = BreakpointAim::kMetadata;
       break;
     case 1:
-      fault.aim = TrapAim::kSuperlineOrTable;
+      fault.aim = BreakpointAim::kSuperlineOrTable;
       break;
     default:
       fault.calls = 1 + random.Below(60);
@@ -92,8 +92,8 @@ void DrawTrap(Fault& fault, RandomSource& random) {
 bool KillPrimary(World& world, const Fault& fault) {
   Machine* const machine = WithPrimary(world, fault.machine);
   if (machine == nullptr) return false;
-  if (fault.calls != 0 && machine->holder == World::Holder::kPrimary) {
-    SetTrap(world, *machine, fault);
+  if (fault.calls != 0 && machine->region_user == World::RegionUser::kPrimary) {
+    SetBreakpoint(world, *machine, fault);
     return false;
   }
   world.KillPrimary(*machine);
@@ -105,8 +105,8 @@ bool KillNode(World& world, const Fault& fault) {
   if (machine == nullptr) return false;
   After(world, fault.lasts_ns,
         [&world, machine] { world.StartNode(*machine); });
-  if (fault.calls != 0 && machine->holder == World::Holder::kNode) {
-    SetTrap(world, *machine, fault);
+  if (fault.calls != 0 && machine->region_user == World::RegionUser::kNode) {
+    SetBreakpoint(world, *machine, fault);
     return false;
   }
   world.KillNode(*machine);
@@ -122,7 +122,7 @@ bool CutPower(World& world, const Fault& fault) {
   if (!machine.has_power) return false;
   ComeBack(world, machine, fault.lasts_ns);
   if (fault.calls != 0 && machine.pmem != nullptr) {
-    SetTrap(world, machine, fault);
+    SetBreakpoint(world, machine, fault);
     return false;
   }
   world.CutPower(machine);
@@ -133,7 +133,7 @@ bool CutPowerOfAll(World& world, const Fault& fault) {
   Machine& machine = world.machines()[fault.machine % world.machines().size()];
   const bool later = fault.calls != 0 && machine.pmem != nullptr;
   if (later) {
-    SetTrap(world, machine, fault);
+    SetBreakpoint(world, machine, fault);
   } else {
     world.CutPowerOfAll();
   }
@@ -181,7 +181,7 @@ std::vector<Fault> DrawFaults(const RunOptions& options) {
     fault.lasts_ns =
         100'000 + static_cast<int64_t>(random.Below(
                       random.Below(4) == 0 ? 10'000'000 : 2'000'000));
-    if (random.Below(3) != 0) DrawTrap(fault, random);
+    if (random.Below(3) != 0) DrawBreakpoint(fault, random);
     faults.push_back(fault);
   }
   return faults;
@@ -262,13 +262,13 @@ bool Inject(World& world, const Fault& fault) {
 void Heal(World& world) {
   const auto count = static_cast<int>(world.machines().size());
   for (int from = 0; from < count; ++from) {
-    for (int to = 0; to < count; ++to) world.MendLink(from, to);
+    for (int to = 0; to < count; ++to) world.RestoreLink(from, to);
   }
   EndNetworkFaults(world);
   CalmClients(world);
   EndStorageFaults(world);
   for (Machine& machine : world.machines()) {
-    machine.trap.Clear();
+    machine.breakpoint.Clear();
     world.RestorePower(machine);
     if (machine.pmem != nullptr) world.StartNode(machine);
   }

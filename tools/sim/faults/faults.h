@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/sim/faults/trap.h"
+#include "tools/sim/faults/breakpoint.h"
 #include "tools/sim/world/options.h"
 #include "tools/sim/world/world.h"
 
@@ -29,7 +29,7 @@ struct Fault {
   // Calls of the persistence primitive until it strikes, of those that it aims
   // at; 0: now.
   uint64_t calls = 0;
-  TrapAim aim = TrapAim::kAnyCall;
+  BreakpointAim aim = BreakpointAim::kAnyCall;
 };
 
 std::vector<Fault> DrawFaults(const RunOptions& options);

@@ -22,7 +22,7 @@ namespace alpheus::sim {
 // an adapter count once they struck something.
 bool InjectIntoNetwork(World& world, const Fault& fault);
 
-// Ends all of them except cuts, which World::MendLink ends.
+// Ends all of them except cuts, which World::RestoreLink ends.
 void EndNetworkFaults(World& world);
 
 }  // namespace alpheus::sim

@@ -12,7 +12,7 @@
 #include "log/format/atomic_cell.h"
 #include "log/format/record.h"
 #include "log/format/superline.h"
-#include "recovery/replica/answer_scan.h"
+#include "recovery/replica/state_report_scan.h"
 #include "tools/model/memory/crash_model.h"
 
 namespace alpheus::sim {
@@ -30,13 +30,13 @@ RecordHeader HeaderAt(const RegionImage& image, size_t at) {
 }
 
 ImageRecord RecordOf(const RegionImage& image, const RegionState& state,
-                     Lsn lsn, const HeldRecord& held) {
+                     Lsn lsn, const ReportedRecord& reported) {
   const Ring ring(nullptr, state.superline.ring_capacity);
   ImageRecord record;
   record.lsn = lsn;
-  record.epoch = held.epoch;
-  record.at = state.superline.ring_offset + ring.Place(held.offset);
-  record.bytes = held.lines * kLineBytes;
+  record.epoch = reported.epoch;
+  record.at = state.superline.ring_offset + ring.Place(reported.offset);
+  record.bytes = reported.lines * kLineBytes;
   const RecordHeader header = HeaderAt(image, record.at);
   record.said = sizeof(header);
   if (header.type == static_cast<uint8_t>(RecordType::kData)) {
@@ -61,12 +61,12 @@ std::optional<ImageLog> ReadImage(const RegionImage& image) {
   readable.superline.repairing = false;
   readable.superline.configuration.members = {
       {readable.superline.node, readable.superline.incarnation}};
-  const Answer answer = AnswerOfRegion(BytesOf(image), readable, {});
-  for (const VerdictRun& run : answer.runs) {
+  const StateReport report = ReportOfRegion(BytesOf(image), readable, {});
+  for (const VerdictRun& run : report.runs) {
     if (run.verdict != Verdict::kHave) continue;
     for (uint64_t i = 0; i < run.end - run.first; ++i) {
-      log.records.push_back(
-          RecordOf(image, *state, run.first + i, answer.held[run.held + i]));
+      log.records.push_back(RecordOf(image, *state, run.first + i,
+                                     report.records[run.first_record + i]));
     }
   }
   log.proven = state->ProvenLsn();

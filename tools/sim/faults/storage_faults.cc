@@ -159,7 +159,7 @@ void RollBack(World& world, const Fault& fault, int64_t until_ns) {
 // noticed.
 bool FailAFence(World& world, const Fault& fault) {
   Machine& machine = MachineOf(world, fault.machine);
-  if (machine.holder == World::Holder::kNobody ||
+  if (machine.region_user == World::RegionUser::kNobody ||
       !world.store().IsOwn(machine.number) ||
       !FaultBudget(world).MayHurt(machine.number)) {
     return false;

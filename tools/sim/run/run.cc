@@ -15,14 +15,14 @@
 #include "tools/sim/checkers/end_checker.h"
 #include "tools/sim/faults/fault_budget.h"
 #include "tools/sim/faults/faults.h"
-#include "tools/sim/world/core.h"
 #include "tools/sim/world/region_images.h"
+#include "tools/sim/world/surviving_core.h"
 
 namespace alpheus::sim {
 namespace {
 
 // How often somebody looks whether there is a primary.
-constexpr int64_t kLookNanos = 500'000;
+constexpr int64_t kCheckNanos = 500'000;
 // In which a healed cluster must open its log, and have records durable again.
 constexpr int64_t kLivenessNanosMax = 300'000'000;
 constexpr uint64_t kLivenessRecords = 10;
@@ -30,12 +30,12 @@ constexpr uint64_t kLivenessRecords = 10;
 constexpr int64_t kEndNanosMax = 300'000'000;
 // Until changes of members are cut off at the end.
 constexpr int64_t kChangeNanos = 3'000'000;
-constexpr int64_t kRestNanos = 1'000'000;
+constexpr int64_t kIdleStepNanos = 1'000'000;
 constexpr int kFinalOpenings = 2;
 // How many events lie between two looks at all media.
-constexpr uint64_t kLookEvents = 500;
+constexpr uint64_t kCheckEvents = 500;
 // And how many of them until a copy of all is kept.
-constexpr uint64_t kLooksPerImage = 5;
+constexpr uint64_t kChecksPerImage = 5;
 // Most events of a run that ends.
 constexpr uint64_t kEventsMax = 5'000'000;
 
@@ -49,23 +49,23 @@ class Run {
       if (options.left_out.contains(fault.number)) continue;
       world_.network().Schedule(fault.at_ns, [this, &fault] { Strike(fault); });
     }
-    Look();
+    Check();
   }
 
   RunResult Go() {
     const int64_t safe_until =
-        faults_.empty() ? 20 * kLookNanos : faults_.back().at_ns + kLookNanos;
+        faults_.empty() ? 20 * kCheckNanos : faults_.back().at_ns + kCheckNanos;
     StepUntil([&] { return world_.now() >= safe_until; });
-    if (GoesOn()) LetCoreLive();
-    if (GoesOn()) LetItLive();
-    if (GoesOn()) LetItRest();
-    if (GoesOn()) OpenAgain();
-    CalmChecker(world_.referee(), world_.options())
+    if (Continues()) LetSurvivingCoreLive();
+    if (Continues()) LetItLive();
+    if (Continues()) LetItIdle();
+    if (Continues()) OpenAgain();
+    CalmChecker(world_.oracle(), world_.options())
         .WithoutCredit(world_.network().receivers_not_ready());
     RunResult result;
-    result.violation = world_.referee().violation();
+    result.violation = world_.oracle().violation();
     result.counters = world_.counters();
-    result.counters.looks_at_marks = world_.checkers().marks.looks();
+    result.counters.mark_checks = world_.checkers().marks.checks();
     result.counters.ballots = world_.checkers().ballots.given();
     result.counters.breaks = world_.network().breaks();
     result.counters.late_landings = world_.network().late_landings();
@@ -75,16 +75,18 @@ class Run {
   }
 
  private:
-  bool GoesOn() const { return !world_.referee().violation() && !is_given_up_; }
+  bool Continues() const {
+    return !world_.oracle().violation() && !is_abandoned_;
+  }
 
   // There is no progress. A log that was never shortened may stay closed if
   // more is damaged than it must survive.
   void Overdue(const std::string& what) {
     TraceConfigurations();
     if (FaultBudget(world_).MustSurvive()) {
-      return world_.referee().Violate("P-C8", what);
+      return world_.oracle().Violate("P-C8", what);
     }
-    is_given_up_ = true;
+    is_abandoned_ = true;
     ++world_.counters().progress_undemanded;
     world_.Trace(absl::StrCat("given up: ", what));
   }
@@ -109,25 +111,25 @@ class Run {
 
   template <class Done>
   void StepUntil(const Done& done) {
-    while (!done() && GoesOn()) {
+    while (!done() && Continues()) {
       if (!world_.network().Step() || ++world_.counters().events > kEventsMax) {
-        world_.referee().Violate("P-C8", "the run does not come to an end");
+        world_.oracle().Violate("P-C8", "the run does not come to an end");
       }
-      world_.checkers().epochs.LookAtNews();
-      if (world_.counters().events % kLookEvents == 0) LookAtAll();
+      world_.checkers().epochs.CheckNews();
+      if (world_.counters().events % kCheckEvents == 0) CheckAll();
     }
   }
 
-  void LookAtAll() {
+  void CheckAll() {
     for (const World::Machine& machine : world_.machines()) {
-      world_.checkers().epochs.Look(machine.number);
+      world_.checkers().epochs.Check(machine.number);
       if (machine.primary != nullptr) machine.primary->CheckInvariants();
     }
-    world_.checkers().holders.Look();
+    world_.checkers().durability.Check();
     if (world_.options()
                 .weights[static_cast<size_t>(FaultKind::kRollBackRegion)] !=
             0 &&
-        ++looks_ % kLooksPerImage == 0) {
+        ++checks_ % kChecksPerImage == 0) {
       world_.images().Take();
     }
   }
@@ -144,12 +146,13 @@ class Run {
 
   // A cluster's supervisor: somebody is to write the log. With a membership
   // service the candidates see to it, until all is to come to rest.
-  void Look() {
-    world_.network().Schedule(kLookNanos, [this] { Look(); });
+  void Check() {
+    world_.network().Schedule(kCheckNanos, [this] { Check(); });
     if (world_.membership() != nullptr && !world_.is_quiet()) return;
     std::vector<int> all(world_.machines().size());
     std::iota(all.begin(), all.end(), 0);
-    const std::vector<int>& machines = core_ ? core_->machines() : all;
+    const std::vector<int>& machines =
+        surviving_core_ ? surviving_core_->machines() : all;
     const bool somebody = std::ranges::any_of(machines, [this](int number) {
       const World::Machine& machine = world_.machine(number);
       return machine.primary != nullptr && !machine.primary->is_change() &&
@@ -167,20 +170,20 @@ class Run {
 
   // A core suffices to continue (P-C8). In a run without faults nothing is
   // broken here, either.
-  void LetCoreLive() {
+  void LetSurvivingCoreLive() {
     is_healed_ = true;
     EndChanges();
     // Repeating a change of members needs all that stay.
     if (!world_.checkers().configurations.IsSettled()) return;
     if (faults_.empty() || !FaultBudget(world_).MustSurvive()) return;
-    core_.emplace(world_);
-    if (!core_->is_all()) {
-      core_->Heal();
-      MustGoOn("a core is well");
+    surviving_core_.emplace(world_);
+    if (!surviving_core_->is_all()) {
+      surviving_core_->Heal();
+      MustContinue("a core is well");
       ++world_.counters().cores;
-      core_->EndFaults();
+      surviving_core_->EndFaults();
     }
-    core_.reset();
+    surviving_core_.reset();
   }
 
   // Changes in progress may end. Then they are cut off, and their messages
@@ -217,11 +220,11 @@ class Run {
     for (World::Machine& machine : world_.machines()) {
       world_.KillPrimary(machine);
     }
-    if (GoesOn()) MustSettle();
-    if (GoesOn()) MustGoOn("all is well");
+    if (Continues()) MustSettle();
+    if (Continues()) MustContinue("all is well");
   }
 
-  void MustGoOn(const char* what) {
+  void MustContinue(const char* what) {
     const int64_t until = world_.now() + kLivenessNanosMax;
     const uint64_t target =
         world_.history().records_acknowledged() + kLivenessRecords;
@@ -267,18 +270,18 @@ class Run {
 
   // No client calls any more: equal replicas, and a close in good order. A
   // connection may break even now; then another primary has its turn.
-  void LetItRest() {
+  void LetItIdle() {
     end_by_ = world_.now() + kEndNanosMax;
     world_.BeQuiet();
     EndChecker checker(world_);
-    while (!closed_ && GoesOn()) {
+    while (!closed_ && Continues()) {
       StepToTheEnd("no log comes to rest", [&] {
         PrimaryProcess* const writer = Writer();
         if (writer == nullptr) return false;
-        writer->Rest();
-        return writer->is_at_rest();
+        writer->Idle();
+        return writer->is_idle();
       });
-      if (!GoesOn()) return;
+      if (!Continues()) return;
       PrimaryProcess* const writer = Writer();
       epoch_ = writer->epoch();
       checker.CompareMedia(epoch_, writer->next_lsn(), writer->in_sync());
@@ -293,8 +296,8 @@ class Run {
       CloseTheRest();
       return AllGone();
     });
-    StepFor(kRestNanos);
-    checker.LookAtRest(epoch_);
+    StepFor(kIdleStepNanos);
+    checker.CheckWhenIdle(epoch_);
   }
 
   // Candidates may have started two; the other one has no client, either.
@@ -317,7 +320,7 @@ class Run {
     EndChecker checker(world_);
     int machine = writer_;
     int opened = 0;
-    while (opened < kFinalOpenings && GoesOn()) {
+    while (opened < kFinalOpenings && Continues()) {
       machine = (machine + 1) % static_cast<int>(world_.machines().size());
       world_.StartPrimary(world_.machine(machine));
       std::optional<Lsn> end;
@@ -335,16 +338,16 @@ class Run {
       ++world_.counters().final_openings;
       checker.CompareEnds(*closed_, *end);
     }
-    StepFor(kRestNanos);
-    checker.LookAtRest(epoch_);
+    StepFor(kIdleStepNanos);
+    checker.CheckWhenIdle(epoch_);
   }
 
   World world_;
   const std::vector<Fault> faults_;
-  uint64_t looks_ = 0;
-  std::optional<Core> core_;  // while only that is healed
+  uint64_t checks_ = 0;
+  std::optional<SurvivingCore> surviving_core_;  // while only that is healed
   bool is_healed_ = false;
-  bool is_given_up_ = false;
+  bool is_abandoned_ = false;
   bool is_over_ = false;  // nobody starts a primary any more
   int writer_ = 0;        // its machine
   int64_t end_by_ = 0;

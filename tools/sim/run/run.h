@@ -2,9 +2,10 @@
 // run: one seed, from the first event to the verdict.
 //
 // *Safety*: faults happen, clients work, a log without a primary gets one.
-// *Liveness*: a core of the replicas is healed (core.h), then everything; each
-// time the log must open and become durable again in bounded virtual time
-// (P-C8). *End*: the replicas that are in sync must have the same bytes.
+// *Liveness*: a core of the replicas is healed (surviving_core.h), then
+// everything; each time the log must open and become durable again in bounded
+// virtual time (P-C8). *End*: the replicas that are in sync must have the same
+// bytes.
 //
 // Thread safety: one thread; several runs at once only in several processes.
 #ifndef ALPHEUS_TOOLS_SIM_RUN_RUN_H_
@@ -16,7 +17,7 @@
 #include <string_view>
 
 #include "tools/sim/world/options.h"
-#include "tools/sim/world/referee.h"
+#include "tools/sim/world/oracle.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {

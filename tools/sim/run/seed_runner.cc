@@ -288,7 +288,7 @@ SeedRunner::SeedRunner(Options options, const Clock& clock)
 
 absl::Status SeedRunner::RunAll(
     const std::function<std::optional<RunOptions>()>& next,
-    const std::function<bool(const RunOptions&, const SeedOutcome&)>& told) {
+    const std::function<bool(const RunOptions&, const SeedOutcome&)>& report) {
   Children children;
   bool goes_on = true;
   for (;;) {
@@ -305,7 +305,7 @@ absl::Status SeedRunner::RunAll(
     children.KillSlowOnes(clock_.NowNanos());
     while (std::optional<Child> child = children.TakeEnded()) {
       const SeedOutcome outcome = Reap(*child);
-      goes_on &= told(child->options, outcome);
+      goes_on &= report(child->options, outcome);
     }
   }
 }
@@ -315,8 +315,8 @@ absl::StatusOr<SeedOutcome> SeedRunner::Run(const RunOptions& options) {
   SeedOutcome outcome;
   ALPHEUS_RETURN_IF_ERROR(
       RunAll([&] { return std::exchange(left, std::nullopt); },
-             [&](const RunOptions& /*options*/, const SeedOutcome& told) {
-               outcome = told;
+             [&](const RunOptions& /*options*/, const SeedOutcome& report) {
+               outcome = report;
                return true;
              }));
   return outcome;

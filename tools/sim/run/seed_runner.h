@@ -61,7 +61,7 @@ class SeedRunner {
   // Errors: Unavailable (the system gives no more processes or pipes).
   absl::Status RunAll(
       const std::function<std::optional<RunOptions>()>& next,
-      const std::function<bool(const RunOptions&, const SeedOutcome&)>& told);
+      const std::function<bool(const RunOptions&, const SeedOutcome&)>& report);
 
   // Runs one case.
   absl::StatusOr<SeedOutcome> Run(const RunOptions& options);

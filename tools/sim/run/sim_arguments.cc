@@ -50,21 +50,22 @@ absl::StatusOr<std::optional<std::set<FaultKind>>> FaultsOf(
   return std::optional(std::move(kinds));
 }
 
-absl::StatusOr<std::optional<Guests>> GuestsOf(
+absl::StatusOr<std::optional<BackgroundActors>> BackgroundActorsOf(
     const std::vector<std::string>& names) {
-  if (names.empty()) return std::optional<Guests>();
-  Guests guests;
+  if (names.empty()) return std::optional<BackgroundActors>();
+  BackgroundActors background_actors;
   for (const std::string& name : names) {
     if (name == "none" && names.size() > 1) {
-      return absl::InvalidArgumentError("--guests: none, and others beside it");
+      return absl::InvalidArgumentError("--actors: none, and others beside it");
     }
-    if (name == "tail") guests.tail = true;
-    if (name == "stranger") guests.stranger = true;
-    if (name == "operator") guests.changes = true;
-    if (name == "scrub") guests.scrub = true;
-    if (name == "hold") guests.hold = true;
+    if (name == "tail") background_actors.tail = true;
+    if (name == "unauthenticated" || name == "stranger")
+      background_actors.unauthenticated = true;
+    if (name == "operator") background_actors.changes = true;
+    if (name == "scrub") background_actors.scrub = true;
+    if (name == "claim" || name == "hold") background_actors.claim = true;
   }
-  return std::optional(guests);
+  return std::optional(background_actors);
 }
 
 void AddSeeds(CLI::App* command, SimArguments* arguments) {
@@ -126,13 +127,14 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
                  "Members by a file, or by a service that elects the "
                  "primary; default by lot")
       .OneOf({"static", "service"});
-  cli::AddOption(command, "--guests", &arguments->guests,
+  cli::AddOption(command, "--actors,--guests", &arguments->background_actors,
                  "Who else is there: a client that follows the log, "
                  "somebody without the key, an operator who changes the "
-                 "members; replicas are scrubbed, or given up to who opens "
+                 "members; replicas are scrubbed, or released to who opens "
                  "the log; or none; default by lot")
       .SplitAt(',')
-      .OneOf({"tail", "stranger", "operator", "scrub", "hold", "none"});
+      .OneOf({"tail", "unauthenticated", "operator", "scrub", "claim", "none",
+              "stranger", "hold"});  // the last two are older names
   cli::AddFlag(command, "--beyond-budget", &arguments->beyond_budget,
                "Storage faults strike beyond what a log must survive: it "
                "may stay closed, but not be shorter");
@@ -146,7 +148,7 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
   cli::AddOption(command, "--canary", &arguments->canary,
                  "Break something on purpose: the run must fail")
       .OneOf({"none", "early-durable", "lost-fences", "shared-ballot",
-              "no-budget", "small-core", "deaf-tail", "known-stranger",
+              "no-budget", "small-core", "deaf-tail", "trusted-client",
               "old-quorum", "bad-repair", "wrong-platform", "idle-sync",
               "early-switch"})
       .ShowDefault();
@@ -210,7 +212,8 @@ absl::StatusOr<Fixed> FixedOf(const SimArguments& arguments) {
   if (!arguments.membership.empty()) {
     fixed.has_membership_service = arguments.membership == "service";
   }
-  ALPHEUS_ASSIGN_OR_RETURN(fixed.guests, GuestsOf(arguments.guests));
+  ALPHEUS_ASSIGN_OR_RETURN(fixed.background_actors,
+                           BackgroundActorsOf(arguments.background_actors));
   if (arguments.platform) {
     ALPHEUS_ASSIGN_OR_RETURN(fixed.platform,
                              SimulatedPlatform(*arguments.platform));

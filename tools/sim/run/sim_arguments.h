@@ -35,7 +35,7 @@ struct SimArguments {
   bool no_yields = false;
   std::string canary = "none";
   std::string membership;
-  std::vector<std::string> guests;
+  std::vector<std::string> background_actors;
   std::optional<std::string> platform;
   int jobs = 0;  // 0: one per core
   bool json = false;

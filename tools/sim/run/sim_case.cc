@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<std::string_view, 13> kCanaries = {
     "none",        "early-durable", "lost-fences",    "shared-ballot",
-    "no-budget",   "small-core",    "deaf-tail",      "known-stranger",
+    "no-budget",   "small-core",    "deaf-tail",      "trusted-client",
     "old-quorum",  "bad-repair",    "wrong-platform", "idle-sync",
     "early-switch"};
 // More faults than any plan has.
@@ -48,13 +48,13 @@ std::string FaultsText(const std::set<FaultKind>& faults) {
   });
 }
 
-std::string GuestsText(const Guests& guests) {
+std::string BackgroundActorsText(const BackgroundActors& background_actors) {
   std::vector<const char*> names;
-  if (guests.tail) names.push_back("tail");
-  if (guests.stranger) names.push_back("stranger");
-  if (guests.changes) names.push_back("operator");
-  if (guests.scrub) names.push_back("scrub");
-  if (guests.hold) names.push_back("hold");
+  if (background_actors.tail) names.push_back("tail");
+  if (background_actors.unauthenticated) names.push_back("unauthenticated");
+  if (background_actors.changes) names.push_back("operator");
+  if (background_actors.scrub) names.push_back("scrub");
+  if (background_actors.claim) names.push_back("claim");
   return names.empty() ? "none" : absl::StrJoin(names, ",");
 }
 
@@ -115,8 +115,9 @@ std::string CommandLine(uint64_t seed, const Fixed& fixed) {
     absl::StrAppend(&text, " --membership ",
                     *fixed.has_membership_service ? "service" : "static");
   }
-  if (fixed.guests) {
-    absl::StrAppend(&text, " --guests ", GuestsText(*fixed.guests));
+  if (fixed.background_actors) {
+    absl::StrAppend(&text, " --actors ",
+                    BackgroundActorsText(*fixed.background_actors));
   }
   if (fixed.beyond_budget) absl::StrAppend(&text, " --beyond-budget");
   if (fixed.platform) {

@@ -68,13 +68,13 @@ std::string Describe(const Totals& totals) {
       "openings   %12d, and %d given up; %d replicas repaired\n"
       "joins      %12d of members while a log ran, and %d tries in vain\n"
       "cores      %12d went on, with %d other machines broken\n"
-      "traps      %12d struck, %d of them at metadata\n"
+      "breakpoint %12d struck, %d of them at metadata\n"
       "switches   %12d of threads inside of turns and openings\n"
       "breaks     %12d of connections by lot; %d times bytes landed late\n",
       counters.calls, totals.PerSeed(counters.calls), totals.acknowledged,
       counters.records_checked, counters.openings, counters.openings_failed,
       counters.repairs, counters.joins, counters.joins_failed, counters.cores,
-      counters.left_broken, counters.traps, counters.metadata_traps,
+      counters.left_broken, counters.breakpoints, counters.metadata_breakpoints,
       counters.switches, counters.breaks, counters.late_landings);
   absl::StrAppendFormat(
       &text,
@@ -87,37 +87,39 @@ std::string Describe(const Totals& totals) {
       "           %12d at media at rest, %d records compared; %d last "
       "openings\n",
       counters.elections, counters.stepped_down, counters.overtaken,
-      counters.ballots, counters.looks_at_media, counters.records_on_media,
-      counters.looks_for_holders, counters.records_still_held,
-      counters.landings_checked, counters.owners_checked,
-      counters.looks_at_marks, counters.answers_checked, counters.looks_at_rest,
-      counters.records_compared, counters.final_openings);
+      counters.ballots, counters.media_checks, counters.records_on_media,
+      counters.durability_checks, counters.records_still_durable,
+      counters.landings_checked, counters.owners_checked, counters.mark_checks,
+      counters.reports_checked, counters.idle_checks, counters.records_compared,
+      counters.final_openings);
   absl::StrAppendFormat(
       &text,
       "tails      %12d, which were shown %d records; %d "
       "were overtaken by the head, %d by another list of members; %d ends\n"
-      "strangers  %12d, %d refused; %d recorded handshakes\n"
+      "no key     %12d, %d refused; %d recorded handshakes\n"
       "changes    %12d of members, %d made, %d of lost "
       "replicas, %d refused; %d beside another one, %d machines stopped for "
       "one\n"
       "storage    %12d regions refused; %d seeds that need "
       "not go on\n",
       counters.tails, counters.tail_records, counters.tails_overtaken,
-      counters.tails_outdated, counters.tail_ends, counters.strangers,
-      counters.strangers_refused, counters.replays, counters.changes,
-      counters.changes_made, counters.replacements_made,
-      counters.changes_refused, counters.rival_changes, counters.stopped,
-      counters.regions_refused, counters.progress_undemanded);
+      counters.tails_outdated, counters.tail_ends,
+      counters.unauthenticated_clients, counters.unauthenticated_refused,
+      counters.replays, counters.changes, counters.changes_made,
+      counters.replacements_made, counters.changes_refused,
+      counters.competing_changes, counters.stopped, counters.regions_refused,
+      counters.progress_undemanded);
   absl::StrAppendFormat(
       &text,
-      "scrubs     %12d, %d by primaries; %d places written anew, %d records, "
+      "scrubs     %12d, %d by primaries; %d places written again, %d records, "
       "%d durable ones that were damaged\n"
-      "given up   %12d replicas by primaries, to who opened the log\n"
-      "nonsense   %12d, %d refused; %d guessed keys\n"
+      "released   %12d replicas by primaries, to who opened the log\n"
+      "malformed  %12d, %d refused; %d guessed keys\n"
       "WAL files  %12d found by openings; %d syncs, %d removed\n",
       counters.scrubs, counters.own_scrubs, counters.repaired_places,
-      counters.repaired_records, counters.repaired_durable, counters.given_up,
-      counters.nonsense, counters.nonsense_refused, counters.guessed_keys,
+      counters.repaired_records, counters.repaired_durable,
+      counters.regions_released, counters.malformed_requests,
+      counters.malformed_refused, counters.guessed_keys,
       counters.wal_files_found, counters.wal_syncs, counters.wal_files_removed);
   absl::StrAppendFormat(&text,
                         "events     %12d, %.0f/s per core\n"

@@ -30,8 +30,8 @@ void History::HasLsn(OperationId operation, Lsn lsn) {
   Operation& known = at(operation);
   known.lsn = lsn;
   if (!by_lsn_.emplace(std::pair(known.primary, lsn.value), operation).second) {
-    referee_.Violate("P-A3.1", absl::StrCat("primary ", known.primary,
-                                            " gave LSN ", lsn.value, " twice"));
+    oracle_.Violate("P-A3.1", absl::StrCat("primary ", known.primary,
+                                           " gave LSN ", lsn.value, " twice"));
   }
   // Acknowledged before it was told who is there.
   const auto chosen = chosen_.find(lsn.value);
@@ -41,7 +41,7 @@ void History::HasLsn(OperationId operation, Lsn lsn) {
   Choice& choice = chosen->second;
   if (choice.operation == 0 && !choice.aborted) choice.operation = operation;
   if (choice.operation != operation) {
-    referee_.Violate(
+    oracle_.Violate(
         "P-C4", absl::StrCat(Describe(lsn.value, choice), ", but operation ",
                              operation, " was told that it is there"));
   }
@@ -75,7 +75,7 @@ void History::Choose(uint64_t lsn, const Choice& choice) {
   if (old.primary != choice.primary ||
       (is_known && says &&
        (old.operation != choice.operation || old.aborted != choice.aborted))) {
-    referee_.Violate(
+    oracle_.Violate(
         old.primary != choice.primary ? "P-C5" : "P-C4",
         absl::StrCat(Describe(lsn, old), ", and ", Describe(lsn, choice)));
   }
@@ -98,7 +98,7 @@ void History::Acknowledged(PrimaryNumber primary, Lsn lsn) {
     if (found != by_lsn_.end()) {
       const Operation& operation = at(found->second);
       if (!operation.may_be_completed && !operation.may_be_aborted) {
-        referee_.Violate(
+        oracle_.Violate(
             "P-F1", absl::StrCat("primary ", primary, " acknowledged LSN ",
                                  at_lsn, ", which operation ", found->second,
                                  " has only reserved"));
@@ -114,9 +114,9 @@ void History::Opened(PrimaryNumber primary, Epoch epoch, Lsn head, Lsn end,
                      std::span<const Shown> records) {
   const auto [found, is_new] = by_epoch_.emplace(epoch.value, primary);
   if (!is_new) {
-    referee_.Violate("P-INV-4", absl::StrCat("epoch ", epoch.value,
-                                             " was opened by primaries ",
-                                             found->second, " and ", primary));
+    oracle_.Violate("P-INV-4", absl::StrCat("epoch ", epoch.value,
+                                            " was opened by primaries ",
+                                            found->second, " and ", primary));
     return;
   }
   epochs_[primary] = epoch;
@@ -126,16 +126,15 @@ void History::Opened(PrimaryNumber primary, Epoch epoch, Lsn head, Lsn end,
   uint64_t next = head.value;
   for (const Shown& record : records) {
     if (record.lsn.value != next++) {
-      referee_.Violate(
-          "P-C2",
-          absl::StrCat("epoch ", epoch.value, " shows LSN ", record.lsn.value,
-                       " where LSN ", next - 1, " should be"));
+      oracle_.Violate("P-C2", absl::StrCat("epoch ", epoch.value, " shows LSN ",
+                                           record.lsn.value, " where LSN ",
+                                           next - 1, " should be"));
       return;
     }
     JudgeRecord(record, seen);
   }
   if (next != end.value) {
-    referee_.Violate(
+    oracle_.Violate(
         "P-INV-11",
         absl::StrCat("epoch ", epoch.value, " shows records to LSN ", next - 1,
                      " and says that LSN ", end.value, " is next"));
@@ -143,7 +142,7 @@ void History::Opened(PrimaryNumber primary, Epoch epoch, Lsn head, Lsn end,
   const auto next_chosen = chosen_.lower_bound(end.value);
   if (next_chosen != chosen_.end() && next_chosen->first < before.chosen_end) {
     const auto& [lsn, choice] = *next_chosen;
-    referee_.Violate(
+    oracle_.Violate(
         "P-C1", absl::StrCat("epoch ", epoch.value, " ends with LSN ",
                              end.value - 1, ", but ", Describe(lsn, choice)));
   }
@@ -161,12 +160,12 @@ void History::NotCleanedThrough(PrimaryNumber primary, Lsn lsn) {
 void History::Emptied(Lsn next, Lsn open, Lsn durable_head) {
   emptied_ = std::max(emptied_, next.value);
   if (open < next) {
-    referee_.Violate("P-L11", absl::StrCat("all before LSN ", next.value,
-                                           " was cleaned, and LSN ", open.value,
-                                           " was still open"));
+    oracle_.Violate("P-L11", absl::StrCat("all before LSN ", next.value,
+                                          " was cleaned, and LSN ", open.value,
+                                          " was still open"));
   }
   if (durable_head < next) {
-    referee_.Violate(
+    oracle_.Violate(
         "P-L11",
         absl::StrCat("all before LSN ", next.value,
                      " was cleaned, and on a write quorum of media the "
@@ -178,27 +177,26 @@ void History::Emptied(Lsn next, Lsn open, Lsn durable_head) {
 void History::NotEmptied(PrimaryNumber primary, Lsn next, Lsn open) {
   NotCleanedThrough(primary, next - 1);
   if (open < next) return;
-  referee_.Violate("P-L11",
-                   absl::StrCat("cleaning all before LSN ", next.value,
-                                " was refused, and no reservation was open"));
+  oracle_.Violate("P-L11",
+                  absl::StrCat("cleaning all before LSN ", next.value,
+                               " was refused, and no reservation was open"));
 }
 
 void History::JudgeHead(Lsn head, const Before& before) {
   if (head.value < before.durable_head) {
-    referee_.Violate(
-        "P-L9",
-        absl::StrCat("the log begins with LSN ", head.value, ", but with LSN ",
-                     before.durable_head, " on a write quorum of media"));
+    oracle_.Violate("P-L9", absl::StrCat("the log begins with LSN ", head.value,
+                                         ", but with LSN ", before.durable_head,
+                                         " on a write quorum of media"));
   }
   if (head.value < before.emptied) {
-    referee_.Violate("P-L11", absl::StrCat("the log begins with LSN ",
-                                           head.value, ", but all before LSN ",
-                                           before.emptied, " was cleaned"));
+    oracle_.Violate("P-L11", absl::StrCat("the log begins with LSN ",
+                                          head.value, ", but all before LSN ",
+                                          before.emptied, " was cleaned"));
   }
   const uint64_t lsn = FirstUncleaned(head);
   if (lsn >= head.value) return;
-  referee_.Violate("P-L10", absl::StrCat("the log begins with LSN ", head.value,
-                                         ", but nobody cleaned LSN ", lsn));
+  oracle_.Violate("P-L10", absl::StrCat("the log begins with LSN ", head.value,
+                                        ", but nobody cleaned LSN ", lsn));
 }
 
 bool History::IsCleaned(uint64_t lsn) const {
@@ -239,24 +237,23 @@ uint64_t History::FirstUncleaned(Lsn head) {
 void History::JudgeHeadOfMedium(int machine, Lsn head) {
   const uint64_t lsn = FirstUncleaned(head);
   if (lsn >= head.value) return;
-  referee_.Violate("P-L10",
-                   absl::StrCat("on the medium of machine ", machine,
-                                " the log begins with LSN ", head.value,
-                                ", but nobody cleaned LSN ", lsn));
+  oracle_.Violate("P-L10", absl::StrCat("on the medium of machine ", machine,
+                                        " the log begins with LSN ", head.value,
+                                        ", but nobody cleaned LSN ", lsn));
 }
 
 void History::Followed(Lsn next, const Shown& record) {
   if (record.lsn < next) {
-    referee_.Violate("P-C2",
-                     absl::StrCat("a tail shows LSN ", record.lsn.value,
-                                  " where LSN ", next.value, " comes next"));
+    oracle_.Violate("P-C2",
+                    absl::StrCat("a tail shows LSN ", record.lsn.value,
+                                 " where LSN ", next.value, " comes next"));
   }
   for (uint64_t lsn = next.value; next != Lsn(0) && lsn < record.lsn.value;
        ++lsn) {
     if (IsAborted(lsn)) continue;
-    referee_.Violate("P-C2", absl::StrCat("a tail shows LSN ", record.lsn.value,
-                                          " and has left out LSN ", lsn,
-                                          ", which nobody aborted"));
+    oracle_.Violate("P-C2", absl::StrCat("a tail shows LSN ", record.lsn.value,
+                                         " and has left out LSN ", lsn,
+                                         ", which nobody aborted"));
     return;
   }
   std::set<OperationId> seen;
@@ -266,7 +263,7 @@ void History::Followed(Lsn next, const Shown& record) {
 void History::Overtaken(Lsn next, Lsn head) {
   const uint64_t lsn = FirstUncleaned(head);
   if (next < head && lsn >= head.value) return;
-  referee_.Violate(
+  oracle_.Violate(
       "P-L10", absl::StrCat("a tail was told that LSN ", next.value,
                             " is gone and the log begins with LSN ", head.value,
                             ", but nobody cleaned LSN ", lsn));
@@ -299,7 +296,7 @@ void History::JudgeRecord(const Shown& record, std::set<OperationId>& seen) {
   const uint64_t lsn = record.lsn.value;
   const auto owner = by_epoch_.find(record.epoch.value);
   if (owner == by_epoch_.end()) {
-    referee_.Violate(
+    oracle_.Violate(
         "P-C3", absl::StrCat("LSN ", lsn, " is of epoch ", record.epoch.value,
                              ", which nobody has opened"));
     return;
@@ -307,32 +304,30 @@ void History::JudgeRecord(const Shown& record, std::set<OperationId>& seen) {
   Choice choice{.primary = owner->second, .why = "shown"};
   if (record.cleaned) {
     if (!IsCleaned(lsn)) {
-      referee_.Violate(
-          "P-L8",
-          absl::StrCat("LSN ", lsn, " is cleaned, but not by a client"));
+      oracle_.Violate("P-L8", absl::StrCat("LSN ", lsn,
+                                           " is cleaned, but not by a client"));
     }
     return Choose(lsn, choice);
   }
   if (record.aborted) {
     const auto found = by_lsn_.find({owner->second, lsn});
     if (found == by_lsn_.end() || !at(found->second).may_be_aborted) {
-      referee_.Violate(
-          "P-C3",
-          absl::StrCat("LSN ", lsn, " is ABORTED, but not by a client"));
+      oracle_.Violate("P-C3", absl::StrCat("LSN ", lsn,
+                                           " is ABORTED, but not by a client"));
     }
     choice.aborted = true;
     return Choose(lsn, choice);
   }
   const OperationId id = WhoWrote(record.payload);
   if (id == 0) {
-    referee_.Violate("P-C3",
-                     absl::StrCat("LSN ", lsn, " has bytes that nobody wrote"));
+    oracle_.Violate("P-C3",
+                    absl::StrCat("LSN ", lsn, " has bytes that nobody wrote"));
     return;
   }
   const Operation& operation = at(id);
   if (operation.primary != owner->second || !operation.may_be_completed ||
       (operation.lsn != Lsn(0) && operation.lsn != record.lsn)) {
-    referee_.Violate(
+    oracle_.Violate(
         "P-C3",
         absl::StrCat("LSN ", lsn, " of epoch ", record.epoch.value,
                      " shows operation ", id, ", which is of primary ",
@@ -340,8 +335,8 @@ void History::JudgeRecord(const Shown& record, std::set<OperationId>& seen) {
                      operation.may_be_completed ? "" : ", not completed"));
   }
   if (!seen.insert(id).second) {
-    referee_.Violate("P-C3", absl::StrCat("LSN ", lsn, " shows operation ", id,
-                                          " a second time"));
+    oracle_.Violate("P-C3", absl::StrCat("LSN ", lsn, " shows operation ", id,
+                                         " a second time"));
   }
   choice.operation = id;
   Choose(lsn, choice);

@@ -35,7 +35,7 @@
 #include <vector>
 
 #include "log/base/ids.h"
-#include "tools/sim/world/referee.h"
+#include "tools/sim/world/oracle.h"
 
 namespace alpheus::sim {
 
@@ -54,7 +54,7 @@ void FillPayload(OperationId operation, std::span<std::byte> payload,
 
 class History {
  public:
-  explicit History(Referee& referee) : referee_(referee) {}
+  explicit History(Oracle& oracle) : oracle_(oracle) {}
 
   // Record that an opening shows.
   struct Shown {
@@ -167,7 +167,7 @@ class History {
   void Choose(uint64_t lsn, const Choice& choice);
   std::string Describe(uint64_t lsn, const Choice& choice) const;
 
-  Referee& referee_;
+  Oracle& oracle_;
   PrimaryNumber primaries_ = 0;
   std::map<PrimaryNumber, Before> before_;
   std::map<uint64_t, PrimaryNumber> by_epoch_;

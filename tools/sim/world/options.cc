@@ -88,13 +88,13 @@ bool IsWithoutFaults(const RunOptions& options) {
 void DrawCare(const Fixed& fixed, RunOptions& options) {
   Random random(options.seed ^ 0x5c2ab0f0e7ec7012u);
   const bool scrub = random.Below(3) == 0;
-  const bool hold = random.Below(3) == 0;
+  const bool claim = random.Below(3) == 0;
   options.scrub_interval_ns = int64_t{100'000} << random.Below(4);
   options.scrub_slice_ns = int64_t{5'000} << random.Below(4);
   options.scrub_read_bytes = uint64_t{128} << 2 * random.Below(4);
-  if (fixed.guests) return;
-  options.guests.scrub = scrub;
-  options.guests.hold = hold;
+  if (fixed.background_actors) return;
+  options.background_actors.scrub = scrub;
+  options.background_actors.claim = claim;
 }
 
 // Uses a stream of its own: three of four seeds do what they did before there
@@ -135,7 +135,7 @@ std::optional<FaultKind> FaultOfName(std::string_view name) {
 }
 
 bool IsCalm(const RunOptions& options) {
-  return IsWithoutFaults(options) && !options.guests.changes;
+  return IsWithoutFaults(options) && !options.background_actors.changes;
 }
 
 bool IsOfMembership(FaultKind kind) {
@@ -205,11 +205,13 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   options.stage_words = uint64_t{2} << 2 * random.Below(4);
   options.platforms = DrawPlatforms(seed, options.nodes, fixed.platform);
   options.switch_odds = one_in(2) ? 0 : 1 + random.Below(60);
-  Guests guests{.tail = one_in(3), .stranger = one_in(3)};
+  BackgroundActors background_actors{.tail = one_in(3),
+                                     .unauthenticated = one_in(3)};
   options.tail_machine =
       static_cast<int>(random.Below(static_cast<uint64_t>(options.nodes) + 1));
-  guests.changes = one_in(3);
-  options.guests = fixed.guests.value_or(guests);
+  background_actors.changes = one_in(3);
+  options.background_actors =
+      fixed.background_actors.value_or(background_actors);
   const auto spares = static_cast<int>(random.Below(3));
   options.change_ns_max = int64_t{2'000'000} << random.Below(3);
   DrawCare(fixed, options);
@@ -226,8 +228,9 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
       std::min(fixed.payload_bytes_max.value_or(options.payload_bytes_max),
                PayloadBytesMax(options.ring_capacity));
   if (fixed.without_breaks) options.break_probability = 0;
-  if (!fixed.guests && IsWithoutFaults(options)) options.guests.changes = false;
-  if (options.guests.changes) {
+  if (!fixed.background_actors && IsWithoutFaults(options))
+    options.background_actors.changes = false;
+  if (options.background_actors.changes) {
     AddSpares(options.nodes == 1 ? 1 + spares : spares, fixed, options);
   }
   if (fixed.without_yields) options.yield_odds = options.switch_odds = 0;
@@ -254,20 +257,21 @@ std::string Describe(const RunOptions& options) {
   } else {
     absl::StrAppend(&text, " static");
   }
-  if (options.guests.tail) {
+  if (options.background_actors.tail) {
     absl::StrAppend(&text, " tail at ", options.tail_machine);
   }
-  if (options.guests.stranger) absl::StrAppend(&text, " stranger");
-  if (options.guests.changes) {
+  if (options.background_actors.unauthenticated)
+    absl::StrAppend(&text, " unauthenticated");
+  if (options.background_actors.changes) {
     absl::StrAppend(&text, " changes ", options.change_ns_max, " spares ",
                     options.spares);
   }
-  if (options.guests.scrub) {
+  if (options.background_actors.scrub) {
     absl::StrAppend(&text, " scrub ", options.scrub_interval_ns, " each ",
                     options.scrub_slice_ns, " reads ",
                     options.scrub_read_bytes);
   }
-  if (options.guests.hold) absl::StrAppend(&text, " hold");
+  if (options.background_actors.claim) absl::StrAppend(&text, " claim");
   if (options.is_beyond_budget) absl::StrAppend(&text, " beyond the budget");
   absl::StrAppend(&text, " words ", options.stage_words, " platforms ",
                   PlatformsText(options.platforms));

@@ -87,7 +87,7 @@ enum class Canary {
   kNoBudget,       // storage faults strike without bounds
   kSmallCore,      // of too few machines; no other is healed
   kDeafTail,       // a client that follows the log misses records
-  kKnownStranger,  // an unauthenticated client has the key
+  kTrustedClient,  // an unauthenticated client has the key
   kOldQuorum,      // primaries count by the W of the first list of members
   kBadRepair,      // a scrub writes other bytes than the record's
   kWrongPlatform,  // nodes always declare that caches are kept
@@ -97,12 +97,12 @@ enum class Canary {
 
 // Background actors, besides those that serve and write the log, and optional
 // behaviour of these.
-struct Guests {
-  bool tail = false;      // a client that only reads
-  bool stranger = false;  // a client without the cluster's key
-  bool changes = false;   // an operator who changes the members
-  bool scrub = false;     // nodes and primaries read their replicas through
-  bool hold = false;      // a primary releases its replica to an opener
+struct BackgroundActors {
+  bool tail = false;             // a client that only reads
+  bool unauthenticated = false;  // a client without the cluster's key
+  bool changes = false;          // an operator who changes the members
+  bool scrub = false;  // nodes and primaries read their replicas through
+  bool claim = false;  // a primary releases its replica to an opener
 };
 
 // Parameters that the user fixes; the others are drawn as if nothing was fixed.
@@ -116,7 +116,7 @@ struct Fixed {
   bool without_yields = false;  // no thread is switched by lot
   std::optional<std::set<FaultKind>> faults;
   std::optional<bool> has_membership_service;
-  std::optional<Guests> guests;
+  std::optional<BackgroundActors> background_actors;
   bool beyond_budget = false;
   std::optional<Platform> platform;  // of all machines
   std::set<uint32_t> left_out;       // faults of the plan, by number
@@ -156,7 +156,7 @@ struct RunOptions {
   int64_t watch_ns_max = 50'000;        // until a change is told
   uint32_t membership_lost_odds = 0;    // of its messages; 0: none
   uint32_t membership_stale_odds = 0;   // of its reads
-  Guests guests;
+  BackgroundActors background_actors;
   int tail_machine = 0;               // machine that it runs on
   int64_t change_ns_max = 4'000'000;  // between two changes of members
   // Time from the end of a pass over a replica to the next; between two slices

@@ -30,20 +30,20 @@ int64_t ProcessClock::SteadySince(int64_t world_ns) const {
   return own_then_ + std::max<int64_t>(world_ns - world_then_, 0);
 }
 
-void ProcessClock::StartAnew() {
+void ProcessClock::StartAgain() {
   own_then_ = NowNanos();
   world_then_ = world_.NowNanos();
 }
 
 void ProcessClock::Jump(int64_t ns) {
   ALPHEUS_CHECK(ns >= 0, "a monotonic clock never goes back (PC1)");
-  StartAnew();
+  StartAgain();
   own_then_ += ns;
 }
 
 void ProcessClock::SetRate(int64_t rate) {
   ALPHEUS_CHECK(rate >= 1, "a monotonic clock goes on (PC1)");
-  StartAnew();
+  StartAgain();
   rate_ = rate;
 }
 

@@ -53,7 +53,7 @@ class ProcessClock final : public Clock {
   void SetRate(int64_t rate);
 
  private:
-  void StartAnew();
+  void StartAgain();
 
   const Clock& world_;
   int64_t world_then_;

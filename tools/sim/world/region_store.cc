@@ -122,7 +122,7 @@ void RegionStore::Damage(int machine, const Image& image,
       world_.GiveRegion(machine, std::make_unique<Model>(image)));
   // One line of the watermark may prove less than both.
   world_.checkers().marks.Forget(machine);
-  world_.checkers().epochs.Look(machine);
+  world_.checkers().epochs.Check(machine);
 }
 
 }  // namespace alpheus::sim

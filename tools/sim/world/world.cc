@@ -17,8 +17,8 @@
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/operator.h"
 #include "tools/sim/actors/primary_process.h"
-#include "tools/sim/actors/stranger.h"
 #include "tools/sim/actors/tail_client.h"
+#include "tools/sim/actors/unauthenticated_client.h"
 #include "tools/sim/checkers/checkers.h"
 #include "tools/sim/faults/power_cut.h"
 #include "tools/sim/world/region_images.h"
@@ -43,8 +43,9 @@ std::vector<Platform> PlatformsOfHosts(const RunOptions& options) {
 SimOptions NetworkOptions(const RunOptions& options) {
   SimOptions network;
   network.seed = options.seed;
-  network.hosts = 2 * options.nodes + 1 + (options.guests.tail ? 1 : 0) +
-                  (options.guests.stranger ? 1 : 0);
+  network.hosts = 2 * options.nodes + 1 +
+                  (options.background_actors.tail ? 1 : 0) +
+                  (options.background_actors.unauthenticated ? 1 : 0);
   network.delay_ns_max = options.delay_ns_max;
   network.break_probability = options.break_probability;
   network.limits.retry_ns = 2'000'000;
@@ -81,7 +82,7 @@ void Abandon(std::unique_ptr<T>& process) {
 // stays.
 void ForgetSuspicion(World& world, int machine) {
   EpochChecker& epochs = world.checkers().epochs;
-  epochs.LookAtNews();
+  epochs.CheckNews();
   world.store().Forget(machine, epochs.repairing(machine));
 }
 
@@ -96,8 +97,8 @@ World::World(const RunOptions& options)
       network_(std::make_unique<SimNetwork>(NetworkOptions(options))),
       threads_(
           std::make_unique<Threads>(*network_, random_, options.switch_ns_max)),
-      referee_(std::make_unique<Referee>(network_->clock())),
-      history_(std::make_unique<History>(*referee_)),
+      oracle_(std::make_unique<Oracle>(network_->clock())),
+      history_(std::make_unique<History>(*oracle_)),
       machines_(static_cast<size_t>(options.nodes) + 1),
       active_(static_cast<size_t>(network_->options().hosts)),
       link_cuts_(machines_.size(), std::vector<int>(machines_.size())) {
@@ -135,16 +136,18 @@ World::World(const RunOptions& options)
     const bool is_member = machine.number < options.members();
     if (is_member) Format(machine.number, *region);
     GiveMemory(machine, std::move(region));
-    if (is_member) checkers_->epochs.Look(machine.number);
+    if (is_member) checkers_->epochs.Check(machine.number);
     StartNode(machine);
   }
-  if (options.guests.tail) {
+  if (options.background_actors.tail) {
     tail_ = std::make_unique<TailClient>(*this, TailHost());
   }
-  if (options.guests.stranger) {
-    stranger_ = std::make_unique<Stranger>(*this, StrangerHost());
+  if (options.background_actors.unauthenticated) {
+    unauthenticated_client_ =
+        std::make_unique<UnauthenticatedClient>(*this, UnauthenticatedHost());
   }
-  if (options.guests.changes) operator_ = std::make_unique<Operator>(*this);
+  if (options.background_actors.changes)
+    operator_ = std::make_unique<Operator>(*this);
 }
 
 ClusterKey SimulatedKey() {
@@ -173,9 +176,9 @@ void World::JudgeRefusal(const Machine& machine, const absl::Status& status) {
     ++counters_.regions_refused;
     return;
   }
-  referee_->Violate("P-A8",
-                    absl::StrCat("machine ", machine.number,
-                                 " opens a region that is not its replica"));
+  oracle_->Violate("P-A8",
+                   absl::StrCat("machine ", machine.number,
+                                " opens a region that is not its replica"));
 }
 
 void World::KeepOldMemory(std::unique_ptr<Model> memory) {
@@ -187,7 +190,8 @@ void World::OnPrimitive(Machine& machine, const Model::Event& event) {
   // First: nothing is noted yet.
   if (IsAlone(machine)) SwitchByLot();
   checkers_->epochs.OnPrimitive(machine.number, event);
-  if (machine.trap.OnCall(event, layout_.ring_offset)) SpringTrap(machine);
+  if (machine.breakpoint.OnCall(event, layout_.ring_offset))
+    HitBreakpoint(machine);
   if (event.primitive == Model::Primitive::kYieldPoint &&
       options_.yield_odds != 0 && random_.Below(options_.yield_odds) == 0) {
     threads_->Yield();
@@ -210,21 +214,22 @@ void World::SwitchByLot() {
   threads_->Yield();
 }
 
-void World::SpringTrap(Machine& machine) {
-  const FaultKind kind = machine.trap.kind();
+void World::HitBreakpoint(Machine& machine) {
+  const FaultKind kind = machine.breakpoint.kind();
   const bool is_kill =
       kind == FaultKind::kKillNode || kind == FaultKind::kKillPrimary;
   const ProcessId running = threads_->running_process();
   const bool is_node =
       machine.node != nullptr && machine.node->process() == running;
-  if (is_kill && is_node != (machine.holder == Holder::kNode)) {
+  if (is_kill && is_node != (machine.region_user == RegionUser::kNode)) {
     // The application has the node let go of the region: the next time.
-    machine.trap.StrikeAgain();
+    machine.breakpoint.StrikeAgain();
     return;
   }
   Count(kind);
-  ++counters_.traps;
-  if (machine.trap.aim() != TrapAim::kAnyCall) ++counters_.metadata_traps;
+  ++counters_.breakpoints;
+  if (machine.breakpoint.aim() != BreakpointAim::kAnyCall)
+    ++counters_.metadata_breakpoints;
   if (is_kill) return is_node ? KillNode(machine) : KillPrimary(machine);
   if (kind == FaultKind::kPowerCut) return CutPower(machine);
   CutPowerOfAll();
@@ -248,7 +253,7 @@ std::vector<int> World::HostsOf(int machine) const {
 
 std::vector<int> World::LinkedHostsOf(int machine) const {
   std::vector<int> hosts = HostsOf(machine);
-  if (options_.guests.tail && machine == options_.tail_machine) {
+  if (options_.background_actors.tail && machine == options_.tail_machine) {
     hosts.push_back(TailHost());
   }
   return hosts;
@@ -262,7 +267,7 @@ void World::CutLink(int from, int to) {
   }
 }
 
-void World::MendLink(int from, int to) {
+void World::RestoreLink(int from, int to) {
   if (link_cuts_[from][to] == 0) return;
   link_cuts_[from][to] = 1;
   HealLink(from, to);
@@ -329,7 +334,7 @@ std::unique_ptr<World::Model> World::TakeMemory(Machine& machine) {
 std::unique_ptr<World::Model> World::GiveRegion(int machine,
                                                 std::unique_ptr<Model> region) {
   ALPHEUS_CHECK(!machines_[machine].has_power ||
-                    machines_[machine].holder == Holder::kNobody,
+                    machines_[machine].region_user == RegionUser::kNobody,
                 "nobody has it open");
   std::unique_ptr<Model> old = TakeMemory(machines_[machine]);
   GiveMemory(machines_[machine], std::move(region));
@@ -342,7 +347,8 @@ void World::ExchangeRegions(int a, int b) {
 }
 
 bool World::LeaveRegion(Machine& machine) {
-  ALPHEUS_CHECK(machine.holder == Holder::kPrimary, "it has the region");
+  ALPHEUS_CHECK(machine.region_user == RegionUser::kPrimary,
+                "it has the region");
   for (const int host : HostsOf(machine.number)) {
     if (network_->stages(host).HasInbound()) return false;
   }
@@ -356,9 +362,9 @@ bool World::LeaveRegion(Machine& machine) {
   // With its hook: threads of the primary are in the middle of it.
   KeepOldMemory(std::move(machine.pmem));
   GiveMemory(machine, std::move(left));
-  machine.holder = Holder::kNobody;
-  ++counters_.given_up;
-  Trace(absl::StrCat("machine ", machine.number, ": replica is given up"));
+  machine.region_user = RegionUser::kNobody;
+  ++counters_.regions_released;
+  Trace(absl::StrCat("machine ", machine.number, ": replica is released"));
   return true;
 }
 
@@ -385,10 +391,10 @@ std::span<const std::byte> World::Medium(int number) {
 void World::LosePower(Machine& machine) {
   Trace(absl::StrCat("machine ", machine.number, ": power is cut"));
   machine.has_power = false;
-  machine.trap.Clear();
+  machine.breakpoint.Clear();
   ForgetNode(machine, /*with_power=*/false);
   ForgetPrimary(machine, /*with_power=*/false);
-  machine.holder = Holder::kNobody;
+  machine.region_user = RegionUser::kNobody;
   for (const int host : HostsOf(machine.number)) {
     network_->LosePowerOfAdapter(host);
   }
@@ -399,8 +405,8 @@ void World::LosePower(Machine& machine) {
     return machine.pmem->Reset(formatted.persistent());
   }
   machine.pmem->Reset(DrawPowerCut(*machine.pmem, random_));
-  checkers_->epochs.Look(machine.number);
-  checkers_->holders.Look();
+  checkers_->epochs.Check(machine.number);
+  checkers_->durability.Check();
 }
 
 // --- Processes and their power ----------------------------------------------
@@ -414,7 +420,7 @@ World::~World() {
     static_cast<void>(TakeMemory(machine));
   }
   Abandon(tail_);
-  Abandon(stranger_);
+  Abandon(unauthenticated_client_);
 }
 
 void World::StartNode(Machine& machine) {
@@ -466,8 +472,8 @@ void World::ForgetNode(Machine& machine, bool with_power) {
   if (machine.node == nullptr) return;
   Abandon(machine.node);
   if (with_power) network_->EndProgram(NodeHost(machine));
-  if (machine.holder != Holder::kNode) return;
-  machine.holder = Holder::kNobody;
+  if (machine.region_user != RegionUser::kNode) return;
+  machine.region_user = RegionUser::kNobody;
   ForgetSuspicion(*this, machine.number);
   if (with_power) machine.pmem->KeepAfterKill();
 }
@@ -477,8 +483,8 @@ void World::ForgetPrimary(Machine& machine, bool with_power) {
   if (machine.primary->has_failed_medium()) NoteFailedMedium(machine);
   Abandon(machine.primary);
   if (with_power) network_->EndProgram(PrimaryHost(machine));
-  if (machine.holder != Holder::kPrimary) return;
-  machine.holder = Holder::kNobody;
+  if (machine.region_user != RegionUser::kPrimary) return;
+  machine.region_user = RegionUser::kNobody;
   ForgetSuspicion(*this, machine.number);
   if (with_power) machine.pmem->KeepAfterKill();
 }

@@ -41,10 +41,10 @@
 #include "quorum/members/configuration.h"
 #include "tools/model/fabric/sim_network.h"
 #include "tools/model/memory/crash_model.h"
-#include "tools/sim/faults/trap.h"
+#include "tools/sim/faults/breakpoint.h"
 #include "tools/sim/world/history.h"
 #include "tools/sim/world/options.h"
-#include "tools/sim/world/referee.h"
+#include "tools/sim/world/oracle.h"
 #include "tools/sim/world/threads.h"
 
 namespace alpheus::sim {
@@ -63,7 +63,7 @@ class Operator;
 class PrimaryProcess;
 class RegionImages;
 class RegionStore;
-class Stranger;
+class UnauthenticatedClient;
 class TailClient;
 struct Checkers;
 
@@ -72,21 +72,21 @@ class World {
   using Model = ModelPersistence;
 
   // Process that has the region's lock.
-  enum class Holder { kNobody, kNode, kPrimary };
+  enum class RegionUser { kNobody, kNode, kPrimary };
 
   struct Machine {
     int number = 0;
     // Memory in the place of its region (region_store.h). Null: no replica.
     std::unique_ptr<Model> pmem;
     std::vector<std::byte> medium;  // Medium's
-    Holder holder = Holder::kNobody;
+    RegionUser region_user = RegionUser::kNobody;
     bool has_power = true;
-    // It gets neither power nor a node for now (core.h).
+    // It gets neither power nor a node for now (surviving_core.h).
     bool stays_broken = false;
     std::unique_ptr<NodeProcess> node;
     std::unique_ptr<PrimaryProcess> primary;
     std::unique_ptr<CandidateAgent> candidate;  // with a membership service
-    Trap trap;
+    Breakpoint breakpoint;
 
     NodeId id() const { return NodeId(static_cast<uint64_t>(number) + 1); }
   };
@@ -102,17 +102,17 @@ class World {
     uint64_t events = 0;
     uint64_t records_checked = 0;  // on W images, when they became durable
     // Number of checks by each checker.
-    uint64_t looks_at_media = 0;     // EpochChecker: superline and table
+    uint64_t media_checks = 0;       // EpochChecker: superline and table
     uint64_t records_on_media = 0;   // and records
-    uint64_t looks_for_holders = 0;  // HolderChecker
-    uint64_t records_still_held = 0;
+    uint64_t durability_checks = 0;  // DurabilityChecker
+    uint64_t records_still_durable = 0;
     uint64_t landings_checked = 0;  // FenceChecker
     uint64_t owners_checked = 0;    // OwnerChecker: records
-    uint64_t answers_checked = 0;   // AnswerChecker: records in answers
-    uint64_t looks_at_marks = 0;    // MarkChecker: at watermarks that changed
+    uint64_t reports_checked = 0;   // StateReportChecker: records in reports
+    uint64_t mark_checks = 0;       // MarkChecker: at watermarks that changed
     uint64_t media_compared = 0;    // EndChecker
     uint64_t records_compared = 0;
-    uint64_t looks_at_rest = 0;
+    uint64_t idle_checks = 0;
     uint64_t final_openings = 0;   // after the end, with an unchanged log
     uint64_t regions_refused = 0;  // that were not their machine's replica
     uint64_t progress_undemanded =
@@ -123,28 +123,28 @@ class World {
     uint64_t elections = 0;
     uint64_t stepped_down = 0;
     uint64_t overtaken = 0;
-    uint64_t traps = 0;              // that struck
-    uint64_t metadata_traps = 0;     // of these, where metadata was touched
-    uint64_t switches = 0;           // of threads inside of turns and openings
-    uint64_t breaks = 0;             // of connections, by lot
-    uint64_t late_landings = 0;      // on broken connections
-    uint64_t tails = 0;              // of a client that only reads
-    uint64_t tail_records = 0;       // that they were shown
-    uint64_t tails_overtaken = 0;    // by the head
-    uint64_t tails_outdated = 0;     // by another list of members
-    uint64_t tail_ends = 0;          // "no more", all asked anew
-    uint64_t strangers = 0;          // that asked for something
-    uint64_t strangers_refused = 0;  // and were told so
-    uint64_t replays = 0;            // of these, of a recorded handshake
+    uint64_t breakpoints = 0;           // that struck
+    uint64_t metadata_breakpoints = 0;  // of these, where metadata was touched
+    uint64_t switches = 0;         // of threads inside of turns and openings
+    uint64_t breaks = 0;           // of connections, by lot
+    uint64_t late_landings = 0;    // on broken connections
+    uint64_t tails = 0;            // of a client that only reads
+    uint64_t tail_records = 0;     // that they were shown
+    uint64_t tails_overtaken = 0;  // by the head
+    uint64_t tails_outdated = 0;   // by another list of members
+    uint64_t tail_ends = 0;        // "no more", all asked again
+    uint64_t unauthenticated_clients = 0;  // that asked for something
+    uint64_t unauthenticated_refused = 0;  // and were told so
+    uint64_t replays = 0;                  // of these, of a recorded handshake
     // Changes of members that an operator began; made; refused (another list,
     // or too large for one step).
     uint64_t changes = 0;
     uint64_t changes_made = 0;
     uint64_t changes_refused = 0;
     uint64_t replacements_made = 0;  // of these, of a lost replica
-    uint64_t rival_changes = 0;  // that began while another one was under way
-    uint64_t stopped = 0;        // machines, to let a change continue
-    uint64_t newcomers = 0;      // blank replicas
+    uint64_t competing_changes = 0;  // begun during another one
+    uint64_t stopped = 0;            // machines, to let a change continue
+    uint64_t newcomers = 0;          // blank replicas
     // Passes over a replica that began, by its node or its primary; places that
     // they repaired, on which machines; records in these; of these, durable
     // ones that could not be read there.
@@ -154,15 +154,15 @@ class World {
     uint64_t repaired_records = 0;
     uint64_t repaired_durable = 0;
     // Replicas that a primary has released to an opener.
-    uint64_t given_up = 0;
+    uint64_t regions_released = 0;
     // RocksDB's plugin: files that openings found, syncs that were OK, files
     // that were removed.
     uint64_t wal_files_found = 0;
     uint64_t wal_syncs = 0;
     uint64_t wal_files_removed = 0;
     // Malformed messages and private data; refused.
-    uint64_t nonsense = 0;
-    uint64_t nonsense_refused = 0;
+    uint64_t malformed_requests = 0;
+    uint64_t malformed_refused = 0;
     uint64_t guessed_keys = 0;  // by which somebody wrote or read in vain
     // Cores that continued while other machines stayed broken, and these
     // machines.
@@ -180,8 +180,8 @@ class World {
   SimNetwork& network() { return *network_; }
   Threads& threads() { return *threads_; }
   Random& random() { return random_; }
-  Referee& referee() { return *referee_; }
-  const Referee& referee() const { return *referee_; }
+  Oracle& oracle() { return *oracle_; }
+  const Oracle& oracle() const { return *oracle_; }
   History& history() { return *history_; }
   Checkers& checkers() { return *checkers_; }
   Counters& counters() { return counters_; }
@@ -246,8 +246,8 @@ class World {
   // Returns the adapter of the client that only reads, and has no machine of
   // its own.
   int TailHost() const { return 2 * options_.nodes + 1; }
-  int StrangerHost() const {
-    return TailHost() + (options_.guests.tail ? 1 : 0);
+  int UnauthenticatedHost() const {
+    return TailHost() + (options_.background_actors.tail ? 1 : 0);
   }
   // Returns the platform, both true and declared.
   Platform PlatformOf(int machine) const;
@@ -295,7 +295,7 @@ class World {
   void CutLink(int from, int to);
   void HealLink(int from, int to);
   // Ends all cuts of a link.
-  void MendLink(int from, int to);
+  void RestoreLink(int from, int to);
 
   // Returns the start of a new process's clock, ahead of the world's.
   int64_t DrawClock() {
@@ -317,9 +317,9 @@ class World {
   void OnPrimitive(Machine& machine, const Model::Event& event);
   // Returns whether the running thread has its process for itself.
   bool IsAlone(const Machine& machine) const;
-  // Springs the trap; called by a thread of the machine, which does not come
+  // Hits the breakpoint; called by a thread of the machine, which does not come
   // back.
-  void SpringTrap(Machine& machine);
+  void HitBreakpoint(Machine& machine);
   // Drops everything of the process except its threads.
   void ForgetNode(Machine& machine, bool with_power);
   void ForgetPrimary(Machine& machine, bool with_power);
@@ -334,7 +334,7 @@ class World {
   Random random_;
   std::unique_ptr<SimNetwork> network_;
   std::unique_ptr<Threads> threads_;
-  std::unique_ptr<Referee> referee_;
+  std::unique_ptr<Oracle> oracle_;
   std::unique_ptr<History> history_;
   std::unique_ptr<Checkers> checkers_;
   std::unique_ptr<MembershipService> membership_;
@@ -343,7 +343,7 @@ class World {
   std::unique_ptr<RegionImages> images_;
   std::unique_ptr<MemberLists> lists_;
   std::unique_ptr<TailClient> tail_;
-  std::unique_ptr<Stranger> stranger_;
+  std::unique_ptr<UnauthenticatedClient> unauthenticated_client_;
   std::unique_ptr<Operator> operator_;
   std::vector<char> active_;  // by host
   std::vector<std::vector<int>> link_cuts_;

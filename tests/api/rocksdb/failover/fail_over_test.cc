@@ -157,7 +157,7 @@ TEST_F(FailOverTest, FencedProcessCleansNothing) {
                       .ok();
        ++i) {
   }
-  // Behind all files, so that cleaning does not write it anew.
+  // Behind all files, so that cleaning does not write it again.
   ASSERT_TRUE(store->SetHome({path_, path_}).ok());
   const Lsn head = store->log().head_lsn();
   OpenNext();

@@ -89,7 +89,7 @@ class Rounds {
 
   absl::Status RunRound() {
     ALPHEUS_RETURN_IF_ERROR(WriteForAWhile());
-    if (random_.Below(2) == 0) return KillAndGoOn();
+    if (random_.Below(2) == 0) return KillAndContinue();
     return StopAndTakeOver();
   }
 
@@ -111,7 +111,7 @@ class Rounds {
     wal.log.replication.cluster_file = cluster_.file();
     wal.log.replication.node = 1 + index % kNodes;
     wal.log.replication.open_timeout_ms = 120'000;
-    wal.log.replication.silence_ms = 60'000;
+    wal.log.replication.ack_timeout_ms = 60'000;
     if (random_.Below(2) == 0) {
       // Its own node's replica; else none.
       wal.log.path =
@@ -169,7 +169,7 @@ class Rounds {
                                             " ended before it was killed"));
   }
 
-  absl::Status KillAndGoOn() {
+  absl::Status KillAndContinue() {
     ALPHEUS_RETURN_IF_ERROR(Kill());
     running_ = Fork(running_.index + 1, running_.database, /*write=*/true);
     return AwaitPuts(running_, 0);

@@ -224,7 +224,7 @@ TEST_F(TakeOverTest, ManifestAndTablesAreOfOneMoment) {
   EXPECT_EQ(Taken("000009.sst"), "seven and eight");
 }
 
-// The same with a MANIFEST that was begun anew.
+// The same with a MANIFEST that was begun again.
 TEST_F(TakeOverTest, ManifestIsTheOneThatIsCurrent) {
   fs_.BeforeLink([this](int links) {
     if (links == 1) {
@@ -248,7 +248,7 @@ TEST_F(TakeOverTest, PredecessorThatNeverRestsIsAnError) {
   EXPECT_EQ(Taken("CURRENT"), "(none)");
 }
 
-// Whatever of it was done, and whatever has changed since: it is done anew.
+// Whatever of it was done, and whatever has changed since: it is done again.
 TEST_F(TakeOverTest, TakingOverThatWasCutOffIsMadeAgain) {
   for (const int nth : {1, 2}) {
     const int before = fs_.links();

@@ -273,7 +273,7 @@ class FollowingATakingOverTest : public testing::ClusterDatabaseFixture {
     return options;
   }
   // The database goes to another directory.
-  void GoOn(const std::string& wal_directory = "") {
+  void Continue(const std::string& wal_directory = "") {
     Close();
     wal_options_ = On(2);
     wal_options_.wal_directory = wal_directory;
@@ -291,7 +291,7 @@ class FollowingATakingOverTest : public testing::ClusterDatabaseFixture {
 TEST_F(FollowingATakingOverTest, SecondaryIsToldOfATakingOver) {
   Instance other(OfFollower(), options_);
   ASSERT_TRUE(other.OpenSecondary(first_, own_).ok());
-  GoOn();
+  Continue();
   for (int i = 0; i < 2; ++i) {
     const Status caught = other.db().TryCatchUpWithPrimary();
     EXPECT_TRUE(caught.IsIOError()) << caught.ToString();
@@ -309,7 +309,7 @@ TEST_F(FollowingATakingOverTest, SecondaryIsToldOfATakingOver) {
 TEST_F(FollowingATakingOverTest, TakingOverIsNoticedByWhoReadsTheLogAgain) {
   Instance other(OfFollower(), options_);
   ASSERT_TRUE(other.fs().Follower().ok());
-  GoOn();
+  Continue();
   const Status opened = other.OpenSecondary(path_, own_);
   ASSERT_TRUE(opened.ok()) << opened.ToString();
   EXPECT_EQ(other.Get("b"), "2");
@@ -328,7 +328,7 @@ TEST_F(FollowingATakingOverTest, PathsMayBeOthersOnThisMachine) {
   const Status opened = other.OpenSecondary(mounted, own_);
   ASSERT_TRUE(opened.ok()) << opened.ToString();
   EXPECT_EQ(other.Get("a"), "1");
-  GoOn();
+  Continue();
   const Status caught = other.db().TryCatchUpWithPrimary();
   EXPECT_THAT(caught.ToString(), HasSubstr("was taken over into " + path_));
   // What the log says itself is no other path.
@@ -345,7 +345,7 @@ TEST_F(FollowingATakingOverTest, WalApartTellsNothingOfOtherPaths) {
   options_.wal_dir = directory_.File("wal");
   Open();
   Put("a", "1", true);
-  GoOn(options_.wal_dir);
+  Continue(options_.wal_dir);
   WalOptions options = OfFollower();
   options.wal_directory = options_.wal_dir;
   Instance other(options, options_);
@@ -357,7 +357,7 @@ TEST_F(FollowingATakingOverTest, WalApartTellsNothingOfOtherPaths) {
 }
 
 TEST_F(FollowingATakingOverTest, DirectoryThatWasLeftIsNotFollowed) {
-  GoOn();
+  Continue();
   Instance other(OfFollower(), options_);
   for (const Status& opened :
        {other.OpenSecondary(first_, own_), other.OpenReadOnly(first_)}) {

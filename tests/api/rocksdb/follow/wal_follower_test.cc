@@ -150,7 +150,7 @@ TEST_F(WalFollowerTest, FileThatIsRemovedDuringALookStaysForIt) {
               ElementsAre("000005.log", "000004.log", "000006.log"));
   EXPECT_EQ(TextOf(follower_->Find("000004.log")), "older");
   EXPECT_EQ(TextOf(follower_->Find("000006.log")), "short-lived");
-  // The other one began before it was removed; this one begins anew.
+  // The other one began before it was removed; this one begins again.
   ASSERT_TRUE(follower_->Begin(&one_).ok());
   EXPECT_THAT(ListFor(one_), ElementsAre("000005.log"));
   EXPECT_EQ(ListFor(other_).size(), 3u);
@@ -195,7 +195,7 @@ TEST_F(WalFollowerTest, NameThatAFileLosesDuringALookStaysForIt) {
 }
 
 // What was in it, and since when not, cannot be read any more.
-TEST_F(WalFollowerTest, LookIsToldThatTheLogWasReadAnewMeanwhile) {
+TEST_F(WalFollowerTest, ViewIsToldThatTheLogWasReadAgainMeanwhile) {
   BeginWithTwoFiles();
   source_->Data(1, 3, "er");
   source_->Remove(1);
@@ -277,7 +277,7 @@ TEST_F(WalFollowerTest, LookThatNeverListsKeepsNoMoreThanALogThatGrows) {
   EXPECT_FALSE(follower_->List(&other_, "").ok());
 }
 
-TEST_F(WalFollowerTest, LogThatWasCleanedBeforeItWasReadIsReadAnew) {
+TEST_F(WalFollowerTest, LogThatWasCleanedBeforeItWasReadIsReadAgain) {
   source_->Create(1, "000004.log");
   source_->Data(1, 0, "old");
   ASSERT_TRUE(follower_->Refresh().ok());
@@ -293,7 +293,7 @@ TEST_F(WalFollowerTest, LogThatWasCleanedBeforeItWasReadIsReadAnew) {
 }
 
 // Records of which none says that their file was removed (WST4).
-TEST_F(WalFollowerTest, LogThatGrowsByFarIsReadAnew) {
+TEST_F(WalFollowerTest, LogThatGrowsByFarIsReadAgain) {
   const std::string piece(8 << 20, 'x');
   source_->Create(1, "000004.log");
   ASSERT_TRUE(follower_->Refresh().ok());
@@ -319,7 +319,7 @@ TEST_F(WalFollowerTest, LogThatGrowsByFarIsReadAnew) {
 }
 
 // It is as large as it was, and was read in two parts.
-TEST_F(WalFollowerTest, LogIsNotReadAnewBecauseReadingWasInterrupted) {
+TEST_F(WalFollowerTest, LogIsNotReadAgainBecauseReadingWasInterrupted) {
   const std::string piece(8 << 20, 'x');
   source_->Create(1, "000004.log");
   for (uint64_t i = 0; i < 9; ++i) {
@@ -348,7 +348,7 @@ TEST_F(WalFollowerTest, WhoKnowsLessIsNotBelieved) {
   EXPECT_EQ(TextOf(follower_->Find("000004.log")), "one");
 }
 
-TEST_F(WalFollowerTest, EmptiedLogThatIsReadAnewHasNoFiles) {
+TEST_F(WalFollowerTest, EmptiedLogThatIsReadAgainHasNoFiles) {
   source_->Create(1, "000004.log");
   ASSERT_TRUE(follower_->Refresh().ok());
   source_->Add({.kind = WalRecordKind::kRemove, .file = 1}, "");
@@ -358,7 +358,7 @@ TEST_F(WalFollowerTest, EmptiedLogThatIsReadAnewHasNoFiles) {
   EXPECT_THAT(follower_->List(""), IsEmpty());
 }
 
-// It grew in what was read anew, and is removed there: what was seen stays.
+// It grew in what was read again, and is removed there: what was seen stays.
 TEST_F(WalFollowerTest, OpenFileIsAsItWasLast) {
   const std::shared_ptr<WalFollower> follower = std::move(follower_);
   source_->Create(1, "000004.log");

@@ -28,7 +28,7 @@ class ClusterDatabaseFixture : public PluginFixture {
     replication.cluster_file = cluster_.file();
     replication.node = node;
     replication.open_timeout_ms = 60'000;
-    replication.silence_ms = 60'000;
+    replication.ack_timeout_ms = 60'000;
     return options;
   }
 

@@ -87,7 +87,7 @@ TEST_F(ClusterDatabaseTest, OvertakenProcessStopsForGood) {
   // What was acknowledged is there for who has the log now.
   ASSERT_TRUE((*next)->Close().ok());
   Close();
-  Open();  // the file system opens a log that has failed anew
+  Open();  // the file system opens a log that has failed again
   EXPECT_EQ(Get("a"), "1");
   EXPECT_EQ(Get("c"), "(none)");
   Put("d", "4", true);

@@ -154,7 +154,7 @@ TEST_F(NewDatabaseTest, ItIsTakenOver) {
 }
 
 // The claim is durable before CURRENT is there: whoever takes that over begins
-// anew.
+// again.
 TEST_F(NewDatabaseTest, ClaimWithoutADatabaseIsTakenOver) {
   MakeCurrentOnly();
   std::filesystem::remove(path_ + "/CURRENT");

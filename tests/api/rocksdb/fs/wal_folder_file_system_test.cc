@@ -143,7 +143,7 @@ TEST_F(WalFolderTest, WithoutCreateADatabaseWithoutALogIsRefused) {
   EXPECT_THAT(TryOpen("one", &db).ToString(), HasSubstr("there is no log"));
 }
 
-TEST_F(WalFolderTest, DestroyedDatabaseBeginsAnew) {
+TEST_F(WalFolderTest, DestroyedDatabaseBeginsAgain) {
   {
     Database one = Open("one");
     Put(one, "a");

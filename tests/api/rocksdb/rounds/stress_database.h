@@ -25,7 +25,7 @@ struct StressBounds {
 
 class StressDatabase {
  public:
-  // Options that are drawn anew for each opening: whatever changes how the WAL
+  // Options that are drawn again for each opening: whatever changes how the WAL
   // is written.
   static rocksdb::Options DrawOptions(uint64_t seed);
 

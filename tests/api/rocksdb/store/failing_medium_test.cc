@@ -90,7 +90,7 @@ class FailingTest : public Fixture {
     EXPECT_TRUE(decisions_->is_fatal());
     EXPECT_EQ(decisions_->recoveries(), 0);
     this->Close();
-    // The same environment opens the log anew.
+    // The same environment opens the log again.
     this->Open();
     EXPECT_EQ(this->Get("a"), "1");
     EXPECT_EQ(this->Get("c"), "(none)");

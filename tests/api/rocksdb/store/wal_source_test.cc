@@ -99,7 +99,7 @@ TEST_F(WalSourceTest, LogWithoutAWriterIsReadToItsEnd) {
 }
 
 // Several laps of the ring between two looks.
-TEST_F(WalSourceTest, OvertakenFollowerReadsAnew) {
+TEST_F(WalSourceTest, OvertakenFollowerReadsAgain) {
   Write("000004.log", "first");
   WriteAnotherBatch();
   const auto follower = Follow();

@@ -299,7 +299,7 @@ TEST_F(WalStoreTest, RemovedFilesGiveTheirRoomBack) {
 }
 
 // WIX3: the head passes the record that says whose log it is; it is written
-// anew.
+// again.
 TEST_F(WalStoreTest, HomeSurvivesCleaning) {
   EXPECT_EQ(store_->home(), WalHome());
   ASSERT_TRUE(store_->SetHome(kHome).ok());

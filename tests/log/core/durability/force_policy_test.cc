@@ -45,12 +45,12 @@ class ForcePolicyTest : public ::testing::Test {
   // Notes "LSN:code" when it is called.
   DurableCallback Note(Lsn lsn) {
     return [this, lsn](const absl::Status& status) {
-      told_.push_back(std::to_string(lsn.value) + ":" +
-                      absl::StatusCodeToString(status.code()));
+      notified_.push_back(std::to_string(lsn.value) + ":" +
+                          absl::StatusCodeToString(status.code()));
     };
   }
 
-  std::vector<std::string> told_;
+  std::vector<std::string> notified_;
   LogHarness harness_;
 };
 
@@ -154,7 +154,7 @@ TEST_F(ForcePolicyTest, FailureInTheBackgroundIsTold) {
   EXPECT_EQ(log().Poll(), Polled::kMoved);
   harness_.pmem().FailFence(1);
   EXPECT_EQ(log().Poll(), Polled::kIdle);
-  EXPECT_THAT(told_, ElementsAre("1:UNAVAILABLE"));
+  EXPECT_THAT(notified_, ElementsAre("1:UNAVAILABLE"));
   EXPECT_EQ(Append(8).status().code(), Code::kUnavailable);
 }
 
@@ -163,13 +163,13 @@ TEST_F(ForcePolicyTest, CallbacksComeInOrderWhenTheirRecordsAreDurable) {
   for (const uint64_t lsn : {3, 1, 2}) {
     ASSERT_TRUE(log().OnDurable(Lsn(lsn), Note(Lsn(lsn))).ok());
   }
-  EXPECT_THAT(told_, ElementsAre());
+  EXPECT_THAT(notified_, ElementsAre());
   ASSERT_TRUE(log().Force(Lsn(2), 1, Deadline()).ok());
-  EXPECT_THAT(told_, ElementsAre("1:OK", "2:OK"));
+  EXPECT_THAT(notified_, ElementsAre("1:OK", "2:OK"));
   ASSERT_TRUE(Append(1).ok());
-  EXPECT_THAT(told_, ElementsAre("1:OK", "2:OK", "3:OK"));
+  EXPECT_THAT(notified_, ElementsAre("1:OK", "2:OK", "3:OK"));
   ASSERT_TRUE(log().OnDurable(Lsn(1), Note(Lsn(1))).ok());
-  EXPECT_EQ(told_.size(), 4u);
+  EXPECT_EQ(notified_.size(), 4u);
 }
 
 TEST_F(ForcePolicyTest, BegunForceOfALocalLogIsOver) {
@@ -179,7 +179,7 @@ TEST_F(ForcePolicyTest, BegunForceOfALocalLogIsOver) {
   const uint64_t fences = harness_.pmem().fence_count();
   ASSERT_TRUE(log().BeginForce(Lsn(2)).ok());
   EXPECT_EQ(harness_.pmem().fence_count() - fences, 1u);
-  EXPECT_THAT(told_, ElementsAre("2:OK"));
+  EXPECT_THAT(notified_, ElementsAre("2:OK"));
   EXPECT_EQ(log().durable_lsn(), Lsn(2));
   harness_.pmem().FailFence(1);
   EXPECT_EQ(log().BeginForce(Lsn(3)).code(), Code::kUnavailable);
@@ -204,7 +204,7 @@ TEST_F(ForcePolicyTest, CallbackMayUseTheLog) {
                              })
                   .ok());
   ASSERT_TRUE(log().Force(Lsn(1), 1, Deadline()).ok());
-  EXPECT_THAT(told_, ElementsAre("2:OK"));
+  EXPECT_THAT(notified_, ElementsAre("2:OK"));
 }
 
 // Nobody else forces, as the idle timer's thread runs the callback.
@@ -214,12 +214,12 @@ TEST_F(ForcePolicyTest, CallbackThatWaitsIsNotWaitedFor) {
     const absl::StatusOr<Lsn> lsn = Append(8);
     ASSERT_TRUE(lsn.ok());
     EXPECT_TRUE(log().WaitDurable(*lsn, Deadline::AtNanos(1'000'000)).ok());
-    told_.emplace_back("waited");
+    notified_.emplace_back("waited");
   };
   ASSERT_TRUE(log().OnDurable(Lsn(1), wait).ok());
   EXPECT_EQ(log().Poll(), Polled::kMoved);
   EXPECT_EQ(log().Poll(), Polled::kMoved);
-  EXPECT_THAT(told_, ElementsAre("waited"));
+  EXPECT_THAT(notified_, ElementsAre("waited"));
   EXPECT_EQ(log().durable_lsn(), Lsn(2));
 }
 
@@ -227,21 +227,21 @@ TEST_F(ForcePolicyTest, CallbackOfADroppedLogIsTold) {
   ASSERT_TRUE(Append(8).ok());
   ASSERT_TRUE(log().OnDurable(Lsn(1), Note(Lsn(1))).ok());
   harness_.Drop();
-  EXPECT_THAT(told_, ElementsAre("1:ABORTED"));
+  EXPECT_THAT(notified_, ElementsAre("1:ABORTED"));
 }
 
 TEST_F(ForcePolicyTest, CloseForcesAndTells) {
   ASSERT_TRUE(Append(8).ok());
   ASSERT_TRUE(log().OnDurable(Lsn(1), Note(Lsn(1))).ok());
   ASSERT_TRUE(log().Close().ok());
-  EXPECT_THAT(told_, ElementsAre("1:OK"));
+  EXPECT_THAT(notified_, ElementsAre("1:OK"));
   EXPECT_EQ(log().OnDurable(Lsn(1), Note(Lsn(1))).code(),
             Code::kFailedPrecondition);
 }
 
-TEST_F(ForcePolicyTest, CallbackForAnLsnThatWasNeverGivenIsRefused) {
+TEST_F(ForcePolicyTest, CallbackForAnLsnThatWasNeverAssignedIsRefused) {
   EXPECT_EQ(log().OnDurable(Lsn(1), Note(Lsn(1))).code(), Code::kOutOfRange);
-  EXPECT_THAT(told_, ElementsAre());
+  EXPECT_THAT(notified_, ElementsAre());
 }
 
 // What was appended while it closed is in the log that it leaves.
@@ -257,7 +257,7 @@ TEST_F(ForcePolicyTest, CallbackMayAppendWhileTheLogCloses) {
                              })
                   .ok());
   ASSERT_TRUE(log().Close().ok());
-  EXPECT_THAT(told_, ElementsAre("2:OK"));
+  EXPECT_THAT(notified_, ElementsAre("2:OK"));
   EXPECT_EQ(PersistedWatermark(), Lsn(2));
   harness_.PowerCut();
   ASSERT_TRUE(harness_.Open().ok());

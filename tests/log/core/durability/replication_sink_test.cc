@@ -217,7 +217,7 @@ TEST_F(ReplicationSinkTest, MissedRequestIsTakenOver) {
   Open(FlushOrder::kRemoteFirst);
   auto record = log_->Reserve(16, Deadline());
   ASSERT_TRUE(record.ok());
-  log_->HandOver(*record);
+  log_->Detach(*record);
   sink_.on_poll = [&] {
     sink_.on_poll = [] {};
     ASSERT_TRUE(log_->Complete(*record).ok());
@@ -265,31 +265,31 @@ TEST_F(ReplicationSinkTest, WatchIsHandedOn) {
 }
 
 // A record is on its way whose callback is to be told, and nobody forces it.
-class AttendantTest : public ReplicationSinkTest {
+class AckPollerTest : public ReplicationSinkTest {
  protected:
-  AttendantTest() {
+  AckPollerTest() {
     Open(FlushOrder::kRemoteFirst);
     sink_.follows_local = false;
     EXPECT_TRUE(absl::IsDeadlineExceeded(Append()));
-    const auto tell = [this](const absl::Status& s) { told_ = s.ok(); };
+    const auto tell = [this](const absl::Status& s) { notified_ = s.ok(); };
     EXPECT_TRUE(log_->OnDurable(Lsn(1), tell).ok());
     sink_.waits = 0;
     waiter_.waits = 0;
   }
   // Closing tells the callbacks, which are at home here.
-  ~AttendantTest() override { log_.reset(); }
+  ~AckPollerTest() override { log_.reset(); }
   Deadline Soon() const {
     return Deadline::AtNanos(clock_.NowNanos() + 100'000);
   }
-  bool Attend() { return log_->WaitForAcks(Soon(), stop_); }
+  bool PollAcks() { return log_->WaitForAcks(Soon(), stop_); }
   // The same by another thread, in the middle of this one's wait in the sink.
-  bool AttendBesideACall() {
+  bool PollAcksBesideACall() {
     bool again = false;
     sink_.on_wait = [&] {
       sink_.on_wait = [] {};
       const uint32_t call = ThreadToken();
       SetThreadToken(call + 1);
-      again = Attend();
+      again = PollAcks();
       SetThreadToken(call);
     };
     EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitDurable(
@@ -302,109 +302,109 @@ class AttendantTest : public ReplicationSinkTest {
   }
 
   std::atomic<uint32_t> stop_{0};
-  bool told_ = false;
+  bool notified_ = false;
 };
 
 // A call that waits does what the attendant would; once it has left, the
 // attendant goes on, and need not pass an interval first.
-TEST_F(AttendantTest, TakesOverWhenACallHasLeft) {
-  EXPECT_TRUE(AttendBesideACall());
+TEST_F(AckPollerTest, TakesOverWhenACallHasLeft) {
+  EXPECT_TRUE(PollAcksBesideACall());
   EXPECT_EQ(sink_.waits, 1);
   EXPECT_EQ(waiter_.waits, 1);
-  EXPECT_FALSE(told_);
+  EXPECT_FALSE(notified_);
   sink_.on_wait = [this] { sink_.durable = Lsn(1); };
-  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(PollAcks());
   EXPECT_EQ(sink_.waits, 2);
-  EXPECT_TRUE(told_);
+  EXPECT_TRUE(notified_);
 }
 
 // Nothing is on its way that a callback wants; then a callback comes, or what
 // it wants is sent.
-TEST_F(AttendantTest, RestsUntilItIsCalled) {
+TEST_F(AckPollerTest, RestsUntilItIsCalled) {
   sink_.durable = Lsn(1);
   log_->Poll();
-  EXPECT_TRUE(told_);
+  EXPECT_TRUE(notified_);
   EXPECT_TRUE(absl::IsDeadlineExceeded(Append()));  // 2 is on its way
   waiter_.waits = sink_.waits = waiter_.wakes = 0;
-  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(PollAcks());
   EXPECT_EQ(waiter_.waits, 1);
   EXPECT_FALSE(waiter_.woken);
 
-  const auto tell = [this](const absl::Status& s) { told_ = s.ok(); };
-  told_ = false;
+  const auto tell = [this](const absl::Status& s) { notified_ = s.ok(); };
+  notified_ = false;
   waiter_.on_wait = [&] { EXPECT_TRUE(log_->OnDurable(Lsn(2), tell).ok()); };
-  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(PollAcks());
   EXPECT_TRUE(waiter_.woken);
   EXPECT_EQ(waiter_.wakes, 1);
   sink_.on_wait = [this] { sink_.durable = Lsn(2); };
-  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(PollAcks());
   EXPECT_EQ(sink_.waits, 1);
-  EXPECT_TRUE(told_);
+  EXPECT_TRUE(notified_);
 
   ReservedRecord record = *log_->Reserve(8, Deadline());
   ASSERT_TRUE(log_->Complete(record).ok());
   EXPECT_TRUE(log_->OnDurable(Lsn(3), tell).ok());
   EXPECT_EQ(waiter_.wakes, 1);
   waiter_.on_wait = [&] { EXPECT_TRUE(log_->BeginForce(Lsn(3)).ok()); };
-  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(PollAcks());
   EXPECT_TRUE(waiter_.woken);
   EXPECT_EQ(waiter_.wakes, 2);
 }
 
-TEST_F(AttendantTest, StopIsNotMissedWhileItRests) {
+TEST_F(AckPollerTest, StopIsNotMissedWhileItRests) {
   sink_.durable = Lsn(1);
   log_->Poll();
   waiter_.waits = 0;
   waiter_.on_wait = [this] { Stop(); };
-  Attend();
+  PollAcks();
   EXPECT_EQ(waiter_.waits, 1);
   EXPECT_TRUE(waiter_.woken);
-  Attend();
+  PollAcks();
   EXPECT_EQ(waiter_.waits, 1);
 }
 
 // Nobody waits for a record, and a replica that gets what it missed would get a
 // little of it once an interval.
-TEST_F(AttendantTest, WaitsForAReplicaThatCatchesUp) {
+TEST_F(AckPollerTest, WaitsForAReplicaThatCatchesUp) {
   sink_.on_wait = [this] { sink_.durable = Lsn(1); };
-  EXPECT_TRUE(Attend());
-  EXPECT_TRUE(told_);
+  EXPECT_TRUE(PollAcks());
+  EXPECT_TRUE(notified_);
   sink_.catching_up = true;
   log_->Poll();
   sink_.waits = 0;
-  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(PollAcks());
   EXPECT_EQ(sink_.waits, 1);
   sink_.catching_up = false;
-  EXPECT_TRUE(Attend());  // it learns of that
+  EXPECT_TRUE(PollAcks());  // it learns of that
   EXPECT_EQ(sink_.waits, 2);
-  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(PollAcks());
   EXPECT_EQ(sink_.waits, 2);
 }
 
 // Stopped before it waits: it does not. While it waits: it is woken.
-TEST_F(AttendantTest, StopIsNotMissedInTheSink) {
+TEST_F(AckPollerTest, StopIsNotMissedInTheSink) {
   sink_.on_wait = [this] {
     EXPECT_EQ(sink_.wakes, 0);
     Stop();
     EXPECT_EQ(sink_.wakes, 1);
   };
-  Attend();
+  PollAcks();
   EXPECT_EQ(sink_.waits, 1);
-  Attend();
+  PollAcks();
   EXPECT_EQ(sink_.waits, 1);
 }
 
-TEST_F(AttendantTest, StopIsNotMissedBesideACall) {
+TEST_F(AckPollerTest, StopIsNotMissedBesideACall) {
   waiter_.on_wait = [this] { Stop(); };
-  AttendBesideACall();
+  PollAcksBesideACall();
   EXPECT_EQ(waiter_.waits, 1);
   EXPECT_TRUE(waiter_.woken);
-  AttendBesideACall();
+  PollAcksBesideACall();
   EXPECT_EQ(waiter_.waits, 1);
 }
 
 // 6. of activity_watch.h: whoever leaves last wakes it, and nobody else does.
-TEST(ActivityWatchTest, LastCallToLeaveWakesTheAttendant) {
+TEST(ActivityWatchTest, LastCallToLeaveWakesTheAckPoller) {
   FakeSink sink;
   CountingWaiter waiter;
   ActivityWatch watch(waiter, sink);
@@ -419,9 +419,9 @@ TEST(ActivityWatchTest, LastCallToLeaveWakesTheAttendant) {
     last.reset();
     EXPECT_EQ(waiter.wakes, 2);
   };
-  watch.WaitForCallersToLeave(stop, Deadline());
+  watch.WaitForWaitersToLeave(stop, Deadline());
   EXPECT_TRUE(waiter.woken);
-  watch.WaitForCallersToLeave(stop, Deadline());
+  watch.WaitForWaitersToLeave(stop, Deadline());
   EXPECT_EQ(waiter.waits, 1);
   // Nobody sleeps there any more.
   last.emplace(&watch, progress);

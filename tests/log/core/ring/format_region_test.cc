@@ -106,7 +106,7 @@ TEST_F(UseOfRegionTest, OneDamagedCopyIsUsed) {
   EXPECT_EQ(UseOfDevice(), RegionUse::kUsed);
 }
 
-// Whoever wipes the beginning of a device has it used anew; a file can be
+// Whoever wipes the beginning of a device has it used again; a file can be
 // removed.
 TEST_F(UseOfRegionTest, DeviceWithAWipedBeginningHoldsNothing) {
   Format();

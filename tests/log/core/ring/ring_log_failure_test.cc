@@ -30,7 +30,7 @@ std::atomic<int> sync_result{0};
 int Sync(const void* /*address*/, size_t /*bytes*/) { return sync_result; }
 
 // Sleeps at once and tells that it does.
-class TellingWaiter final : public Waiter {
+class NotifyingWaiter final : public Waiter {
  public:
   bool Spin(int /*round*/) override { return false; }
   void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
@@ -95,7 +95,7 @@ class RingLogFailureTest : public ::testing::Test {
     EXPECT_TRUE(log_->Append({&part, 1}, 1, Deadline()).ok());
     auto open = log_->Reserve(1, Deadline());
     EXPECT_TRUE(open.ok()) << open.status();
-    log_->HandOver(*open);
+    log_->Detach(*open);
     return *open;
   }
   void FailASuperlineUpdate() {
@@ -115,7 +115,7 @@ class RingLogFailureTest : public ::testing::Test {
 
 // P-H20, P-F7: the failure here is one of the superline, not of a force.
 TEST_F(RingLogFailureTest, SleeperWakesWhenASuperlineUpdateFails) {
-  TellingWaiter waiter;
+  NotifyingWaiter waiter;
   Open(waiter);
   const ReservedRecord open = AppendAndReserve();
   std::jthread sleeper([&] {
@@ -161,7 +161,7 @@ TEST_F(RingLogFailureTest, CallbackOfASuperlineFailureMayUseTheLog) {
 // The failure comes first: who finished his reservation on the advice of a
 // FailedPrecondition would only meet it then.
 TEST_F(RingLogFailureTest, AppendTellsTheFailureDespiteAnOwnReservation) {
-  TellingWaiter waiter;
+  NotifyingWaiter waiter;
   Open(waiter);
   const std::string payload(1000, 'p');
   const std::span<const std::byte> part = AsBytes(payload);

@@ -207,7 +207,7 @@ TEST_F(RingLogTest, FrequencyForcesOnlyDivisibleLsns) {
   }
 }
 
-// Appends become durable without a claim by the forcer, and their slots are
+// Appends become durable without a batch of the forcer, and their slots are
 // used again; a force after any number of them must still find its records.
 TEST_F(RingLogTest, ForceWorksAfterMoreAppendsThanTheCap) {
   for (int i = 0; i < 100; ++i) {
@@ -268,9 +268,9 @@ TEST_F(RingLogTest, ForceBehindOwnOpenReservationIsRefused) {
   EXPECT_TRUE(log().Force(done.lsn, 1, Deadline()).ok());
 }
 
-TEST_F(RingLogTest, ForceBehindAHandedOverReservationWaits) {
+TEST_F(RingLogTest, ForceBehindADetachedReservationWaits) {
   ReservedRecord open = Reserve(1);
-  log().HandOver(open);
+  log().Detach(open);
   ReservedRecord done = ReserveFilled("done");
   ASSERT_TRUE(log().Complete(done).ok());
   EXPECT_EQ(log().Force(done.lsn, 1, Deadline::AtNanos(1'000'000)).code(),
@@ -372,7 +372,7 @@ TEST_F(RingLogTest, CopyBeyondTheRecordIsRefused) {
   log().Abort(record);
 }
 
-TEST_F(RingLogTest, LsnThatWasNeverGivenIsOutOfRange) {
+TEST_F(RingLogTest, LsnThatWasNeverAssignedIsOutOfRange) {
   harness_.Append("x");
   for (const Lsn lsn : {Lsn(0), Lsn(2), Lsn(~uint64_t{0})}) {
     EXPECT_EQ(log().Force(lsn, 1, Deadline()).code(), Code::kOutOfRange);
@@ -458,7 +458,7 @@ TEST_F(RingLogTest, EverySuperlineUpdateHasANumberOfItsOwn) {
     harness_.Append("x");
     ASSERT_TRUE(log().CleanupAll().ok());
     const CellState cell = ReadCell(SuperlinePlace(harness_.region()));
-    EXPECT_TRUE(cell.at_rest());
+    EXPECT_TRUE(cell.copies_agree());
     EXPECT_GT(cell.copies[0].seq, last);
     last = cell.copies[0].seq;
   }

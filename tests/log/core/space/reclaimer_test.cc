@@ -38,9 +38,9 @@ TEST(ReclaimerTest, BytesAreFreedOnlyWhenTheHeadIsOnMedia) {
   Reclaimer<ModelPersistence> reclaimer(
       pmem, "model", start.superline.ring_offset, ring, start.table, head,
       start.index, superline);
-  int looks = 0;
+  int spins = 0;
   pmem.SetHook([&](const ModelPersistence::Event&) {
-    ++looks;
+    ++spins;
     std::vector<std::byte> image = pmem.CutKeepingNone();
     const auto state = ReadRegionState(image, "model");
     ASSERT_TRUE(state.ok()) << state.status();
@@ -49,7 +49,7 @@ TEST(ReclaimerTest, BytesAreFreedOnlyWhenTheHeadIsOnMedia) {
   });
   ASSERT_TRUE(reclaimer.CleanThrough(durable, durable).ok());
   pmem.SetHook({});
-  EXPECT_GE(looks, 6);
+  EXPECT_GE(spins, 6);
   EXPECT_EQ(reclaimer.reuse_limit_word().load(),
             reclaimer.head().offset.value + ring.capacity());
 }

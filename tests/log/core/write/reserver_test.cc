@@ -91,14 +91,14 @@ TEST_F(ReserverTest, ExposureCapHoldsUntilRecordsAreDurable) {
   EXPECT_EQ(Reserve(1), Outcome::kExposureFull);
 }
 
-TEST_F(ReserverTest, HeldReserverGivesNothing) {
+TEST_F(ReserverTest, QuiescedReserverGivesNothing) {
   StartAt(1, 0);
   EXPECT_EQ(Reserve(1), Outcome::kReserved);
-  EXPECT_FALSE(reserver_->TryHold());  // not durable
+  EXPECT_FALSE(reserver_->TryQuiesce());  // not durable
   durable_ = 1;
-  EXPECT_TRUE(reserver_->TryHold());
-  EXPECT_FALSE(reserver_->TryHold());
-  EXPECT_EQ(Reserve(1), Outcome::kHeld);
+  EXPECT_TRUE(reserver_->TryQuiesce());
+  EXPECT_FALSE(reserver_->TryQuiesce());
+  EXPECT_EQ(Reserve(1), Outcome::kQuiesced);
   EXPECT_EQ(reserver_->next().lsn, Lsn(2));
   reserver_->Unhold();
   EXPECT_EQ(Reserve(1), Outcome::kReserved);

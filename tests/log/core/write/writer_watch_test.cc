@@ -47,7 +47,7 @@ TEST_F(WriterWatchTest, AWriterThatStaysAloneIsAloneAgain) {
 }
 
 // One change of the writer is seen once, as a hand-over is.
-TEST_F(WriterWatchTest, AHandOverCountsForAWhile) {
+TEST_F(WriterWatchTest, ADetachCountsForAWhile) {
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(Write(1));
   int shared = 0;
   for (int i = 0; i < 3000; ++i) shared += Write(2) ? 1 : 0;

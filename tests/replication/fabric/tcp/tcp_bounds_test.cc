@@ -68,7 +68,7 @@ class ResponderBoundsTest : public ::testing::Test {
       taken.insert(taken.end(), from, from + room);
     }
     outbox_.Consume(taken.size());
-    responder_.GoOn(&outbox_);
+    responder_.Advance(&outbox_);
     return taken;
   }
   bool IsGood() const {
@@ -153,7 +153,7 @@ TEST_F(ResponderBoundsTest, MoreThanAWindowBehindAWaitingRequestIsNonsense) {
     Feed(Request(WireOpcode::kWrite, 64'000, 0));
     EXPECT_LE(kept_bytes_, kWindow + 64'000);
   }
-  EXPECT_EQ(responder_.health(), Responder::Health::kNonsense);
+  EXPECT_EQ(responder_.health(), Responder::Health::kMalformed);
 }
 
 // It could only be kept whole.
@@ -211,7 +211,7 @@ class TcpBoundsTest : public TcpFabricTest {
   }
 };
 
-// TCN2. A stranger that has not even said hello.
+// TCN2. An unauthenticated client that has not even said hello.
 TEST_F(TcpBoundsTest, OnePongAnswersAllPingsThatCame) {
   constexpr size_t kPings = 20'000;
   const tcp::Descriptor raw = ConnectRaw();
@@ -223,7 +223,7 @@ TEST_F(TcpBoundsTest, OnePongAnswersAllPingsThatCame) {
   EXPECT_LE(pongs.size(), kPings / 20 * tcp::kWireHeaderBytes);
 }
 
-// SIL3. It goes on talking, so it is not silent.
+// LVT3. It goes on talking, so it is not silent.
 TEST_F(TcpBoundsTest, PeerThatTakesNoAnswersIsGone) {
   const tcp::Descriptor raw = ConnectRaw();
   AcceptRaw(raw);

@@ -136,7 +136,7 @@ TEST_F(TcpFabricTest, ManySmallWritesTakeOneSystemCallPerSide) {
 
 // TF4. Polls until host 1, and host 1 alone, has taken one write with
 // immediate; returns its counters from before.
-class TcpFabricHoldTest : public TcpFabricTest {
+class TcpFabricDelayTest : public TcpFabricTest {
  protected:
   TcpFabricCounters TakeOneImmediate() {
     EXPECT_TRUE(fabric(1).PostReceive(at_[1], WorkId(7), {}).ok());
@@ -155,7 +155,7 @@ class TcpFabricHoldTest : public TcpFabricTest {
   }
 };
 
-TEST_F(TcpFabricHoldTest, AcknowledgementLeavesWithWhatIsPostedInReturn) {
+TEST_F(TcpFabricDelayTest, AcknowledgementLeavesWithWhatIsPostedInReturn) {
   Connect();
   ASSERT_TRUE(fabric(0).PostReceive(at_[0], WorkId(8), Local(0, 128, 64)).ok());
   const TcpFabricCounters before = TakeOneImmediate();
@@ -169,7 +169,7 @@ TEST_F(TcpFabricHoldTest, AcknowledgementLeavesWithWhatIsPostedInReturn) {
   EXPECT_EQ(completions_[0][1].work, WorkId(8));
 }
 
-TEST_F(TcpFabricHoldTest, AcknowledgementLeavesAloneWhenNothingIsPosted) {
+TEST_F(TcpFabricDelayTest, AcknowledgementLeavesAloneWhenNothingIsPosted) {
   Connect();
   const TcpFabricCounters before = TakeOneImmediate();
   world_.clock().Forward(19'999);
@@ -180,7 +180,7 @@ TEST_F(TcpFabricHoldTest, AcknowledgementLeavesAloneWhenNothingIsPosted) {
   EXPECT_EQ(SendsSince(before), 1U);
 }
 
-TEST_F(TcpFabricHoldTest, AcknowledgementLeavesThoughMoreAndMoreComes) {
+TEST_F(TcpFabricDelayTest, AcknowledgementLeavesThoughMoreAndMoreComes) {
   Connect();
   const TcpFabricCounters before = TakeOneImmediate();
   world_.clock().Forward(20'000);
@@ -189,21 +189,21 @@ TEST_F(TcpFabricHoldTest, AcknowledgementLeavesThoughMoreAndMoreComes) {
   EXPECT_EQ(SendsSince(before), 1U);  // of the first; the second is held
 }
 
-TEST_F(TcpFabricHoldTest, ProgressOfAStandInHoldsNothing) {
+TEST_F(TcpFabricDelayTest, ProgressOfAStandInDelaysNothing) {
   Connect();
   const TcpFabricCounters before = TakeOneImmediate();
   fabric(1).Progress();
   EXPECT_EQ(SendsSince(before), 1U);
 }
 
-TEST_F(TcpFabricHoldTest, NobodyFallsAsleepOverAnAcknowledgement) {
+TEST_F(TcpFabricDelayTest, NobodyFallsAsleepOverAnAcknowledgement) {
   Connect();
   const TcpFabricCounters before = TakeOneImmediate();
   fabric(1).WaitForActivity(Deadline::AtNanos(world_.NowNanos()));
   EXPECT_EQ(SendsSince(before), 1U);
 }
 
-TEST_F(TcpFabricHoldTest, CloseSaysWhatWasHeld) {
+TEST_F(TcpFabricDelayTest, CloseSaysWhatWasDelayed) {
   Connect();
   const TcpFabricCounters before = TakeOneImmediate();
   ASSERT_TRUE(fabric(1).Close(at_[1]).ok());
@@ -295,7 +295,7 @@ TEST_F(TcpFabricTest, ParkedRequestsHoldUpNeitherAnswersNorOrder) {
   EXPECT_EQ(std::memcmp(&Memory(1)[8192 + 5001 * 39], &Memory(0)[0], 5000), 0);
 }
 
-// SIL1: long silence while nobody polled is no silence of the peer.
+// LVT1: long silence while nobody polled is no silence of the peer.
 TEST_F(TcpFabricTest, PeerIsNotGoneBecauseNobodyPolled) {
   Connect();
   for (int i = 0; i < 3; ++i) {

@@ -152,8 +152,8 @@ TEST_F(TcpProtocolTest, ReplyOfAnotherLengthBreaksTheConnection) {
   EXPECT_EQ(Memory(1)[0], std::byte{0});
 }
 
-// SIL1: what was asked is answered. The silence of a retry time, which four
-// looks are (SIL2), begins with the ping of the first of them.
+// LVT1: what was asked is answered. The silence of a retry time, which four
+// looks are (LVT2), begins with the ping of the first of them.
 TEST_F(TcpProtocolTest, PeerThatWasAskedForNothingIsNotGone) {
   Connect();
   ExpectWorks();
@@ -228,8 +228,8 @@ TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
   TcpFabricOptions options;
   options.anonymous_max = 4;
   std::vector<std::string> refused;
-  options.on_refused = [&](std::string_view peer, StrangerEnd why) {
-    EXPECT_EQ(why, StrangerEnd::kSaidNothing);
+  options.on_refused = [&](std::string_view peer, UnauthenticatedEnd why) {
+    EXPECT_EQ(why, UnauthenticatedEnd::kSaidNothing);
     refused.emplace_back(peer.substr(0, peer.find(':')));
   };
   Random random(1);
@@ -261,8 +261,8 @@ TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
 
 TEST_F(TcpProtocolTest, WhatIsNoMessageIsToldByItsPeer) {
   TcpFabricOptions options;
-  std::vector<StrangerEnd> refused;
-  options.on_refused = [&](std::string_view peer, StrangerEnd why) {
+  std::vector<UnauthenticatedEnd> refused;
+  options.on_refused = [&](std::string_view peer, UnauthenticatedEnd why) {
     EXPECT_EQ(peer.substr(0, 10), "127.0.0.3:");
     refused.push_back(why);
   };
@@ -281,7 +281,7 @@ TEST_F(TcpProtocolTest, WhatIsNoMessageIsToldByItsPeer) {
     small.Progress();
   }
   ASSERT_EQ(refused.size(), 1U);
-  EXPECT_EQ(refused.front(), StrangerEnd::kNotUnderstood);
+  EXPECT_EQ(refused.front(), UnauthenticatedEnd::kNotUnderstood);
 }
 
 // --- System calls -----------------------------------------------------------

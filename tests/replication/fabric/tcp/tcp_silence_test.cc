@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIL2 (silence_timers.h): the time in which nobody looked is no silence, and
+// LVT2 (liveness_timers.h): the time in which nobody looked is no silence, and
 // whoever is gone is noticed all the same.
 #include <gtest/gtest.h>
 

@@ -87,7 +87,7 @@ class VerbsNativeTest : public ::testing::Test {
   void CompleteAll() {
     adapter_.Complete(adapter_.doorbells.back().back().wr_id);
     std::vector<Completion> done;
-    EXPECT_TRUE(pair_->TakeCompletions({&done, &done}));
+    EXPECT_TRUE(pair_->DrainCompletions({&done, &done}));
     EXPECT_EQ(pair_->sends(), 0u);
   }
   void ExpectLastIsFlush(uint64_t begin, uint64_t end) {
@@ -157,7 +157,7 @@ TEST_F(VerbsNativeTest, FlushThatCanNotNameAllIsARead) {
   Flush(At(~uint64_t{0}), 1);
   ExpectLastIsRead();
   EXPECT_EQ(counters_.native_flushes, 0u);
-  // A read says as much of all before it: the next one begins anew.
+  // A read says as much of all before it: the next one begins again.
   Write(At(kFlushBytesMax - 8), 8);
   Flush(At(0), 8);
   ExpectLastIsFlush(0, kFlushBytesMax);
@@ -183,7 +183,7 @@ TEST_F(VerbsNativeTest, AtomicWriteBringsItsWordAndCompletesAsAWrite) {
             reinterpret_cast<uintptr_t>(bytes_.data()));
   adapter_.Complete(asked.wr_id);
   std::vector<Completion> done;
-  EXPECT_TRUE(pair_->TakeCompletions({&done, &done}));
+  EXPECT_TRUE(pair_->DrainCompletions({&done, &done}));
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].operation, Operation::kWrite);
   EXPECT_EQ(done[0].work, WorkId(1));

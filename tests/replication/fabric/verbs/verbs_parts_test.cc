@@ -54,7 +54,7 @@ TEST(RegionTagsTest, EachTagOnceAndInAnOrderOfItsOwn) {
   EXPECT_LT(same, 20u);
 }
 
-TEST(RetriesTest, PeerIsGivenUpInTime) {
+TEST(RetriesTest, PeerIsDroppedInTime) {
   for (const int64_t wait :
        {int64_t{400'000}, int64_t{100'000'000}, int64_t{2'000'000'000}}) {
     const int64_t given =

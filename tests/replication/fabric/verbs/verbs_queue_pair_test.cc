@@ -43,7 +43,7 @@ class VerbsQueuePairTest : public ::testing::Test {
   }
   std::vector<Completion> Poll() {
     std::vector<Completion> done;
-    is_whole_ = pair_->TakeCompletions({&done, &greetings_});
+    is_whole_ = pair_->DrainCompletions({&done, &greetings_});
     return done;
   }
   unsigned FlagsOf(size_t doorbell, size_t at) const {

@@ -120,9 +120,9 @@ bool VerbsWorld::Pass() {
   fabric(next_to_wait_)
       .WaitForActivity(Deadline::AtNanos(NowNanos() + kPassNanos));
   next_to_wait_ = (next_to_wait_ + 1) % hosts();
-  const bool is_under_way = std::ranges::any_of(
-      fabrics_, [](const auto& fabric) { return fabric->IsUnderWay(); });
-  if (is_under_way || ++still_passes_ < kStillPasses) return true;
+  const bool is_in_flight = std::ranges::any_of(
+      fabrics_, [](const auto& fabric) { return fabric->IsInFlight(); });
+  if (is_in_flight || ++still_passes_ < kStillPasses) return true;
   still_passes_ = 0;  // who comes again then has begun something new
   return false;
 }

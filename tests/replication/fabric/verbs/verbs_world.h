@@ -5,7 +5,7 @@
 // A verbs adapter keeps its own time, so this world's time is real; but it goes
 // slower, as the cases' deadlines are made for hosts that answer in
 // microseconds, and a guest's processor and adapter are programs. While an
-// adapter has something under way the world waits for it, however busy the
+// adapter has something in flight the world waits for it, however busy the
 // machine is; then for so many passes, each on another processor, that what the
 // kernel was doing has been done.
 // Memory is the heap's or, with ALPHEUS_VERBS_DEVICE, a device-DAX's: that one

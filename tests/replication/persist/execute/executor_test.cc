@@ -164,12 +164,12 @@ class PersistWorld {
   void TakeOfRequester(const Completion& completion) {
     EXPECT_EQ(completion.status, CompletionStatus::kOk);
     if (completion.operation != Operation::kReceive) {
-      return requester_->Take(completion);
+      return requester_->OnCompletion(completion);
     }
     uint64_t acked = 0;
     std::memcpy(&acked, received_->At(completion.work.value).bytes.data(),
                 sizeof(acked));
-    while (requester_->persisted() < acked) requester_->TakeAck();
+    while (requester_->persisted() < acked) requester_->OnAck();
   }
 
   // Nothing more of memory is left than must be; an ack that was sent arrives
@@ -220,7 +220,7 @@ TEST_P(PersistExecutorTest, AckedUpdatesOutliveACutInEveryState) {
   EXPECT_EQ(world.lost(), 0u);
   EXPECT_EQ(world.requester().persisted(), kUpdates);
   EXPECT_EQ(world.requester().posted(), kUpdates);
-  EXPECT_EQ(world.requester().posts_under_way(), 0u);
+  EXPECT_EQ(world.requester().posts_in_flight(), 0u);
   EXPECT_GT(world.cuts(), 100u);
 }
 
@@ -275,28 +275,28 @@ class PersistRequesterTest : public ::testing::Test {
 
 TEST_F(PersistRequesterTest, OneImmediateForAllMessagesOfAnUpdate) {
   ASSERT_TRUE(Post(64, 2 * kMessageBytes + 64).ok());
-  EXPECT_EQ(requester_.posts_under_way(), 3u);
+  EXPECT_EQ(requester_.posts_in_flight(), 3u);
   EXPECT_LE(3u, requester_.PostsMax(2 * kMessageBytes + 64, 1));
   fabric_.Run();
   EXPECT_EQ(fabric_.executed(Operation::kWrite), 2u);
   EXPECT_EQ(fabric_.executed(Operation::kWriteImmediate), 1u);
-  for (const Completion& completion : fabric_.TakeCompletions()) {
-    requester_.Take(completion);
+  for (const Completion& completion : fabric_.DrainCompletions()) {
+    requester_.OnCompletion(completion);
   }
-  EXPECT_EQ(requester_.posts_under_way(), 0u);
-  const std::vector<Completion> told = peer_.TakeCompletions();
+  EXPECT_EQ(requester_.posts_in_flight(), 0u);
+  const std::vector<Completion> told = peer_.DrainCompletions();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].immediate, 7u);
   EXPECT_EQ(told[0].bytes, 64u);
   // Visible there is not persisted there.
   EXPECT_EQ(requester_.persisted(), 0u);
-  requester_.TakeAck();
+  requester_.OnAck();
   EXPECT_EQ(requester_.persisted(), 1u);
 }
 
 TEST_F(PersistRequesterTest, UpdateThatFillsItsMessagesHasNoEmptyOne) {
   ASSERT_TRUE(Post(0, 2 * kMessageBytes).ok());
-  EXPECT_EQ(requester_.posts_under_way(), 2u);
+  EXPECT_EQ(requester_.posts_in_flight(), 2u);
 }
 
 TEST_F(PersistRequesterTest, RefusedPostIsNoUpdate) {
@@ -309,13 +309,13 @@ TEST_F(PersistRequesterTest, RefusedPostIsNoUpdate) {
 using PersistRequesterDeathTest = PersistRequesterTest;
 
 TEST_F(PersistRequesterDeathTest, AckWithoutAnUpdate) {
-  EXPECT_DEATH(requester_.TakeAck(), "PQ1");
+  EXPECT_DEATH(requester_.OnAck(), "PQ1");
 }
 
 TEST_F(PersistRequesterDeathTest, FailedCompletion) {
   Completion completion;
   completion.status = CompletionStatus::kFlushed;
-  EXPECT_DEATH(requester_.Take(completion), "session is broken");
+  EXPECT_DEATH(requester_.OnCompletion(completion), "session is broken");
 }
 
 TEST_F(PersistRequesterDeathTest, PlanThatNothingEnds) {

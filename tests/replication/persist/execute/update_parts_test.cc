@@ -111,7 +111,7 @@ TEST_F(MessageLogTest, PlacesOutsideTheRegionAreRefused) {
 }
 
 // The power goes again in the middle of it, before each primitive; what was
-// begun is done anew.
+// begun is done again.
 TEST_F(MessageLogTest, RecoveryMayBeCutAnywhere) {
   struct Cut {};
   ASSERT_TRUE(log_.Begin(kUpdateSession).ok());
@@ -238,8 +238,8 @@ class UpdateRefusalTest : public ::testing::Test {
     EXPECT_TRUE(fabric_.PostSend(connection_, WorkId(9), bytes).ok());
     fabric_.Run();
     absl::Status taken;
-    for (const Completion& completion : peer_.TakeCompletions()) {
-      taken.Update(responder_->Take(completion));
+    for (const Completion& completion : peer_.DrainCompletions()) {
+      taken.Update(responder_->OnCompletion(completion));
     }
     return taken;
   }
@@ -297,9 +297,9 @@ TEST_F(UpdateRefusalTest, ImmediateOutsideTheRegion) {
                                       kUpdateRegionBytes / 8)
                   .ok());
   fabric_.Run();
-  const auto completions = peer_.TakeCompletions();
+  const auto completions = peer_.DrainCompletions();
   ASSERT_EQ(completions.size(), 1u);
-  EXPECT_TRUE(absl::IsDataLoss(responder_->Take(completions[0])));
+  EXPECT_TRUE(absl::IsDataLoss(responder_->OnCompletion(completions[0])));
 }
 
 TEST_F(UpdateRefusalTest, UpdatesThatTheRowHasNoPlaceFor) {
@@ -344,10 +344,10 @@ TEST_F(UpdateRefusalTest, ReportsThatNoResponderSends) {
                       own->At(0).bytes.begin());
     ASSERT_TRUE(peer_.PostSend(connection_, WorkId(9), own->At(0)).ok());
     peer_.Run();
-    const auto completions = fabric_.TakeCompletions();
+    const auto completions = fabric_.DrainCompletions();
     ASSERT_EQ(completions.size(), 1u);
-    EXPECT_TRUE(absl::IsDataLoss(requester_->Take(completions[0])));
-    peer_.TakeCompletions();
+    EXPECT_TRUE(absl::IsDataLoss(requester_->OnCompletion(completions[0])));
+    peer_.DrainCompletions();
   }
 }
 
@@ -355,8 +355,8 @@ TEST_F(UpdateRefusalTest, BrokenConnectionsAndMediaAreTold) {
   Start(steps::kSendThenFlushedAck);
   Completion completion;
   completion.status = CompletionStatus::kPeerGone;
-  EXPECT_TRUE(absl::IsUnavailable(requester_->Take(completion)));
-  EXPECT_TRUE(absl::IsUnavailable(responder_->Take(completion)));
+  EXPECT_TRUE(absl::IsUnavailable(requester_->OnCompletion(completion)));
+  EXPECT_TRUE(absl::IsUnavailable(responder_->OnCompletion(completion)));
   Start(steps::kSendThenFlushedAck);
   pmem_.FailFence(1);
   EXPECT_TRUE(absl::IsUnavailable(Tell(Good())));

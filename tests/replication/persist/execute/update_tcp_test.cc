@@ -75,14 +75,14 @@ class UpdatesOverTcp {
     std::array<Completion, 16> some;
     size_t count = there().Poll(some, &events_[1]);
     for (size_t i = 0; i < count; ++i) {
-      EXPECT_TRUE(responder_->Take(some[i]).ok());
+      EXPECT_TRUE(responder_->OnCompletion(some[i]).ok());
     }
     if (responder_->unapplied() == kUpdateCredits) {
       EXPECT_TRUE(responder_->ApplyReceived().ok());
     }
     count = here().Poll(some, &events_[0]);
     for (size_t i = 0; i < count; ++i) {
-      EXPECT_TRUE(requester_->Take(some[i]).ok());
+      EXPECT_TRUE(requester_->OnCompletion(some[i]).ok());
     }
   }
 

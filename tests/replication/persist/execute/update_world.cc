@@ -71,7 +71,7 @@ void SimUpdates::Poll(bool is_late) {
   std::array<Completion, 16> some;
   size_t count = is_late ? 0 : network_->fabric(1).Poll(some, nullptr);
   for (size_t i = 0; i < count; ++i) {
-    const absl::Status taken = responder_->Take(some[i]);
+    const absl::Status taken = responder_->OnCompletion(some[i]);
     EXPECT_TRUE(taken.ok()) << taken;
   }
   // Sometimes soon, always if its buffers are all that could be sent to.
@@ -81,7 +81,7 @@ void SimUpdates::Poll(bool is_late) {
   }
   count = network_->fabric(0).Poll(some, nullptr);
   for (size_t i = 0; i < count; ++i) {
-    const absl::Status taken = requester_->Take(some[i]);
+    const absl::Status taken = requester_->OnCompletion(some[i]);
     EXPECT_TRUE(taken.ok()) << taken;
   }
 }

@@ -226,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, SimStagesTest,
                          ::testing::Range(uint64_t{1}, uint64_t{9}));
 
 // FB8: on InfiniBand the completion comes first, the bytes by themselves.
-TEST_P(SimStagesTest, WriteThatCompletedIsUnderWay) {
+TEST_P(SimStagesTest, WriteThatCompletedIsInFlight) {
   Hosts hosts(GetParam(), adapter_completes_, FastMessages());
   hosts.Write();
   hosts.ExpectOk(0, Operation::kWrite);

@@ -335,7 +335,7 @@ TEST_F(StagedMemoryTest, BrokenChannelLosesAPartThatIsDrawn) {
   }
 }
 
-TEST_F(StagedMemoryTest, DetachLosesWhatIsUnderWay) {
+TEST_F(StagedMemoryTest, DetachLosesWhatIsInFlight) {
   world_.Receive(0, 1);
   world_.Receive(1, 1, /*channel=*/2);
   world_.staged.PushForReceive(2);

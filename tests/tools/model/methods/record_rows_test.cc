@@ -54,11 +54,11 @@ class SimRecords {
       }
       std::array<Completion, 16> some;
       const size_t count = here().Poll(some, nullptr);
-      for (size_t i = 0; i < count; ++i) requester_->Take(some[i]);
+      for (size_t i = 0; i < count; ++i) requester_->OnCompletion(some[i]);
       lost += FindUpdates(Image()).whole < requester_->persisted() ? 1 : 0;
     } while (network_.Step() || requester_->posted() < kUpdatesMax);
     EXPECT_EQ(requester_->persisted(), kUpdatesMax);
-    EXPECT_EQ(requester_->posts_under_way(), 0u);
+    EXPECT_EQ(requester_->posts_in_flight(), 0u);
     return lost;
   }
 

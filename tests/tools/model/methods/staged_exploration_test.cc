@@ -51,7 +51,7 @@ class Exploration {
     }
   }
 
-  // Models can't be copied; the way to a state is gone anew.
+  // Models can't be copied; the way to a state is gone again.
   void Visit(const std::vector<size_t>& way) {
     State state(options_);
     Go(state, way);

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// state_report: the state report of one replica's log to the primary of one
+// ballot.
+//
+// Idea: recovery chooses from what replicas *know*, and not to know is an
+// answer of its own. An unreadable record is *torn* if no process can have been
+// told that it is there, and else *corrupt*. A replica whose medium may have
+// lost acknowledged bytes knows nothing. Verdicts are kept in runs, so that a
+// whole log is one run and a flat vector of records.
+//
+// Invariants:
+//   AN1. Runs are sorted, disjoint and unbroken from head.lsn on; after the
+//        last run everything is absent.
+//   AN2. A replica that is blank, suspect or repairing answers unknown for
+//        every LSN (P-H12, P-H16, P-H25).
+//   AN3. No LSN up to proven_lsn is torn or absent (P-INV-9).
+// Thread safety: values and pure functions.
+// References: protocol P-A4.3, P-H9, P-H10, P-H12, P-H16, P-H25;
+// state_report_scan.h.
+#ifndef ALPHEUS_RECOVERY_PROTOCOL_STATE_REPORT_H_
+#define ALPHEUS_RECOVERY_PROTOCOL_STATE_REPORT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "log/base/ids.h"
+#include "log/core/read/record_cursor.h"
+#include "log/format/epoch_table.h"
+#include "log/format/superline.h"
+
+namespace alpheus {
+
+enum class Verdict : uint8_t {
+  kHave,     // header and payload hold under the replica's own table
+  kTorn,     // a broken record, reported to no process
+  kAbsent,   // nothing is there
+  kCorrupt,  // acknowledged, and can't be read: never a nack
+  kUnknown,  // the replica can't say: never a nack (but see chooser.h)
+};
+
+// Returns "have", "torn", "absent", "corrupt" or "unknown".
+const char* VerdictName(Verdict verdict);
+
+// A record that a replica has: with the LSN, its identity.
+struct ReportedRecord {
+  Epoch epoch;
+  RingOffset offset;  // place of the header
+  uint32_t header_checksum = 0;
+  uint32_t lines = 0;  // in the ring, header included
+
+  RingOffset end() const { return offset + lines * kLineBytes; }
+  bool operator==(const ReportedRecord&) const = default;
+};
+static_assert(sizeof(ReportedRecord) == 24);
+
+// Greater than every LSN.
+inline constexpr Lsn kEndOfLsns(std::numeric_limits<uint64_t>::max());
+
+struct VerdictRun {
+  Lsn first;
+  Lsn end;  // one past the last
+  Verdict verdict = Verdict::kAbsent;
+  size_t first_record =
+      0;  // for kHave: index of `first` in StateReport::records
+
+  bool operator==(const VerdictRun&) const = default;
+};
+
+struct StateReport {
+  NodeId node;
+  uint64_t incarnation = 0;
+  Configuration configuration;
+  uint64_t ring_capacity = 0;  // bytes
+  Epoch log_epoch;             // ranks the log
+  // the promise before this ballot; ranks nothing (P-H4)
+  Epoch promised_before;
+  EpochTable table;
+  LogPosition head;
+  // Last LSN of the log epoch that was surely persisted and acknowledged, by
+  // the watermark, the start of the log epoch, or later records.
+  Lsn proven_lsn;
+
+  bool blank = false;      // the configuration doesn't name the incarnation
+  bool suspect = false;    // the medium may have lost persisted bytes
+  bool repairing = false;  // a destructive repair was cut off
+
+  std::vector<VerdictRun> runs;
+  std::vector<ReportedRecord> records;
+
+  bool knows() const { return !blank && !suspect && !repairing; }
+};
+
+// Both add the next LSNs, to the last run or as a new one.
+void AddVerdict(StateReport* report, Verdict verdict, uint64_t count = 1);
+void AddRecord(StateReport* report, const ReportedRecord& record);
+
+// Reads verdicts of one answer at LSNs that never decrease, each in amortised
+// constant time.
+class VerdictReader {
+ public:
+  // `reports` must outlive the reader.
+  explicit VerdictReader(const StateReport& report) : report_(&report) {}
+
+  struct Seen {
+    Verdict verdict = Verdict::kUnknown;
+    const ReportedRecord* record = nullptr;  // for kHave
+    Lsn end;  // one past the last LSN of the same run
+  };
+  // Returns what counts of the answer at `lsn`. AN2 and AN3 hold of it whatever
+  // the runs say, since a program of another version may have sent them.
+  Seen At(Lsn lsn);
+
+ private:
+  const StateReport* report_;
+  size_t run_ = 0;
+};
+
+// Returns true if the configuration names another incarnation than this one.
+bool IsBlank(const Superline& superline);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_PROTOCOL_STATE_REPORT_H_

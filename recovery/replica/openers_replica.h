@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// openers_replica: the replica, or the cache, in the primary's own process, as
+// the opening of an epoch sees it.
+//
+// Idea: an opening calls its own replica a few times and otherwise speaks to
+// peers. With the persistence policy behind an interface, the opening is no
+// template.
+//
+// Thread safety: as LocalReplica.
+#ifndef ALPHEUS_RECOVERY_REPLICA_OPENERS_REPLICA_H_
+#define ALPHEUS_RECOVERY_REPLICA_OPENERS_REPLICA_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/core/ring/ring_log.h"
+#include "log/format/layout.h"
+#include "log/format/superline.h"
+#include "recovery/replica/local_replica.h"
+
+namespace alpheus {
+
+// The calls of local_replica.h, with their contracts. AcceptPromise is a fence,
+// too: when it returns OK, no earlier session writes here any more (P-H6).
+class OpenersReplica {
+ public:
+  virtual ~OpenersReplica() = default;
+
+  virtual const std::string& name() const = 0;
+  virtual const Superline& superline() const = 0;
+  virtual Ring ring() const = 0;
+  virtual absl::StatusOr<PromiseVerdict> AcceptPromise(
+      const Promise& request) = 0;
+  virtual absl::Status StartStateReport() = 0;
+  virtual StateReport TakeStateReport() = 0;
+  virtual absl::Status BeginRepair(Epoch epoch) = 0;
+  virtual absl::Status StartInstall(const Installation& installation) = 0;
+  virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
+  virtual RingLogStart StartOfLog() = 0;
+};
+
+template <Persistence P>
+class OpenersReplicaOf : public OpenersReplica {
+ public:
+  // `replica` must outlive the object. `fence` destroys all sessions and keys
+  // that this process gave out for the replica. Empty: the process serves
+  // nobody.
+  OpenersReplicaOf(LocalReplica<P>& replica, std::function<void()> fence)
+      : replica_(replica), fence_(std::move(fence)) {}
+
+  const std::string& name() const override { return replica_.name(); }
+  const Superline& superline() const override { return replica_.superline(); }
+  Ring ring() const override { return replica_.ring(); }
+  absl::StatusOr<PromiseVerdict> AcceptPromise(
+      const Promise& request) override {
+    absl::StatusOr<PromiseVerdict> verdict = replica_.AcceptPromise(request);
+    if (verdict.ok() && fence_) fence_();
+    return verdict;
+  }
+  absl::Status StartStateReport() override {
+    return replica_.StartStateReport();
+  }
+  StateReport TakeStateReport() override { return replica_.TakeStateReport(); }
+  absl::Status BeginRepair(Epoch epoch) override {
+    return replica_.BeginRepair(epoch);
+  }
+  absl::Status StartInstall(const Installation& installation) override {
+    return replica_.StartInstall(installation);
+  }
+  absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
+    return replica_.Continue(bytes_max);
+  }
+  RingLogStart StartOfLog() override { return replica_.StartOfLog(); }
+
+ private:
+  LocalReplica<P>& replica_;
+  const std::function<void()> fence_;
+};
+
+template <Persistence P>
+std::unique_ptr<OpenersReplica> AsOpenersReplica(
+    LocalReplica<P>& replica, std::function<void()> fence = {}) {
+  return std::make_unique<OpenersReplicaOf<P>>(replica, std::move(fence));
+}
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_REPLICA_OPENERS_REPLICA_H_

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// state_report_scan: reads a replica's ring for its state report, in slices.
+//
+// Idea: a scan of several GiB takes seconds, and its thread has other logs to
+// serve. The state of the scan is in the object, so that the caller may stop
+// and continue it anywhere.
+//
+// Invariants:
+//   AS1. The report does not depend on the slices.
+// Thread safety: one thread.
+// References: protocol P-A4.3, P-H9, P-H10; state_report.h.
+#ifndef ALPHEUS_RECOVERY_REPLICA_STATE_REPORT_SCAN_H_
+#define ALPHEUS_RECOVERY_REPLICA_STATE_REPORT_SCAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "log/core/read/record_cursor.h"
+#include "log/core/read/scan.h"
+#include "log/core/ring/region_state.h"
+#include "recovery/protocol/state_report.h"
+
+namespace alpheus {
+
+struct StateReportOptions {
+  // The medium may have lost what was fenced: its unsafe-shutdown count grew.
+  bool suspect = false;
+};
+
+class StateReportScan {
+ public:
+  // `state` is that of the region. Requires: everything visible was persisted
+  // before (P-H7), and the region is fenced (P-H6). The report then stays true
+  // until a session of the ballot writes.
+  StateReportScan(std::span<std::byte> region, const RegionState& state,
+                  const StateReportOptions& options);
+  StateReportScan(const StateReportScan&) = delete;
+  StateReportScan& operator=(const StateReportScan&) = delete;
+
+  // Reads `bytes_max` more bytes of the ring, and at least one whole record or
+  // line. Returns true once the report is complete.
+  bool Continue(uint64_t bytes_max);
+  // Returns the report. Call it once, after Continue returned true.
+  StateReport Take() { return std::move(report_); }
+
+ private:
+  bool WalkRecords(RingOffset until);
+  bool SkipHole(RingOffset until);
+  bool LooksTorn() const;
+
+  const RegionState state_;
+  const ScanInput input_;
+  const RingOffset limit_;
+  RecordCursor cursor_;
+  StateReport report_;
+  bool is_done_ = false;
+  // Set while the scan searches for the next valid header.
+  bool in_hole_ = false;
+  RingOffset hole_at_;
+};
+
+// Scans the whole ring at once.
+StateReport ReportOfRegion(std::span<std::byte> region,
+                           const RegionState& state,
+                           const StateReportOptions& options);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_REPLICA_STATE_REPORT_SCAN_H_

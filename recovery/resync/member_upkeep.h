@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// member_upkeep: keeps the members of a primary's log in sync, and its own
+// replica whole.
+//
+// Idea: the Replicator is the sink that the log calls. This object observes it:
+// at the end of its polls ReplicaResync brings back the members that it
+// dropped. An event of no backup is offered to ReplicaResync, then to `others`.
+// A primary may have its node's own replica. It steps down when the node says
+// that an opener wants that replica's promise (region_claim.h): the log ends as
+// if it were fenced. Until then the primary scrubs the replica (own_scrub.h),
+// and shows its bytes to peers that repair theirs.
+//
+// Invariants: those of replication_sink.h. RSK2 also covers the bytes that a
+// joining member needs.
+//   MUK1. The log has ended before the region is released (RSK3). Bytes
+//         persisted afterwards are in nobody's replica, and make nothing
+//         durable.
+//   MUK2. Bytes of the own ring are shown only from the head that was told on,
+//         up to what its replica has persisted. No thread of the log writes
+//         there (except for CLEANED words, which are kept out), and no power
+//         cut undoes them.
+// Thread safety: as Replicator; state() from any thread.
+// References: protocol P-A5; replica_resync.h, replicator.h.
+#ifndef ALPHEUS_RECOVERY_RESYNC_MEMBER_UPKEEP_H_
+#define ALPHEUS_RECOVERY_RESYNC_MEMBER_UPKEEP_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "log/base/mutex.h"
+#include "recovery/opening/epoch_opening.h"
+#include "recovery/protocol/scrub_counts.h"
+#include "recovery/replica/primary_replica.h"
+#include "recovery/resync/region_claim.h"
+#include "recovery/resync/replica_resync.h"
+#include "recovery/scrub/own_scrub.h"
+#include "recovery/scrub/scrubbing.h"
+#include "replication/primary/replicator.h"
+
+namespace alpheus {
+
+class MemberUpkeep final : private Replicator::Observer {
+ public:
+  // Takes over the backups of `opened`, and its ring. `fabric`, `clock`,
+  // `random`, `others` and the ring's memory must outlive the object. Without
+  // `others`, events of other connections are dropped.
+  MemberUpkeep(Fabric& fabric, const Clock& clock, RandomSource& random,
+               const Replicator::Options& replicator,
+               const ResyncOptions& resync, EpochOpened& opened,
+               Replicator::Observer* others = nullptr);
+
+  // Returns the sink for the log.
+  Replicator& replicator() { return replicator_; }
+
+  // Claims the log's own replica, as `claim` says, and scrubs it. Call it
+  // before the log is made: the log's Poll calls `replica`, which must outlive
+  // this object.
+  void ClaimReplica(RegionClaimOptions claim, const ScrubbingOptions& scrubbing,
+                    PrimaryReplica& replica);
+
+  const ReplicaResync& resync() const { return resync_; }
+
+  // Returns bytes of the own replica that others may see now (MUK2), for the
+  // node of ClaimReplica. Called from inside Poll, or like Poll.
+  Fetched Show(const Fetch& fetch) const;
+
+  struct State {
+    uint32_t in_sync = 0;
+    ReplicaResync::Counters counters;
+    std::vector<OtherMember>
+        out_of_sync;  // with the reason, once one was tried
+    // Scrubbing of the own replica, in passes that have ended.
+    uint64_t scrub_passes = 0;
+    ScrubCounts scrubbed;
+  };
+  // Returns the state as of the last Poll. Any thread may call it.
+  State state() const {
+    const MutexLock lock(state_mutex_);
+    return state_;
+  }
+
+ private:
+  void Resync();
+  void NoteState();
+  void NoteNextPoll();
+  void PollClaim();
+  void StepDown(const Promise& wanted);
+  void ContinueScrub();
+  LogPosition Head() const;
+  void OnCompletion(const Completion& completion) override;
+  void OnConnectionEvent(const ConnectionEvent& event) override;
+  Polled OnPoll(Polled polled) override;
+
+  Fabric& fabric_;
+  const Clock& clock_;
+  Replicator::Observer* const others_;
+  const uint64_t replicas_;
+  const std::unique_ptr<RegisteredBytes> ring_;
+  const LogPosition first_head_;  // with which the log was opened
+  Replicator replicator_;
+  const ResyncSource log_;
+  ReplicaResync resync_;
+  // The three below: set until the region is released.
+  PrimaryReplica* replica_ = nullptr;
+  std::unique_ptr<OwnScrub> scrub_;
+  std::unique_ptr<RegionClaim> claim_;
+  // Copies of in_sync and counters in state_, for the thread that writes it.
+  uint32_t noted_in_sync_ = 0;
+  ReplicaResync::Counters noted_;
+  mutable Mutex state_mutex_;
+  State state_ ABSL_GUARDED_BY(state_mutex_);
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_RESYNC_MEMBER_UPKEEP_H_

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// region_claim: a primary's request to its own node: "I have this replica's
+// region; tell me when an opener wants its promise".
+//
+// Idea: the process that holds a region's lock serves the replica (P-A7). The
+// node's daemon hears of openers, but the primary does not listen. So the
+// primary sends its daemon one question (Claim). The daemon replies (Wanted)
+// when a process with the cluster's key wants a promise above the primary's.
+// Then the primary ends its epoch and releases the region, and the daemon
+// serves it. A daemon that is away is tried again.
+//
+// Invariants:
+//   RH1. The primary steps down only for a promise above its own replica's.
+//   RH2. Nothing is done while nothing arrives: the log pays one load per Poll.
+//   RH3. A scrub that is asked for is begun, and the node hears of its
+//        progress.
+//   RH4. Bytes of the ring are shown in pieces of 32 KiB, with time for the log
+//        between two of them.
+// Thread safety: one thread at a time.
+// References: protocol P-A4.2, P-A7; docs/design/replication.md.
+#ifndef ALPHEUS_RECOVERY_RESYNC_REGION_CLAIM_H_
+#define ALPHEUS_RECOVERY_RESYNC_REGION_CLAIM_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/polled.h"
+#include "quorum/arithmetic/promise.h"
+#include "recovery/protocol/control_call.h"
+#include "recovery/protocol/handshake.h"
+#include "recovery/protocol/messages.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+
+struct RegionClaimOptions {
+  std::string address;  // address of the own node
+  NodeId node;
+  Hello hello;
+  Credentials credentials = {};
+  Promise promise;  // the own replica's promise
+  // Returns the state of the replica's scrubbing; begins a pass first if
+  // `start`. Not set: it is not scrubbed.
+  std::function<Scrubbed(bool start)> scrub = {};
+  // Returns bytes of the ring that may be shown. Not set: nothing is shown.
+  std::function<Fetched(const Fetch& fetch)> show = {};
+  // Nanoseconds between two tries to reach the node (doubled while the node
+  // says that it has no such replica), and nanoseconds for each try.
+  int64_t retry_ns = 1'000'000'000;
+  int64_t connect_ns = 10'000'000'000;
+  // Nanoseconds between two pieces of the ring (RH4).
+  int64_t between_pieces_ns = 100'000;
+};
+
+class RegionClaim {
+ public:
+  // Fabric and clock must outlive the object.
+  RegionClaim(Fabric& fabric, const Clock& clock, RegionClaimOptions options);
+
+  // Takes what the fabric brought. Returns false for any other connection.
+  bool OnConnectionEvent(const ConnectionEvent& event);
+  bool OnCompletion(const Completion& completion);
+
+  // Advances. Returns kIdle, or kDone once the primary is to step down. The
+  // object is then of no more use; its connection stays until it is destroyed.
+  Polled Poll();
+  // Returns when Poll has something to do although nothing was taken.
+  Deadline NextPoll() const { return Deadline::AtNanos(next_poll_ns_); }
+  // Returns the promise for which the primary is to step down. Requires: Poll
+  // has returned kDone.
+  const Promise& wanted() const { return *wanted_; }
+
+ private:
+  void Connect();
+  void TryLater(bool is_refused);
+  Claim Question(bool start_scrub) const;
+  // Acts on the reply to the question.
+  void OnReply();
+  void Show(const Fetch& fetch);
+
+  Fabric& fabric_;
+  const Clock& clock_;
+  const RegionClaimOptions options_;
+  std::optional<ControlCall>
+      control_call_;  // empty: tried again at next_poll_ns_
+  int64_t next_poll_ns_ = 0;
+  std::optional<Promise> wanted_;
+  int64_t next_piece_ns_ = 0;
+  int refusals_ = 0;  // since the node was last away
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_RESYNC_REGION_CLAIM_H_

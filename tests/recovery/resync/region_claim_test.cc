@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// A primary that holds its node's replica, and a node that says what a test
+// wants it to.
+#include "recovery/resync/region_claim.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replication/wire/message_slots.h"
+#include "tools/model/fabric/sim_network.h"
+
+namespace alpheus::testing {
+namespace {
+
+constexpr Uuid kTheCluster{1, 2};
+constexpr Uuid kTheLog{3, 4};
+constexpr NodeId kOwnNode{1};
+constexpr PrimaryId kPrimaryOfNode{kOwnNode, 7};
+constexpr Promise kOwnPromise{Epoch(5), kPrimaryOfNode};
+constexpr int64_t kMilli = 1'000'000;
+
+class RegionClaimTest : public ::testing::Test {
+ protected:
+  RegionClaimTest() : network_(SimOptions{}) {
+    address_ = *network_.fabric(0).Listen("sim:0:7000");
+    RegionClaimOptions options;
+    options.address = address_;
+    options.node = kOwnNode;
+    options.hello = {kTheCluster, kTheLog, kPrimaryOfNode};
+    options.promise = kOwnPromise;
+    options.scrub = [this](bool start) {
+      if (start) ++scrubbed_.passes;
+      return scrubbed_;
+    };
+    options.show = [this](const Fetch& fetch) {
+      shown_at_.push_back(network_.clock().NowNanos());
+      return Fetched{fetch.from, std::vector<std::byte>(fetch.bytes)};
+    };
+    options.between_pieces_ns = kMilli;
+    claim_ = std::make_unique<RegionClaim>(network_.fabric(1), network_.clock(),
+                                           options);
+  }
+
+  // Until the hold says something, or the time is over.
+  std::optional<Promise> Run(int64_t ns) {
+    const int64_t end = network_.clock().NowNanos() + ns;
+    while (network_.clock().NowNanos() < end) {
+      PollNode();
+      if (auto wanted = PollClaim()) return wanted;
+      network_.Run(10'000);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Promise> PollClaim() {
+    std::vector<Completion> completions(16);
+    std::vector<ConnectionEvent> events;
+    const size_t count = network_.fabric(1).Poll(completions, &events);
+    for (const ConnectionEvent& event : events) {
+      EXPECT_TRUE(claim_->OnConnectionEvent(event));
+    }
+    for (size_t i = 0; i < count; ++i)
+      EXPECT_TRUE(claim_->OnCompletion(completions[i]));
+    ++polls_;
+    if (claim_->Poll() != Polled::kDone) return std::nullopt;
+    return claim_->wanted();
+  }
+
+  void PollNode() {
+    std::vector<Completion> completions(16);
+    std::vector<ConnectionEvent> events;
+    Fabric& fabric = network_.fabric(0);
+    const size_t count = fabric.Poll(completions, &events);
+    for (const ConnectionEvent& event : events) {
+      if (event.kind != ConnectionEvent::Kind::kRequested) continue;
+      connection_ = event.connection;
+      slots_ = *MessageSlots::Make(fabric, 2, kMessageBytesMax);
+      PostReceive();
+      ServerHello server_hello{kOwnNode, 101, 4096, Epoch(5), 1};
+      EXPECT_TRUE(
+          fabric.Accept(connection_, EncodeServerHello(server_hello)).ok());
+      ++connections_;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (completions[i].operation != Operation::kReceive ||
+          completions[i].status != CompletionStatus::kOk) {
+        continue;
+      }
+      asked_.push_back(*DecodeMessage(
+          kTheLog, slots_->At(0).bytes.first(completions[i].bytes)));
+    }
+  }
+
+  void PostReceive() {
+    EXPECT_TRUE(network_.fabric(0)
+                    .PostReceive(connection_, WorkId(1), slots_->At(0))
+                    .ok());
+  }
+
+  void Say(const Message& message) {
+    PostReceive();
+    const std::vector<std::byte> bytes = EncodeMessage(kTheLog, message);
+    LocalBytes slot = slots_->At(1);
+    std::ranges::copy(bytes, slot.bytes.begin());
+    slot.bytes = slot.bytes.first(bytes.size());
+    EXPECT_TRUE(network_.fabric(0).PostSend(connection_, WorkId(2), slot).ok());
+  }
+
+  SimNetwork network_;
+  std::string address_;
+  std::unique_ptr<RegionClaim> claim_;
+  ConnectionId connection_;
+  std::unique_ptr<MessageSlots> slots_;
+  std::vector<Message> asked_;
+  Scrubbed scrubbed_;  // says how often one was begun
+  std::vector<int64_t> shown_at_;
+  int connections_ = 0;
+  int polls_ = 0;
+};
+
+TEST_F(RegionClaimTest, StepsDownForAHigherBallot) {
+  EXPECT_EQ(Run(100 * kMilli), std::nullopt);
+  EXPECT_EQ(asked_, std::vector<Message>{Claim{kOwnPromise}});
+  EXPECT_FALSE(claim_->NextPoll().is_set());
+  const Promise higher{Epoch(6), {NodeId(2), 8}};
+  Say(Wanted{higher});
+  EXPECT_EQ(Run(100 * kMilli), higher);
+}
+
+// RH3.
+TEST_F(RegionClaimTest, BeginsAScrubAndSaysHowItIs) {
+  EXPECT_EQ(Run(kMilli), std::nullopt);
+  for (const bool start : {true, false}) {
+    Say(Scrub{start});
+    EXPECT_EQ(Run(kMilli), std::nullopt);
+  }
+  Scrubbed once;
+  once.passes = 1;
+  const Claim after{kOwnPromise, once};
+  EXPECT_EQ(asked_, (std::vector<Message>{Claim{kOwnPromise}, after, after}));
+}
+
+// Goal: RH4. However fast the node asks.
+TEST_F(RegionClaimTest, ShowsOnePieceAtATimeAndLeavesTimeInBetween) {
+  EXPECT_EQ(Run(kMilli / 10), std::nullopt);
+  const Fetched piece{RingOffset(128), std::vector<std::byte>(100)};
+  for (int i = 0; i < 4; ++i) {
+    asked_.clear();
+    Say(Fetch{piece.from, 100});
+    while (asked_.empty()) EXPECT_EQ(Run(kMilli / 10), std::nullopt);
+    EXPECT_EQ(asked_, std::vector<Message>{piece});
+  }
+  ASSERT_EQ(shown_at_.size(), 4u);
+  for (size_t i = 1; i < 4; ++i) {
+    EXPECT_GE(shown_at_[i] - shown_at_[i - 1], kMilli);
+    EXPECT_LT(shown_at_[i] - shown_at_[i - 1], 2 * kMilli);
+  }
+  // It sleeps again, and hears what else there is.
+  EXPECT_FALSE(claim_->NextPoll().is_set());
+  const Promise higher{Epoch(6), {NodeId(2), 8}};
+  Say(Wanted{higher});
+  EXPECT_EQ(Run(kMilli), higher);
+}
+
+TEST_F(RegionClaimTest, KeepsItsReplicaFromALowerBallot) {
+  Run(100 * kMilli);
+  for (const Epoch epoch : {Epoch(4), Epoch(5)}) {
+    Say(Wanted{{epoch, {NodeId(2), 8}}});
+    EXPECT_EQ(Run(100 * kMilli), std::nullopt);
+  }
+  // Each time it asks again.
+  EXPECT_EQ(asked_, std::vector<Message>(3, Claim{kOwnPromise}));
+  EXPECT_EQ(connections_, 1);
+}
+
+TEST_F(RegionClaimTest, NodeThatIsAwayIsTriedAgain) {
+  Run(100 * kMilli);
+  ASSERT_TRUE(network_.fabric(0).Close(connection_).ok());
+  EXPECT_EQ(Run(900 * kMilli), std::nullopt);
+  EXPECT_EQ(connections_, 1);
+  EXPECT_TRUE(claim_->NextPoll().is_set());
+  EXPECT_EQ(Run(300 * kMilli), std::nullopt);
+  EXPECT_EQ(connections_, 2);
+  // So is one that says what is no reply to it.
+  Say(Released{});
+  EXPECT_EQ(Run(1'500 * kMilli), std::nullopt);
+  EXPECT_EQ(connections_, 3);
+  Say(Failed{absl::FailedPreconditionError("serves it itself")});
+  EXPECT_EQ(Run(1'500 * kMilli), std::nullopt);
+  // The second refusal in turn.
+  EXPECT_EQ(connections_, 3);
+  EXPECT_EQ(Run(1'000 * kMilli), std::nullopt);
+  EXPECT_EQ(connections_, 4);
+  EXPECT_EQ(asked_, std::vector<Message>(4, Claim{kOwnPromise}));
+}
+
+TEST_F(RegionClaimTest, KnowsItsOwnConnection) {
+  ConnectionEvent event;
+  event.connection = ConnectionId(99);
+  EXPECT_FALSE(claim_->OnConnectionEvent(event));
+  Completion completion;
+  completion.connection = ConnectionId(99);
+  Run(100 * kMilli);
+  EXPECT_FALSE(claim_->OnConnectionEvent(event));
+  EXPECT_FALSE(claim_->OnCompletion(completion));
+}
+
+}  // namespace
+}  // namespace alpheus::testing

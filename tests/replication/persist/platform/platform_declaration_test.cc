@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/persist/platform/platform_declaration.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/replication/persist/platform/all_platforms.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(PlatformDeclarationTest, WeakestIsNeverDoubted) {
+  EXPECT_THAT(PlatformWarnings(Platform(), Shown()), IsEmpty());
+  EXPECT_EQ(ReplicaWarning(Platform(), ReplicaMedium::kFile), "");
+}
+
+TEST(PlatformDeclarationTest, EachClaimIsDoubtedByItself) {
+  const auto of = [](const char* words) {
+    return PlatformWarnings(*ParsePlatform(words), Shown());
+  };
+  EXPECT_THAT(of("mhp"), ElementsAre(AllOf(HasSubstr("shows no sign of it"),
+                                           HasSubstr("Declare dmp"))));
+  EXPECT_THAT(of("wsp"), ElementsAre(HasSubstr("shows no sign of it"),
+                                     HasSubstr("no program can see")));
+  EXPECT_THAT(of("no-ddio"), ElementsAre(HasSubstr("Declare ddio")));
+  EXPECT_THAT(of("pm"), ElementsAre(HasSubstr("Declare dram")));
+  EXPECT_THAT(of("infiniband"),
+              ElementsAre(AllOf(HasSubstr("declared to be infiniband"),
+                                HasSubstr("Declare tcp"))));
+  EXPECT_THAT(of("iwarp"), ElementsAre(HasSubstr("Declare tcp")));
+  EXPECT_THAT(of("native-flush"), ElementsAre(HasSubstr("native-flush out")));
+  EXPECT_THAT(of("atomic-write"), ElementsAre(HasSubstr("atomic-write out")));
+  EXPECT_THAT(of("wsp,no-ddio,pm,infiniband,native-flush,atomic-write"),
+              SizeIs(7));
+}
+
+// A machine that shows all that can be shown: what is left can't be.
+TEST(PlatformDeclarationTest, WhatIsSeenIsNotDoubted) {
+  for (const Platform& platform : AllPlatforms()) {
+    const Shown shown = {
+        .caches_persist = platform.domain != PersistenceDomain::kMemory,
+        .transport = platform.transport,
+        .native_flush = platform.native_flush,
+        .atomic_write = platform.atomic_write,
+        .receives_into_pmem =
+            platform.receive_buffers == ReceiveBuffers::kPmem};
+    const size_t unseen =
+        (platform.domain == PersistenceDomain::kSystem ? 1 : 0) +
+        (!platform.ddio && platform.transport == Transport::kTcp ? 1 : 0);
+    EXPECT_THAT(PlatformWarnings(platform, shown), SizeIs(unseen))
+        << PlatformToString(platform);
+    // To show more than was declared is no reason.
+    const Shown all = {.caches_persist = true,
+                       .transport = Transport::kInfiniBand,
+                       .native_flush = true,
+                       .atomic_write = true,
+                       .receives_into_pmem = true};
+    EXPECT_LE(PlatformWarnings(platform, all).size(), 1u);
+  }
+}
+
+TEST(PlatformDeclarationTest, PlainFilesKeepNoCaches) {
+  EXPECT_THAT(ReplicaWarning(*ParsePlatform("mhp"), ReplicaMedium::kFile),
+              HasSubstr("plain file"));
+  EXPECT_EQ(ReplicaWarning(*ParsePlatform("wsp"), ReplicaMedium::kPmem), "");
+}
+
+// Memory keeps nothing, whatever its node's caches and adapters keep.
+TEST(PlatformDeclarationTest, CopiesInMemoryAreOfTheWeakest) {
+  for (const Platform& platform : AllPlatforms()) {
+    const std::string warning =
+        ReplicaWarning(platform, ReplicaMedium::kShadow);
+    const bool is_weakest = platform.domain == PersistenceDomain::kMemory &&
+                            platform.ddio &&
+                            platform.receive_buffers == ReceiveBuffers::kDram;
+    EXPECT_EQ(warning.empty(), is_weakest) << warning;
+    if (!is_weakest) {
+      EXPECT_THAT(warning, HasSubstr("served as on dmp,ddio,dram"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace alpheus::testing
