@@ -50,11 +50,15 @@ class ScrubAsker {
     return scrubs;
   }
 
-  // The three below are for the pump.
-  template <class Event>
-  void Take(const Event& event) {
+  // The four below are for the pump.
+  void OnConnectionEvent(const ConnectionEvent& event) {
     for (Asked& asked : nodes_) {
       if (asked.control_call->OnConnectionEvent(event)) return;
+    }
+  }
+  void OnCompletion(const Completion& completion) {
+    for (Asked& asked : nodes_) {
+      if (asked.control_call->OnCompletion(completion)) return;
     }
   }
   Polled Poll() {

@@ -29,16 +29,6 @@
 namespace alpheus {
 namespace {
 
-// Both return true if `to` takes it.
-template <class To>
-bool Offer(To& to, const ConnectionEvent& event) {
-  return to.OnConnectionEvent(event);
-}
-template <class To>
-bool Offer(To& to, const Completion& completion) {
-  return to.OnCompletion(completion);
-}
-
 // Number of readings before damage is believed: in an image of a replica that
 // is being written a record may be half read.
 constexpr int kFetchesMax = 5;
@@ -85,31 +75,44 @@ class ClusterReader::Impl {
                                  *fabric_, OptionsOf(replica), Follow{}),
                        std::nullopt});
     }
-    const auto take = [&asked](const auto& news) {
-      for (const Asked& one : asked) {
-        if (one.control_call != nullptr && Offer(*one.control_call, news))
-          return;
+    struct {
+      void OnConnectionEvent(const ConnectionEvent& event) {
+        for (const Asked& one : asked) {
+          if (one.control_call == nullptr) continue;
+          if (one.control_call->OnConnectionEvent(event)) return;
+        }
       }
-    };
+      void OnCompletion(const Completion& completion) {
+        for (const Asked& one : asked) {
+          if (one.control_call == nullptr) continue;
+          if (one.control_call->OnCompletion(completion)) return;
+        }
+      }
+      const std::vector<Asked>& asked;
+    } calls{asked};
     const auto is_over = [&asked] {
       bool is_over_for_all = true;
       for (Asked& one : asked) is_over_for_all &= TakeStanding(one);
       return is_over_for_all;
     };
-    FabricPump(*fabric_).RunUntil(is_over, InTime(), take);
+    FabricPump(*fabric_).RunUntil(is_over, InTime(), calls);
     std::vector<std::optional<ReplicaStanding>> standings;
     for (Asked& one : asked) standings.push_back(std::move(one.standing));
     return standings;
   }
 
-  // The three below are for the pump, while replicas are fetched. Any arrival
+  // The four below are for the pump, while replicas are fetched. Any arrival
   // ends the silence of its replica. Done: none is left to wait for.
-  template <typename News>
-  void Take(const News& news) {
+  void OnConnectionEvent(const ConnectionEvent& event) {
     for (MemberReplica& replica : replicas_) {
-      if (replica.remote == nullptr || !Offer(*replica.remote, news)) continue;
-      replica.silent_until = InTime();
-      return;
+      if (replica.remote == nullptr) continue;
+      if (replica.remote->OnConnectionEvent(event)) return HeardOf(replica);
+    }
+  }
+  void OnCompletion(const Completion& completion) {
+    for (MemberReplica& replica : replicas_) {
+      if (replica.remote == nullptr) continue;
+      if (replica.remote->OnCompletion(completion)) return HeardOf(replica);
     }
   }
   Polled Poll() {
@@ -240,6 +243,8 @@ class ClusterReader::Impl {
         absl::StrCat("log ", options_.log_name, ": no replica could be read. ",
                      absl::StrJoin(texts, ". "))};
   }
+
+  void HeardOf(MemberReplica& replica) { replica.silent_until = InTime(); }
 
   void FetchMissing() {
     for (MemberReplica& replica : replicas_) {

@@ -43,8 +43,7 @@ class ClusterTail::Impl {
       if (const auto record = tail_.Next()) {
         return TailRecord{record->lsn, record->epoch, record->payload};
       }
-      const bool any =
-          pump_.Turn([this](const auto& news) { tail_.Take(news); });
+      const bool any = pump_.Turn(tail_);
       tail_.Poll();
       ALPHEUS_RETURN_IF_ERROR(Named(tail_.status()));
       const int64_t now = Clock::Real().NowNanos();

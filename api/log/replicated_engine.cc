@@ -312,8 +312,7 @@ class Opener {
       const Deadline retry = Deadline::AtNanos(
           now +
           static_cast<int64_t>(connectivity_->random.Below(kBackOffNanosMax)));
-      FabricPump(*connectivity_->fabric)
-          .RunUntil([] { return false; }, retry, [](const auto& /*news*/) {});
+      FabricPump(*connectivity_->fabric).DropUntil(retry);
     }
   }
 
@@ -462,12 +461,11 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
                          {cluster.key, &connectivity.random}},
                         Release{});
     FabricPump pump(*connectivity.fabric);
-    const auto take = [&](const auto& news) { release.Take(news); };
-    pump.RunUntil([&] { return release.done(); }, deadline, take);
+    pump.RunUntil([&] { return release.done(); }, deadline, release);
     // The lock decides, whatever the daemon replied.
     const Deadline retry =
         Deadline::AtNanos(Clock::Real().NowNanos() + kLockRetryNanos);
-    pump.RunUntil([] { return false; }, retry, take);
+    pump.RunUntil([] { return false; }, retry, release);
   }
 }
 

@@ -779,7 +779,7 @@ void Node::Run() {
     }
     bool any = true;
     const absl::Status turned = WithinMemory([&] {
-      any = pump.Turn([this](const auto& news) { server_->Take(news); });
+      any = pump.Turn(*server_);
       return absl::OkStatus();
     });
     turned.IgnoreError();  // peers send it again

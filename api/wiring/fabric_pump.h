@@ -24,13 +24,13 @@ class FabricPump {
   // The fabric must outlive the pump.
   explicit FabricPump(Fabric& fabric) : fabric_(fabric) {}
 
-  // Gives each pending event to `take`: a ConnectionEvent or a Completion.
+  // A sink has OnConnectionEvent and OnCompletion. Gives it each pending event.
   // Returns false if there were none.
-  template <class Take>
-  bool Turn(const Take& take) {
+  template <class Sink>
+  bool Turn(Sink& sink) {
     const size_t count = fabric_.Poll(completions_, &events_);
-    for (const ConnectionEvent& event : events_) take(event);
-    for (size_t i = 0; i < count; ++i) take(completions_[i]);
+    for (const ConnectionEvent& event : events_) sink.OnConnectionEvent(event);
+    for (size_t i = 0; i < count; ++i) sink.OnCompletion(completions_[i]);
     const bool any = count != 0 || !events_.empty();
     events_.clear();
     return any;
@@ -39,27 +39,36 @@ class FabricPump {
   // Waits until a turn may find something, or until the deadline.
   void Sleep(Deadline deadline) { fabric_.WaitForActivity(deadline); }
 
-  // Drives `machine` until its Poll returns kDone. It has Take, Poll and
+  // Drives `machine` until its Poll returns kDone. It is a sink with Poll and
   // NextPoll (docs/design/architecture.md, "The poll rule").
   template <class Machine>
   void RunUntilDone(Machine& machine) {
     for (;;) {
-      if (Turn([&](const auto& news) { machine.Take(news); })) continue;
+      if (Turn(machine)) continue;
       if (machine.Poll() == Polled::kDone) return;
       Sleep(machine.NextPoll());
     }
   }
 
-  // Gives events to `take` until `is_done` returns true, or until the deadline.
+  // Gives events to `sink` until `is_done` returns true, or until the deadline.
   // Returns false at the deadline.
-  template <class Done, class Take>
-  bool RunUntil(const Done& is_done, Deadline deadline, const Take& take) {
+  template <class Done, class Sink>
+  bool RunUntil(const Done& is_done, Deadline deadline, Sink& sink) {
     for (;;) {
-      if (Turn(take)) continue;
+      if (Turn(sink)) continue;
       if (is_done()) return true;
       if (deadline.HasPassed(Clock::Real().NowNanos())) return false;
       Sleep(deadline);
     }
+  }
+
+  // Drops events until the deadline, for a pause between two attempts.
+  void DropUntil(Deadline deadline) {
+    struct {
+      void OnConnectionEvent(const ConnectionEvent& /*event*/) {}
+      void OnCompletion(const Completion& /*completion*/) {}
+    } dropped;
+    RunUntil([] { return false; }, deadline, dropped);
   }
 
  private:

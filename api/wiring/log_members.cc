@@ -51,9 +51,8 @@ absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
                                  Region::Anonymous(bytes, DescribePeer(peer)));
         return image->bytes();
       });
-  const bool is_done =
-      FabricPump(fabric).RunUntil([&] { return remote.done(); }, deadline,
-                                  [&](const auto& news) { remote.Take(news); });
+  const bool is_done = FabricPump(fabric).RunUntil(
+      [&] { return remote.done(); }, deadline, remote);
   if (!is_done) return absl::UnavailableError("did not answer in time");
   ALPHEUS_RETURN_IF_ERROR(remote.status());
   ALPHEUS_ASSIGN_OR_RETURN(const RegionState state,
