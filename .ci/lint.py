@@ -11,6 +11,7 @@ A waiver without a reason, of an unknown rule, or that waives nothing is itself
 a finding.
 """
 
+import fnmatch
 import os
 import re
 import sys
@@ -147,11 +148,12 @@ CALL_INCLUDES = (
 )
 
 # mutant: each entry of tests/mutants can be woven into one place of the product,
-# whose sources know nothing of it.
+# whose sources know nothing of it, and the test that it names exists.
 MUTANT_HOME = "tools/mutants/"
 MUTANT_FOLDERS = ("log/", "quorum/", "replication/", "recovery/", "api/",
                   "tools/model/")
 MUTANTS_SIMULATED = "tools/mutants/simulated.txt"
+TEST = re.compile(r"^(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", re.M)
 
 # guide: every example of the guide stands in its test, indentation aside.
 GUIDE = "docs/use/api_guide.md"
@@ -488,6 +490,29 @@ def mutant_errors(root, path, edits):
     return errors
 
 
+def tests_of(root):
+    """Suite and name of each test."""
+    found = set()
+    for folder, _, names in os.walk(os.path.join(root, "tests")):
+        for name in names:
+            if name.endswith(".cc"):
+                found.update(TEST.findall(
+                    weave.read(os.path.join(folder, name))))
+    return found
+
+
+def test_exists(tests, filters):
+    """Whether a filter as of a test program, PREFIX/SUITE.NAME/PARAMETER with
+    wildcards, selects one of the tests."""
+    for pattern in filters.split("-")[0].split(":"):
+        suite, dot, name = pattern.partition(".")
+        suite, name = suite.split("/")[-1], name.split("/")[0]
+        if any(fnmatch.fnmatchcase(f"{test[0]}.{test[1]}", suite + dot + name)
+               for test in tests):
+            return True
+    return False
+
+
 def lint_mutants(root):
     """Findings in the tables of mutants, and in the list of those that the
     simulator kills."""
@@ -498,6 +523,10 @@ def lint_mutants(root):
     errors = [error for path, edits in weave.by_file(mutants).items()
               for error in mutant_errors(root, path, edits)]
     findings = [f"{error.where}: mutant: {error.what}" for error in errors]
+    tests = tests_of(root)
+    findings += [f"{mutant.where}: mutant: no test is {mutant.test}"
+                 for mutant in mutants
+                 if not test_exists(tests, mutant.test.partition(":")[2])]
     simulated = os.path.join(root, MUTANTS_SIMULATED)
     if os.path.exists(simulated):
         names = {mutant.name for mutant in mutants}

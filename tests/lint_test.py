@@ -283,9 +283,11 @@ class LintTest(unittest.TestCase):
     def lint_mutants(self, table, simulated=""):
         """The findings beside a source with one G() and two H()."""
         source = SPDX + "void F() {\n  G(a);\n  H();\n  H();\n}\n"
+        test = SPDX + "TEST_F(RecoveryTest, A) {}\n"
         with tempfile.TemporaryDirectory() as root:
             for path, text in (("recovery/a.cc", source), LABELS,
                                ("tests/mutants/a.mutants", table),
+                               ("tests/recovery/a_test.cc", test),
                                ("tools/mutants/simulated.txt", simulated)):
                 full = os.path.join(root, path)
                 os.makedirs(os.path.dirname(full), exist_ok=True)
@@ -326,6 +328,20 @@ class LintTest(unittest.TestCase):
                   "part"])):
             with self.subTest(table=table):
                 self.assertEqual(self.lint_mutants(table), findings)
+
+    def test_tests_of_mutants_exist(self):
+        for tests, exists in (
+                ("*.A", True), ("RecoveryTest.A", True), ("*Test.A*", True),
+                ("All/RecoveryTest.A/3", True), ("*covery*", True),
+                ("*.Gone:RecoveryTest.*", True),
+                ("*.Gone", False), ("Recovery.A", False), ("*.A-*.B", True)):
+            with self.subTest(tests=tests):
+                self.assertEqual(
+                    self.lint_mutants(
+                        f"mutant: kOne\nhole: P-L5\nwhat: it\ntest: a_test:{tests}"
+                        "\nfile: recovery/a.cc\n- G(a);\n"),
+                    [] if exists else ["tests/mutants/a.mutants:1: mutant: no test "
+                                       f"is a_test:{tests}"])
 
     def test_simulated_mutants_exist(self):
         table = ("mutant: kOne\nhole: P-L5\nwhat: it\ntest: a_test:*.A\n"
