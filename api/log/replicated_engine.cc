@@ -13,7 +13,6 @@
 #include "alpheus/log_reader.h"
 #include "api/admin/change_members.h"
 #include "api/log/log_engine.h"
-#include "api/log/ring_engine.h"
 #include "api/node/replica_file.h"
 #include "api/wiring/adapter.h"
 #include "api/wiring/fabric_pump.h"
@@ -363,7 +362,7 @@ class Opener {
     auto replication = std::make_unique<FabricReplication>(
         std::move(connectivity_), replicator,
         ResyncOptions{.opening = opening_}, opened, claim, OwnScrubbing());
-    auto engine = std::make_unique<RingEngine<P>>(
+    auto engine = std::make_unique<LogEngine>(
         *std::move(region_), std::move(pmem_), start, std::move(report),
         options_, std::move(replication));
     // First the thread: it answers backups while records are counted.

@@ -138,15 +138,6 @@ void RingLog<P>::Detach(ReservedRecord& record) {
   record.owner = 0;
 }
 
-template <Persistence P>
-absl::StatusOr<AppendedRecord> RingLog<P>::AppendInRing(
-    std::span<const std::span<const std::byte>> parts, Deadline deadline) {
-  AppendedRecord record;
-  ALPHEUS_ASSIGN_OR_RETURN(record.lsn, Append(parts, ForcePolicy::Each(),
-                                              deadline, &record.payload));
-  return record;
-}
-
 // Decides whether a record gets a fence of its own.
 // * Forced records do. Fences of concurrent threads are best left to the
 //   processor, or to the kernel, which merges its calls to a disk.

@@ -58,10 +58,10 @@
 #include "log/core/durability/log_service.h"
 #include "log/core/durability/replication_sink.h"
 #include "log/core/read/lsn_index.h"
+#include "log/core/ring/any_ring_log.h"
 #include "log/core/ring/region_repair.h"
 #include "log/core/space/reclaimer.h"
 #include "log/core/space/superline_store.h"
-#include "log/core/write/appended_record.h"
 #include "log/core/write/completion_tracker.h"
 #include "log/core/write/log_failure.h"
 #include "log/core/write/record_writer.h"
@@ -92,83 +92,69 @@ struct RingLogStart {
 };
 
 template <Persistence P>
-class RingLog {
+class RingLog final : public AnyRingLog {
  public:
   // `pmem`, `region`, `clock` and `waiter` must outlive the log.
   RingLog(P& pmem, std::span<std::byte> region, const RingLogStart& start,
           const RingLogOptions& options, const Clock& clock, Waiter& waiter);
   // Requires: no open reservation.
-  ~RingLog();
+  ~RingLog() override;
 
-  // Calls of alpheus/log.h, with their contracts.
-  absl::StatusOr<ReservedRecord> Reserve(size_t bytes, Deadline deadline);
+  absl::StatusOr<ReservedRecord> Reserve(size_t bytes,
+                                         Deadline deadline) override;
   absl::Status Copy(ReservedRecord& record, size_t offset,
-                    std::span<const std::byte> bytes);
-  absl::Status Complete(ReservedRecord& record);
-  void Abort(const ReservedRecord& record);
-  void Detach(ReservedRecord& record);
-  absl::Status Force(Lsn lsn, ForcePolicy policy, Deadline deadline);
-  absl::Status BeginForce(Lsn lsn);
-  // `in_ring`, if given, is set to the payload's place in the ring.
-  absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
-                             ForcePolicy policy, Deadline deadline,
-                             std::span<const std::byte>* in_ring = nullptr);
-  absl::StatusOr<AppendedRecord> AppendInRing(
-      std::span<const std::span<const std::byte>> parts, Deadline deadline);
-  absl::Status WaitDurable(Lsn lsn, Deadline deadline);
-  absl::Status OnDurable(Lsn lsn, DurableCallback callback);
-  absl::Status Cleanup(Lsn lsn);
-  absl::Status CleanupThrough(Lsn lsn);
-  absl::Status CleanupAll();
-  absl::Status Close();
-  // Copies the next durable record of a tail (RCL4 of reclaimer.h); also once
-  // the log is closed or has failed. Returns false if there is none yet.
-  // Errors: as Reclaimer::CopyNext; OutOfRange (an LSN after the next one); the
-  // log's failure, if nothing is left to be shown.
-  absl::StatusOr<bool> CopyNext(TailPlace& place) const;
+                    std::span<const std::byte> bytes) override;
+  absl::Status Complete(ReservedRecord& record) override;
+  void Abort(const ReservedRecord& record) override;
+  void Detach(ReservedRecord& record) override;
+  absl::Status Force(Lsn lsn, ForcePolicy policy, Deadline deadline) override;
+  absl::Status BeginForce(Lsn lsn) override;
+  // NOLINTNEXTLINE(google-default-arguments): the interface has no other one.
+  absl::StatusOr<Lsn> Append(
+      std::span<const std::span<const std::byte>> parts, ForcePolicy policy,
+      Deadline deadline,
+      std::span<const std::byte>* in_ring = nullptr) override;
+  absl::Status WaitDurable(Lsn lsn, Deadline deadline) override;
+  absl::Status OnDurable(Lsn lsn, DurableCallback callback) override;
+  absl::Status Cleanup(Lsn lsn) override;
+  absl::Status CleanupThrough(Lsn lsn) override;
+  absl::Status CleanupAll() override;
+  absl::Status Close() override;
+  absl::StatusOr<bool> CopyNext(TailPlace& place) const override;
 
-  // Returns true if the log is neither closed nor failed.
-  bool IsUsable() const;
+  bool IsUsable() const override;
+  absl::Status MediumError() const override { return pmem_.Error(); }
 
-  // Scrubbing, as the calls of RegionRepair. RestoreBytes and RepairCopies:
-  // errors as those of any other call once the log is closed or has failed,
-  // with nothing written.
-  void WithRingFrozen(absl::FunctionRef<void()> work) const {
+  void WithRingFrozen(absl::FunctionRef<void()> work) const override {
     repair_.WithRingFrozen(work);
   }
-  std::byte* RingOnMedium() const { return repair_.RingOnMedium(); }
+  std::byte* RingOnMedium() const override { return repair_.RingOnMedium(); }
   absl::Status RestoreBytes(RingOffset offset,
-                            std::span<const std::byte> bytes);
-  absl::StatusOr<int> RepairCopies();
+                            std::span<const std::byte> bytes) override;
+  absl::StatusOr<int> RepairCopies() override;
 
-  // For the log's own thread, as the calls of LogService.
-  Polled Poll() { return service_.Poll(); }
-  void WaitForWork(uint32_t seen, Deadline deadline) {
+  Polled Poll() override { return service_.Poll(); }
+  void WaitForWork(uint32_t seen, Deadline deadline) override {
     service_.WaitForWork(seen, deadline);
   }
-  bool WaitForAcks(Deadline deadline, const std::atomic<uint32_t>& stop) {
+  bool WaitForAcks(Deadline deadline,
+                   const std::atomic<uint32_t>& stop) override {
     return service_.WaitForAcks(deadline, stop);
   }
-  // Object on which that thread sleeps.
-  Progress& progress() { return progress_; }
-  // Waiter that wakes that thread while it waits for the log or on words of its
-  // own.
-  Waiter& waiter() { return watch_ == nullptr ? waiter_ : *watch_; }
+  Progress& progress() override { return progress_; }
+  Waiter& waiter() override { return watch_ == nullptr ? waiter_ : *watch_; }
 
-  // Returns the last LSN that W replicas have; in a local log, that is
-  // persisted here.
-  Lsn durable_lsn() const {
+  Lsn durable_lsn() const override {
     return Lsn(durable_lsn_word_.load(std::memory_order_acquire));
   }
-  uint64_t Exposed() const { return reserver_.Exposed(); }
-  uint64_t exposed_max() const { return tracker_.size(); }
-  Lsn next_lsn() const { return reserver_.next().lsn; }
-  // Returns the offset of the next record.
-  RingOffset tail() const { return reserver_.next().tail; }
-  Lsn head_lsn() const { return reclaimer_.head_lsn(); }
-  LogPosition head() const { return reclaimer_.head(); }
-  const EpochTable& table() const { return reclaimer_.table(); }
-  const Ring& ring() const { return ring_; }
+  uint64_t Exposed() const override { return reserver_.Exposed(); }
+  uint64_t exposed_max() const override { return tracker_.size(); }
+  Lsn next_lsn() const override { return reserver_.next().lsn; }
+  RingOffset tail() const override { return reserver_.next().tail; }
+  Lsn head_lsn() const override { return reclaimer_.head_lsn(); }
+  LogPosition head() const override { return reclaimer_.head(); }
+  const EpochTable& table() const override { return reclaimer_.table(); }
+  const Ring& ring() const override { return ring_; }
   // Returns the lowest LSN that is reserved and not finished, or next_lsn().
   Lsn first_open_lsn() const { return durability_.first_open_lsn(); }
 
