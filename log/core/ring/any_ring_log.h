@@ -76,9 +76,27 @@ class AnyRingLog {
                                     std::span<const std::byte> bytes) = 0;
   virtual absl::StatusOr<int> RepairCopies() = 0;
 
-  // For the log's own thread, as the calls of LogService.
+  // For the log's own thread.
+
+  // Forces and notifies for callers that left; see idle_keeper.h. Called once
+  // per interval, and in a replicated log whenever something arrives.
   virtual Polled Poll() = 0;
+  // Waits like Progress::Wait, after Poll returned kIdle. In a replicated log
+  // an arrival ends it too, such as a broken connection. While the log is used
+  // the thread should sleep elsewhere, for an interval, so that callers are
+  // woken directly.
   virtual void WaitForWork(uint32_t seen, Deadline deadline) = 0;
+  // Drives replication between two calls of Poll while no application thread
+  // does.
+  // * While a call waits, the call processes acks; this one waits until all
+  //   calls have left (RDU1, replicated_durability.h).
+  // * Else, while a callback or a replica that catches up needs acks, it waits
+  //   for acks and processes them.
+  // * Else it rests until OnDurable or BeginForce has work.
+  // Returns at the latest at `deadline`, or once `stop` is not 0 and the
+  // waiter's WakeAll(stop) was called. Returns true: call again, unless
+  // stopped. Returns false without waiting if the log is local or has failed,
+  // or the deadline has passed.
   virtual bool WaitForAcks(Deadline deadline,
                            const std::atomic<uint32_t>& stop) = 0;
   // Object on which that thread sleeps.

@@ -10,9 +10,9 @@
 //   CompletionTracker  which records are finished      (completion_tracker.h)
 //   RecordWriter       header, PAD, checksums, stores  (record_writer.h)
 //   LogDurability      forcing, waiting, callbacks     (log_durability.h)
+//                      of a local or of a replicated log
 //   Reclaimer          cleaned records, head           (reclaimer.h)
 //   IdleKeeper         forces what callers left        (idle_keeper.h)
-//   LogService         the log's own thread            (log_service.h)
 //   RegionRepair       scrubbing of a log in use       (region_repair.h)
 //
 // It checks each call before anything changes, and makes room when a
@@ -55,7 +55,6 @@
 #include "log/core/durability/forcer.h"
 #include "log/core/durability/idle_keeper.h"
 #include "log/core/durability/log_durability.h"
-#include "log/core/durability/log_service.h"
 #include "log/core/durability/replication_sink.h"
 #include "log/core/read/lsn_index.h"
 #include "log/core/ring/any_ring_log.h"
@@ -133,16 +132,16 @@ class RingLog final : public AnyRingLog {
                             std::span<const std::byte> bytes) override;
   absl::StatusOr<int> RepairCopies() override;
 
-  Polled Poll() override { return service_.Poll(); }
+  Polled Poll() override { return idle_keeper_.Poll(); }
   void WaitForWork(uint32_t seen, Deadline deadline) override {
-    service_.WaitForWork(seen, deadline);
+    durability_->WaitForWork(seen, deadline);
   }
   bool WaitForAcks(Deadline deadline,
                    const std::atomic<uint32_t>& stop) override {
-    return service_.WaitForAcks(deadline, stop);
+    return durability_->WaitForAcks(deadline, stop);
   }
   Progress& progress() override { return progress_; }
-  Waiter& waiter() override { return watch_ == nullptr ? waiter_ : *watch_; }
+  Waiter& waiter() override { return waiter_; }
 
   Lsn durable_lsn() const override {
     return Lsn(durable_lsn_word_.load(std::memory_order_acquire));
@@ -156,7 +155,7 @@ class RingLog final : public AnyRingLog {
   const EpochTable& table() const override { return reclaimer_.table(); }
   const Ring& ring() const override { return ring_; }
   // Returns the lowest LSN that is reserved and not finished, or next_lsn().
-  Lsn first_open_lsn() const { return durability_.first_open_lsn(); }
+  Lsn first_open_lsn() const { return durability_->first_open_lsn(); }
 
   // Aborts the process when RL1 or RL2 is broken.
   void CheckInvariants() const;
@@ -205,8 +204,10 @@ class RingLog final : public AnyRingLog {
   absl::Status CheckAppendable() const;
   bool HasOpenReservations() const { return first_open_lsn() < next_lsn(); }
 
+  // Returns the watch of a replicated log, nullptr of a local one.
   static std::unique_ptr<ActivityWatch> MakeWatch(const RingLogOptions& options,
                                                   Waiter& waiter);
+  std::unique_ptr<LogDurability<P>> MakeDurability(const RingLogStart& start);
 
   P& pmem_;
   const std::span<std::byte> region_;
@@ -214,22 +215,20 @@ class RingLog final : public AnyRingLog {
   const Ring ring_;
   const uint64_t payload_bytes_max_;
   const Clock& clock_;
-  Waiter& waiter_;
   std::atomic<bool> closed_{false};
-  const std::unique_ptr<ActivityWatch> watch_;  // null: local
+  const std::unique_ptr<ActivityWatch> watch_;
+  Waiter& waiter_;  // the watch, if there is one
   Progress progress_;
   LogFailure failure_{progress_};
   CompletionTracker tracker_;
   SuperlineStore<P> superline_;
   Reclaimer<P> reclaimer_;
-  LogDurability<P> durability_;
+  const std::unique_ptr<LogDurability<P>> durability_;
   const std::atomic<uint64_t>& durable_lsn_word_;
   Reserver reserver_;
   WriterWatch writer_watch_;
-  IdleKeeper<P> idle_keeper_{durability_, reserver_, progress_};
+  IdleKeeper<P> idle_keeper_{*durability_, reserver_, progress_};
   RecordWriter<P> writer_;
-  LogService<P> service_{durability_, idle_keeper_, watch_.get(),
-                         progress_,   failure_,     clock_};
   RegionRepair<P> repair_{pmem_,      region_,    ring_,
                           superline_, reclaimer_, failure_};
 };
