@@ -72,7 +72,7 @@ template <Persistence P>
 RingLog<P>::~RingLog() {
   ALPHEUS_CHECK(!HasOpenReservations(),
                 "a Reservation must not outlive its log (reservation.h)");
-  durability_->Abandon(absl::AbortedError(absl::StrCat(
+  durability_->Abandon(absl::CancelledError(absl::StrCat(
       options_.name,
       ": the log was dropped before the record was durable; the outcome is "
       "unknown until it is opened again")));
@@ -245,9 +245,9 @@ absl::Status RingLog<P>::ForceAppended(Lsn lsn, const ForcePolicy& policy,
   if (forced.ok()) [[likely]]
     return forced;
   if (absl::IsFailedPrecondition(forced)) {
-    return absl::AbortedError(absl::StrCat(options_.name, ": LSN ", lsn.value,
-                                           " is completed but not forced. ",
-                                           forced.message()));
+    return absl::CancelledError(absl::StrCat(options_.name, ": LSN ", lsn.value,
+                                             " is completed but not forced. ",
+                                             forced.message()));
   }
   return forced;
 }
