@@ -33,7 +33,7 @@
 //   3. The network waiter leaves. It clears network_waiter_, then notifies. A
 //      thread that found the role taken had announced itself before. So it is
 //      woken, steps, and takes the role.
-//   4. Two steps at once: see ReplicatedForcer::TryStep.
+//   4. Two steps at once: see ReplicatedForcer::Poll.
 //   5. A step runs a callback that waits, inside the network waiter's own wait.
 //      No other thread would wait in the sink for it, so the callback does. The
 //      role stays with the outer call.

@@ -40,6 +40,17 @@ ReplicatedDurability<P>::ReplicatedDurability(
       watch_(replicas.watch) {}
 
 template <Persistence P>
+typename ReplicatedDurability<P>::Progressed ReplicatedDurability<P>::Step(
+    Lsn lsn) {
+  if (this->durable_lsn() >= lsn) return Progressed::kDurable;
+  const LogFailure& failure = parts().failure;
+  if (failure.failed()) return Progressed::kFailed;
+  replicated_.Poll(lsn);
+  if (this->durable_lsn() >= lsn) return Progressed::kDurable;
+  return failure.failed() ? Progressed::kFailed : Progressed::kWaiting;
+}
+
+template <Persistence P>
 absl::Status ReplicatedDurability<P>::BeginForce(Lsn lsn) {
   const auto is_begun = [&]() -> absl::StatusOr<bool> {
     const absl::StatusOr<bool> durable = this->IsDurable(Step(lsn));

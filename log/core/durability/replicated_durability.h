@@ -66,7 +66,7 @@ class ReplicatedDurability final : private ReplicatedForcing<P>,
     return replicated_.reuse_limit_word();
   }
 
-  Progressed Step(Lsn lsn) override { return replicated_.Step(lsn); }
+  Progressed Step(Lsn lsn) override;
   void Poll() override { replicated_.Poll(); }
   void AnnounceHead() override { replicated_.PollIfHeadMoved(); }
   bool AnnounceDurable() override { return replicated_.AnnounceDurable(); }
