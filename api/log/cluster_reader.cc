@@ -394,8 +394,11 @@ class ClusterReader::Impl {
     replica.reading.scrubbed = NamedCounts(replica.remote->scrubbed());
     replica.remote.reset();
     if (status.ok()) status = ReadOne(replica);
-    replica.reading.status = status;
-    replica.is_read = !absl::IsDataLoss(status) && !absl::IsAborted(status);
+    const bool is_overtaken = absl::IsAborted(status);
+    replica.is_read = !absl::IsDataLoss(status) && !is_overtaken;
+    // The public Aborted is of a log that lost its epoch.
+    replica.reading.status =
+        is_overtaken ? absl::DeadlineExceededError(status.message()) : status;
     replica.image.reset();
   }
 

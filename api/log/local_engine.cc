@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/log/log_engine.h"
-#include "api/log/ring_engine.h"
 #include "api/wiring/populator.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
@@ -69,8 +68,8 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenWith(Region region,
   RecoveryReport report = MakeReport(opened);
   report.medium_warning = region.warning();
   auto engine =
-      std::make_unique<RingEngine<P>>(std::move(region), std::move(pmem),
-                                      opened.start, std::move(report), options);
+      std::make_unique<LogEngine>(std::move(region), std::move(pmem),
+                                  opened.start, std::move(report), options);
   ALPHEUS_RETURN_IF_ERROR(engine->StartService());
   return engine;
 }

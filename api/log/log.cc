@@ -14,6 +14,7 @@
 #include "log/base/mutex.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
+#include "log/core/durability/force_policy.h"
 #include "log/core/ring/format_region.h"
 #include "log/core/ring/region_use.h"
 #include "log/format/layout.h"
@@ -29,6 +30,10 @@ absl::Status NotOpen(const char* call) {
       call,
       ": the reservation is not open on this log: it was completed, "
       "aborted, moved from, or belongs to another log"));
+}
+
+ForcePolicy PolicyOf(const ForceOptions& options) {
+  return {options.frequency, options.group};
 }
 
 // Keeps the engine reachable, so that leak checkers don't report it.
@@ -101,33 +106,40 @@ Log::~Log() {
 absl::Status Log::Close() { return engine_->Close(); }
 
 absl::StatusOr<Reservation> Log::Reserve(size_t bytes, Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckProcess());
   ALPHEUS_ASSIGN_OR_RETURN(const ReservedRecord record,
-                           engine_->Reserve(bytes, deadline));
+                           engine_->log().Reserve(bytes, deadline));
   return Reservation(engine_.get(), record);
 }
 
 absl::Status Log::Copy(Reservation& reservation, size_t offset,
                        std::span<const std::byte> bytes) {
   if (reservation.engine_ != engine_.get()) return NotOpen("Copy");
-  return engine_->Copy(reservation.record_, offset, bytes);
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckProcess());
+  return engine_->log().Copy(reservation.record_, offset, bytes);
 }
 
 absl::StatusOr<Lsn> Log::Complete(Reservation&& reservation) {
   if (reservation.engine_ != engine_.get()) return NotOpen("Complete");
   reservation.engine_ = nullptr;
-  ALPHEUS_RETURN_IF_ERROR(engine_->Complete(reservation.record_));
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckProcess());
+  ALPHEUS_RETURN_IF_ERROR(engine_->log().Complete(reservation.record_));
   return reservation.record_.lsn;
 }
 
 absl::Status Log::Force(Lsn lsn, ForceOptions options) {
-  return engine_->Force(lsn, options);
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckToForce());
+  return engine_->log().Force(lsn, PolicyOf(options), options.deadline);
 }
 
-absl::Status Log::BeginForce(Lsn lsn) { return engine_->BeginForce(lsn); }
+absl::Status Log::BeginForce(Lsn lsn) {
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckToForce());
+  return engine_->log().BeginForce(lsn);
+}
 
 absl::StatusOr<Lsn> Log::Append(std::span<const std::byte> bytes,
                                 ForceOptions options) {
-  return engine_->Append({&bytes, 1}, options);
+  return Append({&bytes, 1}, options);
 }
 
 absl::StatusOr<Lsn> Log::Append(std::string_view text, ForceOptions options) {
@@ -136,37 +148,55 @@ absl::StatusOr<Lsn> Log::Append(std::string_view text, ForceOptions options) {
 
 absl::StatusOr<Lsn> Log::Append(
     std::span<const std::span<const std::byte>> parts, ForceOptions options) {
-  return engine_->Append(parts, options);
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckToForce());
+  return engine_->log().Append(parts, PolicyOf(options), options.deadline,
+                               /*in_ring=*/nullptr);
 }
 
 absl::StatusOr<AppendedRecord> Log::AppendInRing(
     std::span<const std::span<const std::byte>> parts, Deadline deadline) {
-  return engine_->AppendInRing(parts, deadline);
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckToForce());
+  AppendedRecord record;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      record.lsn, engine_->log().Append(parts, ForcePolicy::Each(), deadline,
+                                        &record.payload));
+  return record;
 }
 
 absl::Status Log::WaitDurable(Lsn lsn, Deadline deadline) {
-  return engine_->WaitDurable(lsn, deadline);
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckToForce());
+  return engine_->log().WaitDurable(lsn, deadline);
 }
 
 absl::Status Log::OnDurable(Lsn lsn,
                             std::function<void(const absl::Status&)> callback) {
-  return engine_->OnDurable(lsn, std::move(callback));
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckProcess());
+  return engine_->log().OnDurable(lsn, std::move(callback));
 }
 
-Lsn Log::durable_lsn() const { return engine_->durable_lsn(); }
-Lsn Log::next_lsn() const { return engine_->next_lsn(); }
-Lsn Log::head_lsn() const { return engine_->head_lsn(); }
-size_t Log::payload_bytes_max() const { return engine_->payload_bytes_max(); }
+Lsn Log::durable_lsn() const { return engine_->log().durable_lsn(); }
+Lsn Log::next_lsn() const { return engine_->log().next_lsn(); }
+Lsn Log::head_lsn() const { return engine_->log().head_lsn(); }
+size_t Log::payload_bytes_max() const {
+  return PayloadBytesMax(engine_->log().ring().capacity());
+}
 
-uint64_t Log::Exposed() const { return engine_->Exposed(); }
+uint64_t Log::Exposed() const { return engine_->log().Exposed(); }
 
-uint64_t Log::ExposedMax() const { return engine_->exposed_max(); }
+uint64_t Log::ExposedMax() const { return engine_->log().exposed_max(); }
 
-absl::Status Log::Cleanup(Lsn lsn) { return engine_->Cleanup(lsn); }
+absl::Status Log::Cleanup(Lsn lsn) {
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckProcess());
+  return engine_->log().Cleanup(lsn);
+}
 absl::Status Log::CleanupThrough(Lsn lsn) {
-  return engine_->CleanupThrough(lsn);
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckProcess());
+  return engine_->log().CleanupThrough(lsn);
 }
-absl::Status Log::CleanupAll() { return engine_->CleanupAll(); }
+absl::Status Log::CleanupAll() {
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckProcess());
+  return engine_->log().CleanupAll();
+}
 
 absl::Status Log::ForEachRecovered(
     const std::function<absl::Status(const RecoveredRecord&)>& visit) const {
@@ -191,12 +221,14 @@ RecoveredRange::~RecoveredRange() {
 }
 
 void Reservation::Abort() {
-  if (engine_ == nullptr) return;
-  std::exchange(engine_, nullptr)->Abort(record_);
+  LogEngine* const engine = std::exchange(engine_, nullptr);
+  if (engine == nullptr || engine->IsOfParent()) return;
+  engine->log().Abort(record_);
 }
 
 void Reservation::Detach() {
-  if (engine_ != nullptr) engine_->Detach(record_);
+  if (engine_ == nullptr || engine_->IsOfParent()) return;
+  engine_->log().Detach(record_);
 }
 
 std::string RecoveryReport::ToString() const {

@@ -1,78 +1,175 @@
 // SPDX-License-Identifier: Apache-2.0
-// log_engine: the interface that the public Log calls: one open log in any
-// memory.
+// log_engine: all that one open log is made of, behind the public Log.
 //
-// Idea: the memory backend is a template parameter of everything below. This is
-// the one virtual step between the public class and that template: one call per
-// user's call, none per store.
+// Idea: the public log calls the ring (log()), past this class, after one of
+// the two checks below. This class joins the ring with its region, its
+// replication and the thread that both need, for every kind of memory and of
+// opening.
 //
 // Thread safety: as alpheus/log.h.
 #ifndef ALPHEUS_API_LOG_LOG_ENGINE_H_
 #define ALPHEUS_API_LOG_LOG_ENGINE_H_
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "alpheus/options.h"
 #include "alpheus/recovered_range.h"
 #include "alpheus/recovery_report.h"
 #include "alpheus/replication_status.h"
-#include "alpheus/reservation.h"
+#include "api/log/tail_pages.h"
+#include "api/wiring/service_thread.h"
+#include "log/base/clock.h"
+#include "log/base/fork_watch.h"
 #include "log/base/ids.h"
+#include "log/base/mutex.h"
+#include "log/base/status_macros.h"
+#include "log/base/waiter.h"
+#include "log/core/durability/replication_sink.h"
+#include "log/core/ring/any_ring_log.h"
+#include "log/core/ring/ring_log.h"
 #include "log/core/space/reclaimer.h"
-#include "log/core/write/appended_record.h"
+#include "log/pmem/region.h"
+#include "recovery/replica/primary_replica.h"
 
 namespace alpheus {
 
-class LogEngine {
+// Replication parts of an engine: the adapter, and the sender of the ring.
+class EngineReplication {
  public:
-  virtual ~LogEngine() = default;
+  virtual ~EngineReplication() = default;
+  virtual ReplicationSink& sink() = 0;
+  // Returns the status; any thread.
+  virtual ReplicationStatus status() const = 0;
+  // Gives the log's own region, if it is a replica. Called before the log
+  // exists, whose Poll uses it.
+  virtual void ClaimReplica(PrimaryReplica& replica) = 0;
+};
 
-  // Returns whether the parent of this fork's child opened it. Then all calls
-  // below fail with FailedPrecondition, and touch neither records nor file. Its
-  // destructor would join threads and end connections of the parent, so
-  // LeaveToParent is called instead, which releases the child's share of the
-  // file.
-  virtual bool IsOfParent() const = 0;
-  virtual void LeaveToParent() = 0;
+class LogEngine final : private PrimaryReplica {
+ public:
+  // `start` comes from opening the epoch; all of it is recovered. Without
+  // `replication` the log is local.
+  template <Persistence P>
+  LogEngine(Region region, std::unique_ptr<P> pmem, const RingLogStart& start,
+            RecoveryReport report, const LogOptions& options,
+            std::unique_ptr<EngineReplication> replication = nullptr)
+      : LogEngine(std::move(region), start, std::move(report), options,
+                  std::move(replication),
+                  [&](std::span<std::byte> bytes, const RingLogOptions& ring,
+                      Waiter& waiter) {
+                    auto log = std::make_unique<RingLog<P>>(
+                        *pmem, bytes, start, ring, Clock::Real(), waiter);
+                    return OwnedRing{std::move(pmem), std::move(log)};
+                  }) {}
 
-  virtual absl::StatusOr<ReservedRecord> Reserve(size_t bytes,
-                                                 Deadline deadline) = 0;
-  virtual absl::Status Copy(ReservedRecord& record, size_t offset,
-                            std::span<const std::byte> bytes) = 0;
-  virtual absl::Status Complete(ReservedRecord& record) = 0;
-  virtual void Abort(const ReservedRecord& record) = 0;
-  virtual void Detach(ReservedRecord& record) = 0;
-  virtual absl::Status Force(Lsn lsn, const ForceOptions& options) = 0;
-  virtual absl::Status BeginForce(Lsn lsn) = 0;
-  virtual absl::StatusOr<Lsn> Append(
-      std::span<const std::span<const std::byte>> parts,
-      const ForceOptions& options) = 0;
-  virtual absl::StatusOr<AppendedRecord> AppendInRing(
-      std::span<const std::span<const std::byte>> parts, Deadline deadline) = 0;
-  virtual absl::Status WaitDurable(Lsn lsn, Deadline deadline) = 0;
-  virtual absl::Status OnDurable(
-      Lsn lsn, std::function<void(const absl::Status&)> callback) = 0;
-  virtual absl::Status Cleanup(Lsn lsn) = 0;
-  virtual absl::Status CleanupThrough(Lsn lsn) = 0;
-  virtual absl::Status CleanupAll() = 0;
-  virtual absl::Status Close() = 0;
-  virtual absl::StatusOr<bool> CopyNext(TailPlace& place) const = 0;
+  absl::Status StartService() { return service_.Start(); }
+  // Counts the records for the report, after an opening that did not. Requires:
+  // no append yet.
+  void CountRecovered();
 
-  virtual Lsn durable_lsn() const = 0;
-  virtual Lsn next_lsn() const = 0;
-  virtual Lsn head_lsn() const = 0;
-  virtual size_t payload_bytes_max() const = 0;
-  virtual uint64_t Exposed() const = 0;
-  virtual uint64_t exposed_max() const = 0;
-  virtual std::unique_ptr<RecoveredRange::Source> Recovered() const = 0;
-  virtual absl::Status CheckPayloads() const = 0;
-  virtual const RecoveryReport& report() const = 0;
-  virtual ReplicationStatus replication_status() const = 0;
+  // Returns whether the parent of this fork's child opened it. Then the two
+  // checks, and Close, fail with FailedPrecondition, and the child calls
+  // nothing of log(). The destructor would join threads and end connections of
+  // the parent, so LeaveToParent is called instead, which releases the child's
+  // share of the file. A child has its own copy of memory that is in no file.
+  bool IsOfParent() const { return fork_watch_.IsForksChild() && is_shared_; }
+  void LeaveToParent() { const Region left(std::move(region_)); }
+
+  // Checks that a call of this process may change or read the log.
+  absl::Status CheckProcess() const {
+    if (IsOfParent()) [[unlikely]]
+      return OfParent();
+    return absl::OkStatus();
+  }
+  // The same for a call that fences. Without a service thread such calls check
+  // the file, too.
+  absl::Status CheckToForce() {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
+    RecheckFileWithoutThread();
+    return absl::OkStatus();
+  }
+  // Returns the ring. Positions need no check before.
+  AnyRingLog& log() { return *ring_.log; }
+  const AnyRingLog& log() const { return *ring_.log; }
+
+  absl::Status Close();
+  absl::StatusOr<bool> CopyNext(TailPlace& place) const;
+  // Payloads read before may be those of the process that has the region now.
+  absl::Status CheckPayloads() const;
+  std::unique_ptr<RecoveredRange::Source> Recovered() const;
+  const RecoveryReport& report() const { return report_; }
+  ReplicationStatus replication_status() const {
+    return replication_ == nullptr || IsOfParent() ? ReplicationStatus()
+                                                   : replication_->status();
+  }
+
+ private:
+  // A ring, and the persistence below it, whose type only the ring knows.
+  struct OwnedRing {
+    std::shared_ptr<void> pmem;  // outlives the log
+    std::unique_ptr<AnyRingLog> log;
+  };
+  using MakeRing = absl::FunctionRef<OwnedRing(std::span<std::byte> region,
+                                               const RingLogOptions& options,
+                                               Waiter& waiter)>;
+
+  LogEngine(Region region, const RingLogStart& start, RecoveryReport report,
+            const LogOptions& options,
+            std::unique_ptr<EngineReplication> replication, MakeRing make_ring);
+
+  absl::Status OfParent() const;
+  absl::Status RegionReleased() const;
+  ServiceThread::Work ServiceWork();
+  RingLogOptions OptionsOf(const LogOptions& options) const;
+
+  // Checks the file twice a second. Returns the time of the next check.
+  Deadline RecheckFile();
+  // A fence into a page cache is a system call anyway; elsewhere a check would
+  // cost as much as an append.
+  void RecheckFileWithoutThread() {
+    if (!has_thread_ && region_.medium() == RegionMedium::kFile) {
+      (void)RecheckFile();
+    }
+  }
+
+  // PrimaryReplica.
+  absl::Status ReleaseRegion() override;
+  bool IsUsable() const override { return log().IsUsable(); }
+  std::byte* RingOnMedium() const override { return log().RingOnMedium(); }
+  void WithRingFrozen(absl::FunctionRef<void()> work) override {
+    log().WithRingFrozen(work);
+  }
+  absl::Status RestoreBytes(RingOffset offset,
+                            std::span<const std::byte> bytes) override {
+    return log().RestoreBytes(offset, bytes);
+  }
+  absl::StatusOr<int> RepairCopies() override { return log().RepairCopies(); }
+
+  Region region_;
+  std::atomic<bool> is_released_{false};
+  std::unique_ptr<EngineReplication> replication_;  // outlives the log
+  FutexWaiter waiter_;
+  const bool is_watched_;
+  const bool is_shared_;
+  const ForkWatch fork_watch_;
+  const Lsn recovered_end_;
+  const uint64_t ring_offset_;
+  RecoveryReport report_;
+  OwnedRing ring_;
+  TailPages tail_pages_;                // used by the service thread
+  std::atomic<int64_t> recheck_at_{0};  // next check; races do no harm
+  Mutex region_mutex_;                  // of checking the file and giving it up
+  ServiceThread service_;               // stops before the log goes
+  const bool has_thread_;
 };
 
 // Maps the region that `options` names, recovers it and opens an epoch.

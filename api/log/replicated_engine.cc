@@ -13,7 +13,6 @@
 #include "alpheus/log_reader.h"
 #include "api/admin/change_members.h"
 #include "api/log/log_engine.h"
-#include "api/log/ring_engine.h"
 #include "api/node/replica_file.h"
 #include "api/wiring/adapter.h"
 #include "api/wiring/fabric_pump.h"
@@ -150,13 +149,16 @@ RecoveryReport MakeReport(const EpochOpened& opened) {
   return report;
 }
 
-// Returns the error of the last try, with that of the one before.
+// Returns the error of the last try, with that of the one before. A lost race
+// for the promises is Unavailable: no log was opened, and the public Aborted is
+// of a log that lost its epoch.
 absl::Status WithRefusal(const absl::Status& status,
                          const absl::Status& refusal) {
-  if (refusal.ok()) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat(status.message(), ". The try before ended: ",
-                                   refusal.message()));
+  const absl::StatusCode code =
+      absl::IsAborted(status) ? absl::StatusCode::kUnavailable : status.code();
+  if (refusal.ok()) return {code, status.message()};
+  return {code, absl::StrCat(status.message(),
+                             ". The try before ended: ", refusal.message())};
 }
 
 // Opens an epoch with one replica, or cache, of this process.
@@ -363,7 +365,7 @@ class Opener {
     auto replication = std::make_unique<FabricReplication>(
         std::move(connectivity_), replicator,
         ResyncOptions{.opening = opening_}, opened, claim, OwnScrubbing());
-    auto engine = std::make_unique<RingEngine<P>>(
+    auto engine = std::make_unique<LogEngine>(
         *std::move(region_), std::move(pmem_), start, std::move(report),
         options_, std::move(replication));
     // First the thread: it answers backups while records are counted.

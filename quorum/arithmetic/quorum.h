@@ -68,12 +68,12 @@ inline uint32_t NackQuorum(const QuorumSizes& sizes) {
   return sizes.replica_count - sizes.write_quorum + 1;
 }
 
-// Reports of the configuration's replicas about one LSN in an opening. Replicas
-// that did not answer are N less the sum.
+// Reports of the configuration's replicas about one LSN in an opening, as
+// chooser.h weighs them. Replicas that did not answer are N less the sum.
 struct ReportCounts {
   uint32_t have = 0;     // hold the record
-  uint32_t nack = 0;     // fenced, not blank: torn, absent, or not its epoch
-  uint32_t unknown = 0;  // corrupt, blank, repairing, suspect
+  uint32_t nack = 0;     // fenced, and never acknowledged the record
+  uint32_t unknown = 0;  // can't tell: corrupt, blank, repairing
 
   bool operator==(const ReportCounts&) const = default;
 };
@@ -88,7 +88,7 @@ enum class Fate {
   kUndecided,  // more reports are needed; without any, an error
 };
 
-// Returns what recovery does with one LSN (P-H2, QU3). A record that a replica
+// Returns what an opening does with one LSN (P-H2, QU3). A record that a replica
 // has is kept even if it cannot be durable: to drop it would save nothing.
 // Requires: as MayBeDurable.
 Fate FateOf(const QuorumSizes& sizes, const ReportCounts& reports);

@@ -63,25 +63,19 @@ enum class Action {
 
 struct CountRow {
   Match conflict;
-  Match held;
-  Match nack_quorum;
+  std::optional<Fate> fate;  // any if not set
   Match all_reported;
   Match corrupt;
   Action action;
 };
 
 constexpr CountRow kCountRows[] = {
-    {Match::kYes, Match::kAny, Match::kAny, Match::kAny, Match::kAny,
-     Action::kContradiction},
-    {Match::kNo, Match::kYes, Match::kAny, Match::kAny, Match::kAny,
-     Action::kKeep},
-    {Match::kNo, Match::kNo, Match::kYes, Match::kAny, Match::kAny,
-     Action::kEnd},
-    {Match::kNo, Match::kNo, Match::kNo, Match::kNo, Match::kAny,
-     Action::kWait},
-    {Match::kNo, Match::kNo, Match::kNo, Match::kYes, Match::kYes,
-     Action::kCorrupt},
-    {Match::kNo, Match::kNo, Match::kNo, Match::kYes, Match::kNo,
+    {Match::kYes, {}, Match::kAny, Match::kAny, Action::kContradiction},
+    {Match::kNo, Fate::kKeep, Match::kAny, Match::kAny, Action::kKeep},
+    {Match::kNo, Fate::kDrop, Match::kAny, Match::kAny, Action::kEnd},
+    {Match::kNo, Fate::kUndecided, Match::kNo, Match::kAny, Action::kWait},
+    {Match::kNo, Fate::kUndecided, Match::kYes, Match::kYes, Action::kCorrupt},
+    {Match::kNo, Fate::kUndecided, Match::kYes, Match::kNo,
      Action::kTooFewKnow},
 };
 
@@ -89,10 +83,15 @@ constexpr bool Fits(Match match, bool value) {
   return match == Match::kAny || (match == Match::kYes) == value;
 }
 
+constexpr uint32_t SizeOf(ReportSet set) {
+  return static_cast<uint32_t>(std::popcount(set));
+}
+
 // Counts of the answers at one LSN.
 struct Tally {
   ReportSet holders = 0;
   ReportSet nacks = 0;
+  ReportSet unknown = 0;  // count as nothing
   ReportSet corrupt = 0;
   const ReportedRecord* record = nullptr;  // the first holder's record
   bool conflict = false;
@@ -122,6 +121,7 @@ class Chooser {
   absl::Status CheckSizes() const;
   absl::Status FindMembers();
   absl::Status CheckMembers() const;
+  absl::Status CheckReportedOnce() const;
   absl::Status RankEpochs();
   absl::Status CheckTables() const;
   absl::Status FindHead();
@@ -218,18 +218,11 @@ absl::Status Chooser::CheckMembers() const {
                      sizes_.replica_count, " and ", sizes_.write_quorum,
                      ". Open the log with the newest configuration"));
   }
+  ALPHEUS_RETURN_IF_ERROR(CheckReportedOnce());
   const StateReport* first = nullptr;
   for (size_t i = 0; i < reports_.size(); ++i) {
     if (!Contains(decision_.members, i)) continue;
     if (first == nullptr) first = &reports_[i];
-    for (size_t j = 0; j < i; ++j) {
-      if (!Contains(decision_.members, j)) continue;
-      if (reports_[j].node != reports_[i].node) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          Where(i), " answers twice with incarnation ", reports_[i].incarnation,
-          ", expected one answer of each replica. Two regions with one "
-          "identity: remove the copy"));
-    }
     const StateReport& report = reports_[i];
     if (report.log_epoch == newest_epoch_ &&
         report.configuration != *configuration_) {
@@ -244,6 +237,23 @@ absl::Status Chooser::CheckMembers() const {
           Where(i), " has a ring of ", report.ring_capacity,
           " bytes, expected ", first->ring_capacity,
           " as the others. Replace the replica by one of that capacity"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// P-H17. A blank replica counts too (chooser.h).
+absl::Status Chooser::CheckReportedOnce() const {
+  const ReportSet named = decision_.members | decision_.newcomers;
+  for (size_t i = 0; i < reports_.size(); ++i) {
+    if (!Contains(named, i)) continue;
+    for (size_t j = 0; j < i; ++j) {
+      if (!Contains(named, j)) continue;
+      if (reports_[j].node != reports_[i].node) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          Where(i), " answers twice with incarnation ", reports_[i].incarnation,
+          ", expected one answer of each replica. Two regions with one "
+          "identity: remove the copy"));
     }
   }
   return absl::OkStatus();
@@ -384,6 +394,7 @@ Tally Chooser::Count() {
         tally.conflict = true;
         break;
       case CountsAs::kNothing:
+        tally.unknown |= bit;
         break;
     }
   }
@@ -391,12 +402,10 @@ Tally Chooser::Count() {
 }
 
 Action Chooser::Decide(const Tally& tally) const {
-  const auto needed = static_cast<int>(NackQuorum(sizes_));
-  const bool nack_quorum = std::popcount(tally.nacks) >= needed;
+  const Fate fate = FateOf(sizes_, {SizeOf(tally.holders), SizeOf(tally.nacks),
+                                    SizeOf(tally.unknown)});
   for (const CountRow& row : kCountRows) {
-    if (Fits(row.conflict, tally.conflict) &&
-        Fits(row.held, tally.holders != 0) &&
-        Fits(row.nack_quorum, nack_quorum) &&
+    if (Fits(row.conflict, tally.conflict) && row.fate.value_or(fate) == fate &&
         Fits(row.all_reported, AllReported()) &&
         Fits(row.corrupt, tally.corrupt != 0)) {
       return row.action;

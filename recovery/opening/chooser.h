@@ -34,8 +34,8 @@
 // Decision at LSN k (the first row that fits):
 //
 //   contradiction or two identities   error: DataLoss
-//   holders >= 1                      keep k
-//   nacks >= N - W + 1                the log ends before k
+//   holders >= 1                      keep k             (Fate::kKeep)
+//   nacks >= N - W + 1                the log ends there (Fate::kDrop)
 //   not all N answered                wait for more replicas
 //   a corrupt one                     error: DataLoss
 //   otherwise                         error: FailedPrecondition

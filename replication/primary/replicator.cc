@@ -402,7 +402,7 @@ void Replicator::CatchUp(Backup& backup) {
   if (last_poll_ns_ - appended_at_ns_ >= kIdleNanos) {
     posted = session.Advance(end_);
   } else if (backup.catch_up_bytes > 0) {
-    posted = session.CatchUp(end_);
+    posted = session.Advance(end_, ReplicaSession::Pace::kCatchUp);
   }
   backup.catch_up_bytes -=
       static_cast<int64_t>(session.posted().offset - before);

@@ -74,21 +74,16 @@ absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
   return session;
 }
 
-absl::Status ReplicaSession::Advance(const RingEnd& end) {
-  return Post(end, {terms_.batch_bytes_max, kInFlightBehind});
-}
-
-absl::Status ReplicaSession::CatchUp(const RingEnd& end) {
-  return Post(
-      end, {std::min(terms_.batch_bytes_max, kCatchUpBytes), kCatchUpInFlight});
-}
-
-absl::Status ReplicaSession::Post(const RingEnd& end,
-                                  const PostLimits& limits) {
+absl::Status ReplicaSession::Advance(const RingEnd& end, Pace pace) {
+  const bool is_slow = pace == Pace::kCatchUp;
+  const uint64_t batch_bytes_max =
+      is_slow ? std::min(terms_.batch_bytes_max, kCatchUpBytes)
+              : terms_.batch_bytes_max;
+  const size_t in_flight_max = is_slow ? kCatchUpInFlight : kInFlightBehind;
   while (posted_.offset != end.offset) {
-    const RingEnd batch = NextBatch(end, limits.batch_bytes_max);
+    const RingEnd batch = NextBatch(end, batch_bytes_max);
     const bool is_behind = batch.offset != end.offset;
-    if (is_behind && in_flight_.size() >= limits.in_flight_max) break;
+    if (is_behind && in_flight_.size() >= in_flight_max) break;
     if (!HasRoomFor(batch.offset - posted_.offset)) break;
     ALPHEUS_RETURN_IF_ERROR(PostBatch(batch.offset));
     posted_ = batch;

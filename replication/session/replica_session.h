@@ -82,16 +82,17 @@ class ReplicaSession {
   // Returns the promise for which the backup ended the session, as it said.
   const std::optional<Promise>& overtaken_by() const { return overtaken_by_; }
 
-  // Posts the bytes from posted() to `end` as one batch. If they are more than
-  // terms.batch_bytes_max, posts several, of which at most two are in flight. A
-  // later call posts what had no credit. Requires: `end` does not go back; the
-  // bytes do not change until they are acknowledged. Errors: the fabric's; the
-  // session is then broken.
-  absl::Status Advance(const RingEnd& end);
-
-  // Advance for a backup that lacks much, while others are waited for: each
-  // batch takes some ten microseconds to send, and four are in flight at most.
-  absl::Status CatchUp(const RingEnd& end);
+  // How a backup that is behind gets what it lacks.
+  enum class Pace {
+    kFull,     // batches of terms.batch_bytes_max, two in flight at most
+    kCatchUp,  // while others are waited for: each batch takes some ten
+               // microseconds to send, and four are in flight at most
+  };
+  // Posts the bytes from posted() to `end` as one batch, or as several if they
+  // are more than one may have. A later call posts what had no credit.
+  // Requires: `end` does not go back; the bytes do not change until they are
+  // acknowledged. Errors: the fabric's; the session is then broken.
+  absl::Status Advance(const RingEnd& end, Pace pace = Pace::kFull);
 
   // Tells the backup the head, once everything before it is posted and a credit
   // and a buffer are free; else a later call does. Requires: `head` does not go
@@ -141,13 +142,6 @@ class ReplicaSession {
     bool is_durable_update = false;   // neither of the two
   };
 
-  // Limits of what is posted to a backup that is behind.
-  struct PostLimits {
-    uint64_t batch_bytes_max = 0;
-    size_t in_flight_max = 0;
-  };
-
-  absl::Status Post(const RingEnd& end, const PostLimits& limits);
   RingEnd NextBatch(const RingEnd& end, uint64_t bytes_max) const;
   RingEnd BehindRecord(const RingEnd& at) const;
   bool HasCredit() const;

@@ -7,7 +7,7 @@
 #include "log/core/durability/forcer.cc"
 #include "log/core/durability/idle_keeper.cc"
 #include "log/core/durability/log_durability.cc"
-#include "log/core/durability/log_service.cc"
+#include "log/core/durability/replicated_durability.cc"
 #include "log/core/durability/replicated_forcer.cc"
 #include "log/core/ring/format_region.cc"
 #include "log/core/ring/region_repair.cc"

@@ -103,7 +103,9 @@ int alpheus_version(void) ALPHEUS_NOEXCEPT;
 // Numbers equal those of absl::StatusCode and gRPC.
 typedef enum alpheus_code {
   ALPHEUS_OK = 0,
-  ALPHEUS_CANCELLED = 1,         // a callback asked to stop
+  // A callback asked to stop; or nobody waits for the record any more, which
+  // may become durable later (alpheus_log_append, alpheus_log_on_durable).
+  ALPHEUS_CANCELLED = 1,
   ALPHEUS_INVALID_ARGUMENT = 3,  // never valid: correct the call
   // The deadline passed; a completed record may still become durable.
   ALPHEUS_DEADLINE_EXCEEDED = 4,
@@ -112,7 +114,7 @@ typedef enum alpheus_code {
   ALPHEUS_PERMISSION_DENIED = 7,
   ALPHEUS_RESOURCE_EXHAUSTED = 8,   // full: clean records, free space, retry
   ALPHEUS_FAILED_PRECONDITION = 9,  // not in this state
-  // The record is completed but not forced (alpheus_log_append).
+  // The log lost its epoch; the outcome of what was posted is unknown.
   ALPHEUS_ABORTED = 10,
   ALPHEUS_OUT_OF_RANGE = 11,   // LSN never assigned; outside the region
   ALPHEUS_UNIMPLEMENTED = 12,  // a format or feature of another version
@@ -303,8 +305,8 @@ typedef struct alpheus_force_options {
 // are still open. With a frequency above 1 only LSNs divisible by it are
 // forced; others return ALPHEUS_OK without being durable.
 // Errors: OUT_OF_RANGE (never assigned); FAILED_PRECONDITION (an open
-// reservation of this very thread stands before it); DEADLINE_EXCEEDED and
-// UNAVAILABLE (outcome unknown).
+// reservation of this very thread stands before it); DEADLINE_EXCEEDED, ABORTED
+// and UNAVAILABLE (outcome unknown).
 ALPHEUS_NODISCARD alpheus_code alpheus_log_force(
     alpheus_log* log, uint64_t lsn, const alpheus_force_options* options,
     alpheus_error* error) ALPHEUS_NOEXCEPT;
@@ -326,8 +328,8 @@ alpheus_log_wait_durable(alpheus_log* log, uint64_t lsn, int64_t deadline_ns,
 // Calls `callback` once with `context` and the LSN:
 // * with ALPHEUS_OK when `lsn` is durable; if it is already, before this
 //   returns;
-// * with UNAVAILABLE if the log fails first (outcome unknown);
-// * with ABORTED if alpheus_log_close ends the log first (outcome unknown).
+// * with UNAVAILABLE or ABORTED if the log fails first (outcome unknown);
+// * with CANCELLED if alpheus_log_close ends the log first (outcome unknown).
 // `error` is lent for the call. The callback runs on the thread that made the
 // record durable, or on the log's own; one at a time, lowest LSN first. It
 // should be short. It must not close the log, and may use it otherwise.
@@ -341,9 +343,10 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_on_durable(
 // Reserves, copies, completes and forces in one call, with one fence. Gives the
 // LSN if `lsn` is not NULL. _parts joins its parts in order.
 // Errors: as the four, where INVALID_ARGUMENT, RESOURCE_EXHAUSTED and
-// FAILED_PRECONDITION mean that nothing was written; ABORTED (under a policy:
+// FAILED_PRECONDITION mean that nothing was written; CANCELLED (under a policy:
 // the record is completed, but this thread's own open reservation keeps it from
-// being forced). DEADLINE_EXCEEDED, UNAVAILABLE: outcome unknown.
+// being forced). CANCELLED, DEADLINE_EXCEEDED, ABORTED, UNAVAILABLE: outcome
+// unknown.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_append(alpheus_log* log, const void* data, size_t size,
                    const alpheus_force_options* options, uint64_t* lsn,

@@ -90,8 +90,8 @@ struct ReplicaReading {
   // OK, or the reason why this replica could not be read: Unavailable (no
   // connection), NotFound (the node has none), DataLoss (it is damaged),
   // FailedPrecondition (node, cluster, N or W differ from the cluster file),
-  // Unauthenticated (another cluster key, or one is missing), Aborted (epochs
-  // were opened too fast).
+  // Unauthenticated (another cluster key, or one is missing), DeadlineExceeded
+  // (a new epoch, or a new replica, overtook each of its readings).
   absl::Status status;
   std::optional<RegionInfo> info;  // description; empty: not readable
   // Result of reading all its records; empty if without_records.

@@ -46,9 +46,12 @@
 //   Force and WaitDurable leave the record as it was.
 // * After any other error of Force or Append the outcome is unknown: the record
 //   may be recovered or not.
-// * A log fails when its medium fails, when fewer than W replicas are left
-//   (Aborted), or when another process opens it (Aborted). Then every later
-//   call fails; open the log again to find out what survived.
+// * A log fails when its medium fails (Unavailable) or when it loses its epoch
+//   (Aborted): fewer than W replicas are left, or another process opens the
+//   log. Then every later call fails; open the log again to find out what
+//   survived. Aborted has this meaning alone.
+// * Cancelled: nobody waits for the record any more, though the log has not
+//   failed. The record may become durable later.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
 
@@ -155,8 +158,8 @@ class Log {
   // options.frequency F > 1 only an LSN divisible by F is forced; others return
   // OK without being durable (Arcadia §4.4).
   // Errors: OutOfRange (never assigned); FailedPrecondition (an open
-  // reservation of this very thread stands before it; closed); DeadlineExceeded
-  // and Unavailable (outcome unknown).
+  // reservation of this very thread stands before it; closed);
+  // DeadlineExceeded, Aborted and Unavailable (outcome unknown).
   absl::Status Force(Lsn lsn, ForceOptions options = {});
 
   // Begins a force of `lsn`, for a caller with other work to do meanwhile. On
@@ -171,9 +174,10 @@ class Log {
   // Reserves, copies, completes and forces in one call, with one fence. Several
   // parts are joined in order.
   // Errors: as the four calls, where InvalidArgument, ResourceExhausted and
-  // FailedPrecondition mean that nothing was written; Aborted (under a policy:
-  // the record is completed, but this thread's own open reservation keeps it
-  // from being forced). DeadlineExceeded, Unavailable: outcome unknown.
+  // FailedPrecondition mean that nothing was written; Cancelled (under a
+  // policy: the record is completed, but this thread's own open reservation
+  // keeps it from being forced). Cancelled, DeadlineExceeded, Aborted,
+  // Unavailable: outcome unknown.
   absl::StatusOr<Lsn> Append(std::span<const std::byte> bytes,
                              ForceOptions options = {});
   absl::StatusOr<Lsn> Append(std::string_view text, ForceOptions options = {});
@@ -196,14 +200,14 @@ class Log {
   // Calls `callback` once:
   // * with OK when `lsn` is durable; if it is already, before this returns;
   // * with the log's failure if it fails first (outcome unknown);
-  // * with Aborted if the log is dropped first.
+  // * with Cancelled if the log is dropped first (outcome unknown).
   // The callback runs on the thread that made the record durable, or on the
   // log's own; the callbacks of a log run one at a time, lowest LSN first. It
   // should be short. It must not throw and must not close the log; any other
   // call is allowed. A waiting callback does not keep its record from being
   // cleaned.
-  // Errors: OutOfRange (never assigned), FailedPrecondition (closed),
-  // Unavailable (failed); then the callback is not called.
+  // Errors: OutOfRange (never assigned), FailedPrecondition (closed), Aborted
+  // or Unavailable (failed); then the callback is not called.
   absl::Status OnDurable(Lsn lsn,
                          std::function<void(const absl::Status&)> callback);
 

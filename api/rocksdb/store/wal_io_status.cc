@@ -28,6 +28,7 @@ IOStatus ToIoStatus(const absl::Status& status) {
       return IOStatus::NoSpace(message);
     case absl::StatusCode::kAborted:
       return Fatal(IOStatus::IOFenced(message));
+    case absl::StatusCode::kCancelled:
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:
       return Fatal(IOStatus::IOError(message));

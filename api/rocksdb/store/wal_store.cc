@@ -495,8 +495,8 @@ absl::Status WalStore::ForceThrough(Lsn lsn) {
 }
 
 absl::Status WalStore::Noted(absl::Status status) {
-  if (absl::IsAborted(status) || absl::IsUnavailable(status) ||
-      absl::IsDeadlineExceeded(status)) {
+  if (absl::IsAborted(status) || absl::IsCancelled(status) ||
+      absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
     failed_.store(true, std::memory_order_release);
   }
   return status;

@@ -33,7 +33,7 @@
 //   3. The network waiter leaves. It clears network_waiter_, then notifies. A
 //      thread that found the role taken had announced itself before. So it is
 //      woken, steps, and takes the role.
-//   4. Two steps at once: see ReplicatedForcer::TryStep.
+//   4. Two steps at once: see ReplicatedForcer::Poll.
 //   5. A step runs a callback that waits, inside the network waiter's own wait.
 //      No other thread would wait in the sink for it, so the callback does. The
 //      role stays with the outer call.
@@ -92,7 +92,7 @@ class ActivityWatch final : public Waiter {
 
   // Sleeps until the last waiter has left, `stop` is not 0, or the deadline has
   // passed. May return without a reason. Called by one thread at a time, the
-  // ack ack poller.
+  // ack poller.
   void WaitForWaitersToLeave(const std::atomic<uint32_t>& stop,
                              Deadline deadline) {
     ack_poller_.store(1, std::memory_order_seq_cst);
@@ -127,20 +127,17 @@ class ActivityWatch final : public Waiter {
   }
 
   // RAII: counts one waiting call, and holds the network waiter's role if the
-  // call gets it. A null watch is a local log.
+  // call gets it.
   class Role {
    public:
-    Role(ActivityWatch* watch, Progress& progress)
+    Role(ActivityWatch& watch, Progress& progress)
         : watch_(watch), progress_(progress) {
-      if (watch_ != nullptr) {
-        watch_->waiters_.fetch_add(1, std::memory_order_seq_cst);
-      }
+      watch_.waiters_.fetch_add(1, std::memory_order_seq_cst);
     }
     ~Role() {
-      if (watch_ == nullptr) return;
       if (has_role_) PassOn();
-      if (watch_->waiters_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
-        watch_->WakeAckPoller();
+      if (watch_.waiters_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
+        watch_.WakeAckPoller();
       }
     }
     Role(const Role&) = delete;
@@ -148,10 +145,8 @@ class ActivityWatch final : public Waiter {
 
     // Waits as Progress::Wait does. Requires: the thread has announced itself.
     void Wait(uint32_t seen, Deadline deadline) {
-      if (watch_ == nullptr || !IsMine()) {
-        return progress_.Wait(seen, deadline);
-      }
-      if (!progress_.HasMoved(seen)) watch_->sink_.WaitForActivity(deadline);
+      if (!IsMine()) return progress_.Wait(seen, deadline);
+      if (!progress_.HasMoved(seen)) watch_.sink_.WaitForActivity(deadline);
     }
 
     // Waits for arrivals only, not announced; for the ack poller. Returns false
@@ -159,13 +154,13 @@ class ActivityWatch final : public Waiter {
     bool WaitForArrivals(const std::atomic<uint32_t>& stop, Deadline deadline) {
       if (!IsMine()) return false;
       if (stop.load(std::memory_order_seq_cst) != 0) return false;
-      watch_->sink_.WaitForActivity(deadline);
+      watch_.sink_.WaitForActivity(deadline);
       return true;
     }
 
    private:
     void PassOn() {
-      watch_->network_waiter_.store(0, std::memory_order_seq_cst);
+      watch_.network_waiter_.store(0, std::memory_order_seq_cst);
       std::atomic_thread_fence(std::memory_order_seq_cst);
       progress_.Notify();
     }
@@ -176,11 +171,11 @@ class ActivityWatch final : public Waiter {
       if (has_role_) return true;
       const uint32_t self = ThreadToken();
       uint32_t watch = 0;
-      has_role_ = watch_->network_waiter_.compare_exchange_strong(watch, self);
+      has_role_ = watch_.network_waiter_.compare_exchange_strong(watch, self);
       return has_role_ || watch == self;
     }
 
-    ActivityWatch* const watch_;
+    ActivityWatch& watch_;
     Progress& progress_;
     bool has_role_ = false;
   };

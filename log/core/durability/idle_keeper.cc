@@ -5,8 +5,16 @@
 
 namespace alpheus {
 
+// IK4.
 template <Persistence P>
 Polled IdleKeeper<P>::Poll() {
+  durability_.Poll();
+  const Polled polled = ForceRest();
+  return durability_.AreBackupsIdle() ? polled : Polled::kMoved;
+}
+
+template <Persistence P>
+Polled IdleKeeper<P>::ForceRest() {
   using Progressed = typename Forcer<P>::Progressed;
   // One step forces all finished records; records after an open one wait for
   // the next call.

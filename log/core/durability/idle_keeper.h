@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// idle_keeper: forces and notifies when no caller does.
+// idle_keeper: forces, notifies and drives replication when no caller does.
 //
 // Idea: without it two things would wait for the next append: records that were
 // completed and not forced (up to F - 1 with frequency F), and the watermark,
-// which is one batch behind. Poll is called once per interval while anything
-// happens.
+// which is one batch behind. The log starts no thread: its owner has one that
+// calls Poll once per interval while anything happens.
 // * It forces records that were completed at one call and are still exposed at
 //   the next.
 // * If nothing moved in between and nothing is exposed, it writes the last
@@ -17,8 +17,11 @@
 //   IK2. A log that was idle for two intervals has a watermark that names its
 //        last record (P-A3.5).
 //   IK3. By then the backups were told that this record is durable.
+//   IK4. A log is idle only if its backups are. A backup that lags, although W
+//        others do not, must be dropped after a while, and no arrival triggers
+//        that.
 // Thread safety: Poll by one thread; the others append meanwhile.
-// References: protocol P-A3.5, P-F6.
+// References: protocol P-A3.3, P-A3.5, P-F6, P-F7.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_IDLE_KEEPER_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_IDLE_KEEPER_H_
 
@@ -48,6 +51,8 @@ class IdleKeeper {
   Polled Poll();
 
  private:
+  // Forces what is left, and says so. Returns kIdle if nothing is.
+  Polled ForceRest();
   // Writes the last watermark. Returns false if that is not possible yet.
   bool WriteWatermark();
 

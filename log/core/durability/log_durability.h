@@ -2,17 +2,20 @@
 // log_durability: how completed records of a log become durable, at once, under
 // a policy or later, and how calls wait for that.
 //
-// Idea: a local log is durable up to what its Forcer persisted. A replicated
-// one is durable up to what W replicas persisted, and its ReplicatedForcer
-// drives the Forcer. Both make steps that do not block. A call that waits is a
-// loop over such a step, with the waiter between steps. In a replicated log
-// each step processes acks, and one of the calls that would sleep waits for
-// acks (activity_watch.h).
+// Idea: both kinds of log make steps that do not block. A call that waits is a
+// loop over such a step, with the waiter between steps. The loops and their
+// answers are here; the step, and how a call sleeps, are of the kind:
 //
-//   Forcer             batches, watermark, durable LSN (forcer.h)
-//   ReplicatedForcer   durable on W replicas           (replicated_forcer.h)
-//   GroupCommit        the window of that policy       (group_commit.h)
-//   DurableCallbacks   OnDurable                       (durable_callbacks.h)
+//   LocalDurability       durable is what this host persisted
+//                         (local_durability.h)
+//   ReplicatedDurability  durable is what W replicas persisted; each step
+//                         processes acks (replicated_durability.h)
+//
+// Parts of both:
+//
+//   Forcer            batches, watermark, durable LSN  (forcer.h)
+//   GroupCommit       the window of that policy        (group_commit.h)
+//   DurableCallbacks  OnDurable                        (durable_callbacks.h)
 //
 // Invariants:
 //   LDU1. Before a call sleeps it announces itself and steps once more, because
@@ -27,10 +30,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -38,14 +41,10 @@
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
 #include "log/base/waiter.h"
-#include "log/core/durability/activity_watch.h"
 #include "log/core/durability/durable_callbacks.h"
-#include "log/core/durability/flush_order.h"
 #include "log/core/durability/force_policy.h"
 #include "log/core/durability/forcer.h"
 #include "log/core/durability/group_commit.h"
-#include "log/core/durability/replicated_forcer.h"
-#include "log/core/durability/replication_sink.h"
 #include "log/core/read/lsn_index.h"
 #include "log/core/space/reclaimer.h"
 #include "log/core/write/completion_tracker.h"
@@ -68,16 +67,12 @@ struct LogDurabilityParts {
   Reclaimer<P>& reclaimer;
   // Not used before the log is whole: it is made after this.
   const Reserver& reserver;
-  ActivityWatch* watch;  // nullptr: a local log
   Progress& progress;
   LogFailure& failure;
   const Clock& clock;
-  Waiter& waiter;
 };
 
 struct LogDurabilityStart {
-  ReplicationSink* sink = nullptr;  // nullptr: a local log
-  FlushOrder flush_order = FlushOrder::kRemoteFirst;
   Uuid log_id;
   Epoch log_epoch;
   LogPosition end;  // everything before it is durable
@@ -87,25 +82,22 @@ template <Persistence P>
 class LogDurability {
  public:
   using Progressed = typename Forcer<P>::Progressed;
+  // A step of a call. Returns true or an error to finish.
+  using Attempt = absl::FunctionRef<absl::StatusOr<bool>()>;
 
-  LogDurability(const LogDurabilityParts<P>& parts,
-                const LogDurabilityStart& start);
+  virtual ~LogDurability() = default;
   LogDurability(const LogDurability&) = delete;
   LogDurability& operator=(const LogDurability&) = delete;
 
   Forcer<P>& forcer() { return forcer_; }
-  // Returns nullptr in a local log.
-  ReplicatedForcer<P>* replicated() const { return replicated_.get(); }
-  bool is_replicated() const { return replicated_ != nullptr; }
+  // Asked once per append, so it is no virtual call.
+  bool is_replicated() const { return is_replicated_; }
 
   // Words for the reserver's gates.
   const std::atomic<uint64_t>& durable_lsn_word() const {
     return durable_lsn_word_;
   }
-  const std::atomic<uint64_t>& reuse_limit_word() const {
-    return replicated_ == nullptr ? parts_.reclaimer.reuse_limit_word()
-                                  : replicated_->reuse_limit_word();
-  }
+  virtual const std::atomic<uint64_t>& reuse_limit_word() const = 0;
   Lsn durable_lsn() const {
     return Lsn(durable_lsn_word_.load(std::memory_order_acquire));
   }
@@ -113,30 +105,18 @@ class LogDurability {
   Lsn first_open_lsn() const;
 
   // Makes one step towards making all records up to `lsn` durable.
-  Progressed Step(Lsn lsn) {
-    return replicated_ == nullptr ? forcer_.Step(lsn) : replicated_->Step(lsn);
-  }
+  virtual Progressed Step(Lsn lsn) = 0;
   // Processes acks, for calls that wait for something else than a force.
-  void Poll() {
-    if (replicated_ != nullptr) replicated_->Poll();
-  }
+  virtual void Poll() = 0;
   // Sends the published head to the backups if it has moved.
-  void AnnounceHead() {
-    if (replicated_ != nullptr) replicated_->PollIfHeadMoved();
-  }
+  virtual void AnnounceHead() = 0;
   // Sends the backups the durable LSN of an idle log. Returns false if that
   // must be tried again.
-  bool AnnounceDurable() {
-    return replicated_ == nullptr || replicated_->AnnounceDurable();
-  }
+  virtual bool AnnounceDurable() = 0;
   // Returns true if acks could still make records durable or bytes free.
-  bool AwaitsBackups() const {
-    return replicated_ != nullptr && replicated_->AwaitsBackups();
-  }
-  // Returns true if no backup has anything to do.
-  bool AreBackupsIdle() const {
-    return replicated_ == nullptr || replicated_->is_idle();
-  }
+  virtual bool AwaitsBackups() const = 0;
+  // Returns true if no backup has anything to do, or the log has failed.
+  virtual bool AreBackupsIdle() const = 0;
 
   // The calls below are those of alpheus/log.h. Requires: `lsn` was given, and
   // the policy is possible. Errors: the log's failure; DeadlineExceeded (LDU3);
@@ -145,15 +125,12 @@ class LogDurability {
   // Forces the records that the policy asks for once `lsn` is completed.
   absl::Status ForceUnder(const ForcePolicy& policy, Lsn lsn,
                           Deadline deadline);
-  absl::Status BeginForce(Lsn lsn);
+  virtual absl::Status BeginForce(Lsn lsn) = 0;
   absl::Status WaitDurable(Lsn lsn, Deadline deadline);
   void OnDurable(Lsn lsn, DurableCallback callback);
-  // Returns true if a callback waits for a record that was offered to the
-  // backups. Requires: is_replicated().
-  bool HasCallbackOnItsWay() const;
 
   // Waits until W superlines have the published head.
-  absl::Status WaitHeadDurable(Deadline deadline);
+  virtual absl::Status WaitHeadDurable(Deadline deadline) = 0;
   // Announces to the backups that everything is durable, and writes the last
   // watermarks. Requires: everything is, and nothing more is appended.
   absl::Status Finish();
@@ -162,37 +139,58 @@ class LogDurability {
 
   // Fails if the calling thread has an open reservation up to `lsn` (LDU2).
   absl::Status CheckNotBlockedBySelf(Lsn lsn) const;
-  // Runs `step` until it finishes, and waits for progress in between. Attempt:
-  // StatusOr<bool>(); true or an error finishes. `call` is for the message of
-  // LDU3.
-  template <class Attempt>
-  absl::Status WaitFor(const char* call, Deadline deadline, Attempt step);
+  // Runs `step` until it finishes, and waits for progress in between. `call` is
+  // for the message of LDU3.
+  virtual absl::Status WaitFor(const char* call, Deadline deadline,
+                               Attempt step) = 0;
+
+  // For the log's own thread, as the calls of AnyRingLog.
+  virtual void WaitForWork(uint32_t seen, Deadline deadline) = 0;
+  virtual bool WaitForAcks(Deadline deadline,
+                           const std::atomic<uint32_t>& stop) = 0;
+
+ protected:
+  // `forcer` and the word of the durable LSN must outlive the object.
+  LogDurability(const LogDurabilityParts<P>& parts, Forcer<P>& forcer,
+                const std::atomic<uint64_t>& durable_lsn_word,
+                bool is_replicated);
+
+  // Wakes the log's own thread if a callback needs it.
+  virtual void CallAckPollerIfNeeded() = 0;
+  // Tells the backups that the log is idle, at its end.
+  virtual void AnnounceIdle() = 0;
+
+  // Converts the result of a step: true, durable; false, not yet; else the
+  // log's failure.
+  absl::StatusOr<bool> IsDurable(Progressed progressed) const {
+    if (progressed == Progressed::kFailed) return parts_.failure.status();
+    return progressed == Progressed::kDurable;
+  }
+  const DurableCallbacks& callbacks() const { return callbacks_; }
+  const LogDurabilityParts<P>& parts() const { return parts_; }
+
+  // The loop of WaitFor. `wait` waits as Progress::Wait does.
+  template <class Wait>
+  absl::Status LoopUntilDone(const char* call, Deadline deadline, Attempt step,
+                             Wait wait);
 
  private:
-  std::unique_ptr<ReplicatedForcer<P>> MakeReplicated(
-      const LogDurabilityStart& start);
   absl::Status ForceInGroup(uint32_t group, Lsn lsn, Deadline deadline);
-  // Wakes the log's own thread (log_service.h) if a callback needs it.
-  void CallAckPollerIfNeeded();
-  void AnnounceIdle();
 
   const LogDurabilityParts<P> parts_;
-  // Progress of the forcer in a replicated log. No thread waits on it, since a
-  // record that is persisted here alone is no news.
-  Progress own_progress_;
-  Forcer<P> forcer_;
-  const std::unique_ptr<ReplicatedForcer<P>> replicated_;  // null: local
+  Forcer<P>& forcer_;
   const std::atomic<uint64_t>& durable_lsn_word_;
+  const bool is_replicated_;
   GroupCommit group_commit_;
   DurableCallbacks callbacks_;
 };
 
 template <Persistence P>
-template <class Attempt>
-absl::Status LogDurability<P>::WaitFor(const char* call, Deadline deadline,
-                                       Attempt step) {
+template <class Wait>
+absl::Status LogDurability<P>::LoopUntilDone(const char* call,
+                                             Deadline deadline, Attempt step,
+                                             Wait wait) {
   Progress& progress = parts_.progress;
-  ActivityWatch::Role role(parts_.watch, progress);
   for (int round = 0;; ++round) {
     absl::StatusOr<bool> finished = step();
     if (!finished.ok()) return finished.status();
@@ -207,7 +205,7 @@ absl::Status LogDurability<P>::WaitFor(const char* call, Deadline deadline,
     if (progress.Spin(round)) continue;
     const uint32_t seen = progress.Announce();
     finished = step();
-    if (finished.ok() && !*finished) role.Wait(seen, deadline);
+    if (finished.ok() && !*finished) wait(seen, deadline);
     progress.Withdraw();
     if (!finished.ok()) return finished.status();
     if (*finished) return absl::OkStatus();

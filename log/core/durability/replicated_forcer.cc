@@ -30,15 +30,6 @@ ReplicatedForcer<P>::ReplicatedForcer(
       offered_(start) {}
 
 template <Persistence P>
-typename ReplicatedForcer<P>::Progressed ReplicatedForcer<P>::Step(Lsn lsn) {
-  if (durable_lsn() >= lsn) return Progressed::kDurable;
-  if (failure_.failed()) return Progressed::kFailed;
-  TryStep(lsn);
-  if (durable_lsn() >= lsn) return Progressed::kDurable;
-  return failure_.failed() ? Progressed::kFailed : Progressed::kWaiting;
-}
-
-template <Persistence P>
 bool ReplicatedForcer<P>::AnnounceDurable() {
   is_to_announce_.store(true, std::memory_order_release);
   Poll();
@@ -64,7 +55,7 @@ void ReplicatedForcer<P>::PollIfHeadMoved() {
 // sees the request and notifies the sleeper, which has announced itself. A
 // third thread that steps in between adopts the request.
 template <Persistence P>
-void ReplicatedForcer<P>::TryStep(Lsn lsn) {
+void ReplicatedForcer<P>::Poll(Lsn lsn) {
   if (!step_mutex_.TryLock()) {
     LeaveRequest(lsn);
     std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -77,24 +77,22 @@ class ReplicatedForcer {
   const std::atomic<uint64_t>& durable_lsn_word() const { return durable_lsn_; }
   const std::atomic<uint64_t>& reuse_limit_word() const { return reuse_limit_; }
 
-  // Makes one step towards making all records up to `lsn` durable. kWaiting: an
+  // Makes one step towards making all records up to `lsn` durable; with LSN 0
+  // forces nothing. Processes what arrived, and sends the published head. Does
+  // nothing if another thread steps. As long as `lsn` is not durable, an
   // earlier record is open, acks are still to come, or another thread steps. In
   // each case some thread notifies when that is over, so that the caller may
-  // sleep.
-  Progressed Step(Lsn lsn);
-
-  // Processes what arrived, and sends the published head; forces nothing. Works
-  // on a failed log too, since other nodes may be reached through the same
-  // sink.
-  void Poll() { TryStep(Lsn(0)); }
-  // Calls Poll if the published head has moved.
+  // sleep. Works on a failed log too, since other nodes may be reached through
+  // the same sink.
+  void Poll(Lsn lsn = Lsn(0));
+  // Polls if the published head has moved.
   void PollIfHeadMoved();
 
   // Sends the durable LSN to the backups of an idle log. Returns false if
   // another thread holds the step; call again.
   bool AnnounceDurable();
 
-  // Returns whether a force of `lsn` has begun, after a Step. False: another
+  // Returns whether a force of `lsn` has begun, after a Poll. False: another
   // thread held the step, and no thread has adopted the request yet.
   bool IsBegun(Lsn lsn) const {
     return offered_lsn() >= lsn ||
@@ -133,7 +131,6 @@ class ReplicatedForcer {
   }
 
  private:
-  void TryStep(Lsn lsn);
   void LeaveRequest(Lsn lsn);
   // Work that a step leaves for when the lock is free again.
   struct Stepped {

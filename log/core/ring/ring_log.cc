@@ -8,6 +8,8 @@
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
 #include "log/base/thread_token.h"
+#include "log/core/durability/local_durability.h"
+#include "log/core/durability/replicated_durability.h"
 #include "log/core/write/own_reservations.h"
 #include "log/pmem/backends.h"
 
@@ -21,6 +23,21 @@ std::unique_ptr<ActivityWatch> RingLog<P>::MakeWatch(
 }
 
 template <Persistence P>
+std::unique_ptr<LogDurability<P>> RingLog<P>::MakeDurability(
+    const RingLogStart& start) {
+  const LogDurabilityParts<P> parts = {
+      options_.name, pmem_,     region_,   ring_,    *start.index, tracker_,
+      reclaimer_,    reserver_, progress_, failure_, clock_};
+  const LogDurabilityStart begin = {start.superline.log_id,
+                                    start.superline.log_epoch, start.end};
+  if (watch_ == nullptr) {
+    return std::make_unique<LocalDurability<P>>(parts, begin);
+  }
+  return std::make_unique<ReplicatedDurability<P>>(
+      parts, begin, LogReplicas{*options_.sink, options_.flush_order, *watch_});
+}
+
+template <Persistence P>
 RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
                     const RingLogStart& start, const RingLogOptions& options,
                     const Clock& clock, Waiter& waiter)
@@ -30,9 +47,9 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
       ring_(RingOf(region, start.superline)),
       payload_bytes_max_(PayloadBytesMax(ring_.capacity())),
       clock_(clock),
-      waiter_(waiter),
       watch_(MakeWatch(options, waiter)),
-      progress_(watch_ == nullptr ? waiter : *watch_),
+      waiter_(watch_ == nullptr ? waiter : *watch_),
+      progress_(waiter_),
       tracker_(options.exposure_records_max),
       superline_(pmem, region, start.superline, start.superline_seq, failure_),
       reclaimer_(pmem, options.name, start.superline.ring_offset, ring_,
@@ -40,15 +57,11 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
                  {start.superline.head_lsn, start.superline.head_offset,
                   start.superline.head_chain},
                  start.index, superline_),
-      durability_({options_.name, pmem, region, ring_, *start.index, tracker_,
-                   reclaimer_, reserver_, watch_.get(), progress_, failure_,
-                   clock, waiter},
-                  {options.sink, options.flush_order, start.superline.log_id,
-                   start.superline.log_epoch, start.end}),
-      durable_lsn_word_(durability_.durable_lsn_word()),
+      durability_(MakeDurability(start)),
+      durable_lsn_word_(durability_->durable_lsn_word()),
       reserver_(ring_.capacity(), tracker_.size(),
                 {start.end.lsn, start.end.offset}, durable_lsn_word_,
-                durability_.reuse_limit_word()),
+                durability_->reuse_limit_word()),
       writer_(pmem, ring_,
               reclaimer_.table().KeyOf(&reclaimer_.table().entries().back()),
               start.superline.log_epoch) {
@@ -59,7 +72,7 @@ template <Persistence P>
 RingLog<P>::~RingLog() {
   ALPHEUS_CHECK(!HasOpenReservations(),
                 "a Reservation must not outlive its log (reservation.h)");
-  durability_.Abandon(absl::AbortedError(absl::StrCat(
+  durability_->Abandon(absl::CancelledError(absl::StrCat(
       options_.name,
       ": the log was dropped before the record was durable; the outcome is "
       "unknown until it is opened again")));
@@ -138,15 +151,6 @@ void RingLog<P>::Detach(ReservedRecord& record) {
   record.owner = 0;
 }
 
-template <Persistence P>
-absl::StatusOr<AppendedRecord> RingLog<P>::AppendInRing(
-    std::span<const std::span<const std::byte>> parts, Deadline deadline) {
-  AppendedRecord record;
-  ALPHEUS_ASSIGN_OR_RETURN(record.lsn, Append(parts, ForcePolicy::Each(),
-                                              deadline, &record.payload));
-  return record;
-}
-
 // Decides whether a record gets a fence of its own.
 // * Forced records do. Fences of concurrent threads are best left to the
 //   processor, or to the kernel, which merges its calls to a disk.
@@ -196,7 +200,7 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
   const int spins = forced ? 32 : 128;
   // Records for backups are read from the cache, and their bytes must not
   // change once completed.
-  if (!durability_.is_replicated() &&
+  if (!durability_->is_replicated() &&
       IsPersistedAtOnce(space.lsn, payload.bytes, forced)) {
     const auto progressed = WriteAndPersist(space, payload, spins);
     if (progressed == Forcer<P>::Progressed::kDurable && policy.group == 0)
@@ -222,7 +226,7 @@ typename Forcer<P>::Progressed RingLog<P>::WriteAndPersist(
     const Reserver::Space& space, const Payload& payload, int spins) {
   const uint32_t header_crc = writer_.WriteWhole(space, payload, durable_lsn());
   const auto progressed =
-      durability_.forcer().PersistOwn(space, header_crc, spins);
+      durability_->forcer().PersistOwn(space, header_crc, spins);
   if (progressed == Forcer<P>::Progressed::kFailed) {
     // Not a valid record, but marked completed so that no thread waits for it.
     tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
@@ -237,13 +241,13 @@ template <Persistence P>
 absl::Status RingLog<P>::ForceAppended(Lsn lsn, const ForcePolicy& policy,
                                        Deadline deadline) {
   if (failure_.failed()) return failure_.status();
-  absl::Status forced = durability_.ForceUnder(policy, lsn, deadline);
+  absl::Status forced = durability_->ForceUnder(policy, lsn, deadline);
   if (forced.ok()) [[likely]]
     return forced;
   if (absl::IsFailedPrecondition(forced)) {
-    return absl::AbortedError(absl::StrCat(options_.name, ": LSN ", lsn.value,
-                                           " is completed but not forced. ",
-                                           forced.message()));
+    return absl::CancelledError(absl::StrCat(options_.name, ": LSN ", lsn.value,
+                                             " is completed but not forced. ",
+                                             forced.message()));
   }
   return forced;
 }
@@ -254,28 +258,28 @@ absl::Status RingLog<P>::Force(Lsn lsn, ForcePolicy policy, Deadline deadline) {
   ALPHEUS_RETURN_IF_ERROR(
       CheckForcePolicy(policy, exposed_max(), options_.name));
   ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
-  return durability_.ForceUnder(policy, lsn, deadline);
+  return durability_->ForceUnder(policy, lsn, deadline);
 }
 
 template <Persistence P>
 absl::Status RingLog<P>::BeginForce(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
-  return durability_.BeginForce(lsn);
+  return durability_->BeginForce(lsn);
 }
 
 template <Persistence P>
 absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
-  return durability_.WaitDurable(lsn, deadline);
+  return durability_->WaitDurable(lsn, deadline);
 }
 
 template <Persistence P>
 absl::Status RingLog<P>::OnDurable(Lsn lsn, DurableCallback callback) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
-  durability_.OnDurable(lsn, std::move(callback));
+  durability_->OnDurable(lsn, std::move(callback));
   return absl::OkStatus();
 }
 
@@ -296,9 +300,9 @@ absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t bytes,
   const uint64_t record_bytes = RecordBytes(bytes);
   Reserver::Space space;
   ALPHEUS_RETURN_IF_ERROR(
-      durability_.WaitFor("reserve", deadline, [&]() -> absl::StatusOr<bool> {
+      durability_->WaitFor("reserve", deadline, [&]() -> absl::StatusOr<bool> {
         for (;;) {
-          const uint64_t limit = durability_.reuse_limit_word().load();
+          const uint64_t limit = durability_->reuse_limit_word().load();
           const auto outcome = reserver_.TryReserve(record_bytes, &space);
           if (outcome == Reserver::Outcome::kReserved) return true;
           ALPHEUS_ASSIGN_OR_RETURN(const bool again,
@@ -315,33 +319,33 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
                                           Deadline deadline) {
   if (failure_.failed()) return failure_.status();
   if (refusal == Reserver::Outcome::kQuiesced) {
-    durability_.Poll();
+    durability_->Poll();
     return false;
   }
   // Both other refusals end when records become durable: the exposure shrinks,
   // and the head may pass aborted records.
   const Lsn before = durable_lsn();
-  if (durability_.Step(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
+  if (durability_->Step(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
     return failure_.status();
   }
   if (refusal == Reserver::Outcome::kExposureFull) {
     if (durable_lsn() > before) return true;
     ALPHEUS_RETURN_IF_ERROR(
-        durability_.CheckNotBlockedBySelf(first_open_lsn()));
+        durability_->CheckNotBlockedBySelf(first_open_lsn()));
     return false;
   }
   ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(reclaimer_.Publish(durable_lsn())));
-  durability_.Poll();
-  const bool awaits_backups = durability_.AwaitsBackups();
+  durability_->Poll();
+  const bool awaits_backups = durability_->AwaitsBackups();
   // Space was freed by this call, or by another thread since the refusal.
-  if (durability_.reuse_limit_word().load() != limit) return true;
+  if (durability_->reuse_limit_word().load() != limit) return true;
   if (failure_.failed()) return failure_.status();
   // Wait for backups, unlike for the application: they ack, or are dropped.
   if (awaits_backups) return false;
   if (head_lsn() > durable_lsn()) {
     // Nothing durable is left to clean: open records fill the ring.
     ALPHEUS_RETURN_IF_ERROR(
-        durability_.CheckNotBlockedBySelf(first_open_lsn()));
+        durability_->CheckNotBlockedBySelf(first_open_lsn()));
   }
   // Only the application can clean. Without a deadline it would wait for
   // itself.
@@ -369,7 +373,7 @@ absl::Status RingLog<P>::Cleanup(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
   ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(reclaimer_.Clean(lsn, durable_lsn())));
-  durability_.AnnounceHead();
+  durability_->AnnounceHead();
   progress_.Notify();
   return absl::OkStatus();
 }
@@ -380,7 +384,7 @@ absl::Status RingLog<P>::CleanupThrough(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
   ALPHEUS_RETURN_IF_ERROR(
       NotifyIfFailed(reclaimer_.CleanThrough(lsn, durable_lsn())));
-  durability_.AnnounceHead();
+  durability_->AnnounceHead();
   progress_.Notify();
   return absl::OkStatus();
 }
@@ -396,7 +400,7 @@ absl::Status RingLog<P>::CleanupAll() {
   const Lsn last = next_lsn() - 1;
   if (last >= head_lsn()) {
     ALPHEUS_RETURN_IF_ERROR(
-        durability_.ForceUnder(ForcePolicy::Each(), last, Deadline()));
+        durability_->ForceUnder(ForcePolicy::Each(), last, Deadline()));
     ALPHEUS_RETURN_IF_ERROR(
         NotifyIfFailed(reclaimer_.CleanThrough(last, durable_lsn())));
   }
@@ -405,7 +409,7 @@ absl::Status RingLog<P>::CleanupAll() {
   // report.
   ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(reclaimer_.Publish(durable_lsn())));
   progress_.Notify();
-  return durability_.WaitHeadDurable(Deadline());
+  return durability_->WaitHeadDurable(Deadline());
 }
 
 // Shows no record above the durable LSN: an opening may drop it, and give its
@@ -432,9 +436,9 @@ absl::Status RingLog<P>::Close() {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(ForceEverything());
   CheckInvariants();
-  ALPHEUS_RETURN_IF_ERROR(durability_.Finish());
+  ALPHEUS_RETURN_IF_ERROR(durability_->Finish());
   ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(reclaimer_.Publish(durable_lsn())));
-  ALPHEUS_RETURN_IF_ERROR(durability_.WaitHeadDurable(Deadline()));
+  ALPHEUS_RETURN_IF_ERROR(durability_->WaitHeadDurable(Deadline()));
   ALPHEUS_RETURN_IF_ERROR(WriteCleanCloseWord());
   closed_.store(true, std::memory_order_release);
   return absl::OkStatus();
@@ -452,7 +456,7 @@ absl::Status RingLog<P>::ForceEverything() {
     const Lsn last = next_lsn() - 1;
     if (last <= durable_lsn()) return absl::OkStatus();
     ALPHEUS_RETURN_IF_ERROR(
-        durability_.ForceUnder(ForcePolicy::Each(), last, Deadline()));
+        durability_->ForceUnder(ForcePolicy::Each(), last, Deadline()));
   }
 }
 
@@ -512,7 +516,7 @@ template <Persistence P>
 absl::Status RingLog<P>::CheckAppendable() const {
   // Failure first: finishing the reservation would not help.
   ALPHEUS_RETURN_IF_ERROR(Usable());
-  return durability_.CheckNotBlockedBySelf(next_lsn() - 1);
+  return durability_->CheckNotBlockedBySelf(next_lsn() - 1);
 }
 
 template <Persistence P>

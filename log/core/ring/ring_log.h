@@ -10,9 +10,9 @@
 //   CompletionTracker  which records are finished      (completion_tracker.h)
 //   RecordWriter       header, PAD, checksums, stores  (record_writer.h)
 //   LogDurability      forcing, waiting, callbacks     (log_durability.h)
+//                      of a local or of a replicated log
 //   Reclaimer          cleaned records, head           (reclaimer.h)
 //   IdleKeeper         forces what callers left        (idle_keeper.h)
-//   LogService         the log's own thread            (log_service.h)
 //   RegionRepair       scrubbing of a log in use       (region_repair.h)
 //
 // It checks each call before anything changes, and makes room when a
@@ -55,13 +55,12 @@
 #include "log/core/durability/forcer.h"
 #include "log/core/durability/idle_keeper.h"
 #include "log/core/durability/log_durability.h"
-#include "log/core/durability/log_service.h"
 #include "log/core/durability/replication_sink.h"
 #include "log/core/read/lsn_index.h"
+#include "log/core/ring/any_ring_log.h"
 #include "log/core/ring/region_repair.h"
 #include "log/core/space/reclaimer.h"
 #include "log/core/space/superline_store.h"
-#include "log/core/write/appended_record.h"
 #include "log/core/write/completion_tracker.h"
 #include "log/core/write/log_failure.h"
 #include "log/core/write/record_writer.h"
@@ -92,85 +91,71 @@ struct RingLogStart {
 };
 
 template <Persistence P>
-class RingLog {
+class RingLog final : public AnyRingLog {
  public:
   // `pmem`, `region`, `clock` and `waiter` must outlive the log.
   RingLog(P& pmem, std::span<std::byte> region, const RingLogStart& start,
           const RingLogOptions& options, const Clock& clock, Waiter& waiter);
   // Requires: no open reservation.
-  ~RingLog();
+  ~RingLog() override;
 
-  // Calls of alpheus/log.h, with their contracts.
-  absl::StatusOr<ReservedRecord> Reserve(size_t bytes, Deadline deadline);
+  absl::StatusOr<ReservedRecord> Reserve(size_t bytes,
+                                         Deadline deadline) override;
   absl::Status Copy(ReservedRecord& record, size_t offset,
-                    std::span<const std::byte> bytes);
-  absl::Status Complete(ReservedRecord& record);
-  void Abort(const ReservedRecord& record);
-  void Detach(ReservedRecord& record);
-  absl::Status Force(Lsn lsn, ForcePolicy policy, Deadline deadline);
-  absl::Status BeginForce(Lsn lsn);
-  // `in_ring`, if given, is set to the payload's place in the ring.
-  absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
-                             ForcePolicy policy, Deadline deadline,
-                             std::span<const std::byte>* in_ring = nullptr);
-  absl::StatusOr<AppendedRecord> AppendInRing(
-      std::span<const std::span<const std::byte>> parts, Deadline deadline);
-  absl::Status WaitDurable(Lsn lsn, Deadline deadline);
-  absl::Status OnDurable(Lsn lsn, DurableCallback callback);
-  absl::Status Cleanup(Lsn lsn);
-  absl::Status CleanupThrough(Lsn lsn);
-  absl::Status CleanupAll();
-  absl::Status Close();
-  // Copies the next durable record of a tail (RCL4 of reclaimer.h); also once
-  // the log is closed or has failed. Returns false if there is none yet.
-  // Errors: as Reclaimer::CopyNext; OutOfRange (an LSN after the next one); the
-  // log's failure, if nothing is left to be shown.
-  absl::StatusOr<bool> CopyNext(TailPlace& place) const;
+                    std::span<const std::byte> bytes) override;
+  absl::Status Complete(ReservedRecord& record) override;
+  void Abort(const ReservedRecord& record) override;
+  void Detach(ReservedRecord& record) override;
+  absl::Status Force(Lsn lsn, ForcePolicy policy, Deadline deadline) override;
+  absl::Status BeginForce(Lsn lsn) override;
+  // NOLINTNEXTLINE(google-default-arguments): the interface has no other one.
+  absl::StatusOr<Lsn> Append(
+      std::span<const std::span<const std::byte>> parts, ForcePolicy policy,
+      Deadline deadline,
+      std::span<const std::byte>* in_ring = nullptr) override;
+  absl::Status WaitDurable(Lsn lsn, Deadline deadline) override;
+  absl::Status OnDurable(Lsn lsn, DurableCallback callback) override;
+  absl::Status Cleanup(Lsn lsn) override;
+  absl::Status CleanupThrough(Lsn lsn) override;
+  absl::Status CleanupAll() override;
+  absl::Status Close() override;
+  absl::StatusOr<bool> CopyNext(TailPlace& place) const override;
 
-  // Returns true if the log is neither closed nor failed.
-  bool IsUsable() const;
+  bool IsUsable() const override;
+  absl::Status MediumError() const override { return pmem_.Error(); }
 
-  // Scrubbing, as the calls of RegionRepair. RestoreBytes and RepairCopies:
-  // errors as those of any other call once the log is closed or has failed,
-  // with nothing written.
-  void WithRingFrozen(absl::FunctionRef<void()> work) const {
+  void WithRingFrozen(absl::FunctionRef<void()> work) const override {
     repair_.WithRingFrozen(work);
   }
-  std::byte* RingOnMedium() const { return repair_.RingOnMedium(); }
+  std::byte* RingOnMedium() const override { return repair_.RingOnMedium(); }
   absl::Status RestoreBytes(RingOffset offset,
-                            std::span<const std::byte> bytes);
-  absl::StatusOr<int> RepairCopies();
+                            std::span<const std::byte> bytes) override;
+  absl::StatusOr<int> RepairCopies() override;
 
-  // For the log's own thread, as the calls of LogService.
-  Polled Poll() { return service_.Poll(); }
-  void WaitForWork(uint32_t seen, Deadline deadline) {
-    service_.WaitForWork(seen, deadline);
+  Polled Poll() override { return idle_keeper_.Poll(); }
+  void WaitForWork(uint32_t seen, Deadline deadline) override {
+    durability_->WaitForWork(seen, deadline);
   }
-  bool WaitForAcks(Deadline deadline, const std::atomic<uint32_t>& stop) {
-    return service_.WaitForAcks(deadline, stop);
+  bool WaitForAcks(Deadline deadline,
+                   const std::atomic<uint32_t>& stop) override {
+    return durability_->WaitForAcks(deadline, stop);
   }
-  // Object on which that thread sleeps.
-  Progress& progress() { return progress_; }
-  // Waiter that wakes that thread while it waits for the log or on words of its
-  // own.
-  Waiter& waiter() { return watch_ == nullptr ? waiter_ : *watch_; }
+  Progress& progress() override { return progress_; }
+  Waiter& waiter() override { return waiter_; }
 
-  // Returns the last LSN that W replicas have; in a local log, that is
-  // persisted here.
-  Lsn durable_lsn() const {
+  Lsn durable_lsn() const override {
     return Lsn(durable_lsn_word_.load(std::memory_order_acquire));
   }
-  uint64_t Exposed() const { return reserver_.Exposed(); }
-  uint64_t exposed_max() const { return tracker_.size(); }
-  Lsn next_lsn() const { return reserver_.next().lsn; }
-  // Returns the offset of the next record.
-  RingOffset tail() const { return reserver_.next().tail; }
-  Lsn head_lsn() const { return reclaimer_.head_lsn(); }
-  LogPosition head() const { return reclaimer_.head(); }
-  const EpochTable& table() const { return reclaimer_.table(); }
-  const Ring& ring() const { return ring_; }
+  uint64_t Exposed() const override { return reserver_.Exposed(); }
+  uint64_t exposed_max() const override { return tracker_.size(); }
+  Lsn next_lsn() const override { return reserver_.next().lsn; }
+  RingOffset tail() const override { return reserver_.next().tail; }
+  Lsn head_lsn() const override { return reclaimer_.head_lsn(); }
+  LogPosition head() const override { return reclaimer_.head(); }
+  const EpochTable& table() const override { return reclaimer_.table(); }
+  const Ring& ring() const override { return ring_; }
   // Returns the lowest LSN that is reserved and not finished, or next_lsn().
-  Lsn first_open_lsn() const { return durability_.first_open_lsn(); }
+  Lsn first_open_lsn() const { return durability_->first_open_lsn(); }
 
   // Aborts the process when RL1 or RL2 is broken.
   void CheckInvariants() const;
@@ -219,8 +204,10 @@ class RingLog {
   absl::Status CheckAppendable() const;
   bool HasOpenReservations() const { return first_open_lsn() < next_lsn(); }
 
+  // Returns the watch of a replicated log, nullptr of a local one.
   static std::unique_ptr<ActivityWatch> MakeWatch(const RingLogOptions& options,
                                                   Waiter& waiter);
+  std::unique_ptr<LogDurability<P>> MakeDurability(const RingLogStart& start);
 
   P& pmem_;
   const std::span<std::byte> region_;
@@ -228,22 +215,20 @@ class RingLog {
   const Ring ring_;
   const uint64_t payload_bytes_max_;
   const Clock& clock_;
-  Waiter& waiter_;
   std::atomic<bool> closed_{false};
-  const std::unique_ptr<ActivityWatch> watch_;  // null: local
+  const std::unique_ptr<ActivityWatch> watch_;
+  Waiter& waiter_;  // the watch, if there is one
   Progress progress_;
   LogFailure failure_{progress_};
   CompletionTracker tracker_;
   SuperlineStore<P> superline_;
   Reclaimer<P> reclaimer_;
-  LogDurability<P> durability_;
+  const std::unique_ptr<LogDurability<P>> durability_;
   const std::atomic<uint64_t>& durable_lsn_word_;
   Reserver reserver_;
   WriterWatch writer_watch_;
-  IdleKeeper<P> idle_keeper_{durability_, reserver_, progress_};
+  IdleKeeper<P> idle_keeper_{*durability_, reserver_, progress_};
   RecordWriter<P> writer_;
-  LogService<P> service_{durability_, idle_keeper_, watch_.get(),
-                         progress_,   failure_,     clock_};
   RegionRepair<P> repair_{pmem_,      region_,    ring_,
                           superline_, reclaimer_, failure_};
 };

@@ -144,7 +144,7 @@ static void ForceTellsItsOutcomesApart(void) {
   EXPECT_STATE(AppendText(log, "x"));
   EXPECT(alpheus_log_next_lsn(log) == 2);
   options.frequency = 2;
-  EXPECT_CODE(ALPHEUS_ABORTED,
+  EXPECT_CODE(ALPHEUS_CANCELLED,
               alpheus_log_append(log, "x", 1, &options, NULL, &last_error));
   EXPECT_OK(
       alpheus_log_force(log, lsn, &options, &last_error));  // not its turn

@@ -238,6 +238,20 @@ TEST(ChooserTest, HighestHeadHolds) {
   EXPECT_EQ(choice.end, 3);
 }
 
+// P-H17: a blank replica that the configuration names reports once, too.
+TEST(ChooserTest, CopyOfABlankReplicaIsRefused) {
+  Reply blank = ReplyOf(2, 0, {}, "");
+  blank.blank = true;
+  std::vector<StateReport> reports =
+      ReportsOf({ReplyOf(1, 1, {{1, 1}}, "h"), blank, blank}, kTwoOfThree);
+  for (StateReport& report : reports) {
+    if (!report.blank) continue;
+    report.incarnation = report.configuration.members[1].incarnation;
+  }
+  EXPECT_EQ(Choose(kTwoOfThree, reports).status().code(),
+            Code::kInvalidArgument);
+}
+
 // P-INV-17, P-INV-18, P-INV-8 and P-C5: answers that can't be of one log are
 // errors.
 TEST(ChooserTest, ContradictionsAreErrors) {

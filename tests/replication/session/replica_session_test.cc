@@ -11,6 +11,7 @@ namespace alpheus::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using Pace = ReplicaSession::Pace;
 
 TEST(ReplicaSessionTest, NeverMoreBatchesThanCredits) {
   DataPath path({.credits = 2});
@@ -198,10 +199,10 @@ TEST(ReplicaSessionTest, BackupThatIsBehindHasTwoBatchesInFlight) {
 TEST(ReplicaSessionTest, BackupThatCatchesUpHasFourBatchesInFlight) {
   DataPath path({.batch_bytes_max = 64});
   for (int i = 0; i < 6; ++i) path.Append(100);
-  ASSERT_TRUE(path.session(0).CatchUp(path.End()).ok());
+  ASSERT_TRUE(path.session(0).Advance(path.End(), Pace::kCatchUp).ok());
   EXPECT_EQ(path.session(0).batches(), 4u);
   ASSERT_TRUE(path.Round().ok());
-  ASSERT_TRUE(path.session(0).CatchUp(path.End()).ok());
+  ASSERT_TRUE(path.session(0).Advance(path.End(), Pace::kCatchUp).ok());
   EXPECT_EQ(path.session(0).posted().lsn, Lsn(6));
 }
 
@@ -214,7 +215,7 @@ TEST(ReplicaSessionTest, BatchesOfWhoCatchesUpAreSmall) {
   while (path.session(0).acked_lsn() != end.lsn) {
     const RingEnd before = path.session(0).posted();
     const uint64_t batches = path.session(0).batches();
-    ASSERT_TRUE(path.session(0).CatchUp(end).ok());
+    ASSERT_TRUE(path.session(0).Advance(end, Pace::kCatchUp).ok());
     EXPECT_LE(path.session(0).posted().offset - before.offset,
               (path.session(0).batches() - batches) << 15);
     ASSERT_TRUE(path.Round().ok());

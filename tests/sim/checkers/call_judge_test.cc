@@ -50,7 +50,7 @@ TEST_F(CallJudgeTest, WhatALogMayAnswerViolatesNothing) {
   const bool owns_open = true;
   Returned(Begin(ClientCall::kReserve, 5, owns_open),
            absl::FailedPreconditionError(""));
-  Returned(Begin(ClientCall::kAppend, 5, owns_open), absl::AbortedError(""));
+  Returned(Begin(ClientCall::kAppend, 5, owns_open), absl::CancelledError(""));
   Returned(Begin(ClientCall::kForce, 5), absl::UnavailableError(""),
            /*log_has_failed=*/true);
   EXPECT_EQ(violated(), "");
@@ -61,9 +61,15 @@ TEST_F(CallJudgeTest, AFailureOfALogThatHasNotFailedIsSeen) {
   EXPECT_EQ(violated(), "API");
 }
 
-TEST_F(CallJudgeTest, AnAbortedForceOfALogThatHasNotFailedIsSeen) {
+TEST_F(CallJudgeTest, ACancelledForceOfALogThatHasNotFailedIsSeen) {
   const bool owns_open = true;  // that excuses appends only
-  Returned(Begin(ClientCall::kForce, 5, owns_open), absl::AbortedError(""));
+  Returned(Begin(ClientCall::kForce, 5, owns_open), absl::CancelledError(""));
+  EXPECT_EQ(violated(), "API");
+}
+
+TEST_F(CallJudgeTest, AnAbortedAppendOfALogThatHasNotFailedIsSeen) {
+  const bool owns_open = true;
+  Returned(Begin(ClientCall::kAppend, 5, owns_open), absl::AbortedError(""));
   EXPECT_EQ(violated(), "API");
 }
 

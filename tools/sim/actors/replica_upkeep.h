@@ -24,7 +24,7 @@ namespace alpheus::sim {
 // list. Without background scrubbing, only on request.
 ScrubbingOptions ScrubbingOf(const World& world, const MemberList& list);
 
-// Region of a primary, like RingEngine of api/node.
+// Region of a primary, like LogEngine of api/log.
 class OwnRegion final : public PrimaryReplica {
  public:
   using Log = RingLog<World::Model>;

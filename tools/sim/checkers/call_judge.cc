@@ -78,10 +78,10 @@ void CallJudge::JudgeStatus(const BegunCall& call, const absl::Status& status,
       call.deadline.HasPassed(clock_.NowNanos())) {
     return;
   }
-  // An append that is written and can't be forced is Aborted.
+  // An append that is written and can't be forced is Cancelled.
   if (row.may_block && call.owns_open &&
       (code == Code::kFailedPrecondition ||
-       (code == Code::kAborted && call.call == ClientCall::kAppend))) {
+       (code == Code::kCancelled && call.call == ClientCall::kAppend))) {
     return;
   }
   oracle_.Violate("API",

@@ -573,8 +573,8 @@ TEST(WalIoStatusTest, OutcomesKeepTheirMeaning) {
   EXPECT_TRUE(ToIoStatus(absl::FailedPreconditionError("x")).IsIOError());
   EXPECT_TRUE(ToIoStatus(absl::AbortedError("x")).IsIOFenced());
   for (const absl::Status& unknown :
-       {absl::AbortedError("x"), absl::UnavailableError("x"),
-        absl::DeadlineExceededError("x")}) {
+       {absl::AbortedError("x"), absl::CancelledError("x"),
+        absl::UnavailableError("x"), absl::DeadlineExceededError("x")}) {
     const IOStatus status = ToIoStatus(unknown);
     EXPECT_TRUE(status.IsIOError());
     EXPECT_FALSE(status.GetRetryable());

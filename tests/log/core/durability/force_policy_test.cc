@@ -227,7 +227,7 @@ TEST_F(ForcePolicyTest, CallbackOfADroppedLogIsTold) {
   ASSERT_TRUE(Append(8).ok());
   ASSERT_TRUE(log().OnDurable(Lsn(1), Note(Lsn(1))).ok());
   harness_.Drop();
-  EXPECT_THAT(notified_, ElementsAre("1:ABORTED"));
+  EXPECT_THAT(notified_, ElementsAre("1:CANCELLED"));
 }
 
 TEST_F(ForcePolicyTest, CloseForcesAndTells) {

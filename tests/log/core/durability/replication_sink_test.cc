@@ -410,8 +410,8 @@ TEST(ActivityWatchTest, LastCallToLeaveWakesTheAckPoller) {
   ActivityWatch watch(waiter, sink);
   Progress progress(watch);
   const std::atomic<uint32_t> stop{0};
-  std::optional<ActivityWatch::Role> first(std::in_place, &watch, progress);
-  std::optional<ActivityWatch::Role> last(std::in_place, &watch, progress);
+  std::optional<ActivityWatch::Role> first(std::in_place, watch, progress);
+  std::optional<ActivityWatch::Role> last(std::in_place, watch, progress);
   waiter.on_wait = [&] {
     first.reset();
     watch.WakeAll(std::atomic<uint32_t>(0));
@@ -424,7 +424,7 @@ TEST(ActivityWatchTest, LastCallToLeaveWakesTheAckPoller) {
   watch.WaitForWaitersToLeave(stop, Deadline());
   EXPECT_EQ(waiter.waits, 1);
   // Nobody sleeps there any more.
-  last.emplace(&watch, progress);
+  last.emplace(watch, progress);
   last.reset();
   EXPECT_EQ(waiter.wakes, 2);
 }

@@ -228,7 +228,7 @@ TEST_F(RingLogTest, AppendBehindOwnOpenReservationWritesNothing) {
   EXPECT_EQ(log().next_lsn(), Lsn(2));
   // With a frequency the record is completed, and the answer says so.
   EXPECT_EQ(log().Append({&part, 1}, 2, Deadline()).status().code(),
-            Code::kAborted);
+            Code::kCancelled);
   EXPECT_EQ(log().next_lsn(), Lsn(3));
   EXPECT_EQ(log().WaitDurable(Lsn(2), Deadline()).code(),
             Code::kFailedPrecondition);

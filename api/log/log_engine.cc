@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/log/log_engine.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "api/log/recovered_source.h"
+#include "log/core/read/record_cursor.h"
+#include "log/core/read/region_check.h"
+
+namespace alpheus {
+namespace {
+
+constexpr int64_t kCheckNanos = 500'000'000;
+
+// Anonymous memory was touched when it was filled.
+TailPages::MapPages WayToMap(const Region& region) {
+  const bool is_mapped_by_need =
+      region.medium() == RegionMedium::kPersistentMemory &&
+      !region.is_shadowed();
+  return is_mapped_by_need ? TailPages::MapPages(PopulateForReading) : nullptr;
+}
+
+// Threads that wait for backups should not keep a core that the backups may
+// need.
+FutexWaiter::Patience PatienceOf(const LogOptions& options,
+                                 bool is_replicated) {
+  if (!is_replicated) return {};
+  return {.spins = 0, .yields = options.replication.yields};
+}
+
+}  // namespace
+
+LogEngine::LogEngine(Region region, const RingLogStart& start,
+                     RecoveryReport report, const LogOptions& options,
+                     std::unique_ptr<EngineReplication> replication,
+                     MakeRing make_ring)
+    : region_(std::move(region)),
+      replication_(std::move(replication)),
+      waiter_(Clock::Real(), PatienceOf(options, replication_ != nullptr)),
+      is_watched_(region_.is_watched()),
+      is_shared_(replication_ != nullptr ||
+                 region_.medium() != RegionMedium::kAnonymous),
+      recovered_end_(start.end.lsn - 1),
+      ring_offset_(start.superline.ring_offset),
+      report_(std::move(report)),
+      ring_(make_ring(region_.bytes(), OptionsOf(options), waiter_)),
+      tail_pages_(log().ring(), log().tail(), WayToMap(region_)),
+      service_(ServiceWork(), log().progress(), log().waiter(),
+               std::chrono::microseconds(options.idle_force_us)),
+      has_thread_(options.idle_force_us != 0) {
+  if (replication_ != nullptr) replication_->ClaimReplica(*this);
+}
+
+ServiceThread::Work LogEngine::ServiceWork() {
+  return {
+      [this] {
+        const Polled polled = log().Poll();
+        tail_pages_.KeepAhead(log().tail());
+        return polled;
+      },
+      [this](uint32_t seen, Deadline until) { log().WaitForWork(seen, until); },
+      [this](Deadline until, const std::atomic<uint32_t>& stop) {
+        return log().WaitForAcks(until, stop);
+      },
+      [this] { return RecheckFile(); }};
+}
+
+RingLogOptions LogEngine::OptionsOf(const LogOptions& options) const {
+  RingLogOptions ring;
+  ring.name = region_.path();
+  ring.exposure_records_max = options.exposure_records_max;
+  if (replication_ != nullptr) {
+    ring.sink = &replication_->sink();
+    ring.flush_order = options.replication.flush_order;
+  }
+  return ring;
+}
+
+void LogEngine::CountRecovered() {
+  RecordCursor cursor(log().ring(), log().table(), log().head(),
+                      log().head().offset + log().ring().capacity(),
+                      RecordCursor::Payloads::kTrust);
+  while (cursor.position().lsn <= recovered_end_ &&
+         cursor.Next() == RecordCursor::Step::kRecord) {
+    const RecordView& record = cursor.record();
+    report_.cleaned_records += record.cleaned ? 1 : 0;
+    report_.aborted_records += !record.cleaned && record.aborted() ? 1 : 0;
+    if (record.cleaned || record.aborted()) continue;
+    ++report_.records;
+    report_.payload_bytes += record.payload.size();
+  }
+}
+
+absl::Status LogEngine::Close() {
+  ALPHEUS_RETURN_IF_ERROR(CheckProcess());
+  // Close wants to be alone with the log.
+  service_.Stop();
+  absl::Status closed = log().Close();
+  if (!absl::IsFailedPrecondition(closed)) return closed;
+  // Refused: the log continues.
+  const absl::Status started = service_.Start();
+  if (started.ok()) return closed;
+  return absl::FailedPreconditionError(
+      absl::StrCat(closed.message(),
+                   "; it now idles without a thread: ", started.message()));
+}
+
+absl::StatusOr<bool> LogEngine::CopyNext(TailPlace& place) const {
+  ALPHEUS_RETURN_IF_ERROR(CheckProcess());
+  absl::StatusOr<bool> copied = log().CopyNext(place);
+  ALPHEUS_RETURN_IF_ERROR(CheckPayloads());
+  return copied;
+}
+
+absl::Status LogEngine::CheckPayloads() const {
+  ALPHEUS_RETURN_IF_ERROR(CheckProcess());
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (is_released_.load(std::memory_order_acquire)) return RegionReleased();
+  return absl::OkStatus();
+}
+
+std::unique_ptr<RecoveredRange::Source> LogEngine::Recovered() const {
+  return std::make_unique<RecoveredSource>(
+      log().ring(), ring_offset_, log().table(), log().head(), recovered_end_,
+      is_released_, region_.path());
+}
+
+absl::Status LogEngine::OfParent() const {
+  return absl::FailedPreconditionError(
+      absl::StrCat(region_.path(),
+                   ": this process is a fork's child, and its parent opened "
+                   "the log. Nothing was changed; open the log again in the "
+                   "child, after the parent has closed it"));
+}
+
+absl::Status LogEngine::RegionReleased() const {
+  return absl::AbortedError(
+      absl::StrCat(region_.path(),
+                   ": the replica was released for another primary; open "
+                   "the log again"));
+}
+
+Deadline LogEngine::RecheckFile() {
+  if (!is_watched_) return Deadline();
+  const int64_t now = Clock::Real().NowNanos();
+  const int64_t due = recheck_at_.load(std::memory_order_relaxed);
+  if (now < due) return Deadline::AtNanos(due);
+  const MutexLock lock(region_mutex_);
+  recheck_at_.store(now + kCheckNanos, std::memory_order_relaxed);
+  if (!is_released_.load(std::memory_order_relaxed)) {
+    CheckRegionFile(region_, report_.log_id);
+  }
+  return Deadline::AtNanos(now + kCheckNanos);
+}
+
+absl::Status LogEngine::ReleaseRegion() {
+  // A process that takes the region over must know that it is suspect (ND3,
+  // node.h), and nothing could tell it: so keep the region.
+  ALPHEUS_RETURN_IF_ERROR(log().MediumError());
+  // First: readers must know, before others write there.
+  is_released_.store(true, std::memory_order_seq_cst);
+  const MutexLock lock(region_mutex_);
+  return region_.Detach();
+}
+
+}  // namespace alpheus

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// local_durability: durability of a log whose only replica is its own region.
+//
+// Idea: the Forcer is all there is. No ack has to be processed, and a call that
+// waits sleeps on Progress.
+//
+// Thread safety: as log_durability.h.
+// References: Arcadia §4.3; log_durability.h.
+#ifndef ALPHEUS_LOG_CORE_DURABILITY_LOCAL_DURABILITY_H_
+#define ALPHEUS_LOG_CORE_DURABILITY_LOCAL_DURABILITY_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "log/base/deadline.h"
+#include "log/base/ids.h"
+#include "log/core/durability/forcer.h"
+#include "log/core/durability/log_durability.h"
+#include "log/pmem/persistence.h"
+
+namespace alpheus {
+
+// What exists before the base class of LocalDurability, which uses it.
+template <Persistence P>
+struct LocalForcing {
+  LocalForcing(const LogDurabilityParts<P>& parts,
+               const LogDurabilityStart& start)
+      : forcer_(parts.pmem, parts.region, parts.ring, start.log_id,
+                start.log_epoch, start.end, parts.tracker, parts.index,
+                parts.progress, parts.failure) {}
+
+  Forcer<P> forcer_;
+};
+
+template <Persistence P>
+class LocalDurability final : private LocalForcing<P>, public LogDurability<P> {
+ public:
+  using typename LogDurability<P>::Attempt;
+  using typename LogDurability<P>::Progressed;
+
+  LocalDurability(const LogDurabilityParts<P>& parts,
+                  const LogDurabilityStart& start)
+      : LocalForcing<P>(parts, start),
+        LogDurability<P>(parts, forcer_, forcer_.durable_lsn_word(),
+                         /*is_replicated=*/false) {}
+
+  const std::atomic<uint64_t>& reuse_limit_word() const override {
+    return parts().reclaimer.reuse_limit_word();
+  }
+
+  Progressed Step(Lsn lsn) override { return forcer_.Step(lsn); }
+  void Poll() override {}
+  void AnnounceHead() override {}
+  bool AnnounceDurable() override { return true; }
+  bool AwaitsBackups() const override { return false; }
+  bool AreBackupsIdle() const override { return true; }
+
+  absl::Status BeginForce(Lsn lsn) override {
+    return this->IsDurable(Step(lsn)).status();
+  }
+  absl::Status WaitHeadDurable(Deadline /*deadline*/) override {
+    return absl::OkStatus();
+  }
+  absl::Status WaitFor(const char* call, Deadline deadline,
+                       Attempt step) override {
+    return this->LoopUntilDone(
+        call, deadline, step,
+        [this](uint32_t seen, Deadline until) { WaitForWork(seen, until); });
+  }
+
+  void WaitForWork(uint32_t seen, Deadline deadline) override {
+    parts().progress.Wait(seen, deadline);
+  }
+  bool WaitForAcks(Deadline /*deadline*/,
+                   const std::atomic<uint32_t>& /*stop*/) override {
+    return false;
+  }
+
+ private:
+  using LocalForcing<P>::forcer_;
+  using LogDurability<P>::parts;
+
+  void CallAckPollerIfNeeded() override {}
+  void AnnounceIdle() override {}
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_DURABILITY_LOCAL_DURABILITY_H_

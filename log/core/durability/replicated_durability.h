@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// replicated_durability: durability of a log that W replicas keep.
+//
+// Idea: a ReplicatedForcer drives the Forcer of the own replica. Each step
+// processes acks. One of the calls that would sleep waits for acks
+// (activity_watch.h); while no call waits, the log's own thread does.
+//
+// Invariants:
+//   RDU1. While a call waits, the call processes acks, and the log's own thread
+//         does not.
+// Thread safety: as log_durability.h; WaitForAcks by the log's own thread.
+// References: protocol P-A3.3, P-F7; log_durability.h.
+#ifndef ALPHEUS_LOG_CORE_DURABILITY_REPLICATED_DURABILITY_H_
+#define ALPHEUS_LOG_CORE_DURABILITY_REPLICATED_DURABILITY_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "log/base/deadline.h"
+#include "log/base/ids.h"
+#include "log/base/waiter.h"
+#include "log/core/durability/activity_watch.h"
+#include "log/core/durability/flush_order.h"
+#include "log/core/durability/forcer.h"
+#include "log/core/durability/log_durability.h"
+#include "log/core/durability/replicated_forcer.h"
+#include "log/core/durability/replication_sink.h"
+#include "log/pmem/persistence.h"
+
+namespace alpheus {
+
+// What a replicated log has and a local one has not. All must outlive the log.
+struct LogReplicas {
+  ReplicationSink& sink;
+  FlushOrder flush_order;
+  ActivityWatch& watch;
+};
+
+// What exists before the base class of ReplicatedDurability, which uses it.
+template <Persistence P>
+struct ReplicatedForcing {
+  ReplicatedForcing(const LogDurabilityParts<P>& parts,
+                    const LogDurabilityStart& start,
+                    const LogReplicas& replicas);
+
+  // Progress of the forcer. No thread waits on it, since a record that is
+  // persisted here alone is no news.
+  Progress own_progress_;
+  Forcer<P> forcer_;
+  ReplicatedForcer<P> replicated_;
+};
+
+template <Persistence P>
+class ReplicatedDurability final : private ReplicatedForcing<P>,
+                                   public LogDurability<P> {
+ public:
+  using typename LogDurability<P>::Attempt;
+  using typename LogDurability<P>::Progressed;
+
+  ReplicatedDurability(const LogDurabilityParts<P>& parts,
+                       const LogDurabilityStart& start,
+                       const LogReplicas& replicas);
+
+  const std::atomic<uint64_t>& reuse_limit_word() const override {
+    return replicated_.reuse_limit_word();
+  }
+
+  Progressed Step(Lsn lsn) override;
+  void Poll() override { replicated_.Poll(); }
+  void AnnounceHead() override { replicated_.PollIfHeadMoved(); }
+  bool AnnounceDurable() override { return replicated_.AnnounceDurable(); }
+  bool AwaitsBackups() const override { return replicated_.AwaitsBackups(); }
+  bool AreBackupsIdle() const override {
+    return replicated_.is_idle() || parts().failure.failed();
+  }
+
+  absl::Status BeginForce(Lsn lsn) override;
+  absl::Status WaitHeadDurable(Deadline deadline) override;
+  absl::Status WaitFor(const char* call, Deadline deadline,
+                       Attempt step) override;
+
+  void WaitForWork(uint32_t seen, Deadline deadline) override;
+  bool WaitForAcks(Deadline deadline,
+                   const std::atomic<uint32_t>& stop) override;
+
+ private:
+  using ReplicatedForcing<P>::replicated_;
+  using LogDurability<P>::parts;
+
+  // Returns true if a callback waits for a record that was offered to the
+  // backups.
+  bool HasCallbackOnItsWay() const {
+    return this->callbacks().AreWaitingFor(replicated_.offered_lsn());
+  }
+  void CallAckPollerIfNeeded() override;
+  void AnnounceIdle() override;
+
+  ActivityWatch& watch_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_DURABILITY_REPLICATED_DURABILITY_H_
