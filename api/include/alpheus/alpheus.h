@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// alpheus: the C interface: a write-ahead log in persistent memory.
+// alpheus: the C interface to a log on one machine, in persistent memory.
+// Replicated logs are opened in C++ (alpheus/log.h).
 //
 //   alpheus_error error;
 //   alpheus_log* log = NULL;
@@ -28,7 +29,8 @@
 //       After a failure alpheus_is_outcome_unknown(code) tells whether the
 //       record may still be recovered. ALPHEUS_DATA_LOSS always means that
 //       acknowledged data can't be read. After a failure of the medium every
-//       later call fails; open the log again to see what survived.
+//       later call fails with UNAVAILABLE; open the log again to see what
+//       survived.
 //    4. Bad input. NULL handles, NULL data of a size above 0, LSNs that are not
 //       open, and sizes that don't fit give an error. Nothing is changed;
 //       nothing aborts or throws. Functions that return no code give 0, NULL or
@@ -248,9 +250,10 @@ alpheus_log_close(alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
 // is room; else waits for other threads until the deadline. The LSN is open
 // until it is completed or aborted.
 // Errors: INVALID_ARGUMENT (larger than half the ring); RESOURCE_EXHAUSTED
-// (ring full of records that nobody cleaned); FAILED_PRECONDITION (only this
-// thread's own open reservations stand in the way); DEADLINE_EXCEEDED;
-// UNAVAILABLE.
+// (ring full of records that nobody cleaned, after the wait if there is a
+// deadline); FAILED_PRECONDITION (only this thread's own open reservations
+// stand in the way); DEADLINE_EXCEEDED (until then the exposure stayed at its
+// cap); UNAVAILABLE.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_reserve(alpheus_log* log, size_t bytes, int64_t deadline_ns,
                     uint64_t* lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
@@ -275,7 +278,8 @@ alpheus_log_payload(alpheus_log* log, uint64_t lsn, void** payload,
 // Seals the record: its bytes may no longer change. Call it after all threads
 // that fill the record. The record is not durable yet. The LSN is closed
 // afterwards, whatever is returned.
-// Errors: FAILED_PRECONDITION (not open); UNAVAILABLE (log failed).
+// Errors: FAILED_PRECONDITION (not open); UNAVAILABLE (log failed; outcome
+// unknown).
 ALPHEUS_NODISCARD alpheus_code alpheus_log_complete(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
@@ -293,10 +297,11 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_detach(
 typedef struct alpheus_force_options {
   size_t size;
   int64_t deadline_ns;
-  // Forces only LSNs divisible by this; 0 and 1: every one.
+  // Forces only LSNs divisible by this; 0 and 1: every one. Refused: more than
+  // half of alpheus_log_exposed_max.
   uint32_t frequency;
   // Group commit: every group-th record since the last group forces the whole
-  // group. 0: off. Not together with frequency.
+  // group. 0: off. Same limit; not together with frequency.
   uint32_t group;
 } alpheus_force_options;
 #define ALPHEUS_FORCE_OPTIONS_INIT {sizeof(alpheus_force_options), 0, 0, 0}
@@ -304,22 +309,23 @@ typedef struct alpheus_force_options {
 // Makes the record `lsn`, and all before it, durable; waits for records that
 // are still open. With a frequency above 1 only LSNs divisible by it are
 // forced; others return ALPHEUS_OK without being durable.
-// Errors: OUT_OF_RANGE (never assigned); FAILED_PRECONDITION (an open
-// reservation of this very thread stands before it); DEADLINE_EXCEEDED, ABORTED
-// and UNAVAILABLE (outcome unknown).
+// Errors: INVALID_ARGUMENT (options); OUT_OF_RANGE (never assigned);
+// FAILED_PRECONDITION (an open reservation of this very thread stands before
+// it); DEADLINE_EXCEEDED and UNAVAILABLE (outcome unknown).
 ALPHEUS_NODISCARD alpheus_code alpheus_log_force(
     alpheus_log* log, uint64_t lsn, const alpheus_force_options* options,
     alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// Begins a force of `lsn` and waits for nobody. On return all completed records
-// up to `lsn` are persisted here and on their way to the backups.
+// Begins a force of `lsn` and waits for no open record. On return all completed
+// records up to `lsn` are persisted, or another thread is doing that now.
 // alpheus_log_force, _wait_durable or _on_durable report the end.
-// Errors: OUT_OF_RANGE (never assigned); ABORTED and UNAVAILABLE (the log has
-// failed; outcome unknown).
+// Errors: OUT_OF_RANGE (never assigned); UNAVAILABLE (the log has failed;
+// outcome unknown).
 ALPHEUS_NODISCARD alpheus_code alpheus_log_begin_force(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
-// Waits until `lsn` is durable without forcing it.
+// Waits until `lsn` is durable without forcing it: another thread does, or the
+// idle timer. In a callback of alpheus_log_on_durable it does force.
 // Errors: as alpheus_log_force.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_wait_durable(alpheus_log* log, uint64_t lsn, int64_t deadline_ns,
@@ -449,7 +455,8 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_for_each_recovered(
 
 typedef enum alpheus_recovery_verdict {
   ALPHEUS_RECOVERY_COMPLETE = 0,  // nothing was cut off
-  // Records from torn_lsn on were never acknowledged and are cut.
+  // Records from torn_lsn on are cut: the first one was never acknowledged, or
+  // it was damaged before anything proved it.
   ALPHEUS_RECOVERY_TORN_TAIL = 1
 } alpheus_recovery_verdict;
 
@@ -481,15 +488,17 @@ const alpheus_recovery_report* alpheus_log_report(const alpheus_log* log)
     ALPHEUS_NOEXCEPT;
 
 // Reading a log without owning it, live or dead. A reader takes no lock, opens
-// no epoch and changes no byte. If a writer has the log open it shows durable
-// records only; otherwise it shows what opening would recover.
+// no epoch and changes no byte. While a writer has the log open it shows
+// records that are persisted in this region; otherwise it shows what opening
+// would recover. A region may be one replica of several: alpheus/log_reader.h
+// says what it proves then.
 
 // Handle of a reader; alpheus_reader_free ends it.
 typedef struct alpheus_reader alpheus_reader;
 
 typedef enum alpheus_record_state {
-  ALPHEUS_RECORD_DURABLE = 0,  // proven to have been acknowledged, or recovered
-  ALPHEUS_RECORD_COMPLETED = 1,  // valid; nothing proves it was acknowledged
+  ALPHEUS_RECORD_DURABLE = 0,    // proven to be on W replicas (one: here)
+  ALPHEUS_RECORD_COMPLETED = 1,  // whole, but not proven to be durable
   ALPHEUS_RECORD_CLEANED = 2,
   ALPHEUS_RECORD_ABORTED = 3
 } alpheus_record_state;

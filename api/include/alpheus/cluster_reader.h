@@ -114,11 +114,9 @@ class ClusterReader {
   // Reads all images into memory, so that visiting the records may take any
   // time. Succeeds if any replica answered, and always if without_records;
   // replicas() reports the others.
-  // Errors: as LoadClusterFile and CheckLogName; NotFound (no such node);
-  // Unavailable (no node answered); the common error if all nodes return the
-  // same one.
-  // Errors: as LoadClusterFile and CheckLogName; NotFound (no such node);
-  // Unavailable (nobody answered); what each says if all say the same.
+  // Errors: those of the cluster file (ReplicationOptions::cluster_file);
+  // NotFound (no such node); Unavailable (no node answered); the common error
+  // if all nodes return the same one.
   static absl::StatusOr<std::unique_ptr<ClusterReader>> Open(
       const ClusterReaderOptions& options);
   ~ClusterReader();

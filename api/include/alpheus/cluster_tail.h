@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cluster_tail: follows the durable records of a replicated log over the
-// network, from any host, without taking part.
+// network, from any machine, without taking part.
 //
 //   auto tail = alpheus::ClusterTail::Open({.cluster_file = "cluster.toml"});
 //   for (;;) {
@@ -60,8 +60,9 @@ struct ClusterTailOptions {
 
 class ClusterTail {
  public:
-  // Makes a tail; connects to no node yet. Errors: as LoadClusterFile and
-  // CheckLogName; NotFound (no such node); InvalidArgument (poll_ms).
+  // Makes a tail; connects to no node yet. Errors: those of the cluster file
+  // (ReplicationOptions::cluster_file); NotFound (no such node);
+  // InvalidArgument (poll_ms).
   static absl::StatusOr<std::unique_ptr<ClusterTail>> Open(
       const ClusterTailOptions& options);
   ~ClusterTail();

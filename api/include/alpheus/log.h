@@ -3,7 +3,7 @@
 //
 // Many threads reserve a record, fill it in place, complete it and force it.
 // All records form one total order of LSNs. After any crash the log comes back
-// with every durable record, or with an error, never silently shorter.
+// with every durable record, or with an error (LG1).
 //
 //   auto log = alpheus::Log::Open({.path = "wal"});
 //   auto lsn = (*log)->Append("hello");            // durable when it returns
@@ -28,13 +28,14 @@
 //
 // Invariants:
 //   LG1. A record whose Force or Append returned OK is recovered by every later
-//        Open, with exactly its bytes, unless it was cleaned.
+//        Open, with exactly its bytes, unless it was cleaned. This holds while
+//        at most W - 1 replicas are lost or damaged (local: none). Most damage
+//        beyond that is an error of Open; see RecoveryVerdict::kTornTail.
 //   LG2. The records that Open recovers are an unbroken run of LSNs from the
 //        head. ABORTED records leave gaps in what is delivered, never holes.
 //   LG3. No recovered record was invented: each was completed with those bytes.
 //   LG4. head_lsn <= durable_lsn + 1 <= next_lsn.
-//   LG5. At most LogOptions::exposure_records_max records are reserved and not
-//        durable at any time.
+//   LG5. At most ExposedMax() records are reserved and not durable at any time.
 // Thread safety: all members of Log may be called by many threads at once,
 // except Close and the destructor. Several threads may fill disjoint parts of a
 // Reservation; Complete comes after all of them. In a fork's child all calls on
@@ -48,8 +49,9 @@
 //   may be recovered or not.
 // * A log fails when its medium fails (Unavailable) or when it loses its epoch
 //   (Aborted): fewer than W replicas are left, or another process opens the
-//   log. Then every later call fails; open the log again to find out what
-//   survived. Aborted has this meaning alone.
+//   log. Then every later call fails with that error, which the comments below
+//   call the log's failure; open the log again to find out what survived.
+//   Aborted has this meaning alone.
 // * Cancelled: nobody waits for the record any more, though the log has not
 //   failed. The record may become durable later.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
@@ -88,7 +90,11 @@ class Log {
   // the name leads to a whole log or to none. Errors: AlreadyExists;
   // InvalidArgument (size, path); NotFound (folder); ResourceExhausted (file
   // system full; no file is left behind); Unavailable (system error);
-  // FailedPrecondition (another process is making the file).
+  // FailedPrecondition (another process is making the file); PermissionDenied.
+  // Of a cluster's log: AlreadyExists (a member has a replica of it);
+  // Unavailable (a member can't be reached: the message names those that have a
+  // replica now); those of the cluster file (ReplicationOptions::cluster_file);
+  // those of the members' files.
   static absl::StatusOr<Uuid> Format(const FormatOptions& options);
 
   // Changes the members of a replicated log, or W, or replaces a member's lost
@@ -117,7 +123,12 @@ class Log {
   // nothing was changed); ResourceExhausted (epoch table full, see
   // LogOptions::cleanup_through; a file with holes on a full file system);
   // OutOfRange (cleanup_through was never assigned); Unimplemented (format
-  // version); InvalidArgument (options); Unavailable (system error).
+  // version); InvalidArgument (options); PermissionDenied; Unavailable (system
+  // error).
+  // Of a replicated log also: Unavailable (too few members could be reached
+  // until open_timeout_ms: nothing was shown, try again); FailedPrecondition
+  // (the members changed: another cluster file is needed; or nothing decides
+  // which records are durable); those of the cluster file.
   static absl::StatusOr<std::unique_ptr<Log>> Open(const LogOptions& options);
 
   // Closes the log if Close was not called. Aborts the process if a Reservation
@@ -128,8 +139,8 @@ class Log {
 
   // Forces all completed records, writes head and watermark, marks the region
   // as closed cleanly. Later calls fail with FailedPrecondition.
-  // Errors: FailedPrecondition (open reservations, or closed already);
-  // Unavailable (medium).
+  // Errors: FailedPrecondition (open reservations, or closed already); the
+  // log's failure.
   absl::Status Close();
 
   // Assigns the next LSN and room for `bytes` of payload, 0 to
@@ -139,7 +150,8 @@ class Log {
   // Errors: InvalidArgument (larger than half the ring); ResourceExhausted
   // (ring full of records that nobody cleaned, after the wait if there is a
   // deadline); FailedPrecondition (only this thread's own open reservations
-  // stand in the way; closed); DeadlineExceeded; Unavailable (log failed).
+  // stand in the way; closed); DeadlineExceeded (until then the exposure stayed
+  // at its cap, or backups freed no space); the log's failure.
   // After any error no LSN was assigned.
   absl::StatusOr<Reservation> Reserve(size_t bytes, Deadline deadline = {});
 
@@ -150,16 +162,17 @@ class Log {
                     std::span<const std::byte> bytes);
 
   // Seals the record: its bytes may no longer change. Not durable yet.
-  // Errors: FailedPrecondition (reservation of another log, or not open).
+  // Errors: FailedPrecondition (reservation of another log, or not open); the
+  // log's failure (outcome unknown; the reservation is not open any more).
   absl::StatusOr<Lsn> Complete(Reservation&& reservation);
 
   // Makes the record `lsn`, and all before it, durable. Waits for records that
   // are still open. An aborted LSN counts like any other. With
   // options.frequency F > 1 only an LSN divisible by F is forced; others return
   // OK without being durable (Arcadia §4.4).
-  // Errors: OutOfRange (never assigned); FailedPrecondition (an open
-  // reservation of this very thread stands before it; closed);
-  // DeadlineExceeded, Aborted and Unavailable (outcome unknown).
+  // Errors: InvalidArgument (options); OutOfRange (never assigned);
+  // FailedPrecondition (an open reservation of this very thread stands before
+  // it; closed); DeadlineExceeded, the log's failure (outcome unknown).
   absl::Status Force(Lsn lsn, ForceOptions options = {});
 
   // Begins a force of `lsn`, for a caller with other work to do meanwhile. On
@@ -176,8 +189,8 @@ class Log {
   // Errors: as the four calls, where InvalidArgument, ResourceExhausted and
   // FailedPrecondition mean that nothing was written; Cancelled (under a
   // policy: the record is completed, but this thread's own open reservation
-  // keeps it from being forced). Cancelled, DeadlineExceeded, Aborted,
-  // Unavailable: outcome unknown.
+  // keeps it from being forced). Cancelled, DeadlineExceeded, the log's failure:
+  // outcome unknown.
   absl::StatusOr<Lsn> Append(std::span<const std::byte> bytes,
                              ForceOptions options = {});
   absl::StatusOr<Lsn> Append(std::string_view text, ForceOptions options = {});
@@ -206,8 +219,8 @@ class Log {
   // should be short. It must not throw and must not close the log; any other
   // call is allowed. A waiting callback does not keep its record from being
   // cleaned.
-  // Errors: OutOfRange (never assigned), FailedPrecondition (closed), Aborted
-  // or Unavailable (failed); then the callback is not called.
+  // Errors: OutOfRange (never assigned), FailedPrecondition (closed), the log's
+  // failure; then the callback is not called.
   absl::Status OnDurable(Lsn lsn,
                          std::function<void(const absl::Status&)> callback);
 
@@ -229,13 +242,15 @@ class Log {
   // prefix. A hint: after a crash a cleaned record may come back, so redo must
   // be idempotent.
   // Errors: OutOfRange (never assigned); NotFound (already cleaned);
-  // FailedPrecondition (not durable yet; closed); DataLoss (damaged header).
+  // FailedPrecondition (not durable yet; closed); DataLoss (damaged header);
+  // the log's failure.
   absl::Status Cleanup(Lsn lsn);
   // Cleans all records up to and including `lsn`, as Cleanup does. OK if they
   // are cleaned already.
   absl::Status CleanupThrough(Lsn lsn);
   // Cleans everything; on return no earlier record is ever recovered again.
-  // LSNs continue. Errors: FailedPrecondition (open reservations).
+  // LSNs continue. Errors: FailedPrecondition (open reservations; closed); the
+  // log's failure.
   absl::Status CleanupAll();
 
   // Calls `visit` for each recovered record that is not cleaned or aborted, in

@@ -127,14 +127,16 @@ struct VerifyReport {
 class LogReader {
  public:
   // Opens the log in `path` for reading.
-  // Errors: NotFound; DataLoss, Unimplemented as Log::Open; Unavailable (also
-  // of a region that is being formatted).
+  // Errors: NotFound; PermissionDenied; InvalidArgument (path); DataLoss,
+  // Unimplemented as Log::Open; Unavailable (also of a region that is being
+  // formatted).
   static absl::StatusOr<std::unique_ptr<LogReader>> Open(
       const std::string& path);
   // Opens a region that Open refuses: truncated, without watermark, or with an
   // epoch table of another number. One superline copy and one epoch table must
   // be readable. For ForEachSalvageable.
-  // Errors: NotFound; DataLoss, Unimplemented; Unavailable.
+  // Errors: NotFound; PermissionDenied; InvalidArgument (path); DataLoss,
+  // Unimplemented; Unavailable.
   static absl::StatusOr<std::unique_ptr<LogReader>> OpenForSalvage(
       const std::string& path);
   ~LogReader();

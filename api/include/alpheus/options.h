@@ -45,8 +45,16 @@ struct ChangeMembersOptions {
 struct ReplicationOptions {
   // TOML file with the members and quorums; see tools/samples/cluster.toml.
   // Empty: a local log, and the options below have no effect.
+  // Errors of every call that reads such a file: InvalidArgument (its content,
+  // its key's, or the name of the log); FailedPrecondition (no key, or one that
+  // other users may read); NotFound, PermissionDenied (a file that can't be
+  // read); NotFound, Unavailable (a host's name that leads nowhere).
   std::string cluster_file = {};
-  // Node of this process: a member of the cluster that may be primary.
+  // Member of the cluster in whose name this process opens the log; it must be
+  // allowed to be primary. Its number becomes a part of the epoch. With
+  // LogOptions::path this process runs on that member's machine and keeps its
+  // replica. Without, it may run on any machine that reaches the members, and
+  // the member's daemon goes on serving its replica, as a backup.
   uint64_t node = 0;
   // Name of the log among those of the cluster: 1 to 64 letters, digits, '.',
   // '_' and '-', the first a letter or a digit.
@@ -96,7 +104,7 @@ struct LogOptions {
   // Needed when the epoch table is full. 0: none.
   Lsn cleanup_through{0};
   // Cap on records that are reserved and not durable; rounded up to a power of
-  // two, 2 to 1,048,576.
+  // two, 2 to 1,048,576. Log::ExposedMax() is the result.
   uint32_t exposure_records_max = 4096;
   // Time after which the log forces completed records that nobody forced, in
   // microseconds; it may take twice as long. A log that was idle for this time
@@ -114,7 +122,7 @@ struct LogOptions {
 
 struct ForceOptions {
   // Forces only LSNs divisible by this; 1: every one. Refused: 0, and more than
-  // half of LogOptions::exposure_records_max.
+  // half of Log::ExposedMax().
   uint32_t frequency = 1;
   // Group commit: every group-th record since the last group forces the whole
   // group. 0: off. Same limit; not together with frequency.

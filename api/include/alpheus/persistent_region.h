@@ -27,14 +27,17 @@ class PersistentRegion {
  public:
   // Creates a file of zero bytes, all blocks allocated, and takes its lock.
   // Errors: AlreadyExists; ResourceExhausted (file system full; nothing is
-  // left behind); InvalidArgument; Unavailable.
+  // left behind); InvalidArgument; NotFound, PermissionDenied (folder);
+  // Unavailable.
   static absl::StatusOr<PersistentRegion> Create(const std::string& path,
                                                  size_t bytes);
   // Opens an existing file or device and takes its lock.
   // Errors: NotFound; FailedPrecondition (another writer has it open); DataLoss
-  // (empty file); Unavailable.
+  // (empty file); PermissionDenied; InvalidArgument (path); ResourceExhausted
+  // (holes on a full file system); Unavailable.
   static absl::StatusOr<PersistentRegion> Open(const std::string& path);
   // Makes a region in memory of this process, which is gone with it.
+  // Errors: InvalidArgument (no bytes); Unavailable.
   static absl::StatusOr<PersistentRegion> Anonymous(size_t bytes);
 
   PersistentRegion(PersistentRegion&&) noexcept;

@@ -15,8 +15,11 @@ namespace alpheus {
 // report.)
 enum class RecoveryVerdict {
   kComplete,  // nothing was cut off
-  kTornTail,  // the records from torn_lsn on were never acknowledged and are
-              // cut
+  // The records from torn_lsn on are cut: the first one can't be read, and
+  // nothing proves that it was ever durable. It was never acknowledged, or it
+  // was damaged before anything proved it: the next force, or an idle interval
+  // (LogOptions::idle_force_us), proves a record.
+  kTornTail,
 };
 
 struct RecoveryReport {

@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<alpheus::Log>> OpenAndReport(
   const alpheus::RecoveryReport& report = (*log)->report();
   out << report.ToString() << "\n";
   if (report.verdict == alpheus::RecoveryVerdict::kTornTail) {
-    out << "never acknowledged, and cut: LSN " << report.torn_lsn << " on\n";
+    out << "never proven durable, and cut: LSN " << report.torn_lsn << " on\n";
   }
   return log;
 }
@@ -216,6 +216,41 @@ Outcome OutcomeOf(const absl::Status& status) {
     return Outcome::kRefused;  // nothing was written
   }
   return Outcome::kUnknown;  // the record may be recovered or not
+}
+
+absl::StatusOr<std::unique_ptr<alpheus::Log>> OpenAsPrimary(
+    const std::string& cluster_file, uint64_t node, const std::string& path,
+    const std::function<bool(int tries)>& wait_and_ask) {
+  alpheus::LogOptions options;
+  options.replication.cluster_file = cluster_file;
+  options.replication.node = node;
+  options.path = path;  // the replica of that node, or empty
+  for (int tries = 1;; ++tries) {
+    auto log = alpheus::Log::Open(options);
+    const bool may_pass =
+        absl::IsUnavailable(log.status()) || absl::IsAborted(log.status());
+    if (!may_pass || !wait_and_ask(tries)) return log;
+  }
+}
+
+absl::StatusOr<bool> OpenAgain(
+    std::unique_ptr<alpheus::Log>& log, std::string_view unknown,
+    const std::function<absl::StatusOr<std::unique_ptr<alpheus::Log>>()>&
+        open) {
+  log.reset();  // the failed one: it keeps the lock of its own replica
+  absl::StatusOr<std::unique_ptr<alpheus::Log>> opened = open();
+  if (!opened.ok()) return opened.status();
+  log = *std::move(opened);
+  bool survived = false;
+  const absl::Status read =
+      log->ForEachRecovered([&](const alpheus::RecoveredRecord& record) {
+        survived =
+            survived || std::ranges::equal(record.payload,
+                                           std::as_bytes(std::span(unknown)));
+        return absl::OkStatus();
+      });
+  if (!read.ok()) return read;
+  return survived;
 }
 
 absl::Status AnnounceDurable(const std::string& path, std::ostream& out) {
@@ -373,7 +408,8 @@ TEST_F(GuideTest, TornTailIsToldAndCut) {
   const auto log = OpenAndReport(Crashed(kFirstPayload + 64), out);
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_THAT(out.str(), StartsWith("recovered LSN 1 to 1"));
-  EXPECT_THAT(out.str(), HasSubstr("never acknowledged, and cut: LSN 2 on\n"));
+  EXPECT_THAT(out.str(),
+              HasSubstr("never proven durable, and cut: LSN 2 on\n"));
   EXPECT_THAT(Recovered(**log), ElementsAre("first"));
 }
 
@@ -588,6 +624,34 @@ TEST(GuideClusterTest, LogOfAClusterIsFollowed) {
   const auto texts = ReadFromAnyHost(cluster.file(), alpheus::Lsn(2), 2);
   ASSERT_TRUE(texts.ok()) << texts.status();
   EXPECT_THAT(*texts, ElementsAre("two", "three"));
+}
+
+TEST(GuideClusterTest, FailedPrimaryOpensAgain) {
+  alpheus::testing::TestCluster cluster(3);
+  alpheus::FormatOptions format;
+  format.region_bytes = 1 << 20;
+  format.cluster_file = cluster.file();
+  ASSERT_TRUE(alpheus::Log::Format(format).ok());
+  const auto open = [&](uint64_t node, const std::string& path) {
+    return OpenAsPrimary(cluster.file(), node, path,
+                         [](int tries) { return tries < 10; });
+  };
+  EXPECT_TRUE(absl::IsInvalidArgument(open(9, "").status()));  // no member
+  auto first = open(1, cluster.ReplicaPath(1));
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE((*first)->Append("one").ok());
+  const auto second = open(2, "");
+  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_TRUE((*second)->Append("two").ok());
+  const absl::Status failure = (*first)->Append("three").status();
+  EXPECT_TRUE(absl::IsAborted(failure)) << failure;
+  EXPECT_EQ(OutcomeOf(failure), Outcome::kUnknown);
+  const absl::StatusOr<bool> survived =
+      OpenAgain(*first, "three", [&] { return open(1, ""); });
+  ASSERT_TRUE(survived.ok()) << survived.status();
+  EXPECT_FALSE(*survived);
+  EXPECT_THAT(Recovered(**first), ElementsAre("one", "two"));
+  EXPECT_TRUE((*first)->Append("three").ok());
 }
 
 TEST_F(GuideTest, SealedBytesComeBackWholeOrNotAtAll) {
