@@ -72,7 +72,7 @@
 
 namespace alpheus {
 
-// A set of reports, as bits: bit i is the i-th answer that was given to Choose.
+// A set of reports, as bits: bit i is the i-th report that was given to Choose.
 using ReportSet = uint32_t;
 constexpr bool Contains(ReportSet set, size_t index) {
   return (set >> index & 1) != 0;
@@ -111,7 +111,7 @@ struct Decision {
   ReportSet nacks = 0;        // nacks of end.lsn
 };
 
-// Returns the configuration of the highest log epoch among answers that are not
+// Returns the configuration of the highest log epoch among reports that are not
 // blank; nullptr if all are blank.
 const Configuration* NewestConfiguration(std::span<const StateReport> reports);
 

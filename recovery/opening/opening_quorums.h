@@ -31,12 +31,12 @@
 //   The log is chosen (JudgePromises, CheckPromises) if
 //     * OQ(c) members of c that are not blank answered and are eligible; and
 //     * in a change, OQ(c) of them have c itself, or the target by an earlier
-//       attempt (OQ6); and
+//       attempt (OPQ6); and
 //     * in a change, OQ(target) members of the target answered, blank newcomers
 //       among them.
 //   A list a that is neither c nor retired can be retired if
-//     * OQ(a) of its members answered and are eligible themselves (OQ5);
-//     * R(a) of these are not suspect and were surely not replaced (OQ4);
+//     * OQ(a) of its members answered and are eligible themselves (OPQ5);
+//     * R(a) of these are not suspect and were surely not replaced (OPQ4);
 //     * the target names B(a) of these.
 //   Newcomers are copied to (QuorumsToInstall) if these have installed, since
 //   until then newcomers hold nothing:
@@ -45,7 +45,7 @@
 //   The log is shown (QuorumsToInstall) if these have installed:
 //     * the same; and
 //     * W(target) members of the target, or OQ(target) in a change and where
-//       fewer than OQ(c) had c (OQ6).
+//       fewer than OQ(c) had c (OPQ6).
 //
 // Example: N = 3, W = 2, so that R = OQ = B = 2. C's medium is lost, and D
 // comes for C. c = {A,B,C}, the target is {A,B,D}. The opening is cut off after
@@ -68,20 +68,21 @@
 //      it sees our list there. If it came earlier, we fenced it there.
 //
 // Invariants:
-//   OQ1. Once the target can be opened by itself, neither c nor a list before
+//   OPQ1. Once the target can be opened by itself, neither c nor a list before
 //        it can be. Until then only members of S have the target. OQ(target) >=
 //        B(c) of them leave no opening quorum of c: a replica refuses primaries
 //        of a list older than its own (CheckConfiguration, opening_service.h).
 //        It does so whatever epoch it installed the list with; *retired* rests
 //        on that.
-//   OQ2. Before a newcomer has the target, W(c) replicas that hold everything
+//   OPQ2. Before a newcomer has the target, W(c) replicas that hold everything
 //        durable have it. The promises of each opening meet every W(c):
 //        P-INV-18.
-//   OQ3. The promises and acknowledgements of a newcomer's predecessor are lost
+//   OPQ3. The promises and acknowledgements of a newcomer's predecessor are
+//         lost
 //        (P-H16). So a newcomer counts for no W before it has installed. Its
-//        promise counts only if OQ(c) have promised as well, or c is over (OQ7,
-//        OQ8).
-//   OQ4. A member that leaves promises for its list a, too, but a replica that
+//        promise counts only if OQ(c) have promised as well, or c is over
+//        (OPQ7, OPQ8).
+//   OPQ4. A member that leaves promises for its list a, too, but a replica that
 //        was replaced must not. A later list a' may have put another replica in
 //        its place unseen, and the old medium may be back. It knows nothing of
 //        a'.
@@ -94,12 +95,12 @@
 //        such a'.
 //        The members of case 2 need not be eligible. Retiring a still takes
 //        OQ(a) that are, so that no other list is in force unseen.
-//   OQ5. Lists are retired together: a replica with a list b that can't be
+//   OPQ5. Lists are retired together: a replica with a list b that can't be
 //        retired says nothing for a list a before b either. Else replicas that
 //        lag with a could count for a list after b, while b is in force.
 //        Instead, a is retired by OQ(a) eligible members, and these meet the
 //        B(a) by which b was shown.
-//   OQ6. When the log is shown by a list, OQ of its members have it: members
+//   OPQ6. When the log is shown by a list, OQ of its members have it: members
 //        that counted with an older one have installed it. A list is changed
 //        only by OQ that have it, or have what it is changed to. So once a list
 //        is made from c, no list before c can be opened, and what is in force
@@ -111,8 +112,8 @@
 //        opening sees it.
 //        Case 2: t and u, both made from c, u later. u was made by OQ(c) that
 //        had c or u, so t had too few members. t gains members only by openings
-//        that retire c (OQ7).
-//   OQ7. Each list t names the list c that it was made from
+//        that retire c (OPQ7).
+//   OPQ7. Each list t names the list c that it was made from
 //        (Configuration::made_from). Until OQ(t) have t, or a newcomer has it,
 //        an opening by t must retire c, even if no report has c. Attempts that
 //        were cut off before they retired c may have given t to some members,
@@ -125,13 +126,13 @@
 //        gets t, B(c) members have installed t by one epoch, which is above
 //        every epoch that opened by c. A replacement keeps the id: a member
 //        that has t by an older epoch may go back to c.
-//   OQ8. A blank member of a list a never had a. It promises for a, and it
+//   OPQ8. A blank member of a list a never had a. It promises for a, and it
 //        knows what it did by a: nothing. But it may stand in the place of a
 //        replica that acted by c, which a was made from. So blank members count
 //        for a only where c, too, is retired or can be. If they never counted,
 //        a replica on which a change left a could never be eligible where its
 //        newcomers are blank.
-//   OQ9. A replica that has the target itself, made from the same list, has it
+//   OPQ9. A replica that has the target itself, made from the same list, has it
 //        by an earlier attempt. Its list need not be retired, since the opening
 //        goes by it. Nothing is in force by it unseen: OQ(target) must answer.
 //        They meet the members by which the log was shown after c was last

@@ -77,7 +77,7 @@ class OpeningPeer {
     kConnecting,
     kChallenging,  // these two if there is a key (handshake.h)
     kProving,
-    kGreeted,  // welcome()
+    kGreeted,  // server_hello() is set
     kAskingCreation,
     kCreationKnown,  // created()
     kFormatting,

@@ -2,18 +2,19 @@
 // fabric: how one host reads and writes the memory of another.
 //
 // Idea: a narrow interface in the shape of RDMA verbs over reliable connections
-// (RC queue pairs). So rdma-core fits in with next to no code, and a software
-// adapter over TCP and a deterministic simulation can keep the same promises.
-// One Fabric is one adapter: memory is registered with it, peers are connected
-// to, work is posted on a connection, and Poll brings completions and
-// connection events. Peers read and write memory that is registered for remote
-// access without the host's program taking part. The fabric knows no records
-// and no epochs.
+// (RC queue pairs), so that RDMA adapters (verbs/), a software adapter over TCP
+// (tcp/) and a deterministic simulation (tools/model/fabric) can keep the same
+// promises. One Fabric is one adapter: memory is registered with it, peers are
+// connected to, work is posted on a connection, and Poll brings completions and
+// connection events. A peer reads and writes memory that is registered for
+// remote access without help from this host's program. The fabric knows no
+// records and no epochs.
 //
-//   requester                                  responder
-//   PostWriteImm(bytes, address, immediate) -> bytes land in its region, then
-//   completes once the bytes are in the         kReceiveImmediate completes one
-//   responder's adapter: not persistent!        PostReceive; no bytes in it
+//   requester                                responder
+//   PostWriteImmediate(bytes, address,   ->  bytes land in its region, then
+//     immediate) completes once the bytes    kReceiveImmediate completes one
+//     are in the responder's adapter: not    PostReceive; no bytes in it
+//     persistent!
 //
 // Invariants, which the conformance suite checks on every fabric:
 //   FB1. Order: operations of one connection take effect at the responder in
@@ -22,10 +23,11 @@
 //        The bytes of one write land in any order, 8-byte words whole.
 //   FB2. A receive that announces a write (immediate) completes only when that
 //        write and all before it on the connection are visible.
-//   FB3. Each posted operation completes exactly once, in the order of posting
-//        among sends and among receives, also when it fails. After the first
-//        failure all later ones of the connection complete with kFlushed. A
-//        failed operation may have taken effect in part, or whole.
+//   FB3. Each posted operation completes exactly once, also when it fails.
+//        Operations other than receives complete in the order of posting, and
+//        so do receives. After the first failure all later ones of the
+//        connection complete with kFlushed. A failed operation may have taken
+//        effect in part, or whole.
 //   FB4. Nothing is read or written outside the registered bytes, without the
 //        granted access, or with a key that was never issued or is void.
 //        Such an operation fails with kRemoteAccess, and its connection is

@@ -29,12 +29,12 @@
 //        (P-R1).
 //   BS4. A head is published only up to the next LSN, and acknowledged only
 //        when it is in the superline (P-L4, P-L10).
+//   BS5. durable_lsn() comes from headers of records that were walked, and from
+//        messages of this very session (P-H21).
 //   BS6. No ack covers a payload that differs from its header, whether it was
 //        damaged on its way, or in the primary's memory after it was summed
 //        there. Where the link checks what it carries, only the scan and
 //        scrubbing find the latter.
-//   BS5. durable_lsn() comes from headers of records that were walked, and from
-//        messages of this very session (P-H21).
 // Crash states: between two Steps any part of what the primary wrote may be
 // persistent, in any order. None of it was acknowledged; the scan takes each
 // record as torn or, if it is whole, as have. Records that the primary counts

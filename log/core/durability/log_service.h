@@ -12,7 +12,7 @@
 //         others do not, must be dropped after a while, and no arrival triggers
 //         that.
 //   LSV2. While a call waits, the call processes acks, and this thread does
-//   not.
+//         not.
 // Thread safety: one thread, beside all callers of the log.
 // References: protocol P-A3.3, P-F7; idle_keeper.h, activity_watch.h.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_LOG_SERVICE_H_
