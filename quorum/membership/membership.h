@@ -19,6 +19,13 @@
 // of the replicas decide (promise.h). A primary whose session is gone stops to
 // spare the next one a wait, not because it must.
 //
+// A client of ZooKeeper, or of another such service, derives from Membership
+// and belongs into this folder. Only quorum/ may include its library (DOORS in
+// .ci/lint.py); recovery sees BallotSource alone. There is no such client yet.
+// The one to copy is tools/sim/actors/sim_membership.h, a client of a simulated
+// service. tools/sim/actors/candidate_agent.h shows how a process uses it: when
+// it stands for primary, opens the log and withdraws.
+//
 // How a coordination service can implement it, call by call:
 //   session       a session of the service. kSuspended is a lost connection: it
 //                 is unknown whether registrations are still there. kExpired is

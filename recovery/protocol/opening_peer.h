@@ -84,7 +84,7 @@ class OpeningPeer {
     kFormatted,
     kPromising,
     kReading,   // the report's bytes
-    kReported,  // answer(); the ring may be read
+    kReported,  // report(); the ring may be read
     kRefused,   // standing()
     kOpeningForRepair,
     kRepairOpened,  // the ring may be read and written

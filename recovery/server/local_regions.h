@@ -9,6 +9,8 @@
 //
 // Thread safety: one thread, that of the server. No call may add or remove a
 // log of the server, except WhyUnserved.
+// May block: for system calls (opening and locking files, reading them), while
+// the server waits.
 // References: protocol P-A7; replica_server.h, local_primary_relay.h.
 #ifndef ALPHEUS_RECOVERY_SERVER_LOCAL_REGIONS_H_
 #define ALPHEUS_RECOVERY_SERVER_LOCAL_REGIONS_H_

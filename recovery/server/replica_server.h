@@ -64,6 +64,12 @@
 //   RS2. Each log has at most one promise owner: at most one of its connections
 //        is in a phase from kReporting to kSession, or one is in kClaiming.
 // Thread safety: one thread.
+// May block: waits for no peer. Poll, OnCompletion, OnConnectionEvent, AddLog,
+// RemoveLog and the destructor may wait for a fence of a replica's medium (on a
+// plain file: for the disk), for page faults of its region, for the fabric
+// (fabric.h), and for the daemon: `note`, `report`, LocalRegions (opens files,
+// takes locks) and LogCreator (makes files). All logs of the server wait
+// meanwhile.
 // References: protocol P-A2, P-A4.2, P-A4.5, P-A7; messages.h;
 // docs/formats/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_SERVER_REPLICA_SERVER_H_

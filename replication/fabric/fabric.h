@@ -56,6 +56,11 @@
 // Persistence: a completion says "received" or "visible", never "persistent". A
 // plan of replication/persist gives more.
 // Thread safety: all members concurrently. Callbacks do not exist.
+// May block: no call but WaitForActivity waits for a peer. Poll, Progress,
+// Post, PostReceive, FlushSends and Wake may wait for the adapter's lock, which
+// another thread holds for one turn; in an adapter in software a turn also
+// meets the page faults of registered memory. All other calls may take system
+// calls: Register pins pages, Close and Deregister may wait for the adapter.
 // References: InfiniBand Architecture 1.2.1 §9, §10.7; ibv_post_send(3);
 // rdma_cm(7); ibv_poll_cq(3); protocol P-B0.3 to P-B0.6, P-B6.
 #ifndef ALPHEUS_REPLICATION_FABRIC_FABRIC_H_
@@ -329,7 +334,7 @@ class Fabric {
 
   // Makes progress, for peers' operations on this host's memory too, and takes
   // up to completions.size() completions and all connection events. Returns the
-  // number of completions. Never blocks.
+  // number of completions. Waits for no arrival.
   virtual size_t Poll(std::span<Completion> completions,
                       std::vector<ConnectionEvent>* events) = 0;
 

@@ -4,10 +4,10 @@
 //
 // Idea: a local log is durable up to what its Forcer persisted. A replicated
 // one is durable up to what W replicas persisted, and its ReplicatedForcer
-// drives the Forcer. Both make steps that do not block. A call that waits is a
-// loop over such a step, with the waiter between steps. In a replicated log
-// each step processes acks, and one of the calls that would sleep waits for
-// acks (activity_watch.h).
+// drives the Forcer. Both make steps, which wait for no other host and for no
+// open record. A call that waits is a loop over such a step, with the waiter
+// between steps. In a replicated log each step processes acks, and one of the
+// calls that would sleep waits for acks (activity_watch.h).
 //
 //   Forcer             batches, watermark, durable LSN (forcer.h)
 //   ReplicatedForcer   durable on W replicas           (replicated_forcer.h)
@@ -20,6 +20,9 @@
 //   LDU2. No call waits for a reservation that its own thread has open (P-F2).
 //   LDU3. A deadline that passes ends the call, and changes nothing of the log.
 // Thread safety: all members concurrently, but Finish and Abandon alone.
+// May block: Step, Poll, AnnounceHead and AnnounceDurable as one step of the
+// forcer (forcer.h, replicated_forcer.h). Calls with a deadline wait until then
+// for other threads' records and for W acks. Finish waits 50 ms for backups.
 // References: Arcadia §4.3, §4.4; protocol P-A3.3, P-F2, P-F7.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_LOG_DURABILITY_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_LOG_DURABILITY_H_

@@ -14,6 +14,9 @@
 //   LSV2. While a call waits, the call processes acks, and this thread does
 //         not.
 // Thread safety: one thread, beside all callers of the log.
+// May block: Poll as one step (log_durability.h), for a fence of the watermark,
+// and for callbacks, which it runs. WaitForWork and WaitForAcks wait as they
+// say.
 // References: protocol P-A3.3, P-F7; idle_keeper.h, activity_watch.h.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_LOG_SERVICE_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_LOG_SERVICE_H_
