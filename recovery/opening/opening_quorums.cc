@@ -352,8 +352,8 @@ bool CanRetire(const Configuration& own, const Decision& decision,
 }
 
 // OPQ5. Returns the other replicas whose list can be retired. A list is retired
-//      only by replicas whose own lists are retired, so this removes replicas
-//      until none is left to remove.
+// only by replicas whose own lists are retired, so this removes replicas until
+// none is left to remove.
 ReportSet OnRetirableLists(const Decision& decision, ReportSet retired,
                            std::span<const StateReport> reports,
                            const Configuration& target) {

@@ -83,7 +83,7 @@ struct StateReport {
   // the header of a later record.
   Lsn proven_lsn;
 
-  bool blank = false;      // the configuration doesn't name the incarnation
+  bool blank = false;      // `configuration`, its own, does not name it
   bool suspect = false;    // the medium may have lost persisted bytes
   bool repairing = false;  // a destructive repair was cut off
 

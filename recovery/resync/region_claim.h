@@ -11,8 +11,8 @@
 //
 // Invariants:
 //   RGC1. The primary steps down only for a promise above its own replica's.
-//   RGC2. Nothing is done while nothing arrives: the log pays one load per
-//         Poll.
+//   RGC2. While nothing arrives and no time is due, Poll of the log pays one
+//         load for this.
 //   RGC3. A scrub that is asked for is begun, and the node hears of its
 //         progress.
 //   RGC4. Bytes of the ring are shown in pieces of 32 KiB, with time for the

@@ -170,8 +170,10 @@ struct ConnectionEvent {
     kUnreachable,   // no listener there, or the deadline passed
     kDisconnected,  // broken or closed by the peer
   };
-  // After the last three the caller must still call Close. Each comes at most
-  // once. A silent peer is noticed, at the latest, by posted work.
+  // Each kind comes at most once for a connection. After kRejected,
+  // kUnreachable and kDisconnected the caller must still call Close. If a peer
+  // falls silent no event may come: then the next posted operation fails with
+  // kPeerGone.
 
   Kind kind = Kind::kRequested;
   ConnectionId connection;
@@ -183,7 +185,7 @@ struct ConnectionEvent {
 
 // Why an adapter ended an unauthenticated peer by itself.
 enum class UnauthenticatedEnd {
-  kSaidNothing,    // not in time, or not until others came
+  kSaidNothing,    // silent for too long, or when others needed the room
   kNotUnderstood,  // its bytes are no message
 };
 
@@ -195,10 +197,10 @@ class Fabric {
     uint64_t message_bytes_max = 0;
     uint32_t private_bytes_max = 0;
     int64_t retry_ns = 0;  // until a silent peer counts as gone
-    // Further abilities: PostFlush without a read, of persistent memory at
-    // least; PostWriteAtomic.
+    // PostFlush uses the adapter's FLUSH, at least for persistent memory; else
+    // it is a read.
     bool native_flush = false;
-    bool atomic_write = false;
+    bool atomic_write = false;  // PostWriteAtomic is there
   };
 
   virtual ~Fabric() = default;

@@ -24,7 +24,7 @@
 //       | Advance                          ^ acked_lsn
 //     ReplicaSession    one backup: batches, credits      (session/)
 //       | Post                             ^ OnCompletion, OnAck
-//     PersistRequester  one Plan: operations, and what proves (persist/)
+//     PersistRequester  one Plan: operations, and proofs  (persist/)
 //       | Fabric::Post                     ^ Fabric::Poll
 //     tcp/: Requester, Outbox   or   verbs/: NativeSends, QueuePair (fabric/)
 //   --------------- connection ---------------------------------------------
@@ -188,7 +188,8 @@ class Replicator final : public ReplicationSink {
   // Posts what waits for credit, and drops backups that lag too far or are
   // silent. Returns true if something was posted.
   bool CheckBackups();
-  // Returns when CheckBackups last read the clock, in nanoseconds.
+  // Returns the time, in nanoseconds, at which CheckBackups last read the
+  // clock.
   int64_t last_poll_ns() const { return last_poll_ns_; }
 
   // Returns the last end that Advance was given.

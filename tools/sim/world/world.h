@@ -71,7 +71,7 @@ class World {
  public:
   using Model = ModelPersistence;
 
-  // Process that has the region's lock.
+  // The lock holder of a region.
   enum class RegionUser { kNobody, kNode, kPrimary };
 
   struct Machine {
