@@ -109,7 +109,7 @@ absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
 }
 
 // Returns whether enough members of the previous list, or of the one found,
-// reported their lists to exclude that another list is in force unseen (OQ6 of
+// reported their lists to exclude that another list is in force unseen (OPQ6 of
 // opening_quorums.h).
 bool KnowEnough(const MembersChange& change,
                 const std::vector<Superline>& superlines,

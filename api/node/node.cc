@@ -529,7 +529,7 @@ bool Node::ReleaseRegion(Uuid log_id) {
   return true;
 }
 
-absl::StatusOr<ServerHello> Node::ReadWelcome(Uuid log_id) {
+absl::StatusOr<ServerHello> Node::ReadServerHello(Uuid log_id) {
   return OfClaimed<ServerHello>(log_id, ServerHelloOfClaimed);
 }
 
@@ -537,7 +537,7 @@ absl::StatusOr<Followed> Node::ReadFollowed(Uuid log_id) {
   return OfClaimed<Followed>(log_id, FollowedOfClaimed);
 }
 
-std::string Node::DescribeOwner(Uuid log_id) {
+std::string Node::DescribeLockHolder(Uuid log_id) {
   for (const auto& [log_name, hosted] : files_) {
     if (LogIdOf(cluster_.cluster_id, log_name) == log_id) {
       return DescribeLockHolder(PathOf(log_name));
@@ -547,7 +547,7 @@ std::string Node::DescribeOwner(Uuid log_id) {
 }
 
 // The process that had the file may have released it.
-void Node::OnOwnerGone(Uuid log_id) {
+void Node::OnLockHolderGone(Uuid log_id) {
   for (auto& [log_name, hosted] : files_) {
     if (!hosted.is_served && !hosted.suspect &&
         LogIdOf(cluster_.cluster_id, log_name) == log_id) {

@@ -199,10 +199,10 @@ class Node final : private LogCreator, private LocalRegions {
 
   bool ReleaseRegion(Uuid log_id) override;
   absl::Status WhyUnserved(Uuid log_id) override;
-  absl::StatusOr<ServerHello> ReadWelcome(Uuid log_id) override;
+  absl::StatusOr<ServerHello> ReadServerHello(Uuid log_id) override;
   absl::StatusOr<Followed> ReadFollowed(Uuid log_id) override;
-  std::string DescribeOwner(Uuid log_id) override;
-  void OnOwnerGone(Uuid log_id) override;
+  std::string DescribeLockHolder(Uuid log_id) override;
+  void OnLockHolderGone(Uuid log_id) override;
 
   struct Change {
     NodeOptions options;

@@ -65,10 +65,10 @@ class ReplicaFile {
       const std::string& path, const ReplicaIdentity& identity,
       const Format& format, const ReplicaFileOptions& options = {});
 
-  // Returns a server of backups for it, which this must outlive. `suspect`: its
-  // medium failed before, and bytes that are read now may not be on it
-  // (LocalReplica).
-  // Errors: as LocalReplica::Open; FailedPrecondition (of another node).
+  // Returns the replica as a node's server sees it; this must outlive that.
+  // `suspect`: the medium failed before, and bytes that are read now may not be
+  // on it (LocalReplica). Errors: as LocalReplica::Open; FailedPrecondition (of
+  // another node).
   absl::StatusOr<std::unique_ptr<ServedLog>> Serve(
       const ReplicaIdentity& identity, bool suspect = false);
 
@@ -76,7 +76,6 @@ class ReplicaFile {
   bool medium_failed() const;
   // Starts again with a failed medium, without releasing the lock. Requires:
   // nothing that Serve returned is left.
-  // Requires: nothing that Serve returned is left.
   void ForgetFailure();
 
   ReplicaMedium medium() const;

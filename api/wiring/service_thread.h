@@ -28,13 +28,13 @@ namespace alpheus {
 class ServiceThread {
  public:
   // Callbacks for a log.
-  // poll: returns kMoved to be called again after an interval, kIdle to be
-  // called after the next progress.
-  // wait: waits for that progress (Progress::Wait).
-  // poll_acks: called within the interval while it returns true. It may wait
-  // until `until`, and until `stop` is not 0: the waiter's WakeAll is called
-  // for that word. check: called before each poll, and at the time that it
-  // returned.
+  // * poll: returns kMoved to be called again after an interval, kIdle to be
+  //   called after the next progress.
+  // * wait: waits for that progress (Progress::Wait).
+  // * poll_acks: called within the interval while it returns true. It may wait
+  //   until `until`, and until `stop` is not 0: the waiter's WakeAll is called
+  //   for that word.
+  // * check: called before each poll, and at the time that it returned.
   struct Work {
     std::function<Polled()> poll;
     std::function<void(uint32_t seen, Deadline until)> wait;

@@ -6,8 +6,8 @@
 // show (docs/design/performance.md). So a few functions on every append's path
 // are marked, and the compiler inlines their callees: with link-time
 // optimization (Release) across sources, else within one.
-// Replicator::TakeSome and its callers are not marked: GCC guesses the
-// classes behind its interfaces, and would inline half of recovery.
+// Replicator::DrainSome and its callers are not marked: GCC guesses the classes
+// behind its interfaces, and would inline half of recovery.
 //
 // Only in optimised builds; in others it would just slow down compilation.
 #ifndef ALPHEUS_LOG_BASE_FLATTEN_H_

@@ -44,12 +44,9 @@ class Ring {
   std::byte* data() const { return data_; }
   uint64_t capacity() const { return capacity_; }
   // Returns the bytes from the start of the ring, [0, capacity): offset mod
-  // capacity. Requires: offset < 2^63 (RegionState ensures it). A division
-  // would be a tenth of an append; the product with the reciprocal is the
-  // quotient or one less.
-  // Requires: offset < 2^63 (RegionState sees to it). A
-  // division would be a tenth of an append; the product with the reciprocal is
-  // the quotient or one less.
+  // capacity. A division would be a tenth of an append; the product with the
+  // reciprocal is the quotient or one less. Requires: offset < 2^63
+  // (RegionState ensures it).
   uint64_t Place(RingOffset offset) const {
     using Wide = unsigned __int128;
     const auto quotient =

@@ -64,7 +64,7 @@ bool HasPossibleSizes(const MemberList& list);
 
 // Changed only through a new epoch (P-H18).
 struct Configuration : MemberList {
-  // List that it was made from, even if that list never took effect (OQ7 of
+  // List that it was made from, even if that list never took effect (OPQ7 of
   // opening_quorums.h). Empty: formatted so, or not known.
   std::optional<MemberList> made_from = std::nullopt;
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // watermark: the line that proves an LSN up to which records were persisted.
 //
-// Idea: a bad record is torn if nobody can have been told that it exists, and
-// corrupt otherwise. The watermark is that evidence: it names what was *already
-// fenced* when it was written. So a watermark and the batch under the same
-// fence never contradict each other at a power cut (P-H9, P-H10). Two lines on
-// pages of their own are written in turn; a power cut tears at most one.
+// Idea: a record that can't be read is corrupt if something proves that it was
+// persisted here, and else torn. The watermark is such a proof: it names what
+// was *already fenced* when it was written. So a watermark and the batch under
+// the same fence never contradict each other at a power cut (P-H9, P-H10). Two
+// lines on pages of their own are written in turn; a power cut tears at most
+// one.
 //
 // Invariants:
 //   WMK1. A valid watermark (e, n) implies: every record up to n that epoch e

@@ -73,7 +73,7 @@ void ShadowPersistence::CopyOut(size_t offset, size_t bytes) {
   while (line < end) {
     const size_t page = line / kPageBytes;
     const size_t page_end = std::min(end, (page + 1) * kPageBytes);
-    // LP1.
+    // SHP1.
     const MutexLock lock(locks_[page % kLocks]);
     for (; line < page_end; line += kLineBytes) {
       medium_->StoreLine(line, LoadLine(copy_.data() + line));

@@ -12,13 +12,14 @@
 // replication/persist/platform/platform.h).
 //
 // Invariants:
-//   LP1. A line of the file never goes back: of two threads that copy one line,
-//        the one that read it later stores later. Caches promise this for clwb.
-//        Here a thread that read an old line could store it over a line that
-//        another one has fenced. So copying takes a lock for each page, and the
-//        stores have left the processor's buffers before the lock is released.
-//   LP2. After a Fence the file has all lines that its thread flushed or stored
-//        past the cache before, as they were then or later.
+//   SHP1. A line of the file never goes back: of two threads that copy one
+//         line, the one that read it later stores later. Caches promise this
+//         for clwb. Here a thread that read an old line could store it over a
+//         line that another one has fenced. So copying takes a lock for each
+//         page, and the stores have left the processor's buffers before the
+//         lock is released.
+//   SHP2. After a Fence the file has all lines that its thread flushed or
+//         stored past the cache before, as they were then or later.
 // Persistence: 8-byte words are read and stored whole; between Flush and Fence
 // a power cut leaves any of them old or new.
 // Thread safety: concept (persistence.h).

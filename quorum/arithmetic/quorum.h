@@ -8,12 +8,13 @@
 // Invariants:
 //   QU1. 1 <= W <= N, 1 <= R <= N, R + W > N: any W replicas that persisted a
 //        record and any R that promised an epoch have one in common.
-//   QU2. No record is durable that fewer than W replicas in sync persisted.
-//   QU3. A record is dropped only if it cannot be durable, whatever the
-//        replicas hold that did not answer or could not tell (P-H2).
+//   QU2. A record becomes durable only when at least W replicas in sync have
+//        persisted it.
+//   QU3. A record is cut only if it can't be durable, whatever is held by
+//        replicas that did not report or could not tell (P-H2).
 //        Example: N = 3, W = 2. One nack leaves two replicas that may hold the
-//        record: it may be durable. Two nacks leave one: it can't be, so that N
-//        - W + 1 = 2 nacks drop it.
+//        record: it may be durable. Two nacks leave one: it can't be. So
+//        N - W + 1 = 2 nacks cut it.
 // Fault model: replicas stop, lag, lose contact and come back. The caller
 // counts a replica that can't tell (blank, repairing, suspect, corrupt at that
 // place) as unknown. None lies.
@@ -56,7 +57,7 @@ struct ReplicaProgress {
 };
 
 // Returns the largest LSN that at least W of the replicas in sync persisted
-// (QU2), or nothing if fewer than W are in sync: the log is then poisoned
+// (QU2), or nothing if fewer than W are in sync: the log has then failed
 // (P-A3.6, P-H20). It may be below an earlier result, after a replica went out
 // of sync. Durable records stay durable, so the caller keeps the maximum.
 // Requires: W >= 1, replicas.size() <= kMembersMax.
@@ -69,11 +70,13 @@ inline uint32_t NackQuorum(const QuorumSizes& sizes) {
 }
 
 // Reports of the configuration's replicas about one LSN in an opening, as
-// chooser.h weighs them. Replicas that did not answer are N less the sum.
+// chooser.h weighs them. N less the sum: replicas that did not report.
 struct ReportCounts {
   uint32_t have = 0;     // hold the record
-  uint32_t nack = 0;     // fenced, and never acknowledged the record
-  uint32_t unknown = 0;  // can't tell: corrupt, blank, repairing
+  // Promised, are not blank, and report torn, absent, or a record of an epoch
+  // that does not own the LSN. Below the highest log epoch also others.
+  uint32_t nack = 0;
+  uint32_t unknown = 0;  // corrupt, blank, repairing, suspect
 
   bool operator==(const ReportCounts&) const = default;
 };

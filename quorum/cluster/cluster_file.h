@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cluster_file: static membership, read from a TOML file that an operator
-// wrote.
+// cluster_file: reads a cluster's configuration from a TOML file that an
+// operator wrote.
 //
 // Idea: a typing error is refused, not guessed at: an unknown key, an
 // unexpected type, a number out of range. Every error names file, line and

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// membership: a process's view of the others of one log, and the source of its
-// ballots.
+// membership: one process's view of the other processes of a log, and the
+// source of its ballots.
 //
 // Idea: a control plane beside the data plane. It says which processes are
 // there and in which order they want to be primary, and it gives ballots. It is
@@ -10,14 +10,21 @@
 //
 // Safety rests on ballots alone:
 //   MB1. A ballot is given to one process, and once.
-//   MB2. A ballot is above every promise that its question names. A ballot of a
-//        register is above all that the register gave before.
+//   MB2. A ballot is above every promise that its question names. A register's
+//        ballot is also above all that the register gave before.
 //   MB3. An unknown outcome gives no ballot: its number is consumed.
 // Recovery sees only this (BallotSource). Safety must not rest on a live
 // session, on a registration, or on which process is first. Two processes may
 // both believe to be first until one notices; both may open, and the promises
 // of the replicas decide (promise.h). A primary whose session is gone stops to
 // spare the next one a wait, not because it must.
+//
+// A client of ZooKeeper, or of another such service, derives from Membership
+// and belongs into this folder. Only quorum/ may include its library (DOORS in
+// .ci/lint.py); recovery sees BallotSource alone. There is no such client yet.
+// The one to copy is tools/sim/actors/sim_membership.h, a client of a simulated
+// service. tools/sim/actors/candidate_agent.h shows how a process uses it: when
+// it stands for primary, opens the log and withdraws.
 //
 // How a coordination service can implement it, call by call:
 //   session       a session of the service. kSuspended is a lost connection: it

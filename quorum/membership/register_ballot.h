@@ -18,10 +18,10 @@
 //
 // A ballot of a register is packed as one without (ballot.h), so that it still
 // names its node and process; the register gives the counter. The counter is
-// raised above all promises of the replicas. For a new register, or one
-// restored from an old copy, is older than they are. Replicas would refuse its
-// ballot, or it would be an epoch that was promised before (P-A4.1, BA4 of
-// ballot.h).
+// also raised above all promises of the replicas. A new register, or one that
+// was restored from an old copy, is behind these promises. Its bare counter
+// would give a ballot that replicas refuse, or an epoch that was promised
+// before (P-A4.1, BA4 of ballot.h).
 //
 // Invariants:
 //   RB1. It writes a ballot above what it read, above all promises of the

@@ -44,7 +44,7 @@
 //             opening quorum of the list answered. (A change of members ends a
 //             list by promises of an opening quorum of it. Or it leaves a newer
 //             configuration on members of which each opening quorum has one:
-//             OQ4 of opening_quorums.h.)
+//             OPQ4 of opening_quorums.h.)
 //          c. No replica has the reader's list: it may never have been in
 //             force.
 //        A member that shows a newer configuration than the reader's list ends

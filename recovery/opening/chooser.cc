@@ -575,7 +575,7 @@ const ReportedRecord& RecordAt(std::span<const StateReport> reports,
   const auto after =
       std::upper_bound(report.runs.begin(), report.runs.end(), lsn,
                        [](Lsn l, const VerdictRun& r) { return l < r.first; });
-  ALPHEUS_CHECK(after != report.runs.begin(), "AN1 (state_report.h)");
+  ALPHEUS_CHECK(after != report.runs.begin(), "STR1 (state_report.h)");
   const VerdictRun& in = *(after - 1);
   ALPHEUS_CHECK(in.verdict == Verdict::kHave, "holders have (chooser.h)");
   return report.records[in.first_record + (lsn - in.first)];

@@ -24,12 +24,18 @@
 //   corrupt  -          below E    >= start(E) -          nack
 //   corrupt  -          -          -           -          nothing
 //
-// A blank replica that E's configuration names counts as a repairing one.
-// A replica below E never acknowledged an LSN that E owns, whatever its ring
-// holds: it may be blank, repairing, or have a broken record there. The last is
-// what an opening leaves that was cut off while it wrote records of E over
-// others beyond the chosen end. A record of E on a replica that never installed
-// E is left by a resync that was cut off: neither held nor denied.
+// Two configurations matter for a blank replica. Its own does not name it:
+// that is what blank means. If E's names it, it is a newcomer, and its row is
+// that of a repairing replica. If E's does not either, it counts for nothing.
+//
+// Why the rows below E with k >= start(E) are as they are: a replica below E
+// never acknowledged an LSN that E owns, whatever its ring holds. So it gives a
+// nack even if it is blank, repairing, or has a broken record there. (An
+// opening that was cut off leaves such a record: it was writing records of E
+// over old ones beyond the chosen end.) One case gives nothing: the whole
+// record of E is there, although the replica never installed E. A resync that
+// was cut off leaves it, and the replica has neither acknowledged nor denied
+// it.
 //
 // Decision at LSN k (the first row that fits):
 //
@@ -41,7 +47,7 @@
 //   otherwise                         error: FailedPrecondition
 //
 // Invariants:
-//   CH1. Every drop has N - W + 1 nacks of distinct, fenced replicas. None of
+//   CH1. Every cut has N - W + 1 nacks of distinct, fenced replicas. None of
 //        them is suspect; a blank one nacks only what it never acknowledged
 //        (P-INV-2, P-H16).
 //   CH2. The end is not before that of any report with log_epoch E (P-INV-1).
@@ -72,7 +78,7 @@
 
 namespace alpheus {
 
-// A set of reports, as bits: bit i is the i-th answer that was given to Choose.
+// A set of reports, as bits: bit i is the i-th report that was given to Choose.
 using ReportSet = uint32_t;
 constexpr bool Contains(ReportSet set, size_t index) {
   return (set >> index & 1) != 0;
@@ -111,7 +117,7 @@ struct Decision {
   ReportSet nacks = 0;        // nacks of end.lsn
 };
 
-// Returns the configuration of the highest log epoch among answers that are not
+// Returns the configuration of the highest log epoch among reports that are not
 // blank; nullptr if all are blank.
 const Configuration* NewestConfiguration(std::span<const StateReport> reports);
 

@@ -11,7 +11,7 @@
 //         make progress: gather_ns from the last step or copied piece on, and
 //         the time in which a replica reads what it installs. After the
 //         deadline nobody is waited for.
-//   EIN2. It is over only when no copy needs memory or a connection any more.
+//   EIN2. The phase is over only when no copy needs memory or a connection.
 // Thread safety: one thread.
 // References: protocol P-A4.5, P-A4.6; plan_runner.h, epoch_opening.h.
 #ifndef ALPHEUS_RECOVERY_OPENING_EPOCH_INSTALL_H_

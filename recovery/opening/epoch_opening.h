@@ -6,9 +6,10 @@
 // no longer than it must:
 //
 //   hello     OpeningQuorum members say what they promised; the ballot is above
-//             all of it. R of them would do for EO2. But with W > R other
-//             members' promises are needed too, and they might refuse a ballot
-//             that ignores theirs
+//             all of it (P-A4.1). R of them would do for a ballot above every
+//             installed epoch (BallotSequence::Next). But with W > R the promise
+//             step needs more members, and these might refuse a ballot that
+//             ignores what they promised
 //   ballot    the membership gives it (membership.h). Static membership answers
 //             at once. A service may take until the deadline. Nothing is
 //             promised or written meanwhile, and promises made by then show
@@ -24,8 +25,8 @@
 // are asked, and the quorums of both count in each step (opening_quorums.h).
 //
 // Invariants:
-//   EO1. The own replica promises before any other is asked: a process never
-//        asks for a promise that its own replica refuses.
+//   EO1. The own replica promises before any other is asked. So a process never
+//        asks others for a promise that its own replica refuses.
 //   EO2. Nothing is chosen, and nothing is written, before OpeningQuorum
 //        members promised and answered (BA4 of ballot.h, P-A4.4).
 //   EO3. The log is shown only after W members have installed (P-A4.6). A

@@ -13,11 +13,11 @@
 // exists already stays.
 //
 // Invariants:
-//   LC1. Nothing is formatted unless all N members said that they hold no
-//        replica of the log, or one that was never opened. Nor if all hold
-//        replicas of one creation, which then was complete. A replica is
-//        replaced only if it is still the one that was looked at, and was not
-//        opened meanwhile.
+//   LC1. A member is asked to format only after all N members said that they
+//        hold no replica of the log, or one that was never opened. If all hold
+//        replicas of one creation, that creation was complete, and no member is
+//        asked. A replica is replaced only if it is still the one that was
+//        looked at, and was not opened meanwhile.
 //   LC2. A connection that breaks before formatting is made again, if there is
 //        time left for the rest. One that breaks later is not, as its outcome
 //        is unknown. A node that can't be reached, is silent or refuses ends

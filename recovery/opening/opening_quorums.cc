@@ -107,7 +107,7 @@ bool IsOf(const MemberList& list, const StateReport& report) {
   return !report.blank && own == list;
 }
 
-// Case 2 of OQ4. Ids never go back: a replica with an older list never had the
+// Case 2 of OPQ4. Ids never go back: a replica with an older list never had the
 // one that followed. A list after a replacement never names the replaced
 // replica, which could come back as a newcomer only.
 bool WasNotReplaced(const Member& member, const MemberList& list,
@@ -158,7 +158,7 @@ struct Retirement {
   uint32_t needed() const { return Blocking(sizes); }
 };
 
-// Whether blank members of a list count as promising for it (OQ8).
+// Whether blank members of a list count as promising for it (OPQ8).
 enum class JoiningMembers { kSayNothing, kPromise };
 
 // Returns the retirement of `list`. `among` are the eligible replicas.
@@ -332,8 +332,8 @@ ReportSet OnRetiredLists(const MemberList& newest,
   });
 }
 
-// Returns true if the list can end: OQ5, OQ8 and OQ9. `among` are the eligible
-// replicas.
+// Returns true if the list can end: OPQ5, OPQ8 and OPQ9. `among` are the
+// eligible replicas.
 bool CanRetire(const Configuration& own, const Decision& decision,
                ReportSet among, std::span<const StateReport> reports,
                const Configuration& target) {
@@ -351,9 +351,9 @@ bool CanRetire(const Configuration& own, const Decision& decision,
   return is_parent_over && can_retire(own, JoiningMembers::kPromise);
 }
 
-// OQ5. Returns the other replicas whose list can be retired. A list is retired
-//      only by replicas whose own lists are retired, so this removes replicas
-//      until none is left to remove.
+// OPQ5. Returns the other replicas whose list can be retired. A list is retired
+// only by replicas whose own lists are retired, so this removes replicas until
+// none is left to remove.
 ReportSet OnRetirableLists(const Decision& decision, ReportSet retired,
                            std::span<const StateReport> reports,
                            const Configuration& target) {
@@ -379,7 +379,7 @@ void Add(const MemberList& list, std::vector<MemberList>& lists) {
 }
 
 // Returns the lists of `retirable` that must be retired. Where a list is
-// retired only with its blank members (OQ8), the list that it was made from
+// retired only with its blank members (OPQ8), the list that it was made from
 // must be retired as well.
 std::vector<MemberList> UnretiredOf(ReportSet retirable,
                                     const Promises& promises,
@@ -402,7 +402,7 @@ std::vector<MemberList> UnretiredOf(ReportSet retirable,
   return unretired;
 }
 
-// OQ7. Retirement of the list that E's configuration was made from.
+// OPQ7. Retirement of the list that E's configuration was made from.
 Retirement RetirementOfParent(const Promises& promises,
                               const Decision& decision,
                               std::span<const StateReport> reports,
@@ -460,9 +460,9 @@ Promises JudgePromises(const Decision& decision,
   promises.is_half_done = change != nullptr && newest == target &&
                           (promises.parent == ParentState::kRetired ||
                            promises.parent == ParentState::kCanRetire);
-  // OQ7: the members that retire the parent may have E's list by an older epoch
-  // than one that opened by the parent since. They may go back, as the ids may
-  // be equal.
+  // OPQ7: the members that retire the parent may have E's list by an older
+  // epoch than one that opened by the parent since. They may go back, as the
+  // ids may be equal.
   const bool is_first = promises.is_half_done && !HasNewcomer(newest, reports);
   if (promises.parent == ParentState::kCanRetire || is_first) {
     Add(*newest.made_from, promises.unretired);
@@ -560,7 +560,7 @@ absl::Status CheckPromises(const Promises& promises, const Decision& decision,
                                       SizesOf(found).read_quorum,
                                       "know what they did in", found));
   if (!is_change) return absl::OkStatus();
-  // OQ6. Until then the list before `found` may be in force.
+  // OPQ6. Until then the list before `found` may be in force.
   if (target != found) {
     const ReportSet moved_on = ReportersOf(
         found, promises.eligible & Having(target, reports), reports);
@@ -598,7 +598,7 @@ InstallQuorums QuorumsToInstall(const Promises& promises,
   }
   quorums.to_show = before;
   const QuorumSizes sizes = SizesOf(target);
-  // OQ6: a list that counts only with members that lag is finished first.
+  // OPQ6: a list that counts only with members that lag is finished first.
   const bool is_finished = promises.have >= LeastOpeningQuorum(SizesOf(found));
   quorums.to_show.push_back({target.members, is_change || !is_finished
                                                  ? LeastOpeningQuorum(sizes)

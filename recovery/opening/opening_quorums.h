@@ -2,26 +2,28 @@
 // opening_quorums: the promises and the installations that an opening needs
 // while the members of a log, W or incarnations change.
 //
-// Idea: A configuration (list) is in force while a primary could open the log
-// by it. An opening changes it, from the list c that the highest log epoch E
-// names to `target`. Such an opening may be cut off anywhere. Then some members
-// have the target and others do not, and several attempts leave several lists.
-// So an opening judges each list that its reports show:
-//
-//   c           E's own list
-//   retired     B members have moved on to c: the others are no opening
-//               quorum
-//   retirable   this opening can retire it before it shows the log
-//   open        none of these: the log may be in force by it
-//
-// A replica is *eligible* if its list is c, is retired or can be retired.
-// Others do not count.
+// Idea: a configuration (a *list* of members) is in force while a primary could
+// open the log by it. An opening changes it: from c, the list that the highest
+// log epoch E names, to `target`. Such an opening may be cut off anywhere. Then
+// some members have the target and others do not, and several attempts leave
+// several lists. So an opening judges each list that its reports show.
 //
 // For a list a of N members:
 //   W(a), R(a)   the quorums of writes and of reads, R = N - W + 1
-//   OQ(a)        max(N - W + 1, W), the promises that an opening needs
-//   B(a)         N - OQ(a) + 1: the fewest that leave no opening quorum
+//   OQ(a)        max(N - W + 1, W): the promises that an opening needs
+//   B(a)         N - OQ(a) + 1: so many members that the rest is no opening
+//                quorum
 // OQ(a) + B(a) > N: an opening quorum and B(a) members always share one.
+//
+// A list that a report shows is one of these:
+//   c            E's own list
+//   retired      at least B(a) members of a have c, so that the rest of a is no
+//                opening quorum
+//   retirable    this opening can retire it before it shows the log
+//   open         none of these: the log may be in force by it
+//
+// A replica is *eligible* if its list is c, is retired or is retirable. Others
+// do not count.
 //
 // Rules, with the function that applies each:
 //
@@ -31,12 +33,12 @@
 //   The log is chosen (JudgePromises, CheckPromises) if
 //     * OQ(c) members of c that are not blank answered and are eligible; and
 //     * in a change, OQ(c) of them have c itself, or the target by an earlier
-//       attempt (OQ6); and
+//       attempt (OPQ6); and
 //     * in a change, OQ(target) members of the target answered, blank newcomers
 //       among them.
-//   A list a that is neither c nor retired can be retired if
-//     * OQ(a) of its members answered and are eligible themselves (OQ5);
-//     * R(a) of these are not suspect and were surely not replaced (OQ4);
+//   A list a that is neither c nor retired is retirable if
+//     * OQ(a) of its members answered and are eligible themselves (OPQ5);
+//     * R(a) of these are not suspect and were surely not replaced (OPQ4);
 //     * the target names B(a) of these.
 //   Newcomers are copied to (QuorumsToInstall) if these have installed, since
 //   until then newcomers hold nothing:
@@ -45,7 +47,7 @@
 //   The log is shown (QuorumsToInstall) if these have installed:
 //     * the same; and
 //     * W(target) members of the target, or OQ(target) in a change and where
-//       fewer than OQ(c) had c (OQ6).
+//       fewer than OQ(c) had c (OPQ6).
 //
 // Example: N = 3, W = 2, so that R = OQ = B = 2. C's medium is lost, and D
 // comes for C. c = {A,B,C}, the target is {A,B,D}. The opening is cut off after
@@ -67,75 +69,80 @@
 //      promises share a replica with our B(a) installations. If it came later,
 //      it sees our list there. If it came earlier, we fenced it there.
 //
-// Invariants:
-//   OQ1. Once the target can be opened by itself, neither c nor a list before
-//        it can be. Until then only members of S have the target. OQ(target) >=
-//        B(c) of them leave no opening quorum of c: a replica refuses primaries
-//        of a list older than its own (CheckConfiguration, opening_service.h).
-//        It does so whatever epoch it installed the list with; *retired* rests
-//        on that.
-//   OQ2. Before a newcomer has the target, W(c) replicas that hold everything
-//        durable have it. The promises of each opening meet every W(c):
-//        P-INV-18.
-//   OQ3. The promises and acknowledgements of a newcomer's predecessor are lost
-//        (P-H16). So a newcomer counts for no W before it has installed. Its
-//        promise counts only if OQ(c) have promised as well, or c is over (OQ7,
-//        OQ8).
-//   OQ4. A member that leaves promises for its list a, too, but a replica that
-//        was replaced must not. A later list a' may have put another replica in
-//        its place unseen, and the old medium may be back. It knows nothing of
-//        a'.
-//        Case 1: c names the replica. c names the newest replica of each node,
-//        so it was not replaced.
-//        Case 2: c does not name it. It counts towards R(a) only if OQ(a)
-//        members of a have a list that names it, or a list older than a, or are
-//        blank. To show a', B(a) members must have a' or a later list, which
-//        names the new replica. The two sets share a member, so there is no
-//        such a'.
-//        The members of case 2 need not be eligible. Retiring a still takes
-//        OQ(a) that are, so that no other list is in force unseen.
-//   OQ5. Lists are retired together: a replica with a list b that can't be
-//        retired says nothing for a list a before b either. Else replicas that
-//        lag with a could count for a list after b, while b is in force.
-//        Instead, a is retired by OQ(a) eligible members, and these meet the
-//        B(a) by which b was shown.
-//   OQ6. When the log is shown by a list, OQ of its members have it: members
-//        that counted with an older one have installed it. A list is changed
-//        only by OQ that have it, or have what it is changed to. So once a list
-//        is made from c, no list before c can be opened, and what is in force
-//        is c or a list made from c. No two of these are:
-//        Case 1: c, and t made from c. An opening by t counts OQ(t) >= B(c)
-//        members of c. Say c was opened since. One of those members was among
-//        the OQ(c) that had c then, and has it still. So it counts only if
-//        OQ(c) answered, and these meet the replicas that installed then: the
-//        opening sees it.
-//        Case 2: t and u, both made from c, u later. u was made by OQ(c) that
-//        had c or u, so t had too few members. t gains members only by openings
-//        that retire c (OQ7).
-//   OQ7. Each list t names the list c that it was made from
-//        (Configuration::made_from). Until OQ(t) have t, or a newcomer has it,
-//        an opening by t must retire c, even if no report has c. Attempts that
-//        were cut off before they retired c may have given t to some members,
-//        and a competing list made from c to others. Example: the {A,B,D} above
-//        is on A alone, and D is blank. A and D are OQ of that list. But of
-//        {A,B,C} one answered and two must: B and C may have opened by it, so
-//        the opening waits for B. Newcomers of t count only where c is retired
-//        or can be. An operator may name an older list as the one before; the
-//        log could be in force by c all the while. Before the first newcomer
-//        gets t, B(c) members have installed t by one epoch, which is above
-//        every epoch that opened by c. A replacement keeps the id: a member
-//        that has t by an older epoch may go back to c.
-//   OQ8. A blank member of a list a never had a. It promises for a, and it
-//        knows what it did by a: nothing. But it may stand in the place of a
-//        replica that acted by c, which a was made from. So blank members count
-//        for a only where c, too, is retired or can be. If they never counted,
-//        a replica on which a change left a could never be eligible where its
-//        newcomers are blank.
-//   OQ9. A replica that has the target itself, made from the same list, has it
-//        by an earlier attempt. Its list need not be retired, since the opening
-//        goes by it. Nothing is in force by it unseen: OQ(target) must answer.
-//        They meet the members by which the log was shown after c was last
-//        opened, and c can't be opened after that.
+// Invariants. Each is a rule, then the reason, an example or the limits:
+//   OPQ1. Once the target can be opened by itself, neither c nor a list before
+//         it can be.
+//         Reason: until then only members of S have the target, and OQ(target)
+//         >= B(c) of them leave no opening quorum of c. For a replica refuses
+//         primaries of a list older than its own (CheckConfiguration of
+//         opening_service.h), whatever epoch it installed the list with.
+//         *Retired* rests on that, too.
+//   OPQ2. Before a newcomer has the target, W(c) replicas that hold everything
+//         durable have it. The promises of each opening meet every W(c):
+//         P-INV-18.
+//   OPQ3. The promises and acknowledgements of a newcomer's predecessor are
+//         lost (P-H16). So a newcomer counts for no W before it has installed.
+//         Its promise counts only if OQ(c) have promised as well, or c is over
+//         (OPQ7, OPQ8).
+//   OPQ4. A member that leaves promises for its list a, too, but a replica that
+//         was replaced must not.
+//         Reason: a later list a' may have put another replica in its place
+//         unseen, and the old medium may be back. It knows nothing of a'.
+//         Case 1: c names the replica. c names the newest replica of each node,
+//         so it was not replaced.
+//         Case 2: c does not name it. It counts towards R(a) only if OQ(a)
+//         members of a have a list that names it, or a list older than a, or
+//         are blank. To show a', B(a) members must have a' or a later list,
+//         which names the new replica. The two sets share a member, so there is
+//         no such a'.
+//         Limit: the members of case 2 need not be eligible. Retiring a still
+//         takes OQ(a) that are, so that no other list is in force unseen.
+//   OPQ5. Lists are retired together: a replica with a list b that can't be
+//         retired says nothing for a list a before b either.
+//         Reason: replicas that lag with a could otherwise count for a list
+//         after b, while b is in force. As it is, a is retired by OQ(a)
+//         eligible members, and these meet the B(a) by which b was shown.
+//   OPQ6. When the log is shown by a list, OQ of its members have it: members
+//         that counted with an older one have installed it. A list is changed
+//         only by OQ that have it, or have what it is changed to. So once a
+//         list is made from c, no list before c can be opened, and what is in
+//         force is c or a list made from c.
+//         No two of these are in force:
+//         Case 1: c, and t made from c. An opening by t counts OQ(t) >= B(c)
+//         members of c. Say c was opened since t was made. One of those members
+//         was among the OQ(c) that had c then, and has it still. So it counts
+//         only if OQ(c) answered, and these meet the replicas that installed
+//         then: the opening sees it.
+//         Case 2: t and u, both made from c, u later. u was made by OQ(c) that
+//         had c or u, so t had too few members. t gains members only by
+//         openings that retire c (OPQ7).
+//   OPQ7. Each list t names the list c that it was made from
+//         (Configuration::made_from). Until OQ(t) have t, or a newcomer has it,
+//         an opening by t must retire c, even if no report has c. Newcomers of
+//         t count only where c is retired or retirable.
+//         Reason: attempts that were cut off before they retired c may have
+//         given t to some members, and a competing list made from c to others.
+//         Example: the {A,B,D} above is on A alone, and D is blank. A and D are
+//         OQ of that list. But of {A,B,C} one answered and two must: B and C
+//         may have opened by it, so the opening waits for B.
+//         Limit: an operator may name an older list as the one before. Then the
+//         log could be in force by c all the while.
+//         First newcomer: before it gets t, B(c) members have installed t by
+//         one epoch, which is above every epoch that opened by c. (A
+//         replacement keeps the list's id. So a member that has t by an older
+//         epoch may go back to c, and does not count here.)
+//   OPQ8. A blank member of a list a never had a. It promises for a, and it
+//         knows what it did by a: nothing. But it may stand in the place of a
+//         replica that acted by c, which a was made from. So blank members
+//         count for a only where c, too, is retired or retirable.
+//         Reason to count them at all: else a replica on which a change left a
+//         could never be eligible where its newcomers are blank.
+//   OPQ9. A replica that has the target itself, made from the same list, has it
+//         by an earlier attempt. Its list need not be retired, since the
+//         opening goes by it.
+//         Reason: nothing is in force by it unseen, as OQ(target) must answer.
+//         They meet the members by which the log was shown after c was last
+//         opened, and c can't be opened after that.
 // Thread safety: pure.
 // References: protocol P-A4.4, P-A5, P-H16 to P-H18; docs/design/recovery.md,
 // "Changing the members".

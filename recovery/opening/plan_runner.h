@@ -13,13 +13,15 @@
 //         all repairs before it are over and it is needed for the quorums (RPL2
 //         of repair_plan.h). At least one replica must have installed, in any
 //         case.
-//         Reason: the replica that holds the last chosen record needs no
-//         destructive repair, since it lacks only what lies between its own
-//         head and that record. Until it has installed, it may be the only
-//         copy. With W = 1 a single replica that knows nothing then blocks the
-//         end of the log, as all must say that they never acknowledged what
-//         comes next. So if the only copy fails first, or leaves the log by
-//         this very change, the opening ends with an error.
+//         Reason: a replica that holds the last chosen record needs no
+//         destructive repair, since it lacks at most records between its own
+//         head and that one. Until it has installed, it may be the only copy.
+//         So if it fails before that, or leaves the log by this very change,
+//         the opening ends with an error, and no other replica is overwritten.
+//         Example: N = 3, W = 1, so that the end of the log takes N - W + 1 = 3
+//         nacks. Replica 1 alone has the last record. If 1 failed while 2 was
+//         being overwritten, 2 would know nothing, and give no nack: no opening
+//         could find the end any more.
 //   PLR3. A replica installs only after all that it lacked was copied.
 //   PLR4. A newcomer's copy begins when the quorums before it have installed.
 //   PLR5. A cache counts for nothing (P-A3). It is filled first, and all else

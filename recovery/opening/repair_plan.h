@@ -48,7 +48,7 @@ struct CopyRun {
 };
 
 struct ReplicaRepair {
-  size_t report = 0;  // index of the replica's answer
+  size_t report = 0;  // index of the replica's report
   std::vector<CopyRun> copies;
   bool destructive = false;         // overwrites valid records
   bool set_repairing = false;       // in the superline, before any copy

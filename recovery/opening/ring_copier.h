@@ -34,7 +34,7 @@ namespace alpheus {
 struct OwnRing {
   Ring ring;
   RegionKey key;
-  ReportSet reports = 0;  // answers whose records it has
+  ReportSet reports = 0;  // reports whose records it has
   bool has_all = false;   // it has the whole chosen log
 };
 

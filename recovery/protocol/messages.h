@@ -135,7 +135,7 @@ struct Created {
 };
 
 struct Prepare {
-  Promise promise;  // made to the primary that said Hello
+  Promise promise;  // asked for, by the primary that said Hello
   // Id of the primary's list of members. One older than the replica's is
   // refused (P-A5).
   uint64_t configuration_id = 1;

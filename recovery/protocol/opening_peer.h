@@ -77,14 +77,14 @@ class OpeningPeer {
     kConnecting,
     kChallenging,  // these two if there is a key (handshake.h)
     kProving,
-    kGreeted,  // welcome()
+    kGreeted,  // server_hello() is set
     kAskingCreation,
     kCreationKnown,  // created()
     kFormatting,
     kFormatted,
     kPromising,
     kReading,   // the report's bytes
-    kReported,  // answer(); the ring may be read
+    kReported,  // report(); the ring may be read
     kRefused,   // standing()
     kOpeningForRepair,
     kRepairOpened,  // the ring may be read and written

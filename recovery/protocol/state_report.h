@@ -2,18 +2,19 @@
 // state_report: the state report of one replica's log to the primary of one
 // ballot.
 //
-// Idea: recovery chooses from what replicas *know*, and not to know is an
-// answer of its own. An unreadable record is *torn* if no process can have been
-// told that it is there, and else *corrupt*. A replica whose medium may have
-// lost acknowledged bytes knows nothing. Verdicts are kept in runs, so that a
-// whole log is one run and a flat vector of records.
+// Idea: recovery chooses from what replicas *know*, and not to know is a
+// verdict of its own. An unreadable record is *corrupt* if it is proven
+// (watermark.h), and else *torn*: no process can have been told that this
+// replica persisted it. A replica whose medium may have lost persisted bytes
+// knows nothing. Verdicts are kept in runs, so that a whole log is one run and
+// a flat vector of records.
 //
 // Invariants:
-//   AN1. Runs are sorted, disjoint and unbroken from head.lsn on; after the
-//        last run everything is absent.
-//   AN2. A replica that is blank, suspect or repairing answers unknown for
-//        every LSN (P-H12, P-H16, P-H25).
-//   AN3. No LSN up to proven_lsn is torn or absent (P-INV-9).
+//   STR1. Runs are sorted, disjoint and unbroken from head.lsn on; after the
+//         last run everything is absent.
+//   STR2. A replica that is blank, suspect or repairing reports unknown for
+//         every LSN (P-H12, P-H16, P-H25).
+//   STR3. No LSN up to proven_lsn is torn or absent (P-INV-9).
 // Thread safety: values and pure functions.
 // References: protocol P-A4.3, P-H9, P-H10, P-H12, P-H16, P-H25;
 // state_report_scan.h.
@@ -34,9 +35,9 @@ namespace alpheus {
 
 enum class Verdict : uint8_t {
   kHave,     // header and payload hold under the replica's own table
-  kTorn,     // a broken record, reported to no process
-  kAbsent,   // nothing is there
-  kCorrupt,  // acknowledged, and can't be read: never a nack
+  kTorn,     // a broken record that is not proven
+  kAbsent,   // nothing is there, and nothing is proven
+  kCorrupt,  // proven, and can't be read: never a nack
   kUnknown,  // the replica can't say: never a nack (but see chooser.h)
 };
 
@@ -74,15 +75,15 @@ struct StateReport {
   Configuration configuration;
   uint64_t ring_capacity = 0;  // bytes
   Epoch log_epoch;             // ranks the log
-  // the promise before this ballot; ranks nothing (P-H4)
+  // The promise before this ballot's; ranks nothing (P-H4).
   Epoch promised_before;
   EpochTable table;
   LogPosition head;
-  // Last LSN of the log epoch that was surely persisted and acknowledged, by
-  // the watermark, the start of the log epoch, or later records.
+  // Last LSN that is proven: by the watermark, the start of the log epoch, or
+  // the header of a later record.
   Lsn proven_lsn;
 
-  bool blank = false;      // the configuration doesn't name the incarnation
+  bool blank = false;      // `configuration`, its own, does not name it
   bool suspect = false;    // the medium may have lost persisted bytes
   bool repairing = false;  // a destructive repair was cut off
 
@@ -96,11 +97,11 @@ struct StateReport {
 void AddVerdict(StateReport* report, Verdict verdict, uint64_t count = 1);
 void AddRecord(StateReport* report, const ReportedRecord& record);
 
-// Reads verdicts of one answer at LSNs that never decrease, each in amortised
+// Reads verdicts of one report at LSNs that never decrease, each in amortised
 // constant time.
 class VerdictReader {
  public:
-  // `reports` must outlive the reader.
+  // `report` must outlive the reader.
   explicit VerdictReader(const StateReport& report) : report_(&report) {}
 
   struct Seen {
@@ -108,8 +109,9 @@ class VerdictReader {
     const ReportedRecord* record = nullptr;  // for kHave
     Lsn end;  // one past the last LSN of the same run
   };
-  // Returns what counts of the answer at `lsn`. AN2 and AN3 hold of it whatever
-  // the runs say, since a program of another version may have sent them.
+  // Returns what counts of the report at `lsn`. STR2 and STR3 hold of it
+  // whatever the runs say, since a program of another version may have sent
+  // them.
   Seen At(Lsn lsn);
 
  private:

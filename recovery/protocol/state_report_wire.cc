@@ -27,7 +27,7 @@ uint64_t LinesOf(const StateReport& report) {
   return report.ring_capacity / kLineBytes;
 }
 
-// Reads runs, and checks AN1 and that they name no more LSNs than the ring has
+// Reads runs, and checks STR1 and that they name no more LSNs than the ring has
 // lines.
 std::vector<VerdictRun> TakeRuns(ByteReader& from, const StateReport& report) {
   std::vector<VerdictRun> runs;

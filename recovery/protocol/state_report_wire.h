@@ -22,7 +22,7 @@
 
 namespace alpheus {
 
-// A decoded report is consistent in itself: runs and records (AN1 of
+// A decoded report is consistent in itself: runs and records (STR1 of
 // state_report.h), no more LSNs than the ring has lines, epochs that own what
 // they hold. `log_id` seeds the sum and the keys of the table. Errors of
 // decoding: Unavailable (MSG1), DataLoss (the bytes are no report).

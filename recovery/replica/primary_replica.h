@@ -3,7 +3,9 @@
 // code that maintains it beside the log.
 //
 // Thread safety: ReleaseRegion, RestoreBytes and RepairCopies by one thread at
-// a time, from inside Poll of the log's replication.
+// a time.
+// Called under: step_mutex_ of the log, from inside Poll of its replication.
+// May block: as member_upkeep.h says for scrubbing and stepping down.
 // References: protocol P-A7, P-A8; region_claim.h, own_scrub.h.
 #ifndef ALPHEUS_RECOVERY_REPLICA_PRIMARY_REPLICA_H_
 #define ALPHEUS_RECOVERY_REPLICA_PRIMARY_REPLICA_H_

@@ -19,7 +19,7 @@ ReportedRecord Reported(const RecordView& record) {
           static_cast<uint32_t>(record.bytes / kLineBytes)};
 }
 
-// Turns torn and absent up to the proven LSN into corrupt (AN3).
+// Turns torn and absent up to the proven LSN into corrupt (STR3).
 void MarkCorrupt(StateReport* report) {
   std::vector<VerdictRun> runs;
   runs.swap(report->runs);

@@ -6,7 +6,7 @@
 // and continue it anywhere.
 //
 // Invariants:
-//   AS1. The report does not depend on the slices.
+//   SSC1. The report does not depend on the slices.
 // Thread safety: one thread.
 // References: protocol P-A4.3, P-H9, P-H10; state_report.h.
 #ifndef ALPHEUS_RECOVERY_REPLICA_STATE_REPORT_SCAN_H_

@@ -10,24 +10,25 @@
 // to any backup that is behind.
 //
 // Invariants:
-//   JP0. Only a member joins: node and incarnation are in the configuration of
-//        the log, whatever the replica's own says. To add a blank replica is a
-//        change of members.
 //   JP1. All records from the head to `next` are those of the primary's ring;
 //        the replica has them or they are copied.
 //   JP2. `next` is after all that the replica may have acknowledged in this
-//        epoch: after what it proves, and, if it knows nothing, after what is
+//        epoch: after what it proves and, if it knows nothing, after what is
 //        durable.
-//   JP3. `repairing` is set first if, and only if, records of an earlier epoch
-//        that are valid under the replica's own table are overwritten by
-//        something else (RPL1 of repair_plan.h). A replica of this epoch is
-//        never marked, since its acknowledgements count. If it knows what it
-//        has, it has already written the places up to what it proves in this
-//        epoch: only equal bytes go over valid records. If it knows nothing, it
-//        is marked already.
+//   JP3. `repairing` is set first if, and only if, valid records of an earlier
+//        epoch will be overwritten by other bytes (RPL1 of repair_plan.h;
+//        valid: under the replica's own table). A replica of this epoch is
+//        never marked here, since its acknowledgements count:
+//        * If it knows what it has, the copies end at what it proves in this
+//          epoch. It wrote these places in this epoch already, so a valid
+//          record there is overwritten by equal bytes only.
+//        * If it knows nothing, it is marked already.
 //   JP4. A replica may join without durable records at or after `next`, like
 //        any backup that is behind. It says nothing of them, and W others hold
 //        them.
+//   JP5. Only a member joins: node and incarnation are in the configuration of
+//        the log, whatever the replica's own says. To add a blank replica is a
+//        change of members.
 // Thread safety: one thread.
 // References: protocol P-A5, P-H12.
 #ifndef ALPHEUS_RECOVERY_RESYNC_JOIN_PLAN_H_
@@ -68,7 +69,7 @@ struct JoinPlan {
   LogPosition next;               // one past what is installed
 };
 
-// Checks JP0, and that the replica has a ring of the log's capacity. Errors:
+// Checks JP5, and that the replica has a ring of the log's capacity. Errors:
 // FailedPrecondition.
 absl::Status CheckJoins(const RunningEpoch& running, uint64_t ring_capacity,
                         const StateReport& report);

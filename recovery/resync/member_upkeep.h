@@ -3,8 +3,10 @@
 // replica whole.
 //
 // Idea: the Replicator is the sink that the log calls. This object observes it:
-// at the end of its polls ReplicaResync brings back the members that it
-// dropped. An event of no backup is offered to ReplicaResync, then to `others`.
+// at the end of each Poll ReplicaResync brings back the members that were
+// dropped. An event that belongs to no backup of this log is offered to
+// ReplicaResync, then to the scrub, the claim and `others`.
+//
 // A primary may have its node's own replica. It steps down when the node says
 // that an opener wants that replica's promise (region_claim.h): the log ends as
 // if it were fenced. Until then the primary scrubs the replica (own_scrub.h),
@@ -12,14 +14,25 @@
 //
 // Invariants: those of replication_sink.h. RSK2 also covers the bytes that a
 // joining member needs.
-//   MUK1. The log has ended before the region is released (RSK3). Bytes
-//         persisted afterwards are in nobody's replica, and make nothing
-//         durable.
-//   MUK2. Bytes of the own ring are shown only from the head that was told on,
-//         up to what its replica has persisted. No thread of the log writes
-//         there (except for CLEANED words, which are kept out), and no power
-//         cut undoes them.
+//   MUK1. The log has ended before the region is released (RSK3). A thread of
+//         the log may still store bytes afterwards: they are in no replica, and
+//         make nothing durable.
+//   MUK2. Of the own ring, only the bytes from the last announced head up to
+//         the last persisted record are shown. The log's threads write nothing
+//         there meanwhile: WithRingFrozen keeps out even CLEANED words. And no
+//         power cut undoes these bytes.
 // Thread safety: as Replicator; state() from any thread.
+// Called under: step_mutex_ of the log (replicator.h), except for state().
+// Meanwhile no thread of the log steps, so each piece of work is short.
+// May block: OnPoll, when work is due. Usually none is, and it returns at once.
+//   * Resync: page faults of the own ring, of which it compares a slice;
+//     registering memory (fabric.h).
+//   * Scrub, and bytes shown: the Reclaimer's lock, held for the slice, so that
+//     cleaning threads and tails wait for it, and page faults. A repair also
+//     waits for a fence (on a plain file: for the disk).
+//   * Step down: RingEngine's region lock, which a check of the file holds, and
+//     the system call that replaces the mapping.
+//   * State: state_mutex_, held for a copy.
 // References: protocol P-A5; replica_resync.h, replicator.h.
 #ifndef ALPHEUS_RECOVERY_RESYNC_MEMBER_UPKEEP_H_
 #define ALPHEUS_RECOVERY_RESYNC_MEMBER_UPKEEP_H_

@@ -63,7 +63,7 @@ Claim RegionClaim::Question(bool start_scrub) const {
           options_.scrub ? options_.scrub(start_scrub) : Scrubbed()};
 }
 
-// RH1. A node that replies anything else is tried again later.
+// RGC1. A node that replies anything else is tried again later.
 void RegionClaim::OnReply() {
   if (const auto* scrub = std::get_if<Scrub>(&*control_call_->reply())) {
     return control_call_->Ask(Question(scrub->start));
@@ -80,7 +80,7 @@ void RegionClaim::OnReply() {
   control_call_->Ask(Question(/*start_scrub=*/false));
 }
 
-// RH4. The request waits here until it is time.
+// RGC4. The request waits here until it is time.
 void RegionClaim::Show(const Fetch& fetch) {
   if (clock_.NowNanos() < next_piece_ns_) {
     next_poll_ns_ = next_piece_ns_;

@@ -10,12 +10,13 @@
 // serves it. A daemon that is away is tried again.
 //
 // Invariants:
-//   RH1. The primary steps down only for a promise above its own replica's.
-//   RH2. Nothing is done while nothing arrives: the log pays one load per Poll.
-//   RH3. A scrub that is asked for is begun, and the node hears of its
-//        progress.
-//   RH4. Bytes of the ring are shown in pieces of 32 KiB, with time for the log
-//        between two of them.
+//   RGC1. The primary steps down only for a promise above its own replica's.
+//   RGC2. While nothing arrives and no time is due, Poll of the log pays one
+//         load for this.
+//   RGC3. A scrub that is asked for is begun, and the node hears of its
+//         progress.
+//   RGC4. Bytes of the ring are shown in pieces of 32 KiB, with time for the
+//         log between two of them.
 // Thread safety: one thread at a time.
 // References: protocol P-A4.2, P-A7; docs/design/replication.md.
 #ifndef ALPHEUS_RECOVERY_RESYNC_REGION_CLAIM_H_
@@ -52,7 +53,7 @@ struct RegionClaimOptions {
   // says that it has no such replica), and nanoseconds for each try.
   int64_t retry_ns = 1'000'000'000;
   int64_t connect_ns = 10'000'000'000;
-  // Nanoseconds between two pieces of the ring (RH4).
+  // Nanoseconds between two pieces of the ring (RGC4).
   int64_t between_pieces_ns = 100'000;
 };
 

@@ -18,7 +18,7 @@ using PeerState = OpeningPeer::State;
 // Number of failures that double the time until the next try.
 constexpr uint32_t kDoublingsMax = 5;
 // The part of the ring, 1 in this many, that may be held for a joiner though
-// the log needs it no more (RJ2).
+// the log needs it no more (RSY2).
 constexpr uint64_t kPinnedFraction = 4;
 // A caller that polls this many nanoseconds after NextPoll has paused (EO5 of
 // epoch_opening.h).
@@ -240,7 +240,7 @@ absl::Status ReplicaResync::ContinueCopy() {
   return absl::OkStatus();
 }
 
-// RJ2.
+// RSY2.
 absl::Status ReplicaResync::CheckPinned(const Now& now) const {
   if (!pinned_) return absl::OkStatus();
   const uint64_t pinned_bytes = now.head.offset - *pinned_;

@@ -9,14 +9,14 @@
 // log nothing: the member is tried again, after a time that doubles.
 //
 // Invariants:
-//   RJ1. A replica is asked only while it is out of sync: asking fences it.
-//   RJ2. The ring from the head on does not change from before the comparison
-//        until the session is handed over; then the session holds it
-//        (pinned()). The log does not suffer for it: a joiner that holds more
-//        than a quarter of the ring that the log needs no more is dropped.
-//   RJ3. A replica that promised a later epoch is not asked again: it can't
-//        join this one any more.
-//   RJ4. Nothing of a replica counts before it has installed (P-A5).
+//   RSY1. A replica is asked only while it is out of sync: asking fences it.
+//   RSY2. The ring from the head on does not change from before the comparison
+//         until the session is handed over; then the session holds it
+//         (pinned()). The log does not suffer for it: the joining member is
+//         given up once more than a quarter of the ring waits for it alone.
+//   RSY3. A replica that promised a later epoch is not asked again: it can't
+//         join this one any more.
+//   RSY4. Nothing of a replica counts before it has installed (P-A5).
 // Thread safety: one thread.
 // References: protocol P-A5, P-H12, P-H21; docs/design/recovery.md.
 #ifndef ALPHEUS_RECOVERY_RESYNC_REPLICA_RESYNC_H_
@@ -126,7 +126,7 @@ class ReplicaResync {
     bool is_out_of_sync = false;
     int64_t due_nanos = 0;  // when it is tried next
     uint32_t failures = 0;  // number since it was in sync
-    bool is_lost = false;   // RJ3
+    bool is_lost = false;   // RSY3
     absl::Status why;       // why it is out of sync, or could not join
   };
 

@@ -3,10 +3,10 @@
 //
 // Idea: the node does not serve a replica that a primary has (P-A7), so the
 // primary does what the node would do (scrubbing.h). It does so from inside
-// Poll of its replication: there no byte after the head that was told is
-// reused. Its threads write elsewhere, except for CLEANED words. So each slice
-// keeps cleaning threads out, and is short. Clients that ask the node hear of
-// it by Claim (region_claim.h).
+// Poll of its replication. No byte from the last announced head on is reused
+// there. The primary's threads write elsewhere, except for CLEANED words. So
+// each slice keeps cleaning threads out, and is short. Clients that ask the
+// node hear of it by Claim (region_claim.h).
 //
 // Invariants: those of scrubbing.h.
 // Thread safety: one thread at a time.
@@ -53,9 +53,9 @@ class OwnScrub final : private ScrubbedReplica {
   bool OnConnectionEvent(const ConnectionEvent& event);
   bool OnCompletion(const Completion& completion);
 
-  // Does a slice, if one is due. `head` was told to the log's backups; records
-  // up to `persisted` are on this replica's medium. Returns kMoved if a pass
-  // has ended, and else kIdle.
+  // Does a slice, if one is due. `head`: the last head that was announced to
+  // the backups. `persisted`: the last LSN that this replica has persisted.
+  // Returns kMoved if a pass has ended, and else kIdle.
   Polled Poll(const LogPosition& head, Lsn persisted);
   // Returns when Poll has something to do.
   Deadline NextPoll() const { return Deadline::AtNanos(next_poll_ns_); }

@@ -2,17 +2,18 @@
 // ring_scrub: verifies the records of one replica, in slices, and finds damaged
 // bytes.
 //
-// Idea: from the head to a last record that this replica once persisted nothing
-// may be unreadable: what can't be read there is damage, and no torn end. The
-// walk stops at each damaged place. The caller repairs it and lets the walk
-// read it again (GoBack), or passes over it. The head may move meanwhile:
-// places that it has passed are not read any more, and are no finding.
+// Idea: the caller names a last record that this replica has persisted. Between
+// the head and it, every record must be readable: what is not is damage, and
+// never a torn end. The walk stops at each damaged place. The caller repairs it
+// and lets the walk read it again (GoBack), or passes over it (PassOver). The
+// head may move meanwhile: places that it has passed are read no more, and are
+// no finding.
 //
 // Invariants:
-//   RSC1. Nothing after the last record is read as a record of this log: its
-//         bytes may be in flight.
-//   RSC2. A finding lies between the head that was last told and the last
-//         record.
+//   RSC1. Bytes after the last record are not taken for a record of this log:
+//         they may be in flight.
+//   RSC2. A finding lies between the head of the last MoveHead (or of the
+//         constructor) and the last record.
 //   RSC3. Place and chain of each epoch's start are those of the table, unless
 //         an unreadable record before it broke the chain.
 // Thread safety: one thread; others may write after the last record.

@@ -8,16 +8,16 @@
 // writes a replica repairs it: the node, or a primary for its own. Between two
 // slices the head may move, more may be persisted, and a primary's records may
 // be cleaned. Within a slice nothing changes from the head to the last record
-// that was persisted before the pass began. For a primary reuses no byte until
-// the replica has published a head past it (P-A3.1).
+// that was persisted before the pass began. The reason: a primary reuses a byte
+// only after the replica has published a head past it (P-A3.1).
 //
 // Invariants:
 //   SCR1. Only records between the replica's head and the last LSN that it has
 //         persisted in its log epoch are read or written. A record that the
 //         head has passed is no damage.
 //   SCR2. From a promise until its session has begun, or its connection has
-//         ended, nothing is read or written: the ring belongs to the promise's
-//         holder (OSV2 of opening_service.h). Then the pass begins again.
+//         ended, nothing is read or written: the ring belongs to the promise
+//         owner (OSV2 of opening_service.h). Then the pass begins again.
 //   SCR3. Nothing of a `repairing` replica is read.
 //   SCR4. Only bytes that record_repair.h has checked are written (RR1). They
 //         count as repaired once they were persisted and read again here.

@@ -2,22 +2,22 @@
 // connection_admission: which connections a node keeps: the check of a request
 // to connect, the number of places of each kind, and who makes room.
 //
-// Idea: a connection with a promise has a place of its own, because a log has
-// one holder, and so has a local primary. All others share places by their last
-// use. A connection that comes is let in, and the one that was silent longest
-// of its kind ends.
+// Idea: the promise owner of a log and a local primary each have a place of
+// their own, because a log has one of each at most. All other connections share
+// a bounded number of places by their last use. A new connection is let in; of
+// its kind the one that was silent longest ends.
 //
 // Invariants:
 //   ADM1. Memory is bounded. Connections without a promise are limited in
-//   number
-//         and in the time that they may be silent. Connections without a proof
-//         have places of their own, so that unauthenticated clients take none
-//         of those with the key; the oldest makes room. Connections with a
-//         proof have places by their last request: new, looking at a region,
-//         following, or asking. None takes a place of another kind, and the one
-//         that was silent longest makes room. So no number of readers keeps out
-//         an opening or a look. Followers that keep asking are refused when
-//         there are too many.
+//         number and in the time that they may be silent.
+//         * Connections without a proof have places of their own, so that
+//           unauthenticated clients take none of those with the key. The oldest
+//           makes room.
+//         * Connections with a proof have places by their last request: new,
+//           looking at a region, following, or asking. None takes a place of
+//           another kind. The one that was silent longest makes room. So no
+//           number of readers keeps out an opening or a look.
+//         * Followers that keep asking are rejected when there are too many.
 // Thread safety: one thread.
 // References: protocol P-A5, P-H16, P-H17; handshake.h, reject_counters.h;
 // docs/use/operating.md#security.

@@ -12,7 +12,7 @@
 namespace alpheus {
 
 // A replica that exists is not made again.
-absl::StatusOr<std::optional<ServerHello>> LocalPrimaryRelay::WelcomeFor(
+absl::StatusOr<std::optional<ServerHello>> LocalPrimaryRelay::ServerHelloFor(
     const Hello& hello) const {
   const absl::Status unserved = regions_.WhyUnserved(hello.log_id);
   if (unserved.ok()) return std::nullopt;
@@ -24,7 +24,7 @@ absl::StatusOr<std::optional<ServerHello>> LocalPrimaryRelay::WelcomeFor(
       hello.primary != primary->promise.primary) {
     return absl::UnavailableError("its primary is stopped, or does not listen");
   }
-  return regions_.ReadWelcome(hello.log_id);
+  return regions_.ReadServerHello(hello.log_id);
 }
 
 absl::StatusOr<MaybeReply> LocalPrimaryRelay::Reply(PeerConnection& connection,
@@ -307,7 +307,7 @@ absl::Status LocalPrimaryRelay::WhyTooLate(const PeerConnection& asker) const {
   }
   return absl::UnavailableError(absl::StrCat(
       "another process of this machine",
-      regions_.DescribeOwner(asker.hello.log_id),
+      regions_.DescribeLockHolder(asker.hello.log_id),
       " has the node's replica and does not step down; it may be stopped. End "
       "that process, if it does not go on"));
 }
@@ -324,7 +324,7 @@ std::optional<Promise> LocalPrimaryRelay::PromiseOfPrimary(
 void LocalPrimaryRelay::OnEnd(const PeerConnection& connection) {
   if (!PromiseOfPrimary(connection).has_value()) return;
   primaries_.erase(connection.hello.log_id);
-  regions_.OnOwnerGone(connection.hello.log_id);
+  regions_.OnLockHolderGone(connection.hello.log_id);
 }
 
 void LocalPrimaryRelay::ServeWaiting(ServedLog& log) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// local_primary_relay: a node's part for the logs whose region a primary of its
-// own machine has: it relays the requests of others to that primary.
+// local_primary_relay: serves logs whose region a primary on the same machine
+// holds, by relaying requests to it.
 //
 // Idea: the *local primary* says by Claim that it has the region, with this
-// node's replica (P-A7). It listens to nobody, so its reply is asked for in
-// advance: each Claim has one reply, which is the next request for it.
+// node's replica (P-A7). It listens for no connections, so the server can send
+// it something only as a reply. Each Claim therefore has one reply, at any
+// later time: the next request for the local primary.
 //
 //   asker's request   to the local primary   reply to the asker
 //   Prepare           Wanted                 none: it waits until AddLog
@@ -12,9 +13,10 @@
 //   Fetch             Fetch                  Fetched, once it has come
 //   Follow            none                   what its superline says
 //
-// An opener waits (kWaiting) while the local primary steps down and gives the
-// region up; AddLog follows, and ServeWaiting. Requests for bytes of the ring
-// (kFetching) reach the local primary one after the other.
+// An opener waits (kWaiting) while the local primary steps down and releases
+// the region. Then the daemon calls AddLog, and ServeWaiting serves the opener.
+// Requests for bytes of the ring (kFetching) reach the local primary one after
+// the other.
 //
 // Invariants:
 //   LPR1. A primary is told of a promise only if the asker has proved the key
@@ -24,13 +26,12 @@
 //   LPR2. Bytes that a local primary shows go to the asker alone, and are no
 //         more than it asked for.
 //   LPR3. A log has one local primary, the one that said Claim last: the node
-//   may
-//         not have heard that an older process is gone.
+//         may not have heard that an older process is gone.
 //   LPR4. Only one request is under way to a local primary. Openers come first,
 //         then a scrub, then the fetch that has waited longest.
-//   LPR5. No asker waits without end: for a primary that was told of its
-//   promise
-//         step_down_timeout_ns from then on, for bytes show_ns.
+//   LPR5. No asker waits without end. An opener waits step_down_timeout_ns from
+//         the moment at which the local primary was told of a promise, and
+//         silence_ns_max if none was told. An asker for bytes waits show_ns.
 // Thread safety: one thread.
 // References: protocol P-A7, P-H21; region_claim.h, the other end;
 // local_regions.h; docs/design/replication.md.
@@ -78,12 +79,13 @@ class LocalPrimaryRelay {
   // Returns the ServerHello for a peer of a log that this node does not serve;
   // nothing if the node has no replica. The local primary may say Claim, and an
   // opener may wait if there is a local primary to tell. Errors: the reason why
-  // the peer is turned away.
-  absl::StatusOr<std::optional<ServerHello>> WelcomeFor(
+  // the peer is rejected.
+  absl::StatusOr<std::optional<ServerHello>> ServerHelloFor(
       const Hello& hello) const;
 
   // Replies to a request on a connection of such a log. Requires:
-  // connection.held has a value. Errors: reasons for which it ends.
+  // connection.claimed has a value. Errors: reasons for which the connection
+  // ends.
   absl::StatusOr<MaybeReply> Reply(PeerConnection& connection,
                                    const Message& message);
 

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // opening_service: what a replica does for the process that opens its log:
-// promise, answer, preparation and installation, until the session begins.
+// promise, state report, repair and installation, until the session begins.
 //
-// Idea: each step is a request of the log's holder, except the first, which
-// makes its connection the holder. Scan and installation take slices
-// (slice_scheduler.h); AfterWork gives the reply that was due.
+// Idea: each step is a request of the log's promise owner. The first, Prepare,
+// makes its connection the owner. Scan and installation take slices
+// (slice_scheduler.h). AfterWork gives the reply once they are done.
 //
 // Invariants:
-//   OSV1. Before the replica reads its ring to answer a promise: the promise is
-//         persisted; all other connections of the log that ever had a promise
-//         are closed; every key that was issued is void (P-H6, P-R2,
-//         P-INV-6). Each of the last two is a fence by itself (FB5 of
+//   OSV1. Before the replica reads its ring for the state report: the promise
+//         is persisted; all other connections of the log that ever had a
+//         promise are closed; every key that was issued is void (P-H6, P-R2,
+//         P-INV-6). Closing and voiding each fence the session (FB5 of
 //         fabric.h). Both are needed, because a key opens its region on every
 //         connection.
-//   OSV2. After that the ring changes only through the owner's connection:
-//         keys that allow writes exist from RepairOpened to the owner's end.
+//   OSV2. After that the ring changes only through the promise owner's
+//         connection. Keys that allow writes exist from RepairOpened until that
+//         connection ends.
 // Thread safety: one thread.
 // References: protocol P-A4.2, P-A4.5, P-A5, P-H6, P-R1, P-R2; messages.h,
 // served_log.h; docs/design/recovery.md.
@@ -48,8 +49,8 @@ class OpeningService {
   // Checks that the asker's list of members is not older than `own`, the id of
   // the replica's (P-A5). Errors: FailedPrecondition.
   static absl::Status CheckConfiguration(uint64_t own, const Prepare& ask);
-  // Counts and reports a refused promise, and returns Refused; or returns
-  // `why`, if it names no promise that stands.
+  // Counts and reports a refused promise, and returns Refused. If `why` names
+  // no promise by which it was refused, returns `why`.
   absl::StatusOr<MaybeReply> Refusing(const PeerConnection& connection,
                                       const Promise& request,
                                       const absl::Status& why);

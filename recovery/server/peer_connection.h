@@ -78,6 +78,8 @@ struct PeerConnection {
   // Returns true if the peer may make requests.
   bool is_proved() const { return handshake->is_over(); }
   bool ever_promised() const { return promise != Promise(); }
+  // Returns true from kReporting to kSession, and for a local primary in
+  // kClaiming (RS2 of replica_server.h).
   bool is_promise_owner() const {
     return phase != Phase::kControl && phase != Phase::kWaiting &&
            phase != Phase::kFetching && phase != Phase::kEnding;

@@ -203,7 +203,7 @@ absl::StatusOr<PeerConnection> ReplicaServer::Admit(
     connection.log = log->second.get();
   } else {
     ALPHEUS_ASSIGN_OR_RETURN(connection.claimed,
-                             relay_.WelcomeFor(connection.hello));
+                             relay_.ServerHelloFor(connection.hello));
     if (!connection.claimed.has_value() && options_.creator == nullptr) {
       return Refuse(RejectReason::kUnknownLog,
                     absl::NotFoundError("the log is not kept by this node"));
@@ -219,11 +219,12 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   absl::Status status = admitted.status();
   if (status.ok()) status = connections_.PostRequestReceive(*admitted);
   if (!status.ok()) return admission_.Reject(event, status);
-  const ServerHello server_hello = WelcomeFor(*admitted);
+  const ServerHello server_hello = ServerHelloFor(*admitted);
   admission_.Accept(*std::move(admitted), server_hello);
 }
 
-ServerHello ReplicaServer::WelcomeFor(const PeerConnection& connection) const {
+ServerHello ReplicaServer::ServerHelloFor(
+    const PeerConnection& connection) const {
   ServerHello server_hello;
   server_hello.node = options_.node;
   if (connection.log != nullptr) server_hello = connection.log->server_hello();

@@ -3,37 +3,47 @@
 // them, for any number of logs. One primary process has one connection per log.
 //
 // Idea: a connection goes through phases, and each message belongs to a phase.
-// A message out of turn costs its sender the connection, and costs
-// no other anything.
+// A message out of turn ends its sender's connection, and no other.
 //
 // Where the cluster has a key, a connection proves it first (handshake.h). Any
-// other request before the proof ends the connection. Then:
+// other request before the proof ends the connection. Then ("later": the reply
+// comes when the work is done, in the row of the new phase):
 //
-//   phase      asked for            replied                then
-//   kControl   Format               Formatted              kControl
-//   (any but   View                 Viewed                 as before
-//   kSession)  Follow               Followed               as before
-//              Release              Released               as before
-//              Scrub                Scrubbed               as before
-//              Fetch                Fetched                as before
-//                                   later, if claimed      kFetching
-//              Claim                Wanted, Scrub or       kControl
-//                                   Fetch, when it is
-//              Prepare              Refused                as before
-//                                   later                  kReporting
-//   kReporting nothing              Promised               kPromised
-//   kPromised  OpenForRepair        RepairOpened           kRepairOpened
-//   kRepairOpened  Install          later                  kInstalling
-//   kInstalling  nothing            Installed              kSession
-//   kClaiming  nothing              Wanted, Scrub, Fetch   kControl
-//   (told      Fetched              as to Claim            kClaiming)
-//   kWaiting   nothing              as to Prepare          as there
-//   kFetching  nothing              Fetched                kControl
-//   kSession   batches              acks                   kSession
-//   any        anything else        Failed, if it can be   kEnding, closed
+//   phase            request         reply                  new phase
+//   A log that this node serves:
+//   kControl         View            Viewed                 kControl
+//                    Follow          Followed               kControl
+//                    Scrub           Scrubbed               kControl
+//                    Fetch           Fetched                kControl
+//                    AskCreation     Created                kControl
+//                    Format          Formatted              kControl
+//   kControl,        Release         Released               as before
+//   kPromised,       Prepare         later                  kReporting
+//   kRepairOpened                    or Refused             as before
+//   kReporting       none            Promised               kPromised
+//   kPromised        OpenForRepair   RepairOpened           kRepairOpened
+//   kRepairOpened    Install         later                  kInstalling
+//   kInstalling      none            Installed              kSession
+//   kSession         batches         acks                   kSession
+//   A log whose region another process of this machine has:
+//   kControl         Follow          Followed               kControl
+//                    Scrub           Scrubbed               kControl
+//                    Prepare         later                  kWaiting
+//                                    or Refused             kControl
+//                    Fetch           later                  kFetching
+//                    Claim           later                  kClaiming
+//                    Fetched         later                  kClaiming
+//   kWaiting         none            Refused                kControl
+//                                    or none: it is served  kReporting
+//   kFetching        none            Fetched                kControl
+//   kClaiming        none            Wanted, Scrub, Fetch   kControl
+//   Both:
+//   any              damaged bytes   Changed                kEnding, closed
+//   any              anything else   Failed, if possible    kEnding, closed
 //
-// The connection that gets the promise of a log is the log's only *promise
-// owner*.
+// The *promise owner* of a log is the connection that got its promise from this
+// server, from kReporting to kSession. A local primary in kClaiming owns the
+// promise of its own replica in the same way (is_promise_owner()).
 //
 // This class composes the parts, and gives each message to the one that it is
 // for:
@@ -51,9 +61,15 @@
 //   RS1. Work in which memory runs out ends all connections of its log. The log
 //        is served no more until it is opened again: half-done work is never
 //        continued. Other logs are not affected.
-//   RS2. At most one connection of each log is in a phase from kReporting to
-//        kSession.
+//   RS2. Each log has at most one promise owner: at most one of its connections
+//        is in a phase from kReporting to kSession, or one is in kClaiming.
 // Thread safety: one thread.
+// May block: waits for no peer. Poll, OnCompletion, OnConnectionEvent, AddLog,
+// RemoveLog and the destructor may wait for a fence of a replica's medium (on a
+// plain file: for the disk), for page faults of its region, for the fabric
+// (fabric.h), and for the daemon: `note`, `report`, LocalRegions (opens files,
+// takes locks) and LogCreator (makes files). All logs of the server wait
+// meanwhile.
 // References: protocol P-A2, P-A4.2, P-A4.5, P-A7; messages.h;
 // docs/formats/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_SERVER_REPLICA_SERVER_H_
@@ -203,7 +219,7 @@ class ReplicaServer {
   void OnRequested(const ConnectionEvent& event);
   // Returns the connection for a request, with its log and its slots.
   absl::StatusOr<PeerConnection> Admit(const ConnectionEvent& event);
-  ServerHello WelcomeFor(const PeerConnection& connection) const;
+  ServerHello ServerHelloFor(const PeerConnection& connection) const;
   void EndGone(const PeerConnection& connection);
 
   // Requests.

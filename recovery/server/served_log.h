@@ -7,6 +7,8 @@
 // backup.
 //
 // Thread safety: one thread.
+// May block: calls that change or read the replica, for its medium's fence (on
+// a plain file: for the disk) and for page faults. Waits for no peer.
 // References: protocol P-A4, P-A7; local_replica.h, backup_session.h.
 #ifndef ALPHEUS_RECOVERY_SERVER_SERVED_LOG_H_
 #define ALPHEUS_RECOVERY_SERVER_SERVED_LOG_H_

@@ -2,18 +2,19 @@
 // fabric: how one host reads and writes the memory of another.
 //
 // Idea: a narrow interface in the shape of RDMA verbs over reliable connections
-// (RC queue pairs). So rdma-core fits in with next to no code, and a software
-// adapter over TCP and a deterministic simulation can keep the same promises.
-// One Fabric is one adapter: memory is registered with it, peers are connected
-// to, work is posted on a connection, and Poll brings completions and
-// connection events. Peers read and write memory that is registered for remote
-// access without the host's program taking part. The fabric knows no records
-// and no epochs.
+// (RC queue pairs), so that RDMA adapters (verbs/), a software adapter over TCP
+// (tcp/) and a deterministic simulation (tools/model/fabric) can keep the same
+// promises. One Fabric is one adapter: memory is registered with it, peers are
+// connected to, work is posted on a connection, and Poll brings completions and
+// connection events. A peer reads and writes memory that is registered for
+// remote access without help from this host's program. The fabric knows no
+// records and no epochs.
 //
-//   requester                                  responder
-//   PostWriteImm(bytes, address, immediate) -> bytes land in its region, then
-//   completes once the bytes are in the         kReceiveImmediate completes one
-//   responder's adapter: not persistent!        PostReceive; no bytes in it
+//   requester                                responder
+//   PostWriteImmediate(bytes, address,   ->  bytes land in its region, then
+//     immediate) completes once the bytes    kReceiveImmediate completes one
+//     are in the responder's adapter: not    PostReceive; no bytes in it
+//     persistent!
 //
 // Invariants, which the conformance suite checks on every fabric:
 //   FB1. Order: operations of one connection take effect at the responder in
@@ -22,10 +23,11 @@
 //        The bytes of one write land in any order, 8-byte words whole.
 //   FB2. A receive that announces a write (immediate) completes only when that
 //        write and all before it on the connection are visible.
-//   FB3. Each posted operation completes exactly once, in the order of posting
-//        among sends and among receives, also when it fails. After the first
-//        failure all later ones of the connection complete with kFlushed. A
-//        failed operation may have taken effect in part, or whole.
+//   FB3. Each posted operation completes exactly once, also when it fails.
+//        Operations other than receives complete in the order of posting, and
+//        so do receives. After the first failure all later ones of the
+//        connection complete with kFlushed. A failed operation may have taken
+//        effect in part, or whole.
 //   FB4. Nothing is read or written outside the registered bytes, without the
 //        granted access, or with a key that was never issued or is void.
 //        Such an operation fails with kRemoteAccess, and its connection is
@@ -54,6 +56,11 @@
 // Persistence: a completion says "received" or "visible", never "persistent". A
 // plan of replication/persist gives more.
 // Thread safety: all members concurrently. Callbacks do not exist.
+// May block: no call but WaitForActivity waits for a peer. Poll, Progress,
+// Post, PostReceive, FlushSends and Wake may wait for the adapter's lock, which
+// another thread holds for one turn; in an adapter in software a turn also
+// meets the page faults of registered memory. All other calls may take system
+// calls: Register pins pages, Close and Deregister may wait for the adapter.
 // References: InfiniBand Architecture 1.2.1 §9, §10.7; ibv_post_send(3);
 // rdma_cm(7); ibv_poll_cq(3); protocol P-B0.3 to P-B0.6, P-B6.
 #ifndef ALPHEUS_REPLICATION_FABRIC_FABRIC_H_
@@ -163,8 +170,10 @@ struct ConnectionEvent {
     kUnreachable,   // no listener there, or the deadline passed
     kDisconnected,  // broken or closed by the peer
   };
-  // After the last three the caller must still call Close. Each comes at most
-  // once. A silent peer is noticed, at the latest, by posted work.
+  // Each kind comes at most once for a connection. After kRejected,
+  // kUnreachable and kDisconnected the caller must still call Close. If a peer
+  // falls silent no event may come: then the next posted operation fails with
+  // kPeerGone.
 
   Kind kind = Kind::kRequested;
   ConnectionId connection;
@@ -176,7 +185,7 @@ struct ConnectionEvent {
 
 // Why an adapter ended an unauthenticated peer by itself.
 enum class UnauthenticatedEnd {
-  kSaidNothing,    // not in time, or not until others came
+  kSaidNothing,    // silent for too long, or when others needed the room
   kNotUnderstood,  // its bytes are no message
 };
 
@@ -188,10 +197,10 @@ class Fabric {
     uint64_t message_bytes_max = 0;
     uint32_t private_bytes_max = 0;
     int64_t retry_ns = 0;  // until a silent peer counts as gone
-    // Further abilities: PostFlush without a read, of persistent memory at
-    // least; PostWriteAtomic.
+    // PostFlush uses the adapter's FLUSH, at least for persistent memory; else
+    // it is a read.
     bool native_flush = false;
-    bool atomic_write = false;
+    bool atomic_write = false;  // PostWriteAtomic is there
   };
 
   virtual ~Fabric() = default;
@@ -327,7 +336,7 @@ class Fabric {
 
   // Makes progress, for peers' operations on this host's memory too, and takes
   // up to completions.size() completions and all connection events. Returns the
-  // number of completions. Never blocks.
+  // number of completions. Waits for no arrival.
   virtual size_t Poll(std::span<Completion> completions,
                       std::vector<ConnectionEvent>* events) = 0;
 

@@ -7,11 +7,35 @@
 // in parallel, each at its own speed, and reports which LSN W replicas have. It
 // never waits: several batches are in flight at once, and a caller that waits
 // for an LSN polls.
+//
 // Poll takes what the fabric brought. Events of other connections go to the
-// observer, as the adapter may serve more than this log. A caller that waits
-// for an ack polls again and again. If nothing arrived, nothing new was to send
-// and little time has passed, Poll does not look at the backups.
-// Resynchronisation observes: it sees each Poll, and lets members join.
+// observer, as the adapter may serve more than this log. Poll skips the backups
+// if nothing arrived, nothing is to be sent and the last look was recent.
+// MemberUpkeep is the observer: at the end of each Poll it lets members join
+// again (ReplicaResync), scrubs the own replica, and steps down for a promise.
+//
+// The parts of replication/, on the way of one batch. Downwards go bytes,
+// upwards what is known of them:
+//
+//   primary
+//     ReplicatedForcer  offers finished records   (log/core/durability/)
+//       | Advance, Poll                    ^ durable_lsn
+//     Replicator        all backups, the W-th largest LSN
+//       | Advance                          ^ acked_lsn
+//     ReplicaSession    one backup: batches, credits      (session/)
+//       | Post                             ^ OnCompletion, OnAck
+//     PersistRequester  one Plan: operations, and proofs  (persist/)
+//       | Fabric::Post                     ^ Fabric::Poll
+//     tcp/: Requester, Outbox   or   verbs/: NativeSends, QueuePair (fabric/)
+//   --------------- connection ---------------------------------------------
+//   backup
+//     tcp/: Responder           or   the adapter itself       (fabric/)
+//       | bytes go into the registered ring; then a receive completes
+//     ReplicaServer     finds the log of the connection (recovery/server/)
+//       | ServedLog::OnCompletion, Step    ^ PostSend of an Ack (wire/)
+//     BackupSession     walks, sums, acknowledges         (session/)
+//       | Respond
+//     PersistResponder  one Plan: Flush, Fence of the medium  (persist/)
 //
 // Invariants:
 //   RPR1. durable_lsn() is at most the W-th largest persisted LSN over the
@@ -19,12 +43,11 @@
 //   RPR2. A backup that is out of sync does not count until it has joined again
 //         with another session (P-A5). Records that it made durable before stay
 //         durable.
-//   RPR3. With fewer than W replicas in sync the replicator is poisoned:
-//         status() is an error from then on, and durable_lsn() stays (P-A3.6,
-//         P-H20).
-//   RPR4. At most a quarter of ack_timeout_ns is charged for the time between
-//         two polls. A primary that was stopped, or was not polled, does not
-//         blame its backups.
+//   RPR3. With fewer than W replicas in sync the replicator fails: status() is
+//         an error from then on, and durable_lsn() stays (P-A3.6, P-H20).
+//   RPR4. Of the time between two polls at most a quarter of ack_timeout_ns
+//         counts as a backup's silence. So a primary that was stopped, or was
+//         not polled, does not drop its backups for that.
 //   RPR5. reuse_head() is at most the head that each replica in sync has said
 //         is in its superline (P-L4). A backup out of sync holds nothing up.
 //   RPR6. A backup that joined and is behind *catches up*: it gets the rest in
@@ -36,8 +59,10 @@
 //   RPR7. A backup whose connection broke is dropped only after everything
 //         that had arrived was taken: that may say why the connection ended.
 // Thread safety: as ReplicationSink; PollDeadline also from any thread. The
-// observer is called under the lock of the log that polls, and must not call
-// that log.
+// observer must not call the log, except as PrimaryReplica (primary_replica.h).
+// Called under: step_mutex_ of the log's ReplicatedForcer; so is the observer.
+// May block: Poll for the fabric's lock (fabric.h), and for the observer's
+// OnPoll (member_upkeep.h). The other calls of the sink for the fabric's lock.
 // References: protocol P-A3.3, P-A3.6, P-H20 to P-H22; Arcadia §4.1, §4.4;
 // replication_sink.h.
 #ifndef ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
@@ -92,8 +117,8 @@ class Replicator final : public ReplicationSink {
     // Take events that are of no backup of this log.
     virtual void OnCompletion(const Completion& completion) = 0;
     virtual void OnConnectionEvent(const ConnectionEvent& event) = 0;
-    // Called at the end of each Poll; `polled` is what Poll would return.
-    // Returns what Poll returns.
+    // Called at the end of each Poll, and takes what it needs of Poll's time;
+    // `polled` is what Poll would return. Returns what Poll returns.
     virtual Polled OnPoll(Polled polled) { return polled; }
   };
 
@@ -104,8 +129,8 @@ class Replicator final : public ReplicationSink {
              const RingEnd& start, Observer* observer = nullptr);
 
   // Adds a backup in sync that has all records up to the constructor's `start`.
-  // Errors call it `name`. Requires: before the first Advance; with this host's
-  // own, at most kMembersMax replicas.
+  // Error messages use `name` for it. Requires: before the first Advance; with
+  // this host's own, at most kMembersMax replicas.
   void Add(std::string name, ConnectionId connection,
            std::unique_ptr<ReplicaSession> session);
 
@@ -139,6 +164,8 @@ class Replicator final : public ReplicationSink {
   void LocalPersisted(Lsn lsn) override;
   void AdvanceHead(const LogPosition& head) override;
   void AnnounceDurable() override;
+  // Takes what arrived, sends what may be sent, looks at the backups if that is
+  // due, and lets the observer work. Ends after a bounded number of rounds.
   Polled Poll() override;
   ReplicationState replication_state() const override;
   // Returns OK, or Aborted with the fate of each backup: the outcome of records
@@ -161,7 +188,8 @@ class Replicator final : public ReplicationSink {
   // Posts what waits for credit, and drops backups that lag too far or are
   // silent. Returns true if something was posted.
   bool CheckBackups();
-  // Returns when CheckBackups last read the clock, in nanoseconds.
+  // Returns the time, in nanoseconds, at which CheckBackups last read the
+  // clock.
   int64_t last_poll_ns() const { return last_poll_ns_; }
 
   // Returns the last end that Advance was given.

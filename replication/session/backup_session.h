@@ -29,17 +29,20 @@
 //        (P-R1).
 //   BS4. A head is published only up to the next LSN, and acknowledged only
 //        when it is in the superline (P-L4, P-L10).
+//   BS5. durable_lsn() comes from headers of records that were walked, and from
+//        messages of this very session (P-H21).
 //   BS6. No ack covers a payload that differs from its header, whether it was
 //        damaged on its way, or in the primary's memory after it was summed
 //        there. Where the link checks what it carries, only the scan and
 //        scrubbing find the latter.
-//   BS5. durable_lsn() comes from headers of records that were walked, and from
-//        messages of this very session (P-H21).
 // Crash states: between two Steps any part of what the primary wrote may be
 // persistent, in any order. None of it was acknowledged; the scan takes each
 // record as torn or, if it is whole, as have. Records that the primary counts
 // by completions are whole then, even if their immediate was lost.
 // Thread safety: one thread.
+// May block: Step and PersistWatermark for the medium's fence (on a plain file:
+// for the disk), Step also for page faults of the ring; all members for the
+// fabric's lock (fabric.h). None waits for the primary.
 // References: protocol P-A3.4, P-A3.5, P-B6 P-R1; Arcadia §4.1.
 #ifndef ALPHEUS_REPLICATION_SESSION_BACKUP_SESSION_H_
 #define ALPHEUS_REPLICATION_SESSION_BACKUP_SESSION_H_

@@ -9,26 +9,28 @@
 // a time. Two kinds of message go between the batches, and each takes a credit
 // like a batch: the log's head has moved (head_update.h), and what is durable
 // (durable_update.h).
-// The backup's platform decides by which plan a batch becomes persistent. The
-// executor (persist_requester.h) runs the plan and says which batches are
-// persistent: by a completion, where the platform allows it. Credits come back
-// by acks alone.
+// The backup's platform decides by which plan a batch becomes persistent.
+// PersistRequester runs the plan and says which batches are persisted: by an
+// ack or, where the platform allows it, earlier by a completion. Credits come
+// back by acks alone.
 //
 // Invariants:
-//   RSE1. Batches and heads sent and not acknowledged never exceed the credits
-//         (P-R1).
-//   RSE2. acked_lsn() is persisted at the backup, as its ack says, or a
-//         completion where its platform allows that. It never goes back, and
-//         never passes what was posted.
+//   RSE1. Batches, heads and durable updates that are sent and not acknowledged
+//         never exceed the credits (P-R1).
+//   RSE2. Everything up to acked_lsn() is persisted at the backup. The proof is
+//         an ack or, where the platform allows it, a completion. acked_lsn()
+//         never goes back, and never passes what was posted.
 //   RSE3. Only acks of this epoch and this session count (P-H21).
 //   RSE4. A head is sent only after all records before it.
 //   RSE5. A batch ends at the end of a record.
 // After an error the session is broken. It is unknown which of the posted
 // records the backup has; acked_lsn() stays true.
 // A backup that ends the session for a newer promise says so first, if it can.
-// Only messages to users depend on that, since it may be lost with the
-// connection.
+// The message may be lost, so only error texts rely on it.
 // Thread safety: one thread.
+// May block: for the fabric's lock (fabric.h), and for page faults of the own
+// ring, whose headers it reads. Waits for no ack.
+// Called under: the lock of the log that polls (replicator.h).
 // References: protocol P-A3.3, P-H21, P-R1; Arcadia §4.1.
 #ifndef ALPHEUS_REPLICATION_SESSION_REPLICA_SESSION_H_
 #define ALPHEUS_REPLICATION_SESSION_REPLICA_SESSION_H_

@@ -48,7 +48,8 @@
 //      checks for work once more; a thread that adds work (a callback for an
 //      LSN that is in flight) stores the work, then reads sleeping_.
 // Thread safety: all members concurrently; a Role by its thread.
-// References: protocol P-A3.3 ("waiting is not serialised"); log/base/waiter.h.
+// References: protocol P-A3.3 (steps are one at a time, waiting is not);
+// log/base/waiter.h.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_ACTIVITY_WATCH_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_ACTIVITY_WATCH_H_
 

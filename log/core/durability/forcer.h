@@ -24,6 +24,9 @@
 //        them over its own record while that is not marked.
 // Persistence: a crash in a batch leaves any subset of its words.
 // Thread safety: all members concurrently.
+// May block: for this thread's own fence (on a plain file: for the disk), and
+// for page faults of the ring. batch_mutex_ and advance_mutex_ are held over no
+// fence.
 // References: Arcadia §4.3, §4.4; protocol P-A3.2, P-A3.3, P-A3.5.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_FORCER_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_FORCER_H_

@@ -2,9 +2,10 @@
 // log_durability: how completed records of a log become durable, at once, under
 // a policy or later, and how calls wait for that.
 //
-// Idea: both kinds of log make steps that do not block. A call that waits is a
-// loop over such a step, with the waiter between steps. The loops and their
-// answers are here; the step, and how a call sleeps, are of the kind:
+// Idea: both kinds of log make steps, which wait for no other host and for no
+// open record. A call that waits is a loop over such a step, with the waiter
+// between steps. The loops and their results are here; the step, and how a call
+// sleeps, are of the kind:
 //
 //   LocalDurability       durable is what this host persisted
 //                         (local_durability.h)
@@ -23,6 +24,9 @@
 //   LDU2. No call waits for a reservation that its own thread has open (P-F2).
 //   LDU3. A deadline that passes ends the call, and changes nothing of the log.
 // Thread safety: all members concurrently, but Finish and Abandon alone.
+// May block: Step, Poll, AnnounceHead and AnnounceDurable as one step of the
+// forcer (forcer.h, replicated_forcer.h). Calls with a deadline wait until then
+// for other threads' records and for W acks. Finish waits 50 ms for backups.
 // References: Arcadia §4.3, §4.4; protocol P-A3.3, P-F2, P-F7.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_LOG_DURABILITY_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_LOG_DURABILITY_H_

@@ -31,7 +31,13 @@
 //        durable (P-H20). LogFailure reports it to all callers (P-F7).
 //   RF5. When is_idle() becomes false, the thread that changed it notifies:
 //        another thread that saw true and announced itself may sleep.
-// Thread safety: all members concurrently. step_mutex_ is only ever tried.
+// Thread safety: all members concurrently. step_mutex_ is only ever tried: a
+// thread that finds it taken leaves its request there.
+// May block: a step waits for no ack, no open record and no other step. It may
+// wait for the fence of its own batch (on a plain file: for the disk), for page
+// faults of the ring, for the locks of the Forcer, for the Reclaimer's lock
+// (another thread may hold it over a superline update), and for what the sink's
+// Poll waits for (replication_sink.h). Other threads then don't step.
 // References: protocol P-A3.3, P-A3.6, P-L4, P-H20, P-H22; Arcadia §4.3, §4.4,
 // §5.3.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_REPLICATED_FORCER_H_

@@ -17,7 +17,13 @@
 //   RSK3. Once status() is not OK it stays so, and durable_lsn stays where it
 //         is (P-H20).
 // Thread safety: any thread may call WaitForActivity and Wake at any time; one
-// thread at a time calls the other members, under a lock of the log.
+// thread at a time calls the other members.
+// Called under: step_mutex_ of the log's ReplicatedForcer, except for
+// WaitForActivity and Wake. So a member that takes long keeps all threads of
+// the log from stepping, and no member may call the log's Step or Poll. May
+// block: only WaitForActivity waits for another host. The other members may
+// wait for the fabric's lock (fabric.h). Poll may also do a slice of upkeep,
+// with locks, page faults and fences of its own (member_upkeep.h).
 // References: protocol P-A3.3, P-A3.6, P-A6, P-L4, P-H20 to P-H22.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_REPLICATION_SINK_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_REPLICATION_SINK_H_
@@ -77,8 +83,8 @@ class ReplicationSink {
   // does nothing.
   virtual void AnnounceDurable() {}
 
-  // Processes what arrived and posts what waits. Does not block. Returns kIdle
-  // if replication_state() is unchanged, and else kMoved.
+  // Processes what arrived and posts what waits. Waits for no arrival. Returns
+  // kIdle if replication_state() is unchanged, and else kMoved.
   virtual Polled Poll() = 0;
 
   virtual ReplicationState replication_state() const = 0;

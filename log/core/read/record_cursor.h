@@ -98,8 +98,7 @@ class RecordCursor {
   // * before a bad payload;
   // * before the first record at or after `until`, so that a caller may walk in
   //   slices.
-  // record() is not changed. Requires: `Mode` is the cursor's own.
-  // Requires: `Mode` is the cursor's own.
+  // Does not change record(). Requires: `Mode` is the cursor's own.
   template <Payloads Mode = Payloads::kCheck, class Visit>
   void WalkPlain(const Visit& visit, RingOffset until = kNoOffset);
 

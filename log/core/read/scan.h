@@ -2,12 +2,13 @@
 // scan: finds the end of a log and judges it.
 //
 // Idea: the log has no tail pointer, so it ends where the first record can't be
-// read. But a media error looks the same. So the scan gathers evidence that the
-// record was once persisted: the watermark, the durable LSN in the header of
-// any later record, and the start of the installed epoch. With evidence the
-// record is *corrupt* and the log is not shown. Without it the record is *torn*
-// (or was never written) and the log ends before it. Never a silently shorter
-// log (P-C6).
+// read. But a media error looks the same. So the scan looks whether the record
+// is *proven*, that is, whether something says that it was once persisted here:
+// the watermark, the durable LSN in the header of any later record, or the
+// start of the installed epoch. A proven record is *corrupt*, and the log is
+// not shown. One that is not is *torn* (or was never written): no process can
+// have been told that it was persisted here, and the log ends before it. The
+// log is never shorter in silence (P-C6).
 //
 // Invariants:
 //   SC1. The kept records are an unbroken run of LSNs from the head.
@@ -33,8 +34,8 @@ namespace alpheus {
 
 enum class TailVerdict {
   kComplete,  // the log ends where nothing was written after it
-  kTorn,      // it ends before a record that was never acknowledged
-  kCorrupt,   // a record that was acknowledged can't be read
+  kTorn,      // it ends before a broken record that is not proven
+  kCorrupt,   // a record that is proven can't be read
 };
 
 // "complete", "torn" or "corrupt".

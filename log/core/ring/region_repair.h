@@ -11,8 +11,7 @@
 //         last durable record only. No thread of the log writes there while
 //         WithRingFrozen runs the work.
 //   RGR2. After an error of the medium the log has failed (RL4): nothing more
-//   is
-//         acknowledged.
+//         is acknowledged.
 // Crash states, of each repair: any part of the new bytes may be persisted.
 // They only replace bytes that were not good, or equal ones.
 // Thread safety: one thread repairs; others use the log meanwhile.

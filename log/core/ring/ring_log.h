@@ -28,6 +28,12 @@
 // Persistence: a crash leaves the superline of the last update, and any subset
 // of the record words that no fence covered. scan.h recovers the log from that.
 // Thread safety: all members concurrently, but Close and the destructor alone.
+// May block: any call that touches the ring, for page faults. A call that
+// forces, and Poll, as a step does: for its fence (on a plain file: for the
+// disk), for locks of the log, and for the sink (log_durability.h). Cleanup and
+// CleanupThrough for the superline's update and for a tail's copy. Calls with a
+// deadline wait until then for other threads, space and W replicas; CleanupAll
+// and Close wait for W replicas until the log fails.
 // References: Arcadia §4.3, §4.4; protocol P-A3, P-A6.
 #ifndef ALPHEUS_LOG_CORE_RING_RING_LOG_H_
 #define ALPHEUS_LOG_CORE_RING_RING_LOG_H_

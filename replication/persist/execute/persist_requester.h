@@ -4,7 +4,8 @@
 // Idea: the caller says where the bytes of an update are, and hands over
 // completions and acks. The plan decides which operations are posted, and what
 // must come back before an update is persisted. Updates follow each other
-// without waiting.
+// without waiting. For a log's records an update is a batch
+// (replica_session.h).
 //
 // Invariants:
 //   PQ1. persisted() never goes back and never passes posted(). It counts an
@@ -14,6 +15,7 @@
 //   PQ2. Nothing that tells the responder of an update is posted before its
 //        bytes (FB1, FB2 of fabric.h keep the order).
 // Thread safety: one thread. Only the fabric's calls are virtual.
+// May block: Post, for the fabric's lock only (fabric.h).
 // References: method.h; remote persistence taxonomy §3.2.
 #ifndef ALPHEUS_REPLICATION_PERSIST_EXECUTE_PERSIST_REQUESTER_H_
 #define ALPHEUS_REPLICATION_PERSIST_EXECUTE_PERSIST_REQUESTER_H_

@@ -11,6 +11,8 @@
 // Persistence: any part of the bytes that were written and not acknowledged may
 // be persistent, in any order.
 // Thread safety: one thread.
+// May block: Respond, for the medium's fence (on a plain file: for the disk)
+// and for page faults of the written bytes.
 // References: method.h; remote persistence taxonomy §3.2; protocol P-A3.4.
 #ifndef ALPHEUS_REPLICATION_PERSIST_EXECUTE_PERSIST_RESPONDER_H_
 #define ALPHEUS_REPLICATION_PERSIST_EXECUTE_PERSIST_RESPONDER_H_

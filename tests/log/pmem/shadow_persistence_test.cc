@@ -164,7 +164,7 @@ class InterruptedMedium final : public ShadowedMedium {
   std::thread other_;
 };
 
-// Goal: LP1. Method: while one thread has read a line and not stored it,
+// Goal: SHP1. Method: while one thread has read a line and not stored it,
 // another one stores to that line, flushes and fences.
 TEST(ShadowPersistenceThreadsTest, NoFlushTakesBackWhatAnotherThreadFenced) {
   Region memory = *Region::Anonymous(kPageBytes);

@@ -157,7 +157,7 @@ TEST_F(MembersChangeTest, LostReplicaIsReplaced) {
   ExpectServedBy(kThree, {2});
 }
 
-// OQ3: nobody counts on what its predecessor had.
+// OPQ3: nobody counts on what its predecessor had.
 TEST_F(MembersChangeTest, BlankReplicaMakesNoQuorumBeforeItIsInstalled) {
   Make(kThree, 0);
   Write(kThree, 3);
@@ -361,7 +361,7 @@ TEST_F(MembersChangeTest, NodeThatLeftComesBackBlankOnly) {
   ExpectServedBy(again, {2});
 }
 
-// OQ1, OQ2: whatever the moment, if a newcomer has the epoch then W of the
+// OPQ1, OPQ2: whatever the moment, if a newcomer has the epoch then W of the
 // members before have it, too.
 TEST_F(MembersChangeTest, OldMembersInstallBeforeNewOnes) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {

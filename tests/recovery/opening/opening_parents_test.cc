@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a list was made from, and which part it has in an opening (OQ7 to OQ9 of
-// opening_quorums.h).
+// What a list was made from, and which part it has in an opening (OPQ7 to OPQ9
+// of opening_quorums.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -116,7 +116,7 @@ TEST_F(OpeningParentsTest, NewcomersBeginWhenALateQuorumHasInstalled) {
 
 // Two nodes were to be added, which was cut off on 1. Node 2 went on by the
 // first list with 3, which is lost since: 1 and 2 are its opening quorum, and
-// need not be so many that the list of five ends (OQ9).
+// need not be so many that the list of five ends (OPQ9).
 TEST_F(OpeningParentsTest, WhoHasTheTargetNeedNotBeRetired) {
   const Configuration first = Of(1, {1, 2, 3}, 2);
   const Configuration grown = MadeFrom(first, Of(2, {1, 2, 3, 4, 5}, 3));
@@ -150,7 +150,7 @@ TEST_F(OpeningParentsTest, ListThatWasMadeTwiceDoesNotCompeteWithItself) {
 }
 
 // Two nodes were to be added, which was cut off on 1; then 3 was to be replaced
-// by one of them, and that was cut off on 2 (OQ8).
+// by one of them, and that was cut off on 2 (OPQ8).
 TEST_F(OpeningParentsTest, JoiningMembersRetireAListThatTheyNeverHad) {
   const Configuration first = Of(1, {1, 2, 3}, 2);
   const Configuration grown = MadeFrom(first, Of(2, {1, 2, 4, 5}, 2));

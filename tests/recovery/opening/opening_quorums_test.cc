@@ -57,7 +57,7 @@ TEST_F(OpeningQuorumsTest, CompetingListsDoNotBothOpen) {
   EXPECT_FALSE(Judge(other).ok());
 }
 
-// Two stay of five, of which W = 2; who leaves promises, too (OQ4).
+// Two stay of five, of which W = 2; who leaves promises, too (OPQ4).
 TEST_F(OpeningQuorumsTest, LeaversPromiseForTheListThatTheyHave) {
   const Configuration before = Of(1, {1, 2, 3, 4, 5}, 2);
   const Configuration after = Of(2, {1, 2, 3}, 2);
@@ -286,7 +286,7 @@ TEST_F(OpeningQuorumsTest, RetiredListIsForgotten) {
   EXPECT_THAT(promises_.unretired, IsEmpty());
 }
 
-// OQ3: of the four of which the new list consists two have said something that
+// OPQ3: of the four of which the new list consists two have said something that
 // counts.
 TEST_F(OpeningQuorumsTest, NewcomerPromisesOnlyWhereAChangeGoesOn) {
   const Configuration before = Of(1, {1, 2, 3}, 2);

@@ -122,7 +122,7 @@ TEST_F(StateReportTest, BadRecordThatNobodyWasToldOfIsTorn) {
   EXPECT_EQ(Verdicts(), "htt");
 }
 
-// AN2 (state_report.h): whatever lies in the ring.
+// STR2 (state_report.h): whatever lies in the ring.
 TEST_F(StateReportTest, ReplicaThatCannotKnowReportsUnknown) {
   harness_.Append("a");
   RegionState repairing = State();
@@ -139,7 +139,7 @@ TEST_F(StateReportTest, ReplicaThatCannotKnowReportsUnknown) {
   }
 }
 
-// AN3 (state_report.h): also of a report that says otherwise.
+// STR3 (state_report.h): also of a report that says otherwise.
 TEST_F(StateReportTest, ProvenLsnIsNeverNacked) {
   StateReport report;
   report.proven_lsn = Lsn(3);
@@ -174,7 +174,7 @@ TEST_F(StateReportTest, ChoiceFromOneReportIsTheScan) {
   }
 }
 
-// AS1 (state_report_scan.h), for a log with a torn place, one that can't be
+// SSC1 (state_report_scan.h), for a log with a torn place, one that can't be
 // read, and records behind it.
 TEST_F(StateReportTest, SlicesChangeNoReport) {
   for (int i = 0; i < 3; ++i) harness_.Append(std::string(70, 'x'));

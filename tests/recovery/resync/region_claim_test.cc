@@ -132,7 +132,7 @@ TEST_F(RegionClaimTest, StepsDownForAHigherBallot) {
   EXPECT_EQ(Run(100 * kMilli), higher);
 }
 
-// RH3.
+// RGC3.
 TEST_F(RegionClaimTest, BeginsAScrubAndSaysHowItIs) {
   EXPECT_EQ(Run(kMilli), std::nullopt);
   for (const bool start : {true, false}) {
@@ -145,7 +145,7 @@ TEST_F(RegionClaimTest, BeginsAScrubAndSaysHowItIs) {
   EXPECT_EQ(asked_, (std::vector<Message>{Claim{kOwnPromise}, after, after}));
 }
 
-// Goal: RH4. However fast the node asks.
+// Goal: RGC4. However fast the node asks.
 TEST_F(RegionClaimTest, ShowsOnePieceAtATimeAndLeavesTimeInBetween) {
   EXPECT_EQ(Run(kMilli / 10), std::nullopt);
   const Fetched piece{RingOffset(128), std::vector<std::byte>(100)};

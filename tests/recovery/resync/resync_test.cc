@@ -246,7 +246,7 @@ TEST_F(ResyncTest, DamagedRecordIsCopied) {
   ExpectJoined();
 }
 
-// JP0.
+// JP5.
 TEST_F(ResyncTest, BlankMemberDoesNotJoin) {
   OpenLog();
   Append(2);
@@ -259,7 +259,7 @@ TEST_F(ResyncTest, BlankMemberDoesNotJoin) {
   EXPECT_EQ(world_->replica(kJoiner).superline().log_epoch, Epoch(0));
 }
 
-// RJ3.
+// RSY3.
 TEST_F(ResyncTest, MemberOfALaterPromiseIsNotAskedAgain) {
   OpenLog();
   GoAway(/*power_cut=*/true);
@@ -288,7 +288,7 @@ TEST_F(ResyncTest, MemberThatStaysOutOfSyncIsTriedRarely) {
             200'000 * (1 + 2 + 4 + 8 + 16 + 32 + 32));
 }
 
-// RJ2: bytes that are compared and copied are not reused, whenever the ring is
+// RSY2: bytes that are compared and copied are not reused, whenever the ring is
 // full and its head moves.
 TEST_F(ResyncTest, LogThatIsWrittenMeanwhileStaysWhole) {
   for (int events = 0; events < 80; ++events) {
@@ -309,7 +309,7 @@ TEST_F(ResyncTest, LogThatIsWrittenMeanwhileStaysWhole) {
   }
 }
 
-// RJ2: nor is the log held up by a member that does nothing.
+// RSY2: nor is the log held up by a member that does nothing.
 TEST_F(ResyncTest, MemberThatHoldsUpTheLogIsDropped) {
   OpenLog();
   Append(4, 100);

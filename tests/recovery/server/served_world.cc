@@ -212,16 +212,16 @@ absl::Status FakeRegions::WhyUnserved(Uuid log_id) {
                           : absl::OkStatus();
 }
 
-absl::StatusOr<ServerHello> FakeRegions::ReadWelcome(Uuid log_id) {
+absl::StatusOr<ServerHello> FakeRegions::ReadServerHello(Uuid log_id) {
   return server_hello ? server_hello(log_id)
-                      : LocalRegions::ReadWelcome(log_id);
+                      : LocalRegions::ReadServerHello(log_id);
 }
 
 absl::StatusOr<Followed> FakeRegions::ReadFollowed(Uuid log_id) {
   return followed ? followed(log_id) : LocalRegions::ReadFollowed(log_id);
 }
 
-void FakeRegions::OnOwnerGone(Uuid log_id) {
+void FakeRegions::OnLockHolderGone(Uuid log_id) {
   if (owner_gone) owner_gone(log_id);
 }
 

@@ -191,9 +191,9 @@ class FakeRegions final : public LocalRegions {
 
   bool ReleaseRegion(Uuid log_id) override;
   absl::Status WhyUnserved(Uuid log_id) override;
-  absl::StatusOr<ServerHello> ReadWelcome(Uuid log_id) override;
+  absl::StatusOr<ServerHello> ReadServerHello(Uuid log_id) override;
   absl::StatusOr<Followed> ReadFollowed(Uuid log_id) override;
-  void OnOwnerGone(Uuid log_id) override;
+  void OnLockHolderGone(Uuid log_id) override;
 
  private:
   const Uuid taken_;

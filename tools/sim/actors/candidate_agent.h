@@ -5,14 +5,14 @@
 // Idea: the part of an elected node's daemon; a thread of that daemon, or a
 // process of its own where there is none. Safety never rests on what it is
 // told: an application that it started runs until it is fenced, unless the
-// agent ends it. The agent does that by lot when
-//   its session has expired, or another machine is first: it ends the
+// agent ends it. What the agent does is drawn by lot:
+//   * Its session has expired, or another machine is first: it ends the
 //     application in good order, kills it, or does nothing, like a process that
-//     did not notice
-//   its connection is lost: cautious agents end the application, others wait
-// An application that ended by itself may be unable to open the log from here,
-// so that by lot the agent lets others go first: it steps down, and stands
-// again.
+//     did not notice.
+//   * Its connection is lost: cautious agents end the application, others wait.
+//   * The application ended by itself, and may be unable to open the log from
+//     here: the agent stands again at once, or first withdraws, so that others
+//     go first.
 //
 // Thread safety: one thread.
 // References: sim_membership.h; protocol P-H24.

@@ -132,7 +132,7 @@ absl::Status NodeProcess::WhyUnserved(Uuid /*log_id*/) {
              : absl::UnavailableError("somebody else has it");
 }
 
-absl::StatusOr<ServerHello> NodeProcess::ReadWelcome(Uuid log_id) {
+absl::StatusOr<ServerHello> NodeProcess::ReadServerHello(Uuid log_id) {
   if (!world_.options().background_actors.claim) return WhyUnserved(log_id);
   const std::optional<ServerHello> server_hello = alpheus::ServerHelloOfClaimed(
       machine_.pmem->region(), kClusterId, kLogId, machine_.id());
@@ -164,7 +164,7 @@ ReplicaServerOptions NodeProcess::ServerOptions() {
   return options;
 }
 
-void NodeProcess::OnOwnerGone(Uuid /*log_id*/) {
+void NodeProcess::OnLockHolderGone(Uuid /*log_id*/) {
   recheck_at_ = clock_.NowNanos();
 }
 

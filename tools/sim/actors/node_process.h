@@ -40,8 +40,8 @@ class NodeProcess final : private LocalRegions {
  private:
   void LetGo();
   absl::Status WhyUnserved(Uuid log_id) override;
-  absl::StatusOr<ServerHello> ReadWelcome(Uuid log_id) override;
-  void OnOwnerGone(Uuid log_id) override;
+  absl::StatusOr<ServerHello> ReadServerHello(Uuid log_id) override;
+  void OnLockHolderGone(Uuid log_id) override;
   ReplicaServerOptions ServerOptions();
   void CloseFailed();
   void BeSuspicious();

@@ -71,14 +71,14 @@ class World {
  public:
   using Model = ModelPersistence;
 
-  // Process that has the region's lock.
+  // The lock holder of a region.
   enum class RegionUser { kNobody, kNode, kPrimary };
 
   struct Machine {
     int number = 0;
     // Memory in the place of its region (region_store.h). Null: no replica.
     std::unique_ptr<Model> pmem;
-    std::vector<std::byte> medium;  // Medium's
+    std::vector<std::byte> medium;  // bytes that Medium() returns
     RegionUser region_user = RegionUser::kNobody;
     bool has_power = true;
     // It gets neither power nor a node for now (surviving_core.h).
@@ -251,10 +251,10 @@ class World {
   }
   // Returns the platform, both true and declared.
   Platform PlatformOf(int machine) const;
-  // Returns what every power cut leaves of the machine's replica, at least: the
-  // floor (DMP), everything visible (MHP), with the bytes in its adapters
-  // (WSP). Valid until something happens there. Requires: store() has its
-  // medium.
+  // Returns the bytes of the machine's replica that survive every power cut: on
+  // DMP the fenced floor, on MHP also all that is visible, on WSP also what is
+  // in the adapters. Valid until something happens there. Requires: store() has
+  // its medium.
   std::span<const std::byte> Medium(int number);
   // Returns all adapters of a machine.
   std::vector<int> HostsOf(int machine) const;
