@@ -24,7 +24,7 @@ import weave  # noqa: E402, tools/mutants
 # ---------------------------------------------------------------------------
 # The rules.
 
-# What is checked: sources in these folders, and build files beside them.
+# The files that are checked: sources in these folders, and their build files.
 FOLDERS = ("log", "quorum", "replication", "recovery", "api", "tools", "bench",
            "tests")
 CODE_SUFFIXES = (".h", ".cc", ".c")
@@ -51,7 +51,8 @@ ROOM_RANK = {
     "tools": {"model": 0, "cli": 1, "daemon": 2, "nemesis": 2, "sim": 2,
               "demo": 3},
     "tools/model": {"memory": 0, "methods": 1, "fabric": 1, "": 2},
-    "tools/cli": {"io": 0, "commands": 1, "bench": 2, "": 3},
+    "tools/cli": {"io": 0, "plan": 1, "source": 1, "verify": 1, "write": 1,
+                  "reports": 2, "commands": 3, "bench": 4, "": 5},
     "bench": {"harness": 0, "local": 1, "ordered_store": 2, "replicated": 2,
               "remotelog": 3, "rocksdb": 3},
     "bench/local": {"candidates": 0, "scenarios": 1, "": 2},
@@ -162,7 +163,7 @@ GUIDE_TEST = "tests/api/log/guide_test.cc"
 # glossary: one word has one row.
 GLOSSARY = "docs/glossary.md"
 
-# cite: whoever cites a label finds its one definition. A header defines its
+# cite: a label that is cited has one definition. A header defines its
 # invariants in its first comment:
 #     //   RL1. head_lsn <= durable_lsn + 1 <= next_lsn.
 # and a document at the start of a paragraph, a list item or a heading:
@@ -176,8 +177,9 @@ DEFINED = {
     ".md": re.compile(rf"^(?:(?:[*-] )?\*\*({NAME})\.\*\*"
                       rf"|#+ (?:\d+\. )?({NAME})\. )"),
 }
-# What looks like a label is one, also with one letter, which says no file; but
-# an execution, indented in a document, may call its processes P1 and P2.
+# Everything that looks like a label is one, also with one letter, although that
+# names no file. An execution that is indented in a document may call its
+# processes P1 and P2.
 CITED = re.compile(r"(?<![\w#./-])(?<!Xeon )(?<!Annex )(P-(?:INV-)?[A-Z]*\d+(?:\.\d+)?"
                    r"|INV-[A-Z]?\d+|[A-Z]{1,3}\d+(?:\.\d+)?)[a-z]?(?!\w)")
 NO_LABEL = re.compile(r"C11|CLI11|U32|U64|E402|L1d|UTF\d+|SHA\d+|CRC\d+"
@@ -188,7 +190,7 @@ PROCESS = re.compile(r"[PT]\d")
 # Examples of labels, and documents that no rule is for.
 CITING_FREE = ("tests/lint_test.py", ".ci/lint.py", "docs/results/")
 
-# cell: a table is for short entries. Those of measured results may be longer.
+# cell: a table is for short entries. Measured results may have longer ones.
 CELL_MAX = 120
 CELL_FREE = ("docs/results/",)
 
@@ -419,8 +421,8 @@ def apply_waivers(file):
         if not match:
             continue
         rule, reason = match.group(1), match.group(2).strip()
-        # A comment on a line of its own speaks for the next line of code,
-        # even if the reason goes on for more lines.
+        # A comment on a line of its own applies to the next line of code, even
+        # if the reason takes more lines.
         target = i
         if not file.code[i].strip():
             while target + 1 < len(file.code) and not file.code[
@@ -749,7 +751,7 @@ def lint_documents(root):
         if is_allowed(path, NAMING_FREE) or not os.path.exists(full):
             continue
         with open(full, encoding="utf-8") as source:
-            # A name may go on behind the mark of the next comment line.
+            # A name may continue after the mark of the next comment line.
             text = re.sub(r"(?<=\n)[ \t]*(//|#)",
                           lambda mark: " " * len(mark.group()), source.read())
         for match in NAMED.finditer(text):

@@ -22,7 +22,7 @@ SPEC.loader.exec_module(lint)
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 
-# (rule, path, code behind the SPDX line): exactly one finding, of this rule.
+# (rule, path, code after the SPDX line): exactly one finding, of this rule.
 BAD = [
     # Folders.
     ("include-order", "log/core/a.cc", '#include "recovery/replica/local_opening.h"'),
@@ -40,7 +40,7 @@ BAD = [
     ("include-order", "log/pmem/a.cc", '#include "log/format/record.h"'),
     ("include-order", "log/format/a.cc", '#include "log/core/read/scan.h"'),
     ("include-order", "log/other/a.cc", '#include "log/base/ids.h"'),
-    # Rooms of folders, deeper ones and files beside them, too.
+    # Rooms of folders, also deeper rooms and files beside rooms.
     ("include-order", "log/core/read/a.cc", '#include "log/core/ring/ring_log.h"'),
     ("include-order", "log/core/read/a.cc", '#include "log/core/write/pad.h"'),
     ("include-order", "recovery/replica/a.cc",
@@ -143,7 +143,7 @@ BAD = [
      "int a;  // lint: allow(goto) here\ngoto out;"),
 ]
 
-# (rule that must not speak, path, code behind the SPDX line): no finding.
+# (rule that must find nothing, path, code after the SPDX line): no finding.
 GOOD = [
     ("include-order", "log/core/ring/a.cc", '#include "log/base/ids.h"\n'
      '#include "log/pmem/region.h"\n#include "log/format/record.h"\n'
@@ -581,7 +581,7 @@ class LintTest(unittest.TestCase):
 
     def test_repository_is_clean(self):
         self.assertGreater(len(lint.sources(ROOT)), 50)
-        # The rules for it say nothing where there is no guide.
+        # Its rules find nothing where there is no guide.
         self.assertTrue(os.path.exists(os.path.join(ROOT, lint.GUIDE)))
         self.assertEqual(lint.lint(ROOT), [])
 

@@ -35,7 +35,7 @@ case $ALPHEUS_MUTANT in
 esac
 """
 
-# What `alpheus-sim` says, by mutant; without one each canary is seen.
+# The output of `alpheus-sim`, by mutant; without a mutant each canary is seen.
 SIMULATOR = """#!/bin/sh
 seeds='{"seeds": 3, "violated": 1}'
 says() { echo '{"seed": 3, "invariant": "'"$1"'", "what": "'"$2"'"}'; }

@@ -19,9 +19,8 @@ from matplotlib.ticker import FuncFormatter, NullLocator  # noqa: E402
 from claims import judge, persist_stages  # noqa: E402
 from results import bytes_text, disturbed  # noqa: E402
 
-# Colour, line and marker of each candidate, everywhere the same. The colours
-# can be told apart with any colour blindness (Okabe and Ito), the markers
-# without colour.
+# Colour, line and marker of each candidate, the same everywhere. The colours
+# differ for any colour blindness (Okabe and Ito), the markers without colour.
 STYLES = {
     "floor": ("#6b6b6b", (0, (4, 2)), ""),
     "alpheus": ("#0072b2", "-", "o"),

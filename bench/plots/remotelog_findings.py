@@ -17,7 +17,7 @@ AS_FAST = 1.10
 NO_EFFECT = 0.05
 SIGNIFICANT = 0.10
 
-# What no fabric here can tell, by the finding's key.
+# Findings that no fabric here can show, by key.
 NOT_OVER_FABRIC = {
     "time of wsp": "the text's time is of hardware; a guest's processor and "
                    "its adapters are programs",
@@ -253,7 +253,7 @@ def ddio_off_helps_write_more(rows):
     drops = {}
     for operation in ("write", "writeimm"):
         off = name_of("dmp", "off", "dram", "compound", operation)
-        # As the taxonomy measured it.
+        # The setting in which the taxonomy measured it.
         off = rows.latencies.get(off + ",estimate") or rows.latencies[off]
         drops[operation] = 1 - off / rows.one("dmp", "on", "dram", "compound",
                                               operation)

@@ -119,7 +119,7 @@ def _draw_backups(results):
         axes.set_xlabel("backups, all waited for")
         axes.set_xticks(results.values("backups", "backups"))
         axes.set_ylabel(what)
-        # None and one are a hundred times apart.
+        # Zero and one differ by a factor of a hundred.
         axes.set_yscale("log")
         _plain(axes.yaxis)
         axes.legend(frameon=False, fontsize=7.5)

@@ -11,9 +11,9 @@ import statistics
 
 SCHEMA_VERSION = 1
 FLOOR_PREFIX = "floor-"
-# Of all cores' time while a scenario ran; the host and what the kernel counts
-# otherwise make 2 % to 6 % on a quiet machine. What others take beyond falls on
-# one candidate and not on the next, and then ratios tell little.
+# A share of all cores' time while a scenario ran. On a quiet machine the host
+# and other kernel work take 2 % to 6 %. More than that falls on some candidates
+# and not on others, and then ratios say little.
 OTHERS_MAX = 0.10
 
 

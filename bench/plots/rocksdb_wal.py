@@ -158,7 +158,8 @@ def judge(results):
         append = find(results, APPEND, "p50", **where)
         allowed = append and more(append, [APPEND_EXTRA_NS]
                                   * len(append["samples"]))
-        # As if neither slowed the other, and the plugin took no time.
+        # An estimate in which neither slows the other, and the plugin takes no
+        # time.
         alone = append and floor and more(append, floor["samples"])
         yield at_most("the same with one backup, times (replicated append + "
                       "1 us)", backup and allowed and Ratio(backup, allowed),

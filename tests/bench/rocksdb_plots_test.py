@@ -53,7 +53,8 @@ class IntervalTest(unittest.TestCase):
         self.assertEqual(results.median_interval(list(range(6))), (0, 5))
 
     def test_many_samples_leave_out_the_outermost(self):
-        # Of 9: second to eighth, 96.1 %; third to seventh would be 82 %.
+        # 9 values: the interval from the second to the eighth has 96.1 %; from
+        # the third to the seventh it would have 82 %.
         self.assertEqual(results.median_interval(list(range(9))), (1, 7))
         self.assertEqual(results.median_interval(list(range(20))), (5, 14))
 

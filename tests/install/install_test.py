@@ -167,7 +167,7 @@ class InstallTest(unittest.TestCase):
         run("cmake", "--build", build)
         return build
 
-    # What is built for it.
+    # The files that are built for it.
 
     def test_one_target_builds_all_that_is_installed_and_nothing_else(self):
         if not os.path.exists(os.path.join(BUILD, "build.ninja")):
@@ -182,7 +182,7 @@ class InstallTest(unittest.TestCase):
         self.assertEqual([word for word in words
                           if word.startswith(("tests/", "bench/"))], [])
 
-    # What is installed.
+    # The files that are installed.
 
     def test_nothing_is_missing_and_nothing_is_too_much(self):
         installed = {os.path.relpath(file, self.libdir)
@@ -379,7 +379,7 @@ class InstallTest(unittest.TestCase):
 
     def test_static_component_needs_no_shared_library(self):
         build = self.build(STATIC)
-        # Not by run_program, which would find the shared one.
+        # run_program would find the shared library.
         self.assertEqual(run(os.path.join(build, "program"), cwd=self.folder),
                          "run 1 is LSN 1\n")
 

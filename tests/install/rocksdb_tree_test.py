@@ -102,8 +102,9 @@ int main(int argc, char** argv) {
 }
 """
 
-# What RocksDB's Makefile makes of alpheus.mk, in its order: what it is compiled
-# as comes behind the plugin's flags. A source of each shows that they suffice.
+# The compiler flags that RocksDB's Makefile takes from alpheus.mk, in its
+# order: its own flags come after the plugin's. One source of each kind shows
+# that they suffice.
 MAKEFILE = """
 include plugin/alpheus/*.mk
 CXXFLAGS += $(alpheus_CXXFLAGS)
@@ -154,8 +155,8 @@ class RocksDbTreeTest(unittest.TestCase):
         run("cmake", "-S", self.tree, "-B", build, "-G", "Ninja",
             f"-DCMAKE_PREFIX_PATH={self.prefix}",
             f"-DCMAKE_CXX_COMPILER={CXX}")
-        # With a compiler launcher (CMAKE_CXX_COMPILER_LAUNCHER) that keeps what
-        # was compiled, the next run compiles nothing, in whatever folder.
+        # With a compiler launcher (CMAKE_CXX_COMPILER_LAUNCHER) that keeps
+        # objects, the next run compiles nothing, in any folder.
         run("cmake", "--build", build,
             env=dict(os.environ, CCACHE_BASEDIR=self.temporary.name,
                      CCACHE_NOHASHDIR="1"))

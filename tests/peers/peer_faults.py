@@ -132,7 +132,7 @@ def etcd_flip(trio, members, path_of):
     leader, acked = etcd_with_records(trio)
     chosen = ([i for i in range(3) if i != leader][:1] if members == 1
               else list(range(3)))
-    # The last but some: it is in the file, and others are behind it.
+    # A record near the end: it is in the file, and more records follow it.
     value = acked[RECORDS // 2]
     for i in chosen:
         trio.servers[i].kill()

@@ -12,7 +12,8 @@ while read -r verb name text; do
   case $verb in
     run)
       mkfifo "/run/input-$name"
-      # Open for both: who tells never waits, whoever has ended.
+      # The FIFO is open for both directions, so that a writer never waits, even
+      # if the reader has ended.
       exec 9<>"/run/input-$name"
       # A full line at a time.
       { (eval "$text"); echo "= $?"; } <&9 9<&- 2>&1 |

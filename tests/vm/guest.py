@@ -24,7 +24,7 @@ import threading
 import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Of the guest's kernel; each brings what it depends on.
+# Modules of the guest's kernel; each loads those that it depends on.
 MODULES = """crc32_generic libnvdimm 9p 9pnet_virtio virtio_pci virtio_net
   rdma_rxe ib_uverbs rdma_ucm nfit nd_pmem dax_pmem device_dax crc32c_generic
   ext4 overlay dummy veth bridge""".split()
@@ -136,7 +136,8 @@ class Guest:
 
     def command(self):
         """QEMU's command line."""
-        # A guest that waits at its console would outlive whoever types there.
+        # A guest that waits at its console would outlive the process that types
+        # there.
         command = ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64",
                    "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
                    "-M", "pc,nvdimm=on",

@@ -44,7 +44,7 @@ done
 ip rule del pref 0
 for n in $hosts; do rdma link add "rxe$n" type rxe netdev "v$n"; done
 export ALPHEUS_VERBS_ADDRESSES=10.9.0.1,10.9.0.2,10.9.0.3
-# Ports of which 1 was written here reach each other no more, and all others as
-# before: so one pair can be cut at a time. Packets vanish; nobody is told.
+# Ports whose file here holds 1 no longer reach each other, but reach all others
+# as before: so one pair can be cut at a time. Packets vanish without an error.
 export ALPHEUS_VERBS_PORTS='/sys/class/net/p*/brport/isolated'
 set +e

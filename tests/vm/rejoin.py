@@ -29,7 +29,7 @@ REJOIN_RECORDS = 2000
 # A guest's life.
 TIMEOUT_S = 1200
 UNAVAILABLE = 4  # exit_status.h
-# Of what takes all members in time, on a busy machine.
+# For steps that wait for all members, on a busy machine.
 TRIES = 10
 
 
@@ -104,7 +104,7 @@ class Rejoin:
     def boot_primaries(self):
         self.primaries = self.boot(
             self.guests[0], "hosts='0 1' uplink=eth0", ". $here/network.sh")
-        # Who listens at the wire comes first.
+        # The capture starts first.
         self.primaries.wait(lambda: self.primaries.lines, "a sign of life")
 
     def boot_backup(self):
@@ -212,7 +212,7 @@ class Rejoin:
         """What the NVDIMM has, before any process of the log has written."""
         file = f"/pmem/{log.cluster}3/{log.name}.alpheus"
         self.backup.do(f"alpheus verify --file {file}")
-        # Where two are enough the backup may be behind them.
+        # Where two replicas are enough, the backup may lag.
         self.held[log.cluster] += len(log.check(
             self.backup.do(f"held --file {file}"), log.cluster == "majority"))
 

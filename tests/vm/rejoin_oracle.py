@@ -8,7 +8,7 @@ durable.
 """
 import hashlib
 
-# Of `stream` (rejoin_guest.sh).
+# The lines of `stream` (rejoin_guest.sh).
 THREADS = 4
 
 

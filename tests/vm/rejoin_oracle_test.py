@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from rejoin_oracle import Log, OracleError, record  # noqa: E402
 
-# By LSN, from 1. Four threads: 1.4 comes behind 1.0, 1.5 behind 1.1.
+# By LSN, from 1. Four threads: 1.4 follows 1.0, and 1.5 follows 1.1.
 NUMBERS = ["1.0", "1.2", "1.1", "1.4", "1.3", "1.6", "1.5", "2.0", "2.1"]
 UNKNOWN = ["2.2", "2.3"]
 

@@ -10,7 +10,7 @@ import time
 
 from guest import GuestError
 
-# What it was given and has not acknowledged, at most.
+# The most lines that it was given and has not acknowledged.
 WINDOW = 64
 # More than any writer appends.
 ENDLESS = 1 << 30

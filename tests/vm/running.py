@@ -10,10 +10,11 @@ import time
 
 from guest import GuestError
 
-# Guests are slow, and more so on busy machines; whoever waits longer than this
-# waits for ever.
+# Guests are slow, and slower on busy machines. A wait that is longer than this
+# would never end.
 WAIT_S = 240
-# The end of a console that is shown, without what says only "go on".
+# The last lines of a console that are shown, without prompts that say only "go
+# on".
 SHOWN_LINES = 300
 
 

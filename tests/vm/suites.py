@@ -131,7 +131,7 @@ class Suite:
         for image in self.work.glob("nvdimm*.img"):
             image.unlink()
         console = self.expect(NativeGuest(self.work, release), self.script(
-            # The kernel tells of each request that is refused.
+            # The kernel reports each request that is refused.
             "dmesg -n 1", release.environment(), ". $here/network.sh",
             ". $here/pmem.sh",
             *(f"{memory} {release.command(build / 'bin' / program)} "
@@ -211,7 +211,7 @@ class Suite:
             # A full line at a time, each with its writer's name.
             "write() { $programs/guest_log $2 1000000 $3 2>&1 </run/begin | "
             'while read -r line; do echo "$1 $line"; : >"/run/$1"; done; }',
-            # Whichever opens its log first would have filled it by then.
+            # The node that opens its log first would have filled it by then.
             "mkfifo /run/begin",
             f"write fsdax /pmem/log {durable['fsdax']} & "
             f"write devdax $dax {durable['devdax']} &",
@@ -227,9 +227,9 @@ class Suite:
 
 
 SUITES = ("verbs", "fence", "faults", "log", "power", "rejoin")
-# What is measured is asked for by name.
+# Measurements run only when they are named.
 FIGURES = ("append", "remotelog")
-# And so is what takes downloads and a build of its own.
+# So do suites that need downloads and a build of their own.
 BY_NAME = FIGURES + ("native",)
 
 

@@ -67,11 +67,12 @@ verify() {
   cmp shown records
 }
 verify
-# Chosen and told: where the adapter can't register the replica, and only there.
+# The node chooses this and reports it only where the adapter can't register the
+# replica.
 landing="can't be registered (.*): peers' writes are received in [0-9]* MiB"
 for said in said1 said2 appended; do grep "$landing" $said; done
 if grep "$landing" said3; then exit 1; fi
-# What is read from now on is what the files held.
+# From here on, reads return what the files held.
 kill "${nodes[@]}"
 wait
 start

@@ -31,8 +31,8 @@ import weave  # noqa: E402, beside this file
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 
-# A test that is killed fails in a moment; one that hangs counts as killed too,
-# and is told apart.
+# A test that sees the mutant fails in a moment. A test that hangs counts as
+# seeing it, too, and is reported as such.
 KILL_SECONDS = 60
 PASS_SECONDS = 300
 OTHERS_SECONDS = 5

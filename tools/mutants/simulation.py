@@ -33,7 +33,7 @@ CANARIES = (
                                  "--workload", "wal", "--faults",
                                  "kill-primary,power-cut,isolate",
                                  "--actors", "none")),
-    # The first one to notice is whoever looks first.
+    # Which check notices first depends on which one looks first.
     ("lost-fences", "", ("--nodes", "1", "--faults", "power-cut",
                          "--actors", "none")),
     ("no-budget", "", ("--nodes", "3", "--write-quorum", "2", "--faults",
@@ -66,7 +66,7 @@ CANARIES = (
 NO_INVARIANTS = ("CRASH", "HUNG", "CHECK", "")
 
 Simulated = collections.namedtuple("Simulated", "name invariants options")
-# `seed`: the first that violates anything, or 0. Of `seeds` that ran.
+# `seed`: the first one that violates anything, or 0. `seeds`: how many ran.
 Found = collections.namedtuple("Found", "seed invariant what seeds seconds")
 
 

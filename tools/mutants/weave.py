@@ -228,8 +228,8 @@ def find_anchor(source, edit):
 # ---------------------------------------------------------------------------
 # What differs.
 
-# What may stand before statements where they are cut, before the anchor itself,
-# before a whole expression, and behind it.
+# The characters that may precede statements where they are cut, the anchor
+# itself, and a whole expression; and those that may follow it.
 BEFORE_STATEMENT = (";", "{", "}")
 BEFORE_ANCHOR = BEFORE_STATEMENT + (")", "else", "]", ":")
 BEFORE_EXPRESSION = ("(", "[", "{", ",", "return", "=", "+=", "-=", "|=", "&=",
@@ -242,7 +242,7 @@ def common(old, new):
     return len(os.path.commonprefix([old, new]))
 
 
-# A declaration: a type and a name behind it, or a macro that declares.
+# A declaration: a type followed by a name, or a macro that declares.
 DECLARATION = re.compile(r"""
     (const|constexpr|static|thread_local|auto|using)\b
   | (?!(return|delete|throw|goto|case|else|new)\b)

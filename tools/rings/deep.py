@@ -205,6 +205,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # A reader that has seen enough, such as head, ends it in silence.
+    # A reader that stops early, such as head, ends the program without a
+    # message.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

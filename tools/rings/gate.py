@@ -52,7 +52,7 @@ FUZZERS = 3
 SLOW_CASES = 10
 SLOW_OTHERS = 2
 SEEDS = 60
-# The seeds of which the deep ring has seen that they are good (suites.py).
+# Seeds that the deep ring has found good (suites.py).
 LAST_SEED = 2000
 KILL_ROUNDS = {"rocksdb_kill_rounds": 8, "rocksdb_failover_rounds": 4,
                "rocksdb_stress": 8}
@@ -299,6 +299,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # A reader that has seen enough, such as head, ends it in silence.
+    # A reader that stops early, such as head, ends the program without a
+    # message.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

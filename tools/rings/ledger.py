@@ -36,7 +36,7 @@ class Tree:
         self.root = root
 
     def git(self, *arguments):
-        # A clone may belong to another user than the one who runs this.
+        # The clone may belong to another user than the one that runs this.
         done = subprocess.run(
             ["git", "-c", "safe.directory=*", "-C", self.root, *arguments],
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -98,7 +98,8 @@ class Ledger:
         text = ",\n".join(
             json.dumps({name: entry[name] for name in FIELDS}, indent=1)
             for entry in self.entries)
-        # Written beside it first: a run that is cut off leaves the old one.
+        # The new file is written beside the old one first: an interrupted run
+        # leaves the old one.
         beside = self.path + ".new"
         with open(beside, "w", encoding="utf-8") as file:
             file.write(f"[\n{text}\n]\n")

@@ -30,7 +30,8 @@ GUEST_INPUTS = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/support",
 READ_BY_TIDY = ("cmake", "tools/tidy", ":(glob)**/*.cc", ":(glob)**/*.h",
                 ":(glob)**/CMakeLists.txt", ":(glob)**/.clang-tidy")
 
-# What runs in guests (tests/vm/suites.py), and about how many minutes.
+# Suites that run in guests (tests/vm/suites.py), and about how many minutes
+# each takes.
 GUESTS = {"verbs": 10, "fence": 10, "faults": 10, "log": 12, "power": 10,
           "rejoin": 12}
 

@@ -11,16 +11,16 @@
 #include "absl/strings/strip.h"
 #include "alpheus/log.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/commands/append_workers.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/log_source.h"
-#include "tools/cli/commands/member_watch.h"
-#include "tools/cli/commands/wait_notice.h"
 #include "tools/cli/io/arguments.h"
 #include "tools/cli/io/framing.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/progress.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/source/log_source.h"
+#include "tools/cli/source/wait_notice.h"
+#include "tools/cli/write/append_workers.h"
+#include "tools/cli/write/member_watch.h"
 
 namespace alpheus::cli {
 namespace {

@@ -11,13 +11,13 @@
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/log_source.h"
 #include "tools/cli/io/arguments.h"
 #include "tools/cli/io/framing.h"
 #include "tools/cli/io/json_output.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/progress.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/source/log_source.h"
 
 namespace alpheus::cli {
 namespace {

@@ -15,14 +15,14 @@
 #include "log/base/status_macros.h"
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/configuration.h"
-#include "tools/cli/commands/cluster_status.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/log_source.h"
-#include "tools/cli/commands/wait_notice.h"
 #include "tools/cli/io/arguments.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/progress.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/reports/cluster_status.h"
+#include "tools/cli/source/log_source.h"
+#include "tools/cli/source/wait_notice.h"
 
 namespace alpheus::cli {
 namespace {

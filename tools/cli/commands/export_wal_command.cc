@@ -23,10 +23,10 @@
 #include "log/base/status_macros.h"
 #include "log/pmem/file_error.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/damaged_region.h"
-#include "tools/cli/commands/log_source.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/source/damaged_region.h"
+#include "tools/cli/source/log_source.h"
 
 namespace alpheus::cli {
 namespace {

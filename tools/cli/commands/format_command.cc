@@ -9,10 +9,10 @@
 #include "alpheus/log.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/log_source.h"
 #include "tools/cli/io/arguments.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/source/log_source.h"
 
 namespace alpheus::cli {
 namespace {

@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/log_source.h"
-#include "tools/cli/commands/region_report.h"
-#include "tools/cli/commands/verification.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/reports/region_report.h"
+#include "tools/cli/source/log_source.h"
+#include "tools/cli/verify/verification.h"
 
 namespace alpheus::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include "alpheus/log.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/log_source.h"
-#include "tools/cli/commands/wait_notice.h"
 #include "tools/cli/io/parser.h"
+#include "tools/cli/source/log_source.h"
+#include "tools/cli/source/wait_notice.h"
 
 namespace alpheus::cli {
 namespace {

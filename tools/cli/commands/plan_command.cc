@@ -10,11 +10,11 @@
 #include "replication/persist/plan/table_planner.h"
 #include "replication/persist/platform/method_table.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/plan_arguments.h"
-#include "tools/cli/commands/plan_report.h"
-#include "tools/cli/commands/plan_verification.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/plan/plan_arguments.h"
+#include "tools/cli/plan/plan_report.h"
+#include "tools/cli/plan/plan_verification.h"
 
 namespace alpheus::cli {
 namespace {

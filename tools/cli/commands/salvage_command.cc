@@ -14,10 +14,10 @@
 #include "api/rocksdb/store/wal_repairer.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/damaged_region.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/progress.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/source/damaged_region.h"
 
 namespace alpheus::cli {
 namespace {

@@ -14,11 +14,11 @@
 #include "log/base/status_macros.h"
 #include "recovery/protocol/readers_list.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/log_source.h"
 #include "tools/cli/io/json_output.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/progress.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/source/log_source.h"
 
 namespace alpheus::cli {
 namespace {

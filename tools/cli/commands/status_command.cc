@@ -9,13 +9,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/commands/cluster_status.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/log_source.h"
-#include "tools/cli/commands/wait_notice.h"
 #include "tools/cli/io/json_output.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/reports/cluster_status.h"
+#include "tools/cli/source/log_source.h"
+#include "tools/cli/source/wait_notice.h"
 
 namespace alpheus::cli {
 namespace {

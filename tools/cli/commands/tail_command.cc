@@ -15,13 +15,13 @@
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/log_source.h"
-#include "tools/cli/commands/wait_notice.h"
 #include "tools/cli/io/arguments.h"
 #include "tools/cli/io/framing.h"
 #include "tools/cli/io/json_output.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/source/log_source.h"
+#include "tools/cli/source/wait_notice.h"
 
 namespace alpheus::cli {
 namespace {

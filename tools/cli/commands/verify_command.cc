@@ -10,13 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "alpheus/cluster_reader.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/commands/agreement.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/commands/log_source.h"
-#include "tools/cli/commands/region_report.h"
-#include "tools/cli/commands/verification.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/reports/region_report.h"
+#include "tools/cli/source/log_source.h"
+#include "tools/cli/verify/agreement.h"
+#include "tools/cli/verify/verification.h"
 
 namespace alpheus::cli {
 namespace {

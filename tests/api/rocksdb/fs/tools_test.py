@@ -172,7 +172,8 @@ class ToolsTest(unittest.TestCase):
         self.alpheus("salvage", self.log(), self.log("saved"), status=3)
         os.rename(self.log(), self.log("damaged"))
         os.rename(self.log("saved"), self.log())
-        # As a WAL of RocksDB's own that was damaged there: up to the damage.
+        # RocksDB reads up to the damage, as with a WAL of its own that is
+        # damaged there.
         self.assertEqual(len(self.ldb_says("scan", "--hex").splitlines()), 150)
         self.ldb_says("put", "a", "1")
         self.assertEqual(len(self.ldb_says("scan", "--hex").splitlines()), 151)

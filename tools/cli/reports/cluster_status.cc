@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/commands/cluster_status.h"
+#include "tools/cli/reports/cluster_status.h"
 
 #include <algorithm>
 #include <chrono>

@@ -8,8 +8,8 @@
 // nobody, and reports once.
 //
 // Thread safety: made and destroyed by one thread.
-#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_WAIT_NOTICE_H_
-#define ALPHEUS_TOOLS_CLI_COMMANDS_WAIT_NOTICE_H_
+#ifndef ALPHEUS_TOOLS_CLI_SOURCE_WAIT_NOTICE_H_
+#define ALPHEUS_TOOLS_CLI_SOURCE_WAIT_NOTICE_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -17,7 +17,7 @@
 #include <string>
 #include <thread>
 
-#include "tools/cli/commands/log_source.h"
+#include "tools/cli/source/log_source.h"
 
 namespace alpheus::cli {
 
@@ -49,4 +49,4 @@ std::string DescribeWait(const LogSource& source, const std::string& until);
 
 }  // namespace alpheus::cli
 
-#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_WAIT_NOTICE_H_
+#endif  // ALPHEUS_TOOLS_CLI_SOURCE_WAIT_NOTICE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/commands/plan_arguments.h"
+#include "tools/cli/plan/plan_arguments.h"
 
 #include "tools/cli/io/parser.h"
 

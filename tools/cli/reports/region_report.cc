@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/commands/region_report.h"
+#include "tools/cli/reports/region_report.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

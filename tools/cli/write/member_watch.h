@@ -4,8 +4,8 @@
 //
 // Thread safety: Start and destruction by one thread; a thread of its own
 // watches.
-#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_MEMBER_WATCH_H_
-#define ALPHEUS_TOOLS_CLI_COMMANDS_MEMBER_WATCH_H_
+#ifndef ALPHEUS_TOOLS_CLI_WRITE_MEMBER_WATCH_H_
+#define ALPHEUS_TOOLS_CLI_WRITE_MEMBER_WATCH_H_
 
 #include <condition_variable>
 #include <functional>
@@ -44,4 +44,4 @@ class MemberWatch {
 
 }  // namespace alpheus::cli
 
-#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_MEMBER_WATCH_H_
+#endif  // ALPHEUS_TOOLS_CLI_WRITE_MEMBER_WATCH_H_

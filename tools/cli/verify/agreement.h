@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // agreement: checks that the replicas of a log hold the same records.
-#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_AGREEMENT_H_
-#define ALPHEUS_TOOLS_CLI_COMMANDS_AGREEMENT_H_
+#ifndef ALPHEUS_TOOLS_CLI_VERIFY_AGREEMENT_H_
+#define ALPHEUS_TOOLS_CLI_VERIFY_AGREEMENT_H_
 
 #include <cstdint>
 #include <string>
@@ -29,4 +29,4 @@ absl::StatusOr<Agreement> CompareReplicas(ClusterReader* reader);
 
 }  // namespace alpheus::cli
 
-#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_AGREEMENT_H_
+#endif  // ALPHEUS_TOOLS_CLI_VERIFY_AGREEMENT_H_

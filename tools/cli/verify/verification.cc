@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/commands/verification.h"
+#include "tools/cli/verify/verification.h"
 
 #include <memory>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // damaged_region: reads the rest of a damaged region, and counts the losses.
-#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_DAMAGED_REGION_H_
-#define ALPHEUS_TOOLS_CLI_COMMANDS_DAMAGED_REGION_H_
+#ifndef ALPHEUS_TOOLS_CLI_SOURCE_DAMAGED_REGION_H_
+#define ALPHEUS_TOOLS_CLI_SOURCE_DAMAGED_REGION_H_
 
 #include <cstdint>
 #include <functional>
@@ -51,4 +51,4 @@ absl::Status Verdict(const std::string& in, const std::string& out,
 
 }  // namespace alpheus::cli
 
-#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_DAMAGED_REGION_H_
+#endif  // ALPHEUS_TOOLS_CLI_SOURCE_DAMAGED_REGION_H_

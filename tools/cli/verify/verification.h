@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // verification: one whole pass over a region, for `inspect` and `verify`.
-#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_VERIFICATION_H_
-#define ALPHEUS_TOOLS_CLI_COMMANDS_VERIFICATION_H_
+#ifndef ALPHEUS_TOOLS_CLI_VERIFY_VERIFICATION_H_
+#define ALPHEUS_TOOLS_CLI_VERIFY_VERIFICATION_H_
 
 #include <string>
 
@@ -21,4 +21,4 @@ absl::StatusOr<Verification> VerifyRegion(const std::string& file);
 
 }  // namespace alpheus::cli
 
-#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_VERIFICATION_H_
+#endif  // ALPHEUS_TOOLS_CLI_VERIFY_VERIFICATION_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/commands/wait_notice.h"
+#include "tools/cli/source/wait_notice.h"
 
 #include <cstdio>
 #include <utility>

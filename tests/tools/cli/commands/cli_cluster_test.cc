@@ -20,10 +20,10 @@
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "tests/support/fixtures/test_cluster.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/cli/commands/append_workers.h"
-#include "tools/cli/commands/cluster_status.h"
-#include "tools/cli/commands/log_source.h"
-#include "tools/cli/commands/wait_notice.h"
+#include "tools/cli/reports/cluster_status.h"
+#include "tools/cli/source/log_source.h"
+#include "tools/cli/source/wait_notice.h"
+#include "tools/cli/write/append_workers.h"
 #include "tools/nemesis/child_process.h"
 
 namespace alpheus::testing {

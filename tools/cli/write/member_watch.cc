@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/commands/member_watch.h"
+#include "tools/cli/write/member_watch.h"
 
 #include <chrono>
 #include <cstdio>

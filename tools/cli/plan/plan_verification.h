@@ -5,8 +5,8 @@
 //
 // Expected here is only that rows suffice and weakenings don't.
 // Thread safety: pure functions.
-#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_VERIFICATION_H_
-#define ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_VERIFICATION_H_
+#ifndef ALPHEUS_TOOLS_CLI_PLAN_PLAN_VERIFICATION_H_
+#define ALPHEUS_TOOLS_CLI_PLAN_PLAN_VERIFICATION_H_
 
 #include <array>
 #include <cstdint>
@@ -69,4 +69,4 @@ absl::Status VerdictOf(const PlanVerification& found);
 
 }  // namespace alpheus::cli
 
-#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_VERIFICATION_H_
+#endif  // ALPHEUS_TOOLS_CLI_PLAN_PLAN_VERIFICATION_H_

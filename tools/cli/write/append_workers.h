@@ -15,8 +15,8 @@
 //        waits for no other. With acknowledgements each thread has one record
 //        in flight.
 // Thread safety: one thread calls the members of AppendWorkers.
-#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_APPEND_WORKERS_H_
-#define ALPHEUS_TOOLS_CLI_COMMANDS_APPEND_WORKERS_H_
+#ifndef ALPHEUS_TOOLS_CLI_WRITE_APPEND_WORKERS_H_
+#define ALPHEUS_TOOLS_CLI_WRITE_APPEND_WORKERS_H_
 
 #include <condition_variable>
 #include <cstddef>
@@ -148,4 +148,4 @@ class AppendWorkers {
 
 }  // namespace alpheus::cli
 
-#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_APPEND_WORKERS_H_
+#endif  // ALPHEUS_TOOLS_CLI_WRITE_APPEND_WORKERS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/commands/plan_report.h"
+#include "tools/cli/plan/plan_report.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/commands/agreement.h"
+#include "tools/cli/verify/agreement.h"
 
 #include <algorithm>
 #include <map>

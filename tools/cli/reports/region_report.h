@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // region_report: the output of `inspect` and `verify`, for people and as JSON.
-#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_REGION_REPORT_H_
-#define ALPHEUS_TOOLS_CLI_COMMANDS_REGION_REPORT_H_
+#ifndef ALPHEUS_TOOLS_CLI_REPORTS_REGION_REPORT_H_
+#define ALPHEUS_TOOLS_CLI_REPORTS_REGION_REPORT_H_
 
 #include <string>
 
@@ -28,4 +28,4 @@ std::string VerdictText(const RegionInfo& info, const VerifyReport& report);
 
 }  // namespace alpheus::cli
 
-#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_REGION_REPORT_H_
+#endif  // ALPHEUS_TOOLS_CLI_REPORTS_REGION_REPORT_H_

@@ -24,8 +24,8 @@
 #include "nlohmann/json.hpp"
 #include "tests/support/fixtures/test_cluster.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/cli/commands/agreement.h"
-#include "tools/cli/commands/cluster_status.h"
+#include "tools/cli/reports/cluster_status.h"
+#include "tools/cli/verify/agreement.h"
 #include "tools/nemesis/child_process.h"
 
 namespace alpheus::testing {

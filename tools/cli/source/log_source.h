@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // log_source: the log of a command: a region file, or a log of a cluster.
-#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_LOG_SOURCE_H_
-#define ALPHEUS_TOOLS_CLI_COMMANDS_LOG_SOURCE_H_
+#ifndef ALPHEUS_TOOLS_CLI_SOURCE_LOG_SOURCE_H_
+#define ALPHEUS_TOOLS_CLI_SOURCE_LOG_SOURCE_H_
 
 #include <cstdint>
 #include <memory>
@@ -79,4 +79,4 @@ absl::Status WorstOf(const std::vector<ReplicaReading>& replicas);
 
 }  // namespace alpheus::cli
 
-#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_LOG_SOURCE_H_
+#endif  // ALPHEUS_TOOLS_CLI_SOURCE_LOG_SOURCE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/commands/plan_verification.h"
+#include "tools/cli/plan/plan_verification.h"
 
 #include <map>
 #include <numeric>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "replication/persist/plan/table_planner.h"
-#include "tools/cli/commands/plan_report.h"
+#include "tools/cli/plan/plan_report.h"
 
 namespace alpheus::cli {
 namespace {

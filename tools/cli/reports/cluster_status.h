@@ -13,8 +13,8 @@
 //         known end: never too little.
 // Thread safety: pure, except for the questions of TakeStatus.
 // References: protocol P-A3.3, P-A6, P-A7; alpheus/cluster_reader.h.
-#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_CLUSTER_STATUS_H_
-#define ALPHEUS_TOOLS_CLI_COMMANDS_CLUSTER_STATUS_H_
+#ifndef ALPHEUS_TOOLS_CLI_REPORTS_CLUSTER_STATUS_H_
+#define ALPHEUS_TOOLS_CLI_REPORTS_CLUSTER_STATUS_H_
 
 #include <cstdint>
 #include <optional>
@@ -25,8 +25,8 @@
 #include "absl/status/statusor.h"
 #include "alpheus/cluster_reader.h"
 #include "log/base/ids.h"
-#include "tools/cli/commands/log_source.h"
 #include "tools/cli/io/json_output.h"
+#include "tools/cli/source/log_source.h"
 
 namespace alpheus::cli {
 
@@ -127,4 +127,4 @@ std::string WhatBecameOfPrimary(const ClusterStatus& before,
 
 }  // namespace alpheus::cli
 
-#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_CLUSTER_STATUS_H_
+#endif  // ALPHEUS_TOOLS_CLI_REPORTS_CLUSTER_STATUS_H_

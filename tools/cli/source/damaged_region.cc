@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/commands/damaged_region.h"
+#include "tools/cli/source/damaged_region.h"
 
 #include <cstdio>
 

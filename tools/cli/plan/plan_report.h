@@ -6,8 +6,8 @@
 //   mhp,on,dram,singleton,write,rq:write(a);rq:flush;rq:comp(flush)
 //
 // Thread safety: pure functions.
-#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_REPORT_H_
-#define ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_REPORT_H_
+#ifndef ALPHEUS_TOOLS_CLI_PLAN_PLAN_REPORT_H_
+#define ALPHEUS_TOOLS_CLI_PLAN_PLAN_REPORT_H_
 
 #include <span>
 #include <string>
@@ -46,4 +46,4 @@ std::string TableToText(std::span<const PlannedUpdate> updates);
 
 }  // namespace alpheus::cli
 
-#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_REPORT_H_
+#endif  // ALPHEUS_TOOLS_CLI_PLAN_PLAN_REPORT_H_

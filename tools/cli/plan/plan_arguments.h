@@ -2,8 +2,8 @@
 // plan_arguments: the arguments of `alpheus plan`.
 //
 // Thread safety: one thread.
-#ifndef ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_ARGUMENTS_H_
-#define ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_ARGUMENTS_H_
+#ifndef ALPHEUS_TOOLS_CLI_PLAN_PLAN_ARGUMENTS_H_
+#define ALPHEUS_TOOLS_CLI_PLAN_PLAN_ARGUMENTS_H_
 
 #include <optional>
 #include <string>
@@ -50,4 +50,4 @@ absl::Status CheckPlanArguments(const PlanArguments& arguments);
 
 }  // namespace alpheus::cli
 
-#endif  // ALPHEUS_TOOLS_CLI_COMMANDS_PLAN_ARGUMENTS_H_
+#endif  // ALPHEUS_TOOLS_CLI_PLAN_PLAN_ARGUMENTS_H_

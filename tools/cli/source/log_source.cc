@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/commands/log_source.h"
+#include "tools/cli/source/log_source.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/commands/append_workers.h"
+#include "tools/cli/write/append_workers.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
