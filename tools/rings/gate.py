@@ -37,6 +37,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 for folder in ("tests/model", "tools/mutants", "tools/rings"):
     sys.path.insert(0, os.path.join(ROOT, folder))
 import check as model  # noqa: E402, tests/model
+import child  # noqa: E402, beside this file
 import simulation  # noqa: E402, tools/mutants
 import weave  # noqa: E402, tools/mutants
 from draw import Draw  # noqa: E402, beside this file
@@ -157,13 +158,7 @@ class Output:
 def run(command, output):
     """Whether it ended well; its last lines are in output.lines."""
     output.lines.clear()
-    with subprocess.Popen(command, cwd=ROOT, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT,
-                          errors="replace") as process:
-        for line in process.stdout:
-            output.show(line.rstrip("\n"))
-    return process.returncode == 0
+    return child.run(command, ROOT, output.show) == 0
 
 
 class Gate:
@@ -235,10 +230,10 @@ def run_in_clone(folder, commit, caches):
                    check=True)
     environment = {**os.environ, "CCACHE_DIR": os.path.join(caches, "ccache"),
                    "XDG_CACHE_HOME": os.path.join(caches, "cache")}
-    done = subprocess.run(["bash", os.path.join(clone, ".ci", "run")],
-                          env=environment, check=False)
+    status = child.run(["bash", os.path.join(clone, ".ci", "run")], ROOT,
+                          environment=environment)
     shutil.rmtree(clone)
-    return done.returncode == 0
+    return status == 0
 
 
 def run_fresh(before):
@@ -301,4 +296,5 @@ def main():
 if __name__ == "__main__":
     # A reader that has seen enough, such as head, ends it in silence.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    child.end_by_signals()
     sys.exit(main())
