@@ -77,6 +77,16 @@ class DrawTest(unittest.TestCase):
 
 class GateTest(unittest.TestCase):
 
+    def test_every_source_comes_up(self):
+        drawn = set()
+        for commit in COMMITS:
+            some = gate.drawn_sources(Draw(commit))
+            self.assertGreater(len(some), gate.TIDIED -
+                               gate.TIDIED_NEIGHBOURS)
+            self.assertLessEqual(len(some), gate.TIDIED)
+            drawn.update(some)
+        self.assertEqual(drawn, set(gate.sources()))
+
     def test_every_mutant_and_every_guest_comes_up(self):
         drawn, seeds, guests = set(), set(), set()
         for commit in COMMITS:

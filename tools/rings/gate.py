@@ -21,6 +21,7 @@ Called by `tools/dev gate`, as .ci/run does.
 import argparse
 import collections
 import contextlib
+import functools
 import glob
 import os
 import re
@@ -46,6 +47,9 @@ from suites import FOLDERS, GUESTS  # noqa: E402, beside this file
 
 # How much of each suite a commit draws: some minutes in all, on two cores.
 TIDIED = 30
+# So many sources that are neighbours are drawn at once. Most of clang-tidy's time
+# goes into headers, and neighbours are read as one (tools/tidy/tidy.py).
+TIDIED_NEIGHBOURS = 10
 MUTANT_PROGRAMS = 2
 SIMULATED_MUTANTS = 6
 CONFIGURATIONS = 4
@@ -74,17 +78,47 @@ def dev(*arguments):
     return ["tools/dev", *arguments]
 
 
+@functools.cache
 def sources():
-    """Own C++ sources."""
-    return sorted(os.path.relpath(path, ROOT) for folder in FOLDERS
-                  for path in glob.glob(os.path.join(ROOT, folder, "**/*.cc"),
-                                        recursive=True))
+    """Own C++ sources, in the order in which targets name them."""
+    named = []
+    for listed in sorted(path for folder in FOLDERS for path in
+                         files_below(folder, "CMakeLists.txt")):
+        with open(os.path.join(ROOT, listed), encoding="utf-8") as file:
+            named += [os.path.join(os.path.dirname(listed), name)
+                      for name in re.findall(r"[\w/-]+\.cc\b", file.read())]
+    own = sorted(path for folder in FOLDERS
+                 for path in files_below(folder, "*.cc"))
+    everything = set(own)
+    # Each once, where it is named first; those that no text names come last.
+    return list(dict.fromkeys(path for path in named + own if path in everything))
+
+
+def files_below(folder, pattern):
+    """Files below a folder of the root, named from the root."""
+    return [os.path.relpath(path, ROOT) for path in
+            glob.glob(os.path.join(ROOT, folder, "**", pattern), recursive=True)]
+
+
+def drawn_sources(draw):
+    """Own sources for clang-tidy, in groups of neighbours."""
+    listed = sources()
+    groups = [listed[first:first + TIDIED_NEIGHBOURS]
+              for first in range(0, len(listed), TIDIED_NEIGHBOURS)]
+    return [source for group in draw.sample("tidy", groups,
+                                            TIDIED // TIDIED_NEIGHBOURS)
+            for source in group]
+
+
+@functools.cache
+def mutants():
+    return weave.read_tables()
 
 
 def drawn_mutants(draw):
     """Names of mutants: all that a few test programs must kill, because what
     takes long is to compile these."""
-    table = weave.read_tables()
+    table = mutants()
     programs = sorted({m.test.partition(":")[0] for m in table})
     chosen = draw.sample("programs of mutants", programs, MUTANT_PROGRAMS)
     return [m.name for m in table if m.test.partition(":")[0] in chosen]
@@ -104,9 +138,8 @@ def stages_before_tests(draw):
     first_seed = draw.number("simulator", 1, LAST_SEED - SEEDS + 1)
     seed = str(draw.number("kills", 1, 1 << 30))
     guest = draw.sample("guest", list(GUESTS), 1)
-    tidied = draw.sample("tidy", sources(), TIDIED)
     return [
-        dev("check", "--also", *tidied),
+        dev("check", "--also", *drawn_sources(draw)),
         dev("test", "--sanitize", "address,undefined"),
         dev("fuzz", "--minutes", "1", *fuzzers),
         dev("test", "--sanitize", "thread"),
