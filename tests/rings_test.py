@@ -103,6 +103,23 @@ class GateTest(unittest.TestCase):
                          {m.name for m in gate.simulation.read_table()})
         self.assertEqual(guests, set(suites.GUESTS))
 
+    def test_every_program_runs_with_every_sanitizer_that_looks_at_it(self):
+        programs = gate.sanitized_programs()
+        self.assertTrue(programs["core_test"])
+        self.assertTrue(programs["bench_ordered_store_smoke_test"])
+        self.assertFalse(programs["sim_test"])
+        self.assertNotIn("tiny_log_test", programs)  # slow
+        several = {name for name, threads in programs.items() if threads}
+        address, threads = set(), set()
+        for commit in COMMITS:
+            without = [set(names) for names in gate.left_out(Draw(commit))]
+            self.assertEqual(without[0] & without[1], set())
+            self.assertEqual(len(without[0]), len(programs) // 2)
+            address |= set(programs) - without[0]
+            threads |= several - without[1]
+        self.assertEqual(address, set(programs))
+        self.assertEqual(threads, several)
+
     def test_lines_on_tests_that_pass_are_left_out(self):
         stream = io.StringIO()
         output = gate.Output(stream)

@@ -50,6 +50,8 @@ TIDIED = 30
 # So many sources that are neighbours are drawn at once. Most of clang-tidy's time
 # goes into headers, and neighbours are read as one (tools/tidy/tidy.py).
 TIDIED_NEIGHBOURS = 10
+# Of the programs that run with a sanitizer, so many in a hundred.
+SANITIZED_PERCENT = 50
 MUTANT_PROGRAMS = 2
 SIMULATED_MUTANTS = 6
 CONFIGURATIONS = 4
@@ -111,6 +113,30 @@ def drawn_sources(draw):
 
 
 @functools.cache
+def sanitized_programs():
+    """{program: whether it has several threads} of those that sanitizers run."""
+    with open(os.path.join(ROOT, "tests/CMakeLists.txt"),
+              encoding="utf-8") as file:
+        text = file.read()
+    programs = {name: "ONE_THREAD" not in rest for name, rest in re.findall(
+        r"^ *alpheus_test\((\w+)([^)]*)\)", text, re.MULTILINE)
+                if not re.search(r"LABELS slow\b", rest)}
+    smoke = re.findall(r"^ *alpheus_smoke_test\((\w+)", text, re.MULTILINE)
+    return {**programs, **dict.fromkeys(smoke, True)}
+
+
+def left_out(draw):
+    """Programs that (the sanitizer of addresses, that of threads) leaves out in
+    this run. Each that has several threads runs with one of the two."""
+    programs = sanitized_programs()
+    address = draw.sample("address", programs,
+                          len(programs) * (100 - SANITIZED_PERCENT) // 100)
+    threads = [name for name, several in programs.items()
+               if several and name not in address]
+    return address, threads
+
+
+@functools.cache
 def mutants():
     return weave.read_tables()
 
@@ -138,11 +164,14 @@ def stages_before_tests(draw):
     first_seed = draw.number("simulator", 1, LAST_SEED - SEEDS + 1)
     seed = str(draw.number("kills", 1, 1 << 30))
     guest = draw.sample("guest", list(GUESTS), 1)
+    without_address, without_threads = left_out(draw)
     return [
         dev("check", "--also", *drawn_sources(draw)),
-        dev("test", "--sanitize", "address,undefined"),
+        dev("test", "--sanitize", "address,undefined", "--leave-out",
+            ",".join(without_address)),
         dev("fuzz", "--minutes", "1", *fuzzers),
-        dev("test", "--sanitize", "thread"),
+        dev("test", "--sanitize", "thread", "--leave-out",
+            ",".join(without_threads)),
         dev("mutants", "--tests", *drawn_mutants(draw)),
         dev("mutants", "--seeds", str(simulation.SEEDS), *by_seeds),
         dev("build"),
