@@ -5,14 +5,18 @@
 import contextlib
 import io
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tools", "rings"))
+import child  # noqa: E402, tools/rings
 import deep  # noqa: E402, tools/rings
 import gate  # noqa: E402, tools/rings
 import ledger  # noqa: E402, tools/rings
@@ -73,6 +77,16 @@ class DrawTest(unittest.TestCase):
 
 class GateTest(unittest.TestCase):
 
+    def test_every_source_comes_up(self):
+        drawn = set()
+        for commit in COMMITS:
+            some = gate.drawn_sources(Draw(commit))
+            self.assertGreater(len(some), gate.TIDIED -
+                               gate.TIDIED_NEIGHBOURS)
+            self.assertLessEqual(len(some), gate.TIDIED)
+            drawn.update(some)
+        self.assertEqual(drawn, set(gate.sources()))
+
     def test_every_mutant_and_every_guest_comes_up(self):
         drawn, seeds, guests = set(), set(), set()
         for commit in COMMITS:
@@ -88,6 +102,23 @@ class GateTest(unittest.TestCase):
         self.assertEqual(seeds,
                          {m.name for m in gate.simulation.read_table()})
         self.assertEqual(guests, set(suites.GUESTS))
+
+    def test_every_program_runs_with_every_sanitizer_that_looks_at_it(self):
+        programs = gate.sanitized_programs()
+        self.assertTrue(programs["core_test"])
+        self.assertTrue(programs["bench_ordered_store_smoke_test"])
+        self.assertFalse(programs["sim_test"])
+        self.assertNotIn("tiny_log_test", programs)  # slow
+        several = {name for name, threads in programs.items() if threads}
+        address, threads = set(), set()
+        for commit in COMMITS:
+            without = [set(names) for names in gate.left_out(Draw(commit))]
+            self.assertEqual(without[0] & without[1], set())
+            self.assertEqual(len(without[0]), len(programs) // 2)
+            address |= set(programs) - without[0]
+            threads |= several - without[1]
+        self.assertEqual(address, set(programs))
+        self.assertEqual(threads, several)
 
     def test_lines_on_tests_that_pass_are_left_out(self):
         stream = io.StringIO()
@@ -154,6 +185,70 @@ class FreshGateTest(unittest.TestCase):
         self.assertTrue(gate.run_fresh("HEAD~1"))
         self.commit_run("red again", 1)
         self.assertFalse(gate.run_fresh("HEAD~1"))
+
+
+class ChildTest(unittest.TestCase):
+    """A ring that runs a gate, which runs a shell with a child of its own."""
+
+    GATE = """if True:
+        import os, sys
+        sys.path.insert(0, os.path.join("tools", "rings"))
+        import child
+        child.end_by_signals()
+        print("pid", os.getpid(), flush=True)
+        child.run(["sh", "-c", "sleep 300 & echo pid $$ pid $!; wait"], ".",
+                  lambda line: print(line, flush=True))"""
+    RING = """if True:
+        import os, sys
+        sys.path.insert(0, os.path.join("tools", "rings"))
+        import child, deep, suites
+        child.end_by_signals()
+        print("pid", os.getpid(), flush=True)
+        deep.run_commands(suites.SUITES[0]._replace(
+            commands=[[sys.executable, "-B", "-c", sys.argv[1]]]))"""
+
+    @staticmethod
+    def runs(pid):
+        """Whether there is such a process, and it has not ended."""
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                return file.read().rpartition(")")[2].split()[0] != "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    def expect_all_end_by(self, number):
+        with subprocess.Popen([sys.executable, "-B", "-c", self.RING, self.GATE],
+                              cwd=ROOT, text=True,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as ring:
+            pids = []
+            while len(pids) < 4:
+                line = ring.stdout.readline()
+                self.assertNotEqual(line, "")
+                if not line.startswith("deep: "):
+                    pids += re.findall(r"pid (\d+)", line)
+            self.assertTrue(all(map(self.runs, pids)), pids)
+            ring.send_signal(number)
+            status = ring.wait(60)
+        deadline = time.monotonic() + 60
+        while any(map(self.runs, pids)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual([pid for pid in pids if self.runs(pid)], [])
+        return status
+
+    def test_a_signal_ends_all_that_runs_below(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            self.assertEqual(self.expect_all_end_by(number), 128 + number)
+
+    def test_an_interrupt_does_too(self):
+        self.assertNotEqual(self.expect_all_end_by(signal.SIGINT), 0)
+
+    def test_a_child_that_ends_by_itself_has_its_status(self):
+        lines = []
+        self.assertEqual(
+            child.run(["sh", "-c", "echo a; echo b >&2; exit 3"], ROOT,
+                      lines.append), 3)
+        self.assertEqual(lines, ["a", "b"])
 
 
 class LedgerTest(unittest.TestCase):

@@ -72,7 +72,7 @@ inline uint32_t NackQuorum(const QuorumSizes& sizes) {
 // Reports of the configuration's replicas about one LSN in an opening, as
 // chooser.h weighs them. N less the sum: replicas that did not report.
 struct ReportCounts {
-  uint32_t have = 0;     // hold the record
+  uint32_t have = 0;  // hold the record
   // Promised, are not blank, and report torn, absent, or a record of an epoch
   // that does not own the LSN. Below the highest log epoch also others.
   uint32_t nack = 0;
@@ -91,9 +91,9 @@ enum class Fate {
   kUndecided,  // more reports are needed; without any, an error
 };
 
-// Returns what an opening does with one LSN (P-H2, QU3). A record that a replica
-// has is kept even if it cannot be durable: to drop it would save nothing.
-// Requires: as MayBeDurable.
+// Returns what an opening does with one LSN (P-H2, QU3). A record that a
+// replica has is kept even if it cannot be durable: to drop it would save
+// nothing. Requires: as MayBeDurable.
 Fate FateOf(const QuorumSizes& sizes, const ReportCounts& reports);
 
 // Returns max(R, W): the replicas that must be reachable to open an epoch and

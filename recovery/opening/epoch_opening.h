@@ -7,9 +7,9 @@
 //
 //   hello     OpeningQuorum members say what they promised; the ballot is above
 //             all of it (P-A4.1). R of them would do for a ballot above every
-//             installed epoch (BallotSequence::Next). But with W > R the promise
-//             step needs more members, and these might refuse a ballot that
-//             ignores what they promised
+//             installed epoch (BallotSequence::Next). But with W > R the
+//             promise step needs more members, and these might refuse a ballot
+//             that ignores what they promised
 //   ballot    the membership gives it (membership.h). Static membership answers
 //             at once. A service may take until the deadline. Nothing is
 //             promised or written meanwhile, and promises made by then show

@@ -18,11 +18,11 @@ import datetime
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import child  # noqa: E402, beside this file
 from ledger import Ledger, LedgerError, Tree  # noqa: E402, beside this file
 from suites import SUITES  # noqa: E402
 
@@ -86,16 +86,15 @@ def run_commands(suite):
     counts = []
     for command in suite.commands:
         print(f"deep: {suite.name}: {' '.join(command)}", flush=True)
-        with subprocess.Popen(command, cwd=ROOT, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT,
-                              errors="replace") as process:
-            for line in process.stdout:
-                print(line, end="", flush=True)
-                if re.search(suite.counts, line):
-                    counts.append(line.strip())
-        if process.returncode != 0:
-            counts.append(f"{' '.join(command)}: status {process.returncode}")
+
+        def show(line):
+            print(line, flush=True)
+            if re.search(suite.counts, line):
+                counts.append(line.strip())
+
+        status = child.run(command, ROOT, show)
+        if status != 0:
+            counts.append(f"{' '.join(command)}: status {status}")
             return False, counts
     return True, counts
 
@@ -208,4 +207,5 @@ if __name__ == "__main__":
     # A reader that stops early, such as head, ends the program without a
     # message.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    child.end_by_signals()
     sys.exit(main())

@@ -21,6 +21,7 @@ Called by `tools/dev gate`, as .ci/run does.
 import argparse
 import collections
 import contextlib
+import functools
 import glob
 import os
 import re
@@ -37,6 +38,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 for folder in ("tests/model", "tools/mutants", "tools/rings"):
     sys.path.insert(0, os.path.join(ROOT, folder))
 import check as model  # noqa: E402, tests/model
+import child  # noqa: E402, beside this file
 import simulation  # noqa: E402, tools/mutants
 import weave  # noqa: E402, tools/mutants
 from draw import Draw  # noqa: E402, beside this file
@@ -45,6 +47,11 @@ from suites import FOLDERS, GUESTS  # noqa: E402, beside this file
 
 # How much of each suite a commit draws: some minutes in all, on two cores.
 TIDIED = 30
+# So many sources that are neighbours are drawn at once. Most of clang-tidy's time
+# goes into headers, and neighbours are read as one (tools/tidy/tidy.py).
+TIDIED_NEIGHBOURS = 10
+# Of the programs that run with a sanitizer, so many in a hundred.
+SANITIZED_PERCENT = 50
 MUTANT_PROGRAMS = 2
 SIMULATED_MUTANTS = 6
 CONFIGURATIONS = 4
@@ -73,17 +80,71 @@ def dev(*arguments):
     return ["tools/dev", *arguments]
 
 
+@functools.cache
 def sources():
-    """Own C++ sources."""
-    return sorted(os.path.relpath(path, ROOT) for folder in FOLDERS
-                  for path in glob.glob(os.path.join(ROOT, folder, "**/*.cc"),
-                                        recursive=True))
+    """Own C++ sources, in the order in which targets name them."""
+    named = []
+    for listed in sorted(path for folder in FOLDERS for path in
+                         files_below(folder, "CMakeLists.txt")):
+        with open(os.path.join(ROOT, listed), encoding="utf-8") as file:
+            named += [os.path.join(os.path.dirname(listed), name)
+                      for name in re.findall(r"[\w/-]+\.cc\b", file.read())]
+    own = sorted(path for folder in FOLDERS
+                 for path in files_below(folder, "*.cc"))
+    everything = set(own)
+    # Each once, where it is named first; those that no text names come last.
+    return list(dict.fromkeys(path for path in named + own if path in everything))
+
+
+def files_below(folder, pattern):
+    """Files below a folder of the root, named from the root."""
+    return [os.path.relpath(path, ROOT) for path in
+            glob.glob(os.path.join(ROOT, folder, "**", pattern), recursive=True)]
+
+
+def drawn_sources(draw):
+    """Own sources for clang-tidy, in groups of neighbours."""
+    listed = sources()
+    groups = [listed[first:first + TIDIED_NEIGHBOURS]
+              for first in range(0, len(listed), TIDIED_NEIGHBOURS)]
+    return [source for group in draw.sample("tidy", groups,
+                                            TIDIED // TIDIED_NEIGHBOURS)
+            for source in group]
+
+
+@functools.cache
+def sanitized_programs():
+    """{program: whether it has several threads} of those that sanitizers run."""
+    with open(os.path.join(ROOT, "tests/CMakeLists.txt"),
+              encoding="utf-8") as file:
+        text = file.read()
+    programs = {name: "ONE_THREAD" not in rest for name, rest in re.findall(
+        r"^ *alpheus_test\((\w+)([^)]*)\)", text, re.MULTILINE)
+                if not re.search(r"LABELS slow\b", rest)}
+    smoke = re.findall(r"^ *alpheus_smoke_test\((\w+)", text, re.MULTILINE)
+    return {**programs, **dict.fromkeys(smoke, True)}
+
+
+def left_out(draw):
+    """Programs that (the sanitizer of addresses, that of threads) leaves out in
+    this run. Each that has several threads runs with one of the two."""
+    programs = sanitized_programs()
+    address = draw.sample("address", programs,
+                          len(programs) * (100 - SANITIZED_PERCENT) // 100)
+    threads = [name for name, several in programs.items()
+               if several and name not in address]
+    return address, threads
+
+
+@functools.cache
+def mutants():
+    return weave.read_tables()
 
 
 def drawn_mutants(draw):
     """Names of mutants: all that a few test programs must kill, because what
     takes long is to compile these."""
-    table = weave.read_tables()
+    table = mutants()
     programs = sorted({m.test.partition(":")[0] for m in table})
     chosen = draw.sample("programs of mutants", programs, MUTANT_PROGRAMS)
     return [m.name for m in table if m.test.partition(":")[0] in chosen]
@@ -103,12 +164,14 @@ def stages_before_tests(draw):
     first_seed = draw.number("simulator", 1, LAST_SEED - SEEDS + 1)
     seed = str(draw.number("kills", 1, 1 << 30))
     guest = draw.sample("guest", list(GUESTS), 1)
-    tidied = draw.sample("tidy", sources(), TIDIED)
+    without_address, without_threads = left_out(draw)
     return [
-        dev("check", "--also", *tidied),
-        dev("test", "--sanitize", "address,undefined"),
+        dev("check", "--also", *drawn_sources(draw)),
+        dev("test", "--sanitize", "address,undefined", "--leave-out",
+            ",".join(without_address)),
         dev("fuzz", "--minutes", "1", *fuzzers),
-        dev("test", "--sanitize", "thread"),
+        dev("test", "--sanitize", "thread", "--leave-out",
+            ",".join(without_threads)),
         dev("mutants", "--tests", *drawn_mutants(draw)),
         dev("mutants", "--seeds", str(simulation.SEEDS), *by_seeds),
         dev("build"),
@@ -157,13 +220,7 @@ class Output:
 def run(command, output):
     """Whether it ended well; its last lines are in output.lines."""
     output.lines.clear()
-    with subprocess.Popen(command, cwd=ROOT, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT,
-                          errors="replace") as process:
-        for line in process.stdout:
-            output.show(line.rstrip("\n"))
-    return process.returncode == 0
+    return child.run(command, ROOT, output.show) == 0
 
 
 class Gate:
@@ -235,10 +292,10 @@ def run_in_clone(folder, commit, caches):
                    check=True)
     environment = {**os.environ, "CCACHE_DIR": os.path.join(caches, "ccache"),
                    "XDG_CACHE_HOME": os.path.join(caches, "cache")}
-    done = subprocess.run(["bash", os.path.join(clone, ".ci", "run")],
-                          env=environment, check=False)
+    status = child.run(["bash", os.path.join(clone, ".ci", "run")], ROOT,
+                          environment=environment)
     shutil.rmtree(clone)
-    return done.returncode == 0
+    return status == 0
 
 
 def run_fresh(before):
@@ -302,4 +359,5 @@ if __name__ == "__main__":
     # A reader that stops early, such as head, ends the program without a
     # message.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    child.end_by_signals()
     sys.exit(main())

@@ -189,8 +189,8 @@ class Log {
   // Errors: as the four calls, where InvalidArgument, ResourceExhausted and
   // FailedPrecondition mean that nothing was written; Cancelled (under a
   // policy: the record is completed, but this thread's own open reservation
-  // keeps it from being forced). Cancelled, DeadlineExceeded, the log's failure:
-  // outcome unknown.
+  // keeps it from being forced). Cancelled, DeadlineExceeded, the log's
+  // failure: outcome unknown.
   absl::StatusOr<Lsn> Append(std::span<const std::byte> bytes,
                              ForceOptions options = {});
   absl::StatusOr<Lsn> Append(std::string_view text, ForceOptions options = {});
