@@ -200,9 +200,9 @@ class RingEngine final : public LogEngine, private PrimaryReplica {
     // Refused: the log continues.
     const absl::Status started = service_.Start();
     if (started.ok()) return closed;
-    return absl::FailedPreconditionError(
-        absl::StrCat(closed.message(),
-                     "; it now idles without a thread: ", started.message()));
+    return absl::FailedPreconditionError(absl::StrCat(
+        closed.message(),
+        "; while it is idle it now has no thread: ", started.message()));
   }
 
   Lsn durable_lsn() const override { return log_.durable_lsn(); }

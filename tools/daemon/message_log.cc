@@ -76,9 +76,10 @@ struct MessageLog::Queue {
   void Add(std::string_view sentence) {
     const std::scoped_lock lock(mutex);
     if (untold > 0 && bytes < kQueueBytesMax / 2) {
-      const std::string lost = absl::StrCat(
-          std::exchange(untold, 0),
-          " messages were dropped here: whoever reads them stood still");
+      const std::string lost =
+          absl::StrCat(std::exchange(untold, 0),
+                       " messages were dropped here: the reader of the "
+                       "messages did not keep up");
       Push(LineOf(lost));
     }
     std::string line = LineOf(sentence);

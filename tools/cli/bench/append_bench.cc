@@ -156,7 +156,7 @@ absl::StatusOr<std::unique_ptr<Bench>> Bench::Make(
     return absl::InvalidArgumentError(absl::StrCat(
         options.threads, " threads with records of ", options.payload_bytes,
         " bytes: a region of ", options.region_bytes,
-        " bytes has no record for each; name a larger one by "
+        " bytes has no room for one record of each thread; give a larger "
         "--size"));
   }
   return std::make_unique<Bench>(options, clock, std::move(file),

@@ -260,7 +260,7 @@ void UnauthenticatedClient::JudgeMalformed(const World::Machine& machine,
   }
   // But of a hello that was changed.
   const bool is_changed =
-      absl::StrContains(talk.refusal().message(), "a hello was changed");
+      absl::StrContains(talk.refusal().message(), "a hello was damaged");
   if (talk.refusal().ok() ||
       (absl::IsUnavailable(talk.refusal()) && !is_changed)) {
     return;
