@@ -28,7 +28,7 @@ namespace {
 // A reader that still reads takes the rest in this time.
 constexpr std::chrono::milliseconds kLastWordsTime(500);
 
-// A failure leaves nobody to tell.
+// There is nowhere to report a failure.
 void WriteLine(int fd, std::string_view line) {
   while (!line.empty()) {
     const ssize_t written = write(fd, line.data(), line.size());

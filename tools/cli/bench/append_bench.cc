@@ -293,7 +293,7 @@ absl::Status Bench::AppendTimed(int64_t end_ns, Work* work) {
 
 absl::Status Bench::Clean(Lsn last, Work* work) {
   ++work->cleanings;
-  // With a frequency, all that fills the log may not be durable yet.
+  // With a frequency, the records that fill the log may not be durable yet.
   if (last > log_->durable_lsn()) {
     ALPHEUS_RETURN_IF_ERROR(log_->Force(last));
   }

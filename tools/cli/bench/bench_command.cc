@@ -106,7 +106,7 @@ std::string ToJson(const AppendBenchOptions& options,
 }
 
 absl::Status RunBench(const BenchArguments& arguments) {
-  // Not Range, which takes "nan".
+  // Range would accept "nan".
   if (!(arguments.seconds >= kSecondsMin && arguments.seconds <= kSecondsMax)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--seconds ", arguments.seconds, ": must be from ",

@@ -180,7 +180,7 @@ absl::Status CheckWasAssigned(const CleanupArguments& arguments,
                    ", as far as its nodes know. Nothing was changed"));
 }
 
-// An opening that failed may have ended who wrote.
+// A failed opening may have ended the primary.
 absl::Status CleanedNothing(const CleanupArguments& arguments,
                             const ClusterStatus& before,
                             const absl::Status& why) {

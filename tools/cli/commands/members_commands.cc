@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `alpheus replace` and `alpheus reconfigure`: who keeps a cluster's log.
+// `alpheus replace` and `alpheus reconfigure`: change the members of a
+// cluster's log.
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -37,7 +37,7 @@ bool AreSameFile(const std::string& a, const std::string& b) {
 
 bool Exists(const std::string& path) {
   std::error_code error;
-  // Not followed: a dangling link is something that exists, too.
+  // Links are not followed: a dangling link exists, too.
   return std::filesystem::exists(std::filesystem::symlink_status(path, error));
 }
 

@@ -26,7 +26,7 @@
 namespace alpheus::cli {
 namespace {
 
-// So late a signal is noticed.
+// The longest time until a signal is noticed.
 constexpr std::chrono::milliseconds kLook{100};
 
 struct TailArguments {

@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<ReplicaReading>> WithoutOwnOfPrimaries(
       std::ranges::any_of(replicas, [](const ReplicaReading& replica) {
         return absl::IsUnavailable(replica.status);
       });
-  // A user who names one node wants that one.
+  // A user who gives --node wants that node.
   if (!any_missing || arguments.source.node != 0) return replicas;
   ALPHEUS_ASSIGN_OR_RETURN(const std::vector<uint64_t> nodes,
                            NodesOfPrimaries(arguments.source));

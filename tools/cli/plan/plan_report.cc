@@ -14,7 +14,7 @@ namespace {
 constexpr char kColumns[] = "domain,ddio,rqwrb,update,operation,steps";
 constexpr size_t kStepWidth = 24;
 
-// None of the words has a quote.
+// No word contains a quote.
 std::string CsvField(const std::string& text) {
   return text.find(',') == std::string::npos ? text
                                              : absl::StrCat("\"", text, "\"");

@@ -57,7 +57,7 @@ std::optional<RingFill> FillOf(const Standings& standings, Epoch newest) {
   return fill;
 }
 
-// Nobody has looked since the nodes started: one image tells.
+// No node has read its ring since it started: one image shows the fill.
 std::optional<RingFill> FillByReading(const LogSource& source,
                                       const ClusterStatus& status) {
   for (const ReplicaReading& replica : status.replicas) {
@@ -135,7 +135,7 @@ void JudgeConfiguration(ClusterStatus* status) {
 }
 
 // W replicas prove durability by their watermarks. With fewer, only the headers
-// of records tell, as in `cat`.
+// of records prove it, as in `cat`.
 void JudgeDurable(const LogSource& source, uint32_t timeout_ms,
                   ClusterStatus* status) {
   const auto is_read = [](const ReplicaReading& replica) {

@@ -64,7 +64,7 @@ absl::Status ForEachLeft(
         return absl::OkStatus();
       },
       [&](Lsn first, Lsn behind) { CountLoss(path, first, behind, tally); });
-  // Damage is what this is for: the gaps have told it.
+  // Damage is expected here; the gaps have reported it.
   return absl::IsDataLoss(read) ? absl::OkStatus() : read;
 }
 
