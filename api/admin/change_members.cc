@@ -58,7 +58,8 @@ absl::Status CheckReplaced(const std::string& file,
   for (const uint64_t node : replaced) {
     if (FindMember(cluster, NodeId(node)) != nullptr) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        file, ": node ", node, " is no member of the cluster, which has nodes ",
+        file, ": node ", node,
+        " is not a member of the cluster, which has nodes ",
         absl::StrJoin(cluster.members, ", ",
                       [](std::string* text, const ClusterMember& member) {
                         absl::StrAppend(text, member.node.value);
@@ -73,7 +74,7 @@ absl::StatusOr<MembersChange> ChangeBetween(
     const std::vector<uint64_t>& replaced) {
   if (from.cluster_id != to.cluster_id) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the lists of members are of two clusters, ",
+        "the two lists of members belong to different clusters, ",
         from.cluster_id.ToString(), " and ", to.cluster_id.ToString()));
   }
   MembersChange change{from.id,     from.sizes, NodesOf(from), to.id, to.sizes,
@@ -91,8 +92,9 @@ absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
   const auto failed = replicas.failed.find(peer.node);
   if (failed != replicas.failed.end() && absl::IsDataLoss(failed->second)) {
     return absl::FailedPreconditionError(absl::StrCat(
-        DescribePeer(peer), " has a damaged replica of the log, which is in ",
-        "the way of a new one: ", failed->second.message(),
+        DescribePeer(peer),
+        " has a damaged replica of the log, which prevents ",
+        "a new one: ", failed->second.message(),
         ". Nothing was changed. Remove the file ", log_name,
         ".alpheus from that node's directory, then run this command again"));
   }
@@ -101,9 +103,9 @@ absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
     return absl::FailedPreconditionError(absl::StrCat(
         DescribePeer(peer), " has its replica of log ",
         newest.log_id.ToString(), ", of epoch ", superline.log_epoch.value,
-        ": it is not lost, and what it holds may count. Nothing was changed. "
-        "If "
-        "it is not to be kept, stop the node and move the file away first"));
+        ": the replica is not lost, and its records may count. Nothing was "
+        "changed. To replace it nevertheless, stop the node and move the file "
+        "away first"));
   }
   return absl::OkStatus();
 }
@@ -137,13 +139,14 @@ absl::Status IsOtherList(const MembersChange& change, const absl::Status& why,
                          const Configuration& found) {
   const char* const remedy =
       found.id < change.from_id
-          ? ". If the change to this list is still to be made, `alpheus "
-            "reconfigure` makes it"
+          ? ". If the log is to get this list, run `alpheus reconfigure`"
           : "";
-  return {why.code(), absl::StrCat(why.message(),
-                                   ". Nothing was changed, and whoever "
-                                   "has the log open goes on",
-                                   remedy)};
+  return {
+      why.code(),
+      absl::StrCat(
+          why.message(),
+          ". Nothing was changed; a program that has the log open continues",
+          remedy)};
 }
 
 // State reports of the members.

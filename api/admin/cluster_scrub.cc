@@ -40,9 +40,9 @@ class ScrubAsker {
       AddNode(member);
     }
     if (nodes_.empty()) {
-      return absl::NotFoundError(absl::StrCat(options_.cluster_file, ": node ",
-                                              options_.node,
-                                              " is no member of the cluster"));
+      return absl::NotFoundError(
+          absl::StrCat(options_.cluster_file, ": node ", options_.node,
+                       " is not a member of the cluster"));
     }
     FabricPump(*fabric_).RunUntilDone(*this);
     std::vector<ReplicaScrub> scrubs;
@@ -124,7 +124,7 @@ class ScrubAsker {
     if (asked.is_asked) {
       if (now < asked.silent_at) return;
       return End(asked, absl::UnavailableError(absl::StrCat(
-                            asked.scrub.address, ": said nothing for ",
+                            asked.scrub.address, ": sent nothing for ",
                             options_.timeout_ms,
                             " ms; start the node if it does not run")));
     }
@@ -146,9 +146,11 @@ class ScrubAsker {
   void OnReply(Asked& asked, int64_t now) {
     const auto* said = std::get_if<Scrubbed>(&*asked.control_call->reply());
     if (said == nullptr) {
-      return End(asked, absl::DataLossError(absl::StrCat(
-                            asked.scrub.address,
-                            ": said what no node says to a Scrub")));
+      return End(asked,
+                 absl::DataLossError(absl::StrCat(
+                     asked.scrub.address,
+                     ": replied to a Scrub request with a message of another "
+                     "kind. The node is faulty: see its messages")));
     }
     asked.is_asked = false;
     asked.ask_again_at = now + options_.interval_ms * kNanosPerMilli;
@@ -161,10 +163,10 @@ class ScrubAsker {
         absl::DataLossError(absl::StrCat(
             asked.scrub.address, ": ", said->pass.unrepairable,
             said->pass.unrepairable == 1 ? " damage" : " damages",
-            " could not be repaired: no peer that the node reached has "
-            "these records whole. The node told why. Start the nodes that are "
-            "missing, and scrub again; if none is, \"Damage on all replicas\" "
-            "in docs/use/operating.md says how to go on")));
+            " could not be repaired: no peer that the node reached has these "
+            "records whole. The node's messages say why. Start the missing "
+            "nodes, and scrub again; if no node is missing, \"Damage on all "
+            "replicas\" in docs/use/operating.md says how to go on")));
   }
 
   void End(Asked& asked, const absl::Status& status) {

@@ -149,8 +149,7 @@ class ClusterReader::Impl {
       return absl::UnavailableError(
           absl::StrCat("no replica of epoch ", newest.value,
                        " could be read; `alpheus status --cluster FILE --log "
-                       "NAME` shows what "
-                       "each one says"));
+                       "NAME` shows the state of each one"));
     }
     // A record after the durable end ends the walk, and is no error.
     bool ended = false;
@@ -202,7 +201,7 @@ class ClusterReader::Impl {
     if (!replicas_.empty()) return absl::OkStatus();
     return absl::NotFoundError(absl::StrCat(
         options_.cluster_file, ": node ", options_.node,
-        " is no member of the cluster, which has nodes ",
+        " is not a member of the cluster, which has nodes ",
         absl::StrJoin(cluster_.members, ", ",
                       [](std::string* text, const ClusterMember& member) {
                         absl::StrAppend(text, member.node.value);
@@ -387,7 +386,7 @@ class ClusterReader::Impl {
           bytes == 0 ? ""
                      : absl::StrCat(", after ", replica.remote->bytes_read(),
                                     " bytes of the ", bytes, " of its image"),
-          "; the node is stopped, or the way to it is"));
+          "; the node has stopped, or the network to it is down"));
     }
     CheckList(replica);
     replica.reading.refusals = NamedRejects(replica.remote->refusals());

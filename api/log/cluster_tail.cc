@@ -128,7 +128,7 @@ absl::StatusOr<std::unique_ptr<ClusterTail>> ClusterTail::Open(
       FindMember(cluster, NodeId(options.node)) == nullptr) {
     return absl::NotFoundError(absl::StrCat(options.cluster_file, ": node ",
                                             options.node,
-                                            " is no member of the cluster"));
+                                            " is not a member of the cluster"));
   }
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Connectivity> connectivity,
                            Connectivity::Open(cluster, NodeId(options.node)));

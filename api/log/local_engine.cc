@@ -88,10 +88,10 @@ absl::Status WithNodeOfReplica(const absl::Status& locked,
   const auto state = ReadRegionState(region->bytes(), path);
   if (!state.ok() || state->superline.node == NodeId(0)) return by_whom;
   return absl::FailedPreconditionError(absl::StrCat(
-      path, ": the replica of node ", state->superline.node.value,
-      " of a cluster, which alpheusd, or a primary of this machine,",
+      path, ": this is the replica of node ", state->superline.node.value,
+      " of a cluster. alpheusd or a primary of this machine",
       DescribeLockHolder(path),
-      " has open. Give --cluster and --log instead of the file "
+      " has it open. Give --cluster and --log instead of the file "
       "(LogOptions::replication)"));
 }
 

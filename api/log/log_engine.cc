@@ -101,9 +101,9 @@ absl::Status LogEngine::Close() {
   // Refused: the log continues.
   const absl::Status started = service_.Start();
   if (started.ok()) return closed;
-  return absl::FailedPreconditionError(
-      absl::StrCat(closed.message(),
-                   "; it now idles without a thread: ", started.message()));
+  return absl::FailedPreconditionError(absl::StrCat(
+      closed.message(),
+      "; while it is idle it now has no thread: ", started.message()));
 }
 
 absl::StatusOr<bool> LogEngine::CopyNext(TailPlace& place) const {

@@ -16,10 +16,11 @@ absl::StatusOr<std::unique_ptr<LogTail>> Log::Tail(Lsn from) {
   const Lsn head = head_lsn();
   const Lsn next = next_lsn();
   if (from != Lsn(0) && (from < head || from > next)) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "tail from LSN ", from.value, ": the log has LSN ", head.value,
-        " and later ones, the next one is ", next.value,
-        ". Begin in between; what is before was cleaned"));
+    return absl::OutOfRangeError(
+        absl::StrCat("tail from LSN ", from.value, ": the log begins at LSN ",
+                     head.value, ", and its next LSN is ", next.value,
+                     ". Begin at one of these or between them; earlier records "
+                     "were cleaned"));
   }
   return std::unique_ptr<LogTail>(
       new LogTail(*this, from == Lsn(0) ? head : from));

@@ -50,8 +50,8 @@ bool RecoveredSource::IsReleased() {
   if (status_.ok()) {
     status_ = absl::AbortedError(absl::StrCat(
         name_,
-        ": the replica was released for another primary; what was shown last "
-        "may be of its log. Open the log again"));
+        ": the replica was released for another primary; the records shown "
+        "last may belong to that primary's log. Open the log again"));
   }
   return true;
 }
@@ -80,8 +80,8 @@ absl::Status RecoveredSource::Unreadable(const LogPosition& at) const {
   return absl::DataLossError(absl::StrCat(
       name_, ": LSN ", at.lsn.value, " at offset ",
       ring_offset_ + ring_.Place(at.offset),
-      " was recovered but can't be read any more; the recovered log goes on "
-      "to LSN ",
+      " was recovered but can't be read any more; the recovered log ends with "
+      "LSN ",
       end_lsn_.value, ". Take what is left with `alpheus salvage`"));
 }
 

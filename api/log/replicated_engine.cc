@@ -114,7 +114,7 @@ absl::Status CheckOptions(const LogOptions& options,
   if (self == nullptr || !self->may_be_primary) {
     return absl::InvalidArgumentError(
         absl::StrCat(replication.cluster_file, ": node ", replication.node,
-                     self == nullptr ? " is no member of the cluster"
+                     self == nullptr ? " is not a member of the cluster"
                                      : " may not be primary (may_be_primary)"));
   }
   if (replication.batches_max < 1 || replication.batches_max > 1024) {
@@ -122,11 +122,11 @@ absl::Status CheckOptions(const LogOptions& options,
         "batches_max ", replication.batches_max, ": must be 1 to 1024"));
   }
   if (options.idle_force_us == 0 || options.idle_force_us > kIdleForceMaxUs) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "idle_force_us ", options.idle_force_us, ": must be 1 to ",
-        kIdleForceMaxUs,
-        " for a replicated log, whose thread answers its backups while nobody "
-        "appends"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("idle_force_us ", options.idle_force_us, ": must be 1 to ",
+                     kIdleForceMaxUs,
+                     " for a replicated log: its thread answers the backups "
+                     "while nobody appends"));
   }
   if (replication.ack_timeout_ms == 0) {
     return absl::InvalidArgumentError(
@@ -157,8 +157,8 @@ absl::Status WithRefusal(const absl::Status& status,
   const absl::StatusCode code =
       absl::IsAborted(status) ? absl::StatusCode::kUnavailable : status.code();
   if (refusal.ok()) return {code, status.message()};
-  return {code, absl::StrCat(status.message(),
-                             ". The try before ended: ", refusal.message())};
+  return {code, absl::StrCat(status.message(), ". The attempt before ended: ",
+                             refusal.message())};
 }
 
 // Opens an epoch with one replica, or cache, of this process.
@@ -399,7 +399,7 @@ absl::Status CheckIsOwn(const LogOptions& options,
   if (info.cluster_id != cluster.cluster_id ||
       info.log_id != LogIdOf(cluster.cluster_id, log_name)) {
     return absl::FailedPreconditionError(absl::StrCat(
-        options.path, ": is no replica of log ", log_name,
+        options.path, ": is not a replica of log ", log_name,
         " of this cluster, but of log ", info.log_id.ToString(), " of cluster ",
         info.cluster_id.ToString(), ". Nothing was changed; name ", log_name,
         ".alpheus in the directory of node ", options.replication.node));
@@ -442,7 +442,7 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
       return absl::FailedPreconditionError(absl::StrCat(
           options.path, ": another process of this machine",
           DescribeLockHolder(options.path),
-          " has this replica and does not let go: alpheusd of node ",
+          " has this replica open and does not release it: alpheusd of node ",
           options.replication.node,
           ", if it can't be reached at the address in the cluster file, or a "
           "primary that is stopped. End that process, or open the log without "

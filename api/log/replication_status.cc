@@ -11,7 +11,7 @@ std::string ReplicationStatus::ToString() const {
       absl::StrCat(in_sync, " of ", replicas, " replicas are in sync, ",
                    write_quorum, " must be");
   if (!out_of_sync.empty()) {
-    absl::StrAppend(&text, "; away: ", absl::StrJoin(out_of_sync, "; "));
+    absl::StrAppend(&text, "; out of sync: ", absl::StrJoin(out_of_sync, "; "));
   }
   return text;
 }

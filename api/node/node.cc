@@ -166,7 +166,7 @@ absl::StatusOr<std::string> Node::OwnAddress() const {
   if (self == nullptr) {
     return absl::NotFoundError(absl::StrCat(options_.cluster_file, ": node ",
                                             options_.node,
-                                            " is no member of the cluster"));
+                                            " is not a member of the cluster"));
   }
   if (options_.listen.empty()) return self->address.ToString();
   const size_t colon = options_.listen.rfind(':');
@@ -191,11 +191,10 @@ absl::StatusOr<std::string> Node::OwnAddress() const {
     return absl::FailedPreconditionError(absl::StrCat(
         "--listen ", options_.listen, ": other machines reach this, and ",
         options_.cluster_file,
-        " names no key_file: whoever reaches the node could open its logs. "
-        "Make "
-        "a key by `alpheus key new FILE`, give all nodes a copy and name it "
-        "(key_file); or say insecure_without_key = true there, if the network "
-        "keeps unauthenticated clients out"));
+        " names no key_file: anyone who reaches the node could open its logs. "
+        "Make a key with `alpheus key new FILE`, copy it to all nodes and name "
+        "it (key_file); or set insecure_without_key = true there, if the "
+        "network keeps unauthenticated clients out"));
   }
   const std::string& number = numbers->front();
   return number.find(':') == std::string::npos
@@ -253,22 +252,22 @@ void Node::ReportKey() const {
   }
   options_.report(absl::StrCat("cluster ", cluster_.cluster_id.ToString(),
                                ", configuration ", cluster_.id, ": ", members));
-  options_.report(
-      cluster_.key.is_set()
-          ? absl::StrCat("cluster key: ", cluster_.key_file)
-          : "cluster key: none. Whoever reaches this node's address may open "
-            "its logs, read them, and end their primaries; name a key_file in "
-            "the cluster file");
+  options_.report(cluster_.key.is_set()
+                      ? absl::StrCat("cluster key: ", cluster_.key_file)
+                      : "cluster key: none. Anyone who reaches this node's "
+                        "address can open its logs, read them, and end their "
+                        "primaries; name a key_file in the cluster file");
 }
 
 // Called only after server_ exists: nobody connects before.
 void Node::NoteRefused(std::string_view peer, UnauthenticatedEnd why) {
   const bool is_silent = why == UnauthenticatedEnd::kSaidNothing;
-  const absl::Status status =
-      is_silent ? absl::DeadlineExceededError(
-                      "it said nothing in time, or until others came")
-                : absl::InvalidArgumentError(
-                      "what it said is no message of a node or a primary");
+  const absl::Status status = is_silent ? absl::DeadlineExceededError(
+                                              "it sent nothing in time, or was "
+                                              "closed to make room for others")
+                                        : absl::InvalidArgumentError(
+                                              "it sent something that is not a "
+                                              "message of a node or a primary");
   server_->NoteRefused(
       std::string(peer),
       Refuse(is_silent ? RejectReason::kTooSlow : RejectReason::kMalformed,
@@ -335,10 +334,11 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
     auto opened = ReplicaFile::Open(
         PathOf(log_name), {.fabric = fabric_.get(), .sync = options_.sync});
     if (absl::IsFailedPrecondition(opened.status())) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          PathOf(log_name),
-          ": another process of this machine has it, as a primary with this "
-          "node's replica does. It is served again when that process ends"));
+      return absl::FailedPreconditionError(
+          absl::StrCat(PathOf(log_name),
+                       ": another process of this machine has it open, as a "
+                       "primary with this node's replica does. The node serves "
+                       "it again when that process ends"));
     }
     ALPHEUS_RETURN_IF_ERROR(opened.status());
     hosted.file = *std::move(opened);
@@ -379,12 +379,12 @@ void Node::TryToServe(const std::string& log_name) {
   if (absl::IsNotFound(status)) {  // ND4
     is_gone_ = true;
     if (hosted.is_lost) return;  // reported when it went
-    options_.report(absl::StrCat(
-        "log ", log_name, ": ", PathOf(log_name),
-        " is gone, and forgotten. Put it back, or make the replica again by "
-        "`alpheus replace --cluster ",
-        options_.cluster_file, " --log ", log_name, " --node ", options_.node,
-        "`"));
+    options_.report(
+        absl::StrCat("log ", log_name, ": ", PathOf(log_name),
+                     " is gone, and is no longer served. Put it back, or make "
+                     "the replica again by `alpheus replace --cluster ",
+                     options_.cluster_file, " --log ", log_name, " --node ",
+                     options_.node, "`"));
     return;
   }
   hosted.is_lost = false;
@@ -540,7 +540,7 @@ absl::StatusOr<Followed> Node::ReadFollowed(Uuid log_id) {
 std::string Node::DescribeLockHolder(Uuid log_id) {
   for (const auto& [log_name, hosted] : files_) {
     if (LogIdOf(cluster_.cluster_id, log_name) == log_id) {
-      return DescribeLockHolder(PathOf(log_name));
+      return alpheus::DescribeLockHolder(PathOf(log_name));
     }
   }
   return "";
@@ -608,7 +608,7 @@ void Node::CloseLost(const std::string& log_name, HostedFile& hosted) {
   hosted.recheck_at = hosted.is_lost ? now : hosted.retries.AfterFailureAt(now);
   options_.report(absl::StrCat(
       "log ", log_name, ": not served: ", hosted.why.message(),
-      ". An older copy is no replacement: `alpheus replace --cluster ",
+      ". Do not put an older copy in its place: `alpheus replace --cluster ",
       options_.cluster_file, " --node ", options_.node, " --log ", log_name,
       "` makes the replica again from the others"));
 }
@@ -627,10 +627,11 @@ void Node::CloseFailed() {
       hosted.suspect = true;
       hosted.recheck_at =
           hosted.retries.AfterFailureAt(Clock::Real().NowNanos());
-      hosted.why = absl::UnavailableError(absl::StrCat(
-          PathOf(log_name),
-          ": its medium failed. It is tried again at most once a minute, and "
-          "gets all records again in the next epoch; see the kernel's log"));
+      hosted.why = absl::UnavailableError(
+          absl::StrCat(PathOf(log_name),
+                       ": its medium failed. The node tries it again at most "
+                       "once a minute, and it gets all records again in the "
+                       "next epoch; see the kernel's log"));
       options_.report(absl::StrCat("log ", log_name,
                                    ": not served: ", hosted.why.message()));
     }
@@ -649,7 +650,7 @@ void Node::CloseStarved() {
           hosted.retries.AfterFailureAt(Clock::Real().NowNanos());
       options_.report(absl::StrCat(
           "log ", log_name,
-          ": memory ran out in its work; its file is opened again"));
+          ": the node ran out of memory for it, and opens its file again"));
     }
   }
 }
@@ -679,18 +680,18 @@ absl::StatusOr<ClusterConfiguration> Node::LoadAgain(
                            LoadClusterFile(options.cluster_file));
   const bool is_other = cluster.cluster_id != cluster_.cluster_id;
   if (is_other || cluster.fabric != cluster_.fabric) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        options.cluster_file, ": it has another ",
-        is_other ? "cluster_id" : "fabric",
-        " than the node began with. That needs a restart; the node goes on as "
-        "it was"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(options.cluster_file, ": it has another ",
+                     is_other ? "cluster_id" : "fabric",
+                     " than when the node started. This change needs a "
+                     "restart; the node continues as it was"));
   }
   if (FindMember(cluster, NodeId(options_.node)) == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        options.cluster_file, ": node ", options_.node,
-        " is no longer a member, by configuration ", cluster.id,
-        ". The node goes on as it was: stop it when `alpheus reconfigure` has "
-        "changed all logs to that list"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(options.cluster_file, ": node ", options_.node,
+                     " is no longer a member, by configuration ", cluster.id,
+                     ". The node continues as it was: stop it when `alpheus "
+                     "reconfigure` has changed all logs to that list"));
   }
   return cluster;
 }
@@ -713,10 +714,8 @@ std::string Node::OptionsOfAStart(const NodeOptions& options) const {
 absl::Status Node::Reload(const NodeOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster, LoadAgain(options));
   if (const std::string names = OptionsOfAStart(options); !names.empty()) {
-    options.report(
-        absl::StrCat("reload: changed, and in force after a restart "
-                     "only: ",
-                     names));
+    options.report(absl::StrCat(
+        "reload: these changes take effect only after a restart: ", names));
   }
   {
     MutexLock lock(change_mutex_);

@@ -72,7 +72,7 @@ absl::Status MustRun(const LogMembersOptions& options,
                       absl::StrAppend(text, peer.node.value);
                     }),
       " must run before the change: start ", is_one ? "it" : "them",
-      ", and give the same command again. The members are as they were; ",
+      ", and run the same command again. The members were not changed; ",
       made.message()));
 }
 
@@ -107,11 +107,10 @@ absl::StatusOr<ReadReplicas> ReadSuperlines(
     }
   }
   if (!replicas.superlines.empty()) return replicas;
-  return absl::UnavailableError(absl::StrCat("log ", options.log_name,
-                                             ": no member tells who its "
-                                             "members are.",
-                                             DescribeFailed(replicas, peers),
-                                             " Nothing was changed"));
+  return absl::UnavailableError(
+      absl::StrCat("log ", options.log_name,
+                   ": no node that can be reached knows its members.",
+                   DescribeFailed(replicas, peers), " Nothing was changed"));
 }
 
 absl::StatusOr<Superline> NewestOf(const std::vector<Superline>& superlines) {
@@ -123,11 +122,12 @@ absl::StatusOr<Superline> NewestOf(const std::vector<Superline>& superlines) {
     }
   }
   if (newest != nullptr) return *newest;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "log ", superlines.front().log_id.ToString(),
-      ": all replicas that can be reached are blank, and say nothing of who "
-      "keeps it. Start the nodes that are missing; if none is, the log is new: "
-      "open it once, as by `alpheus append --cluster FILE --log NAME`"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("log ", superlines.front().log_id.ToString(),
+                   ": all replicas that can be reached are blank, so they do "
+                   "not name the members of the log. Start the missing nodes; "
+                   "if no node is missing, the log is new: open it once, for "
+                   "example with `alpheus append --cluster FILE --log NAME`"));
 }
 
 absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,

@@ -53,13 +53,15 @@ absl::StatusOr<uint64_t> SharedBufferLog::Write(
 }
 
 uint64_t SharedBufferLog::Reserve(int worker) {
-  // Release: who sees this one knows that what the worker filled before is
-  // whole, as it would by the one that it overwrites.
+  // Release: a thread that sees this value sees everything that the worker
+  // filled before, as with the value that it overwrites.
   filling_[worker].from.store(next_.load(std::memory_order_relaxed),
                               std::memory_order_release);
-  // SBL1. Release: who reads a later next place sees the one above, too.
+  // SBL1. Release: a thread that reads a later next place sees the store above,
+  // too.
   const uint64_t place = next_.fetch_add(1, std::memory_order_acq_rel);
-  // Acquire: the room has been read by who made its last content durable.
+  // Acquire: the thread that made the last content of this room durable has
+  // read it.
   ALPHEUS_CHECK(place <= durable() + rooms_, "SBL3 (shared_buffer_log.h)");
   return place;
 }

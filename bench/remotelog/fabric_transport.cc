@@ -239,7 +239,7 @@ absl::Status FabricTransport::AppendAll(uint64_t appends, bool is_timed,
       const absl::StatusOr<bool> turned = server_->Turn();
       if (!turned.ok()) {
         server_status = turned.status();
-        // The clients' next operation fails: they wait no longer.
+        // The next operation of each client fails, so no client waits longer.
         server_->Finish(false, 0).IgnoreError();
         has_failed.store(true, std::memory_order_release);
         return;

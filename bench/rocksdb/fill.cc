@@ -24,7 +24,7 @@ void Store64BigEndian(uint64_t value, char* out) {
   }
 }
 
-// The keys of one thread, none of which another one has.
+// The keys of one thread; no other thread has any of them.
 class Keys {
  public:
   Keys(bool is_random, int worker)

@@ -40,7 +40,7 @@ absl::StatusOr<OpenedPlace> OpenPlace(const Location& location) {
     return PlaceOf(std::make_shared<FlexFileSystem>(std::move(store)));
   }
   WalOptions options;
-  // Memtables are flushed as beside the other places.
+  // Memtables are flushed as with the other places.
   options.memtable_bytes = 0;
   if (location.kind == kAlpheusKind) {
     options.log.path = location.folder + "/wal";

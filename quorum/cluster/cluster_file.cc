@@ -184,8 +184,8 @@ absl::StatusOr<Uuid> ReadClusterId(const TableReader& root) {
         "cluster_id",
         absl::StrCat(
             "\"", text,
-            "\" is no id of a cluster, which is a UUID other than 0. "
-            "Write one that `cat /proc/sys/kernel/random/uuid` prints"));
+            "\" is not a cluster id. A cluster id is a UUID other than 0: "
+            "write one that `cat /proc/sys/kernel/random/uuid` prints"));
   }
   return *id;
 }
@@ -222,7 +222,8 @@ absl::StatusOr<std::vector<ClusterMember>> ReadMembers(
   ALPHEUS_RETURN_IF_ERROR(root.Require("member"));
   const toml::array* list = table.get("member")->as_array();
   if (list == nullptr) {
-    return root.ErrorOf("member", "\"member\" is no list of [[member]] tables");
+    return root.ErrorOf("member",
+                        "\"member\" is not a list of [[member]] tables");
   }
   if (list->empty() || list->size() > kMembersMax) {
     return root.ErrorOf("member",
@@ -325,9 +326,9 @@ absl::Status ResolveMembers(const std::string& path, const HostLookup& look_up,
     if (status.ok() && IsUnspecifiedNumber(found->address.host)) {
       status = absl::InvalidArgumentError(absl::StrCat(
           member.address.ToString(),
-          ": this means all addresses of a machine, and leads to none. Write "
-          "the one by which others reach the node; what it listens on is an "
-          "option of alpheusd"));
+          ": this address means all addresses of a machine, and nobody can "
+          "connect to it. Write the address by which others reach the node; "
+          "--listen of alpheusd sets where the node listens"));
     }
     if (status.ok()) {
       ClusterMember one = member;
@@ -354,10 +355,10 @@ absl::Status CheckMayHaveNoKey(const ClusterConfiguration& cluster,
   return absl::FailedPreconditionError(absl::StrCat(
       path, ": no key_file, and node ", reached_node->value, " at ",
       FindMember(cluster, *reached_node)->address.ToString(),
-      " can be reached from other machines: whoever reaches it could open "
-      "the log. Make a key by `alpheus key new FILE`, give all nodes a copy "
-      "and name it (key_file); or say insecure_without_key = true, if the "
-      "network keeps strangers out"));
+      " can be reached from other machines: anyone who reaches it could open "
+      "the log. Make a key with `alpheus key new FILE`, copy it to all nodes "
+      "and name it (key_file); or set insecure_without_key = true, if the "
+      "network keeps unauthenticated clients out"));
 }
 
 absl::Status LoadKey(ClusterConfiguration& cluster, const std::string& path,
@@ -380,7 +381,7 @@ absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
     const toml::source_position at = parsed.error().source().begin;
     return absl::InvalidArgumentError(
         absl::StrCat(View(name), ":", at.line, ":", at.column,
-                     ": no TOML: ", View(parsed.error().description())));
+                     ": not valid TOML: ", View(parsed.error().description())));
   }
   return ReadCluster(name, parsed.table());
 }
@@ -398,8 +399,8 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(
   }
   struct stat found{};
   if (fstat(descriptor, &found) == 0 && !S_ISREG(found.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cluster file ", path, " is no plain file. Name one"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cluster file ", path, " is not a regular file. Name a regular file"));
   }
   // One byte more than allowed, to detect a larger file.
   std::string text(kClusterFileBytesMax + 1, '\0');
@@ -409,9 +410,9 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(
                           errno);
   }
   if (text.size() > kClusterFileBytesMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " has more than ", kClusterFileBytesMax,
-                     " bytes, which no cluster file has. Name another file"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " has more than ", kClusterFileBytesMax,
+        " bytes, the most that a cluster file may have. Name another file"));
   }
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
                            ParseClusterFile(text, path));

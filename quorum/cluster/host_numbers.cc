@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<std::string>> LookUpHost(const std::string& host) {
     return std::pair(IsOfIpv6(number), number);
   });
   if (!numbers.empty()) return numbers;
-  return absl::NotFoundError("it has no number of IPv4 or IPv6");
+  return absl::NotFoundError("it has no IPv4 or IPv6 number");
 }
 
 bool IsLoopbackNumber(std::string_view number) {
@@ -105,12 +105,10 @@ absl::StatusOr<ResolvedAddress> ResolveAddress(const Address& address,
   if (!numbers.ok()) {
     return absl::Status(
         numbers.status().code(),
-        absl::StrCat(address.ToString(),
-                     ": where this host is can't be found "
-                     "out: ",
-                     numbers.status().message(),
-                     ". Write its number, or enter its name in /etc/hosts or "
-                     "at the name server"));
+        absl::StrCat(
+            address.ToString(), ": the number of this host can't be found: ",
+            numbers.status().message(),
+            ". Write the number, or enter the name in /etc/hosts or in DNS"));
   }
   return ResolvedAddress{{numbers->front(), address.port},
                          std::ranges::all_of(*numbers, IsLoopbackNumber)};

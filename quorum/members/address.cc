@@ -58,10 +58,11 @@ absl::StatusOr<Address> ParseAddress(std::string_view text) {
   if (host.size() > kHostBytesMax) return Refused(text, "the host is too long");
   if (!std::all_of(host.begin(), host.end(),
                    bracketed ? IsBracketChar : IsNameChar)) {
-    return Refused(text, "the host has a character that no host has");
+    return Refused(text,
+                   "the host has a character that is not allowed in a host");
   }
   if (bracketed && host.find(':') == std::string_view::npos) {
-    return Refused(text, "the host in brackets is no IPv6 number");
+    return Refused(text, "the host in brackets is not an IPv6 number");
   }
   return Address{
       absl::AsciiStrToLower(absl::string_view(host.data(), host.size())), port};

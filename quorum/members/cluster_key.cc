@@ -42,8 +42,8 @@ std::optional<uint8_t> DigitOf(char c) {
 absl::Status NoKey(std::string_view name) {
   return absl::InvalidArgumentError(absl::StrCat(
       absl::string_view(name.data(), name.size()),
-      ": no cluster key, which is ", 2 * kClusterKeyBytes,
-      " hexadecimal digits of a random number. `alpheus key new FILE` makes "
+      ": not a cluster key. A cluster key is ", 2 * kClusterKeyBytes,
+      " hexadecimal digits of a random number; `alpheus key new FILE` makes "
       "one"));
 }
 
@@ -52,21 +52,21 @@ absl::Status NoKey(std::string_view name) {
 absl::Status CheckOwnersAlone(std::FILE* file, const std::string& path) {
   struct stat found = {};
   if (fstat(fileno(file), &found) != 0) {
-    return absl::ErrnoToStatus(errno,
-                               absl::StrCat("key file ", path, ": no state"));
+    return absl::ErrnoToStatus(
+        errno, absl::StrCat("key file ", path, ": can't be examined"));
   }
   if (!S_ISREG(found.st_mode)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("key file ", path, " is no plain file. Name one"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "key file ", path, " is not a regular file. Name a regular file"));
   }
   if ((found.st_mode & (S_IRWXG | S_IRWXO)) == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "key file ", path, " has mode ",
-      absl::StrCat(found.st_mode >> 6 & 7, found.st_mode >> 3 & 7,
-                   found.st_mode & 7),
-      ": others than its owner may use it, expected 600 or 400. If nobody has "
-      "read it, `chmod 600 ",
-      path, "`; else make a new key for all nodes"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("key file ", path, " has mode ",
+                   absl::StrCat(found.st_mode >> 6 & 7, found.st_mode >> 3 & 7,
+                                found.st_mode & 7),
+                   ": other users than its owner may use it, expected 600 or "
+                   "400. If nobody has read it, `chmod 600 ",
+                   path, "`; else make a new key for all nodes"));
 }
 
 absl::Status CannotOpen(const std::string& path, int error) {
@@ -79,9 +79,10 @@ absl::Status CannotOpen(const std::string& path, int error) {
   // The next step would refuse rights for others.
   return absl::Status(
       refused.code(),
-      absl::StrCat(refused.message(),
-                   ". Only the owner may have that right: `chown ", geteuid(),
-                   " ", path, "`; a new key would be another one"));
+      absl::StrCat(
+          refused.message(), ". Only the owner may read it: `chown ", geteuid(),
+          " ", path,
+          "`. Do not make a new key: the other nodes would not accept it"));
 }
 
 std::string DrawKeyText(RandomSource& random) {
@@ -111,7 +112,7 @@ bool AreSame(const Digest& a, const Digest& b) {
 ClusterKey::~ClusterKey() { OPENSSL_cleanse(bytes_.data(), bytes_.size()); }
 
 Digest ClusterKey::Sign(std::span<const std::byte> text) const {
-  ALPHEUS_CHECK(is_set(), "who signs has a key");
+  ALPHEUS_CHECK(is_set(), "a signer has a key");
   Digest digest{};
   unsigned int bytes = 0;
   const unsigned char* const signed_text =

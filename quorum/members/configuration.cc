@@ -46,9 +46,9 @@ absl::StatusOr<Member> FindFormatted(std::span<const Member> formatted,
                      ". Format all members by one command"));
   }
   if (found->incarnation == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("replica of member ", node.value,
-                     " has incarnation 0, which names none. Format it again"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "replica of member ", node.value,
+        " has incarnation 0, which is never valid. Format it again"));
   }
   return *found;
 }
@@ -108,8 +108,8 @@ absl::StatusOr<ClusterConfiguration> MakeClusterConfiguration(
   if (std::none_of(options.members.begin(), options.members.end(),
                    [](const ClusterMember& m) { return m.may_be_primary; })) {
     return absl::InvalidArgumentError(
-        "no member may be primary, so nobody could ever open the log. Let one "
-        "at least");
+        "no member may be primary, so nobody could ever open the log. Set "
+        "may_be_primary for at least one");
   }
   cluster.cluster_id = options.cluster_id;
   cluster.id = options.configuration_id;

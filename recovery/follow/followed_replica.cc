@@ -50,7 +50,7 @@ bool FollowedReplica::OnCompletion(const Completion& completion) {
 absl::Status FollowedReplica::OnReply(const Message& reply) {
   if (const auto* viewed = std::get_if<Viewed>(&reply)) {
     if (viewed->region_bytes < kTableOffset + ring_capacity()) {
-      return absl::DataLossError("the node showed less than a region");
+      return absl::DataLossError("the node sent fewer bytes than a region has");
     }
     region_key_ = viewed->region_key;
     ring_offset_ = viewed->region_bytes - ring_capacity();
@@ -58,7 +58,9 @@ absl::Status FollowedReplica::OnReply(const Message& reply) {
   }
   const auto* followed = std::get_if<Followed>(&reply);
   if (followed == nullptr || region_key_ == RegionKey()) {
-    return absl::DataLossError("the node said what no node says to a Follow");
+    return absl::DataLossError(
+        "the node replied to a Follow request with a message of another kind. "
+        "The node is faulty: see its messages");
   }
   return OnFollowed(*followed);
 }

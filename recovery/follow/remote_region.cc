@@ -115,7 +115,8 @@ absl::Status RemoteRegion::OnReply(const Message& reply) {
   ALPHEUS_RETURN_IF_ERROR(CheckServerHello(server_hello));
   if (viewed == nullptr || !IsRegion(*viewed, server_hello.ring_capacity)) {
     return absl::DataLossError(
-        "the node said what no node says to a View. Look at that node");
+        "the node replied to a View request with a message of another kind. "
+        "The node is faulty: see its messages");
   }
   remote_key_ = viewed->region_key;
   refusals_ = viewed->refusals;
@@ -188,8 +189,8 @@ absl::Status RemoteRegion::Compose() {
           " times that the replica was read, the last time epoch ",
           epoch.value_or(Epoch()).value, " after epoch ",
           epoch_.value_or(Epoch()).value,
-          "; primaries push each other aside, or its superline can't be read "
-          "every time. Read it again when one has stayed"));
+          "; primaries displace each other, or its superline can't be read "
+          "each time. Read it again when one primary stays"));
     }
     BeginStage(Stage::kBefore, 0, ring_offset_);
     return Read();

@@ -94,12 +94,13 @@ void RemoteTail::Care(TailedReplica& replica, int64_t now) {
   }
   if (!followed.may_ask() || followed.is_reading()) {
     if (now <= replica.silent_until_ns) return;
-    return Abandon(replica,
-                   absl::UnavailableError(absl::StrCat(
-                       replica.member.address, ": silent for ",
-                       options_.reply_timeout_ns / 1'000'000,
-                       " ms; the node is stopped, or the way to it is")),
-                   now);
+    return Abandon(
+        replica,
+        absl::UnavailableError(absl::StrCat(
+            replica.member.address, ": silent for ",
+            options_.reply_timeout_ns / 1'000'000,
+            " ms; the node has stopped, or the network to it is down")),
+        now);
   }
   const bool is_of_chunk = source_ == &replica && (stage_ == Stage::kReading ||
                                                    stage_ == Stage::kChecking);
@@ -236,9 +237,10 @@ RemoteTail::TailedReplica* RemoteTail::ChooseSource() {
   if (damaged != nullptr && !may_another) {
     status_ = absl::DataLossError(absl::StrCat(
         "LSN ", place_.lsn.value, " at ring offset ", place_.offset.value,
-        " is durable and can't be read from any replica in reach, last from ",
+        " is durable, but can't be read from any replica in reach; the last "
+        "one tried was that of ",
         damaged->member.address,
-        "; `alpheus verify --cluster FILE --log NAME` tells more"));
+        "; `alpheus verify --cluster FILE --log NAME` shows more"));
   }
   return chosen;
 }
@@ -406,27 +408,27 @@ absl::Status RemoteTail::Doubt() const {
   if (AsksAll() && may_be_elsewhere && heard < members - opening + 1) {
     return absl::UnavailableError(absl::StrCat(
         members - heard, " of ", members,
-        " members said nothing: another epoch may be open on them, and more "
-        "be durable than those in reach know. ",
+        " members did not answer: another epoch may be open on them, and more "
+        "records may be durable than the members in reach know. ",
         Absences().message()));
   }
   if (!is_list_known) {
     return absl::UnavailableError(
-        absl::StrCat("nobody in reach has configuration ",
+        absl::StrCat("no member in reach has configuration ",
                      options_.configuration_id, " of ", options_.list_file,
-                     ": the members that have it, or had others "
-                     "since, may know of more. ",
+                     ": the members that have it, or a later one, may know of "
+                     "more durable records. ",
                      Absences().message()));
   }
   if (above == nullptr || (!may_be_elsewhere && heard >= opening)) {
     return absl::OkStatus();
   }
-  return absl::UnavailableError(
-      absl::StrCat("node ", above->member.node.value, " has promised epoch ",
-                   above->followed->said()->promised.epoch.value,
-                   ", and nobody in reach has an epoch above ", newest_.value,
-                   ": more may be durable than those in reach know. ",
-                   Absences().message()));
+  return absl::UnavailableError(absl::StrCat(
+      "node ", above->member.node.value, " has promised epoch ",
+      above->followed->said()->promised.epoch.value,
+      ", and no member in reach has an epoch above ", newest_.value,
+      ": more records may be durable than the members in reach know. ",
+      Absences().message()));
 }
 
 bool RemoteTail::is_settled() const {

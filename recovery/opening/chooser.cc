@@ -326,7 +326,7 @@ absl::Status Chooser::CheckTables() const {
           entry.start_lsn.value, ", offset ", entry.start_offset.value,
           ", which the epoch table of log epoch ", decision_.epoch.value,
           " does not; expected one start of each epoch. Two logs with one "
-          "identity: remove the replica that is no member"));
+          "identity: remove the replica that is not a member"));
     }
   }
   return absl::OkStatus();
@@ -351,8 +351,8 @@ absl::Status Chooser::FindHead() {
         head.offset.value, " with chain ", head.chain, ", expected offset ",
         decision_.head.offset.value, " and chain ", decision_.head.chain,
         " as ", Where(*highest),
-        ". Two logs with one identity: remove the "
-        "replica that is no member"));
+        ". Two logs with one identity: remove the replica that is not a "
+        "member"));
   }
   ring_capacity_ = reports_[*highest].ring_capacity;
   decision_.end = decision_.head;
@@ -501,7 +501,7 @@ absl::StatusOr<bool> Chooser::Step() {
     case Action::kContradiction:
       return absl::DataLossError(absl::StrCat(
           "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(),
-          ", but not the same record of that epoch, expected one. Two "
+          ", but these are different records of that epoch, expected one. Two "
           "histories in one epoch; keep all regions and restore the log from a "
           "copy"));
     case Action::kCorrupt:

@@ -294,8 +294,8 @@ absl::Status EpochOpening::CheckPossible() {
   if (!DeadlineHasPassed()) return absl::OkStatus();
   if (phase_ == Phase::kBallot) {
     return TooFew(
-        "the deadline passed before a ballot came. Find out whether the "
-        "membership service can be reached");
+        "the deadline passed before a ballot came. Check that the membership "
+        "service can be reached");
   }
   return TooFew(absl::StrCat(
       "the deadline passed before ", needed, " replicas had answered",
@@ -483,7 +483,7 @@ absl::Status EpochOpening::CheckAnyoneIsLeft() {
       return absl::OkStatus();
     }
   }
-  return TooFew(absl::StrCat("nobody is left to wait for: ", wait_reason_));
+  return TooFew(absl::StrCat("no further replica can answer: ", wait_reason_));
 }
 
 // Install.
@@ -509,7 +509,7 @@ absl::Status EpochOpening::Begin(OpeningChoice choice,
     return absl::FailedPreconditionError(absl::StrCat(
         own_->name(), ": incarnation ", own_->superline().incarnation,
         " of node ", own_->superline().node.value,
-        " is no member of the log's configuration: its medium was replaced. "
+        " is not a member of the log's configuration: its medium was replaced. "
         "Open the log on another node; the replica resyncs there"));
   }
   PlanInput input;
@@ -600,7 +600,8 @@ void EpochOpening::Finish() {
                                 peer->ReleaseConnection(),
                                 peer->ReleaseSession()});
     } else {
-      peer->Fail(absl::UnavailableError("is no member any more; replace it"));
+      peer->Fail(
+          absl::UnavailableError("is not a member any more; replace it"));
       opened.not_installed.push_back(
           {peer->node(), std::string(peer->failure().message())});
     }

@@ -289,8 +289,8 @@ absl::Status LogCreation::PartlyDone() const {
       absl::StrCat("creating log ", options_.log_id.ToString(), ": ", failed,
                    "whether these have a replica now is unknown. It exists on ",
                    made.empty() ? "no other member" : made,
-                   ". See to what failed, then create it again: as long as "
-                   "nobody has opened it, what is there of it is made again")};
+                   ". Correct what failed, then create the log again: replicas "
+                   "of a log that nobody has opened are made again")};
 }
 
 void LogCreation::End(const absl::Status& status) {

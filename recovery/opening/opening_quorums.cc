@@ -296,8 +296,9 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
       return absl::FailedPreconditionError(absl::StrCat(
           "node ", node.value, " holds a replica, of configuration ",
           report->configuration.id,
-          ", that is no member: what it promised and acknowledged then says "
-          "nothing now. Remove it there, so that the node joins blank"));
+          ", that is not a member: its earlier promises and acknowledgements "
+          "do not count now. Remove it there, so that the node joins with a "
+          "blank replica"));
     } else if (report != nullptr) {
       target.members.push_back(MemberOf(*report));
     } else {

@@ -84,8 +84,9 @@ absl::Status PlanRunner::CheckPossible() const {
                      "overwritten only once another replica holds the log"
                    : "",
         any_barred && runs_.front().repair.destructive
-            ? ". Whoever holds it leaves: let the log be opened without the "
-              "change, so that those who stay join it, then change its members"
+            ? ". The replica that holds the log leaves with this change: open "
+              "the log once without the change, so that the members that stay "
+              "get it, then change the members"
             : ""));
   }
   return absl::OkStatus();

@@ -93,11 +93,11 @@ bool ControlCall::OnConnectionEvent(const ConnectionEvent& event) {
 absl::Status ControlCall::Established(const std::string& private_data) {
   ALPHEUS_ASSIGN_OR_RETURN(server_hello_, DecodeServerHello(private_data));
   if (server_hello_->node != options_.node) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "node ", server_hello_->node.value, " answers, not node ",
-        options_.node.value,
-        "; the cluster file has this address under another node than the one "
-        "that was started there"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("node ", server_hello_->node.value, " answers, not node ",
+                     options_.node.value,
+                     "; the cluster file gives this address to another node "
+                     "than the one that was started there"));
   }
   if (server_hello_->ring_capacity == 0) {
     return HasNoReplica(options_.node);
@@ -162,7 +162,7 @@ absl::Status ControlCall::OnReply(std::span<const std::byte> bytes) {
   absl::StatusOr<Message> reply = DecodeMessage(options_.hello.log_id, bytes);
   if (absl::IsInvalidArgument(reply.status())) {
     return absl::DataLossError(absl::StrCat("the node sent ", bytes.size(),
-                                            " bytes that are no reply"));
+                                            " bytes that are not a reply"));
   }
   ALPHEUS_RETURN_IF_ERROR(reply.status());
   if (std::holds_alternative<Changed>(*reply)) return RequestChanged();
@@ -180,7 +180,9 @@ absl::Status ControlCall::OnReply(Message reply) {
   }
   const auto* challenged = std::get_if<Challenged>(&reply);
   if (step_ == Step::kProve || challenged == nullptr) {
-    return absl::DataLossError("the node said what no node says to a proof");
+    return absl::DataLossError(
+        "the node replied to a proof with a message of another kind. The node "
+        "is faulty: see its messages");
   }
   ALPHEUS_ASSIGN_OR_RETURN(const Prove prove, handshake_.Reply(*challenged));
   return Send(Step::kProve, prove);

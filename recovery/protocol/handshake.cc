@@ -61,7 +61,7 @@ absl::StatusOr<Prove> PrimaryHandshake::Reply(const Challenged& challenged) {
   if (!AreSame(challenged.proof, expected)) {
     return absl::UnauthenticatedError(
         "has another cluster key than this process: it is of another cluster, "
-        "or its key_file is an old one. Nothing that it says is believed");
+        "or its key_file is an old one. Its messages are ignored");
   }
   return Prove{ProofOf(credentials_.key, kPrimaryRole, said_)};
 }
@@ -81,11 +81,11 @@ absl::StatusOr<Message> ReplicaHandshake::Reply(const Message& message) {
     return OnChallenge(*challenge);
   }
   if (const auto* prove = std::get_if<Prove>(&message)) return OnProve(*prove);
-  return Refuse(RejectReason::kNoProof,
-                absl::UnauthenticatedError(
-                    "this node asks for a proof of the cluster's key before "
-                    "anything else, and the peer gave none. Name the key "
-                    "(key_file) in the peer's cluster file"));
+  return Refuse(
+      RejectReason::kNoProof,
+      absl::UnauthenticatedError(
+          "this node requires a proof of the cluster's key first, and the peer "
+          "gave none. Name the key (key_file) in the peer's cluster file"));
 }
 
 absl::StatusOr<Message> ReplicaHandshake::OnChallenge(
@@ -118,8 +118,8 @@ absl::StatusOr<Message> ReplicaHandshake::OnProve(const Prove& prove) {
   if (!AreSame(prove.proof, expected)) {
     return Refuse(RejectReason::kWrongKey,
                   absl::UnauthenticatedError(
-                      "the peer's proof is none of this cluster's key. Give "
-                      "all nodes and primaries the same key_file"));
+                      "the peer's proof does not match this cluster's key. "
+                      "Give all nodes and primaries the same key_file"));
   }
   stage_ = Stage::kOver;
   return Proved{};

@@ -556,9 +556,9 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
 // -----------------------------------------------
 
 absl::Status NotA(const char* what, std::string_view bytes) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("handshake: ", bytes.size(), " bytes are no ", what,
-                   ". Another program, or damage on the way"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "handshake: ", bytes.size(), " bytes are not a ", what,
+      ". Another program sent them, or they were damaged on the way"));
 }
 
 // Returns the bytes after magic and version, which mean the same in all
@@ -704,8 +704,8 @@ absl::Status DecodeRejection(std::string_view bytes) {
   if (is_summed &&
       word != (code | RejectionSumOf(RejectionOf(version, code, text)))) {
     return absl::UnavailableError(
-        "the replica refused the connection, and why was changed on its way. "
-        "Try again");
+        "the replica refused the connection, and its reason was damaged on the "
+        "way. Try again");
   }
   if (!IsCode(code)) return RefusedUnsaid();
   return {static_cast<absl::StatusCode>(code),
@@ -714,9 +714,8 @@ absl::Status DecodeRejection(std::string_view bytes) {
 
 absl::Status RequestChanged() {
   return absl::UnavailableError(
-      "the request was changed on its way, and nothing of it was done. Try "
-      "again; if it comes again, see to the network, and to the memory of both "
-      "hosts");
+      "the request was damaged on the way, and was not carried out. Try again; "
+      "if it happens again, check the network and the memory of both hosts");
 }
 
 std::vector<std::byte> EncodeMessage(Uuid log_id, const Message& message) {
@@ -733,7 +732,7 @@ std::vector<std::byte> EncodeMessage(Uuid log_id, const Message& message) {
 absl::StatusOr<Message> DecodeMessage(Uuid log_id,
                                       std::span<const std::byte> bytes) {
   const absl::Status none = absl::InvalidArgumentError(
-      absl::StrCat(bytes.size(), " bytes came that are no message"));
+      absl::StrCat(bytes.size(), " bytes came that are not a message"));
   if (bytes.size() > kMessageBytesMax) return none;
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::span<const std::byte> summed,

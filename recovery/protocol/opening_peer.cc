@@ -30,13 +30,13 @@ const char* WhatIsWaitedFor(OpeningPeer::State state) {
     case OpeningPeer::State::kProving:
       return "the proof of the cluster key";
     case OpeningPeer::State::kAskingCreation:
-      return "the word on its creation";
+      return "the reply on its creation";
     case OpeningPeer::State::kFormatting:
       return "the empty replica";
     case OpeningPeer::State::kPromising:
       return "the promise";
     case OpeningPeer::State::kReading:
-      return "the answer";
+      return "the state report";
     case OpeningPeer::State::kOpeningForRepair:
       return "the ring to be open for repair";
     case OpeningPeer::State::kInstalling:
@@ -195,9 +195,9 @@ void OpeningPeer::Ask(const Install& install, const Ring& ring,
 void OpeningPeer::CheckTime(int64_t now_nanos) {
   if (now_nanos < due_nanos_) return;
   Fail(absl::UnavailableError(absl::StrCat(
-           "was silent for ", reply_within_ns_ / 1'000'000, " ms while ",
-           WhatIsWaitedFor(state_),
-           " was waited for; see whether its process and the network are up")),
+           "was silent for ", reply_within_ns_ / 1'000'000,
+           " ms while this process waited for ", WhatIsWaitedFor(state_),
+           "; check that the node and the network are up")),
        /*may_try_again=*/true);
 }
 
@@ -320,9 +320,10 @@ void OpeningPeer::OnReply() {
     StartSession();
   } else {
     Fail(absl::DataLossError(absl::StrCat(
-        "sent ", *reply_bytes_, " bytes that are no reply while ",
+        "sent ", *reply_bytes_,
+        " bytes that are not a reply while this process waited for ",
         WhatIsWaitedFor(state_),
-        " was waited for. Another program, or another version of this one")));
+        ". It is another program, or another version of this one")));
   }
 }
 
@@ -344,7 +345,8 @@ void OpeningPeer::StartReading(const Promised& promised) {
       promised.report_bytes >
           StateReportBytesMax(server_hello_.ring_capacity)) {
     return Fail(absl::DataLossError(absl::StrCat(
-        "has an answer of ", promised.report_bytes, " bytes, expected 1 to ",
+        "has a state report of ", promised.report_bytes,
+        " bytes, expected 1 to ",
         StateReportBytesMax(server_hello_.ring_capacity), " of a ring of ",
         server_hello_.ring_capacity, " bytes. Look at that replica")));
   }
@@ -387,7 +389,7 @@ void OpeningPeer::DecodeWhatWasRead() {
   if (!report.ok()) {
     return Fail(absl::DataLossError(absl::StrCat(
         "the ", promised_.report_bytes,
-        " bytes at the place of its answer are none. Look at that replica")));
+        " bytes read as its state report are not one. Look at that replica")));
   }
   if (const absl::Status good = CheckReport(*report); !good.ok()) {
     return Fail(good);
@@ -408,7 +410,7 @@ absl::Status OpeningPeer::CheckReport(const StateReport& report) const {
         " bytes; it greeted as node ", server_hello_.node.value,
         ", incarnation ", server_hello_.incarnation, ", with ",
         server_hello_.ring_capacity,
-        ". The replica was exchanged in between; open the log again"));
+        ". The replica was replaced in between; open the log again"));
   }
   if (report.log_epoch >= ballot_ + (options_.joins ? 1 : 0)) {
     return absl::DataLossError(absl::StrCat(

@@ -36,8 +36,8 @@ absl::Status CheckReadersList(const ReadersList& readers,
   }
   const char* remedy =
       replicas.configuration_id < readers.configuration_id
-          ? "; it was away when the members changed, or `alpheus reconfigure` "
-            "was not run with this file"
+          ? "; it could not be reached when the members changed, or `alpheus "
+            "reconfigure` was not run with this file"
           : "; one configuration can't have both: use the cluster file with "
             "which the log was formatted, or last reconfigured";
   return absl::FailedPreconditionError(

@@ -31,7 +31,7 @@ absl::Status CheckServerHello(const ServerHello& server_hello) {
   const absl::Status ring = CheckReplicatedRing(server_hello.ring_capacity);
   if (ring.ok()) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
-      "says a server hello with ", ring.message(), ". Look at that replica"));
+      "sent a server hello with ", ring.message(), ". Look at that replica"));
 }
 
 }  // namespace alpheus

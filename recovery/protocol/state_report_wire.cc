@@ -149,9 +149,9 @@ absl::StatusOr<StateReport> DecodeStateReport(
     Uuid log_id, std::span<const std::byte> bytes) {
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::span<const std::byte> summed,
-      TakeSummed("an answer", kStateReportMagic, log_id, bytes));
+      TakeSummed("a state report", kStateReportMagic, log_id, bytes));
   const absl::Status none = absl::DataLossError(
-      absl::StrCat(bytes.size(), " bytes came that are no answer"));
+      absl::StrCat(bytes.size(), " bytes came that are not a state report"));
   ByteReader from(summed);
   from.Expect(from.U32() == kStateReportMagic);
   from.Expect(from.U32() == kProtocolVersion);

@@ -69,7 +69,7 @@ absl::StatusOr<std::span<const std::byte>> TakeSummed(
     std::span<const std::byte> bytes) {
   if (bytes.size() < kSumBytes) {
     return absl::UnavailableError(
-        absl::StrCat(what, " was changed on its way: ", bytes.size(),
+        absl::StrCat(what, " was damaged on the way: ", bytes.size(),
                      " bytes are left of it. Try again"));
   }
   const std::span<const std::byte> summed =
@@ -80,9 +80,9 @@ absl::StatusOr<std::span<const std::byte>> TakeSummed(
   if (sum == said) return summed;
   // A rejection cuts the text, so that its front must be enough.
   return absl::UnavailableError(absl::StrCat(
-      what, " was changed on its way: sum ", absl::Hex(sum, absl::kZeroPad8),
+      what, " was damaged on the way: sum ", absl::Hex(sum, absl::kZeroPad8),
       ", expected ", absl::Hex(said, absl::kZeroPad8), " of ", summed.size(),
-      " bytes. Try again; if it comes again, see to the network, and to the "
+      " bytes. Try again; if it happens again, check the network and the "
       "memory of both hosts"));
 }
 

@@ -110,7 +110,7 @@ absl::StatusOr<PromiseVerdict> LocalReplica<P>::AcceptPromise(
     return absl::InvalidArgumentError(
         absl::StrCat(options_.name, ": promise refused: epoch ",
                      request.epoch.value, " is beyond ", kNumberMax / 2,
-                     ", which no ballot reaches; whoever asked is faulty"));
+                     ", which no ballot reaches; the sender is faulty"));
   }
   const Promise standing = PromiseOf(state_.superline);
   ALPHEUS_ASSIGN_OR_RETURN(const PromiseVerdict verdict,
@@ -323,9 +323,9 @@ absl::Status LocalReplica<P>::CheckPositions(
   return absl::InvalidArgumentError(absl::StrCat(
       options_.name, ": epoch ", installation.epoch.value, ": a log from ",
       DescribePosition(head), " to ", DescribePosition(end),
-      " can't be, in a ring of ", state_.superline.ring_capacity,
+      " is impossible in a ring of ", state_.superline.ring_capacity,
       " bytes whose head is ", DescribePosition(state_.head()),
-      ". Nothing was changed; whoever asked is faulty"));
+      ". Nothing was changed; the sender is faulty"));
 }
 
 template <Persistence P>
@@ -348,8 +348,7 @@ absl::StatusOr<EpochTable> LocalReplica<P>::CheckTable(
     return absl::InvalidArgumentError(absl::StrCat(
         options_.name, ": the epoch table of epoch ", installation.epoch.value,
         " with ", entries.size(), " entries does not open it at or before ",
-        DescribePosition(end),
-        ". Nothing was changed; whoever asked is faulty"));
+        DescribePosition(end), ". Nothing was changed; the sender is faulty"));
   }
   if (entries.size() > state_.superline.table_capacity) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -450,11 +449,11 @@ absl::Status LocalReplica<P>::PublishHead(Epoch epoch,
   if (is_behind) return absl::OkStatus();
   if (head == state_.head()) return absl::OkStatus();
   if (!HasRoom(head) || (!is_behind && !Follows(state_.head(), head))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options_.name, ": epoch ", epoch.value, ": a head of ",
-                     DescribePosition(head), " can't be, the present one is ",
-                     DescribePosition(state_.head()),
-                     ". Nothing was changed; whoever asked is faulty"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.name, ": epoch ", epoch.value, ": a head of ",
+        DescribePosition(head), " is impossible: the present one is ",
+        DescribePosition(state_.head()),
+        ". Nothing was changed; the sender is faulty"));
   }
   Superline next = state_.superline;
   next.head_lsn = head.lsn;

@@ -26,10 +26,11 @@ absl::Status CheckJoins(const RunningEpoch& running, uint64_t ring_capacity,
       std::find(members.begin(), members.end(),
                 Member{report.node, report.incarnation}) != members.end();
   if (!is_member) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "incarnation ", absl::Hex(report.incarnation),
-        " is no member of the log's configuration ", running.configuration.id,
-        ": its medium was replaced. Replace the member"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("incarnation ", absl::Hex(report.incarnation),
+                     " is not a member of the log's configuration ",
+                     running.configuration.id,
+                     ": its medium was replaced. Replace the member"));
   }
   if (report.ring_capacity != ring_capacity) {
     return absl::FailedPreconditionError(
@@ -63,8 +64,8 @@ bool JoinPlanner::EndsBefore(Lsn lsn, bool has) const {
 absl::StatusOr<bool> JoinPlanner::Continue(uint64_t bytes_max) {
   if (MustHave() > running_.finished.lsn) {
     return absl::DataLossError(absl::StrCat(
-        "says that it has LSN ", MustHave().value, " of epoch ",
-        running_.epoch.value, ", of which LSN ", running_.finished.lsn.value,
+        "reports LSN ", MustHave().value, " of epoch ", running_.epoch.value,
+        ", in which LSN ", running_.finished.lsn.value,
         " is the last. Look at that replica"));
   }
   const RingOffset until = cursor_.position().offset + bytes_max;
@@ -80,8 +81,8 @@ absl::StatusOr<bool> JoinPlanner::Continue(uint64_t bytes_max) {
     if (cursor_.Next() != RecordCursor::Step::kRecord) {
       return absl::DataLossError(absl::StrCat(
           "LSN ", before.lsn.value, " at ring offset ", before.offset.value,
-          " can't be read any more in the primary's own ring, so that nobody "
-          "can join from it. Open the log again: it is repaired then"));
+          " can't be read any more in the primary's own ring, so no replica "
+          "can join from it. Open the log again: that repairs it"));
     }
     const RecordView& own = cursor_.record();
     if (seen.record != nullptr && IsTheSame(*seen.record, own)) {

@@ -249,8 +249,8 @@ absl::Status ReplicaResync::CheckPinned(const Now& now) const {
   return absl::ResourceExhaustedError(
       absl::StrCat(joining_->Describe(), ": ", pinned_bytes,
                    " bytes of the ring, of ", log_.ring.capacity(),
-                   ", are cleaned and were held for it: it is slower "
-                   "than the log. It is tried again"));
+                   ", are cleaned and were kept for it: it is slower than the "
+                   "log. The primary tries it again"));
 }
 
 void ReplicaResync::FinishJoin() {

@@ -132,9 +132,10 @@ absl::Status PeerRing::status() const {
       peer_.server_hello()->ring_capacity == capacity_) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "its ring has ", peer_.server_hello()->ring_capacity, " bytes, the own ",
-      capacity_, "; replicas of one log have rings of one size"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("its ring has ", peer_.server_hello()->ring_capacity,
+                   " bytes, that of this node ", capacity_,
+                   "; replicas of one log have rings of one size"));
 }
 
 Fetch PeerRing::Next() const {
@@ -164,7 +165,9 @@ absl::Status PeerRing::OnReply(const Message& reply) {
   const auto* fetched = std::get_if<Fetched>(&reply);
   if (fetched == nullptr || fetched->from != asked.from ||
       fetched->bytes.size() > asked.bytes) {
-    return absl::DataLossError("the node said what no node says to a Fetch");
+    return absl::DataLossError(
+        "the node replied to a Fetch request with a message of another kind. "
+        "The node is faulty: see its messages");
   }
   const std::span<const std::byte> bytes = fetched->bytes;
   const uint64_t first =

@@ -247,8 +247,8 @@ void Scrubbing::Repair(ScrubbedReplica& replica) {
     pass_->found.repaired += static_cast<uint64_t>(*repaired);
     if (*repaired > 0) {
       Report(
-          absl::StrCat("a copy of superline or epoch table was not equal to "
-                       "the other one, and was written again"));
+          absl::StrCat("the two copies of the superline or the epoch table "
+                       "differed; the bad one was written again"));
     }
     return;
   }
@@ -337,7 +337,7 @@ void Scrubbing::Report(const std::string& what) const {
 void Scrubbing::ContinueRepair(ScrubbedReplica& replica) {
   const RingScrub& scrub = *pass_->scrub;
   if (scrub.finding().kind == RingDamage::kChain) {
-    return Abandon("every record holds by itself");
+    return Abandon("every record is valid by itself");
   }
   if (IsReading()) return ContinueReading(replica);
   const std::span<std::byte> copy = replica.ring();
@@ -471,7 +471,7 @@ void Scrubbing::Restore(ScrubbedReplica& replica,
   const uint64_t valid_records =
       ValidInFinding(*pass_->scrub, repaired.records);
   if (valid_records < repaired.records) {
-    return Abandon("what was written there can't be read again");
+    return Abandon("the repaired record can't be read back");
   }
   Report(absl::StrCat(DescribeFinding(pass_->scrub->finding()),
                       "; repaired: ", repaired.records));

@@ -73,7 +73,8 @@ void ConnectionAdmission::Accept(PeerConnection connection,
     connections_.End(oldest->id,
                      Refuse(RejectReason::kTooSlow,
                             absl::ResourceExhaustedError(
-                                "others came, and it had proved no key yet")));
+                                "it was closed to make room for others: it had "
+                                "not proved the cluster key")));
   }
   ++connections_.counters().accepted;
   PeerConnection& kept =
@@ -135,20 +136,19 @@ absl::Status ConnectionAdmission::TakePlace(PeerConnection& connection,
       (place != Place::kFollowing ||
        clock_.NowNanos() - silent->heard_at >= kFollowerSilenceNanos);
   if (!may_push) {
-    return Refuse(
-        RejectReason::kNoRoom,
-        absl::ResourceExhaustedError(absl::StrCat(
-            "node ", options_.node.value, ": ", taken,
-            " readers follow its logs, as many as may. End some, or give its "
-            "alpheusd more by --followers-max")));
+    return Refuse(RejectReason::kNoRoom,
+                  absl::ResourceExhaustedError(absl::StrCat(
+                      "node ", options_.node.value, ": ", taken,
+                      " readers follow its logs, the most that may. End some, "
+                      "or raise --followers-max of its alpheusd")));
   }
   connections_.End(
       silent->id,
       Refuse(RejectReason::kNoRoom,
              absl::ResourceExhaustedError(absl::StrCat(
-                 "others came, and of ", taken,
-                 " it had asked for nothing for longest; see --waiting-max of "
-                 "alpheusd"))));
+                 "it was closed to make room for others: of ", taken,
+                 " waiting connections it was silent for longest; see "
+                 "--waiting-max of alpheusd"))));
   return absl::OkStatus();
 }
 
@@ -192,10 +192,10 @@ absl::Status ConnectionAdmission::WhyTooLate(
         absl::StrCat("it asked for nothing for ",
                      options_.silence_ns_max / 1'000'000, " ms"));
   }
-  return Refuse(
-      RejectReason::kTooSlow,
-      absl::DeadlineExceededError(absl::StrCat(
-          "it proved no key for ", options_.proof_ns_max / 1'000'000, " ms")));
+  return Refuse(RejectReason::kTooSlow,
+                absl::DeadlineExceededError(
+                    absl::StrCat("it did not prove the cluster key within ",
+                                 options_.proof_ns_max / 1'000'000, " ms")));
 }
 
 }  // namespace alpheus

@@ -149,8 +149,8 @@ absl::StatusOr<LocalPrimaryRelay::LocalPrimary*> LocalPrimaryRelay::PrimaryOf(
   if (found != primaries_.end()) return &found->second;
   return absl::UnavailableError(absl::StrCat(
       "node ", options_.node.value,
-      ": a process of its machine has the replica, and does not say which "
-      "one; it is not scrubbed now, and nothing of it is shown"));
+      ": a process of its machine has the replica, and has not said which one; "
+      "the replica can't be scrubbed or read now"));
 }
 
 // The local primary replies by its next Claim; the asker hears it when it asks
@@ -216,7 +216,7 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFetched(
   if (!was_asked) {
     return Refuse(RejectReason::kOutOfTurn,
                   absl::InvalidArgumentError(
-                      "bytes of a ring came that nobody asked for"));
+                      "bytes of a ring came that were not asked for"));
   }
   const Fetch fetch = *std::exchange(found->second.fetch, std::nullopt);
   const bool is_asked =
@@ -302,8 +302,8 @@ absl::Status LocalPrimaryRelay::WhyTooLate(const PeerConnection& asker) const {
   if (asker.phase == Phase::kFetching) {
     return absl::UnavailableError(
         absl::StrCat("node ", options_.node.value,
-                     ": the process that has its replica is stopped, or gone; "
-                     "nothing of its ring is shown now"));
+                     ": the process that has its replica has stopped or ended; "
+                     "the replica's ring can't be read now"));
   }
   return absl::UnavailableError(absl::StrCat(
       "another process of this machine",

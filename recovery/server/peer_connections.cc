@@ -235,10 +235,12 @@ void PeerConnections::Report(const std::string& peer, const absl::Status& why,
   const std::optional<RejectReason> reason = ReasonOf(why);
   if (reason.has_value() && !refusals_.Note(peer, *reason)) return;
   if (!options_.report) return;
-  options_.report(absl::StrCat(
-      "node ", options_.node.value, ", ", what, ": ",
-      why.ToString(absl::StatusToStringMode::kWithNoExtraData),
-      reason.has_value() ? ". More of this host's are counted, not told" : ""));
+  options_.report(
+      absl::StrCat("node ", options_.node.value, ", ", what, ": ",
+                   why.ToString(absl::StatusToStringMode::kWithNoExtraData),
+                   reason.has_value()
+                       ? ". Further ones of this host are counted, not reported"
+                       : ""));
 }
 
 }  // namespace alpheus

@@ -375,7 +375,8 @@ absl::StatusOr<MaybeReply> ReplicaServer::OnHandshake(
 absl::StatusOr<Message> ReplicaServer::OnView(PeerConnection& connection) {
   if (connection.phase != Phase::kControl) {
     return absl::FailedPreconditionError(
-        "whoever holds the promise has no need to look; View refused");
+        "View refused: this connection holds the promise, and does not view "
+        "the replica");
   }
   const std::span<std::byte> region = connection.log->region();
   if (connection.keys.empty()) {
@@ -391,7 +392,8 @@ absl::StatusOr<Message> ReplicaServer::OnFollow(
     const PeerConnection& connection, const Follow& follow) {
   if (connection.phase != Phase::kControl) {
     return absl::FailedPreconditionError(
-        "whoever holds the promise is who others follow; Follow refused");
+        "Follow refused: this connection holds the promise, and others follow "
+        "it");
   }
   Followed followed = connection.log->followed();
   if (follow.table_epoch == followed.log_epoch) followed.table = {};
@@ -417,7 +419,8 @@ absl::StatusOr<Message> ReplicaServer::OnScrub(const PeerConnection& connection,
                                                const Scrub& scrub) {
   if (connection.phase != Phase::kControl) {
     return absl::FailedPreconditionError(
-        "whoever holds the promise keeps scrubbing out; Scrub refused");
+        "Scrub refused: this connection holds the promise, so the replica is "
+        "not scrubbed");
   }
   const Uuid log_id = connection.log->log_id();
   if (scrub.start) scrubbing_.Ask(log_id);
@@ -429,7 +432,8 @@ absl::StatusOr<Message> ReplicaServer::OnFetch(const PeerConnection& connection,
                                                const Fetch& fetch) {
   if (connection.phase != Phase::kControl) {
     return absl::FailedPreconditionError(
-        "whoever holds the promise reads the ring by its key; Fetch refused");
+        "Fetch refused: this connection holds the promise, and reads the ring "
+        "by its key");
   }
   const std::span<std::byte> ring = connection.log->ring();
   const RingOffset head = connection.log->followed().head.offset;
@@ -441,7 +445,8 @@ absl::StatusOr<Message> ReplicaServer::OnAskCreation(
     const PeerConnection& connection) {
   if (connection.phase != Phase::kControl) {
     return absl::FailedPreconditionError(
-        "whoever holds the promise makes no log again; AskCreation refused");
+        "AskCreation refused: this connection holds the promise, so the log "
+        "exists");
   }
   return connection.log->created();
 }

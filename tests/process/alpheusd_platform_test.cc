@@ -79,7 +79,7 @@ TEST_F(AlpheusdPlatformTest, NodeSaysHowItsRecordsArePersisted) {
 // docs/use/operating.md#security.
 TEST_F(AlpheusdPlatformTest, NodeSaysWhetherItHasAKey) {
   EXPECT_THAT(Run({}).error,
-              HasSubstr("cluster key: none. Whoever reaches this node"));
+              HasSubstr("cluster key: none. Anyone who reaches this node"));
   EntropyRandom entropy;
   const std::string key = directory_.File("the.key");
   ASSERT_TRUE(MakeClusterKeyFile(key, entropy).ok());
@@ -101,11 +101,11 @@ TEST_F(AlpheusdPlatformTest, ConfigurationDeclaresIt) {
 
 TEST_F(AlpheusdPlatformTest, FileThatIsNoneOfOptionsIsNamed) {
   const std::string config = WriteConfig("cluster_id = \"a\"\n");
-  EXPECT_EQ(Run({"--config", config}).error,
-            config +
-                ": 'cluster_id' is no option. Is it the file of options, and "
-                "not that of the cluster?\nRun with --help for more "
-                "information.\n");
+  EXPECT_EQ(
+      Run({"--config", config}).error,
+      config +
+          ": 'cluster_id' is not an option. Is this the file of options, and "
+          "not the cluster file?\nRun with --help for more information.\n");
   EXPECT_THAT(Run({"--config", config + ".none"}).error,
               HasSubstr(config + ".none can't be read. Is the path right?\n"));
 }

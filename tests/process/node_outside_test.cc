@@ -221,7 +221,7 @@ TEST_F(NodeOutsideTest, HangUpWaitsForNoPipe) {
     std::filesystem::rename(file, aside);
     ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
     node_->Signal(SIGHUP);
-    EXPECT_TRUE(Says(file + " is no plain file")) << file;
+    EXPECT_TRUE(Says(file + " is not a regular file")) << file;
     std::filesystem::rename(aside, file);
   }
   node_->Signal(SIGHUP);
@@ -251,7 +251,7 @@ TEST_F(NodeOutsideTest, ReplicaThatCannotBeReadIsForgottenWithItsFile) {
   ASSERT_TRUE(Says("not served"));
   EXPECT_NE(Format("main"), 0);
   std::filesystem::remove(File("main"));
-  ASSERT_TRUE(Says("is gone, and forgotten"));
+  ASSERT_TRUE(Says("is gone, and is no longer served"));
   EXPECT_EQ(Format("main"), 0);
   EXPECT_EQ(Append("main", "a\n"), 0);
   ExpectEndsWell(SIGTERM);
@@ -304,7 +304,7 @@ TEST_F(NodeOutsideTest, MessagesAreLinesWithTimes) {
       << "key_file = 'cluster.key'\n"
       << "[[member]]\nnode = 1\naddress = '" << address_ << "'\n";
   EXPECT_NE(Status("main"), 0);
-  ASSERT_TRUE(Says("More of this host's are counted, not told"));
+  ASSERT_TRUE(Says("Further ones of this host are counted, not reported"));
   ExpectEndsWell(SIGTERM);
   ASSERT_TRUE(Says("ends"));
   std::istringstream lines(said_);
@@ -327,7 +327,7 @@ TEST_F(NodeOutsideTest, HangUpNamesOptionsThatNeedARestart) {
   StartWith({"--config", options});
   write("silent-max = 77\n");
   node_->Signal(SIGHUP);
-  ASSERT_TRUE(Says("in force after a restart only: silent-max"));
+  ASSERT_TRUE(Says("take effect only after a restart: silent-max"));
   ASSERT_TRUE(Says("reloaded"));
   EXPECT_THAT(said_, Not(HasSubstr("silent-max,")));
   EXPECT_THAT(said_, Not(HasSubstr("listen, ")));
@@ -349,7 +349,7 @@ TEST_F(NodeOutsideTest, HangUpSaysWhyAListIsNotTaken) {
   ASSERT_TRUE(Says("stop it when `alpheus reconfigure` has changed all logs"));
   write("b", "1");
   node_->Signal(SIGHUP);
-  ASSERT_TRUE(Says("it has another cluster_id than the node began with"));
+  ASSERT_TRUE(Says("it has another cluster_id than when the node started"));
   ExpectEndsWell(SIGTERM);
 }
 
@@ -427,10 +427,9 @@ TEST_F(NodeOutsideTest, RemovedReplicaIsNamedWithItsRemedy) {
   ASSERT_EQ(Format("main"), 0);
   std::filesystem::remove(File("main"));
   ASSERT_TRUE(Says("the file was removed"));
-  ASSERT_TRUE(
-      Says(absl::StrCat("An older copy is no replacement: `alpheus "
-                        "replace --cluster ",
-                        cluster_, " --node 1 --log main`")));
+  ASSERT_TRUE(Says(absl::StrCat(
+      "Do not put an older copy in its place: `alpheus replace --cluster ",
+      cluster_, " --node 1 --log main`")));
   ExpectEndsWell(SIGTERM);
 }
 

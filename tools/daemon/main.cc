@@ -39,16 +39,19 @@ void AddPlaces(CLI::App* app, NodeOptions* options) {
         .ShowDefault();
   };
   add("--silent-max", &options->silent_max,
-      "Connections that have not said hello; the oldest makes room");
+      "How many connections may be open without a hello; the oldest is closed "
+      "for a new one");
   add("--unproved-max", &options->unproved_max,
-      "Connections that have not proved the key; the oldest makes room");
+      "How many connections may be open without a proof of the key; the oldest "
+      "is closed for a new one");
   add("--waiting-max", &options->waiting_max,
-      "Connections that wait, of each of three kinds: those that ask for "
-      "something, that look at a replica, and that have asked for nothing "
-      "yet; who was silent for longest makes room");
+      "How many connections may wait, of each of three kinds: those with a "
+      "request, those that read a replica, and those that have asked for "
+      "nothing yet; the one that was silent for longest is closed for a new "
+      "one");
   add("--followers-max", &options->followers_max,
-      "Readers that follow logs of this node (alpheus tail --follow); more "
-      "are refused");
+      "How many readers may follow logs of this node (alpheus tail --follow); "
+      "more are refused");
 }
 
 void AddOptions(cli::Parser* parser, Arguments* arguments) {
@@ -57,18 +60,20 @@ void AddOptions(cli::Parser* parser, Arguments* arguments) {
   // errors.
   parser->AddConfigOption("--config", "File with these options, as TOML");
   CLI::App* const app = parser->app();
-  cli::AddFlag(app, "--check-config", &arguments->check_config,
-               "Only says whether the node could start by these options and "
-               "files");
-  cli::AddOption(app, "--cluster", &options->cluster_file,
-                 "Cluster file: who keeps the logs, and where")
+  cli::AddFlag(
+      app, "--check-config", &arguments->check_config,
+      "Only check whether the node could start with these options and files");
+  cli::AddOption(
+      app, "--cluster", &options->cluster_file,
+      "Cluster file: the members that keep the logs, and their addresses")
       .Required();
   cli::AddOption(app, "--node", &options->node, "The member that this node is")
       .Required()
       .Decimal()
       .Range(uint64_t{1}, uint64_t{65'535});
-  cli::AddOption(app, "--directory", &options->directory,
-                 "Directory of the replicas, <log name>.alpheus each")
+  cli::AddOption(
+      app, "--directory", &options->directory,
+      "Directory of the replicas: a file <log name>.alpheus for each log")
       .Required();
   cli::AddOption(app, "--listen", &options->listen,
                  "Where to listen; default: the member's address in the "
@@ -79,24 +84,24 @@ void AddOptions(cli::Parser* parser, Arguments* arguments) {
         ALPHEUS_ASSIGN_OR_RETURN(options->platform, ParsePlatform(text));
         return absl::OkStatus();
       },
-      "What keeps records when the power goes, as words with commas between "
-      "them; see the sample configuration")
+      "What keeps records when the power fails: words separated by commas; see "
+      "the sample configuration")
       .ShowDefault(PlatformToString(options->platform));
   AddPlaces(app, options);
   cli::AddOption(app, "--yield-turns", &options->yield_turns,
-                 "Turns without sleeping after the last activity; each "
-                 "yields the core. 0: sleeps at once")
+                 "How many turns after the last activity go without sleep; "
+                 "each yields the core. 0: sleep at once")
       .Decimal()
       .ShowDefault();
   cli::AddOption(app, "--scrub-bytes-per-second",
                  &options->scrub_bytes_per_second,
-                 "How much of its replicas the node verifies by itself. 0: "
-                 "nothing, unless it is asked to (alpheus scrub)")
+                 "How many bytes of its replicas the node verifies per second "
+                 "by itself. 0: none, except on request (alpheus scrub)")
       .Decimal()
       .ShowDefault();
-  cli::AddOption(app, "--scrub-interval-seconds",
-                 &options->scrub_interval_seconds,
-                 "From the end of one such pass over a log to the next one")
+  cli::AddOption(
+      app, "--scrub-interval-seconds", &options->scrub_interval_seconds,
+      "Seconds from the end of one such pass over a log to the next one")
       .Decimal()
       .ShowDefault();
 }

@@ -28,7 +28,7 @@ namespace {
 // A reader that still reads takes the rest in this time.
 constexpr std::chrono::milliseconds kLastWordsTime(500);
 
-// A failure leaves nobody to tell.
+// There is nowhere to report a failure.
 void WriteLine(int fd, std::string_view line) {
   while (!line.empty()) {
     const ssize_t written = write(fd, line.data(), line.size());
@@ -76,9 +76,10 @@ struct MessageLog::Queue {
   void Add(std::string_view sentence) {
     const std::scoped_lock lock(mutex);
     if (untold > 0 && bytes < kQueueBytesMax / 2) {
-      const std::string lost = absl::StrCat(
-          std::exchange(untold, 0),
-          " messages were dropped here: whoever reads them stood still");
+      const std::string lost =
+          absl::StrCat(std::exchange(untold, 0),
+                       " messages were dropped here: the reader of the "
+                       "messages did not keep up");
       Push(LineOf(lost));
     }
     std::string line = LineOf(sentence);

@@ -52,10 +52,11 @@ void AddOptions(CLI::App* app, Arguments* arguments) {
                  "Where to make the regions; default: the temporary "
                  "directory, with several rounds /dev/shm");
   cli::AddOption(app, "--size", &options->size,
-                 "Of a region; default 64MiB, with several rounds 4MiB");
-  const cli::Option local = cli::AddFlag(
-      app, "--local", &arguments->local,
-      "One region without a cluster: the writer is killed, and recovers alone");
+                 "Size of a region; default 64MiB, with several rounds 4MiB");
+  const cli::Option local =
+      cli::AddFlag(app, "--local", &arguments->local,
+                   "One region without a cluster: the writer is killed, and "
+                   "the log recovers from that region alone");
   cli::AddOption(app, "--rounds", &options->rounds, "Number of kills (--local)")
       .Decimal()
       .Range(uint64_t{1}, uint64_t{1} << 32)
@@ -80,12 +81,10 @@ absl::Status RunOnCluster(const LocalDemoOptions& options) {
 
 int Main(int argc, char** argv) {
   cli::Parser parser(
-      "Three nodes on this machine: the node that writes the lines of a file "
-      "is "
-      "killed with SIGKILL in mid-stream, another one recovers the log and "
-      "goes "
-      "on, and every acknowledged line is looked for on every replica. Exit "
-      "status 0 only if all holds.",
+      "Run three nodes on this machine. The node that writes the lines of a "
+      "file is killed with SIGKILL in mid-stream; another node recovers the "
+      "log and continues. Then every acknowledged line must be on every "
+      "replica of the last epoch. Exit status 0 only if that holds.",
       "alpheus-demo");
   Arguments arguments;
   AddOptions(parser.app(), &arguments);

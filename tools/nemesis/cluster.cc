@@ -28,7 +28,7 @@ namespace {
 constexpr int64_t kReadyNanosMax = 60'000'000'000;
 constexpr int64_t kTerminateNanosMax = 60'000'000'000;
 constexpr int64_t kNanosPerMilli = 1'000'000;
-// Nobody else's on the machines whose addresses are named.
+// A port that no other program uses on the machines whose addresses are given.
 constexpr int kRdmaPort = 7400;
 // Beside the cluster file.
 constexpr char kKeyName[] = "cluster.key";

@@ -32,10 +32,10 @@ constexpr int kUnavailable = 4;
 // Far more than is appended between two signals, so that there is always
 // something in flight, and few enough to be appended quickly at the end.
 constexpr uint64_t kUnacknowledgedMax = 500;
-// Part of a region that one writer may fill. The primary is fed through most of
-// a round: some three times the unacknowledged bytes, and all that it must
-// reach in between. With log_bytes_max, two short lives, one in vain and a
-// successor the ring never fills.
+// Part of a region that one writer may fill. The primary is fed during most of
+// a round: about three times the unacknowledged bytes, and everything that it
+// must reach in between. With log_bytes_max, two short lives, one opening in
+// vain and a successor never fill the ring.
 constexpr uint64_t kPrimaryShare = 5;
 constexpr uint64_t kWriterShare = 10;
 
@@ -97,7 +97,7 @@ absl::Status ClusterRounds::RunPlan() {
       StartWriter(plan_.primary_node, plan_.has_own_replica,
                   /*is_primary=*/true));
   ALPHEUS_RETURN_IF_ERROR(MustReach(primary, plan_.acks_before));
-  // Not to reach anything, but to let the moment pass.
+  // Waits for no condition: it only lets the time pass.
   ALPHEUS_RETURN_IF_ERROR(
       primary->RunUntil(UINT64_MAX, plan_.delay_nanos).status());
   ALPHEUS_RETURN_IF_ERROR(StrikeAndReturn(primary));

@@ -101,7 +101,7 @@ void CuttingProxy::Accept() {
     tcp::Accepted accepted = tcp::AcceptOne(listener_.socket);
     if (!accepted.socket.is_open()) return;
     absl::StatusOr<tcp::Descriptor> server = tcp::StartConnect(target_, "");
-    // Closing the accepted connection tells the client.
+    // The client sees the accepted connection close.
     if (!server.ok()) continue;
     Link& link = links_.emplace_back();
     link.client = std::move(accepted.socket);

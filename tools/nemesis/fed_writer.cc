@@ -44,8 +44,7 @@ FedWriter::FedWriter(ChildProcess* child, const Feed* feed,
       limits_(limits),
       last_ack_nanos_(clock.NowNanos()) {
   for (const int fd : {child_.input().get(), child_.output().get()}) {
-    // With a smaller pipe the writer waits for its feeder more often, that is
-    // all.
+    // A smaller pipe only makes the writer wait more often for its feeder.
     (void)fcntl(fd, F_SETPIPE_SZ, kPipeBytesMax);
   }
 }
@@ -97,7 +96,7 @@ bool FedWriter::FeedSome() {
   const ssize_t written =
       write(child_.input().get(), pending_.data(), pending_.size());
   if (written <= 0) {
-    // Nobody reads it any more; the writer's end tells why.
+    // The writer has ended; its exit status says why.
     if (errno != EAGAIN && errno != EINTR) StopFeeding();
     return false;
   }

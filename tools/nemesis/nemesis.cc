@@ -95,7 +95,7 @@ void DrawNextHits(const NemesisCluster& cluster, RoundPlan* plan,
 
 void DrawHits(const NemesisCluster& cluster, RoundPlan* plan,
               RandomSource* random) {
-  // With W = 1 its own replica alone would be a quorum.
+  // With W = 1 the replica of the primary alone would be a quorum.
   if (IsOfTooMany(plan->fault) && cluster.write_quorum == 1) {
     plan->has_own_replica = false;
   }

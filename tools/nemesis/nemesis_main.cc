@@ -125,14 +125,15 @@ absl::Status Run(const Arguments& arguments) {
   return absl::Status(
       status.code(),
       absl::StrCat(status.message(), "\nThe cluster is kept in ",
-                   directory.Keep(), ". Once more: tools/dev nemesis --nodes ",
+                   directory.Keep(), ". To repeat: tools/dev nemesis --nodes ",
                    options.node_count, " --seed ", options.seed, " --rounds ",
                    totals.Sum().rounds + 1));
 }
 
 void AddOptions(CLI::App* app, Arguments* arguments) {
-  const cli::Option minutes = cli::AddOption(
-      app, "--minutes", &arguments->minutes, "How long; default one minute");
+  const cli::Option minutes =
+      cli::AddOption(app, "--minutes", &arguments->minutes,
+                     "How long to run; default one minute");
   minutes.Positive();
   cli::AddOption(app, "--rounds", &arguments->rounds, "How many rounds")
       .Decimal()
@@ -141,8 +142,8 @@ void AddOptions(CLI::App* app, Arguments* arguments) {
       .Range(2, 9)
       .ShowDefault();
   cli::AddOption(app, "--rdma-hosts", &arguments->rdma_hosts,
-                 "Addresses of this machine's adapters with RDMA, with commas "
-                 "between them: a node on each, and no links to cut")
+                 "Addresses of this machine's RDMA adapters, separated by "
+                 "commas: one node on each, and no links to cut")
       .SplitAt(',')
       .Count(2, 9)
       .Excludes(cli::FindOption(app, "--nodes"));
@@ -154,7 +155,8 @@ void AddOptions(CLI::App* app, Arguments* arguments) {
       .Decimal();
   cli::AddOption(app, "--dir", &arguments->directory,
                  "Where to make the cluster; default /dev/shm");
-  cli::AddFlag(app, "--verbose", &arguments->verbose, "A line for each round");
+  cli::AddFlag(app, "--verbose", &arguments->verbose,
+               "Print a line for each round");
 }
 
 int Main(int argc, char** argv) {

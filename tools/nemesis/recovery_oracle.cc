@@ -152,7 +152,7 @@ class Judge {
     }
   }
 
-  // Records of each thread, each of which must be the thread's next.
+  // The records of each thread, which must come in the thread's order.
   std::vector<uint64_t> CountInOrder(const WriterFacts& writer) {
     std::vector<uint64_t> next(writer.threads, 0);
     for (const PlacedRecord& record : judgement_.survivors) {

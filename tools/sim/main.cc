@@ -21,10 +21,10 @@ ExitStatus Main(int argc, char** argv) {
   cli::GuardStandardStreams();
   cli::Parser parser(
       "Simulates clusters in virtual time, with crashes, power cuts, pauses "
-      "and cut links, and looks for what the log loses. Each seed is a run of "
-      "its own and always the same. Exit status 0 only if no seed violates "
-      "anything; a seed that does is told with the shortest schedule that "
-      "still does.",
+      "and cut links, and checks that the log loses nothing. Each seed is a "
+      "run of its own, and always the same run. Exit status 0 only if no seed "
+      "violates anything; a failing seed is reported with the shortest "
+      "schedule that still fails.",
       "alpheus-sim");
   SimArguments arguments;
   AddSimOptions(parser.app(), &arguments);

@@ -343,8 +343,8 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
                      "somewhere, put it back");
     case VouchVerdict::kWalTwice:
       return refused(facts.twice,
-                     " is a plain file, and one in the log: which is it? Move "
-                     "the plain one away if it is the log's");
+                     " is a plain file, and is also in the log. If the one in "
+                     "the log is right, move the plain one away");
     case VouchVerdict::kLeft:
       return absl::FailedPreconditionError(absl::StrCat(
           directory,

@@ -64,8 +64,8 @@ absl::Status WalFollower::ContinueReading(bool may_shrink) {
     absl::Status read = ReadInto(*generation);
     if (read.ok() && generation->next < shown->next) {
       return absl::UnavailableError(absl::StrCat(
-          "the nodes in reach know of LSN ", generation->next.value - 1,
-          ", and ", shown->next.value - 1,
+          "the nodes in reach know the log only up to LSN ",
+          generation->next.value - 1, ", but LSN ", shown->next.value - 1,
           " was read before. Nothing was changed; try again"));
     }
     if (read.ok()) {
@@ -193,8 +193,8 @@ absl::StatusOr<std::vector<std::string>> WalFollower::List(
     // RocksDB may ignore an error and list once more, so the view stays broken.
     if (view.is_broken) {
       return absl::UnavailableError(
-          "the log was cleaned before it was read, and what of it the tables "
-          "lack is not known. Nothing was changed; try again");
+          "the log was cleaned before it was read, so it is unknown which "
+          "writes the tables lack. Nothing was changed; try again");
     }
   }
   return generation_->index.List(directory, view.kept);
@@ -212,9 +212,9 @@ absl::StatusOr<size_t> OpenFollowed::Read(uint64_t offset,
   const size_t copied = latest_.file->Read(offset, out);
   if (copied < out.size() && follower_->MayHaveGrown(latest_)) {
     return absl::UnavailableError(
-        "the log was read again while the WAL file was open, which it has no "
-        "more, and how it ended is not known. Nothing was changed; try "
-        "again");
+        "the log was read again while the WAL file was open; the log no longer "
+        "has this file, so the end of the file is unknown. Nothing was "
+        "changed; try again");
   }
   return copied;
 }

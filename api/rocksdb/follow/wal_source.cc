@@ -69,9 +69,8 @@ class ClusterSource final : public WalSource {
                                          ". Nothing was changed; try again")};
     }
     return absl::UnavailableError(absl::StrCat(
-        "no node has told within ", timeout_ms_,
-        " ms how far the log is. Nothing was changed; start the nodes, and try "
-        "again"));
+        "no node has reported the end of the log within ", timeout_ms_,
+        " ms. Nothing was changed; start the nodes, and try again"));
   }
 
   static constexpr uint32_t kRoundMs =

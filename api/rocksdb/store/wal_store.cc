@@ -483,8 +483,8 @@ absl::Status WalStore::WaitForRoom(size_t payload_bytes) {
   return absl::ResourceExhaustedError(absl::StrCat(
       "the log is full: ", space_.used_bytes(), " of ", space_.limit_bytes(),
       " bytes hold WAL files that nobody removed within ", stall_ms_,
-      " ms. Flush memtables; close who still reads old WAL files, or see "
-      "docs/use/rocksdb.md on an archive. For the next time set "
+      " ms. Flush memtables, and close readers of old WAL files; for an "
+      "archive see docs/use/rocksdb.md. For the next time set "
       "db_write_buffer_size of RocksDB's options to half of that (with several "
       "column families max_total_wal_size does, too), or use a larger log"));
 }

@@ -36,7 +36,8 @@ CountByLine(const std::byte* from, uint64_t bytes) {
     ones =
         _mm512_add_epi64(ones, _mm512_popcnt_epi64(_mm512_loadu_si512(from)));
   }
-  // Not _mm512_reduce_add_epi64: g++ 12 takes its inside for uninitialised.
+  // _mm512_reduce_add_epi64 is not used: g++ 12 warns of an uninitialised value
+  // inside it.
   alignas(64) std::array<uint64_t, 8> sums;
   _mm512_store_si512(sums.data(), ones);
   return std::accumulate(sums.begin(), sums.end(), CountByWord(from, bytes));

@@ -15,7 +15,7 @@
 namespace alpheus::bench {
 namespace {
 
-// So that the median of a round has a choice where records are large.
+// Large records need several samples in a round for a median.
 constexpr uint64_t kBatchesMin = 15;
 
 struct Contestant {

@@ -117,7 +117,8 @@ absl::StatusOr<double> TouchNanos(const std::string& path) {
          static_cast<double>(bytes);
 }
 
-// One who recovers; its metrics in ms unless said otherwise, a sample per turn.
+// A candidate that recovers; its metrics, in ms unless stated, one sample per
+// turn.
 class Recoverer {
  public:
   Recoverer(std::string name, const Workload& workload)
@@ -184,7 +185,7 @@ absl::StatusOr<uint64_t> Fill(Log& log, const std::vector<std::byte>& payload) {
   }
 }
 
-// Makes `image` that of a full log of Alpheus, taken while it is open; returns
+// Fills `image` with a full log of Alpheus, copied while it is open; returns
 // the number of records.
 absl::StatusOr<uint64_t> WriteOpenLog(const Workload& workload,
                                       const std::vector<std::byte>& payload,

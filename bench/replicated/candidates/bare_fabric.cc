@@ -31,8 +31,8 @@ namespace {
 constexpr size_t kReceives = 64;
 constexpr std::chrono::seconds kConnectTimeout{10};
 
-// Nobody polls while others have their turn, which must not count as silence
-// where programs answer. It is no part of the path that is timed.
+// Nothing polls while other candidates have their turn. That must not count as
+// silence where programs answer. It is not part of the timed path.
 constexpr int64_t kRetryNanos = 3'600'000'000'000;
 
 absl::StatusOr<std::unique_ptr<Fabric>> OpenFabric(const std::string& host,

@@ -21,7 +21,7 @@
 namespace alpheus::bench::replicated {
 namespace {
 
-// Up to the end of the line; empty if there is none.
+// Reads up to the end of the line; returns an empty text if there is none.
 std::string ReadLine(int fd) {
   std::string line;
   char c = 0;

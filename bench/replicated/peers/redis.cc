@@ -37,8 +37,8 @@ struct FreeReply {
   void operator()(redisReply* reply) const { freeReplyObject(reply); }
 };
 
-// hiredis formats and parses; the socket and the way of waiting are those of
-// all candidates.
+// hiredis formats and parses; all candidates share the socket and the way of
+// waiting.
 class RedisClient {
  public:
   static absl::StatusOr<std::unique_ptr<RedisClient>> Connect(uint16_t port) {
@@ -53,7 +53,7 @@ class RedisClient {
     return socket_.Send(std::as_bytes(std::span(commands)));
   }
 
-  // The next reply, which is no error.
+  // The next reply; it must not be an error.
   using Reply = std::unique_ptr<redisReply, FreeReply>;
   absl::StatusOr<Reply> Receive(Waiting waiting) {
     const int fd = socket_.fd();

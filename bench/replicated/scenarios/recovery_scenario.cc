@@ -34,7 +34,8 @@ constexpr uint32_t kFillBatch = 64;
 constexpr uint64_t kStranger = 1;
 constexpr uint64_t kPrimary = 2;
 constexpr uint64_t kBackup = 3;
-// Nobody is waited for that does not answer: a copy is lost, in this scenario.
+// A member that does not answer is not waited for: in this scenario a copy is
+// lost.
 constexpr uint32_t kGatherMs = 1;
 
 LogOptions OptionsAt(const std::string& folder, uint64_t node) {
@@ -192,7 +193,7 @@ class Fetched {
   const uint64_t log_mib_;
   const ClusterFolder folder_;
   uint64_t records_ = 0;
-  // By candidate and metric, a sample per round.
+  // One sample per round, by candidate and metric.
   std::map<std::pair<std::string, std::string>, std::vector<double>> samples_;
 };
 

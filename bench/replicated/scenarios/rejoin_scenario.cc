@@ -219,7 +219,7 @@ class Rejoins {
   const Settings settings_;
   const uint64_t bytes_;
   std::unique_ptr<RejoinCluster> cluster_;
-  // By candidate and metric, a sample per round.
+  // One sample per round, by candidate and metric.
   std::map<std::pair<std::string, std::string>, std::vector<double>> samples_;
   std::map<std::string, double> appends_;  // of all rounds
 };

@@ -128,7 +128,7 @@ TEST_F(ClusterMembersTest, ReplicaThatIsThereIsNotReplaced) {
   Append(three_, 1, 0, 2);
   const auto refused = Change(three_, "", {3});
   EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
-  EXPECT_THAT(refused.status().message(), HasSubstr("it is not lost"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("the replica is not lost"));
   Append(three_, 2, 2, 1);
 }
 
@@ -241,8 +241,8 @@ TEST_F(ClusterMembersTest, RefusedChangeEndsNobody) {
           << refused.status();
       EXPECT_THAT(refused.status().message(),
                   AllOf(HasSubstr(has), HasSubstr(c.expected),
-                        HasSubstr("Nothing was changed, and whoever has the "
-                                  "log open goes on")));
+                        HasSubstr("Nothing was changed; a program that has the "
+                                  "log open continues")));
     }
     // Another W in a replacement.
     const auto replace = Change(cluster.WriteList(1, all, 3), "", {2});

@@ -95,10 +95,10 @@ TEST(ClusterFileTest, ClusterIdHasTheFormOfUuidgen) {
 }
 
 TEST(ClusterFileTest, TextThatIsNoTomlIsRefused) {
-  ExpectRefused("a = = 1\n", "1:5", "no TOML: ");
-  ExpectRefused("a = 1\n[b\n", "2:3", "no TOML: ");
-  ExpectRefused("a = 1\na = 2\n", "2:5", "no TOML: ");
-  ExpectRefused("a = \"\xff\"\n", "1:5", "no TOML: ");
+  ExpectRefused("a = = 1\n", "1:5", "not valid TOML: ");
+  ExpectRefused("a = 1\n[b\n", "2:3", "not valid TOML: ");
+  ExpectRefused("a = 1\na = 2\n", "2:5", "not valid TOML: ");
+  ExpectRefused("a = \"\xff\"\n", "1:5", "not valid TOML: ");
 }
 
 TEST(ClusterFileTest, UnknownKeysAreRefused) {
@@ -162,7 +162,7 @@ TEST(ClusterFileTest, WrongClusterIdsAreRefused) {
                          "0123456789abcdef0123456789abcdef0",
                          "00000000-0000-0000-0000-000000000000"}) {
     ExpectRefused(std::string("cluster_id = '") + id + "'\n" + kNode1, "1:14",
-                  "is no id of a cluster");
+                  "is not a cluster id");
     // A bare Debian has no uuidgen.
     ExpectRefused(std::string("cluster_id = '") + id + "'\n" + kNode1, "1:14",
                   "`cat /proc/sys/kernel/random/uuid` prints");
@@ -174,8 +174,8 @@ TEST(ClusterFileTest, WrongMembersAreRefused) {
     std::string text;
     const char *where, *what;
   } cases[] = {
-      {"member = 1\n", "2:10", "\"member\" is no list of [[member]] tables"},
-      {"[member]\nnode = 1\n", "2:1", "\"member\" is no list of [[member]]"},
+      {"member = 1\n", "2:10", "\"member\" is not a list of [[member]] tables"},
+      {"[member]\nnode = 1\n", "2:1", "\"member\" is not a list of [[member]]"},
       {"member = []\n", "2:10", "0 members; a log has 1 to 16 of them"},
       {"member = [1]\n", "2:11", "a member is an integer, not a [[member]]"},
       {"[[member]]\nnode = 'a'\naddress = 'a:1'\n", "3:8",
@@ -260,7 +260,7 @@ TEST(ClusterFileTest, WhatIsNoPlainFileIsRefused) {
     const absl::Status status = LoadClusterFile(path).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr(path + " is no plain file"));
+                HasSubstr(path + " is not a regular file"));
   }
 }
 
@@ -372,7 +372,8 @@ TEST_F(ClusterFileKeyTest, MembersThatLeadNowhereAreRefused) {
         absl::StrCat("[[member]]\nnode = 1\naddress = '", host, ":1'\n");
     const absl::Status all = Load("", member.c_str()).status();
     EXPECT_TRUE(absl::IsInvalidArgument(all)) << host << all;
-    EXPECT_THAT(std::string(all.message()), HasSubstr("leads to none"));
+    EXPECT_THAT(std::string(all.message()),
+                HasSubstr("nobody can connect to it"));
   }
 }
 

@@ -46,13 +46,13 @@ TEST(AddressTest, OtherTextIsRefusedWithItsReason) {
       {"[::1]", "the port is not 1 to 65535"},
       {":7400", "it has no host"},
       {std::string(254, 'a') + ":1", "the host is too long"},
-      {"a b:1", "a character that no host has"},
-      {"::1:7400", "a character that no host has"},
-      {"[]:7400", "a character that no host has"},
-      {"[::1:7400", "a character that no host has"},
-      {"http://a:1", "a character that no host has"},
-      {"[a/b:c]:1", "a character that no host has"},
-      {"[host]:7400", "no IPv6 number"},
+      {"a b:1", "a character that is not allowed in a host"},
+      {"::1:7400", "a character that is not allowed in a host"},
+      {"[]:7400", "a character that is not allowed in a host"},
+      {"[::1:7400", "a character that is not allowed in a host"},
+      {"http://a:1", "a character that is not allowed in a host"},
+      {"[a/b:c]:1", "a character that is not allowed in a host"},
+      {"[host]:7400", "not an IPv6 number"},
   };
   for (const auto& c : cases) {
     const absl::Status status = ParseAddress(c.text).status();

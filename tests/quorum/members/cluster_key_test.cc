@@ -69,7 +69,7 @@ TEST(ClusterKeyTest, NoneIsNotSetAndLikeNoOther) {
 }
 
 TEST(ClusterKeyDeathTest, NoneSignsNothing) {
-  EXPECT_DEATH(ClusterKey().Sign({}), "who signs has a key");
+  EXPECT_DEATH(ClusterKey().Sign({}), "a signer has a key");
 }
 
 TEST(ClusterKeyTest, TextIsHexadecimalDigits) {
@@ -92,7 +92,8 @@ TEST(ClusterKeyTest, TextThatIsNoKeyIsRefusedAndNotShown) {
         std::string(64, '0')}) {
     const absl::Status refused = ParseClusterKey(text, "dir/k").status();
     EXPECT_TRUE(absl::IsInvalidArgument(refused)) << text;
-    EXPECT_THAT(std::string(refused.message()), HasSubstr("dir/k: no cluster"));
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr("dir/k: not a cluster"));
     EXPECT_THAT(std::string(refused.message()), HasSubstr("alpheus key new"));
     EXPECT_THAT(std::string(refused.message()), Not(HasSubstr("0b0b")));
   }
@@ -163,7 +164,7 @@ TEST(ClusterKeyFileTest, WhatCannotBeReadOrMadeIsRefused) {
   for (const std::string& path : {directory.File("d"), pipe}) {
     const absl::Status status = LoadClusterKey(path).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("no plain file"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("not a regular file"));
   }
 }
 

@@ -224,7 +224,7 @@ TEST_F(FollowedReplicaTest, ListThatNobodyHasIsDoubt) {
   Run();
   EXPECT_THAT(shown_, ElementsAre("a", "b", "c"));
   EXPECT_THAT(std::string(tail_->Doubt().message()),
-              HasSubstr("nobody in reach has configuration 2"));
+              HasSubstr("no member in reach has configuration 2"));
   EXPECT_FALSE(tail_->is_caught_up());
 }
 
@@ -245,7 +245,7 @@ TEST_F(FollowedReplicaTest, OtherQuorumsAreRefusedAndBothListsNamed) {
   configuration_id_ = 2;  // it was away
   Run();
   EXPECT_THAT(std::string(tail_->Absences().message()),
-              HasSubstr("it was away when the members changed"));
+              HasSubstr("it could not be reached when the members changed"));
 }
 
 // Whatever is under way when it is called: an answer of before does not count.

@@ -216,7 +216,8 @@ TEST(OpeningFaultsTest, LossOfTheLastOneThatIsWaitedForEndsTheOpening) {
   EpochOpeningOptions options = world.OpeningOptions(0);
   const auto primary = world.Open(0, options);
   EXPECT_TRUE(absl::IsUnavailable(primary->status())) << primary->status();
-  EXPECT_THAT(primary->status().ToString(), HasSubstr("nobody is left"));
+  EXPECT_THAT(primary->status().ToString(),
+              HasSubstr("no further replica can answer"));
 }
 
 TEST(OpeningFaultsTest, NodeThatHadNoRoomIsTriedAgain) {

@@ -449,7 +449,7 @@ TEST(HandshakeTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
   // A rejection tells it.
   const absl::Status why = DecodeHello(turned(hello, 0)).status();
   EXPECT_THAT(DecodeRejection(EncodeRejection(why)).message(),
-              HasSubstr("a hello was changed on its way"));
+              HasSubstr("a hello was damaged on the way"));
 }
 
 // A turned bit makes no other reason of it, whatever its length.

@@ -161,7 +161,8 @@ TEST(LaggingReplicaChangeTest, ChangeWaitsUntilTheOnlyHolderMayLeave) {
       1, {2, 1, 2}, {NodeId(1), NodeId(2)}, 2, {1, 1, 1}, {NodeId(2)}, {}};
   const absl::Status refused = OpenAgain(world, world.outsider(), change);
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
-  EXPECT_THAT(refused.message(), HasSubstr("Whoever holds it leaves"));
+  EXPECT_THAT(refused.message(),
+              HasSubstr("The replica that holds the log leaves"));
   EXPECT_FALSE(world.replica(2).superline().repairing);
   // What the error says: both have the log then.
   const absl::Status opened = OpenAgain(world, world.outsider());

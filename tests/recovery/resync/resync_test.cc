@@ -255,7 +255,7 @@ TEST_F(ResyncTest, BlankMemberDoesNotJoin) {
   world_->Reformat(kJoiner);
   ASSERT_TRUE(StepUntil([&] { return counters().failures >= 4; }));
   EXPECT_EQ(in_sync(), 2u);
-  EXPECT_THAT(Why(), HasSubstr("is no member of the log's configuration"));
+  EXPECT_THAT(Why(), HasSubstr("is not a member of the log's configuration"));
   EXPECT_EQ(world_->replica(kJoiner).superline().log_epoch, Epoch(0));
 }
 
@@ -326,7 +326,7 @@ TEST_F(ResyncTest, MemberThatHoldsUpTheLogIsDropped) {
     Clean(1);
   }
   EXPECT_EQ(in_sync(), 2u);
-  EXPECT_THAT(Why(), HasSubstr("held for it"));
+  EXPECT_THAT(Why(), HasSubstr("kept for it"));
   world_->paused_host = -1;
   ASSERT_TRUE(StepUntil([&] { return in_sync() == 3; })) << Why();
   ExpectJoined();

@@ -262,7 +262,7 @@ TEST_F(ScrubbingTest, RepairThatDoesNotStayIsNone) {
   const Scrubbed scrubbed = ScrubNow();
   EXPECT_EQ(scrubbed.pass.repaired, 0u);
   EXPECT_EQ(scrubbed.pass.unrepairable, 2u);
-  EXPECT_THAT(world_->reports(), Contains(HasSubstr("can't be read again")));
+  EXPECT_THAT(world_->reports(), Contains(HasSubstr("can't be read back")));
 }
 
 TEST_F(ScrubbingTest, MediumThatFailsInARepairEndsTheScrubbing) {
@@ -397,7 +397,7 @@ TEST_F(ScrubbingTest, PrimaryThatEndsOrIsSilentLeavesTheDamageAsItIs) {
     const Scrubbed scrubbed = AskFor(Scrub{});
     EXPECT_FALSE(scrubbed.is_running);
     EXPECT_EQ(scrubbed.pass.unrepairable, 2u);
-    EXPECT_THAT(world_->reports(), Contains(HasSubstr("stopped, or gone")));
+    EXPECT_THAT(world_->reports(), Contains(HasSubstr("stopped or ended")));
     if (!is_silent) continue;
     claimed_peer_->is_awake = true;
     EXPECT_EQ(ScrubNow().pass.repaired, 2u);

@@ -176,7 +176,7 @@ TEST(ReplicaServerUnauthenticatedTest, RefusalsOfTheAdapterAreCountedAndTold) {
   EXPECT_EQ(world.server().refusals().count(RejectReason::kTooSlow), 3u);
   ASSERT_THAT(world.reports(), SizeIs(1));
   EXPECT_THAT(world.reports().front(), HasSubstr("10.0.0.9"));
-  EXPECT_THAT(world.reports().front(), HasSubstr("counted, not told"));
+  EXPECT_THAT(world.reports().front(), HasSubstr("counted, not reported"));
 }
 
 }  // namespace

@@ -320,7 +320,7 @@ TEST(SamplesTest, ConfigurationThatIsNoPlainFileIsRefused) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const ProgramResult result = RunNode(pipe);
   EXPECT_EQ(result.end.exit_status, kUsage) << result.error;
-  EXPECT_THAT(result.error, HasSubstr(pipe + " is no plain file"));
+  EXPECT_THAT(result.error, HasSubstr(pipe + " is not a regular file"));
 }
 
 TEST(SamplesTest, KeyThatIsNoOptionIsRefused) {

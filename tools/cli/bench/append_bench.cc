@@ -156,7 +156,7 @@ absl::StatusOr<std::unique_ptr<Bench>> Bench::Make(
     return absl::InvalidArgumentError(absl::StrCat(
         options.threads, " threads with records of ", options.payload_bytes,
         " bytes: a region of ", options.region_bytes,
-        " bytes has no record for each; name a larger one by "
+        " bytes has no room for one record of each thread; give a larger "
         "--size"));
   }
   return std::make_unique<Bench>(options, clock, std::move(file),
@@ -293,7 +293,7 @@ absl::Status Bench::AppendTimed(int64_t end_ns, Work* work) {
 
 absl::Status Bench::Clean(Lsn last, Work* work) {
   ++work->cleanings;
-  // With a frequency, all that fills the log may not be durable yet.
+  // With a frequency, the records that fill the log may not be durable yet.
   if (last > log_->durable_lsn()) {
     ALPHEUS_RETURN_IF_ERROR(log_->Force(last));
   }

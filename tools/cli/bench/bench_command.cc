@@ -64,18 +64,17 @@ std::string ToText(const AppendBenchOptions& options,
       NanosPerRecord(r.floor_records_per_second, options.threads));
   absl::StrAppendFormat(
       &text,
-      "latency     p50 %d ns, p99 %d ns, p99.9 %d ns, longest %d ns\n"
-      "            %d appends; %.0f ns of each are the clock's\n",
+      "latency     p50 %d ns, p99 %d ns, p99.9 %d ns, longest %d ns\n          "
+      "  %d appends; reading the clock takes %.0f ns of each\n",
       r.latency_ns.Quantile(0.5), r.latency_ns.Quantile(0.99),
       r.latency_ns.Quantile(0.999), r.latency_ns.largest(),
       r.latency_ns.count(), r.clock_ns);
-  absl::StrAppendFormat(
-      &text,
-      "exposure    p50 %d, p99 %d, highest %d records not durable behind an "
-      "append\n"
-      "cleaning    %d times, in throughput, not in latency\n",
-      r.exposure.Quantile(0.5), r.exposure.Quantile(0.99), r.exposure.largest(),
-      r.cleanings);
+  absl::StrAppendFormat(&text,
+                        "exposure    p50 %d, p99 %d, highest %d records not "
+                        "durable behind an append\ncleaning    %d times; "
+                        "counted in the throughput, not in the latency\n",
+                        r.exposure.Quantile(0.5), r.exposure.Quantile(0.99),
+                        r.exposure.largest(), r.cleanings);
   return text;
 }
 
@@ -107,7 +106,7 @@ std::string ToJson(const AppendBenchOptions& options,
 }
 
 absl::Status RunBench(const BenchArguments& arguments) {
-  // Not Range, which takes "nan".
+  // Range would accept "nan".
   if (!(arguments.seconds >= kSecondsMin && arguments.seconds <= kSecondsMax)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--seconds ", arguments.seconds, ": must be from ",
@@ -135,7 +134,7 @@ void AddCounts(CLI::App* command, BenchArguments* arguments) {
       .Range(1, kThreadsMax)
       .ShowDefault();
   AddOption(command, "--frequency", &arguments->frequency,
-            "Force only LSNs divisible by this")
+            "Force only LSNs divisible by this number")
       .Decimal()
       .Range(uint32_t{1}, kFrequencyMax)
       .ShowDefault();
@@ -147,9 +146,9 @@ void AddBenchCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<BenchArguments>();
   CLI::App* command = AddSubcommand(
       app, "bench",
-      "Measure appends on this machine, beside the least that its medium needs "
-      "for the same bytes. Works on a region of its own, removed at once; no "
-      "existing log is touched.");
+      "Measure appends on this machine, and beside them the least time that "
+      "its medium needs for the same bytes. Uses a temporary region, which it "
+      "removes; no existing log is touched.");
   AddOption(command, "path", &arguments->path,
             "Folder on the file system to be measured, or a file there")
       .Required();
@@ -160,9 +159,10 @@ void AddBenchCommand(CLI::App* app, Command* chosen) {
       .ShowDefault();
   AddCounts(command, arguments.get());
   AddOption(command, "--seconds", &arguments->seconds,
-            "Time of the whole, about; 0.05 to 3600")
+            "Approximate duration of the whole run, 0.05 to 3600 s")
       .ShowDefault();
-  AddFlag(command, "--json", &arguments->json, "One JSON object");
+  AddFlag(command, "--json", &arguments->json,
+          "Print one JSON object instead of text");
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunBench(*arguments); };
   });

@@ -93,7 +93,7 @@ class WriteFloor final : public MediumFloor {
     const ssize_t written =
         pwrite(file_.get(), source_.data(), bytes, static_cast<off_t>(at));
     if (written == static_cast<ssize_t>(bytes)) return absl::OkStatus();
-    // A short write is that of a full file system.
+    // A write is short when the file system is full.
     return NewFileError(path_, "pwrite", written < 0 ? errno : ENOSPC);
   }
 

@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
         arguments.source,
         absl::StrCat("it gives up after ",
                      options.replication.open_timeout_ms / 1000,
-                     " s, and as many for the file, if one is given"));
+                     " s; with --file it may wait as long again for the file"));
     return Log::Open(options);
   }();
   if (log.ok() || !arguments.source.is_cluster()) return log;
@@ -93,9 +93,10 @@ absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
   options.threads = arguments.threads;
   options.frequency = arguments.frequency;
   options.ack_fd = arguments.ack ? STDOUT_FILENO : -1;
-  options.when_full = absl::StrCat(
-      "`alpheus cleanup ", AsOptions(arguments.source),
-      " --through LSN` cleans all up to the last record that nobody needs");
+  options.when_full =
+      absl::StrCat("`alpheus cleanup ", AsOptions(arguments.source),
+                   " --through LSN` frees space, where LSN is the last record "
+                   "that nobody needs");
   const Lsn begin = log->next_lsn();
   AppendWorkers workers(log, options);
   Input input(STDIN_FILENO, workers.failure_fd());
@@ -142,15 +143,15 @@ void AddAppendCommand(CLI::App* app, Command* chosen) {
   AddWriteSourceOptions(command, &arguments->source);
   AddFramingOption(command, &arguments->framing);
   AddOption(command, "--threads", &arguments->threads,
-            "Number of appending threads; record i goes to thread i mod "
-            "N, and each keeps its order")
+            "Number of appending threads; record i goes to thread i mod N, and "
+            "each thread keeps the order of its records")
       .Decimal()
       .Range(1, kThreadsMax)
       .ShowDefault();
   AddOption(command, "--frequency", &arguments->frequency,
-            "Force only LSNs divisible by this; a crash may take up to "
-            "that many of the last records. With 1, and without --ack, those "
-            "that came together are forced together")
+            "Force only LSNs divisible by this number; a crash may then lose "
+            "up to that many of the last records. With 1 and without --ack, "
+            "records that arrive together are forced together")
       .Decimal()
       .Range(uint32_t{1}, kFrequencyMax)
       .ShowDefault();

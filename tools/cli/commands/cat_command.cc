@@ -97,10 +97,11 @@ absl::Status VisitReplicas(const LogSource& source, ClusterReader* reader,
     if (absl::IsDataLoss(worst)) return worst;
     // A script must not take the little that is proven for the log.
     return absl::UnavailableError(absl::StrCat(
-        "log ", source.log, ": what is proven to be durable was shown, up to ",
+        "log ", source.log,
+        ": the records that are proven to be durable were shown, up to ",
         "LSN ", reader->durable_lsn().value,
-        ", but with so few replicas in reach most may be missing; `alpheus "
-        "status --cluster FILE --log NAME` names the nodes"));
+        "; too few replicas can be reached to know how many more there are. "
+        "`alpheus status --cluster FILE --log NAME` names the nodes"));
   }
   LogReader* const replica = reader->reader(0);
   return replica == nullptr ? WorstOf(reader->replicas())
@@ -136,14 +137,16 @@ void AddCatCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = AddSubcommand(
       app, "cat",
       "Write the payloads of all records to standard output, in LSN order. "
-      "Reads only: works beside a writer, which it shows the persisted records "
-      "of. Of a cluster's log it shows what is proven to be on W replicas, and "
-      "says on standard error if more may have been acknowledged; exit status "
-      "4 if too few replicas are in reach to say how much. With --node, or "
+      "Reads only, also while a writer has the log open; then it shows the "
+      "records that are persisted so far. Of a cluster's log it shows the "
+      "records that are proven to be on W replicas, and warns on standard "
+      "error if more may have been acknowledged; exit status 4 if too few "
+      "replicas can be reached to know how many more. With --node, or with "
       "--file of a replica, it shows what that one replica holds: its last "
-      "records may be on no other and get lost, and it may lack durable ones; "
-      "--json tells which are durable for certain. At damage it stops with "
-      "exit status 3, after all records before it.");
+      "records may be on no other replica and may be lost later, and durable "
+      "records may be missing from it; --json shows which records are durable "
+      "for certain. If a record is damaged, it shows all records before it and "
+      "ends with exit status 3.");
   AddReadSourceOptions(command, &arguments->source);
   AddFramingOption(command, &arguments->framing);
   AddFlag(command, "--json", &arguments->json,

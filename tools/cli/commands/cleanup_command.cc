@@ -82,8 +82,8 @@ absl::Status CheckArguments(const CleanupArguments& arguments) {
   // The mark of one record is a hint on one replica, and this process has none.
   if (arguments.source.is_cluster() && !arguments.lsns.empty()) {
     return absl::InvalidArgumentError(
-        "--lsn: a cluster's log is cleaned from its oldest record on; give "
-        "--through or --all");
+        "--lsn is not for a cluster's log, which is cleaned from its oldest "
+        "record on; give --through or --all");
   }
   if (!has_zero) return absl::OkStatus();
   return absl::InvalidArgumentError("LSN 0: LSNs begin with 1");
@@ -139,12 +139,12 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(
 absl::Status CheckNobodyWrites(const CleanupArguments& arguments,
                                const ClusterStatus& status) {
   if (status.primary == 0 || arguments.take_over) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "log ", arguments.source.log, ": node ", status.primary,
-      " writes it, in epoch ", status.newest.value,
-      ", and opening it here would end that. Clean in the program that writes "
-      "(Log::CleanupThrough), stop it, or give --take-over. Nothing was "
-      "changed"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("log ", arguments.source.log, ": the primary on node ",
+                   status.primary, " writes it, in epoch ", status.newest.value,
+                   "; opening the log here would end that primary. Clean in "
+                   "the program that writes (Log::CleanupThrough), stop that "
+                   "program, or give --take-over. Nothing was changed"));
 }
 
 // Checks before anything is promised, so that a running writer continues. An
@@ -180,7 +180,7 @@ absl::Status CheckWasAssigned(const CleanupArguments& arguments,
                    ", as far as its nodes know. Nothing was changed"));
 }
 
-// An opening that failed may have ended who wrote.
+// A failed opening may have ended the primary.
 absl::Status CleanedNothing(const CleanupArguments& arguments,
                             const ClusterStatus& before,
                             const absl::Status& why) {
@@ -210,8 +210,10 @@ absl::StatusOr<std::unique_ptr<Log>> OpenClusterLog(
     const CleanupArguments& arguments) {
   const LogSource& source = arguments.source;
   const WaitNotice notice(
-      source, absl::StrCat("it looks first, and the opening gives up after ",
-                           ReplicationOptions().open_timeout_ms / 1000, " s"));
+      source,
+      absl::StrCat(
+          "it asks them first; then it opens the log, and gives up after ",
+          ReplicationOptions().open_timeout_ms / 1000, " s"));
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterStatus status,
                            TakeStatus(source, {.sample_ms = 0}));
   ALPHEUS_RETURN_IF_ERROR(CheckNobodyWrites(arguments, status));
@@ -267,11 +269,11 @@ void AddWhatOptions(CLI::App* command, CleanupArguments* arguments) {
             "the epoch table is full")
       .Decimal()
       .Group(kGroup);
-  AddOption(command, "--lsn", &arguments->lsns, "Just these records")
+  AddOption(command, "--lsn", &arguments->lsns, "Only these records")
       .Decimal()
       .Group(kGroup);
   AddFlag(command, "--all", &arguments->all,
-          "Every record; none of them ever comes back")
+          "All records; they cannot be brought back")
       .Group(kGroup);
 }
 
@@ -282,14 +284,15 @@ void AddCleanupCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = AddSubcommand(
       app, "cleanup",
       "Mark records as no longer needed, so that their space can be reused. "
-      "Prints the head: the oldest LSN that is not cleaned. A cluster's log "
-      "is opened for it, like by `append`, as long as no primary writes it; "
-      "with --take-over that one is ended.");
+      "Prints the head: the oldest LSN that is not cleaned. A cluster's log is "
+      "opened for this, as by `append`. That is refused while a primary writes "
+      "the log, unless --take-over is given, which ends that primary.");
   AddReadSourceOptions(command, &arguments->source,
-                       "The member of the cluster to be as primary; default: "
-                       "the first that may be");
-  AddFlag(command, "--take-over", &arguments->take_over,
-          "Open the cluster's log though a primary writes it, which ends that");
+                       "The member of the cluster that opens the log as "
+                       "primary; default: the first that may be primary");
+  AddFlag(
+      command, "--take-over", &arguments->take_over,
+      "Open the cluster's log even if a primary writes it; that primary ends");
   AddWhatOptions(command, arguments.get());
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {

@@ -174,10 +174,11 @@ absl::Status TakeCluster(const LogSource& source, WalFiles* files) {
   ALPHEUS_RETURN_IF_ERROR(taken);
   if (reader->durable_lsn_max()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
-      "log ", source.log, ": durable for certain is what is there up to LSN ",
+      "log ", source.log, ": the records up to LSN ",
       reader->durable_lsn().value,
-      ", but with so few replicas in reach most may be missing. Nothing was "
-      "written; `alpheus status --cluster FILE --log NAME` names the nodes"));
+      " are durable for certain, but too few replicas can be reached to know "
+      "how many more there are. Nothing was written; `alpheus status --cluster "
+      "FILE --log NAME` names the nodes"));
 }
 
 absl::Status RunExport(const ExportArguments& arguments) {
@@ -213,15 +214,16 @@ void AddExportWalCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = AddSubcommand(
       app, "export-wal",
       "Write the WAL files that RocksDB's plugin keeps in a log as plain files "
-      "NUMBER.log, which RocksDB opens without the plugin: to go back, to "
-      "salvage, to change the log's size, to copy. Never changes the log. In "
-      "DIR, which may be the database's own folder, the plugin's markers are "
-      "replaced; any other file of these names is refused. Bytes that are lost "
-      "become damaged records. Prints the number of files; exit status 3 if "
-      "anything was, or may have been, lost.");
+      "NUMBER.log. RocksDB opens these without the plugin. Use it to stop "
+      "using the plugin, to salvage, to change the log's size, or to copy. "
+      "Never changes the log. DIR may be the database's own folder: the "
+      "plugin's markers in it are replaced, and the command refuses to replace "
+      "any other file. Lost bytes become damaged records. Prints the number of "
+      "files; exit status 3 if anything was, or may have been, lost.");
   AddOption(command, "REGION", &arguments->first,
-            "Region of the log, without --cluster");
-  AddOption(command, "DIR", &arguments->second, "Folder of the files");
+            "Region of the log; not with --cluster");
+  AddOption(command, "DIR", &arguments->second,
+            "Folder in which to write the files");
   AddClusterOptions(command, &arguments->source);
   RequireWhatIsMissing(command, [arguments]() -> std::string {
     const bool is_short =

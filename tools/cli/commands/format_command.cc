@@ -42,12 +42,12 @@ void AddFormatCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = AddSubcommand(
       app, "format",
       "Create the region of a new, empty log, or all replicas of a cluster's "
-      "new log. Refuses what exists. Prints the log's identity, 32 hexadecimal "
-      "digits.");
+      "new log. Refuses to overwrite a log that exists. Prints the log's "
+      "identity, 32 hexadecimal digits.");
   AddFormatSourceOptions(command, &arguments->source);
-  AddOption(command, "--size", &arguments->size,
-            "Size of the region, as in 64MiB or 1GB; 0 with a DAX "
-            "device: all of it")
+  AddOption(
+      command, "--size", &arguments->size,
+      "Size of the region, as in 64MiB or 1GB; 0 means all of a DAX device")
       .ShowDefault();
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunFormat(*arguments); };

@@ -16,8 +16,8 @@ absl::Status RunKeyNew(const std::string& path) {
   EntropyRandom entropy;
   ALPHEUS_RETURN_IF_ERROR(MakeClusterKeyFile(path, entropy));
   std::fprintf(stderr,
-               "alpheus: %s: a new key. Copy it to all nodes and primaries, "
-               "mode 600, and name it in the cluster file (key_file)\n",
+               "alpheus: %s: a new key. Copy it to all nodes and primaries "
+               "with mode 600, and name it in the cluster file (key_file)\n",
                path.c_str());
   return absl::OkStatus();
 }
@@ -25,17 +25,17 @@ absl::Status RunKeyNew(const std::string& path) {
 }  // namespace
 
 void AddKeyCommand(CLI::App* app, Command* chosen) {
-  CLI::App* command = AddSubcommand(
-      app, "key",
-      "The secret by which nodes and primaries of a cluster know each "
-      "other.");
+  CLI::App* command =
+      AddSubcommand(app, "key",
+                    "Make the secret by which nodes and primaries of a cluster "
+                    "recognise each other.");
   RequireSubcommand(command);
   auto path = std::make_shared<std::string>();
   CLI::App* fresh = AddSubcommand(
       command, "new",
-      "Draw a key and write it into a new file that only its owner reads. "
-      "Refuses what exists. A cluster has one key: its cluster file names it "
-      "(key_file), and all nodes and primaries have a copy.");
+      "Make a random key and write it to a new file that only its owner can "
+      "read. Refuses to overwrite a file. A cluster has one key: its cluster "
+      "file names it (key_file), and all nodes and primaries have a copy.");
   AddOption(fresh, "FILE", path.get(), "Where to write it").Required();
   OnChosen(fresh,
            [path, chosen] { *chosen = [path] { return RunKeyNew(*path); }; });

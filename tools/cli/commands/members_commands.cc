@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `alpheus replace` and `alpheus reconfigure`: who keeps a cluster's log.
+// `alpheus replace` and `alpheus reconfigure`: change the members of a
+// cluster's log.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -25,13 +26,13 @@ struct MembersArguments {
 
 std::string Describe(const std::string& log, const RecoveryReport& report) {
   std::string text = absl::StrCat(
-      log, ": the members keep LSN ", report.head_lsn.value, " to ",
+      log, ": the members hold LSN ", report.head_lsn.value, " to ",
       report.end_lsn.value, " in epoch ", report.epoch.value);
   for (const std::string& repair : report.repairs) {
     absl::StrAppend(&text, "; ", repair);
   }
   for (const std::string& absent : report.absent_members) {
-    absl::StrAppend(&text, "; not there yet: ", absent);
+    absl::StrAppend(&text, "; not in this epoch yet: ", absent);
   }
   return text;
 }
@@ -72,8 +73,8 @@ CLI::App* AddMembersCommand(CLI::App* app, const char* name,
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();
   AddOption(command, "--timeout", &arguments->timeout_s,
-            "Seconds until it is given up; the log is copied to each "
-            "node that joins")
+            "Seconds after which the command gives up. The log is copied to "
+            "each node that joins: allow time for that")
       .Decimal()
       .Range(1u, 86'400u)
       .ShowDefault();
@@ -87,14 +88,14 @@ CLI::App* AddMembersCommand(CLI::App* app, const char* name,
 
 void AddReplaceCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<MembersArguments>();
-  CLI::App* command = AddMembersCommand(
-      app, "replace",
-      "Put an empty replica in the place of one that was lost with its medium: "
-      "the node, which runs again, gets a copy of the log. Whoever has the log "
-      "open must open it again.",
-      arguments, chosen);
+  CLI::App* command =
+      AddMembersCommand(app, "replace",
+                        "Replace a replica that was lost with its medium: the "
+                        "node, which must run, gets a new copy of the log. A "
+                        "program that has the log open must open it again.",
+                        arguments, chosen);
   AddOption(command, "--node", &arguments->nodes,
-            "Of the lost replica; may be given several times")
+            "Node of the lost replica; may be given several times")
       .Required()
       .Decimal();
 }
@@ -103,13 +104,14 @@ void AddReconfigureCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<MembersArguments>();
   CLI::App* command = AddMembersCommand(
       app, "reconfigure",
-      "Change the members of a log, or how many of them must have each record, "
-      "to what the cluster file says; its configuration_id is higher than that "
-      "of the file before. Whoever has the log open must open it again, by the "
-      "new file. If it is cut off, the same command goes on.",
+      "Change the members of a log, or how many of them must have each record "
+      "(W), to what the cluster file says. Its configuration_id must be higher "
+      "than that of the previous file. A program that has the log open must "
+      "open it again, with the new file. If the command is interrupted, run it "
+      "again: it continues.",
       arguments, chosen);
   AddOption(command, "--from", &arguments->from,
-            "Cluster file that the log has had until now")
+            "Cluster file that the log has used until now")
       .Required();
 }
 

@@ -80,9 +80,9 @@ void AddPlanCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<PlanArguments>();
   CLI::App* command = AddSubcommand(
       app, "plan",
-      "Say which steps make an update that is written to another host "
-      "persistent there: for a platform, for all of them, or the cheapest "
-      "ones; or verify all on a model of remote memory.");
+      "Show the steps that make an update persistent on another host: for one "
+      "platform, for all platforms, or the cheapest ones. Or verify all of "
+      "them on a model of remote memory.");
   AddPlanOptions(command, arguments.get());
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunPlan(*arguments); };

@@ -37,7 +37,7 @@ bool AreSameFile(const std::string& a, const std::string& b) {
 
 bool Exists(const std::string& path) {
   std::error_code error;
-  // Not followed: a dangling link is something that exists, too.
+  // Links are not followed: a dangling link exists, too.
   return std::filesystem::exists(std::filesystem::symlink_status(path, error));
 }
 
@@ -49,10 +49,10 @@ absl::Status CheckPaths(const SalvageArguments& arguments) {
         "changed"));
   }
   if (Exists(arguments.out)) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        arguments.out,
-        ": exists, and somebody may need it. Name a new file. Nothing was "
-        "changed"));
+    return absl::AlreadyExistsError(
+        absl::StrCat(arguments.out,
+                     ": exists, and salvage overwrites nothing. Name a new "
+                     "file. Nothing was changed"));
   }
   return absl::OkStatus();
 }
@@ -100,7 +100,7 @@ void ReportTally(const SalvageArguments& arguments, const SalvageTally& tally,
   Report(absl::StrCat(
       arguments.out, ": ", tally.records, " records with ", tally.payload_bytes,
       " bytes salvaged, numbered again from LSN 1; ", tally.passed_over,
-      " cleaned or aborted passed over; ", DescribeGaps(tally)));
+      " cleaned or aborted records skipped; ", DescribeGaps(tally)));
   ReportRepair(arguments.out, repairer, tally);
 }
 

@@ -46,7 +46,8 @@ std::string TextOf(const ReplicaScrub& scrub, const LogSource& source) {
         "\n");
   }
   if (scrub.said.is_empty) {
-    return absl::StrCat(text, "nothing that counts: empty, or repairing\n");
+    return absl::StrCat(
+        text, "no records that count: the replica is empty, or repairing\n");
   }
   const ScrubCounts& pass = scrub.said.pass;
   absl::StrAppendFormat(&text, "%d records verified, %d bytes", pass.records,
@@ -131,14 +132,13 @@ void AddScrubCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = AddSubcommand(
       app, "scrub",
       "Have each node verify every record of its replica of a cluster's log, "
-      "and repair what is damaged from the other nodes; the log may be written "
-      "meanwhile, also by a primary with a replica of its own, which verifies "
-      "that one by itself. Exit status 0 if all replicas are whole, or are "
-      "now; 3 if "
+      "and repair damaged records from the other nodes. The log may be written "
+      "meanwhile; a primary with a replica of its own verifies that replica "
+      "itself. Exit status 0 if all replicas are whole, or were repaired; 3 if "
       "damage remains; 4 if a node could not be reached; 1 if a node has no "
-      "replica, or the cluster file "
-      "is wrong. A log in a file of its own has no peer: `verify` checks it, "
-      "and opening it writes damaged copies again.");
+      "replica, or the cluster file is wrong. A log in a file of its own has "
+      "no peers: `verify` checks it, and opening it writes damaged copies "
+      "again.");
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();
   AddNodeOption(command, &arguments->source,

@@ -31,7 +31,7 @@ absl::Status RunStatus(const StatusArguments& arguments) {
   const absl::StatusOr<ClusterStatus> taken = [&arguments] {
     const WaitNotice notice(
         arguments.source,
-        absl::StrCat("one that is silent is given up after ",
+        absl::StrCat("it gives up on a silent node after ",
                      arguments.options.timeout_ms, " ms (--timeout-ms)"));
     return TakeStatus(arguments.source, arguments.options);
   }();
@@ -56,38 +56,38 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<StatusArguments>();
   CLI::App* command = AddSubcommand(
       app, "status",
-      "Show who is primary of a cluster's log, who is in sync, how full the "
-      "ring is and when it will be full, whether enough replicas are served to "
-      "open it, and what each replica says of itself: epoch, promise, head, "
-      "watermark. Reads only. Exit status 0 if W replicas are in sync: with "
-      "the primary, its own one included, or all in the newest epoch if "
-      "nobody writes the log; and if the log could be opened again. 4 if fewer "
-      "are, or fewer are served than an opening takes; 3 if one is damaged as "
-      "far as its node knows from scrubs and openings, whoever else is in "
-      "sync; 1 if the cluster file is wrong, or older than the members, if no "
-      "node has such a log, if a node has another log's or node's file in its "
-      "place, or if the table of openings is full. Warns on standard error "
-      "before "
-      "the ring is full, or the table "
-      "of openings.");
+      "Show the primary of a cluster's log, the replicas that are in sync, how "
+      "full the ring is and when it will be full, whether enough replicas are "
+      "served to open the log, and the epoch, promise, head and watermark of "
+      "each replica. Reads only. Exit status 0 if W replicas are in sync and "
+      "the log could be opened again. While a primary writes the log, its own "
+      "replica and those that it is connected to can be in sync; without a "
+      "primary, all in the newest epoch are. Exit status 4 if fewer than W are "
+      "in sync, or fewer are served than an opening takes; 3 if a replica is "
+      "damaged, as far as its node knows from scrubs and openings, even if W "
+      "are in sync; 1 if the cluster file is wrong or older than the members, "
+      "if no node has such a log, if a node has the file of another log or "
+      "node in its place, or if the table of openings is full. Warns on "
+      "standard error before the ring or the table of openings is full.");
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();
   AddOption(command, "--sample-ms", &arguments->options.sample_ms,
-            "How long to watch a log that is being written, to say when its "
-            "ring will be full; 0: not at all")
+            "How long to watch a log that is being written, to estimate when "
+            "its ring will be full; 0: not at all")
       .Decimal()
       .Range(uint32_t{0}, uint32_t{60'000})
       .ShowDefault();
   AddOption(command, "--timeout-ms", &arguments->options.timeout_ms,
-            "A node that sends nothing for so long is given up; all are asked "
-            "at once")
+            "How long a node may send nothing before the command gives up on "
+            "it; all nodes are asked at once")
       .Decimal()
       .Range(uint32_t{1}, uint32_t{3'600'000})
       .ShowDefault();
   AddFlag(command, "--all", &arguments->all,
-          "Exit status 0 only if all replicas are served by their nodes, and "
-          "whole");
-  AddFlag(command, "--json", &arguments->json, "One JSON object");
+          "Exit status 0 only if all replicas are whole, and served by their "
+          "nodes");
+  AddFlag(command, "--json", &arguments->json,
+          "Print one JSON object instead of text");
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
       return Explain(arguments->source, RunStatus(*arguments));

@@ -26,7 +26,7 @@
 namespace alpheus::cli {
 namespace {
 
-// So late a signal is noticed.
+// The longest time until a signal is noticed.
 constexpr std::chrono::milliseconds kLook{100};
 
 struct TailArguments {
@@ -99,14 +99,16 @@ class DoubtReporter {
     if (doubt.ok()) {
       if (is_reported_) {
         std::fprintf(stderr,
-                     "alpheus: enough nodes are in reach again to know all\n");
+                     "alpheus: enough nodes can be reached again to know all "
+                     "durable records\n");
       }
       until_ = Deadline::In(timeout_);
       is_reported_ = false;
     } else if (!is_reported_ &&
                Deadline::In({}).at_nanos() >= until_.at_nanos()) {
       is_reported_ = true;
-      std::fprintf(stderr, "alpheus: shown up to LSN %llu, and on: %s\n",
+      std::fprintf(stderr,
+                   "alpheus: shown up to LSN %llu; the command continues: %s\n",
                    static_cast<unsigned long long>(tail.next_lsn().value - 1),
                    std::string(doubt.message()).c_str());
     }
@@ -123,14 +125,15 @@ class DoubtReporter {
 absl::Status Stuck(const TailArguments& arguments, const ClusterTail& tail) {
   const absl::Status doubt = tail.doubt();
   if (!doubt.ok() && tail.next_lsn() > tail.durable_lsn()) {
-    return {doubt.code(),
-            absl::StrCat(doubt.message(), ". What is known was shown, up to ",
-                         "LSN ", tail.durable_lsn().value)};
+    return {doubt.code(), absl::StrCat(doubt.message(),
+                                       ". The known records were shown, up to ",
+                                       "LSN ", tail.durable_lsn().value)};
   }
   return absl::UnavailableError(absl::StrCat(
       "log ", arguments.source.log, ": LSN ", tail.next_lsn().value,
-      " did not come for ", arguments.timeout_ms, " ms; durable for certain ",
-      "is up to LSN ", tail.durable_lsn().value,
+      " was not received for ", arguments.timeout_ms,
+      " ms; the log is durable for certain ", "up to LSN ",
+      tail.durable_lsn().value,
       "; `alpheus status --cluster FILE --log NAME` names the nodes"));
 }
 
@@ -143,8 +146,9 @@ absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
   DoubtReporter teller(arguments.timeout_ms);
   std::optional<WaitNotice> notice(
       std::in_place, arguments.source,
-      absl::StrCat(arguments.follow ? "what they have is shown, after "
-                                    : "it gives up after ",
+      absl::StrCat(arguments.follow
+                       ? "the records that they have are shown after "
+                       : "it gives up after ",
                    arguments.timeout_ms, " ms (--timeout-ms)"));
   while (is_interrupted == 0) {
     ALPHEUS_ASSIGN_OR_RETURN(const std::optional<TailRecord> record,
@@ -205,29 +209,30 @@ void AddTailCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = AddSubcommand(
       app, "tail",
       "Write the payloads of the durable records of a cluster's log to "
-      "standard output, in LSN order; with --follow also those that come "
-      "later, until it is interrupted. Reads only, and keeps nothing from "
-      "being cleaned: if a record was cleaned before it was read the command "
-      "ends with exit status 1 and names the LSN at which the log begins. It "
-      "goes on with another node when one goes away; exit status 4 if none is "
-      "in reach, or so few that they may all have missed what the others "
-      "acknowledged (with --follow it says so on standard error, and goes on), "
-      "and 1 as soon as a node shows that the members changed since the "
-      "cluster file was written. What it has written stays, whatever happens "
-      "to the cluster. "
-      "At its end standard error names the LSN to go on --from, where the "
-      "log begins if that was cleaned; nothing if no node told of the log.");
+      "standard output, in LSN order; with --follow also those that become "
+      "durable later, until it is interrupted. Reads only. Does not keep "
+      "records from being cleaned: if a record was cleaned before it was read, "
+      "the command ends with exit status 1 and names the LSN at which the log "
+      "begins. If a node goes away, the command continues with another one. "
+      "Exit status 4 if no node can be reached, or so few that all of them may "
+      "have missed records that the others acknowledged; with --follow it "
+      "reports this on standard error and continues. Exit status 1 as soon as "
+      "a node shows that the members changed since the cluster file was "
+      "written. Records that it has written stay valid, whatever happens to "
+      "the cluster. At the end it names on standard error the LSN with which "
+      "to continue (--from): the LSN at which the log begins if that one was "
+      "cleaned. It names none if no node answered for the log.");
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();
   AddNodeOption(command, &arguments->source,
-                "Ask only this node of the cluster: what it knows to be "
-                "durable, which may be less");
+                "Ask only this node of the cluster; it may know of fewer "
+                "durable records");
   AddOption(command, "--from", &arguments->from,
-            "First LSN to show; 0: the oldest that there is")
+            "First LSN to show; 0: the oldest in the log")
       .Decimal()
       .ShowDefault();
   AddFlag(command, "--follow", &arguments->follow,
-          "Go on with what becomes durable later");
+          "Continue with records that become durable later");
   AddFramingOption(command, &arguments->framing);
   AddOption(command, "--timeout-ms", &arguments->timeout_ms,
             "How long to wait for a node, or for any node")

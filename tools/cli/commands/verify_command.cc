@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<ReplicaReading>> WithoutOwnOfPrimaries(
       std::ranges::any_of(replicas, [](const ReplicaReading& replica) {
         return absl::IsUnavailable(replica.status);
       });
-  // A user who names one node wants that one.
+  // A user who gives --node wants that node.
   if (!any_missing || arguments.source.node != 0) return replicas;
   ALPHEUS_ASSIGN_OR_RETURN(const std::vector<uint64_t> nodes,
                            NodesOfPrimaries(arguments.source));
@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<ReplicaReading>> WithoutOwnOfPrimaries(
                         std::ranges::count(nodes, replica.node) != 0;
     if (is_own && !arguments.json) {
       absl::StrAppend(text, "node ", replica.node,
-                      ": not checked: a primary that runs has this replica as "
+                      ": not checked: a running primary has this replica as "
                       "its own; `alpheus scrub` verifies it\n");
     }
     return is_own;
@@ -144,11 +144,11 @@ void AddVerifyCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = AddSubcommand(
       app, "verify",
       "Check every record and every copy. Reads only. Exit status 0 if the log "
-      "is complete or merely lost what was never acknowledged, 3 if it is "
-      "damaged. Of a cluster's log every replica is checked, and that they "
-      "hold the same records up to the last that is proven durable; 4 if one "
-      "could not be reached, unless a primary that runs has it as its own, 1 "
-      "if a node has no replica or the cluster file is "
+      "is complete, or lost only records that were never acknowledged; 3 if it "
+      "is damaged. Of a cluster's log it checks every replica, and that all "
+      "hold the same records up to the last one that is proven durable. Exit "
+      "status 4 if a replica could not be reached, unless a running primary "
+      "has it as its own; 1 if a node has no replica, or the cluster file is "
       "wrong.");
   AddReadSourceOptions(command, &arguments->source);
   AddFlag(command, "--json", &arguments->json,

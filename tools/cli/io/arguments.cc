@@ -47,10 +47,10 @@ absl::StatusOr<uint64_t> ParseSize(const std::string& text) {
       digits == std::string::npos ? 1 : BytesOfUnit(text.substr(digits));
   uint64_t number = 0;
   if (unit == 0 || !absl::SimpleAtoi(text.substr(0, digits), &number)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "size '", text,
-        "': must be a whole number of bytes, or one with KiB, MiB, GiB, TiB, "
-        "KB, MB, GB or TB behind it, as in 64MiB"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("size '", text,
+                     "': must be a whole number of bytes, or a number followed "
+                     "by KiB, MiB, GiB, TiB, KB, MB, GB or TB, as in 64MiB"));
   }
   if (number >
       static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) / unit) {
@@ -67,9 +67,9 @@ void AddFileOption(CLI::App* command, std::string* file) {
 
 void AddFramingOption(CLI::App* command, std::string* framing) {
   AddOption(command, "--framing", framing,
-            "How records are told apart: 'lines' (each ends with a "
-            "newline) or 'len32' (4-byte little-endian length, then "
-            "payload; needed if records may contain newlines)")
+            "How records are separated: 'lines' (each ends with a newline) or "
+            "'len32' (4-byte little-endian length, then payload; needed if "
+            "records may contain newlines)")
       .OneOf({"lines", "len32"})
       .ShowDefault();
 }

@@ -182,13 +182,13 @@ std::string RefusalText(const CLI::ParseError& refusal, const CLI::App& app) {
   if (dynamic_cast<const CLI::ConfigError*>(&refusal) != nullptr) {
     constexpr absl::string_view kExtra = "INI was not able to parse ";
     const auto file = app.get_config_ptr()->as<std::string>();
-    text = absl::StrCat(
-        file, ": ",
-        absl::StartsWith(said, kExtra)
-            ? absl::StrCat("'", absl::StripPrefix(said, kExtra),
-                           "' is no option. Is it the file of options, and "
-                           "not that of the cluster?")
-            : said);
+    text =
+        absl::StrCat(file, ": ",
+                     absl::StartsWith(said, kExtra)
+                         ? absl::StrCat("'", absl::StripPrefix(said, kExtra),
+                                        "' is not an option. Is this the file "
+                                        "of options, and not the cluster file?")
+                         : said);
   }
   if (dynamic_cast<const CLI::FileError*>(&refusal) != nullptr) {
     text = absl::StrCat(app.get_config_ptr()->as<std::string>(),
@@ -223,7 +223,8 @@ void Parser::AddConfigOption(const std::string& name,
         const auto found = std::filesystem::status(path, error);
         const bool is_other = std::filesystem::exists(found) &&
                               !std::filesystem::is_regular_file(found);
-        return is_other ? path + " is no plain file. Name one" : "";
+        return is_other ? path + " is not a regular file. Name a regular file"
+                        : "";
       });
   app_->allow_config_extras(CLI::config_extras_mode::error);
 }
@@ -244,7 +245,7 @@ std::optional<ExitStatus> Parser::Parse(const std::vector<std::string>& words,
     if (!wants_help && app_->get_require_subcommand_min() > 0) {
       // The parser itself would only say that a command is missing.
       for (const std::string& word : app_->remaining()) {
-        error << app_->get_name() << ": '" << word << "' is no command\n";
+        error << app_->get_name() << ": '" << word << "' is not a command\n";
       }
     }
     if (wants_help) {

@@ -24,8 +24,10 @@ absl::Status WriteError(const std::string& name, int error) {
       absl::StrCat(name, ": write failed: ", std::strerror(error));
   switch (error) {
     case EPIPE:
-      return absl::CancelledError(absl::StrCat(
-          what, ": its reader went away; what was written so far is valid"));
+      return absl::CancelledError(
+          absl::StrCat(what,
+                       ": the reader of the output has ended; what was written "
+                       "so far is valid"));
     case ENOSPC:
     case EDQUOT:
     case EFBIG:

@@ -49,11 +49,11 @@ bool PlanArguments::Wants(const Platform& configuration) const {
 
 void AddPlanOptions(CLI::App* command, PlanArguments* arguments) {
   AddOption(command, "--domain", &arguments->domain,
-            "What keeps its content when the power goes: memory (dmp), "
-            "caches, too (mhp), the adapter, too (wsp)")
+            "What keeps its content when the power fails: memory (dmp), also "
+            "the caches (mhp), also the adapter (wsp)")
       .OneOf({"dmp", "mhp", "wsp"});
   AddOption(command, "--ddio", &arguments->ddio,
-            "Whether what arrives goes into the processor's cache")
+            "Whether bytes that arrive go into the processor's cache")
       .OneOf({"on", "off"});
   AddOption(command, "--rqwrb", &arguments->rqwrb,
             "Where the receive buffers lie")
@@ -65,23 +65,22 @@ void AddPlanOptions(CLI::App* command, PlanArguments* arguments) {
   AddFlag(command, "--no-atomic-write", &arguments->no_atomic_write,
           "The adapter has no atomic WRITE");
   AddFlag(command, "--no-native-flush", &arguments->no_native_flush,
-          "The adapter has no FLUSH; a READ does it");
+          "The adapter has no FLUSH; a READ takes its place");
   AddFlag(command, "--all", &arguments->all, "The 72 rows of the tables");
-  AddFlag(command, "--cheapest", &arguments->cheapest,
-          "For each platform, or those that are named, the "
-          "operation with the fewest round trips, then the fewest "
-          "steps of the responder's program");
+  AddFlag(
+      command, "--cheapest", &arguments->cheapest,
+      "For each platform, or those that are given, the operation with the "
+      "fewest round trips, then the fewest steps of the responder's program");
   AddOption(command, "--flush-cost", &arguments->costs.flush,
-            "What a round trip of FLUSH costs, as measured, where a "
-            "completion of a WRITE costs 1 (--cheapest)")
+            "Measured cost of a round trip of FLUSH, where a completion of a "
+            "WRITE costs 1 (--cheapest)")
       .Positive();
   AddOption(command, "--exchange-cost", &arguments->costs.exchange,
-            "The same of a message and its ack (--cheapest)")
+            "The same for a message and its ack (--cheapest)")
       .Positive();
   AddFlag(command, "--verify", &arguments->verify,
-          "Run all rows, all weakenings of them, and each on each "
-          "other platform through the model, with the power cut in "
-          "every state");
+          "Run all rows, all their weakenings, and each row on each other "
+          "platform on the model, with a power cut in every state");
   AddOption(command, "--format", &arguments->format, "How to print")
       .OneOf({"text", "csv"});
 }
@@ -92,12 +91,13 @@ absl::Status CheckPlanArguments(const PlanArguments& arguments) {
                     static_cast<int>(arguments.verify);
   if (asked > 1) {
     return absl::InvalidArgumentError(
-        "plan: --all, --cheapest and --verify are three questions; ask one");
+        "plan: --all, --cheapest and --verify exclude each other; give one");
   }
   if (asked == 0 && !arguments.names_platform()) {
     return absl::InvalidArgumentError(
-        "plan: for which platform? Say --domain, --ddio and --rqwrb (what is "
-        "not said is the weakest), or --all, --cheapest or --verify");
+        "plan: no platform is given. Give --domain, --ddio and --rqwrb (one "
+        "that is left out has its weakest value), or --all, --cheapest or "
+        "--verify");
   }
   const bool has_adapter =
       TransportNamed(arguments.transport) != Transport::kInfiniBand ||
@@ -105,9 +105,9 @@ absl::Status CheckPlanArguments(const PlanArguments& arguments) {
   if ((arguments.all || arguments.verify) &&
       (arguments.names_platform() || has_adapter)) {
     return absl::InvalidArgumentError(
-        "plan: --all and --verify take all platforms as the tables have them; "
-        "leave out --domain, --ddio, --rqwrb, --transport and what the "
-        "adapter lacks");
+        "plan: --all and --verify cover all platforms of the tables; leave out "
+        "--domain, --ddio, --rqwrb, --transport, --no-atomic-write and "
+        "--no-native-flush");
   }
   if (arguments.verify && arguments.format == "csv") {
     return absl::InvalidArgumentError(

@@ -14,7 +14,7 @@ namespace {
 constexpr char kColumns[] = "domain,ddio,rqwrb,update,operation,steps";
 constexpr size_t kStepWidth = 24;
 
-// None of the words has a quote.
+// No word contains a quote.
 std::string CsvField(const std::string& text) {
   return text.find(',') == std::string::npos ? text
                                              : absl::StrCat("\"", text, "\"");
@@ -30,7 +30,8 @@ const char* MeaningOf(StepAction action) {
     case StepAction::kRequesterWrite:
       return "write the bytes to their place";
     case StepAction::kRequesterWriteImmediate:
-      return "write the bytes to their place, and tell the responder's program";
+      return "write the bytes to their place, and notify the responder's "
+             "program";
     case StepAction::kRequesterWriteAtomic:
       return "write at most 8 bytes, behind all that was posted before";
     case StepAction::kRequesterSend:
@@ -38,7 +39,7 @@ const char* MeaningOf(StepAction action) {
     case StepAction::kRequesterSendAddress:
       return "tell the responder's program where bytes were written";
     case StepAction::kRequesterFlush:
-      return "push on what was posted before, to memory";
+      return "push everything posted before to memory";
     case StepAction::kRequesterCompleteWrite:
     case StepAction::kRequesterCompleteWriteImmediate:
     case StepAction::kRequesterCompleteSend:
@@ -50,7 +51,7 @@ const char* MeaningOf(StepAction action) {
     case StepAction::kResponderReceive:
       return "wait for the message";
     case StepAction::kResponderReceiveAddress:
-      return "hear of the bytes, which are visible then";
+      return "learn where the bytes are; they are visible then";
     case StepAction::kResponderCopy:
       return "copy to where the bytes belong";
     case StepAction::kResponderFlush:
@@ -59,7 +60,7 @@ const char* MeaningOf(StepAction action) {
       return "copy to where the bytes belong, write the lines back, and fence; "
              "a before b";
     case StepAction::kResponderSendAck:
-      return "say that it is done";
+      return "send the ack";
   }
   return "?";
 }

@@ -153,8 +153,8 @@ std::string WeakeningsToText(const PlanVerification& found) {
                     CountsToText(found.weakenings[i]), "\n");
   }
   absl::StrAppend(&text, "  ENDLESS, not counted: ", endless,
-                  " that have a wait before what ends it, and never take the "
-                  "update for persistent\n");
+                  " that wait for something that only a later step causes, and "
+                  "so never report the update as persistent\n");
   if (harmless != 0) absl::StrAppend(&text, "not caught:\n");
   AppendList(found.harmless_weakenings, &text);
   return text;
@@ -223,11 +223,11 @@ absl::Status VerdictOf(const PlanVerification& found) {
       found.harmless_weakenings.empty()) {
     return absl::OkStatus();
   }
-  return absl::InternalError(
-      absl::StrCat("plan: on the model ", found.insufficient_rows.size(),
-                   " rows are not enough, ", found.harmless_weakenings.size(),
-                   " weakenings are, and the plans for other adapters are ",
-                   plans_are_ok ? "" : "not ", "enough"));
+  return absl::InternalError(absl::StrCat(
+      "plan: on the model ", found.insufficient_rows.size(),
+      " rows are insufficient, ", found.harmless_weakenings.size(),
+      " weakenings are sufficient, and the plans for other adapters are ",
+      plans_are_ok ? "" : "in", "sufficient"));
 }
 
 }  // namespace alpheus::cli

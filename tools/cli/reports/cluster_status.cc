@@ -57,7 +57,7 @@ std::optional<RingFill> FillOf(const Standings& standings, Epoch newest) {
   return fill;
 }
 
-// Nobody has looked since the nodes started: one image tells.
+// No node has read its ring since it started: one image shows the fill.
 std::optional<RingFill> FillByReading(const LogSource& source,
                                       const ClusterStatus& status) {
   for (const ReplicaReading& replica : status.replicas) {
@@ -135,7 +135,7 @@ void JudgeConfiguration(ClusterStatus* status) {
 }
 
 // W replicas prove durability by their watermarks. With fewer, only the headers
-// of records tell, as in `cat`.
+// of records prove it, as in `cat`.
 void JudgeDurable(const LogSource& source, uint32_t timeout_ms,
                   ClusterStatus* status) {
   const auto is_read = [](const ReplicaReading& replica) {
@@ -219,8 +219,8 @@ std::string KnownDamage(const ClusterStatus& status) {
   return absl::StrCat("damaged: ", absl::StrJoin(damages, "; "),
                       ". `alpheus scrub --cluster ", status.cluster_file,
                       " --log ", status.log,
-                      "` repairs what another node has whole, and says what is "
-                      "left");
+                      "` repairs the records that another node has whole, and "
+                      "reports the rest");
 }
 
 void Warn(const LogSource& source, ClusterStatus* status) {
@@ -228,15 +228,15 @@ void Warn(const LogSource& source, ClusterStatus* status) {
     status->warnings.push_back(std::move(damage));
   }
   if (status->IsAheadOfLog()) {
-    status->warnings.push_back(absl::StrCat(
-        "log ", status->log, " has configuration ",
-        status->log_configuration_id, ", ", status->cluster_file, " says ",
-        status->configuration_id,
-        ": the change of the members is still to be made, by `alpheus "
-        "reconfigure --cluster ",
-        status->cluster_file, " --log ", status->log,
-        " --from OLD`, where OLD is the file with configuration ",
-        status->log_configuration_id));
+    status->warnings.push_back(
+        absl::StrCat("log ", status->log, " has configuration ",
+                     status->log_configuration_id, ", ", status->cluster_file,
+                     " says ", status->configuration_id,
+                     ": the members are not changed yet. Run `alpheus "
+                     "reconfigure --cluster ",
+                     status->cluster_file, " --log ", status->log,
+                     " --from OLD`, where OLD is the file with configuration ",
+                     status->log_configuration_id));
   }
   const std::string clean = HowToClean(source, *status);
   if (status->ring) {
@@ -254,8 +254,7 @@ void Warn(const LogSource& source, ClusterStatus* status) {
   if (status->epoch_count >= kEpochsMany) {
     status->warnings.push_back(absl::StrCat(
         status->epoch_count, " of ", kEpochTableCapacity,
-        " openings have live records, and with all of them the log can't be "
-        "opened: ",
+        " openings have live records; when all have, the log can't be opened: ",
         clean));
   }
 }
@@ -307,7 +306,7 @@ std::string HowToServeMore(const ClusterStatus& status, uint32_t lacking) {
   if (who.silent.size() < lacking && !who.unserved.empty()) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", NodesText(who.unserved),
                     who.unserved.size() == 1 ? " answers" : " answer",
-                    ", and what is wrong there stands above");
+                    ", and the fault there is shown above");
   }
   if (lacking == 1 && !who.silent.empty()) {
     const uint64_t node = who.silent.front();
@@ -523,14 +522,11 @@ absl::Status ClusterStatus::CanBeOpened() const {
   if (const std::string lost = LostLsns(); !lost.empty()) {
     return absl::DataLossError(absl::StrCat(
         lost,
-        " can be read on no replica that is served, so that the log can't be "
-        "opened. Start the nodes that are missing, and `alpheus scrub "
-        "--cluster ",
+        " can't be read on any replica that is served, so the log can't be "
+        "opened. Start the missing nodes, then run `alpheus scrub --cluster ",
         cluster_file, " --log ", log,
-        "`; if none is, \"Damage on all replicas\" in docs/use/operating.md "
-        "says "
-        "how "
-        "to go on"));
+        "`; if no node is missing, \"Damage on all replicas\" in "
+        "docs/use/operating.md says how to go on"));
   }
   ALPHEUS_RETURN_IF_ERROR(CheckQuorum(*this));
   if (epoch_count < kEpochTableCapacity) return absl::OkStatus();
@@ -551,11 +547,11 @@ std::string ClusterStatus::StandingStateOf(size_t index) const {
   const bool is_own = replica.standing && replica.standing->is_own;
   if (is_own) {
     return in_sync[index]
-               ? "in sync: the primary's own, which has it as long as it runs"
-               : "a process of its machine has it, and is not in sync";
+               ? "in sync: the primary's own replica, open as long as it runs"
+               : "a process of its machine has it open; not in sync";
   }
   if (absl::IsNotFound(replica.status) && IsAheadOfLog()) {
-    return "no replica of this log: the change of the members gives it one";
+    return "no replica of this log: the change of members creates it";
   }
   if (IsNowhere()) return "no replica of this log";
   if (!replica.status.ok()) {
@@ -564,14 +560,15 @@ std::string ClusterStatus::StandingStateOf(size_t index) const {
                         Spelled(SourceOf(*this), WhyOf(replica)));
   }
   if (replica.info->repairing) {
-    return "repairing: holds nothing that counts until an opening repairs it";
+    return "repairing: its records do not count until an opening repairs it";
   }
   if (replica.info->log_epoch < newest) {
-    return "behind: not in the newest epoch, holds nothing of it";
+    return "behind: not in the newest epoch, and has no records of it";
   }
   if (newest == Epoch()) return "empty: never opened";
   if (primary == 0) return "in the newest epoch";
-  return in_sync[index] ? "in sync" : "not in sync: the primary has lost it";
+  return in_sync[index] ? "in sync"
+                        : "not in sync: not connected to the primary";
 }
 
 std::string ClusterStatus::ToText() const {
@@ -582,7 +579,7 @@ std::string ClusterStatus::ToText() const {
   if (IsAheadOfLog()) {
     absl::StrAppend(&text, "The log has configuration ", log_configuration_id,
                     ", ", cluster_file, " says ", configuration_id,
-                    ": its members are still to be changed\n");
+                    ": the members are not changed yet\n");
   }
   absl::StrAppend(&text, reached, " of ", replicas.size(),
                   " replicas reached, W is ", write_quorum, ", R is ",
@@ -593,10 +590,10 @@ std::string ClusterStatus::ToText() const {
     absl::StrAppend(&text, "; ", answered, " nodes answer");
   }
   if (reached > 0) {
-    absl::StrAppend(&text, durable_known
-                               ? absl::StrCat("; durable up to LSN ",
-                                              durable_lsn.value, " at least")
-                               : "; how far it is durable so few can't say");
+    absl::StrAppend(
+        &text, durable_known ? absl::StrCat("; durable up to LSN ",
+                                            durable_lsn.value, " at least")
+                             : "; too few to know how far the log is durable");
   }
   absl::StrAppend(
       &text, "\n",
@@ -607,9 +604,9 @@ std::string ClusterStatus::ToText() const {
       "\n");
   if (ring) absl::StrAppend(&text, RingText(*ring));
   if (const uint32_t count = Repairing(); count > 0) {
-    absl::StrAppend(&text, "Of those reached ", count,
+    absl::StrAppend(&text, "Of those reached, ", count,
                     count == 1 ? " is" : " are",
-                    " repairing: no record counts there\n");
+                    " repairing: records there do not count\n");
   }
   const absl::Status opening = CanBeOpened();
   if (opening.ok()) return text;
@@ -678,7 +675,7 @@ absl::Status ClusterStatus::Verdict() const {
     if (!worst.ok()) return TooFew(worst);
     return absl::UnavailableError(absl::StrCat(
         "log ", log, ": ", InSync(), " replicas are in sync, W is ",
-        write_quorum, "; the next opening brings them together"));
+        write_quorum, "; the next opening brings the others up to date"));
   }
   const absl::Status opening = CanBeOpened();
   if (opening.ok()) return opening;

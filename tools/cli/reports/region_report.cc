@@ -25,8 +25,8 @@ std::string CleanCloseText(const RegionInfo& info) {
          "the replicas";
 }
 
-// Records of which nobody knows here whether they count (docs/glossary.md: only
-// an opening cuts).
+// One region does not show whether these records count: only an opening cuts
+// (docs/glossary.md).
 std::string BehindText(const VerifyReport& report) {
   if (report.verdict == "corrupt") {
     return absl::StrCat(report.cut_records, " behind the damage, not counted");

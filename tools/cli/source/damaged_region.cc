@@ -15,7 +15,7 @@ void CountLoss(const std::string& path, Lsn first, Lsn behind,
   if (behind == Lsn(0)) {
     tally->lost_open_end = true;
     Report(absl::StrCat(path, ": lost: LSN ", first.value,
-                        " and what was behind it, if anything"));
+                        " and all records after it, if there were any"));
     return;
   }
   tally->lost_lsns += behind - first;
@@ -64,7 +64,7 @@ absl::Status ForEachLeft(
         return absl::OkStatus();
       },
       [&](Lsn first, Lsn behind) { CountLoss(path, first, behind, tally); });
-  // Damage is what this is for: the gaps have told it.
+  // Damage is expected here; the gaps have reported it.
   return absl::IsDataLoss(read) ? absl::OkStatus() : read;
 }
 
@@ -80,15 +80,15 @@ void ReportRepair(const std::string& out, const WalRepairer& repairer,
   if (repaired.filled_bytes > 0) {
     Report(absl::StrCat(
         out, ": ", repaired.filled_bytes,
-        " lost bytes of RocksDB's WAL files are there as damaged records: what "
-        "RocksDB makes of those, wal_recovery_mode says"));
+        " lost bytes of RocksDB's WAL files were written as damaged records: "
+        "RocksDB's option wal_recovery_mode says how it treats these"));
   }
   // Where nothing is lost they are remains of files that were removed.
   if (!repaired.nameless.empty() && tally.gaps > 0) {
     Report(absl::StrCat(out, ": ", repaired.dropped_bytes, " bytes of ",
                         repaired.nameless.size(),
-                        " WAL files left out, whose names are not there: they "
-                        "were removed, or the names are lost"));
+                        " WAL files without a name were left out: the files "
+                        "were removed, or their names are lost"));
   }
 }
 
@@ -101,7 +101,7 @@ absl::Status Verdict(const std::string& in, const std::string& out,
   }
   if (tally.has_unknown_end) {
     return absl::DataLossError(absl::StrCat(
-        in, ": nothing tells where the log ended; ", out,
+        in, ": the end of the log is unknown; ", out,
         " holds all that could be found, but records at the end may be "
         "missing. Compare with a copy before using it"));
   }

@@ -25,13 +25,13 @@ void ReportBound(const ClusterReader& reader) {
   if (!reader.durable_is_lower_bound()) return;
   const std::optional<Lsn> possible = reader.durable_lsn_max();
   const std::string more =
-      possible ? absl::StrCat("up to LSN ", possible->value,
-                              " more may have been acknowledged")
-               : "too few replicas could be read to say how much more was "
+      possible ? absl::StrCat("records up to LSN ", possible->value,
+                              " may have been acknowledged, too")
+               : "too few replicas could be read to know how many more were "
                  "acknowledged";
   std::fprintf(stderr,
-               "alpheus: durable for certain up to LSN %llu; %s: opening the "
-               "log decides what stays\n",
+               "alpheus: durable for certain up to LSN %llu; %s. Opening the "
+               "log decides which records stay\n",
                static_cast<unsigned long long>(reader.durable_lsn().value),
                more.c_str());
 }
@@ -76,8 +76,9 @@ Option AddNodeOption(CLI::App* command, LogSource* source,
 }
 
 void AddClusterOptions(CLI::App* command, LogSource* source) {
-  AddOption(command, "--cluster", &source->cluster,
-            "Cluster file: who keeps the logs, and where");
+  AddOption(
+      command, "--cluster", &source->cluster,
+      "Cluster file: the members that keep the logs, and their addresses");
   AddOption(command, "--log", &source->log, "Name of the log in the cluster")
       .Needs(FindOption(command, "--cluster"))
       .ShowDefault();
@@ -102,12 +103,12 @@ void AddFormatSourceOptions(CLI::App* command, LogSource* source) {
 
 void AddWriteSourceOptions(CLI::App* command, LogSource* source) {
   AddOption(command, "--file", &source->file,
-            "Region file or DAX device of the log; of a cluster's "
-            "log this node's own replica, without it only others "
-            "keep the records");
+            "Region file or DAX device of the log. Of a cluster's log: this "
+            "node's own replica; without it only other nodes keep the records");
   AddClusterOptions(command, source);
   const Option node = AddNodeOption(
-      command, source, "The member of the cluster that this is, as primary");
+      command, source,
+      "The member of the cluster that this process is, as primary");
   FindOption(command, "--cluster").Needs(node);
   RequireEither(command, source);
 }

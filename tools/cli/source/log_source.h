@@ -34,8 +34,8 @@ Option AddNodeOption(CLI::App* command, LogSource* source, const char* meaning);
 void AddReadSourceOptions(
     CLI::App* command, LogSource* source,
     const char* node_meaning =
-        "Only the replica of this node of the cluster: what it holds, which "
-        "may be more than is durable, or less");
+        "Only the replica of this node of the cluster; it may hold more "
+        "records than are durable, or fewer");
 
 // Adds either --file, or --cluster with --log.
 void AddFormatSourceOptions(CLI::App* command, LogSource* source);

@@ -24,7 +24,7 @@ std::string DescribeWait(const LogSource& source, const std::string& until) {
   options.timeout_ms = kAskMillis;
   options.without_records = true;
   const auto reader = ClusterReader::Open(options);
-  std::string what = "its nodes, none of which tells of it";
+  std::string what = "its nodes, none of which has answered for it";
   if (reader.ok()) {
     std::vector<std::string> silent;
     for (const ReplicaReading& replica : (*reader)->replicas()) {

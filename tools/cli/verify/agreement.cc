@@ -41,9 +41,10 @@ absl::StatusOr<Identities> ReadIdentities(LogReader* reader, Lsn end) {
 }
 
 absl::Status Differ(uint64_t node, uint64_t other, Lsn lsn) {
-  return absl::DataLossError(absl::StrCat(
-      "LSN ", lsn.value, " is another record on node ", node, " than on node ",
-      other, ", though each is whole by itself. Keep copies of both regions"));
+  return absl::DataLossError(
+      absl::StrCat("LSN ", lsn.value, ": node ", node, " and node ", other,
+                   " hold different records, and each is whole by itself. Keep "
+                   "copies of both regions"));
 }
 
 }  // namespace
@@ -53,13 +54,13 @@ std::string Agreement::ToString() const {
       absl::StrCat("durable up to LSN ", durable_lsn.value, ": ");
   const std::string quorum = absl::StrCat(" (W is ", write_quorum, ")\n");
   if (nodes.empty()) {
-    return absl::StrCat(durable, "no node that could be read has all of it",
-                        quorum);
+    return absl::StrCat(
+        durable, "no node that could be read has all of these records", quorum);
   }
   if (nodes.size() == 1) {
     return absl::StrCat(durable, records,
-                        " records, compared with nobody: ", "only node ",
-                        nodes.front(), " has them all", quorum);
+                        " records, not compared: ", "only node ", nodes.front(),
+                        " has them all", quorum);
   }
   return absl::StrCat(durable, records, " records, the same on nodes ",
                       absl::StrJoin(nodes, ", "), quorum);

@@ -74,18 +74,19 @@ std::string WhatIsInTheLog(const std::string& cat, Lsn begin, Lsn durable,
     return absl::StrCat(count, " records of this input are in the log; ", cat,
                         " shows them");
   }
-  return absl::StrCat(
-      "At least ", count, " records of this input are in the log, up to LSN ",
-      durable.value, "; more may be, and ", cat,
-      " shows which, once the log was opened again. Look before you feed the "
-      "rest");
+  return absl::StrCat("At least ", count,
+                      " records of this input are in the log, up to LSN ",
+                      durable.value, "; more may be. ", cat,
+                      " shows which, after the log was opened again. Check "
+                      "this before you append the rest");
 }
 
 AppendWorkers::AppendWorkers(Log* log, const AppendWorkersOptions& options)
     : log_(*log),
       options_(options),
       failure_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  ALPHEUS_CHECK(failure_fd_ >= 0, "a failure must reach who waits for input");
+  ALPHEUS_CHECK(failure_fd_ >= 0,
+                "a failure must wake the thread that waits for input");
   for (int i = 0; i < options_.threads; ++i) {
     workers_.push_back(std::make_unique<Worker>());
   }

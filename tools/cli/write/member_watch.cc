@@ -8,7 +8,7 @@
 namespace alpheus::cli {
 namespace {
 
-// Nobody reads faster.
+// People do not read faster.
 constexpr std::chrono::milliseconds kInterval(50);
 
 }  // namespace
@@ -41,7 +41,7 @@ void MemberWatch::Run() {
   Check();
 }
 
-// A member that can't join is tried again and again: that is told once.
+// A member that can't join is tried again and again: report it once.
 void MemberWatch::Check() {
   ReplicationStatus status = log_.replication_status();
   if (status.in_sync == reported_.in_sync && status.joins == reported_.joins)

@@ -267,8 +267,8 @@ void SimFabric::CloseAll() {
   for (const ConnectionId id : open) Close(id).IgnoreError();
 }
 
-// Sent in the order of other messages while connecting, so that it finds what
-// the request made; later beside them, so that it may overtake writes.
+// While connecting it keeps the order of other messages, so that it finds what
+// the request made. Later it has no order, so that it may overtake writes.
 void SimFabric::NotifyPeerOfEnd(const QueuePair& pair) {
   const bool beside = pair.state != QueuePairState::kConnecting;
   ToPeer(pair, "end of the connection", beside,

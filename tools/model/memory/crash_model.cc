@@ -210,8 +210,8 @@ void ModelPersistence::AcceptDeviceStore(const void* dst, size_t bytes,
   const size_t index = offset / kWordBytes;
   if (FindWord(index) == nullptr) return;
   Word& word = TouchWord(index);
-  // Value of the word after that store. None: a fence has covered it, and maybe
-  // later stores; or the store changed nothing.
+  // The value of the word after that store. There is none if a fence has
+  // covered this store (and maybe later ones), or if the store changed nothing.
   const auto is_left = [store](const Value& value) {
     return value.nt_thread == kCached && value.time <= store;
   };
@@ -423,8 +423,8 @@ void ModelPersistence::Note(size_t word, uint32_t nt_thread) {
       }
     }
   }
-  // A repeated value adds no possibility. But it must be listed if this store
-  // can become persistent in another way than the last.
+  // A repeated value adds no possibility. It must be listed all the same if
+  // this store can become persistent in another way than the last one.
   if (has_later_value ? known->values.back().value == value &&
                             known->values.back().nt_thread == nt_thread
                       : LoadWord(persistent_, word) == value) {

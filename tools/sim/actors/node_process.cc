@@ -20,7 +20,7 @@ namespace {
 
 // How often a region is tried that somebody else has.
 constexpr int64_t kRecheckNanos = 200'000;
-// How long those wait who want a replica that a primary has.
+// How long a process waits for a replica that a primary has.
 constexpr int64_t kStepDownNanos = 2'000'000;
 
 }  // namespace
@@ -103,7 +103,8 @@ bool NodeProcess::Release() {
   return false;
 }
 
-// By the node's own thread: nobody else's fence drains its stores (P-F3).
+// The node's own thread does this: a fence of another thread does not drain its
+// stores (P-F3).
 void NodeProcess::LetGo() {
   must_release_ = false;
   if (!is_serving_) return;

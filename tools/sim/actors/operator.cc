@@ -284,8 +284,8 @@ std::optional<size_t> Operator::Add(ListChange change) {
   return changes_.size() - 1;
 }
 
-// Nobody asks for its records: a process with a list that names it has a list
-// older than the one in force.
+// No process asks for its records: a list that names it is older than the list
+// in force.
 bool Operator::IsRemovable(int machine) const {
   for (size_t number = made_; number < world_.lists().count(); ++number) {
     if (world_.lists().list(number).Has(machine)) return false;

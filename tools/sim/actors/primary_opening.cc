@@ -240,7 +240,8 @@ bool PrimaryOpening::IsListOutdated() const {
                                            opener_.machine.number);
 }
 
-// With a service a session of its own, which ends by silence.
+// With a membership service the opening has a session of its own, which ends
+// by silence.
 std::unique_ptr<Membership> PrimaryOpening::MakeMembership(
     const PrimaryId& self) {
   if (opener_.world.membership() == nullptr) {

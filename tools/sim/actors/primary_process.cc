@@ -87,7 +87,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   }
   void Check() {
     if (replicator_.has_failed()) primary_.judge_->LogFailed();
-    // In this order: who gets no credit is given up soon.
+    // The order matters: a backup that gets no credit is soon given up.
     calm_.WithoutCredit(primary_.world_.network().receivers_not_ready());
     calm_.InSync(replicator_.in_sync(), primary_.HasRival());
     if (replicator_.durable_lsn() == durable_lsn_) return;

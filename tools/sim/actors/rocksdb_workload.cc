@@ -23,7 +23,8 @@ RocksDbApplication::RocksDbApplication(PrimaryProcess& primary,
       has_two_queues_(OneIn(2)),
       is_flushed_by_hand_(OneIn(3)),
       keeps_recovered_(OneIn(2)),
-      // So that a ring holds several files, and goes round a few times a run.
+      // Small enough that a ring holds several files and wraps a few times in a
+      // run.
       memtable_bytes_max_(world_.options().ring_capacity / (16 << Draw(3))),
       log_write_(world_.threads()) {}
 
@@ -76,7 +77,7 @@ void RocksDbApplication::Open() {
     is_opened_ = true;
     return;
   }
-  // In a full ring there is no room for a new file before that.
+  // Until then a full ring has no room for a new file.
   std::ranges::reverse(recovered);
   while (!recovered.empty()) {
     const RocksDbFiles::FilePtr oldest = std::move(recovered.back());

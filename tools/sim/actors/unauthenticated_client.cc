@@ -23,7 +23,7 @@ ClusterKey OtherKey() {
   return ClusterKey(bytes);
 }
 
-// Else nobody was there, or the connection broke before the answer.
+// Otherwise no node was there, or the connection broke before the answer.
 bool IsRefusal(const ControlCall& control_call) {
   return absl::IsUnauthenticated(control_call.status()) ||
          (absl::IsFailedPrecondition(control_call.status()) &&
@@ -243,8 +243,8 @@ void UnauthenticatedClient::SendMalformed(const World::Machine& machine) {
   JudgeMalformed(machine, talk, before);
 }
 
-// A connection that breaks says nothing, and who does not serve the replica
-// refuses all.
+// A broken connection proves nothing, and a node that does not serve the
+// replica refuses every client.
 void UnauthenticatedClient::JudgeMalformed(const World::Machine& machine,
                                            const MalformedConversation& talk,
                                            std::optional<uint64_t> before) {
@@ -258,9 +258,9 @@ void UnauthenticatedClient::JudgeMalformed(const World::Machine& machine,
             " gives an unauthenticated client that sends malformed requests ",
             talk.got()));
   }
-  // But of a hello that was changed.
+  // A hello that was damaged is an exception.
   const bool is_changed =
-      absl::StrContains(talk.refusal().message(), "a hello was changed");
+      absl::StrContains(talk.refusal().message(), "a hello was damaged");
   if (talk.refusal().ok() ||
       (absl::IsUnavailable(talk.refusal()) && !is_changed)) {
     return;

@@ -218,7 +218,7 @@ void WalApplication::Checkpoint() {
     if (!is_full_ || primary_.is_closing()) return;
   }
   RingLog<World::Model>& log = primary_.log();
-  // Refused beside open reservations.
+  // The log refuses this while reservations are open.
   if (OneIn(10) && log.first_open_lsn() == log.next_lsn()) {
     if (primary_.CleanupAll()) {
       is_full_ = false;

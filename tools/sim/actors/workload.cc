@@ -13,7 +13,7 @@
 namespace alpheus::sim {
 namespace {
 
-// Nobody has to wait longer for a log that works.
+// A log that works makes no caller wait longer.
 constexpr int64_t kPatienceNanos = 20'000'000;
 
 class MixedClient {
@@ -96,7 +96,7 @@ class MixedClient {
     return ok;
   }
 
-  // Up to there the caller was told that it is durable.
+  // Records up to this LSN were reported durable to the caller.
   void Acknowledge(Lsn lsn) {
     world_.history().Acknowledged(primary_.number(), lsn);
   }

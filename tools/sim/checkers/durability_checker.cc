@@ -20,7 +20,7 @@ bool AreOneRecord(const std::byte* a, const std::byte* b, uint64_t bytes) {
 
 void DurabilityChecker::Learn(const RecordView& record, const std::byte* bytes,
                               Epoch log_epoch) {
-  // Nobody needs an ABORTED one: heads move over it.
+  // An ABORTED record may go: heads move over it.
   if (record.aborted() || record.cleaned) return;
   if (world_.history().IsCleaned(record.lsn())) return;
   Copy copy{

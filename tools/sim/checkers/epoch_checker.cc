@@ -273,7 +273,7 @@ void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
   while (cursor.position().lsn <= proven) {
     const Lsn lsn = cursor.position().lsn;
     if (cursor.Next() != RecordCursor::Step::kRecord) {
-      // Behind it nothing can be told from here.
+      // After it this checker knows nothing.
       if (world_.store().MayLack(machine, lsn)) return;
       return Violate(machine, "P-INV-3",
                      absl::StrCat("LSN ", lsn.value,

@@ -25,7 +25,7 @@ PrimaryProcess* WithClients(World& world, const Fault& fault) {
   return found == nullptr ? nullptr : found->primary.get();
 }
 
-// By a thread of the primary's own: reserves one, keeps it, and aborts or
+// A thread of the primary's own reserves a record, keeps it, and aborts or
 // completes it in the end, as the handle of the API does at last (P-F1).
 void KeepReservation(PrimaryProcess& primary, const Fault& fault) {
   World& world = primary.world();

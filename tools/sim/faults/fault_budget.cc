@@ -43,8 +43,8 @@ bool FaultBudget::IsLost(int machine) const {
          !configurations.IsMember(configuration(), machine);
 }
 
-// Spares machines that are no members, or about to be none; and all machines in
-// the middle of a change, when two configurations may count.
+// Spares machines that are not members or are about to leave. During a change
+// it spares all machines, since two configurations may count.
 bool FaultBudget::IsOpenToHarm(int machine) const {
   const std::vector<int> members = Members();
   return std::ranges::find(members, machine) != members.end() &&

@@ -6,7 +6,7 @@
 namespace alpheus::sim {
 namespace {
 
-// One with an application, by lot: its candidate is first.
+// A machine with an application, drawn at random: its candidate comes first.
 int MachineOf(World& world, const Fault& fault) {
   const auto has_application = [](const World::Machine& machine) {
     return machine.primary != nullptr;
@@ -19,7 +19,7 @@ int MachineOf(World& world, const Fault& fault) {
   return static_cast<int>(fault.machine % world.machines().size());
 }
 
-// To the service, from it, or both.
+// The direction that is cut: to the service, from it, or both.
 bool Cut(World& world, MembershipService& service, const Fault& fault) {
   const int machine = MachineOf(world, fault);
   const uint64_t way = fault.other / 2 % 4;

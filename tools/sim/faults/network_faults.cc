@@ -23,7 +23,7 @@ struct Pair {
   int b = 0;
 };
 
-// Two machines: beside the replicas' there is always one more.
+// Two different machines: there is always one more than replicas.
 Pair PairOf(World& world, const Fault& fault) {
   const size_t count = world.machines().size();
   const auto a = static_cast<int>(fault.machine % count);

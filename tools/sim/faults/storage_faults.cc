@@ -28,7 +28,7 @@ void After(World& world, int64_t ns, std::function<void()> what) {
   world.network().Schedule(ns, std::move(what));
 }
 
-// Nobody has its region open then, and it comes back.
+// The machine comes back; meanwhile no process has its region open.
 void TakePower(World& world, Machine& machine, int64_t for_ns) {
   After(world, for_ns, [&world, &machine] { world.RestorePower(machine); });
   if (machine.has_power) world.CutPower(machine);

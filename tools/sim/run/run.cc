@@ -144,8 +144,8 @@ class Run {
     }
   }
 
-  // A cluster's supervisor: somebody is to write the log. With a membership
-  // service the candidates see to it, until all is to come to rest.
+  // The supervisor of the cluster: some process shall write the log. With a
+  // membership service the candidates see to it, until all is to come to rest.
   void Check() {
     world_.network().Schedule(kCheckNanos, [this] { Check(); });
     if (world_.membership() != nullptr && !world_.is_quiet()) return;
@@ -285,7 +285,7 @@ class Run {
       PrimaryProcess* const writer = Writer();
       epoch_ = writer->epoch();
       checker.CompareMedia(epoch_, writer->next_lsn(), writer->in_sync());
-      // Drops those of logs closed before.
+      // Drops the entries of logs that were closed before.
       static_cast<void>(world_.TakeClosed());
       writer->CloseInOrder();
       StepToTheEnd("a log does not close", [&] { return IsGone(writer_); });
@@ -315,7 +315,7 @@ class Run {
                                });
   }
 
-  // By other machines, the one without a replica among them: the same log.
+  // Other machines, also the one without a replica, must read the same log.
   void OpenAgain() {
     EndChecker checker(world_);
     int machine = writer_;

@@ -43,7 +43,7 @@ absl::StatusOr<std::optional<std::set<FaultKind>>> FaultsOf(
   if (names.empty()) return std::optional<std::set<FaultKind>>();
   for (const std::string& name : names) {
     if (name == "none" && names.size() > 1) {
-      return absl::InvalidArgumentError("--faults: none, and others beside it");
+      return absl::InvalidArgumentError("--faults: none excludes all others");
     }
     if (name != "none") kinds.insert(*FaultOfName(name));
   }
@@ -56,7 +56,7 @@ absl::StatusOr<std::optional<BackgroundActors>> BackgroundActorsOf(
   BackgroundActors background_actors;
   for (const std::string& name : names) {
     if (name == "none" && names.size() > 1) {
-      return absl::InvalidArgumentError("--actors: none, and others beside it");
+      return absl::InvalidArgumentError("--actors: none excludes all others");
     }
     if (name == "tail") background_actors.tail = true;
     if (name == "unauthenticated" || name == "stranger")
@@ -77,8 +77,8 @@ void AddSeeds(CLI::App* command, SimArguments* arguments) {
                      "Seeds A to B, as in 1-1000; default 1-100")
           .Excludes(seed);
   cli::AddOption(command, "--minutes", &arguments->minutes,
-                 "Seeds for so long, at least one; without --seeds from a "
-                 "drawn one on")
+                 "Run seeds for so long, at least one; without --seeds they "
+                 "begin with a random one")
       .Positive()
       .Excludes(seed);
   cli::AddOption(command, "--without", &arguments->without,
@@ -95,43 +95,45 @@ void AddSeeds(CLI::App* command, SimArguments* arguments) {
 void AddSizes(CLI::App* command, SimArguments* arguments) {
   const cli::Option nodes =
       cli::AddOption(command, "--nodes", &arguments->nodes,
-                     "Replicas, N; default 1 to 5 by lot")
+                     "Replicas, N; default 1 to 5, drawn by the seed")
           .Decimal()
           .Range(1, kNodesMax);
-  cli::AddOption(command, "--write-quorum", &arguments->write_quorum,
-                 "Replicas that must have a record, W; default 1 to N by lot")
+  cli::AddOption(
+      command, "--write-quorum", &arguments->write_quorum,
+      "Replicas that must have a record, W; default 1 to N, drawn by the seed")
       .Decimal()
       .Range(1, kNodesMax)
       .Needs(nodes);
   cli::AddOption(command, "--clients", &arguments->clients,
-                 "Clients of a primary; default 1 to 4 by lot")
+                 "Clients of a primary; default 1 to 4, drawn by the seed")
       .Decimal()
       .Range(1, kClientsMax);
   cli::AddOption(command, "--payload", &arguments->payload,
-                 "Bytes that a record has at most; default by lot")
+                 "Most bytes of a record; default drawn by the seed")
       .Decimal()
       .Range(kPayloadBytesMin, kPayloadMax);
-  cli::AddOption(command, "--workload", &arguments->workload,
-                 "What clients do: any call in any order, as a database "
-                 "writes its log, or as RocksDB's plugin does; default by "
-                 "lot")
+  cli::AddOption(
+      command, "--workload", &arguments->workload,
+      "What clients do: any call in any order, as a database writes its log, "
+      "or as RocksDB's plugin does; default drawn by the seed")
       .OneOf({"mixed", "wal", "rocksdb"});
 }
 
 void AddFaults(CLI::App* command, SimArguments* arguments) {
   cli::AddOption(command, "--faults", &arguments->faults,
-                 "Classes of faults, or none; default some by lot")
+                 "Classes of faults, or none; default some, drawn by the seed")
       .SplitAt(',')
       .OneOf(FaultNames());
   cli::AddOption(command, "--membership", &arguments->membership,
-                 "Members by a file, or by a service that elects the "
-                 "primary; default by lot")
+                 "Members by a file, or by a service that elects the primary; "
+                 "default drawn by the seed")
       .OneOf({"static", "service"});
-  cli::AddOption(command, "--actors,--guests", &arguments->background_actors,
-                 "Who else is there: a client that follows the log, "
-                 "somebody without the key, an operator who changes the "
-                 "members; replicas are scrubbed, or released to who opens "
-                 "the log; or none; default by lot")
+  cli::AddOption(
+      command, "--actors,--guests", &arguments->background_actors,
+      "Background actors: a client that follows the log (tail), a client "
+      "without the key, an operator that changes the members, scrubs of the "
+      "replicas, their release to a process that opens the log (claim); or "
+      "none; default drawn by the seed")
       .SplitAt(',')
       .OneOf({"tail", "unauthenticated", "operator", "scrub", "claim", "none",
               "stranger", "hold"});  // the last two are older names
@@ -140,9 +142,9 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
                "may stay closed, but not be shorter");
   cli::AddOption(command, "--platform", &arguments->platform,
                  "What keeps records on all machines, as alpheusd's "
-                 "platform; default by lot, for each");
+                 "--platform; default drawn by the seed, for each machine");
   cli::AddFlag(command, "--no-breaks", &arguments->no_breaks,
-               "No connection breaks by lot");
+               "No connection breaks at random");
   cli::AddFlag(command, "--no-yields", &arguments->no_yields,
                "No thread is switched in the middle of a call");
   cli::AddOption(command, "--canary", &arguments->canary,
@@ -166,13 +168,14 @@ void AddSimOptions(CLI::App* command, SimArguments* arguments) {
       .Range(1, kJobsMax);
   cli::AddFlag(command, "--shrink,!--no-shrink", &arguments->shrink,
                "Look for the shortest schedule that fails; default");
-  cli::AddFlag(command, "--keep-going", &arguments->keep_going,
-               "All seeds, even if some fail; only the first is shrunk");
+  cli::AddFlag(
+      command, "--keep-going", &arguments->keep_going,
+      "Run all seeds, even if some fail; only the first failure is shrunk");
   cli::AddFlag(command, "--json", &arguments->json,
-               "JSON: an object per seed that fails, as soon as it does, one "
-               "with the shortest schedule, and one at the end");
+               "Print JSON: one object per failing seed as soon as it fails, "
+               "one with the shortest schedule, and one at the end");
   cli::AddOption(command, "--commit", &arguments->commit,
-                 "What is simulated; told when a seed fails");
+                 "Name of the simulated commit; reported when a seed fails");
 }
 
 absl::StatusOr<SeedRange> SeedsOf(const SimArguments& arguments,

@@ -59,8 +59,8 @@ SeedRunner::Options RunnerOptions(const SimArguments& arguments, bool trace) {
   return options;
 }
 
-// A seed that fails, told at once in either form, and its shortest schedule
-// once that is found.
+// Reports a failing seed at once, as text or JSON, and its shortest schedule
+// when that is found.
 struct Failure {
   uint64_t seed = 0;
   Fixed fixed;

@@ -19,7 +19,7 @@ FiberStack::~FiberStack() {
 }
 
 FiberStack FiberStack::Map() {
-  // Not populated: most of it is never used.
+  // The stack is not populated: most of it is never used.
   void* const mapped =
       mmap(nullptr, kGuardBytes + kBytes, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);

@@ -224,7 +224,7 @@ bool History::IsAborted(uint64_t lsn) const {
           chosen->second.operation == 0);
 }
 
-// Nobody needs an ABORTED one.
+// An ABORTED record may be missing.
 uint64_t History::FirstUncleaned(Lsn head) {
   uint64_t lsn = unneeded_ + 1;
   while (lsn < head.value && (IsCleaned(lsn) || IsAborted(lsn))) {

@@ -61,7 +61,8 @@ constexpr std::array<std::string_view, 3> kWorkloads = {"mixed", "wal",
 // share of the ring (wal_space.h). In a smaller ring the crashes of a run would
 // use all of it.
 constexpr uint64_t kRocksDbRingMin = 32768;
-// As in the largest ring of the others: a scan takes no longer.
+// As many as in the largest ring of the other profiles, so that a scan takes no
+// longer.
 constexpr uint64_t kSlicesMax = 64;
 
 // There is nothing that they could strike.
@@ -83,8 +84,8 @@ bool IsWithoutFaults(const RunOptions& options) {
                              [](uint32_t weight) { return weight == 0; });
 }
 
-// By a stream of its own: what else a seed draws stays as it was before there
-// was any of this.
+// This has a random stream of its own, so that the other draws of a seed stay
+// the same.
 void DrawCare(const Fixed& fixed, RunOptions& options) {
   Random random(options.seed ^ 0x5c2ab0f0e7ec7012u);
   const bool scrub = random.Below(3) == 0;

@@ -9,7 +9,7 @@
 namespace alpheus::sim {
 namespace {
 
-// Beyond it a deadline is no moment of any run.
+// No run lasts until a deadline beyond this.
 constexpr int64_t kFarNanos = int64_t{1} << 50;
 
 }  // namespace

@@ -33,7 +33,7 @@ std::set<ProcessId> ProcessesOf(const World::Machine& machine) {
   return processes;
 }
 
-// So many of them, by lot.
+// Takes `count` of them, drawn at random.
 void Take(std::vector<int>& from, size_t count, RandomSource& random,
           std::set<int>& taken) {
   for (; count > 0 && !from.empty(); --count) {

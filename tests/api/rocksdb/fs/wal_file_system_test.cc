@@ -470,7 +470,7 @@ TEST_F(WalFileSystemTest, MarkersFollowTheFiles) {
   // Nobody can tell which of the two is the right one.
   std::filesystem::remove(At("000005.log"));
   std::ofstream(At("000005.log")) << "plain";
-  EXPECT_THAT(Lock(path_).ToString(), HasSubstr("which is it?"));
+  EXPECT_THAT(Lock(path_).ToString(), HasSubstr("move the plain one away"));
 }
 
 // WFS1. A marker of a file that a power cut took would be in the way for ever.

@@ -202,7 +202,7 @@ TEST_F(CliTest, FullRingIsReportedAndLosesNothing) {
   EXPECT_EQ(full.end.exit_status, kFailed);
   EXPECT_THAT(full.error, AllOf(HasSubstr("no room"), Not(HasSubstr("reserve")),
                                 HasSubstr("`alpheus cleanup --file " + region_ +
-                                          " --through LSN` cleans all"),
+                                          " --through LSN` frees space"),
                                 HasSubstr(" of the input, counted from 0: ")));
   const auto acks = SplitLines(full.output);
   EXPECT_GT(acks.size(), 10u);

@@ -265,10 +265,9 @@ TEST_F(CliClusterErrorsTest, ListThatIsAheadOfTheLogNamesTheChange) {
     const ProgramResult replace =
         RunAlpheus(OfFile("replace", now, {"--node", "4"}));
     EXPECT_EQ(replace.end.exit_status, kFailed);
-    EXPECT_THAT(replace.error,
-                AllOf(HasSubstr("the log has configuration 1"),
-                      HasSubstr("Nothing was changed"),
-                      HasSubstr("`alpheus reconfigure` makes it")));
+    EXPECT_THAT(replace.error, AllOf(HasSubstr("the log has configuration 1"),
+                                     HasSubstr("Nothing was changed"),
+                                     HasSubstr("run `alpheus reconfigure`")));
     EXPECT_FALSE(std::filesystem::exists(cluster.ReplicaPath(4)));
     EXPECT_EQ(RunWell(OfFile("status", old)), before);
   }
@@ -297,7 +296,7 @@ TEST_F(CliClusterErrorsTest, NodeThatIsToJoinAndIsDownIsToBeStarted) {
   EXPECT_EQ(joins.end.exit_status, kUnavailable);
   EXPECT_THAT(joins.error,
               AllOf(HasSubstr("log main: node 4 must run before the change: "
-                              "start it, and give the same command again"),
+                              "start it, and run the same command again"),
                     HasSubstr("nobody answers")));
   cluster.Stop(3);
   const ProgramResult replace =
@@ -342,9 +341,8 @@ TEST_F(CliClusterErrorsTest, NodeThatIsNoMemberIsNamedWithThoseThatAre) {
   EXPECT_EQ(both.end.exit_status, kUsage);
   EXPECT_THAT(both.error,
               AllOf(HasSubstr(absl::StrCat(cluster_.file(),
-                                           ": node 9 is no "
-                                           "member of the cluster, which has "
-                                           "nodes 1, 2, 3")),
+                                           ": node 9 is not a member of the "
+                                           "cluster, which has nodes 1, 2, 3")),
                     HasSubstr("Nothing was changed")));
 }
 
@@ -416,7 +414,8 @@ TEST_F(CliClusterErrorsTest, StatusNamesAReplicaThatIsRepairing) {
   EXPECT_THAT(
       result.output,
       AllOf(HasSubstr("3 of 3 replicas reached, W is 2"),
-            HasSubstr("Of those reached 1 is repairing: no record counts"),
+            HasSubstr(
+                "Of those reached, 1 is repairing: records there do not count"),
             Not(HasSubstr("Opening"))));
   const json said = ParseLines(RunWell(Of("status", {"--json"}))).at(0);
   for (const json& node : said["replicas"]) {

@@ -112,8 +112,8 @@ TEST_F(CliClusterHealthTest, DamageOnAllReplicasHasAWayOut) {
     EXPECT_EQ(status.end.exit_status, kDataLoss) << status.output;
     EXPECT_THAT(status.output,
                 AllOf(HasSubstr("in the newest epoch; damaged: LSN 2\n"),
-                      HasSubstr("LSN 2 can be read on no replica that is "
-                                "served, so that the log can't be opened")));
+                      HasSubstr("LSN 2 can't be read on any replica that is "
+                                "served, so the log can't be opened")));
     EXPECT_EQ(CountOf(status.error, "LSN 2"), 1u) << status.error;
   };
   expect_lost({});
@@ -278,7 +278,7 @@ TEST(ClusterStatusTest, OnlyWhatNobodyReachesIsToBeStarted) {
     status.replicas[i].status = absl::UnauthenticatedError("another key");
   }
   EXPECT_THAT(std::string(status.CanBeOpened().message()),
-              AllOf(HasSubstr("nodes 1, 2, 3 answer, and what is wrong there"),
+              AllOf(HasSubstr("nodes 1, 2, 3 answer, and the fault there"),
                     Not(HasSubstr("start")), Not(HasSubstr("append"))));
   status.replicas[2].answered = false;
   EXPECT_THAT(std::string(status.CanBeOpened().message()),
@@ -293,13 +293,13 @@ TEST(AgreementTest, NobodyAndOneAloneAgreeWithNobody) {
   agreement.durable_lsn = Lsn(7);
   agreement.write_quorum = 2;
   EXPECT_EQ(agreement.ToString(),
-            "durable up to LSN 7: no node that could be read has all of it "
-            "(W is 2)\n");
+            "durable up to LSN 7: no node that could be read has all of these "
+            "records (W is 2)\n");
   agreement.records = 7;
   agreement.nodes = {3};
   EXPECT_EQ(agreement.ToString(),
-            "durable up to LSN 7: 7 records, compared with nobody: only node 3 "
-            "has them all (W is 2)\n");
+            "durable up to LSN 7: 7 records, not compared: only node 3 has "
+            "them all (W is 2)\n");
   agreement.nodes = {1, 3};
   EXPECT_EQ(agreement.ToString(),
             "durable up to LSN 7: 7 records, the same on nodes 1, 3 (W is "

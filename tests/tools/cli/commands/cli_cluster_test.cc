@@ -207,8 +207,9 @@ TEST_F(CliClusterTest, VerifyBesideAPrimaryMissesItsOwnReplicaOnly) {
   }
   ProgramResult verified = RunAlpheus(Of("verify"));
   EXPECT_EQ(verified.end.exit_status, kGood) << verified.error;
-  EXPECT_THAT(verified.output, HasSubstr("node 1: not checked: a primary that "
-                                         "runs has this replica"));
+  EXPECT_THAT(
+      verified.output,
+      HasSubstr("node 1: not checked: a running primary has this replica"));
   EXPECT_EQ(RunAlpheus(Of("verify", {"--node", "1"})).end.exit_status,
             kUnavailable);
   cluster_.Stop(3);
@@ -380,11 +381,12 @@ TEST(CliClusterOfOneTest, CleanupOfWhatWasNeverAssignedEndsNobody) {
 TEST_F(CliClusterTest, RecordsWhoseOutcomeIsUnknownAreNotCountedAsMissing) {
   EXPECT_EQ(cli::WhatIsInTheLog("`alpheus cat`", Lsn(5), Lsn(7), Lsn(8)),
             "3 records of this input are in the log; `alpheus cat` shows them");
-  EXPECT_THAT(cli::WhatIsInTheLog("`alpheus cat`", Lsn(5), Lsn(7), Lsn(9)),
-              AllOf(HasSubstr("At least 3 records of this input are in the "
-                              "log, up to LSN 7; more may be"),
-                    HasSubstr("`alpheus cat` shows which, once the log was "
-                              "opened again")));
+  EXPECT_THAT(
+      cli::WhatIsInTheLog("`alpheus cat`", Lsn(5), Lsn(7), Lsn(9)),
+      AllOf(HasSubstr("At least 3 records of this input are in the "
+                      "log, up to LSN 7; more may be"),
+            HasSubstr(
+                "`alpheus cat` shows which, after the log was opened again")));
   // Nothing came, and the log had more before.
   EXPECT_THAT(cli::WhatIsInTheLog("", Lsn(5), Lsn(2), Lsn(5)),
               HasSubstr("0 records"));
@@ -445,7 +447,7 @@ TEST_F(CliClusterTest, MemberWithoutItsReplicaIsToldWhatItLacks) {
   EXPECT_EQ(append.end.exit_status, kGood) << append.error;
   EXPECT_THAT(
       append.error,
-      AllOf(HasSubstr("away: node 3: took no part in the opening: has "
+      AllOf(HasSubstr("out of sync: node 3: took no part in the opening: has "
                       "no replica of this log"),
             HasSubstr(absl::StrCat("`alpheus replace --cluster ",
                                    cluster_.file(), " --log main --node 3`"))));
@@ -647,7 +649,7 @@ TEST_F(CliClusterTest, TailSaysWhatKeepsItFromGoingOn) {
   EXPECT_EQ(result.end.exit_status, kUnavailable) << result.error;
   // On a busy machine its own time may be over before the nodes' is.
   EXPECT_THAT(result.error, AnyOf(HasSubstr("nobody answers"),
-                                  HasSubstr("did not come for 300 ms")));
+                                  HasSubstr("was not received for 300 ms")));
   EXPECT_EQ(RunAlpheus({"tail"}).end.exit_status, kUsage);
   EXPECT_EQ(RunAlpheus(Of("tail", {"--from", "x"})).end.exit_status, kUsage);
 }

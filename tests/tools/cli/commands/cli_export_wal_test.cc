@@ -92,7 +92,8 @@ TEST_F(ExportWalTest, LostBytesBecomeADamagedRecord) {
 TEST_F(ExportWalTest, LostNameIsTold) {
   FormatWith(Records());
   FlipBit(FindOffsets()[1] + 64, 1);
-  ExpectRefused({"export-wal", region_, out_}, kDataLoss, "the names are lost");
+  ExpectRefused({"export-wal", region_, out_}, kDataLoss,
+                "their names are lost");
   EXPECT_FALSE(std::filesystem::exists(out_ + "/000003.log"));
   EXPECT_EQ(Content("archive/000004.log"), "four");
 }
