@@ -28,6 +28,7 @@
 #include "api/log/tail_pages.h"
 #include "api/wiring/service_thread.h"
 #include "log/base/clock.h"
+#include "log/base/deadline.h"
 #include "log/base/fork_watch.h"
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
@@ -37,6 +38,8 @@
 #include "log/core/ring/any_ring_log.h"
 #include "log/core/ring/ring_log.h"
 #include "log/core/space/reclaimer.h"
+#include "log/format/layout.h"
+#include "log/pmem/persistence.h"
 #include "log/pmem/region.h"
 #include "recovery/replica/primary_replica.h"
 
