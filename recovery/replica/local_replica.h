@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // local_replica: one replica of a log, as its own process holds it while epochs
-// are opened: it promises, answers, is repaired, and installs.
+// are opened: it promises, reports its state, is repaired, and installs.
 //
 // Idea: protocol P-A4 as one replica sees it, without the network. A backup
 // calls it for messages that arrive, a primary for its own replica. It is the
@@ -123,7 +123,7 @@ class LocalReplica {
   // changes the replica ends the running one, and so does a repeated promise; a
   // refused promise does not.
 
-  // Persists what is visible, scans and answers. Requires: fenced, as above,
+  // Persists what is visible, scans and reports. Requires: fenced, as above,
   // until TakeStateReport. The whole region is flushed, as earlier sessions may
   // have written anywhere in the ring. This costs one write-back per line,
   // nearly all of clean lines, and less than the scan, which reads every line.
