@@ -24,8 +24,8 @@ class FabricPump {
   // The fabric must outlive the pump.
   explicit FabricPump(Fabric& fabric) : fabric_(fabric) {}
 
-  // A sink has OnConnectionEvent and OnCompletion. Gives it each pending event.
-  // Returns false if there were none.
+  // Gives each pending event to `sink`, which has OnConnectionEvent and
+  // OnCompletion. Returns false if there were none.
   template <class Sink>
   bool Turn(Sink& sink) {
     const size_t count = fabric_.Poll(completions_, &events_);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // service_thread: calls Poll of one log while there is work.
 //
-// Idea: the protocol has no thread of its own; its user calls Poll. In a
-// program this thread does. It wakes once per interval while the log is used,
-// and sleeps while it is idle; the next append wakes it. Within the interval it
-// processes acks that no other thread takes. In any case it checks the log's
-// file twice a second, which takes microseconds; an idle log without a file
-// uses no CPU time.
+// Idea: the log has no thread of its own; its owner calls Poll. In a program
+// this thread is the one that does. It wakes once per interval while the log is
+// used, and sleeps while it is idle; the next append wakes it. Within the
+// interval it processes acks that no other thread takes. In any case it checks
+// the log's file twice a second, which takes microseconds. An idle log without
+// a file uses no CPU time.
 //
 // Thread safety: Start and Stop by one thread at a time.
 #ifndef ALPHEUS_API_WIRING_SERVICE_THREAD_H_

@@ -41,7 +41,8 @@ struct StrongId {
 // Log sequence number: consecutive integers from 1; 0 means "none".
 using Lsn = StrongId<struct LsnTag>;
 
-// Number of one incarnation of the writer (a ballot). 0 means "never opened".
+// Number of one term of one primary; a ballot until it opens. 0 means "never
+// opened".
 using Epoch = StrongId<struct EpochTag>;
 
 // Identity of a node in a configuration, given by the operator. 0 is the node

@@ -24,7 +24,7 @@
 //   FlushHint(p, n)     Flush for bytes that may be lost: no Fence follows.
 //   Fence()             OK = every Flush and CopyLinesNt of this thread before
 //                       it is inside the persistence domain. On failure what
-//                       is persistent is unknown; the log is poisoned.
+//                       is persistent is unknown; the log has failed.
 //   YieldPoint(name)    nothing in release; a scheduling point in the model.
 //   kFenceIsCall        a Fence is a system call that waits for a disk; one
 //                       fence for many records then beats all else.

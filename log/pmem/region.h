@@ -100,8 +100,8 @@ class Region {
   absl::StatusOr<Region> ZeroPadded(size_t bytes) const;
 
   // Makes `memory` the shadow: fills it from the file and makes it bytes();
-  // medium_bytes() stays the file's. What was read is persisted there, since a
-  // killed process may have left it in the cache. Requires: writable,
+  // medium_bytes() stays the file's. Persists in the file all that it read,
+  // since a killed process may have left it in the cache. Requires: writable,
   // persistent memory, no shadow yet; `memory` is anonymous, writable, of the
   // same size.
   void UseShadow(Region memory);

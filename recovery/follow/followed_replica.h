@@ -2,11 +2,12 @@
 // followed_replica: one replica of a log that a reader follows: its reported
 // state, and bytes of its ring.
 //
-// Idea: one connection with a View, whose key allows one-sided reads of the
-// ring, and a Follow whenever the tail wants to know more. The replica's
-// program answers each Follow, and also publishes heads, one after the other.
-// So bytes read between two answers had not been reused if the second answer's
-// head is not past them. A Follow keeps the view alive, too.
+// Idea: one connection has a View, whose key allows one-sided reads of the
+// ring, and sends a Follow whenever the tail wants to know more. One thread of
+// the replica's program both answers Follow and publishes heads. So if the head
+// in an answer has not passed some bytes, they were not reused before that
+// answer, and what was read of them before it is good. A Follow keeps the view
+// alive, too.
 //
 // Invariants:
 //   FR1. No byte of the replica changes.

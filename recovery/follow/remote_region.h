@@ -9,13 +9,12 @@
 //   2. the ring;
 //   3. superline and epoch table: records that the head has not passed by then
 //      had not been overwritten while the ring was read.
-// If an epoch opened in between, all is read again, and after a few times it is
-// an error. An image never has the superline of one epoch and the ring of
-// another.
+// If an epoch opened in between, all is read again, so that an image never has
+// the superline of one epoch and the ring of another. After a few such times it
+// is an error.
 //
 // A node does not see one-sided reads, so it ends a view that has lasted long.
-// The view is then opened again, and reading continues where it was, while each
-// view brings something.
+// The view is then opened again, and reading continues where it was (RMR4).
 //
 // Invariants:
 //   RMR1. No byte of the replica changes.

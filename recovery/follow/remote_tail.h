@@ -33,22 +33,22 @@
 //   RT4. Each record is shown once, in LSN order, from the first one on;
 //        ABORTED ones are left out. If the head has passed the next record on
 //        each replica that could be read from, that is OutOfRange.
-//   RT5. "No more" is said only if no replica can know of more. is_caught_up()
-//        means: when the replicas answered, no epoch newer than the newest one
-//        that they named had acknowledged anything. Doubt() is an error in
-//        three cases:
+//   RT5. is_caught_up() means: when the replicas answered, no epoch newer than
+//        the newest one that they named had acknowledged anything. Where that
+//        is not certain, the tail is *in doubt*, and Doubt() is an error:
 //          a. The members that did not answer could be an opening quorum, and W
 //             or more of them may have installed a newer epoch.
-//          b. A member has promised an epoch above the newest log epoch. And W
-//             or more of the others may have installed it, or fewer than an
-//             opening quorum of the list answered. (A change of members ends a
-//             list by promises of an opening quorum of it. Or it leaves a newer
-//             configuration on members of which each opening quorum has one:
-//             OPQ4 of opening_quorums.h.)
+//          b. A member has promised an epoch above the newest log epoch, and
+//             either W or more of the others may have installed it, or fewer
+//             than an opening quorum of the list answered. (If an opening
+//             quorum answered, a change of members can't hide: it took promises
+//             of an opening quorum, or left a newer configuration on one member
+//             of each. OPQ4 of opening_quorums.h.)
 //          c. No replica has the reader's list: it may never have been in
 //             force.
-//        A member that shows a newer configuration than the reader's list ends
-//        the tail: the members of that list may all lack the rest of the log.
+//        If a member shows a newer configuration than the reader's list, the
+//        tail ends: the members of the old list may all lack the rest of the
+//        log.
 // The tail promises nothing and delays nobody: no replica writes for it, and it
 // keeps no record from being cleaned.
 // Memory: one ring of the log's capacity, of which pages are used as the tail

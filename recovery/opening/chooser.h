@@ -96,7 +96,7 @@ struct KeptRun {
 
 enum class Outcome {
   kChosen,
-  kWait,  // more replicas must answer; `reason` says why
+  kWait,  // more replicas must report; `reason` says why
 };
 
 struct Decision {

@@ -2,15 +2,16 @@
 // log_creation: makes a new log on all its members, by one operator's command,
 // or blank replicas of an existing log on nodes that are to join it.
 //
-// Idea: every member must be there and hold nothing of this log, or a replica
-// that nobody has opened. Only then are incarnations drawn and the replicas
-// formatted, each with the configuration that names all of them: all are empty
-// and none is blank (P-A4). A creation that was cut off leaves replicas on some
-// members, and several creations leave several kinds. Until a primary opens
-// them they hold nothing, so the same command makes the log again in their
-// place. A blank replica gets the log's present configuration, which does not
-// name it; the change of members that follows does (P-A5). A blank replica that
-// exists already stays.
+// Idea of a new log: every member must be reached, and hold nothing of this log
+// or a replica that nobody has opened. Only then are incarnations drawn and the
+// replicas formatted, each with the configuration that names all of them: all
+// are empty and none is blank (P-A4). A creation that was cut off leaves
+// replicas on some members, and several such creations leave replicas with
+// different incarnations. Until a primary opens them they hold nothing, so the
+// same command makes the log again in their place.
+// Idea of blank replicas: each gets the log's present configuration, which does
+// not name it; the change of members that follows does (P-A5). A blank replica
+// that exists already stays.
 //
 // Invariants:
 //   LC1. A member is asked to format only after all N members said that they

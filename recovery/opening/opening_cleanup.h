@@ -3,12 +3,12 @@
 // installed.
 //
 // Idea: an opening adds an entry to the epoch table. A log whose table is full
-// can't be opened, so that nobody could clean it. So the opening itself cleans
-// the records that an operator names. The installation brings the new head to
-// each replica in the superline update that sets the epoch, and epochs that own
-// nothing after the head leave the table. If it is cut off, the log has the
-// head of the highest epoch that was installed anywhere, as after any head
-// update (P-A4.4).
+// can't be opened, and a log that is not open can't be cleaned. So the opening
+// itself cleans the records that an operator names. Epochs that own nothing
+// from the new head on leave the table. Each replica gets the new head in the
+// superline update that sets the epoch. If the installation is cut off, the log
+// has the head of the highest epoch that was installed anywhere, as after any
+// head update (P-A4.4).
 //
 // Invariants:
 //   OC1. The head moves over chosen records only, to the place and chain after

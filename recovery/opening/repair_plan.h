@@ -16,10 +16,11 @@
 //         everywhere, as nothing is known of it.
 //   RPL2. A destructive repair waits for W installed replicas, unless it is
 //         needed to reach W. It always waits for one (PLR2 of plan_runner.h).
-//   RPL3. A blank replica is repaired only if the installed configuration names
-//         it, last of all, and after a quorum has installed (P-A5;
-//         opening_quorums.h). It holds nothing until then, so that it needs no
-//         flag. A replica that the configuration does not name is not touched.
+//   RPL3. A blank replica is repaired only if the configuration that is
+//         installed names it. Its repair comes last, after a quorum has
+//         installed (P-A5; opening_quorums.h). It holds nothing until then, so
+//         it needs no `repairing`. A replica that the configuration does not
+//         name is not touched.
 // Thread safety: pure.
 // References: protocol P-A4.5, P-A5, P-H12, P-H13.
 #ifndef ALPHEUS_RECOVERY_OPENING_REPAIR_PLAN_H_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // control_call: questions to a node, one at a time, and their replies.
 //
-// Idea: a connection of its own, proofs of the cluster's key if there is one, a
-// request that needs no promise (View, Follow, Release), its reply, and perhaps
-// the next request. The connection lives as long as the control call, so that
-// keys in a reply can be used.
+// Idea: a control call has a connection of its own. It proves the cluster's key
+// if there is one, sends a request that needs no promise (such as View, Follow
+// or Release), takes the reply, and may then send the next request. The
+// connection lives as long as the object, so that keys in a reply can be used.
 //
 // Thread safety: one thread.
 // References: protocol P-H17; messages.h.

@@ -19,8 +19,8 @@ struct Installation {
   EpochTable table;  // ends with the entry of `epoch`
   LogPosition head;
   LogPosition end;  // start of the epoch, or a place among its records
-  // The members from this epoch on. Without members: as before. The cache of a
-  // primary, which is no member, has it so.
+  // The members from this epoch on. Without members: as before. The working
+  // copy of a primary, which is no member, has it so.
   Configuration configuration = {};
 
   bool operator==(const Installation&) const = default;

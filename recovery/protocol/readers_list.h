@@ -3,11 +3,12 @@
 // of a replica.
 //
 // Idea: a reader has a cluster file, and no part in changes of the members. A
-// replica says which configuration it has. If that is newer than the file's,
-// the members in the file may all lack records of the log: one that left keeps
-// what it had, and says nothing wrong. So a newer configuration is an error of
-// the whole reading, even if N and W are the same. An older one is that of a
-// replica which was away: others have the newest epoch.
+// replica says which configuration it has.
+//   * Newer than the file's: an error of the whole reading, even if N and W are
+//     the same. The members in the file may all lack records of the log: a
+//     member that left keeps what it had, and says nothing wrong.
+//   * Older: the replica was out of sync when the members changed. No error:
+//     others have the newest epoch.
 //
 // Thread safety: pure.
 // References: protocol P-A5, P-H18; docs/design/reading_and_scrubbing.md.

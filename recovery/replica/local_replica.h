@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // local_replica: one replica of a log, as its own process holds it while epochs
-// are opened: it promises, answers, is repaired, and installs.
+// are opened: it promises, reports its state, is repaired, and installs.
 //
 // Idea: protocol P-A4 as one replica sees it, without the network. A backup
 // calls it for messages that arrive, a primary for its own replica. It is the
@@ -37,6 +37,17 @@
 //      there; until then scans pass over them (RC2 of record_cursor.h)
 // AcceptPromise, BeginRepair and PublishHead are one superline update each.
 // AcceptPromise first repairs what a cut left of an earlier update.
+//
+// The views of a replica, each for one kind of user, in headers of their names:
+//   view             whose replica                       used for
+//   LocalReplica     its own process's                   everything
+//   OpenersReplica   the opening process's own           an opening
+//   PrimaryReplica   a running primary's own             upkeep beside the log
+//   ServedLog        a node's (ServedReplica has one)    peers' requests
+//   ScrubbedReplica  a node's, or a primary's own        scrubbing
+//   FollowedReplica  another process's, over the fabric  reading
+// ServedLog and OwnScrub are ScrubbedReplicas.
+//
 // Thread safety: one thread, whose process holds the region's lock.
 // References: protocol P-A2, P-A4, P-A6; docs/design/recovery.md.
 #ifndef ALPHEUS_RECOVERY_REPLICA_LOCAL_REPLICA_H_
@@ -112,7 +123,7 @@ class LocalReplica {
   // changes the replica ends the running one, and so does a repeated promise; a
   // refused promise does not.
 
-  // Persists what is visible, scans and answers. Requires: fenced, as above,
+  // Persists what is visible, scans and reports. Requires: fenced, as above,
   // until TakeStateReport. The whole region is flushed, as earlier sessions may
   // have written anywhere in the ring. This costs one write-back per line,
   // nearly all of clean lines, and less than the scan, which reads every line.
@@ -129,17 +140,18 @@ class LocalReplica {
   // Gives up running work, if there is any: its asker is gone.
   void EndWork();
 
-  // Sets `repairing`: this replica knows nothing until Install. Does nothing if
-  // it is set already. Errors: FailedPrecondition (`epoch` is not the promised
-  // one, or is installed); the medium's.
+  // Sets `repairing`: from now on this replica knows nothing, until Install.
+  // Does nothing if it is set already. Errors: FailedPrecondition (`epoch` is
+  // not the promised one, or is installed); the medium's.
   absl::Status BeginRepair(Epoch epoch);
 
   // Reads all records of the log, persists them, and commits (REP3). It uses
-  // nothing of a report's scan: a primary has had the ring since.
-  // The head may go back: this replica may know a later head that its primary
-  // told no other replica. If the epoch is installed already, nothing goes
-  // back, neither the head nor the end of what this replica said it has
-  // persisted (P-A5).
+  // nothing of a report's scan, since the primary may have written the ring
+  // after it.
+  // The head may go back, since this replica may know a later head that its
+  // primary told no other replica. But where the epoch is installed already,
+  // neither the head nor the end of what this replica said it has persisted may
+  // go back (P-A5).
   // Requires: no process writes into the ring until Continue is done. Errors,
   // except the medium's, change no byte; DataLoss comes from Continue:
   //   FailedPrecondition  the epoch is not the promised one, or is below the
@@ -242,7 +254,7 @@ class LocalReplica {
   uint64_t superline_seq_ = 0;  // number of the copy that holds
   Condition condition_ = Condition::kGood;
   bool suspect_;           // until an epoch is installed
-  Epoch promised_before_;  // the promise before the standing one
+  Epoch promised_before_;  // the promise before the current one
   std::optional<InstalledLog> installed_;
   std::unique_ptr<Work> work_;
 };

@@ -2,10 +2,10 @@
 // log_reading: reads all records of a log that is about to be installed, in
 // slices.
 //
-// Idea: a replica installs only what it has read itself: every record with its
-// payload, every epoch at the start that the table names, the end at its place.
-// The caller may stop and continue it anywhere, as the scan of a report
-// (state_report_scan.h).
+// Idea: a replica installs only what it has read itself. Each record must be
+// there with its payload, each epoch must start where the table says, and the
+// log must end at its place. The caller may stop the reading and continue it
+// anywhere, as it may a StateReportScan.
 //
 // Thread safety: one thread.
 // References: protocol P-A4.5; REP3 of local_replica.h.

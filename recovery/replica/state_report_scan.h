@@ -25,15 +25,16 @@
 namespace alpheus {
 
 struct StateReportOptions {
-  // The medium may have lost what was fenced: its unsafe-shutdown count grew.
+  // The medium may have lost what was persisted: its unsafe-shutdown count
+  // grew.
   bool suspect = false;
 };
 
 class StateReportScan {
  public:
   // `state` is that of the region. Requires: everything visible was persisted
-  // before (P-H7), and the region is fenced (P-H6). The report then stays true
-  // until a session of the ballot writes.
+  // before (P-H7), and no session of an earlier promise can write any more
+  // (P-H6). The report then stays true until a session of the ballot writes.
   StateReportScan(std::span<std::byte> region, const RegionState& state,
                   const StateReportOptions& options);
   StateReportScan(const StateReportScan&) = delete;

@@ -17,8 +17,8 @@
 //   MUK1. The log has ended before the region is released (RSK3). A thread of
 //         the log may still store bytes afterwards: they are in no replica, and
 //         make nothing durable.
-//   MUK2. Of the own ring, only the bytes from the last announced head up to
-//         the last persisted record are shown. The log's threads write nothing
+//   MUK2. Only bytes of the own ring from the last announced head up to the
+//         last persisted record are shown. The log's threads write nothing
 //         there meanwhile: WithRingFrozen keeps out even CLEANED words. And no
 //         power cut undoes these bytes.
 // Thread safety: as Replicator; state() from any thread.

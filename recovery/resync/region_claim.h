@@ -2,12 +2,13 @@
 // region_claim: a primary's request to its own node: "I have this replica's
 // region; tell me when an opener wants its promise".
 //
-// Idea: the process that holds a region's lock serves the replica (P-A7). The
-// node's daemon hears of openers, but the primary does not listen. So the
-// primary sends its daemon one question (Claim). The daemon replies (Wanted)
-// when a process with the cluster's key wants a promise above the primary's.
-// Then the primary ends its epoch and releases the region, and the daemon
-// serves it. A daemon that is away is tried again.
+// Idea: only the lock holder of a region can promise with its replica (P-A7).
+// While a primary is that, openers still connect to the node's daemon, as a
+// primary listens for no connections. So the primary sends the daemon one
+// question, Claim. The daemon replies with Wanted when a process with the
+// cluster's key wants a promise above the primary's. Then the primary ends its
+// epoch and releases the region, and the daemon serves the replica. A daemon
+// that can't be reached is tried again.
 //
 // Invariants:
 //   RGC1. The primary steps down only for a promise above its own replica's.
@@ -91,7 +92,7 @@ class RegionClaim {
   int64_t next_poll_ns_ = 0;
   std::optional<Promise> wanted_;
   int64_t next_piece_ns_ = 0;
-  int refusals_ = 0;  // since the node was last away
+  int refusals_ = 0;  // since the node was last not reached
 };
 
 }  // namespace alpheus

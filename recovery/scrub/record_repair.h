@@ -3,12 +3,12 @@
 // read from a peer.
 //
 // Idea: a record has the same place in every replica, and its checksums are
-// seeded with log, epoch, LSN and place. So a process with the key of the epoch
-// that owns an LSN can tell from bytes alone whether they are that very record.
+// seeded with log, epoch, the epoch's nonce, LSN and place. So a process with
+// the epoch table can tell from bytes alone whether they are that very record.
 // It does not matter which peer gives them, or what else that peer holds. A
-// node shows them without a promise (P-H17). It may have them from the primary
-// that has its region (P-A7), which may write meanwhile: the bytes are checked
-// once they are here.
+// node shows its bytes without a promise (P-H17). Where a local primary holds
+// the node's region, the node asks it for them (P-A7). Others may write there
+// meanwhile, so the bytes are checked only once they are here.
 //
 // Invariants:
 //   RR1. Only a whole record that owns its LSN here is written over a damaged

@@ -11,9 +11,9 @@
 //         turns, each would end as late as the last one, which may be too late.
 //   SLS2. Then comes the job of the next higher connection, or of the lowest.
 //         So every job has its turn.
-//   SLS3. A job whose medium failed meanwhile gives no result. Reads since then
-//         may have given zeros (bus_guard.h): a report would claim that the
-//         replica never had the records.
+//   SLS3. A job whose medium failed meanwhile gives no result. Reads since the
+//         failure may have given zeros (bus_guard.h), by which a state report
+//         would say that the replica never had the records.
 // Thread safety: one thread.
 // References: protocol P-A7, P-A8; replica_server.h, served_log.h.
 #ifndef ALPHEUS_RECOVERY_SERVER_SLICE_SCHEDULER_H_

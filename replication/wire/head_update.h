@@ -2,9 +2,9 @@
 // head_update: a primary's message to a backup that the log's head has moved.
 //
 // Idea: a message between the batches of a session. It takes one of the
-// session's credits and is acknowledged like a batch. The ack of what comes
-// after it says that the head is in the backup's superline (P-A6). It names
-// epoch and session, as an ack does (P-H21).
+// session's credits and is acknowledged like a batch: an ack that counts it
+// says that the head is in the backup's superline (P-A6). It names epoch and
+// session, as an ack does (P-H21).
 //
 // Thread safety: pure functions.
 // References: protocol P-A6, P-L4, P-H21; docs/design/replication.md.

@@ -10,8 +10,8 @@
 //   4. primaries on another node that are killed while they recover
 //   5. a successor on another node recovers and appends
 //   6. a check at the log while it is at work
-//   7. a paused primary continues; it, or one that was left alive,
-//      must end with an error
+//   7. a paused primary continues; it, or one that was left alive, must end
+//      with an error
 //   8. the successor ends or is killed
 //   9. an empty append opens the log once more; the last check
 // Every check is judged against all acknowledgements and all earlier checks

@@ -25,8 +25,9 @@
 //   nothing here can see.
 //
 // Invariants:
-//   DV1. While a database is open for writing, directory and log hold the same,
-//        or one of them holds the previous value of the other.
+//   DV1. While a database is open for writing, directory and log hold the same
+//        value. During a change the one that is not changed yet holds the
+//        previous value.
 //   DV2. A change goes to the directory first, durably. There the file also
 //        keeps the log's old value until the log durably holds the new one. A
 //        rise from generation 4 to 5, with the old value in brackets:
@@ -35,7 +36,8 @@
 //          1. file replaced        5 (4)     4
 //          2. log record durable   5 (4)     5
 //          3. file replaced        5         5
-//   DV3. CURRENT names a MANIFEST that the file names.
+//   DV3. The file names the MANIFEST that CURRENT names. While RocksDB replaces
+//        CURRENT, it names both the old and the new one.
 //   DV4. A directory of the log's generation needs no WAL file that the log has
 //        removed. RocksDB removes a WAL file when a synced MANIFEST no longer
 //        needs it. So before the removal the generation rises if the MANIFEST
@@ -45,14 +47,14 @@
 //   DV5. The file is valid for the database with that IDENTITY. While RocksDB
 //        replaces IDENTITY, the file names none, and is valid for any.
 //   DV6. If the log says that its database is elsewhere, no option drops that
-//        WAL or replays it over another directory. Such a directory gets the
-//        log by adopt only if it holds what the log holds, or if the log has no
-//        data; and never if a take-over left it.
+//        WAL or replays it over another directory. Another directory gets the
+//        log by `adopt` only if its file says what the log says, or if the log
+//        has no data; and never if a take-over left it.
 // Crash states: during a rise the steps of DV2. After a rise the WAL file is
 // still there, and RocksDB removes it again.
 // Persistence: the file is replaced by renaming. docs/use/rocksdb.md#vouching
-// has the table of the values on each side, and of what an opening does. Fault
-// model:
+// has the table of the values on each side, and of what an opening does.
+// Fault model:
 // * With a full ring changes are skipped: an opening leaves the generation as
 //   it is, and the removal of a file makes room before the rise (DV4). If the
 //   process ends between the two, the generation stays until the next opening.

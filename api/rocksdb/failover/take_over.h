@@ -11,12 +11,13 @@
 // and CURRENT. The predecessor knows no name in it.
 //
 // Invariants:
-//   TO1. Requires: the log was opened before. Then each WAL file that the
-//        copied MANIFEST needs is in the log, or a plain file: removing one
-//        takes a record, or a new head of the log, and the predecessor can
-//        write neither any more.
-//   TO2. All tables of the copied MANIFEST are linked: it did not change while
-//        they were linked, and RocksDB deletes a table only after it changes.
+//   TO1. Each WAL file that the copied MANIFEST needs is in the log, or a plain
+//        file. Reason: this process has opened the log before (Requires). To
+//        remove a WAL file takes a record or a new head of the log, and the
+//        predecessor can write neither any more.
+//   TO2. All tables of the copied MANIFEST are linked. Reason: the MANIFEST did
+//        not change while they were linked, and RocksDB deletes a table only
+//        after a change of it.
 // Persistence: CURRENT is written last. Everything else is durable before it,
 // including the name of the WAL directory and those in it. A directory without
 // CURRENT is unfinished, and is filled again.

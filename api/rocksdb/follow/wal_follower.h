@@ -16,18 +16,20 @@
 //         (P-C1).
 //   WFR3. A file that was found stays readable while it is referred to, even if
 //         the log has cleaned it.
-//   WFR4. The log is read again from its head if it cleaned records before they
-//         were read. It is also read again if much more was read than is likely
-//         still there: when a view begins, or on a Refresh while no view needs
-//         an error (WFR5). Reason: files may have been removed without a record
-//         (WST4, wal_store.h), or be kept for a view that never listed.
+//   WFR4. The log is read again from its head in two cases:
+//         * It cleaned records before they were read.
+//         * Much more was read than is likely still there. Files may have been
+//           removed without a record (WST4, wal_store.h), or be kept for a view
+//           that never listed. This is done when a view begins, or on a Refresh
+//           while no view would fail by it (WFR5).
 //   WFR5. A *view* of a reader lasts from its Begin to its List. It misses no
 //         file that was there at some moment in between, nor any byte of one,
-//         except as in WFR1: a file that loses its name meanwhile is kept
-//         (WIX4, wal_index.h). If the log was read again since the Begin, files
-//         may be missing, and each List of the reader fails. A view ends with
-//         the reader's next Begin, or kListsMax lists of any reader after its
-//         first one; later lists show the present files.
+//         except as in WFR1. For that, a file that loses its name meanwhile is
+//         kept (WIX4, wal_index.h). If the log was read again since the Begin,
+//         files may be missing, and each List of the reader fails. A view ends
+//         with the reader's next Begin. It also ends kListsMax lists, of any
+//         readers, after its own first list; later lists show the present
+//         files.
 //   WFR6. A file that List returned to a view is found until the view ends,
 //         unless the log is read again. List does not return files that are
 //         kept only for other views, which may be dropped earlier.

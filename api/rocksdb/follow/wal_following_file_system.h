@@ -134,7 +134,6 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   absl::Status CheckHome(const WalFollower& follower);
   // Returns whether a database in this directory is the log's, as far as known.
   // Errors: as HasDatabase.
-  // Errors: as HasDatabase.
   absl::StatusOr<bool> MayBeOf(const WalHome& home,
                                const std::string& directory) const;
   // Checks WFG3 for a replaced directory. `vouch` was read before the log.

@@ -2,8 +2,9 @@
 // database_lock: the database that is open over a WalFileSystem, and what this
 // process knows of it since.
 //
-// Idea: RocksDB locks a database before it opens it, sometimes twice. What was
-// found out and done holds until the last lock is released.
+// Idea: RocksDB locks a database before it opens it, sometimes twice. Facts
+// that were found out, and work that was done, hold until the last lock is
+// released.
 //
 // Invariants:
 //   DLK1. At most one database is locked.
@@ -30,7 +31,8 @@ class DatabaseLock {
 
   // Returns the directory of the locked database, or an empty string.
   std::string database() const;
-  // Returns the same until the database has made a WAL file.
+  // Returns the same until the database has made a WAL file; then an empty
+  // string.
   std::string opening() const;
   bool is_free() const;
   // Returns true if one lock is left, on a database that is vouched for.

@@ -5,10 +5,11 @@
 //   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(
 //       alpheus::NewWalFileSystem(options, rocksdb::FileSystem::Default()));
 //
-// Idea: files that RocksDB makes as NUMBER.log in the WAL directory of one
-// database live in the log, wherever they are renamed to below it. All other
-// calls are passed on. Older WAL files in the base file system stay readable
-// there. A WAL that is copied elsewhere (checkpoint, backup) is a plain file.
+// Idea: a file that RocksDB creates as NUMBER.log in the database's WAL
+// directory lives in the log, also after a rename below that directory. All
+// other calls are passed on. Older WAL files in the base file system stay
+// readable there. A WAL that is copied elsewhere (checkpoint, backup) is a
+// plain file.
 //
 // The log belongs to one database (wal_home_keeper.h), and log and directory
 // are of one state (vouch_keeper.h).
@@ -25,15 +26,15 @@
 //         (docs/use/rocksdb.md#vouching, directory_vouch.h). If they do not
 //         match, nothing is read from the log and the database is refused.
 //   WFS2. A process that lost the log changes no directory entry of the
-//         database and opens no file for overwriting. Before each change in a
-//         replicated log, a process confirms that it still has the log by a
-//         durable record. A new file gets a new inode, so that a late writer
-//         with the old file open changes no file of ours.
+//         database and opens no file for overwriting. Where the log is
+//         replicated, a process confirms before each such change that it still
+//         has the log, by a durable record. A new file gets a new inode, so
+//         that a late writer with the old file open changes no file of ours.
 //   WFS3. If RocksDB was told that a change of the MANIFEST or of CURRENT is
 //         synced, this process had the log when the change was made.
 // Fault model: between the confirmation and the change of WFS2 a process may
-// stand still for long. Only take_over.h helps against one that comes back
-// after that.
+// stand still for long, and then make its change. Only take_over.h helps
+// against that.
 // Thread safety: as RocksDB's FileSystem.
 // References: docs/use/rocksdb.md.
 #ifndef ALPHEUS_API_ROCKSDB_FS_WAL_FILE_SYSTEM_H_

@@ -2,11 +2,12 @@
 // manifest_file: a MANIFEST whose sync returns OK only in the process that has
 // the log.
 //
-// Idea: RocksDB acknowledges its writes besides the WAL by a synced MANIFEST: a
-// flush, an ingested file, a new column family. A process that lost the log
-// would acknowledge changes to files that nobody reads any more. The process
-// that takes the database over first opens the log and then reads the MANIFEST.
-// So it sees everything that was synced before the log still confirmed "mine".
+// Idea: a write that does not go through the WAL (a flush, an ingested file, a
+// new column family) is acknowledged once the MANIFEST is synced. A process
+// that lost the log would so acknowledge changes to files that nobody reads any
+// more. Therefore a sync first syncs the file, then confirms the log, and only
+// then returns OK. A successor first opens the log and then reads the MANIFEST.
+// So it sees everything that was acknowledged.
 //
 // Thread safety: as RocksDB's class.
 #ifndef ALPHEUS_API_ROCKSDB_STORE_MANIFEST_FILE_H_

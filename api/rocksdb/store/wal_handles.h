@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // wal_handles: open WAL files with RocksDB's interfaces.
 //
-// Idea: RocksDB's own writer gathers header and payload of its records and
-// calls Append once for each flush of that buffer: one record, and one fence
-// when it is synced. So Append completes a record at once, where others can
-// read it. Flush does nothing, and neither does Sync if Append has foreseen it
-// (WalStore::Append).
+// Idea: RocksDB's own writer gathers header and payload of its records in a
+// buffer, and calls Append once for each flush of it. So each Append completes
+// one record, which others can read at once. Flush has nothing left to do. Sync
+// forces what Append has not made durable already, as it does where the file's
+// earlier data was synced (WalStore::Append).
 //
 // Thread safety: as RocksDB's classes; Sync may run concurrently with Append
 // and Flush (two_write_queues, manual_wal_flush).

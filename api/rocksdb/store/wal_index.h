@@ -38,7 +38,8 @@
 
 namespace alpheus {
 
-// Owner of the log. Absolute paths without symbolic links, or empty.
+// The database to which the log belongs. Absolute paths without symbolic links,
+// or empty.
 struct WalHome {
   std::string wal_directory;  // empty: never had a WAL file
   std::string database;       // empty: not known yet

@@ -3,12 +3,13 @@
 // always room for operations that free room.
 //
 // Idea: a full ring is emptied by removing files, and before that RocksDB makes
-// a new one. Both write a small record. Data must leave room for those. But
-// they must not take all of it either: each crash between making and removing
-// uses some, and so do many files. So making a file may use half of the
-// headroom, and renaming or removing one a quarter more; beyond that files are
-// made and removed without a record (WalStore). The last quarter is for the
-// home record.
+// a new one. Both write a small record. So data leaves some room free, the
+// *headroom*. It is shared out, because many files, or crashes between making
+// and removing one, could use all of it:
+//   the first half    records that make a file
+//   a quarter more    records that rename, shorten or remove one
+//   the last quarter  the home record
+// Beyond its share a file is made or removed without a record (WalStore).
 //
 // Invariants:
 //   WSP1. Data is admitted only while the records from the oldest file on, the

@@ -62,7 +62,8 @@ class LivenessTimers {
   void OnBytesTaken(int64_t now) {
     if (asked_at_ != kNever) asked_at_ = now;
   }
-  // What was to be sent was sent, or a part of it, or nothing of it.
+  // A try to send has ended: it sent everything that waited, a part of it, or
+  // nothing.
   void OnFlushed(int64_t now, bool is_all, bool is_some) {
     if (is_all) {
       stalled_at_ = kNever;

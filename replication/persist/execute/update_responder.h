@@ -3,10 +3,10 @@
 //
 // Idea: a program counter over the row's steps of this side. A received message
 // or immediate advances it until the next receive: copies, flushes, the ack.
-// Rows without such steps use up receives, too. These are posted again; if the
-// row sends, only after their message was applied (message_log.h).
-// ApplyReceived does that. The caller decides when: recovery applies what is
-// left.
+// A row without steps here uses up receives all the same, which must be posted
+// again. If the row sends its bytes, the message in a receive must be applied
+// first (message_log.h): ApplyReceived does both, when the caller calls it.
+// Recovery applies the messages that are left after a crash.
 //
 // Invariants:
 //   UR1. An ack is sent only after the steps before it (P-INV-15).

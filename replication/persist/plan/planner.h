@@ -30,15 +30,16 @@ absl::StatusOr<Plan> MakeRecordPlan(const Platform& platform);
 // RDMA do (ICRC). TCP has 16 bits, which miss one damage in some ten thousands.
 bool ChecksBytes(const Platform& platform);
 
-// Returns the plan for a session. Where the link does not check what it
-// carries, nothing counts before the backup has summed it. No one-sided method
-// waits for that, so that the plan is RecordPlanOfBackup.
+// Returns the primary's plan for a session. Where the link checks what it
+// carries, it is MakeRecordPlan. Elsewhere a record counts only after the
+// backup has summed it. No one-sided method waits for that, so the plan is
+// RecordPlanOfBackup: the ack counts.
 absl::StatusOr<Plan> MakeSessionPlan(const Platform& platform);
 
-// Returns the backup's plan for records, on each platform: the row that is
-// enough on all of them. The backup persists, walks, acknowledges and marks all
-// announced records, whether or not the primary waits for the ack
-// (docs/design/remote_persistence.md).
+// Returns the backup's plan for records, the same on each platform: the row
+// that is enough on all of them. The backup persists, walks and acknowledges
+// all announced records and stores a watermark, whether or not the primary
+// waits for the ack (docs/design/remote_persistence.md).
 Plan RecordPlanOfBackup();
 
 // Returns the plan for a change of a replica's superline that another host asks

@@ -5,9 +5,10 @@
 // them. Everything that can be counted at an adapter comes from that. A test
 // compares it with the executors, operation by operation.
 //
-// A doorbell is a row of posts that is handed to the adapter together, at the
-// next Poll (docs/design/fabric.md). Rows without an ack give credits back by a
-// message of their own, for half of them at a time: a cost leaves that out.
+// A doorbell is a series of posts that is handed to the adapter together, at
+// the next Poll (docs/design/fabric.md). A row of the tables without an ack
+// returns credits by messages of its own, one for half of the credits. Costs
+// leave these out.
 //
 // Thread safety: pure functions.
 // References: remote persistence taxonomy, Tables 2 and 3;

@@ -4,12 +4,15 @@
 //
 // Idea: the taxonomy's Tables 2 and 3 have a cell for each platform, kind of
 // update and operation: a sequence of steps, some of the requester and some of
-// the responder. method_table.h has all cells. A method here is one that is
-// built in; it names the other platforms on which its steps are enough.
-// Executors (persist_requester.h, persist_responder.h) run steps, and the model
-// (row_world.h) runs their meaning; no other code knows it. A new method is a
-// new entry. A new step also needs a handler in each executor that must act on
-// it.
+// the responder. method_table.h has all cells. A *method* is a cell that this
+// program can run for a log (built in); it also names the other platforms on
+// which its steps are enough.
+//
+// Three places know what a step means: the executors of a log's plans
+// (persist_requester.h, persist_responder.h), those of all rows
+// (update_requester.h, update_responder.h), and the model (row_world.h). A new
+// method is a new entry. A new step also needs a handler in each executor that
+// must act on it.
 //
 // Thread safety: constants and pure functions.
 // References: remote persistence taxonomy, §3.2, §3.3, Tables 2 and 3;

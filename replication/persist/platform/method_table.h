@@ -3,12 +3,14 @@
 // configurations, 2 kinds of update and 3 operations, the steps that make it
 // persistent: 72 rows.
 //
-// Idea: planner, output and model use the same rows. Two assumptions belong to
-// them. A row that sends and has nothing copied (NeedsMessagesApplied) uses the
-// receive buffer as its log, and recovery applies the messages in it. With a
-// FLUSH after a WRITEIMM the immediate itself may be lost.
-// Rows of WSP that end in the completion of their own operation rest on
-// InfiniBand's and RoCE's completions (§3.2).
+// Idea: planner, output and model use the same rows. A caller must know three
+// things about them:
+//   * A row that sends and has nothing copied (NeedsMessagesApplied) uses the
+//     receive buffer as its log: recovery applies the messages in it.
+//   * Where a FLUSH follows a WRITEIMM, only the bytes are persistent: the
+//     immediate itself may be lost.
+//   * A row of WSP that ends in the completion of its own operation rests on
+//     what InfiniBand and RoCE mean by a completion (§3.2).
 //
 // Thread safety: constants and pure functions.
 // References: remote persistence taxonomy, Tables 1 to 3;

@@ -2,10 +2,11 @@
 // candidate_agent: registers a machine with the membership service, stands for
 // primary, and starts the application when it is first.
 //
-// Idea: the part of an elected node's daemon; a thread of that daemon, or a
-// process of its own where there is none. Safety never rests on what it is
-// told: an application that it started runs until it is fenced, unless the
-// agent ends it. What the agent does is drawn by lot:
+// Idea: each machine with a membership service has such an agent: a thread of
+// the node's daemon, or a process of its own where there is no node. Safety
+// never rests on what the service tells it: an application that it started runs
+// until it is fenced, unless the agent ends it. Lots decide what the agent
+// does:
 //   * Its session has expired, or another machine is first: it ends the
 //     application in good order, kills it, or does nothing, like a process that
 //     did not notice.

@@ -4,8 +4,8 @@
 //
 // Idea: all state reports of replicas are recorded before they are sent
 // (state_report_checker.h). The rule of the end is written a second time, from
-// the protocol's text: an LSN is dropped only if N - W + 1 replicas say that
-// nobody was told of it.
+// the protocol's text: an LSN is cut only if N - W + 1 replicas say that they
+// never acknowledged it.
 //
 // Checked, for each opening that shows its log:
 //   P-INV-2  N - W + 1 replicas have nacked the first LSN that is not shown, or

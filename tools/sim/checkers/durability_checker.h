@@ -5,12 +5,12 @@
 // Idea: image_checker checks a record when it becomes durable. This one keeps a
 // copy and checks again until the record is cleaned: when power is cut, when an
 // epoch opens, and every few events. No repair, no rival and no cut may leave
-// fewer than W media that have it at its place. Not counted are media whose log
+// fewer than W media that have it at its place. Media do not count if their log
 // epoch is older than that of the counting primary (their bytes are in flight,
-// and nobody may build upon them), and media that the configuration of that
-// epoch does not name. Records taken by a storage fault, or by a flip on their
-// way to a suspect replica, count as if they were there, until a later epoch is
-// shown: that must be on W media again.
+// and nobody may build upon them), or if the configuration of that epoch does
+// not name them. Records taken by a storage fault, or by a flip on their way to
+// a suspect replica, count as if they were there, until a later epoch is shown.
+// Its records must be on W media again.
 //
 // Not seen: records that were durable before their primary counted them.
 // Thread safety: one thread.

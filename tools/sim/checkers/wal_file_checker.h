@@ -11,7 +11,7 @@
 //   WST1  a file has all its synced data, unless its removal has begun
 //   WST2  a file is a prefix of the data written to it. If a newer file has
 //         data, all older ones that were not removed exist, with all data
-//         accepted for them. Of two removed synced files, the one removed
+//         accepted for them. If two synced files are removed, the one removed
 //         later is not gone while the other one exists. The plugin's own index
 //         agrees
 // Files of one id that different primaries made are different files.

@@ -2,9 +2,9 @@
 // breakpoint: a fault that waits for a call of a machine's persistence
 // primitive, and strikes before the call acts.
 //
-// Idea: only few calls touch a replica's metadata, where a crash can break
-// most. So half of the traps count only these. A fence belongs to what was
-// touched since the previous fence.
+// Idea: few calls touch a replica's metadata, where a crash can break most. So
+// half of the breakpoints count these calls only. A fence counts as such a call
+// if metadata was touched since the previous fence.
 //
 // Thread safety: one thread.
 // References: crash_model.h; layout.h.

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // fault_budget: bounds the simultaneous damage that the log must survive.
 //
-// Idea: a record is durable on W replicas, and an opening takes OpeningQuorum
-// of them. Counted are replicas that know or show that something is missing:
-//   lost     for good: at most N - OpeningQuorum, so that openings are possible
+// Idea: a record is durable on W replicas, and an opening takes OQ of them, the
+// opening quorum. The budget counts replicas that know or show that something
+// is missing:
+//   lost     for good: at most N - OQ, so that openings are possible
 //   harmed   lost, damaged or in the middle of a repair: at most W - 1, so that
 //            every durable record can be read somewhere, and every record that
 //            was never acknowledged gets its nacks
-// Damage that a replica can't know of makes it deny what it had. That is within
-// the budget only if nothing needs it: W other media hold each of these
-// records, R others have promised and W installed what it forgets, and nobody
-// is about to open an epoch (P-A8: rolled back; damaged in the last batch).
+// Damage that a replica can't know of makes it deny what it had. The budget
+// allows such damage only if nothing needs what is denied: W other media hold
+// each of these records, R others have promised and W installed what the
+// replica forgets, and nobody is about to open an epoch (P-A8: rolled back;
+// damaged in the last batch).
 //
 // N, W and members are those of the configuration in force. Other machines are
 // not struck, and none is while a change is in progress or was interrupted:

@@ -12,8 +12,9 @@
 //
 // Invariants:
 //   SRS1. Nobody changes a medium that is in another place, or gone.
-//   SRS2. A medium lacks what it lacks until it has installed an epoch, which
-//         reads all records of the log (REP3 of local_replica.h).
+//   SRS2. Records that a fault took from a medium count as taken until the
+//         medium has installed an epoch: to install reads all records of the
+//         log (REP3 of local_replica.h).
 // Thread safety: one thread.
 // References: protocol P-A8, P-H16, P-H17; fault_budget.h, storage_faults.h.
 #ifndef ALPHEUS_TOOLS_SIM_WORLD_REGION_STORE_H_

@@ -238,13 +238,15 @@ class World {
   // if an adapter still has bytes for it.
   bool LeaveRegion(Machine& machine);
 
-  // Return the adapters of the node's daemon and of the application.
+  // Return the hosts of the node's daemon and of the application. In the
+  // simulated network each process has an adapter, and so is a host, of its
+  // own.
   int NodeHost(const Machine& machine) const { return machine.number; }
   int PrimaryHost(const Machine& machine) const {
     return options_.nodes + machine.number;
   }
-  // Returns the adapter of the client that only reads, and has no machine of
-  // its own.
+  // Returns the host of the client that only reads, and has no machine of its
+  // own.
   int TailHost() const { return 2 * options_.nodes + 1; }
   int UnauthenticatedHost() const {
     return TailHost() + (options_.background_actors.tail ? 1 : 0);
@@ -256,7 +258,7 @@ class World {
   // in the adapters. Valid until something happens there. Requires: store() has
   // its medium.
   std::span<const std::byte> Medium(int number);
-  // Returns all adapters of a machine.
+  // Returns all hosts of a machine.
   std::vector<int> HostsOf(int machine) const;
   // Returns the address of that machine's node.
   std::string NodeAddress(int machine) const {
