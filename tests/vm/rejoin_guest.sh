@@ -73,7 +73,7 @@ stream() {
 held() {
   alpheus cat "$@" >shown 2>said || { cat said; return 1; }
   cat said
-  if grep -q "more may have been acknowledged" said; then return 1; fi
+  if grep -q "may have been acknowledged, too" said; then return 1; fi
   cut -d' ' -f2 shown | paste -sd' ' | fold -sw 1000 | sed 's/^/held /'
   echo "digest $(sha256sum <shown | cut -d' ' -f1)"
 }

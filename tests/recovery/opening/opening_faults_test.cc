@@ -63,7 +63,7 @@ TEST(OpeningFaultsTest, ReplyThatIsNoneCostsItsReplicaOnly) {
       };
       const auto primary = world.Open(0);
       ExpectOpenedWithoutThird(
-          *primary, is_other ? "no reply" : "was changed on its way");
+          *primary, is_other ? "not a reply" : "was damaged on the way");
     }
   }
 }
@@ -118,7 +118,7 @@ TEST(OpeningFaultsTest, ServerHelloThatCannotBeCostsItsReplicaOnly) {
             },
             "has no replica"},
            {[](ServerHello& w) { w.ring_capacity += 1; },
-            "are no server hello"},
+            "are not a server hello"},
            {[](ServerHello& w) { w.ring_capacity = uint64_t{1} << 40; },
             "256 GiB"}}) {
     OpeningWorld world({});

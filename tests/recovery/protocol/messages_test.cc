@@ -130,7 +130,7 @@ TEST(MessagesTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
       const absl::Status status = DecodeMessage(kLog, changed).status();
       ASSERT_TRUE(absl::IsUnavailable(status))
           << message.index() << ", " << bit;
-      ASSERT_THAT(status.message(), HasSubstr("was changed on its way"));
+      ASSERT_THAT(status.message(), HasSubstr("was damaged on the way"));
       ASSERT_THAT(status.message(), HasSubstr("Try again"));
     }
   }
@@ -443,7 +443,7 @@ TEST(HandshakeTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
          {DecodeHello(turned(hello, bit)).status(),
           DecodeServerHello(turned(server_hello, bit)).status()}) {
       EXPECT_TRUE(absl::IsUnavailable(status)) << bit << ": " << status;
-      EXPECT_THAT(status.message(), HasSubstr("was changed on its way"));
+      EXPECT_THAT(status.message(), HasSubstr("was damaged on the way"));
     }
   }
   // A rejection tells it.

@@ -182,7 +182,7 @@ TEST(ReplicaServerTest, RequestThatWasChangedOnItsWayIsNotCarriedOut) {
   EXPECT_EQ(peer.replies.front(), Message(Changed{}));
   EXPECT_EQ(world.log(kLogA).standing(), Promise());
   ASSERT_THAT(world.reports(), SizeIs(1));
-  EXPECT_THAT(world.reports().front(), HasSubstr("was changed on its way"));
+  EXPECT_THAT(world.reports().front(), HasSubstr("was damaged on the way"));
   world.GetPromise(world.Connected(1, 2), Epoch(5));
 }
 
