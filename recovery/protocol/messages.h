@@ -343,7 +343,7 @@ struct Fetched {
   bool operator==(const Fetched&) const = default;
 };
 
-// The request was changed on its way (MSG1); nothing of it was done. The
+// The request was damaged on the way (MSG1); nothing of it was done. The
 // connection is of no more use.
 struct Changed {
   bool operator==(const Changed&) const = default;

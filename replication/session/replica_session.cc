@@ -276,7 +276,7 @@ absl::Status ReplicaSession::OnOtherMessage(
     return absl::UnavailableError(absl::StrCat(
         "epoch ", terms_.epoch.value, ", LSN ", acked_.lsn.value + 1,
         ": an ack of ", message.size(),
-        " bytes was changed on its way: their sum does not hold; whether the "
+        " bytes was damaged on the way: their sum does not hold; whether the "
         "backup has the records is unknown"));
   }
   return absl::DataLossError(absl::StrCat("epoch ", terms_.epoch.value,

@@ -68,7 +68,7 @@ TEST(OpeningFaultsTest, ReplyThatIsNoneCostsItsReplicaOnly) {
   }
 }
 
-// MSG1 (messages.h). Replicas whose reply was changed on its way, or that were
+// MSG1 (messages.h). Replicas whose reply was damaged on the way, or that were
 // sent something that was, are asked again while too few have answered.
 TEST(OpeningFaultsTest, WhatWasChangedOnItsWayIsAskedForAgain) {
   for (const bool is_request : {false, true}) {

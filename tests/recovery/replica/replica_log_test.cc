@@ -130,7 +130,7 @@ TEST_F(ReplicaTest, ImpossibleHeadIsRefused) {
         LogPosition{Lsn(2), RingOffset(65), 0},
         LogPosition{Lsn(kLsnMax), RingOffset(kOffsetMax), 0}}) {
     ExpectRefused([&] { return replica().PublishHead(Epoch(6), head); },
-                  Code::kInvalidArgument, "can't be");
+                  Code::kInvalidArgument, "is impossible");
   }
 }
 

@@ -168,7 +168,7 @@ TEST(ReplicaServerTest, ReplacementThatFailsLeavesNothingHalf) {
   EXPECT_FALSE(world.server().RemoveLog(kLogB).ok());
 }
 
-// MSG1 (messages.h): nothing is done of what was changed on its way; the peer
+// MSG1 (messages.h): nothing is done of what was damaged on the way; the peer
 // is told so, and the node's operator.
 TEST(ReplicaServerTest, RequestThatWasChangedOnItsWayIsNotCarriedOut) {
   ServedWorld world({});

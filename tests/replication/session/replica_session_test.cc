@@ -133,7 +133,7 @@ TEST(ReplicaSessionTest, AckThatWasChangedOnItsWayCountsForNothing) {
                   bytes[bit / 8] ^= std::byte{1} << static_cast<int>(bit % 8);
                 });
     EXPECT_TRUE(absl::IsUnavailable(taken)) << bit << ": " << taken;
-    EXPECT_THAT(taken.message(), HasSubstr("was changed on its way"));
+    EXPECT_THAT(taken.message(), HasSubstr("was damaged on the way"));
     EXPECT_EQ(path.session(0).acked_lsn(), Lsn(0));
   }
 }

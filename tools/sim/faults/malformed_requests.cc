@@ -184,7 +184,7 @@ void MalformedConversation::OnReply(size_t bytes) {
   if (reply.ok() && std::holds_alternative<Challenged>(*reply))
     return SendNext();
   is_done_ = true;
-  if (absl::IsUnavailable(reply.status())) return;  // it was changed on its way
+  if (absl::IsUnavailable(reply.status())) return;  // it was damaged on the way
   if (reply.ok() && std::holds_alternative<Changed>(*reply)) {
     refusal_ = absl::InvalidArgumentError("a sum that does not hold");
     return;
