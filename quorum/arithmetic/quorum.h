@@ -72,7 +72,7 @@ inline uint32_t NackQuorum(const QuorumSizes& sizes) {
 // Reports of the configuration's replicas about one LSN in an opening, as
 // chooser.h weighs them. N less the sum: replicas that did not report.
 struct ReportCounts {
-  uint32_t have = 0;     // hold the record
+  uint32_t have = 0;  // hold the record
   // Promised, are not blank, and report torn, absent, or a record of an epoch
   // that does not own the LSN. Below the highest log epoch also others.
   uint32_t nack = 0;
@@ -87,7 +87,7 @@ bool MayBeDurable(const QuorumSizes& sizes, const ReportCounts& reports);
 
 enum class Fate {
   kKeep,       // a replica has it: it is copied before it is shown
-  kDrop,       // it cannot be durable
+  kCut,        // it can't be durable
   kUndecided,  // more reports are needed; without any, an error
 };
 
@@ -100,7 +100,7 @@ Fate FateOf(const QuorumSizes& sizes, const ReportCounts& reports);
 // to write in it. It is more than half of N, so that any two openings have a
 // replica in common. An opening with this many promises before it installs
 // shares its epoch with no other (BA4, ballot.h).
-uint32_t OpeningQuorum(const QuorumSizes& sizes);
+uint32_t OpeningQuorumSize(const QuorumSizes& sizes);
 
 }  // namespace alpheus
 

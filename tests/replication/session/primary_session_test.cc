@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(ReplicaSessionTest, NeverMoreBatchesThanCredits) {
+TEST(PrimarySessionTest, NeverMoreBatchesThanCredits) {
   DataPath path({.credits = 2});
   for (int i = 0; i < 5; ++i) {
     path.Append(32);
@@ -30,13 +30,13 @@ TEST(ReplicaSessionTest, NeverMoreBatchesThanCredits) {
   EXPECT_EQ(path.session(0).lag_bytes(), 0u);
 }
 
-TEST(ReplicaSessionTest, SameEndPostsNothing) {
+TEST(PrimarySessionTest, SameEndPostsNothing) {
   DataPath path({});
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
   EXPECT_EQ(path.fabric().posted(), 0u);
 }
 
-TEST(ReplicaSessionTest, LargeBatchIsPostedInPieces) {
+TEST(PrimarySessionTest, LargeBatchIsPostedInPieces) {
   DataPath path({.message_bytes_max = 128});
   path.Append(500);  // 576 bytes in the ring
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -47,7 +47,7 @@ TEST(ReplicaSessionTest, LargeBatchIsPostedInPieces) {
 }
 
 // However large the fabric's messages may be: completions show that it arrives.
-TEST(ReplicaSessionTest, LargeBatchIsPostedInPiecesOfAMebibyte) {
+TEST(PrimarySessionTest, LargeBatchIsPostedInPiecesOfAMebibyte) {
   constexpr uint64_t kMebibyte = uint64_t{1} << 20;
   DataPath path(
       {.message_bytes_max = 64 * kMebibyte, .ring_capacity = 8 * kMebibyte});
@@ -58,7 +58,7 @@ TEST(ReplicaSessionTest, LargeBatchIsPostedInPiecesOfAMebibyte) {
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
 }
 
-TEST(ReplicaSessionTest, BatchWaitsForTheSendQueue) {
+TEST(PrimarySessionTest, BatchWaitsForTheSendQueue) {
   DataPath path({.credits = 64, .message_bytes_max = 64});
   path.Append(1400);  // 23 lines, as many pieces
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -91,7 +91,7 @@ absl::Status SendAck(
   return path.Drain();
 }
 
-TEST(ReplicaSessionTest, AckOfAnotherSessionCountsForNothing) {
+TEST(PrimarySessionTest, AckOfAnotherSessionCountsForNothing) {
   DataPath path({});
   path.Append(100);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -107,7 +107,7 @@ TEST(ReplicaSessionTest, AckOfAnotherSessionCountsForNothing) {
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
 }
 
-TEST(ReplicaSessionTest, AckCountsForNoLaterBatch) {
+TEST(PrimarySessionTest, AckCountsForNoLaterBatch) {
   DataPath path({.credits = 2});
   path.Append(100);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -121,7 +121,7 @@ TEST(ReplicaSessionTest, AckCountsForNoLaterBatch) {
 
 // P-H21, P-A6: a turned bit may make the number of a head of that of the batch
 // before it. The session ends, and nothing counts.
-TEST(ReplicaSessionTest, AckThatWasChangedOnItsWayCountsForNothing) {
+TEST(PrimarySessionTest, AckThatWasChangedOnItsWayCountsForNothing) {
   for (size_t bit = 0; bit < 8 * kAckBytes; ++bit) {
     DataPath path({});
     path.Append(100);
@@ -137,7 +137,7 @@ TEST(ReplicaSessionTest, AckThatWasChangedOnItsWayCountsForNothing) {
   }
 }
 
-TEST(ReplicaSessionTest, ImpossibleAcksAreRefused) {
+TEST(PrimarySessionTest, ImpossibleAcksAreRefused) {
   const auto refused = [](Lsn lsn, uint64_t batches, size_t bytes) {
     DataPath path({});
     path.Append(100);
@@ -154,7 +154,7 @@ TEST(ReplicaSessionTest, ImpossibleAcksAreRefused) {
 }
 
 // RSE5: and records that go round the end of the ring stay whole, too.
-TEST(ReplicaSessionTest, BackupThatIsBehindGetsBatchesOfWholeRecords) {
+TEST(PrimarySessionTest, BackupThatIsBehindGetsBatchesOfWholeRecords) {
   DataPath path({.ring_capacity = 1024, .batch_bytes_max = 400});
   for (int lap = 0; lap < 5; ++lap) {
     for (int i = 0; i < 4; ++i) path.Append(100);  // 192 bytes each
@@ -174,7 +174,7 @@ TEST(ReplicaSessionTest, BackupThatIsBehindGetsBatchesOfWholeRecords) {
   }
 }
 
-TEST(ReplicaSessionTest, RecordLargerThanABatchIsOne) {
+TEST(PrimarySessionTest, RecordLargerThanABatchIsOne) {
   DataPath path({.batch_bytes_max = 64});
   path.Append(500);
   path.Append(500);
@@ -184,7 +184,7 @@ TEST(ReplicaSessionTest, RecordLargerThanABatchIsOne) {
 }
 
 // Two, so that it is never idle; not all, so that it is told of what is new.
-TEST(ReplicaSessionTest, BackupThatIsBehindHasTwoBatchesInFlight) {
+TEST(PrimarySessionTest, BackupThatIsBehindHasTwoBatchesInFlight) {
   DataPath path({.batch_bytes_max = 64});
   for (int i = 0; i < 4; ++i) path.Append(100);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -195,7 +195,7 @@ TEST(ReplicaSessionTest, BackupThatIsBehindHasTwoBatchesInFlight) {
 }
 
 // So that the network is never idle, and no send takes long.
-TEST(ReplicaSessionTest, BackupThatCatchesUpHasFourBatchesInFlight) {
+TEST(PrimarySessionTest, BackupThatCatchesUpHasFourBatchesInFlight) {
   DataPath path({.batch_bytes_max = 64});
   for (int i = 0; i < 6; ++i) path.Append(100);
   ASSERT_TRUE(path.session(0).CatchUp(path.End()).ok());
@@ -206,7 +206,7 @@ TEST(ReplicaSessionTest, BackupThatCatchesUpHasFourBatchesInFlight) {
 }
 
 // The large batches of who is behind would each be a pause for whoever appends.
-TEST(ReplicaSessionTest, BatchesOfWhoCatchesUpAreSmall) {
+TEST(PrimarySessionTest, BatchesOfWhoCatchesUpAreSmall) {
   constexpr uint64_t kRecords = 160;
   DataPath path({.credits = 16, .ring_capacity = uint64_t{1} << 18});
   for (uint64_t i = 0; i < kRecords; ++i) path.Append(1000);  // 1088 bytes each
@@ -223,7 +223,7 @@ TEST(ReplicaSessionTest, BatchesOfWhoCatchesUpAreSmall) {
 }
 
 // RSE4: the head may pass LSN 2 only where LSN 2 is.
-TEST(ReplicaSessionTest, HeadGoesBehindItsRecords) {
+TEST(PrimarySessionTest, HeadGoesBehindItsRecords) {
   DataPath path({.credits = 2});
   path.Append(32);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -240,7 +240,7 @@ TEST(ReplicaSessionTest, HeadGoesBehindItsRecords) {
   EXPECT_EQ(path.session(0).head_published(), LogPosition());
 }
 
-TEST(ReplicaSessionTest, HeadIsPublishedOnceItIsAcknowledged) {
+TEST(PrimarySessionTest, HeadIsPublishedOnceItIsAcknowledged) {
   DataPath path({.credits = 2});
   path.Append(32);
   path.Append(32);
@@ -265,9 +265,9 @@ TEST(ReplicaSessionTest, HeadIsPublishedOnceItIsAcknowledged) {
 }
 
 // P-R1: it takes a credit, as a batch does, and gives it back.
-TEST(ReplicaSessionTest, WhatIsDurableIsToldOnce) {
+TEST(PrimarySessionTest, WhatIsDurableIsToldOnce) {
   DataPath path({.credits = 1});
-  ReplicaSession& session = path.session(0);
+  PrimarySession& session = path.session(0);
   path.Append(32);
   ASSERT_TRUE(session.Advance(path.End()).ok());
   ASSERT_TRUE(session.AdvanceDurable(Lsn(1)).ok());
@@ -286,7 +286,7 @@ TEST(ReplicaSessionTest, WhatIsDurableIsToldOnce) {
   EXPECT_EQ(session.batches(), 2u);
 }
 
-TEST(ReplicaSessionTest, BrokenConnectionIsUnavailable) {
+TEST(PrimarySessionTest, BrokenConnectionIsUnavailable) {
   DataPath path({});
   path.Append(100);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -296,7 +296,7 @@ TEST(ReplicaSessionTest, BrokenConnectionIsUnavailable) {
   EXPECT_TRUE(absl::IsUnavailable(taken)) << taken;
 }
 
-TEST(ReplicaSessionTest, WhatNoBackupDoesIsRefused) {
+TEST(PrimarySessionTest, WhatNoBackupDoesIsRefused) {
   DataPath path({});
   EXPECT_TRUE(absl::IsDataLoss(path.session(0).OnCompletion(
       {path.backup(0).connection, WorkId(), Operation::kRead,
@@ -313,7 +313,7 @@ DataPath::Options OnCaches() {
 
 // Acks still give credits back, and the backup walks, fences and marks what it
 // acknowledges, as on any platform.
-TEST(ReplicaSessionTest, FlushPersistsAndAcksGiveCreditsBack) {
+TEST(PrimarySessionTest, FlushPersistsAndAcksGiveCreditsBack) {
   DataPath path(OnCaches());
   path.Append(32);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -335,7 +335,7 @@ TEST(ReplicaSessionTest, FlushPersistsAndAcksGiveCreditsBack) {
 
 // Whatever the adapter takes: who acknowledges nothing gets no more than its
 // receives.
-TEST(ReplicaSessionTest, CompletionsAreNoCredits) {
+TEST(PrimarySessionTest, CompletionsAreNoCredits) {
   DataPath path(OnCaches());
   for (uint64_t i = 0; i < 6; ++i) {
     path.Append(32);
@@ -348,7 +348,7 @@ TEST(ReplicaSessionTest, CompletionsAreNoCredits) {
 }
 
 // An ack that comes before the completion says it, too.
-TEST(ReplicaSessionTest, AckPersistsAsWell) {
+TEST(PrimarySessionTest, AckPersistsAsWell) {
   DataPath path(OnCaches());
   path.Append(32);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
