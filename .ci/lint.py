@@ -109,7 +109,7 @@ CALLS = (
      r"|\b(clock_gettime|gettimeofday|timespec_get|ftime|__?rdtscp?)\s*\("
      r"|\b__builtin_ia32_rdtscp?\b|\bstd::(time|clock)\s*\("
      rf"|{FREE}time\s*\(",
-     ("log/base/", "bench/", "tools/daemon/message_log.cc"),
+     ("log/base/", "bench/", "tools/daemon/message_writer.cc"),
      "time comes from an injected Clock"),
     ("random",
      r"\bstd::(random_device|mt19937(_64)?|default_random_engine|minstd_rand0?"

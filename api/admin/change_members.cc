@@ -131,7 +131,7 @@ bool KnowEnough(const MembersChange& change,
     return std::ranges::find(change.from_nodes, node) !=
            change.from_nodes.end();
   });
-  return std::cmp_greater_equal(before, OpeningQuorum(change.from));
+  return std::cmp_greater_equal(before, OpeningQuorumSize(change.from));
 }
 
 // Returns the error for a log whose list is not the one to change.

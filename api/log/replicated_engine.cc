@@ -286,7 +286,7 @@ class Opener {
                              StartOpening(is_member, ballots));
     FabricPump(*connectivity_->fabric).RunUntilDone(*tried);
     again = tried->may_try_again();
-    if (tried->standing()) opening_.above = tried->standing()->epoch;
+    if (tried->refused_by()) opening_.above = tried->refused_by()->epoch;
     ALPHEUS_RETURN_IF_ERROR(tried->status());
     return tried->TakeOpened();
   }

@@ -112,8 +112,8 @@ ReplicaServerOptions Node::ServerOptions() {
   server.followers_max = options_.followers_max;
   server.scrubbing = Scrubbing();
   server.creator = this;
-  server.report = options_.report;
-  server.note = options_.report;
+  server.warn = options_.say;
+  server.note = options_.say;
   server.name_of = [this](Uuid log_id) {
     for (const auto& [log_name, hosted] : files_) {
       if (LogIdOf(cluster_.cluster_id, log_name) == log_id) return log_name;
@@ -205,9 +205,9 @@ absl::StatusOr<std::string> Node::OwnAddress() const {
 absl::Status Node::Begin() {
   ALPHEUS_ASSIGN_OR_RETURN(const std::string own, OwnAddress());
   AdapterOptions adapter;
-  adapter.report = options_.report;
+  adapter.say = options_.say;
   adapter.on_refused = [this](std::string_view peer, UnauthenticatedEnd why) {
-    NoteRefused(peer, why);
+    NoteRejected(peer, why);
   };
   adapter.silent_max = static_cast<uint32_t>(options_.silent_max);
   ALPHEUS_ASSIGN_OR_RETURN(
@@ -228,8 +228,8 @@ absl::Status Node::Begin() {
 
 absl::Status Node::ReportPlatform() const {
   ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeSessionPlan(options_.platform));
-  options_.report(absl::StrCat("platform ", PlatformToString(options_.platform),
-                               "; a record: ", PlanToString(plan)));
+  options_.say(absl::StrCat("platform ", PlatformToString(options_.platform),
+                            "; a record: ", PlanToString(plan)));
   const Fabric::Limits limits = fabric_->limits();
   const bool is_verbs = cluster_.fabric == ClusterFabric::kVerbs;
   const Shown shown = {
@@ -239,7 +239,7 @@ absl::Status Node::ReportPlatform() const {
       .atomic_write = limits.atomic_write};
   for (const std::string& warning :
        PlatformWarnings(options_.platform, shown)) {
-    options_.report(warning);
+    options_.say(warning);
   }
   return absl::OkStatus();
 }
@@ -250,17 +250,17 @@ void Node::ReportKey() const {
     absl::StrAppend(&members, members.empty() ? "" : ", ", "node ",
                     member.node.value, " at ", member.address.ToString());
   }
-  options_.report(absl::StrCat("cluster ", cluster_.cluster_id.ToString(),
-                               ", configuration ", cluster_.id, ": ", members));
-  options_.report(cluster_.key.is_set()
-                      ? absl::StrCat("cluster key: ", cluster_.key_file)
-                      : "cluster key: none. Anyone who reaches this node's "
-                        "address can open its logs, read them, and end their "
-                        "primaries; name a key_file in the cluster file");
+  options_.say(absl::StrCat("cluster ", cluster_.cluster_id.ToString(),
+                            ", configuration ", cluster_.id, ": ", members));
+  options_.say(cluster_.key.is_set()
+                   ? absl::StrCat("cluster key: ", cluster_.key_file)
+                   : "cluster key: none. Anyone who reaches this node's "
+                     "address can open its logs, read them, and end their "
+                     "primaries; name a key_file in the cluster file");
 }
 
 // Called only after server_ exists: nobody connects before.
-void Node::NoteRefused(std::string_view peer, UnauthenticatedEnd why) {
+void Node::NoteRejected(std::string_view peer, UnauthenticatedEnd why) {
   const bool is_silent = why == UnauthenticatedEnd::kSaidNothing;
   const absl::Status status = is_silent ? absl::DeadlineExceededError(
                                               "it sent nothing in time, or was "
@@ -268,10 +268,10 @@ void Node::NoteRefused(std::string_view peer, UnauthenticatedEnd why) {
                                         : absl::InvalidArgumentError(
                                               "it sent something that is not a "
                                               "message of a node or a primary");
-  server_->NoteRefused(
+  server_->NoteRejected(
       std::string(peer),
-      Refuse(is_silent ? RejectReason::kTooSlow : RejectReason::kMalformed,
-             status));
+      Rejection(is_silent ? RejectReason::kTooSlow : RejectReason::kMalformed,
+                status));
 }
 
 absl::Status Node::FindFiles() {
@@ -300,7 +300,7 @@ absl::Status Node::FindFiles() {
     if (why.empty()) {
       files_[log_name].recheck_at = Clock::Real().NowNanos();
     } else if (passed_over_.insert(log_name).second) {
-      options_.report(why);
+      options_.say(why);
     }
   }
   if (!error) return absl::OkStatus();
@@ -361,7 +361,7 @@ void Node::TryToServe(const std::string& log_name) {
     return server_->AddLog(std::move(log));
   });
   if (status.ok()) {
-    options_.report(
+    options_.say(
         absl::StrCat("log ", log_name, ": serving ", PathOf(log_name)));
     ReportMemory(log_name, hosted);
     hosted.why = absl::OkStatus();
@@ -379,7 +379,7 @@ void Node::TryToServe(const std::string& log_name) {
   if (absl::IsNotFound(status)) {  // ND4
     is_gone_ = true;
     if (hosted.is_lost) return;  // reported when it went
-    options_.report(
+    options_.say(
         absl::StrCat("log ", log_name, ": ", PathOf(log_name),
                      " is gone, and is no longer served. Put it back, or make "
                      "the replica again by `alpheus replace --cluster ",
@@ -393,7 +393,7 @@ void Node::TryToServe(const std::string& log_name) {
                           : now + kRecheckNanos;
   // Many tries, one report.
   if (status != hosted.why) {
-    options_.report(
+    options_.say(
         absl::StrCat("log ", log_name, ": not served: ", status.message()));
   }
   if (status == std::exchange(hosted.why, status)) return;
@@ -408,7 +408,7 @@ void Node::ReportMemory(const std::string& log_name, HostedFile& hosted) {
        {hosted.file->shadow(), hosted.file->region().warning(),
         ReplicaWarning(options_.platform, hosted.file->medium())}) {
     if (!sentence.empty()) {
-      options_.report(absl::StrCat("log ", log_name, ": ", sentence));
+      options_.say(absl::StrCat("log ", log_name, ": ", sentence));
     }
   }
 }
@@ -441,7 +441,7 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
   hosted.inode = InodeOf(PathOf(format.log_name));
   hosted.is_served = true;
   hosted.is_lost = false;
-  options_.report(absl::StrCat(
+  options_.say(absl::StrCat(
       "log ", format.log_name, ": formatted ", PathOf(format.log_name),
       format.replaces == 0 ? "" : ", in the place of one that nobody opened"));
   ReportMemory(format.log_name, hosted);
@@ -581,8 +581,8 @@ void Node::ReleaseAsked() {
       hosted.file.reset();
       hosted.left_until = Clock::Real().NowNanos() + kReleasedNanos;
       hosted.recheck_at = Clock::Real().NowNanos() + kReleasedCheckNanos;
-      options_.report(absl::StrCat("log ", log_name,
-                                   ": released to a process of this machine"));
+      options_.say(absl::StrCat("log ", log_name,
+                                ": released to a process of this machine"));
     }
   }
 }
@@ -606,7 +606,7 @@ void Node::CloseLost(const std::string& log_name, HostedFile& hosted) {
   hosted.file.reset();
   const int64_t now = Clock::Real().NowNanos();
   hosted.recheck_at = hosted.is_lost ? now : hosted.retries.AfterFailureAt(now);
-  options_.report(absl::StrCat(
+  options_.say(absl::StrCat(
       "log ", log_name, ": not served: ", hosted.why.message(),
       ". Do not put an older copy in its place: `alpheus replace --cluster ",
       options_.cluster_file, " --node ", options_.node, " --log ", log_name,
@@ -632,8 +632,8 @@ void Node::CloseFailed() {
                        ": its medium failed. The node tries it again at most "
                        "once a minute, and it gets all records again in the "
                        "next epoch; see the kernel's log"));
-      options_.report(absl::StrCat("log ", log_name,
-                                   ": not served: ", hosted.why.message()));
+      options_.say(absl::StrCat("log ", log_name,
+                                ": not served: ", hosted.why.message()));
     }
   }
 }
@@ -648,7 +648,7 @@ void Node::CloseStarved() {
       hosted.file.reset();
       hosted.recheck_at =
           hosted.retries.AfterFailureAt(Clock::Real().NowNanos());
-      options_.report(absl::StrCat(
+      options_.say(absl::StrCat(
           "log ", log_name,
           ": the node ran out of memory for it, and opens its file again"));
     }
@@ -714,7 +714,7 @@ std::string Node::OptionsOfAStart(const NodeOptions& options) const {
 absl::Status Node::Reload(const NodeOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster, LoadAgain(options));
   if (const std::string names = OptionsOfAStart(options); !names.empty()) {
-    options.report(absl::StrCat(
+    options_.say(absl::StrCat(
         "reload: these changes take effect only after a restart: ", names));
   }
   {
@@ -747,13 +747,13 @@ void Node::TakeChange() {
   server_->Reconfigure(ServerOptions());
   ReportKey();
   if (const absl::Status found = FindFiles(); !found.ok()) {
-    options_.report(std::string(found.message()));
+    options_.say(std::string(found.message()));
   }
   for (auto& [log_name, hosted] : files_) {
     if (!hosted.is_served) hosted.recheck_at = Clock::Real().NowNanos();
   }
   rechecks_soon_ = true;
-  options_.report(absl::StrCat("reloaded ", options_.cluster_file));
+  options_.say(absl::StrCat("reloaded ", options_.cluster_file));
 }
 
 Deadline Node::NextPoll() const {

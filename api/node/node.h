@@ -24,9 +24,8 @@
 //        minute. It keeps the lock until the superline says "suspect", so that
 //        the next process with the file knows.
 //   ND4. Knowledge of a file lasts as long as the file. A removed file is
-//        forgotten, a replaced one is read again, a new one is found. That
-//        takes at most a second from the next activity, or no time if a peer
-//        asks for its log.
+//        forgotten, a replaced one is read again, a new one is found: at most a
+//        second after the next activity, or at once if a peer asks for its log.
 //   ND5. If memory runs out in the work for one log, its file is closed and
 //        opened again; the others are still served.
 //   ND6. A replica whose file or a folder above it was removed or replaced, or
@@ -101,7 +100,7 @@ struct NodeOptions {
   MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
   AdapterOpener open_adapter = OpenAdapter;
   // Sink for events that an operator may want to know, one sentence each.
-  std::function<void(const std::string&)> report = [](const std::string&) {};
+  std::function<void(const std::string&)> say = [](const std::string&) {};
 };
 
 class Node final : private LogCreator, private LocalRegions {
@@ -123,7 +122,7 @@ class Node final : private LogCreator, private LocalRegions {
 
   // Switches to the current cluster file and to these options of yield_turns,
   // scrubbing and limits. Also checks the directory and all files that are not
-  // served. Connections stay. `tell` gets the result, and the other options
+  // served. Connections stay. `say` gets the result, and the other options
   // that changed and need a restart. Errors, with nothing changed: as
   // LoadClusterFile; FailedPrecondition (another cluster, fabric or list
   // without this node).
@@ -158,7 +157,7 @@ class Node final : private LogCreator, private LocalRegions {
   absl::Status ReportPlatform() const;
   // Reports the key and the members.
   void ReportKey() const;
-  void NoteRefused(std::string_view peer, UnauthenticatedEnd why);
+  void NoteRejected(std::string_view peer, UnauthenticatedEnd why);
   // Registers the files that are not known yet.
   absl::Status FindFiles();
   bool HasDirectoryChanged();

@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
     const AdapterOptions& options) {
   if (cluster.fabric == ClusterFabric::kTcp) {
     TcpFabricOptions tcp;
-    tcp.report = options.report;
+    tcp.warn = options.say;
     tcp.on_refused = options.on_refused;
     tcp.anonymous_max = options.silent_max;
     return std::make_unique<TcpFabric>(tcp, Clock::Real(), random);
@@ -53,9 +53,9 @@ absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
   ALPHEUS_ASSIGN_OR_RETURN(verbs.source_host, ChooseSource(cluster, near));
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<VerbsFabric> fabric,
                            VerbsFabric::Open(verbs, Clock::Real(), random));
-  if (options.report != nullptr) {
-    options.report(absl::StrCat("fabric: verbs, adapter ", fabric->device(),
-                                ", from ", verbs.source_host));
+  if (options.say != nullptr) {
+    options.say(absl::StrCat("fabric: verbs, adapter ", fabric->device(),
+                             ", from ", verbs.source_host));
   }
   return fabric;
 }

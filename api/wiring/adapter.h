@@ -27,7 +27,7 @@ namespace alpheus {
 
 struct AdapterOptions {
   // Sink for events that an operator may want to know, one sentence each.
-  std::function<void(const std::string&)> report = nullptr;
+  std::function<void(const std::string&)> say = nullptr;
   // Called for each peer that the adapter ended by itself. Runs under the
   // adapter's lock, so it must not call the adapter.
   std::function<void(std::string_view peer, UnauthenticatedEnd why)>

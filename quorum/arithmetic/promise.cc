@@ -15,7 +15,7 @@
 namespace alpheus {
 namespace {
 
-constexpr char kPayloadUrl[] = "alpheus/standing-promise";
+constexpr char kPayloadUrl[] = "alpheus/refusing-promise";
 
 // Laid out as in memory: a status does not leave its process. Messages send the
 // promise in their own format.
@@ -33,13 +33,12 @@ std::string Describe(const Promise& promise) {
                       absl::Hex(promise.primary.incarnation));
 }
 
-absl::Status Refusal(const Promise& standing, const Promise& request) {
+absl::Status Refusal(const Promise& current, const Promise& request) {
   absl::Status status = absl::FailedPreconditionError(absl::StrCat(
       "promise refused: asked for ", Describe(request), "; promised is ",
-      Describe(standing), ". Step down, or open again with an epoch above it"));
-  const PromisePayload payload{standing.epoch.value,
-                               standing.primary.node.value,
-                               standing.primary.incarnation};
+      Describe(current), ". Step down, or open again with an epoch above it"));
+  const PromisePayload payload{current.epoch.value, current.primary.node.value,
+                               current.primary.incarnation};
   char bytes[sizeof(payload)];
   std::memcpy(bytes, &payload, sizeof(payload));
   status.SetPayload(kPayloadUrl,
@@ -49,15 +48,15 @@ absl::Status Refusal(const Promise& standing, const Promise& request) {
 
 }  // namespace
 
-PromiseVerdict JudgePromise(const Promise& standing, const Promise& request) {
+PromiseVerdict JudgePromise(const Promise& current, const Promise& request) {
   ALPHEUS_CHECK(request.epoch.value > 0, "epoch 0 is promised to nobody");
-  if (request.epoch > standing.epoch) return PromiseVerdict::kNew;
-  if (request.epoch < standing.epoch) return PromiseVerdict::kRefused;
-  return standing.primary == request.primary ? PromiseVerdict::kAgain
-                                             : PromiseVerdict::kRefused;
+  if (request.epoch > current.epoch) return PromiseVerdict::kNew;
+  if (request.epoch < current.epoch) return PromiseVerdict::kRefused;
+  return current.primary == request.primary ? PromiseVerdict::kAgain
+                                            : PromiseVerdict::kRefused;
 }
 
-absl::StatusOr<PromiseVerdict> AnswerPromise(const Promise& standing,
+absl::StatusOr<PromiseVerdict> AnswerPromise(const Promise& current,
                                              const Promise& request) {
   if (request.epoch.value == 0 || request.primary.incarnation == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -65,12 +64,12 @@ absl::StatusOr<PromiseVerdict> AnswerPromise(const Promise& standing,
         ", but epochs and incarnations are above 0. This request is damaged "
         "or made by another program"));
   }
-  const PromiseVerdict verdict = JudgePromise(standing, request);
-  if (verdict == PromiseVerdict::kRefused) return Refusal(standing, request);
+  const PromiseVerdict verdict = JudgePromise(current, request);
+  if (verdict == PromiseVerdict::kRefused) return Refusal(current, request);
   return verdict;
 }
 
-std::optional<Promise> StandingPromise(const absl::Status& status) {
+std::optional<Promise> RefusingPromise(const absl::Status& status) {
   const absl::optional<absl::Cord> cord = status.GetPayload(kPayloadUrl);
   if (!cord.has_value() || cord->size() != sizeof(PromisePayload)) return {};
   const std::string bytes(*cord);
@@ -86,8 +85,8 @@ std::string DescribeOpening(const Promise& promise) {
                       promise.epoch.value);
 }
 
-bool MayWrite(const Promise& standing, const Promise& session) {
-  return session == standing && session.epoch.value > 0;
+bool MayWrite(const Promise& current, const Promise& session) {
+  return session == current && session.epoch.value > 0;
 }
 
 Promise PromiseOf(const Superline& superline) {

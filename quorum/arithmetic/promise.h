@@ -5,7 +5,7 @@
 // promised an epoch takes no byte of an older one any more. A process with the
 // promises of a quorum knows that no other can make a record durable.
 //
-//   request's epoch | from the promised process | answer
+//   request's epoch | from the promised process | verdict
 //   below           | either                    | refused
 //   equal           | yes                       | again: e.g. it reconnects
 //   equal           | no                        | refused
@@ -14,7 +14,7 @@
 // "The promised process" is node and incarnation, both. The rule only judges.
 // On new and on again the replica then acts, in this order: it persists the
 // promise; it destroys every earlier session with its keys, of the same epoch
-// too; it persists what is visible; it scans and answers (P-A4.2).
+// too; it persists what is visible; it scans and reports (P-A4.2).
 //
 // Invariants:
 //   PRO1. A replica's promise never goes back.
@@ -44,32 +44,32 @@ struct Promise {
 };
 
 enum class PromiseVerdict {
-  kNew,      // above the standing promise, which it replaces
-  kAgain,    // the standing promise, asked for once more
+  kNew,      // above the current promise, which it replaces
+  kAgain,    // the current promise, asked for once more
   kRefused,  // below it, or another process's
 };
 
 // Applies the table above. Requires: request.epoch > 0.
-PromiseVerdict JudgePromise(const Promise& standing, const Promise& request);
+PromiseVerdict JudgePromise(const Promise& current, const Promise& request);
 
 // Returns kNew or kAgain. Errors: InvalidArgument (the request names epoch 0 or
-// incarnation 0); FailedPrecondition (refused; StandingPromise of the status
+// incarnation 0); FailedPrecondition (refused; RefusingPromise of the status
 // says by which promise).
-absl::StatusOr<PromiseVerdict> AnswerPromise(const Promise& standing,
+absl::StatusOr<PromiseVerdict> AnswerPromise(const Promise& current,
                                              const Promise& request);
 
 // Returns the promise by which AnswerPromise refused, if `status` is such a
 // refusal. A loser must go above its epoch.
-std::optional<Promise> StandingPromise(const absl::Status& status);
+std::optional<Promise> RefusingPromise(const absl::Status& status);
 
 // Returns "node 3, process 1f, opens epoch 131075", for a process that must
 // step down for it.
 std::string DescribeOpening(const Promise& promise);
 
 // Returns true if a session of `session` may write to a replica whose promise
-// is `standing` (P-H5). Only the session whose promise stands may, and none
+// is `current` (P-H5). Only the session whose promise stands may, and none
 // before the first promise.
-bool MayWrite(const Promise& standing, const Promise& session);
+bool MayWrite(const Promise& current, const Promise& session);
 
 // Read and update the promise in a superline. Requires: PRO1.
 Promise PromiseOf(const Superline& superline);

@@ -102,10 +102,10 @@ bool MayBeDurable(const QuorumSizes& sizes, const ReportCounts& reports) {
 Fate FateOf(const QuorumSizes& sizes, const ReportCounts& reports) {
   CheckReportCounts(sizes, reports);
   if (reports.have > 0) return Fate::kKeep;
-  return MayBeDurable(sizes, reports) ? Fate::kUndecided : Fate::kDrop;
+  return MayBeDurable(sizes, reports) ? Fate::kUndecided : Fate::kCut;
 }
 
-uint32_t OpeningQuorum(const QuorumSizes& sizes) {
+uint32_t OpeningQuorumSize(const QuorumSizes& sizes) {
   return std::max(sizes.read_quorum, sizes.write_quorum);
 }
 

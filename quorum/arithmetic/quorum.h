@@ -87,7 +87,7 @@ bool MayBeDurable(const QuorumSizes& sizes, const ReportCounts& reports);
 
 enum class Fate {
   kKeep,       // a replica has it: it is copied before it is shown
-  kDrop,       // it cannot be durable
+  kCut,        // it can't be durable
   kUndecided,  // more reports are needed; without any, an error
 };
 
@@ -100,7 +100,7 @@ Fate FateOf(const QuorumSizes& sizes, const ReportCounts& reports);
 // to write in it. It is more than half of N, so that any two openings have a
 // replica in common. An opening with this many promises before it installs
 // shares its epoch with no other (BA4, ballot.h).
-uint32_t OpeningQuorum(const QuorumSizes& sizes);
+uint32_t OpeningQuorumSize(const QuorumSizes& sizes);
 
 }  // namespace alpheus
 

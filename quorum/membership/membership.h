@@ -132,7 +132,7 @@ struct Candidate {
 
 enum class MembershipEvent {
   kSessionChanged,
-  kMembersChanged,  // perhaps; several changes may be one event
+  kRegistrationsChanged,  // perhaps; several changes may be one event
   kCandidatesChanged,
 };
 
@@ -150,14 +150,15 @@ class Membership : public BallotSource {
   // has expired.
   virtual void Renew() = 0;
 
-  // Wishes: they stand until they are changed, over lost connections and Renew.
-  // The process is registered, and stands, some time later.
+  // Wishes: they hold until they are changed, over lost connections and Renew.
+  // The process is registered, and a candidate, some time later. Withdraw ends
+  // the candidacy of Stand.
   virtual void Register(const Registration& registration) = 0;
   virtual void Stand() = 0;
-  virtual void StepDown() = 0;
+  virtual void Withdraw() = 0;
 
   // Both return the last known list, with this process's own entries.
-  virtual const std::vector<Registration>& members() const = 0;
+  virtual const std::vector<Registration>& registrations() const = 0;
   // The candidate that should be primary comes first.
   virtual const std::vector<Candidate>& candidates() const = 0;
   // Returns events since the last call, each kind once.

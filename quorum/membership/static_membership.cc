@@ -46,7 +46,7 @@ void StaticMembership::Renew() {
 
 void StaticMembership::Register(const Registration& registration) {
   members_ = {registration};
-  events_.Note(MembershipEvent::kMembersChanged);
+  events_.Note(MembershipEvent::kRegistrationsChanged);
 }
 
 void StaticMembership::Stand() {
@@ -55,7 +55,7 @@ void StaticMembership::Stand() {
   events_.Note(MembershipEvent::kCandidatesChanged);
 }
 
-void StaticMembership::StepDown() {
+void StaticMembership::Withdraw() {
   if (candidates_.empty()) return;
   candidates_.clear();
   events_.Note(MembershipEvent::kCandidatesChanged);

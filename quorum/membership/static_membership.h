@@ -37,9 +37,11 @@ class StaticMembership final : public Membership {
 
   void Register(const Registration& registration) override;
   void Stand() override;
-  void StepDown() override;
+  void Withdraw() override;
   // Both lists have this process, once it registered or stands, and no other.
-  const std::vector<Registration>& members() const override { return members_; }
+  const std::vector<Registration>& registrations() const override {
+    return members_;
+  }
   const std::vector<Candidate>& candidates() const override {
     return candidates_;
   }

@@ -402,7 +402,7 @@ absl::Status RemoteTail::Doubt() const {
   const auto members = static_cast<uint32_t>(replicas_.size());
   const uint32_t write_quorum = options_.write_quorum;
   const uint32_t opening =
-      OpeningQuorum({members, write_quorum, members - write_quorum + 1});
+      OpeningQuorumSize({members, write_quorum, members - write_quorum + 1});
   const bool may_be_elsewhere =
       FindDurableRange(write_quorum, evidence).unheard >= write_quorum;
   if (AsksAll() && may_be_elsewhere && heard < members - opening + 1) {

@@ -64,11 +64,11 @@ absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
 absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
     Fabric& fabric, const Clock& clock, RandomSource& random,
     BallotSource& ballots, const EpochOpeningOptions& options,
-    CacheFactory make_cache) {
+    WorkingCopyFactory make_working_copy) {
   std::unique_ptr<EpochOpening> opening(
       new EpochOpening(fabric, clock, random, ballots, options));
-  opening->is_cache_ = true;
-  opening->cache_factory_ = std::move(make_cache);
+  opening->is_working_copy_ = true;
+  opening->working_copy_factory_ = std::move(make_working_copy);
   ALPHEUS_RETURN_IF_ERROR(opening->CheckOptions());
   opening->MakeElectorates();
   opening->MakePeers();
@@ -77,13 +77,13 @@ absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
 
 absl::Status EpochOpening::CheckOptions() const {
   const uint32_t members =
-      static_cast<uint32_t>(options_.peers.size()) + (is_cache_ ? 0 : 1);
+      static_cast<uint32_t>(options_.peers.size()) + (is_working_copy_ ? 0 : 1);
   std::set<NodeId> nodes;
   for (const PeerAddress& peer : options_.peers) nodes.insert(peer.node);
   if (own_ != nullptr) nodes.insert(own_->superline().node);
   size_t expected = options_.sizes.replica_count;
   if (const auto& change = options_.change) {
-    if (!is_cache_ || change->to != options_.sizes ||
+    if (!is_working_copy_ || change->to != options_.sizes ||
         change->to_id != options_.configuration_id) {
       return absl::InvalidArgumentError(absl::StrCat(
           "opening log ", options_.log_id.ToString(), " to change its ",
@@ -210,7 +210,7 @@ absl::Status EpochOpening::Advance() {
 Deadline EpochOpening::NextPoll() const {
   if (phase_ == Phase::kOver) return Deadline();
   const bool own_scans =
-      phase_ == Phase::kPromise && !is_cache_ && !own_report_;
+      phase_ == Phase::kPromise && !is_working_copy_ && !own_report_;
   const bool own_installs = install_ != nullptr && install_->is_at_work();
   if (own_scans || own_installs) return Deadline::AtNanos(clock_.NowNanos());
   // A stopping opening no longer acts on the deadline.
@@ -253,7 +253,7 @@ bool EpochOpening::MayComeYet(const OpeningPeer& peer) const {
 void EpochOpening::MakeElectorates() {
   std::vector<NodeId> nodes;
   for (const PeerAddress& peer : options_.peers) nodes.push_back(peer.node);
-  if (!is_cache_) nodes.push_back(own_->superline().node);
+  if (!is_working_copy_) nodes.push_back(own_->superline().node);
   if (!options_.change) {
     electorates_ = {{std::move(nodes), options_.sizes}};
     return;
@@ -265,7 +265,7 @@ void EpochOpening::MakeElectorates() {
 uint32_t EpochOpening::Count(
     const Electorate& electorate,
     const std::function<bool(const OpeningPeer&)>& is_so) const {
-  uint32_t count = is_cache_ ? 0 : 1;
+  uint32_t count = is_working_copy_ ? 0 : 1;
   for (const NodeId node : electorate.nodes) {
     for (const auto& peer : peers_) {
       if (peer->node() == node && is_so(*peer)) ++count;
@@ -278,11 +278,11 @@ uint32_t EpochOpening::Count(
 // leaves too few: with the others' promises this process is the primary.
 absl::Status EpochOpening::CheckPossible() {
   for (const auto& peer : peers_) {
-    if (peer->state() == State::kRefused) NoteStanding(peer->standing());
+    if (peer->state() == State::kRefused) NoteRefusedBy(peer->refused_by());
   }
   uint32_t needed = 0;
   for (const Electorate& electorate : electorates_) {
-    needed = OpeningQuorum(electorate.sizes);
+    needed = OpeningQuorumSize(electorate.sizes);
     const uint32_t possible = Count(
         electorate, [this](const OpeningPeer& p) { return MayComeYet(p); });
     if (possible < needed) {
@@ -303,16 +303,16 @@ absl::Status EpochOpening::CheckPossible() {
                            : absl::StrCat(" and decided: ", wait_reason_)));
 }
 
-void EpochOpening::NoteStanding(const Promise& standing) {
-  if (!standing_ || standing_->epoch < standing.epoch) standing_ = standing;
+void EpochOpening::NoteRefusedBy(const Promise& current) {
+  if (!refused_by_ || refused_by_->epoch < current.epoch) refused_by_ = current;
 }
 
 absl::Status EpochOpening::TooFew(const std::string& what) const {
-  if (!standing_) return absl::UnavailableError(what);
+  if (!refused_by_) return absl::UnavailableError(what);
   return absl::AbortedError(
-      absl::StrCat(what, "; epoch ", standing_->epoch.value,
-                   " is promised to node ", standing_->primary.node.value,
-                   ", process ", absl::Hex(standing_->primary.incarnation),
+      absl::StrCat(what, "; epoch ", refused_by_->epoch.value,
+                   " is promised to node ", refused_by_->primary.node.value,
+                   ", process ", absl::Hex(refused_by_->primary.incarnation),
                    ". Wait for a random time, then try again above it"));
 }
 
@@ -339,13 +339,13 @@ absl::Status EpochOpening::AskBallot() {
     return peer.state() == State::kGreeted;
   };
   for (const Electorate& electorate : electorates_) {
-    if (Count(electorate, is_greeted) < OpeningQuorum(electorate.sizes)) {
+    if (Count(electorate, is_greeted) < OpeningQuorumSize(electorate.sizes)) {
       return absl::OkStatus();
     }
   }
   std::vector<Epoch> promised;
   uint64_t newest = 0;
-  if (!is_cache_) {
+  if (!is_working_copy_) {
     promised.push_back(own_->superline().promised_epoch);
     newest = own_->superline().configuration.id;
   }
@@ -376,18 +376,18 @@ absl::Status EpochOpening::TakeBallot() {
   ALPHEUS_RETURN_IF_ERROR(PromiseItself());
   phase_ = Phase::kPromise;
   SendPrepares();
-  return is_cache_ ? absl::OkStatus() : own_->StartStateReport();
+  return is_working_copy_ ? absl::OkStatus() : own_->StartStateReport();
 }
 
 // Promise.
 
 absl::Status EpochOpening::PromiseItself() {
-  if (is_cache_) return absl::OkStatus();
+  if (is_working_copy_) return absl::OkStatus();
   const auto verdict = own_->AcceptPromise(promise_);
   if (verdict.ok()) return absl::OkStatus();
-  const auto standing = StandingPromise(verdict.status());
-  if (!standing) return verdict.status();
-  NoteStanding(*standing);
+  const auto current = RefusingPromise(verdict.status());
+  if (!current) return verdict.status();
+  NoteRefusedBy(*current);
   return TooFew("the own replica refused its promise");
 }
 
@@ -397,11 +397,11 @@ void EpochOpening::SendPrepares() {
     peer->Ask(Prepare{promise_, options_.configuration_id});
   }
   // Sends the requests now: the scan of the own replica comes next.
-  if (!is_cache_ && !own_report_) fabric_.Progress();
+  if (!is_working_copy_ && !own_report_) fabric_.Progress();
 }
 
 absl::Status EpochOpening::ContinueScan() {
-  if (is_cache_ || own_report_) return absl::OkStatus();
+  if (is_working_copy_ || own_report_) return absl::OkStatus();
   const absl::StatusOr<bool> done = own_->Continue(options_.slice_bytes);
   if (!done.ok()) {
     return OwnPromisedAnother()
@@ -415,9 +415,9 @@ absl::Status EpochOpening::ContinueScan() {
 // Returns true if the own replica, which serves promises meanwhile, has
 // promised another primary.
 bool EpochOpening::OwnPromisedAnother() {
-  const Promise standing = PromiseOf(own_->superline());
-  if (standing == promise_) return false;
-  NoteStanding(standing);
+  const Promise current = PromiseOf(own_->superline());
+  if (current == promise_) return false;
+  NoteRefusedBy(current);
   return true;
 }
 
@@ -425,7 +425,7 @@ absl::Status EpochOpening::Gather() {
   wake_at_ = kNever;
   SendPrepares();
   ALPHEUS_RETURN_IF_ERROR(ContinueScan());
-  if (!is_cache_ && !own_report_) return absl::OkStatus();
+  if (!is_working_copy_ && !own_report_) return absl::OkStatus();
   bool all = true;
   std::vector<const OpeningPeer*> from;
   for (const auto& peer : peers_) {
@@ -437,7 +437,7 @@ absl::Status EpochOpening::Gather() {
     return peer.state() == State::kReported;
   };
   for (const Electorate& electorate : electorates_) {
-    if (Count(electorate, has_reported) < OpeningQuorum(electorate.sizes)) {
+    if (Count(electorate, has_reported) < OpeningQuorumSize(electorate.sizes)) {
       return absl::OkStatus();
     }
   }
@@ -497,13 +497,13 @@ absl::Status EpochOpening::Begin(OpeningChoice choice,
     if (peer->state() == State::kReported) continue;
     peer->Fail(absl::UnavailableError(
         peer->state() == State::kRefused
-            ? absl::StrCat("promised epoch ", peer->standing().epoch.value,
+            ? absl::StrCat("promised epoch ", peer->refused_by().epoch.value,
                            " to another primary")
             : "came too late: the log was chosen without it; let it resync"));
   }
   ALPHEUS_RETURN_IF_ERROR(
       CleanThrough(options_.cleanup_through, reports, decision));
-  if (is_cache_) {
+  if (is_working_copy_) {
     ALPHEUS_RETURN_IF_ERROR(MakeCache(decision, reports));
   } else if (!Contains(decision.members, 0)) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -524,7 +524,7 @@ absl::Status EpochOpening::Begin(OpeningChoice choice,
   input.peers = std::move(peers);
   input.decision = std::move(decision);
   input.own = own_.get();
-  input.is_cache = is_cache_;
+  input.is_working_copy = is_working_copy_;
   input.own_key = own_ring_->key();
   install_ = std::make_unique<EpochInstall>(
       PlanTerms{std::move(quorums), configuration_, promise_, options_.credits,
@@ -556,12 +556,13 @@ absl::Status EpochOpening::CheckTable(const EpochTable& table) const {
 absl::Status EpochOpening::MakeCache(const Decision& decision,
                                      const std::vector<StateReport>& reports) {
   const StateReport& highest = ReportOfHighestEpoch(decision, reports);
-  ALPHEUS_ASSIGN_OR_RETURN(
-      own_, cache_factory_(highest.ring_capacity, highest.configuration));
+  ALPHEUS_ASSIGN_OR_RETURN(own_, working_copy_factory_(highest.ring_capacity,
+                                                       highest.configuration));
   if (own_->ring().capacity() != highest.ring_capacity) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        own_->name(), ": a cache with a ring of ", own_->ring().capacity(),
-        " bytes, expected ", highest.ring_capacity, " as the replicas"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(own_->name(), ": a working copy with a ring of ",
+                     own_->ring().capacity(), " bytes, expected ",
+                     highest.ring_capacity, " as the replicas"));
   }
   ALPHEUS_RETURN_IF_ERROR(own_->AcceptPromise(promise_).status());
   return RegisterOwnRing();
@@ -636,10 +637,10 @@ void EpochOpening::End(const absl::Status& status) {
 // them back by itself.
 std::string EpochOpening::WhatWasPromised() const {
   if (phase_ < Phase::kPromise) return "";
-  const bool any = (!is_cache_ && PromiseOf(own_->superline()) == promise_) ||
-                   std::ranges::any_of(peers_, [](const auto& peer) {
-                     return peer->has_promised();
-                   });
+  const bool any =
+      (!is_working_copy_ && PromiseOf(own_->superline()) == promise_) ||
+      std::ranges::any_of(
+          peers_, [](const auto& peer) { return peer->has_promised(); });
   if (!any) return "";
   return "Replicas promised this epoch: a primary that has the log open has "
          "lost them, and gets them back when it opens the log again. ";
@@ -652,7 +653,7 @@ std::string EpochOpening::DescribePeers() const {
       absl::StrAppend(&text, peer->failure().message(), ". ");
     } else if (peer->state() == State::kRefused) {
       absl::StrAppend(&text, peer->Describe(), ": promised epoch ",
-                      peer->standing().epoch.value, ". ");
+                      peer->refused_by().epoch.value, ". ");
     }
   }
   return text;

@@ -15,7 +15,7 @@
 //             promised or written meanwhile, and promises made by then show
 //             when replicas are asked
 //   promise   all members that are there are asked, the own replica first. The
-//             answers of OpeningQuorum members are needed, and others are taken
+//             reports of OpeningQuorum members are needed, and others are taken
 //             for gather_ns more. The own replica scans meanwhile, in slices
 //   choose    pure (opening_choice.h, repair_plan.h); may want to wait for more
 //   install   epoch_install.h; over when W have installed, and the others have
@@ -67,7 +67,7 @@
 #include "recovery/protocol/opening_peer.h"
 #include "recovery/replica/openers_replica.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/replica_session.h"
+#include "replication/session/primary_session.h"
 #include "replication/session/session_terms.h"
 #include "replication/wire/registered_bytes.h"
 
@@ -107,7 +107,7 @@ struct EpochOpeningOptions {
   // Bytes of the own ring that one Poll reads: a millisecond or two of a warm
   // file. Adapters give up a connection that is silent for two seconds.
   uint64_t slice_bytes = uint64_t{4} << 20;
-  // The ballot is above this epoch: StandingPromise of an earlier opening that
+  // The ballot is above this epoch: RefusingPromise of an earlier opening that
   // was Aborted.
   Epoch above;
 };
@@ -116,7 +116,7 @@ struct OpenedBackup {
   NodeId node;
   std::string name;  // address
   ConnectionId connection;
-  std::unique_ptr<ReplicaSession> session;
+  std::unique_ptr<PrimarySession> session;
 };
 
 struct OtherMember {
@@ -126,7 +126,8 @@ struct OtherMember {
 
 // The open epoch, and how it was opened.
 struct EpochOpened {
-  RingLogStart start;  // start of the log in the own replica or the cache
+  RingLogStart
+      start;  // start of the log in the own replica or the working copy
   Epoch epoch;
   Epoch previous_epoch;  // 0 for a new log
   LogPosition head;
@@ -140,9 +141,10 @@ struct EpochOpened {
   std::unique_ptr<RegisteredBytes> ring;
 };
 
-// Makes an empty replica of that capacity, a cache, for a primary without a
-// replica. Its superline names it as the only member: it must not be blank.
-using CacheFactory =
+// Makes a *working copy*: an empty replica of that capacity in memory, for a
+// primary without a replica. Its superline names it as the only member: it must
+// not be blank.
+using WorkingCopyFactory =
     std::function<absl::StatusOr<std::unique_ptr<OpenersReplica>>(
         uint64_t ring_capacity, const Configuration& configuration)>;
 
@@ -162,7 +164,7 @@ class EpochOpening {
   static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
       Fabric& fabric, const Clock& clock, RandomSource& random,
       BallotSource& ballots, const EpochOpeningOptions& options,
-      CacheFactory make_cache);
+      WorkingCopyFactory make_working_copy);
   // Closes all connections and frees their memory.
   ~EpochOpening();
 
@@ -189,7 +191,8 @@ class EpochOpening {
   //   FailedPrecondition  the own replica is no member (blank: its medium was
   //                       replaced); the log's configuration is not the one
   //                       that the list of members, or the change, starts from
-  //   others              as Choose, LocalReplica, and the cache's factory
+  //   others              as Choose, LocalReplica, and the working copy's
+  //   factory
   // Whatever the error, nothing was shown.
   const absl::Status& status() const { return status_; }
   // Returns true if another opening with a higher ballot may succeed at once:
@@ -197,7 +200,7 @@ class EpochOpening {
   // fenced by another primary.
   bool may_try_again() const { return may_try_again_; }
   // Returns the highest promise that refused this opening, for Aborted.
-  const std::optional<Promise>& standing() const { return standing_; }
+  const std::optional<Promise>& refused_by() const { return refused_by_; }
   // Returns the open epoch. Call it once, if the status is OK.
   EpochOpened TakeOpened();
 
@@ -252,7 +255,7 @@ class EpochOpening {
                  const std::function<bool(const OpeningPeer&)>& is_so) const;
   absl::Status CheckPossible();
   absl::Status TooFew(const std::string& what) const;
-  void NoteStanding(const Promise& standing);
+  void NoteRefusedBy(const Promise& current);
   std::string WhatWasPromised() const;
   std::string DescribePeers() const;
   bool DeadlineHasPassed() const {
@@ -269,13 +272,13 @@ class EpochOpening {
   Phase phase_ = Phase::kServerHello;
   absl::Status status_;
   bool may_try_again_ = false;
-  std::optional<Promise> standing_;
+  std::optional<Promise> refused_by_;
   std::unique_ptr<BallotRequest> ballot_;  // request for a ballot, in flight
   Promise promise_;  // promise that replicas are asked for
 
-  std::unique_ptr<OpenersReplica> own_;  // the own replica, or the cache
-  bool is_cache_ = false;
-  CacheFactory cache_factory_;
+  std::unique_ptr<OpenersReplica> own_;  // the own replica, or the working copy
+  bool is_working_copy_ = false;
+  WorkingCopyFactory working_copy_factory_;
   std::optional<StateReport> own_report_;
   std::unique_ptr<RegisteredBytes> own_ring_;
 

@@ -89,7 +89,7 @@ absl::StatusOr<OpeningChoice> ChooseForOpening(
       JudgePromises(choice.decision, reports, choice.target, given.change);
   const absl::Status enough =
       CheckPromises(choice.promises, choice.decision, reports, choice.target,
-                    given.change != nullptr, OpeningQuorum(sizes));
+                    given.change != nullptr, OpeningQuorumSize(sizes));
   choice.is_chosen = enough.ok();
   if (!enough.ok()) choice.wait_reason = std::string(enough.message());
   return choice;

@@ -13,14 +13,14 @@
 namespace alpheus {
 namespace {
 
-uint32_t LeastOpeningQuorum(const QuorumSizes& sizes) {
+uint32_t LeastOpeningQuorumSize(const QuorumSizes& sizes) {
   return std::max(sizes.replica_count - sizes.write_quorum + 1,
                   sizes.write_quorum);
 }
 
 // Returns B: the fewest members that leave no opening quorum among the others.
 uint32_t Blocking(const QuorumSizes& sizes) {
-  return sizes.replica_count - LeastOpeningQuorum(sizes) + 1;
+  return sizes.replica_count - LeastOpeningQuorumSize(sizes) + 1;
 }
 
 bool Has(const std::vector<NodeId>& nodes, NodeId node) {
@@ -118,7 +118,7 @@ bool WasNotReplaced(const Member& member, const MemberList& list,
                (a.blank || a.configuration.id < list.id ||
                 Names(a.configuration, member));
       });
-  return Count(without) >= LeastOpeningQuorum(SizesOf(list));
+  return Count(without) >= LeastOpeningQuorumSize(SizesOf(list));
 }
 
 // Returns the list's members in `among` that were surely not replaced.
@@ -152,20 +152,20 @@ struct Retirement {
   // Returns true if the list is retired once the members that stay have
   // installed.
   bool is_possible() const {
-    return answered >= LeastOpeningQuorum(sizes) &&
+    return answered >= LeastOpeningQuorumSize(sizes) &&
            current >= sizes.read_quorum && stay >= needed();
   }
   uint32_t needed() const { return Blocking(sizes); }
 };
 
 // Whether blank members of a list count as promising for it (OPQ8).
-enum class JoiningMembers { kSayNothing, kPromise };
+enum class BlankMembers { kSayNothing, kPromise };
 
 // Returns the retirement of `list`. `among` are the eligible replicas.
 Retirement RetirementOf(
     const MemberList& list, const Decision& decision, ReportSet among,
     std::span<const StateReport> reports, const MemberList& target,
-    JoiningMembers joining_members = JoiningMembers::kSayNothing) {
+    BlankMembers blank_members = BlankMembers::kSayNothing) {
   ReportSet answered = ReportersOf(list, among, reports);
   const ReportSet current =
       (answered & decision.members) | CurrentOf(list, among, reports);
@@ -174,7 +174,7 @@ Retirement RetirementOf(
         return Names(target, MemberOf(report));
       });
   const ReportSet blank =
-      joining_members == JoiningMembers::kPromise ? BlankOf(list, reports) : 0;
+      blank_members == BlankMembers::kPromise ? BlankOf(list, reports) : 0;
   return {SizesOf(list), Count(answered | blank),
           Count((current | blank) & ~Suspects(reports)), Count(stay)};
 }
@@ -185,7 +185,7 @@ absl::Status CheckSafe(const MembersChange& change) {
     stay += Has(change.to_nodes, node) && !Has(change.replaced, node) ? 1 : 0;
   }
   const uint32_t blocking = Blocking(change.from);
-  const uint32_t opening = LeastOpeningQuorum(change.to);
+  const uint32_t opening = LeastOpeningQuorumSize(change.to);
   const bool few_stay = stay < change.from.write_quorum;
   const bool few_open = opening < blocking;
   if (!few_stay && !few_open) return absl::OkStatus();
@@ -340,16 +340,16 @@ bool CanRetire(const Configuration& own, const Decision& decision,
                const Configuration& target) {
   if (own == target) return true;
   const auto can_retire = [&](const MemberList& list,
-                              JoiningMembers joining_members) {
-    return RetirementOf(list, decision, among, reports, target, joining_members)
+                              BlankMembers blank_members) {
+    return RetirementOf(list, decision, among, reports, target, blank_members)
         .is_possible();
   };
-  if (can_retire(own, JoiningMembers::kSayNothing)) return true;
+  if (can_retire(own, BlankMembers::kSayNothing)) return true;
   const std::optional<MemberList>& from = own.made_from;
   const bool is_parent_over =
       from && (IsRetired(*from, decision.configuration, reports) ||
-               can_retire(*from, JoiningMembers::kSayNothing));
-  return is_parent_over && can_retire(own, JoiningMembers::kPromise);
+               can_retire(*from, BlankMembers::kSayNothing));
+  return is_parent_over && can_retire(own, BlankMembers::kPromise);
 }
 
 // OPQ5. Returns the other replicas whose list can be retired. A list is retired
@@ -392,10 +392,10 @@ std::vector<MemberList> UnretiredOf(ReportSet retirable,
     const Configuration& own = reports[i].configuration;
     if (!Contains(retirable, i) || own == target) continue;
     Add(own, unretired);
-    const bool needs_joining_members =
+    const bool needs_blank_members =
         !RetirementOf(own, decision, promises.eligible, reports, target)
              .is_possible();
-    if (needs_joining_members && own.made_from &&
+    if (needs_blank_members && own.made_from &&
         !IsRetired(*own.made_from, decision.configuration, reports)) {
       Add(*own.made_from, unretired);
     }
@@ -427,7 +427,7 @@ bool IsParentRetired(const Promises& promises, const Configuration& newest,
                      std::span<const StateReport> reports) {
   return IsRetired(*newest.made_from, newest, reports) ||
          HasNewcomer(newest, reports) ||
-         promises.have >= LeastOpeningQuorum(SizesOf(newest));
+         promises.have >= LeastOpeningQuorumSize(SizesOf(newest));
 }
 
 ParentState JudgeParent(const Promises& promises, const Decision& decision,
@@ -492,7 +492,7 @@ absl::Status CheckEnough(uint32_t counted, uint32_t needed, const char* what,
 std::string Describe(const Retirement& retirement) {
   return absl::StrCat(
       " the log may still be opened: of its members ", retirement.answered,
-      " answered, ", LeastOpeningQuorum(retirement.sizes), " must, ",
+      " answered, ", LeastOpeningQuorumSize(retirement.sizes), " must, ",
       retirement.current, " of them surely know what they did, ",
       retirement.sizes.read_quorum, " must, and ", retirement.stay,
       " of them stay, ", retirement.needed(), " must");
@@ -566,7 +566,7 @@ absl::Status CheckPromises(const Promises& promises, const Decision& decision,
     const ReportSet moved_on = ReportersOf(
         found, promises.eligible & Having(target, reports), reports);
     ALPHEUS_RETURN_IF_ERROR(CheckEnough(
-        promises.have + Count(moved_on), LeastOpeningQuorum(SizesOf(found)),
+        promises.have + Count(moved_on), LeastOpeningQuorumSize(SizesOf(found)),
         "have themselves", found,
         ": let the log be opened by that list once, or make the change to it "
         "again, and change it then"));
@@ -575,7 +575,7 @@ absl::Status CheckPromises(const Promises& promises, const Decision& decision,
       Where(reports, ~ReportSet{0}, [&](const StateReport& report) {
         return Names(target, MemberOf(report));
       });
-  return CheckEnough(Count(of_target), LeastOpeningQuorum(SizesOf(target)),
+  return CheckEnough(Count(of_target), LeastOpeningQuorumSize(SizesOf(target)),
                      "are to be members of", target);
 }
 
@@ -600,9 +600,10 @@ InstallQuorums QuorumsToInstall(const Promises& promises,
   quorums.to_show = before;
   const QuorumSizes sizes = SizesOf(target);
   // OPQ6: a list that counts only with members that lag is finished first.
-  const bool is_finished = promises.have >= LeastOpeningQuorum(SizesOf(found));
+  const bool is_finished =
+      promises.have >= LeastOpeningQuorumSize(SizesOf(found));
   quorums.to_show.push_back({target.members, is_change || !is_finished
-                                                 ? LeastOpeningQuorum(sizes)
+                                                 ? LeastOpeningQuorumSize(sizes)
                                                  : sizes.write_quorum});
   return quorums;
 }

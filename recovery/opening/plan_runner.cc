@@ -50,10 +50,10 @@ absl::Status PlanRunner::Advance() {
     }
     return absl::OkStatus();
   }
-  if (input_.is_cache && !own_installed_) {
+  if (input_.is_working_copy && !own_installed_) {
     ALPHEUS_RETURN_IF_ERROR(FillCache());
   }
-  if (!input_.is_cache || own_installed_) {
+  if (!input_.is_working_copy || own_installed_) {
     // Repeats until nothing changes: an installed replica may let another
     // begin.
     for (bool changed = true; changed;) {
@@ -215,7 +215,7 @@ absl::Status PlanRunner::OfOwn(const absl::Status& status) const {
 absl::Status PlanRunner::StartInstallingOwn() {
   own_installing_ = true;
   Installation installation = WhatIsInstalled();
-  if (input_.is_cache) installation.configuration = {};
+  if (input_.is_working_copy) installation.configuration = {};
   return OfOwn(input_.own->StartInstall(installation));
 }
 

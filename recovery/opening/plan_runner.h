@@ -24,8 +24,8 @@
 //         could find the end any more.
 //   PLR3. A replica installs only after all that it lacked was copied.
 //   PLR4. A newcomer's copy begins when the quorums before it have installed.
-//   PLR5. A cache counts for nothing (P-A3). It is filled first, and all else
-//         is copied from it.
+//   PLR5. A working copy counts for nothing (P-A3). It is filled first, and all
+//         else is copied from it.
 // Thread safety: one thread.
 // References: protocol P-A4.5, P-H3, P-H12, P-H13.
 #ifndef ALPHEUS_RECOVERY_OPENING_PLAN_RUNNER_H_
@@ -64,9 +64,9 @@ struct PlanInput {
   std::vector<OpeningPeer*> peers;  // nullptr: the own replica
   Decision decision;
   RepairPlan plan;
-  OpenersReplica* own = nullptr;  // the own replica, or the cache
-  bool is_cache = false;          // `own` is a cache, which has no report
-  RegionKey own_key;              // key of the own ring
+  OpenersReplica* own = nullptr;  // the own replica, or the working copy
+  bool is_working_copy = false;  // `own` is a working copy, which has no report
+  RegionKey own_key;             // key of the own ring
 };
 
 class PlanRunner {
@@ -84,14 +84,14 @@ class PlanRunner {
   // Returns a count that grows with each step of a repair and each copied
   // piece.
   uint64_t progress() const;
-  // Returns true while the own replica or the cache reads what it installs:
-  // call Advance again at once.
+  // Returns true while the own replica or the working copy reads what it
+  // installs: call Advance again at once.
   bool is_at_work() const { return own_installing_; }
   // Returns how many nanoseconds a replica may need to read the whole log that
   // it installs. It sends nothing before the end of that step.
   int64_t PatienceNanos() const;
 
-  // Returns true once the quorums and the own replica or the cache have
+  // Returns true once the quorums and the own replica or the working copy have
   // installed.
   bool is_enough() const;
   // Returns true once no repair is running.

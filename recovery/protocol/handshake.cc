@@ -81,7 +81,7 @@ absl::StatusOr<Message> ReplicaHandshake::Reply(const Message& message) {
     return OnChallenge(*challenge);
   }
   if (const auto* prove = std::get_if<Prove>(&message)) return OnProve(*prove);
-  return Refuse(
+  return Rejection(
       RejectReason::kNoProof,
       absl::UnauthenticatedError(
           "this node requires a proof of the cluster's key first, and the peer "
@@ -91,15 +91,16 @@ absl::StatusOr<Message> ReplicaHandshake::Reply(const Message& message) {
 absl::StatusOr<Message> ReplicaHandshake::OnChallenge(
     const Challenge& challenge) {
   if (!credentials_.key.is_set()) {
-    return Refuse(RejectReason::kNoKeyHere,
-                  absl::FailedPreconditionError(
-                      "this node has no cluster key, and the peer asks for a "
-                      "proof of it. Name the key (key_file) in the node's "
-                      "cluster file and start it again"));
+    return Rejection(
+        RejectReason::kNoKeyHere,
+        absl::FailedPreconditionError(
+            "this node has no cluster key, and the peer asks for a "
+            "proof of it. Name the key (key_file) in the node's "
+            "cluster file and start it again"));
   }
   if (stage_ != Stage::kChallenge) {
-    return Refuse(RejectReason::kOutOfTurn,
-                  absl::InvalidArgumentError("a second challenge came"));
+    return Rejection(RejectReason::kOutOfTurn,
+                     absl::InvalidArgumentError("a second challenge came"));
   }
   said_.primary = challenge.nonce;
   said_.replica = DrawNonce(credentials_);
@@ -110,16 +111,17 @@ absl::StatusOr<Message> ReplicaHandshake::OnChallenge(
 
 absl::StatusOr<Message> ReplicaHandshake::OnProve(const Prove& prove) {
   if (stage_ != Stage::kProve) {
-    return Refuse(RejectReason::kOutOfTurn,
-                  absl::InvalidArgumentError("a proof came that was not asked "
-                                             "for"));
+    return Rejection(
+        RejectReason::kOutOfTurn,
+        absl::InvalidArgumentError("a proof came that was not asked "
+                                   "for"));
   }
   const Digest expected = ProofOf(credentials_.key, kPrimaryRole, said_);
   if (!AreSame(prove.proof, expected)) {
-    return Refuse(RejectReason::kWrongKey,
-                  absl::UnauthenticatedError(
-                      "the peer's proof does not match this cluster's key. "
-                      "Give all nodes and primaries the same key_file"));
+    return Rejection(RejectReason::kWrongKey,
+                     absl::UnauthenticatedError(
+                         "the peer's proof does not match this cluster's key. "
+                         "Give all nodes and primaries the same key_file"));
   }
   stage_ = Stage::kOver;
   return Proved{};

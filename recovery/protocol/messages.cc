@@ -216,7 +216,7 @@ struct BodyWriter {
     to.U64(promised.report_bytes);
     to.Id(promised.ring_key);
   }
-  void operator()(const Refused& refused) const { Put(to, refused.standing); }
+  void operator()(const Refused& refused) const { Put(to, refused.current); }
   void operator()(const OpenForRepair& open) const {
     to.Id(open.epoch);
     to.U32(open.set_repairing ? 1 : 0);

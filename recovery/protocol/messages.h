@@ -15,7 +15,7 @@
 //   OpenForRepair                     ->  RepairOpened: the ring may be written
 //   (reads records here, writes them there)
 //   Install                           ->  Installed
-//   (from here on batches and acks; see replica_session.h)
+//   (from here on batches and acks; see primary_session.h)
 //
 // View, Follow, Release, Scrub, Fetch and Claim need no promise. Any request
 // may be answered by Failed, or by Changed. Numbers are little-endian. Bytes
@@ -152,7 +152,7 @@ struct Promised {
   bool operator==(const Promised&) const = default;
 };
 struct Refused {
-  Promise standing;
+  Promise current;
 
   bool operator==(const Refused&) const = default;
 };

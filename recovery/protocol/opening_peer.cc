@@ -311,7 +311,7 @@ void OpeningPeer::OnReply() {
     has_promised_ = true;
     StartReading(std::get<Promised>(*message));
   } else if (is(State::kPromising, Refused())) {
-    standing_ = std::get<Refused>(*message).standing;
+    refused_by_ = std::get<Refused>(*message).current;
     state_ = State::kRefused;
   } else if (is(State::kOpeningForRepair, RepairOpened())) {
     ring_key_ = std::get<RepairOpened>(*message).ring_key;
@@ -453,7 +453,7 @@ void OpeningPeer::PostWrite(WorkId work, LocalBytes from, uint64_t place) {
 
 void OpeningPeer::StartSession() {
   const Installation& installed = install_.installation;
-  auto session = ReplicaSession::Start(
+  auto session = PrimarySession::Start(
       {own_ring_, own_ring_key_, ring_key_},
       {installed.epoch, install_.session, installed.end, install_.credits,
        server_hello_.platform, installed.head, options_.batch_bytes_max},
@@ -468,7 +468,7 @@ void OpeningPeer::StartSession() {
         if (std::holds_alternative<Released>(*message)) return Promise();
         const auto* const refused = std::get_if<Refused>(&*message);
         if (refused == nullptr) return std::nullopt;
-        return refused->standing;
+        return refused->current;
       });
   state_ = State::kInstalled;
 }

@@ -3,19 +3,19 @@
 // first message until records flow.
 //
 // Idea: one state for each message of messages.h that is waited for. The
-// opening says what to ask next. The peer sends, takes the reply, reads the
-// answer's bytes, and notices when the replica is gone. One request is under
-// way at a time; reads and writes of the replica's ring run beside it.
+// opening says what to ask next. This object sends, takes the reply, reads the
+// state report's bytes, and notices when the replica is gone. One request is
+// under way at a time; reads and writes of the replica's ring run beside it.
 //
 // Invariants:
-//   OP1. A reply is believed only if it fits the request. Node, incarnation and
-//        capacity are those of the ServerHello. The log is older than the
-//        ballot or, if the replica joins, of the ballot's epoch; its table ends
-//        with its epoch. With a key nothing is asked before the replica has
-//        proved it (HSK1 of handshake.h).
-//   OP2. Once it failed, its connection is closed: nothing of it changes memory
-//        of this host any more (FB5 of fabric.h), and its completions mean
-//        nothing.
+//   OP1. A reply is believed only if it fits the request. A state report must
+//        name node, incarnation and capacity as ServerHello did. Its log epoch
+//        must be below the ballot, or, if the replica joins, may equal it; its
+//        table must end with its log epoch. With a key nothing is asked before
+//        the replica has proved it (HSK1 of handshake.h).
+//   OP2. A peer that failed has closed its connection: nothing of it changes
+//        memory of this host any more (FB5 of fabric.h), and its completions
+//        mean nothing.
 // Thread safety: one thread.
 // References: protocol P-A4; messages.h.
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_OPENING_PEER_H_
@@ -35,7 +35,7 @@
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/state_report.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/replica_session.h"
+#include "replication/session/primary_session.h"
 #include "replication/session/session_terms.h"
 #include "replication/wire/message_slots.h"
 
@@ -85,7 +85,7 @@ class OpeningPeer {
     kPromising,
     kReading,   // the report's bytes
     kReported,  // report(); the ring may be read
-    kRefused,   // standing()
+    kRefused,   // refused_by()
     kOpeningForRepair,
     kRepairOpened,  // the ring may be read and written
     kInstalling,
@@ -118,7 +118,7 @@ class OpeningPeer {
   // Returns true if it promised, by this connection or an earlier one.
   bool has_promised() const { return has_promised_; }
   const ServerHello& server_hello() const { return server_hello_; }
-  const Promise& standing() const { return standing_; }
+  const Promise& refused_by() const { return refused_by_; }
   const Created& created() const { return created_; }
   // Requires: kReported or later.
   const StateReport& report() const { return report_; }
@@ -172,7 +172,7 @@ class OpeningPeer {
 
   // Hand connection and session to the caller. Requires: kInstalled.
   ConnectionId ReleaseConnection();
-  std::unique_ptr<ReplicaSession> ReleaseSession() {
+  std::unique_ptr<PrimarySession> ReleaseSession() {
     return std::move(session_);
   }
 
@@ -223,7 +223,7 @@ class OpeningPeer {
   PrimaryHandshake handshake_;
   bool has_promised_ = false;
   ServerHello server_hello_;
-  Promise standing_;
+  Promise refused_by_;
   Created created_;
   RegionKey ring_key_;
 
@@ -237,7 +237,7 @@ class OpeningPeer {
   Install install_;
   Ring own_ring_;
   RegionKey own_ring_key_;
-  std::unique_ptr<ReplicaSession> session_;
+  std::unique_ptr<PrimarySession> session_;
 };
 
 }  // namespace alpheus

@@ -40,7 +40,7 @@ std::string_view RejectReasonName(RejectReason reason) {
   return kRejectReasonNames[static_cast<size_t>(reason)];
 }
 
-absl::Status Refuse(RejectReason reason, absl::Status status) {
+absl::Status Rejection(RejectReason reason, absl::Status status) {
   ALPHEUS_CHECK(!status.ok(), "who refuses says why");
   const std::string number = absl::StrCat(static_cast<uint32_t>(reason));
   status.SetPayload(kPayload, absl::Cord(absl::string_view(number)));

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// reject_counters: counts of a node's refusals, by peer and reason.
+// reject_counters: counts of the peers that a node rejected, by peer and
+// reason.
 //
-// Idea: a refusal carries its reason in the status. All are counted. Only the
-// first of each peer and reason is reported, so that a peer that comes again
-// and again fills no log file. A peer is its host, as its port changes each
-// time.
+// Idea: a rejection carries its reason in the status. All are counted. The
+// operator is warned only of the first of each peer and reason, so that a peer
+// that comes again and again fills no log file. A peer is its host, as its port
+// changes each time.
 //
 // Invariants:
 //   REF1. Memory is bounded: kPeersReported pairs of peer and reason are
-//         remembered as reported; further ones are only counted.
+//         remembered as told; further ones are only counted.
 // Thread safety: one thread.
 // References: protocol P-A5, P-H17; docs/use/operating.md#security.
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_REJECT_COUNTERS_H_
@@ -51,16 +52,16 @@ using RejectCounts = std::array<uint64_t, kRejectReasonCount>;
 std::string_view RejectReasonName(RejectReason reason);
 
 // Returns the status with the reason. Requires: !status.ok().
-absl::Status Refuse(RejectReason reason, absl::Status status);
-// Returns the reason that Refuse added, or nothing.
+absl::Status Rejection(RejectReason reason, absl::Status status);
+// Returns the reason that Rejection added, or nothing.
 std::optional<RejectReason> ReasonOf(const absl::Status& status);
 
 class RejectCounters {
  public:
   static constexpr size_t kPeersReported = 1024;
 
-  // Counts a refusal; returns true if it is to be reported. `peer` is an
-  // address as the fabric writes it.
+  // Counts a rejection; returns true if the operator is to be warned of it.
+  // `peer` is an address as the fabric writes it.
   bool Note(std::string_view peer, RejectReason reason);
 
   uint64_t count(RejectReason reason) const {

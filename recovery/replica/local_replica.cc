@@ -112,9 +112,9 @@ absl::StatusOr<PromiseVerdict> LocalReplica<P>::AcceptPromise(
                      request.epoch.value, " is beyond ", kNumberMax / 2,
                      ", which no ballot reaches; the sender is faulty"));
   }
-  const Promise standing = PromiseOf(state_.superline);
+  const Promise current = PromiseOf(state_.superline);
   ALPHEUS_ASSIGN_OR_RETURN(const PromiseVerdict verdict,
-                           AnswerPromise(standing, request));
+                           AnswerPromise(current, request));
   EndWork();  // of an owner that this promise fences
   ALPHEUS_RETURN_IF_ERROR(RepairTable());
   // A promise in one copy only would be lost with that copy (P-S2). A suspect
@@ -127,7 +127,7 @@ absl::StatusOr<PromiseVerdict> LocalReplica<P>::AcceptPromise(
   SetPromise(request, next);
   ALPHEUS_RETURN_IF_ERROR(UpdateSuperline(next));
   if (verdict == PromiseVerdict::kNew) {
-    promised_before_ = standing.epoch;
+    promised_before_ = current.epoch;
     installed_.reset();
   }
   return verdict;

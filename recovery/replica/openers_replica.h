@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// openers_replica: the replica, or the cache, in the primary's own process, as
-// the opening of an epoch sees it.
+// openers_replica: the replica, or the working copy, in the primary's own
+// process, as the opening of an epoch sees it.
 //
 // Idea: an opening calls its own replica a few times and otherwise speaks to
 // peers. With the persistence policy behind an interface, the opening is no

@@ -162,9 +162,9 @@ absl::Status ReplicaResync::Advance(const Now& now) {
       trying_->is_lost = true;
       return absl::AbortedError(
           absl::StrCat(joining_->Describe(), ": promised epoch ",
-                       joining_->standing().epoch.value, ", above epoch ",
+                       joining_->refused_by().epoch.value, ", above epoch ",
                        log_.epoch.value, " of this log, to another primary (",
-                       DescribeOpening(joining_->standing()),
+                       DescribeOpening(joining_->refused_by()),
                        "); it joins none before the next"));
     case PeerState::kReported:
       return ContinuePlan(now);

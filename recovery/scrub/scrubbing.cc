@@ -325,10 +325,10 @@ void Scrubbing::Reconfigure(const Credentials& credentials,
 }
 
 void Scrubbing::Report(const std::string& what) const {
-  if (!node_.report) return;
+  if (!node_.warn) return;
   const std::string name =
       node_.name_of ? node_.name_of(pass_->log_id) : pass_->log_id.ToString();
-  node_.report(
+  node_.warn(
       absl::StrCat("node ", node_.node.value, ", log ", name, ": ", what));
 }
 

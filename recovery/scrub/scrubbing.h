@@ -85,7 +85,7 @@ class Scrubbing {
     Uuid cluster_id;
     NodeId node;
     Credentials credentials;
-    std::function<void(const std::string&)> report;
+    std::function<void(const std::string&)> warn;
     // Names a log in messages; not set: by its id.
     std::function<std::string(Uuid log_id)> name_of = {};
   };

@@ -34,14 +34,14 @@ absl::StatusOr<PeerConnection> ConnectionAdmission::Check(
   // Rejections are cut to 44 bytes.
   const absl::StatusOr<Hello> hello = DecodeHello(request.private_data);
   if (!hello.ok()) {
-    return Refuse(absl::IsUnimplemented(hello.status())
-                      ? RejectReason::kOtherVersion
-                      : RejectReason::kMalformed,
-                  hello.status());
+    return Rejection(absl::IsUnimplemented(hello.status())
+                         ? RejectReason::kOtherVersion
+                         : RejectReason::kMalformed,
+                     hello.status());
   }
   connection.hello = *hello;
   if (connection.hello.cluster_id != options_.cluster_id) {
-    return Refuse(
+    return Rejection(
         RejectReason::kOtherCluster,
         absl::FailedPreconditionError("this node is of another cluster"));
   }
@@ -53,7 +53,7 @@ void ConnectionAdmission::Reject(const ConnectionEvent& request,
   ++connections_.counters().rejected;
   // An error that is no refusal repeats until its cause is gone: not reported.
   if (ReasonOf(why).has_value()) {
-    connections_.Report(
+    connections_.Warn(
         request.peer, why,
         absl::StrCat("the connection of ", request.peer, " is refused"));
   }
@@ -70,11 +70,12 @@ void ConnectionAdmission::Accept(PeerConnection connection,
   connection.handshake.emplace(options_.credentials, connection.hello,
                                server_hello);
   if (PeerConnection* const oldest = OldestTooMany(); oldest != nullptr) {
-    connections_.End(oldest->id,
-                     Refuse(RejectReason::kTooSlow,
-                            absl::ResourceExhaustedError(
-                                "it was closed to make room for others: it had "
-                                "not proved the cluster key")));
+    connections_.End(
+        oldest->id,
+        Rejection(RejectReason::kTooSlow,
+                  absl::ResourceExhaustedError(
+                      "it was closed to make room for others: it had "
+                      "not proved the cluster key")));
   }
   ++connections_.counters().accepted;
   PeerConnection& kept =
@@ -136,19 +137,20 @@ absl::Status ConnectionAdmission::TakePlace(PeerConnection& connection,
       (place != Place::kFollowing ||
        clock_.NowNanos() - silent->heard_at >= kFollowerSilenceNanos);
   if (!may_push) {
-    return Refuse(RejectReason::kNoRoom,
-                  absl::ResourceExhaustedError(absl::StrCat(
-                      "node ", options_.node.value, ": ", taken,
-                      " readers follow its logs, the most that may. End some, "
-                      "or raise --followers-max of its alpheusd")));
+    return Rejection(
+        RejectReason::kNoRoom,
+        absl::ResourceExhaustedError(absl::StrCat(
+            "node ", options_.node.value, ": ", taken,
+            " readers follow its logs, the most that may. End some, "
+            "or raise --followers-max of its alpheusd")));
   }
   connections_.End(
       silent->id,
-      Refuse(RejectReason::kNoRoom,
-             absl::ResourceExhaustedError(absl::StrCat(
-                 "it was closed to make room for others: of ", taken,
-                 " waiting connections it was silent for longest; see "
-                 "--waiting-max of alpheusd"))));
+      Rejection(RejectReason::kNoRoom,
+                absl::ResourceExhaustedError(absl::StrCat(
+                    "it was closed to make room for others: of ", taken,
+                    " waiting connections it was silent for longest; see "
+                    "--waiting-max of alpheusd"))));
   return absl::OkStatus();
 }
 
@@ -192,10 +194,10 @@ absl::Status ConnectionAdmission::WhyTooLate(
         absl::StrCat("it asked for nothing for ",
                      options_.silence_ns_max / 1'000'000, " ms"));
   }
-  return Refuse(RejectReason::kTooSlow,
-                absl::DeadlineExceededError(
-                    absl::StrCat("it did not prove the cluster key within ",
-                                 options_.proof_ns_max / 1'000'000, " ms")));
+  return Rejection(RejectReason::kTooSlow,
+                   absl::DeadlineExceededError(
+                       absl::StrCat("it did not prove the cluster key within ",
+                                    options_.proof_ns_max / 1'000'000, " ms")));
 }
 
 }  // namespace alpheus

@@ -47,12 +47,12 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::Reply(PeerConnection& connection,
   if (const auto* fetched = std::get_if<Fetched>(&message)) {
     return OnFetched(connection, *fetched);
   }
-  return Decline(connection);
+  return DismissUnserved(connection);
 }
 
 // This includes readers, which disturb no primary. They ask often, so this is
 // not reported.
-MaybeReply LocalPrimaryRelay::Decline(PeerConnection& connection) {
+MaybeReply LocalPrimaryRelay::DismissUnserved(PeerConnection& connection) {
   connections_.Dismiss(connection,
                        Failed{absl::UnavailableError(
                            "the node does not serve its replica: a process of "
@@ -67,7 +67,8 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFollow(
     PeerConnection& connection, const Follow& follow) {
   const Uuid log_id = connection.hello.log_id;
   absl::StatusOr<Followed> followed = regions_.ReadFollowed(log_id);
-  if (absl::IsUnimplemented(followed.status())) return Decline(connection);
+  if (absl::IsUnimplemented(followed.status()))
+    return DismissUnserved(connection);
   ALPHEUS_RETURN_IF_ERROR(followed.status());
   const LocalPrimary* const primary = FindPrimary(log_id);
   followed->in_session =
@@ -214,15 +215,15 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFetched(
                          found->second.connection == connection.id &&
                          found->second.fetch.has_value();
   if (!was_asked) {
-    return Refuse(RejectReason::kOutOfTurn,
-                  absl::InvalidArgumentError(
-                      "bytes of a ring came that were not asked for"));
+    return Rejection(RejectReason::kOutOfTurn,
+                     absl::InvalidArgumentError(
+                         "bytes of a ring came that were not asked for"));
   }
   const Fetch fetch = *std::exchange(found->second.fetch, std::nullopt);
   const bool is_asked =
       fetched.from == fetch.from && fetched.bytes.size() <= fetch.bytes;
   if (!is_asked) {
-    return Refuse(
+    return Rejection(
         RejectReason::kMalformed,
         absl::InvalidArgumentError(absl::StrCat(
             fetched.bytes.size(), " bytes of the ring came from offset ",

@@ -9,7 +9,7 @@
 //
 //   asker's request   to the local primary   reply to the asker
 //   Prepare           Wanted                 none: it waits until AddLog
-//   Scrub             Scrub                  what the last Claim reported
+//   Scrub             Scrub                  what the last Claim said
 //   Fetch             Fetch                  Fetched, once it has come
 //   Follow            none                   what its superline says
 //
@@ -113,7 +113,7 @@ class LocalPrimaryRelay {
     ConnectionId connection;
     Promise promise;
     std::optional<int64_t> wanted_at;  // when a higher promise was first wanted
-    Scrubbed scrubbed;                 // its last report
+    Scrubbed scrubbed;                 // as it said last
     // A scrub was asked for: the primary is to be told, or was told.
     bool is_to_scrub = false;
     bool was_asked_to_scrub = false;
@@ -134,8 +134,8 @@ class LocalPrimaryRelay {
                                      const Fetch& fetch);
   absl::StatusOr<MaybeReply> OnFetched(PeerConnection& connection,
                                        const Fetched& fetched);
-  // Sends the connection away without a report.
-  MaybeReply Decline(PeerConnection& connection);
+  // Ends the connection with Failed. It is not counted, and nobody is warned.
+  MaybeReply DismissUnserved(PeerConnection& connection);
 
   // Returns nullptr if no local primary has said Claim.
   const LocalPrimary* FindPrimary(Uuid log_id) const;

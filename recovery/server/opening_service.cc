@@ -28,11 +28,12 @@ std::vector<LsnRun> DamageIn(const StateReport& report) {
 absl::Status OpeningService::CheckConfiguration(uint64_t own,
                                                 const Prepare& ask) {
   if (ask.configuration_id >= own) return absl::OkStatus();
-  return Refuse(RejectReason::kOlderConfiguration,
-                absl::FailedPreconditionError(absl::StrCat(
-                    "the primary has configuration ", ask.configuration_id,
-                    ", older than ", own,
-                    " of this replica. Give it the newest list of members")));
+  return Rejection(
+      RejectReason::kOlderConfiguration,
+      absl::FailedPreconditionError(absl::StrCat(
+          "the primary has configuration ", ask.configuration_id,
+          ", older than ", own,
+          " of this replica. Give it the newest list of members")));
 }
 
 absl::Status OpeningService::CheckAsker(const PeerConnection& connection,
@@ -46,13 +47,13 @@ absl::Status OpeningService::CheckAsker(const PeerConnection& connection,
 absl::StatusOr<MaybeReply> OpeningService::Refusing(
     const PeerConnection& connection, const Promise& request,
     const absl::Status& why) {
-  const std::optional<Promise> standing = StandingPromise(why);
-  if (!standing.has_value()) return why;
+  const std::optional<Promise> current = RefusingPromise(why);
+  if (!current.has_value()) return why;
   ++connections_.counters().refused;
-  connections_.Report(connection.peer, Refuse(RejectReason::kStaleEpoch, why),
-                      absl::StrCat(connections_.Describe(connection),
-                                   ", is refused epoch ", request.epoch.value));
-  return Refused{*standing};
+  connections_.Warn(connection.peer, Rejection(RejectReason::kStaleEpoch, why),
+                    absl::StrCat(connections_.Describe(connection),
+                                 ", is refused epoch ", request.epoch.value));
+  return Refused{*current};
 }
 
 // P-A4.2, in this order.
@@ -93,45 +94,45 @@ absl::StatusOr<Message> OpeningService::AfterReport(
 }
 
 // OSV1. The owner's own connection stays; its keys are void all the same.
-void OpeningService::Fence(PeerConnection& holder) {
+void OpeningService::Fence(PeerConnection& owner) {
   const std::vector<ConnectionId> others =
       connections_.Where([&](const PeerConnection& connection) {
-        return connection.log == holder.log && connection.ever_promised() &&
-               connection.id != holder.id;
+        return connection.log == owner.log && connection.ever_promised() &&
+               connection.id != owner.id;
       });
   for (const ConnectionId id : others) {
     PeerConnection& other = *connections_.Find(id);
     ++connections_.counters().fenced;
     connections_.Note(
         other,
-        absl::StrCat("steps down for node ", holder.hello.primary.node.value,
+        absl::StrCat("steps down for node ", owner.hello.primary.node.value,
                      ", with epoch ", other.promise.epoch.value));
-    if (other.hello.primary != holder.promise.primary) {
-      connections_.SayOvertaken(other, Refused{holder.promise});
+    if (other.hello.primary != owner.promise.primary) {
+      connections_.SayOvertaken(other, Refused{owner.promise});
     }
     connections_.End(id, absl::OkStatus());
   }
-  connections_.VoidKeys(holder);
-  holder.phase = Phase::kControl;
+  connections_.VoidKeys(owner);
+  owner.phase = Phase::kControl;
 }
 
 absl::Status OpeningService::CheckPromiseOwner(const PeerConnection& connection,
                                                Phase phase, Epoch epoch,
                                                const char* what) {
-  const Promise standing = connection.log->standing();
+  const Promise current = connection.log->current_promise();
   if (connection.phase == phase && connection.promise.epoch == epoch &&
-      MayWrite(standing, connection.promise)) {
+      MayWrite(current, connection.promise)) {
     return absl::OkStatus();
   }
   const bool is_due = connection.phase == phase;
-  return Refuse(
+  return Rejection(
       is_due ? RejectReason::kStaleEpoch : RejectReason::kOutOfTurn,
       absl::FailedPreconditionError(absl::StrCat(
           what, " of epoch ", epoch.value, " refused: ",
           is_due ? "" : "it is not this connection's turn to ask for it; ",
           "this connection holds the promise of epoch ",
           connection.is_promise_owner() ? connection.promise.epoch.value : 0,
-          ", promised is epoch ", standing.epoch.value,
+          ", promised is epoch ", current.epoch.value,
           ". Nothing was changed; connect again, and ask for a promise")));
 }
 

@@ -49,7 +49,7 @@ class OpeningService {
   // Checks that the asker's list of members is not older than `own`, the id of
   // the replica's (P-A5). Errors: FailedPrecondition.
   static absl::Status CheckConfiguration(uint64_t own, const Prepare& ask);
-  // Counts and reports a refused promise, and returns Refused. If `why` names
+  // Counts a refused promise, warns of it, and returns Refused. If `why` names
   // no promise by which it was refused, returns `why`.
   absl::StatusOr<MaybeReply> Refusing(const PeerConnection& connection,
                                       const Promise& request,
@@ -77,7 +77,7 @@ class OpeningService {
                                         Phase phase, Epoch epoch,
                                         const char* what);
   // Makes all keys and connections void that the log gave out (OSV1).
-  void Fence(PeerConnection& holder);
+  void Fence(PeerConnection& owner);
 
   Fabric& fabric_;
   PeerConnections& connections_;

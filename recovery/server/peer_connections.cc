@@ -60,10 +60,10 @@ std::optional<std::span<const std::byte>> PeerConnections::TakeControl(
     PeerConnection& connection, const Completion& completion) {
   if (completion.status != CompletionStatus::kOk) {
     End(connection.id,
-        Refuse(RejectReason::kMalformed,
-               absl::InvalidArgumentError(absl::StrCat(
-                   OperationName(completion.operation), " of a message: ",
-                   CompletionStatusName(completion.status)))));
+        Rejection(RejectReason::kMalformed,
+                  absl::InvalidArgumentError(absl::StrCat(
+                      OperationName(completion.operation), " of a message: ",
+                      CompletionStatusName(completion.status)))));
     return std::nullopt;
   }
   connection.heard_at = clock_.NowNanos();
@@ -75,9 +75,9 @@ std::optional<std::span<const std::byte>> PeerConnections::TakeControl(
     }
     if (!connection.request.has_value()) return std::nullopt;
   } else if (completion.operation != Operation::kReceive) {
-    Fail(connection, Refuse(RejectReason::kOutOfTurn,
-                            absl::InvalidArgumentError(
-                                "an immediate came before the session")));
+    Fail(connection, Rejection(RejectReason::kOutOfTurn,
+                               absl::InvalidArgumentError(
+                                   "an immediate came before the session")));
     return std::nullopt;
   } else {
     connection.request = completion.bytes;
@@ -168,15 +168,15 @@ void PeerConnections::End(ConnectionId id, const absl::Status& why) {
   fabric_.Close(id).IgnoreError();
   VoidKeys(connection);
   const absl::Status persisted = EndServing(connection);
-  if (is_news) ReportEnd(connection, why);
-  if (!persisted.ok()) ReportEnd(connection, persisted);
+  if (is_news) WarnOfEnd(connection, why);
+  if (!persisted.ok()) WarnOfEnd(connection, persisted);
   all_.erase(found);
 }
 
 void PeerConnections::Dismiss(PeerConnection& connection, const Message& last) {
   VoidKeys(connection);
   const absl::Status persisted = EndServing(connection);
-  if (!persisted.ok()) ReportEnd(connection, persisted);
+  if (!persisted.ok()) WarnOfEnd(connection, persisted);
   connection.phase = PeerConnection::Phase::kEnding;
   connection.heard_at = clock_.NowNanos();
   const absl::Status sent = Send(connection, last);
@@ -186,7 +186,7 @@ void PeerConnections::Dismiss(PeerConnection& connection, const Message& last) {
 
 void PeerConnections::Fail(PeerConnection& connection,
                            const absl::Status& why) {
-  ReportEnd(connection, why);
+  WarnOfEnd(connection, why);
   Dismiss(connection, Failed{why});
 }
 
@@ -224,18 +224,18 @@ std::string PeerConnections::Describe(const PeerConnection& connection) const {
   return text;
 }
 
-void PeerConnections::ReportEnd(const PeerConnection& connection,
+void PeerConnections::WarnOfEnd(const PeerConnection& connection,
                                 const absl::Status& why) {
   ++counters_.failed;
-  Report(connection.peer, why, absl::StrCat(Describe(connection), ", ends"));
+  Warn(connection.peer, why, absl::StrCat(Describe(connection), ", ends"));
 }
 
-void PeerConnections::Report(const std::string& peer, const absl::Status& why,
-                             const std::string& what) {
+void PeerConnections::Warn(const std::string& peer, const absl::Status& why,
+                           const std::string& what) {
   const std::optional<RejectReason> reason = ReasonOf(why);
   if (reason.has_value() && !refusals_.Note(peer, *reason)) return;
-  if (!options_.report) return;
-  options_.report(
+  if (!options_.warn) return;
+  options_.warn(
       absl::StrCat("node ", options_.node.value, ", ", what, ": ",
                    why.ToString(absl::StatusToStringMode::kWithNoExtraData),
                    reason.has_value()

@@ -13,11 +13,11 @@
 //         and replies never mix.
 //   PCN3. A connection that has ended, or is about to, has no key, no work in
 //         slices and no session, and its session's watermark is persisted.
-//   PCN4. A session that another primary ends is told so before its connection
-//         is closed. Refused has the promise that stands; Released says that a
-//         process of this machine takes the replica. Nobody waits until it has
-//         heard: an adapter that drops its sends when it closes (FB5) drops
-//         this one, too.
+//   PCN4. If another primary ends a session, its primary is sent the reason
+//         before the connection is closed: Refused with the current promise, or
+//         Released if a process of this machine takes the replica. The message
+//         may be lost: an adapter may drop its sends when a connection closes
+//         (FB5), and nobody waits.
 // Thread safety: one thread.
 // References: protocol P-R2, P-H17; messages.h, reject_counters.h.
 #ifndef ALPHEUS_RECOVERY_SERVER_PEER_CONNECTIONS_H_
@@ -64,7 +64,7 @@ struct PeerConnectionsOptions {
   NodeId node;
   std::function<std::string(Uuid log_id)> name_of;
   std::function<void(const std::string&)> note;
-  std::function<void(const std::string&)> report;
+  std::function<void(const std::string&)> warn;
   // Called for each connection that ends, perhaps twice, before its memory is
   // freed. Must end no connection.
   std::function<void(const PeerConnection&)> on_end;
@@ -104,7 +104,8 @@ class PeerConnections {
   // Posts the next receive, and sends the reply; or fails with the error.
   void SendReply(PeerConnection& connection,
                  const absl::StatusOr<Message>& reply);
-  // Tells a session why another primary ends it, if it is one (PCN4).
+  // Sends the reason for which another primary ends `session`, if that is one
+  // (PCN4).
   void SayOvertaken(PeerConnection& session, const Message& why);
 
   // Registers bytes for the peer; the key is void when the connection ends.
@@ -114,21 +115,22 @@ class PeerConnections {
   void VoidKeys(PeerConnection& connection);
 
   // Two ways to end a connection: End closes it at once; Dismiss closes it once
-  // a last message, such as Failed, was sent. Dismiss reports nothing by
+  // a last message, such as Failed, was sent. Dismiss warns of nothing by
   // itself. Requires: it is one of all().
   void End(ConnectionId id, const absl::Status& why);
   void Dismiss(PeerConnection& connection, const Message& last);
-  // Reports why, and dismisses with Failed.
+  // Warns of `why`, and dismisses with Failed.
   void Fail(PeerConnection& connection, const absl::Status& why);
 
   std::string NameOf(Uuid log_id) const;
   std::string Describe(const PeerConnection& connection) const;
   void Note(const PeerConnection& connection, const std::string& what) const;
-  // Counts a connection that ends by an error, and reports why.
-  void ReportEnd(const PeerConnection& connection, const absl::Status& why);
-  // Reports `why`. Counts a refusal, and reports only the first of its kind.
-  void Report(const std::string& peer, const absl::Status& why,
-              const std::string& what);
+  // Counts a connection that ends by an error, and warns of it.
+  void WarnOfEnd(const PeerConnection& connection, const absl::Status& why);
+  // Warns of `why`. Counts a rejection, and warns only of the first of its
+  // kind.
+  void Warn(const std::string& peer, const absl::Status& why,
+            const std::string& what);
 
   ReplicaServerCounters& counters() { return counters_; }
   const ReplicaServerCounters& counters() const { return counters_; }

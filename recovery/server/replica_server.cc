@@ -29,11 +29,11 @@ ReplicaServer::ReplicaServer(Fabric& fabric, const Clock& clock,
       regions_(options_.regions == nullptr ? no_regions_ : *options_.regions),
       scrubbing_(fabric, clock,
                  {options_.cluster_id, options_.node, options_.credentials,
-                  options_.report, options_.name_of},
+                  options_.warn, options_.name_of},
                  options_.scrubbing),
       connections_(
           fabric, clock,
-          {options_.node, options_.name_of, options_.note, options_.report,
+          {options_.node, options_.name_of, options_.note, options_.warn,
            [this](const PeerConnection& ended) { relay_.OnEnd(ended); }}),
       opening_(fabric, connections_, scrubbing_),
       relay_(connections_, opening_, regions_, clock,
@@ -147,8 +147,8 @@ void ReplicaServer::Starve(ConnectionId id, ServedLog* log,
   }
   ++connections_.counters().failed;
   const absl::Status told = WithinMemory([&] {
-    if (options_.report) {
-      options_.report(absl::StrCat(
+    if (options_.warn) {
+      options_.warn(absl::StrCat(
           "node ", options_.node.value, ", ",
           log == nullptr ? "a connection"
                          : "log " + connections_.NameOf(log->log_id()),
@@ -205,8 +205,8 @@ absl::StatusOr<PeerConnection> ReplicaServer::Admit(
     ALPHEUS_ASSIGN_OR_RETURN(connection.claimed,
                              relay_.ServerHelloFor(connection.hello));
     if (!connection.claimed.has_value() && options_.creator == nullptr) {
-      return Refuse(RejectReason::kUnknownLog,
-                    absl::NotFoundError("the log is not kept by this node"));
+      return Rejection(RejectReason::kUnknownLog,
+                       absl::NotFoundError("the log is not kept by this node"));
     }
   }
   ALPHEUS_RETURN_IF_ERROR(connections_.MakeSlots(connection));
@@ -239,10 +239,10 @@ ServerHello ReplicaServer::ServerHelloFor(
   return server_hello;
 }
 
-void ReplicaServer::NoteRefused(const std::string& peer,
-                                const absl::Status& why) {
-  connections_.Report(peer, why,
-                      absl::StrCat("the connection of ", peer, " is refused"));
+void ReplicaServer::NoteRejected(const std::string& peer,
+                                 const absl::Status& why) {
+  connections_.Warn(peer, why,
+                    absl::StrCat("the connection of ", peer, " is refused"));
 }
 
 // Primaries come and go: that is noted, not reported as an error.
@@ -290,9 +290,10 @@ void ReplicaServer::Serve(PeerConnection& connection,
   const absl::StatusOr<Message> message =
       DecodeMessage(connection.hello.log_id, request);
   if (!message.ok()) {
-    const absl::Status why = Refuse(RejectReason::kMalformed, message.status());
+    const absl::Status why =
+        Rejection(RejectReason::kMalformed, message.status());
     if (!absl::IsUnavailable(why)) return connections_.Fail(connection, why);
-    connections_.ReportEnd(connection, why);
+    connections_.WarnOfEnd(connection, why);
     return connections_.Dismiss(connection, Changed{});
   }
   absl::StatusOr<MaybeReply> reply = Reply(connection, *message);
@@ -353,7 +354,7 @@ absl::StatusOr<MaybeReply> ReplicaServer::Reply(PeerConnection& connection,
         absl::StrCat("node ", options_.node.value,
                      " has the lock of this replica, and serves it itself"));
   }
-  return Refuse(
+  return Rejection(
       RejectReason::kOutOfTurn,
       absl::InvalidArgumentError("a message came that only replicas send"));
 }
@@ -535,8 +536,8 @@ void ReplicaServer::StepSessions() {
     Guard(id, [&] {
       const absl::Status status = connection.log->Step();
       const std::string news = connection.log->TakeNews();
-      if (!news.empty() && options_.report) {
-        options_.report(
+      if (!news.empty() && options_.warn) {
+        options_.warn(
             absl::StrCat(connections_.Describe(connection), ": ", news));
       }
       if (!status.ok()) connections_.End(id, status);

@@ -67,9 +67,9 @@
 // May block: waits for no peer. Poll, OnCompletion, OnConnectionEvent, AddLog,
 // RemoveLog and the destructor may wait for a fence of a replica's medium (on a
 // plain file: for the disk), for page faults of its region, for the fabric
-// (fabric.h), and for the daemon: `note`, `report`, LocalRegions (opens files,
-// takes locks) and LogCreator (makes files). All logs of the server wait
-// meanwhile.
+// (fabric.h), for LocalRegions (opens files, takes locks) and for LogCreator
+// (makes files). All logs of the server wait meanwhile. `note` and `warn` must
+// not wait (tools/daemon/message_writer.h).
 // References: protocol P-A2, P-A4.2, P-A4.5, P-A7; messages.h;
 // docs/formats/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_SERVER_REPLICA_SERVER_H_
@@ -148,9 +148,9 @@ struct ReplicaServerOptions {
   // session and the end of each primary.
   std::function<void(const std::string&)> note;
   // Gets one sentence for each connection that ends by an error; a peer that is
-  // gone is no error. A repeated refusal of one host and reason is left out
-  // (reject_counters.h).
-  std::function<void(const std::string&)> report;
+  // gone is no error. A repeated rejection of one host for one reason is left
+  // out (reject_counters.h).
+  std::function<void(const std::string&)> warn;
 };
 
 class ReplicaServer {
@@ -188,10 +188,10 @@ class ReplicaServer {
   // Persists and acknowledges what arrived, and checks the clock. Call it after
   // completions were taken, and at NextPoll.
   void Poll();
-  // Counts and reports a peer that the fabric ended before this server heard of
-  // it, as if the server had ended it. Requires: `why` has a reason
+  // The fabric ended a peer before this server heard of it. Counts it and warns
+  // of it, as if the server had rejected it. Requires: `why` has a reason
   // (reject_counters.h).
-  void NoteRefused(const std::string& peer, const absl::Status& why);
+  void NoteRejected(const std::string& peer, const absl::Status& why);
 
   // Returns when Poll has something to do by itself; not set: never.
   Deadline NextPoll() const;

@@ -51,7 +51,7 @@ class ServedLog : public ScrubbedReplica {
   // False: they write to pages of a plain file, or to a copy in memory, from
   // which the replica's program persists.
   virtual bool is_persistent_memory() const { return true; }
-  virtual Promise standing() const = 0;
+  virtual Promise current_promise() const = 0;
   // Returns all members that its superline knows, and whether it was ever used.
   virtual Created created() const = 0;
   // Returns the region: the ring, which peers read and write, and before it
@@ -121,7 +121,9 @@ class ServedReplica final : public ServedLog {
     return !std::is_same_v<P, MsyncPersistence> &&
            !std::is_same_v<P, ShadowPersistence>;
   }
-  Promise standing() const override { return PromiseOf(replica_->superline()); }
+  Promise current_promise() const override {
+    return PromiseOf(replica_->superline());
+  }
   Created created() const override { return CreatedOf(replica_->superline()); }
   bool medium_failed() const override { return !pmem_.Error().ok(); }
   Followed followed() const override;

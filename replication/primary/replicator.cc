@@ -55,14 +55,14 @@ Replicator::Replicator(Fabric& fabric, const Clock& clock,
       durable_lsn_(start.lsn) {}
 
 void Replicator::Add(std::string name, ConnectionId connection,
-                     std::unique_ptr<ReplicaSession> session) {
+                     std::unique_ptr<PrimarySession> session) {
   ALPHEUS_CHECK(backups_.size() + 1 < kMembersMax, "N is at most kMembersMax");
   backups_.push_back({std::move(name), connection, std::move(session),
                       absl::OkStatus(), absl::OkStatus(), Listen()});
 }
 
 void Replicator::Join(std::string name, ConnectionId connection,
-                      std::unique_ptr<ReplicaSession> session) {
+                      std::unique_ptr<PrimarySession> session) {
   ALPHEUS_CHECK(!StatusOf(name).ok(), "one session with each replica");
   has_news_ = true;
   std::erase_if(backups_, [&](const Backup& b) { return b.name == name; });
@@ -120,7 +120,7 @@ void Replicator::AnnounceDurable() {
 }
 
 bool Replicator::IsIdle(const Backup& backup) const {
-  const ReplicaSession& session = *backup.session;
+  const PrimarySession& session = *backup.session;
   return session.is_idle() && session.posted().offset == end_.offset &&
          session.durable_announced() >= announced_lsn_ &&
          (head_.lsn == Lsn(0) || session.head_published().lsn >= head_.lsn);
@@ -371,7 +371,7 @@ void Replicator::End(const absl::Status& why) {
 
 void Replicator::Push(Backup& backup) {
   if (!MayPost(backup)) return;
-  ReplicaSession& session = *backup.session;
+  PrimarySession& session = *backup.session;
   absl::Status posted;
   if (end_.offset > session.posted().offset && !backup.is_catching_up) {
     posted = session.Advance(end_);
@@ -396,13 +396,13 @@ void Replicator::PostReceives(Backup& backup) {
 void Replicator::CatchUp(Backup& backup) {
   if (!MayPost(backup) || !backup.is_catching_up) return;
   EarnCatchUp(backup);
-  ReplicaSession& session = *backup.session;
+  PrimarySession& session = *backup.session;
   const RingOffset before = session.posted().offset;
   absl::Status posted;
   if (last_poll_ns_ - appended_at_ns_ >= kIdleNanos) {
     posted = session.Advance(end_);
   } else if (backup.catch_up_bytes > 0) {
-    posted = session.Advance(end_, ReplicaSession::Pace::kCatchUp);
+    posted = session.Advance(end_, PrimarySession::Pace::kCatchUp);
   }
   backup.catch_up_bytes -=
       static_cast<int64_t>(session.posted().offset - before);
@@ -431,7 +431,7 @@ void Replicator::Count() {
 void Replicator::CountRecords() {
   // P-H20: with W = 1 the own replica alone would do.
   if (is_ended_) return;
-  const auto durable = Quorum(local_lsn_, [](const ReplicaSession& session) {
+  const auto durable = Quorum(local_lsn_, [](const PrimarySession& session) {
     return session.acked_lsn();
   });
   if (durable) durable_lsn_ = std::max(durable_lsn_, *durable);
@@ -439,14 +439,14 @@ void Replicator::CountRecords() {
 
 void Replicator::CountHeads() {
   if (is_ended_) return;  // P-H20
-  const auto head = Quorum(head_.lsn, [](const ReplicaSession& session) {
+  const auto head = Quorum(head_.lsn, [](const PrimarySession& session) {
     return session.head_published().lsn;
   });
   if (head) durable_head_lsn_ = std::max(durable_head_lsn_, *head);
 }
 
 std::optional<Lsn> Replicator::Quorum(Lsn own,
-                                      Lsn (*of)(const ReplicaSession&)) {
+                                      Lsn (*of)(const PrimarySession&)) {
   size_t count = 0;
   if (options_.has_local_replica) {
     progress_[count++] = {own, /*in_sync=*/true};

@@ -22,7 +22,7 @@
 //       | Advance, Poll                    ^ durable_lsn
 //     Replicator        all backups, the W-th largest LSN
 //       | Advance                          ^ acked_lsn
-//     ReplicaSession    one backup: batches, credits      (session/)
+//     PrimarySession    one backup: batches, credits      (session/)
 //       | Post                             ^ OnCompletion, OnAck
 //     PersistRequester  one Plan: operations, and proofs  (persist/)
 //       | Fabric::Post                     ^ Fabric::Poll
@@ -45,7 +45,7 @@
 //         durable.
 //   RPR3. With fewer than W replicas in sync the replicator fails: status() is
 //         an error from then on, and durable_lsn() stays (P-A3.6, P-H20).
-//   RPR4. Of the time between two polls at most a quarter of ack_timeout_ns
+//   RPR4. At most a quarter of ack_timeout_ns of the time between two polls
 //         counts as a backup's silence. So a primary that was stopped, or was
 //         not polled, does not drop its backups for that.
 //   RPR5. reuse_head() is at most the head that each replica in sync has said
@@ -86,7 +86,7 @@
 #include "log/format/superline.h"
 #include "quorum/arithmetic/quorum.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/replica_session.h"
+#include "replication/session/primary_session.h"
 
 namespace alpheus {
 
@@ -132,14 +132,14 @@ class Replicator final : public ReplicationSink {
   // Error messages use `name` for it. Requires: before the first Advance; with
   // this host's own, at most kMembersMax replicas.
   void Add(std::string name, ConnectionId connection,
-           std::unique_ptr<ReplicaSession> session);
+           std::unique_ptr<PrimarySession> session);
 
   // Adds a backup that lacks records, at any time. Its session begins where its
   // records end, and brings the rest. It replaces the backup of that name,
   // which must be out of sync. It may be behind by more than lag_bytes_max
   // until it once was not. Requires: the ring holds everything after its end.
   void Join(std::string name, ConnectionId connection,
-            std::unique_ptr<ReplicaSession> session);
+            std::unique_ptr<PrimarySession> session);
   // Returns OK for a backup in sync, NotFound for one that was never added, and
   // else why it is out of sync.
   absl::Status StatusOf(const std::string& name) const;
@@ -220,7 +220,7 @@ class Replicator final : public ReplicationSink {
   struct Backup {
     std::string name;
     ConnectionId connection;
-    std::unique_ptr<ReplicaSession> session;
+    std::unique_ptr<PrimarySession> session;
     absl::Status status;    // why it is out of sync
     absl::Status unposted;  // why nothing more could be posted (RPR7)
     // When it was last heard, or had nothing to say; on the clock of
@@ -267,7 +267,7 @@ class Replicator final : public ReplicationSink {
   void Count();
   void CountRecords();
   void CountHeads();
-  std::optional<Lsn> Quorum(Lsn own, Lsn (*of)(const ReplicaSession&));
+  std::optional<Lsn> Quorum(Lsn own, Lsn (*of)(const PrimarySession&));
 
   Fabric& fabric_;
   const Clock& clock_;

@@ -123,7 +123,7 @@ void ClusterCuts::Judge(const Images& images, const ClusterOracle& oracle,
   const QuorumSizes sizes =
       *MakeQuorumSizes(static_cast<uint32_t>(options_.members),
                        static_cast<uint32_t>(options_.write_quorum));
-  const int needed = static_cast<int>(OpeningQuorum(sizes));
+  const int needed = static_cast<int>(OpeningQuorumSize(sizes));
   std::vector<uint32_t> choices;
   for (uint32_t choice = 1; choice < 1u << options_.members; ++choice) {
     if (std::popcount(choice) == needed) choices.push_back(choice);
@@ -235,7 +235,7 @@ std::unique_ptr<Primary> ClusterCuts::Open(OpeningWorld& world, int host,
     EXPECT_TRUE(primary->opening->is_over());
     if (HasFailure() || !absl::IsAborted(primary->status())) break;
     ++counts_.refused;
-    options.above = primary->opening->standing()->epoch;
+    options.above = primary->opening->refused_by()->epoch;
   }
   EXPECT_TRUE(primary->status().ok()) << primary->status();  // CC1
   if (!HasFailure()) JudgeAnswer(world, *primary, oracle);

@@ -18,7 +18,7 @@
 #include "tools/cli/io/exit_status.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
-#include "tools/daemon/message_log.h"
+#include "tools/daemon/message_writer.h"
 #include "tools/daemon/signals.h"
 
 namespace alpheus {
@@ -119,7 +119,7 @@ constexpr char kDescription[] =
     "A node of a replicated log: keeps and serves replicas.";
 
 // The options as they are now, of the same command line.
-void Reload(Node* node, const std::function<void(const std::string&)>& report,
+void Reload(Node* node, const std::function<void(const std::string&)>& say,
             int argc, char** argv) {
   cli::Parser parser(kDescription, "alpheusd");
   Arguments arguments;
@@ -127,13 +127,13 @@ void Reload(Node* node, const std::function<void(const std::string&)>& report,
   std::ostringstream said;
   if (parser.Parse(std::vector<std::string>(argv + 1, argv + argc), said,
                    said)) {
-    report(absl::StrCat("nothing is reloaded: ", said.str()));
+    say(absl::StrCat("nothing is reloaded: ", said.str()));
     return;
   }
-  arguments.node.report = report;
+  arguments.node.say = say;
   const absl::Status reloaded = node->Reload(arguments.node);
   if (!reloaded.ok()) {
-    report(absl::StrCat("nothing is reloaded: ", reloaded.message()));
+    say(absl::StrCat("nothing is reloaded: ", reloaded.message()));
   }
 }
 
@@ -151,22 +151,20 @@ cli::ExitStatus CheckConfig(const NodeOptions& options) {
 
 cli::ExitStatus Run(const NodeOptions& options, Signals* signals, int argc,
                     char** argv) {
-  const auto report = options.report;
+  const auto say = options.say;
   const auto fail = [&](const absl::Status& status) {
-    report(std::string(status.message()));
+    say(std::string(status.message()));
     return cli::ExitStatusOf(status.code());
   };
   const absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(options);
   if (!node.ok()) return fail(node.status());
-  const absl::Status waits =
-      signals->Start([&] { (*node)->Stop(); },
-                     [&] { Reload(node->get(), report, argc, argv); });
+  const absl::Status waits = signals->Start(
+      [&] { (*node)->Stop(); }, [&] { Reload(node->get(), say, argc, argv); });
   if (!waits.ok()) return fail(waits);
-  report(
-      absl::StrCat("node ", options.node, " listens on ", (*node)->address()));
+  say(absl::StrCat("node ", options.node, " listens on ", (*node)->address()));
   (*node)->Run();
   signals->Stop();
-  report(absl::StrCat("node ", options.node, " ends"));
+  say(absl::StrCat("node ", options.node, " ends"));
   return cli::ExitStatus::kGood;
 }
 
@@ -179,8 +177,8 @@ cli::ExitStatus Main(int argc, char** argv) {
   if (arguments.check_config) return CheckConfig(arguments.node);
   Signals signals;
   RaiseFileLimit();
-  MessageLog messages(STDERR_FILENO, "alpheusd");
-  arguments.node.report = [&](const std::string& sentence) {
+  MessageWriter messages(STDERR_FILENO, "alpheusd");
+  arguments.node.say = [&](const std::string& sentence) {
     messages.Write(sentence);
   };
   return Run(arguments.node, &signals, argc, argv);

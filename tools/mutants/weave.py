@@ -10,8 +10,8 @@ The tables are tests/mutants/*.mutants. An entry is a mutant:
     mutant: kAckOfAnotherSession
     hole: P-H21
     what: an ack of another session counts
-    test: replication_test:ReplicaSessionTest.AckOfAnotherSessionCountsForNothing
-    file: replication/session/replica_session.cc
+    test: replication_test:PrimarySessionTest.AckOfAnotherSessionCountsForNothing
+    file: replication/session/primary_session.cc
     - if (!is_ours)
     + if (false)
 

@@ -26,7 +26,8 @@
 // Thread safety: all members concurrently, but Finish and Abandon alone.
 // May block: Step, Poll, AnnounceHead and AnnounceDurable as one step of the
 // forcer (forcer.h, replicated_forcer.h). Calls with a deadline wait until then
-// for other threads' records and for W acks. Finish waits 50 ms for backups.
+// for other threads' records and for W acks. Finish waits at most 50 ms for
+// backups, and for the fences of the last watermarks.
 // References: Arcadia §4.3, §4.4; protocol P-A3.3, P-F2, P-F7.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_LOG_DURABILITY_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_LOG_DURABILITY_H_

@@ -50,7 +50,7 @@ struct TcpFabricOptions {
   // Gets one sentence when connections can't be accepted for lack of
   // descriptors, once until that is over. Runs under the adapter's lock: it
   // must not call the adapter.
-  std::function<void(const std::string&)> report;
+  std::function<void(const std::string&)> warn;
 };
 
 // Counts since the adapter was made.

@@ -497,8 +497,8 @@ void TcpFabric::PauseAccepting(int64_t now) {
   poller_.Change(listener_.socket, kListenerTag, /*in=*/false, /*out=*/false);
   accept_at_ = now + kAcceptPauseNanos;
   tick_at_ = std::min(tick_at_, accept_at_);
-  if (std::exchange(is_exhausted_, true) || !options_.report) return;
-  options_.report(absl::StrCat(
+  if (std::exchange(is_exhausted_, true) || !options_.warn) return;
+  options_.warn(absl::StrCat(
       listener_.address,
       ": connections wait to be accepted, but no descriptor is left for them, "
       "or no memory; looked at again every ",

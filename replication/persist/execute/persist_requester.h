@@ -5,7 +5,7 @@
 // completions and acks. The plan decides which operations are posted, and what
 // must come back before an update is persisted. Updates follow each other
 // without waiting. For a log's records an update is a batch
-// (replica_session.h).
+// (primary_session.h).
 //
 // Invariants:
 //   PQ1. persisted() never goes back and never passes posted(). It counts an

@@ -63,21 +63,21 @@ TEST(PromiseTest, EverySequenceOfThreeKeepsTheRule) {
   for (const Promise& a : AllRequests()) {
     for (const Promise& b : AllRequests()) {
       for (const Promise& c : AllRequests()) {
-        Promise standing;
+        Promise current;
         std::vector<std::optional<PrimaryId>> promised(5);
         for (const Promise& request : {a, b, c}) {
-          const Verdict verdict = JudgePromise(standing, request);
+          const Verdict verdict = JudgePromise(current, request);
           if (verdict == Verdict::kRefused) {
-            ASSERT_GE(standing.epoch, request.epoch);
-            ASSERT_NE(standing, request);
+            ASSERT_GE(current.epoch, request.epoch);
+            ASSERT_NE(current, request);
             continue;
           }
-          ASSERT_GE(request.epoch, standing.epoch);
-          ASSERT_EQ(verdict == Verdict::kAgain, standing == request);
+          ASSERT_GE(request.epoch, current.epoch);
+          ASSERT_EQ(verdict == Verdict::kAgain, current == request);
           auto& owner = promised[request.epoch.value];
           ASSERT_EQ(owner.value_or(request.primary), request.primary);
           owner = request.primary;
-          standing = request;
+          current = request;
         }
       }
     }
@@ -93,11 +93,11 @@ std::pair<uint32_t, uint32_t> PromisesOfBoth(uint32_t n, uint32_t first_at) {
   std::pair<uint32_t, uint32_t> promises;
   for (uint32_t i = 0; i < n; ++i) {
     const bool is_first = (first_at >> i & 1) != 0;
-    Promise standing;
+    Promise current;
     for (const Promise& request :
          {is_first ? first : second, is_first ? second : first}) {
-      if (JudgePromise(standing, request) == Verdict::kRefused) continue;
-      standing = request;
+      if (JudgePromise(current, request) == Verdict::kRefused) continue;
+      current = request;
       ++(request == first ? promises.first : promises.second);
     }
   }
@@ -114,7 +114,7 @@ TEST(PromiseTest, TwoProcessesWithOneEpochNeverBothOpen) {
       for (uint32_t first_at = 0; first_at < 1u << n; ++first_at) {
         const auto [first, second] = PromisesOfBoth(n, first_at);
         const uint32_t fewer = std::min(first, second);
-        ASSERT_LT(fewer, OpeningQuorum(sizes)) << "N=" << n << " W=" << w;
+        ASSERT_LT(fewer, OpeningQuorumSize(sizes)) << "N=" << n << " W=" << w;
         both_have_r |= fewer >= sizes.read_quorum;
       }
     }
@@ -123,31 +123,31 @@ TEST(PromiseTest, TwoProcessesWithOneEpochNeverBothOpen) {
 }
 
 TEST(PromiseTest, AnswerIsTheVerdict) {
-  const Promise standing = PromiseTo(2, 1, 11);
-  EXPECT_EQ(*AnswerPromise(standing, PromiseTo(3, 2, 12)), Verdict::kNew);
-  EXPECT_EQ(*AnswerPromise(standing, standing), Verdict::kAgain);
+  const Promise current = PromiseTo(2, 1, 11);
+  EXPECT_EQ(*AnswerPromise(current, PromiseTo(3, 2, 12)), Verdict::kNew);
+  EXPECT_EQ(*AnswerPromise(current, current), Verdict::kAgain);
   EXPECT_EQ(*AnswerPromise({}, PromiseTo(1, 1, 11)), Verdict::kNew);
 }
 
 // A loser must learn what to go above, and from whom.
 TEST(PromiseTest, RefusalTellsThePromiseThatStands) {
-  const Promise standing = PromiseTo(5, 1, UINT64_MAX);
+  const Promise current = PromiseTo(5, 1, UINT64_MAX);
   for (const Promise& request : {PromiseTo(4, 1, 11), PromiseTo(5, 2, 11)}) {
-    const absl::Status status = AnswerPromise(standing, request).status();
+    const absl::Status status = AnswerPromise(current, request).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr("promised is epoch 5 of node 1, process "
                           "ffffffffffffffff"));
-    EXPECT_EQ(StandingPromise(status), standing);
+    EXPECT_EQ(RefusingPromise(status), current);
   }
 }
 
 TEST(PromiseTest, OtherErrorsTellNoPromise) {
-  EXPECT_EQ(StandingPromise(absl::OkStatus()), std::nullopt);
+  EXPECT_EQ(RefusingPromise(absl::OkStatus()), std::nullopt);
   absl::Status status = absl::FailedPreconditionError("another role");
-  EXPECT_EQ(StandingPromise(status), std::nullopt);
-  status.SetPayload("alpheus/standing-promise", absl::Cord("too short"));
-  EXPECT_EQ(StandingPromise(status), std::nullopt);
+  EXPECT_EQ(RefusingPromise(status), std::nullopt);
+  status.SetPayload("alpheus/refusing-promise", absl::Cord("too short"));
+  EXPECT_EQ(RefusingPromise(status), std::nullopt);
 }
 
 // A fresh replica has promised epoch 0 to nobody; a request made of nothing
@@ -157,16 +157,16 @@ TEST(PromiseTest, RequestsThatNameNobodyAreRefused) {
        {Promise{}, PromiseTo(0, 1, 11), PromiseTo(3, 1, 0)}) {
     const absl::Status status = AnswerPromise({}, request).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-    EXPECT_EQ(StandingPromise(status), std::nullopt);
+    EXPECT_EQ(RefusingPromise(status), std::nullopt);
   }
 }
 
 // P-H5, P-H6: neither an older session, nor a newer one whose promise is not
 // persisted yet, nor another process in the same epoch.
 TEST(PromiseTest, OnlyThePromisedSessionMayWrite) {
-  const Promise standing = PromiseTo(2, 1, 11);
+  const Promise current = PromiseTo(2, 1, 11);
   for (const Promise& session : AllRequests()) {
-    EXPECT_EQ(MayWrite(standing, session),
+    EXPECT_EQ(MayWrite(current, session),
               session.epoch.value == 2 && session.primary.node.value == 1 &&
                   session.primary.incarnation == 11);
     EXPECT_FALSE(MayWrite({}, session));

@@ -211,7 +211,7 @@ TEST(QuorumTest, RecordIsDroppedOnlyIfItCannotBeDurable) {
       const bool may = IsDurableInSomeWorld(sizes, reports);
       ASSERT_EQ(MayBeDurable(sizes, reports), may);
       if (reports.have > 0) continue;
-      ASSERT_EQ(FateOf(sizes, reports), may ? Fate::kUndecided : Fate::kDrop);
+      ASSERT_EQ(FateOf(sizes, reports), may ? Fate::kUndecided : Fate::kCut);
     }
   }
 }
@@ -235,7 +235,7 @@ TEST(QuorumTest, NackQuorumMeetsEveryWriteQuorum) {
     EXPECT_TRUE(AllMeet(writes, SetsOf(n, NackQuorum(sizes)))) << Name(sizes);
     EXPECT_FALSE(AllMeet(writes, SetsOf(n, NackQuorum(sizes) - 1)))
         << Name(sizes);
-    EXPECT_EQ(FateOf(sizes, {0, n, 0}), Fate::kDrop) << Name(sizes);
+    EXPECT_EQ(FateOf(sizes, {0, n, 0}), Fate::kCut) << Name(sizes);
   }
 }
 
@@ -245,15 +245,15 @@ TEST(QuorumTest, OpeningQuorumHoldsBothQuorums) {
     const auto holds = [&sizes](uint32_t live) {
       return live >= sizes.write_quorum && live >= sizes.read_quorum;
     };
-    EXPECT_TRUE(holds(OpeningQuorum(sizes))) << Name(sizes);
-    EXPECT_FALSE(holds(OpeningQuorum(sizes) - 1)) << Name(sizes);
+    EXPECT_TRUE(holds(OpeningQuorumSize(sizes))) << Name(sizes);
+    EXPECT_FALSE(holds(OpeningQuorumSize(sizes) - 1)) << Name(sizes);
   }
 }
 
 // BA4 (ballot.h), P-H19: W = 1 or R = 1 too.
 TEST(QuorumTest, OpeningQuorumsMeetEachOther) {
   for (const QuorumSizes& sizes : AllSizes()) {
-    const auto openings = SetsOf(sizes.replica_count, OpeningQuorum(sizes));
+    const auto openings = SetsOf(sizes.replica_count, OpeningQuorumSize(sizes));
     EXPECT_TRUE(AllMeet(openings, openings)) << Name(sizes);
   }
 }

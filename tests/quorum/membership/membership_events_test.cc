@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr auto kSession = MembershipEvent::kSessionChanged;
-constexpr auto kMembers = MembershipEvent::kMembersChanged;
+constexpr auto kMembers = MembershipEvent::kRegistrationsChanged;
 
 TEST(MembershipEventsTest, EachKindIsTakenOnceInTheOrderOfItsFirst) {
   MembershipEvents events;

@@ -49,11 +49,11 @@ TEST(StaticMembershipTest, WhoStandsIsFirstAsFarAsItKnows) {
   membership.Register({NodeId(2), 7, "host:1", Epoch(3)});
   EXPECT_TRUE(IsFirst(membership, kSelf));
   EXPECT_FALSE(IsFirst(membership, {NodeId(2), 8}));
-  EXPECT_EQ(membership.members().size(), 1u);
+  EXPECT_EQ(membership.registrations().size(), 1u);
   EXPECT_THAT(membership.TakeEvents(),
               ElementsAre(MembershipEvent::kCandidatesChanged,
-                          MembershipEvent::kMembersChanged));
-  membership.StepDown();
+                          MembershipEvent::kRegistrationsChanged));
+  membership.Withdraw();
   EXPECT_THAT(membership.candidates(), IsEmpty());
   EXPECT_FALSE(IsFirst(membership, kSelf));
 }

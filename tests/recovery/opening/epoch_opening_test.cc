@@ -333,10 +333,10 @@ TEST(EpochOpeningTest, RefusalsOfTooManyAbort) {
   PromiseAnother(world, 3, &three);
   const auto primary = world.Open(0);
   EXPECT_TRUE(absl::IsAborted(primary->status())) << primary->status();
-  ASSERT_TRUE(primary->opening->standing().has_value());
-  EXPECT_EQ(BallotCounter(primary->opening->standing()->epoch), 9u);
+  ASSERT_TRUE(primary->opening->refused_by().has_value());
+  EXPECT_EQ(BallotCounter(primary->opening->refused_by()->epoch), 9u);
   EpochOpeningOptions options = world.OpeningOptions(0);
-  options.above = primary->opening->standing()->epoch;
+  options.above = primary->opening->refused_by()->epoch;
   EXPECT_TRUE(world.Open(0, options)->status().ok());
 }
 

@@ -34,7 +34,9 @@ class LentReplica final : public ServedLog {
     return {own.node, own.incarnation, own.ring_capacity, own.promised_epoch,
             own.configuration.id};
   }
-  Promise standing() const override { return PromiseOf(replica_.superline()); }
+  Promise current_promise() const override {
+    return PromiseOf(replica_.superline());
+  }
   Created created() const override { return CreatedOf(replica_.superline()); }
   Followed followed() const override {
     Followed followed = FollowedOf(replica_);

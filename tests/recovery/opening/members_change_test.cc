@@ -95,7 +95,7 @@ class MembersChangeTest : public ::testing::Test {
     for (;;) {
       auto primary = world_->Open(world_->outsider(), options);
       if (!absl::IsAborted(primary->status())) return primary;
-      options.above = primary->opening->standing()->epoch;
+      options.above = primary->opening->refused_by()->epoch;
     }
   }
   std::unique_ptr<Primary> Change(const List& from, const List& to,
@@ -531,7 +531,7 @@ class RandomChanges : public MembersChangeTest {
       LoseSome(lost);
       world_->Drive({primary.get()});
       if (!absl::IsAborted(primary->status())) return primary;
-      options.above = primary->opening->standing()->epoch;
+      options.above = primary->opening->refused_by()->epoch;
     }
   }
   void LoseSome(std::set<int>* lost) {

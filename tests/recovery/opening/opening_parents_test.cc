@@ -151,7 +151,7 @@ TEST_F(OpeningParentsTest, ListThatWasMadeTwiceDoesNotCompeteWithItself) {
 
 // Two nodes were to be added, which was cut off on 1; then 3 was to be replaced
 // by one of them, and that was cut off on 2 (OPQ8).
-TEST_F(OpeningParentsTest, JoiningMembersRetireAListThatTheyNeverHad) {
+TEST_F(OpeningParentsTest, BlankMembersRetireAListThatTheyNeverHad) {
   const Configuration first = Of(1, {1, 2, 3}, 2);
   const Configuration grown = MadeFrom(first, Of(2, {1, 2, 4, 5}, 2));
   const Configuration third = MadeFrom(first, Of(3, {1, 2, 4}, 2));
@@ -168,7 +168,7 @@ TEST_F(OpeningParentsTest, JoiningMembersRetireAListThatTheyNeverHad) {
 }
 
 // Node 4 may stand in the place of one who acknowledged by the first list.
-TEST_F(OpeningParentsTest, JoiningMembersRetireNothingWhoseParentMayBeInForce) {
+TEST_F(OpeningParentsTest, BlankMembersRetireNothingWhoseParentMayBeInForce) {
   const Configuration first = Of(1, {1, 2, 3, 6}, 2);
   const Configuration grown = MadeFrom(first, Of(2, {1, 2, 4, 5}, 2));
   const Configuration third = MadeFrom(grown, Of(3, {1, 2, 4}, 2));

@@ -276,7 +276,7 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Begin(
     return primary;
   }
   Primary* const p = primary.get();
-  CacheFactory cache = [this, p](uint64_t capacity, const Configuration&)
+  WorkingCopyFactory cache = [this, p](uint64_t capacity, const Configuration&)
       -> absl::StatusOr<std::unique_ptr<OpenersReplica>> {
     const Layout layout = *Layout::ForRing(capacity, kTableEntries);
     p->cache_pmem = std::make_unique<Model>(layout.region_bytes);
@@ -290,7 +290,7 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Begin(
             .ok(),
         "modelled memory does not fail unasked");
     p->cache = *LocalReplica<Model>::Open(
-        *p->cache_pmem, p->cache_pmem->region(), {.name = "cache"});
+        *p->cache_pmem, p->cache_pmem->region(), {.name = "working copy"});
     return AsOpenersReplica(*p->cache);
   };
   primary->opening =

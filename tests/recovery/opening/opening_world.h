@@ -135,7 +135,7 @@ class OpeningWorld {
   std::function<void()> on_event;
 
   // One more record of the epoch that was opened, on these nodes; 0 is the
-  // primary's cache.
+  // primary's working copy.
   void Append(Primary& primary, std::string_view payload,
               const std::vector<int>& nodes);
   // Overwrites the last byte of the record that was appended as the n-th.

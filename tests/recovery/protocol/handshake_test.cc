@@ -177,7 +177,7 @@ TEST(RejectCountersTest, ReasonGoesWithTheStatus) {
   std::set<std::string_view> names;
   for (uint32_t i = 0; i < kRejectReasonCount; ++i) {
     const auto reason = static_cast<RejectReason>(i);
-    const absl::Status refused = Refuse(reason, why);
+    const absl::Status refused = Rejection(reason, why);
     EXPECT_EQ(ReasonOf(refused), reason);
     EXPECT_EQ(refused.code(), why.code());
     EXPECT_EQ(refused.message(), why.message());

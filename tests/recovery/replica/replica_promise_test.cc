@@ -33,8 +33,8 @@ TEST_F(ReplicaTest, PromiseOutlivesAPowerCut) {
 TEST_F(ReplicaTest, PromiseIsRepeatedToTheSameProcessOnly) {
   ASSERT_TRUE(world_.AcceptPromise(Epoch(5)).ok());
   const std::vector<std::byte> before = world_.Snapshot();
-  const Promise standing = ReplicaWorld::PromiseFor(Epoch(5));
-  const auto again = replica().AcceptPromise(standing);
+  const Promise current = ReplicaWorld::PromiseFor(Epoch(5));
+  const auto again = replica().AcceptPromise(current);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, PromiseVerdict::kAgain);
   EXPECT_EQ(world_.Snapshot(), before);
@@ -43,8 +43,8 @@ TEST_F(ReplicaTest, PromiseIsRepeatedToTheSameProcessOnly) {
         Promise{Epoch(5), {NodeId(3), 77}}}) {
     ExpectRefused([&] { return replica().AcceptPromise(request).status(); },
                   Code::kFailedPrecondition, "promised is epoch 5");
-    EXPECT_EQ(StandingPromise(replica().AcceptPromise(request).status()),
-              standing);
+    EXPECT_EQ(RefusingPromise(replica().AcceptPromise(request).status()),
+              current);
   }
 }
 

@@ -81,7 +81,7 @@ absl::Status OpenAgain(OpeningWorld& world, int host,
     if (!absl::IsAborted(primary->status()) || tries == 3) {
       return primary->status();
     }
-    options.above = primary->opening->standing()->epoch;
+    options.above = primary->opening->refused_by()->epoch;
   }
 }
 

@@ -44,7 +44,7 @@ class ResyncTest : public ::testing::Test {
     for (;;) {
       primary_ = world_->Open(0, options);
       if (!absl::IsAborted(primary_->status())) break;
-      options.above = primary_->opening->standing()->epoch;
+      options.above = primary_->opening->refused_by()->epoch;
     }
     ASSERT_TRUE(primary_->status().ok()) << primary_->status();
     world_->StartLog(*primary_);

@@ -168,10 +168,10 @@ TEST(ReplicaServerUnauthenticatedTest, OnesOfTheHostThatHasMostMakeRoom) {
 TEST(ReplicaServerUnauthenticatedTest, RefusalsOfTheAdapterAreCountedAndTold) {
   ServedWorld world({});
   for (int i = 0; i < 3; ++i) {
-    world.server().NoteRefused(
+    world.server().NoteRejected(
         "10.0.0.9:" + std::to_string(1000 + i),
-        Refuse(RejectReason::kTooSlow,
-               absl::DeadlineExceededError("said nothing")));
+        Rejection(RejectReason::kTooSlow,
+                  absl::DeadlineExceededError("said nothing")));
   }
   EXPECT_EQ(world.server().refusals().count(RejectReason::kTooSlow), 3u);
   ASSERT_THAT(world.reports(), SizeIs(1));

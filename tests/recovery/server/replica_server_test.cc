@@ -180,7 +180,7 @@ TEST(ReplicaServerTest, RequestThatWasChangedOnItsWayIsNotCarriedOut) {
   world.Run(kMillisecond);
   ASSERT_THAT(peer.replies, SizeIs(1));
   EXPECT_EQ(peer.replies.front(), Message(Changed{}));
-  EXPECT_EQ(world.log(kLogA).standing(), Promise());
+  EXPECT_EQ(world.log(kLogA).current_promise(), Promise());
   ASSERT_THAT(world.reports(), SizeIs(1));
   EXPECT_THAT(world.reports().front(), HasSubstr("was damaged on the way"));
   world.GetPromise(world.Connected(1, 2), Epoch(5));

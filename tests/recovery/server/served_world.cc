@@ -232,7 +232,7 @@ ServedWorld::ServedWorld(Options options)
       pmem_b_(FormattedRegion(kLogB, kNode)) {
   options.server.cluster_id = kCluster;
   options.server.node = kNode;
-  options.server.report = [this](const std::string& text) {
+  options.server.warn = [this](const std::string& text) {
     reports_.push_back(text);
   };
   server_ = std::make_unique<ReplicaServer>(adapter_, network_.clock(),
@@ -357,7 +357,7 @@ void ServedWorld::GetInstalled(Peer& peer, PrimaryLog& log, uint32_t credits) {
   ASSERT_EQ(*reply, Message(Installed{})) << reports_.size();
   const RegionKey own = *peer.fabric().Register({ring.data(), ring.capacity()},
                                                 RemoteAccess::kNone);
-  peer.session = *ReplicaSession::Start(
+  peer.session = *PrimarySession::Start(
       {ring, own, opened.ring_key},
       {installation.epoch, kTheSession, installation.end, credits},
       peer.fabric(), peer.connection());

@@ -19,7 +19,7 @@
 #include "recovery/server/local_regions.h"
 #include "recovery/server/replica_server.h"
 #include "recovery/server/served_log.h"
-#include "replication/session/replica_session.h"
+#include "replication/session/primary_session.h"
 #include "tests/support/fabrics/failing_fabric.h"
 #include "tests/support/fixtures/log_harness.h"
 #include "tools/model/fabric/sim_network.h"
@@ -101,7 +101,7 @@ class Peer {
   std::deque<Message> replies;
   std::vector<CompletionStatus> done;  // of writes and reads
   // From Installed on, completions are its.
-  std::unique_ptr<ReplicaSession> session;
+  std::unique_ptr<PrimarySession> session;
   absl::Status session_status;
 
  private:
@@ -122,7 +122,7 @@ class WatchedLog final : public ServedLog {
   Uuid log_id() const override { return inner_.log_id(); }
   ServerHello server_hello() const override { return inner_.server_hello(); }
   bool is_persistent_memory() const override { return is_memory; }
-  Promise standing() const override { return inner_.standing(); }
+  Promise current_promise() const override { return inner_.current_promise(); }
   Created created() const override { return inner_.created(); }
   Followed followed() const override { return inner_.followed(); }
   bool medium_failed() const override { return inner_.medium_failed(); }

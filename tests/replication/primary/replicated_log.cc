@@ -101,7 +101,7 @@ ReplicatedLog::ReplicatedLog(const Options& options)
          }},
         terms, b.fabric, b.connection);
     replication_->Add("b" + std::to_string(i), b.connection,
-                      *ReplicaSession::Start({own, own_key, key}, terms,
+                      *PrimarySession::Start({own, own_key, key}, terms,
                                              fabric_, b.connection));
   }
   fabric_.SetElsewhere([this] {

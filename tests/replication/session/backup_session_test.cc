@@ -231,7 +231,7 @@ TEST(BackupSessionTest, WhatNobodyAskedForIsRefused) {
 }
 
 // A backup gets nothing again but what it may still be without.
-TEST(ReplicaSessionTest, ResendThatCannotBeIsRefused) {
+TEST(PrimarySessionTest, ResendThatCannotBeIsRefused) {
   const auto asked = [](uint64_t offset, uint64_t bytes) {
     DataPath path({});
     path.Append(16);

@@ -51,7 +51,7 @@ DataPath::DataPath(const Options& options)
     const Ring own = RingOf(log_.region(), b.state.superline);
     const RegionKey local_key =
         *fabric_.Register({own.data(), own.capacity()}, RemoteAccess::kNone);
-    sessions_.push_back(*ReplicaSession::Start({own, local_key, backup_key},
+    sessions_.push_back(*PrimarySession::Start({own, local_key, backup_key},
                                                terms_, counted_, b.connection));
   }
 }

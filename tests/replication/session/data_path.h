@@ -11,7 +11,7 @@
 #include "log/core/read/scan.h"
 #include "log/core/ring/region_state.h"
 #include "replication/session/backup_session.h"
-#include "replication/session/replica_session.h"
+#include "replication/session/primary_session.h"
 #include "tests/support/fabrics/counting_fabric.h"
 #include "tests/support/fabrics/direct_fabric.h"
 #include "tests/support/fixtures/log_harness.h"
@@ -59,8 +59,8 @@ class DataPath {
   // What sessions post on.
   CountingFabric& counted() { return counted_; }
   Backup& backup(int i) { return *backups_[i]; }
-  ReplicaSession& session(int i) { return *sessions_[i]; }
-  std::unique_ptr<ReplicaSession> TakeSession(int i) {
+  PrimarySession& session(int i) { return *sessions_[i]; }
+  std::unique_ptr<PrimarySession> TakeSession(int i) {
     return std::move(sessions_[i]);
   }
   const SessionTerms& terms() const { return terms_; }
@@ -82,7 +82,7 @@ class DataPath {
   SessionTerms terms_;
   Lsn head_;
   std::vector<std::unique_ptr<Backup>> backups_;
-  std::vector<std::unique_ptr<ReplicaSession>> sessions_;
+  std::vector<std::unique_ptr<PrimarySession>> sessions_;
 };
 
 }  // namespace alpheus::testing

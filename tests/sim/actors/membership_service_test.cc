@@ -149,7 +149,7 @@ TEST_F(MembershipServiceTest, WhatIsRegisteredGoesWithItsSession) {
       CandidatesFor(witness),
       ElementsAre(Candidate{1, mortal.process}, Candidate{2, witness.process}));
   RunWith({witness}, 2 * kSessionNanos);
-  EXPECT_EQ(TakeEvents(witness, Event::kMembersChanged), 1u);
+  EXPECT_EQ(TakeEvents(witness, Event::kRegistrationsChanged), 1u);
   EXPECT_EQ(TakeEvents(witness, Event::kCandidatesChanged), 1u);
   EXPECT_THAT(Ask(witness, Kind::kReadMembers)->members, IsEmpty());
   EXPECT_THAT(CandidatesFor(witness),
@@ -172,7 +172,7 @@ TEST_F(MembershipServiceTest, AWatchTellsOfOneChangeAndNoMore) {
   const Speaker candidate = Connect(1);
   CandidatesFor(witness);
   Ask(candidate, Kind::kStand);
-  Ask(candidate, Kind::kStepDown);
+  Ask(candidate, Kind::kWithdraw);
   network_.Run(kEventNanos);
   EXPECT_EQ(TakeEvents(witness, Event::kCandidatesChanged), 1u);
   EXPECT_THAT(CandidatesFor(witness), IsEmpty());
@@ -180,7 +180,7 @@ TEST_F(MembershipServiceTest, AWatchTellsOfOneChangeAndNoMore) {
   network_.Run(kEventNanos);
   EXPECT_EQ(TakeEvents(witness, Event::kCandidatesChanged), 1u);
   // Who does not read it any more hears nothing any more.
-  Ask(candidate, Kind::kStepDown);
+  Ask(candidate, Kind::kWithdraw);
   network_.Run(kEventNanos);
   EXPECT_EQ(TakeEvents(witness, Event::kCandidatesChanged), 0u);
 }
@@ -192,7 +192,7 @@ TEST_F(MembershipServiceTest, TwoSessionsHearOfOneChangeInAnyOrder) {
   std::set<size_t> first_to_hear;
   for (int i = 0; i < 20; ++i) {
     for (const Speaker& watcher : watchers) CandidatesFor(watcher);
-    Send(candidate, i % 2 == 0 ? Kind::kStand : Kind::kStepDown);
+    Send(candidate, i % 2 == 0 ? Kind::kStand : Kind::kWithdraw);
     size_t heard = 0;
     while (heard == 0) {
       ASSERT_TRUE(network_.Step());

@@ -90,13 +90,13 @@ TEST_F(SimMembershipTest, WhoWishesIsRegisteredAndStands) {
   client.Stand();
   Run(kSessionNanos / 2);
   EXPECT_TRUE(Is(client, SessionState::kConnected));
-  EXPECT_THAT(client.members(),
+  EXPECT_THAT(client.registrations(),
               ElementsAre(Registration{NodeId(1), 7, "here", Epoch(3)}));
   EXPECT_TRUE(IsFirst(client, Process(1)));
   EXPECT_THAT(client.TakeEvents(),
               ElementsAre(MembershipEvent::kSessionChanged,
                           MembershipEvent::kCandidatesChanged,
-                          MembershipEvent::kMembersChanged));
+                          MembershipEvent::kRegistrationsChanged));
   EXPECT_GT(wakes_, 0);
 }
 
@@ -105,12 +105,12 @@ TEST_F(SimMembershipTest, TheLastChangeIsToldWhateverTheWatchMissed) {
   SimMembership& other = Standing(2);
   EXPECT_EQ(witness.candidates().size(), 2u);
   for (int i = 0; i < 3; ++i) {
-    other.StepDown();
+    other.Withdraw();
     Run(kAnswerNanos);
     other.Stand();
     Run(kAnswerNanos);
   }
-  other.StepDown();
+  other.Withdraw();
   Run(kSessionNanos / 2);
   EXPECT_EQ(witness.candidates().size(), 1u);
   EXPECT_TRUE(IsFirst(witness, Process(1)));
@@ -171,7 +171,7 @@ TEST_F(SimMembershipTest, AnExpiredSessionIsToldOnceTheServiceIsReached) {
   EXPECT_TRUE(Is(client, SessionState::kConnected));
   EXPECT_NE(client.session().id, session);
   // As it was wished for before.
-  EXPECT_EQ(client.members().size(), 1u);
+  EXPECT_EQ(client.registrations().size(), 1u);
   EXPECT_TRUE(IsFirst(client, Process(1)));
 }
 
@@ -198,7 +198,7 @@ TEST_F(SimMembershipTest, WhoseWishToStandWasAnsweredByNobodyStandsOnce) {
   service_.HealFrom(0);
   Run(kSessionNanos);
   EXPECT_EQ(client.candidates().size(), 1u);
-  client.StepDown();
+  client.Withdraw();
   Run(kSessionNanos / 2);
   EXPECT_THAT(client.candidates(), IsEmpty());
 }

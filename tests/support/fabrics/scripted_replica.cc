@@ -114,8 +114,8 @@ Message ScriptedReplica::Reply(ConnectionId id, Connection& connection,
                                const Message& request) {
   auto reply = TryReply(id, connection, request);
   if (reply.ok()) return *std::move(reply);
-  const auto standing = StandingPromise(reply.status());
-  if (standing) return Refused{*standing};
+  const auto current = RefusingPromise(reply.status());
+  if (current) return Refused{*current};
   return Failed{reply.status()};
 }
 

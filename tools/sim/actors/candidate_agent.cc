@@ -102,7 +102,7 @@ void CandidateAgent::Act() {
 void CandidateAgent::LetOthersGoFirst() {
   has_stepped_down_ = true;
   stands_again_at_ = clock_.NowNanos() + kCheckNanos;
-  membership_.StepDown();
+  membership_.Withdraw();
 }
 
 void CandidateAgent::Abandon() {

@@ -97,7 +97,7 @@ MembershipMessage MembershipService::Perform(const Client& client,
       Change(candidates_, std::move(all), Event::kCandidatesChanged);
       break;
     }
-    case Kind::kStepDown: {
+    case Kind::kWithdraw: {
       std::vector<Candidate> left = candidates_.now;
       std::erase_if(left, [&](const Candidate& candidate) {
         return candidate.primary == request.process;
@@ -107,7 +107,7 @@ MembershipMessage MembershipService::Perform(const Client& client,
     }
     case Kind::kReadMembers:
       answer.members =
-          Read(members_, client, request.session, Event::kMembersChanged);
+          Read(members_, client, request.session, Event::kRegistrationsChanged);
       break;
     case Kind::kReadCandidates:
       answer.candidates =
@@ -196,7 +196,7 @@ void MembershipService::ChangeMembers() {
   for (const auto& [number, session] : sessions_) {
     if (session.registration) all.push_back(*session.registration);
   }
-  Change(members_, std::move(all), Event::kMembersChanged);
+  Change(members_, std::move(all), Event::kRegistrationsChanged);
 }
 
 void MembershipService::Notify(const Client& client, Event event) {

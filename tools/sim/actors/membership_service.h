@@ -51,7 +51,7 @@ struct MembershipRequest {
     kPing,
     kRegister,
     kStand,
-    kStepDown,
+    kWithdraw,
     kReadMembers,  // and watches them
     kReadCandidates,
     kReadRegister,
@@ -70,10 +70,10 @@ struct MembershipRequest {
 struct MembershipMessage {
   enum class Kind {
     kDone,
-    kOvertaken,         // another version is there
-    kExpired,           // there is no such session
-    kMembersChanged,    // not an answer
-    kCandidatesChanged  // not an answer
+    kOvertaken,             // another version is there
+    kExpired,               // there is no such session
+    kRegistrationsChanged,  // not an answer
+    kCandidatesChanged      // not an answer
   };
 
   Kind kind = Kind::kDone;

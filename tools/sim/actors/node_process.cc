@@ -156,7 +156,7 @@ ReplicaServerOptions NodeProcess::ServerOptions() {
   options.scrubbing = ScrubbingOf(world_, world_.lists().of(machine_.number));
   options.regions = this;
   if (world_.IsTraced()) {
-    options.report = [this](const std::string& what) {
+    options.warn = [this](const std::string& what) {
       world_.Trace(absl::StrCat("machine ", machine_.number, ": ", what));
     };
   }

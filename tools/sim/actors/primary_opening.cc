@@ -129,8 +129,8 @@ absl::StatusOr<std::unique_ptr<OpenersReplica>> PrimaryOpening::MakeCache(
   identity.configuration.members = {{identity.node, 1}};
   ALPHEUS_CHECK(FormatRegion(*pmem_, pmem_->region(), layout, identity).ok(),
                 "modelled memory does not fail unasked");
-  replica_ =
-      *LocalReplica<Model>::Open(*pmem_, pmem_->region(), {.name = "cache"});
+  replica_ = *LocalReplica<Model>::Open(*pmem_, pmem_->region(),
+                                        {.name = "working copy"});
   return AsOpenersReplica(*replica_);
 }
 
@@ -185,7 +185,7 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number, EpochOpeningOptions& options,
     }
   }
   again = (*opening)->may_try_again();
-  if ((*opening)->standing()) options.above = (*opening)->standing()->epoch;
+  if ((*opening)->refused_by()) options.above = (*opening)->refused_by()->epoch;
   const absl::Status& status = status_ = (*opening)->status();
   opener_.world.Trace(absl::StrCat("machine ", opener_.machine.number,
                                    ": opening: ", status.ToString()));

@@ -2,9 +2,9 @@
 // primary_opening: how a simulated application opens an epoch, and what it
 // tells the checkers of it.
 //
-// Idea: it opens its own replica if it is a member, else it makes a cache; it
-// tries again as the openings of the library do; each opening that fails must
-// have a reason that the faults so far allow.
+// Idea: it opens its own replica if it is a member, else it makes a working
+// copy; it tries again as the openings of the library do; each opening that
+// fails must have a reason that the faults so far allow.
 //
 // Thread safety: the process's first thread.
 // References: recovery/opening/epoch_opening.h; primary_process.h.
@@ -73,7 +73,7 @@ class PrimaryOpening {
   EpochOpened& opened() { return *opened_; }
   const EpochOpened& opened() const { return *opened_; }
   const PrimaryId& self() const { return self_; }
-  // Returns the memory of the replica or the cache; nullptr: none yet.
+  // Returns the memory of the replica or the working copy; nullptr: none yet.
   Model* pmem() const { return pmem_; }
   // Drops the replica: the log has its region from now on.
   void DropReplica() { replica_.reset(); }

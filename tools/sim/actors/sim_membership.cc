@@ -70,7 +70,7 @@ void SimMembership::Poll() {
 }
 
 void SimMembership::OnMessage(const MembershipMessage& message) {
-  if (message.kind == Event::kMembersChanged) {
+  if (message.kind == Event::kRegistrationsChanged) {
     members_are_old_ = true;
     return;
   }
@@ -97,12 +97,12 @@ void SimMembership::OnAnswer(Kind kind, const MembershipMessage& answer) {
       registered_ = sent_registration_;
       break;
     case Kind::kStand:
-    case Kind::kStepDown:
+    case Kind::kWithdraw:
       candidates_are_old_ = true;
       break;
     case Kind::kReadMembers:
       members_ = answer.members;
-      events_.Note(MembershipEvent::kMembersChanged);
+      events_.Note(MembershipEvent::kRegistrationsChanged);
       break;
     case Kind::kReadCandidates:
       candidates_ = answer.candidates;
@@ -200,7 +200,7 @@ std::optional<SimMembership::Kind> SimMembership::NextKind() {
       return Kind::kReadCandidates;
     }
     if (wants_to_stand_ != HasStood()) {
-      return wants_to_stand_ ? Kind::kStand : Kind::kStepDown;
+      return wants_to_stand_ ? Kind::kStand : Kind::kWithdraw;
     }
     if (std::exchange(members_are_old_, false)) return Kind::kReadMembers;
   }
@@ -246,7 +246,7 @@ void SimMembership::Stand() {
   SendNext();
 }
 
-void SimMembership::StepDown() {
+void SimMembership::Withdraw() {
   wants_to_stand_ = false;
   SendNext();
 }

@@ -52,8 +52,10 @@ class SimMembership final : public Membership {
   void Renew() override;
   void Register(const Registration& registration) override;
   void Stand() override;
-  void StepDown() override;
-  const std::vector<Registration>& members() const override { return members_; }
+  void Withdraw() override;
+  const std::vector<Registration>& registrations() const override {
+    return members_;
+  }
   const std::vector<Candidate>& candidates() const override {
     return candidates_;
   }

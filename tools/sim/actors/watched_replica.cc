@@ -89,7 +89,7 @@ class WatchedLog final : public Watched<ServedLog> {
 
   Uuid log_id() const override { return inner().log_id(); }
   ServerHello server_hello() const override { return inner().server_hello(); }
-  Promise standing() const override { return inner().standing(); }
+  Promise current_promise() const override { return inner().current_promise(); }
   Created created() const override { return inner().created(); }
   std::span<std::byte> ring() const override { return inner().ring(); }
   std::span<std::byte> ring_on_medium() const override {

@@ -29,7 +29,7 @@ std::vector<int> FaultBudget::Members() const {
 
 int FaultBudget::OpeningQuorumNow() const {
   const QuorumSizes sizes = SizesOf(configuration());
-  return static_cast<int>(OpeningQuorum(sizes));
+  return static_cast<int>(OpeningQuorumSize(sizes));
 }
 
 int FaultBudget::WriteQuorumNow() const {

@@ -49,7 +49,7 @@ class TcpDescriptorsTest : public TcpFabricTest {
 
   TcpDescriptorsTest() {
     TcpFabricOptions options;
-    options.report = [this](const std::string& said) { said_.push_back(said); };
+    options.warn = [this](const std::string& said) { said_.push_back(said); };
     full_ = std::make_unique<TcpFabric>(options, world_.clock(), random_);
     full_address_ = *full_->Listen("127.0.0.1:0");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// message_log: writes a node's messages to standard error, line by line, and
+// message_writer: writes a node's messages to standard error, line by line, and
 // never waits for the reader.
 //
 // Idea: a pipe whose reader stands still, a stopped terminal or a hanging disk
@@ -15,8 +15,8 @@
 //         that gets through names their number.
 //   DML2. A line is one event: line ends inside it become spaces.
 // Thread safety: Write by any thread.
-#ifndef ALPHEUS_TOOLS_DAEMON_MESSAGE_LOG_H_
-#define ALPHEUS_TOOLS_DAEMON_MESSAGE_LOG_H_
+#ifndef ALPHEUS_TOOLS_DAEMON_MESSAGE_WRITER_H_
+#define ALPHEUS_TOOLS_DAEMON_MESSAGE_WRITER_H_
 
 #include <chrono>
 #include <cstddef>
@@ -27,17 +27,17 @@
 
 namespace alpheus {
 
-class MessageLog {
+class MessageWriter {
  public:
   static constexpr size_t kQueueBytesMax = size_t{1} << 20;
 
   // Writes to a copy of `fd`, so that the caller may close its own; `program`
   // begins each line.
-  MessageLog(int fd, std::string_view program);
+  MessageWriter(int fd, std::string_view program);
   // Waits a little for the queue, then leaves it.
-  ~MessageLog();
-  MessageLog(const MessageLog&) = delete;
-  MessageLog& operator=(const MessageLog&) = delete;
+  ~MessageWriter();
+  MessageWriter(const MessageWriter&) = delete;
+  MessageWriter& operator=(const MessageWriter&) = delete;
 
   void Write(std::string_view sentence);
   // Returns the number of lines dropped since the start.
@@ -54,4 +54,4 @@ std::string FormatTime(std::chrono::system_clock::time_point time);
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_TOOLS_DAEMON_MESSAGE_LOG_H_
+#endif  // ALPHEUS_TOOLS_DAEMON_MESSAGE_WRITER_H_

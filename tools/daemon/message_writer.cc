@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/daemon/message_log.h"
+#include "tools/daemon/message_writer.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -57,7 +57,7 @@ std::string FormatTime(std::chrono::system_clock::time_point time) {
   return absl::StrFormat("%s.%03dZ", text.data(), millis % 1000);
 }
 
-struct MessageLog::Queue {
+struct MessageWriter::Queue {
   Queue(int descriptor, std::string_view name)
       : copy(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)),
         fd(copy.get() >= 0 ? copy.get() : descriptor),
@@ -142,7 +142,7 @@ struct MessageLog::Queue {
   bool is_over = false;
 };
 
-MessageLog::MessageLog(int fd, std::string_view program)
+MessageWriter::MessageWriter(int fd, std::string_view program)
     : queue_(std::make_shared<Queue>(fd, program)) {
   // Signals are for others: a thread starts with the mask of its maker.
   sigset_t all;
@@ -158,7 +158,7 @@ MessageLog::MessageLog(int fd, std::string_view program)
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-MessageLog::~MessageLog() {
+MessageWriter::~MessageWriter() {
   std::unique_lock lock(queue_->mutex);
   if (queue_->is_threaded) {
     queue_->changed.wait_for(lock, kLastWordsTime,
@@ -168,9 +168,9 @@ MessageLog::~MessageLog() {
   queue_->changed.notify_all();
 }
 
-void MessageLog::Write(std::string_view sentence) { queue_->Add(sentence); }
+void MessageWriter::Write(std::string_view sentence) { queue_->Add(sentence); }
 
-uint64_t MessageLog::dropped() const {
+uint64_t MessageWriter::dropped() const {
   const std::scoped_lock lock(queue_->mutex);
   return queue_->dropped;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/daemon/message_log.h"
+#include "tools/daemon/message_writer.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
-class MessageLogTest : public ::testing::Test {
+class MessageWriterTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(pipe2(ends_.data(), O_CLOEXEC), 0); }
   void TearDown() override {
@@ -41,7 +41,7 @@ class MessageLogTest : public ::testing::Test {
   }
 
   std::array<int, 2> ends_{};
-  std::unique_ptr<MessageLog> log_;
+  std::unique_ptr<MessageWriter> log_;
 };
 
 TEST(FormatTimeTest, IsUtcToTheMillisecond) {
@@ -50,8 +50,8 @@ TEST(FormatTimeTest, IsUtcToTheMillisecond) {
   EXPECT_EQ(FormatTime(time), "2025-11-27T04:59:13.007Z");
 }
 
-TEST_F(MessageLogTest, SentenceIsOneLineWithItsTime) {
-  log_ = std::make_unique<MessageLog>(ends_[1], "a-node");
+TEST_F(MessageWriterTest, SentenceIsOneLineWithItsTime) {
+  log_ = std::make_unique<MessageWriter>(ends_[1], "a-node");
   log_->Write("first\nand\rlast");
   const std::string line = ReadUntil("\n");
   EXPECT_EQ(line.size(), std::string("2026-11-27T05:39:13.123Z a-node: first "
@@ -62,8 +62,8 @@ TEST_F(MessageLogTest, SentenceIsOneLineWithItsTime) {
 
 // DML1: nobody reads until much more was written than a pipe and the queue
 // take.
-TEST_F(MessageLogTest, WhatNobodyReadsIsDroppedAndSaidLater) {
-  log_ = std::make_unique<MessageLog>(ends_[1], "a-node");
+TEST_F(MessageWriterTest, WhatNobodyReadsIsDroppedAndSaidLater) {
+  log_ = std::make_unique<MessageWriter>(ends_[1], "a-node");
   const std::string sentence(1000, 'x');
   for (int i = 0; i < 4000; ++i) log_->Write(sentence);
   const uint64_t dropped = log_->dropped();
@@ -77,8 +77,8 @@ TEST_F(MessageLogTest, WhatNobodyReadsIsDroppedAndSaidLater) {
   EXPECT_THAT(text, HasSubstr("messages were dropped here"));
 }
 
-TEST_F(MessageLogTest, ReaderThatStandsStillHoldsUpNoEnd) {
-  log_ = std::make_unique<MessageLog>(ends_[1], "a-node");
+TEST_F(MessageWriterTest, ReaderThatStandsStillHoldsUpNoEnd) {
+  log_ = std::make_unique<MessageWriter>(ends_[1], "a-node");
   for (int i = 0; i < 4000; ++i) log_->Write(std::string(1000, 'x'));
   log_.reset();  // returns
   std::array<char, 1 << 16> some;
@@ -86,8 +86,8 @@ TEST_F(MessageLogTest, ReaderThatStandsStillHoldsUpNoEnd) {
 }
 
 // A thread that was left in a write ends when it is read, and its copy with it.
-TEST_F(MessageLogTest, DescriptorIsItsOwn) {
-  log_ = std::make_unique<MessageLog>(ends_[1], "a-node");
+TEST_F(MessageWriterTest, DescriptorIsItsOwn) {
+  log_ = std::make_unique<MessageWriter>(ends_[1], "a-node");
   close(std::exchange(ends_[1], -1));
   for (int i = 0; i < 4000; ++i) log_->Write(std::string(1000, 'x'));
   log_.reset();
@@ -97,11 +97,11 @@ TEST_F(MessageLogTest, DescriptorIsItsOwn) {
        (bytes = read(ends_[0], some.data(), some.size())) > 0;) {
     all += static_cast<size_t>(bytes);
   }
-  EXPECT_GT(all, MessageLog::kQueueBytesMax / 2);
+  EXPECT_GT(all, MessageWriter::kQueueBytesMax / 2);
 }
 
-TEST_F(MessageLogTest, LastWordsAreWritten) {
-  log_ = std::make_unique<MessageLog>(ends_[1], "a-node");
+TEST_F(MessageWriterTest, LastWordsAreWritten) {
+  log_ = std::make_unique<MessageWriter>(ends_[1], "a-node");
   log_->Write("the last one");
   log_.reset();
   pollfd there{ends_[0], POLLIN, 0};

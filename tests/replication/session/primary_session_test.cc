@@ -11,9 +11,9 @@ namespace alpheus::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using Pace = ReplicaSession::Pace;
+using Pace = PrimarySession::Pace;
 
-TEST(ReplicaSessionTest, NeverMoreBatchesThanCredits) {
+TEST(PrimarySessionTest, NeverMoreBatchesThanCredits) {
   DataPath path({.credits = 2});
   for (int i = 0; i < 5; ++i) {
     path.Append(32);
@@ -31,13 +31,13 @@ TEST(ReplicaSessionTest, NeverMoreBatchesThanCredits) {
   EXPECT_EQ(path.session(0).lag_bytes(), 0u);
 }
 
-TEST(ReplicaSessionTest, SameEndPostsNothing) {
+TEST(PrimarySessionTest, SameEndPostsNothing) {
   DataPath path({});
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
   EXPECT_EQ(path.fabric().posted(), 0u);
 }
 
-TEST(ReplicaSessionTest, LargeBatchIsPostedInPieces) {
+TEST(PrimarySessionTest, LargeBatchIsPostedInPieces) {
   DataPath path({.message_bytes_max = 128});
   path.Append(500);  // 576 bytes in the ring
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -48,7 +48,7 @@ TEST(ReplicaSessionTest, LargeBatchIsPostedInPieces) {
 }
 
 // However large the fabric's messages may be: completions show that it arrives.
-TEST(ReplicaSessionTest, LargeBatchIsPostedInPiecesOfAMebibyte) {
+TEST(PrimarySessionTest, LargeBatchIsPostedInPiecesOfAMebibyte) {
   constexpr uint64_t kMebibyte = uint64_t{1} << 20;
   DataPath path(
       {.message_bytes_max = 64 * kMebibyte, .ring_capacity = 8 * kMebibyte});
@@ -59,7 +59,7 @@ TEST(ReplicaSessionTest, LargeBatchIsPostedInPiecesOfAMebibyte) {
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
 }
 
-TEST(ReplicaSessionTest, BatchWaitsForTheSendQueue) {
+TEST(PrimarySessionTest, BatchWaitsForTheSendQueue) {
   DataPath path({.credits = 64, .message_bytes_max = 64});
   path.Append(1400);  // 23 lines, as many pieces
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -92,7 +92,7 @@ absl::Status SendAck(
   return path.Drain();
 }
 
-TEST(ReplicaSessionTest, AckOfAnotherSessionCountsForNothing) {
+TEST(PrimarySessionTest, AckOfAnotherSessionCountsForNothing) {
   DataPath path({});
   path.Append(100);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -108,7 +108,7 @@ TEST(ReplicaSessionTest, AckOfAnotherSessionCountsForNothing) {
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
 }
 
-TEST(ReplicaSessionTest, AckCountsForNoLaterBatch) {
+TEST(PrimarySessionTest, AckCountsForNoLaterBatch) {
   DataPath path({.credits = 2});
   path.Append(100);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -122,7 +122,7 @@ TEST(ReplicaSessionTest, AckCountsForNoLaterBatch) {
 
 // P-H21, P-A6: a turned bit may make the number of a head of that of the batch
 // before it. The session ends, and nothing counts.
-TEST(ReplicaSessionTest, AckThatWasChangedOnItsWayCountsForNothing) {
+TEST(PrimarySessionTest, AckThatWasChangedOnItsWayCountsForNothing) {
   for (size_t bit = 0; bit < 8 * kAckBytes; ++bit) {
     DataPath path({});
     path.Append(100);
@@ -138,7 +138,7 @@ TEST(ReplicaSessionTest, AckThatWasChangedOnItsWayCountsForNothing) {
   }
 }
 
-TEST(ReplicaSessionTest, ImpossibleAcksAreRefused) {
+TEST(PrimarySessionTest, ImpossibleAcksAreRefused) {
   const auto refused = [](Lsn lsn, uint64_t batches, size_t bytes) {
     DataPath path({});
     path.Append(100);
@@ -155,7 +155,7 @@ TEST(ReplicaSessionTest, ImpossibleAcksAreRefused) {
 }
 
 // RSE5: and records that go round the end of the ring stay whole, too.
-TEST(ReplicaSessionTest, BackupThatIsBehindGetsBatchesOfWholeRecords) {
+TEST(PrimarySessionTest, BackupThatIsBehindGetsBatchesOfWholeRecords) {
   DataPath path({.ring_capacity = 1024, .batch_bytes_max = 400});
   for (int lap = 0; lap < 5; ++lap) {
     for (int i = 0; i < 4; ++i) path.Append(100);  // 192 bytes each
@@ -175,7 +175,7 @@ TEST(ReplicaSessionTest, BackupThatIsBehindGetsBatchesOfWholeRecords) {
   }
 }
 
-TEST(ReplicaSessionTest, RecordLargerThanABatchIsOne) {
+TEST(PrimarySessionTest, RecordLargerThanABatchIsOne) {
   DataPath path({.batch_bytes_max = 64});
   path.Append(500);
   path.Append(500);
@@ -185,7 +185,7 @@ TEST(ReplicaSessionTest, RecordLargerThanABatchIsOne) {
 }
 
 // Two, so that it is never idle; not all, so that it is told of what is new.
-TEST(ReplicaSessionTest, BackupThatIsBehindHasTwoBatchesInFlight) {
+TEST(PrimarySessionTest, BackupThatIsBehindHasTwoBatchesInFlight) {
   DataPath path({.batch_bytes_max = 64});
   for (int i = 0; i < 4; ++i) path.Append(100);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -196,7 +196,7 @@ TEST(ReplicaSessionTest, BackupThatIsBehindHasTwoBatchesInFlight) {
 }
 
 // So that the network is never idle, and no send takes long.
-TEST(ReplicaSessionTest, BackupThatCatchesUpHasFourBatchesInFlight) {
+TEST(PrimarySessionTest, BackupThatCatchesUpHasFourBatchesInFlight) {
   DataPath path({.batch_bytes_max = 64});
   for (int i = 0; i < 6; ++i) path.Append(100);
   ASSERT_TRUE(path.session(0).Advance(path.End(), Pace::kCatchUp).ok());
@@ -207,7 +207,7 @@ TEST(ReplicaSessionTest, BackupThatCatchesUpHasFourBatchesInFlight) {
 }
 
 // The large batches of who is behind would each be a pause for whoever appends.
-TEST(ReplicaSessionTest, BatchesOfWhoCatchesUpAreSmall) {
+TEST(PrimarySessionTest, BatchesOfWhoCatchesUpAreSmall) {
   constexpr uint64_t kRecords = 160;
   DataPath path({.credits = 16, .ring_capacity = uint64_t{1} << 18});
   for (uint64_t i = 0; i < kRecords; ++i) path.Append(1000);  // 1088 bytes each
@@ -224,7 +224,7 @@ TEST(ReplicaSessionTest, BatchesOfWhoCatchesUpAreSmall) {
 }
 
 // RSE4: the head may pass LSN 2 only where LSN 2 is.
-TEST(ReplicaSessionTest, HeadGoesBehindItsRecords) {
+TEST(PrimarySessionTest, HeadGoesBehindItsRecords) {
   DataPath path({.credits = 2});
   path.Append(32);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -241,7 +241,7 @@ TEST(ReplicaSessionTest, HeadGoesBehindItsRecords) {
   EXPECT_EQ(path.session(0).head_published(), LogPosition());
 }
 
-TEST(ReplicaSessionTest, HeadIsPublishedOnceItIsAcknowledged) {
+TEST(PrimarySessionTest, HeadIsPublishedOnceItIsAcknowledged) {
   DataPath path({.credits = 2});
   path.Append(32);
   path.Append(32);
@@ -266,9 +266,9 @@ TEST(ReplicaSessionTest, HeadIsPublishedOnceItIsAcknowledged) {
 }
 
 // P-R1: it takes a credit, as a batch does, and gives it back.
-TEST(ReplicaSessionTest, WhatIsDurableIsToldOnce) {
+TEST(PrimarySessionTest, WhatIsDurableIsToldOnce) {
   DataPath path({.credits = 1});
-  ReplicaSession& session = path.session(0);
+  PrimarySession& session = path.session(0);
   path.Append(32);
   ASSERT_TRUE(session.Advance(path.End()).ok());
   ASSERT_TRUE(session.AdvanceDurable(Lsn(1)).ok());
@@ -287,7 +287,7 @@ TEST(ReplicaSessionTest, WhatIsDurableIsToldOnce) {
   EXPECT_EQ(session.batches(), 2u);
 }
 
-TEST(ReplicaSessionTest, BrokenConnectionIsUnavailable) {
+TEST(PrimarySessionTest, BrokenConnectionIsUnavailable) {
   DataPath path({});
   path.Append(100);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -297,7 +297,7 @@ TEST(ReplicaSessionTest, BrokenConnectionIsUnavailable) {
   EXPECT_TRUE(absl::IsUnavailable(taken)) << taken;
 }
 
-TEST(ReplicaSessionTest, WhatNoBackupDoesIsRefused) {
+TEST(PrimarySessionTest, WhatNoBackupDoesIsRefused) {
   DataPath path({});
   EXPECT_TRUE(absl::IsDataLoss(path.session(0).OnCompletion(
       {path.backup(0).connection, WorkId(), Operation::kRead,
@@ -314,7 +314,7 @@ DataPath::Options OnCaches() {
 
 // Acks still give credits back, and the backup walks, fences and marks what it
 // acknowledges, as on any platform.
-TEST(ReplicaSessionTest, FlushPersistsAndAcksGiveCreditsBack) {
+TEST(PrimarySessionTest, FlushPersistsAndAcksGiveCreditsBack) {
   DataPath path(OnCaches());
   path.Append(32);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
@@ -336,7 +336,7 @@ TEST(ReplicaSessionTest, FlushPersistsAndAcksGiveCreditsBack) {
 
 // Whatever the adapter takes: who acknowledges nothing gets no more than its
 // receives.
-TEST(ReplicaSessionTest, CompletionsAreNoCredits) {
+TEST(PrimarySessionTest, CompletionsAreNoCredits) {
   DataPath path(OnCaches());
   for (uint64_t i = 0; i < 6; ++i) {
     path.Append(32);
@@ -349,7 +349,7 @@ TEST(ReplicaSessionTest, CompletionsAreNoCredits) {
 }
 
 // An ack that comes before the completion says it, too.
-TEST(ReplicaSessionTest, AckPersistsAsWell) {
+TEST(PrimarySessionTest, AckPersistsAsWell) {
   DataPath path(OnCaches());
   path.Append(32);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// replica_session: the primary's end of one connection to one backup.
+// primary_session: the primary's end of one connection to one backup.
 //
 // Idea: the ring is the send queue. The caller says up to where the ring holds
 // finished records. The session writes everything after the last posted byte up
@@ -32,8 +32,8 @@
 // ring, whose headers it reads. Waits for no ack.
 // Called under: the lock of the log that polls (replicator.h).
 // References: protocol P-A3.3, P-H21, P-R1; Arcadia §4.1.
-#ifndef ALPHEUS_REPLICATION_SESSION_REPLICA_SESSION_H_
-#define ALPHEUS_REPLICATION_SESSION_REPLICA_SESSION_H_
+#ifndef ALPHEUS_REPLICATION_SESSION_PRIMARY_SESSION_H_
+#define ALPHEUS_REPLICATION_SESSION_PRIMARY_SESSION_H_
 
 #include <cstdint>
 #include <functional>
@@ -66,12 +66,12 @@ struct ReplicatedRing {
   RegionKey backup_key;  // of the backup's ring, from its start
 };
 
-class ReplicaSession {
+class PrimarySession {
  public:
   // Starts a session and posts the receives for acks, before or after the
   // connection is established. Errors: the fabric's; Unimplemented (the
   // backup's platform).
-  static absl::StatusOr<std::unique_ptr<ReplicaSession>> Start(
+  static absl::StatusOr<std::unique_ptr<PrimarySession>> Start(
       const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
       ConnectionId connection);
 
@@ -134,7 +134,7 @@ class ReplicaSession {
   uint64_t batches_acked() const { return batches_acked_; }
 
  private:
-  ReplicaSession(const ReplicatedRing& ring, const SessionTerms& terms,
+  PrimarySession(const ReplicatedRing& ring, const SessionTerms& terms,
                  const Plan& plan, Fabric& fabric, ConnectionId connection);
 
   // A batch or message that the backup acknowledges as one.
@@ -195,4 +195,4 @@ class ReplicaSession {
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_REPLICATION_SESSION_REPLICA_SESSION_H_
+#endif  // ALPHEUS_REPLICATION_SESSION_PRIMARY_SESSION_H_

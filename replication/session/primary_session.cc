@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "replication/session/replica_session.h"
+#include "replication/session/primary_session.h"
 
 #include <algorithm>
 #include <array>
@@ -39,7 +39,7 @@ constexpr size_t kCatchUpInFlight = 4;
 
 }  // namespace
 
-ReplicaSession::ReplicaSession(const ReplicatedRing& ring,
+PrimarySession::PrimarySession(const ReplicatedRing& ring,
                                const SessionTerms& terms, const Plan& plan,
                                Fabric& fabric, ConnectionId connection)
     : ring_(ring),
@@ -58,13 +58,13 @@ ReplicaSession::ReplicaSession(const ReplicatedRing& ring,
   std::iota(free_messages_.begin(), free_messages_.end(), 0);
 }
 
-absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
+absl::StatusOr<std::unique_ptr<PrimarySession>> PrimarySession::Start(
     const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
     ConnectionId connection) {
   ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeSessionPlan(terms.platform));
   ALPHEUS_RETURN_IF_ERROR(MakeSuperlinePlan(terms.platform).status());
-  std::unique_ptr<ReplicaSession> session(
-      new ReplicaSession(ring, terms, plan, fabric, connection));
+  std::unique_ptr<PrimarySession> session(
+      new PrimarySession(ring, terms, plan, fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_,
       PostedReceives::Make(fabric, connection, terms.credits, kAckBytes));
@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
   return session;
 }
 
-absl::Status ReplicaSession::Advance(const RingEnd& end, Pace pace) {
+absl::Status PrimarySession::Advance(const RingEnd& end, Pace pace) {
   const bool is_slow = pace == Pace::kCatchUp;
   const uint64_t batch_bytes_max =
       is_slow ? std::min(terms_.batch_bytes_max, kCatchUpBytes)
@@ -94,7 +94,7 @@ absl::Status ReplicaSession::Advance(const RingEnd& end, Pace pace) {
   return absl::OkStatus();
 }
 
-RingEnd ReplicaSession::NextBatch(const RingEnd& end,
+RingEnd PrimarySession::NextBatch(const RingEnd& end,
                                   uint64_t bytes_max) const {
   if (end.offset - posted_.offset <= bytes_max) return end;
   RingEnd batch = BehindRecord(posted_);
@@ -107,7 +107,7 @@ RingEnd ReplicaSession::NextBatch(const RingEnd& end,
 }
 
 // Trusts the headers: they are of finished records of this process.
-RingEnd ReplicaSession::BehindRecord(const RingEnd& at) const {
+RingEnd PrimarySession::BehindRecord(const RingEnd& at) const {
   RingOffset offset = at.offset;
   HeaderWords header = LoadHeader(ring_.ring.At(offset));
   if (header.type() == static_cast<uint8_t>(RecordType::kPad)) {
@@ -117,7 +117,7 @@ RingEnd ReplicaSession::BehindRecord(const RingEnd& at) const {
   return {at.lsn + 1, offset + RecordBytes(header.payload_bytes())};
 }
 
-absl::Status ReplicaSession::AdvanceHead(const LogPosition& head) {
+absl::Status PrimarySession::AdvanceHead(const LogPosition& head) {
   const bool is_behind_all = posted_.lsn + 1 >= head.lsn;
   if (head.lsn <= head_sent_.lsn || !is_behind_all || !HasRoomForMessage()) {
     return absl::OkStatus();
@@ -132,7 +132,7 @@ absl::Status ReplicaSession::AdvanceHead(const LogPosition& head) {
   return absl::OkStatus();
 }
 
-absl::Status ReplicaSession::AdvanceDurable(Lsn lsn) {
+absl::Status PrimarySession::AdvanceDurable(Lsn lsn) {
   if (lsn <= durable_announced_ || !HasRoomForMessage())
     return absl::OkStatus();
   const size_t slot = free_messages_.back();
@@ -146,35 +146,35 @@ absl::Status ReplicaSession::AdvanceDurable(Lsn lsn) {
   return absl::OkStatus();
 }
 
-absl::Status ReplicaSession::PostMessage(LocalBytes message, size_t slot) {
+absl::Status PrimarySession::PostMessage(LocalBytes message, size_t slot) {
   ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection_, WorkId(slot), message));
   free_messages_.pop_back();
   ++batches_;
   return absl::OkStatus();
 }
 
-bool ReplicaSession::HasRoomForMessage() const {
+bool PrimarySession::HasRoomForMessage() const {
   return HasCredit() && !free_messages_.empty() &&
          SendsInFlight() < limits_.sends_max;
 }
 
-bool ReplicaSession::HasCredit() const {
+bool PrimarySession::HasCredit() const {
   return batches_ - batches_acked_ < terms_.credits;
 }
 
-bool ReplicaSession::HasRoomFor(uint64_t bytes) const {
+bool PrimarySession::HasRoomFor(uint64_t bytes) const {
   return HasCredit() &&
          SendsInFlight() + requester_.PostsMax(bytes, kRangesMax) <=
              limits_.sends_max;
 }
 
-uint64_t ReplicaSession::SendsInFlight() const {
+uint64_t PrimarySession::SendsInFlight() const {
   return requester_.posts_in_flight() + kMessagesInFlight -
          free_messages_.size() + again_posts_;
 }
 
 // The immediate names the line at which the batch ends (P-L7).
-absl::Status ReplicaSession::PostBatch(RingOffset end) {
+absl::Status PrimarySession::PostBatch(RingOffset end) {
   const uint64_t bytes = end - posted_.offset;
   const uint64_t until_end = ring_.ring.UntilEnd(posted_.offset);
   const auto immediate =
@@ -189,14 +189,14 @@ absl::Status ReplicaSession::PostBatch(RingOffset end) {
   return requester_.Post(ranges, immediate);
 }
 
-PersistRequester::Range ReplicaSession::RangeAt(RingOffset begin,
+PersistRequester::Range PrimarySession::RangeAt(RingOffset begin,
                                                 uint64_t bytes) const {
   const uint64_t place = ring_.ring.Place(begin);
   return {{ring_.local_key, {ring_.ring.data() + place, bytes}},
           {ring_.backup_key, place}};
 }
 
-absl::Status ReplicaSession::OnCompletion(const Completion& completion) {
+absl::Status PrimarySession::OnCompletion(const Completion& completion) {
   if (completion.status != CompletionStatus::kOk) {
     return absl::UnavailableError(absl::StrCat(
         "epoch ", terms_.epoch.value, ", LSN ", acked_.lsn.value + 1,
@@ -229,7 +229,7 @@ absl::Status ReplicaSession::OnCompletion(const Completion& completion) {
   }
 }
 
-absl::Status ReplicaSession::OnAck(const Completion& completion) {
+absl::Status PrimarySession::OnAck(const Completion& completion) {
   if (const auto again = DecodeResendRequest(acks_->BytesOf(completion))) {
     ALPHEUS_RETURN_IF_ERROR(acks_->Taken(completion.work));
     return OnResendRequest(*again);
@@ -259,7 +259,7 @@ absl::Status ReplicaSession::OnAck(const Completion& completion) {
 }
 
 // A promise of this epoch, or of an older one, does not end the session.
-absl::Status ReplicaSession::OnOtherMessage(
+absl::Status PrimarySession::OnOtherMessage(
     std::span<const std::byte> message) {
   const std::optional<Promise> promise =
       read_promise_ ? read_promise_(message) : std::nullopt;
@@ -285,7 +285,7 @@ absl::Status ReplicaSession::OnOtherMessage(
 }
 
 // The bytes are still in the ring: they stay until they are acknowledged.
-absl::Status ReplicaSession::OnResendRequest(const ResendRequest& request) {
+absl::Status PrimarySession::OnResendRequest(const ResendRequest& request) {
   if (request.epoch != terms_.epoch || request.session != terms_.session) {
     return absl::OkStatus();
   }
@@ -307,7 +307,7 @@ absl::Status ReplicaSession::OnResendRequest(const ResendRequest& request) {
 }
 
 // Sends pieces while there is room, and the notice after them.
-absl::Status ReplicaSession::SendAgain() {
+absl::Status PrimarySession::SendAgain() {
   if (!again_) return absl::OkStatus();
   while (again_->next < again_->end) {
     if (SendsInFlight() >= limits_.sends_max) return absl::OkStatus();
@@ -333,7 +333,7 @@ absl::Status ReplicaSession::SendAgain() {
   return absl::OkStatus();
 }
 
-void ReplicaSession::OnBatchAcked(const InFlight& acked) {
+void PrimarySession::OnBatchAcked(const InFlight& acked) {
   if (acked.head) {
     head_published_ = *acked.head;
   } else if (!acked.is_durable_update) {
@@ -341,7 +341,7 @@ void ReplicaSession::OnBatchAcked(const InFlight& acked) {
   }
 }
 
-void ReplicaSession::OnPersisted() {
+void PrimarySession::OnPersisted() {
   while (requester_.posted() - requester_.persisted() < unpersisted_.size()) {
     acked_ = unpersisted_.Pop();
   }
