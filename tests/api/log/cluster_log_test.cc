@@ -290,7 +290,7 @@ TEST_F(ClusterLogTest, FileOfAnotherNodeIsNamedAtOnce) {
   const absl::Status other_log = Log::Open(options).status();
   EXPECT_EQ(other_log.code(), Code::kFailedPrecondition);
   EXPECT_THAT(std::string(other_log.message()),
-              HasSubstr(options.path + ": is no replica of log other"));
+              HasSubstr(options.path + ": is not a replica of log other"));
 }
 
 TEST_F(ClusterLogTest, NodeThatIsAwayIsNamedOnce) {

@@ -182,7 +182,8 @@ TEST_F(JoinPlanTest, MemberThatProvesWhatWasNeverWrittenIsRefused) {
   report_.proven_lsn = Lsn(6);
   const absl::Status status = PlanFails();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("has LSN 6 of epoch 6"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("reports LSN 6 of epoch 6"));
 }
 
 TEST_F(JoinPlanTest, OwnRingThatCannotBeReadIsSaid) {
