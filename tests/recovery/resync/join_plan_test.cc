@@ -183,7 +183,7 @@ TEST_F(JoinPlanTest, MemberThatProvesWhatWasNeverWrittenIsRefused) {
   const absl::Status status = PlanFails();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("LSN 6 of epoch 6, in which"));
+              HasSubstr("reports LSN 6 of epoch 6"));
 }
 
 TEST_F(JoinPlanTest, OwnRingThatCannotBeReadIsSaid) {
