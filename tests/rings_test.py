@@ -105,20 +105,38 @@ class GateTest(unittest.TestCase):
 
     def test_every_program_runs_with_every_sanitizer_that_looks_at_it(self):
         programs = gate.sanitized_programs()
-        self.assertTrue(programs["core_test"])
-        self.assertTrue(programs["bench_ordered_store_smoke_test"])
-        self.assertFalse(programs["sim_test"])
+        self.assertTrue(programs["core_test"].several_threads)
+        self.assertTrue(
+            programs["bench_ordered_store_smoke_test"].several_threads)
+        self.assertFalse(programs["sim_test"].several_threads)
         self.assertNotIn("tiny_log_test", programs)  # slow
-        several = {name for name, threads in programs.items() if threads}
+        several = {name for name in programs if programs[name].several_threads}
         address, threads = set(), set()
         for commit in COMMITS:
-            without = [set(names) for names in gate.left_out(Draw(commit))]
+            without = [set(names) for names in gate.left_out(Draw(commit), [])]
             self.assertEqual(without[0] & without[1], set())
             self.assertLess(len(without[0]), len(programs) * 0.7)
             address |= set(programs) - without[0]
             threads |= several - without[1]
         self.assertEqual(address, set(programs))
         self.assertEqual(threads, several)
+
+    def test_programs_with_tests_of_what_changed_are_not_left_out(self):
+        for path in ("log/core/ring/ring_log.cc", "tests/log/core/ring/a_test.cc"):
+            for commit in COMMITS[:20]:
+                for names in gate.left_out(Draw(commit), ["README.md", path]):
+                    self.assertNotIn("core_test", names)
+
+    def test_files_that_a_commit_changes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            make_repository(folder)
+            write(folder, "log/c.cc", "c")
+            git(folder, "add", "-A")
+            git(folder, "commit", "-qm", "second")
+            self.addCleanup(setattr, gate, "ROOT", gate.ROOT)
+            gate.ROOT = folder
+            self.assertEqual(gate.changed_by("HEAD"), ["log/c.cc"])
+            self.assertEqual(gate.changed_by("HEAD~1"), [])
 
     def test_lines_on_tests_that_pass_are_left_out(self):
         stream = io.StringIO()

@@ -112,31 +112,52 @@ def drawn_sources(draw):
             for source in group]
 
 
+Program = collections.namedtuple("Program", "several_threads folders")
+
+
 @functools.cache
 def sanitized_programs():
-    """{program: whether it has several threads} of those that sanitizers run."""
+    """{name: Program} of those that sanitizers run. Its folders are those of its
+    sources, below tests."""
     with open(os.path.join(ROOT, "tests/CMakeLists.txt"),
               encoding="utf-8") as file:
         text = file.read()
-    programs = {name: "ONE_THREAD" not in rest for name, rest in re.findall(
-        r"^ *alpheus_test\((\w+)([^)]*)\)", text, re.MULTILINE)
-                if not re.search(r"LABELS slow\b", rest)}
-    smoke = re.findall(r"^ *alpheus_smoke_test\((\w+)", text, re.MULTILINE)
-    return {**programs, **dict.fromkeys(smoke, True)}
+    programs = {}
+    for name, rest in re.findall(r"^ *alpheus_test\((\w+)([^)]*)\)", text,
+                                 re.MULTILINE):
+        if not re.search(r"LABELS slow\b", rest):
+            programs[name] = Program("ONE_THREAD" not in rest, frozenset(
+                re.findall(r"([\w/]+)/\w+\.cc", rest)))
+    for name, script in re.findall(r"^ *alpheus_smoke_test\((\w+)\s+(\S+)", text,
+                                   re.MULTILINE):
+        programs[name] = Program(True, frozenset([os.path.dirname(script)]))
+    return programs
 
 
-def left_out(draw):
+def left_out(draw, changed):
     """Programs that (the sanitizer of addresses, that of threads) leaves out in
-    this run. Each that has several threads runs with one of the two."""
+    this run. Each that has several threads runs with one of the two. None is left
+    out that has tests of a folder in which a file has changed."""
     programs = sanitized_programs()
+    folders = {os.path.dirname(path.removeprefix("tests/")) for path in changed}
     # The benchmarks are drawn as one: what they share takes long to compile.
     groups = [[name] for name in programs if not name.startswith("bench_")]
     groups.append([name for name in programs if name.startswith("bench_")])
-    address = sum(draw.sample("address", groups, len(groups) *
-                              (100 - SANITIZED_PERCENT) // 100), [])
-    threads = [name for name, several in programs.items()
-               if several and name not in address]
-    return address, threads
+    drawn = sum(draw.sample("address", groups, len(groups) *
+                            (100 - SANITIZED_PERCENT) // 100), [])
+    free = [name for name in programs if not programs[name].folders & folders]
+    return ([name for name in free if name in drawn],
+            [name for name in free if name not in drawn
+             and programs[name].several_threads])
+
+
+def changed_by(commit):
+    """Files that a commit changes; none if it is the first one here."""
+    try:
+        return Tree(ROOT).git("diff", "--name-only", f"{commit}^",
+                              commit).splitlines()
+    except LedgerError:
+        return []
 
 
 @functools.cache
@@ -153,8 +174,9 @@ def drawn_mutants(draw):
     return [m.name for m in table if m.test.partition(":")[0] in chosen]
 
 
-def stages_before_tests(draw):
-    """Commands, of tools/dev or of a program below the root."""
+def stages_before_tests(draw, changed=()):
+    """Commands, of tools/dev or of a program below the root, for a commit that
+    changed these files."""
     by_seeds = draw.sample("mutants by seeds",
                            [m.name for m in simulation.read_table()],
                            SIMULATED_MUTANTS)
@@ -167,7 +189,7 @@ def stages_before_tests(draw):
     first_seed = draw.number("simulator", 1, LAST_SEED - SEEDS + 1)
     seed = str(draw.number("kills", 1, 1 << 30))
     guest = draw.sample("guest", list(GUESTS), 1)
-    without_address, without_threads = left_out(draw)
+    without_address, without_threads = left_out(draw, changed)
     return [
         dev("check", "--also", *drawn_sources(draw)),
         dev("test", "--sanitize", "address,undefined", "--leave-out",
@@ -250,7 +272,8 @@ class Gate:
     def run(self):
         """All stages; whether all were good."""
         start = time.monotonic()
-        for command in stages_before_tests(self.draw):
+        for command in stages_before_tests(self.draw,
+                                           changed_by(self.draw.commit)):
             self.stage(command)
         slow = slow_tests(self.draw)
         if slow:
@@ -322,7 +345,7 @@ def run_fresh(before):
 
 
 def print_list(draw):
-    for command in stages_before_tests(draw):
+    for command in stages_before_tests(draw, changed_by(draw.commit)):
         print(" ".join(command))
     print(f"tools/dev test -R SLOW, {SLOW_CASES} slow cases and {SLOW_OTHERS} "
           "slow programs by lot, drawn once they are built")
