@@ -59,6 +59,31 @@ ROOM_RANK = {
     "bench/replicated": {"candidates": 0, "peers": 1, "scenarios": 2, "": 3},
 }
 
+# namespace: a source in one of these folders declares in its namespace, or
+# inside it. The longest folder counts. A test is in alpheus::testing, or where
+# the code is that it tests.
+NAMESPACES = {
+    "log/": "alpheus",
+    "quorum/": "alpheus::quorum",
+    "replication/": "alpheus::replication",
+    "replication/fabric/": "alpheus::fabric",
+    "replication/fabric/tcp/": "alpheus::fabric::tcp",
+    "replication/fabric/verbs/": "alpheus::fabric::verbs",
+    "recovery/": "alpheus::recovery",
+    "api/": "alpheus",
+    "api/c/": "alpheus::c",
+    "api/rocksdb/": "alpheus::wal",
+    "tools/model/": "alpheus::model",
+    "tools/cli/": "alpheus::cli",
+    "tools/daemon/": "alpheus::daemon",
+    "tools/demo/": "alpheus::demo",
+    "tools/nemesis/": "alpheus::demo",
+    "tools/sim/": "alpheus::sim",
+    "bench/": "alpheus::bench",
+}
+TEST_NAMESPACE = "alpheus::testing"
+NAMESPACE = re.compile(r"^namespace (alpheus(?:::\w+)*) \{")
+
 # include-path: public headers are written as their users write them.
 PUBLIC_ROOT = "api/include/"
 PUBLIC_PREFIX = "alpheus/"
@@ -214,7 +239,7 @@ ASSERTION = re.compile(r"\bALPHEUS_CHECK\w*\s*\(")
 RULES = frozenset(
     {"include-order", "include-path", "door", "public-abseil", "spdx", "guard",
      "header-comment", "todo", "waiver", "mutant", "guide", "glossary",
-     "cite", "label", "cell", "doc"}
+     "cite", "label", "cell", "doc", "namespace"}
     | {call[0] for call in CALLS})
 
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\): )")
@@ -384,6 +409,29 @@ def check_header(file):
                   f"second line is not `// {name}: <what it is>`")
 
 
+def room_of(namespace):
+    """The room's namespace that this one is in."""
+    return max((room for room in NAMESPACES.values()
+                if (namespace + "::").startswith(room + "::")), key=len)
+
+
+def check_namespaces(file):
+    is_test = file.path.startswith("tests/")
+    path = file.path[len("tests/"):] if is_test else file.path
+    folder = max((folder for folder in NAMESPACES if path.startswith(folder)),
+                 key=len, default=None)
+    if folder is None:
+        return
+    room = NAMESPACES[folder]
+    for i, line in enumerate(file.code):
+        match = NAMESPACE.match(line)
+        if not match or room_of(match.group(1)) == room or is_test and (
+                match.group(1) + "::").startswith(TEST_NAMESPACE + "::"):
+            continue
+        more = f", or in {TEST_NAMESPACE}" if is_test else ""
+        file.find(i, "namespace", f"{folder} is in {room}{more}")
+
+
 def check_todos(file):
     for i, line in enumerate(file.comments):
         match = TODO.search(line)
@@ -448,6 +496,7 @@ def lint_file(file):
     if path.endswith(CODE_SUFFIXES):
         check_spdx(file, "//")
         check_includes(file)
+        check_namespaces(file)
         check_calls(file)
         check_todos(file)
         check_labels(file)

@@ -52,6 +52,15 @@ BAD = [
     ("include-order", "api/include/alpheus/a.cc",
      '#include "api/wiring/adapter.h"'),
     ("include-order", "tools/model/memory/a.cc", '#include "tools/sim/world/world.h"'),
+    # Namespaces.
+    ("namespace", "quorum/members/a.cc", "namespace alpheus {}"),
+    ("namespace", "quorum/members/a.cc", "namespace alpheus::recovery {}"),
+    ("namespace", "log/core/a.cc", "namespace alpheus::quorum {}"),
+    ("namespace", "replication/wire/a.cc", "namespace alpheus::fabric {}"),
+    ("namespace", "replication/fabric/a.cc", "namespace alpheus::fabric::tcp {}"),
+    ("namespace", "api/rocksdb/fs/a.cc", "namespace alpheus {}"),
+    ("namespace", "bench/a.cc", "namespace alpheus {}"),
+    ("namespace", "tests/quorum/members/a.cc", "namespace alpheus {}"),
     # Paths.
     ("include-path", "api/node/a.cc", '#include "api/include/alpheus/log.h"'),
     ("include-path", "log/core/a.cc", '#include "scan.h"'),
@@ -160,6 +169,18 @@ GOOD = [
      '#include "api/node/a.h"\n#include "quorum/a.h"'),
     ("include-order", "log/base/a.cc", '// #include "tools/a.h"\n'
      '/*\n#include "tools/a.h"\n*/\n#include <vector>'),
+    ("namespace", "log/core/a.cc", "namespace alpheus {}\n"
+     "namespace alpheus::internal {}\nnamespace rocksdb {}\n"
+     "// namespace alpheus::quorum {"),
+    ("namespace", "quorum/members/a.cc", "namespace alpheus::quorum {}\n"
+     "namespace alpheus::quorum::internal {}"),
+    ("namespace", "replication/fabric/tcp/a.cc",
+     "namespace alpheus::fabric::tcp {}"),
+    ("namespace", "bench/a.cc", "namespace alpheus::bench::local {}"),
+    ("namespace", "tools/mutants/a.cc", "namespace alpheus {}"),
+    ("namespace", "tests/quorum/members/a.cc", "namespace alpheus::quorum {}\n"
+     "namespace alpheus::testing {}"),
+    ("namespace", "tests/support/a.cc", "namespace alpheus {}"),
     ("include-path", "log/core/ring/a.cc", '#include "log/core/read/scan.h"\n'
      '#include "absl/status/status.h"'),
     ("door", "log/pmem/a.cc", "#include <libpmem.h>"),

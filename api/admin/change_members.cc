@@ -20,6 +20,12 @@
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {
+
+using quorum::ClusterConfiguration;
+using quorum::ClusterMember;
+using recovery::MembersChange;
+using recovery::PeerAddress;
+
 namespace {
 
 NodeId SomePrimary(const ClusterConfiguration& cluster) {
@@ -45,7 +51,7 @@ std::vector<PeerAddress> PeersOf(const ClusterConfiguration& from,
     peers.push_back({member.node, member.address.ToString()});
   }
   for (const ClusterMember& member : from.members) {
-    if (FindMember(to, member.node) != nullptr) continue;
+    if (quorum::FindMember(to, member.node) != nullptr) continue;
     peers.push_back({member.node, member.address.ToString()});
   }
   return peers;
@@ -56,7 +62,7 @@ absl::Status CheckReplaced(const std::string& file,
                            const ClusterConfiguration& cluster,
                            const std::vector<uint64_t>& replaced) {
   for (const uint64_t node : replaced) {
-    if (FindMember(cluster, NodeId(node)) != nullptr) continue;
+    if (quorum::FindMember(cluster, NodeId(node)) != nullptr) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         file, ": node ", node,
         " is not a member of the cluster, which has nodes ",
@@ -81,7 +87,7 @@ absl::StatusOr<MembersChange> ChangeBetween(
                        NodesOf(to), {}};
   for (const uint64_t node : replaced) change.replaced.push_back(NodeId(node));
   std::sort(change.replaced.begin(), change.replaced.end());
-  ALPHEUS_RETURN_IF_ERROR(CheckChange(change));
+  ALPHEUS_RETURN_IF_ERROR(recovery::CheckChange(change));
   return change;
 }
 
@@ -92,16 +98,16 @@ absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
   const auto failed = replicas.failed.find(peer.node);
   if (failed != replicas.failed.end() && absl::IsDataLoss(failed->second)) {
     return absl::FailedPreconditionError(absl::StrCat(
-        DescribePeer(peer),
+        recovery::DescribePeer(peer),
         " has a damaged replica of the log, which prevents ",
         "a new one: ", failed->second.message(),
         ". Nothing was changed. Remove the file ", log_name,
         ".alpheus from that node's directory, then run this command again"));
   }
   for (const Superline& superline : replicas.superlines) {
-    if (superline.node != peer.node || IsBlank(superline)) continue;
+    if (superline.node != peer.node || recovery::IsBlank(superline)) continue;
     return absl::FailedPreconditionError(absl::StrCat(
-        DescribePeer(peer), " has its replica of log ",
+        recovery::DescribePeer(peer), " has its replica of log ",
         newest.log_id.ToString(), ", of epoch ", superline.log_epoch.value,
         ": the replica is not lost, and its records may count. Nothing was "
         "changed. To replace it nevertheless, stop the node and move the file "
@@ -118,7 +124,7 @@ bool KnowEnough(const MembersChange& change,
                 const Configuration& found) {
   const auto count = [&superlines](const auto& is_member) {
     return std::ranges::count_if(superlines, [&](const Superline& superline) {
-      return !IsBlank(superline) && is_member(superline.node);
+      return !recovery::IsBlank(superline) && is_member(superline.node);
     });
   };
   const auto known = count([&](NodeId node) {
@@ -126,12 +132,13 @@ bool KnowEnough(const MembersChange& change,
       return member.node == node;
     });
   });
-  if (std::cmp_greater_equal(known, SizesOf(found).read_quorum)) return true;
+  if (std::cmp_greater_equal(known, recovery::SizesOf(found).read_quorum))
+    return true;
   const auto before = count([&](NodeId node) {
     return std::ranges::find(change.from_nodes, node) !=
            change.from_nodes.end();
   });
-  return std::cmp_greater_equal(before, OpeningQuorumSize(change.from));
+  return std::cmp_greater_equal(before, quorum::OpeningQuorumSize(change.from));
 }
 
 // Returns the error for a log whose list is not the one to change.
@@ -160,14 +167,15 @@ struct MembersSeen {
 // that a primary has as its own reports nothing. Then the opening, which makes
 // that primary step down, finds out.
 absl::StatusOr<MembersSeen> FetchMembers(
-    Fabric& fabric, RandomSource& random, const LogMembersOptions& members,
-    const MembersChange& change, const std::vector<PeerAddress>& peers) {
+    fabric::Fabric& fabric, RandomSource& random,
+    const LogMembersOptions& members, const MembersChange& change,
+    const std::vector<PeerAddress>& peers) {
   MembersSeen seen;
   ALPHEUS_ASSIGN_OR_RETURN(seen.replicas,
                            ReadSuperlines(fabric, random, members, peers));
   ALPHEUS_ASSIGN_OR_RETURN(seen.newest, NewestOf(seen.replicas.superlines));
   const Configuration& found = seen.newest.configuration;
-  const absl::Status fits = CheckFound(change, found);
+  const absl::Status fits = recovery::CheckFound(change, found);
   // An older list may come from a member that was out of sync.
   if (!fits.ok() && (found.id >= change.from_id ||
                      KnowEnough(change, seen.replicas.superlines, found))) {
@@ -182,12 +190,12 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
                               const MembersChange& change,
                               const LogOptions& options) {
   EntropyRandom random;
-  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Fabric> fabric,
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<fabric::Fabric> fabric,
                            OpenAdapter(to, NodeId(0), random));
   LogMembersOptions members;
   members.cluster_id = to.cluster_id;
   members.log_name = options.replication.log_name;
-  members.log_id = LogIdOf(to.cluster_id, members.log_name);
+  members.log_id = quorum::LogIdOf(to.cluster_id, members.log_name);
   members.self = NodeId(options.replication.node);
   members.key = to.key;
   members.deadline = Deadline::In(
@@ -199,7 +207,7 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
   for (const PeerAddress& peer : all) {
     const bool is_replaced = std::binary_search(
         change.replaced.begin(), change.replaced.end(), peer.node);
-    const bool joins = FindMember(from, peer.node) == nullptr;
+    const bool joins = quorum::FindMember(from, peer.node) == nullptr;
     if (is_replaced) {
       ALPHEUS_RETURN_IF_ERROR(
           CheckIsLost(peer, seen.replicas, seen.newest, members.log_name));
@@ -214,13 +222,13 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
 absl::StatusOr<RecoveryReport> ChangeLogMembers(
     const ChangeMembersOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration to,
-                           LoadClusterFile(options.cluster_file));
+                           quorum::LoadClusterFile(options.cluster_file));
   ClusterConfiguration from = to;
   if (!options.previous_cluster_file.empty()) {
-    ALPHEUS_ASSIGN_OR_RETURN(from,
-                             LoadClusterFile(options.previous_cluster_file));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        from, quorum::LoadClusterFile(options.previous_cluster_file));
   }
-  ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
+  ALPHEUS_RETURN_IF_ERROR(quorum::CheckLogName(options.log_name));
   ALPHEUS_RETURN_IF_ERROR(
       CheckReplaced(options.cluster_file, to, options.replaced));
   ALPHEUS_ASSIGN_OR_RETURN(MembersChange change,

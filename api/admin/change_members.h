@@ -30,8 +30,8 @@ absl::StatusOr<RecoveryReport> ChangeLogMembers(
 // replicated_engine.cc). The process belongs to options.replication.node, has
 // no replica, and asks the members of before and after.
 absl::StatusOr<RecoveryReport> OpenToChangeMembers(
-    const LogOptions& options, const ClusterConfiguration& to,
-    MembersChange change, std::vector<PeerAddress> asked);
+    const LogOptions& options, const quorum::ClusterConfiguration& to,
+    recovery::MembersChange change, std::vector<recovery::PeerAddress> asked);
 
 }  // namespace alpheus
 

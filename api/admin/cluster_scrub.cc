@@ -23,19 +23,23 @@
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {
+
+using recovery::ControlCall;
+
 namespace {
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
 
 class ScrubAsker {
  public:
-  ScrubAsker(const ClusterScrubOptions& options, ClusterConfiguration cluster)
+  ScrubAsker(const ClusterScrubOptions& options,
+             quorum::ClusterConfiguration cluster)
       : options_(options), cluster_(std::move(cluster)) {}
 
   absl::StatusOr<std::vector<ReplicaScrub>> Run() {
     ALPHEUS_ASSIGN_OR_RETURN(fabric_,
                              OpenAdapter(cluster_, NodeId(0), random_));
-    for (const ClusterMember& member : cluster_.members) {
+    for (const quorum::ClusterMember& member : cluster_.members) {
       if (options_.node != 0 && member.node.value != options_.node) continue;
       AddNode(member);
     }
@@ -51,12 +55,12 @@ class ScrubAsker {
   }
 
   // The four below are for the pump.
-  void OnConnectionEvent(const ConnectionEvent& event) {
+  void OnConnectionEvent(const fabric::ConnectionEvent& event) {
     for (Asked& asked : nodes_) {
       if (asked.control_call->OnConnectionEvent(event)) return;
     }
   }
-  void OnCompletion(const Completion& completion) {
+  void OnCompletion(const fabric::Completion& completion) {
     for (Asked& asked : nodes_) {
       if (asked.control_call->OnCompletion(completion)) return;
     }
@@ -91,14 +95,14 @@ class ScrubAsker {
     int64_t ask_again_at = 0;
   };
 
-  void AddNode(const ClusterMember& member) {
+  void AddNode(const quorum::ClusterMember& member) {
     Asked asked;
     asked.scrub.node = member.node.value;
     asked.scrub.address = member.address.ToString();
     asked.silent_at = Now() + options_.timeout_ms * kNanosPerMilli;
-    Hello hello;
+    recovery::Hello hello;
     hello.cluster_id = cluster_.cluster_id;
-    hello.log_id = LogIdOf(cluster_.cluster_id, options_.log_name);
+    hello.log_id = quorum::LogIdOf(cluster_.cluster_id, options_.log_name);
     hello.primary.incarnation = random_.Next() | 1;  // never 0
     asked.control_call = std::make_unique<ControlCall>(
         *fabric_,
@@ -107,7 +111,7 @@ class ScrubAsker {
                              hello,
                              Deadline::AtNanos(asked.silent_at),
                              {cluster_.key, &random_}},
-        Scrub{/*start=*/true});
+        recovery::Scrub{/*start=*/true});
     nodes_.push_back(std::move(asked));
   }
 
@@ -131,20 +135,23 @@ class ScrubAsker {
     if (now < asked.ask_again_at) return;
     asked.is_asked = true;
     asked.silent_at = now + options_.timeout_ms * kNanosPerMilli;
-    control_call.Ask(Scrub{});
+    control_call.Ask(recovery::Scrub{});
   }
 
   // Fails for an outdated list: it would leave replicas out, unnoticed.
   absl::Status CheckList(const ControlCall& control_call) const {
-    const ReadersList list{cluster_.id, cluster_.sizes.replica_count,
-                           cluster_.sizes.write_quorum, options_.cluster_file};
+    const recovery::ReadersList list{cluster_.id, cluster_.sizes.replica_count,
+                                     cluster_.sizes.write_quorum,
+                                     options_.cluster_file};
     if (!control_call.is_proved()) return absl::OkStatus();
     const uint64_t shown = control_call.server_hello()->configuration_id;
-    return IsOutdated(list, shown) ? Outdated(list, shown) : absl::OkStatus();
+    return recovery::IsOutdated(list, shown) ? recovery::Outdated(list, shown)
+                                             : absl::OkStatus();
   }
 
   void OnReply(Asked& asked, int64_t now) {
-    const auto* said = std::get_if<Scrubbed>(&*asked.control_call->reply());
+    const auto* said =
+        std::get_if<recovery::Scrubbed>(&*asked.control_call->reply());
     if (said == nullptr) {
       return End(asked,
                  absl::DataLossError(absl::StrCat(
@@ -175,9 +182,9 @@ class ScrubAsker {
   }
 
   const ClusterScrubOptions& options_;
-  const ClusterConfiguration cluster_;
+  const quorum::ClusterConfiguration cluster_;
   EntropyRandom random_;
-  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<fabric::Fabric> fabric_;
   std::vector<Asked> nodes_;
 };
 
@@ -185,9 +192,9 @@ class ScrubAsker {
 
 absl::StatusOr<std::vector<ReplicaScrub>> ScrubCluster(
     const ClusterScrubOptions& options) {
-  ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
-  ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
-                           LoadClusterFile(options.cluster_file));
+  ALPHEUS_RETURN_IF_ERROR(quorum::CheckLogName(options.log_name));
+  ALPHEUS_ASSIGN_OR_RETURN(quorum::ClusterConfiguration cluster,
+                           quorum::LoadClusterFile(options.cluster_file));
   return ScrubAsker(options, std::move(cluster)).Run();
 }
 

@@ -28,7 +28,7 @@ struct ReplicaScrub {
   // OK, or the reason why it did not end, as in ReplicaReading. DataLoss:
   // damage remains.
   absl::Status status;
-  Scrubbed said;  // last report, if any
+  recovery::Scrubbed said;  // last report, if any
 };
 
 struct ClusterScrubOptions {

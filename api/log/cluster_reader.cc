@@ -27,6 +27,10 @@
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {
+
+using recovery::ControlCall;
+using recovery::ReplicaEvidence;
+
 namespace {
 
 // Number of readings before damage is believed: in an image of a replica that
@@ -37,7 +41,7 @@ constexpr int kFetchesMax = 5;
 
 class ClusterReader::Impl {
  public:
-  Impl(ClusterReaderOptions options, ClusterConfiguration cluster)
+  Impl(ClusterReaderOptions options, quorum::ClusterConfiguration cluster)
       : options_(std::move(options)), cluster_(std::move(cluster)) {}
 
   absl::Status Read() {
@@ -69,20 +73,20 @@ class ClusterReader::Impl {
     asked.reserve(replicas_.size());
     // Skipped if it was silent once: it would cost that time again.
     for (const MemberReplica& replica : replicas_) {
-      asked.push_back({replica.was_silent
-                           ? nullptr
-                           : std::make_unique<ControlCall>(
-                                 *fabric_, OptionsOf(replica), Follow{}),
+      asked.push_back({replica.was_silent ? nullptr
+                                          : std::make_unique<ControlCall>(
+                                                *fabric_, OptionsOf(replica),
+                                                recovery::Follow{}),
                        std::nullopt});
     }
     struct {
-      void OnConnectionEvent(const ConnectionEvent& event) {
+      void OnConnectionEvent(const fabric::ConnectionEvent& event) {
         for (const Asked& one : asked) {
           if (one.control_call == nullptr) continue;
           if (one.control_call->OnConnectionEvent(event)) return;
         }
       }
-      void OnCompletion(const Completion& completion) {
+      void OnCompletion(const fabric::Completion& completion) {
         for (const Asked& one : asked) {
           if (one.control_call == nullptr) continue;
           if (one.control_call->OnCompletion(completion)) return;
@@ -103,13 +107,13 @@ class ClusterReader::Impl {
 
   // The four below are for the pump, while replicas are fetched. Any arrival
   // ends the silence of its replica. Done: none is left to wait for.
-  void OnConnectionEvent(const ConnectionEvent& event) {
+  void OnConnectionEvent(const fabric::ConnectionEvent& event) {
     for (MemberReplica& replica : replicas_) {
       if (replica.remote == nullptr) continue;
       if (replica.remote->OnConnectionEvent(event)) return HeardOf(replica);
     }
   }
-  void OnCompletion(const Completion& completion) {
+  void OnCompletion(const fabric::Completion& completion) {
     for (MemberReplica& replica : replicas_) {
       if (replica.remote == nullptr) continue;
       if (replica.remote->OnCompletion(completion)) return HeardOf(replica);
@@ -125,8 +129,8 @@ class ClusterReader::Impl {
   uint32_t write_quorum() const { return cluster_.sizes.write_quorum; }
   LogReader* reader(size_t index) { return replicas_[index].reader.get(); }
 
-  const ClusterConfiguration& cluster() const { return cluster_; }
-  const DurableRange& durable() const { return durable_; }
+  const quorum::ClusterConfiguration& cluster() const { return cluster_; }
+  const recovery::DurableRange& durable() const { return durable_; }
   const absl::Status& outdated() const { return outdated_; }
 
   absl::Status ForEachDurable(
@@ -186,12 +190,12 @@ class ClusterReader::Impl {
     bool is_read = false;     // or given up
     // While it is being fetched:
     std::optional<Region> image;
-    std::unique_ptr<RemoteRegion> remote;
+    std::unique_ptr<recovery::RemoteRegion> remote;
     Deadline silent_until;
   };
 
   absl::Status AddReplicas() {
-    for (const ClusterMember& member : cluster_.members) {
+    for (const quorum::ClusterMember& member : cluster_.members) {
       if (options_.node != 0 && member.node.value != options_.node) continue;
       MemberReplica replica;
       replica.reading.node = member.node.value;
@@ -202,10 +206,11 @@ class ClusterReader::Impl {
     return absl::NotFoundError(absl::StrCat(
         options_.cluster_file, ": node ", options_.node,
         " is not a member of the cluster, which has nodes ",
-        absl::StrJoin(cluster_.members, ", ",
-                      [](std::string* text, const ClusterMember& member) {
-                        absl::StrAppend(text, member.node.value);
-                      })));
+        absl::StrJoin(
+            cluster_.members, ", ",
+            [](std::string* text, const quorum::ClusterMember& member) {
+              absl::StrAppend(text, member.node.value);
+            })));
   }
 
   std::string NameOf(const MemberReplica& replica) const {
@@ -230,7 +235,7 @@ class ClusterReader::Impl {
         });
     if (is_of_all && code == absl::StatusCode::kNotFound &&
         options_.node == 0) {
-      return NoSuchLog(options_.cluster_file, options_.log_name);
+      return recovery::NoSuchLog(options_.cluster_file, options_.log_name);
     }
     std::vector<std::string> texts;
     for (const MemberReplica& replica : replicas_) {
@@ -259,7 +264,7 @@ class ClusterReader::Impl {
     ControlCall::Options at;
     at.address = replica.reading.address;
     at.hello.cluster_id = cluster_.cluster_id;
-    at.hello.log_id = LogIdOf(cluster_.cluster_id, options_.log_name);
+    at.hello.log_id = quorum::LogIdOf(cluster_.cluster_id, options_.log_name);
     at.hello.primary.incarnation = random_.Next() | 1;  // never 0
     at.node = NodeId(replica.reading.node);
     at.credentials = {cluster_.key, &random_};
@@ -279,8 +284,9 @@ class ClusterReader::Impl {
     if (one.control_call == nullptr || !one.control_call->status().ok())
       return true;
     if (!one.control_call->may_ask()) return false;
-    if (const auto* said = std::get_if<Scrubbed>(&*one.control_call->reply())) {
-      for (const LsnRun& run : said->unrepairable) {
+    if (const auto* said =
+            std::get_if<recovery::Scrubbed>(&*one.control_call->reply())) {
+      for (const recovery::LsnRun& run : said->unrepairable) {
         one.standing->damaged.emplace_back(run.first, run.end);
       }
       one.control_call.reset();
@@ -288,12 +294,12 @@ class ClusterReader::Impl {
     }
     one.standing = StandingOf(*one.control_call);
     if (!one.standing) return true;
-    one.control_call->Ask(Scrub{});
+    one.control_call->Ask(recovery::Scrub{});
     return false;
   }
 
   // Epochs that own live records, as the next opening would count them.
-  static uint64_t LiveEpochs(const Followed& said) {
+  static uint64_t LiveEpochs(const recovery::Followed& said) {
     const auto& entries = said.table.entries();
     return static_cast<uint64_t>(
         std::ranges::count_if(entries, [&](const EpochEntry& entry) {
@@ -309,7 +315,7 @@ class ClusterReader::Impl {
       const ControlCall& control_call) {
     if (!control_call.status().ok() || !control_call.reply())
       return std::nullopt;
-    const auto* said = std::get_if<Followed>(&*control_call.reply());
+    const auto* said = std::get_if<recovery::Followed>(&*control_call.reply());
     if (said == nullptr) return std::nullopt;
     ReplicaStanding standing;
     standing.log_epoch = said->log_epoch;
@@ -329,7 +335,7 @@ class ClusterReader::Impl {
   }
 
   void StartFetching(MemberReplica& replica) {
-    RemoteRegion::Options options;
+    recovery::RemoteRegion::Options options;
     options.at = OptionsOf(replica);
     // The check for silence ends it first, before this deadline of the fabric.
     options.deadline = [this] {
@@ -337,7 +343,7 @@ class ClusterReader::Impl {
           2 * std::chrono::milliseconds(int64_t{options_.timeout_ms}));
     };
     options.without_ring = options_.without_records;
-    replica.remote = std::make_unique<RemoteRegion>(
+    replica.remote = std::make_unique<recovery::RemoteRegion>(
         *fabric_, std::move(options),
         [&replica, name = NameOf(replica)](
             uint64_t bytes) -> absl::StatusOr<std::span<std::byte>> {
@@ -403,28 +409,29 @@ class ClusterReader::Impl {
 
   // Checks the list of a node that serves no replica too.
   void CheckList(const MemberReplica& replica) {
-    const RemoteRegion& remote = *replica.remote;
+    const recovery::RemoteRegion& remote = *replica.remote;
     if (!outdated_.ok() || !remote.is_proved()) return;
     const uint64_t shown = remote.server_hello()->configuration_id;
-    if (!IsOutdated(List(), shown)) return;
-    const absl::Status why = Outdated(List(), shown);
+    if (!recovery::IsOutdated(List(), shown)) return;
+    const absl::Status why = recovery::Outdated(List(), shown);
     outdated_ = {why.code(),
                  absl::StrCat(NameOf(replica), ": ", why.message())};
   }
 
   static std::vector<std::pair<std::string, uint64_t>> NamedRejects(
-      const RejectCounts& counts) {
+      const recovery::RejectCounts& counts) {
     std::vector<std::pair<std::string, uint64_t>> named;
     for (size_t i = 0; i < counts.size(); ++i) {
       if (counts[i] == 0) continue;
-      named.emplace_back(RejectReasonName(static_cast<RejectReason>(i)),
-                         counts[i]);
+      named.emplace_back(
+          recovery::RejectReasonName(static_cast<recovery::RejectReason>(i)),
+          counts[i]);
     }
     return named;
   }
 
   static std::vector<std::pair<std::string, uint64_t>> NamedCounts(
-      const ScrubCounts& counts) {
+      const recovery::ScrubCounts& counts) {
     std::vector<std::pair<std::string, uint64_t>> named{
         {"records", counts.records},
         {"bytes", counts.bytes},
@@ -441,7 +448,7 @@ class ClusterReader::Impl {
                              LogReader::OpenImage(*std::move(replica.image)));
     replica.reading.info = replica.reader->info();
     const RegionInfo& info = *replica.reading.info;
-    ALPHEUS_RETURN_IF_ERROR(CheckReadersList(
+    ALPHEUS_RETURN_IF_ERROR(recovery::CheckReadersList(
         List(),
         {info.configuration_id, info.replica_count, info.write_quorum}));
     if (options_.without_records) return absl::OkStatus();
@@ -449,7 +456,7 @@ class ClusterReader::Impl {
     return replica.reading.report->status;
   }
 
-  ReadersList List() const {
+  recovery::ReadersList List() const {
     return {cluster_.id, cluster_.sizes.replica_count,
             cluster_.sizes.write_quorum, options_.cluster_file};
   }
@@ -468,7 +475,7 @@ class ClusterReader::Impl {
     for (const MemberReplica& replica : replicas_)
       evidence.push_back(EvidenceOf(replica));
     evidence.resize(cluster_.members.size());  // unknown for the others
-    durable_ = FindDurableRange(write_quorum(), evidence);
+    durable_ = recovery::FindDurableRange(write_quorum(), evidence);
   }
 
   Epoch NewestEpoch() const {
@@ -526,21 +533,21 @@ class ClusterReader::Impl {
   }
 
   const ClusterReaderOptions options_;
-  const ClusterConfiguration cluster_;
+  const quorum::ClusterConfiguration cluster_;
   EntropyRandom random_;
-  std::unique_ptr<Fabric> fabric_;       // from Read on
-  std::vector<MemberReplica> replicas_;  // destroyed before the fabric
+  std::unique_ptr<fabric::Fabric> fabric_;  // from Read on
+  std::vector<MemberReplica> replicas_;     // destroyed before the fabric
   std::vector<ReplicaReading> readings_;
   std::optional<Deadline> next_silence_;  // as of the last Poll
-  DurableRange durable_;
+  recovery::DurableRange durable_;
   absl::Status outdated_;  // set if a node shows a newer list
 };
 
 absl::StatusOr<std::unique_ptr<ClusterReader>> ClusterReader::Open(
     const ClusterReaderOptions& options) {
-  ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
-                           LoadClusterFile(options.cluster_file));
-  ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
+  ALPHEUS_ASSIGN_OR_RETURN(quorum::ClusterConfiguration cluster,
+                           quorum::LoadClusterFile(options.cluster_file));
+  ALPHEUS_RETURN_IF_ERROR(quorum::CheckLogName(options.log_name));
   auto impl = std::make_unique<Impl>(options, std::move(cluster));
   ALPHEUS_RETURN_IF_ERROR(impl->Read());
   return std::unique_ptr<ClusterReader>(new ClusterReader(std::move(impl)));

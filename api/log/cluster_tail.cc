@@ -29,7 +29,8 @@ constexpr int64_t kChecks = 4;
 
 class ClusterTail::Impl {
  public:
-  Impl(const ClusterTailOptions& options, const ClusterConfiguration& cluster,
+  Impl(const ClusterTailOptions& options,
+       const quorum::ClusterConfiguration& cluster,
        std::unique_ptr<Connectivity> connectivity)
       : log_name_(options.log_name),
         timeout_ns_(int64_t{options.timeout_ms} * kNanosPerMs),
@@ -59,19 +60,20 @@ class ClusterTail::Impl {
   }
 
   void AskAgain() { tail_.AskAgain(); }
-  const RemoteTail& tail() const { return tail_; }
+  const recovery::RemoteTail& tail() const { return tail_; }
   absl::Status Doubt() const { return Named(tail_.Doubt()); }
 
  private:
-  RemoteTail::Options OptionsOf(const ClusterTailOptions& options,
-                                const ClusterConfiguration& cluster) {
-    RemoteTail::Options tail;
+  recovery::RemoteTail::Options OptionsOf(
+      const ClusterTailOptions& options,
+      const quorum::ClusterConfiguration& cluster) {
+    recovery::RemoteTail::Options tail;
     tail.cluster_id = cluster.cluster_id;
-    tail.log_id = LogIdOf(cluster.cluster_id, options.log_name);
+    tail.log_id = quorum::LogIdOf(cluster.cluster_id, options.log_name);
     tail.list_file = options.cluster_file;
     tail.configuration_id = cluster.id;
     tail.write_quorum = cluster.sizes.write_quorum;
-    for (const ClusterMember& member : cluster.members) {
+    for (const quorum::ClusterMember& member : cluster.members) {
       tail.members.push_back(
           {member.node, member.address.ToString(),
            options.node == 0 || member.node.value == options.node});
@@ -112,20 +114,20 @@ class ClusterTail::Impl {
   int64_t unreached_ns_ = 0;  // time without a reachable node
   std::unique_ptr<Connectivity> connectivity_;
   FabricPump pump_;
-  RemoteTail tail_;
+  recovery::RemoteTail tail_;
 };
 
 absl::StatusOr<std::unique_ptr<ClusterTail>> ClusterTail::Open(
     const ClusterTailOptions& options) {
-  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
-                           LoadClusterFile(options.cluster_file));
-  ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
+  ALPHEUS_ASSIGN_OR_RETURN(const quorum::ClusterConfiguration cluster,
+                           quorum::LoadClusterFile(options.cluster_file));
+  ALPHEUS_RETURN_IF_ERROR(quorum::CheckLogName(options.log_name));
   if (options.poll_ms < 1 || options.poll_ms > kPollMsMax) {
     return absl::InvalidArgumentError(absl::StrCat(
         "poll_ms ", options.poll_ms, ": must be 1 to ", kPollMsMax));
   }
   if (options.node != 0 &&
-      FindMember(cluster, NodeId(options.node)) == nullptr) {
+      quorum::FindMember(cluster, NodeId(options.node)) == nullptr) {
     return absl::NotFoundError(absl::StrCat(options.cluster_file, ": node ",
                                             options.node,
                                             " is not a member of the cluster"));

@@ -23,7 +23,7 @@
 namespace alpheus {
 namespace {
 
-RecoveryReport MakeReport(const OpenedEpoch& opened) {
+RecoveryReport MakeReport(const recovery::OpenedEpoch& opened) {
   RecoveryReport report;
   const ScanResult& scan = opened.scan;
   const Superline& superline = opened.start.superline;
@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenWith(Region region,
                                                     std::unique_ptr<P> pmem,
                                                     const LogOptions& options) {
   EntropyRandom random;
-  LocalOpeningOptions opening;
+  recovery::LocalOpeningOptions opening;
   opening.name = region.path();
   opening.expected_log_id = options.expected_log_id;
   opening.cleanup_through = options.cleanup_through;
@@ -63,8 +63,8 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenWith(Region region,
                                 : region.bytes(),
                             region.is_in_page_cache());
   ALPHEUS_ASSIGN_OR_RETURN(
-      const OpenedEpoch opened,
-      OpenEpochLocally(*pmem, region.bytes(), opening, random));
+      const recovery::OpenedEpoch opened,
+      recovery::OpenEpochLocally(*pmem, region.bytes(), opening, random));
   RecoveryReport report = MakeReport(opened);
   report.medium_warning = region.warning();
   auto engine =

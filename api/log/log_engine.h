@@ -54,10 +54,10 @@ class EngineReplication {
   virtual ReplicationStatus status() const = 0;
   // Gives the log's own region, if it is a replica. Called before the log
   // exists, whose Poll uses it.
-  virtual void ClaimReplica(PrimaryReplica& replica) = 0;
+  virtual void ClaimReplica(recovery::PrimaryReplica& replica) = 0;
 };
 
-class LogEngine final : private PrimaryReplica {
+class LogEngine final : private recovery::PrimaryReplica {
  public:
   // `start` comes from opening the epoch; all of it is recovered. Without
   // `replication` the log is local.

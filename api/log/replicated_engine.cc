@@ -34,10 +34,16 @@
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {
+
+using quorum::ClusterConfiguration;
+using quorum::ClusterMember;
+using recovery::EpochOpened;
+using recovery::RegionClaimOptions;
+
 namespace {
 
 // The node's address in a message already names the node.
-std::string TextOf(const OtherMember& member) {
+std::string TextOf(const recovery::OtherMember& member) {
   const std::string node = absl::StrCat("node ", member.node.value);
   if (member.why.empty()) return node;
   if (absl::StartsWith(member.why, absl::StrCat(node, " at "))) {
@@ -58,10 +64,10 @@ constexpr int64_t kLockRetryNanos = 10 * kNanosPerMilli;
 class FabricReplication final : public EngineReplication {
  public:
   FabricReplication(std::unique_ptr<Connectivity> connectivity,
-                    const Replicator::Options& replicator,
-                    const ResyncOptions& resync, EpochOpened& opened,
+                    const replication::Replicator::Options& replicator,
+                    const recovery::ResyncOptions& resync, EpochOpened& opened,
                     std::optional<RegionClaimOptions> claim,
-                    ScrubbingOptions scrubbing)
+                    recovery::ScrubbingOptions scrubbing)
       : sizes_(resync.opening.sizes),
         claim_(std::move(claim)),
         scrubbing_(std::move(scrubbing)),
@@ -71,14 +77,14 @@ class FabricReplication final : public EngineReplication {
 
   ReplicationSink& sink() override { return replication_.replicator(); }
 
-  void ClaimReplica(PrimaryReplica& replica) override {
+  void ClaimReplica(recovery::PrimaryReplica& replica) override {
     if (!claim_) return;
     claim_->credentials.random = &connectivity_->random;
     replication_.ClaimReplica(*claim_, scrubbing_, replica);
   }
 
   ReplicationStatus status() const override {
-    const MemberUpkeep::State state = replication_.state();
+    const recovery::MemberUpkeep::State state = replication_.state();
     ReplicationStatus status;
     status.replicas = sizes_.replica_count;
     status.write_quorum = sizes_.write_quorum;
@@ -91,26 +97,26 @@ class FabricReplication final : public EngineReplication {
     status.scrubbed_records = state.scrubbed.records;
     status.damaged_records = state.scrubbed.damaged;
     status.repaired_records = state.scrubbed.repaired;
-    for (const OtherMember& member : state.out_of_sync) {
+    for (const recovery::OtherMember& member : state.out_of_sync) {
       status.out_of_sync.push_back(TextOf(member));
     }
     return status;
   }
 
  private:
-  const QuorumSizes sizes_;
+  const quorum::QuorumSizes sizes_;
   std::optional<RegionClaimOptions> claim_;  // set if the process has a replica
-  const ScrubbingOptions scrubbing_;         // of it
+  const recovery::ScrubbingOptions scrubbing_;  // of it
   std::unique_ptr<Connectivity> connectivity_;
-  MemberUpkeep replication_;
+  recovery::MemberUpkeep replication_;
 };
 
 absl::Status CheckOptions(const LogOptions& options,
                           const ClusterConfiguration& cluster) {
   const ReplicationOptions& replication = options.replication;
-  ALPHEUS_RETURN_IF_ERROR(CheckLogName(replication.log_name));
+  ALPHEUS_RETURN_IF_ERROR(quorum::CheckLogName(replication.log_name));
   const ClusterMember* const self =
-      FindMember(cluster, NodeId(replication.node));
+      quorum::FindMember(cluster, NodeId(replication.node));
   if (self == nullptr || !self->may_be_primary) {
     return absl::InvalidArgumentError(
         absl::StrCat(replication.cluster_file, ": node ", replication.node,
@@ -143,7 +149,7 @@ RecoveryReport MakeReport(const EpochOpened& opened) {
   report.head_lsn = opened.head.lsn;
   report.end_lsn = opened.end.lsn - 1;
   report.repairs = opened.repairs;
-  for (const OtherMember& member : opened.not_installed) {
+  for (const recovery::OtherMember& member : opened.not_installed) {
     report.absent_members.push_back(TextOf(member));
   }
   return report;
@@ -179,24 +185,25 @@ class Opener {
     shadow_ = file.shadow();
     region_.emplace(std::move(file.region()));
     pmem_ = std::move(pmem);
-    LocalReplicaOptions replica;
+    recovery::LocalReplicaOptions replica;
     replica.name = region_->path();
     replica.expected_cluster_id = cluster_.cluster_id;
     replica.expected_log_id = log_id();
     replica.expected_node = NodeId(options_.replication.node);
-    ALPHEUS_ASSIGN_OR_RETURN(
-        replica_, LocalReplica<P>::Open(*pmem_, region_->bytes(), replica));
+    ALPHEUS_ASSIGN_OR_RETURN(replica_, recovery::LocalReplica<P>::Open(
+                                           *pmem_, region_->bytes(), replica));
     return Open(/*is_member=*/true);
   }
 
   // Opens only to change the members; `asked` are those of before and after.
-  absl::StatusOr<RecoveryReport> ChangeMembers(MembersChange change,
-                                               std::vector<PeerAddress> asked) {
+  absl::StatusOr<RecoveryReport> ChangeMembers(
+      recovery::MembersChange change,
+      std::vector<recovery::PeerAddress> asked) {
     change_ = std::move(change);
     asked_ = std::move(asked);
     ALPHEUS_ASSIGN_OR_RETURN(const EpochOpened opened,
                              TryUntilDeadline(/*is_member=*/false));
-    for (const OpenedBackup& backup : opened.backups) {
+    for (const recovery::OpenedBackup& backup : opened.backups) {
       connectivity_->fabric->Close(backup.connection).IgnoreError();
     }
     return MakeReport(opened);
@@ -209,13 +216,13 @@ class Opener {
 
  private:
   Uuid log_id() const {
-    return LogIdOf(cluster_.cluster_id, options_.replication.log_name);
+    return quorum::LogIdOf(cluster_.cluster_id, options_.replication.log_name);
   }
 
-  EpochOpeningOptions OpeningOptions(bool is_member,
-                                     const PrimaryId& self) const {
+  recovery::EpochOpeningOptions OpeningOptions(
+      bool is_member, const quorum::PrimaryId& self) const {
     const ReplicationOptions& replication = options_.replication;
-    EpochOpeningOptions opening;
+    recovery::EpochOpeningOptions opening;
     opening.cluster_id = cluster_.cluster_id;
     opening.log_id = log_id();
     opening.self = self;
@@ -237,7 +244,7 @@ class Opener {
 
   // Makes a region of this process alone. It is no member, so it has a
   // configuration of its own.
-  absl::StatusOr<std::unique_ptr<OpenersReplica>> MakeCache(
+  absl::StatusOr<std::unique_ptr<recovery::OpenersReplica>> MakeCache(
       uint64_t ring_capacity) {
     ALPHEUS_ASSIGN_OR_RETURN(
         const Layout layout,
@@ -254,21 +261,21 @@ class Opener {
     identity.log_id = log_id();
     ALPHEUS_RETURN_IF_ERROR(
         FormatRegion(*pmem_, region_->bytes(), layout, identity));
-    ALPHEUS_ASSIGN_OR_RETURN(replica_,
-                             LocalReplica<P>::Open(*pmem_, region_->bytes(),
-                                                   {.name = region_->path()}));
-    return AsOpenersReplica(*replica_, [] {});
+    ALPHEUS_ASSIGN_OR_RETURN(
+        replica_, recovery::LocalReplica<P>::Open(*pmem_, region_->bytes(),
+                                                  {.name = region_->path()}));
+    return recovery::AsOpenersReplica(*replica_, [] {});
   }
 
-  absl::StatusOr<std::unique_ptr<EpochOpening>> StartOpening(
-      bool is_member, BallotSource& ballots) {
+  absl::StatusOr<std::unique_ptr<recovery::EpochOpening>> StartOpening(
+      bool is_member, quorum::BallotSource& ballots) {
     if (is_member) {
-      return EpochOpening::Start(*connectivity_->fabric, Clock::Real(),
-                                 connectivity_->random, ballots, opening_,
-                                 AsOpenersReplica(*replica_, [] {}));
+      return recovery::EpochOpening::Start(
+          *connectivity_->fabric, Clock::Real(), connectivity_->random, ballots,
+          opening_, recovery::AsOpenersReplica(*replica_, [] {}));
     }
     if constexpr (std::is_same_v<P, LibpmemPersistence>) {
-      return EpochOpening::Start(
+      return recovery::EpochOpening::Start(
           *connectivity_->fabric, Clock::Real(), connectivity_->random, ballots,
           opening_,
           [this](uint64_t capacity, const Configuration& /*configuration*/) {
@@ -279,11 +286,13 @@ class Opener {
   }
 
   // Tries one ballot. `again`: another ballot may succeed.
-  absl::StatusOr<EpochOpened> TryOnce(bool is_member, BallotSource& ballots,
+  absl::StatusOr<EpochOpened> TryOnce(bool is_member,
+                                      quorum::BallotSource& ballots,
                                       bool& again) {
     again = false;
-    ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<EpochOpening> tried,
-                             StartOpening(is_member, ballots));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const std::unique_ptr<recovery::EpochOpening> tried,
+        StartOpening(is_member, ballots));
     FabricPump(*connectivity_->fabric).RunUntilDone(*tried);
     again = tried->may_try_again();
     if (tried->refused_by()) opening_.above = tried->refused_by()->epoch;
@@ -295,10 +304,10 @@ class Opener {
   // hear of a higher ballot, others only that replicas closed their
   // connections.
   absl::StatusOr<EpochOpened> TryUntilDeadline(bool is_member) {
-    const PrimaryId self{NodeId(options_.replication.node),
-                         connectivity_->random.Next() | 1};
-    ALPHEUS_ASSIGN_OR_RETURN(StaticMembership membership,
-                             StaticMembership::Make(self));
+    const quorum::PrimaryId self{NodeId(options_.replication.node),
+                                 connectivity_->random.Next() | 1};
+    ALPHEUS_ASSIGN_OR_RETURN(quorum::StaticMembership membership,
+                             quorum::StaticMembership::Make(self));
     opening_ = OpeningOptions(is_member, self);
     absl::Status refusal;
     for (;;) {
@@ -323,7 +332,7 @@ class Opener {
                                                  Epoch epoch) const {
     if (!is_member) return std::nullopt;
     const ClusterMember* const self =
-        FindMember(cluster_, NodeId(options_.replication.node));
+        quorum::FindMember(cluster_, NodeId(options_.replication.node));
     RegionClaimOptions claim;
     claim.address = self->address.ToString();
     claim.node = self->node;
@@ -334,9 +343,9 @@ class Opener {
   }
 
   // Scrubbing of the own replica, while its node's daemon does not have it.
-  ScrubbingOptions OwnScrubbing() const {
+  recovery::ScrubbingOptions OwnScrubbing() const {
     const ReplicationOptions& replication = options_.replication;
-    ScrubbingOptions scrubbing;
+    recovery::ScrubbingOptions scrubbing;
     scrubbing.bytes_per_second = replication.scrub_bytes_per_second;
     scrubbing.interval_ns =
         int64_t{replication.scrub_interval_s} * 1'000 * kNanosPerMilli;
@@ -348,7 +357,7 @@ class Opener {
     ALPHEUS_ASSIGN_OR_RETURN(EpochOpened opened, TryUntilDeadline(is_member));
     replica_.reset();  // the log is the region's writer from here on
     const ReplicationOptions& options = options_.replication;
-    Replicator::Options replicator;
+    replication::Replicator::Options replicator;
     replicator.write_quorum = cluster_.sizes.write_quorum;
     replicator.has_local_replica = is_member;
     replicator.ack_timeout_ns =
@@ -364,7 +373,8 @@ class Opener {
     report.medium_warning = region_->warning();
     auto replication = std::make_unique<FabricReplication>(
         std::move(connectivity_), replicator,
-        ResyncOptions{.opening = opening_}, opened, claim, OwnScrubbing());
+        recovery::ResyncOptions{.opening = opening_}, opened, claim,
+        OwnScrubbing());
     auto engine = std::make_unique<LogEngine>(
         *std::move(region_), std::move(pmem_), start, std::move(report),
         options_, std::move(replication));
@@ -378,13 +388,13 @@ class Opener {
   const ClusterConfiguration& cluster_;
   std::unique_ptr<Connectivity> connectivity_;
   const Deadline deadline_;
-  std::optional<MembersChange> change_;
-  std::vector<PeerAddress> asked_;
-  EpochOpeningOptions opening_;  // of the last try
-  std::string shadow_;           // as ReplicaFile::shadow
+  std::optional<recovery::MembersChange> change_;
+  std::vector<recovery::PeerAddress> asked_;
+  recovery::EpochOpeningOptions opening_;  // of the last try
+  std::string shadow_;                     // as ReplicaFile::shadow
   std::optional<Region> region_;
   std::unique_ptr<P> pmem_;
-  std::unique_ptr<LocalReplica<P>> replica_;
+  std::unique_ptr<recovery::LocalReplica<P>> replica_;
 };
 
 // Checks that the file is this node's replica, since the node's daemon releases
@@ -397,7 +407,7 @@ absl::Status CheckIsOwn(const LogOptions& options,
   const RegionInfo& info = (*reader)->info();
   const std::string& log_name = options.replication.log_name;
   if (info.cluster_id != cluster.cluster_id ||
-      info.log_id != LogIdOf(cluster.cluster_id, log_name)) {
+      info.log_id != quorum::LogIdOf(cluster.cluster_id, log_name)) {
     return absl::FailedPreconditionError(absl::StrCat(
         options.path, ": is not a replica of log ", log_name,
         " of this cluster, but of log ", info.log_id.ToString(), " of cluster ",
@@ -448,20 +458,21 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
           "primary that is stopped. End that process, or open the log without "
           "a file"));
     }
-    Hello hello;
+    recovery::Hello hello;
     hello.cluster_id = cluster.cluster_id;
-    hello.log_id = LogIdOf(cluster.cluster_id, options.replication.log_name);
+    hello.log_id =
+        quorum::LogIdOf(cluster.cluster_id, options.replication.log_name);
     hello.primary = {NodeId(options.replication.node),
                      connectivity.random.Next() | 1};
     const ClusterMember* const self =
-        FindMember(cluster, NodeId(options.replication.node));
-    ControlCall release(*connectivity.fabric,
-                        {self->address.ToString(),
-                         self->node,
-                         hello,
-                         deadline,
-                         {cluster.key, &connectivity.random}},
-                        Release{});
+        quorum::FindMember(cluster, NodeId(options.replication.node));
+    recovery::ControlCall release(*connectivity.fabric,
+                                  {self->address.ToString(),
+                                   self->node,
+                                   hello,
+                                   deadline,
+                                   {cluster.key, &connectivity.random}},
+                                  recovery::Release{});
     FabricPump pump(*connectivity.fabric);
     pump.RunUntil([&] { return release.done(); }, deadline, release);
     // The lock decides, whatever the daemon replied.
@@ -476,8 +487,9 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
 absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
     const LogOptions& options) {
   ALPHEUS_RETURN_IF_ERROR(CheckEngineOptions(options));
-  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
-                           LoadClusterFile(options.replication.cluster_file));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const ClusterConfiguration cluster,
+      quorum::LoadClusterFile(options.replication.cluster_file));
   ALPHEUS_RETURN_IF_ERROR(CheckOptions(options, cluster));
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<Connectivity> connectivity,
@@ -498,7 +510,7 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
 
 absl::StatusOr<RecoveryReport> OpenToChangeMembers(
     const LogOptions& options, const ClusterConfiguration& to,
-    MembersChange change, std::vector<PeerAddress> asked) {
+    recovery::MembersChange change, std::vector<recovery::PeerAddress> asked) {
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Connectivity> connectivity,
                            Connectivity::Open(to, NodeId(0)));
   return Opener<LibpmemPersistence>(options, to, std::move(connectivity))
@@ -507,14 +519,14 @@ absl::StatusOr<RecoveryReport> OpenToChangeMembers(
 
 absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
-                           LoadClusterFile(options.cluster_file));
-  ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
+                           quorum::LoadClusterFile(options.cluster_file));
+  ALPHEUS_RETURN_IF_ERROR(quorum::CheckLogName(options.log_name));
   ALPHEUS_RETURN_IF_ERROR(Layout::ForRegion(options.region_bytes).status());
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Connectivity> connectivity,
                            Connectivity::Open(cluster, NodeId(0)));
-  LogCreationOptions creation;
+  recovery::LogCreationOptions creation;
   creation.cluster_id = cluster.cluster_id;
-  creation.log_id = LogIdOf(cluster.cluster_id, options.log_name);
+  creation.log_id = quorum::LogIdOf(cluster.cluster_id, options.log_name);
   creation.self = {cluster.members.front().node,
                    connectivity->random.Next() | 1};
   creation.sizes = cluster.sizes;
@@ -527,9 +539,9 @@ absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
   creation.log_name = options.log_name;
   creation.deadline = Deadline::In(std::chrono::seconds(30));
   ALPHEUS_ASSIGN_OR_RETURN(
-      const std::unique_ptr<LogCreation> created,
-      LogCreation::Start(*connectivity->fabric, Clock::Real(),
-                         connectivity->random, creation));
+      const std::unique_ptr<recovery::LogCreation> created,
+      recovery::LogCreation::Start(*connectivity->fabric, Clock::Real(),
+                                   connectivity->random, creation));
   FabricPump(*connectivity->fabric).RunUntilDone(*created);
   ALPHEUS_RETURN_IF_ERROR(created->status());
   return creation.log_id;

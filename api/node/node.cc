@@ -35,6 +35,10 @@
 #include "replication/persist/platform/platform_declaration.h"
 
 namespace alpheus {
+
+using quorum::ClusterConfiguration;
+using quorum::LogIdOf;
+
 namespace {
 
 // Interval of tries for a file that another process has.
@@ -92,7 +96,7 @@ std::pair<dev_t, ino_t> InodeOf(const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<Node>> Node::Start(NodeOptions options) {
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
-                           LoadClusterFile(options.cluster_file));
+                           quorum::LoadClusterFile(options.cluster_file));
   std::unique_ptr<Node> node(new Node(std::move(options), std::move(cluster)));
   ALPHEUS_RETURN_IF_ERROR(node->Begin());
   return node;
@@ -101,8 +105,8 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(NodeOptions options) {
 Node::Node(NodeOptions options, ClusterConfiguration cluster)
     : options_(std::move(options)), cluster_(std::move(cluster)) {}
 
-ReplicaServerOptions Node::ServerOptions() {
-  ReplicaServerOptions server;
+recovery::ReplicaServerOptions Node::ServerOptions() {
+  recovery::ReplicaServerOptions server;
   server.cluster_id = cluster_.cluster_id;
   server.node = NodeId(options_.node);
   server.platform = options_.platform;
@@ -126,13 +130,13 @@ ReplicaServerOptions Node::ServerOptions() {
 
 Node::~Node() = default;
 
-ScrubbingOptions Node::Scrubbing() const {
-  ScrubbingOptions scrubbing;
+recovery::ScrubbingOptions Node::Scrubbing() const {
+  recovery::ScrubbingOptions scrubbing;
   scrubbing.bytes_per_second = options_.scrub_bytes_per_second;
   scrubbing.interval_ns = static_cast<int64_t>(
       std::min(options_.scrub_interval_seconds, kScrubIntervalSecondsMax) *
       uint64_t{1'000'000'000});
-  for (const ClusterMember& member : cluster_.members) {
+  for (const quorum::ClusterMember& member : cluster_.members) {
     scrubbing.peers.push_back({member.node, member.address.ToString()});
   }
   return scrubbing;
@@ -140,11 +144,12 @@ ScrubbingOptions Node::Scrubbing() const {
 
 absl::StatusOr<std::string> Node::Check(const NodeOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
-                           LoadClusterFile(options.cluster_file));
+                           quorum::LoadClusterFile(options.cluster_file));
   const Node node(options, cluster);
   ALPHEUS_ASSIGN_OR_RETURN(const std::string address, node.OwnAddress());
   ALPHEUS_RETURN_IF_ERROR(CheckIsOfThisMachine(address));
-  ALPHEUS_RETURN_IF_ERROR(MakeRecordPlan(options.platform).status());
+  ALPHEUS_RETURN_IF_ERROR(
+      replication::MakeRecordPlan(options.platform).status());
   std::error_code error;
   if (!std::filesystem::is_directory(options.directory, error) ||
       access(options.directory.c_str(), R_OK | W_OK | X_OK) != 0) {
@@ -162,7 +167,8 @@ absl::StatusOr<std::string> Node::Check(const NodeOptions& options) {
 }
 
 absl::StatusOr<std::string> Node::OwnAddress() const {
-  const ClusterMember* const self = FindMember(cluster_, NodeId(options_.node));
+  const quorum::ClusterMember* const self =
+      quorum::FindMember(cluster_, NodeId(options_.node));
   if (self == nullptr) {
     return absl::NotFoundError(absl::StrCat(options_.cluster_file, ": node ",
                                             options_.node,
@@ -176,9 +182,10 @@ absl::StatusOr<std::string> Node::OwnAddress() const {
   if (!IsPortToListenOn(options_.listen.substr(colon + 1))) {
     return BadListenAddress(options_.listen, "the port is not 0 to 65535");
   }
-  const std::string host(HostOf(options_.listen));
+  const std::string host(fabric::HostOf(options_.listen));
   if (host.empty()) return BadListenAddress(options_.listen, "it has no host");
-  const absl::StatusOr<std::vector<std::string>> numbers = LookUpHost(host);
+  const absl::StatusOr<std::vector<std::string>> numbers =
+      quorum::LookUpHost(host);
   if (!numbers.ok()) {
     return absl::Status(
         numbers.status().code(),
@@ -187,7 +194,7 @@ absl::StatusOr<std::string> Node::OwnAddress() const {
                      ". Write the number of one of this machine's addresses"));
   }
   if (!cluster_.key.is_set() && !cluster_.insecure_without_key &&
-      !std::ranges::all_of(*numbers, IsLoopbackNumber)) {
+      !std::ranges::all_of(*numbers, quorum::IsLoopbackNumber)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "--listen ", options_.listen, ": other machines reach this, and ",
         options_.cluster_file,
@@ -206,7 +213,8 @@ absl::Status Node::Begin() {
   ALPHEUS_ASSIGN_OR_RETURN(const std::string own, OwnAddress());
   AdapterOptions adapter;
   adapter.say = options_.say;
-  adapter.on_refused = [this](std::string_view peer, UnauthenticatedEnd why) {
+  adapter.on_refused = [this](std::string_view peer,
+                              fabric::UnauthenticatedEnd why) {
     NoteRejected(peer, why);
   };
   adapter.silent_max = static_cast<uint32_t>(options_.silent_max);
@@ -217,8 +225,8 @@ absl::Status Node::Begin() {
   ReportKey();
   ALPHEUS_ASSIGN_OR_RETURN(directory_lock_,
                            LockNodeDirectory(options_.directory));
-  server_ =
-      std::make_unique<ReplicaServer>(*fabric_, Clock::Real(), ServerOptions());
+  server_ = std::make_unique<recovery::ReplicaServer>(*fabric_, Clock::Real(),
+                                                      ServerOptions());
   ALPHEUS_RETURN_IF_ERROR(FindFiles());
   // Before files are opened: peers that connect wait for the first turn of Run.
   ALPHEUS_ASSIGN_OR_RETURN(address_, fabric_->Listen(own));
@@ -227,18 +235,21 @@ absl::Status Node::Begin() {
 }
 
 absl::Status Node::ReportPlatform() const {
-  ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeSessionPlan(options_.platform));
-  options_.say(absl::StrCat("platform ", PlatformToString(options_.platform),
-                            "; a record: ", PlanToString(plan)));
-  const Fabric::Limits limits = fabric_->limits();
-  const bool is_verbs = cluster_.fabric == ClusterFabric::kVerbs;
-  const Shown shown = {
+  ALPHEUS_ASSIGN_OR_RETURN(const replication::Plan plan,
+                           replication::MakeSessionPlan(options_.platform));
+  options_.say(absl::StrCat("platform ",
+                            replication::PlatformToString(options_.platform),
+                            "; a record: ", replication::PlanToString(plan)));
+  const fabric::Fabric::Limits limits = fabric_->limits();
+  const bool is_verbs = cluster_.fabric == quorum::ClusterFabric::kVerbs;
+  const replication::Shown shown = {
       .caches_persist = LibpmemPersistence::DetectAutoFlush(),
-      .transport = is_verbs ? Transport::kInfiniBand : Transport::kTcp,
+      .transport = is_verbs ? replication::Transport::kInfiniBand
+                            : replication::Transport::kTcp,
       .native_flush = limits.native_flush,
       .atomic_write = limits.atomic_write};
   for (const std::string& warning :
-       PlatformWarnings(options_.platform, shown)) {
+       replication::PlatformWarnings(options_.platform, shown)) {
     options_.say(warning);
   }
   return absl::OkStatus();
@@ -246,7 +257,7 @@ absl::Status Node::ReportPlatform() const {
 
 void Node::ReportKey() const {
   std::string members;
-  for (const ClusterMember& member : cluster_.members) {
+  for (const quorum::ClusterMember& member : cluster_.members) {
     absl::StrAppend(&members, members.empty() ? "" : ", ", "node ",
                     member.node.value, " at ", member.address.ToString());
   }
@@ -260,8 +271,8 @@ void Node::ReportKey() const {
 }
 
 // Called only after server_ exists: nobody connects before.
-void Node::NoteRejected(std::string_view peer, UnauthenticatedEnd why) {
-  const bool is_silent = why == UnauthenticatedEnd::kSaidNothing;
+void Node::NoteRejected(std::string_view peer, fabric::UnauthenticatedEnd why) {
+  const bool is_silent = why == fabric::UnauthenticatedEnd::kSaidNothing;
   const absl::Status status = is_silent ? absl::DeadlineExceededError(
                                               "it sent nothing in time, or was "
                                               "closed to make room for others")
@@ -270,8 +281,9 @@ void Node::NoteRejected(std::string_view peer, UnauthenticatedEnd why) {
                                               "message of a node or a primary");
   server_->NoteRejected(
       std::string(peer),
-      Rejection(is_silent ? RejectReason::kTooSlow : RejectReason::kMalformed,
-                status));
+      recovery::Rejection(is_silent ? recovery::RejectReason::kTooSlow
+                                    : recovery::RejectReason::kMalformed,
+                          status));
 }
 
 absl::Status Node::FindFiles() {
@@ -286,7 +298,7 @@ absl::Status Node::FindFiles() {
     if (path.extension() != kReplicaExtension || files_.contains(log_name))
       continue;
     std::string why;
-    if (absl::Status good = CheckLogName(log_name); !good.ok()) {
+    if (absl::Status good = quorum::CheckLogName(log_name); !good.ok()) {
       why = absl::StrCat(path.string(), ": not served: ", good.message());
     } else if (IsBlankDevice(path)) {
       why = absl::StrCat(
@@ -324,7 +336,7 @@ std::string Node::PathOf(const std::string& log_name) const {
   return absl::StrCat(options_.directory, "/", log_name, kReplicaExtension);
 }
 
-absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
+absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Node::Open(
     const std::string& log_name, HostedFile& hosted) {
   if (IsReplaced(log_name, hosted)) {  // ND4
     hosted.file.reset();
@@ -356,7 +368,7 @@ void Node::TryToServe(const std::string& log_name) {
   HostedFile& hosted = files_[log_name];
   const int64_t now = Clock::Real().NowNanos();
   const absl::Status status = WithinMemory([&]() -> absl::Status {
-    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
+    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<recovery::ServedLog> log,
                              Open(log_name, hosted));
     return server_->AddLog(std::move(log));
   });
@@ -406,15 +418,16 @@ void Node::ReportMemory(const std::string& log_name, HostedFile& hosted) {
   if (std::exchange(hosted.is_memory_reported, true)) return;
   for (const std::string& sentence :
        {hosted.file->shadow(), hosted.file->region().warning(),
-        ReplicaWarning(options_.platform, hosted.file->medium())}) {
+        replication::ReplicaWarning(options_.platform,
+                                    hosted.file->medium())}) {
     if (!sentence.empty()) {
       options_.say(absl::StrCat("log ", log_name, ": ", sentence));
     }
   }
 }
 
-absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
-                                                        const Format& format) {
+absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Node::Create(
+    Uuid log_id, const recovery::Format& format) {
   const ReplicaIdentity identity{cluster_.cluster_id, log_id,
                                  NodeId(options_.node)};
   if (log_id != LogIdOf(cluster_.cluster_id, format.log_name)) {
@@ -434,7 +447,7 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
       std::unique_ptr<ReplicaFile> file,
       ReplicaFile::Create(PathOf(format.log_name), identity, format,
                           {.fabric = fabric_.get(), .sync = options_.sync}));
-  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<recovery::ServedLog> log,
                            file->Serve(identity));
   HostedFile& hosted = files_[format.log_name];
   hosted.file = std::move(file);
@@ -484,9 +497,10 @@ bool Node::WasTaken(const std::string& log_name,
   const absl::StatusOr<Region> region =
       Region::OpenForReading(PathOf(log_name));
   if (!region.ok()) return false;
-  const std::optional<Followed> now = alpheus::FollowedOfClaimed(
-      region->bytes(), cluster_.cluster_id,
-      LogIdOf(cluster_.cluster_id, log_name), NodeId(options_.node));
+  const std::optional<recovery::Followed> now =
+      alpheus::recovery::FollowedOfClaimed(
+          region->bytes(), cluster_.cluster_id,
+          LogIdOf(cluster_.cluster_id, log_name), NodeId(options_.node));
   return now.has_value() && now->log_epoch > hosted.left_epoch;
 }
 
@@ -529,12 +543,13 @@ bool Node::ReleaseRegion(Uuid log_id) {
   return true;
 }
 
-absl::StatusOr<ServerHello> Node::ReadServerHello(Uuid log_id) {
-  return OfClaimed<ServerHello>(log_id, ServerHelloOfClaimed);
+absl::StatusOr<recovery::ServerHello> Node::ReadServerHello(Uuid log_id) {
+  return OfClaimed<recovery::ServerHello>(log_id,
+                                          recovery::ServerHelloOfClaimed);
 }
 
-absl::StatusOr<Followed> Node::ReadFollowed(Uuid log_id) {
-  return OfClaimed<Followed>(log_id, FollowedOfClaimed);
+absl::StatusOr<recovery::Followed> Node::ReadFollowed(Uuid log_id) {
+  return OfClaimed<recovery::Followed>(log_id, recovery::FollowedOfClaimed);
 }
 
 std::string Node::DescribeLockHolder(Uuid log_id) {
@@ -677,7 +692,7 @@ void Node::Recheck() {
 absl::StatusOr<ClusterConfiguration> Node::LoadAgain(
     const NodeOptions& options) const {
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
-                           LoadClusterFile(options.cluster_file));
+                           quorum::LoadClusterFile(options.cluster_file));
   const bool is_other = cluster.cluster_id != cluster_.cluster_id;
   if (is_other || cluster.fabric != cluster_.fabric) {
     return absl::FailedPreconditionError(
@@ -686,7 +701,7 @@ absl::StatusOr<ClusterConfiguration> Node::LoadAgain(
                      " than when the node started. This change needs a "
                      "restart; the node continues as it was"));
   }
-  if (FindMember(cluster, NodeId(options_.node)) == nullptr) {
+  if (quorum::FindMember(cluster, NodeId(options_.node)) == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat(options.cluster_file, ": node ", options_.node,
                      " is no longer a member, by configuration ", cluster.id,

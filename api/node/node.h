@@ -81,7 +81,7 @@ struct NodeOptions {
   // Address to listen on; empty: the member's address in the cluster file.
   std::string listen = {};
   // Platform on which records become persistent; see ParsePlatform.
-  Platform platform = {};
+  replication::Platform platform = {};
   // Turns without sleep after the last activity; each yields the core.
   uint32_t yield_turns = 200;
   // Speed of background scrubbing, in bytes of records per second; 0: only on
@@ -103,7 +103,8 @@ struct NodeOptions {
   std::function<void(const std::string&)> say = [](const std::string&) {};
 };
 
-class Node final : private LogCreator, private LocalRegions {
+class Node final : private recovery::LogCreator,
+                   private recovery::LocalRegions {
  public:
   // Opens the replicas and listens. Errors: as LoadClusterFile; NotFound (the
   // cluster file has no such node; no directory); AlreadyExists (the address is
@@ -148,21 +149,21 @@ class Node final : private LogCreator, private LocalRegions {
     RetryTimes retries{1'000'000'000, 60'000'000'000};  // of slow tries
   };
 
-  Node(NodeOptions options, ClusterConfiguration cluster);
+  Node(NodeOptions options, quorum::ClusterConfiguration cluster);
 
   absl::StatusOr<std::string> OwnAddress() const;
   absl::Status Begin();
-  ReplicaServerOptions ServerOptions();
-  ScrubbingOptions Scrubbing() const;
+  recovery::ReplicaServerOptions ServerOptions();
+  recovery::ScrubbingOptions Scrubbing() const;
   absl::Status ReportPlatform() const;
   // Reports the key and the members.
   void ReportKey() const;
-  void NoteRejected(std::string_view peer, UnauthenticatedEnd why);
+  void NoteRejected(std::string_view peer, fabric::UnauthenticatedEnd why);
   // Registers the files that are not known yet.
   absl::Status FindFiles();
   bool HasDirectoryChanged();
   bool IsReplaced(const std::string& log_name, const HostedFile& hosted) const;
-  absl::StatusOr<ClusterConfiguration> LoadAgain(
+  absl::StatusOr<quorum::ClusterConfiguration> LoadAgain(
       const NodeOptions& options) const;
   std::string OptionsOfAStart(const NodeOptions& options) const;
   void TakeChange();
@@ -171,8 +172,8 @@ class Node final : private LogCreator, private LocalRegions {
   void RecheckNow(Uuid log_id);
   // Returns whether the process for which the file was reserved has had it.
   bool WasTaken(const std::string& log_name, const HostedFile& hosted) const;
-  absl::StatusOr<std::unique_ptr<ServedLog>> Open(const std::string& log_name,
-                                                  HostedFile& hosted);
+  absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Open(
+      const std::string& log_name, HostedFile& hosted);
   void ReportMemory(const std::string& log_name, HostedFile& hosted);
   // Returns what is known, without a look at the files.
   absl::Status UnservedReason(Uuid log_id) const;
@@ -193,33 +194,33 @@ class Node final : private LogCreator, private LocalRegions {
   Deadline NextPoll() const;
   std::string PathOf(const std::string& log_name) const;
 
-  absl::StatusOr<std::unique_ptr<ServedLog>> Create(
-      Uuid log_id, const Format& format) override;
+  absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Create(
+      Uuid log_id, const recovery::Format& format) override;
 
   bool ReleaseRegion(Uuid log_id) override;
   absl::Status WhyUnserved(Uuid log_id) override;
-  absl::StatusOr<ServerHello> ReadServerHello(Uuid log_id) override;
-  absl::StatusOr<Followed> ReadFollowed(Uuid log_id) override;
+  absl::StatusOr<recovery::ServerHello> ReadServerHello(Uuid log_id) override;
+  absl::StatusOr<recovery::Followed> ReadFollowed(Uuid log_id) override;
   std::string DescribeLockHolder(Uuid log_id) override;
   void OnLockHolderGone(Uuid log_id) override;
 
   struct Change {
     NodeOptions options;
-    ClusterConfiguration cluster;
+    quorum::ClusterConfiguration cluster;
   };
 
   NodeOptions options_;
-  ClusterConfiguration cluster_;
+  quorum::ClusterConfiguration cluster_;
   std::string address_;
   EntropyRandom random_;
   std::map<std::string, HostedFile> files_;  // by log name; outlive the server
   std::vector<Uuid> to_release_;
   bool rechecks_soon_ = false;
-  bool is_gone_ = false;               // TryToServe found no file
-  int64_t files_due_at_ = 0;           // next check of served files
-  FileDescriptor directory_lock_{-1};  // from Begin on
-  std::unique_ptr<Fabric> fabric_;     // from Begin on
-  std::unique_ptr<ReplicaServer> server_;
+  bool is_gone_ = false;                    // TryToServe found no file
+  int64_t files_due_at_ = 0;                // next check of served files
+  FileDescriptor directory_lock_{-1};       // from Begin on
+  std::unique_ptr<fabric::Fabric> fabric_;  // from Begin on
+  std::unique_ptr<recovery::ReplicaServer> server_;
   // Entries of the directory that are no replicas; reported once.
   std::set<std::string> passed_over_;
   std::filesystem::file_time_type directory_time_;  // when it was read

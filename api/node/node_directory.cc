@@ -43,7 +43,7 @@ std::string WhyNotOwn(const std::string& path, Uuid cluster_id,
   if (superline.cluster_id != cluster_id) {
     return "its file is of another cluster";
   }
-  if (superline.log_id != LogIdOf(cluster_id, log_name)) {
+  if (superline.log_id != quorum::LogIdOf(cluster_id, log_name)) {
     return "its file is of another log";
   }
   if (superline.node == node) return "";

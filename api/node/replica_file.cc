@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMebibyte = size_t{1} << 20;
 
 absl::Status CheckFormat(const ReplicaIdentity& identity,
-                         const Format& format) {
+                         const recovery::Format& format) {
   if (format.incarnation != 0) {
     const bool is_named =
         Names(format.configuration, {identity.node, format.incarnation});
@@ -46,16 +46,18 @@ absl::Status CheckFormat(const ReplicaIdentity& identity,
 }
 
 // Checks whether the adapter can register the bytes.
-absl::Status TryToRegister(Fabric& fabric, std::span<std::byte> bytes) {
-  ALPHEUS_ASSIGN_OR_RETURN(const RegionKey key,
-                           fabric.Register(bytes, RemoteAccess::kReadWrite));
+absl::Status TryToRegister(fabric::Fabric& fabric, std::span<std::byte> bytes) {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const fabric::RegionKey key,
+      fabric.Register(bytes, fabric::RemoteAccess::kReadWrite));
   return fabric.Deregister(key);
 }
 
 // Gives the region a shadow if the adapter needs one. Returns the reason;
 // empty: none. An adapter that can register neither reports that to those who
 // ask for the replica.
-absl::StatusOr<std::string> ShadowIfNeeded(Fabric* fabric, Region& region) {
+absl::StatusOr<std::string> ShadowIfNeeded(fabric::Fabric* fabric,
+                                           Region& region) {
   if (fabric == nullptr || region.medium() != RegionMedium::kPersistentMemory) {
     return std::string();
   }
@@ -90,9 +92,11 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::On(
       new ReplicaFile(std::move(region), std::move(shadow), options));
 }
 
-ReplicaMedium ReplicaFile::medium() const {
-  if (region_.medium() == RegionMedium::kFile) return ReplicaMedium::kFile;
-  return region_.is_shadowed() ? ReplicaMedium::kShadow : ReplicaMedium::kPmem;
+replication::ReplicaMedium ReplicaFile::medium() const {
+  if (region_.medium() == RegionMedium::kFile)
+    return replication::ReplicaMedium::kFile;
+  return region_.is_shadowed() ? replication::ReplicaMedium::kShadow
+                               : replication::ReplicaMedium::kPmem;
 }
 
 ReplicaFile::Persistences ReplicaFile::NewPersistence(
@@ -128,7 +132,7 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Open(
 
 absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
     const std::string& path, const ReplicaIdentity& identity,
-    const Format& format, const ReplicaFileOptions& options) {
+    const recovery::Format& format, const ReplicaFileOptions& options) {
   ALPHEUS_RETURN_IF_ERROR(CheckFormat(identity, format));
   // Sizes are checked before anything is created.
   ALPHEUS_ASSIGN_OR_RETURN(const Layout layout,
@@ -156,9 +160,9 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
   return On(std::move(region), options);
 }
 
-absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaFile::Serve(
+absl::StatusOr<std::unique_ptr<recovery::ServedLog>> ReplicaFile::Serve(
     const ReplicaIdentity& identity, bool suspect) {
-  LocalReplicaOptions options;
+  recovery::LocalReplicaOptions options;
   options.suspect = suspect;
   options.name = region_.path();
   options.expected_cluster_id = identity.cluster_id;
@@ -166,11 +170,12 @@ absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaFile::Serve(
   options.expected_node = identity.node;
   return std::visit(
       [&]<class P>(const std::unique_ptr<P>& pmem)
-          -> absl::StatusOr<std::unique_ptr<ServedLog>> {
+          -> absl::StatusOr<std::unique_ptr<recovery::ServedLog>> {
         ALPHEUS_ASSIGN_OR_RETURN(
-            std::unique_ptr<LocalReplica<P>> replica,
-            LocalReplica<P>::Open(*pmem, region_.bytes(), options));
-        return std::make_unique<ServedReplica<P>>(*pmem, std::move(replica));
+            std::unique_ptr<recovery::LocalReplica<P>> replica,
+            recovery::LocalReplica<P>::Open(*pmem, region_.bytes(), options));
+        return std::make_unique<recovery::ServedReplica<P>>(*pmem,
+                                                            std::move(replica));
       },
       pmem_);
 }

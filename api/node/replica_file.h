@@ -41,7 +41,7 @@ struct ReplicaIdentity {
 struct ReplicaFileOptions {
   // Fabric through which peers will write to it; must outlive the calls only.
   // nullptr: none.
-  Fabric* fabric = nullptr;
+  fabric::Fabric* fabric = nullptr;
   uint32_t emulated_latency_ns = 0;
   // Function that persists pages of a plain file.
   MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
@@ -63,13 +63,13 @@ class ReplicaFile {
   // InvalidArgument (size; the configuration does not name the node).
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> Create(
       const std::string& path, const ReplicaIdentity& identity,
-      const Format& format, const ReplicaFileOptions& options = {});
+      const recovery::Format& format, const ReplicaFileOptions& options = {});
 
   // Returns the replica as a node's server sees it; this must outlive that.
   // `suspect`: the medium failed before, and bytes that are read now may not be
   // on it (LocalReplica). Errors: as LocalReplica::Open; FailedPrecondition (of
   // another node).
-  absl::StatusOr<std::unique_ptr<ServedLog>> Serve(
+  absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Serve(
       const ReplicaIdentity& identity, bool suspect = false);
 
   // Returns true if the last persisted bytes may not be on the medium.
@@ -78,7 +78,7 @@ class ReplicaFile {
   // nothing that Serve returned is left.
   void ForgetFailure();
 
-  ReplicaMedium medium() const;
+  replication::ReplicaMedium medium() const;
   // Returns a sentence on why peers write to a shadow, and its cost; empty if
   // they don't.
   const std::string& shadow() const { return shadow_; }

@@ -19,17 +19,17 @@ namespace {
 // microseconds, or three requests of the kernel for its host.
 constexpr int kResolveMs = 2'000;
 
-absl::StatusOr<std::string> ChooseSource(const ClusterConfiguration& cluster,
-                                         NodeId near) {
+absl::StatusOr<std::string> ChooseSource(
+    const quorum::ClusterConfiguration& cluster, NodeId near) {
   std::vector<std::string> addresses;
-  for (const ClusterMember& member : cluster.members) {
+  for (const quorum::ClusterMember& member : cluster.members) {
     addresses.insert(member.node == near ? addresses.begin() : addresses.end(),
                      member.address.ToString());
   }
   absl::Status why;
   for (const std::string& address : addresses) {
     absl::StatusOr<std::string> host =
-        verbs::SourceHostTowards(address, kResolveMs);
+        fabric::verbs::SourceHostTowards(address, kResolveMs);
     if (host.ok()) return host;
     if (why.ok()) why = host.status();
   }
@@ -38,21 +38,22 @@ absl::StatusOr<std::string> ChooseSource(const ClusterConfiguration& cluster,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
-    const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
-    const AdapterOptions& options) {
-  if (cluster.fabric == ClusterFabric::kTcp) {
-    TcpFabricOptions tcp;
+absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
+    const quorum::ClusterConfiguration& cluster, NodeId near,
+    RandomSource& random, const AdapterOptions& options) {
+  if (cluster.fabric == quorum::ClusterFabric::kTcp) {
+    fabric::tcp::TcpFabricOptions tcp;
     tcp.warn = options.say;
     tcp.on_refused = options.on_refused;
     tcp.anonymous_max = options.silent_max;
-    return std::make_unique<TcpFabric>(tcp, Clock::Real(), random);
+    return std::make_unique<fabric::tcp::TcpFabric>(tcp, Clock::Real(), random);
   }
-  VerbsFabricOptions verbs;
+  fabric::verbs::VerbsFabricOptions verbs;
   verbs.anonymous_max = options.silent_max;
   ALPHEUS_ASSIGN_OR_RETURN(verbs.source_host, ChooseSource(cluster, near));
-  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<VerbsFabric> fabric,
-                           VerbsFabric::Open(verbs, Clock::Real(), random));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      std::unique_ptr<fabric::verbs::VerbsFabric> fabric,
+      fabric::verbs::VerbsFabric::Open(verbs, Clock::Real(), random));
   if (options.say != nullptr) {
     options.say(absl::StrCat("fabric: verbs, adapter ", fabric->device(),
                              ", from ", verbs.source_host));
@@ -62,11 +63,11 @@ absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
 
 absl::Status CheckIsOfThisMachine(const std::string& address) {
   // An RDMA adapter listens at the address of a network interface too.
-  return tcp::CheckIsOfThisMachine(address);
+  return fabric::tcp::CheckIsOfThisMachine(address);
 }
 
 absl::StatusOr<std::unique_ptr<Connectivity>> Connectivity::Open(
-    const ClusterConfiguration& cluster, NodeId near) {
+    const quorum::ClusterConfiguration& cluster, NodeId near) {
   auto made = std::make_unique<Connectivity>();
   ALPHEUS_ASSIGN_OR_RETURN(made->fabric,
                            OpenAdapter(cluster, near, made->random));

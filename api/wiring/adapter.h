@@ -30,7 +30,7 @@ struct AdapterOptions {
   std::function<void(const std::string&)> say = nullptr;
   // Called for each peer that the adapter ended by itself. Runs under the
   // adapter's lock, so it must not call the adapter.
-  std::function<void(std::string_view peer, UnauthenticatedEnd why)>
+  std::function<void(std::string_view peer, fabric::UnauthenticatedEnd why)>
       on_refused = nullptr;
   // Limit on connections that have sent nothing yet.
   uint32_t silent_max = 64;
@@ -40,27 +40,27 @@ struct AdapterOptions {
 // NodeId(0). `random` must outlive the fabric.
 // Errors for fabric = "verbs": NotFound (no RDMA adapter), Unavailable (none
 // reaches a member; the adapter lacks a needed feature).
-absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
-    const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
-    const AdapterOptions& options = {});
+absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
+    const quorum::ClusterConfiguration& cluster, NodeId near,
+    RandomSource& random, const AdapterOptions& options = {});
 
 // Checks that a node can listen there on this machine, as far as that is
 // possible without taking the port. Errors: InvalidArgument, Unavailable.
 absl::Status CheckIsOfThisMachine(const std::string& address);
 
 // Type of OpenAdapter; tests use other functions.
-using AdapterOpener = absl::StatusOr<std::unique_ptr<Fabric>> (*)(
-    const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
-    const AdapterOptions& options);
+using AdapterOpener = absl::StatusOr<std::unique_ptr<fabric::Fabric>> (*)(
+    const quorum::ClusterConfiguration& cluster, NodeId near,
+    RandomSource& random, const AdapterOptions& options);
 
 // Adapter with its randomness, in order of construction.
 struct Connectivity {
   EntropyRandom random;
-  std::unique_ptr<Fabric> fabric;
+  std::unique_ptr<fabric::Fabric> fabric;
 
   // Errors: as OpenAdapter.
   static absl::StatusOr<std::unique_ptr<Connectivity>> Open(
-      const ClusterConfiguration& cluster, NodeId near);
+      const quorum::ClusterConfiguration& cluster, NodeId near);
 };
 
 }  // namespace alpheus

@@ -22,14 +22,15 @@ namespace alpheus {
 class FabricPump {
  public:
   // The fabric must outlive the pump.
-  explicit FabricPump(Fabric& fabric) : fabric_(fabric) {}
+  explicit FabricPump(fabric::Fabric& fabric) : fabric_(fabric) {}
 
   // Gives each pending event to `sink`, which has OnConnectionEvent and
   // OnCompletion. Returns false if there were none.
   template <class Sink>
   bool Turn(Sink& sink) {
     const size_t count = fabric_.Poll(completions_, &events_);
-    for (const ConnectionEvent& event : events_) sink.OnConnectionEvent(event);
+    for (const fabric::ConnectionEvent& event : events_)
+      sink.OnConnectionEvent(event);
     for (size_t i = 0; i < count; ++i) sink.OnCompletion(completions_[i]);
     const bool any = count != 0 || !events_.empty();
     events_.clear();
@@ -65,16 +66,16 @@ class FabricPump {
   // Drops events until the deadline, for a pause between two attempts.
   void DropUntil(Deadline deadline) {
     struct {
-      void OnConnectionEvent(const ConnectionEvent& /*event*/) {}
-      void OnCompletion(const Completion& /*completion*/) {}
+      void OnConnectionEvent(const fabric::ConnectionEvent& /*event*/) {}
+      void OnCompletion(const fabric::Completion& /*completion*/) {}
     } dropped;
     RunUntil([] { return false; }, deadline, dropped);
   }
 
  private:
-  Fabric& fabric_;
-  std::array<Completion, 64> completions_;
-  std::vector<ConnectionEvent> events_;
+  fabric::Fabric& fabric_;
+  std::array<fabric::Completion, 64> completions_;
+  std::vector<fabric::ConnectionEvent> events_;
 };
 
 }  // namespace alpheus

@@ -20,9 +20,13 @@
 #include "recovery/protocol/state_report.h"
 
 namespace alpheus {
+
+using recovery::PeerAddress;
+
 namespace {
 
-PrimaryId NewProcess(const LogMembersOptions& options, RandomSource& random) {
+quorum::PrimaryId NewProcess(const LogMembersOptions& options,
+                             RandomSource& random) {
   return {options.self, random.Next() | 1};
 }
 
@@ -30,13 +34,14 @@ PrimaryId NewProcess(const LogMembersOptions& options, RandomSource& random) {
 // others.
 constexpr std::chrono::seconds kReadMax(10);
 
-absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
+absl::StatusOr<Superline> ReadSuperline(fabric::Fabric& fabric,
+                                        RandomSource& random,
                                         const LogMembersOptions& options,
                                         const PeerAddress& peer) {
   const Deadline deadline = Deadline::AtNanos(
       std::min(options.deadline.at_nanos(), Deadline::In(kReadMax).at_nanos()));
   std::optional<Region> image;
-  RemoteRegion remote(
+  recovery::RemoteRegion remote(
       fabric,
       {.at = {.address = peer.address,
               .node = peer.node,
@@ -47,16 +52,17 @@ absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
        .deadline = [&] { return deadline; },
        .without_ring = true},
       [&](uint64_t bytes) -> absl::StatusOr<std::span<std::byte>> {
-        ALPHEUS_ASSIGN_OR_RETURN(image,
-                                 Region::Anonymous(bytes, DescribePeer(peer)));
+        ALPHEUS_ASSIGN_OR_RETURN(
+            image, Region::Anonymous(bytes, recovery::DescribePeer(peer)));
         return image->bytes();
       });
   const bool is_done = FabricPump(fabric).RunUntil(
       [&] { return remote.done(); }, deadline, remote);
   if (!is_done) return absl::UnavailableError("did not answer in time");
   ALPHEUS_RETURN_IF_ERROR(remote.status());
-  ALPHEUS_ASSIGN_OR_RETURN(const RegionState state,
-                           ReadRegionState(image->bytes(), DescribePeer(peer)));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const RegionState state,
+      ReadRegionState(image->bytes(), recovery::DescribePeer(peer)));
   return state.superline;
 }
 
@@ -83,7 +89,7 @@ std::string DescribeFailed(const ReadReplicas& replicas,
     const auto failed = replicas.failed.find(peer.node);
     if (failed == replicas.failed.end()) continue;
     // The message begins with the address, with which the peer's name ends.
-    absl::StrAppend(&text, " ", DescribePeer(peer), ": ",
+    absl::StrAppend(&text, " ", recovery::DescribePeer(peer), ": ",
                     absl::StripPrefix(failed->second.message(),
                                       absl::StrCat(peer.address, ": ")),
                     ".");
@@ -94,8 +100,8 @@ std::string DescribeFailed(const ReadReplicas& replicas,
 }  // namespace
 
 absl::StatusOr<ReadReplicas> ReadSuperlines(
-    Fabric& fabric, RandomSource& random, const LogMembersOptions& options,
-    const std::vector<PeerAddress>& peers) {
+    fabric::Fabric& fabric, RandomSource& random,
+    const LogMembersOptions& options, const std::vector<PeerAddress>& peers) {
   ReadReplicas replicas;
   for (const PeerAddress& peer : peers) {
     absl::StatusOr<Superline> read =
@@ -116,7 +122,7 @@ absl::StatusOr<ReadReplicas> ReadSuperlines(
 absl::StatusOr<Superline> NewestOf(const std::vector<Superline>& superlines) {
   const Superline* newest = nullptr;
   for (const Superline& superline : superlines) {
-    if (IsBlank(superline)) continue;
+    if (recovery::IsBlank(superline)) continue;
     if (newest == nullptr || newest->log_epoch < superline.log_epoch) {
       newest = &superline;
     }
@@ -130,12 +136,12 @@ absl::StatusOr<Superline> NewestOf(const std::vector<Superline>& superlines) {
                    "example with `alpheus append --cluster FILE --log NAME`"));
 }
 
-absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,
+absl::Status MakeBlankReplicas(fabric::Fabric& fabric, RandomSource& random,
                                const LogMembersOptions& options,
                                const Superline& newest,
                                const std::vector<PeerAddress>& peers) {
   if (peers.empty()) return absl::OkStatus();
-  LogCreationOptions creation;
+  recovery::LogCreationOptions creation;
   creation.cluster_id = options.cluster_id;
   creation.log_id = options.log_id;
   creation.self = NewProcess(options, random);
@@ -146,8 +152,8 @@ absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,
   creation.deadline = options.deadline;
   creation.key = options.key;
   ALPHEUS_ASSIGN_OR_RETURN(
-      const std::unique_ptr<LogCreation> created,
-      LogCreation::Start(fabric, Clock::Real(), random, creation));
+      const std::unique_ptr<recovery::LogCreation> created,
+      recovery::LogCreation::Start(fabric, Clock::Real(), random, creation));
   FabricPump(fabric).RunUntilDone(*created);
   return MustRun(options, peers, created->status());
 }

@@ -33,7 +33,7 @@ struct LogMembersOptions {
   Uuid log_id;
   std::string log_name;
   NodeId self;  // node of the asking process
-  ClusterKey key = {};
+  quorum::ClusterKey key = {};
   Deadline deadline;
 };
 
@@ -48,8 +48,9 @@ struct ReadReplicas {
 // in the order of `peers`. Waits at most 10 seconds for each.
 // Errors: Unavailable (none: each is named, with its reason).
 absl::StatusOr<ReadReplicas> ReadSuperlines(
-    Fabric& fabric, RandomSource& random, const LogMembersOptions& options,
-    const std::vector<PeerAddress>& peers);
+    fabric::Fabric& fabric, RandomSource& random,
+    const LogMembersOptions& options,
+    const std::vector<recovery::PeerAddress>& peers);
 
 // Returns the newest superline: the one of the highest log epoch that is not
 // blank.
@@ -58,10 +59,10 @@ absl::StatusOr<Superline> NewestOf(const std::vector<Superline>& superlines);
 
 // Makes blank replicas of the log of `newest` where there is none.
 // Errors: as LogCreation.
-absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,
+absl::Status MakeBlankReplicas(fabric::Fabric& fabric, RandomSource& random,
                                const LogMembersOptions& options,
                                const Superline& newest,
-                               const std::vector<PeerAddress>& peers);
+                               const std::vector<recovery::PeerAddress>& peers);
 
 }  // namespace alpheus
 

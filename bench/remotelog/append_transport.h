@@ -26,8 +26,8 @@ inline constexpr uint64_t kRecordBytes = 64;
 inline constexpr uint64_t kTailBytes = 8;
 
 struct AppendRun {
-  Platform platform;  // of the server
-  std::span<const Step> steps;
+  replication::Platform platform;  // of the server
+  std::span<const replication::Step> steps;
   uint64_t clients = 1;  // each with one append in flight, on a connection
   uint64_t appends = 1;  // of each
 };

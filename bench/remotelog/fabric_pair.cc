@@ -30,11 +30,11 @@ absl::StatusOr<Region> OpenMemory(const std::string& path) {
       " bytes of persistent memory, or none is named"));
 }
 
-absl::StatusOr<std::unique_ptr<Fabric>> OpenVerbs(const std::string& host,
-                                                  RandomSource& random) {
-  VerbsFabricOptions options;
+absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenVerbs(
+    const std::string& host, RandomSource& random) {
+  fabric::verbs::VerbsFabricOptions options;
   options.source_host = host;
-  return VerbsFabric::Open(options, Clock::Real(), random);
+  return fabric::verbs::VerbsFabric::Open(options, Clock::Real(), random);
 }
 
 }  // namespace
@@ -45,8 +45,8 @@ absl::StatusOr<std::unique_ptr<FabricPair>> FabricPair::OverTcp(
   std::unique_ptr<FabricPair> made(
       new FabricPair(std::move(region), "127.0.0.1:0"));
   for (auto* fabric : {&made->client_, &made->server_}) {
-    *fabric = std::make_unique<TcpFabric>(TcpFabricOptions(), Clock::Real(),
-                                          made->random_);
+    *fabric = std::make_unique<fabric::tcp::TcpFabric>(
+        fabric::tcp::TcpFabricOptions(), Clock::Real(), made->random_);
   }
   return made;
 }

@@ -43,8 +43,8 @@ class FabricPair {
   EntropyRandom random_;
   Region region_;
   const std::string listen_address_;
-  std::unique_ptr<Fabric> client_;
-  std::unique_ptr<Fabric> server_;
+  std::unique_ptr<fabric::Fabric> client_;
+  std::unique_ptr<fabric::Fabric> server_;
 };
 
 }  // namespace alpheus::bench::remotelog

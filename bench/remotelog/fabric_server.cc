@@ -22,30 +22,31 @@ uint64_t WordAt(std::span<const std::byte> bytes, uint64_t offset) {
 }  // namespace
 
 absl::Status FabricServer::Accept(const AppendRun& run, uint64_t client,
-                                  ConnectionId connection) {
+                                  fabric::ConnectionId connection) {
   const std::span<std::byte> part = PartOf(client);
   std::ranges::fill(part, std::byte{});
-  const bool in_pmem = run.platform.receive_buffers == ReceiveBuffers::kPmem;
+  const bool in_pmem =
+      run.platform.receive_buffers == replication::ReceiveBuffers::kPmem;
   ALPHEUS_ASSIGN_OR_RETURN(
       auto responder,
-      UpdateResponder<LibpmemPersistence>::Start(
+      replication::UpdateResponder<LibpmemPersistence>::Start(
           pmem_, run.steps,
           {.session = kSession,
            .credits = kCredits,
            .message_bytes_max = kSlotBytes,
            .region = part.first(kLogBytes),
-           .buffers = in_pmem
-                          ? LocalBytes{keys_[client], part.subspan(kLogBytes)}
-                          : LocalBytes{}},
+           .buffers = in_pmem ? fabric::LocalBytes{keys_[client],
+                                                   part.subspan(kLogBytes)}
+                              : fabric::LocalBytes{}},
           fabric_, connection));
   clients_.emplace(connection, Client{client, std::move(responder)});
   return fabric_.Accept(connection, "");
 }
 
 absl::StatusOr<bool> FabricServer::Turn() {
-  std::array<Completion, kTakenAtOnce> some;
+  std::array<fabric::Completion, kTakenAtOnce> some;
   const size_t count = fabric_.Poll(some, &events_);
-  for (const Completion& completion : std::span(some).first(count)) {
+  for (const fabric::Completion& completion : std::span(some).first(count)) {
     const auto client = clients_.find(completion.connection);
     if (client == clients_.end()) continue;  // of a run before
     ALPHEUS_RETURN_IF_ERROR(OnCompletion(client->second, completion));
@@ -57,11 +58,12 @@ absl::StatusOr<bool> FabricServer::Turn() {
 // Completions that wake the plan's program are answered at once; nobody waits
 // for the others.
 absl::Status FabricServer::OnCompletion(Client& client,
-                                        const Completion& completion) {
-  UpdateResponder<LibpmemPersistence>& responder = *client.responder;
+                                        const fabric::Completion& completion) {
+  replication::UpdateResponder<LibpmemPersistence>& responder =
+      *client.responder;
   const int64_t begin = clock_.NowNanos();
   const uint64_t wake_ups = responder.wake_ups();
-  if (completion.operation != Operation::kSend) ++received_;
+  if (completion.operation != fabric::Operation::kSend) ++received_;
   ALPHEUS_RETURN_IF_ERROR(responder.OnCompletion(completion));
   if (responder.unapplied() > kCredits / 2) {
     ALPHEUS_RETURN_IF_ERROR(responder.ApplyReceived());

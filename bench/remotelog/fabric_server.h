@@ -40,7 +40,8 @@ inline constexpr uint32_t kCredits = 64;
 inline constexpr uint64_t kSlotBytes = 3 * kLineBytes;
 inline constexpr uint64_t kLogBytes = kLineBytes + kRecordSlots * kRecordBytes;
 inline constexpr uint64_t kBuffersBytes =
-    MessageLog<LibpmemPersistence>::AreaBytes(kCredits, kSlotBytes);
+    replication::MessageLog<LibpmemPersistence>::AreaBytes(kCredits,
+                                                           kSlotBytes);
 inline constexpr uint64_t kClientBytes = kLogBytes + kBuffersBytes;
 
 // Returns the place of the n-th append, from 1, in a client's part.
@@ -58,15 +59,15 @@ class FabricServer {
 
   // `memory` is the clients', with a part and its key for each; all must
   // outlive it.
-  FabricServer(Fabric& fabric, std::span<std::byte> memory,
-               std::span<const RegionKey> keys, const Clock& clock)
+  FabricServer(fabric::Fabric& fabric, std::span<std::byte> memory,
+               std::span<const fabric::RegionKey> keys, const Clock& clock)
       : fabric_(fabric), memory_(memory), keys_(keys), clock_(clock) {}
 
-  static constexpr SessionId kSession{0x10d};
+  static constexpr replication::SessionId kSession{0x10d};
 
   // Accepts a client that asked for a connection. Errors: the responder's.
   absl::Status Accept(const AppendRun& run, uint64_t client,
-                      ConnectionId connection);
+                      fabric::ConnectionId connection);
   // Takes pending events; returns whether there were any. Errors: the
   // responder's.
   absl::StatusOr<bool> Turn();
@@ -83,22 +84,23 @@ class FabricServer {
  private:
   struct Client {
     uint64_t number;
-    std::unique_ptr<UpdateResponder<LibpmemPersistence>> responder;
+    std::unique_ptr<replication::UpdateResponder<LibpmemPersistence>> responder;
   };
 
   std::span<std::byte> PartOf(uint64_t client) const {
     return memory_.subspan(client * kClientBytes, kClientBytes);
   }
-  absl::Status OnCompletion(Client& client, const Completion& completion);
+  absl::Status OnCompletion(Client& client,
+                            const fabric::Completion& completion);
   absl::Status Check(uint64_t client, bool is_compound, uint64_t appends) const;
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const std::span<std::byte> memory_;
-  const std::span<const RegionKey> keys_;
+  const std::span<const fabric::RegionKey> keys_;
   const Clock& clock_;
   LibpmemPersistence pmem_{{.auto_flush = false}};
-  std::map<ConnectionId, Client> clients_;
-  std::vector<ConnectionEvent> events_;
+  std::map<fabric::ConnectionId, Client> clients_;
+  std::vector<fabric::ConnectionEvent> events_;
   uint64_t received_ = 0;
   Times times_;
 };

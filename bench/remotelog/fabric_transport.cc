@@ -17,6 +17,12 @@
 #include "replication/wire/registered_bytes.h"
 
 namespace alpheus::bench::remotelog {
+
+using fabric::Completion;
+using fabric::ConnectionEvent;
+using fabric::ConnectionId;
+using fabric::RegionKey;
+
 namespace {
 
 constexpr std::chrono::seconds kConnectTimeout{10};
@@ -24,13 +30,14 @@ constexpr size_t kCompletionsAtOnce = 16;
 // A simulated network may stand still once while an end has something to post.
 constexpr int kIdleTurnsMax = 3;
 
-bool HasAction(const AppendRun& run, StepAction action) {
-  return std::ranges::count(run.steps, action, &Step::action) > 0;
+bool HasAction(const AppendRun& run, replication::StepAction action) {
+  return std::ranges::count(run.steps, action, &replication::Step::action) > 0;
 }
 
 bool IsCompound(const AppendRun& run) {
-  return std::ranges::any_of(run.steps, [](const Step& step) {
-    return step.part == UpdatePart::kB || step.part == UpdatePart::kBoth;
+  return std::ranges::any_of(run.steps, [](const replication::Step& step) {
+    return step.part == replication::UpdatePart::kB ||
+           step.part == replication::UpdatePart::kBoth;
   });
 }
 
@@ -47,18 +54,18 @@ class FabricTransport::Client {
         new Client(ends, connection, there, IsCompound(run)));
     ALPHEUS_ASSIGN_OR_RETURN(
         client->memory_,
-        RegisteredBytes::Make(ends.client,
-                              std::as_writable_bytes(std::span(client->words_)),
-                              RemoteAccess::kNone));
+        replication::RegisteredBytes::Make(
+            ends.client, std::as_writable_bytes(std::span(client->words_)),
+            fabric::RemoteAccess::kNone));
     ALPHEUS_ASSIGN_OR_RETURN(
         client->requester_,
-        UpdateRequester::Start(run.steps,
-                               {.session = FabricServer::kSession,
-                                .credits = kCredits,
-                                .message_bytes_max = kSlotBytes,
-                                .buffers = {there, kLogBytes},
-                                .buffers_bytes = kBuffersBytes},
-                               ends.client, connection));
+        replication::UpdateRequester::Start(run.steps,
+                                            {.session = FabricServer::kSession,
+                                             .credits = kCredits,
+                                             .message_bytes_max = kSlotBytes,
+                                             .buffers = {there, kLogBytes},
+                                             .buffers_bytes = kBuffersBytes},
+                                            ends.client, connection));
     return client;
   }
 
@@ -74,7 +81,7 @@ class FabricTransport::Client {
     began_ = clock_.NowNanos();
     words_.fill(append);
     const std::span<std::byte> bytes = memory_->bytes();
-    UpdateRequester::Update update = {
+    replication::UpdateRequester::Update update = {
         .a = {.from = {memory_->key(), bytes.first(kRecordBytes)},
               .to = {there_, PlaceOfRecord(append)}}};
     if (is_compound_) {
@@ -109,8 +116,8 @@ class FabricTransport::Client {
   // Record, then tail.
   std::array<uint64_t, (kRecordBytes + kTailBytes) / sizeof(uint64_t)> words_ =
       {};
-  std::unique_ptr<RegisteredBytes> memory_;
-  std::unique_ptr<UpdateRequester> requester_;
+  std::unique_ptr<replication::RegisteredBytes> memory_;
+  std::unique_ptr<replication::UpdateRequester> requester_;
   int64_t began_ = 0;
   std::vector<double> latency_;
 };
@@ -134,7 +141,7 @@ absl::StatusOr<std::unique_ptr<FabricTransport>> FabricTransport::Make(
     ALPHEUS_ASSIGN_OR_RETURN(
         const RegionKey key,
         made->ends_.server.Register(memory.subspan(at, kClientBytes),
-                                    RemoteAccess::kReadWrite));
+                                    fabric::RemoteAccess::kReadWrite));
     made->keys_.push_back(key);
   }
   ALPHEUS_ASSIGN_OR_RETURN(
@@ -166,12 +173,13 @@ absl::Status FabricTransport::CheckRuns(const AppendRun& run) const {
         absl::StrCat("remotelog: ", run.clients, " clients, and memory for ",
                      keys_.size(), "; give the server more"));
   }
-  if (HasAction(run, StepAction::kRequesterWriteAtomic) &&
+  if (HasAction(run, replication::StepAction::kRequesterWriteAtomic) &&
       !ends_.client.limits().atomic_write) {
     return absl::UnimplementedError(
         "the adapter has no atomic WRITE; the estimate stands for it");
   }
-  if (run.platform.receive_buffers == ReceiveBuffers::kPmem && !ends_.is_pmem) {
+  if (run.platform.receive_buffers == replication::ReceiveBuffers::kPmem &&
+      !ends_.is_pmem) {
     return absl::UnimplementedError(
         "the server was given no persistent memory for receive buffers");
   }
@@ -201,9 +209,9 @@ absl::Status FabricTransport::Connect(const AppendRun& run) {
 
 // Closed connections yield nothing more except completions.
 absl::StatusOr<ConnectionId> FabricTransport::Await(
-    Fabric& fabric, ConnectionEvent::Kind kind) {
+    fabric::Fabric& fabric, ConnectionEvent::Kind kind) {
   for (;;) {
-    for (Fabric* each : {&ends_.client, &ends_.server}) {
+    for (fabric::Fabric* each : {&ends_.client, &ends_.server}) {
       std::array<Completion, kCompletionsAtOnce> of_before;
       std::vector<ConnectionEvent> events;
       each->Poll(
@@ -307,8 +315,8 @@ absl::Status FabricTransport::Idle(bool had_any) {
 
 // One-sided rows end before the server's program has seen their messages.
 absl::Status FabricTransport::Drain(const AppendRun& run, uint64_t appends) {
-  const UpdateCost cost =
-      UpdateCostOf(run.steps, SizesOfUpdate(kRecordBytes, kTailBytes));
+  const replication::UpdateCost cost = replication::UpdateCostOf(
+      run.steps, replication::SizesOfUpdate(kRecordBytes, kTailBytes));
   const uint64_t messages =
       (cost.immediates + cost.sends) * appends * run.clients;
   while (server_->received() < messages) {

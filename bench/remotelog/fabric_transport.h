@@ -38,8 +38,8 @@ class FabricTransport final : public AppendTransport {
  public:
   // Ends; all must outlive the transport.
   struct Ends {
-    Fabric& client;
-    Fabric& server;
+    fabric::Fabric& client;
+    fabric::Fabric& server;
     const Clock& clock;
     std::string listen_address;
     // Memory of the server, kClientBytes for each client.
@@ -70,8 +70,8 @@ class FabricTransport final : public AppendTransport {
   explicit FabricTransport(Ends ends);
   absl::Status CheckRuns(const AppendRun& run) const;
   absl::Status Connect(const AppendRun& run);
-  absl::StatusOr<ConnectionId> Await(Fabric& fabric,
-                                     ConnectionEvent::Kind kind);
+  absl::StatusOr<fabric::ConnectionId> Await(
+      fabric::Fabric& fabric, fabric::ConnectionEvent::Kind kind);
   absl::Status AppendAll(uint64_t appends, bool is_timed, AppendTimes* times);
   absl::Status RunClients(uint64_t appends, bool is_timed, AppendTimes* times);
   absl::StatusOr<bool> TurnClients();
@@ -81,10 +81,10 @@ class FabricTransport final : public AppendTransport {
 
   const Ends ends_;
   std::string address_;
-  std::vector<RegionKey> keys_;  // of the server's memory, by client
+  std::vector<fabric::RegionKey> keys_;  // of the server's memory, by client
   std::unique_ptr<FabricServer> server_;
   std::vector<std::unique_ptr<Client>> clients_;
-  std::vector<ConnectionEvent> events_;
+  std::vector<fabric::ConnectionEvent> events_;
   int idle_turns_ = 0;
 };
 

@@ -8,20 +8,20 @@
 namespace alpheus::bench::remotelog {
 namespace {
 
-bool CarriesUpdate(const Step& step) {
+bool CarriesUpdate(const replication::Step& step) {
   return !IsWait(step.action) && PayloadBytes(step) > 0 &&
-         step.action != StepAction::kRequesterSendAddress;
+         step.action != replication::StepAction::kRequesterSendAddress;
 }
 
 }  // namespace
 
 RequesterProgram::RequesterProgram(const Costs& costs,
-                                   std::span<const Step> steps,
+                                   std::span<const replication::Step> steps,
                                    size_t connection, uint64_t appends,
                                    EventQueue* queue, Post post)
     : costs_(costs), queue_(queue), post_(std::move(post)), appends_(appends) {
-  for (const Step& step : steps) {
-    if (!IsOfResponder(step.action)) steps_.push_back(step);
+  for (const replication::Step& step : steps) {
+    if (!replication::IsOfResponder(step.action)) steps_.push_back(step);
   }
   const std::vector<bool> awaited = AwaitedSteps(steps_);
   size_t last = 0;

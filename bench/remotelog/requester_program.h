@@ -28,7 +28,7 @@ class RequesterProgram {
   // Called when the adapter has got an operation.
   using Post = std::function<void(const Operation&)>;
 
-  RequesterProgram(const Costs& costs, std::span<const Step> steps,
+  RequesterProgram(const Costs& costs, std::span<const replication::Step> steps,
                    size_t connection, uint64_t appends, EventQueue* queue,
                    Post post);
 
@@ -49,8 +49,8 @@ class RequesterProgram {
   EventQueue* const queue_;
   const Post post_;
   const uint64_t appends_;
-  std::vector<Step> steps_;            // the requester's
-  std::vector<Operation> operations_;  // one for each step that is no wait
+  std::vector<replication::Step> steps_;  // the requester's
+  std::vector<Operation> operations_;     // one for each step that is no wait
   size_t at_ = 0;
   bool is_waiting_ = false;
   uint64_t completions_ = 0;

@@ -14,7 +14,8 @@ constexpr double kFlushedBytes = 8;
 
 }  // namespace
 
-ResponderAdapter::ResponderAdapter(const Costs& costs, const Platform& platform,
+ResponderAdapter::ResponderAdapter(const Costs& costs,
+                                   const replication::Platform& platform,
                                    size_t connections, EventQueue* queue,
                                    Handlers handlers)
     : costs_(costs),
@@ -43,7 +44,7 @@ void ResponderAdapter::CarryOutNonPosted(size_t connection) {
   Connection& of = connections_[connection];
   while (!of.non_posted.empty()) {
     const Operation operation = of.non_posted.front();
-    if (operation.step.action == StepAction::kRequesterFlush) {
+    if (operation.step.action == replication::StepAction::kRequesterFlush) {
       Read(operation);
     } else {
       if (of.flushes_in_flight > 0) return;  // RA3

@@ -35,7 +35,7 @@ namespace alpheus::bench::remotelog {
 // Step of a requester in flight.
 struct Operation {
   size_t connection = 0;
-  Step step;
+  replication::Step step;
   bool is_awaited = false;
   bool is_last_of_update = false;  // the last one with bytes
 };
@@ -50,7 +50,7 @@ class ResponderAdapter {
     std::function<void(const Operation&)> message_visible;
   };
 
-  ResponderAdapter(const Costs& costs, const Platform& platform,
+  ResponderAdapter(const Costs& costs, const replication::Platform& platform,
                    size_t connections, EventQueue* queue, Handlers handlers);
 
   // Receives an operation that has just come over the link.

@@ -7,6 +7,9 @@
 #include "replication/persist/platform/method_table.h"
 
 namespace alpheus::bench::remotelog {
+
+using replication::StepAction;
+
 namespace {
 
 bool IsReceive(StepAction action) {
@@ -16,8 +19,9 @@ bool IsReceive(StepAction action) {
 
 }  // namespace
 
-ResponderProgram::ResponderProgram(const Costs& costs, const Platform& platform,
-                                   std::span<const Step> steps,
+ResponderProgram::ResponderProgram(const Costs& costs,
+                                   const replication::Platform& platform,
+                                   std::span<const replication::Step> steps,
                                    size_t connections, EventQueue* queue,
                                    PostAck post_ack)
     : costs_(costs),
@@ -25,9 +29,9 @@ ResponderProgram::ResponderProgram(const Costs& costs, const Platform& platform,
       queue_(queue),
       post_ack_(std::move(post_ack)),
       at_(connections) {
-  const bool copies_later = NeedsMessagesApplied(steps);
-  for (const Step& step : steps) {
-    if (IsOfResponder(step.action)) steps_.push_back(step);
+  const bool copies_later = replication::NeedsMessagesApplied(steps);
+  for (const replication::Step& step : steps) {
+    if (replication::IsOfResponder(step.action)) steps_.push_back(step);
     if (copies_later && step.action == StepAction::kRequesterSend) {
       copied_later_ = step.part;
     }
@@ -84,10 +88,11 @@ void ResponderProgram::Answer(const Operation& message) {
 void ResponderProgram::Apply() {
   --unapplied_;
   double cost = costs_.apply;
-  if (copied_later_ != UpdatePart::kNone) {
+  if (copied_later_ != replication::UpdatePart::kNone) {
     cost +=
         LoadOfMessage() +
-        CopyCost(copied_later_, platform_.domain == PersistenceDomain::kMemory);
+        CopyCost(copied_later_,
+                 platform_.domain == replication::PersistenceDomain::kMemory);
   }
   ++untrimmed_;
   if (static_cast<double>(untrimmed_) >= costs_.trim_records) {
@@ -107,7 +112,7 @@ void ResponderProgram::BeBusy(double until_answered, double behind) {
   });
 }
 
-double ResponderProgram::CostOf(const Step& step,
+double ResponderProgram::CostOf(const replication::Step& step,
                                 const Operation& message) const {
   switch (step.action) {
     case StepAction::kResponderReceiveAddress: {
@@ -136,11 +141,12 @@ double ResponderProgram::CostOf(const Step& step,
 // record was last touched a lap ago. The tail pointer's line is the processor's
 // own unless it was flushed, which takes it out of the cache (clflush: the
 // taxonomy's Xeon has nothing better).
-double ResponderProgram::CopyCost(UpdatePart part, bool flushes) const {
+double ResponderProgram::CopyCost(replication::UpdatePart part,
+                                  bool flushes) const {
   const double flush = flushes ? costs_.flush_line + costs_.fence : 0;
   double cost = 0;
-  if (part != UpdatePart::kB) cost += costs_.load_memory + flush;
-  if (part != UpdatePart::kA) {
+  if (part != replication::UpdatePart::kB) cost += costs_.load_memory + flush;
+  if (part != replication::UpdatePart::kA) {
     cost += flushes ? costs_.load_memory + flush : 0;
   }
   return cost;

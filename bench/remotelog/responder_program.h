@@ -38,8 +38,8 @@ class ResponderProgram {
   // Called when an ack was posted on this connection.
   using PostAck = std::function<void(size_t connection)>;
 
-  ResponderProgram(const Costs& costs, const Platform& platform,
-                   std::span<const Step> steps, size_t connections,
+  ResponderProgram(const Costs& costs, const replication::Platform& platform,
+                   std::span<const replication::Step> steps, size_t connections,
                    EventQueue* queue, PostAck post_ack);
 
   void BytesAreVisible(const Operation& operation);
@@ -53,17 +53,17 @@ class ResponderProgram {
   void Answer(const Operation& message);
   void Apply();
   void BeBusy(double until_answered, double behind);
-  double CostOf(const Step& step, const Operation& message) const;
-  double CopyCost(UpdatePart part, bool flushes) const;
+  double CostOf(const replication::Step& step, const Operation& message) const;
+  double CopyCost(replication::UpdatePart part, bool flushes) const;
   double LoadOfMessage() const;
 
   const Costs costs_;
-  const Platform platform_;
+  const replication::Platform platform_;
   EventQueue* const queue_;
   const PostAck post_ack_;
-  std::vector<Step> steps_;  // the responder's
+  std::vector<replication::Step> steps_;  // the responder's
   // Part of a message whose buffer is the log until it is applied.
-  UpdatePart copied_later_ = UpdatePart::kNone;
+  replication::UpdatePart copied_later_ = replication::UpdatePart::kNone;
   std::vector<size_t> at_;  // by connection: index into steps_
   std::deque<Operation> messages_;
   uint64_t unapplied_ = 0;

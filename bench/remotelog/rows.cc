@@ -9,14 +9,16 @@ namespace alpheus::bench::remotelog {
 namespace {
 
 // In the words of `alpheus plan --all`.
-std::string NameOf(const TableRow& row, const Platform& platform) {
+std::string NameOf(const replication::TableRow& row,
+                   const replication::Platform& platform) {
   constexpr const char* kDomains[] = {"dmp", "mhp", "wsp"};
   constexpr const char* kOperations[] = {"write", "writeimm", "send"};
   return absl::StrCat(
       kDomains[static_cast<size_t>(platform.domain)], ",",
       platform.ddio ? "on" : "off", ",",
-      platform.receive_buffers == ReceiveBuffers::kPmem ? "pm" : "dram", ",",
-      UpdateKindName(row.kind), ",",
+      platform.receive_buffers == replication::ReceiveBuffers::kPmem ? "pm"
+                                                                     : "dram",
+      ",", replication::UpdateKindName(row.kind), ",",
       kOperations[static_cast<size_t>(row.operation)]);
 }
 
@@ -25,9 +27,9 @@ bool Estimate(const BenchRow& row, BenchRow* estimate) {
   bool has_atomic = false;
   *estimate = row;
   estimate->name += ",estimate";
-  for (Step& step : estimate->steps) {
-    if (step.action != StepAction::kRequesterWriteAtomic) continue;
-    step.action = StepAction::kRequesterWrite;
+  for (replication::Step& step : estimate->steps) {
+    if (step.action != replication::StepAction::kRequesterWriteAtomic) continue;
+    step.action = replication::StepAction::kRequesterWrite;
     has_atomic = true;
   }
   return has_atomic;
@@ -37,8 +39,9 @@ bool Estimate(const BenchRow& row, BenchRow* estimate) {
 
 std::vector<BenchRow> BenchRows() {
   std::vector<BenchRow> rows;
-  for (const TableRow& of_table : RowsOfTable()) {
-    const Platform platform = PlatformOfTable(of_table.configuration);
+  for (const replication::TableRow& of_table : replication::RowsOfTable()) {
+    const replication::Platform platform =
+        replication::PlatformOfTable(of_table.configuration);
     BenchRow row{.name = NameOf(of_table, platform),
                  .platform = platform,
                  .steps = {of_table.steps.begin(), of_table.steps.end()}};

@@ -24,8 +24,8 @@ struct BenchRow {
   // Name such as "mhp,on,dram,singleton,write", as in `alpheus plan --all`; an
   // estimate has ",estimate" at the end.
   std::string name;
-  Platform platform;
-  std::vector<Step> steps;
+  replication::Platform platform;
+  std::vector<replication::Step> steps;
 };
 
 // Returns all rows, each estimate after its row.

@@ -59,7 +59,9 @@ void AddTimes(const char* scenario, const BenchRow& row, uint64_t clients,
   };
   add("p50", "ns", [](const AppendTimes& t) { return Median(t.latency); });
   report->measurements.back().details = {
-      {"round_trips", CostOf(row.steps, RoundTripCosts()).round_trips},
+      {"round_trips",
+       replication::CostOf(row.steps, replication::RoundTripCosts())
+           .round_trips},
       {"responder_message_ns", per_append(&AppendTimes::responder_messages)},
       {"responder_background_ns",
        per_append(&AppendTimes::responder_background)}};

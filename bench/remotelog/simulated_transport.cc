@@ -93,7 +93,7 @@ class World {
 
   // Returns the time at which the adapter has an operation posted now, its
   // bytes included.
-  double ReadyAt(const Step& step) const {
+  double ReadyAt(const replication::Step& step) const {
     const double told = queue_.now() + costs_.pcie;
     if (IsInline(step, costs_)) return told;
     return told + 2 * costs_.pcie + costs_.root_complex;
@@ -109,7 +109,7 @@ class World {
 
   // Posted by the server's thread.
   void SendAck(size_t connection) {
-    const Step ack{StepAction::kResponderSendAck};
+    const replication::Step ack{replication::StepAction::kResponderSendAck};
     queue_.At(sending_back_.Begin(ReadyAt(ack), costs_.adapter_gap),
               [this, connection] { SendBack(connection, kNoticeBytes); });
   }
@@ -136,8 +136,9 @@ class World {
 absl::StatusOr<AppendTimes> SimulatedTransport::Append(const AppendRun& run) {
   World world(costs_, run);
   if (world.Run()) return world.Times();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "remotelog: the clients wait for ever in ", StepsToString(run.steps)));
+  return absl::FailedPreconditionError(
+      absl::StrCat("remotelog: the clients wait for ever in ",
+                   replication::StepsToString(run.steps)));
 }
 
 }  // namespace alpheus::bench::remotelog

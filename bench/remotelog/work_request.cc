@@ -7,6 +7,10 @@
 #include "bench/remotelog/append_transport.h"
 
 namespace alpheus::bench::remotelog {
+
+using replication::StepAction;
+using replication::UpdatePart;
+
 namespace {
 
 constexpr double kSegmentBytes = 16;
@@ -34,7 +38,7 @@ bool NamesRemoteMemory(StepAction action) {
 
 }  // namespace
 
-double PayloadBytes(const Step& step) {
+double PayloadBytes(const replication::Step& step) {
   switch (step.action) {
     case StepAction::kRequesterSendAddress:
     case StepAction::kResponderSendAck:
@@ -46,11 +50,11 @@ double PayloadBytes(const Step& step) {
   }
 }
 
-bool IsInline(const Step& step, const Costs& costs) {
+bool IsInline(const replication::Step& step, const Costs& costs) {
   return PayloadBytes(step) <= costs.inline_bytes;
 }
 
-double PostCost(const Step& step, const Costs& costs) {
+double PostCost(const replication::Step& step, const Costs& costs) {
   double bytes = kSegmentBytes;
   if (NamesRemoteMemory(step.action)) bytes += kSegmentBytes;
   const double payload = PayloadBytes(step);
@@ -67,12 +71,12 @@ double LinkTime(double payload_bytes, const Costs& costs) {
   return (costs.header_bytes + payload_bytes) * 8 / costs.gigabits;
 }
 
-std::vector<bool> AwaitedSteps(std::span<const Step> steps) {
+std::vector<bool> AwaitedSteps(std::span<const replication::Step> steps) {
   std::vector<bool> awaited(steps.size());
   for (size_t wait = 0; wait < steps.size(); ++wait) {
     if (!IsWait(steps[wait].action)) continue;
     for (size_t i = wait; i-- > 0;) {
-      if (steps[i].action == AwaitedBy(steps[wait].action) &&
+      if (steps[i].action == replication::AwaitedBy(steps[wait].action) &&
           steps[i].part == steps[wait].part) {
         awaited[i] = true;
         break;

@@ -22,38 +22,38 @@ namespace alpheus::bench::remotelog {
 // Size of a message with an address, and of an ack.
 inline constexpr double kNoticeBytes = 16;
 
-constexpr bool IsWait(StepAction action) {
-  return action == StepAction::kRequesterCompleteWrite ||
-         action == StepAction::kRequesterCompleteWriteImmediate ||
-         action == StepAction::kRequesterCompleteSend ||
-         action == StepAction::kRequesterCompleteFlush ||
-         action == StepAction::kRequesterReceiveAck;
+constexpr bool IsWait(replication::StepAction action) {
+  return action == replication::StepAction::kRequesterCompleteWrite ||
+         action == replication::StepAction::kRequesterCompleteWriteImmediate ||
+         action == replication::StepAction::kRequesterCompleteSend ||
+         action == replication::StepAction::kRequesterCompleteFlush ||
+         action == replication::StepAction::kRequesterReceiveAck;
 }
 // Returns whether the step takes a receive buffer of the responder, whose
 // program then sees it.
-constexpr bool IsMessage(StepAction action) {
-  return action == StepAction::kRequesterWriteImmediate ||
-         action == StepAction::kRequesterSend ||
-         action == StepAction::kRequesterSendAddress;
+constexpr bool IsMessage(replication::StepAction action) {
+  return action == replication::StepAction::kRequesterWriteImmediate ||
+         action == replication::StepAction::kRequesterSend ||
+         action == replication::StepAction::kRequesterSendAddress;
 }
 // Returns whether the step runs after everything posted before it, and is
 // answered then.
-constexpr bool IsNonPosted(StepAction action) {
-  return action == StepAction::kRequesterFlush ||
-         action == StepAction::kRequesterWriteAtomic;
+constexpr bool IsNonPosted(replication::StepAction action) {
+  return action == replication::StepAction::kRequesterFlush ||
+         action == replication::StepAction::kRequesterWriteAtomic;
 }
 
 // Returns the bytes that a step of the requester, or an ack, carries.
-double PayloadBytes(const Step& step);
-bool IsInline(const Step& step, const Costs& costs);
+double PayloadBytes(const replication::Step& step);
+bool IsInline(const replication::Step& step, const Costs& costs);
 // Returns the time of the processor that posts it.
-double PostCost(const Step& step, const Costs& costs);
+double PostCost(const replication::Step& step, const Costs& costs);
 // Returns the time of the link for a packet with this payload.
 double LinkTime(double payload_bytes, const Costs& costs);
 
 // Returns, for each step, whether its completion is waited for (and requested):
 // the last one of its kind and part before a wait.
-std::vector<bool> AwaitedSteps(std::span<const Step> steps);
+std::vector<bool> AwaitedSteps(std::span<const replication::Step> steps);
 
 }  // namespace alpheus::bench::remotelog
 

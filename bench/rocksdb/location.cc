@@ -21,8 +21,8 @@ OpenedPlace PlaceOf(const std::shared_ptr<rocksdb::FileSystem>& files) {
   return opened;
 }
 
-OpenedPlace AlpheusPlace(WalOptions options) {
-  return PlaceOf(std::make_shared<WalFileSystem>(
+OpenedPlace AlpheusPlace(alpheus::wal::WalOptions options) {
+  return PlaceOf(std::make_shared<alpheus::wal::WalFileSystem>(
       std::move(options), rocksdb::FileSystem::Default()));
 }
 
@@ -39,7 +39,7 @@ absl::StatusOr<OpenedPlace> OpenPlace(const Location& location) {
                              FlexStore::Open(FlexRegionIn(location.folder)));
     return PlaceOf(std::make_shared<FlexFileSystem>(std::move(store)));
   }
-  WalOptions options;
+  alpheus::wal::WalOptions options;
   // Memtables are flushed as with the other places.
   options.memtable_bytes = 0;
   if (location.kind == kAlpheusKind) {

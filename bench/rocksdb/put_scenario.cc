@@ -53,9 +53,9 @@ absl::Status RunAppends(const Settings& settings, const Fill& fill,
       replicated::Alpheus()({.folder = settings.folder,
                              .ring_bytes = settings.region_bytes,
                              .backups = 1}));
-  ALPHEUS_RETURN_IF_ERROR(
-      candidate->Begin(kWalHeaderBytes + WalBytesPerPut(fill.value_bytes),
-                       replicated::Waiting::kSpin));
+  ALPHEUS_RETURN_IF_ERROR(candidate->Begin(
+      alpheus::wal::kWalHeaderBytes + WalBytesPerPut(fill.value_bytes),
+      replicated::Waiting::kSpin));
   for (uint64_t i = 0; i < fill.warm_up_puts; ++i) {
     ALPHEUS_RETURN_IF_ERROR(candidate->Append());
   }

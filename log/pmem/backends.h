@@ -24,7 +24,7 @@
 #define ALPHEUS_INSTANTIATE_CLASS_FOR(backend, name) \
   template class name<backend>
 
-// Requires: in namespace alpheus, where the members are defined.
+// Requires: in the namespace of the class, where the members are defined.
 #define ALPHEUS_INSTANTIATE_CLASS(name) \
   ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE_CLASS_FOR, name)
 

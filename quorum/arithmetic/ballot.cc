@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 constexpr int kCounterShift = 32;
@@ -72,4 +72,4 @@ absl::StatusOr<Epoch> BallotSequence::Next(std::span<const Epoch> promised,
   return PackBallot({counter_, self_});
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -50,7 +50,7 @@
 #include "log/base/ids.h"
 #include "quorum/arithmetic/quorum.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 inline constexpr uint64_t kBallotNodeMax = 0xffff;
 inline constexpr uint64_t kBallotCounterMax = 0x1fffffff;
@@ -98,6 +98,6 @@ class BallotSequence {
   uint64_t counter_ = 0;  // largest one given
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_ARITHMETIC_BALLOT_H_

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 constexpr char kPayloadUrl[] = "alpheus/refusing-promise";
@@ -103,4 +103,4 @@ void SetPromise(const Promise& promise, Superline& superline) {
   superline.promised_incarnation = promise.primary.incarnation;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -33,7 +33,7 @@
 #include "log/format/superline.h"
 #include "quorum/arithmetic/ballot.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 // An epoch and the process to which it is promised. Epoch 0: no promise.
 struct Promise {
@@ -75,6 +75,6 @@ bool MayWrite(const Promise& current, const Promise& session);
 Promise PromiseOf(const Superline& superline);
 void SetPromise(const Promise& promise, Superline& superline);
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_ARITHMETIC_PROMISE_H_

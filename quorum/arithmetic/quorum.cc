@@ -9,7 +9,7 @@
 #include "log/base/check.h"
 #include "log/format/superline.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 absl::Status CheckSize(const char* name, uint32_t size, uint32_t count) {
@@ -109,4 +109,4 @@ uint32_t OpeningQuorumSize(const QuorumSizes& sizes) {
   return std::max(sizes.read_quorum, sizes.write_quorum);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

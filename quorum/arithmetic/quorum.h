@@ -30,7 +30,7 @@
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 // N, W and R of one configuration.
 struct QuorumSizes {
@@ -102,6 +102,6 @@ Fate FateOf(const QuorumSizes& sizes, const ReportCounts& reports);
 // shares its epoch with no other (BA4, ballot.h).
 uint32_t OpeningQuorumSize(const QuorumSizes& sizes);
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_ARITHMETIC_QUORUM_H_

@@ -30,7 +30,7 @@
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 constexpr uint64_t kInt64Max = std::numeric_limits<int64_t>::max();
@@ -423,4 +423,4 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(
   return cluster;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -27,7 +27,7 @@
 #include "quorum/cluster/host_numbers.h"
 #include "quorum/members/configuration.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 // Largest file; no description of 16 members is larger.
 inline constexpr size_t kClusterFileBytesMax = size_t{256} * 1024;
@@ -47,6 +47,6 @@ absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
 absl::StatusOr<ClusterConfiguration> LoadClusterFile(
     const std::string& path, const HostLookup& look_up = LookUpHost);
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_CLUSTER_CLUSTER_FILE_H_

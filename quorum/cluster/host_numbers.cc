@@ -15,7 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 std::string TextOf(int family, const void* number) {
@@ -114,4 +114,4 @@ absl::StatusOr<ResolvedAddress> ResolveAddress(const Address& address,
                          std::ranges::all_of(*numbers, IsLoopbackNumber)};
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "quorum/members/address.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 // Returns all numbers of a host, at least one: IPv4 first, each in the one form
 // that the system prints. Errors: NotFound (unknown name), Unavailable (the
@@ -43,6 +43,6 @@ struct ResolvedAddress {
 absl::StatusOr<ResolvedAddress> ResolveAddress(const Address& address,
                                                const HostLookup& look_up);
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_CLUSTER_HOST_NUMBERS_H_

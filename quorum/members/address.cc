@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 constexpr size_t kHostBytesMax = 253;  // RFC 1035, without the root's dot
@@ -68,4 +68,4 @@ absl::StatusOr<Address> ParseAddress(std::string_view text) {
       absl::AsciiStrToLower(absl::string_view(host.data(), host.size())), port};
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 struct Address {
   std::string host;   // name or number, in lower case, without brackets
@@ -27,6 +27,6 @@ struct Address {
 // resolved later (host_numbers.h). Errors: InvalidArgument (anything else).
 absl::StatusOr<Address> ParseAddress(std::string_view text);
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_MEMBERS_ADDRESS_H_

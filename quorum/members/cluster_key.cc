@@ -24,7 +24,7 @@
 #include "log/pmem/file_error.h"
 #include "log/pmem/new_file.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 // Largest file: a key and white space. A file of another kind is larger.
@@ -197,4 +197,4 @@ absl::Status MakeClusterKeyFile(const std::string& path, RandomSource& random) {
                                 made.message()));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -24,7 +24,7 @@
 #include "absl/status/statusor.h"
 #include "log/base/random.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 inline constexpr size_t kClusterKeyBytes = 32;
 inline constexpr size_t kDigestBytes = 32;
@@ -72,6 +72,6 @@ absl::StatusOr<ClusterKey> LoadClusterKey(const std::string& path);
 // which nothing is left.
 absl::Status MakeClusterKeyFile(const std::string& path, RandomSource& random);
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_MEMBERS_CLUSTER_KEY_H_

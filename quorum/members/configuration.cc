@@ -8,7 +8,7 @@
 #include "log/base/status_macros.h"
 #include "quorum/arithmetic/ballot.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 absl::Status CheckNode(NodeId node) {
@@ -164,4 +164,4 @@ absl::Status CheckPeerConfiguration(const Configuration& own,
       " of this node. Bring the peer up to date before it takes part"));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

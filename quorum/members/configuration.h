@@ -34,7 +34,7 @@
 #include "quorum/members/address.h"
 #include "quorum/members/cluster_key.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 struct ClusterMember {
   NodeId node;  // 1 to kBallotNodeMax, given by the operator
@@ -104,6 +104,6 @@ absl::StatusOr<Configuration> PersistedConfiguration(
 absl::Status CheckPeerConfiguration(const Configuration& own,
                                     const Configuration& peer);
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_MEMBERS_CONFIGURATION_H_

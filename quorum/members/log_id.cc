@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/mix.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 bool MayStand(char c) {
@@ -42,4 +42,4 @@ Uuid LogIdOf(Uuid cluster_id, std::string_view name) {
   return id;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

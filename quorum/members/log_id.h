@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "log/base/ids.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 inline constexpr size_t kLogNameBytesMax = 64;
 
@@ -30,6 +30,6 @@ absl::Status CheckLogName(std::string_view name);
 // Returns the identity; never zero. Requires: CheckLogName(name) is OK.
 Uuid LogIdOf(Uuid cluster_id, std::string_view name);
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_MEMBERS_LOG_ID_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quorum/membership/membership.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 std::string_view NameOf(SessionState state) {
   switch (state) {
@@ -23,4 +23,4 @@ bool IsFirst(const Membership& membership, const PrimaryId& process) {
          membership.candidates().front().primary == process;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -57,7 +57,7 @@
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/arithmetic/quorum.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 // The bounds of a ballot.
 struct BallotQuestion {
@@ -169,6 +169,6 @@ class Membership : public BallotSource {
 // above).
 bool IsFirst(const Membership& membership, const PrimaryId& process);
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_MEMBERSHIP_MEMBERSHIP_H_

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 void MembershipEvents::Note(MembershipEvent event) {
   if (std::ranges::find(events_, event) == events_.end()) {
@@ -16,4 +16,4 @@ std::vector<MembershipEvent> MembershipEvents::Take() {
   return std::exchange(events_, {});
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

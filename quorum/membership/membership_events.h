@@ -11,7 +11,7 @@
 
 #include "quorum/membership/membership.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 class MembershipEvents {
  public:
@@ -24,6 +24,6 @@ class MembershipEvents {
   std::vector<MembershipEvent> events_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_MEMBERSHIP_MEMBERSHIP_EVENTS_H_

@@ -7,7 +7,7 @@
 
 #include "log/base/check.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 RegisterBallot::RegisterBallot(BallotSequence& sequence,
                                BallotQuestion question)
@@ -59,4 +59,4 @@ void RegisterBallot::Finish(absl::StatusOr<Epoch> result) {
   step_ = Step::kDone;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

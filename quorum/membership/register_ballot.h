@@ -43,7 +43,7 @@
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/membership/membership.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 // A register that exists.
 struct BallotRegister {
@@ -93,6 +93,6 @@ class RegisterBallot {
   absl::StatusOr<Epoch> result_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_MEMBERSHIP_REGISTER_BALLOT_H_

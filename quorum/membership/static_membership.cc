@@ -6,7 +6,7 @@
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 class Answered final : public BallotRequest {
@@ -61,4 +61,4 @@ void StaticMembership::Withdraw() {
   events_.Note(MembershipEvent::kCandidatesChanged);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -19,7 +19,7 @@
 #include "quorum/membership/membership.h"
 #include "quorum/membership/membership_events.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 
 class StaticMembership final : public Membership {
  public:
@@ -58,6 +58,6 @@ class StaticMembership final : public Membership {
   MembershipEvents events_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_MEMBERSHIP_STATIC_MEMBERSHIP_H_

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 struct Evidence {
@@ -74,4 +74,4 @@ DurableRange FindDurableRange(
   return range;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -44,7 +44,7 @@
 
 #include "log/base/ids.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // The evidence of one reached replica.
 struct ReplicaEvidence {
@@ -70,6 +70,6 @@ DurableRange FindDurableRange(
     uint32_t write_quorum,
     const std::vector<std::optional<ReplicaEvidence>>& replicas);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_FOLLOW_DURABLE_RANGE_H_

@@ -8,7 +8,7 @@
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 constexpr uint64_t kTailReadBytesMax = uint64_t{1} << 20;
@@ -16,18 +16,19 @@ constexpr uint32_t kTailReadsMax = 4;  // reads in flight, at most
 
 }  // namespace
 
-FollowedReplica::FollowedReplica(Fabric& fabric, ControlCall::Options at,
+FollowedReplica::FollowedReplica(fabric::Fabric& fabric,
+                                 ControlCall::Options at,
                                  const ReadersList& list)
     : fabric_(fabric),
       list_(list),
       control_call_(fabric, std::move(at), View{}) {}
 
-bool FollowedReplica::OnConnectionEvent(const ConnectionEvent& event) {
+bool FollowedReplica::OnConnectionEvent(const fabric::ConnectionEvent& event) {
   return control_call_.OnConnectionEvent(event);
 }
 
-bool FollowedReplica::OnCompletion(const Completion& completion) {
-  const bool is_read = completion.operation == Operation::kRead;
+bool FollowedReplica::OnCompletion(const fabric::Completion& completion) {
+  const bool is_read = completion.operation == fabric::Operation::kRead;
   const bool was_answered = control_call_.reply().has_value();
   if (!control_call_.OnCompletion(completion)) return false;
   if (!status().ok()) return true;
@@ -39,7 +40,7 @@ bool FollowedReplica::OnCompletion(const Completion& completion) {
     taken = OnReply(*control_call_.reply());
   }
   // Asks for the first answer by itself.
-  if (taken.ok() && region_key_ != RegionKey() && !said_ &&
+  if (taken.ok() && region_key_ != fabric::RegionKey() && !said_ &&
       control_call_.may_ask()) {
     Ask();
   }
@@ -57,7 +58,7 @@ absl::Status FollowedReplica::OnReply(const Message& reply) {
     return absl::OkStatus();
   }
   const auto* followed = std::get_if<Followed>(&reply);
-  if (followed == nullptr || region_key_ == RegionKey()) {
+  if (followed == nullptr || region_key_ == fabric::RegionKey()) {
     return absl::DataLossError(
         "the node replied to a Follow request with a message of another kind. "
         "The node is faulty: see its messages");
@@ -88,8 +89,8 @@ void FollowedReplica::Ask() {
   control_call_.Ask(Follow{said_ ? said_->log_epoch : Epoch()});
 }
 
-void FollowedReplica::Read(const RegisteredBytes& ring, RingOffset from,
-                           uint64_t bytes) {
+void FollowedReplica::Read(const replication::RegisteredBytes& ring,
+                           RingOffset from, uint64_t bytes) {
   into_ = &ring;
   place_ = from.value % ring_capacity();
   to_read_ = bytes;
@@ -103,7 +104,7 @@ absl::Status FollowedReplica::ContinueReading() {
         std::min({to_read_, ring_capacity() - place_, kTailReadBytesMax,
                   fabric_.limits().message_bytes_max});
     ALPHEUS_RETURN_IF_ERROR(
-        fabric_.PostRead(control_call_.connection(), WorkId(place_),
+        fabric_.PostRead(control_call_.connection(), fabric::WorkId(place_),
                          {into_->key(), into_->bytes().subspan(place_, bytes)},
                          {region_key_, ring_offset_ + place_}));
     ++reads_;
@@ -113,4 +114,4 @@ absl::Status FollowedReplica::ContinueReading() {
   return absl::OkStatus();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

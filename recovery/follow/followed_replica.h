@@ -31,18 +31,18 @@
 #include "replication/fabric/fabric.h"
 #include "replication/wire/registered_bytes.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 class FollowedReplica {
  public:
   // Starts to connect; errors show in status(). `list` is the reader's list of
   // members.
-  FollowedReplica(Fabric& fabric, ControlCall::Options at,
+  FollowedReplica(fabric::Fabric& fabric, ControlCall::Options at,
                   const ReadersList& list);
 
   // Takes what the fabric brought. Returns false for any other connection.
-  bool OnConnectionEvent(const ConnectionEvent& event);
-  bool OnCompletion(const Completion& completion);
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
 
   // Returns the status; after an error the object is of no more use. Errors: as
   // ControlCall; FailedPrecondition (CheckReadersList).
@@ -65,7 +65,8 @@ class FollowedReplica {
 
   // Reads `bytes` of the ring from `from` on into the same places of `ring`.
   // Requires: at most its capacity; no read is running.
-  void Read(const RegisteredBytes& ring, RingOffset from, uint64_t bytes);
+  void Read(const replication::RegisteredBytes& ring, RingOffset from,
+            uint64_t bytes);
   bool is_reading() const { return reads_ > 0 || to_read_ > 0; }
 
  private:
@@ -73,23 +74,23 @@ class FollowedReplica {
   absl::Status OnFollowed(const Followed& followed);
   absl::Status ContinueReading();
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const ReadersList list_;
   uint64_t configuration_id_ = 0;  // from its answers
-  RegionKey region_key_;
+  fabric::RegionKey region_key_;
   uint64_t ring_offset_ = 0;  // from the start of the region
   std::optional<Followed> said_;
   uint64_t answers_ = 0;
   EpochTable table_;
 
   // The running read:
-  const RegisteredBytes* into_ = nullptr;
+  const replication::RegisteredBytes* into_ = nullptr;
   uint64_t place_ = 0;    // place in the ring of the next post
   uint64_t to_read_ = 0;  // not posted yet
   uint32_t reads_ = 0;    // posted
   ControlCall control_call_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_FOLLOW_FOLLOWED_REPLICA_H_

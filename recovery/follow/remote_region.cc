@@ -12,7 +12,7 @@
 #include "log/format/superline.h"
 #include "recovery/protocol/server_hello_check.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 constexpr uint64_t kReadBytesMax = uint64_t{1} << 20;
@@ -32,7 +32,7 @@ std::optional<Epoch> EpochOf(std::span<std::byte> image) {
 
 }  // namespace
 
-RemoteRegion::RemoteRegion(Fabric& fabric, Options options,
+RemoteRegion::RemoteRegion(fabric::Fabric& fabric, Options options,
                            MakeImage make_image)
     : fabric_(fabric),
       options_(std::move(options)),
@@ -55,8 +55,8 @@ void RemoteRegion::Expect(const absl::Status& step) {
   if (!step.ok()) control_call_->Fail(step);
 }
 
-bool RemoteRegion::OnConnectionEvent(const ConnectionEvent& event) {
-  if (event.kind == ConnectionEvent::Kind::kDisconnected &&
+bool RemoteRegion::OnConnectionEvent(const fabric::ConnectionEvent& event) {
+  if (event.kind == fabric::ConnectionEvent::Kind::kDisconnected &&
       event.connection == control_call_->connection() && !in_flight_.empty()) {
     // Each read still completes (FB3), some with success.
     is_broken_ = true;
@@ -69,13 +69,13 @@ bool RemoteRegion::OnConnectionEvent(const ConnectionEvent& event) {
   return true;
 }
 
-bool RemoteRegion::OnCompletion(const Completion& completion) {
+bool RemoteRegion::OnCompletion(const fabric::Completion& completion) {
   if (!control_call_->OnCompletion(completion)) return false;
   if (done()) {
     AskAgainIfItHelps();
     return true;
   }
-  if (completion.operation == Operation::kRead) {
+  if (completion.operation == fabric::Operation::kRead) {
     const auto read = in_flight_.find(completion.work.value);
     bytes_read_ += read->second;
     in_flight_.erase(read);
@@ -135,8 +135,9 @@ absl::Status RemoteRegion::OnReply(const Message& reply) {
 
 absl::Status RemoteRegion::Begin(const Viewed& viewed) {
   ALPHEUS_ASSIGN_OR_RETURN(image_, make_image_(viewed.region_bytes));
-  ALPHEUS_ASSIGN_OR_RETURN(
-      registered_, RegisteredBytes::Make(fabric_, image_, RemoteAccess::kNone));
+  ALPHEUS_ASSIGN_OR_RETURN(registered_,
+                           replication::RegisteredBytes::Make(
+                               fabric_, image_, fabric::RemoteAccess::kNone));
   ring_offset_ = viewed.region_bytes - server_hello_->ring_capacity;
   BeginStage(Stage::kBefore, 0, ring_offset_);
   return Read();
@@ -153,7 +154,7 @@ absl::Status RemoteRegion::Read() {
     const uint64_t bytes = std::min(
         {end_ - next_, kReadBytesMax, fabric_.limits().message_bytes_max});
     ALPHEUS_RETURN_IF_ERROR(
-        fabric_.PostRead(control_call_->connection(), WorkId(next_),
+        fabric_.PostRead(control_call_->connection(), fabric::WorkId(next_),
                          {registered_->key(), image_.subspan(next_, bytes)},
                          {remote_key_, next_}));
     in_flight_[next_] = bytes;
@@ -202,4 +203,4 @@ absl::Status RemoteRegion::Compose() {
   return absl::OkStatus();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

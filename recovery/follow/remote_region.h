@@ -49,7 +49,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/wire/registered_bytes.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 class RemoteRegion {
  public:
@@ -65,10 +65,10 @@ class RemoteRegion {
       std::function<absl::StatusOr<std::span<std::byte>>(uint64_t bytes)>;
 
   // Starts to connect; errors show in status().
-  RemoteRegion(Fabric& fabric, Options options, MakeImage make_image);
+  RemoteRegion(fabric::Fabric& fabric, Options options, MakeImage make_image);
   // Takes what the fabric brought. Returns false for any other connection.
-  bool OnConnectionEvent(const ConnectionEvent& event);
-  bool OnCompletion(const Completion& completion);
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
 
   bool done() const { return !status().ok() || stage_ == Stage::kDone; }
   // Returns the status. Errors: as ControlCall; MakeImage's; Aborted (RMR3:
@@ -103,16 +103,16 @@ class RemoteRegion {
   absl::Status FinishStage();
   absl::Status Compose();
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Options options_;
   const MakeImage make_image_;
   Stage stage_ = Stage::kAsking;
 
-  RegionKey remote_key_;
+  fabric::RegionKey remote_key_;
   RejectCounts refusals_{};
   ScrubCounts scrubbed_{};
   std::span<std::byte> image_;
-  std::unique_ptr<RegisteredBytes> registered_;
+  std::unique_ptr<replication::RegisteredBytes> registered_;
   std::vector<std::byte> watermarks_;  // as they were before the ring was read
   uint64_t ring_offset_ = 0;
   std::optional<Epoch> epoch_;  // before the ring was read
@@ -132,6 +132,6 @@ class RemoteRegion {
   std::unique_ptr<ControlCall> control_call_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_FOLLOW_REMOTE_REGION_H_

@@ -10,7 +10,7 @@
 #include "quorum/arithmetic/quorum.h"
 #include "recovery/follow/durable_range.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 // Bytes of a chunk: few for a log that is written slowly, many for one that is
@@ -38,7 +38,8 @@ std::optional<ReplicaEvidence> EvidenceOf(const FollowedReplica* replica) {
 
 }  // namespace
 
-RemoteTail::RemoteTail(Fabric& fabric, const Clock& clock, Options options)
+RemoteTail::RemoteTail(fabric::Fabric& fabric, const Clock& clock,
+                       Options options)
     : fabric_(fabric),
       clock_(clock),
       options_(std::move(options)),
@@ -49,14 +50,14 @@ RemoteTail::RemoteTail(Fabric& fabric, const Clock& clock, Options options)
   }
 }
 
-bool RemoteTail::OnConnectionEvent(const ConnectionEvent& event) {
+bool RemoteTail::OnConnectionEvent(const fabric::ConnectionEvent& event) {
   return std::ranges::any_of(replicas_, [&event](const TailedReplica& replica) {
     return replica.followed != nullptr &&
            replica.followed->OnConnectionEvent(event);
   });
 }
 
-bool RemoteTail::OnCompletion(const Completion& completion) {
+bool RemoteTail::OnCompletion(const fabric::Completion& completion) {
   for (TailedReplica& replica : replicas_) {
     if (replica.followed == nullptr ||
         !replica.followed->OnCompletion(completion)) {
@@ -265,9 +266,9 @@ absl::Status RemoteTail::MakeRing(uint64_t capacity) {
         absl::StrCat("no memory for a ring of ", capacity, " bytes"));
   }
   capacity_ = capacity;
-  ALPHEUS_ASSIGN_OR_RETURN(
-      ring_, RegisteredBytes::Make(fabric_, {ring_bytes_.get(), capacity},
-                                   RemoteAccess::kNone));
+  ALPHEUS_ASSIGN_OR_RETURN(ring_, replication::RegisteredBytes::Make(
+                                      fabric_, {ring_bytes_.get(), capacity},
+                                      fabric::RemoteAccess::kNone));
   return absl::OkStatus();
 }
 
@@ -401,8 +402,8 @@ absl::Status RemoteTail::Doubt() const {
   }
   const auto members = static_cast<uint32_t>(replicas_.size());
   const uint32_t write_quorum = options_.write_quorum;
-  const uint32_t opening =
-      OpeningQuorumSize({members, write_quorum, members - write_quorum + 1});
+  const uint32_t opening = quorum::OpeningQuorumSize(
+      {members, write_quorum, members - write_quorum + 1});
   const bool may_be_elsewhere =
       FindDurableRange(write_quorum, evidence).unheard >= write_quorum;
   if (AsksAll() && may_be_elsewhere && heard < members - opening + 1) {
@@ -464,4 +465,4 @@ absl::Status RemoteTail::Absences() const {
   return {code, text};
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -80,7 +80,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/wire/registered_bytes.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 class RemoteTail {
  public:
@@ -97,7 +97,7 @@ class RemoteTail {
     uint32_t write_quorum = 1;
     std::string list_file = "the cluster file";  // for messages
     std::vector<Member> members;                 // all N
-    PrimaryId self;  // the reader, with an incarnation of its own
+    quorum::PrimaryId self;  // the reader, with an incarnation of its own
     Credentials credentials = {};
     Lsn from;  // first to be shown; 0: the head
     // Nanoseconds between two questions to a replica.
@@ -115,11 +115,11 @@ class RemoteTail {
   };
 
   // Fabric and clock must outlive the tail.
-  RemoteTail(Fabric& fabric, const Clock& clock, Options options);
+  RemoteTail(fabric::Fabric& fabric, const Clock& clock, Options options);
 
   // Takes what the fabric brought. Returns false for any other connection.
-  bool OnConnectionEvent(const ConnectionEvent& event);
-  bool OnCompletion(const Completion& completion);
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
   // Connects, asks, reads. Call it after something was taken, when Next has
   // nothing more, and at NextPoll.
   void Poll();
@@ -200,13 +200,13 @@ class RemoteTail {
   // Ends the chunk: nothing more can be read of it.
   void EndChunk(bool is_damaged);
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Clock& clock_;
   const Options options_;
   // Destroyed after the replicas, whose reads lie in it.
   uint64_t capacity_ = 0;
   std::unique_ptr<std::byte[]> ring_bytes_;
-  std::unique_ptr<RegisteredBytes> ring_;
+  std::unique_ptr<replication::RegisteredBytes> ring_;
   std::vector<TailedReplica> replicas_;
   absl::Status status_;
   Lsn durable_lsn_;
@@ -228,6 +228,6 @@ class RemoteTail {
   std::optional<RecordCursor> cursor_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_FOLLOW_REMOTE_TAIL_H_

@@ -10,7 +10,10 @@
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
+
+using quorum::Fate;
+
 namespace {
 
 // The tables of the header, as data.
@@ -112,7 +115,8 @@ const StateReport* NewestReport(std::span<const StateReport> reports) {
 
 class Chooser {
  public:
-  Chooser(const QuorumSizes& sizes, std::span<const StateReport> reports)
+  Chooser(const quorum::QuorumSizes& sizes,
+          std::span<const StateReport> reports)
       : sizes_(sizes), reports_(reports) {}
 
   absl::StatusOr<Decision> Run();
@@ -141,7 +145,7 @@ class Chooser {
   std::string Where(size_t index) const;
   std::string WhatIsSeen();
 
-  const QuorumSizes sizes_;
+  const quorum::QuorumSizes sizes_;
   const std::span<const StateReport> reports_;
   const Configuration* configuration_ = nullptr;
   Epoch newest_epoch_;  // epoch of newest_
@@ -402,8 +406,9 @@ Tally Chooser::Count() {
 }
 
 Action Chooser::Decide(const Tally& tally) const {
-  const Fate fate = FateOf(sizes_, {SizeOf(tally.holders), SizeOf(tally.nacks),
-                                    SizeOf(tally.unknown)});
+  const Fate fate = quorum::FateOf(
+      sizes_,
+      {SizeOf(tally.holders), SizeOf(tally.nacks), SizeOf(tally.unknown)});
   for (const CountRow& row : kCountRows) {
     if (Fits(row.conflict, tally.conflict) && row.fate.value_or(fate) == fate &&
         Fits(row.all_reported, AllReported()) &&
@@ -495,7 +500,7 @@ absl::StatusOr<bool> Chooser::Step() {
       decision_.reason = absl::StrCat(
           "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(),
           "; no replica that answered has the record, and ",
-          std::popcount(tally.nacks), " of ", NackQuorum(sizes_),
+          std::popcount(tally.nacks), " of ", quorum::NackQuorum(sizes_),
           " say that it was never acknowledged. Start more replicas");
       return false;
     case Action::kContradiction:
@@ -519,7 +524,7 @@ absl::StatusOr<bool> Chooser::Step() {
       std::popcount(tally.nacks),
       " replicas say that it was never "
       "acknowledged, expected ",
-      NackQuorum(sizes_),
+      quorum::NackQuorum(sizes_),
       ". Too many replicas are new, suspect or half repaired; restore one "
       "from a copy"));
 }
@@ -564,7 +569,7 @@ const Configuration* NewestConfiguration(std::span<const StateReport> reports) {
   return newest == nullptr ? nullptr : &newest->configuration;
 }
 
-absl::StatusOr<Decision> Choose(const QuorumSizes& sizes,
+absl::StatusOr<Decision> Choose(const quorum::QuorumSizes& sizes,
                                 std::span<const StateReport> reports) {
   return Chooser(sizes, reports).Run();
 }
@@ -581,4 +586,4 @@ const ReportedRecord& RecordAt(std::span<const StateReport> reports,
   return report.records[in.first_record + (lsn - in.first)];
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -76,7 +76,7 @@
 #include "quorum/arithmetic/quorum.h"
 #include "recovery/protocol/state_report.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // A set of reports, as bits: bit i is the i-th report that was given to Choose.
 using ReportSet = uint32_t;
@@ -128,13 +128,13 @@ const Configuration* NewestConfiguration(std::span<const StateReport> reports);
 //                       configuration holds
 //   DataLoss            an acknowledged record can be read nowhere; reports
 //                       contradict each other; the chain is broken
-absl::StatusOr<Decision> Choose(const QuorumSizes& sizes,
+absl::StatusOr<Decision> Choose(const quorum::QuorumSizes& sizes,
                                 std::span<const StateReport> reports);
 
 // Returns the chosen record at an LSN of `run`.
 const ReportedRecord& RecordAt(std::span<const StateReport> reports,
                                const KeptRun& run, Lsn lsn);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_OPENING_CHOOSER_H_

@@ -5,7 +5,7 @@
 
 #include "log/base/bytes.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 void AddRange(RingOffset offset, uint64_t bytes, ReportSet sources,
               uint64_t ring_capacity, std::vector<CopyRange>* ranges) {
   const uint64_t place = offset.value % ring_capacity;
@@ -58,4 +58,4 @@ uint64_t RecordCount(std::span<const CopyRun> copies) {
   return records;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

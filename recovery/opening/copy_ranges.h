@@ -18,7 +18,7 @@
 #include "recovery/opening/repair_plan.h"
 #include "recovery/protocol/state_report.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Bytes that do not wrap at the end of the ring.
 struct CopyRange {
@@ -47,6 +47,6 @@ std::vector<CopyRun> CopiesOfAll(const Decision& decision);
 // Returns the number of records in `copies`.
 uint64_t RecordCount(std::span<const CopyRun> copies);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_OPENING_COPY_RANGES_H_

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 absl::Status EpochInstall::Advance() {
   if (!is_stopping_) ALPHEUS_RETURN_IF_ERROR(Gather());
@@ -39,4 +39,4 @@ absl::Status EpochInstall::Gather() {
   return absl::OkStatus();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

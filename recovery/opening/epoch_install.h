@@ -29,7 +29,7 @@
 #include "recovery/opening/plan_runner.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 struct EpochInstallOptions {
   int64_t gather_ns = 0;
@@ -43,14 +43,14 @@ class EpochInstall {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
   // Fabric, clock and random must outlive the object.
-  EpochInstall(const PlanTerms& terms, PlanInput input, Fabric& fabric,
+  EpochInstall(const PlanTerms& terms, PlanInput input, fabric::Fabric& fabric,
                const Clock& clock, RandomSource& random,
                const EpochInstallOptions& options)
       : runner_(terms, std::move(input), fabric, random),
         clock_(clock),
         options_(options) {}
 
-  void OnCompletion(const Completion& completion) {
+  void OnCompletion(const fabric::Completion& completion) {
     runner_.OnCompletion(completion);
   }
   // Advances. After an error the opening is over. Errors: those of the runner;
@@ -80,6 +80,6 @@ class EpochInstall {
   int64_t wake_at_ = kNever;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_OPENING_EPOCH_INSTALL_H_

@@ -12,7 +12,7 @@
 #include "recovery/opening/opening_cleanup.h"
 #include "recovery/protocol/server_hello_check.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 using State = OpeningPeer::State;
@@ -35,8 +35,8 @@ const StateReport& ReportOfHighestEpoch(
 
 }  // namespace
 
-EpochOpening::EpochOpening(Fabric& fabric, const Clock& clock,
-                           RandomSource& random, BallotSource& ballots,
+EpochOpening::EpochOpening(fabric::Fabric& fabric, const Clock& clock,
+                           RandomSource& random, quorum::BallotSource& ballots,
                            const EpochOpeningOptions& options)
     : fabric_(fabric),
       clock_(clock),
@@ -47,8 +47,8 @@ EpochOpening::EpochOpening(Fabric& fabric, const Clock& clock,
 EpochOpening::~EpochOpening() = default;
 
 absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
-    Fabric& fabric, const Clock& clock, RandomSource& random,
-    BallotSource& ballots, const EpochOpeningOptions& options,
+    fabric::Fabric& fabric, const Clock& clock, RandomSource& random,
+    quorum::BallotSource& ballots, const EpochOpeningOptions& options,
     std::unique_ptr<OpenersReplica> own) {
   std::unique_ptr<EpochOpening> opening(
       new EpochOpening(fabric, clock, random, ballots, options));
@@ -62,8 +62,8 @@ absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
 }
 
 absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
-    Fabric& fabric, const Clock& clock, RandomSource& random,
-    BallotSource& ballots, const EpochOpeningOptions& options,
+    fabric::Fabric& fabric, const Clock& clock, RandomSource& random,
+    quorum::BallotSource& ballots, const EpochOpeningOptions& options,
     WorkingCopyFactory make_working_copy) {
   std::unique_ptr<EpochOpening> opening(
       new EpochOpening(fabric, clock, random, ballots, options));
@@ -127,9 +127,10 @@ absl::Status EpochOpening::CheckOwn() const {
 
 absl::Status EpochOpening::RegisterOwnRing() {
   const Ring ring = own_->ring();
-  ALPHEUS_ASSIGN_OR_RETURN(
-      own_ring_, RegisteredBytes::Make(fabric_, {ring.data(), ring.capacity()},
-                                       RemoteAccess::kNone));
+  ALPHEUS_ASSIGN_OR_RETURN(own_ring_,
+                           replication::RegisteredBytes::Make(
+                               fabric_, {ring.data(), ring.capacity()},
+                               fabric::RemoteAccess::kNone));
   return absl::OkStatus();
 }
 
@@ -150,7 +151,7 @@ void EpochOpening::MakePeers() {
 
 // Driving.
 
-bool EpochOpening::OnCompletion(const Completion& completion) {
+bool EpochOpening::OnCompletion(const fabric::Completion& completion) {
   for (const auto& peer : peers_) {
     if (!peer->Owns(completion.connection)) continue;
     peer->OnCompletion(completion);
@@ -162,7 +163,7 @@ bool EpochOpening::OnCompletion(const Completion& completion) {
   return false;
 }
 
-bool EpochOpening::OnConnectionEvent(const ConnectionEvent& event) {
+bool EpochOpening::OnConnectionEvent(const fabric::ConnectionEvent& event) {
   for (const auto& peer : peers_) {
     if (!peer->Owns(event.connection)) continue;
     peer->OnConnectionEvent(event);
@@ -282,7 +283,7 @@ absl::Status EpochOpening::CheckPossible() {
   }
   uint32_t needed = 0;
   for (const Electorate& electorate : electorates_) {
-    needed = OpeningQuorumSize(electorate.sizes);
+    needed = quorum::OpeningQuorumSize(electorate.sizes);
     const uint32_t possible = Count(
         electorate, [this](const OpeningPeer& p) { return MayComeYet(p); });
     if (possible < needed) {
@@ -303,7 +304,7 @@ absl::Status EpochOpening::CheckPossible() {
                            : absl::StrCat(" and decided: ", wait_reason_)));
 }
 
-void EpochOpening::NoteRefusedBy(const Promise& current) {
+void EpochOpening::NoteRefusedBy(const quorum::Promise& current) {
   if (!refused_by_ || refused_by_->epoch < current.epoch) refused_by_ = current;
 }
 
@@ -339,7 +340,8 @@ absl::Status EpochOpening::AskBallot() {
     return peer.state() == State::kGreeted;
   };
   for (const Electorate& electorate : electorates_) {
-    if (Count(electorate, is_greeted) < OpeningQuorumSize(electorate.sizes)) {
+    if (Count(electorate, is_greeted) <
+        quorum::OpeningQuorumSize(electorate.sizes)) {
       return absl::OkStatus();
     }
   }
@@ -385,7 +387,7 @@ absl::Status EpochOpening::PromiseItself() {
   if (is_working_copy_) return absl::OkStatus();
   const auto verdict = own_->AcceptPromise(promise_);
   if (verdict.ok()) return absl::OkStatus();
-  const auto current = RefusingPromise(verdict.status());
+  const auto current = quorum::RefusingPromise(verdict.status());
   if (!current) return verdict.status();
   NoteRefusedBy(*current);
   return TooFew("the own replica refused its promise");
@@ -415,7 +417,7 @@ absl::Status EpochOpening::ContinueScan() {
 // Returns true if the own replica, which serves promises meanwhile, has
 // promised another primary.
 bool EpochOpening::OwnPromisedAnother() {
-  const Promise current = PromiseOf(own_->superline());
+  const quorum::Promise current = quorum::PromiseOf(own_->superline());
   if (current == promise_) return false;
   NoteRefusedBy(current);
   return true;
@@ -437,7 +439,8 @@ absl::Status EpochOpening::Gather() {
     return peer.state() == State::kReported;
   };
   for (const Electorate& electorate : electorates_) {
-    if (Count(electorate, has_reported) < OpeningQuorumSize(electorate.sizes)) {
+    if (Count(electorate, has_reported) <
+        quorum::OpeningQuorumSize(electorate.sizes)) {
       return absl::OkStatus();
     }
   }
@@ -638,7 +641,7 @@ void EpochOpening::End(const absl::Status& status) {
 std::string EpochOpening::WhatWasPromised() const {
   if (phase_ < Phase::kPromise) return "";
   const bool any =
-      (!is_working_copy_ && PromiseOf(own_->superline()) == promise_) ||
+      (!is_working_copy_ && quorum::PromiseOf(own_->superline()) == promise_) ||
       std::ranges::any_of(
           peers_, [](const auto& peer) { return peer->has_promised(); });
   if (!any) return "";
@@ -666,4 +669,4 @@ EpochOpened EpochOpening::TakeOpened() {
   return opened;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

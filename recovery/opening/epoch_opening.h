@@ -71,20 +71,20 @@
 #include "replication/session/session_terms.h"
 #include "replication/wire/registered_bytes.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 struct EpochOpeningOptions {
   Uuid cluster_id;
   Uuid log_id;
-  PrimaryId self;
-  QuorumSizes sizes;
+  quorum::PrimaryId self;
+  quorum::QuorumSizes sizes;
   // Members, without the own replica; in a change, all of both lists.
   std::vector<PeerAddress> peers;
   // Id of the list of members. In a change, id and `sizes` are the new list's.
   uint64_t configuration_id = 1;
   // Change of members; only a primary without a replica of its own makes one.
   std::optional<MembersChange> change = std::nullopt;
-  ClusterKey key = {};  // not set: no proofs are asked for
+  quorum::ClusterKey key = {};  // not set: no proofs are asked for
 
   // Nanoseconds that an opening waits for more replicas than it needs, once it
   // has enough. It does not wait for a process whose host says that it is gone.
@@ -102,7 +102,7 @@ struct EpochOpeningOptions {
 
   uint32_t credits = 64;  // receives of each backup
   // Bytes of a batch to a backup that is behind; see SessionTerms.
-  uint64_t batch_bytes_max = SessionTerms().batch_bytes_max;
+  uint64_t batch_bytes_max = replication::SessionTerms().batch_bytes_max;
   uint64_t copy_bytes_max = uint64_t{4} << 20;  // bytes in flight, per copy
   // Bytes of the own ring that one Poll reads: a millisecond or two of a warm
   // file. Adapters give up a connection that is silent for two seconds.
@@ -115,8 +115,8 @@ struct EpochOpeningOptions {
 struct OpenedBackup {
   NodeId node;
   std::string name;  // address
-  ConnectionId connection;
-  std::unique_ptr<PrimarySession> session;
+  fabric::ConnectionId connection;
+  std::unique_ptr<replication::PrimarySession> session;
 };
 
 struct OtherMember {
@@ -138,7 +138,7 @@ struct EpochOpened {
   std::vector<OpenedBackup> backups;
   // The own ring, from which the sessions send. It must outlive them, and may
   // go once the connections are closed.
-  std::unique_ptr<RegisteredBytes> ring;
+  std::unique_ptr<replication::RegisteredBytes> ring;
 };
 
 // Makes a *working copy*: an empty replica of that capacity in memory, for a
@@ -157,21 +157,21 @@ class EpochOpening {
   // InvalidArgument (impossible options); FailedPrecondition (the replica is of
   // another cluster, log or configuration); the fabric's.
   static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
-      Fabric& fabric, const Clock& clock, RandomSource& random,
-      BallotSource& ballots, const EpochOpeningOptions& options,
+      fabric::Fabric& fabric, const Clock& clock, RandomSource& random,
+      quorum::BallotSource& ballots, const EpochOpeningOptions& options,
       std::unique_ptr<OpenersReplica> own);
   // For a primary that is no member.
   static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
-      Fabric& fabric, const Clock& clock, RandomSource& random,
-      BallotSource& ballots, const EpochOpeningOptions& options,
+      fabric::Fabric& fabric, const Clock& clock, RandomSource& random,
+      quorum::BallotSource& ballots, const EpochOpeningOptions& options,
       WorkingCopyFactory make_working_copy);
   // Closes all connections and frees their memory.
   ~EpochOpening();
 
   // Takes what the fabric brought. Returns false if the connection is not one
   // of this opening.
-  bool OnCompletion(const Completion& completion);
-  bool OnConnectionEvent(const ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
   // Advances, after the caller took everything that the fabric had. Returns
   // kIdle, or kDone once the opening is over.
   Polled Poll();
@@ -200,7 +200,9 @@ class EpochOpening {
   // fenced by another primary.
   bool may_try_again() const { return may_try_again_; }
   // Returns the highest promise that refused this opening, for Aborted.
-  const std::optional<Promise>& refused_by() const { return refused_by_; }
+  const std::optional<quorum::Promise>& refused_by() const {
+    return refused_by_;
+  }
   // Returns the open epoch. Call it once, if the status is OK.
   EpochOpened TakeOpened();
 
@@ -209,13 +211,14 @@ class EpochOpening {
 
   enum class Phase { kServerHello, kBallot, kPromise, kInstall, kOver };
 
-  EpochOpening(Fabric& fabric, const Clock& clock, RandomSource& random,
-               BallotSource& ballots, const EpochOpeningOptions& options);
+  EpochOpening(fabric::Fabric& fabric, const Clock& clock, RandomSource& random,
+               quorum::BallotSource& ballots,
+               const EpochOpeningOptions& options);
 
   // The nodes of a list and its sizes: OpeningQuorum of them must promise.
   struct Electorate {
     std::vector<NodeId> nodes;
-    QuorumSizes sizes;
+    quorum::QuorumSizes sizes;
   };
 
   absl::Status CheckOptions() const;
@@ -255,32 +258,33 @@ class EpochOpening {
                  const std::function<bool(const OpeningPeer&)>& is_so) const;
   absl::Status CheckPossible();
   absl::Status TooFew(const std::string& what) const;
-  void NoteRefusedBy(const Promise& current);
+  void NoteRefusedBy(const quorum::Promise& current);
   std::string WhatWasPromised() const;
   std::string DescribePeers() const;
   bool DeadlineHasPassed() const {
     return options_.deadline.HasPassed(clock_.NowNanos());
   }
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Clock& clock_;
   RandomSource& random_;
-  BallotSource& ballots_;
+  quorum::BallotSource& ballots_;
   const EpochOpeningOptions options_;
 
   std::vector<Electorate> electorates_;
   Phase phase_ = Phase::kServerHello;
   absl::Status status_;
   bool may_try_again_ = false;
-  std::optional<Promise> refused_by_;
-  std::unique_ptr<BallotRequest> ballot_;  // request for a ballot, in flight
-  Promise promise_;  // promise that replicas are asked for
+  std::optional<quorum::Promise> refused_by_;
+  std::unique_ptr<quorum::BallotRequest>
+      ballot_;               // request for a ballot, in flight
+  quorum::Promise promise_;  // promise that replicas are asked for
 
   std::unique_ptr<OpenersReplica> own_;  // the own replica, or the working copy
   bool is_working_copy_ = false;
   WorkingCopyFactory working_copy_factory_;
   std::optional<StateReport> own_report_;
-  std::unique_ptr<RegisteredBytes> own_ring_;
+  std::unique_ptr<replication::RegisteredBytes> own_ring_;
 
   std::optional<int64_t> gathered_at_;  // when enough reports were there
   int64_t wake_at_ = kNever;      // when gather_ns is over; kNever once noticed
@@ -295,6 +299,6 @@ class EpochOpening {
   std::optional<EpochOpened> opened_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_OPENING_EPOCH_OPENING_H_

@@ -14,7 +14,7 @@
 
 #include "log/base/ids.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // [begin, end).
 struct Extent {
@@ -49,6 +49,6 @@ inline bool AnyOverlap(std::span<const Extent> some,
   });
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_OPENING_EXTENTS_H_

@@ -11,7 +11,7 @@
 #include "log/format/layout.h"
 #include "recovery/protocol/server_hello_check.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 using State = OpeningPeer::State;
@@ -27,7 +27,7 @@ absl::Status IsThere(const OpeningPeer& peer) {
 
 }  // namespace
 
-LogCreation::LogCreation(Fabric& fabric, const Clock& clock,
+LogCreation::LogCreation(fabric::Fabric& fabric, const Clock& clock,
                          RandomSource& random,
                          const LogCreationOptions& options)
     : clock_(clock), random_(random), options_(options) {
@@ -45,7 +45,7 @@ LogCreation::LogCreation(Fabric& fabric, const Clock& clock,
 }
 
 absl::StatusOr<std::unique_ptr<LogCreation>> LogCreation::Start(
-    Fabric& fabric, const Clock& clock, RandomSource& random,
+    fabric::Fabric& fabric, const Clock& clock, RandomSource& random,
     const LogCreationOptions& options) {
   std::set<NodeId> nodes;
   for (const PeerAddress& peer : options.peers) nodes.insert(peer.node);
@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<LogCreation>> LogCreation::Start(
       new LogCreation(fabric, clock, random, options));
 }
 
-bool LogCreation::OnCompletion(const Completion& completion) {
+bool LogCreation::OnCompletion(const fabric::Completion& completion) {
   for (const auto& peer : peers_) {
     if (!peer->Owns(completion.connection)) continue;
     peer->OnCompletion(completion);
@@ -79,7 +79,7 @@ bool LogCreation::OnCompletion(const Completion& completion) {
   return false;
 }
 
-bool LogCreation::OnConnectionEvent(const ConnectionEvent& event) {
+bool LogCreation::OnConnectionEvent(const fabric::ConnectionEvent& event) {
   for (const auto& peer : peers_) {
     if (!peer->Owns(event.connection)) continue;
     peer->OnConnectionEvent(event);
@@ -301,4 +301,4 @@ void LogCreation::End(const absl::Status& status) {
   }
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -53,13 +53,13 @@
 #include "recovery/protocol/opening_peer.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 struct LogCreationOptions {
   Uuid cluster_id;
-  Uuid log_id;     // new
-  PrimaryId self;  // the asking process
-  QuorumSizes sizes;
+  Uuid log_id;             // new
+  quorum::PrimaryId self;  // the asking process
+  quorum::QuorumSizes sizes;
   std::vector<PeerAddress> peers;  // all N members, or the joining ones
   uint64_t configuration_id = 1;   // id of a new log's configuration
   // Configuration of the existing log, if `peers` are to get blank replicas of
@@ -72,7 +72,7 @@ struct LogCreationOptions {
   // deadline there is none.
   int64_t reconnect_ns = 100'000'000;
   Deadline deadline;
-  ClusterKey key = {};  // not set: no proofs are asked for
+  quorum::ClusterKey key = {};  // not set: no proofs are asked for
 };
 
 class LogCreation {
@@ -80,12 +80,12 @@ class LogCreation {
   // Starts a creation. `fabric`, `clock` and `random` must outlive it. Errors:
   // InvalidArgument (not N members).
   static absl::StatusOr<std::unique_ptr<LogCreation>> Start(
-      Fabric& fabric, const Clock& clock, RandomSource& random,
+      fabric::Fabric& fabric, const Clock& clock, RandomSource& random,
       const LogCreationOptions& options);
 
   // These four are as those of EpochOpening.
-  bool OnCompletion(const Completion& completion);
-  bool OnConnectionEvent(const ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
   Polled Poll();
   Deadline NextPoll() const;
 
@@ -104,7 +104,7 @@ class LogCreation {
  private:
   enum class Phase { kServerHello, kCreation, kFormat, kOver };
 
-  LogCreation(Fabric& fabric, const Clock& clock, RandomSource& random,
+  LogCreation(fabric::Fabric& fabric, const Clock& clock, RandomSource& random,
               const LogCreationOptions& options);
 
   absl::Status Advance();
@@ -134,6 +134,6 @@ class LogCreation {
   std::map<NodeId, std::string> last_breaks_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_OPENING_LOG_CREATION_H_

@@ -8,7 +8,7 @@
 #include "log/base/status_macros.h"
 #include "quorum/arithmetic/ballot.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 // Returns an error that names both lists if the log has another list: that is
@@ -32,8 +32,8 @@ absl::Status CheckList(const GivenMembers& given,
 
 // Returns the sizes of the configuration that the log has. In a change that is
 // either of the two, as an earlier attempt may have been cut off.
-QuorumSizes SizesToChooseBy(const GivenMembers& given,
-                            const std::vector<StateReport>& reports) {
+quorum::QuorumSizes SizesToChooseBy(const GivenMembers& given,
+                                    const std::vector<StateReport>& reports) {
   if (given.change == nullptr) return given.sizes;
   const Configuration* const found = NewestConfiguration(reports);
   const bool is_changed = found != nullptr && found->id == given.change->to_id;
@@ -66,7 +66,7 @@ absl::Status MembersAreNotYet(bool is_change, uint64_t found,
 
 absl::StatusOr<OpeningChoice> ChooseForOpening(
     const GivenMembers& given, const std::vector<StateReport>& reports) {
-  const QuorumSizes sizes = SizesToChooseBy(given, reports);
+  const quorum::QuorumSizes sizes = SizesToChooseBy(given, reports);
   absl::StatusOr<Decision> chosen = Choose(sizes, reports);
   if (!chosen.ok()) {
     ALPHEUS_RETURN_IF_ERROR(CheckList(given, reports));
@@ -89,10 +89,10 @@ absl::StatusOr<OpeningChoice> ChooseForOpening(
       JudgePromises(choice.decision, reports, choice.target, given.change);
   const absl::Status enough =
       CheckPromises(choice.promises, choice.decision, reports, choice.target,
-                    given.change != nullptr, OpeningQuorumSize(sizes));
+                    given.change != nullptr, quorum::OpeningQuorumSize(sizes));
   choice.is_chosen = enough.ok();
   if (!enough.ok()) choice.wait_reason = std::string(enough.message());
   return choice;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -24,12 +24,12 @@
 #include "recovery/opening/opening_quorums.h"
 #include "recovery/protocol/state_report.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // The list of members that the process was given; in a change the new one.
 struct GivenMembers {
   std::vector<NodeId> nodes;
-  QuorumSizes sizes;
+  quorum::QuorumSizes sizes;
   uint64_t configuration_id = 1;
   const MembersChange* change = nullptr;  // nullptr: no change
 };
@@ -52,6 +52,6 @@ absl::StatusOr<OpeningChoice> ChooseForOpening(
 absl::Status MembersAreNotYet(bool is_change, uint64_t found,
                               uint64_t expected);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_OPENING_OPENING_CHOICE_H_

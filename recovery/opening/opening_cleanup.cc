@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/format/record.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 absl::Status CleanThrough(Lsn through, std::span<const StateReport> reports,
                           Decision& decision) {
@@ -29,4 +29,4 @@ absl::Status CleanThrough(Lsn through, std::span<const StateReport> reports,
   return absl::OkStatus();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -26,7 +26,7 @@
 #include "recovery/opening/chooser.h"
 #include "recovery/protocol/state_report.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Moves the head of `decision` past `through`, unless it is further already.
 // Requires: `decision` was chosen from these reports. Errors: OutOfRange
@@ -34,6 +34,6 @@ namespace alpheus {
 absl::Status CleanThrough(Lsn through, std::span<const StateReport> reports,
                           Decision& decision);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_OPENING_OPENING_CLEANUP_H_

@@ -10,7 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
+
+using quorum::QuorumSizes;
+
 namespace {
 
 uint32_t LeastOpeningQuorumSize(const QuorumSizes& sizes) {
@@ -608,4 +611,4 @@ InstallQuorums QuorumsToInstall(const Promises& promises,
   return quorums;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

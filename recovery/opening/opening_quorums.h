@@ -162,19 +162,19 @@
 #include "recovery/opening/chooser.h"
 #include "recovery/protocol/state_report.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Returns N, W and the least R of a list that superlines record.
-QuorumSizes SizesOf(const MemberList& list);
+quorum::QuorumSizes SizesOf(const MemberList& list);
 
 // A change of the configuration that an opening makes.
 struct MembersChange {
   // Lists before and after; nodes in ascending order.
   uint64_t from_id = 1;
-  QuorumSizes from;
+  quorum::QuorumSizes from;
   std::vector<NodeId> from_nodes;
   uint64_t to_id = 1;
-  QuorumSizes to;
+  quorum::QuorumSizes to;
   std::vector<NodeId> to_nodes;
   // Nodes of both lists that have lost their replica and have a new, blank one.
   std::vector<NodeId> replaced;
@@ -261,6 +261,6 @@ InstallQuorums QuorumsToInstall(const Promises& promises,
                                 std::span<const StateReport> reports,
                                 const Configuration& target, bool is_change);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_OPENING_OPENING_QUORUMS_H_

@@ -9,9 +9,9 @@
 #include "log/base/status_macros.h"
 #include "recovery/opening/copy_ranges.h"
 
-namespace alpheus {
-PlanRunner::PlanRunner(const PlanTerms& terms, PlanInput input, Fabric& fabric,
-                       RandomSource& random)
+namespace alpheus::recovery {
+PlanRunner::PlanRunner(const PlanTerms& terms, PlanInput input,
+                       fabric::Fabric& fabric, RandomSource& random)
     : terms_(terms),
       input_(std::move(input)),
       fabric_(fabric),
@@ -255,7 +255,7 @@ void PlanRunner::Fail(Run& run, const absl::Status& status) {
   run.step = Step::kFailed;
 }
 
-void PlanRunner::OnCompletion(const Completion& completion) {
+void PlanRunner::OnCompletion(const fabric::Completion& completion) {
   const uint32_t number = RingCopier::NumberOf(completion.work);
   RingCopier* const copier =
       number < runs_.size() ? runs_[number].copier.get() : cache_copier_.get();
@@ -349,4 +349,4 @@ std::vector<std::string> PlanRunner::Sentences() const {
   return sentences;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

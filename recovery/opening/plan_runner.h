@@ -47,12 +47,12 @@
 #include "recovery/protocol/opening_peer.h"
 #include "recovery/replica/openers_replica.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 struct PlanTerms {
   InstallQuorums quorums;
   Configuration configuration;  // what is installed
-  Promise promise;
+  quorum::Promise promise;
   uint32_t credits = 0;
   uint64_t copy_bytes_max = 0;  // bytes in flight, per copy
   uint64_t slice_bytes = 0;  // bytes that the own replica reads in one Advance
@@ -66,20 +66,20 @@ struct PlanInput {
   RepairPlan plan;
   OpenersReplica* own = nullptr;  // the own replica, or the working copy
   bool is_working_copy = false;  // `own` is a working copy, which has no report
-  RegionKey own_key;             // key of the own ring
+  fabric::RegionKey own_key;     // key of the own ring
 };
 
 class PlanRunner {
  public:
   // `fabric` and `random` must outlive the runner.
-  PlanRunner(const PlanTerms& terms, PlanInput input, Fabric& fabric,
+  PlanRunner(const PlanTerms& terms, PlanInput input, fabric::Fabric& fabric,
              RandomSource& random);
 
   // Advances all repairs. After an error the opening is over. Errors:
   // Unavailable (too few members can install); Aborted (the own replica
   // promised another primary meanwhile); errors of the own replica.
   absl::Status Advance();
-  void OnCompletion(const Completion& completion);
+  void OnCompletion(const fabric::Completion& completion);
 
   // Returns a count that grows with each step of a repair and each copied
   // piece.
@@ -157,7 +157,7 @@ class PlanRunner {
 
   const PlanTerms terms_;
   const PlanInput input_;
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   RandomSource& random_;
   std::vector<Run> runs_;
   OwnRing own_ring_;
@@ -169,6 +169,6 @@ class PlanRunner {
   bool stopped_ = false;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_OPENING_PLAN_RUNNER_H_

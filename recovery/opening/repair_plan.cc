@@ -7,12 +7,12 @@
 #include "log/base/check.h"
 #include "recovery/opening/extents.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 class Planner {
  public:
-  Planner(const QuorumSizes& sizes, const Decision& decision,
+  Planner(const quorum::QuorumSizes& sizes, const Decision& decision,
           std::span<const StateReport> reports)
       : sizes_(sizes), decision_(decision), reports_(reports) {}
 
@@ -28,7 +28,7 @@ class Planner {
       const std::vector<ReplicaRepair>& repairs) const;
   ReplicaRepair NewcomersRepair(size_t index) const;
 
-  const QuorumSizes sizes_;
+  const quorum::QuorumSizes sizes_;
   const Decision& decision_;
   const std::span<const StateReport> reports_;
 };
@@ -163,10 +163,11 @@ RepairPlan Planner::Run(const NewEpoch& next) const {
 
 }  // namespace
 
-RepairPlan PlanRepair(const QuorumSizes& sizes, const Decision& decision,
+RepairPlan PlanRepair(const quorum::QuorumSizes& sizes,
+                      const Decision& decision,
                       std::span<const StateReport> reports,
                       const NewEpoch& next) {
   return Planner(sizes, decision, reports).Run(next);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

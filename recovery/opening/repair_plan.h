@@ -37,7 +37,7 @@
 #include "recovery/opening/chooser.h"
 #include "recovery/protocol/state_report.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Records to copy, with the PADs before them.
 struct CopyRun {
@@ -73,10 +73,11 @@ struct NewEpoch {
 };
 
 // Plans the repairs. Requires: `decision` was chosen from these reports.
-RepairPlan PlanRepair(const QuorumSizes& sizes, const Decision& decision,
+RepairPlan PlanRepair(const quorum::QuorumSizes& sizes,
+                      const Decision& decision,
                       std::span<const StateReport> reports,
                       const NewEpoch& next);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_OPENING_REPAIR_PLAN_H_

@@ -9,7 +9,7 @@
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 // Pieces in flight: enough to keep both connections busy.
@@ -20,7 +20,7 @@ constexpr uint64_t kPiecesMax = 64;
 
 absl::StatusOr<std::unique_ptr<RingCopier>> RingCopier::Make(
     uint32_t number, const Ends& ends, std::vector<CopyRange> ranges,
-    uint64_t bytes_max, Fabric& fabric) {
+    uint64_t bytes_max, fabric::Fabric& fabric) {
   const uint64_t wanted = std::max(bytes_max / kPiecesWanted, kLineBytes);
   const uint64_t piece = std::min(wanted, fabric.limits().message_bytes_max);
   const uint64_t pieces =
@@ -28,8 +28,8 @@ absl::StatusOr<std::unique_ptr<RingCopier>> RingCopier::Make(
   std::unique_ptr<RingCopier> copier(
       new RingCopier(number, ends, std::move(ranges), piece, pieces));
   if (copier->NeedsBounce()) {
-    ALPHEUS_ASSIGN_OR_RETURN(copier->bounce_,
-                             MessageSlots::Make(fabric, pieces, piece));
+    ALPHEUS_ASSIGN_OR_RETURN(copier->bounce_, replication::MessageSlots::Make(
+                                                  fabric, pieces, piece));
   }
   return copier;
 }
@@ -40,15 +40,15 @@ bool RingCopier::NeedsBounce() const {
                      [&](const CopyRange& r) { return !OwnHas(r.sources); });
 }
 
-LocalBytes RingCopier::OwnBytes(const Piece& piece) const {
+fabric::LocalBytes RingCopier::OwnBytes(const Piece& piece) const {
   return {ends_.own.key, {ends_.own.ring.data() + piece.place, piece.bytes}};
 }
 
 // Returns where a piece is read to.
-LocalBytes RingCopier::Into(size_t index) const {
+fabric::LocalBytes RingCopier::Into(size_t index) const {
   const Piece& piece = slots_[index].piece;
   if (ends_.destination == nullptr) return OwnBytes(piece);
-  const LocalBytes slot = bounce_->At(index);
+  const fabric::LocalBytes slot = bounce_->At(index);
   return {slot.key, slot.bytes.first(piece.bytes)};
 }
 
@@ -118,7 +118,7 @@ void RingCopier::Write(size_t index) {
                 slot.piece.place);
 }
 
-void RingCopier::OnCompletion(const Completion& completion) {
+void RingCopier::OnCompletion(const fabric::Completion& completion) {
   const size_t index = completion.work.value & 0xffffffff;
   ALPHEUS_CHECK(index < slots_.size(), "works are the copier's own");
   Slot& slot = slots_[index];
@@ -140,4 +140,4 @@ void RingCopier::Stop() {
   }
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

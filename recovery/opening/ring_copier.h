@@ -28,12 +28,12 @@
 #include "replication/fabric/fabric.h"
 #include "replication/wire/message_slots.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // The ring of this process, registered.
 struct OwnRing {
   Ring ring;
-  RegionKey key;
+  fabric::RegionKey key;
   ReportSet reports = 0;  // reports whose records it has
   bool has_all = false;   // it has the whole chosen log
 };
@@ -51,15 +51,15 @@ class RingCopier {
   // copiers. `bytes_max` limits the bytes in flight. Errors: the fabric's.
   static absl::StatusOr<std::unique_ptr<RingCopier>> Make(
       uint32_t number, const Ends& ends, std::vector<CopyRange> ranges,
-      uint64_t bytes_max, Fabric& fabric);
+      uint64_t bytes_max, fabric::Fabric& fabric);
 
   // Posts the pieces for which there is room. Errors: Unavailable (no source is
   // left).
   absl::Status Post();
   // Takes a completion that is OpeningPeer::IsForeign and whose work has its
   // number.
-  void OnCompletion(const Completion& completion);
-  static uint32_t NumberOf(WorkId work) {
+  void OnCompletion(const fabric::Completion& completion);
+  static uint32_t NumberOf(fabric::WorkId work) {
     return static_cast<uint32_t>(work.value >> 32) - 1;
   }
   // Gives up: posts nothing more. Reads in flight use its memory until it is
@@ -100,10 +100,10 @@ class RingCopier {
   absl::Status Read(size_t index);
   void Write(size_t index);
   void Free(Slot& slot);
-  LocalBytes OwnBytes(const Piece& piece) const;
-  LocalBytes Into(size_t index) const;
-  WorkId WorkOf(size_t index) const {
-    return WorkId((uint64_t{number_} + 1) << 32 | index);
+  fabric::LocalBytes OwnBytes(const Piece& piece) const;
+  fabric::LocalBytes Into(size_t index) const;
+  fabric::WorkId WorkOf(size_t index) const {
+    return fabric::WorkId((uint64_t{number_} + 1) << 32 | index);
   }
 
   const uint32_t number_;
@@ -111,7 +111,7 @@ class RingCopier {
   const std::vector<CopyRange> ranges_;
   const uint64_t piece_bytes_;
   std::vector<Slot> slots_;
-  std::unique_ptr<MessageSlots> bounce_;
+  std::unique_ptr<replication::MessageSlots> bounce_;
   size_t next_ = 0;           // range of the next piece
   uint64_t next_offset_ = 0;  // offset in that range
   uint64_t progress_ = 0;
@@ -119,6 +119,6 @@ class RingCopier {
   bool stopped_ = false;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_OPENING_RING_COPIER_H_

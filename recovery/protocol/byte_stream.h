@@ -19,7 +19,7 @@
 #include "log/base/bytes.h"
 #include "log/base/ids.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -109,6 +109,6 @@ class ByteReader {
   bool good_ = true;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_BYTE_STREAM_H_

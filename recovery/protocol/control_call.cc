@@ -11,7 +11,10 @@
 #include "log/base/status_macros.h"
 #include "recovery/protocol/server_hello_check.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
+
+using fabric::ConnectionEvent;
+
 namespace {
 
 constexpr size_t kRequestSlot = 0;
@@ -40,19 +43,21 @@ absl::Status WithRemedy(const absl::Status& rejection, NodeId node) {
 
 }  // namespace
 
-ControlCall::ControlCall(Fabric& fabric, Options options, Message request)
+ControlCall::ControlCall(fabric::Fabric& fabric, Options options,
+                         Message request)
     : fabric_(fabric),
       options_(std::move(options)),
       request_(std::move(request)),
       handshake_(options_.credentials) {
-  const absl::StatusOr<ConnectionId> connection = fabric_.Connect(
+  const absl::StatusOr<fabric::ConnectionId> connection = fabric_.Connect(
       options_.address, EncodeHello(options_.hello), options_.deadline);
   Expect(connection.status());
   if (connection.ok()) connection_ = *connection;
 }
 
 ControlCall::~ControlCall() {
-  if (connection_ != ConnectionId()) fabric_.Close(connection_).IgnoreError();
+  if (connection_ != fabric::ConnectionId())
+    fabric_.Close(connection_).IgnoreError();
 }
 
 void ControlCall::Fail(const absl::Status& why) {
@@ -102,8 +107,8 @@ absl::Status ControlCall::Established(const std::string& private_data) {
   if (server_hello_->ring_capacity == 0) {
     return HasNoReplica(options_.node);
   }
-  ALPHEUS_ASSIGN_OR_RETURN(slots_,
-                           MessageSlots::Make(fabric_, 2, kMessageBytesMax));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      slots_, replication::MessageSlots::Make(fabric_, 2, kMessageBytesMax));
   if (!handshake_.is_needed()) return Send(Step::kAsk, request_);
   return Send(Step::kChallenge,
               handshake_.Begin(options_.hello, *server_hello_));
@@ -124,34 +129,35 @@ absl::Status ControlCall::OfConnection(const absl::Status& posted) {
 absl::Status ControlCall::Send(Step step, const Message& message) {
   step_ = step;
   ALPHEUS_RETURN_IF_ERROR(OfConnection(fabric_.PostReceive(
-      connection_, WorkId(kReplySlot), slots_->At(kReplySlot))));
+      connection_, fabric::WorkId(kReplySlot), slots_->At(kReplySlot))));
   const std::vector<std::byte> bytes =
       EncodeMessage(options_.hello.log_id, message);
   // Each step has its own place: the one before may still be in flight.
-  LocalBytes slot = slots_->At(kRequestSlot);
+  fabric::LocalBytes slot = slots_->At(kRequestSlot);
   slot.bytes =
       slot.bytes.subspan(kStepBytes * static_cast<size_t>(step), bytes.size());
   is_asked_ = true;
   ++sends_in_flight_;
   std::copy(bytes.begin(), bytes.end(), slot.bytes.begin());
   return OfConnection(
-      fabric_.PostSend(connection_, WorkId(kRequestSlot), slot));
+      fabric_.PostSend(connection_, fabric::WorkId(kRequestSlot), slot));
 }
 
-bool ControlCall::OnCompletion(const Completion& completion) {
+bool ControlCall::OnCompletion(const fabric::Completion& completion) {
   if (completion.connection != connection_) return false;
   // The request's reply may have arrived: its receive decides.
   const bool is_left_to_the_reply =
-      completion.operation == Operation::kSend && is_asked_ &&
-      completion.status == CompletionStatus::kFlushed;
-  if (completion.status != CompletionStatus::kOk && !is_left_to_the_reply) {
+      completion.operation == fabric::Operation::kSend && is_asked_ &&
+      completion.status == fabric::CompletionStatus::kFlushed;
+  if (completion.status != fabric::CompletionStatus::kOk &&
+      !is_left_to_the_reply) {
     Fail(absl::UnavailableError(absl::StrCat(
-        "the connection broke: ", OperationName(completion.operation), ": ",
-        CompletionStatusName(completion.status))));
+        "the connection broke: ", fabric::OperationName(completion.operation),
+        ": ", fabric::CompletionStatusName(completion.status))));
     return true;
   }
-  if (completion.operation == Operation::kSend) --sends_in_flight_;
-  if (completion.operation == Operation::kReceive && !done()) {
+  if (completion.operation == fabric::Operation::kSend) --sends_in_flight_;
+  if (completion.operation == fabric::Operation::kReceive && !done()) {
     is_asked_ = false;
     Expect(OnReply(slots_->At(kReplySlot).bytes.first(completion.bytes)));
   }
@@ -188,4 +194,4 @@ absl::Status ControlCall::OnReply(Message reply) {
   return Send(Step::kProve, prove);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

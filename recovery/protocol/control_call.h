@@ -24,7 +24,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/wire/message_slots.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 class ControlCall {
  public:
@@ -38,7 +38,7 @@ class ControlCall {
 
   // Starts to connect; errors show in status(). The fabric must outlive the
   // control call.
-  ControlCall(Fabric& fabric, Options options, Message request);
+  ControlCall(fabric::Fabric& fabric, Options options, Message request);
   // Closes the connection.
   ~ControlCall();
   ControlCall(const ControlCall&) = delete;
@@ -47,8 +47,8 @@ class ControlCall {
   // Takes what the fabric brought. Returns false for any other connection. A
   // caller that posts reads on connection() checks their completions
   // afterwards.
-  bool OnConnectionEvent(const ConnectionEvent& event);
-  bool OnCompletion(const Completion& completion);
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
 
   // Sends the next question; reply() is empty until it is answered. Requires:
   // may_ask(). Errors show in status().
@@ -75,7 +75,7 @@ class ControlCall {
   // Returns true if the node has proved the key, if there is one: the
   // ServerHello is then its own.
   bool is_proved() const { return slots_ != nullptr && step_ == Step::kAsk; }
-  ConnectionId connection() const { return connection_; }
+  fabric::ConnectionId connection() const { return connection_; }
 
   // Ends the control call with `why`.
   void Fail(const absl::Status& why);
@@ -91,10 +91,10 @@ class ControlCall {
   absl::Status OnReply(Message reply);
   void Expect(const absl::Status& step);
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Options options_;
   const Message request_;
-  ConnectionId connection_;
+  fabric::ConnectionId connection_;
   absl::Status status_;
   PrimaryHandshake handshake_;
   Step step_ = Step::kAsk;
@@ -103,9 +103,9 @@ class ControlCall {
   std::optional<ServerHello> server_hello_;
   std::optional<Message> reply_;
   uint32_t sends_in_flight_ = 0;
-  std::unique_ptr<MessageSlots> slots_;  // request, reply
+  std::unique_ptr<replication::MessageSlots> slots_;  // request, reply
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_CONTROL_CALL_H_

@@ -10,7 +10,7 @@
 #include "recovery/protocol/byte_stream.h"
 #include "recovery/protocol/reject_counters.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 // Equal lengths, as of all parts: no two transcripts are signed alike.
@@ -30,8 +30,8 @@ Nonce DrawNonce(const Credentials& credentials) {
   return nonce;
 }
 
-Digest ProofOf(const ClusterKey& key, std::string_view role,
-               const Transcript& said) {
+quorum::Digest ProofOf(const quorum::ClusterKey& key, std::string_view role,
+                       const Transcript& said) {
   ByteWriter text;
   // HSK3.
   text.Raw(AsBytes(role));
@@ -57,8 +57,9 @@ Challenge PrimaryHandshake::Begin(const Hello& hello,
 
 absl::StatusOr<Prove> PrimaryHandshake::Reply(const Challenged& challenged) {
   said_.replica = challenged.nonce;
-  const Digest expected = ProofOf(credentials_.key, kReplicaRole, said_);
-  if (!AreSame(challenged.proof, expected)) {
+  const quorum::Digest expected =
+      ProofOf(credentials_.key, kReplicaRole, said_);
+  if (!quorum::AreSame(challenged.proof, expected)) {
     return absl::UnauthenticatedError(
         "has another cluster key than this process: it is of another cluster, "
         "or its key_file is an old one. Its messages are ignored");
@@ -116,8 +117,9 @@ absl::StatusOr<Message> ReplicaHandshake::OnProve(const Prove& prove) {
         absl::InvalidArgumentError("a proof came that was not asked "
                                    "for"));
   }
-  const Digest expected = ProofOf(credentials_.key, kPrimaryRole, said_);
-  if (!AreSame(prove.proof, expected)) {
+  const quorum::Digest expected =
+      ProofOf(credentials_.key, kPrimaryRole, said_);
+  if (!quorum::AreSame(prove.proof, expected)) {
     return Rejection(RejectReason::kWrongKey,
                      absl::UnauthenticatedError(
                          "the peer's proof does not match this cluster's key. "
@@ -127,4 +129,4 @@ absl::StatusOr<Message> ReplicaHandshake::OnProve(const Prove& prove) {
   return Proved{};
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -38,11 +38,11 @@
 #include "quorum/members/cluster_key.h"
 #include "recovery/protocol/messages.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // The key of a process, and its source of nonces.
 struct Credentials {
-  ClusterKey key = {};  // not set: no proofs are given or asked for
+  quorum::ClusterKey key = {};  // not set: no proofs are given or asked for
   // Source of nonces; must outlive the object. Requires: set if the key is.
   RandomSource* random = nullptr;
 };
@@ -96,6 +96,6 @@ class ReplicaHandshake {
   Transcript said_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_HANDSHAKE_H_

@@ -10,7 +10,7 @@
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // The log with which an epoch begins; for a replica that joins an open epoch,
 // the log with which its session begins.
@@ -26,6 +26,6 @@ struct Installation {
   bool operator==(const Installation&) const = default;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_INSTALLATION_H_

@@ -15,7 +15,11 @@
 #include "recovery/protocol/byte_stream.h"
 #include "recovery/protocol/wire_parts.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
+
+using fabric::RegionKey;
+using quorum::Promise;
+
 namespace {
 
 // The first word of each; on the wire, never renumber.
@@ -122,8 +126,8 @@ Nonce TakeNonce(ByteReader& from) {
   return nonce;
 }
 
-Digest TakeDigest(ByteReader& from) {
-  Digest digest{};
+quorum::Digest TakeDigest(ByteReader& from) {
+  quorum::Digest digest{};
   std::ranges::copy(from.Raw(digest.size()), digest.begin());
   return digest;
 }
@@ -134,7 +138,7 @@ constexpr uint32_t kNativeFlush = 2;
 constexpr uint32_t kAtomicWrite = 4;
 
 // One byte for each axis; the byte of DDIO also says what the adapter can do.
-void Put(ByteWriter& to, const Platform& platform) {
+void Put(ByteWriter& to, const replication::Platform& platform) {
   const uint32_t adapter = (platform.ddio ? 0 : kNoDdio) |
                            (platform.native_flush ? kNativeFlush : 0) |
                            (platform.atomic_write ? kAtomicWrite : 0);
@@ -143,21 +147,21 @@ void Put(ByteWriter& to, const Platform& platform) {
          static_cast<uint32_t>(platform.transport) << 24);
 }
 
-Platform TakePlatform(ByteReader& from) {
+replication::Platform TakePlatform(ByteReader& from) {
   const uint32_t axes = from.U32();
   const auto axis = [&](int index, auto max) {
     const uint32_t value = axes >> (8 * index) & 0xff;
     const bool is_known = from.Expect(value <= static_cast<uint32_t>(max));
     return static_cast<decltype(max)>(is_known ? value : 0);
   };
-  Platform platform;
-  platform.domain = axis(0, PersistenceDomain::kSystem);
+  replication::Platform platform;
+  platform.domain = axis(0, replication::PersistenceDomain::kSystem);
   const uint32_t adapter = axis(1, kNoDdio | kNativeFlush | kAtomicWrite);
   platform.ddio = (adapter & kNoDdio) == 0;
   platform.native_flush = (adapter & kNativeFlush) != 0;
   platform.atomic_write = (adapter & kAtomicWrite) != 0;
-  platform.receive_buffers = axis(2, ReceiveBuffers::kPmem);
-  platform.transport = axis(3, Transport::kInfiniBand);
+  platform.receive_buffers = axis(2, replication::ReceiveBuffers::kPmem);
+  platform.transport = axis(3, replication::Transport::kInfiniBand);
   return platform;
 }
 
@@ -198,7 +202,7 @@ struct BodyWriter {
   ByteWriter& to;
 
   void operator()(const Format& format) const {
-    ALPHEUS_CHECK(CheckLogName(format.log_name).ok(),
+    ALPHEUS_CHECK(quorum::CheckLogName(format.log_name).ok(),
                   "names are checked before");
     to.U64(format.region_bytes);
     Put(to, format.configuration);
@@ -324,8 +328,8 @@ Format TakeFormat(ByteReader& from) {
   format.configuration = TakeConfiguration(from);
   format.incarnation = from.U64();
   format.replaces = from.U64();
-  format.log_name = from.Text(kLogNameBytesMax);
-  from.Expect(CheckLogName(format.log_name).ok());
+  format.log_name = from.Text(quorum::kLogNameBytesMax);
+  from.Expect(quorum::CheckLogName(format.log_name).ok());
   return format;
 }
 
@@ -357,7 +361,7 @@ RepairOpened TakeRepairOpened(ByteReader& from) {
 Install TakeInstall(ByteReader& from, Uuid log_id) {
   Install install;
   install.installation.epoch = from.As<Epoch>();
-  install.session = from.As<SessionId>();
+  install.session = from.As<replication::SessionId>();
   install.credits = from.U32();
   install.installation.head = TakePosition(from);
   install.installation.end = TakePosition(from);
@@ -610,10 +614,10 @@ uint32_t RejectionSumOf(ByteWriter bytes) {
 
 }  // namespace
 
-SessionId NewSession(RandomSource& random) {
+replication::SessionId NewSession(RandomSource& random) {
   for (;;) {
-    const SessionId session(random.Next());
-    if (session != SessionId()) return session;
+    const replication::SessionId session(random.Next());
+    if (session != replication::SessionId()) return session;
   }
 }
 
@@ -745,4 +749,4 @@ absl::StatusOr<Message> DecodeMessage(Uuid log_id,
   return message;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

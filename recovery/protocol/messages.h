@@ -57,7 +57,7 @@
 #include "replication/persist/platform/platform.h"
 #include "replication/wire/ack.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 inline constexpr uint32_t kProtocolVersion = 8;
 
@@ -67,7 +67,7 @@ inline constexpr size_t kHelloBytes = 56;
 struct Hello {
   Uuid cluster_id;
   Uuid log_id;
-  PrimaryId primary;
+  quorum::PrimaryId primary;
 
   bool operator==(const Hello&) const = default;
 };
@@ -78,7 +78,7 @@ struct ServerHello {
   uint64_t ring_capacity = 0;  // bytes; 0: there is no replica
   Epoch promised;              // a ballot must be above it
   uint64_t configuration_id = 0;
-  Platform platform = {};  // as the node's operator declared it
+  replication::Platform platform = {};  // as the node's operator declared it
 
   bool operator==(const ServerHello&) const = default;
 };
@@ -135,7 +135,7 @@ struct Created {
 };
 
 struct Prepare {
-  Promise promise;  // asked for, by the primary that said Hello
+  quorum::Promise promise;  // asked for, by the primary that said Hello
   // Id of the primary's list of members. One older than the replica's is
   // refused (P-A5).
   uint64_t configuration_id = 1;
@@ -144,15 +144,15 @@ struct Prepare {
 };
 // The promise is on media, and no other process may write any more.
 struct Promised {
-  RegionKey
+  fabric::RegionKey
       report_key;  // state report (state_report_wire.h), read from offset 0
   uint64_t report_bytes = 0;
-  RegionKey ring_key;  // for reading
+  fabric::RegionKey ring_key;  // for reading
 
   bool operator==(const Promised&) const = default;
 };
 struct Refused {
-  Promise current;
+  quorum::Promise current;
 
   bool operator==(const Refused&) const = default;
 };
@@ -165,17 +165,17 @@ struct OpenForRepair {
   bool operator==(const OpenForRepair&) const = default;
 };
 struct RepairOpened {
-  RegionKey ring_key;  // for reading and writing
+  fabric::RegionKey ring_key;  // for reading and writing
 
   bool operator==(const RepairOpened&) const = default;
 };
 
 // Returns an id for one connection; never 0.
-SessionId NewSession(RandomSource& random);
+replication::SessionId NewSession(RandomSource& random);
 
 struct Install {
   Installation installation;
-  SessionId session;
+  replication::SessionId session;
   uint32_t credits = 0;  // receives that the replica must post
 
   bool operator==(const Install&) const = default;
@@ -197,10 +197,10 @@ struct View {
   bool operator==(const View&) const = default;
 };
 struct Viewed {
-  RegionKey region_key;       // for reading: the whole region
-  uint64_t region_bytes = 0;  // the ring are the last ring_capacity of them
-  RejectCounts refusals{};    // by the node, since it started
-  ScrubCounts scrubbed{};     // of this replica, as Scrubbed::total
+  fabric::RegionKey region_key;  // for reading: the whole region
+  uint64_t region_bytes = 0;     // the ring are the last ring_capacity of them
+  RejectCounts refusals{};       // by the node, since it started
+  ScrubCounts scrubbed{};        // of this replica, as Scrubbed::total
 
   bool operator==(const Viewed&) const = default;
 };
@@ -220,7 +220,7 @@ struct Followed {
   uint32_t replica_count = 1;  // N and W of its configuration
   uint32_t write_quorum = 1;
   uint64_t configuration_id = 1;  // not 0
-  Promise promised;               // last promise; epoch 0: none
+  quorum::Promise promised;       // last promise; epoch 0: none
   LogPosition head;               // in its superline
   // Last LSN persisted in log_epoch's sessions; older records are persisted,
   // too.
@@ -261,12 +261,12 @@ struct Challenge {
 };
 struct Challenged {
   Nonce nonce;  // the replica's
-  Digest proof{};
+  quorum::Digest proof{};
 
   bool operator==(const Challenged&) const = default;
 };
 struct Prove {
-  Digest proof{};
+  quorum::Digest proof{};
 
   bool operator==(const Prove&) const = default;
 };
@@ -310,7 +310,7 @@ struct Scrubbed {
 // (P-A7). Asks the daemon to reply when a process wants the promise, or a
 // scrub.
 struct Claim {
-  Promise promise;  // the replica's promise to this primary
+  quorum::Promise promise;  // the replica's promise to this primary
   // State of the primary's own scrubbing of the replica.
   Scrubbed scrubbed = {};
 
@@ -319,7 +319,7 @@ struct Claim {
 // The reply to Claim, at any later time: a process asks for a higher promise. A
 // Scrub or a Fetch of another process may come as a reply instead.
 struct Wanted {
-  Promise promise;
+  quorum::Promise promise;
 
   bool operator==(const Wanted&) const = default;
 };
@@ -368,6 +368,6 @@ std::vector<std::byte> EncodeMessage(Uuid log_id, const Message& message);
 absl::StatusOr<Message> DecodeMessage(Uuid log_id,
                                       std::span<const std::byte> bytes);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_MESSAGES_H_

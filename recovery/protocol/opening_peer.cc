@@ -10,7 +10,11 @@
 #include "log/base/status_macros.h"
 #include "recovery/protocol/state_report_wire.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
+
+using fabric::ConnectionId;
+using fabric::WorkId;
+
 namespace {
 
 constexpr int64_t kNotWaiting = std::numeric_limits<int64_t>::max();
@@ -54,8 +58,8 @@ bool MeansNoRoom(const absl::Status& refusal) {
 
 }  // namespace
 
-OpeningPeer::OpeningPeer(const OpeningPeerOptions& options, Fabric& fabric,
-                         const Clock& clock)
+OpeningPeer::OpeningPeer(const OpeningPeerOptions& options,
+                         fabric::Fabric& fabric, const Clock& clock)
     : options_(options),
       fabric_(fabric),
       clock_(clock),
@@ -144,15 +148,15 @@ void OpeningPeer::Request(const Message& message, State waiting,
 
 absl::Status OpeningPeer::Send(const Message& message) {
   if (slots_ == nullptr) {
-    ALPHEUS_ASSIGN_OR_RETURN(slots_,
-                             MessageSlots::Make(fabric_, 2, kMessageBytesMax));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        slots_, replication::MessageSlots::Make(fabric_, 2, kMessageBytesMax));
   }
   const std::vector<std::byte> bytes =
       EncodeMessage(options_.hello.log_id, message);
   ALPHEUS_CHECK(bytes.size() <= kMessageBytesMax, "(messages.h)");
   ALPHEUS_RETURN_IF_ERROR(
       fabric_.PostReceive(connection_, kReceiveWork, slots_->At(1)));
-  const LocalBytes slot = slots_->At(0);
+  const fabric::LocalBytes slot = slots_->At(0);
   std::copy(bytes.begin(), bytes.end(), slot.bytes.begin());
   ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(
       connection_, kSendWork, {slot.key, slot.bytes.first(bytes.size())}));
@@ -183,7 +187,7 @@ void OpeningPeer::Ask(const OpenForRepair& open) {
 }
 
 void OpeningPeer::Ask(const Install& install, const Ring& ring,
-                      RegionKey ring_key) {
+                      fabric::RegionKey ring_key) {
   ALPHEUS_CHECK(state_ == State::kRepairOpened, "one request at a time");
   install_ = install;
   own_ring_ = ring;
@@ -205,9 +209,9 @@ void OpeningPeer::RenewTime(int64_t now_nanos) {
   if (due_nanos_ != kNotWaiting) due_nanos_ = now_nanos + reply_within_ns_;
 }
 
-void OpeningPeer::OnConnectionEvent(const ConnectionEvent& event) {
+void OpeningPeer::OnConnectionEvent(const fabric::ConnectionEvent& event) {
   if (event.connection != connection_ || failed()) return;
-  using Kind = ConnectionEvent::Kind;
+  using Kind = fabric::ConnectionEvent::Kind;
   switch (event.kind) {
     case Kind::kEstablished:
       return OnServerHello(event.private_data);
@@ -252,18 +256,20 @@ void OpeningPeer::OnChallenged(const Challenged& challenged) {
   Request(*prove, State::kProving);
 }
 
-void OpeningPeer::OnCompletion(const Completion& completion) {
+void OpeningPeer::OnCompletion(const fabric::Completion& completion) {
   if (failed() || completion.connection != connection_) return;
-  const bool receives = completion.operation == Operation::kReceive ||
-                        completion.operation == Operation::kReceiveImmediate;
+  const bool receives =
+      completion.operation == fabric::Operation::kReceive ||
+      completion.operation == fabric::Operation::kReceiveImmediate;
   // The request's reply may have arrived: its receive decides.
   const bool is_left_to_the_reply =
       completion.work == kSendWork && due_nanos_ != kNotWaiting &&
-      completion.status == CompletionStatus::kFlushed;
-  if (completion.status != CompletionStatus::kOk && !is_left_to_the_reply) {
+      completion.status == fabric::CompletionStatus::kFlushed;
+  if (completion.status != fabric::CompletionStatus::kOk &&
+      !is_left_to_the_reply) {
     return Break(absl::UnavailableError(absl::StrCat(
-        "the connection broke: ", OperationName(completion.operation), ": ",
-        CompletionStatusName(completion.status))));
+        "the connection broke: ", fabric::OperationName(completion.operation),
+        ": ", fabric::CompletionStatusName(completion.status))));
   }
   if (!receives) --posted_;
   if (completion.work.value >= kForeignWork) return;
@@ -350,7 +356,8 @@ void OpeningPeer::StartReading(const Promised& promised) {
         StateReportBytesMax(server_hello_.ring_capacity), " of a ring of ",
         server_hello_.ring_capacity, " bytes. Look at that replica")));
   }
-  auto memory = MessageSlots::Make(fabric_, 1, promised.report_bytes);
+  auto memory =
+      replication::MessageSlots::Make(fabric_, 1, promised.report_bytes);
   if (!memory.ok()) return Fail(memory.status());
   report_bytes_ = *std::move(memory);
   report_asked_ = 0;
@@ -359,7 +366,7 @@ void OpeningPeer::StartReading(const Promised& promised) {
 }
 
 void OpeningPeer::ContinueReading() {
-  const LocalBytes all = report_bytes_->At(0);
+  const fabric::LocalBytes all = report_bytes_->At(0);
   while (report_asked_ < all.bytes.size() &&
          report_in_flight_ < kReportPiecesMax && HasRoom()) {
     const uint64_t bytes = std::min<uint64_t>(all.bytes.size() - report_asked_,
@@ -439,12 +446,14 @@ bool OpeningPeer::HasRoom() const {
   return posted_ < std::max<uint32_t>(1, limits_.sends_max / 2);
 }
 
-void OpeningPeer::PostRead(WorkId work, LocalBytes into, uint64_t place) {
+void OpeningPeer::PostRead(WorkId work, fabric::LocalBytes into,
+                           uint64_t place) {
   ++posted_;
   BreakUnless(fabric_.PostRead(connection_, work, into, {ring_key_, place}));
 }
 
-void OpeningPeer::PostWrite(WorkId work, LocalBytes from, uint64_t place) {
+void OpeningPeer::PostWrite(WorkId work, fabric::LocalBytes from,
+                            uint64_t place) {
   ++posted_;
   BreakUnless(fabric_.PostWrite(connection_, work, from, {ring_key_, place}));
 }
@@ -453,7 +462,7 @@ void OpeningPeer::PostWrite(WorkId work, LocalBytes from, uint64_t place) {
 
 void OpeningPeer::StartSession() {
   const Installation& installed = install_.installation;
-  auto session = PrimarySession::Start(
+  auto session = replication::PrimarySession::Start(
       {own_ring_, own_ring_key_, ring_key_},
       {installed.epoch, install_.session, installed.end, install_.credits,
        server_hello_.platform, installed.head, options_.batch_bytes_max},
@@ -462,10 +471,11 @@ void OpeningPeer::StartSession() {
   session_ = *std::move(session);
   session_->ReadPromisesBy(
       [log_id = options_.hello.log_id](
-          std::span<const std::byte> bytes) -> std::optional<Promise> {
+          std::span<const std::byte> bytes) -> std::optional<quorum::Promise> {
         const absl::StatusOr<Message> message = DecodeMessage(log_id, bytes);
         if (!message.ok()) return std::nullopt;
-        if (std::holds_alternative<Released>(*message)) return Promise();
+        if (std::holds_alternative<Released>(*message))
+          return quorum::Promise();
         const auto* const refused = std::get_if<Refused>(&*message);
         if (refused == nullptr) return std::nullopt;
         return refused->current;
@@ -478,4 +488,4 @@ ConnectionId OpeningPeer::ReleaseConnection() {
   return std::exchange(connection_, ConnectionId());
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -39,7 +39,7 @@
 #include "replication/session/session_terms.h"
 #include "replication/wire/message_slots.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // A member and its address.
 struct PeerAddress {
@@ -68,7 +68,7 @@ struct OpeningPeerOptions {
   // then be of that epoch, too.
   bool joins = false;
   // Bytes of a batch in the session that starts; see SessionTerms.
-  uint64_t batch_bytes_max = SessionTerms().batch_bytes_max;
+  uint64_t batch_bytes_max = replication::SessionTerms().batch_bytes_max;
 };
 
 class OpeningPeer {
@@ -95,7 +95,7 @@ class OpeningPeer {
 
   // Makes a peer that is not connected: its state is kFailed. `fabric` and
   // `clock` must outlive it.
-  OpeningPeer(const OpeningPeerOptions& options, Fabric& fabric,
+  OpeningPeer(const OpeningPeerOptions& options, fabric::Fabric& fabric,
               const Clock& clock);
   // Closes the connection unless it was released.
   ~OpeningPeer();
@@ -118,7 +118,7 @@ class OpeningPeer {
   // Returns true if it promised, by this connection or an earlier one.
   bool has_promised() const { return has_promised_; }
   const ServerHello& server_hello() const { return server_hello_; }
-  const Promise& refused_by() const { return refused_by_; }
+  const quorum::Promise& refused_by() const { return refused_by_; }
   const Created& created() const { return created_; }
   // Requires: kReported or later.
   const StateReport& report() const { return report_; }
@@ -134,15 +134,16 @@ class OpeningPeer {
   void Ask(const OpenForRepair& open);
   // From kRepairOpened. When it is installed the session starts, with `ring`
   // and `next`.
-  void Ask(const Install& install, const Ring& ring, RegionKey ring_key);
+  void Ask(const Install& install, const Ring& ring,
+           fabric::RegionKey ring_key);
   // Closes the connection and fails with `status`.
   void Fail(const absl::Status& status, bool may_try_again = false);
 
   // Returns true if the connection is or was this peer's.
-  bool Owns(ConnectionId connection) const;
+  bool Owns(fabric::ConnectionId connection) const;
   // Takes what the fabric brought. Events of earlier connections are ignored.
-  void OnCompletion(const Completion& completion);
-  void OnConnectionEvent(const ConnectionEvent& event);
+  void OnCompletion(const fabric::Completion& completion);
+  void OnConnectionEvent(const fabric::ConnectionEvent& event);
   // Fails the peer if a reply is overdue.
   void CheckTime(int64_t now_nanos);
   // Gives an awaited reply its whole time again: this process did nothing for a
@@ -156,7 +157,7 @@ class OpeningPeer {
   static constexpr uint64_t kForeignWork = uint64_t{1} << 32;
   // Returns true if the completion is of the caller's work, on the present
   // connection. Call OnCompletion and OnConnectionEvent first, in any case.
-  bool IsForeign(const Completion& completion) const {
+  bool IsForeign(const fabric::Completion& completion) const {
     return !failed() && completion.connection == connection_ &&
            completion.work.value >= kForeignWork;
   }
@@ -164,15 +165,15 @@ class OpeningPeer {
   bool HasRoom() const;
   uint32_t posted() const { return posted_; }
   // Requires: MayBeRead, HasRoom. The peer fails if the fabric refuses.
-  void PostRead(WorkId work, LocalBytes into, uint64_t place);
+  void PostRead(fabric::WorkId work, fabric::LocalBytes into, uint64_t place);
   // Requires: kRepairOpened, HasRoom.
-  void PostWrite(WorkId work, LocalBytes from, uint64_t place);
+  void PostWrite(fabric::WorkId work, fabric::LocalBytes from, uint64_t place);
   // While suspended, no read starts, so that the ring's key may change.
   void SuspendReads(bool suspended) { reads_suspended_ = suspended; }
 
   // Hand connection and session to the caller. Requires: kInstalled.
-  ConnectionId ReleaseConnection();
-  std::unique_ptr<PrimarySession> ReleaseSession() {
+  fabric::ConnectionId ReleaseConnection();
+  std::unique_ptr<replication::PrimarySession> ReleaseSession() {
     return std::move(session_);
   }
 
@@ -197,9 +198,9 @@ class OpeningPeer {
   void BreakUnless(const absl::Status& status);
 
   const OpeningPeerOptions options_;
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Clock& clock_;
-  const Fabric::Limits limits_;
+  const fabric::Fabric::Limits limits_;
 
   State state_ = State::kFailed;
   absl::Status failure_;
@@ -209,37 +210,38 @@ class OpeningPeer {
   int64_t due_nanos_;
   int64_t reply_within_ns_ = 0;
 
-  ConnectionId connection_;         // 0: none
-  std::vector<ConnectionId> past_;  // closed
-  uint32_t posted_ = 0;             // sends, reads, writes
+  fabric::ConnectionId connection_;         // 0: none
+  std::vector<fabric::ConnectionId> past_;  // closed
+  uint32_t posted_ = 0;                     // sends, reads, writes
   bool reads_suspended_ = false;
 
   // The running request. It is over when its reply has arrived and its own
   // bytes are no longer in use.
-  std::unique_ptr<MessageSlots> slots_;  // 0 is sent, 1 is received
+  std::unique_ptr<replication::MessageSlots>
+      slots_;  // 0 is sent, 1 is received
   bool is_sent_ = false;
   std::optional<uint64_t> reply_bytes_;
 
   PrimaryHandshake handshake_;
   bool has_promised_ = false;
   ServerHello server_hello_;
-  Promise refused_by_;
+  quorum::Promise refused_by_;
   Created created_;
-  RegionKey ring_key_;
+  fabric::RegionKey ring_key_;
 
   Epoch ballot_;  // ballot that was asked for
   Promised promised_;
-  std::unique_ptr<MessageSlots> report_bytes_;
+  std::unique_ptr<replication::MessageSlots> report_bytes_;
   uint64_t report_asked_ = 0;      // bytes
   uint64_t report_in_flight_ = 0;  // pieces in flight
   StateReport report_;
 
   Install install_;
   Ring own_ring_;
-  RegionKey own_ring_key_;
-  std::unique_ptr<PrimarySession> session_;
+  fabric::RegionKey own_ring_key_;
+  std::unique_ptr<replication::PrimarySession> session_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_OPENING_PEER_H_

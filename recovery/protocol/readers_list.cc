@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 bool IsOutdated(const ReadersList& readers, uint64_t configuration_id) {
   return configuration_id > readers.configuration_id;
@@ -48,4 +48,4 @@ absl::Status CheckReadersList(const ReadersList& readers,
                    " in configuration ", readers.configuration_id, remedy));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -20,7 +20,7 @@
 
 #include "absl/status/status.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // The list in a cluster file, or in a superline.
 struct ReadersList {
@@ -44,6 +44,6 @@ absl::Status NoSuchLog(const std::string& file, const std::string& log_name);
 absl::Status CheckReadersList(const ReadersList& readers,
                               const ReadersList& replicas);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_READERS_LIST_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 constexpr char kPayload[] = "alpheus/refusal";
@@ -66,4 +66,4 @@ uint64_t RejectCounters::total() const {
   return std::accumulate(counts_.begin(), counts_.end(), uint64_t{0});
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

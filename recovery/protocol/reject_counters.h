@@ -26,7 +26,7 @@
 
 #include "absl/status/status.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Reasons, in the order of the handshake. On the wire, never renumber.
 enum class RejectReason : uint32_t {
@@ -75,6 +75,6 @@ class RejectCounters {
   std::set<std::pair<std::string, RejectReason>> reported_;  // REF1
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_REJECT_COUNTERS_H_

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Damage is counted once its fate is known, by records. A PAD, a CLEANED word,
 // and a copy of superline or epoch table count as one each.
@@ -29,6 +29,6 @@ inline void Add(const ScrubCounts& more, ScrubCounts* to) {
   to->unrepairable += more.unrepairable;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_SCRUB_COUNTS_H_

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 absl::Status HasNoReplica(NodeId node) {
   return absl::NotFoundError(absl::StrCat(
@@ -34,4 +34,4 @@ absl::Status CheckServerHello(const ServerHello& server_hello) {
       "sent a server hello with ", ring.message(), ". Look at that replica"));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "recovery/protocol/messages.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // The immediate of a batch names one of 2^32 lines (256 GiB).
 inline constexpr uint64_t kReplicatedRingBytesMax = uint64_t{1} << 38;
@@ -28,6 +28,6 @@ absl::Status HasNoReplica(NodeId node);
 // with an older configuration still is a member. Errors: NotFound, DataLoss.
 absl::Status CheckServerHello(const ServerHello& server_hello);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_SERVER_HELLO_CHECK_H_

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 bool IsBlank(const Superline& superline) {
   return !Names(superline.configuration,
@@ -64,4 +64,4 @@ VerdictReader::Seen VerdictReader::At(Lsn lsn) {
   return seen;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

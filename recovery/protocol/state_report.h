@@ -31,7 +31,7 @@
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 enum class Verdict : uint8_t {
   kHave,     // header and payload hold under the replica's own table
@@ -122,6 +122,6 @@ class VerdictReader {
 // Returns true if the configuration names another incarnation than this one.
 bool IsBlank(const Superline& superline);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_STATE_REPORT_H_

@@ -10,7 +10,7 @@
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/wire_parts.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 // On the wire, never renumber.
@@ -184,4 +184,4 @@ absl::StatusOr<StateReport> DecodeStateReport(
   return report;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -20,7 +20,7 @@
 #include "log/base/ids.h"
 #include "recovery/protocol/state_report.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // A decoded report is consistent in itself: runs and records (STR1 of
 // state_report.h), no more LSNs than the ring has lines, epochs that own what
@@ -34,6 +34,6 @@ absl::StatusOr<StateReport> DecodeStateReport(Uuid log_id,
 // Promised::report_bytes before memory is allocated for them.
 uint64_t StateReportBytesMax(uint64_t ring_capacity);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_STATE_REPORT_WIRE_H_

@@ -6,7 +6,7 @@
 #include "log/format/layout.h"
 #include "log/format/watermark.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 std::optional<Superline> SuperlineOfClaimed(std::span<std::byte> region,
@@ -42,7 +42,7 @@ Followed FollowedOf(const Superline& superline) {
   followed.replica_count = superline.configuration.replica_count;
   followed.write_quorum = superline.configuration.write_quorum;
   followed.configuration_id = superline.configuration.id;
-  followed.promised = PromiseOf(superline);
+  followed.promised = quorum::PromiseOf(superline);
   followed.head = {superline.head_lsn, superline.head_offset,
                    superline.head_chain};
   followed.durable_lsn = superline.head_lsn - 1;
@@ -62,4 +62,4 @@ std::optional<Followed> FollowedOfClaimed(std::span<std::byte> region,
   return followed;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -14,7 +14,7 @@
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/state_report.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Returns the ServerHello of a superline.
 inline ServerHello ServerHelloOf(const Superline& superline) {
@@ -44,6 +44,6 @@ std::optional<Followed> FollowedOfClaimed(std::span<std::byte> region,
                                           Uuid cluster_id, Uuid log_id,
                                           NodeId node);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_SUPERLINE_REPORT_H_

@@ -12,7 +12,7 @@
 #include "log/format/checksum.h"
 #include "log/format/layout.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 namespace {
 
@@ -132,4 +132,4 @@ EpochTable TakeTable(ByteReader& from, Uuid log_id) {
   return *std::move(table);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

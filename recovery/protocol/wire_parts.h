@@ -25,7 +25,7 @@
 #include "log/format/superline.h"
 #include "recovery/protocol/byte_stream.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Offsets stay below, so that sums with them never overflow.
 inline constexpr uint64_t kOffsetEnd = uint64_t{1} << 62;
@@ -53,6 +53,6 @@ void Put(ByteWriter& to, const EpochTable& table);
 // `log_id` seeds the table's keys.
 EpochTable TakeTable(ByteReader& from, Uuid log_id);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_PROTOCOL_WIRE_PARTS_H_

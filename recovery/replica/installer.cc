@@ -10,7 +10,7 @@
 #include "log/format/layout.h"
 #include "log/pmem/backends.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 template <Persistence P>
 void Installer<P>::FlushBeforeRing() {
@@ -88,4 +88,4 @@ absl::Status Installer<P>::RenewWatermarks(Epoch epoch, Lsn lsn) {
 
 ALPHEUS_INSTANTIATE_CLASS(Installer);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

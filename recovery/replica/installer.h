@@ -27,7 +27,7 @@
 #include "log/format/superline.h"
 #include "log/pmem/persistence.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 template <Persistence P>
 class Installer {
@@ -75,6 +75,6 @@ class Installer {
   const RegionState& state_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_REPLICA_INSTALLER_H_

@@ -14,7 +14,7 @@
 #include "recovery/replica/installer.h"
 #include "recovery/replica/number_bounds.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 absl::Status Corrupt(const std::string& name, const Superline& superline,
@@ -164,4 +164,4 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
 ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);
 #undef ALPHEUS_INSTANTIATE
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -40,7 +40,7 @@
 #include "log/pmem/file_view.h"
 #include "log/pmem/persistence.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 struct LocalOpeningOptions {
   std::string name;  // name of the region, for messages
@@ -67,6 +67,6 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
                                              const LocalOpeningOptions& options,
                                              RandomSource& random);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_REPLICA_LOCAL_OPENING_H_

@@ -12,7 +12,7 @@
 #include "recovery/replica/installer.h"
 #include "recovery/replica/number_bounds.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 constexpr uint64_t kAllBytes = std::numeric_limits<uint64_t>::max();
@@ -103,8 +103,8 @@ absl::Status LocalReplica<P>::CheckIdentity() const {
 }
 
 template <Persistence P>
-absl::StatusOr<PromiseVerdict> LocalReplica<P>::AcceptPromise(
-    const Promise& request) {
+absl::StatusOr<quorum::PromiseVerdict> LocalReplica<P>::AcceptPromise(
+    const quorum::Promise& request) {
   ALPHEUS_RETURN_IF_ERROR(Begin());
   if (request.epoch.value > kNumberMax / 2) {
     return absl::InvalidArgumentError(
@@ -112,21 +112,21 @@ absl::StatusOr<PromiseVerdict> LocalReplica<P>::AcceptPromise(
                      request.epoch.value, " is beyond ", kNumberMax / 2,
                      ", which no ballot reaches; the sender is faulty"));
   }
-  const Promise current = PromiseOf(state_.superline);
-  ALPHEUS_ASSIGN_OR_RETURN(const PromiseVerdict verdict,
-                           AnswerPromise(current, request));
+  const quorum::Promise current = quorum::PromiseOf(state_.superline);
+  ALPHEUS_ASSIGN_OR_RETURN(const quorum::PromiseVerdict verdict,
+                           quorum::AnswerPromise(current, request));
   EndWork();  // of an owner that this promise fences
   ALPHEUS_RETURN_IF_ERROR(RepairTable());
   // A promise in one copy only would be lost with that copy (P-S2). A suspect
   // medium may not hold what it shows.
-  if (verdict == PromiseVerdict::kAgain && !suspect_ &&
+  if (verdict == quorum::PromiseVerdict::kAgain && !suspect_ &&
       state_.superline_cell.copies_agree()) {
     return verdict;
   }
   Superline next = state_.superline;
-  SetPromise(request, next);
+  quorum::SetPromise(request, next);
   ALPHEUS_RETURN_IF_ERROR(UpdateSuperline(next));
-  if (verdict == PromiseVerdict::kNew) {
+  if (verdict == quorum::PromiseVerdict::kNew) {
     promised_before_ = current.epoch;
     installed_.reset();
   }
@@ -539,4 +539,4 @@ absl::Status LocalReplica<P>::OfMedium(absl::Status status) {
 
 ALPHEUS_INSTANTIATE_CLASS(LocalReplica);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -77,7 +77,7 @@
 #include "recovery/replica/log_reading.h"
 #include "recovery/replica/state_report_scan.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 struct LocalReplicaOptions {
   std::string name;  // name of the region, for messages
@@ -116,7 +116,8 @@ class LocalReplica {
   // sessions with their keys, those of the same epoch too. Errors: as
   // AnswerPromise; InvalidArgument (an epoch that no later one could be above);
   // the medium's.
-  absl::StatusOr<PromiseVerdict> AcceptPromise(const Promise& request);
+  absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(
+      const quorum::Promise& request);
 
   // Two calls read the whole ring, in slices, between which other logs are
   // served. Start one, then call Continue until it is done. Any call that
@@ -259,6 +260,6 @@ class LocalReplica {
   std::unique_ptr<Work> work_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_REPLICA_LOCAL_REPLICA_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 LogPosition StartOf(const EpochEntry& entry) {
@@ -94,4 +94,4 @@ absl::StatusOr<bool> LogReading::Continue(uint64_t bytes_max) {
   }
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

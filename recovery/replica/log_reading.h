@@ -27,7 +27,7 @@
 #include "log/format/layout.h"
 #include "recovery/protocol/installation.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Returns "LSN 3 at offset 128 with chain 0x1".
 std::string DescribePosition(const LogPosition& position);
@@ -66,6 +66,6 @@ class LogReading {
   std::vector<DamagedPad> damaged_pads_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_REPLICA_LOG_READING_H_

@@ -5,7 +5,7 @@
 #include "log/core/ring/region_state.h"
 #include "log/format/remedy.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 absl::Status CheckRoomToContinue(const std::string& name, const Superline& next,
                                  uint64_t superline_seq,
@@ -24,4 +24,4 @@ absl::Status CheckRoomToContinue(const std::string& name, const Superline& next,
       kRemedyOfDamage));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

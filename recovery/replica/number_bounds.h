@@ -12,7 +12,7 @@
 #include "log/core/read/record_cursor.h"
 #include "log/format/superline.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Returns an error if the log's numbers are so near their bounds that it could
 // be opened and written, and then never be read again. Only a forged region has
@@ -21,6 +21,6 @@ absl::Status CheckRoomToContinue(const std::string& name, const Superline& next,
                                  uint64_t superline_seq,
                                  const LogPosition& end);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_REPLICA_NUMBER_BOUNDS_H_

@@ -23,7 +23,7 @@
 #include "log/format/superline.h"
 #include "recovery/replica/local_replica.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // The calls of local_replica.h, with their contracts. AcceptPromise is a fence,
 // too: when it returns OK, no earlier session writes here any more (P-H6).
@@ -34,8 +34,8 @@ class OpenersReplica {
   virtual const std::string& name() const = 0;
   virtual const Superline& superline() const = 0;
   virtual Ring ring() const = 0;
-  virtual absl::StatusOr<PromiseVerdict> AcceptPromise(
-      const Promise& request) = 0;
+  virtual absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(
+      const quorum::Promise& request) = 0;
   virtual absl::Status StartStateReport() = 0;
   virtual StateReport TakeStateReport() = 0;
   virtual absl::Status BeginRepair(Epoch epoch) = 0;
@@ -56,9 +56,10 @@ class OpenersReplicaOf : public OpenersReplica {
   const std::string& name() const override { return replica_.name(); }
   const Superline& superline() const override { return replica_.superline(); }
   Ring ring() const override { return replica_.ring(); }
-  absl::StatusOr<PromiseVerdict> AcceptPromise(
-      const Promise& request) override {
-    absl::StatusOr<PromiseVerdict> verdict = replica_.AcceptPromise(request);
+  absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(
+      const quorum::Promise& request) override {
+    absl::StatusOr<quorum::PromiseVerdict> verdict =
+        replica_.AcceptPromise(request);
     if (verdict.ok() && fence_) fence_();
     return verdict;
   }
@@ -88,6 +89,6 @@ std::unique_ptr<OpenersReplica> AsOpenersReplica(
   return std::make_unique<OpenersReplicaOf<P>>(replica, std::move(fence));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_REPLICA_OPENERS_REPLICA_H_

@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "log/format/layout.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 class PrimaryReplica {
  public:
@@ -37,6 +37,6 @@ class PrimaryReplica {
   virtual absl::StatusOr<int> RepairCopies() = 0;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_REPLICA_PRIMARY_REPLICA_H_

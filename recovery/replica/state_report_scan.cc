@@ -11,7 +11,7 @@
 #include "log/format/layout.h"
 #include "log/format/record.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 ReportedRecord Reported(const RecordView& record) {
@@ -149,4 +149,4 @@ StateReport ReportOfRegion(std::span<std::byte> region,
   return scan.Take();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

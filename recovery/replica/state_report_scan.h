@@ -22,7 +22,7 @@
 #include "log/core/ring/region_state.h"
 #include "recovery/protocol/state_report.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 struct StateReportOptions {
   // The medium may have lost what was persisted: its unsafe-shutdown count
@@ -67,6 +67,6 @@ StateReport ReportOfRegion(std::span<std::byte> region,
                            const RegionState& state,
                            const StateReportOptions& options);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_REPLICA_STATE_REPORT_SCAN_H_

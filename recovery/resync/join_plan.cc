@@ -8,7 +8,7 @@
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 bool IsTheSame(const ReportedRecord& reported, const RecordView& own) {
@@ -146,4 +146,4 @@ void JoinPlanner::Finish() {
       !is_of_this_epoch() && !report_.repairing && OverwritesValid();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -49,7 +49,7 @@
 #include "recovery/opening/extents.h"
 #include "recovery/protocol/state_report.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // The open epoch, and its log at the moment at which a replica joins.
 struct RunningEpoch {
@@ -110,6 +110,6 @@ class JoinPlanner {
   JoinPlan plan_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_RESYNC_JOIN_PLAN_H_

@@ -7,10 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "recovery/server/ring_fetch.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
-ResyncSource LogOf(const EpochOpened& opened, const RegisteredBytes& ring) {
+ResyncSource LogOf(const EpochOpened& opened,
+                   const replication::RegisteredBytes& ring) {
   ResyncSource log;
   log.configuration = opened.configuration;
   log.epoch = opened.epoch;
@@ -23,11 +24,11 @@ ResyncSource LogOf(const EpochOpened& opened, const RegisteredBytes& ring) {
 
 }  // namespace
 
-MemberUpkeep::MemberUpkeep(Fabric& fabric, const Clock& clock,
+MemberUpkeep::MemberUpkeep(fabric::Fabric& fabric, const Clock& clock,
                            RandomSource& random,
-                           const Replicator::Options& replicator,
+                           const replication::Replicator::Options& replicator,
                            const ResyncOptions& resync, EpochOpened& opened,
-                           Replicator::Observer* others)
+                           replication::Replicator::Observer* others)
     : fabric_(fabric),
       clock_(clock),
       others_(others),
@@ -127,7 +128,7 @@ void MemberUpkeep::ContinueScrub() {
 
 void MemberUpkeep::PollClaim() {
   if (claim_->Poll() == Polled::kDone) {
-    const Promise wanted = claim_->wanted();
+    const quorum::Promise wanted = claim_->wanted();
     StepDown(wanted);
   }
   NoteNextPoll();
@@ -135,9 +136,9 @@ void MemberUpkeep::PollClaim() {
 
 // MUK1. The end of the connection tells the node that the lock is free. If the
 // region can't be given up, the log has ended all the same.
-void MemberUpkeep::StepDown(const Promise& wanted) {
+void MemberUpkeep::StepDown(const quorum::Promise& wanted) {
   replicator_.End(absl::AbortedError(
-      absl::StrCat(DescribeOpening(wanted),
+      absl::StrCat(quorum::DescribeOpening(wanted),
                    "; this process has released its replica for it")));
   replica_->ReleaseRegion().IgnoreError();
   scrub_.reset();
@@ -171,18 +172,18 @@ void MemberUpkeep::NoteState() {
   state_.out_of_sync = resync_.OutOfSync();
 }
 
-void MemberUpkeep::OnCompletion(const Completion& completion) {
+void MemberUpkeep::OnCompletion(const fabric::Completion& completion) {
   if (resync_.OnCompletion(completion)) return;
   if (scrub_ != nullptr && scrub_->OnCompletion(completion)) return;
   if (claim_ != nullptr && claim_->OnCompletion(completion)) return;
   if (others_ != nullptr) others_->OnCompletion(completion);
 }
 
-void MemberUpkeep::OnConnectionEvent(const ConnectionEvent& event) {
+void MemberUpkeep::OnConnectionEvent(const fabric::ConnectionEvent& event) {
   if (resync_.OnConnectionEvent(event)) return;
   if (scrub_ != nullptr && scrub_->OnConnectionEvent(event)) return;
   if (claim_ != nullptr && claim_->OnConnectionEvent(event)) return;
   if (others_ != nullptr) others_->OnConnectionEvent(event);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

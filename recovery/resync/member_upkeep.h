@@ -52,20 +52,20 @@
 #include "recovery/scrub/scrubbing.h"
 #include "replication/primary/replicator.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
-class MemberUpkeep final : private Replicator::Observer {
+class MemberUpkeep final : private replication::Replicator::Observer {
  public:
   // Takes over the backups of `opened`, and its ring. `fabric`, `clock`,
   // `random`, `others` and the ring's memory must outlive the object. Without
   // `others`, events of other connections are dropped.
-  MemberUpkeep(Fabric& fabric, const Clock& clock, RandomSource& random,
-               const Replicator::Options& replicator,
+  MemberUpkeep(fabric::Fabric& fabric, const Clock& clock, RandomSource& random,
+               const replication::Replicator::Options& replicator,
                const ResyncOptions& resync, EpochOpened& opened,
-               Replicator::Observer* others = nullptr);
+               replication::Replicator::Observer* others = nullptr);
 
   // Returns the sink for the log.
-  Replicator& replicator() { return replicator_; }
+  replication::Replicator& replicator() { return replicator_; }
 
   // Claims the log's own replica, as `claim` says, and scrubs it. Call it
   // before the log is made: the log's Poll calls `replica`, which must outlive
@@ -99,20 +99,20 @@ class MemberUpkeep final : private Replicator::Observer {
   void NoteState();
   void NoteNextPoll();
   void PollClaim();
-  void StepDown(const Promise& wanted);
+  void StepDown(const quorum::Promise& wanted);
   void ContinueScrub();
   LogPosition Head() const;
-  void OnCompletion(const Completion& completion) override;
-  void OnConnectionEvent(const ConnectionEvent& event) override;
+  void OnCompletion(const fabric::Completion& completion) override;
+  void OnConnectionEvent(const fabric::ConnectionEvent& event) override;
   Polled OnPoll(Polled polled) override;
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Clock& clock_;
-  Replicator::Observer* const others_;
+  replication::Replicator::Observer* const others_;
   const uint64_t replicas_;
-  const std::unique_ptr<RegisteredBytes> ring_;
+  const std::unique_ptr<replication::RegisteredBytes> ring_;
   const LogPosition first_head_;  // with which the log was opened
-  Replicator replicator_;
+  replication::Replicator replicator_;
   const ResyncSource log_;
   ReplicaResync resync_;
   // The three below: set until the region is released.
@@ -126,6 +126,6 @@ class MemberUpkeep final : private Replicator::Observer {
   State state_ ABSL_GUARDED_BY(state_mutex_);
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_RESYNC_MEMBER_UPKEEP_H_

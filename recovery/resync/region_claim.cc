@@ -7,19 +7,19 @@
 
 #include "absl/status/status.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
-RegionClaim::RegionClaim(Fabric& fabric, const Clock& clock,
+RegionClaim::RegionClaim(fabric::Fabric& fabric, const Clock& clock,
                          RegionClaimOptions options)
     : fabric_(fabric), clock_(clock), options_(std::move(options)) {}
 
-bool RegionClaim::OnConnectionEvent(const ConnectionEvent& event) {
+bool RegionClaim::OnConnectionEvent(const fabric::ConnectionEvent& event) {
   if (!control_call_ || !control_call_->OnConnectionEvent(event)) return false;
   next_poll_ns_ = 0;
   return true;
 }
 
-bool RegionClaim::OnCompletion(const Completion& completion) {
+bool RegionClaim::OnCompletion(const fabric::Completion& completion) {
   if (!control_call_ || !control_call_->OnCompletion(completion)) return false;
   next_poll_ns_ = 0;
   return true;
@@ -93,4 +93,4 @@ void RegionClaim::Show(const Fetch& fetch) {
   control_call_->Ask(shown);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -37,14 +37,14 @@
 #include "recovery/protocol/messages.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 struct RegionClaimOptions {
   std::string address;  // address of the own node
   NodeId node;
   Hello hello;
   Credentials credentials = {};
-  Promise promise;  // the own replica's promise
+  quorum::Promise promise;  // the own replica's promise
   // Returns the state of the replica's scrubbing; begins a pass first if
   // `start`. Not set: it is not scrubbed.
   std::function<Scrubbed(bool start)> scrub = {};
@@ -61,11 +61,12 @@ struct RegionClaimOptions {
 class RegionClaim {
  public:
   // Fabric and clock must outlive the object.
-  RegionClaim(Fabric& fabric, const Clock& clock, RegionClaimOptions options);
+  RegionClaim(fabric::Fabric& fabric, const Clock& clock,
+              RegionClaimOptions options);
 
   // Takes what the fabric brought. Returns false for any other connection.
-  bool OnConnectionEvent(const ConnectionEvent& event);
-  bool OnCompletion(const Completion& completion);
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
 
   // Advances. Returns kIdle, or kDone once the primary is to step down. The
   // object is then of no more use; its connection stays until it is destroyed.
@@ -74,7 +75,7 @@ class RegionClaim {
   Deadline NextPoll() const { return Deadline::AtNanos(next_poll_ns_); }
   // Returns the promise for which the primary is to step down. Requires: Poll
   // has returned kDone.
-  const Promise& wanted() const { return *wanted_; }
+  const quorum::Promise& wanted() const { return *wanted_; }
 
  private:
   void Connect();
@@ -84,17 +85,17 @@ class RegionClaim {
   void OnReply();
   void Show(const Fetch& fetch);
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Clock& clock_;
   const RegionClaimOptions options_;
   std::optional<ControlCall>
       control_call_;  // empty: tried again at next_poll_ns_
   int64_t next_poll_ns_ = 0;
-  std::optional<Promise> wanted_;
+  std::optional<quorum::Promise> wanted_;
   int64_t next_piece_ns_ = 0;
   int refusals_ = 0;  // since the node was last not reached
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_RESYNC_REGION_CLAIM_H_

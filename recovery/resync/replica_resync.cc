@@ -10,7 +10,7 @@
 #include "log/base/status_macros.h"
 #include "recovery/protocol/server_hello_check.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 using PeerState = OpeningPeer::State;
@@ -26,7 +26,7 @@ constexpr int64_t kOwnPauseNanos = 100'000'000;
 
 }  // namespace
 
-ReplicaResync::ReplicaResync(Fabric& fabric, const Clock& clock,
+ReplicaResync::ReplicaResync(fabric::Fabric& fabric, const Clock& clock,
                              RandomSource& random, ResyncOptions options,
                              ResyncSource log)
     : fabric_(fabric),
@@ -57,7 +57,7 @@ void ReplicaResync::NoteAbsent(const OtherMember& absent) {
   }
 }
 
-bool ReplicaResync::OnCompletion(const Completion& completion) {
+bool ReplicaResync::OnCompletion(const fabric::Completion& completion) {
   if (joining_ == nullptr || !joining_->Owns(completion.connection)) {
     return false;
   }
@@ -66,7 +66,7 @@ bool ReplicaResync::OnCompletion(const Completion& completion) {
   return true;
 }
 
-bool ReplicaResync::OnConnectionEvent(const ConnectionEvent& event) {
+bool ReplicaResync::OnConnectionEvent(const fabric::ConnectionEvent& event) {
   if (joining_ == nullptr || !joining_->Owns(event.connection)) return false;
   joining_->OnConnectionEvent(event);
   return true;
@@ -164,7 +164,7 @@ absl::Status ReplicaResync::Advance(const Now& now) {
           absl::StrCat(joining_->Describe(), ": promised epoch ",
                        joining_->refused_by().epoch.value, ", above epoch ",
                        log_.epoch.value, " of this log, to another primary (",
-                       DescribeOpening(joining_->refused_by()),
+                       quorum::DescribeOpening(joining_->refused_by()),
                        "); it joins none before the next"));
     case PeerState::kReported:
       return ContinuePlan(now);
@@ -296,4 +296,4 @@ std::vector<OtherMember> ReplicaResync::OutOfSync() const {
   return out_of_sync;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -43,7 +43,7 @@
 #include "recovery/resync/join_plan.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 struct ResyncOptions {
   // Options with which the epoch was opened.
@@ -65,7 +65,7 @@ struct ResyncSource {
   EpochTable table;
   LogPosition start;
   Ring ring;
-  RegionKey ring_key;
+  fabric::RegionKey ring_key;
 };
 
 class ReplicaResync {
@@ -87,16 +87,16 @@ class ReplicaResync {
   };
 
   // `fabric`, `clock` and `random` must outlive the object.
-  ReplicaResync(Fabric& fabric, const Clock& clock, RandomSource& random,
-                ResyncOptions options, ResyncSource log);
+  ReplicaResync(fabric::Fabric& fabric, const Clock& clock,
+                RandomSource& random, ResyncOptions options, ResyncSource log);
   ~ReplicaResync();
 
   // Notes why the epoch was opened without a member. Call it before Poll.
   void NoteAbsent(const OtherMember& absent);
 
   // Takes what the fabric brought. Returns false for any other connection.
-  bool OnCompletion(const Completion& completion);
-  bool OnConnectionEvent(const ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
   // Advances, after the caller took everything that the fabric had. Returns
   // kMoved if a member has joined: TakeJoined then returns it. Else kIdle.
   // `status_of`, asked by the name that DescribePeer gives, returns OK for a
@@ -142,7 +142,7 @@ class ReplicaResync {
   void Fail(const absl::Status& why);
   void EndTry(int64_t wait_ns);
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Clock& clock_;
   RandomSource& random_;
   const ResyncOptions options_;
@@ -161,6 +161,6 @@ class ReplicaResync {
   OpenedBackup joined_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_RESYNC_REPLICA_RESYNC_H_

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 // Bytes of a slice, for which appending threads wait some ten microseconds, and
@@ -19,9 +19,9 @@ ScrubbingOptions InShortSlices(ScrubbingOptions options) {
 
 }  // namespace
 
-OwnScrub::OwnScrub(Fabric& fabric, const Clock& clock, Scrubbing::Node node,
-                   const ScrubbingOptions& options, Log log,
-                   PrimaryReplica& replica)
+OwnScrub::OwnScrub(fabric::Fabric& fabric, const Clock& clock,
+                   Scrubbing::Node node, const ScrubbingOptions& options,
+                   Log log, PrimaryReplica& replica)
     : log_(std::move(log)),
       replica_(replica),
       clock_(clock),
@@ -29,13 +29,13 @@ OwnScrub::OwnScrub(Fabric& fabric, const Clock& clock, Scrubbing::Node node,
   scrubbing_.Watch(*this);
 }
 
-bool OwnScrub::OnConnectionEvent(const ConnectionEvent& event) {
+bool OwnScrub::OnConnectionEvent(const fabric::ConnectionEvent& event) {
   if (!scrubbing_.OnConnectionEvent(event)) return false;
   next_poll_ns_ = 0;
   return true;
 }
 
-bool OwnScrub::OnCompletion(const Completion& completion) {
+bool OwnScrub::OnCompletion(const fabric::Completion& completion) {
   if (!scrubbing_.OnCompletion(completion)) return false;
   next_poll_ns_ = 0;
   return true;
@@ -70,4 +70,4 @@ Followed OwnScrub::followed() const {
   return followed;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

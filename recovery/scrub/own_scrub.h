@@ -32,7 +32,7 @@
 #include "recovery/scrub/scrubbing.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 class OwnScrub final : private ScrubbedReplica {
  public:
@@ -46,12 +46,12 @@ class OwnScrub final : private ScrubbedReplica {
   };
 
   // `fabric`, `clock`, `replica` and the ring must outlive the object.
-  OwnScrub(Fabric& fabric, const Clock& clock, Scrubbing::Node node,
+  OwnScrub(fabric::Fabric& fabric, const Clock& clock, Scrubbing::Node node,
            const ScrubbingOptions& options, Log log, PrimaryReplica& replica);
 
   // Takes what the fabric brought. Returns false for any other connection.
-  bool OnConnectionEvent(const ConnectionEvent& event);
-  bool OnCompletion(const Completion& completion);
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
 
   // Does a slice, if one is due. `head`: the last head that was announced to
   // the backups. `persisted`: the last LSN that this replica has persisted.
@@ -95,6 +95,6 @@ class OwnScrub final : private ScrubbedReplica {
   Scrubbing scrubbing_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SCRUB_OWN_SCRUB_H_

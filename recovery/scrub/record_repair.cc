@@ -11,7 +11,7 @@
 #include "log/core/write/pad.h"
 #include "log/format/epoch_table.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 RepairedBytes Copied(Ring ring, RingOffset offset, uint64_t bytes) {
@@ -117,7 +117,7 @@ uint64_t ValidInFinding(const RingScrub& scrub, uint64_t records_max) {
 
 // --- PeerRing ----------------------------------------------------------------
 
-PeerRing::PeerRing(Fabric& fabric, ControlCall::Options at,
+PeerRing::PeerRing(fabric::Fabric& fabric, ControlCall::Options at,
                    uint64_t ring_capacity, const Range& first)
     : capacity_(ring_capacity),
       memory_(Region::Anonymous(capacity_, "a peer's ring")),
@@ -149,7 +149,7 @@ void PeerRing::Read(const Range& range) {
   peer_.Ask(Next());
 }
 
-bool PeerRing::OnCompletion(const Completion& completion) {
+bool PeerRing::OnCompletion(const fabric::Completion& completion) {
   if (!peer_.OnCompletion(completion)) return false;
   if (!is_reading() || !peer_.may_ask() || !status().ok()) return true;
   if (const absl::Status taken = OnReply(*peer_.reply()); !taken.ok()) {
@@ -180,4 +180,4 @@ absl::Status PeerRing::OnReply(const Message& reply) {
   return absl::OkStatus();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

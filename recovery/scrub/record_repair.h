@@ -38,7 +38,7 @@
 #include "recovery/scrub/ring_scrub.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Bytes to write into the ring; they don't cross its end.
 struct RepairedBytes {
@@ -75,13 +75,13 @@ class PeerRing {
   };
 
   // Starts to connect, and to read `first`; errors show in status().
-  PeerRing(Fabric& fabric, ControlCall::Options at, uint64_t ring_capacity,
-           const Range& first);
+  PeerRing(fabric::Fabric& fabric, ControlCall::Options at,
+           uint64_t ring_capacity, const Range& first);
 
-  bool OnConnectionEvent(const ConnectionEvent& event) {
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event) {
     return peer_.OnConnectionEvent(event);
   }
-  bool OnCompletion(const Completion& completion);
+  bool OnCompletion(const fabric::Completion& completion);
 
   // Returns the status. Errors: as ControlCall; FailedPrecondition (a ring of
   // another size); no memory.
@@ -108,6 +108,6 @@ class PeerRing {
   ControlCall peer_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SCRUB_RECORD_REPAIR_H_

@@ -6,7 +6,7 @@
 
 #include "log/core/read/header_search.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 bool HasBadCleanedWord(const RecordView& record) {
@@ -153,4 +153,4 @@ void RingScrub::PassOver() {
   is_chained_ = false;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

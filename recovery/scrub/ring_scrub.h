@@ -29,7 +29,7 @@
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 enum class RingDamage {
   kHeaders,      // of one or more records, whose lengths are unknown
@@ -104,6 +104,6 @@ class RingScrub {
   ScrubFinding finding_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SCRUB_RING_SCRUB_H_

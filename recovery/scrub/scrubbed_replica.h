@@ -17,7 +17,7 @@
 #include "log/format/layout.h"
 #include "recovery/protocol/messages.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 class ScrubbedReplica {
  public:
@@ -52,6 +52,6 @@ class ScrubbedReplica {
   virtual absl::StatusOr<int> RepairCopies() = 0;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SCRUB_SCRUBBED_REPLICA_H_

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
@@ -67,18 +67,18 @@ void AddRun(const LsnRun& run, std::vector<LsnRun>* runs) {
 
 }  // namespace
 
-Scrubbing::Scrubbing(Fabric& fabric, const Clock& clock, Node node,
+Scrubbing::Scrubbing(fabric::Fabric& fabric, const Clock& clock, Node node,
                      ScrubbingOptions options)
     : fabric_(fabric),
       clock_(clock),
       node_(std::move(node)),
       options_(std::move(options)) {}
 
-bool Scrubbing::OnConnectionEvent(const ConnectionEvent& event) {
+bool Scrubbing::OnConnectionEvent(const fabric::ConnectionEvent& event) {
   return source_ != nullptr && source_->ring->OnConnectionEvent(event);
 }
 
-bool Scrubbing::OnCompletion(const Completion& completion) {
+bool Scrubbing::OnCompletion(const fabric::Completion& completion) {
   if (source_ == nullptr || !source_->ring->OnCompletion(completion))
     return false;
   source_->until = clock_.NowNanos() + options_.reply_timeout_ns;
@@ -498,4 +498,4 @@ void Scrubbing::EndFinding() {
   pass_->read_bytes = 0;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -59,7 +59,7 @@
 #include "recovery/scrub/scrubbed_replica.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 struct ScrubbingOptions {
   // Rate of passes that the clock begins; 0: only what is asked for is
@@ -91,12 +91,12 @@ class Scrubbing {
   };
 
   // Fabric and clock must outlive the object.
-  Scrubbing(Fabric& fabric, const Clock& clock, Node node,
+  Scrubbing(fabric::Fabric& fabric, const Clock& clock, Node node,
             ScrubbingOptions options);
 
   // Takes what the fabric brought. Returns false for any other connection.
-  bool OnConnectionEvent(const ConnectionEvent& event);
-  bool OnCompletion(const Completion& completion);
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
 
   // Adds the replica, which must live until Forget.
   void Watch(ScrubbedReplica& replica);
@@ -188,7 +188,7 @@ class Scrubbing {
   ScrubCounts CountsOf(const Pass& pass) const;
   void Report(const std::string& what) const;
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Clock& clock_;
   Node node_;
   ScrubbingOptions options_;
@@ -201,6 +201,6 @@ class Scrubbing {
   bool is_waiting_ = false;  // a log is due, and its ring is busy (SCR2)
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SCRUB_SCRUBBING_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "recovery/protocol/reject_counters.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 // A reader that follows asks every few milliseconds unless it is stopped.
@@ -25,7 +25,7 @@ std::string HostOfPeer(const std::string& peer) {
 // --- Requests to connect -----------------------------------------------------
 
 absl::StatusOr<PeerConnection> ConnectionAdmission::Check(
-    const ConnectionEvent& request) const {
+    const fabric::ConnectionEvent& request) const {
   PeerConnection connection;
   connection.id = request.connection;
   connection.peer = request.peer;
@@ -48,7 +48,7 @@ absl::StatusOr<PeerConnection> ConnectionAdmission::Check(
   return connection;
 }
 
-void ConnectionAdmission::Reject(const ConnectionEvent& request,
+void ConnectionAdmission::Reject(const fabric::ConnectionEvent& request,
                                  const absl::Status& why) {
   ++connections_.counters().rejected;
   // An error that is no refusal repeats until its cause is gone: not reported.
@@ -66,7 +66,7 @@ void ConnectionAdmission::Reject(const ConnectionEvent& request,
 
 void ConnectionAdmission::Accept(PeerConnection connection,
                                  const ServerHello& server_hello) {
-  const ConnectionId id = connection.id;
+  const fabric::ConnectionId id = connection.id;
   connection.handshake.emplace(options_.credentials, connection.hello,
                                server_hello);
   if (PeerConnection* const oldest = OldestTooMany(); oldest != nullptr) {
@@ -200,4 +200,4 @@ absl::Status ConnectionAdmission::WhyTooLate(
                                     options_.proof_ns_max / 1'000'000, " ms")));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

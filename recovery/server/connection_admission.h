@@ -37,7 +37,7 @@
 #include "recovery/server/peer_connections.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // As those of ReplicaServerOptions.
 struct ConnectionAdmissionOptions {
@@ -56,7 +56,7 @@ class ConnectionAdmission {
   using Place = PeerConnection::Place;
 
   // All must outlive the object.
-  ConnectionAdmission(Fabric& fabric, const Clock& clock,
+  ConnectionAdmission(fabric::Fabric& fabric, const Clock& clock,
                       PeerConnections& connections,
                       const LocalPrimaryRelay& relay,
                       const ConnectionAdmissionOptions& options)
@@ -68,9 +68,10 @@ class ConnectionAdmission {
 
   // Returns the connection that a request is for, without a log. Errors: a
   // refusal (reject_counters.h).
-  absl::StatusOr<PeerConnection> Check(const ConnectionEvent& request) const;
+  absl::StatusOr<PeerConnection> Check(
+      const fabric::ConnectionEvent& request) const;
   // Tells the peer why its request is refused.
-  void Reject(const ConnectionEvent& request, const absl::Status& why);
+  void Reject(const fabric::ConnectionEvent& request, const absl::Status& why);
   // Keeps the connection, and tells the peer so. Another one may have to make
   // room. Requires: its first receive is posted.
   void Accept(PeerConnection connection, const ServerHello& server_hello);
@@ -100,13 +101,13 @@ class ConnectionAdmission {
   // Returns the oldest connection without a proof, or nullptr if there is room.
   PeerConnection* OldestTooMany();
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Clock& clock_;
   PeerConnections& connections_;
   const LocalPrimaryRelay& relay_;
   ConnectionAdmissionOptions options_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SERVER_CONNECTION_ADMISSION_H_

@@ -9,7 +9,7 @@
 #include "log/base/status_macros.h"
 #include "recovery/protocol/reject_counters.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // A replica that exists is not made again.
 absl::StatusOr<std::optional<ServerHello>> LocalPrimaryRelay::ServerHelloFor(
@@ -121,7 +121,7 @@ void LocalPrimaryRelay::RelayNext(Uuid log_id) {
     return connection.phase == Phase::kWaiting &&
            connection.hello.log_id == log_id;
   };
-  for (const ConnectionId id : connections_.Where(is_waiting)) {
+  for (const fabric::ConnectionId id : connections_.Where(is_waiting)) {
     PeerConnection& asker = *connections_.Find(id);
     absl::StatusOr<MaybeReply> reply = RelayPromise(asker);
     if (!reply.ok()) {
@@ -258,11 +258,11 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::RelayPromise(
   const auto found = primaries_.find(asker.hello.log_id);
   if (found == primaries_.end()) return std::nullopt;
   LocalPrimary& primary = found->second;
-  const Promise& wanted = asker.asked.promise;
-  const absl::StatusOr<PromiseVerdict> verdict =
-      AnswerPromise(primary.promise, wanted);
+  const quorum::Promise& wanted = asker.asked.promise;
+  const absl::StatusOr<quorum::PromiseVerdict> verdict =
+      quorum::AnswerPromise(primary.promise, wanted);
   if (!verdict.ok()) return opening_.Refusing(asker, wanted, verdict.status());
-  if (verdict.ok() && *verdict == PromiseVerdict::kAgain) {
+  if (verdict.ok() && *verdict == quorum::PromiseVerdict::kAgain) {
     return absl::FailedPreconditionError(
         "the process that asks for the promise has the replica itself");
   }
@@ -272,9 +272,10 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::RelayPromise(
   if (connection.phase == Phase::kClaiming) {
     ++connections_.counters().wanted;
     connection.phase = Phase::kControl;
-    connections_.Note(connection, absl::StrCat("is asked for this node's "
-                                               "replica: ",
-                                               DescribeOpening(wanted)));
+    connections_.Note(connection,
+                      absl::StrCat("is asked for this node's "
+                                   "replica: ",
+                                   quorum::DescribeOpening(wanted)));
     connections_.SendReply(connection, Wanted{wanted});
   }
   return std::nullopt;
@@ -313,7 +314,7 @@ absl::Status LocalPrimaryRelay::WhyTooLate(const PeerConnection& asker) const {
       "that process, if it does not go on"));
 }
 
-std::optional<Promise> LocalPrimaryRelay::PromiseOfPrimary(
+std::optional<quorum::Promise> LocalPrimaryRelay::PromiseOfPrimary(
     const PeerConnection& connection) const {
   const LocalPrimary* const primary = FindPrimary(connection.hello.log_id);
   if (primary == nullptr || primary->connection != connection.id) {
@@ -334,7 +335,7 @@ void LocalPrimaryRelay::ServeWaiting(ServedLog& log) {
     return connection.claimed.has_value() &&
            connection.hello.log_id == log.log_id();
   };
-  for (const ConnectionId id : connections_.Where(is_of_log)) {
+  for (const fabric::ConnectionId id : connections_.Where(is_of_log)) {
     PeerConnection& connection = *connections_.Find(id);
     if (connection.phase != Phase::kWaiting ||
         connection.claimed->incarnation != now.incarnation ||
@@ -355,4 +356,4 @@ void LocalPrimaryRelay::ServeWaiting(ServedLog& log) {
   }
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

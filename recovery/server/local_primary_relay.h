@@ -54,7 +54,7 @@
 #include "recovery/server/served_log.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // As those of ReplicaServerOptions.
 struct LocalPrimaryRelayOptions {
@@ -98,7 +98,7 @@ class LocalPrimaryRelay {
 
   // Returns the promise of the local primary whose connection this is, or
   // nothing.
-  std::optional<Promise> PromiseOfPrimary(
+  std::optional<quorum::Promise> PromiseOfPrimary(
       const PeerConnection& connection) const;
 
   // Returns when the wait of an asker is over, in nanoseconds, and why.
@@ -110,8 +110,8 @@ class LocalPrimaryRelay {
   using Phase = PeerConnection::Phase;
 
   struct LocalPrimary {
-    ConnectionId connection;
-    Promise promise;
+    fabric::ConnectionId connection;
+    quorum::Promise promise;
     std::optional<int64_t> wanted_at;  // when a higher promise was first wanted
     Scrubbed scrubbed;                 // as it said last
     // A scrub was asked for: the primary is to be told, or was told.
@@ -119,7 +119,7 @@ class LocalPrimaryRelay {
     bool was_asked_to_scrub = false;
     // The bytes that it is showing now, and the asker.
     std::optional<Fetch> fetch;
-    ConnectionId fetching;
+    fabric::ConnectionId fetching;
   };
 
   absl::StatusOr<MaybeReply> OnClaim(PeerConnection& connection,
@@ -158,6 +158,6 @@ class LocalPrimaryRelay {
   std::map<Uuid, LocalPrimary> primaries_;  // by log
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SERVER_LOCAL_PRIMARY_RELAY_H_

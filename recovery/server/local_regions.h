@@ -22,7 +22,7 @@
 #include "log/base/ids.h"
 #include "recovery/protocol/messages.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 class LocalRegions {
  public:
@@ -52,6 +52,6 @@ class LocalRegions {
   virtual void OnLockHolderGone(Uuid /*log_id*/) {}
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SERVER_LOCAL_REGIONS_H_

@@ -9,7 +9,7 @@
 #include "log/base/status_macros.h"
 #include "recovery/protocol/state_report_wire.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 std::vector<LsnRun> DamageIn(const StateReport& report) {
@@ -37,7 +37,7 @@ absl::Status OpeningService::CheckConfiguration(uint64_t own,
 }
 
 absl::Status OpeningService::CheckAsker(const PeerConnection& connection,
-                                        const Promise& promise) {
+                                        const quorum::Promise& promise) {
   if (promise.primary == connection.hello.primary) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("a promise is asked for node ", promise.primary.node.value,
@@ -45,9 +45,9 @@ absl::Status OpeningService::CheckAsker(const PeerConnection& connection,
 }
 
 absl::StatusOr<MaybeReply> OpeningService::Refusing(
-    const PeerConnection& connection, const Promise& request,
+    const PeerConnection& connection, const quorum::Promise& request,
     const absl::Status& why) {
-  const std::optional<Promise> current = RefusingPromise(why);
+  const std::optional<quorum::Promise> current = quorum::RefusingPromise(why);
   if (!current.has_value()) return why;
   ++connections_.counters().refused;
   connections_.Warn(connection.peer, Rejection(RejectReason::kStaleEpoch, why),
@@ -63,7 +63,8 @@ absl::StatusOr<MaybeReply> OpeningService::OnPrepare(PeerConnection& connection,
   ALPHEUS_RETURN_IF_ERROR(CheckAsker(connection, ask.promise));
   ALPHEUS_RETURN_IF_ERROR(
       CheckConfiguration(log.server_hello().configuration_id, ask));
-  const absl::StatusOr<PromiseVerdict> verdict = log.AcceptPromise(ask.promise);
+  const absl::StatusOr<quorum::PromiseVerdict> verdict =
+      log.AcceptPromise(ask.promise);
   if (!verdict.ok()) return Refusing(connection, ask.promise, verdict.status());
   connection.promise = ask.promise;
   Fence(connection);  // OSV1: before the scan
@@ -83,10 +84,10 @@ absl::StatusOr<Message> OpeningService::AfterReport(
   promised.report_bytes = connection.report.size();
   ALPHEUS_ASSIGN_OR_RETURN(promised.report_key,
                            connections_.IssueKey(connection, connection.report,
-                                                 RemoteAccess::kRead));
-  ALPHEUS_ASSIGN_OR_RETURN(
-      promised.ring_key,
-      connections_.IssueKey(connection, log.ring(), RemoteAccess::kRead));
+                                                 fabric::RemoteAccess::kRead));
+  ALPHEUS_ASSIGN_OR_RETURN(promised.ring_key,
+                           connections_.IssueKey(connection, log.ring(),
+                                                 fabric::RemoteAccess::kRead));
   ++connections_.counters().promised;
   connections_.Note(connection, absl::StrCat("is promised epoch ",
                                              connection.promise.epoch.value));
@@ -95,12 +96,12 @@ absl::StatusOr<Message> OpeningService::AfterReport(
 
 // OSV1. The owner's own connection stays; its keys are void all the same.
 void OpeningService::Fence(PeerConnection& owner) {
-  const std::vector<ConnectionId> others =
+  const std::vector<fabric::ConnectionId> others =
       connections_.Where([&](const PeerConnection& connection) {
         return connection.log == owner.log && connection.ever_promised() &&
                connection.id != owner.id;
       });
-  for (const ConnectionId id : others) {
+  for (const fabric::ConnectionId id : others) {
     PeerConnection& other = *connections_.Find(id);
     ++connections_.counters().fenced;
     connections_.Note(
@@ -119,9 +120,9 @@ void OpeningService::Fence(PeerConnection& owner) {
 absl::Status OpeningService::CheckPromiseOwner(const PeerConnection& connection,
                                                Phase phase, Epoch epoch,
                                                const char* what) {
-  const Promise current = connection.log->current_promise();
+  const quorum::Promise current = connection.log->current_promise();
   if (connection.phase == phase && connection.promise.epoch == epoch &&
-      MayWrite(current, connection.promise)) {
+      quorum::MayWrite(current, connection.promise)) {
     return absl::OkStatus();
   }
   const bool is_due = connection.phase == phase;
@@ -151,7 +152,7 @@ absl::StatusOr<Message> OpeningService::OnOpenForRepair(
   RepairOpened opened;
   ALPHEUS_ASSIGN_OR_RETURN(
       opened.ring_key, connections_.IssueKey(connection, connection.log->ring(),
-                                             RemoteAccess::kReadWrite));
+                                             fabric::RemoteAccess::kReadWrite));
   connection.phase = Phase::kRepairOpened;
   return opened;
 }
@@ -198,4 +199,4 @@ absl::StatusOr<Message> OpeningService::AfterWork(PeerConnection& connection) {
                                                : AfterInstall(connection);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

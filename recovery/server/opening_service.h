@@ -33,26 +33,26 @@
 #include "recovery/server/peer_connections.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 class OpeningService {
  public:
   // All must outlive the object.
-  OpeningService(Fabric& fabric, PeerConnections& connections,
+  OpeningService(fabric::Fabric& fabric, PeerConnections& connections,
                  Scrubbing& scrubbing)
       : fabric_(fabric), connections_(connections), scrubbing_(scrubbing) {}
 
   // Checks that the promise is for the process that connected. Errors:
   // InvalidArgument.
   static absl::Status CheckAsker(const PeerConnection& connection,
-                                 const Promise& promise);
+                                 const quorum::Promise& promise);
   // Checks that the asker's list of members is not older than `own`, the id of
   // the replica's (P-A5). Errors: FailedPrecondition.
   static absl::Status CheckConfiguration(uint64_t own, const Prepare& ask);
   // Counts a refused promise, warns of it, and returns Refused. If `why` names
   // no promise by which it was refused, returns `why`.
   absl::StatusOr<MaybeReply> Refusing(const PeerConnection& connection,
-                                      const Promise& request,
+                                      const quorum::Promise& request,
                                       const absl::Status& why);
 
   // Requests. Requires: the connection has a log. Errors: the reasons for which
@@ -79,11 +79,11 @@ class OpeningService {
   // Makes all keys and connections void that the log gave out (OSV1).
   void Fence(PeerConnection& owner);
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   PeerConnections& connections_;
   Scrubbing& scrubbing_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SERVER_OPENING_SERVICE_H_

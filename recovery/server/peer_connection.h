@@ -26,7 +26,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/wire/message_slots.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Empty: the reply comes when the work is done.
 using MaybeReply = std::optional<Message>;
@@ -48,7 +48,7 @@ struct PeerConnection {
   // The last use of a connection without a promise (ADM1).
   enum class Place { kNew, kViewing, kFollowing, kAsking };
 
-  ConnectionId id;
+  fabric::ConnectionId id;
   std::string peer;
   Hello hello;
   // nullptr: not made yet, or another process has it
@@ -60,16 +60,16 @@ struct PeerConnection {
   Fetch fetch;    // kFetching
   Phase phase = Phase::kControl;
   Place place = Place::kNew;
-  Promise promise;  // last promise that it got
+  quorum::Promise promise;  // last promise that it got
   std::optional<ReplicaHandshake> handshake;
   int64_t accepted_at = 0;  // nanoseconds
 
-  std::unique_ptr<MessageSlots> slots;  // request and reply
-  bool replying = false;                // the reply is being sent
+  std::unique_ptr<replication::MessageSlots> slots;  // request and reply
+  bool replying = false;                             // the reply is being sent
   std::optional<uint64_t> request;  // length of a request that waits for that
   std::vector<std::byte> report;
-  Install install;              // request that is being served
-  std::vector<RegionKey> keys;  // given to the peer; the report's first
+  Install install;                      // request that is being served
+  std::vector<fabric::RegionKey> keys;  // given to the peer; the report's first
 
   int64_t heard_at = 0;        // nanoseconds
   bool is_heard = false;       // something came since the last Poll
@@ -77,7 +77,7 @@ struct PeerConnection {
 
   // Returns true if the peer may make requests.
   bool is_proved() const { return handshake->is_over(); }
-  bool ever_promised() const { return promise != Promise(); }
+  bool ever_promised() const { return promise != quorum::Promise(); }
   // Returns true from kReporting to kSession, and for a local primary in
   // kClaiming (RS2 of replica_server.h).
   bool is_promise_owner() const {
@@ -90,6 +90,6 @@ struct PeerConnection {
   }
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SERVER_PEER_CONNECTION_H_

@@ -7,16 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 // Work ids of control messages; sessions number theirs from 0 on.
-constexpr WorkId kRequestWork(uint64_t{1} << 63);
-constexpr WorkId kReplyWork((uint64_t{1} << 63) + 1);
+constexpr fabric::WorkId kRequestWork(uint64_t{1} << 63);
+constexpr fabric::WorkId kReplyWork((uint64_t{1} << 63) + 1);
 
 }  // namespace
 
-PeerConnections::PeerConnections(Fabric& fabric, const Clock& clock,
+PeerConnections::PeerConnections(fabric::Fabric& fabric, const Clock& clock,
                                  PeerConnectionsOptions options)
     : fabric_(fabric), clock_(clock), options_(std::move(options)) {}
 
@@ -24,14 +24,14 @@ void PeerConnections::EndAll() {
   while (!all_.empty()) End(all_.begin()->first, absl::OkStatus());
 }
 
-PeerConnection* PeerConnections::Find(ConnectionId id) {
+PeerConnection* PeerConnections::Find(fabric::ConnectionId id) {
   const auto found = all_.find(id);
   return found == all_.end() ? nullptr : &found->second;
 }
 
-std::vector<ConnectionId> PeerConnections::Where(
+std::vector<fabric::ConnectionId> PeerConnections::Where(
     absl::FunctionRef<bool(const PeerConnection&)> is_so) const {
-  std::vector<ConnectionId> ids;
+  std::vector<fabric::ConnectionId> ids;
   for (const auto& [id, connection] : all_) {
     if (is_so(connection)) ids.push_back(id);
   }
@@ -41,8 +41,8 @@ std::vector<ConnectionId> PeerConnections::Where(
 // --- Messages ----------------------------------------------------------------
 
 absl::Status PeerConnections::MakeSlots(PeerConnection& connection) {
-  ALPHEUS_ASSIGN_OR_RETURN(connection.slots,
-                           MessageSlots::Make(fabric_, 2, kMessageBytesMax));
+  ALPHEUS_ASSIGN_OR_RETURN(connection.slots, replication::MessageSlots::Make(
+                                                 fabric_, 2, kMessageBytesMax));
   return absl::OkStatus();
 }
 
@@ -52,18 +52,19 @@ absl::Status PeerConnections::PostRequestReceive(
                              connection.slots->At(kRequestSlot));
 }
 
-bool PeerConnections::IsControl(WorkId work) {
+bool PeerConnections::IsControl(fabric::WorkId work) {
   return work == kRequestWork || work == kReplyWork;
 }
 
 std::optional<std::span<const std::byte>> PeerConnections::TakeControl(
-    PeerConnection& connection, const Completion& completion) {
-  if (completion.status != CompletionStatus::kOk) {
+    PeerConnection& connection, const fabric::Completion& completion) {
+  if (completion.status != fabric::CompletionStatus::kOk) {
     End(connection.id,
-        Rejection(RejectReason::kMalformed,
-                  absl::InvalidArgumentError(absl::StrCat(
-                      OperationName(completion.operation), " of a message: ",
-                      CompletionStatusName(completion.status)))));
+        Rejection(
+            RejectReason::kMalformed,
+            absl::InvalidArgumentError(absl::StrCat(
+                fabric::OperationName(completion.operation), " of a message: ",
+                fabric::CompletionStatusName(completion.status)))));
     return std::nullopt;
   }
   connection.heard_at = clock_.NowNanos();
@@ -74,7 +75,7 @@ std::optional<std::span<const std::byte>> PeerConnections::TakeControl(
       return std::nullopt;
     }
     if (!connection.request.has_value()) return std::nullopt;
-  } else if (completion.operation != Operation::kReceive) {
+  } else if (completion.operation != fabric::Operation::kReceive) {
     Fail(connection, Rejection(RejectReason::kOutOfTurn,
                                absl::InvalidArgumentError(
                                    "an immediate came before the session")));
@@ -96,7 +97,7 @@ absl::Status PeerConnections::Send(PeerConnection& connection,
   }
   const std::vector<std::byte> bytes =
       EncodeMessage(connection.hello.log_id, reply);
-  LocalBytes slot = connection.slots->At(kReplySlot);
+  fabric::LocalBytes slot = connection.slots->At(kReplySlot);
   std::ranges::copy(bytes, slot.bytes.begin());
   slot.bytes = slot.bytes.first(bytes.size());
   ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection.id, kReplyWork, slot));
@@ -126,17 +127,17 @@ void PeerConnections::SayOvertaken(PeerConnection& session,
 
 // --- Keys --------------------------------------------------------------------
 
-absl::StatusOr<RegionKey> PeerConnections::IssueKey(PeerConnection& connection,
-                                                    std::span<std::byte> bytes,
-                                                    RemoteAccess access) {
-  ALPHEUS_ASSIGN_OR_RETURN(const RegionKey key,
+absl::StatusOr<fabric::RegionKey> PeerConnections::IssueKey(
+    PeerConnection& connection, std::span<std::byte> bytes,
+    fabric::RemoteAccess access) {
+  ALPHEUS_ASSIGN_OR_RETURN(const fabric::RegionKey key,
                            fabric_.Register(bytes, access));
   connection.keys.push_back(key);
   return key;
 }
 
 void PeerConnections::VoidKeys(PeerConnection& connection) {
-  for (const RegionKey key : connection.keys) {
+  for (const fabric::RegionKey key : connection.keys) {
     // Only this server gave it out, so Deregister finds it.
     fabric_.Deregister(key).IgnoreError();
   }
@@ -158,7 +159,7 @@ absl::Status PeerConnections::EndServing(PeerConnection& connection) {
   return persisted;
 }
 
-void PeerConnections::End(ConnectionId id, const absl::Status& why) {
+void PeerConnections::End(fabric::ConnectionId id, const absl::Status& why) {
   const auto found = all_.find(id);
   PeerConnection& connection = found->second;
   const bool is_news =
@@ -207,7 +208,7 @@ void PeerConnections::Note(const PeerConnection& connection,
 }
 
 std::string PeerConnections::Describe(const PeerConnection& connection) const {
-  const PrimaryId& peer = connection.hello.primary;
+  const quorum::PrimaryId& peer = connection.hello.primary;
   std::string text =
       absl::StrCat("log ", NameOf(connection.hello.log_id), ": ");
   if (peer.node == NodeId(0)) {
@@ -243,4 +244,4 @@ void PeerConnections::Warn(const std::string& peer, const absl::Status& why,
                        : ""));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

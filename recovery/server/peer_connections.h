@@ -43,7 +43,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/wire/message_slots.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Counts of a server since its start.
 struct ReplicaServerCounters {
@@ -73,7 +73,7 @@ struct PeerConnectionsOptions {
 class PeerConnections {
  public:
   // Fabric and clock must outlive the object.
-  PeerConnections(Fabric& fabric, const Clock& clock,
+  PeerConnections(fabric::Fabric& fabric, const Clock& clock,
                   PeerConnectionsOptions options);
   PeerConnections(const PeerConnections&) = delete;
   PeerConnections& operator=(const PeerConnections&) = delete;
@@ -81,12 +81,14 @@ class PeerConnections {
   // Ends all connections.
   void EndAll();
 
-  std::map<ConnectionId, PeerConnection>& all() { return all_; }
-  const std::map<ConnectionId, PeerConnection>& all() const { return all_; }
+  std::map<fabric::ConnectionId, PeerConnection>& all() { return all_; }
+  const std::map<fabric::ConnectionId, PeerConnection>& all() const {
+    return all_;
+  }
   // Returns nullptr if there is none.
-  PeerConnection* Find(ConnectionId id);
+  PeerConnection* Find(fabric::ConnectionId id);
   // Returns the ids of those that are so, in order.
-  std::vector<ConnectionId> Where(
+  std::vector<fabric::ConnectionId> Where(
       absl::FunctionRef<bool(const PeerConnection&)> is_so) const;
 
   // Gives the connection the memory of its messages. Errors: the fabric's.
@@ -94,12 +96,12 @@ class PeerConnections {
   absl::Status PostRequestReceive(const PeerConnection& connection);
 
   // Returns true for work of control messages; sessions have all other.
-  static bool IsControl(WorkId work);
+  static bool IsControl(fabric::WorkId work);
   // Takes the completion of a request or of a reply. Returns the request that
   // is due now (PCN2), which stays valid until the next one; nothing if there
   // is none, and if the connection ends.
   std::optional<std::span<const std::byte>> TakeControl(
-      PeerConnection& connection, const Completion& completion);
+      PeerConnection& connection, const fabric::Completion& completion);
   absl::Status Send(PeerConnection& connection, const Message& reply);
   // Posts the next receive, and sends the reply; or fails with the error.
   void SendReply(PeerConnection& connection,
@@ -109,15 +111,15 @@ class PeerConnections {
   void SayOvertaken(PeerConnection& session, const Message& why);
 
   // Registers bytes for the peer; the key is void when the connection ends.
-  absl::StatusOr<RegionKey> IssueKey(PeerConnection& connection,
-                                     std::span<std::byte> bytes,
-                                     RemoteAccess access);
+  absl::StatusOr<fabric::RegionKey> IssueKey(PeerConnection& connection,
+                                             std::span<std::byte> bytes,
+                                             fabric::RemoteAccess access);
   void VoidKeys(PeerConnection& connection);
 
   // Two ways to end a connection: End closes it at once; Dismiss closes it once
   // a last message, such as Failed, was sent. Dismiss warns of nothing by
   // itself. Requires: it is one of all().
-  void End(ConnectionId id, const absl::Status& why);
+  void End(fabric::ConnectionId id, const absl::Status& why);
   void Dismiss(PeerConnection& connection, const Message& last);
   // Warns of `why`, and dismisses with Failed.
   void Fail(PeerConnection& connection, const absl::Status& why);
@@ -144,14 +146,14 @@ class PeerConnections {
   // Ends what runs for the connection, and frees the memory of its work (PCN3).
   absl::Status EndServing(PeerConnection& connection);
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Clock& clock_;
   const PeerConnectionsOptions options_;
-  std::map<ConnectionId, PeerConnection> all_;
+  std::map<fabric::ConnectionId, PeerConnection> all_;
   ReplicaServerCounters counters_;
   RejectCounters refusals_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SERVER_PEER_CONNECTIONS_H_

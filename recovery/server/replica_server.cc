@@ -10,18 +10,21 @@
 #include "log/base/within_memory.h"
 #include "recovery/server/ring_fetch.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
+
+using fabric::ConnectionEvent;
+
 namespace {
 
 // Returns true for the status of work whose peer is gone.
-bool SaysThatPeerIsGone(CompletionStatus status) {
-  return status == CompletionStatus::kFlushed ||
-         status == CompletionStatus::kPeerGone;
+bool SaysThatPeerIsGone(fabric::CompletionStatus status) {
+  return status == fabric::CompletionStatus::kFlushed ||
+         status == fabric::CompletionStatus::kPeerGone;
 }
 
 }  // namespace
 
-ReplicaServer::ReplicaServer(Fabric& fabric, const Clock& clock,
+ReplicaServer::ReplicaServer(fabric::Fabric& fabric, const Clock& clock,
                              ReplicaServerOptions options)
     : fabric_(fabric),
       clock_(clock),
@@ -76,7 +79,7 @@ absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaServer::RemoveLog(
   const auto is_of_log = [&](const PeerConnection& connection) {
     return connection.log == found->second.get();
   };
-  for (const ConnectionId id : connections_.Where(is_of_log)) {
+  for (const fabric::ConnectionId id : connections_.Where(is_of_log)) {
     if (is_released) {
       connections_.SayOvertaken(*connections_.Find(id), Released{});
     }
@@ -118,14 +121,14 @@ void ReplicaServer::Reconfigure(const ReplicaServerOptions& options) {
 // --- Memory ------------------------------------------------------------------
 
 template <class Work>
-void ReplicaServer::Guard(ConnectionId id, const Work& work) {
+void ReplicaServer::Guard(fabric::ConnectionId id, const Work& work) {
   PeerConnection* const connection = connections_.Find(id);
   ServedLog* const log = connection == nullptr ? nullptr : connection->log;
   const absl::Status status = WithinMemory(work);
   if (!status.ok()) Starve(id, log, status);
 }
 
-void ReplicaServer::Starve(ConnectionId id, ServedLog* log,
+void ReplicaServer::Starve(fabric::ConnectionId id, ServedLog* log,
                            const absl::Status& why) {
   const auto is_of_log = [log](const auto& entry) {
     return entry.second.log == log;
@@ -168,7 +171,7 @@ bool ReplicaServer::OnConnectionEvent(const ConnectionEvent& event) {
   return taken;
 }
 
-bool ReplicaServer::OnCompletion(const Completion& completion) {
+bool ReplicaServer::OnCompletion(const fabric::Completion& completion) {
   bool taken = true;
   Guard(completion.connection, [&] {
     taken = Dispatch(completion);
@@ -235,7 +238,8 @@ ServerHello ReplicaServer::ServerHelloFor(
   const bool is_pmem =
       connection.log != nullptr && connection.log->is_persistent_memory();
   if (!is_pmem)
-    server_hello.platform = WithoutPersistentMemory(options_.platform);
+    server_hello.platform =
+        replication::WithoutPersistentMemory(options_.platform);
   return server_hello;
 }
 
@@ -247,7 +251,8 @@ void ReplicaServer::NoteRejected(const std::string& peer,
 
 // Primaries come and go: that is noted, not reported as an error.
 void ReplicaServer::EndGone(const PeerConnection& connection) {
-  const std::optional<Promise> own = relay_.PromiseOfPrimary(connection);
+  const std::optional<quorum::Promise> own =
+      relay_.PromiseOfPrimary(connection);
   if (connection.is_promise_owner() || own.has_value()) {
     ++connections_.counters().gone;
     const Epoch epoch = own.value_or(connection.promise).epoch;
@@ -259,7 +264,7 @@ void ReplicaServer::EndGone(const PeerConnection& connection) {
 
 // --- Requests ----------------------------------------------------------------
 
-bool ReplicaServer::Dispatch(const Completion& completion) {
+bool ReplicaServer::Dispatch(const fabric::Completion& completion) {
   PeerConnection* const found = connections_.Find(completion.connection);
   if (found == nullptr) return scrubbing_.OnCompletion(completion);
   PeerConnection& connection = *found;
@@ -275,7 +280,7 @@ bool ReplicaServer::Dispatch(const Completion& completion) {
     if (request.has_value()) Serve(connection, *request);
     return true;
   }
-  if (completion.operation == Operation::kReceiveImmediate) {
+  if (completion.operation == fabric::Operation::kReceiveImmediate) {
     connection.is_heard = true;
     connection.watermark_due = true;
   }
@@ -382,7 +387,7 @@ absl::StatusOr<Message> ReplicaServer::OnView(PeerConnection& connection) {
   const std::span<std::byte> region = connection.log->region();
   if (connection.keys.empty()) {
     ALPHEUS_RETURN_IF_ERROR(
-        connections_.IssueKey(connection, region, RemoteAccess::kRead)
+        connections_.IssueKey(connection, region, fabric::RemoteAccess::kRead)
             .status());
   }
   return Viewed{connection.keys.back(), region.size(), refusals().counts(),
@@ -532,7 +537,7 @@ void ReplicaServer::StepSessions() {
     const PeerConnection& connection = (next++)->second;
     if (connection.phase != Phase::kSession) continue;
     // A failure may end other connections of the log, the next ones included.
-    const ConnectionId id = connection.id;
+    const fabric::ConnectionId id = connection.id;
     Guard(id, [&] {
       const absl::Status status = connection.log->Step();
       const std::string news = connection.log->TakeNews();
@@ -611,4 +616,4 @@ Deadline ReplicaServer::NextPoll() const {
   return next;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

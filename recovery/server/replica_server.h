@@ -105,13 +105,13 @@
 #include "replication/fabric/fabric.h"
 #include "replication/persist/platform/platform.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 struct ReplicaServerOptions {
   Uuid cluster_id;
   NodeId node;
   // Platform of all replicas of this node; ServerHello announces it.
-  Platform platform = {};
+  replication::Platform platform = {};
   // Limits for connections without a promise (ADM1): number of each kind, and
   // nanoseconds of silence. More than 0.
   size_t waiting_connections_max = 32;
@@ -159,7 +159,7 @@ class ReplicaServer {
 
   // Clock and fabric must outlive the server. The caller makes the fabric
   // listen; it carries messages of kMessageBytesMax.
-  ReplicaServer(Fabric& fabric, const Clock& clock,
+  ReplicaServer(fabric::Fabric& fabric, const Clock& clock,
                 ReplicaServerOptions options);
   // Closes all connections and persists watermarks.
   ~ReplicaServer();
@@ -182,8 +182,8 @@ class ReplicaServer {
   // Takes what the fabric's Poll brought. Returns false if it belongs to no
   // connection of this server; every request to connect belongs to it. Where
   // memory runs out, the log that needed it ends (RS1).
-  bool OnConnectionEvent(const ConnectionEvent& event);
-  bool OnCompletion(const Completion& completion);
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
 
   // Persists and acknowledges what arrived, and checks the clock. Call it after
   // completions were taken, and at NextPoll.
@@ -209,16 +209,16 @@ class ReplicaServer {
 
   // Runs `work`. Where memory runs out, ends the log's connections (RS1).
   template <class Work>
-  void Guard(ConnectionId id, const Work& work);
-  void Starve(ConnectionId id, ServedLog* log, const absl::Status& why);
-  bool Dispatch(const ConnectionEvent& event);
-  bool Dispatch(const Completion& completion);
+  void Guard(fabric::ConnectionId id, const Work& work);
+  void Starve(fabric::ConnectionId id, ServedLog* log, const absl::Status& why);
+  bool Dispatch(const fabric::ConnectionEvent& event);
+  bool Dispatch(const fabric::Completion& completion);
 
   // Connections.
   ConnectionAdmissionOptions AdmissionOptions() const;
-  void OnRequested(const ConnectionEvent& event);
+  void OnRequested(const fabric::ConnectionEvent& event);
   // Returns the connection for a request, with its log and its slots.
-  absl::StatusOr<PeerConnection> Admit(const ConnectionEvent& event);
+  absl::StatusOr<PeerConnection> Admit(const fabric::ConnectionEvent& event);
   ServerHello ServerHelloFor(const PeerConnection& connection) const;
   void EndGone(const PeerConnection& connection);
 
@@ -254,7 +254,7 @@ class ReplicaServer {
   std::optional<int64_t> DueAt(const PeerConnection& connection) const;
   void EndLate(PeerConnection& connection);
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Clock& clock_;
   ReplicaServerOptions options_;
   LocalRegions no_regions_;
@@ -271,6 +271,6 @@ class ReplicaServer {
   SliceScheduler slices_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SERVER_REPLICA_SERVER_H_

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 Fetched FetchedFrom(const Ring& ring, RingOffset begin, RingOffset end,
                     const Fetch& fetch) {
@@ -22,4 +22,4 @@ Fetched FetchedFrom(const Ring& ring, RingOffset begin, RingOffset end,
   return shown;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -18,13 +18,13 @@
 #include "log/format/layout.h"
 #include "recovery/protocol/messages.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 // Returns the part of `fetch` in [begin, end) of the ring, from its first byte
 // on; nothing if that byte lies elsewhere. Requires: at most a lap.
 Fetched FetchedFrom(const Ring& ring, RingOffset begin, RingOffset end,
                     const Fetch& fetch);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SERVER_RING_FETCH_H_

@@ -9,7 +9,7 @@
 #include "log/format/superline.h"
 #include "log/pmem/backends.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 template <Persistence P>
 ServerHello ServedReplica<P>::server_hello() const {
@@ -60,20 +60,20 @@ std::span<std::byte> ServedReplica<P>::ring_on_medium() const {
 }
 
 template <Persistence P>
-absl::Status ServedReplica<P>::StartSession(const SessionTerms& terms,
-                                            Fabric& fabric,
-                                            ConnectionId connection) {
-  const BackupMemory memory{replica_->region(), replica_->ring(),
-                            &replica_->table(), log_id(),
-                            [this](Epoch epoch, const LogPosition& head) {
-                              return replica_->PublishHead(epoch, head);
-                            }};
+absl::Status ServedReplica<P>::StartSession(
+    const replication::SessionTerms& terms, fabric::Fabric& fabric,
+    fabric::ConnectionId connection) {
+  const replication::BackupMemory memory{
+      replica_->region(), replica_->ring(), &replica_->table(), log_id(),
+      [this](Epoch epoch, const LogPosition& head) {
+        return replica_->PublishHead(epoch, head);
+      }};
   ALPHEUS_ASSIGN_OR_RETURN(
-      session_,
-      BackupSession<P>::Start(pmem_, memory, terms, fabric, connection));
+      session_, replication::BackupSession<P>::Start(pmem_, memory, terms,
+                                                     fabric, connection));
   return absl::OkStatus();
 }
 
 ALPHEUS_INSTANTIATE_CLASS(ServedReplica);
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -40,7 +40,7 @@
 #include "replication/session/backup_session.h"
 #include "replication/session/session_terms.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 class ServedLog : public ScrubbedReplica {
  public:
@@ -51,7 +51,7 @@ class ServedLog : public ScrubbedReplica {
   // False: they write to pages of a plain file, or to a copy in memory, from
   // which the replica's program persists.
   virtual bool is_persistent_memory() const { return true; }
-  virtual Promise current_promise() const = 0;
+  virtual quorum::Promise current_promise() const = 0;
   // Returns all members that its superline knows, and whether it was ever used.
   virtual Created created() const = 0;
   // Returns the region: the ring, which peers read and write, and before it
@@ -59,8 +59,8 @@ class ServedLog : public ScrubbedReplica {
   virtual std::span<std::byte> region() const = 0;
 
   // The calls below are as those of LocalReplica.
-  virtual absl::StatusOr<PromiseVerdict> AcceptPromise(
-      const Promise& request) = 0;
+  virtual absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(
+      const quorum::Promise& request) = 0;
   virtual absl::Status StartStateReport() = 0;
   virtual StateReport TakeStateReport() = 0;
   virtual absl::Status BeginRepair(Epoch epoch) = 0;
@@ -71,9 +71,10 @@ class ServedLog : public ScrubbedReplica {
   // The session of the installed epoch; one at a time. OnCompletion, Step,
   // has_more, TakeNews and PersistWatermark are as those of BackupSession.
   // Requires, for all except StartSession and EndSession: a running session.
-  virtual absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
-                                    ConnectionId connection) = 0;
-  virtual absl::Status OnCompletion(const Completion& completion) = 0;
+  virtual absl::Status StartSession(const replication::SessionTerms& terms,
+                                    fabric::Fabric& fabric,
+                                    fabric::ConnectionId connection) = 0;
+  virtual absl::Status OnCompletion(const fabric::Completion& completion) = 0;
   virtual absl::Status Step() = 0;
   virtual bool has_more() const = 0;
   virtual std::string TakeNews() = 0;
@@ -121,8 +122,8 @@ class ServedReplica final : public ServedLog {
     return !std::is_same_v<P, MsyncPersistence> &&
            !std::is_same_v<P, ShadowPersistence>;
   }
-  Promise current_promise() const override {
-    return PromiseOf(replica_->superline());
+  quorum::Promise current_promise() const override {
+    return quorum::PromiseOf(replica_->superline());
   }
   Created created() const override { return CreatedOf(replica_->superline()); }
   bool medium_failed() const override { return !pmem_.Error().ok(); }
@@ -133,8 +134,8 @@ class ServedReplica final : public ServedLog {
     return replica_->region().first(replica_->superline().region_bytes);
   }
 
-  absl::StatusOr<PromiseVerdict> AcceptPromise(
-      const Promise& request) override {
+  absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(
+      const quorum::Promise& request) override {
     return replica_->AcceptPromise(request);
   }
   absl::Status StartStateReport() override {
@@ -159,9 +160,10 @@ class ServedReplica final : public ServedLog {
     return replica_->RepairCopies();
   }
 
-  absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
-                            ConnectionId connection) override;
-  absl::Status OnCompletion(const Completion& completion) override {
+  absl::Status StartSession(const replication::SessionTerms& terms,
+                            fabric::Fabric& fabric,
+                            fabric::ConnectionId connection) override;
+  absl::Status OnCompletion(const fabric::Completion& completion) override {
     return session_->OnCompletion(completion);
   }
   absl::Status Step() override { return session_->Step(); }
@@ -177,9 +179,9 @@ class ServedReplica final : public ServedLog {
   const std::unique_ptr<LocalReplica<P>> replica_;
   Lsn durable_lsn_;                // from sessions that have ended
   std::optional<RingOffset> end_;  // end of the last session
-  std::unique_ptr<BackupSession<P>> session_;
+  std::unique_ptr<replication::BackupSession<P>> session_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SERVER_SERVED_LOG_H_

@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 PeerConnection* SliceScheduler::Next() {
   PeerConnection* const last = connections_.Find(last_);
@@ -31,4 +31,4 @@ absl::StatusOr<bool> SliceScheduler::Run(PeerConnection& connection) const {
   return is_over;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery

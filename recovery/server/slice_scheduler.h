@@ -25,7 +25,7 @@
 #include "log/base/ids.h"
 #include "recovery/server/peer_connections.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 
 class SliceScheduler {
  public:
@@ -44,9 +44,9 @@ class SliceScheduler {
  private:
   PeerConnections& connections_;
   const uint64_t slice_bytes_;
-  ConnectionId last_;  // connection that had the last slice
+  fabric::ConnectionId last_;  // connection that had the last slice
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::recovery
 
 #endif  // ALPHEUS_RECOVERY_SERVER_SLICE_SCHEDULER_H_

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace alpheus {
+namespace alpheus::fabric {
 
 absl::Status Fabric::PostWriteAtomic(ConnectionId connection, WorkId work,
                                      LocalBytes from, RemoteAddress to) {
@@ -63,4 +63,4 @@ const char* CompletionStatusName(CompletionStatus status) {
   return "unknown status";
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric

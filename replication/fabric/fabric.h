@@ -78,7 +78,7 @@
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
 
-namespace alpheus {
+namespace alpheus::fabric {
 
 // The right of a peer to use a registered region, as the handshake passes it
 // on. 0 is never issued.
@@ -350,6 +350,6 @@ class Fabric {
   virtual void Wake() = 0;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_FABRIC_H_

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstddef>
 
-namespace alpheus {
+namespace alpheus::fabric {
 namespace {
 
 // One round, and one step of the schedule of round keys.
@@ -46,4 +46,4 @@ RegionKey KeySequence::Next() {
   return RegionKey(cipher_.Encrypt(count_) ^ mask);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric

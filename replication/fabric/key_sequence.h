@@ -18,7 +18,7 @@
 #include "log/base/random.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::fabric {
 
 // A permutation of 64-bit numbers for each secret. The secret's words are in
 // the order in which the schedule takes them.
@@ -44,6 +44,6 @@ class KeySequence {
   uint64_t count_ = 0;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_KEY_SEQUENCE_H_

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace alpheus {
+namespace alpheus::fabric {
 namespace {
 
 constexpr uint64_t kAtomicBytes = 8;
@@ -96,4 +96,4 @@ absl::Status RegionTable::CheckLocal(const LocalBytes& local) const {
   return absl::OkStatus();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric

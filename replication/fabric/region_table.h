@@ -29,7 +29,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/fabric/key_sequence.h"
 
-namespace alpheus {
+namespace alpheus::fabric {
 
 class RegionTable {
  public:
@@ -71,6 +71,6 @@ class RegionTable {
   std::map<RegionKey, Region> regions_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_REGION_TABLE_H_

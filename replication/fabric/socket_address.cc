@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace alpheus {
+namespace alpheus::fabric {
 namespace {
 
 absl::string_view View(std::string_view text) {
@@ -84,4 +84,4 @@ std::string_view HostOf(std::string_view address) {
   return host;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric

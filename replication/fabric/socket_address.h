@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace alpheus {
+namespace alpheus::fabric {
 
 struct SocketAddress {
   sockaddr_storage storage{};
@@ -39,6 +39,6 @@ std::string FormatSocketAddress(const SocketAddress& address);
 // Returns "127.0.0.1" for "127.0.0.1:7000".
 std::string_view HostOf(std::string_view address);
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_SOCKET_ADDRESS_H_

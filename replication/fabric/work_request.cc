@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace alpheus {
+namespace alpheus::fabric {
 
 absl::Status CheckWorkRequest(const WorkRequest& request,
                               uint64_t message_bytes_max) {
@@ -36,4 +36,4 @@ absl::Status CheckPrivateData(std::string_view data, uint32_t bytes_max) {
                    bytes_max, " are taken; send the rest when connected"));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric

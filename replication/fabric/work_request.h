@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::fabric {
 
 inline bool IsAtomic(Operation operation) {
   return operation == Operation::kCompareSwap ||
@@ -33,6 +33,6 @@ absl::Status CheckWorkRequest(const WorkRequest& request,
 absl::Status NoConnection(ConnectionId id);
 absl::Status CheckPrivateData(std::string_view data, uint32_t bytes_max);
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_WORK_REQUEST_H_

@@ -12,7 +12,7 @@
 #include "log/base/flatten.h"
 #include "quorum/arithmetic/quorum.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 // Nanoseconds without an append after which a catch-up is not throttled. Far
@@ -40,7 +40,7 @@ int64_t CatchUpBytesMax(uint64_t bytes_per_second) {
 
 }  // namespace
 
-Replicator::Replicator(Fabric& fabric, const Clock& clock,
+Replicator::Replicator(fabric::Fabric& fabric, const Clock& clock,
                        const Options& options, const RingEnd& start,
                        Observer* observer)
     : fabric_(fabric),
@@ -54,14 +54,14 @@ Replicator::Replicator(Fabric& fabric, const Clock& clock,
       local_end_(start),
       durable_lsn_(start.lsn) {}
 
-void Replicator::Add(std::string name, ConnectionId connection,
+void Replicator::Add(std::string name, fabric::ConnectionId connection,
                      std::unique_ptr<PrimarySession> session) {
   ALPHEUS_CHECK(backups_.size() + 1 < kMembersMax, "N is at most kMembersMax");
   backups_.push_back({std::move(name), connection, std::move(session),
                       absl::OkStatus(), absl::OkStatus(), Listen()});
 }
 
-void Replicator::Join(std::string name, ConnectionId connection,
+void Replicator::Join(std::string name, fabric::ConnectionId connection,
                       std::unique_ptr<PrimarySession> session) {
   ALPHEUS_CHECK(!StatusOf(name).ok(), "one session with each replica");
   has_news_ = true;
@@ -161,7 +161,8 @@ ALPHEUS_FLATTEN void Replicator::LocalPersisted(Lsn lsn) {
   CountRecords();
 }
 
-ALPHEUS_FLATTEN bool Replicator::OnCompletion(const Completion& completion) {
+ALPHEUS_FLATTEN bool Replicator::OnCompletion(
+    const fabric::Completion& completion) {
   Backup* backup = Find(completion.connection);
   if (backup == nullptr) return false;
   if (!backup->status.ok()) return true;
@@ -179,7 +180,7 @@ ALPHEUS_FLATTEN bool Replicator::OnCompletion(const Completion& completion) {
     Push(*backup);
     CountRecords();
     if (backup->session->head_published().lsn != head_before) CountHeads();
-  } else if (completion.operation == Operation::kWrite) {
+  } else if (completion.operation == fabric::Operation::kWrite) {
     // A piece of a batch arrived. The last one, with the immediate, is no sign
     // of the backup's program: an adapter takes it alone.
     backup->is_heard = true;
@@ -187,7 +188,7 @@ ALPHEUS_FLATTEN bool Replicator::OnCompletion(const Completion& completion) {
   return true;
 }
 
-bool Replicator::Disconnected(ConnectionId connection) {
+bool Replicator::Disconnected(fabric::ConnectionId connection) {
   Backup* backup = Find(connection);
   if (backup == nullptr) return false;
   Drop(*backup, absl::UnavailableError("the backup broke the connection"));
@@ -228,16 +229,18 @@ bool Replicator::DrainSome(Arrived* arrived) {
   arrived->completions += count;
   const uint64_t posted = batches();
   bool may_have_posted = false;
-  for (const Completion& completion : std::span(completions_).first(count)) {
+  for (const fabric::Completion& completion :
+       std::span(completions_).first(count)) {
     if (OnCompletion(completion) || observer_ == nullptr) continue;
     observer_->OnCompletion(completion);
     may_have_posted = true;
   }
   if (count == completions_.size()) return true;
   arrived->events += events_.size();
-  for (const ConnectionEvent& event : events_) {
-    const bool is_ours = event.kind == ConnectionEvent::Kind::kDisconnected &&
-                         Disconnected(event.connection);
+  for (const fabric::ConnectionEvent& event : events_) {
+    const bool is_ours =
+        event.kind == fabric::ConnectionEvent::Kind::kDisconnected &&
+        Disconnected(event.connection);
     if (!is_ours && observer_ != nullptr) observer_->OnConnectionEvent(event);
   }
   const bool is_news = !events_.empty();
@@ -310,7 +313,7 @@ uint32_t Replicator::in_sync() const {
       (options_.has_local_replica ? 1 : 0));
 }
 
-Replicator::Backup* Replicator::Find(ConnectionId connection) {
+Replicator::Backup* Replicator::Find(fabric::ConnectionId connection) {
   const auto found =
       std::ranges::find(backups_, connection, &Backup::connection);
   return found == backups_.end() ? nullptr : &*found;
@@ -328,14 +331,15 @@ void Replicator::Drop(Backup& backup, const absl::Status& why) {
 
 // Names the last of several primaries that may have opened the log.
 std::string Replicator::DescribeLoss() const {
-  const Promise* newest = nullptr;
+  const quorum::Promise* newest = nullptr;
   for (const Backup& backup : backups_) {
-    const std::optional<Promise>& by = backup.session->overtaken_by();
+    const std::optional<quorum::Promise>& by = backup.session->overtaken_by();
     if (!by || by->epoch == Epoch()) continue;
     if (newest == nullptr || newest->epoch < by->epoch) newest = &*by;
   }
-  std::string text =
-      newest == nullptr ? "" : absl::StrCat(DescribeOpening(*newest), "; ");
+  std::string text = newest == nullptr
+                         ? ""
+                         : absl::StrCat(quorum::DescribeOpening(*newest), "; ");
   absl::StrAppend(
       &text, "the log failed with ", in_sync(), " of ", options_.write_quorum,
       " replicas that must be in sync; records behind LSN ", durable_lsn_.value,
@@ -454,7 +458,8 @@ std::optional<Lsn> Replicator::Quorum(Lsn own,
   for (const Backup& backup : backups_) {
     progress_[count++] = {of(*backup.session), backup.status.ok()};
   }
-  return DurableLsn(std::span(progress_).first(count), options_.write_quorum);
+  return quorum::DurableLsn(std::span(progress_).first(count),
+                            options_.write_quorum);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

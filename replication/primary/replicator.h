@@ -88,7 +88,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/session/primary_session.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 class Replicator final : public ReplicationSink {
  public:
@@ -115,8 +115,8 @@ class Replicator final : public ReplicationSink {
    public:
     virtual ~Observer() = default;
     // Take events that are of no backup of this log.
-    virtual void OnCompletion(const Completion& completion) = 0;
-    virtual void OnConnectionEvent(const ConnectionEvent& event) = 0;
+    virtual void OnCompletion(const fabric::Completion& completion) = 0;
+    virtual void OnConnectionEvent(const fabric::ConnectionEvent& event) = 0;
     // Called at the end of each Poll, and takes what it needs of Poll's time;
     // `polled` is what Poll would return. Returns what Poll returns.
     virtual Polled OnPoll(Polled polled) { return polled; }
@@ -125,20 +125,20 @@ class Replicator final : public ReplicationSink {
   // Requires: all records up to `start` are durable. `fabric`, `clock` and
   // `observer` must outlive the object. Without `observer` events of other
   // connections are dropped.
-  Replicator(Fabric& fabric, const Clock& clock, const Options& options,
+  Replicator(fabric::Fabric& fabric, const Clock& clock, const Options& options,
              const RingEnd& start, Observer* observer = nullptr);
 
   // Adds a backup in sync that has all records up to the constructor's `start`.
   // Error messages use `name` for it. Requires: before the first Advance; with
   // this host's own, at most kMembersMax replicas.
-  void Add(std::string name, ConnectionId connection,
+  void Add(std::string name, fabric::ConnectionId connection,
            std::unique_ptr<PrimarySession> session);
 
   // Adds a backup that lacks records, at any time. Its session begins where its
   // records end, and brings the rest. It replaces the backup of that name,
   // which must be out of sync. It may be behind by more than lag_bytes_max
   // until it once was not. Requires: the ring holds everything after its end.
-  void Join(std::string name, ConnectionId connection,
+  void Join(std::string name, fabric::ConnectionId connection,
             std::unique_ptr<PrimarySession> session);
   // Returns OK for a backup in sync, NotFound for one that was never added, and
   // else why it is out of sync.
@@ -183,8 +183,8 @@ class Replicator final : public ReplicationSink {
 
   // The parts of Poll. Take a completion, or the end of a connection: each
   // returns true if the connection is of one of the backups.
-  bool OnCompletion(const Completion& completion);
-  bool Disconnected(ConnectionId connection);
+  bool OnCompletion(const fabric::Completion& completion);
+  bool Disconnected(fabric::ConnectionId connection);
   // Posts what waits for credit, and drops backups that lag too far or are
   // silent. Returns true if something was posted.
   bool CheckBackups();
@@ -219,7 +219,7 @@ class Replicator final : public ReplicationSink {
  private:
   struct Backup {
     std::string name;
-    ConnectionId connection;
+    fabric::ConnectionId connection;
     std::unique_ptr<PrimarySession> session;
     absl::Status status;    // why it is out of sync
     absl::Status unposted;  // why nothing more could be posted (RPR7)
@@ -255,7 +255,7 @@ class Replicator final : public ReplicationSink {
   static bool MayPost(const Backup& backup) {
     return backup.status.ok() && backup.unposted.ok();
   }
-  Backup* Find(ConnectionId connection);
+  Backup* Find(fabric::ConnectionId connection);
   uint64_t LagOf(const Backup& backup) const;
   void Drop(Backup& backup, const absl::Status& why);
   void DropUnposted(Backup& backup, const absl::Status& why);
@@ -269,7 +269,7 @@ class Replicator final : public ReplicationSink {
   void CountHeads();
   std::optional<Lsn> Quorum(Lsn own, Lsn (*of)(const PrimarySession&));
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const Clock& clock_;
   const Options options_;
   Observer* const observer_;
@@ -290,16 +290,16 @@ class Replicator final : public ReplicationSink {
   Lsn durable_head_lsn_{0};
   std::vector<Backup> backups_;
   // Scratch of Quorum; a member, as to construct it costs more than to count.
-  std::array<ReplicaProgress, kMembersMax> progress_;
+  std::array<quorum::ReplicaProgress, kMembersMax> progress_;
   absl::Status status_;
   bool is_ended_ = false;  // End was called
   bool is_joining_ = false;
   std::optional<RingOffset> pinned_;
   // Scratch of Poll; a member, as to construct it costs more than to poll.
-  std::array<Completion, 64> completions_;
-  std::vector<ConnectionEvent> events_;  // not taken yet
+  std::array<fabric::Completion, 64> completions_;
+  std::vector<fabric::ConnectionEvent> events_;  // not taken yet
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_

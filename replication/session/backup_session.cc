@@ -17,7 +17,7 @@
 #include "replication/wire/head_update.h"
 #include "replication/wire/summed_words.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 // Acks in flight. Acks are cumulative: when no slot is free, the next ack
@@ -34,7 +34,8 @@ constexpr int kTriesMax = 3;
 template <Persistence P>
 BackupSession<P>::BackupSession(P& pmem, const BackupMemory& memory,
                                 const SessionTerms& terms, const Plan& plan,
-                                Fabric& fabric, ConnectionId connection)
+                                fabric::Fabric& fabric,
+                                fabric::ConnectionId connection)
     : pmem_(pmem),
       memory_(memory),
       terms_(terms),
@@ -54,7 +55,7 @@ BackupSession<P>::BackupSession(P& pmem, const BackupMemory& memory,
 template <Persistence P>
 absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
     P& pmem, const BackupMemory& memory, const SessionTerms& terms,
-    Fabric& fabric, ConnectionId connection) {
+    fabric::Fabric& fabric, fabric::ConnectionId connection) {
   ALPHEUS_RETURN_IF_ERROR(MakeSuperlinePlan(terms.platform).status());
   std::unique_ptr<BackupSession> session(new BackupSession(
       pmem, memory, terms, RecordPlanOfBackup(), fabric, connection));
@@ -73,20 +74,20 @@ absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
 
 template <Persistence P>
 ALPHEUS_FLATTEN absl::Status BackupSession<P>::OnCompletion(
-    const Completion& completion) {
-  if (completion.status != CompletionStatus::kOk) {
+    const fabric::Completion& completion) {
+  if (completion.status != fabric::CompletionStatus::kOk) {
     return absl::UnavailableError(
         absl::StrCat("epoch ", terms_.epoch.value, ", LSN ", next_.lsn.value,
                      ": the connection to the primary broke: ",
-                     OperationName(completion.operation), ": ",
-                     CompletionStatusName(completion.status)));
+                     fabric::OperationName(completion.operation), ": ",
+                     fabric::CompletionStatusName(completion.status)));
   }
   switch (completion.operation) {
-    case Operation::kReceiveImmediate:
+    case fabric::Operation::kReceiveImmediate:
       return OnAnnouncement(completion);
-    case Operation::kReceive:
+    case fabric::Operation::kReceive:
       return OnMessage(completion);
-    case Operation::kSend:
+    case fabric::Operation::kSend:
       free_acks_.push_back(completion.work.value);
       return absl::OkStatus();
     default:
@@ -94,12 +95,13 @@ ALPHEUS_FLATTEN absl::Status BackupSession<P>::OnCompletion(
           absl::StrCat("epoch ", terms_.epoch.value,
                        ": the primary did what no primary "
                        "does: ",
-                       OperationName(completion.operation)));
+                       fabric::OperationName(completion.operation)));
   }
 }
 
 template <Persistence P>
-absl::Status BackupSession<P>::OnAnnouncement(const Completion& completion) {
+absl::Status BackupSession<P>::OnAnnouncement(
+    const fabric::Completion& completion) {
   const uint64_t capacity = memory_.ring.capacity();
   const uint64_t end = uint64_t{completion.immediate} * kLineBytes;
   if (end >= capacity || completion.bytes == 0) {
@@ -125,7 +127,7 @@ absl::Status BackupSession<P>::OnAnnouncement(const Completion& completion) {
 }
 
 template <Persistence P>
-absl::Status BackupSession<P>::OnMessage(const Completion& completion) {
+absl::Status BackupSession<P>::OnMessage(const fabric::Completion& completion) {
   if (!AreSummed(receives_->BytesOf(completion))) {
     return absl::UnavailableError(absl::StrCat(
         "epoch ", terms_.epoch.value, ", LSN ", next_.lsn.value, ": ",
@@ -154,7 +156,7 @@ absl::Status BackupSession<P>::OnMessage(const Completion& completion) {
 }
 
 template <Persistence P>
-absl::Status BackupSession<P>::OnHead(const Completion& completion) {
+absl::Status BackupSession<P>::OnHead(const fabric::Completion& completion) {
   const auto update = DecodeHeadUpdate(receives_->BytesOf(completion));
   const bool is_ours = update && update->epoch == terms_.epoch &&
                        update->session == terms_.session;
@@ -310,9 +312,10 @@ absl::Status BackupSession<P>::AskAgain(const RecordView& record,
   ++tries_;
   awaited_ = {terms_.epoch, terms_.session, record.offset, record.bytes};
   const size_t slot = free_acks_.back();
-  const LocalBytes message = acks_->At(slot);
+  const fabric::LocalBytes message = acks_->At(slot);
   EncodeResendRequest(*awaited_, message.bytes.first<kResendRequestBytes>());
-  ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection_, WorkId(slot), message));
+  ALPHEUS_RETURN_IF_ERROR(
+      fabric_.PostSend(connection_, fabric::WorkId(slot), message));
   free_acks_.pop_back();
   return absl::OkStatus();
 }
@@ -343,10 +346,11 @@ absl::Status BackupSession<P>::PersistResent() {
 template <Persistence P>
 absl::Status BackupSession<P>::SendAck() {
   const size_t slot = free_acks_.back();
-  const LocalBytes message = acks_->At(slot);
+  const fabric::LocalBytes message = acks_->At(slot);
   EncodeAck({terms_.epoch, terms_.session, persisted_lsn(), persisted_},
             message.bytes.first<kAckBytes>());
-  ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection_, WorkId(slot), message));
+  ALPHEUS_RETURN_IF_ERROR(
+      fabric_.PostSend(connection_, fabric::WorkId(slot), message));
   free_acks_.pop_back();
   acked_ = persisted_;
   return absl::OkStatus();
@@ -369,4 +373,4 @@ absl::Status BackupSession<P>::PersistWatermark() {
 
 ALPHEUS_INSTANTIATE_CLASS(BackupSession);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

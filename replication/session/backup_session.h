@@ -72,7 +72,7 @@
 #include "replication/wire/message_slots.h"
 #include "replication/wire/posted_receives.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 // The replica that a session writes to. It must outlive the session.
 struct BackupMemory {
@@ -92,12 +92,12 @@ class BackupSession {
   // fabric's; Unimplemented (this replica's platform).
   static absl::StatusOr<std::unique_ptr<BackupSession>> Start(
       P& pmem, const BackupMemory& memory, const SessionTerms& terms,
-      Fabric& fabric, ConnectionId connection);
+      fabric::Fabric& fabric, fabric::ConnectionId connection);
 
   // Takes one completion of the session's connection. After an error the
   // session is of no more use: close the connection. Errors: Unavailable (the
   // connection broke), DataLoss (the announced place or head is impossible).
-  absl::Status OnCompletion(const Completion& completion);
+  absl::Status OnCompletion(const fabric::Completion& completion);
 
   // Persists and acknowledges what was announced since the last call; costs
   // nothing if nothing was. Errors: DataLoss (the announced bytes are no
@@ -123,11 +123,12 @@ class BackupSession {
 
  private:
   BackupSession(P& pmem, const BackupMemory& memory, const SessionTerms& terms,
-                const Plan& plan, Fabric& fabric, ConnectionId connection);
+                const Plan& plan, fabric::Fabric& fabric,
+                fabric::ConnectionId connection);
 
-  absl::Status OnAnnouncement(const Completion& completion);
-  absl::Status OnMessage(const Completion& completion);
-  absl::Status OnHead(const Completion& completion);
+  absl::Status OnAnnouncement(const fabric::Completion& completion);
+  absl::Status OnMessage(const fabric::Completion& completion);
+  absl::Status OnHead(const fabric::Completion& completion);
   absl::Status PublishHead();
   std::array<WrittenBytes, 2> Announced() const;
   absl::Status Acknowledge();
@@ -144,8 +145,8 @@ class BackupSession {
   P& pmem_;
   const BackupMemory memory_;
   const SessionTerms terms_;
-  Fabric& fabric_;
-  const ConnectionId connection_;
+  fabric::Fabric& fabric_;
+  const fabric::ConnectionId connection_;
   const WatermarkEncoder watermarks_[2];
   PersistResponder<P> responder_;
 
@@ -173,6 +174,6 @@ class BackupSession {
   std::vector<size_t> free_acks_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_SESSION_BACKUP_SESSION_H_

@@ -15,7 +15,7 @@
 #include "replication/wire/head_update.h"
 #include "replication/wire/summed_words.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 namespace {
 
@@ -25,7 +25,7 @@ constexpr size_t kMessagesInFlight = 2;
 // For bytes that are sent again: the slot after those of messages, and the work
 // id.
 constexpr size_t kNoticeSlot = kMessagesInFlight;
-constexpr WorkId kAgain{0xffff'fffe};
+constexpr fabric::WorkId kAgain{0xffff'fffe};
 // A batch that wraps at the end of the ring has two ranges.
 constexpr uint64_t kRangesMax = 2;
 // Batches in flight to a backup that is behind: one is persisted while the next
@@ -41,7 +41,8 @@ constexpr size_t kCatchUpInFlight = 4;
 
 PrimarySession::PrimarySession(const ReplicatedRing& ring,
                                const SessionTerms& terms, const Plan& plan,
-                               Fabric& fabric, ConnectionId connection)
+                               fabric::Fabric& fabric,
+                               fabric::ConnectionId connection)
     : ring_(ring),
       terms_(terms),
       fabric_(fabric),
@@ -59,8 +60,8 @@ PrimarySession::PrimarySession(const ReplicatedRing& ring,
 }
 
 absl::StatusOr<std::unique_ptr<PrimarySession>> PrimarySession::Start(
-    const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
-    ConnectionId connection) {
+    const ReplicatedRing& ring, const SessionTerms& terms,
+    fabric::Fabric& fabric, fabric::ConnectionId connection) {
   ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeSessionPlan(terms.platform));
   ALPHEUS_RETURN_IF_ERROR(MakeSuperlinePlan(terms.platform).status());
   std::unique_ptr<PrimarySession> session(
@@ -123,7 +124,7 @@ absl::Status PrimarySession::AdvanceHead(const LogPosition& head) {
     return absl::OkStatus();
   }
   const size_t slot = free_messages_.back();
-  const LocalBytes message = messages_->At(slot);
+  const fabric::LocalBytes message = messages_->At(slot);
   EncodeHeadUpdate({terms_.epoch, terms_.session, head},
                    message.bytes.first<kHeadUpdateBytes>());
   ALPHEUS_RETURN_IF_ERROR(PostMessage(message, slot));
@@ -136,7 +137,7 @@ absl::Status PrimarySession::AdvanceDurable(Lsn lsn) {
   if (lsn <= durable_announced_ || !HasRoomForMessage())
     return absl::OkStatus();
   const size_t slot = free_messages_.back();
-  LocalBytes message = messages_->At(slot);
+  fabric::LocalBytes message = messages_->At(slot);
   message.bytes = message.bytes.first(kDurableUpdateBytes);
   EncodeDurableUpdate({terms_.epoch, terms_.session, lsn},
                       message.bytes.first<kDurableUpdateBytes>());
@@ -146,8 +147,10 @@ absl::Status PrimarySession::AdvanceDurable(Lsn lsn) {
   return absl::OkStatus();
 }
 
-absl::Status PrimarySession::PostMessage(LocalBytes message, size_t slot) {
-  ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection_, WorkId(slot), message));
+absl::Status PrimarySession::PostMessage(fabric::LocalBytes message,
+                                         size_t slot) {
+  ALPHEUS_RETURN_IF_ERROR(
+      fabric_.PostSend(connection_, fabric::WorkId(slot), message));
   free_messages_.pop_back();
   ++batches_;
   return absl::OkStatus();
@@ -196,13 +199,14 @@ PersistRequester::Range PrimarySession::RangeAt(RingOffset begin,
           {ring_.backup_key, place}};
 }
 
-absl::Status PrimarySession::OnCompletion(const Completion& completion) {
-  if (completion.status != CompletionStatus::kOk) {
+absl::Status PrimarySession::OnCompletion(
+    const fabric::Completion& completion) {
+  if (completion.status != fabric::CompletionStatus::kOk) {
     return absl::UnavailableError(absl::StrCat(
         "epoch ", terms_.epoch.value, ", LSN ", acked_.lsn.value + 1,
         ": the connection to the backup broke: ",
-        OperationName(completion.operation), ": ",
-        CompletionStatusName(completion.status),
+        fabric::OperationName(completion.operation), ": ",
+        fabric::CompletionStatusName(completion.status),
         "; whether it has the records is unknown"));
   }
   if (completion.work == PersistRequester::kWork) {
@@ -212,24 +216,24 @@ absl::Status PrimarySession::OnCompletion(const Completion& completion) {
   }
   if (completion.work == kAgain) {
     --again_posts_;
-    is_notice_free_ |= completion.operation == Operation::kSend;
+    is_notice_free_ |= completion.operation == fabric::Operation::kSend;
     return SendAgain();
   }
   switch (completion.operation) {
-    case Operation::kSend:
+    case fabric::Operation::kSend:
       free_messages_.push_back(completion.work.value);
       return absl::OkStatus();
-    case Operation::kReceive:
+    case fabric::Operation::kReceive:
       return OnAck(completion);
     default:
       return absl::DataLossError(
           absl::StrCat("epoch ", terms_.epoch.value,
                        ": the backup did what no backup does: ",
-                       OperationName(completion.operation)));
+                       fabric::OperationName(completion.operation)));
   }
 }
 
-absl::Status PrimarySession::OnAck(const Completion& completion) {
+absl::Status PrimarySession::OnAck(const fabric::Completion& completion) {
   if (const auto again = DecodeResendRequest(acks_->BytesOf(completion))) {
     ALPHEUS_RETURN_IF_ERROR(acks_->Taken(completion.work));
     return OnResendRequest(*again);
@@ -261,7 +265,7 @@ absl::Status PrimarySession::OnAck(const Completion& completion) {
 // A promise of this epoch, or of an older one, does not end the session.
 absl::Status PrimarySession::OnOtherMessage(
     std::span<const std::byte> message) {
-  const std::optional<Promise> promise =
+  const std::optional<quorum::Promise> promise =
       read_promise_ ? read_promise_(message) : std::nullopt;
   if (promise && (promise->epoch > terms_.epoch || promise->epoch == Epoch())) {
     overtaken_by_ = promise;
@@ -270,7 +274,7 @@ absl::Status PrimarySession::OnOtherMessage(
             ? "another process of its machine takes this replica, to open the "
               "log"
             : absl::StrCat("its promise is given: ",
-                           DescribeOpening(*promise)));
+                           quorum::DescribeOpening(*promise)));
   }
   if (!promise && !AreSummed(message)) {
     return absl::UnavailableError(absl::StrCat(
@@ -322,7 +326,7 @@ absl::Status PrimarySession::SendAgain() {
   if (!is_notice_free_ || SendsInFlight() >= limits_.sends_max) {
     return absl::OkStatus();
   }
-  LocalBytes notice = messages_->At(kNoticeSlot);
+  fabric::LocalBytes notice = messages_->At(kNoticeSlot);
   notice.bytes = notice.bytes.first(kResentBytes);
   EncodeResent({terms_.epoch, terms_.session, again_->begin},
                notice.bytes.first<kResentBytes>());
@@ -347,4 +351,4 @@ void PrimarySession::OnPersisted() {
   }
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

@@ -57,13 +57,13 @@
 #include "replication/wire/message_slots.h"
 #include "replication/wire/posted_receives.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 // The ring of this host and that of the backup, which holds the same bytes.
 struct ReplicatedRing {
-  Ring ring;             // this host's ring
-  RegionKey local_key;   // registered: ring.data(), capacity
-  RegionKey backup_key;  // of the backup's ring, from its start
+  Ring ring;                     // this host's ring
+  fabric::RegionKey local_key;   // registered: ring.data(), capacity
+  fabric::RegionKey backup_key;  // of the backup's ring, from its start
 };
 
 class PrimarySession {
@@ -72,17 +72,19 @@ class PrimarySession {
   // connection is established. Errors: the fabric's; Unimplemented (the
   // backup's platform).
   static absl::StatusOr<std::unique_ptr<PrimarySession>> Start(
-      const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
-      ConnectionId connection);
+      const ReplicatedRing& ring, const SessionTerms& terms,
+      fabric::Fabric& fabric, fabric::ConnectionId connection);
 
   // Returns the promise in a message that is no ack, or nothing. Epoch 0 means:
   // a process of the backup's machine takes the replica, and has no promise
   // yet.
   using ReadPromise =
-      std::function<std::optional<Promise>(std::span<const std::byte>)>;
+      std::function<std::optional<quorum::Promise>(std::span<const std::byte>)>;
   void ReadPromisesBy(ReadPromise read) { read_promise_ = std::move(read); }
   // Returns the promise for which the backup ended the session, as it said.
-  const std::optional<Promise>& overtaken_by() const { return overtaken_by_; }
+  const std::optional<quorum::Promise>& overtaken_by() const {
+    return overtaken_by_;
+  }
 
   // How a backup that is behind gets what it lacks.
   enum class Pace {
@@ -110,7 +112,7 @@ class PrimarySession {
   // connection broke), Aborted (the backup ends the session for another
   // primary: overtaken_by()), DataLoss (the backup says what is impossible).
   // The session is then broken.
-  absl::Status OnCompletion(const Completion& completion);
+  absl::Status OnCompletion(const fabric::Completion& completion);
 
   // Posts the receives of acks that were taken. Call it soon after, while no
   // caller waits. Errors: as Advance.
@@ -135,7 +137,8 @@ class PrimarySession {
 
  private:
   PrimarySession(const ReplicatedRing& ring, const SessionTerms& terms,
-                 const Plan& plan, Fabric& fabric, ConnectionId connection);
+                 const Plan& plan, fabric::Fabric& fabric,
+                 fabric::ConnectionId connection);
 
   // A batch or message that the backup acknowledges as one.
   struct InFlight {
@@ -149,11 +152,11 @@ class PrimarySession {
   bool HasCredit() const;
   bool HasRoomFor(uint64_t bytes) const;
   bool HasRoomForMessage() const;
-  absl::Status PostMessage(LocalBytes message, size_t slot);
+  absl::Status PostMessage(fabric::LocalBytes message, size_t slot);
   uint64_t SendsInFlight() const;
   absl::Status PostBatch(RingOffset end);
   PersistRequester::Range RangeAt(RingOffset begin, uint64_t bytes) const;
-  absl::Status OnAck(const Completion& completion);
+  absl::Status OnAck(const fabric::Completion& completion);
   absl::Status OnOtherMessage(std::span<const std::byte> message);
   absl::Status OnResendRequest(const ResendRequest& request);
   absl::Status SendAgain();
@@ -162,9 +165,9 @@ class PrimarySession {
 
   const ReplicatedRing ring_;
   const SessionTerms terms_;
-  Fabric& fabric_;
-  const ConnectionId connection_;
-  const Fabric::Limits limits_;
+  fabric::Fabric& fabric_;
+  const fabric::ConnectionId connection_;
+  const fabric::Fabric::Limits limits_;
 
   PersistRequester requester_;
   RingEnd posted_;
@@ -178,7 +181,7 @@ class PrimarySession {
   uint64_t batches_ = 0;
   uint64_t batches_acked_ = 0;
   ReadPromise read_promise_;
-  std::optional<Promise> overtaken_by_;
+  std::optional<quorum::Promise> overtaken_by_;
   std::unique_ptr<PostedReceives> acks_;
   std::unique_ptr<MessageSlots> messages_;  // heads, durable updates
   std::vector<size_t> free_messages_;
@@ -193,6 +196,6 @@ class PrimarySession {
   bool is_notice_free_ = true;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_SESSION_PRIMARY_SESSION_H_

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 constexpr uint64_t kRequestMagic = 0x3171657255504841;  // "AHPUreq1"
@@ -40,4 +40,4 @@ std::optional<Resent> DecodeResent(std::span<const std::byte> bytes) {
                 RingOffset(words->at(3))};
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

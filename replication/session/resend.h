@@ -21,7 +21,7 @@
 #include "replication/wire/ack.h"
 #include "replication/wire/summed_words.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 // Sent by the backup in place of an ack: asks for one record, header included.
 struct ResendRequest {
@@ -55,6 +55,6 @@ std::optional<ResendRequest> DecodeResendRequest(
     std::span<const std::byte> bytes);
 std::optional<Resent> DecodeResent(std::span<const std::byte> bytes);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_SESSION_RESEND_H_

@@ -10,7 +10,7 @@
 #include "replication/persist/platform/platform.h"
 #include "replication/wire/ack.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 struct SessionTerms {
   Epoch epoch;
@@ -29,6 +29,6 @@ struct SessionTerms {
   uint64_t batch_bytes_max = uint64_t{4} << 20;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_SESSION_SESSION_TERMS_H_

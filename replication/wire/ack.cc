@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 constexpr uint64_t kAckMagic = 0x316b636153555048;  // "HPUSack1"
@@ -23,4 +23,4 @@ std::optional<Ack> DecodeAck(std::span<const std::byte> bytes) {
              words->at(4)};
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

@@ -19,7 +19,7 @@
 #include "log/base/ids.h"
 #include "replication/wire/summed_words.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 // Random, new for each connection between a primary and a backup.
 using SessionId = StrongId<struct SessionIdTag>;
@@ -39,6 +39,6 @@ void EncodeAck(const Ack& ack, std::span<std::byte, kAckBytes> into);
 // Returns nothing if the bytes are no ack, or were changed on their way.
 std::optional<Ack> DecodeAck(std::span<const std::byte> bytes);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_WIRE_ACK_H_

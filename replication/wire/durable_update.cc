@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 constexpr uint64_t kDurableMagic = 0x3172756455504841;  // "AHPUdur1"
@@ -25,4 +25,4 @@ std::optional<DurableUpdate> DecodeDurableUpdate(
                        Lsn(words->at(3))};
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

@@ -21,7 +21,7 @@
 #include "replication/wire/ack.h"
 #include "replication/wire/summed_words.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 struct DurableUpdate {
   Epoch epoch;
@@ -39,6 +39,6 @@ void EncodeDurableUpdate(const DurableUpdate& update,
 std::optional<DurableUpdate> DecodeDurableUpdate(
     std::span<const std::byte> bytes);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_WIRE_DURABLE_UPDATE_H_

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 constexpr uint64_t kHeadMagic = 0x3164616853555048;  // "HPUShad1"
@@ -27,4 +27,4 @@ std::optional<HeadUpdate> DecodeHeadUpdate(std::span<const std::byte> bytes) {
       {Lsn(words->at(3)), RingOffset(words->at(4)), words->at(5)}};
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

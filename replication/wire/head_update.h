@@ -20,7 +20,7 @@
 #include "replication/wire/ack.h"
 #include "replication/wire/summed_words.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 struct HeadUpdate {
   Epoch epoch;
@@ -37,6 +37,6 @@ void EncodeHeadUpdate(const HeadUpdate& update,
 // Returns nothing if the bytes are none, or were changed on their way.
 std::optional<HeadUpdate> DecodeHeadUpdate(std::span<const std::byte> bytes);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_WIRE_HEAD_UPDATE_H_

@@ -6,16 +6,17 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
-MessageSlots::MessageSlots(Fabric& fabric, size_t slots, size_t slot_bytes)
+MessageSlots::MessageSlots(fabric::Fabric& fabric, size_t slots,
+                           size_t slot_bytes)
     : fabric_(fabric),
       slots_(slots),
       slot_bytes_(slot_bytes),
       bytes_(new(std::nothrow) std::byte[slots * slot_bytes]) {}
 
 absl::StatusOr<std::unique_ptr<MessageSlots>> MessageSlots::Make(
-    Fabric& fabric, size_t slots, size_t slot_bytes) {
+    fabric::Fabric& fabric, size_t slots, size_t slot_bytes) {
   std::unique_ptr<MessageSlots> made(
       new MessageSlots(fabric, slots, slot_bytes));
   if (made->bytes_ == nullptr) {
@@ -26,13 +27,13 @@ absl::StatusOr<std::unique_ptr<MessageSlots>> MessageSlots::Make(
   }
   ALPHEUS_ASSIGN_OR_RETURN(
       made->key_, fabric.Register({made->bytes_.get(), slots * slot_bytes},
-                                  RemoteAccess::kNone));
+                                  fabric::RemoteAccess::kNone));
   return made;
 }
 
 MessageSlots::~MessageSlots() {
   // The key is empty only if Make failed.
-  if (key_ != RegionKey()) fabric_.Deregister(key_).IgnoreError();
+  if (key_ != fabric::RegionKey()) fabric_.Deregister(key_).IgnoreError();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

@@ -5,7 +5,7 @@
 
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 // Few are enough: each takes a slot, and most sessions have one that waits.
@@ -14,7 +14,7 @@ constexpr uint32_t kSpare = 4;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PostedReceives>> PostedReceives::Make(
-    Fabric& fabric, ConnectionId connection, uint32_t credits,
+    fabric::Fabric& fabric, fabric::ConnectionId connection, uint32_t credits,
     size_t slot_bytes) {
   const uint32_t room = std::max(fabric.limits().receives_max, credits);
   const uint32_t spare = std::min(kSpare, room - credits);
@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<PostedReceives>> PostedReceives::Make(
 }
 
 absl::Status PostedReceives::PostAll() {
-  for (const WorkId work : waiting_) {
+  for (const fabric::WorkId work : waiting_) {
     ALPHEUS_RETURN_IF_ERROR(
         fabric_.PostReceive(connection_, work, slots_->At(work.value)));
   }
@@ -39,4 +39,4 @@ absl::Status PostedReceives::PostAll() {
   return absl::OkStatus();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

@@ -27,7 +27,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/wire/message_slots.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 class PostedReceives {
  public:
@@ -36,15 +36,16 @@ class PostedReceives {
   // `fabric` must outlive the object. Errors: the fabric's; ResourceExhausted
   // (memory).
   static absl::StatusOr<std::unique_ptr<PostedReceives>> Make(
-      Fabric& fabric, ConnectionId connection, uint32_t credits,
+      fabric::Fabric& fabric, fabric::ConnectionId connection, uint32_t credits,
       size_t slot_bytes);
 
   // Returns the bytes that a receive brought; valid until Taken.
-  std::span<const std::byte> BytesOf(const Completion& completion) const {
+  std::span<const std::byte> BytesOf(
+      const fabric::Completion& completion) const {
     return slots_->At(completion.work.value).bytes.first(completion.bytes);
   }
   // Marks a receive as read, to be posted again. Errors: as PostAll.
-  absl::Status Taken(WorkId work) {
+  absl::Status Taken(fabric::WorkId work) {
     waiting_.push_back(work);
     return waiting_.size() > spare_ ? PostAll() : absl::OkStatus();
   }
@@ -53,16 +54,17 @@ class PostedReceives {
   absl::Status PostAll();
 
  private:
-  PostedReceives(Fabric& fabric, ConnectionId connection, size_t spare)
+  PostedReceives(fabric::Fabric& fabric, fabric::ConnectionId connection,
+                 size_t spare)
       : fabric_(fabric), connection_(connection), spare_(spare) {}
 
-  Fabric& fabric_;
-  const ConnectionId connection_;
+  fabric::Fabric& fabric_;
+  const fabric::ConnectionId connection_;
   const size_t spare_;  // number of receives beyond the credits
   std::unique_ptr<MessageSlots> slots_;
-  std::vector<WorkId> waiting_;
+  std::vector<fabric::WorkId> waiting_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_WIRE_POSTED_RECEIVES_H_

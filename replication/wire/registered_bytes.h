@@ -14,15 +14,16 @@
 #include "log/base/status_macros.h"
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 class RegisteredBytes {
  public:
   // Registers `bytes`. The fabric and the bytes must outlive the object.
   // Errors: as Fabric::Register.
   static absl::StatusOr<std::unique_ptr<RegisteredBytes>> Make(
-      Fabric& fabric, std::span<std::byte> bytes, RemoteAccess access) {
-    ALPHEUS_ASSIGN_OR_RETURN(const RegionKey key,
+      fabric::Fabric& fabric, std::span<std::byte> bytes,
+      fabric::RemoteAccess access) {
+    ALPHEUS_ASSIGN_OR_RETURN(const fabric::RegionKey key,
                              fabric.Register(bytes, access));
     return std::unique_ptr<RegisteredBytes>(
         new RegisteredBytes(fabric, bytes, key));
@@ -31,18 +32,19 @@ class RegisteredBytes {
   RegisteredBytes(const RegisteredBytes&) = delete;
   RegisteredBytes& operator=(const RegisteredBytes&) = delete;
 
-  RegionKey key() const { return key_; }
+  fabric::RegionKey key() const { return key_; }
   std::span<std::byte> bytes() const { return bytes_; }
 
  private:
-  RegisteredBytes(Fabric& fabric, std::span<std::byte> bytes, RegionKey key)
+  RegisteredBytes(fabric::Fabric& fabric, std::span<std::byte> bytes,
+                  fabric::RegionKey key)
       : fabric_(fabric), bytes_(bytes), key_(key) {}
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const std::span<std::byte> bytes_;
-  const RegionKey key_;
+  const fabric::RegionKey key_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_WIRE_REGISTERED_BYTES_H_

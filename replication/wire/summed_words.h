@@ -24,7 +24,7 @@
 
 #include "log/format/checksum.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -71,6 +71,6 @@ std::optional<std::array<uint64_t, Words>> DecodeWords(
   return words;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_WIRE_SUMMED_WORDS_H_

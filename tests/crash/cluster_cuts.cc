@@ -21,7 +21,7 @@
 namespace alpheus::testing {
 namespace {
 
-using Model = ModelPersistence;
+using Model = model::ModelPersistence;
 using Primary = OpeningWorld::Primary;
 
 bool HasFailure() { return ::testing::Test::HasFailure(); }
@@ -120,10 +120,10 @@ void ClusterCuts::Judge(const Images& images, const ClusterOracle& oracle,
   }
   if (!seen_.insert(hash).second) return;
   ++counts_.cuts;
-  const QuorumSizes sizes =
-      *MakeQuorumSizes(static_cast<uint32_t>(options_.members),
-                       static_cast<uint32_t>(options_.write_quorum));
-  const int needed = static_cast<int>(OpeningQuorumSize(sizes));
+  const quorum::QuorumSizes sizes =
+      *quorum::MakeQuorumSizes(static_cast<uint32_t>(options_.members),
+                               static_cast<uint32_t>(options_.write_quorum));
+  const int needed = static_cast<int>(quorum::OpeningQuorumSize(sizes));
   std::vector<uint32_t> choices;
   for (uint32_t choice = 1; choice < 1u << options_.members; ++choice) {
     if (std::popcount(choice) == needed) choices.push_back(choice);
@@ -224,7 +224,7 @@ void ClusterCuts::MaybeCutAgain(OpeningWorld& world,
 std::unique_ptr<Primary> ClusterCuts::Open(OpeningWorld& world, int host,
                                            ClusterOracle& oracle) {
   ++counts_.openings;
-  EpochOpeningOptions options = world.OpeningOptions(host);
+  recovery::EpochOpeningOptions options = world.OpeningOptions(host);
   const uint64_t incarnation = random_.Next() | 1;
   std::unique_ptr<Primary> primary;
   for (int tries = 0; tries <= options_.members; ++tries) {
@@ -244,7 +244,7 @@ std::unique_ptr<Primary> ClusterCuts::Open(OpeningWorld& world, int host,
 
 void ClusterCuts::JudgeAnswer(OpeningWorld& world, Primary& primary,
                               ClusterOracle& oracle) {
-  const EpochOpened& opened = *primary.opened;
+  const recovery::EpochOpened& opened = *primary.opened;
   if (!opened.repairs.empty()) ++counts_.repaired;
   const uint64_t head = opened.head.lsn.value;
   const uint64_t end = opened.end.lsn.value;

@@ -68,7 +68,7 @@ class ClusterRun {
   bool IsDone(const absl::Status& status);
   // False where an opening failed; the test has failed then, too.
   bool log_is_open() const { return is_open() && primary_->log != nullptr; }
-  RingLog<ModelPersistence>& log() { return *primary_->log; }
+  RingLog<model::ModelPersistence>& log() { return *primary_->log; }
 
   ClusterCuts& cuts_;
   const ClusterCutOptions options_;

@@ -25,6 +25,10 @@
 #include "tests/support/oracles/log_oracle.h"
 
 namespace alpheus::testing {
+
+using model::ModelPersistence;
+using recovery::OpenedEpoch;
+
 namespace {
 
 constexpr uint64_t kSeed = 1;
@@ -401,7 +405,7 @@ TEST_P(MediaFaultTest, EveryTruncationIsRefused) {
   for (size_t bytes = 0; bytes < image_.size(); bytes += kLineBytes) {
     model_.Reset(image_);
     Random random(kSeed);
-    const absl::StatusOr<OpenedEpoch> opened = OpenEpochLocally(
+    const absl::StatusOr<OpenedEpoch> opened = recovery::OpenEpochLocally(
         model_, model_.region().first(bytes), {.name = "tiny"}, random);
     EXPECT_TRUE(absl::IsDataLoss(opened.status()))
         << bytes << ": " << opened.status();

@@ -33,16 +33,17 @@ class ShadowLogTest : public ::testing::Test {
   }
 
   template <class P>
-  absl::StatusOr<OpenedEpoch> OpenedOn(P& pmem, std::span<std::byte> region) {
-    LocalOpeningOptions opening;
+  absl::StatusOr<recovery::OpenedEpoch> OpenedOn(P& pmem,
+                                                 std::span<std::byte> region) {
+    recovery::LocalOpeningOptions opening;
     opening.name = "landed";
-    return OpenEpochLocally(pmem, region, opening, random_);
+    return recovery::OpenEpochLocally(pmem, region, opening, random_);
   }
 
   // Each record that was acknowledged is there, none that was not appended,
   // in order, but for those that cleaning may have taken.
   void CheckImage(std::span<const std::byte> image) {
-    ModelPersistence cut(image);
+    model::ModelPersistence cut(image);
     const auto opened = OpenedOn(cut, cut.region());
     ASSERT_TRUE(opened.ok()) << opened.status();
     const std::vector<std::string> found = LivePayloads(cut.region());
@@ -62,8 +63,8 @@ class ShadowLogTest : public ::testing::Test {
   }
 
   void CutEverywhere() {
-    model_.SetHook([this](const ModelPersistence::Event& event) {
-      if (event.primitive != ModelPersistence::Primitive::kFence) return;
+    model_.SetHook([this](const model::ModelPersistence::Event& event) {
+      if (event.primitive != model::ModelPersistence::Primitive::kFence) return;
       CheckImage(model_.CutKeepingNone());
       CheckImage(model_.CutKeepingAll());
       for (int i = 0; i < 4; ++i) CheckImage(model_.CutDrawing(random_));
@@ -72,7 +73,7 @@ class ShadowLogTest : public ::testing::Test {
 
   const Layout layout_ = *Layout::ForRing(2048, 16);
   Random random_{7};
-  ModelPersistence model_;
+  model::ModelPersistence model_;
   std::vector<std::string> appended_;
   std::optional<size_t> end_;
   size_t acknowledged_ = 0;

@@ -28,7 +28,7 @@
 namespace alpheus::testing {
 namespace {
 
-using Primitive = ModelPersistence::Primitive;
+using Primitive = model::ModelPersistence::Primitive;
 
 // Operations per sequence unless ALPHEUS_TINY_LOG_OPS says otherwise.
 size_t SequenceLengthMax(size_t otherwise) {
@@ -99,7 +99,7 @@ class PowerCutter {
   // The same, where power cuts may happen between the operations too.
   void RunWithCuts(TinyLog& log, TinyOp op) {
     point_ = 0;
-    log.model().SetHook([&](const ModelPersistence::Event& event) {
+    log.model().SetHook([&](const model::ModelPersistence::Event& event) {
       if (event.primitive == Primitive::kFence ||
           event.primitive == Primitive::kYieldPoint) {
         Cut(log, event.name);
@@ -352,8 +352,10 @@ INSTANTIATE_TEST_SUITE_P(SmallestRing, TinyLogKillTest,
 // that records of several epochs, recovered and cut off ones, lie in the ring.
 class TinyLogRunTest : public ::testing::TestWithParam<uint64_t> {};
 
-std::vector<std::byte> RandomCut(ModelPersistence& model, Random& random) {
-  const std::vector<ModelPersistence::DirtyWord> words = model.DirtyWords();
+std::vector<std::byte> RandomCut(model::ModelPersistence& model,
+                                 Random& random) {
+  const std::vector<model::ModelPersistence::DirtyWord> words =
+      model.DirtyWords();
   std::vector<uint8_t> choices;
   // Now and then nothing or everything reaches the medium.
   const uint64_t kind = random.Below(4);

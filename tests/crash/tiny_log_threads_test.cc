@@ -26,7 +26,7 @@
 namespace alpheus::testing {
 namespace {
 
-using Primitive = ModelPersistence::Primitive;
+using Primitive = model::ModelPersistence::Primitive;
 
 // What one of the threads does, step by step.
 enum class Step {
@@ -130,8 +130,9 @@ class ProgramRun {
     for (size_t i = 0; i < threads_.size(); ++i) {
       fibers.push_back([this, i] { RunThread(i); });
     }
-    log_.model().SetHook(
-        [this](const ModelPersistence::Event& event) { OnEvent(event); });
+    log_.model().SetHook([this](const model::ModelPersistence::Event& event) {
+      OnEvent(event);
+    });
     const bool ended =
         schedules_.Run(fibers, [this](size_t fiber) { BecomeThread(fiber); });
     BecomeThread(threads_.size());
@@ -300,7 +301,7 @@ class ProgramRun {
     return absl::StrCat(what, ": ", status.ToString());
   }
 
-  void OnEvent(const ModelPersistence::Event& event) {
+  void OnEvent(const model::ModelPersistence::Event& event) {
     if (event.primitive == Primitive::kFence ||
         event.primitive == Primitive::kYieldPoint) {
       Cut(event.name);

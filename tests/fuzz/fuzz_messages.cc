@@ -44,48 +44,51 @@ std::vector<std::byte> Behind(std::span<const std::byte> front, size_t bytes,
 
 // With the sum of what their first word says that they are.
 std::vector<std::byte> Summed(std::span<const std::byte> bytes, Uuid log_id) {
-  ByteWriter to;
+  recovery::ByteWriter to;
   to.Raw(bytes);
-  PutSum(to, ByteReader(bytes).U32(), log_id);
+  recovery::PutSum(to, recovery::ByteReader(bytes).U32(), log_id);
   return to.Take();
 }
 
 void FuzzMessage(std::span<const std::byte> unsummed) {
   // MSG1.
-  ExpectTrue(!DecodeMessage({8, 9}, Summed(unsummed, kLogId)).ok(),
+  ExpectTrue(!recovery::DecodeMessage({8, 9}, Summed(unsummed, kLogId)).ok(),
              "a message of another log is none");
   const std::vector<std::byte> bytes = Summed(unsummed, kLogId);
-  const auto message = DecodeMessage(kLogId, bytes);
+  const auto message = recovery::DecodeMessage(kLogId, bytes);
   if (!message.ok()) return;
-  const auto again = EncodeMessage(kLogId, *message);
+  const auto again = recovery::EncodeMessage(kLogId, *message);
   ExpectTrue(std::ranges::equal(again, bytes),
              "a message that decodes is the encoding of what it says");
-  ExpectTrue(*DecodeMessage(kLogId, again) == *message,
+  ExpectTrue(*recovery::DecodeMessage(kLogId, again) == *message,
              "what is encoded decodes as it was");
 }
 
 void FuzzStateReport(std::span<const std::byte> unsummed) {
   const std::vector<std::byte> bytes = Summed(unsummed, kLogId);
-  const auto report = DecodeStateReport(kLogId, bytes);
+  const auto report = recovery::DecodeStateReport(kLogId, bytes);
   if (!report.ok()) return;
-  ExpectTrue(bytes.size() <= StateReportBytesMax(report->ring_capacity),
-             "a report's size is bounded by its ring");
-  ExpectTrue(std::ranges::equal(EncodeStateReport(kLogId, *report), bytes),
-             "a report that decodes is the encoding of what it says");
+  ExpectTrue(
+      bytes.size() <= recovery::StateReportBytesMax(report->ring_capacity),
+      "a report's size is bounded by its ring");
+  ExpectTrue(
+      std::ranges::equal(recovery::EncodeStateReport(kLogId, *report), bytes),
+      "a report that decodes is the encoding of what it says");
   // Runs may be long, but their ends are few.
-  VerdictReader reader(*report);
-  for (const VerdictRun& run : report->runs) {
+  recovery::VerdictReader reader(*report);
+  for (const recovery::VerdictRun& run : report->runs) {
     for (const Lsn lsn : {run.first, run.end - 1}) {
-      const VerdictReader::Seen seen = reader.At(lsn);
-      ExpectTrue(!report->knows() || (run.verdict == Verdict::kHave) ==
-                                         (seen.record != nullptr),
-                 "a have has a record");
+      const recovery::VerdictReader::Seen seen = reader.At(lsn);
+      ExpectTrue(
+          !report->knows() || (run.verdict == recovery::Verdict::kHave) ==
+                                  (seen.record != nullptr),
+          "a have has a record");
     }
   }
 }
 
-StateReport EmptyReport() {
-  StateReport report;
+recovery::StateReport EmptyReport() {
+  recovery::StateReport report;
   report.configuration.members = {{NodeId(1), 1}};
   report.ring_capacity = 4096;
   report.table =
@@ -94,41 +97,45 @@ StateReport EmptyReport() {
 }
 
 void FuzzBuiltStateReport(FuzzInput& input) {
-  StateReport report = EmptyReport();
+  recovery::StateReport report = EmptyReport();
   const uint64_t changed = input.Below(512);
   const uint8_t change = input.Byte();
   RingOffset at;
   while (!input.empty()) {
     const uint8_t choice = input.Byte();
     if (choice % 5 == 0) {
-      AddRecord(&report, {Epoch(1), at, choice, 1U + choice / 64U});
+      recovery::AddRecord(&report, {Epoch(1), at, choice, 1U + choice / 64U});
       at = report.records.back().end();
     } else {
-      AddVerdict(&report, static_cast<Verdict>(choice % 5), 1 + choice / 64);
+      recovery::AddVerdict(&report, static_cast<recovery::Verdict>(choice % 5),
+                           1 + choice / 64);
     }
   }
-  std::vector<std::byte> bytes = EncodeStateReport(kLogId, report);
-  bytes.resize(bytes.size() - kSumBytes);
+  std::vector<std::byte> bytes = recovery::EncodeStateReport(kLogId, report);
+  bytes.resize(bytes.size() - recovery::kSumBytes);
   if (changed < bytes.size()) bytes[changed] ^= std::byte{change};
   FuzzStateReport(bytes);
 }
 
 void FuzzPrivateData(const std::string& unsummed) {
   const std::string bytes(AsText(Summed(AsBytes(unsummed), Uuid())));
-  if (const auto hello = DecodeHello(bytes); hello.ok()) {
-    ExpectTrue(EncodeHello(*hello) == bytes, "a hello is its encoding");
+  if (const auto hello = recovery::DecodeHello(bytes); hello.ok()) {
+    ExpectTrue(recovery::EncodeHello(*hello) == bytes,
+               "a hello is its encoding");
   }
-  if (const auto server_hello = DecodeServerHello(bytes); server_hello.ok()) {
-    ExpectTrue(EncodeServerHello(*server_hello) == bytes,
+  if (const auto server_hello = recovery::DecodeServerHello(bytes);
+      server_hello.ok()) {
+    ExpectTrue(recovery::EncodeServerHello(*server_hello) == bytes,
                "a server hello is its encoding");
   }
-  const absl::Status why = DecodeRejection(unsummed);
+  const absl::Status why = recovery::DecodeRejection(unsummed);
   ExpectTrue(!why.ok(), "a rejection is never OK");
-  const std::string again = EncodeRejection(why);
-  ExpectTrue(again.size() <= kHelloBytes, "a rejection fits");
-  const absl::Status cut = DecodeRejection(again);
-  ExpectTrue(cut.code() == why.code() && EncodeRejection(cut) == again,
-             "a rejection that was cut stays as it is");
+  const std::string again = recovery::EncodeRejection(why);
+  ExpectTrue(again.size() <= recovery::kHelloBytes, "a rejection fits");
+  const absl::Status cut = recovery::DecodeRejection(again);
+  ExpectTrue(
+      cut.code() == why.code() && recovery::EncodeRejection(cut) == again,
+      "a rejection that was cut stays as it is");
 }
 
 void FuzzOne(FuzzInput& input) {
@@ -138,12 +145,14 @@ void FuzzOne(FuzzInput& input) {
   switch (choice) {
     case 0:
       return FuzzMessage(
-          Behind(EncodeMessage(kLogId, Formatted{}), kMagic, input));
+          Behind(recovery::EncodeMessage(kLogId, recovery::Formatted{}), kMagic,
+                 input));
     case 1:
       return FuzzMessage(BytesOf(input.rest()));
     case 2:
-      return FuzzStateReport(Behind(EncodeStateReport(kLogId, EmptyReport()),
-                                    kReportUpToTheHead, input));
+      return FuzzStateReport(
+          Behind(recovery::EncodeStateReport(kLogId, EmptyReport()),
+                 kReportUpToTheHead, input));
     case 3:
       return FuzzStateReport(BytesOf(input.rest()));
     case 4:
@@ -151,8 +160,9 @@ void FuzzOne(FuzzInput& input) {
     default: {
       constexpr size_t kMagicAndVersion = 8;
       const std::string fronts[] = {
-          EncodeHello({}), EncodeServerHello({}),
-          EncodeRejection(absl::UnknownError(""), RejectionSum::kNone)};
+          recovery::EncodeHello({}), recovery::EncodeServerHello({}),
+          recovery::EncodeRejection(absl::UnknownError(""),
+                                    recovery::RejectionSum::kNone)};
       return FuzzPrivateData(std::string(AsText(
           Behind(AsBytes(fronts[choice - 5]), kMagicAndVersion, input))));
     }

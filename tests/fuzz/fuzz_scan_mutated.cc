@@ -50,7 +50,8 @@ void ExpectOpensOrRefuses(std::span<std::byte> region) {
   const LineBuffer before(region);
   LibpmemPersistence pmem({.auto_flush = true});
   Random random(2);
-  const auto opened = OpenEpochLocally(pmem, region, {.name = "fuzz"}, random);
+  const auto opened =
+      recovery::OpenEpochLocally(pmem, region, {.name = "fuzz"}, random);
   if (!opened.ok()) {
     ExpectTrue(std::ranges::equal(before.bytes(), region),
                "a refusal changes no byte");

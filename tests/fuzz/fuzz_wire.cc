@@ -16,32 +16,34 @@
 namespace alpheus::testing {
 namespace {
 
-constexpr tcp::WireBounds kBounds{.message_bytes_max = 4096,
-                                  .private_bytes_max = 64};
+constexpr fabric::tcp::WireBounds kBounds{.message_bytes_max = 4096,
+                                          .private_bytes_max = 64};
 
 // What TW1 promises: no length beyond the bounds gets through.
-void ExpectBounded(const tcp::WireHeader& header) {
-  const uint64_t most =
-      std::max<uint64_t>(kBounds.message_bytes_max,
-                         tcp::kWireHelloBytes + kBounds.private_bytes_max);
-  ExpectTrue(tcp::PayloadBytes(header) <= most, "TW1: payloads are bounded");
+void ExpectBounded(const fabric::tcp::WireHeader& header) {
+  const uint64_t most = std::max<uint64_t>(
+      kBounds.message_bytes_max,
+      fabric::tcp::kWireHelloBytes + kBounds.private_bytes_max);
+  ExpectTrue(fabric::tcp::PayloadBytes(header) <= most,
+             "TW1: payloads are bounded");
 }
 
 void FuzzHeader(FuzzInput& input) {
-  std::array<std::byte, tcp::kWireHeaderBytes> bytes{};
+  std::array<std::byte, fabric::tcp::kWireHeaderBytes> bytes{};
   const std::span<const uint8_t> raw = input.Take(bytes.size());
   std::ranges::transform(raw, bytes.begin(),
                          [](uint8_t b) { return std::byte{b}; });
   // Or nothing behind the sum would be reached.
-  if (!tcp::IsHandshake(static_cast<tcp::WireOpcode>(bytes[4]))) {
+  if (!fabric::tcp::IsHandshake(
+          static_cast<fabric::tcp::WireOpcode>(bytes[4]))) {
     std::memset(&bytes[12], 0, sizeof(uint32_t));
-    const uint32_t sum = Crc32c(tcp::kWireMagic, bytes);
+    const uint32_t sum = Crc32c(fabric::tcp::kWireMagic, bytes);
     std::memcpy(&bytes[12], &sum, sizeof(sum));
   }
-  const auto header = tcp::DecodeHeader(bytes, kBounds);
+  const auto header = fabric::tcp::DecodeHeader(bytes, kBounds);
   if (!header) return;
   ExpectBounded(*header);
-  ExpectTrue(tcp::EncodeHeader(*header) == bytes,
+  ExpectTrue(fabric::tcp::EncodeHeader(*header) == bytes,
              "a header that decodes is the encoding of its fields");
 }
 
@@ -50,9 +52,9 @@ void FuzzHello(FuzzInput& input) {
   std::vector<std::byte> bytes(raw.size());
   std::ranges::transform(raw, bytes.begin(),
                          [](uint8_t b) { return std::byte{b}; });
-  const auto hello = tcp::DecodeHello(bytes);
+  const auto hello = fabric::tcp::DecodeHello(bytes);
   if (!hello) return;
-  const auto again = tcp::EncodeHello(*hello);
+  const auto again = fabric::tcp::EncodeHello(*hello);
   ExpectTrue(std::ranges::equal(again, std::span(bytes).first(again.size())),
              "a hello that decodes is the encoding of its limits");
 }

@@ -136,15 +136,15 @@ class Machine {
 
   void Reopen() {
     log_.reset();
-    absl::StatusOr<OpenedEpoch> opened =
-        OpenEpochLocally(pmem_, region(), {.name = "fuzz"}, random_);
+    absl::StatusOr<recovery::OpenedEpoch> opened =
+        recovery::OpenEpochLocally(pmem_, region(), {.name = "fuzz"}, random_);
     if (absl::IsResourceExhausted(opened.status())) {
       // The epoch table is full. Cleaning everything makes room.
       const auto state = ReadRegionState(region(), "fuzz");
-      LocalOpeningOptions options{.name = "fuzz"};
+      recovery::LocalOpeningOptions options{.name = "fuzz"};
       options.cleanup_through =
           ScanLog(ScanInputOf(region(), *state)).end.lsn - 1;
-      opened = OpenEpochLocally(pmem_, region(), options, random_);
+      opened = recovery::OpenEpochLocally(pmem_, region(), options, random_);
     }
     if (!opened.ok()) {
       std::fprintf(stderr, "%s\n", opened.status().ToString().c_str());

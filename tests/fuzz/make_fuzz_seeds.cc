@@ -55,51 +55,58 @@ class SeedWriter {
 
 // Without their sums, which the target puts behind.
 std::string Unsummed(std::string_view bytes) {
-  return std::string(bytes.substr(0, bytes.size() - kSumBytes));
+  return std::string(bytes.substr(0, bytes.size() - recovery::kSumBytes));
 }
 
 // Whole ones, each behind the choice that takes all bytes from the input.
 void WriteMessages(SeedWriter& writer) {
-  const Promise promise{Epoch(9), {NodeId(2), 3}};
+  const quorum::Promise promise{Epoch(9), {NodeId(2), 3}};
   const EpochTable table = EpochTable::Empty({7, 8}).With(
       {Epoch(9), 1, Lsn(1), RingOffset(0), 0}, Lsn(1));
   const Configuration members{{1, 1, 1, {{NodeId(1), 1}}}};
-  const Message messages[] = {
-      Format{1 << 20, members, "log"},
-      Formatted{},
-      Prepare{promise, 7},
-      Promised{RegionKey(1), 1, RegionKey(2)},
-      Refused{promise},
-      OpenForRepair{Epoch(9), true},
-      RepairOpened{RegionKey(3)},
-      Install{{Epoch(9), table, {}, {}}, SessionId(5), 4},
-      Installed{},
-      Failed{absl::DataLossError("x")},
-      Challenge{{1, 2}},
-      Challenged{{3, 4}, {}},
-      Prove{},
-      Proved{},
-      Fetch{RingOffset(64), 4096},
-      Fetched{RingOffset(64), {std::byte{1}, std::byte{2}}}};
-  for (const Message& message : messages) {
-    writer.Write("\1" + Unsummed(AsText(EncodeMessage({7, 8}, message))));
+  const recovery::Message messages[] = {
+      recovery::Format{1 << 20, members, "log"},
+      recovery::Formatted{},
+      recovery::Prepare{promise, 7},
+      recovery::Promised{fabric::RegionKey(1), 1, fabric::RegionKey(2)},
+      recovery::Refused{promise},
+      recovery::OpenForRepair{Epoch(9), true},
+      recovery::RepairOpened{fabric::RegionKey(3)},
+      recovery::Install{
+          {Epoch(9), table, {}, {}}, replication::SessionId(5), 4},
+      recovery::Installed{},
+      recovery::Failed{absl::DataLossError("x")},
+      recovery::Challenge{{1, 2}},
+      recovery::Challenged{{3, 4}, {}},
+      recovery::Prove{},
+      recovery::Proved{},
+      recovery::Fetch{RingOffset(64), 4096},
+      recovery::Fetched{RingOffset(64), {std::byte{1}, std::byte{2}}}};
+  for (const recovery::Message& message : messages) {
+    writer.Write("\1" +
+                 Unsummed(AsText(recovery::EncodeMessage({7, 8}, message))));
   }
   // Behind magic and version, which their choices put in front.
-  ServerHello server_hello{NodeId(2), 3, 1 << 20, Epoch(9), 1};
-  server_hello.platform = {
-      PersistenceDomain::kHierarchy, false, ReceiveBuffers::kPmem,
-      Transport::kInfiniBand,        true,  true};
+  recovery::ServerHello server_hello{NodeId(2), 3, 1 << 20, Epoch(9), 1};
+  server_hello.platform = {replication::PersistenceDomain::kHierarchy,
+                           false,
+                           replication::ReceiveBuffers::kPmem,
+                           replication::Transport::kInfiniBand,
+                           true,
+                           true};
   writer.Write(
-      "\5" +
-      Unsummed(EncodeHello({{1, 2}, {7, 8}, promise.primary})).substr(8));
-  writer.Write("\6" + Unsummed(EncodeServerHello(server_hello)).substr(8));
-  StateReport report;
+      "\5" + Unsummed(recovery::EncodeHello({{1, 2}, {7, 8}, promise.primary}))
+                 .substr(8));
+  writer.Write("\6" +
+               Unsummed(recovery::EncodeServerHello(server_hello)).substr(8));
+  recovery::StateReport report;
   report.configuration = members;
   report.ring_capacity = 1024;
   report.table = table;
-  AddRecord(&report, {Epoch(9), RingOffset(0), 1, 1});
-  AddVerdict(&report, Verdict::kTorn);
-  writer.Write("\3" + Unsummed(AsText(EncodeStateReport({7, 8}, report))));
+  recovery::AddRecord(&report, {Epoch(9), RingOffset(0), 1, 1});
+  recovery::AddVerdict(&report, recovery::Verdict::kTorn);
+  writer.Write("\3" +
+               Unsummed(AsText(recovery::EncodeStateReport({7, 8}, report))));
 }
 
 void WriteAll(const std::string& folder) {

@@ -65,7 +65,8 @@ class AlpheusdPlatformTest : public ::testing::Test {
 
   const TempDirectory directory_;
   const std::string cluster_ = directory_.File("cluster.toml");
-  const absl::StatusOr<tcp::Listener> taken_ = tcp::ListenOn("127.0.0.1:0");
+  const absl::StatusOr<fabric::tcp::Listener> taken_ =
+      fabric::tcp::ListenOn("127.0.0.1:0");
 };
 
 TEST_F(AlpheusdPlatformTest, NodeSaysHowItsRecordsArePersisted) {
@@ -82,7 +83,7 @@ TEST_F(AlpheusdPlatformTest, NodeSaysWhetherItHasAKey) {
               HasSubstr("cluster key: none. Anyone who reaches this node"));
   EntropyRandom entropy;
   const std::string key = directory_.File("the.key");
-  ASSERT_TRUE(MakeClusterKeyFile(key, entropy).ok());
+  ASSERT_TRUE(quorum::MakeClusterKeyFile(key, entropy).ok());
   std::ofstream(cluster_)
       << "cluster_id = \"9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a\"\n"
          "key_file = \"the.key\"\n"

@@ -38,7 +38,7 @@ constexpr int64_t kPatienceNanos = 60'000'000'000;
 
 // Host and port that nobody has now.
 std::string FreeAddress() {
-  const auto listener = tcp::ListenOn("127.0.0.1:0");
+  const auto listener = fabric::tcp::ListenOn("127.0.0.1:0");
   EXPECT_TRUE(listener.ok()) << listener.status();
   return listener.ok() ? listener->address : std::string();
 }

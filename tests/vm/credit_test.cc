@@ -7,9 +7,12 @@
 #include "tests/vm/verbs_guest_test.h"
 
 namespace alpheus::testing {
+
+using fabric::WorkId;
+
 namespace {
 
-using enum RemoteAccess;
+using enum fabric::RemoteAccess;
 class CreditTest : public VerbsGuestTest {};
 
 constexpr int kAdapters = 3;
@@ -35,8 +38,9 @@ TEST_P(CreditTest, SenderToAnEmptyQueueIsRefusedATimeAndThenFails) {
   ASSERT_TRUE(fabric(0)
                   .PostWrite(link.at_host, WorkId(2), own.Local(), remote.At(0))
                   .ok());
-  EXPECT_EQ(Next(0, link.at_host).status, CompletionStatus::kReceiverNotReady);
-  EXPECT_EQ(Next(0, link.at_host).status, CompletionStatus::kFlushed);
+  EXPECT_EQ(Next(0, link.at_host).status,
+            fabric::CompletionStatus::kReceiverNotReady);
+  EXPECT_EQ(Next(0, link.at_host).status, fabric::CompletionStatus::kFlushed);
   ExpectBrokenAtBothEnds(link);
   EXPECT_EQ(verbs(0).counters().receiver_not_ready, 1u);
   const uint64_t refusals = AdapterCounter(0, kHeard) - heard;
@@ -86,13 +90,16 @@ TEST_P(CreditTest, SenderThatKeepsItsCreditsIsNeverRefused) {
                       .ok());
     }
     (void)Pass();
-    for (const Completion& completion : std::exchange(completions_[0], {})) {
-      ASSERT_EQ(completion.status, CompletionStatus::kOk);
+    for (const fabric::Completion& completion :
+         std::exchange(completions_[0], {})) {
+      ASSERT_EQ(completion.status, fabric::CompletionStatus::kOk);
       ++done;
     }
-    for (const Completion& completion : std::exchange(completions_[1], {})) {
-      ASSERT_EQ(completion.status, CompletionStatus::kOk);
-      if (completion.operation != Operation::kReceiveImmediate) continue;
+    for (const fabric::Completion& completion :
+         std::exchange(completions_[1], {})) {
+      ASSERT_EQ(completion.status, fabric::CompletionStatus::kOk);
+      if (completion.operation != fabric::Operation::kReceiveImmediate)
+        continue;
       ASSERT_EQ(completion.immediate, taken);
       ++taken;
     }

@@ -12,10 +12,13 @@
 #include "tests/vm/verbs_guest_test.h"
 
 namespace alpheus::testing {
+
+using fabric::WorkId;
+
 namespace {
 
-using enum RemoteAccess;
-using Kind = ConnectionEvent::Kind;
+using enum fabric::RemoteAccess;
+using Kind = fabric::ConnectionEvent::Kind;
 
 class DeviceTest : public VerbsGuestTest {
  protected:
@@ -30,7 +33,8 @@ class DeviceTest : public VerbsGuestTest {
     ASSERT_TRUE(file.good()) << path;
   }
   // Whatever is posted is told why.
-  void ExpectBroken(int host, ConnectionId connection, const char* why) {
+  void ExpectBroken(int host, fabric::ConnectionId connection,
+                    const char* why) {
     for (const absl::Status& posted :
          {fabric(host).PostSend(connection, WorkId(20), {}),
           fabric(host).PostReceive(connection, WorkId(21), {})}) {
@@ -41,7 +45,7 @@ class DeviceTest : public VerbsGuestTest {
   // Connections to host 2 go on.
   void ExpectOtherStands(const TestLink& other) {
     ASSERT_TRUE(fabric(0).PostWrite(other.at_host, WorkId(7), {}, {}).ok());
-    EXPECT_EQ(Next(0, other.at_host).status, CompletionStatus::kOk);
+    EXPECT_EQ(Next(0, other.at_host).status, fabric::CompletionStatus::kOk);
   }
 };
 
@@ -60,13 +64,14 @@ TEST_P(DeviceTest, PortThatGoesDownBreaksItsConnectionsAtOnce) {
   ASSERT_TRUE(fabric(1).PostReceive(link.at_peer, WorkId(1), {}).ok());
   TakePortDown(1);
   EXPECT_EQ(Await(1, Kind::kDisconnected).connection, link.at_peer);
-  EXPECT_EQ(NextReceive(1, link.at_peer).status, CompletionStatus::kFlushed);
+  EXPECT_EQ(NextReceive(1, link.at_peer).status,
+            fabric::CompletionStatus::kFlushed);
   EXPECT_EQ(verbs(1).counters().device_failures, 1u);
   ExpectBroken(1, link.at_peer, "the adapter's port went down (rxe1)");
   ExpectOtherStands(other);
   // The peer finds out by what it posts.
   ASSERT_TRUE(fabric(0).PostWrite(link.at_host, WorkId(3), {}, {}).ok());
-  EXPECT_EQ(Next(0, link.at_host).status, CompletionStatus::kPeerGone);
+  EXPECT_EQ(Next(0, link.at_host).status, fabric::CompletionStatus::kPeerGone);
 }
 
 // As `rdma link delete` does: the command ends when nobody holds it any more.
@@ -77,7 +82,8 @@ TEST_P(DeviceTest, AdapterThatIsTakenAwayBreaksItsConnections) {
   // NOLINTNEXTLINE(cert-env33-c): the guest's own command.
   ASSERT_EQ(std::system("rdma link delete rxe2 &"), 0);
   EXPECT_EQ(Await(2, Kind::kDisconnected).connection, link.at_peer);
-  EXPECT_EQ(NextReceive(2, link.at_peer).status, CompletionStatus::kFlushed);
+  EXPECT_EQ(NextReceive(2, link.at_peer).status,
+            fabric::CompletionStatus::kFlushed);
   EXPECT_TRUE(fabric(2).Deregister(region.key).ok());
   EXPECT_TRUE(fabric(2).Close(link.at_peer).ok());
 }

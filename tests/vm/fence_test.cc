@@ -13,6 +13,9 @@
 #include "tests/vm/verbs_guest_test.h"
 
 namespace alpheus::testing {
+
+using fabric::ConnectionEvent;
+
 namespace {
 
 using Kind = ConnectionEvent::Kind;
@@ -34,9 +37,9 @@ struct FencedLane {
 
   State state = State::kIdle;
   Fence fence = Fence::kBoth;
-  ConnectionId connection;
+  fabric::ConnectionId connection;
   TestRegion region;
-  RegionKey key;  // that the old primary was given
+  fabric::RegionKey key;  // that the old primary was given
   uint64_t immediates = 0;
   uint64_t fence_after = 0;
   std::vector<std::byte> snapshot;
@@ -56,13 +59,13 @@ class FenceTest : public VerbsGuestTest {
  private:
   std::string Lanes() const;
   void TakeEvent(const ConnectionEvent& event);
-  void TakeCompletion(const Completion& done);
+  void TakeCompletion(const fabric::Completion& done);
   void Begin(const ConnectionEvent& request, uint64_t number);
   void PutUpFence(FencedLane* lane);
   // Bytes that differ from the snapshot.
   static uint64_t Late(const FencedLane& lane);
   void End(FencedLane* lane);
-  FencedLane* Find(ConnectionId connection);
+  FencedLane* Find(fabric::ConnectionId connection);
 
   std::array<FencedLane, kLanes> lanes_;
   uint64_t begun_ = 0;
@@ -71,7 +74,7 @@ class FenceTest : public VerbsGuestTest {
 
 void FenceTest::Run(uint64_t trials) {
   for (FencedLane& lane : lanes_) {
-    lane.region = MakeRegion(1, kRegionBytes, RemoteAccess::kNone);
+    lane.region = MakeRegion(1, kRegionBytes, fabric::RemoteAccess::kNone);
   }
   OldPrimaryPlan plan = Plan();
   plan.lanes = kLanes;
@@ -86,7 +89,7 @@ void FenceTest::Run(uint64_t trials) {
     constexpr int64_t kWaitNanos = 1'000'000;
     fabric(1).WaitForActivity(
         Deadline::AtNanos(world_->NowNanos() + kWaitNanos));
-    std::array<Completion, 64> done;
+    std::array<fabric::Completion, 64> done;
     std::vector<ConnectionEvent> events;
     const size_t count = fabric(1).Poll(done, &events);
     for (size_t i = 0; i < count; ++i) TakeCompletion(done[i]);
@@ -107,7 +110,7 @@ std::string FenceTest::Lanes() const {
   return text;
 }
 
-FencedLane* FenceTest::Find(ConnectionId connection) {
+FencedLane* FenceTest::Find(fabric::ConnectionId connection) {
   for (FencedLane& lane : lanes_) {
     if (lane.connection == connection) return &lane;
   }
@@ -134,20 +137,21 @@ void FenceTest::Begin(const ConnectionEvent& request, uint64_t number) {
   lane.fence = static_cast<Fence>(begun_++ % kFences);
   lane.immediates = 0;
   lane.fence_after = 1 + random_.Next() % 64;
-  const auto key = fabric(1).Register(lane.region.bytes, RemoteAccess::kWrite);
+  const auto key =
+      fabric(1).Register(lane.region.bytes, fabric::RemoteAccess::kWrite);
   ASSERT_TRUE(key.ok()) << key.status();
   lane.key = *key;
   for (uint64_t i = 0; i < kStreamReceives; ++i) {
-    (void)fabric(1).PostReceive(lane.connection, WorkId(i), {});
+    (void)fabric(1).PostReceive(lane.connection, fabric::WorkId(i), {});
   }
   // Fails where the peer has gone: it comes again.
   (void)fabric(1).Accept(lane.connection, EncodePair(key->value, kRegionBytes));
 }
 
-void FenceTest::TakeCompletion(const Completion& done) {
+void FenceTest::TakeCompletion(const fabric::Completion& done) {
   FencedLane* const lane = Find(done.connection);
   if (lane == nullptr || lane->state != FencedLane::State::kStreaming ||
-      done.operation != Operation::kReceiveImmediate) {
+      done.operation != fabric::Operation::kReceiveImmediate) {
     return;
   }
   (void)fabric(1).PostReceive(done.connection, done.work, {});
@@ -164,7 +168,7 @@ void FenceTest::PutUpFence(FencedLane* lane) {
   if (lane->fence == Fence::kBoth) {
     // As for the next epoch: the same bytes under another key.
     const auto key =
-        fabric(1).Register(lane->region.bytes, RemoteAccess::kWrite);
+        fabric(1).Register(lane->region.bytes, fabric::RemoteAccess::kWrite);
     ASSERT_TRUE(key.ok()) << key.status();
     lane->key = *key;
   }

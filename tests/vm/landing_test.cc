@@ -8,10 +8,14 @@
 #include "tests/vm/verbs_guest_test.h"
 
 namespace alpheus::testing {
+
+using fabric::CompletionStatus;
+using fabric::WorkId;
+
 namespace {
 
-using enum RemoteAccess;
-using Kind = ConnectionEvent::Kind;
+using enum fabric::RemoteAccess;
+using Kind = fabric::ConnectionEvent::Kind;
 
 constexpr uint64_t kWriteBytes = uint64_t{1} << 18;
 constexpr uint64_t kSlots = 4;
@@ -89,7 +93,7 @@ TEST_P(LandingTest, SenderIsKilledInTheMiddleOfAWrite) {
       ASSERT_TRUE(sender.is_running());
       (void)Pass();
     }
-    const ConnectionId link = Await(1, Kind::kRequested).connection;
+    const fabric::ConnectionId link = Await(1, Kind::kRequested).connection;
     for (uint64_t i = 0; i < kLandingReceives; ++i) {
       ASSERT_TRUE(fabric(1).PostReceive(link, WorkId(i), {}).ok());
     }
@@ -111,7 +115,7 @@ TEST_P(LandingTest, SenderIsKilledInTheMiddleOfAWrite) {
         fabric(1).PostWrite(link, WorkId(kLandingReceives), {}, {});
     EXPECT_EQ(Await(1, Kind::kDisconnected).connection, link);
     uint64_t ended = 0;
-    for (const Completion& done : std::exchange(completions_[1], {})) {
+    for (const fabric::Completion& done : std::exchange(completions_[1], {})) {
       ended += done.status == CompletionStatus::kOk ? 0 : 1;
       announced += done.status == CompletionStatus::kOk ? 1 : 0;
     }
@@ -132,7 +136,7 @@ void LandingTest::CutTheLink(const TestLink& link, const TestRegion& own) {
   region_.Fill(0);
   for (uint64_t write = 0; write < kWrites; ++write) {
     ASSERT_TRUE(fabric(1).PostReceive(link.at_peer, WorkId(write), {}).ok());
-    const LocalBytes from = own.Local(write * kWriteBytes, kWriteBytes);
+    const fabric::LocalBytes from = own.Local(write * kWriteBytes, kWriteBytes);
     std::memset(from.bytes.data(), ValueOf(write), from.bytes.size());
     ASSERT_TRUE(
         fabric(0)
@@ -157,7 +161,7 @@ TEST_P(LandingTest, LinkIsCutInTheMiddleOfAWrite) {
     ASSERT_NO_FATAL_FAILURE(CutTheLink(link, own));
     // FB3: in order; one has failed, all behind it are flushed.
     uint64_t acknowledged = 0;
-    Completion done = Next(0, link.at_host);
+    fabric::Completion done = Next(0, link.at_host);
     for (; done.status == CompletionStatus::kOk && acknowledged < kWrites;
          ++acknowledged) {
       done = Next(0, link.at_host);

@@ -15,8 +15,8 @@
 namespace alpheus::testing {
 namespace {
 
-using enum RemoteAccess;
-constexpr auto kOk = CompletionStatus::kOk;
+using enum fabric::RemoteAccess;
+constexpr auto kOk = fabric::CompletionStatus::kOk;
 
 class NativeTest : public VerbsGuestTest {
  protected:
@@ -37,24 +37,27 @@ class NativeTest : public VerbsGuestTest {
 
   uint64_t Flushes() { return verbs(0).counters().native_flushes; }
   uint64_t AtomicWrites() { return verbs(0).counters().atomic_writes; }
-  void Write(RemoteAddress to, uint64_t bytes) {
-    ASSERT_TRUE(
-        fabric(0)
-            .PostWrite(link_.at_host, WorkId(1), own_.Local(0, bytes), to)
-            .ok());
+  void Write(fabric::RemoteAddress to, uint64_t bytes) {
+    ASSERT_TRUE(fabric(0)
+                    .PostWrite(link_.at_host, fabric::WorkId(1),
+                               own_.Local(0, bytes), to)
+                    .ok());
   }
-  void Flush(RemoteAddress range, uint64_t bytes) {
-    ASSERT_TRUE(
-        fabric(0).PostFlush(link_.at_host, WorkId(2), range, bytes).ok());
+  void Flush(fabric::RemoteAddress range, uint64_t bytes) {
+    ASSERT_TRUE(fabric(0)
+                    .PostFlush(link_.at_host, fabric::WorkId(2), range, bytes)
+                    .ok());
   }
-  CompletionStatus NextStatus() { return Next(0, link_.at_host).status; }
+  fabric::CompletionStatus NextStatus() {
+    return Next(0, link_.at_host).status;
+  }
 
   static constexpr uint64_t kBytes = uint64_t{1} << 16;
   TestLink link_;
   TestRegion own_;
   TestRegion persistent_;
   alignas(8) std::array<std::byte, 4096> ordinary_{};
-  RegionKey ordinary_key_;
+  fabric::RegionKey ordinary_key_;
 };
 
 TEST_P(NativeTest, PersistentMemoryIsFlushedNatively) {
@@ -70,8 +73,8 @@ TEST_P(NativeTest, PersistentMemoryIsFlushedNatively) {
 
 // Soft-RoCE takes no FLUSH for memory that is not persistent.
 TEST_P(NativeTest, OtherMemoryIsFlushedByARead) {
-  EXPECT_TRUE(verbs::PartsOf(persistent_.key).grants_flush);
-  EXPECT_FALSE(verbs::PartsOf(ordinary_key_).grants_flush);
+  EXPECT_TRUE(fabric::verbs::PartsOf(persistent_.key).grants_flush);
+  EXPECT_FALSE(fabric::verbs::PartsOf(ordinary_key_).grants_flush);
   own_.Fill(6);
   Write({ordinary_key_, 0}, 4096);
   Flush({ordinary_key_, 0}, 4096);
@@ -83,21 +86,22 @@ TEST_P(NativeTest, OtherMemoryIsFlushedByARead) {
 // A READ would have been answered: what went out was a FLUSH, with the
 // placement that the region was not registered for.
 TEST_P(NativeTest, AdapterRefusesAFlushThatTheRegionDoesNotGrant) {
-  verbs::RegionKeyParts parts = verbs::PartsOf(ordinary_key_);
+  fabric::verbs::RegionKeyParts parts = fabric::verbs::PartsOf(ordinary_key_);
   parts.grants_flush = true;
-  Flush({verbs::MakeRegionKey(parts), 0}, 8);
-  EXPECT_EQ(NextStatus(), CompletionStatus::kRemoteAccess);
+  Flush({fabric::verbs::MakeRegionKey(parts), 0}, 8);
+  EXPECT_EQ(NextStatus(), fabric::CompletionStatus::kRemoteAccess);
   ExpectBrokenAtBothEnds(link_);
 }
 
 TEST_P(NativeTest, LongestRangeIsFlushedBeforeThePeerCountsAsGone) {
-  const TestRegion large = MakeRegion(1, verbs::kFlushBytesMax, kReadWrite);
+  const TestRegion large =
+      MakeRegion(1, fabric::verbs::kFlushBytesMax, kReadWrite);
   own_.Fill(7);
   Write(large.At(0), 8);
-  Write(large.At(verbs::kFlushBytesMax - 8), 8);
+  Write(large.At(fabric::verbs::kFlushBytesMax - 8), 8);
   Flush(large.At(0), 8);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(NextStatus(), kOk);
-  EXPECT_EQ(large.Word(verbs::kFlushBytesMax - 8), own_.Word(0));
+  EXPECT_EQ(large.Word(fabric::verbs::kFlushBytesMax - 8), own_.Word(0));
   EXPECT_EQ(Flushes(), 1u);
 }
 
@@ -111,8 +115,8 @@ TEST_P(NativeTest, WordIsThereBehindItsRecord) {
     Write(persistent_.At(0), kWord);
     Flush(persistent_.At(0), kWord);
     ASSERT_TRUE(fabric(0)
-                    .PostWriteAtomic(link_.at_host, WorkId(3), own_.Local(0, 8),
-                                     persistent_.At(kWord))
+                    .PostWriteAtomic(link_.at_host, fabric::WorkId(3),
+                                     own_.Local(0, 8), persistent_.At(kWord))
                     .ok());
     Flush(persistent_.At(kWord), 8);
     ASSERT_TRUE(Until([&] { return persistent_.Word(kWord) == own_.Word(0); }));

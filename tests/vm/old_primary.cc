@@ -25,7 +25,7 @@
 namespace alpheus::testing {
 namespace {
 
-using Kind = ConnectionEvent::Kind;
+using Kind = fabric::ConnectionEvent::Kind;
 
 constexpr const char* kRole = "--old-primary";
 constexpr uint64_t kWindow = 16;
@@ -51,7 +51,7 @@ class Lane {
       : number_(number), plan_(plan), bytes_(kWindow * plan.write_bytes) {}
 
   absl::Status Begin() {
-    VerbsFabricOptions options;
+    fabric::verbs::VerbsFabricOptions options;
     options.device = plan_.device;
     options.source_host = plan_.host;
     options.limits = {.sends_max = kWindow,
@@ -59,22 +59,22 @@ class Lane {
                       .message_bytes_max = uint64_t{1} << 20,
                       .private_bytes_max = 64,
                       .retry_ns = kPatienceNanos};
-    ALPHEUS_ASSIGN_OR_RETURN(fabric_,
-                             VerbsFabric::Open(options, clock_, random_));
-    ALPHEUS_ASSIGN_OR_RETURN(own_key_,
-                             fabric_->Register(bytes_, RemoteAccess::kNone));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        fabric_, fabric::verbs::VerbsFabric::Open(options, clock_, random_));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        own_key_, fabric_->Register(bytes_, fabric::RemoteAccess::kNone));
     return Connect();
   }
 
   absl::Status Step() {
-    std::array<Completion, kWindow> done;
-    std::vector<ConnectionEvent> events;
+    std::array<fabric::Completion, kWindow> done;
+    std::vector<fabric::ConnectionEvent> events;
     const size_t count = fabric_->Poll(done, &events);
     for (size_t i = 0; i < count; ++i) {
       --under_way_;
-      unfinished_ += done[i].status == CompletionStatus::kOk ? 0 : 1;
+      unfinished_ += done[i].status == fabric::CompletionStatus::kOk ? 0 : 1;
     }
-    for (const ConnectionEvent& event : events) {
+    for (const fabric::ConnectionEvent& event : events) {
       if (event.connection != connection_) continue;
       if (event.kind == Kind::kEstablished) {
         Stream(event);
@@ -91,7 +91,8 @@ class Lane {
  private:
   absl::Status Connect() {
     // What was posted has completed: broken connections flush.
-    if (connection_ != ConnectionId()) (void)fabric_->Close(connection_);
+    if (connection_ != fabric::ConnectionId())
+      (void)fabric_->Close(connection_);
     is_streaming_ = false;
     clock_.Go();
     const int64_t deadline = clock_.NowNanos() + 20 * kPatienceNanos;
@@ -102,9 +103,9 @@ class Lane {
     return absl::OkStatus();
   }
 
-  void Stream(const ConnectionEvent& established) {
+  void Stream(const fabric::ConnectionEvent& established) {
     const auto [key, bytes] = DecodePair(established.private_data);
-    key_ = RegionKey(key);
+    key_ = fabric::RegionKey(key);
     region_bytes_ = bytes;
     unfinished_ = 0;
     is_streaming_ = true;
@@ -118,8 +119,9 @@ class Lane {
     // No two writes in a row to one place are alike.
     std::memset(from.data(), static_cast<int>(writes_ % 251 + 1), from.size());
     const uint64_t offset = writes_ * plan_.write_bytes % region_bytes_;
-    ALPHEUS_RETURN_IF_ERROR(fabric_->PostWriteImmediate(
-        connection_, WorkId(writes_), {own_key_, from}, {key_, offset}, 0));
+    ALPHEUS_RETURN_IF_ERROR(
+        fabric_->PostWriteImmediate(connection_, fabric::WorkId(writes_),
+                                    {own_key_, from}, {key_, offset}, 0));
     ++writes_;
     ++under_way_;
     return absl::OkStatus();
@@ -130,11 +132,11 @@ class Lane {
   StoppableClock clock_;
   EntropyRandom random_;
   std::vector<std::byte> bytes_;
-  std::unique_ptr<VerbsFabric> fabric_;
-  RegionKey own_key_;
-  RegionKey key_;
+  std::unique_ptr<fabric::verbs::VerbsFabric> fabric_;
+  fabric::RegionKey own_key_;
+  fabric::RegionKey key_;
   uint64_t region_bytes_ = 0;
-  ConnectionId connection_;
+  fabric::ConnectionId connection_;
   bool is_streaming_ = false;
   uint64_t writes_ = 0;
   uint64_t under_way_ = 0;

@@ -20,7 +20,7 @@ ConformanceParam GuestParam();
 
 class VerbsGuestTest : public FabricConformanceTest {
  protected:
-  VerbsFabric& verbs(int host) {
+  fabric::verbs::VerbsFabric& verbs(int host) {
     return static_cast<VerbsWorld&>(*world_).fabric(host);
   }
 

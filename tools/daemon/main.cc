@@ -21,7 +21,7 @@
 #include "tools/daemon/message_writer.h"
 #include "tools/daemon/signals.h"
 
-namespace alpheus {
+namespace alpheus::daemon {
 namespace {
 
 struct Arguments {
@@ -81,12 +81,13 @@ void AddOptions(cli::Parser* parser, Arguments* arguments) {
   cli::AddOptionFunction(
       app, "--platform",
       [options](const std::string& text) -> absl::Status {
-        ALPHEUS_ASSIGN_OR_RETURN(options->platform, ParsePlatform(text));
+        ALPHEUS_ASSIGN_OR_RETURN(options->platform,
+                                 replication::ParsePlatform(text));
         return absl::OkStatus();
       },
       "What keeps records when the power fails: words separated by commas; see "
       "the sample configuration")
-      .ShowDefault(PlatformToString(options->platform));
+      .ShowDefault(replication::PlatformToString(options->platform));
   AddPlaces(app, options);
   cli::AddOption(app, "--yield-turns", &options->yield_turns,
                  "How many turns after the last activity go without sleep; "
@@ -185,8 +186,8 @@ cli::ExitStatus Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::daemon
 
 int main(int argc, char** argv) {
-  return static_cast<int>(alpheus::Main(argc, argv));
+  return static_cast<int>(alpheus::daemon::Main(argc, argv));
 }

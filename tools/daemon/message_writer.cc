@@ -22,7 +22,7 @@
 #include "absl/strings/str_format.h"
 #include "log/pmem/file_descriptor.h"
 
-namespace alpheus {
+namespace alpheus::daemon {
 namespace {
 
 // A reader that still reads takes the rest in this time.
@@ -175,4 +175,4 @@ uint64_t MessageWriter::dropped() const {
   return queue_->dropped;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::daemon

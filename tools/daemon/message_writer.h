@@ -25,7 +25,7 @@
 #include <string>
 #include <string_view>
 
-namespace alpheus {
+namespace alpheus::daemon {
 
 class MessageWriter {
  public:
@@ -52,6 +52,6 @@ class MessageWriter {
 // Returns the time in UTC, to the millisecond: "2026-11-27T05:39:13.123Z".
 std::string FormatTime(std::chrono::system_clock::time_point time);
 
-}  // namespace alpheus
+}  // namespace alpheus::daemon
 
 #endif  // ALPHEUS_TOOLS_DAEMON_MESSAGE_WRITER_H_

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-namespace alpheus {
+namespace alpheus::daemon {
 namespace {
 
 constexpr std::array kWaitedFor = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
@@ -76,4 +76,4 @@ void Signals::Stop() {
   thread_.join();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::daemon

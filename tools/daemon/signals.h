@@ -20,7 +20,7 @@
 
 #include "absl/status/status.h"
 
-namespace alpheus {
+namespace alpheus::daemon {
 
 class Signals {
  public:
@@ -46,6 +46,6 @@ class Signals {
   std::thread thread_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::daemon
 
 #endif  // ALPHEUS_TOOLS_DAEMON_SIGNALS_H_

@@ -10,6 +10,6 @@
 
 #undef ALPHEUS_FOR_EACH_BACKEND
 #define ALPHEUS_FOR_EACH_BACKEND(instantiate, ...) \
-  instantiate(ModelPersistence __VA_OPT__(, ) __VA_ARGS__)
+  instantiate(model::ModelPersistence __VA_OPT__(, ) __VA_ARGS__)
 
 #endif  // ALPHEUS_TOOLS_MODEL_BACKENDS_H_

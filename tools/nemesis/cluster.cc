@@ -65,7 +65,8 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Create(
   cluster->cluster_id_ = DrawUuid(&entropy);
   std::vector<std::string> addresses;
   for (const Node& node : cluster->nodes_) addresses.push_back(node.address);
-  ALPHEUS_RETURN_IF_ERROR(MakeClusterKeyFile(cluster->key_file(), entropy));
+  ALPHEUS_RETURN_IF_ERROR(
+      quorum::MakeClusterKeyFile(cluster->key_file(), entropy));
   ALPHEUS_RETURN_IF_ERROR(cluster->WriteFile(cluster->file(), addresses));
   for (int node = 1; node <= cluster->node_count(); ++node) {
     std::error_code error;
@@ -89,9 +90,10 @@ absl::Status Cluster::DrawAddresses() {
   const std::string host = absl::StrCat("127.", 1 + entropy.Below(254), ".",
                                         entropy.Below(256), ".1:0");
   // All are held until the last one is drawn, so that they differ.
-  std::vector<tcp::Listener> held;
+  std::vector<fabric::tcp::Listener> held;
   for (int i = 0; i < options_.node_count; ++i) {
-    ALPHEUS_ASSIGN_OR_RETURN(tcp::Listener listener, tcp::ListenOn(host));
+    ALPHEUS_ASSIGN_OR_RETURN(fabric::tcp::Listener listener,
+                             fabric::tcp::ListenOn(host));
     Node node;
     node.address = listener.address;
     nodes_.push_back(std::move(node));

@@ -19,13 +19,13 @@ constexpr size_t kBufferBytes = 64 << 10;
 
 absl::StatusOr<std::unique_ptr<CuttingProxy>> CuttingProxy::Start(
     const std::string& target) {
-  ALPHEUS_ASSIGN_OR_RETURN(tcp::Listener listener,
-                           tcp::ListenOn("127.0.0.1:0"));
+  ALPHEUS_ASSIGN_OR_RETURN(fabric::tcp::Listener listener,
+                           fabric::tcp::ListenOn("127.0.0.1:0"));
   return std::unique_ptr<CuttingProxy>(
       new CuttingProxy(target, std::move(listener)));
 }
 
-CuttingProxy::CuttingProxy(std::string target, tcp::Listener listener)
+CuttingProxy::CuttingProxy(std::string target, fabric::tcp::Listener listener)
     : target_(std::move(target)),
       listener_(std::move(listener)),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -98,9 +98,10 @@ void CuttingProxy::Wait() {
 
 void CuttingProxy::Accept() {
   for (;;) {
-    tcp::Accepted accepted = tcp::AcceptOne(listener_.socket);
+    fabric::tcp::Accepted accepted = fabric::tcp::AcceptOne(listener_.socket);
     if (!accepted.socket.is_open()) return;
-    absl::StatusOr<tcp::Descriptor> server = tcp::StartConnect(target_, "");
+    absl::StatusOr<fabric::tcp::Descriptor> server =
+        fabric::tcp::StartConnect(target_, "");
     // The client sees the accepted connection close.
     if (!server.ok()) continue;
     Link& link = links_.emplace_back();
@@ -114,21 +115,23 @@ void CuttingProxy::Accept() {
 void CuttingProxy::Pass(Link* link, Stream* stream) {
   if (stream->bytes.empty() && !stream->has_ended) {
     stream->bytes.resize(kBufferBytes);
-    const tcp::IoResult got = tcp::ReceiveSome(*stream->from, stream->bytes);
+    const fabric::tcp::IoResult got =
+        fabric::tcp::ReceiveSome(*stream->from, stream->bytes);
     stream->bytes.resize(got.bytes);
-    if (got.outcome == tcp::IoOutcome::kClosed) {
+    if (got.outcome == fabric::tcp::IoOutcome::kClosed) {
       stream->has_ended = true;
-      tcp::EndSending(*stream->to);
+      fabric::tcp::EndSending(*stream->to);
     }
   }
   if (!stream->bytes.empty()) {
     iovec bytes = {stream->bytes.data(), stream->bytes.size()};
-    const tcp::IoResult sent = tcp::SendSome(*stream->to, {&bytes, 1});
+    const fabric::tcp::IoResult sent =
+        fabric::tcp::SendSome(*stream->to, {&bytes, 1});
     passed_bytes_ += sent.bytes;
     stream->bytes.erase(
         stream->bytes.begin(),
         stream->bytes.begin() + static_cast<ptrdiff_t>(sent.bytes));
-    if (sent.outcome == tcp::IoOutcome::kClosed) link->is_broken = true;
+    if (sent.outcome == fabric::tcp::IoOutcome::kClosed) link->is_broken = true;
   }
   if (link->streams[0].has_ended && link->streams[1].has_ended) {
     link->is_broken = true;

@@ -53,19 +53,19 @@ class CuttingProxy {
  private:
   // One direction of a connection.
   struct Stream {
-    tcp::Descriptor* from = nullptr;
-    tcp::Descriptor* to = nullptr;
+    fabric::tcp::Descriptor* from = nullptr;
+    fabric::tcp::Descriptor* to = nullptr;
     std::vector<std::byte> bytes = {};  // read and not passed on
     bool has_ended = false;             // nothing more will be read
   };
   struct Link {
-    tcp::Descriptor client;
-    tcp::Descriptor server;
+    fabric::tcp::Descriptor client;
+    fabric::tcp::Descriptor server;
     std::array<Stream, 2> streams;  // to the server, to the client
     bool is_broken = false;
   };
 
-  CuttingProxy(std::string target, tcp::Listener listener);
+  CuttingProxy(std::string target, fabric::tcp::Listener listener);
   void Wake();
   void Run();
   void Wait();
@@ -76,8 +76,8 @@ class CuttingProxy {
   }
 
   const std::string target_;
-  const tcp::Listener listener_;
-  const tcp::Descriptor wake_;
+  const fabric::tcp::Listener listener_;
+  const fabric::tcp::Descriptor wake_;
   std::atomic<CutDirection> cut_ = CutDirection::kNone;
   // Cut that the thread has seen: no turn with another one is running.
   std::atomic<CutDirection> seen_cut_ = CutDirection::kNone;

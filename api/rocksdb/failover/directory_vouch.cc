@@ -14,7 +14,7 @@
 #include "api/rocksdb/store/manifest_file.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::IOOptions;
@@ -364,4 +364,4 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
   return absl::InternalError("no such verdict");
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

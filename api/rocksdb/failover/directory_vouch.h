@@ -77,7 +77,7 @@
 #include "api/rocksdb/store/wal_index.h"
 #include "rocksdb/file_system.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // Name of the file. RocksDB does not know it, and leaves it alone.
 inline constexpr absl::string_view kVouchFileName = "ALPHEUS";
@@ -181,6 +181,6 @@ VouchVerdict Judge(const VouchFacts& facts);
 absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
                       const std::string& directory);
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_FAILOVER_DIRECTORY_VOUCH_H_

@@ -15,7 +15,7 @@
 #include "api/rocksdb/store/wal_paths.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::IOOptions;
@@ -241,4 +241,4 @@ absl::Status TakeOverDatabase(rocksdb::FileSystem& fs, const WalHome& from,
                                              " times that it was read"));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

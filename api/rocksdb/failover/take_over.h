@@ -36,7 +36,7 @@
 #include "api/rocksdb/store/wal_index.h"
 #include "rocksdb/file_system.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // Returns whether the directory has a database. Errors: Unavailable (error of
 // the file system).
@@ -55,6 +55,6 @@ absl::Status CheckHasNoDatabase(rocksdb::FileSystem& fs, const std::string& to);
 absl::Status TakeOverDatabase(rocksdb::FileSystem& fs, const WalHome& from,
                               const WalHome& to);
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_FAILOVER_TAKE_OVER_H_

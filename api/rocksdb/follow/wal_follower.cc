@@ -9,7 +9,7 @@
 #include "api/rocksdb/store/wal_record.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 // Number of readings from the head, if the log is cleaned meanwhile.
@@ -219,4 +219,4 @@ absl::StatusOr<size_t> OpenFollowed::Read(uint64_t offset,
   return copied;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -61,7 +61,7 @@
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // Source of a follower's records.
 class WalSource {
@@ -196,6 +196,6 @@ class OpenFollowed {
   WalFollower::Followed latest_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_FOLLOW_WAL_FOLLOWER_H_

@@ -13,7 +13,7 @@
 #include "api/rocksdb/store/wal_paths.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::FileOptions;
@@ -362,4 +362,4 @@ IOStatus WalFollowingFileSystem::LockFile(const std::string& path,
   return OnlyRead(path);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -58,7 +58,7 @@
 #include "log/base/mutex.h"
 #include "rocksdb/file_system.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 class WalFollowingFileSystem final : public WalReadingFileSystem {
  public:
@@ -151,6 +151,6 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   std::string database_ ABSL_GUARDED_BY(mutex_);  // the first one opened
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_FOLLOW_WAL_FOLLOWING_FILE_SYSTEM_H_

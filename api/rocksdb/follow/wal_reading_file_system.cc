@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace alpheus {
+namespace alpheus::wal {
 
 using rocksdb::FileOptions;
 using rocksdb::IODebugContext;
@@ -88,4 +88,4 @@ void WalReadingFileSystem::AddNames(std::vector<std::string> names,
   }
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

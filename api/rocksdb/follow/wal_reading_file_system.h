@@ -20,7 +20,7 @@
 #include "api/rocksdb/store/wal_handles.h"
 #include "rocksdb/file_system.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 class WalReadingFileSystem : public rocksdb::FileSystemWrapper {
  public:
@@ -66,6 +66,6 @@ class WalReadingFileSystem : public rocksdb::FileSystemWrapper {
                        std::vector<std::string>* result);
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_FOLLOW_WAL_READING_FILE_SYSTEM_H_

@@ -15,7 +15,7 @@
 #include "log/base/deadline.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 class ClusterSource final : public WalSource {
@@ -156,4 +156,4 @@ absl::StatusOr<std::unique_ptr<WalSource>> OpenWalSource(
   return std::make_unique<RegionSource>(std::move(reader));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

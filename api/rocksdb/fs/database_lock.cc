@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 absl::Status DatabaseLock::Take(const std::string& directory) {
   const MutexLock lock(mutex_);
@@ -59,4 +59,4 @@ bool DatabaseLock::is_vouched() const {
   return is_vouched_;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "log/base/mutex.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 class DatabaseLock {
  public:
@@ -52,6 +52,6 @@ class DatabaseLock {
   bool is_vouched_ ABSL_GUARDED_BY(mutex_) = false;    // since locking
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_FS_DATABASE_LOCK_H_

@@ -20,7 +20,7 @@
 #include "rocksdb/file_system.h"
 #include "rocksdb/utilities/transaction_db.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::ColumnFamilyDescriptor;
@@ -132,15 +132,17 @@ void LimitMemtables(uint64_t bytes, rocksdb::DBOptions& options,
   }
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 namespace rocksdb {
 
 Env* Env::Default() {
-  static auto* const next = alpheus::Next<Env* (*)()>(alpheus::kDefault);
-  const char* const uri = alpheus::UriOfEnvironment();
-  if (uri == nullptr || alpheus::is_ending || alpheus::is_making) return next();
-  static Env* const env = alpheus::EnvOfUri(uri);
+  static auto* const next =
+      alpheus::wal::Next<Env* (*)()>(alpheus::wal::kDefault);
+  const char* const uri = alpheus::wal::UriOfEnvironment();
+  if (uri == nullptr || alpheus::wal::is_ending || alpheus::wal::is_making)
+    return next();
+  static Env* const env = alpheus::wal::EnvOfUri(uri);
   return env;
 }
 
@@ -148,16 +150,17 @@ Status DB::Open(const DBOptions& db_options, const std::string& name,
                 const std::vector<ColumnFamilyDescriptor>& column_families,
                 std::vector<ColumnFamilyHandle*>* handles, DB** dbptr) {
   static auto* const next =
-      alpheus::Next<Status (*)(const DBOptions&, const std::string&,
-                               const std::vector<ColumnFamilyDescriptor>&,
-                               std::vector<ColumnFamilyHandle*>*, DB**)>(
-          alpheus::kOpen);
-  if (next == nullptr) return alpheus::OtherRocksDb();
-  alpheus::WarnIfUnused(db_options, name);
+      alpheus::wal::Next<Status (*)(const DBOptions&, const std::string&,
+                                    const std::vector<ColumnFamilyDescriptor>&,
+                                    std::vector<ColumnFamilyHandle*>*, DB**)>(
+          alpheus::wal::kOpen);
+  if (next == nullptr) return alpheus::wal::OtherRocksDb();
+  alpheus::wal::WarnIfUnused(db_options, name);
   DBOptions limited = db_options;
   std::vector<ColumnFamilyDescriptor> limited_families = column_families;
-  alpheus::LimitMemtables(alpheus::MemtableBytes(db_options.env, name), limited,
-                          limited_families);
+  alpheus::wal::LimitMemtables(
+      alpheus::wal::MemtableBytes(db_options.env, name), limited,
+      limited_families);
   return next(limited, name, limited_families, handles, dbptr);
 }
 
@@ -166,17 +169,18 @@ Status TransactionDB::Open(
     const std::string& dbname,
     const std::vector<ColumnFamilyDescriptor>& column_families,
     std::vector<ColumnFamilyHandle*>* handles, TransactionDB** dbptr) {
-  static auto* const next = alpheus::Next<Status (*)(
+  static auto* const next = alpheus::wal::Next<Status (*)(
       const DBOptions&, const TransactionDBOptions&, const std::string&,
       const std::vector<ColumnFamilyDescriptor>&,
       std::vector<ColumnFamilyHandle*>*, TransactionDB**)>(
-      alpheus::kOpenTransactions);
-  if (next == nullptr) return alpheus::OtherRocksDb();
-  alpheus::WarnIfUnused(db_options, dbname);
+      alpheus::wal::kOpenTransactions);
+  if (next == nullptr) return alpheus::wal::OtherRocksDb();
+  alpheus::wal::WarnIfUnused(db_options, dbname);
   DBOptions limited = db_options;
   std::vector<ColumnFamilyDescriptor> limited_families = column_families;
-  alpheus::LimitMemtables(alpheus::MemtableBytes(db_options.env, dbname),
-                          limited, limited_families);
+  alpheus::wal::LimitMemtables(
+      alpheus::wal::MemtableBytes(db_options.env, dbname), limited,
+      limited_families);
   return next(limited, txn_db_options, dbname, limited_families, handles,
               dbptr);
 }

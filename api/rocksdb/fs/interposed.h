@@ -25,7 +25,7 @@
 #include "rocksdb/db.h"
 #include "rocksdb/options.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // Returns the bytes that memtables of the database may have because of its log;
 // 0: no log, or no limit. Opens the log.
@@ -35,6 +35,6 @@ uint64_t MemtableBytes(rocksdb::Env* env, const std::string& database);
 void LimitMemtables(uint64_t bytes, rocksdb::DBOptions& options,
                     std::vector<rocksdb::ColumnFamilyDescriptor>& families);
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_FS_INTERPOSED_H_

@@ -12,7 +12,7 @@
 #include "api/rocksdb/store/wal_options.h"
 #include "rocksdb/file_system.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 std::unique_ptr<rocksdb::FileSystem> MakeFileSystem(const std::string& uri,
                                                     std::string* message) {
@@ -32,7 +32,7 @@ std::unique_ptr<rocksdb::FileSystem> MakeFileSystem(const std::string& uri,
   return std::make_unique<WalFileSystem>(*std::move(options), base);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 int alpheus_register_rocksdb_plugin(rocksdb::ObjectLibrary& library,
                                     const std::string& /*argument*/) {
@@ -40,7 +40,7 @@ int alpheus_register_rocksdb_plugin(rocksdb::ObjectLibrary& library,
       rocksdb::ObjectLibrary::PatternEntry("alpheus", false).AddSeparator(":"),
       [](const std::string& uri, std::unique_ptr<rocksdb::FileSystem>* guard,
          std::string* message) {
-        *guard = alpheus::MakeFileSystem(uri, message);
+        *guard = alpheus::wal::MakeFileSystem(uri, message);
         return guard->get();
       });
   return 1;

@@ -12,14 +12,14 @@
 #include "rocksdb/file_system.h"
 #include "rocksdb/utilities/object_registry.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // Returns the file system of a URI, over RocksDB's own; null and a message if
 // the URI is invalid. Opens no log.
 std::unique_ptr<rocksdb::FileSystem> MakeFileSystem(const std::string& uri,
                                                     std::string* message);
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 // Adds the factory to one of RocksDB's libraries; returns the number added.
 // RocksDB's plugin/ folder requires this name and type.

@@ -5,7 +5,7 @@
 
 #include "api/rocksdb/fs/plugin.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 // Before main: RocksDB's tools resolve URIs as soon as they have read their
@@ -14,4 +14,4 @@ namespace {
     *rocksdb::ObjectLibrary::Default(), std::string());
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -15,7 +15,7 @@
 #include "log/base/status_macros.h"
 #include "rocksdb/env.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 std::string DrawId() {
@@ -327,4 +327,4 @@ void VouchKeeper::LeaveDirectory(WalStore& store) {
   WriteDirectoryVouch(base_, directory, left).IgnoreError();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -27,7 +27,7 @@
 #include "log/base/mutex.h"
 #include "rocksdb/file_system.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // Returns the files that RocksDB would replay: none in an archive, none that
 // wait to be deleted.
@@ -107,6 +107,6 @@ class VouchKeeper {
   std::optional<ManifestName> risen_manifest_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_FS_VOUCH_KEEPER_H_

@@ -14,7 +14,7 @@
 #include "log/base/status_macros.h"
 #include "rocksdb/system_clock.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::FileOptions;
@@ -527,4 +527,4 @@ IOStatus WalFileSystem::IsDirectory(const std::string& path,
   return IOStatus::OK();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -56,7 +56,7 @@
 #include "log/base/mutex.h"
 #include "rocksdb/file_system.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 class WalFileSystem final : public WalReadingFileSystem {
  public:
@@ -179,6 +179,6 @@ class WalFileSystem final : public WalReadingFileSystem {
   std::shared_ptr<WalStore> store_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_FS_WAL_FILE_SYSTEM_H_

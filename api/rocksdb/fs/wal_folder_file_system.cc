@@ -9,7 +9,7 @@
 #include "absl/strings/strip.h"
 #include "api/rocksdb/store/wal_paths.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 using rocksdb::FileOptions;
 using rocksdb::IODebugContext;
@@ -224,4 +224,4 @@ IOStatus WalFolderFileSystem::UnlockFile(rocksdb::FileLock* lock,
   return of->UnlockFile(lock, options, dbg);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

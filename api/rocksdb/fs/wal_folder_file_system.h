@@ -31,7 +31,7 @@
 #include "log/base/mutex.h"
 #include "rocksdb/file_system.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // Returns the log's name for a database's directory, an absolute path: without
 // its first /, each other / as +, + and % as %2B and %25, and .wal at the end.
@@ -138,6 +138,6 @@ class WalFolderFileSystem final : public rocksdb::FileSystemWrapper {
       ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_FS_WAL_FOLDER_FILE_SYSTEM_H_

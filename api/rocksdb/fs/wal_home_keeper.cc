@@ -12,7 +12,7 @@
 #include "api/rocksdb/store/wal_paths.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 absl::Status WalHomeKeeper::TakeOver(WalStore& store) const {
   const WalHome home = store.home();
@@ -221,4 +221,4 @@ absl::Status WalHomeKeeper::CheckMayBePlain(
       "adopt=true and wal_dir= in the URI"));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

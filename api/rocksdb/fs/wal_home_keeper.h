@@ -35,7 +35,7 @@
 #include "api/rocksdb/store/wal_store.h"
 #include "rocksdb/file_system.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 class WalHomeKeeper {
  public:
@@ -99,6 +99,6 @@ class WalHomeKeeper {
   VouchKeeper& vouch_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_FS_WAL_HOME_KEEPER_H_

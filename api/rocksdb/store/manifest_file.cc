@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "api/rocksdb/store/wal_io_status.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::IODebugContext;
@@ -48,4 +48,4 @@ std::unique_ptr<rocksdb::FSWritableFile> NewManifestFile(
   return std::make_unique<ManifestFile>(std::move(store), std::move(base));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

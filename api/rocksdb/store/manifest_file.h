@@ -19,7 +19,7 @@
 #include "api/rocksdb/store/wal_store.h"
 #include "rocksdb/file_system.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // Returns whether it is MANIFEST-NUMBER, as RocksDB names them.
 bool IsManifestName(const std::string& base_name);
@@ -28,6 +28,6 @@ std::unique_ptr<rocksdb::FSWritableFile> NewManifestFile(
     std::shared_ptr<WalStore> store,
     std::unique_ptr<rocksdb::FSWritableFile> base);
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_STORE_MANIFEST_FILE_H_

@@ -6,7 +6,7 @@
 
 #include "log/base/check.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 void WalFile::Extend(Lsn lsn, std::span<const std::byte> bytes,
                      bool is_durable) {
@@ -50,4 +50,4 @@ size_t WalFile::Read(uint64_t offset, std::span<std::byte> out) {
   return copied;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -24,7 +24,7 @@
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 class WalFile {
  public:
@@ -114,6 +114,6 @@ class WalFile {
   std::atomic<uint64_t> durable_lsn_{0};
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_STORE_WAL_FILE_H_

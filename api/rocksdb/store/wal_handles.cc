@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "api/rocksdb/store/wal_io_status.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::DirFsyncOptions;
@@ -192,4 +192,4 @@ std::unique_ptr<rocksdb::FSDirectory> NewWalDirectory(
   return std::make_unique<WalDirectory>(std::move(store), std::move(base));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

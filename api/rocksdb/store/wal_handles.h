@@ -22,7 +22,7 @@
 #include "api/rocksdb/store/wal_store.h"
 #include "rocksdb/file_system.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // File of a store; both live while they are referred to.
 struct OpenWal {
@@ -47,6 +47,6 @@ std::unique_ptr<rocksdb::FSDirectory> NewWalDirectory(
     std::shared_ptr<WalStore> store,
     std::unique_ptr<rocksdb::FSDirectory> base);
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_STORE_WAL_HANDLES_H_

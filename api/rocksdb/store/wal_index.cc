@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 std::string TextOf(std::span<const std::byte> body) {
@@ -232,4 +232,4 @@ std::shared_ptr<WalFile> WalIndex::Oldest() {
   return oldest;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

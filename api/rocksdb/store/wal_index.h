@@ -36,7 +36,7 @@
 #include "api/rocksdb/store/wal_record.h"
 #include "log/base/ids.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // The database to which the log belongs. Absolute paths without symbolic links,
 // or empty.
@@ -135,6 +135,6 @@ std::string EncodeWalHome(const WalHome& home, const WalVouch& vouch);
 std::string EncodeWalHome(const WalHome& home, const WalVouch& vouch,
                           const WalLeft& left);
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_STORE_WAL_INDEX_H_

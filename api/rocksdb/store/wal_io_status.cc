@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::IOStatus;
@@ -45,4 +45,4 @@ IOStatus ToIoStatus(const absl::Status& status) {
   }
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -22,10 +22,10 @@
 #include "absl/status/status.h"
 #include "rocksdb/io_status.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 rocksdb::IOStatus ToIoStatus(const absl::Status& status);
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_STORE_WAL_IO_STATUS_H_

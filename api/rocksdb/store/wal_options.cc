@@ -18,7 +18,7 @@
 #include "absl/strings/strip.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 constexpr absl::string_view kScheme = "alpheus:";
@@ -230,4 +230,4 @@ absl::StatusOr<WalOptions> ParseWalUri(const std::string& uri) {
   return options;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

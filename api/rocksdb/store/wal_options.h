@@ -23,7 +23,7 @@
 #include "absl/status/statusor.h"
 #include "alpheus/options.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 struct WalOptions {
   LogOptions log;
@@ -61,6 +61,6 @@ absl::StatusOr<WalOptions> ParseWalUri(const std::string& uri);
 // Parses the text of a file; comments begin with #. Errors: InvalidArgument.
 absl::Status ParseWalFile(const std::string& text, WalOptions& options);
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_STORE_WAL_OPTIONS_H_

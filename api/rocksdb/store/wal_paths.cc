@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 // Target of a marker: longer than a name can be, so that opening it fails
@@ -92,4 +92,4 @@ absl::Status PutMarker(const std::filesystem::path& path) {
       absl::StrCat(path.string(), ": create: ", error.message()));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

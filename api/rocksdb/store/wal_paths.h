@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // Returns the absolute path without symbolic links, so that a directory has one
 // name; empty is the working directory.
@@ -44,6 +44,6 @@ bool IsMarker(const std::filesystem::path& path);
 // PutMarker.
 absl::Status DropMarker(const std::filesystem::path& path);
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_STORE_WAL_PATHS_H_

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
@@ -114,4 +114,4 @@ std::string DescribeWalRecord(const WalRecord& record) {
   return absl::StrCat(text, ", ", record.body.size(), " bytes");
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -34,7 +34,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // On media, never renumber.
 enum class WalRecordKind : uint8_t {
@@ -80,6 +80,6 @@ absl::StatusOr<WalRecord> DecodeWalRecord(std::span<const std::byte> payload);
 // Returns one line for people.
 std::string DescribeWalRecord(const WalRecord& record);
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_STORE_WAL_RECORD_H_

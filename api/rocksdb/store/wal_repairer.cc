@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 // Format of RocksDB's WAL: blocks of records. A record begins with a checksum,
@@ -121,4 +121,4 @@ void WalRepairer::Drop(const WalRecord& record) {
   tally_.dropped_bytes += record.body.size();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

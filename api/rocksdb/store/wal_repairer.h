@@ -30,7 +30,7 @@
 #include "absl/status/status.h"
 #include "api/rocksdb/store/wal_record.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 // Returns `bytes` bytes for offset `offset` of a WAL file that RocksDB's reader
 // takes for a damaged record, in whatever block they lie.
@@ -70,6 +70,6 @@ class WalRepairer {
   Tally tally_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_STORE_WAL_REPAIRER_H_

@@ -26,7 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace alpheus {
+namespace alpheus::wal {
 
 class WalSpace {
  public:
@@ -90,6 +90,6 @@ class WalSpace {
   std::atomic<uint64_t> freed_{0};
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_STORE_WAL_SPACE_H_

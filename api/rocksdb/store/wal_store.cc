@@ -13,7 +13,7 @@
 #include "alpheus/log_reader.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 // Size of the bytes that RocksDB puts into a new WAL: with WAL compression, its
@@ -502,4 +502,4 @@ absl::Status WalStore::Noted(absl::Status status) {
   return status;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -57,7 +57,7 @@
 #include "api/rocksdb/store/wal_space.h"
 #include "log/base/mutex.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 
 class WalStore {
  public:
@@ -204,6 +204,6 @@ class WalStore {
   std::condition_variable room_made_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 #endif  // ALPHEUS_API_ROCKSDB_STORE_WAL_STORE_H_

@@ -189,7 +189,7 @@ absl::Status ServeAlpheus(std::string_view kind, const std::string& folder,
   const bool spins = kind == kSpinKind || kind == kSpinUnsummedKind;
   options.yield_turns = spins ? kForEver : 0;
   if (kind == kSpinUnsummedKind || kind == kBlockUnsummedKind) {
-    options.platform.transport = Transport::kInfiniBand;
+    options.platform.transport = replication::Transport::kInfiniBand;
   }
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Node> served,
                            Node::Start(std::move(options)));

@@ -26,6 +26,14 @@
 #include "replication/wire/ack.h"
 
 namespace alpheus::bench::replicated {
+
+using fabric::Completion;
+using fabric::ConnectionEvent;
+using fabric::Fabric;
+using fabric::RegionKey;
+using fabric::WorkId;
+using replication::kAckBytes;
+
 namespace {
 
 constexpr size_t kReceives = 64;
@@ -38,13 +46,14 @@ constexpr int64_t kRetryNanos = 3'600'000'000'000;
 absl::StatusOr<std::unique_ptr<Fabric>> OpenFabric(const std::string& host,
                                                    RandomSource& random) {
   if (host.empty()) {
-    TcpFabricOptions options;
+    fabric::tcp::TcpFabricOptions options;
     options.limits.retry_ns = kRetryNanos;
-    return std::make_unique<TcpFabric>(options, Clock::Real(), random);
+    return std::make_unique<fabric::tcp::TcpFabric>(options, Clock::Real(),
+                                                    random);
   }
-  VerbsFabricOptions options;
+  fabric::verbs::VerbsFabricOptions options;
   options.source_host = host;
-  return VerbsFabric::Open(options, Clock::Real(), random);
+  return fabric::verbs::VerbsFabric::Open(options, Clock::Real(), random);
 }
 
 // The immediate: line of the ring where the record begins, and above it how the
@@ -76,10 +85,10 @@ class Adapter {
       std::array<Completion, 16> completions;
       const size_t count = fabric_->Poll(completions, &events_);
       for (const Completion& one : std::span(completions).first(count)) {
-        if (one.status != CompletionStatus::kOk) {
-          return absl::UnavailableError(
-              absl::StrCat("bare fabric: ", OperationName(one.operation),
-                           " failed: ", CompletionStatusName(one.status)));
+        if (one.status != fabric::CompletionStatus::kOk) {
+          return absl::UnavailableError(absl::StrCat(
+              "bare fabric: ", fabric::OperationName(one.operation),
+              " failed: ", fabric::CompletionStatusName(one.status)));
         }
         ALPHEUS_ASSIGN_OR_RETURN(const bool is_it, on_completion(one));
         is_done |= is_it;
@@ -107,9 +116,9 @@ class Adapter {
 };
 
 absl::StatusOr<bool> NotExpected(const Completion& completion) {
-  return absl::UnavailableError(
-      absl::StrCat("bare fabric: completion of ",
-                   OperationName(completion.operation), " while connecting"));
+  return absl::UnavailableError(absl::StrCat(
+      "bare fabric: completion of ",
+      fabric::OperationName(completion.operation), " while connecting"));
 }
 
 class BareFabricCandidate final : public Candidate {
@@ -123,11 +132,11 @@ class BareFabricCandidate final : public Candidate {
     auto made = std::make_unique<BareFabricCandidate>(std::move(replica),
                                                       std::move(adapter));
     ALPHEUS_ASSIGN_OR_RETURN(
-        made->ring_key_,
-        made->fabric().Register(made->replica_.bytes(), RemoteAccess::kNone));
+        made->ring_key_, made->fabric().Register(made->replica_.bytes(),
+                                                 fabric::RemoteAccess::kNone));
     ALPHEUS_ASSIGN_OR_RETURN(
         made->answers_key_,
-        made->fabric().Register(made->answers_, RemoteAccess::kNone));
+        made->fabric().Register(made->answers_, fabric::RemoteAccess::kNone));
     for (int i = 0; i < work.backups; ++i) {
       ALPHEUS_RETURN_IF_ERROR(made->AddBackup(work));
     }
@@ -152,7 +161,7 @@ class BareFabricCandidate final : public Candidate {
  private:
   struct Backup {
     BackupProcess process;
-    ConnectionId connection;
+    fabric::ConnectionId connection;
     RegionKey key;
   };
 
@@ -165,7 +174,7 @@ class BareFabricCandidate final : public Candidate {
             work.hosts.empty() ? kBareFabricName : kBareVerbsKind, work.folder,
             work.ring_bytes));
     ALPHEUS_ASSIGN_OR_RETURN(
-        const ConnectionId connection,
+        const fabric::ConnectionId connection,
         fabric().Connect(process.address(), "", Deadline::In(kConnectTimeout)));
     RegionKey key;
     ALPHEUS_RETURN_IF_ERROR(adapter_->Until(
@@ -188,7 +197,7 @@ class BareFabricCandidate final : public Candidate {
     return absl::OkStatus();
   }
 
-  absl::Status PostReceive(ConnectionId connection, WorkId slot) {
+  absl::Status PostReceive(fabric::ConnectionId connection, WorkId slot) {
     return fabric().PostReceive(connection, slot,
                                 {.key = answers_key_,
                                  .bytes = std::span(answers_).subspan(
@@ -213,7 +222,7 @@ class BareFabricCandidate final : public Candidate {
     return adapter_->Until(
         waiting_,
         [&](const Completion& one) -> absl::StatusOr<bool> {
-          if (one.operation != Operation::kReceive) return false;
+          if (one.operation != fabric::Operation::kReceive) return false;
           ALPHEUS_RETURN_IF_ERROR(PostReceive(one.connection, one.work));
           return ++answers == backups_.size();
         },
@@ -243,11 +252,12 @@ absl::Status ServeBareFabric(const std::string& host, const std::string& folder,
   Fabric& fabric = adapter->fabric();
   ALPHEUS_ASSIGN_OR_RETURN(
       const RegionKey ring_key,
-      fabric.Register(replica.bytes(), RemoteAccess::kWrite));
+      fabric.Register(replica.bytes(), fabric::RemoteAccess::kWrite));
   // More than one, so that an answer need not wait for the last one's end.
   std::array<std::byte, 2 * kAckBytes> answers{};
-  ALPHEUS_ASSIGN_OR_RETURN(const RegionKey answers_key,
-                           fabric.Register(answers, RemoteAccess::kNone));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const RegionKey answers_key,
+      fabric.Register(answers, fabric::RemoteAccess::kNone));
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::string address,
       fabric.Listen(host.empty() ? "127.0.0.1:0" : absl::StrCat(host, ":0")));
@@ -256,7 +266,7 @@ absl::Status ServeBareFabric(const std::string& host, const std::string& folder,
   Waiting waiting = Waiting::kBlock;
   bool is_over = false;
   const auto on_record = [&](const Completion& one) -> absl::StatusOr<bool> {
-    if (one.operation != Operation::kReceiveImmediate) return false;
+    if (one.operation != fabric::Operation::kReceiveImmediate) return false;
     ALPHEUS_RETURN_IF_ERROR(fabric.PostReceive(one.connection, WorkId(), {}));
     const uint64_t line = one.immediate & ((uint32_t{1} << kNextShift) - 1);
     replica.Persist(replica.bytes().subspan(line * kLineBytes, one.bytes));

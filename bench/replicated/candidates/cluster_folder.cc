@@ -39,8 +39,8 @@ absl::Status WriteClusterFile(const std::string& path,
   return absl::UnavailableError(absl::StrCat(path, ": can't be written"));
 }
 
-Format FormatFor(const ClusterShape& shape, int log) {
-  Format format;
+recovery::Format FormatFor(const ClusterShape& shape, int log) {
+  recovery::Format format;
   format.region_bytes = shape.ring_bytes + kFixedPartBytes;
   format.log_name = BenchLogName(log);
   format.configuration.replica_count = static_cast<uint32_t>(shape.nodes);
@@ -116,13 +116,13 @@ absl::Status ClusterFolder::Fill(const ClusterShape& shape) const {
 
 absl::Status ClusterFolder::MakeReplicas(const ClusterShape& shape,
                                          int log) const {
-  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
-                           LoadClusterFile(ClusterFile(path())));
-  const Format format = FormatFor(shape, log);
+  ALPHEUS_ASSIGN_OR_RETURN(const quorum::ClusterConfiguration cluster,
+                           quorum::LoadClusterFile(ClusterFile(path())));
+  const recovery::Format format = FormatFor(shape, log);
   for (const Member& member : format.configuration.members) {
     const ReplicaIdentity identity{
-        cluster.cluster_id, LogIdOf(cluster.cluster_id, BenchLogName(log)),
-        member.node};
+        cluster.cluster_id,
+        quorum::LogIdOf(cluster.cluster_id, BenchLogName(log)), member.node};
     ALPHEUS_RETURN_IF_ERROR(
         ReplicaFile::Create(ReplicaOf(path(), member.node.value, log), identity,
                             format)

@@ -29,7 +29,8 @@ struct Envelope {
 };
 static_assert(sizeof(Envelope) <= kRecordHeaderBytes);
 
-constexpr size_t kAnswerBytes = kAckBytes;  // starts with the sequence
+constexpr size_t kAnswerBytes =
+    replication::kAckBytes;  // starts with the sequence
 
 // Holds the largest record; where not all backups are waited for, those that
 // are late find several in it.

@@ -29,6 +29,9 @@
 #include "replication/wire/ack.h"
 
 namespace alpheus::bench::replicated {
+
+using fabric::verbs::CommunicationId;
+
 namespace {
 
 constexpr uint32_t kPairReceives = 64;
@@ -51,7 +54,7 @@ class QueuePair {
  public:
   // `manager` has an adapter.
   static absl::StatusOr<std::unique_ptr<QueuePair>> Make(
-      verbs::CommunicationId manager) {
+      CommunicationId manager) {
     auto made = std::make_unique<QueuePair>(std::move(manager));
     rdma_cm_id* const id = made->manager_.get();
     made->domain_.reset(ibv_alloc_pd(id->verbs));
@@ -78,8 +81,7 @@ class QueuePair {
     return made;
   }
 
-  explicit QueuePair(verbs::CommunicationId manager)
-      : manager_(std::move(manager)) {}
+  explicit QueuePair(CommunicationId manager) : manager_(std::move(manager)) {}
   ~QueuePair() {
     if (manager_->qp == nullptr) return;
     rdma_disconnect(manager_.get());
@@ -166,12 +168,12 @@ class QueuePair {
     return absl::OkStatus();
   }
 
-  verbs::CommunicationId manager_;
-  verbs::ProtectionDomain domain_;
-  verbs::CompletionChannel channel_;
-  verbs::CompletionQueue received_;
-  verbs::CompletionQueue sent_;
-  std::vector<verbs::MemoryRegion> regions_;
+  CommunicationId manager_;
+  fabric::verbs::ProtectionDomain domain_;
+  fabric::verbs::CompletionChannel channel_;
+  fabric::verbs::CompletionQueue received_;
+  fabric::verbs::CompletionQueue sent_;
+  std::vector<fabric::verbs::MemoryRegion> regions_;
   uint64_t posted_ = 0;
   bool is_armed_ = false;
 };
@@ -197,12 +199,12 @@ absl::Status Expect(rdma_event_channel* channel, rdma_cm_event_type expected) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<verbs::CommunicationId> MakeId(rdma_event_channel* channel) {
+absl::StatusOr<CommunicationId> MakeId(rdma_event_channel* channel) {
   rdma_cm_id* id = nullptr;
   if (rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) != 0) {
     return SystemError("rdma_create_id");
   }
-  return verbs::CommunicationId(id);
+  return CommunicationId(id);
 }
 
 ibv_sge Name(const ibv_mr& region, std::span<const std::byte> bytes) {
@@ -227,7 +229,7 @@ class VerbsFloorCandidate final : public Candidate {
   VerbsFloorCandidate(FloorReplica replica, BackupProcess process)
       : replica_(std::move(replica)),
         process_(std::move(process)),
-        answers_(kPairReceives * kAckBytes) {}
+        answers_(kPairReceives * replication::kAckBytes) {}
 
   std::string name() const override { return kVerbsFloorName; }
 
@@ -243,11 +245,11 @@ class VerbsFloorCandidate final : public Candidate {
   absl::Status Connect() {
     events_.reset(rdma_create_event_channel());
     if (!events_) return SystemError("rdma_create_event_channel");
-    ALPHEUS_ASSIGN_OR_RETURN(verbs::CommunicationId manager,
-                             MakeId(events_.get()));
-    std::optional<SocketAddress> from = MakeSocketAddress(RdmaHosts()[0], 0);
-    ALPHEUS_ASSIGN_OR_RETURN(SocketAddress to,
-                             ParseSocketAddress(process_.address()));
+    ALPHEUS_ASSIGN_OR_RETURN(CommunicationId manager, MakeId(events_.get()));
+    std::optional<fabric::SocketAddress> from =
+        fabric::MakeSocketAddress(RdmaHosts()[0], 0);
+    ALPHEUS_ASSIGN_OR_RETURN(fabric::SocketAddress to,
+                             fabric::ParseSocketAddress(process_.address()));
     if (!from || rdma_resolve_addr(manager.get(), from->get(), to.get(),
                                    kResolveMs) != 0) {
       return SystemError("rdma_resolve_addr");
@@ -282,7 +284,8 @@ class VerbsFloorCandidate final : public Candidate {
 
   absl::Status PostReceive(uint64_t slot) {
     ibv_sge into = Name(*answers_region_, std::span(answers_).subspan(
-                                              slot * kAckBytes, kAckBytes));
+                                              slot * replication::kAckBytes,
+                                              replication::kAckBytes));
     return pair_->PostReceive(slot, &into);
   }
 
@@ -309,7 +312,7 @@ class VerbsFloorCandidate final : public Candidate {
   FloorReplica replica_;
   BackupProcess process_;
   std::vector<std::byte> answers_;
-  verbs::EventChannel events_;
+  fabric::verbs::EventChannel events_;
   std::unique_ptr<QueuePair> pair_;
   ibv_mr* ring_ = nullptr;
   ibv_mr* answers_region_ = nullptr;
@@ -321,18 +324,19 @@ class VerbsFloorCandidate final : public Candidate {
 // The backup's side of the queue pair, once the primary has connected.
 absl::StatusOr<std::unique_ptr<QueuePair>> AcceptPrimary(
     rdma_event_channel* events, const std::string& host,
-    verbs::CommunicationId* listener, FloorReplica& replica) {
+    CommunicationId* listener, FloorReplica& replica) {
   ALPHEUS_ASSIGN_OR_RETURN(*listener, MakeId(events));
-  std::optional<SocketAddress> address = MakeSocketAddress(host, 0);
+  std::optional<fabric::SocketAddress> address =
+      fabric::MakeSocketAddress(host, 0);
   if (!address || rdma_bind_addr(listener->get(), address->get()) != 0 ||
       rdma_listen(listener->get(), 1) != 0) {
     return SystemError("rdma_listen");
   }
-  AnnounceAddress(FormatSocketAddress(
-      SocketAddressOf(rdma_get_local_addr(listener->get()))));
+  AnnounceAddress(fabric::FormatSocketAddress(
+      fabric::SocketAddressOf(rdma_get_local_addr(listener->get()))));
   ALPHEUS_ASSIGN_OR_RETURN(rdma_cm_event * event,
                            NextEvent(events, RDMA_CM_EVENT_CONNECT_REQUEST));
-  verbs::CommunicationId manager(event->id);
+  CommunicationId manager(event->id);
   rdma_ack_cm_event(event);
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<QueuePair> pair,
                            QueuePair::Make(std::move(manager)));
@@ -363,10 +367,10 @@ MakeCandidate VerbsFloor() { return VerbsFloorCandidate::Make; }
 absl::Status ServeVerbsFloor(const std::string& folder, uint64_t ring_bytes) {
   ALPHEUS_ASSIGN_OR_RETURN(FloorReplica replica,
                            FloorReplica::Make(folder, ring_bytes));
-  const verbs::EventChannel events(rdma_create_event_channel());
+  const fabric::verbs::EventChannel events(rdma_create_event_channel());
   if (!events) return SystemError("rdma_create_event_channel");
-  verbs::CommunicationId listener;
-  std::array<std::byte, kAckBytes> answer{};
+  CommunicationId listener;
+  std::array<std::byte, replication::kAckBytes> answer{};
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::unique_ptr<QueuePair> pair,
       AcceptPrimary(events.get(), RdmaHosts()[1], &listener, replica));

@@ -6,7 +6,7 @@
 
 #include "log/base/bytes.h"
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 namespace {
 
 constexpr size_t kPiecesMax = 64;  // pieces of one sendmsg
@@ -577,4 +577,4 @@ void Connection::DropSocket() {
   if (state_ == State::kLingering) state_ = State::kDead;
 }
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp

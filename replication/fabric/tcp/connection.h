@@ -34,7 +34,7 @@
 #include "replication/fabric/tcp/socket.h"
 #include "replication/fabric/tcp/wire.h"
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 
 // State that the connections of one adapter share.
 struct Shared {
@@ -188,6 +188,6 @@ class Connection {
   LivenessTimers liveness_;
 };
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 namespace {
 
 // The most time that is charged between two runs of the timers, where `wait_ns`
@@ -58,4 +58,4 @@ void LivenessTimers::ExcuseOwnPause(int64_t now, int64_t timers_ran_at) {
   excuse(receiver_wait_ns_, &parked_at_);
 }
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp

@@ -26,7 +26,7 @@
 
 #include "log/base/deadline.h"
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 
 // All times are of the adapter's clock, in nanoseconds.
 class LivenessTimers {
@@ -98,6 +98,6 @@ class LivenessTimers {
   int64_t parked_at_ = kNever;
 };
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_TCP_LIVENESS_TIMERS_H_

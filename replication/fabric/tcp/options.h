@@ -12,7 +12,7 @@
 
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::fabric::tcp {
 
 struct TcpFabricOptions {
   Fabric::Limits limits = {.sends_max = 1024,
@@ -63,6 +63,6 @@ struct TcpFabricCounters {
   uint64_t kept_bytes = 0;     // kept now; see kept_bytes_max
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric::tcp
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_TCP_OPTIONS_H_

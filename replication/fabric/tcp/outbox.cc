@@ -6,7 +6,7 @@
 
 #include "replication/fabric/tcp/words.h"
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 namespace {
 
 // A piece does not grow beyond this, so that growing copies little.
@@ -95,4 +95,4 @@ bool Outbox::CopyReferences(const RegionTable& regions) {
   return true;
 }
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp

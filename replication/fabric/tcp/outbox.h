@@ -24,7 +24,7 @@
 
 #include "replication/fabric/region_table.h"
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 
 class Outbox {
  public:
@@ -78,6 +78,6 @@ class Outbox {
   std::vector<std::byte> spare_;  // kept to reuse its memory
 };
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_TCP_OUTBOX_H_

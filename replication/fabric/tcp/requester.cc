@@ -7,7 +7,7 @@
 #include "replication/fabric/tcp/words.h"
 #include "replication/fabric/work_request.h"
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 namespace {
 
 WireHeader MakeHeader(const WorkRequest& request, uint64_t sequence) {
@@ -174,4 +174,4 @@ void Requester::Fail(CompletionStatus first) {
   }
 }
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp

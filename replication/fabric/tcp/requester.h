@@ -24,7 +24,7 @@
 #include "replication/fabric/tcp/outbox.h"
 #include "replication/fabric/tcp/wire.h"
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 
 class Requester {
  public:
@@ -81,6 +81,6 @@ class Requester {
   uint64_t reply_landed_ = 0;  // bytes of the reply that is coming in
 };
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_TCP_REQUESTER_H_

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 namespace {
 
 // Headers of the kept stream were decoded when they came.
@@ -329,4 +329,4 @@ void Responder::Fail() {
   }
 }
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp

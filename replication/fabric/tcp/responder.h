@@ -35,7 +35,7 @@
 #include "replication/fabric/tcp/wire.h"
 #include "replication/fabric/tcp/words.h"
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 
 class Responder {
  public:
@@ -155,6 +155,6 @@ class Responder {
   WireFailure failure_ = WireFailure::kRemoteAccess;
 };
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_TCP_RESPONDER_H_

@@ -20,7 +20,7 @@
 #include "log/base/check.h"
 #include "replication/fabric/socket_address.h"
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 namespace {
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
@@ -282,4 +282,4 @@ void Poller::ClearWake() {
   (void)!read(wake_.get(), &count, sizeof(count));  // an empty one is fine
 }
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp

@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 
 // Owns a file descriptor; -1: none.
 class Descriptor {
@@ -133,6 +133,6 @@ class Poller {
   absl::Status status_;
 };
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_TCP_SOCKET_H_

@@ -12,10 +12,7 @@
 #include "replication/fabric/tcp/tcp_fabric_lock.h"
 #include "replication/fabric/work_request.h"
 
-namespace alpheus {
-
-using tcp::Connection;
-
+namespace alpheus::fabric::tcp {
 namespace {
 
 // Bytes of the receive buffer: large enough for few system calls, small enough
@@ -217,11 +214,11 @@ bool TcpFabric::ReceiveWithoutAsking(int64_t now, bool* moved) {
 }
 
 bool TcpFabric::ReceiveReady(int64_t now) {
-  std::array<tcp::Poller::Ready, 63> ready;
+  std::array<Poller::Ready, 63> ready;
   ++counters_.wait_calls;
   const size_t count = poller_.Wait(/*timeout_ns=*/0, ready);
   bool moved = false;
-  for (const tcp::Poller::Ready& one : std::span(ready).first(count)) {
+  for (const Poller::Ready& one : std::span(ready).first(count)) {
     if (one.tag == kListenerTag) {
       moved |= AcceptWaiting(now);
       continue;
@@ -288,7 +285,7 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
     ++waiters_;
     ++counters_.wait_calls;
   }
-  std::array<tcp::Poller::Ready, 1> ready;
+  std::array<Poller::Ready, 1> ready;
   const size_t count = poller_.Wait(timeout_ns, ready);
   Lock lock(*this);
   if (count == 1 && ready[0].in && !ready[0].out &&
@@ -328,21 +325,21 @@ void TcpFabric::SetCut(std::string_view host, bool is_cut) {
 // --- Connections ------------------------------------------------------------
 
 absl::StatusOr<std::string> TcpFabric::Listen(std::string_view address) {
-  ALPHEUS_RETURN_IF_ERROR(tcp::CheckAddress(address));
+  ALPHEUS_RETURN_IF_ERROR(CheckAddress(address));
   Lock lock(*this);
   if (listener_.socket.is_open()) {
     return absl::AlreadyExistsError(
         absl::StrCat("this fabric listens on ", listener_.address,
                      " already; one address per fabric"));
   }
-  ALPHEUS_ASSIGN_OR_RETURN(tcp::Listener listener, tcp::ListenOn(address));
+  ALPHEUS_ASSIGN_OR_RETURN(Listener listener, ListenOn(address));
   ALPHEUS_RETURN_IF_ERROR(poller_.Add(listener.socket, kListenerTag,
                                       /*in=*/true, /*out=*/false));
   listener_ = std::move(listener);
   return listener_.address;
 }
 
-Connection& TcpFabric::Add(tcp::Descriptor socket, std::string peer,
+Connection& TcpFabric::Add(Descriptor socket, std::string peer,
                            std::optional<std::string> private_data,
                            Deadline deadline) {
   const ConnectionId id(++last_id_);
@@ -361,13 +358,13 @@ absl::StatusOr<ConnectionId> TcpFabric::Connect(std::string_view address,
   ALPHEUS_RETURN_IF_ERROR(
       CheckPrivateData(private_data, options_.limits.private_bytes_max));
   Lock lock(*this);
-  absl::StatusOr<tcp::Descriptor> socket =
-      tcp::StartConnect(address, options_.source_host);
+  absl::StatusOr<Descriptor> socket =
+      StartConnect(address, options_.source_host);
   if (absl::IsInvalidArgument(socket.status())) return socket.status();
   ALPHEUS_RETURN_IF_ERROR(poller_.status());
   // A failure at once is reported as kUnreachable, like a later one.
-  Add(socket.ok() ? *std::move(socket) : tcp::Descriptor(),
-      std::string(address), std::string(private_data), deadline);
+  Add(socket.ok() ? *std::move(socket) : Descriptor(), std::string(address),
+      std::string(private_data), deadline);
   const ConnectionId id(last_id_);
   tick_at_ = 0;
   WakeWaiters();  // there is one more deadline
@@ -470,9 +467,9 @@ void TcpFabric::MakeRoomForUnauthenticated() {
 bool TcpFabric::AcceptWaiting(int64_t now) {
   bool moved = false;
   for (;;) {
-    tcp::Accepted accepted = tcp::AcceptOne(listener_.socket);
-    if (accepted.outcome == tcp::AcceptOutcome::kExhausted) PauseAccepting(now);
-    if (accepted.outcome != tcp::AcceptOutcome::kSome) return moved;
+    Accepted accepted = AcceptOne(listener_.socket);
+    if (accepted.outcome == AcceptOutcome::kExhausted) PauseAccepting(now);
+    if (accepted.outcome != AcceptOutcome::kSome) return moved;
     moved = true;
     is_exhausted_ = false;
     MakeRoomForUnauthenticated();
@@ -512,4 +509,4 @@ void TcpFabric::ResumeAccepting(int64_t now) {
   accept_at_ = Deadline().at_nanos();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric::tcp

@@ -53,7 +53,7 @@
 #include "replication/fabric/tcp/options.h"
 #include "replication/fabric/tcp/socket.h"
 
-namespace alpheus {
+namespace alpheus::fabric::tcp {
 
 class TcpFabric final : public Fabric {
  public:
@@ -107,7 +107,7 @@ class TcpFabric final : public Fabric {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs `work`. Where memory runs out the connection breaks, and no other.
   template <class Work>
-  bool Guard(tcp::Connection& connection, int64_t now, const Work& work)
+  bool Guard(Connection& connection, int64_t now, const Work& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReceiveReady(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoomForUnauthenticated() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -117,11 +117,11 @@ class TcpFabric final : public Fabric {
   void ResumeAccepting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool RunTimers(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t NextTimer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  tcp::Connection& Add(tcp::Descriptor socket, std::string peer,
-                       std::optional<std::string> private_data,
-                       Deadline deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Connection& Add(Descriptor socket, std::string peer,
+                  std::optional<std::string> private_data, Deadline deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns nullptr if there is none that the application knows.
-  tcp::Connection* Find(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Connection* Find(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets a connection with which the application is done: no event of it
   // comes any more.
   void Forget(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -140,13 +140,13 @@ class TcpFabric final : public Fabric {
   // Number of threads that want the lock, stand-ins aside.
   mutable std::atomic<int> wanting_{0};
 
-  tcp::Poller poller_;  // safe by itself
+  Poller poller_;  // safe by itself
   RegionTable regions_ ABSL_GUARDED_BY(mutex_);
   TcpFabricCounters counters_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::byte> buffer_ ABSL_GUARDED_BY(mutex_);
-  tcp::Shared shared_ ABSL_GUARDED_BY(mutex_);
-  tcp::Listener listener_ ABSL_GUARDED_BY(mutex_);
-  std::map<ConnectionId, std::unique_ptr<tcp::Connection>> connections_
+  Shared shared_ ABSL_GUARDED_BY(mutex_);
+  Listener listener_ ABSL_GUARDED_BY(mutex_);
+  std::map<ConnectionId, std::unique_ptr<Connection>> connections_
       ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   // When accepting continues; the largest value: it is not paused.
@@ -165,6 +165,6 @@ class TcpFabric final : public Fabric {
   int waiters_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric::tcp
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_

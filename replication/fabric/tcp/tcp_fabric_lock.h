@@ -9,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 
-namespace alpheus {
+namespace alpheus::fabric::tcp {
 
 // Counts as a thread for which a stand-in steps back (TF2).
 class ABSL_SCOPED_LOCKABLE TcpFabric::Lock {
@@ -30,6 +30,6 @@ class ABSL_SCOPED_LOCKABLE TcpFabric::Lock {
   const TcpFabric& fabric_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric::tcp
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_LOCK_H_

@@ -5,7 +5,7 @@
 
 #include "log/format/checksum.h"
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 namespace {
 
 // Places of the fields of a header.
@@ -154,4 +154,4 @@ std::optional<WireHello> DecodeHello(std::span<const std::byte> payload) {
 void PutWord(uint64_t value, std::byte* to) { Put(value, to); }
 uint64_t GetWord(const std::byte* from) { return Get<uint64_t>(from); }
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp

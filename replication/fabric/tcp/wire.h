@@ -22,7 +22,7 @@
 #include <optional>
 #include <span>
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 
 inline constexpr uint32_t kWireMagic = 0x46504c41;  // "ALPF" in memory
 inline constexpr uint32_t kWireVersion = 1;
@@ -110,6 +110,6 @@ std::optional<WireHello> DecodeHello(std::span<const std::byte> payload);
 void PutWord(uint64_t value, std::byte* to);
 uint64_t GetWord(const std::byte* from);
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_TCP_WIRE_H_

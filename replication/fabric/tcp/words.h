@@ -15,7 +15,7 @@
 #include <cstring>
 #include <span>
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 
 inline constexpr size_t kWordBytes = sizeof(uint64_t);
 
@@ -77,6 +77,6 @@ inline void LoadWords(std::span<const std::byte> from, std::byte* to) {
   load_bytes(left);
 }
 
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_TCP_WORDS_H_

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "replication/fabric/verbs/queue_pair.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 uint32_t Lower(uint32_t wanted, int most, uint32_t reserve) {
@@ -89,4 +89,4 @@ Fabric::Limits LowerTo(const Adapter& adapter, Fabric::Limits wanted) {
   return wanted;
 }
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

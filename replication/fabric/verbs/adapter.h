@@ -29,7 +29,7 @@
 #include "replication/fabric/verbs/native_operations.h"
 #include "replication/fabric/verbs/wake_up.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 struct Adapter {
   ibv_context* context = nullptr;
@@ -79,6 +79,6 @@ class DeviceNews {
   ibv_context* const context_;
 };
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_ADAPTER_H_

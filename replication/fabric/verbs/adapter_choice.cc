@@ -10,7 +10,7 @@
 #include "replication/fabric/socket_address.h"
 #include "replication/fabric/verbs/handles.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 // Without an event channel its calls wait for their outcome.
@@ -59,4 +59,4 @@ absl::StatusOr<std::string> SourceHostTowards(std::string_view address,
       FormatSocketAddress(SocketAddressOf(rdma_get_local_addr(id.get())))));
 }
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

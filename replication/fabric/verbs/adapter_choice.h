@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 // Returns the name of the adapter that has this address, a number without port.
 // Errors: InvalidArgument (not a number); NotFound (none has it).
@@ -27,6 +27,6 @@ absl::StatusOr<std::string> DeviceOf(std::string_view host);
 absl::StatusOr<std::string> SourceHostTowards(std::string_view address,
                                               int timeout_ms);
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_ADAPTER_CHOICE_H_

@@ -11,7 +11,7 @@
 #include "log/base/status_macros.h"
 #include "replication/fabric/verbs/retries.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 using Kind = ConnectionEvent::Kind;
@@ -378,4 +378,4 @@ void Connection::AddEvent(Kind kind, std::string private_data) {
   shared_.events.push_back({kind, id_, std::move(private_data), peer_});
 }
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

@@ -34,7 +34,7 @@
 #include "replication/fabric/verbs/queue_pair.h"
 #include "replication/fabric/verbs/registered_memory.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 // State that the connections of one adapter share.
 struct Shared {
@@ -164,6 +164,6 @@ class Connection {
   std::vector<Completion> greeted_;  // completed, not handled yet
 };
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_CONNECTION_H_

@@ -12,7 +12,7 @@
 #include "replication/fabric/verbs/greeting.h"
 #include "replication/fabric/verbs/wake_up.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 constexpr int kBacklog = 128;
@@ -92,4 +92,4 @@ bool ConnectionManager::EndListener(const rdma_cm_id* id) {
   return true;
 }
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

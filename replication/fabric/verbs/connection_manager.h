@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "replication/fabric/verbs/handles.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 class ConnectionManager {
  public:
@@ -56,6 +56,6 @@ class ConnectionManager {
   std::string listens_on_;
 };
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_CONNECTION_MANAGER_H_

@@ -6,7 +6,7 @@
 #include "log/base/mutex.h"
 #include "replication/fabric/verbs/adapter.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 struct Listener {
@@ -114,4 +114,4 @@ bool DeviceNews::IsGone() {
   return listeners.all[this].is_gone;
 }
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

@@ -5,7 +5,7 @@
 
 #include "log/base/check.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 struct Header {
@@ -55,4 +55,4 @@ bool IsCalling(std::span<const std::byte> private_data) {
   return calling == kCalling;
 }
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

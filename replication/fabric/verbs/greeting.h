@@ -24,7 +24,7 @@
 #include <span>
 #include <string>
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 // On the wire, never renumber.
 enum class GreetingKind : uint32_t { kHello = 1, kAccept = 2, kReject = 3 };
@@ -55,6 +55,6 @@ inline constexpr Calling kCalling{0x56504c41 /* "ALPV" in memory */, 2};
 
 bool IsCalling(std::span<const std::byte> private_data);
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_GREETING_H_

@@ -13,7 +13,7 @@
 
 #include <memory>
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 template <auto End>
 struct Ender {
@@ -32,6 +32,6 @@ using EventChannel =
     std::unique_ptr<rdma_event_channel, Ender<rdma_destroy_event_channel>>;
 using CommunicationId = std::unique_ptr<rdma_cm_id, Ender<rdma_destroy_id>>;
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_HANDLES_H_

@@ -7,7 +7,7 @@
 #include "replication/fabric/verbs/handles.h"
 #endif
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 #ifdef ALPHEUS_NATIVE_VERBS
 
@@ -165,4 +165,4 @@ int PostNative(ibv_qp* pair, ibv_send_wr* first) {
 
 #endif
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

@@ -26,7 +26,7 @@
 
 #include <cstdint>
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 struct NativeAbilities {
   bool flush = false;
@@ -59,6 +59,6 @@ int MakePair(rdma_cm_id* id, ibv_pd* domain, NativeAbilities abilities,
 // process. Requires: MakePair was given the abilities that are in the chain.
 int PostNative(ibv_qp* pair, ibv_send_wr* first);
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_NATIVE_OPERATIONS_H_

@@ -6,7 +6,7 @@
 
 #include "replication/fabric/verbs/region_key_parts.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 // Bytes past the largest offset were never in bounds.
@@ -108,4 +108,4 @@ void NativeSends::TakeFlush(const WorkRequest& request, uint64_t number,
   written_.Clear();
 }
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

@@ -34,7 +34,7 @@
 #include "replication/fabric/verbs/native_operations.h"
 #include "replication/fabric/verbs/options.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 // Most bytes of a FLUSH: longer than what is normally written between two
 // flushes, and short enough that a software adapter has flushed it before its
@@ -88,6 +88,6 @@ class NativeSends {
   bool is_in_chain_ = false;
 };
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_NATIVE_SENDS_H_

@@ -10,7 +10,7 @@
 
 #include "replication/fabric/fabric.h"
 
-namespace alpheus {
+namespace alpheus::fabric::verbs {
 
 struct VerbsFabricOptions {
   // Name as `ibv_devices` lists it: "mlx5_0", "rxe0". Empty: the adapter that
@@ -61,6 +61,6 @@ struct VerbsFabricCounters {
   uint64_t device_failures = 0;     // times that the adapter reported some
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_OPTIONS_H_

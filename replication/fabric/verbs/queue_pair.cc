@@ -15,7 +15,7 @@
 #include "replication/fabric/verbs/region_key_parts.h"
 #include "replication/fabric/work_request.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 uint32_t SendsOf(const QueuePair::Making& making) {
@@ -358,4 +358,4 @@ void QueuePair::Flush(const Done& done) {
   }
 }
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

@@ -45,7 +45,7 @@
 #include "replication/fabric/verbs/native_sends.h"
 #include "replication/fabric/verbs/options.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 // Entries that the fabric posts itself, for greetings.
 inline constexpr uint32_t kGreetingsPosted = 2;
@@ -161,6 +161,6 @@ class QueuePair {
   bool is_whole_ = true;
 };
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_QUEUE_PAIR_H_

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 constexpr int kRkeyBits = 32;
@@ -59,4 +59,4 @@ uint32_t RegionTags::Permute(uint32_t number) const {
   return left << kHalfBits | right;
 }
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

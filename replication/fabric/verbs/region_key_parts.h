@@ -29,7 +29,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/fabric/key_sequence.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 inline constexpr int kTagBits = 19;
 // Most bytes of a region, its place in a page included.
@@ -63,6 +63,6 @@ class RegionTags {
   uint32_t count_ = 0;
 };
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_REGION_KEY_PARTS_H_

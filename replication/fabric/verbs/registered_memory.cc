@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "replication/fabric/verbs/native_operations.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 constexpr uintptr_t kPageBytes = 4096;
@@ -156,4 +156,4 @@ absl::StatusOr<ibv_sge> RegisteredMemory::Name(const LocalBytes& local) const {
       " bytes that are registered under key ", local.key.value));
 }
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

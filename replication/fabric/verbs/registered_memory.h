@@ -30,7 +30,7 @@
 #include "replication/fabric/verbs/handles.h"
 #include "replication/fabric/verbs/region_key_parts.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 class RegisteredMemory {
  public:
@@ -83,6 +83,6 @@ class RegisteredMemory {
   mutable std::array<Known, 8> known_;
 };
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_REGISTERED_MEMORY_H_

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 constexpr int64_t kAckUnitNanos = 4'096;
@@ -46,4 +46,4 @@ int64_t NotReadyTimerNanos(uint8_t code) {
   return units * kNotReadyUnitNanos;
 }
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 // Retries of a request to a silent peer; 7, the most, would be forever with
 // Soft-RoCE.
@@ -28,6 +28,6 @@ int64_t AckTimeoutNanos(uint8_t code);
 uint8_t NotReadyTimerCode(int64_t wait_ns);
 int64_t NotReadyTimerNanos(uint8_t code);
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_RETRIES_H_

@@ -13,10 +13,7 @@
 #include "replication/fabric/verbs/adapter_choice.h"
 #include "replication/fabric/work_request.h"
 
-namespace alpheus {
-
-using verbs::Connection;
-
+namespace alpheus::fabric::verbs {
 namespace {
 
 // Nanoseconds between looks at the connection manager while no connection
@@ -37,11 +34,10 @@ absl::StatusOr<std::unique_ptr<VerbsFabric>> VerbsFabric::Open(
     RandomSource& random) {
   std::string device = options.device;
   if (device.empty() && !options.source_host.empty()) {
-    ALPHEUS_ASSIGN_OR_RETURN(device, verbs::DeviceOf(options.source_host));
+    ALPHEUS_ASSIGN_OR_RETURN(device, DeviceOf(options.source_host));
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const verbs::Adapter adapter,
-                           verbs::FindAdapter(device));
-  verbs::ProtectionDomain domain(ibv_alloc_pd(adapter.context));
+  ALPHEUS_ASSIGN_OR_RETURN(const Adapter adapter, FindAdapter(device));
+  ProtectionDomain domain(ibv_alloc_pd(adapter.context));
   if (!domain) {
     return absl::UnavailableError(
         absl::StrCat(adapter.device, ": ibv_alloc_pd: ", std::strerror(errno)));
@@ -53,11 +49,11 @@ absl::StatusOr<std::unique_ptr<VerbsFabric>> VerbsFabric::Open(
 }
 
 VerbsFabric::VerbsFabric(const VerbsFabricOptions& options, const Clock& clock,
-                         RandomSource& random, const verbs::Adapter& adapter,
-                         verbs::ProtectionDomain domain)
+                         RandomSource& random, const Adapter& adapter,
+                         ProtectionDomain domain)
     : clock_(clock),
       device_(adapter.device),
-      limits_(verbs::LowerTo(adapter, options.limits)),
+      limits_(LowerTo(adapter, options.limits)),
       domain_(std::move(domain)),
       memory_(domain_.get(), adapter.pages_on_demand, random,
               limits_.native_flush) {
@@ -78,10 +74,9 @@ absl::Status VerbsFabric::Begin() {
         device_,
         ": no descriptors for what it has to tell: ", std::strerror(errno)));
   }
-  ALPHEUS_ASSIGN_OR_RETURN(news_,
-                           verbs::DeviceNews::Of(shared_.context, &wake_));
+  ALPHEUS_ASSIGN_OR_RETURN(news_, DeviceNews::Of(shared_.context, &wake_));
   memory_.set_news(news_.get());
-  ALPHEUS_RETURN_IF_ERROR(verbs::SetNonBlocking(channel_->fd));
+  ALPHEUS_RETURN_IF_ERROR(SetNonBlocking(channel_->fd));
   ALPHEUS_RETURN_IF_ERROR(manager_.SetNonBlocking());
   ALPHEUS_ASSIGN_OR_RETURN(
       const RegionKey key,
@@ -256,7 +251,7 @@ bool VerbsFabric::Advance() {
 
 // FB9.
 bool VerbsFabric::DrainDeviceNews() {
-  const verbs::DeviceFailures failures = news_->Take();
+  const DeviceFailures failures = news_->Take();
   if (failures.all == nullptr && failures.queue_pairs.empty()) return false;
   ++shared_.counters.device_failures;
   for (const auto& [id, connection] : connections_) {
@@ -343,7 +338,7 @@ void VerbsFabric::DrainQueueEvents() {
   while (ibv_get_cq_event(channel_.get(), &queue, &unused) == 0) {
     ++shared_.counters.wake_ups;
     for (const auto& [id, connection] : connections_) {
-      verbs::QueuePair* const pair = connection->queue_pair();
+      QueuePair* const pair = connection->queue_pair();
       if (pair != nullptr && pair->completion_queue() == queue) {
         pair->CountEvent();
       }
@@ -494,9 +489,9 @@ bool VerbsFabric::DrainManagerEvents() {
   return moved;
 }
 
-void VerbsFabric::OnManagerEvent(const verbs::ConnectionManager::Event& event) {
+void VerbsFabric::OnManagerEvent(const ConnectionManager::Event& event) {
   if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
-    return OnCall(verbs::CommunicationId(event.id), event.is_calling);
+    return OnCall(CommunicationId(event.id), event.is_calling);
   }
   if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL &&
       manager_.EndListener(event.id)) {
@@ -521,7 +516,7 @@ void VerbsFabric::MakeRoomForUnauthenticated() {
   Forget(oldest->first);
 }
 
-void VerbsFabric::OnCall(verbs::CommunicationId manager, bool is_calling) {
+void VerbsFabric::OnCall(CommunicationId manager, bool is_calling) {
   if (!is_calling || manager->verbs != shared_.context) {
     ++shared_.counters.refused;
     (void)rdma_reject(manager.get(), nullptr, 0);
@@ -539,4 +534,4 @@ void VerbsFabric::OnCall(verbs::CommunicationId manager, bool is_calling) {
   is_settled_ = false;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric::verbs

@@ -51,7 +51,7 @@
 #include "replication/fabric/verbs/registered_memory.h"
 #include "replication/fabric/verbs/wake_up.h"
 
-namespace alpheus {
+namespace alpheus::fabric::verbs {
 
 class VerbsFabric final : public Fabric {
  public:
@@ -93,25 +93,23 @@ class VerbsFabric final : public Fabric {
 
  private:
   VerbsFabric(const VerbsFabricOptions& options, const Clock& clock,
-              RandomSource& random, const verbs::Adapter& adapter,
-              verbs::ProtectionDomain domain);
+              RandomSource& random, const Adapter& adapter,
+              ProtectionDomain domain);
   absl::Status Begin();
 
-  absl::Status BrokenError(const verbs::Connection& connection,
-                           ConnectionId id) const
+  absl::Status BrokenError(const Connection& connection, ConnectionId id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status WhyNotPosted(const verbs::Connection& connection,
-                            ConnectionId id) const
+  absl::Status WhyNotPosted(const Connection& connection, ConnectionId id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool RingDoorbells() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool PollConnections() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool DrainDeviceNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool DrainManagerEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnManagerEvent(const verbs::ConnectionManager::Event& event)
+  void OnManagerEvent(const ConnectionManager::Event& event)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoomForUnauthenticated() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnCall(verbs::CommunicationId manager, bool is_calling)
+  void OnCall(CommunicationId manager, bool is_calling)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DrainQueueEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool RunTimers(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -120,11 +118,9 @@ class VerbsFabric final : public Fabric {
   bool PrepareToSleep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns nullptr if there is none that the application knows.
-  verbs::Connection* Find(ConnectionId id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Connection* Find(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Finds also connections that the application does not know.
-  verbs::Connection* FindAny(ConnectionId id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Connection* FindAny(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets a connection with which the application is done: no event of it
   // comes any more.
   void Forget(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -132,21 +128,21 @@ class VerbsFabric final : public Fabric {
   const Clock& clock_;
   const std::string device_;
   const Limits limits_;
-  const verbs::WakeUp wake_;
+  const WakeUp wake_;
 
   mutable Mutex mutex_;
   // In the order in which they need each other: the last one ends first.
-  std::unique_ptr<verbs::DeviceNews> news_ ABSL_GUARDED_BY(mutex_);
-  verbs::ProtectionDomain domain_ ABSL_GUARDED_BY(mutex_);
-  verbs::CompletionChannel channel_ ABSL_GUARDED_BY(mutex_);
-  verbs::ConnectionManager manager_ ABSL_GUARDED_BY(mutex_);
-  verbs::RegisteredMemory memory_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<DeviceNews> news_ ABSL_GUARDED_BY(mutex_);
+  ProtectionDomain domain_ ABSL_GUARDED_BY(mutex_);
+  CompletionChannel channel_ ABSL_GUARDED_BY(mutex_);
+  ConnectionManager manager_ ABSL_GUARDED_BY(mutex_);
+  RegisteredMemory memory_ ABSL_GUARDED_BY(mutex_);
   std::array<std::byte, 8> flush_target_ ABSL_GUARDED_BY(mutex_){};
-  verbs::Shared shared_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_map<ConnectionId, std::unique_ptr<verbs::Connection>> connections_
+  Shared shared_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<ConnectionId, std::unique_ptr<Connection>> connections_
       ABSL_GUARDED_BY(mutex_);
   // The last result of FindAny, while it exists: posts come in a row.
-  std::pair<ConnectionId, verbs::Connection*> found_ ABSL_GUARDED_BY(mutex_){};
+  std::pair<ConnectionId, Connection*> found_ ABSL_GUARDED_BY(mutex_){};
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<ConnectionId> posted_ ABSL_GUARDED_BY(mutex_);
   bool is_settled_ ABSL_GUARDED_BY(mutex_) = true;  // no connection begins
@@ -158,6 +154,6 @@ class VerbsFabric final : public Fabric {
   int waiters_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_VERBS_FABRIC_H_

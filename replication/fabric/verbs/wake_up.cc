@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
@@ -57,4 +57,4 @@ void WakeUp::Wait(const std::array<int, 3>& others, int64_t timeout_ns) const {
               timeout_ns < 0 ? nullptr : &timeout, nullptr);
 }
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 
 // Makes reads of the descriptor never block. Errors: Unavailable.
 absl::Status SetNonBlocking(int descriptor);
@@ -34,6 +34,6 @@ class WakeUp {
   int descriptor_;
 };
 
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs
 
 #endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_WAKE_UP_H_

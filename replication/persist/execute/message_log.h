@@ -41,7 +41,7 @@
 #include "log/pmem/persistence.h"
 #include "replication/persist/execute/update_message.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 // Returns true if the part lies in a region of `region_bytes`.
 constexpr bool IsInRegion(const UpdatePlace& place, uint64_t region_bytes) {
@@ -177,6 +177,6 @@ absl::StatusOr<uint64_t> ApplyMessages(P& pmem, std::span<std::byte> area,
   return MessageLog<P>(pmem, area, slot_bytes, region).ApplyAll();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_EXECUTE_MESSAGE_LOG_H_

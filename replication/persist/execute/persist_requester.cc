@@ -7,7 +7,7 @@
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 // Bytes of a piece. Completions of pieces show that a large update arrives: a
@@ -53,8 +53,8 @@ bool Ends(const Plan& plan, StepAction action) {
 
 }  // namespace
 
-PersistRequester::PersistRequester(const Plan& plan, Fabric& fabric,
-                                   ConnectionId connection)
+PersistRequester::PersistRequester(const Plan& plan, fabric::Fabric& fabric,
+                                   fabric::ConnectionId connection)
     : plan_(plan),
       fabric_(fabric),
       connection_(connection),
@@ -91,8 +91,8 @@ absl::Status PersistRequester::Post(std::span<const Range> ranges,
   return absl::OkStatus();
 }
 
-void PersistRequester::OnCompletion(const Completion& completion) {
-  ALPHEUS_CHECK(completion.status == CompletionStatus::kOk,
+void PersistRequester::OnCompletion(const fabric::Completion& completion) {
+  ALPHEUS_CHECK(completion.status == fabric::CompletionStatus::kOk,
                 "after a failure the session is broken");
   --posts_in_flight_;
   if (ends_by_completion_) CountCompleted();
@@ -170,4 +170,4 @@ absl::Status PersistRequester::Write(const Range& range, uint64_t piece_bytes) {
   return absl::OkStatus();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

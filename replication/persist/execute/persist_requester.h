@@ -28,21 +28,22 @@
 #include "replication/fabric/fabric.h"
 #include "replication/persist/platform/method.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 class PersistRequester {
  public:
   // Bytes here and their place at the responder.
   struct Range {
-    LocalBytes from;
-    RemoteAddress to;
+    fabric::LocalBytes from;
+    fabric::RemoteAddress to;
   };
 
   // Work id of all its posts, and of nothing else on the connection:
   // completions are recognised by it, whatever operations the plan has.
-  static constexpr WorkId kWork{0xffff'ffff};
+  static constexpr fabric::WorkId kWork{0xffff'ffff};
 
-  PersistRequester(const Plan& plan, Fabric& fabric, ConnectionId connection);
+  PersistRequester(const Plan& plan, fabric::Fabric& fabric,
+                   fabric::ConnectionId connection);
 
   // Returns the most operations of an update of `bytes` in `ranges`.
   uint64_t PostsMax(uint64_t bytes, uint64_t ranges) const {
@@ -56,7 +57,7 @@ class PersistRequester {
   absl::Status Post(std::span<const Range> ranges, uint32_t immediate);
 
   // Takes a completion with kWork. Requires: its status is OK.
-  void OnCompletion(const Completion& completion);
+  void OnCompletion(const fabric::Completion& completion);
   // Counts an ack, of the oldest update without one. Requires: there is one.
   void OnAck();
 
@@ -78,9 +79,9 @@ class PersistRequester {
   absl::Status Write(const Range& range, uint64_t piece_bytes);
 
   const Plan plan_;
-  Fabric& fabric_;
-  const ConnectionId connection_;
-  const Fabric::Limits limits_;
+  fabric::Fabric& fabric_;
+  const fabric::ConnectionId connection_;
+  const fabric::Fabric::Limits limits_;
   // Bytes up to which an update goes in one piece.
   const uint64_t one_piece_bytes_;
   const bool flushes_;
@@ -96,6 +97,6 @@ class PersistRequester {
   uint64_t posts_in_flight_ = 0;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_EXECUTE_PERSIST_REQUESTER_H_

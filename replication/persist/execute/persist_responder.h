@@ -27,7 +27,7 @@
 #include "log/pmem/persistence.h"
 #include "replication/persist/platform/method.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 // Bytes that a peer wrote; empty: none.
 using WrittenBytes = std::span<const std::byte>;
@@ -86,6 +86,6 @@ class PersistResponder {
   const Plan plan_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_EXECUTE_PERSIST_RESPONDER_H_

@@ -9,7 +9,7 @@
 #include "log/base/check.h"
 #include "log/format/checksum.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 constexpr uint64_t kBytesMagic = 0x3164707553555048;    // "HPUSupd1"
@@ -97,4 +97,4 @@ std::optional<UpdateReport> DecodeUpdateReport(
   return UpdateReport{SessionId(words[1]), words[2], words[3]};
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

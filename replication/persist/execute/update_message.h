@@ -24,7 +24,7 @@
 #include "log/base/bytes.h"
 #include "replication/wire/ack.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 // A part's place in the responder's region; no bytes: there is no such part.
 struct UpdatePlace {
@@ -71,6 +71,6 @@ void EncodeUpdateReport(const UpdateReport& report,
 std::optional<UpdateReport> DecodeUpdateReport(
     std::span<const std::byte> bytes);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_EXECUTE_UPDATE_MESSAGE_H_

@@ -8,7 +8,7 @@
 #include "log/base/status_macros.h"
 #include "replication/persist/execute/update_message.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 constexpr uint64_t kUpdateWord = sizeof(uint64_t);
@@ -41,8 +41,8 @@ uint32_t ImmediateOf(const UpdateRequester::Part& part) {
 }  // namespace
 
 UpdateRequester::UpdateRequester(std::span<const Step> steps,
-                                 const Options& options, Fabric& fabric,
-                                 ConnectionId connection)
+                                 const Options& options, fabric::Fabric& fabric,
+                                 fabric::ConnectionId connection)
     : steps_(steps),
       options_(options),
       fabric_(fabric),
@@ -51,8 +51,8 @@ UpdateRequester::UpdateRequester(std::span<const Step> steps,
       posted_as_(steps.size()) {}
 
 absl::StatusOr<std::unique_ptr<UpdateRequester>> UpdateRequester::Start(
-    std::span<const Step> steps, const Options& options, Fabric& fabric,
-    ConnectionId connection) {
+    std::span<const Step> steps, const Options& options, fabric::Fabric& fabric,
+    fabric::ConnectionId connection) {
   ALPHEUS_CHECK(options.session.value != 0 && options.credits >= 2,
                 "a session, and a receive for each half of the credits");
   std::unique_ptr<UpdateRequester> requester(
@@ -80,7 +80,8 @@ bool UpdateRequester::HasAction(StepAction action) const {
 }
 
 absl::Status UpdateRequester::PostReceive(uint64_t slot) {
-  return fabric_.PostReceive(connection_, WorkId(slot), reports_->At(slot));
+  return fabric_.PostReceive(connection_, fabric::WorkId(slot),
+                             reports_->At(slot));
 }
 
 absl::Status UpdateRequester::Check(const Update& update) const {
@@ -166,7 +167,7 @@ bool UpdateRequester::HasCreditFor(StepAction action) const {
 
 absl::Status UpdateRequester::PostStep(const Step& step) {
   const Part& part = PartOf(step.part);
-  const WorkId work(operations_ + 1);
+  const fabric::WorkId work(operations_ + 1);
   switch (step.action) {
     case StepAction::kRequesterWrite:
       return fabric_.PostWrite(connection_, work, part.from, part.to);
@@ -184,7 +185,7 @@ absl::Status UpdateRequester::PostStep(const Step& step) {
 
 // Flushes what was posted last before it.
 absl::Status UpdateRequester::PostFlush() {
-  const WorkId work(operations_ + 1);
+  const fabric::WorkId work(operations_ + 1);
   for (size_t i = at_; i-- > 0;) {
     const Step& step = steps_[i];
     if (step.action == StepAction::kRequesterSend) {
@@ -209,20 +210,21 @@ absl::Status UpdateRequester::PostSend(const Step& step) {
     message.bytes_of_a = update_.a.from.bytes;
     message.bytes_of_b = update_.b.from.bytes;
   }
-  LocalBytes slot = messages_->At(step.part == UpdatePart::kB ? 1 : 0);
+  fabric::LocalBytes slot = messages_->At(step.part == UpdatePart::kB ? 1 : 0);
   slot.bytes = slot.bytes.first(EncodeUpdateMessage(message, slot.bytes));
-  return fabric_.PostSend(connection_, WorkId(operations_ + 1), slot);
+  return fabric_.PostSend(connection_, fabric::WorkId(operations_ + 1), slot);
 }
 
-absl::Status UpdateRequester::OnCompletion(const Completion& completion) {
-  if (completion.status != CompletionStatus::kOk) {
+absl::Status UpdateRequester::OnCompletion(
+    const fabric::Completion& completion) {
+  if (completion.status != fabric::CompletionStatus::kOk) {
     return absl::UnavailableError(absl::StrCat(
         "update ", persisted_ + 1, ": the connection to the responder broke: ",
-        OperationName(completion.operation), ": ",
-        CompletionStatusName(completion.status),
+        fabric::OperationName(completion.operation), ": ",
+        fabric::CompletionStatusName(completion.status),
         "; whether it is persistent is unknown. Connect again, and see"));
   }
-  if (completion.operation == Operation::kReceive) {
+  if (completion.operation == fabric::Operation::kReceive) {
     ALPHEUS_RETURN_IF_ERROR(OnReport(completion));
   } else {
     ++completed_;
@@ -230,7 +232,7 @@ absl::Status UpdateRequester::OnCompletion(const Completion& completion) {
   return Advance();
 }
 
-absl::Status UpdateRequester::OnReport(const Completion& completion) {
+absl::Status UpdateRequester::OnReport(const fabric::Completion& completion) {
   const uint64_t slot = completion.work.value;
   const auto report =
       DecodeUpdateReport(reports_->At(slot).bytes.first(completion.bytes));
@@ -248,4 +250,4 @@ absl::Status UpdateRequester::OnReport(const Completion& completion) {
   return PostReceive(slot);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

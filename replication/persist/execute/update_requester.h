@@ -35,7 +35,7 @@
 #include "replication/wire/ack.h"
 #include "replication/wire/message_slots.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 class UpdateRequester {
  public:
@@ -45,14 +45,14 @@ class UpdateRequester {
     uint64_t message_bytes_max = 0;  // bytes that fit into one of them
     // Place of these receives if they are in persistent memory: a FLUSH after a
     // send names it.
-    RemoteAddress buffers = {};
+    fabric::RemoteAddress buffers = {};
     uint64_t buffers_bytes = 0;
   };
   // A part of an update: bytes here, and their place in the responder's region,
   // which has one registration.
   struct Part {
-    LocalBytes from;
-    RemoteAddress to;
+    fabric::LocalBytes from;
+    fabric::RemoteAddress to;
   };
   struct Update {
     Part a;
@@ -63,8 +63,8 @@ class UpdateRequester {
   // established. `steps` must outlive the object. Errors: Unimplemented (an
   // atomic WRITE, and the adapter has none); the fabric's.
   static absl::StatusOr<std::unique_ptr<UpdateRequester>> Start(
-      std::span<const Step> steps, const Options& options, Fabric& fabric,
-      ConnectionId connection);
+      std::span<const Step> steps, const Options& options,
+      fabric::Fabric& fabric, fabric::ConnectionId connection);
 
   // Returns true if the last update is persisted and all its operations have
   // completed.
@@ -80,14 +80,14 @@ class UpdateRequester {
   // Takes one completion of the connection, on which nobody else posts. Errors:
   // Unavailable (the connection broke), DataLoss (the message is no report),
   // the fabric's.
-  absl::Status OnCompletion(const Completion& completion);
+  absl::Status OnCompletion(const fabric::Completion& completion);
 
   uint64_t posted() const { return posted_; }
   uint64_t persisted() const { return persisted_; }
 
  private:
   UpdateRequester(std::span<const Step> steps, const Options& options,
-                  Fabric& fabric, ConnectionId connection);
+                  fabric::Fabric& fabric, fabric::ConnectionId connection);
 
   bool HasAction(StepAction action) const;
   absl::Status Check(const Update& update) const;
@@ -101,12 +101,12 @@ class UpdateRequester {
     return part == UpdatePart::kB ? update_.b : update_.a;
   }
   absl::Status PostReceive(uint64_t slot);
-  absl::Status OnReport(const Completion& completion);
+  absl::Status OnReport(const fabric::Completion& completion);
 
   const std::span<const Step> steps_;
   const Options options_;
-  Fabric& fabric_;
-  const ConnectionId connection_;
+  fabric::Fabric& fabric_;
+  const fabric::ConnectionId connection_;
 
   Update update_;
   size_t at_ = 0;  // index in steps_; their end: no update runs
@@ -122,6 +122,6 @@ class UpdateRequester {
   std::unique_ptr<MessageSlots> messages_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_EXECUTE_UPDATE_REQUESTER_H_

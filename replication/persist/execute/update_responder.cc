@@ -13,7 +13,7 @@
 #include "log/pmem/msync_persistence.h"
 #include "replication/persist/platform/method_table.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 // Slots: one for each half of the credits, an ack, and one more.
@@ -36,8 +36,9 @@ bool IsReceiveStep(StepAction action) {
 
 template <Persistence P>
 UpdateResponder<P>::UpdateResponder(P& pmem, std::span<const Step> steps,
-                                    const Options& options, Fabric& fabric,
-                                    ConnectionId connection)
+                                    const Options& options,
+                                    fabric::Fabric& fabric,
+                                    fabric::ConnectionId connection)
     : pmem_(pmem),
       options_(options),
       fabric_(fabric),
@@ -53,7 +54,7 @@ UpdateResponder<P>::UpdateResponder(P& pmem, std::span<const Step> steps,
 template <Persistence P>
 absl::StatusOr<std::unique_ptr<UpdateResponder<P>>> UpdateResponder<P>::Start(
     P& pmem, std::span<const Step> steps, const Options& options,
-    Fabric& fabric, ConnectionId connection) {
+    fabric::Fabric& fabric, fabric::ConnectionId connection) {
   ALPHEUS_CHECK(options.session.value != 0 && options.credits >= 2,
                 "a session, and a receive for each half of the credits");
   std::unique_ptr<UpdateResponder> responder(
@@ -79,33 +80,34 @@ absl::StatusOr<std::unique_ptr<UpdateResponder<P>>> UpdateResponder<P>::Start(
     ALPHEUS_RETURN_IF_ERROR(responder->log_->Begin(options.session));
   }
   for (uint64_t slot = 0; slot < options.credits; ++slot) {
-    ALPHEUS_RETURN_IF_ERROR(
-        fabric.PostReceive(connection, WorkId(slot), responder->Buffer(slot)));
+    ALPHEUS_RETURN_IF_ERROR(fabric.PostReceive(connection, fabric::WorkId(slot),
+                                               responder->Buffer(slot)));
   }
   return responder;
 }
 
 template <Persistence P>
-LocalBytes UpdateResponder<P>::Buffer(uint64_t slot) const {
+fabric::LocalBytes UpdateResponder<P>::Buffer(uint64_t slot) const {
   if (!log_) return dram_->At(slot);
   return {options_.buffers.key, log_->At(slot)};
 }
 
 template <Persistence P>
-absl::Status UpdateResponder<P>::OnCompletion(const Completion& completion) {
-  if (completion.status != CompletionStatus::kOk) {
+absl::Status UpdateResponder<P>::OnCompletion(
+    const fabric::Completion& completion) {
+  if (completion.status != fabric::CompletionStatus::kOk) {
     return absl::UnavailableError(absl::StrCat(
         "update ", sequence_ + 1, ": the connection to the requester broke: ",
-        OperationName(completion.operation), ": ",
-        CompletionStatusName(completion.status)));
+        fabric::OperationName(completion.operation), ": ",
+        fabric::CompletionStatusName(completion.status)));
   }
-  if (completion.operation == Operation::kSend) {
+  if (completion.operation == fabric::Operation::kSend) {
     free_reports_.push_back(completion.work.value);
     return owes_report_ ? Report() : absl::OkStatus();
   }
   ALPHEUS_ASSIGN_OR_RETURN(const Announcement announcement, Read(completion));
   if (!program_.empty()) return Run(announcement);
-  if (completion.operation == Operation::kReceive && is_message_log_) {
+  if (completion.operation == fabric::Operation::kReceive && is_message_log_) {
     unapplied_.push_back(announcement);
     // P-R5.
     return absl::OkStatus();
@@ -116,21 +118,21 @@ absl::Status UpdateResponder<P>::OnCompletion(const Completion& completion) {
 
 // UR3. Reads a receive, if the row has receives of its kind.
 template <Persistence P>
-auto UpdateResponder<P>::Read(const Completion& completion)
+auto UpdateResponder<P>::Read(const fabric::Completion& completion)
     -> absl::StatusOr<Announcement> {
-  if (completion.operation == Operation::kReceive) {
+  if (completion.operation == fabric::Operation::kReceive) {
     return ReadMessage(completion);
   }
   Announcement announcement = {.slot = completion.work.value,
                                .is_address = true};
   const UpdatePlace place = {uint64_t{completion.immediate} * sizeof(uint64_t),
                              completion.bytes};
-  if (completion.operation != Operation::kReceiveImmediate ||
+  if (completion.operation != fabric::Operation::kReceiveImmediate ||
       !IsInRegion(place, options_.region.size())) {
     return absl::DataLossError(absl::StrCat(
         "update ", sequence_ + 1, ": the requester did what none does: ",
-        OperationName(completion.operation), ", ", place.bytes, " bytes at ",
-        place.offset, " of a region of ", options_.region.size(),
+        fabric::OperationName(completion.operation), ", ", place.bytes,
+        " bytes at ", place.offset, " of a region of ", options_.region.size(),
         "; close the session, its memory may be damaged"));
   }
   announcement.message.a = place;
@@ -138,7 +140,7 @@ auto UpdateResponder<P>::Read(const Completion& completion)
 }
 
 template <Persistence P>
-auto UpdateResponder<P>::ReadMessage(const Completion& completion)
+auto UpdateResponder<P>::ReadMessage(const fabric::Completion& completion)
     -> absl::StatusOr<Announcement> {
   const uint64_t slot = completion.work.value;
   const auto message =
@@ -227,7 +229,7 @@ absl::Status UpdateResponder<P>::ApplyReceived() {
 template <Persistence P>
 absl::Status UpdateResponder<P>::Repost(uint64_t slot) {
   ++receives_;
-  return fabric_.PostReceive(connection_, WorkId(slot), Buffer(slot));
+  return fabric_.PostReceive(connection_, fabric::WorkId(slot), Buffer(slot));
 }
 
 // No row has a step for credits: they go back from time to time, many at once.
@@ -242,10 +244,11 @@ absl::Status UpdateResponder<P>::Report() {
   owes_report_ = free_reports_.empty();
   if (owes_report_) return absl::OkStatus();
   const size_t slot = free_reports_.back();
-  const LocalBytes message = reports_->At(slot);
+  const fabric::LocalBytes message = reports_->At(slot);
   EncodeUpdateReport({options_.session, acks_, receives_},
                      message.bytes.first<kUpdateReportBytes>());
-  ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection_, WorkId(slot), message));
+  ALPHEUS_RETURN_IF_ERROR(
+      fabric_.PostSend(connection_, fabric::WorkId(slot), message));
   free_reports_.pop_back();
   reported_ = receives_;
   ++reports_sent_;
@@ -254,4 +257,4 @@ absl::Status UpdateResponder<P>::Report() {
 
 ALPHEUS_INSTANTIATE_CLASS(UpdateResponder);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

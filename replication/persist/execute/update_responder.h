@@ -40,7 +40,7 @@
 #include "replication/wire/ack.h"
 #include "replication/wire/message_slots.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 template <Persistence P>
 class UpdateResponder {
@@ -52,7 +52,7 @@ class UpdateResponder {
     std::span<std::byte> region;     // region of the updates
     // Receive buffers in persistent memory, of MessageLog's AreaBytes; empty:
     // they are in DRAM. A requester that flushes must reach them: kRead.
-    LocalBytes buffers = {};
+    fabric::LocalBytes buffers = {};
   };
 
   // Starts, and posts the receives: call it before the connection is accepted.
@@ -61,12 +61,12 @@ class UpdateResponder {
   // and the buffers are in DRAM); the medium's; the fabric's.
   static absl::StatusOr<std::unique_ptr<UpdateResponder>> Start(
       P& pmem, std::span<const Step> steps, const Options& options,
-      Fabric& fabric, ConnectionId connection);
+      fabric::Fabric& fabric, fabric::ConnectionId connection);
 
   // Takes one completion of the connection, on which nobody else posts. After
   // an error it is of no more use. Errors: Unavailable (the connection broke),
   // DataLoss (an impossible message), the medium's, the fabric's.
-  absl::Status OnCompletion(const Completion& completion);
+  absl::Status OnCompletion(const fabric::Completion& completion);
 
   // Applies the messages that wait for it, and gives their credits back.
   // Errors: the medium's, the fabric's.
@@ -88,11 +88,12 @@ class UpdateResponder {
   };
 
   UpdateResponder(P& pmem, std::span<const Step> steps, const Options& options,
-                  Fabric& fabric, ConnectionId connection);
+                  fabric::Fabric& fabric, fabric::ConnectionId connection);
 
-  LocalBytes Buffer(uint64_t slot) const;
-  absl::StatusOr<Announcement> Read(const Completion& completion);
-  absl::StatusOr<Announcement> ReadMessage(const Completion& completion);
+  fabric::LocalBytes Buffer(uint64_t slot) const;
+  absl::StatusOr<Announcement> Read(const fabric::Completion& completion);
+  absl::StatusOr<Announcement> ReadMessage(
+      const fabric::Completion& completion);
   absl::Status Run(const Announcement& announcement);
   absl::Status Perform(const Step& step, const Announcement& announcement);
   absl::Status Flush(const UpdatePlace& place);
@@ -102,8 +103,8 @@ class UpdateResponder {
 
   P& pmem_;
   const Options options_;
-  Fabric& fabric_;
-  const ConnectionId connection_;
+  fabric::Fabric& fabric_;
+  const fabric::ConnectionId connection_;
   std::vector<Step> program_;
   const bool is_message_log_;
 
@@ -122,6 +123,6 @@ class UpdateResponder {
   std::vector<size_t> free_reports_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_EXECUTE_UPDATE_RESPONDER_H_

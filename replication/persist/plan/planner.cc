@@ -10,7 +10,7 @@
 #include "replication/persist/plan/table_planner.h"
 #include "replication/persist/platform/method_steps.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 absl::StatusOr<Plan> MakePlan(const Platform& platform, UpdateKind kind,
                               UpdateOperation operation) {
@@ -70,4 +70,4 @@ absl::StatusOr<Plan> MakeSuperlinePlan(const Platform& platform) {
       "so. Build in a row that copies and flushes"));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

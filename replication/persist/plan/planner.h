@@ -14,7 +14,7 @@
 #include "replication/persist/platform/method.h"
 #include "replication/persist/platform/platform.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 // Returns the first built-in method for the update and operation that is enough
 // on the platform. Errors: Unimplemented (none is built in).
@@ -47,6 +47,6 @@ Plan RecordPlanOfBackup();
 // (every method leaves messages unapplied).
 absl::StatusOr<Plan> MakeSuperlinePlan(const Platform& platform);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_PLAN_PLANNER_H_

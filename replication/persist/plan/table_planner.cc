@@ -6,7 +6,7 @@
 
 #include "replication/persist/platform/method_steps.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 bool HasAction(std::span<const Step> steps, StepAction action) {
@@ -104,4 +104,4 @@ TablePlan CheapestOfTable(const Platform& platform, UpdateKind kind,
   return cheapest;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

@@ -28,7 +28,7 @@
 #include "replication/persist/platform/method_table.h"
 #include "replication/persist/platform/platform.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 // Returns a platform on which completions and memory behave as in the tables,
 // and which keeps no more than `platform`.
@@ -73,6 +73,6 @@ PlanCost CostOf(std::span<const Step> steps, const RoundTripCosts& costs);
 TablePlan CheapestOfTable(const Platform& platform, UpdateKind kind,
                           const RoundTripCosts& costs);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_PLAN_TABLE_PLANNER_H_

@@ -7,7 +7,7 @@
 #include "replication/persist/execute/update_message.h"
 #include "replication/wire/ack.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 uint64_t BytesOf(const Step& step, const UpdateSizes& sizes) {
@@ -97,4 +97,4 @@ std::string UpdateCostToString(const UpdateCost& cost) {
       " bytes, wake-ups ", cost.wake_ups, "; round trips ", cost.round_trips);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

@@ -22,7 +22,7 @@
 
 #include "replication/persist/platform/method.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 struct UpdateSizes {
   uint64_t a = 0;
@@ -62,6 +62,6 @@ UpdateSizes SizesOfRecord(uint64_t record_bytes);
 // Returns "writes 1, ...".
 std::string UpdateCostToString(const UpdateCost& cost);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_PLAN_UPDATE_COST_H_

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "replication/persist/platform/method_steps.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 constexpr uint16_t kEverywhere = (1U << kConfigurationCount) - 1;
@@ -145,4 +145,4 @@ std::string PlanToString(const Plan& plan) {
   return absl::StrCat(StepsToString(plan.steps), " (", plan.cell, ")");
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

@@ -27,7 +27,7 @@
 
 #include "replication/persist/platform/platform.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 enum class UpdateKind {
   kSingleton,  // a: one block, which shows whether it is whole
@@ -107,6 +107,6 @@ struct Plan {
 // Returns "rq:writeimm(a);rsp:receive(&a);... (Table 2, ...)".
 std::string PlanToString(const Plan& plan);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_PLATFORM_METHOD_H_

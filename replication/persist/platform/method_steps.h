@@ -20,7 +20,7 @@
 
 #include "replication/persist/platform/method.h"
 
-namespace alpheus::steps {
+namespace alpheus::replication::steps {
 
 inline constexpr Step kFlush = {StepAction::kRequesterFlush};
 inline constexpr Step kFlushed = {StepAction::kRequesterCompleteFlush};
@@ -134,6 +134,6 @@ inline constexpr Step kSendBothCompleted[] = {
 inline constexpr Step kWritesThenFlushes[] = {kWriteA, kFlush, kFlushed,
                                               kWriteB, kFlush, kFlushed};
 
-}  // namespace alpheus::steps
+}  // namespace alpheus::replication::steps
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_PLATFORM_METHOD_STEPS_H_

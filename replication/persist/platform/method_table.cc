@@ -7,7 +7,7 @@
 #include "log/base/check.h"
 #include "replication/persist/platform/method_steps.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 using Cells = std::span<const Step>[2][3];
@@ -148,4 +148,4 @@ bool NeedsMessagesApplied(std::span<const Step> steps) {
   return sends;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

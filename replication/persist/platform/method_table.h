@@ -26,7 +26,7 @@
 #include "replication/persist/platform/method.h"
 #include "replication/persist/platform/platform.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 inline constexpr UpdateKind kUpdateKinds[] = {UpdateKind::kSingleton,
                                               UpdateKind::kCompound};
@@ -56,6 +56,6 @@ std::string CellOf(const TableRow& row);
 // Returns true if the steps send, and copy nothing from the buffer.
 bool NeedsMessagesApplied(std::span<const Step> steps);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_PLATFORM_METHOD_TABLE_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 enum Axis { kDomain, kDdio, kBuffers, kTransport, kFlush, kAtomic, kAxes };
@@ -107,4 +107,4 @@ absl::StatusOr<Platform> ParsePlatform(std::string_view text) {
   return platform;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

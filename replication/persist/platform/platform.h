@@ -20,7 +20,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 // The parts that keep their content in a power cut. On the wire, never
 // renumber.
@@ -73,6 +73,6 @@ std::string PlatformToString(const Platform& platform);
 // second one of its axis).
 absl::StatusOr<Platform> ParsePlatform(std::string_view text);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_PLATFORM_PLATFORM_H_

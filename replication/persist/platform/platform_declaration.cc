@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 namespace {
 
 const char* TransportName(Transport transport) {
@@ -93,4 +93,4 @@ std::string ReplicaWarning(const Platform& platform, ReplicaMedium medium) {
          "dmp, by msync. Keep it on persistent memory, or declare dmp";
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::replication

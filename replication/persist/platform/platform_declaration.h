@@ -18,7 +18,7 @@
 
 #include "replication/persist/platform/platform.h"
 
-namespace alpheus {
+namespace alpheus::replication {
 
 // The properties that a program can see of its machine; by default the least.
 struct Shown {
@@ -45,6 +45,6 @@ enum class ReplicaMedium {
 // Returns the warning for one replica, or an empty string.
 std::string ReplicaWarning(const Platform& platform, ReplicaMedium medium);
 
-}  // namespace alpheus
+}  // namespace alpheus::replication
 
 #endif  // ALPHEUS_REPLICATION_PERSIST_PLATFORM_PLATFORM_DECLARATION_H_

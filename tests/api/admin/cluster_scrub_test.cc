@@ -218,7 +218,8 @@ TEST_F(ClusterScrubTest, NodeThatIsNotThereIsNamedAndTheOthersAreScrubbed) {
 TEST_F(ClusterScrubTest, NodeThatIsSilentIsAbandoned) {
   AppendTwo();
   EntropyRandom random;
-  TcpFabric mute(TcpFabricOptions(), Clock::Real(), random);
+  fabric::tcp::TcpFabric mute(fabric::tcp::TcpFabricOptions(), Clock::Real(),
+                              random);
   const auto address = mute.Listen("127.0.0.1:0");
   ASSERT_TRUE(address.ok()) << address.status();
   std::ifstream in(cluster_.file());

@@ -8,7 +8,7 @@
 
 #include "alpheus/log.h"
 
-namespace alpheus {
+namespace alpheus::c {
 namespace {
 
 static_assert(noexcept(alpheus_version()));
@@ -37,4 +37,4 @@ TEST(CHeaderTest, BothInterfacesAreOfOneLibrary) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::c

@@ -631,7 +631,8 @@ std::vector<std::string> FilesWithoutTheKey(const TestCluster& cluster,
   std::ofstream(directory.File("other.toml"))
       << std::string(text).replace(at, line.size(), "key_file = \"other.key\"");
   EntropyRandom random;
-  EXPECT_TRUE(MakeClusterKeyFile(directory.File("other.key"), random).ok());
+  EXPECT_TRUE(
+      quorum::MakeClusterKeyFile(directory.File("other.key"), random).ok());
   return {directory.File("keyless.toml"), directory.File("other.toml")};
 }
 

@@ -34,16 +34,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::TestCluster;
 using Code = absl::StatusCode;
-using Evidence = std::optional<ReplicaEvidence>;
+using Evidence = std::optional<recovery::ReplicaEvidence>;
 
 constexpr Epoch kEpoch{7};
 
 // Of the epoch, which starts at LSN 1.
 Evidence Of(uint64_t watermark, uint64_t end, uint64_t named = 0) {
-  return ReplicaEvidence{.log_epoch = kEpoch,
-                         .watermark_lsn = Lsn(watermark),
-                         .named_lsn = Lsn(named),
-                         .end_lsn = Lsn(end)};
+  return recovery::ReplicaEvidence{.log_epoch = kEpoch,
+                                   .watermark_lsn = Lsn(watermark),
+                                   .named_lsn = Lsn(named),
+                                   .end_lsn = Lsn(end)};
 }
 Evidence Behind(uint64_t end) {
   Evidence evidence = Of(end, end);
@@ -56,21 +56,22 @@ Evidence Repairing(uint64_t watermark, uint64_t end, uint64_t named = 0) {
   return evidence;
 }
 
-DurableRange Find(uint32_t write_quorum,
-                  const std::vector<Evidence>& evidence) {
-  return FindDurableRange(write_quorum, evidence);
+recovery::DurableRange Find(uint32_t write_quorum,
+                            const std::vector<Evidence>& evidence) {
+  return recovery::FindDurableRange(write_quorum, evidence);
 }
 
 // Goal: DR1. Three replicas, W = 2: node 1 was the only one that got LSN 9.
 TEST(DurableRangeTest, RecordsOfOneReplicaAreNotDurable) {
-  const DurableRange range = Find(2, {Of(9, 9, 4), Of(5, 5), Of(3, 3)});
+  const recovery::DurableRange range =
+      Find(2, {Of(9, 9, 4), Of(5, 5), Of(3, 3)});
   EXPECT_EQ(range.known, Lsn(5));
   EXPECT_EQ(range.possible, Lsn(5));
 }
 
 // Goal: DR1, DR2. All have LSN 9, and no fence is known that covers it.
 TEST(DurableRangeTest, UnfencedEndsAreNotDurable) {
-  const DurableRange range = Find(2, {Of(5, 9), Of(5, 9), Of(5, 9)});
+  const recovery::DurableRange range = Find(2, {Of(5, 9), Of(5, 9), Of(5, 9)});
   EXPECT_EQ(range.known, Lsn(5));
   EXPECT_EQ(range.possible, Lsn(9));
 }
@@ -142,7 +143,8 @@ TEST(DurableRangeTest, RandomClustersAreNeverOverstated) {
                        durable - below(durable + 1));
       evidence[i]->counts = below(5) != 0;
     }
-    const DurableRange range = FindDurableRange(w, evidence);
+    const recovery::DurableRange range =
+        recovery::FindDurableRange(w, evidence);
     ASSERT_LE(range.known, Lsn(durable)) << "N " << n << " W " << w;
     if (range.possible) {
       ASSERT_GE(*range.possible, Lsn(durable)) << "N " << n << " W " << w;
@@ -352,7 +354,8 @@ TEST_F(ClusterReaderTest, OtherQuorumsThanTheLogHasAreRefused) {
 TEST_F(ClusterReaderTest, NodeThatIsSilentIsAbandoned) {
   Append(*OpenLog(), "one");
   EntropyRandom random;
-  TcpFabric mute(TcpFabricOptions(), Clock::Real(), random);
+  fabric::tcp::TcpFabric mute(fabric::tcp::TcpFabricOptions(), Clock::Real(),
+                              random);
   const auto address = mute.Listen("127.0.0.1:0");
   ASSERT_TRUE(address.ok()) << address.status();
   std::ifstream in(cluster_.file());

@@ -55,16 +55,16 @@ bool IsInFile(const void* address) {
 }
 
 struct OwnedFabric {
-  std::unique_ptr<Fabric> owned;
+  std::unique_ptr<fabric::Fabric> owned;
 };
 
 class RefusingFabric final : private OwnedFabric, public FailingFabric {
  public:
-  explicit RefusingFabric(std::unique_ptr<Fabric> inner)
+  explicit RefusingFabric(std::unique_ptr<fabric::Fabric> inner)
       : OwnedFabric{std::move(inner)}, FailingFabric(*owned) {}
 
-  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
-                                     RemoteAccess access) override {
+  absl::StatusOr<fabric::RegionKey> Register(
+      std::span<std::byte> bytes, fabric::RemoteAccess access) override {
     if (IsInFile(bytes.data())) {
       return absl::UnavailableError("no file is taken");
     }
@@ -72,10 +72,10 @@ class RefusingFabric final : private OwnedFabric, public FailingFabric {
   }
 };
 
-absl::StatusOr<std::unique_ptr<Fabric>> OpenRefusing(
-    const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
-    const AdapterOptions& options) {
-  absl::StatusOr<std::unique_ptr<Fabric>> inner =
+absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenRefusing(
+    const quorum::ClusterConfiguration& cluster, NodeId near,
+    RandomSource& random, const AdapterOptions& options) {
+  absl::StatusOr<std::unique_ptr<fabric::Fabric>> inner =
       OpenAdapter(cluster, near, random, options);
   if (!inner.ok()) return inner.status();
   return std::make_unique<RefusingFabric>(*std::move(inner));
@@ -137,9 +137,9 @@ std::unique_ptr<Log> OpenWithAll(TestCluster& cluster) {
 // what they chose, and what of their declaration does not hold for it; a node
 // that was started again has what it acknowledged.
 TEST(ShadowNodeTest, ReplicaThatCannotBeRegisteredHasAShadow) {
-  TestCluster cluster(
-      2, 2,
-      {.open_adapter = OpenRefusing, .platform = *ParsePlatform("mhp,tcp")});
+  TestCluster cluster(2, 2,
+                      {.open_adapter = OpenRefusing,
+                       .platform = *replication::ParsePlatform("mhp,tcp")});
   ASSERT_NO_FATAL_FAILURE(FormatMain(cluster));
   std::vector<std::string> appended;
   {
@@ -200,7 +200,8 @@ TEST(ShadowNodeTest, FileThatIsTakenBackIsReadAgain) {
 
 // Where the adapter takes it nothing changes.
 TEST(ShadowNodeTest, ReplicaThatCanBeRegisteredIsWrittenItself) {
-  TestCluster cluster(1, 1, {.platform = *ParsePlatform("mhp,tcp")});
+  TestCluster cluster(1, 1,
+                      {.platform = *replication::ParsePlatform("mhp,tcp")});
   ASSERT_NO_FATAL_FAILURE(FormatMain(cluster));
   EXPECT_THAT(cluster.Reported(), HasSubstr("formatted"));
   EXPECT_THAT(cluster.Reported(), Not(HasSubstr("can't be registered")));

@@ -12,8 +12,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-ClusterConfiguration TwoNodes(const char* host, ClusterFabric fabric) {
-  ClusterConfiguration cluster;
+quorum::ClusterConfiguration TwoNodes(const char* host,
+                                      quorum::ClusterFabric fabric) {
+  quorum::ClusterConfiguration cluster;
   cluster.members = {{NodeId(1), {host, 7400}}, {NodeId(2), {host, 7401}}};
   cluster.fabric = fabric;
   return cluster;
@@ -21,18 +22,18 @@ ClusterConfiguration TwoNodes(const char* host, ClusterFabric fabric) {
 
 TEST(AdapterTest, SocketsAreTheDefault) {
   EntropyRandom random;
-  const auto fabric = OpenAdapter(TwoNodes("127.0.0.1", ClusterFabric::kTcp),
-                                  NodeId(1), random);
+  const auto fabric = OpenAdapter(
+      TwoNodes("127.0.0.1", quorum::ClusterFabric::kTcp), NodeId(1), random);
   ASSERT_TRUE(fabric.ok()) << fabric.status();
-  EXPECT_NE(dynamic_cast<TcpFabric*>(fabric->get()), nullptr);
+  EXPECT_NE(dynamic_cast<fabric::tcp::TcpFabric*>(fabric->get()), nullptr);
 }
 
 // With adapters or without: none of them leads to loopback's addresses of a
 // network that no machine has.
 TEST(AdapterTest, WithoutAnAdapterThatLeadsToAMemberItIsSaid) {
   EntropyRandom random;
-  const auto fabric = OpenAdapter(TwoNodes("192.0.2.1", ClusterFabric::kVerbs),
-                                  NodeId(2), random);
+  const auto fabric = OpenAdapter(
+      TwoNodes("192.0.2.1", quorum::ClusterFabric::kVerbs), NodeId(2), random);
   EXPECT_EQ(fabric.status().code(), absl::StatusCode::kUnavailable)
       << fabric.status();
   EXPECT_THAT(std::string(fabric.status().message()),
@@ -44,7 +45,7 @@ TEST(AdapterTest, WithoutAnAdapterThatLeadsToAMemberItIsSaid) {
 TEST(AdapterTest, NamesAreNotLookedUp) {
   EntropyRandom random;
   const auto fabric = Connectivity::Open(
-      TwoNodes("localhost", ClusterFabric::kVerbs), NodeId(1));
+      TwoNodes("localhost", quorum::ClusterFabric::kVerbs), NodeId(1));
   EXPECT_EQ(fabric.status().code(), absl::StatusCode::kInvalidArgument)
       << fabric.status();
 }

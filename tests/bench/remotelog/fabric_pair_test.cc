@@ -24,7 +24,8 @@ TEST(FabricPairTest, RowsRunWithAThreadForTheServer) {
   ASSERT_TRUE(transport.ok()) << transport.status();
   for (const BenchRow& row : BenchRows()) {
     // No memory was named; this adapter has no atomic WRITE.
-    if (row.platform.receive_buffers == ReceiveBuffers::kPmem) continue;
+    if (row.platform.receive_buffers == replication::ReceiveBuffers::kPmem)
+      continue;
     if (row.name == "dmp,off,dram,compound,write") continue;
     SCOPED_TRACE(row.name);
     const auto times = (*transport)
@@ -46,14 +47,16 @@ TEST(FabricPairTest, ErrorOfTheServersThreadIsTold) {
   ASSERT_TRUE(pair.ok()) << pair.status();
   auto transport = FabricTransport::Make((*pair)->Ends(0));
   ASSERT_TRUE(transport.ok()) << transport.status();
-  const Step steps[] = {steps::kWriteImmediateA, steps::kReceiveA,
-                        steps::kSendAck, steps::kReceiveAck};
+  const replication::Step steps[] = {
+      replication::steps::kWriteImmediateA, replication::steps::kReceiveA,
+      replication::steps::kSendAck, replication::steps::kReceiveAck};
   const auto times = (*transport)->Append({.platform = {}, .steps = steps});
   EXPECT_TRUE(absl::IsDataLoss(times.status())) << times.status();
   // The next run has new connections.
-  EXPECT_TRUE((*transport)
-                  ->Append({.platform = {}, .steps = steps::kWriteThenAck})
-                  .ok());
+  EXPECT_TRUE(
+      (*transport)
+          ->Append({.platform = {}, .steps = replication::steps::kWriteThenAck})
+          .ok());
 }
 
 TEST(FabricPairTest, MemoryThatIsNoPersistentMemoryIsRefused) {

@@ -28,8 +28,8 @@ constexpr uint64_t kClientsMax = 2;
 constexpr uint64_t kAppends = 7;
 
 // Nothing takes time but the way from host to host.
-SimOptions NothingButDelay(bool atomic_write) {
-  SimOptions options;
+model::SimOptions NothingButDelay(bool atomic_write) {
+  model::SimOptions options;
   options.hosts = 2;
   options.delay_ns_min = kDelayNanos;
   options.delay_ns_max = kDelayNanos;
@@ -47,15 +47,15 @@ class World {
         {.client = client_,
          .server = server_,
          .clock = network_.clock(),
-         .listen_address = SimNetwork::Address(1, 0),
+         .listen_address = model::SimNetwork::Address(1, 0),
          .memory = std::as_writable_bytes(std::span(memory_))
                        .first(kClientsMax * kClientBytes),
          .is_pmem = is_pmem,
          .pass = [this] { return network_.Step(); }});
   }
 
-  absl::StatusOr<AppendTimes> Append(const Platform& platform,
-                                     std::span<const Step> steps,
+  absl::StatusOr<AppendTimes> Append(const replication::Platform& platform,
+                                     std::span<const replication::Step> steps,
                                      uint64_t clients = 1,
                                      uint64_t appends = kAppends) {
     client_.Forget();
@@ -82,7 +82,7 @@ class World {
     std::byte bytes[kLineBytes];
   };
 
-  SimNetwork network_;
+  model::SimNetwork network_;
   CountingFabric client_{network_.fabric(0)};
   CountingFabric server_{network_.fabric(1)};
   std::vector<Line> memory_;
@@ -100,16 +100,21 @@ TEST(FabricTransportTest, EachRowPostsWhatThePlanSaysAndTheRecordsArrive) {
     SCOPED_TRACE(row.name);
     const auto times = world.Append(row.platform, row.steps);
     ASSERT_TRUE(times.ok()) << times.status();
-    const UpdateCost plan = UpdateCostOf(
-        row.steps, SizesOfUpdate(kRecordBytes, IsCompound(row) ? 8 : 0));
-    EXPECT_EQ(world.client().Of(Operation::kWrite), kAppends * plan.writes);
-    EXPECT_EQ(world.client().Of(Operation::kWriteImmediate),
+    const replication::UpdateCost plan = replication::UpdateCostOf(
+        row.steps,
+        replication::SizesOfUpdate(kRecordBytes, IsCompound(row) ? 8 : 0));
+    EXPECT_EQ(world.client().Of(fabric::Operation::kWrite),
+              kAppends * plan.writes);
+    EXPECT_EQ(world.client().Of(fabric::Operation::kWriteImmediate),
               kAppends * plan.immediates);
-    EXPECT_EQ(world.client().Of(Operation::kSend), kAppends * plan.sends);
-    EXPECT_EQ(world.client().Of(Operation::kFlush), kAppends * plan.flushes);
+    EXPECT_EQ(world.client().Of(fabric::Operation::kSend),
+              kAppends * plan.sends);
+    EXPECT_EQ(world.client().Of(fabric::Operation::kFlush),
+              kAppends * plan.flushes);
     EXPECT_EQ(world.client().doorbells, kAppends * plan.doorbells);
     EXPECT_EQ(world.client().bytes, kAppends * plan.bytes);
-    EXPECT_EQ(world.server().Of(Operation::kSend), kAppends * plan.acks);
+    EXPECT_EQ(world.server().Of(fabric::Operation::kSend),
+              kAppends * plan.acks);
     ASSERT_EQ(times->latency.size(), kAppends);
     for (const double latency : times->latency) {
       EXPECT_EQ(static_cast<uint64_t>(latency) / (2 * kDelayNanos),
@@ -144,10 +149,12 @@ TEST(FabricTransportTest, RowsThatNeedWhatIsNotThereAreUnimplemented) {
   World world(/*atomic_write=*/false, /*is_pmem=*/false);
   for (const BenchRow& row : BenchRows()) {
     SCOPED_TRACE(row.name);
-    const bool has_atomic = std::ranges::any_of(row.steps, [](Step step) {
-      return step.action == StepAction::kRequesterWriteAtomic;
-    });
-    const bool in_pmem = row.platform.receive_buffers == ReceiveBuffers::kPmem;
+    const bool has_atomic =
+        std::ranges::any_of(row.steps, [](replication::Step step) {
+          return step.action == replication::StepAction::kRequesterWriteAtomic;
+        });
+    const bool in_pmem =
+        row.platform.receive_buffers == replication::ReceiveBuffers::kPmem;
     const auto times = world.Append(row.platform, row.steps);
     EXPECT_EQ(absl::IsUnimplemented(times.status()), has_atomic || in_pmem);
     EXPECT_EQ(times.ok(), !has_atomic && !in_pmem) << times.status();
@@ -161,8 +168,8 @@ TEST(FabricTransportTest, EstimateIsReadWriteReadInOneRoundTrip) {
     if (!row.name.ends_with(",estimate")) continue;
     const auto times = world.Append(row.platform, row.steps);
     ASSERT_TRUE(times.ok()) << times.status();
-    EXPECT_EQ(world.client().Of(Operation::kWrite), 2 * kAppends);
-    EXPECT_EQ(world.client().Of(Operation::kFlush), 2 * kAppends);
+    EXPECT_EQ(world.client().Of(fabric::Operation::kWrite), 2 * kAppends);
+    EXPECT_EQ(world.client().Of(fabric::Operation::kFlush), 2 * kAppends);
     EXPECT_EQ(world.client().doorbells, kAppends);
   }
 }
@@ -170,22 +177,26 @@ TEST(FabricTransportTest, EstimateIsReadWriteReadInOneRoundTrip) {
 // Without the ack that is waited for, and without what brings the bytes.
 TEST(FabricTransportTest, StepsThatNeverEndAndRecordsThatDontArriveAreErrors) {
   World world(/*atomic_write=*/true);
-  std::vector<Step> steps(std::begin(steps::kWriteImmediateThenAck),
-                          std::end(steps::kWriteImmediateThenAck));
-  std::erase(steps, steps::kSendAck);
+  std::vector<replication::Step> steps(
+      std::begin(replication::steps::kWriteImmediateThenAck),
+      std::end(replication::steps::kWriteImmediateThenAck));
+  std::erase(steps, replication::steps::kSendAck);
   EXPECT_TRUE(absl::IsFailedPrecondition(world.Append({}, steps).status()));
-  steps.assign(std::begin(steps::kSendThenAck), std::end(steps::kSendThenAck));
-  std::erase(steps, Step{StepAction::kResponderCopy, UpdatePart::kA});
-  steps.erase(std::ranges::find(steps, steps::kSendAck));
+  steps.assign(std::begin(replication::steps::kSendThenAck),
+               std::end(replication::steps::kSendThenAck));
+  std::erase(steps, replication::Step{replication::StepAction::kResponderCopy,
+                                      replication::UpdatePart::kA});
+  steps.erase(std::ranges::find(steps, replication::steps::kSendAck));
   EXPECT_FALSE(world.Append({}, steps).ok());
   // The next run has new connections.
-  EXPECT_TRUE(world.Append({}, steps::kWriteThenAck).ok());
+  EXPECT_TRUE(world.Append({}, replication::steps::kWriteThenAck).ok());
 }
 
 TEST(FabricTransportTest, MoreClientsThanMemoryAreRefused) {
   World world(/*atomic_write=*/true);
   EXPECT_TRUE(absl::IsInvalidArgument(
-      world.Append({}, steps::kWriteThenAck, kClientsMax + 1).status()));
+      world.Append({}, replication::steps::kWriteThenAck, kClientsMax + 1)
+          .status()));
 }
 
 }  // namespace

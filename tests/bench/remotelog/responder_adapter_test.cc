@@ -11,6 +11,10 @@
 #include "replication/persist/platform/method_steps.h"
 
 namespace alpheus::bench::remotelog {
+
+using replication::steps::kFlush;
+using replication::steps::kWriteA;
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -21,13 +25,14 @@ constexpr Costs kFree{.adapter_gap = 0};
 class ResponderAdapterTest : public ::testing::Test {
  protected:
   // Of each step: "answered", "visible" or "message", with the step before it.
-  std::map<std::string, double> Times(const std::vector<Step>& steps,
-                                      const Platform& platform,
-                                      const Costs& costs = kFree) {
+  std::map<std::string, double> Times(
+      const std::vector<replication::Step>& steps,
+      const replication::Platform& platform, const Costs& costs = kFree) {
     std::map<std::string, double> times;
     EventQueue queue;
     const auto note = [&](const Operation& operation, const char* what) {
-      const std::string name = StepName(operation.step) + " " + what;
+      const std::string name =
+          replication::StepName(operation.step) + " " + what;
       times[name] = queue.now();
       order_.push_back(name);
     };
@@ -36,7 +41,7 @@ class ResponderAdapterTest : public ::testing::Test {
         {.send_back = [&](const Operation& o, double) { note(o, "answered"); },
          .bytes_visible = [&](const Operation& o) { note(o, "visible"); },
          .message_visible = [&](const Operation& o) { note(o, "message"); }});
-    for (const Step& step : steps) {
+    for (const replication::Step& step : steps) {
       adapter.Receive({.connection = 0,
                        .step = step,
                        .is_awaited = true,
@@ -50,23 +55,23 @@ class ResponderAdapterTest : public ::testing::Test {
   std::vector<std::string> order_;
 };
 
-constexpr Step kAtomicB = steps::kWriteAtomicB;
+constexpr replication::Step kAtomicB = replication::steps::kWriteAtomicB;
 
 TEST_F(ResponderAdapterTest, WriteIsAnsweredBeforeItIsVisible) {
-  auto times = Times({steps::kWriteA}, {.ddio = true});
+  auto times = Times({kWriteA}, {.ddio = true});
   EXPECT_EQ(times["rq:write(a) answered"], 0);
   EXPECT_EQ(times["rq:write(a) visible"], kFree.pcie + kFree.root_complex);
 }
 
 TEST_F(ResponderAdapterTest, WithoutDdioTheWayIsLonger) {
-  auto times = Times({steps::kWriteA}, {.ddio = false});
+  auto times = Times({kWriteA}, {.ddio = false});
   EXPECT_EQ(times["rq:write(a) visible"],
             kFree.pcie + kFree.root_complex + kFree.without_ddio);
 }
 
 // Goal: RA1.
 TEST_F(ResponderAdapterTest, CompletionComesBehindItsBytes) {
-  Times({steps::kWriteA, steps::kSendAddressA}, {});
+  Times({kWriteA, replication::steps::kSendAddressA}, {});
   EXPECT_THAT(order_,
               ElementsAre("rq:write(a) answered", "rq:send(&a) answered",
                           "rq:write(a) visible", "rq:send(&a) visible",
@@ -77,9 +82,9 @@ TEST_F(ResponderAdapterTest, CompletionComesBehindItsBytes) {
 // complex; right behind a write its access waits until that is visible, which
 // is half a way through the root complex later.
 TEST_F(ResponderAdapterTest, FlushWaitsForWhatWasPostedBefore) {
-  auto alone = Times({steps::kFlush}, {.ddio = true});
+  auto alone = Times({kFlush}, {.ddio = true});
   EXPECT_EQ(alone["rq:flush answered"], 2 * kFree.pcie + kFree.root_complex);
-  auto behind = Times({steps::kWriteA, steps::kFlush}, {.ddio = true});
+  auto behind = Times({kWriteA, kFlush}, {.ddio = true});
   EXPECT_EQ(
       behind["rq:flush answered"],
       behind["rq:write(a) visible"] + kFree.root_complex / 2 + kFree.pcie);
@@ -87,28 +92,28 @@ TEST_F(ResponderAdapterTest, FlushWaitsForWhatWasPostedBefore) {
 }
 
 TEST_F(ResponderAdapterTest, FlushDoesNotWaitForWhatIsPostedBehindIt) {
-  auto times = Times({steps::kFlush, steps::kWriteA}, {.ddio = true});
+  auto times = Times({kFlush, kWriteA}, {.ddio = true});
   EXPECT_EQ(times["rq:flush answered"], 2 * kFree.pcie + kFree.root_complex);
 }
 
 // Goal: RA3. Method: the same, with a WRITE and with an atomic one.
 TEST_F(ResponderAdapterTest, AtomicWriteDoesNotPassFlushAsWriteDoes) {
-  auto passing = Times({steps::kFlush, steps::kWriteB}, {.ddio = true});
+  auto passing = Times({kFlush, replication::steps::kWriteB}, {.ddio = true});
   EXPECT_LT(passing["rq:write(b) visible"], passing["rq:flush answered"]);
-  auto atomic = Times({steps::kFlush, kAtomicB}, {.ddio = true});
+  auto atomic = Times({kFlush, kAtomicB}, {.ddio = true});
   EXPECT_EQ(atomic["rq:writeatomic(b) visible"],
             atomic["rq:flush answered"] + kFree.pcie + kFree.root_complex);
 }
 
 // Goal: RA3, the FLUSH behind: it pushes on what was held back.
 TEST_F(ResponderAdapterTest, FlushBehindAtomicWritePushesIt) {
-  auto times = Times({steps::kWriteA, steps::kFlush, kAtomicB, steps::kFlush},
-                     {.ddio = true});
+  auto times = Times({kWriteA, kFlush, kAtomicB, kFlush}, {.ddio = true});
   EXPECT_GT(times["rq:flush answered"], times["rq:writeatomic(b) visible"]);
 }
 
 TEST_F(ResponderAdapterTest, PacketsAreTakenOneAfterTheOther) {
-  auto times = Times({steps::kWriteA, steps::kWriteB}, {}, {.adapter_gap = 30});
+  auto times =
+      Times({kWriteA, replication::steps::kWriteB}, {}, {.adapter_gap = 30});
   EXPECT_EQ(times["rq:write(a) answered"], 0);
   EXPECT_EQ(times["rq:write(b) answered"], 30);
 }

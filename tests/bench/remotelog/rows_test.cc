@@ -18,9 +18,10 @@ namespace alpheus::bench::remotelog {
 namespace {
 
 bool HasAtomic(const BenchRow& row) {
-  return std::any_of(row.steps.begin(), row.steps.end(), [](const Step& step) {
-    return step.action == StepAction::kRequesterWriteAtomic;
-  });
+  return std::any_of(
+      row.steps.begin(), row.steps.end(), [](const replication::Step& step) {
+        return step.action == replication::StepAction::kRequesterWriteAtomic;
+      });
 }
 
 TEST(BenchRowsTest, AllRowsOfTheTablesAndAnEstimateForEachAtomicWrite) {

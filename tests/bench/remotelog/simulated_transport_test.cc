@@ -22,7 +22,8 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::Each;
 
-AppendTimes Append(const Platform& platform, std::span<const Step> steps,
+AppendTimes Append(const replication::Platform& platform,
+                   std::span<const replication::Step> steps,
                    const Costs& costs = {}, uint64_t clients = 1,
                    uint64_t appends = 1) {
   SimulatedTransport transport(costs);
@@ -58,7 +59,7 @@ TEST(SimulatedTransportTest, CompletedWriteIsTheSumOfItsParts) {
   const Costs costs;
   const double way = costs.wire + costs.network_switch;
   EXPECT_DOUBLE_EQ(Latency(Row("wsp,on,dram,singleton,write")),
-                   PostCost(steps::kWriteA, costs) + costs.pcie +
+                   PostCost(replication::steps::kWriteA, costs) + costs.pcie +
                        LinkTime(kRecordBytes, costs) + way +
                        LinkTime(0, costs) + way + costs.pcie +
                        costs.root_complex + costs.poll);
@@ -69,11 +70,12 @@ TEST(SimulatedTransportTest, AcknowledgedMessageIsTheSumOfItsParts) {
   const double way = costs.wire + costs.network_switch;
   const double into_memory = costs.pcie + costs.root_complex + costs.poll;
   EXPECT_DOUBLE_EQ(Latency(Row("mhp,on,dram,singleton,send")),
-                   PostCost(steps::kSendA, costs) + costs.pcie +
+                   PostCost(replication::steps::kSendA, costs) + costs.pcie +
                        LinkTime(kRecordBytes, costs) + way + into_memory +
                        costs.handle + costs.load_cache + costs.load_memory +
-                       PostCost(steps::kSendAck, costs) + costs.pcie +
-                       LinkTime(kNoticeBytes, costs) + way + into_memory);
+                       PostCost(replication::steps::kSendAck, costs) +
+                       costs.pcie + LinkTime(kNoticeBytes, costs) + way +
+                       into_memory);
 }
 
 // Goal: as many fences as the row says are waited for.
@@ -110,13 +112,13 @@ TEST(SimulatedTransportTest, StepThatIsLeftOutChangesTheTime) {
   SimulatedTransport transport{Costs()};
   for (const BenchRow& row : BenchRows()) {
     for (size_t i = 0; i < row.steps.size(); ++i) {
-      std::vector<Step> fewer = row.steps;
+      std::vector<replication::Step> fewer = row.steps;
       fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(i));
       const absl::StatusOr<AppendTimes> times =
           transport.Append({.platform = row.platform, .steps = fewer});
       if (times.ok()) {
         EXPECT_LT(times->latency.front(), Latency(row))
-            << row.name << " without " << StepName(row.steps[i]);
+            << row.name << " without " << replication::StepName(row.steps[i]);
       } else {
         EXPECT_EQ(times.status().code(), absl::StatusCode::kFailedPrecondition);
       }
@@ -128,7 +130,9 @@ TEST(SimulatedTransportTest, WaitForNothingIsAnError) {
   SimulatedTransport transport{Costs()};
   EXPECT_EQ(transport
                 .Append({.platform = {},
-                         .steps = std::vector<Step>{steps::kReceiveAck}})
+                         .steps =
+                             std::vector<replication::Step>{
+                                 replication::steps::kReceiveAck}})
                 .status()
                 .code(),
             absl::StatusCode::kFailedPrecondition);
@@ -155,8 +159,8 @@ TEST(SimulatedTransportTest, BytesThatAreNotInlineAreFetched) {
   Costs fetching;
   fetching.inline_bytes = 0;
   const BenchRow row = Row("wsp,on,dram,singleton,write");
-  const double saved =
-      PostCost(steps::kWriteA, costs) - PostCost(steps::kWriteA, fetching);
+  const double saved = PostCost(replication::steps::kWriteA, costs) -
+                       PostCost(replication::steps::kWriteA, fetching);
   EXPECT_GT(saved, 0);
   EXPECT_NEAR(Latency(row, fetching) - Latency(row),
               2 * costs.pcie + costs.root_complex - saved, 1e-6);

@@ -8,6 +8,9 @@
 #include "tools/model/memory/crash_model.h"
 
 namespace alpheus {
+
+using model::ModelPersistence;
+
 namespace {
 
 constexpr uint64_t kMagic = 0x1234;

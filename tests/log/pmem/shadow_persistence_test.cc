@@ -42,7 +42,7 @@ class ShadowPersistenceTest : public ::testing::Test {
     return word;
   }
 
-  ModelPersistence model_{kBytes};
+  model::ModelPersistence model_{kBytes};
   ShadowedModel shadowed_{model_};
 };
 
@@ -58,7 +58,8 @@ TEST_F(ShadowPersistenceTest, MediumGetsLinesByFlushAndKeepsThemByFence) {
   EXPECT_EQ(OnMedium(136), 2u);
   EXPECT_EQ(OnMedium(192), 0u);
   EXPECT_EQ(AfterACut(128), 0u);
-  const std::vector<ModelPersistence::DirtyWord> open = model_.DirtyWords();
+  const std::vector<model::ModelPersistence::DirtyWord> open =
+      model_.DirtyWords();
   ASSERT_EQ(open.size(), 2u);
   EXPECT_EQ(open[0].values, (std::vector<uint64_t>{0, 1}));
   EXPECT_EQ(open[1].values, (std::vector<uint64_t>{0, 2}));

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 using ::testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST(BallotDeathTest, BallotsThatDoNotFitAbort) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -12,7 +12,7 @@
 #include "absl/strings/cord.h"
 #include "quorum/arithmetic/quorum.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 using ::testing::HasSubstr;
@@ -196,4 +196,4 @@ TEST(PromiseDeathTest, SuperlineNeverBreaksAPromise) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -13,7 +13,7 @@
 #include "log/base/random.h"
 #include "log/format/superline.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 using Mask = uint32_t;
@@ -268,4 +268,4 @@ TEST(QuorumDeathTest, BrokenPreconditionsAbort) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -17,7 +17,7 @@
 #include "quorum/members/cluster_key.h"
 #include "tests/support/fixtures/temp_directory.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 using ::testing::HasSubstr;
@@ -378,4 +378,4 @@ TEST_F(ClusterFileKeyTest, MembersThatLeadNowhereAreRefused) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 TEST(AddressTest, HostAndPortAreTakenApart) {
@@ -64,4 +64,4 @@ TEST(AddressTest, OtherTextIsRefusedWithItsReason) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::quorum

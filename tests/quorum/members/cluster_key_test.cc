@@ -15,7 +15,7 @@
 #include "log/base/bytes.h"
 #include "tests/support/fixtures/temp_directory.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 using ::testing::HasSubstr;
@@ -209,4 +209,4 @@ TEST(ClusterKeyFileTest, NothingIsLeftOfOneThatCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -9,7 +9,7 @@
 
 #include "quorum/arithmetic/ballot.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 using ::testing::HasSubstr;
@@ -183,4 +183,4 @@ TEST(ConfigurationTest, TwoConfigurationsUnderOneIdAreRefused) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 constexpr Uuid kCluster{1, 2};
@@ -43,4 +43,4 @@ TEST(LogIdTest, NamesThatNoFileShouldHaveAreRefused) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::quorum

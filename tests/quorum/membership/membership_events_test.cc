@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 using ::testing::ElementsAre;
@@ -32,4 +32,4 @@ TEST(MembershipEventsTest, WhatWasTakenMayComeAgain) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::quorum

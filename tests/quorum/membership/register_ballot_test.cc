@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "log/base/random.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 using ::testing::HasSubstr;
@@ -192,4 +192,4 @@ TEST(RegisterBallotTest, BallotsOfARegisterAreUniqueAndRise) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::quorum

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 
-namespace alpheus {
+namespace alpheus::quorum {
 namespace {
 
 using ::testing::ElementsAre;
@@ -59,4 +59,4 @@ TEST(StaticMembershipTest, WhoStandsIsFirstAsFarAsItKnows) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::quorum

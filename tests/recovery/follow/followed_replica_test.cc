@@ -18,6 +18,10 @@
 #include "tests/recovery/server/served_world.h"
 
 namespace alpheus::testing {
+
+using fabric::ConnectionEvent;
+using recovery::Message;
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -28,7 +32,7 @@ using Code = absl::StatusCode;
 // A node of whose replica only the ring is real.
 class ScriptedNode {
  public:
-  ScriptedNode(SimNetwork& network, int host, const PrimaryLog& log)
+  ScriptedNode(model::SimNetwork& network, int host, const PrimaryLog& log)
       : fabric_(network.fabric(host)), region_(kTableOffset) {
     const Ring ring = log.ring();
     region_.insert(region_.end(), ring.data(), ring.data() + ring.capacity());
@@ -37,35 +41,37 @@ class ScriptedNode {
     server_hello.configuration_id = 1;
     server_hello.ring_capacity = ring.capacity();
     viewed.region_bytes = region_.size();
-    viewed.region_key = *fabric_.Register(region_, RemoteAccess::kRead);
+    viewed.region_key = *fabric_.Register(region_, fabric::RemoteAccess::kRead);
     followed.log_epoch = log.installation().epoch;
     followed.table = log.installation().table;
     followed.persisted_lsn = followed.durable_lsn = log.End().lsn;
-    EXPECT_TRUE(fabric_.Listen(SimNetwork::Address(host, 1)).ok());
+    EXPECT_TRUE(fabric_.Listen(model::SimNetwork::Address(host, 1)).ok());
   }
 
-  ServerHello server_hello;
-  Viewed viewed;
-  Followed followed;
+  recovery::ServerHello server_hello;
+  recovery::Viewed viewed;
+  recovery::Followed followed;
   bool refuses_views = false;
   // In place of `followed`, to the n-th question from 1 on; may be empty.
   std::function<Message(int)> answer;
 
   void Poll() {
-    Completion completions[16];
+    fabric::Completion completions[16];
     std::vector<ConnectionEvent> events;
     const size_t count = fabric_.Poll(completions, &events);
     for (const ConnectionEvent& event : events) {
       if (event.kind != ConnectionEvent::Kind::kRequested) continue;
-      slots_ = *MessageSlots::Make(fabric_, 2, kMessageBytesMax);
+      slots_ = *replication::MessageSlots::Make(fabric_, 2,
+                                                recovery::kMessageBytesMax);
       connection_ = event.connection;
       Receive();
       EXPECT_TRUE(
-          fabric_.Accept(connection_, EncodeServerHello(server_hello)).ok());
+          fabric_.Accept(connection_, recovery::EncodeServerHello(server_hello))
+              .ok());
     }
     for (size_t i = 0; i < count; ++i) {
-      if (completions[i].operation == Operation::kReceive &&
-          completions[i].status == CompletionStatus::kOk) {
+      if (completions[i].operation == fabric::Operation::kReceive &&
+          completions[i].status == fabric::CompletionStatus::kOk) {
         Reply(completions[i].bytes);
       }
     }
@@ -74,29 +80,32 @@ class ScriptedNode {
  private:
   void Receive() {
     EXPECT_TRUE(
-        fabric_.PostReceive(connection_, WorkId(1), slots_->At(0)).ok());
+        fabric_.PostReceive(connection_, fabric::WorkId(1), slots_->At(0))
+            .ok());
   }
   void Reply(uint64_t bytes) {
-    const auto request = DecodeMessage(kLogA, slots_->At(0).bytes.first(bytes));
+    const auto request =
+        recovery::DecodeMessage(kLogA, slots_->At(0).bytes.first(bytes));
     ASSERT_TRUE(request.ok());
     Message reply = viewed;
-    if (refuses_views) reply = Failed{absl::UnavailableError("held")};
-    if (std::holds_alternative<Follow>(*request)) {
+    if (refuses_views) reply = recovery::Failed{absl::UnavailableError("held")};
+    if (std::holds_alternative<recovery::Follow>(*request)) {
       ++questions_;
       reply = answer ? answer(questions_) : Message(followed);
     }
     Receive();
-    const std::vector<std::byte> encoded = EncodeMessage(kLogA, reply);
-    LocalBytes slot = slots_->At(1);
+    const std::vector<std::byte> encoded =
+        recovery::EncodeMessage(kLogA, reply);
+    fabric::LocalBytes slot = slots_->At(1);
     std::ranges::copy(encoded, slot.bytes.begin());
     slot.bytes = slot.bytes.first(encoded.size());
-    EXPECT_TRUE(fabric_.PostSend(connection_, WorkId(2), slot).ok());
+    EXPECT_TRUE(fabric_.PostSend(connection_, fabric::WorkId(2), slot).ok());
   }
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   std::vector<std::byte> region_;
-  std::unique_ptr<MessageSlots> slots_;
-  ConnectionId connection_;
+  std::unique_ptr<replication::MessageSlots> slots_;
+  fabric::ConnectionId connection_;
   int questions_ = 0;
 };
 
@@ -114,7 +123,7 @@ class FollowedReplicaTest : public ::testing::Test {
   }
   // Follows all nodes.
   void Run() {
-    RemoteTail::Options options;
+    recovery::RemoteTail::Options options;
     options.cluster_id = kCluster;
     options.log_id = kLogA;
     options.self = {NodeId(0), 9};
@@ -127,7 +136,7 @@ class FollowedReplicaTest : public ::testing::Test {
       node->followed.write_quorum = write_quorum_;
       const NodeId id = node->server_hello.node;
       options.members.push_back(
-          {id, SimNetwork::Address(static_cast<int>(id.value), 1)});
+          {id, model::SimNetwork::Address(static_cast<int>(id.value), 1)});
     }
     tail_.emplace(network_.fabric(0), network_.clock(), options);
     for (int i = 0; i < 20'000; ++i) Step();
@@ -135,7 +144,7 @@ class FollowedReplicaTest : public ::testing::Test {
   void Step() {
     network_.Run(1'000);
     for (const auto& node : nodes_) node->Poll();
-    Completion completions[16];
+    fabric::Completion completions[16];
     std::vector<ConnectionEvent> events;
     const size_t count = network_.fabric(0).Poll(completions, &events);
     for (const ConnectionEvent& event : events) tail_->OnConnectionEvent(event);
@@ -145,18 +154,18 @@ class FollowedReplicaTest : public ::testing::Test {
       shown_.emplace_back(AsText(record->payload));
     }
   }
-  static SimOptions Hosts() {
-    SimOptions options;
+  static model::SimOptions Hosts() {
+    model::SimOptions options;
     options.hosts = 3;
     return options;
   }
 
-  SimNetwork network_{Hosts()};
+  model::SimNetwork network_{Hosts()};
   PrimaryLog log_{kLogA};
   std::vector<std::unique_ptr<ScriptedNode>> nodes_;
   uint32_t write_quorum_ = 1;
   uint64_t configuration_id_ = 1;  // of the reader's list
-  std::optional<RemoteTail> tail_;
+  std::optional<recovery::RemoteTail> tail_;
   std::vector<std::string> shown_;
 };
 
@@ -232,7 +241,7 @@ TEST_F(FollowedReplicaTest, ListThatNobodyHasIsDoubt) {
 TEST_F(FollowedReplicaTest, OtherQuorumsAreRefusedAndBothListsNamed) {
   ScriptedNode& node = Node(1);
   node.answer = [&node](int) {
-    Followed said = node.followed;
+    recovery::Followed said = node.followed;
     said.replica_count = 3;
     said.write_quorum = 2;
     return said;
@@ -312,14 +321,16 @@ TEST_F(FollowedReplicaTest, ViewOfLessThanARegionIsDataLoss) {
 }
 
 TEST_F(FollowedReplicaTest, WhatNoNodeSaysIsDataLoss) {
-  Node(1).answer = [](int /*question*/) { return Message(Installed{}); };
+  Node(1).answer = [](int /*question*/) {
+    return Message(recovery::Installed{});
+  };
   Run();
   EXPECT_EQ(tail_->Absences().code(), Code::kDataLoss) << tail_->Absences();
   EXPECT_FALSE(tail_->is_in_reach());
 }
 
 TEST_F(FollowedReplicaTest, KeyThatIsNoneBreaksTheConnection) {
-  Node(1).viewed.region_key = RegionKey(12345);
+  Node(1).viewed.region_key = fabric::RegionKey(12345);
   Run();
   EXPECT_EQ(tail_->Absences().code(), Code::kUnavailable) << tail_->Absences();
   EXPECT_THAT(shown_, IsEmpty());

@@ -19,6 +19,10 @@
 #include "tests/recovery/server/served_world.h"
 
 namespace alpheus::testing {
+
+using fabric::ConnectionEvent;
+using quorum::ClusterKey;
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -41,7 +45,7 @@ class Reader {
                   const ClusterKey& key = {}, Uuid log_id = kLogA,
                   std::string address = {})
       : world_(world) {
-    RemoteRegion::Options options;
+    recovery::RemoteRegion::Options options;
     options.at.address = address.empty() ? world.address() : address;
     options.at.node = node;
     options.at.credentials = {key, &random_};
@@ -52,14 +56,14 @@ class Reader {
     });
   }
 
-  Fabric& fabric() { return world_.network().fabric(kReaderHost); }
-  RemoteRegion& region() { return *region_; }
+  fabric::Fabric& fabric() { return world_.network().fabric(kReaderHost); }
+  recovery::RemoteRegion& region() { return *region_; }
   std::vector<std::byte>& image() { return image_; }
 
   // Takes what came; false if it is done.
   bool Step() {
     std::vector<ConnectionEvent> events;
-    std::vector<Completion> completions(16);
+    std::vector<fabric::Completion> completions(16);
     const size_t count = fabric().Poll(completions, &events);
     for (const ConnectionEvent& event : events)
       region_->OnConnectionEvent(event);
@@ -77,53 +81,59 @@ class Reader {
   ServedWorld& world_;
   Random random_{3};
   std::vector<std::byte> image_;
-  std::optional<RemoteRegion> region_;
+  std::optional<recovery::RemoteRegion> region_;
 };
 
 // A node that says of itself what no node says.
 class LyingNode {
  public:
-  LyingNode(ServedWorld& world, int host, ServerHello server_hello,
-            Viewed viewed)
+  LyingNode(ServedWorld& world, int host, recovery::ServerHello server_hello,
+            recovery::Viewed viewed)
       : fabric_(world.network().fabric(host)),
         server_hello_(server_hello),
         viewed_(viewed),
-        address_(*fabric_.Listen(SimNetwork::Address(host, 1))),
-        slots_(*MessageSlots::Make(fabric_, 2, kMessageBytesMax)) {}
+        address_(*fabric_.Listen(model::SimNetwork::Address(host, 1))),
+        slots_(*replication::MessageSlots::Make(fabric_, 2,
+                                                recovery::kMessageBytesMax)) {}
 
   const std::string& address() const { return address_; }
 
   void Step() {
     std::vector<ConnectionEvent> events;
-    std::array<Completion, 4> completions;
+    std::array<fabric::Completion, 4> completions;
     const size_t count = fabric_.Poll(completions, &events);
     for (const ConnectionEvent& event : events) {
       if (event.kind != ConnectionEvent::Kind::kRequested) continue;
       ASSERT_TRUE(
-          fabric_.PostReceive(event.connection, WorkId(1), slots_->At(0)).ok());
-      ASSERT_TRUE(
-          fabric_.Accept(event.connection, EncodeServerHello(server_hello_))
+          fabric_
+              .PostReceive(event.connection, fabric::WorkId(1), slots_->At(0))
               .ok());
+      ASSERT_TRUE(fabric_
+                      .Accept(event.connection,
+                              recovery::EncodeServerHello(server_hello_))
+                      .ok());
     }
-    for (const Completion& done : std::span(completions).first(count)) {
-      if (done.operation != Operation::kReceive ||
-          done.status != CompletionStatus::kOk) {
+    for (const fabric::Completion& done : std::span(completions).first(count)) {
+      if (done.operation != fabric::Operation::kReceive ||
+          done.status != fabric::CompletionStatus::kOk) {
         continue;
       }
-      const std::vector<std::byte> reply = EncodeMessage(kLogA, viewed_);
-      LocalBytes slot = slots_->At(1);
+      const std::vector<std::byte> reply =
+          recovery::EncodeMessage(kLogA, viewed_);
+      fabric::LocalBytes slot = slots_->At(1);
       std::ranges::copy(reply, slot.bytes.begin());
       slot.bytes = slot.bytes.first(reply.size());
-      ASSERT_TRUE(fabric_.PostSend(done.connection, WorkId(2), slot).ok());
+      ASSERT_TRUE(
+          fabric_.PostSend(done.connection, fabric::WorkId(2), slot).ok());
     }
   }
 
  private:
-  Fabric& fabric_;
-  const ServerHello server_hello_;
-  const Viewed viewed_;
+  fabric::Fabric& fabric_;
+  const recovery::ServerHello server_hello_;
+  const recovery::Viewed viewed_;
   const std::string address_;
-  const std::unique_ptr<MessageSlots> slots_;
+  const std::unique_ptr<replication::MessageSlots> slots_;
 };
 
 void OpenEpochOnNode(ServedWorld& world, PrimaryLog& log, uint64_t epoch) {
@@ -203,7 +213,7 @@ TEST(RemoteRegionTest, NodeThatGoesAwayForGoodIsAnError) {
 // Goal: RMR3. Between two views another replica comes to be there.
 TEST(RemoteRegionTest, ReplicaThatWasMadeAgainIsNotMixedWithTheOldOne) {
   const Layout layout = *Layout::ForRing(2 * kRingBytes, 64);
-  ModelPersistence other(layout.region_bytes);
+  model::ModelPersistence other(layout.region_bytes);
   ASSERT_TRUE(FormatRegion(other, other.region(), layout,
                            {kCluster, kLogA, kNode, MembersOf()})
                   .ok());
@@ -230,8 +240,8 @@ TEST(RemoteRegionTest, NodeThatClaimsMoreThanARegionGetsNoMemory) {
         Case{kPetabyte, kPetabyte + (uint64_t{1} << 20)},
         Case{64, (uint64_t{1} << 20)}}) {
     ServedWorld world(WithReader());
-    Viewed viewed;
-    viewed.region_key = RegionKey(7);
+    recovery::Viewed viewed;
+    viewed.region_key = fabric::RegionKey(7);
     viewed.region_bytes = claimed.region_bytes;
     LyingNode node(world, kLiarHost,
                    {kNode, 101, claimed.ring_capacity, Epoch(1), 1, {}},
@@ -260,7 +270,7 @@ TEST(RemoteRegionTest, AnotherNodeAtTheAddressIsNamed) {
 TEST(RemoteRegionTest, ReaderWithTheKeySeesTheRegionAndOthersNothing) {
   Random random(4);
   ServedWorld::Options options = WithReader(2 * kMillisecond);
-  std::array<std::byte, kClusterKeyBytes> bytes{std::byte{1}};
+  std::array<std::byte, quorum::kClusterKeyBytes> bytes{std::byte{1}};
   const ClusterKey key(bytes);
   options.server.credentials = {key, &random};
   ServedWorld world(options);
@@ -280,8 +290,8 @@ TEST(RemoteRegionTest, ReaderWithTheKeySeesTheRegionAndOthersNothing) {
   // They are counted for whoever may look; one saw itself that it had no key.
   Reader again(world, kNode, key);
   again.Finish();
-  RejectCounts expected{};
-  expected[static_cast<size_t>(RejectReason::kNoProof)] = 1;
+  recovery::RejectCounts expected{};
+  expected[static_cast<size_t>(recovery::RejectReason::kNoProof)] = 1;
   EXPECT_EQ(again.region().refusals(), expected);
 }
 

@@ -48,13 +48,13 @@ OpeningWorld::Options WithOnlooker(uint64_t seed = 1,
 class Onlooker {
  public:
   explicit Onlooker(OpeningWorld& world, Lsn from = Lsn(0)) : world_(world) {
-    RemoteTail::Options options;
+    recovery::RemoteTail::Options options;
     options.cluster_id = kOpeningCluster;
     options.log_id = kOpeningLog;
     options.write_quorum = world.sizes().write_quorum;
     for (int node = 1; node <= kMembers; ++node) {
       options.members.push_back({NodeId(static_cast<uint64_t>(node)),
-                                 SimNetwork::Address(node - 1, 1)});
+                                 model::SimNetwork::Address(node - 1, 1)});
     }
     options.self = {NodeId(0), 9};
     options.from = from;
@@ -66,7 +66,7 @@ class Onlooker {
   }
   ~Onlooker() { world_.on_event = nullptr; }
 
-  RemoteTail& tail() { return *tail_; }
+  recovery::RemoteTail& tail() { return *tail_; }
   const std::map<uint64_t, std::string>& shown() const { return shown_; }
   std::vector<std::string> texts() const {
     std::vector<std::string> texts;
@@ -85,13 +85,14 @@ class Onlooker {
   }
 
  private:
-  Fabric& fabric() { return world_.network().fabric(kTailHost); }
+  fabric::Fabric& fabric() { return world_.network().fabric(kTailHost); }
 
   void Look() {
-    Completion completions[16];
-    std::vector<ConnectionEvent> events;
+    fabric::Completion completions[16];
+    std::vector<fabric::ConnectionEvent> events;
     const size_t count = fabric().Poll(completions, &events);
-    for (const ConnectionEvent& event : events) tail_->OnConnectionEvent(event);
+    for (const fabric::ConnectionEvent& event : events)
+      tail_->OnConnectionEvent(event);
     for (size_t i = 0; i < count; ++i) tail_->OnCompletion(completions[i]);
     tail_->Poll();
     while (const auto record = tail_->Next()) {
@@ -104,7 +105,7 @@ class Onlooker {
   }
 
   OpeningWorld& world_;
-  std::optional<RemoteTail> tail_;
+  std::optional<recovery::RemoteTail> tail_;
   std::map<uint64_t, std::string> shown_;
 };
 

@@ -24,7 +24,10 @@
 #include "tests/support/oracles/naive_chooser.h"
 #include "tests/support/oracles/state_report_world.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
+
+using quorum::QuorumSizes;
+
 namespace {
 
 using testing::ReportsOf;
@@ -147,7 +150,7 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
         << "P-C1, P-C4";
     ASSERT_EQ(kept.size(), decision.end.lsn - decision.head.lsn) << "P-C2";
     ASSERT_GE(static_cast<uint32_t>(std::popcount(decision.nacks)),
-              NackQuorum(sizes_))
+              quorum::NackQuorum(sizes_))
         << "P-INV-2";
     for (size_t i = 0; i < asked.size(); ++i) {
       if (!Contains(decision.nacks, i)) continue;
@@ -374,4 +377,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -10,7 +10,10 @@
 #include "tests/support/oracles/naive_chooser.h"
 #include "tests/support/oracles/state_report_world.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
+
+using quorum::QuorumSizes;
+
 namespace {
 
 using testing::ChoiceOf;
@@ -290,4 +293,4 @@ TEST(ChooserTest, ContradictionsAreErrors) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -14,7 +14,7 @@
 #include "tests/support/oracles/naive_chooser.h"
 #include "tests/support/oracles/state_report_world.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 using testing::ChoiceOf;
@@ -30,7 +30,8 @@ using Table = std::vector<std::pair<int, int>>;
 class WorldTest : public ::testing::Test {
  protected:
   // Compares both choosers.
-  void Check(const QuorumSizes& sizes, const std::vector<Reply>& replies) {
+  void Check(const quorum::QuorumSizes& sizes,
+             const std::vector<Reply>& replies) {
     ++worlds_;
     const Choice expected = testing::naive::Choose(
         sizes.replica_count, sizes.write_quorum, sizes.read_quorum, replies);
@@ -207,4 +208,4 @@ TEST_F(WorldTest, RandomWorldsAreChosenAsTheProtocolSays) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -13,6 +13,11 @@
 #include "tests/recovery/opening/opening_world.h"
 
 namespace alpheus::testing {
+
+using recovery::EpochOpeningOptions;
+using recovery::Message;
+using recovery::OpenedBackup;
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -43,8 +48,8 @@ TEST_P(EpochOpeningWithServerTest, FreshLogOpensOnAnyNumberOfReplicas) {
           {.members = members, .write_quorum = w, .real_server = GetParam()});
       const auto primary = world.Open(0);
       ASSERT_TRUE(primary->status().ok()) << primary->status();
-      const EpochOpened& opened = *primary->opened;
-      EXPECT_EQ(BallotCounter(opened.epoch), 1u);
+      const recovery::EpochOpened& opened = *primary->opened;
+      EXPECT_EQ(quorum::BallotCounter(opened.epoch), 1u);
       EXPECT_EQ(opened.previous_epoch, Epoch(0));
       EXPECT_EQ(opened.head, LogPosition());
       EXPECT_EQ(opened.end, LogPosition());
@@ -170,7 +175,7 @@ struct Diverged {
     primary.reset();
     world.Restart(3);
     world.server(3).on_request = [this](const Message& message) {
-      if (const auto* open = std::get_if<OpenForRepair>(&message)) {
+      if (const auto* open = std::get_if<recovery::OpenForRepair>(&message)) {
         marked = open->set_repairing;
         intact_when_marked = world.Payloads(3) == Payloads{"dead"};
       }
@@ -272,7 +277,7 @@ TEST(EpochOpeningTest, OwnReplicaPromisesFirst) {
   OpeningWorld world({});
   int asked = 0;
   world.server(2).on_request = [&](const Message& message) {
-    if (const auto* ask = std::get_if<Prepare>(&message)) {
+    if (const auto* ask = std::get_if<recovery::Prepare>(&message)) {
       ++asked;
       EXPECT_EQ(world.replica(1).superline().promised_epoch,
                 ask->promise.epoch);
@@ -286,7 +291,8 @@ TEST(EpochOpeningTest, OwnReplicaPromisesFirst) {
 
 TEST(EpochOpeningTest, BallotIsAboveAllThatWasPromised) {
   OpeningWorld world({});
-  const Epoch before = PackBallot({.counter = 7, .primary = {NodeId(2), 1}});
+  const Epoch before =
+      quorum::PackBallot({.counter = 7, .primary = {NodeId(2), 1}});
   ASSERT_TRUE(world.replica(2).AcceptPromise({before, {NodeId(2), 1}}).ok());
   ASSERT_TRUE(world.replica(3).AcceptPromise({before, {NodeId(2), 1}}).ok());
   const auto primary = world.Open(0);
@@ -302,12 +308,12 @@ TEST_P(EpochOpeningWithServerTest, BallotIsAboveWhatAnyoneNeededPromised) {
       SCOPED_TRACE(::testing::Message() << "W " << w << " node " << node);
       OpeningWorld world({.write_quorum = w, .real_server = GetParam()});
       const Epoch before =
-          PackBallot({.counter = 7, .primary = {NodeId(4), 1}});
+          quorum::PackBallot({.counter = 7, .primary = {NodeId(4), 1}});
       ASSERT_TRUE(
           world.replica(node).AcceptPromise({before, {NodeId(4), 1}}).ok());
       const auto primary = world.Open(0);
       ASSERT_TRUE(primary->status().ok()) << primary->status();
-      EXPECT_EQ(BallotCounter(primary->opened->epoch), 8u);
+      EXPECT_EQ(quorum::BallotCounter(primary->opened->epoch), 8u);
     }
   }
 }
@@ -315,9 +321,9 @@ TEST_P(EpochOpeningWithServerTest, BallotIsAboveWhatAnyoneNeededPromised) {
 // Another primary is promised between server hello and promise.
 void PromiseAnother(OpeningWorld& world, int node, bool* done) {
   world.server(node).on_request = [&world, node, done](const Message& message) {
-    if (std::holds_alternative<Prepare>(message) && !*done) {
+    if (std::holds_alternative<recovery::Prepare>(message) && !*done) {
       *done = true;
-      const Epoch other = PackBallot({9, {NodeId(4), 1}});
+      const Epoch other = quorum::PackBallot({9, {NodeId(4), 1}});
       EXPECT_TRUE(
           world.replica(node).AcceptPromise({other, {NodeId(4), 1}}).ok());
     }
@@ -334,7 +340,7 @@ TEST(EpochOpeningTest, RefusalsOfTooManyAbort) {
   const auto primary = world.Open(0);
   EXPECT_TRUE(absl::IsAborted(primary->status())) << primary->status();
   ASSERT_TRUE(primary->opening->refused_by().has_value());
-  EXPECT_EQ(BallotCounter(primary->opening->refused_by()->epoch), 9u);
+  EXPECT_EQ(quorum::BallotCounter(primary->opening->refused_by()->epoch), 9u);
   EpochOpeningOptions options = world.OpeningOptions(0);
   options.above = primary->opening->refused_by()->epoch;
   EXPECT_TRUE(world.Open(0, options)->status().ok());
@@ -363,7 +369,7 @@ TEST(EpochOpeningTest, NothingIsChosenBeforeEnoughReported) {
 TEST(EpochOpeningTest, FewerThanWInstalledIsNoOpening) {
   OpeningWorld world({.write_quorum = 3});
   world.server(3).on_request = [](const Message& message) {
-    return !std::holds_alternative<Install>(message);
+    return !std::holds_alternative<recovery::Install>(message);
   };
   const auto primary = world.Open(0);
   EXPECT_TRUE(absl::IsUnavailable(primary->status())) << primary->status();
@@ -374,7 +380,7 @@ TEST(EpochOpeningTest, FewerThanWInstalledIsNoOpening) {
 TEST(EpochOpeningTest, SlowReplicaBeyondWIsLeftBehind) {
   OpeningWorld world({});
   world.server(3).on_request = [](const Message& message) {
-    return !std::holds_alternative<Install>(message);
+    return !std::holds_alternative<recovery::Install>(message);
   };
   const auto primary = world.Open(0);
   ASSERT_TRUE(primary->status().ok()) << primary->status();
@@ -545,23 +551,23 @@ TEST(EpochOpeningTest, OpeningThatIsAbandonedHindersNoOther) {
 TEST(EpochOpeningTest, WhatIsNotItsOwnIsNotTaken) {
   OpeningWorld world({});
   const auto primary = world.Begin(0, world.OpeningOptions(0));
-  Completion completion;
-  completion.connection = ConnectionId(999);
+  fabric::Completion completion;
+  completion.connection = fabric::ConnectionId(999);
   EXPECT_FALSE(primary->opening->OnCompletion(completion));
-  ConnectionEvent event;
-  event.kind = ConnectionEvent::Kind::kDisconnected;
-  event.connection = ConnectionId(999);
+  fabric::ConnectionEvent event;
+  event.kind = fabric::ConnectionEvent::Kind::kDisconnected;
+  event.connection = fabric::ConnectionId(999);
   EXPECT_FALSE(primary->opening->OnConnectionEvent(event));
 }
 
 TEST(EpochOpeningTest, OptionsThatCannotBeAreRefused) {
   OpeningWorld world({});
   Random random(1);
-  auto ballots = *StaticMembership::Make({NodeId(1), 1});
+  auto ballots = *quorum::StaticMembership::Make({NodeId(1), 1});
   const auto start = [&](const EpochOpeningOptions& options) {
-    return EpochOpening::Start(world.network().fabric(0),
-                               world.network().clock(), random, ballots,
-                               options, AsOpenersReplica(world.replica(1)))
+    return recovery::EpochOpening::Start(
+               world.network().fabric(0), world.network().clock(), random,
+               ballots, options, recovery::AsOpenersReplica(world.replica(1)))
         .status();
   };
   EpochOpeningOptions options = world.OpeningOptions(0);

@@ -21,25 +21,27 @@
 
 namespace alpheus::testing {
 
-class LentReplica final : public ServedLog {
+class LentReplica final : public recovery::ServedLog {
  public:
-  using Model = ModelPersistence;
+  using Model = model::ModelPersistence;
 
-  LentReplica(Model& pmem, LocalReplica<Model>& replica)
+  LentReplica(Model& pmem, recovery::LocalReplica<Model>& replica)
       : pmem_(pmem), replica_(replica) {}
 
   Uuid log_id() const override { return replica_.superline().log_id; }
-  ServerHello server_hello() const override {
+  recovery::ServerHello server_hello() const override {
     const Superline& own = replica_.superline();
     return {own.node, own.incarnation, own.ring_capacity, own.promised_epoch,
             own.configuration.id};
   }
-  Promise current_promise() const override {
-    return PromiseOf(replica_.superline());
+  quorum::Promise current_promise() const override {
+    return quorum::PromiseOf(replica_.superline());
   }
-  Created created() const override { return CreatedOf(replica_.superline()); }
-  Followed followed() const override {
-    Followed followed = FollowedOf(replica_);
+  recovery::Created created() const override {
+    return recovery::CreatedOf(replica_.superline());
+  }
+  recovery::Followed followed() const override {
+    recovery::Followed followed = recovery::FollowedOf(replica_);
     if (session_ == nullptr) return followed;
     followed.persisted_lsn = session_->persisted_lsn();
     followed.durable_lsn =
@@ -51,18 +53,21 @@ class LentReplica final : public ServedLog {
     return {replica_.ring().data(), replica_.ring().capacity()};
   }
   std::span<std::byte> region() const override { return replica_.region(); }
-  absl::StatusOr<PromiseVerdict> AcceptPromise(
-      const Promise& request) override {
+  absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(
+      const quorum::Promise& request) override {
     return replica_.AcceptPromise(request);
   }
   absl::Status StartStateReport() override {
     return replica_.StartStateReport();
   }
-  StateReport TakeStateReport() override { return replica_.TakeStateReport(); }
+  recovery::StateReport TakeStateReport() override {
+    return replica_.TakeStateReport();
+  }
   absl::Status BeginRepair(Epoch epoch) override {
     return replica_.BeginRepair(epoch);
   }
-  absl::Status StartInstall(const Installation& installation) override {
+  absl::Status StartInstall(
+      const recovery::Installation& installation) override {
     return replica_.StartInstall(installation);
   }
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
@@ -79,10 +84,11 @@ class LentReplica final : public ServedLog {
   absl::StatusOr<int> RepairCopies() override {
     return replica_.RepairCopies();
   }
-  absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
-                            ConnectionId connection) override {
+  absl::Status StartSession(const replication::SessionTerms& terms,
+                            fabric::Fabric& fabric,
+                            fabric::ConnectionId connection) override {
     ALPHEUS_ASSIGN_OR_RETURN(
-        session_, BackupSession<Model>::Start(
+        session_, replication::BackupSession<Model>::Start(
                       pmem_,
                       {replica_.region(), replica_.ring(), &replica_.table(),
                        replica_.superline().log_id,
@@ -92,7 +98,7 @@ class LentReplica final : public ServedLog {
                       terms, fabric, connection));
     return absl::OkStatus();
   }
-  absl::Status OnCompletion(const Completion& completion) override {
+  absl::Status OnCompletion(const fabric::Completion& completion) override {
     return session_->OnCompletion(completion);
   }
   absl::Status Step() override { return session_->Step(); }
@@ -105,8 +111,8 @@ class LentReplica final : public ServedLog {
 
  private:
   Model& pmem_;
-  LocalReplica<Model>& replica_;
-  std::unique_ptr<BackupSession<Model>> session_;
+  recovery::LocalReplica<Model>& replica_;
+  std::unique_ptr<replication::BackupSession<Model>> session_;
 };
 
 }  // namespace alpheus::testing

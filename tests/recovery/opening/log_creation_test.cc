@@ -17,6 +17,10 @@
 #include "tools/model/fabric/sim_network.h"
 
 namespace alpheus::testing {
+
+using recovery::LogCreationOptions;
+using recovery::Message;
+
 namespace {
 
 using ::testing::AllOf;
@@ -33,25 +37,25 @@ struct JumpingClock : Clock {
 
 // Three members without a replica; host 3 creates.
 struct Members {
-  SimNetwork network{SimOptions{.hosts = 4}};
+  model::SimNetwork network{model::SimOptions{.hosts = 4}};
   JumpingClock clock{network.clock()};  // of who creates
-  ModelPersistence memory{4096};
+  model::ModelPersistence memory{4096};
   Random random{1};
-  std::map<int, Format> formatted;
+  std::map<int, recovery::Format> formatted;
   int refuses = 0;  // node
   // What a member's process sees first; may be empty.
-  std::function<void(int host, const ConnectionEvent&)> on_member_event;
+  std::function<void(int host, const fabric::ConnectionEvent&)> on_member_event;
   // What the creation has just seen; may be empty.
-  std::function<void(const Completion&)> on_own_completion;
+  std::function<void(const fabric::Completion&)> on_own_completion;
   std::vector<std::unique_ptr<ScriptedReplica>> servers;
 
   Members() {
     for (int node = 1; node <= 3; ++node) {
-      Fabric& fabric = network.fabric(node - 1);
-      EXPECT_TRUE(fabric.Listen(SimNetwork::Address(node - 1, 1)).ok());
+      fabric::Fabric& fabric = network.fabric(node - 1);
+      EXPECT_TRUE(fabric.Listen(model::SimNetwork::Address(node - 1, 1)).ok());
       servers.push_back(std::make_unique<ScriptedReplica>(
           fabric, NodeId(static_cast<uint64_t>(node)), memory, nullptr,
-          [this, node](const Format& format) -> absl::Status {
+          [this, node](const recovery::Format& format) -> absl::Status {
             if (node == refuses) return absl::ResourceExhaustedError("full");
             formatted[node] = format;
             return absl::OkStatus();
@@ -67,7 +71,8 @@ struct Members {
     options.sizes = {3, 2, 2};
     for (uint64_t node = 1; node <= 3; ++node) {
       options.peers.push_back(
-          {NodeId(node), SimNetwork::Address(static_cast<int>(node) - 1, 1)});
+          {NodeId(node),
+           model::SimNetwork::Address(static_cast<int>(node) - 1, 1)});
     }
     options.region_bytes = 1 << 20;
     options.log_name = "test";
@@ -84,18 +89,19 @@ struct Members {
     if (!network.Step()) network.Run(100'000);
   }
 
-  std::unique_ptr<LogCreation> Create(const LogCreationOptions& options) {
-    auto creation =
-        *LogCreation::Start(network.fabric(3), clock, random, options);
+  std::unique_ptr<recovery::LogCreation> Create(
+      const LogCreationOptions& options) {
+    auto creation = *recovery::LogCreation::Start(network.fabric(3), clock,
+                                                  random, options);
     while (creation->Poll() != Polled::kDone) {
       Sleep(creation->NextPoll());
-      Completion completions[16];
-      std::vector<ConnectionEvent> events;
+      fabric::Completion completions[16];
+      std::vector<fabric::ConnectionEvent> events;
       for (int host = 0; host < 4; ++host) {
         if (!network.IsUp(host)) continue;
         events.clear();
         const size_t n = network.fabric(host).Poll(completions, &events);
-        for (const ConnectionEvent& event : events) {
+        for (const fabric::ConnectionEvent& event : events) {
           if (host == 3) {
             creation->OnConnectionEvent(event);
           } else {
@@ -153,25 +159,27 @@ TEST(LogCreationTest, MemberThatCannotBeReachedLeavesNothing) {
 // first server hello and the last.
 struct MembersWithAKey : Members {
   LogCreationOptions options = Options();
-  std::map<int, ReplicaHandshake> handshakes;  // by host
-  ConnectionId to_second;
+  std::map<int, recovery::ReplicaHandshake> handshakes;  // by host
+  fabric::ConnectionId to_second;
 
   MembersWithAKey() {
-    std::array<std::byte, kClusterKeyBytes> bytes{};
+    std::array<std::byte, quorum::kClusterKeyBytes> bytes{};
     bytes.fill(std::byte{7});
-    options.key = ClusterKey(bytes);
+    options.key = quorum::ClusterKey(bytes);
     options.reconnect_ns = 500'000;
     options.deadline = Deadline::AtNanos(20'000'000);
-    on_member_event = [this](int host, const ConnectionEvent& event) {
+    on_member_event = [this](int host, const fabric::ConnectionEvent& event) {
       if (host == 1) to_second = event.connection;
     };
     for (int host = 0; host < 3; ++host) {
-      servers[host]->on_server_hello = [this, host](ServerHello& server_hello) {
-        const Hello hello{options.cluster_id, options.log_id, options.self};
-        handshakes.insert_or_assign(
-            host,
-            ReplicaHandshake({options.key, &random}, hello, server_hello));
-      };
+      servers[host]->on_server_hello =
+          [this, host](recovery::ServerHello& server_hello) {
+            const recovery::Hello hello{options.cluster_id, options.log_id,
+                                        options.self};
+            handshakes.insert_or_assign(
+                host, recovery::ReplicaHandshake({options.key, &random}, hello,
+                                                 server_hello));
+          };
       servers[host]->on_proof = [this, host](const Message& message) {
         return *handshakes.at(host).Reply(message);
       };
@@ -189,7 +197,7 @@ TEST(LogCreationTest, ConnectionThatBreaksBeforeAnythingIsDoneIsMadeAgain) {
   MembersWithAKey members;
   int challenged = 0;
   members.servers[1]->on_request = [&](const Message& message) {
-    if (!std::holds_alternative<Challenge>(message)) return true;
+    if (!std::holds_alternative<recovery::Challenge>(message)) return true;
     return ++challenged > 2 || members.BreakSecond();
   };
   const auto creation = members.Create(members.options);
@@ -254,8 +262,8 @@ TEST(LogCreationTest, NodeThatIsSilentIsNotAskedAgain) {
 TEST(LogCreationTest, NothingIsFormattedAfterTheDeadline) {
   MembersWithAKey members;
   int replies = 0;
-  members.on_own_completion = [&](const Completion& completion) {
-    if (completion.operation != Operation::kReceive) return;
+  members.on_own_completion = [&](const fabric::Completion& completion) {
+    if (completion.operation != fabric::Operation::kReceive) return;
     // A proof and its acceptance each.
     if (++replies == 2 * 3) members.clock.jump = 20'000'000;
   };
@@ -272,12 +280,13 @@ TEST(LogCreationTest, ConnectionThatBreaksAfterwardsIsNotMadeAgain) {
   MembersWithAKey members;
   int challenged = 0;
   members.servers[1]->on_request = [&](const Message& message) {
-    if (std::holds_alternative<Challenge>(message)) ++challenged;
-    return !std::holds_alternative<Format>(message) || members.BreakSecond();
+    if (std::holds_alternative<recovery::Challenge>(message)) ++challenged;
+    return !std::holds_alternative<recovery::Format>(message) ||
+           members.BreakSecond();
   };
   // Long enough for another attempt.
   members.servers[2]->on_request = [](const Message& message) {
-    return !std::holds_alternative<Format>(message);
+    return !std::holds_alternative<recovery::Format>(message);
   };
   const auto creation = members.Create(members.options);
   EXPECT_TRUE(absl::IsUnavailable(creation->status())) << creation->status();
@@ -299,8 +308,8 @@ TEST(LogCreationTest, MemberThatFailsIsNamedAndSoAreTheOthers) {
 // What creations left on a member: its incarnation is ten times the creation's
 // number and the node's.
 struct LeftReplica {
-  ModelPersistence pmem{(*Layout::ForRing(1024, 102)).region_bytes};
-  std::unique_ptr<LocalReplica<ModelPersistence>> replica;
+  model::ModelPersistence pmem{(*Layout::ForRing(1024, 102)).region_bytes};
+  std::unique_ptr<recovery::LocalReplica<model::ModelPersistence>> replica;
 
   LeftReplica(uint64_t creation, uint64_t node, uint32_t write_quorum = 2) {
     FormatIdentity identity;
@@ -315,8 +324,8 @@ struct LeftReplica {
     EXPECT_TRUE(
         FormatRegion(pmem, pmem.region(), *Layout::ForRing(1024, 102), identity)
             .ok());
-    replica = *LocalReplica<ModelPersistence>::Open(pmem, pmem.region(),
-                                                    {.name = "left"});
+    replica = *recovery::LocalReplica<model::ModelPersistence>::Open(
+        pmem, pmem.region(), {.name = "left"});
   }
 };
 
@@ -382,7 +391,7 @@ TEST(LogCreationTest, LogThatIsOpenedMeanwhileIsNotFormatted) {
   LeftReplica left(1, 2);
   members.servers[1]->SetReplica(left.replica.get());
   members.servers[1]->on_request = [&](const Message& message) {
-    if (std::holds_alternative<AskCreation>(message)) {
+    if (std::holds_alternative<recovery::AskCreation>(message)) {
       EXPECT_TRUE(left.replica->AcceptPromise({Epoch(5), {NodeId(9), 1}}).ok());
     }
     return true;
@@ -405,8 +414,9 @@ TEST(LogCreationTest, MembersMustBeN) {
   LogCreationOptions options = members.Options();
   options.peers.pop_back();
   EXPECT_TRUE(absl::IsInvalidArgument(
-      LogCreation::Start(members.network.fabric(3), members.network.clock(),
-                         members.random, options)
+      recovery::LogCreation::Start(members.network.fabric(3),
+                                   members.network.clock(), members.random,
+                                   options)
           .status()));
 }
 
@@ -415,9 +425,9 @@ TEST(LogCreationTest, SizeThatNoReplicatedLogHasIsRefused) {
   for (const uint64_t bytes : {uint64_t{300} << 30, uint64_t{4096}}) {
     LogCreationOptions options = members.Options();
     options.region_bytes = bytes;
-    const auto creation =
-        LogCreation::Start(members.network.fabric(3), members.network.clock(),
-                           members.random, options);
+    const auto creation = recovery::LogCreation::Start(
+        members.network.fabric(3), members.network.clock(), members.random,
+        options);
     EXPECT_TRUE(absl::IsInvalidArgument(creation.status()))
         << creation.status();
   }

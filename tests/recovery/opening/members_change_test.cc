@@ -23,6 +23,10 @@
 #include "tests/support/fixtures/log_harness.h"
 
 namespace alpheus::testing {
+
+using recovery::CheckChange;
+using recovery::EpochOpeningOptions;
+
 namespace {
 
 using ::testing::AllOf;
@@ -38,9 +42,9 @@ struct List {
   uint32_t write_quorum;
 };
 
-QuorumSizes SizesOfList(const List& list) {
-  return *MakeQuorumSizes(static_cast<uint32_t>(list.nodes.size()),
-                          list.write_quorum);
+quorum::QuorumSizes SizesOfList(const List& list) {
+  return *quorum::MakeQuorumSizes(static_cast<uint32_t>(list.nodes.size()),
+                                  list.write_quorum);
 }
 
 std::vector<NodeId> NodesOf(const std::vector<int>& numbers) {
@@ -51,8 +55,8 @@ std::vector<NodeId> NodesOf(const std::vector<int>& numbers) {
   return nodes;
 }
 
-MembersChange ChangeOf(const List& from, const List& to,
-                       const std::vector<int>& replaced = {}) {
+recovery::MembersChange ChangeOf(const List& from, const List& to,
+                                 const std::vector<int>& replaced = {}) {
   return {from.id,         SizesOfList(from), NodesOf(from.nodes), to.id,
           SizesOfList(to), NodesOf(to.nodes), NodesOf(replaced)};
 }
@@ -329,11 +333,11 @@ TEST_F(MembersChangeTest, ChangeOfAListThatIsToComeAsksForNoPromise) {
 }
 
 TEST_F(MembersChangeTest, ChangeThatIsNoneIsRefused) {
-  MembersChange unsorted = ChangeOf(kThree, {2, {1, 2, 3, 4}, 3});
+  recovery::MembersChange unsorted = ChangeOf(kThree, {2, {1, 2, 3, 4}, 3});
   std::swap(unsorted.to_nodes[0], unsorted.to_nodes[1]);
-  MembersChange wrong_count = ChangeOf(kThree, {2, {1, 2, 3, 4}, 3});
+  recovery::MembersChange wrong_count = ChangeOf(kThree, {2, {1, 2, 3, 4}, 3});
   wrong_count.from_nodes.pop_back();
-  for (const MembersChange& change :
+  for (const recovery::MembersChange& change :
        {ChangeOf(kThree, kThree), unsorted, wrong_count,
         ChangeOf(kThree, kThree, {4}), ChangeOf(kThree, {1, {1, 2, 3}, 3}),
         ChangeOf({2, {1, 2, 3}, 2}, kThree)}) {

@@ -19,21 +19,22 @@ using ::testing::HasSubstr;
 // A service as the test says.
 struct Service {
   std::optional<absl::StatusOr<Epoch>> report;
-  std::optional<BallotQuestion> asked;
+  std::optional<quorum::BallotQuestion> asked;
   int waiting = 0;  // requests that are there
 };
 
-class Source final : public BallotSource {
+class Source final : public quorum::BallotSource {
  public:
   explicit Source(Service& service) : service_(service) {}
 
-  std::unique_ptr<BallotRequest> Ask(const BallotQuestion& question) override {
+  std::unique_ptr<quorum::BallotRequest> Ask(
+      const quorum::BallotQuestion& question) override {
     service_.asked = question;
     return std::make_unique<Request>(service_);
   }
 
  private:
-  class Request final : public BallotRequest {
+  class Request final : public quorum::BallotRequest {
    public:
     explicit Request(Service& service) : service_(service) {
       ++service_.waiting;
@@ -56,13 +57,13 @@ class Source final : public BallotSource {
 class OpeningBallotTest : public ::testing::Test {
  protected:
   OpeningBallotTest() {
-    world_.make_ballots = [this](const PrimaryId&) {
+    world_.make_ballots = [this](const quorum::PrimaryId&) {
       return std::make_unique<Source>(service_);
     };
   }
 
   std::unique_ptr<OpeningWorld::Primary> BeginAndWait() {
-    EpochOpeningOptions options = world_.OpeningOptions(0);
+    recovery::EpochOpeningOptions options = world_.OpeningOptions(0);
     options.deadline = Deadline::AtNanos(100'000'000);
     auto primary = world_.Begin(0, options);
     for (int i = 0; i < 10'000 && !service_.asked; ++i) {
@@ -85,7 +86,7 @@ TEST_F(OpeningBallotTest, AnOpeningWaitsForItsBallot) {
   for (const int node : {1, 2, 3}) {
     EXPECT_EQ(world_.replica(node).superline().promised_epoch, Epoch(0));
   }
-  const Epoch ballot = PackBallot({7, {NodeId(1), 1}});
+  const Epoch ballot = quorum::PackBallot({7, {NodeId(1), 1}});
   service_.report = ballot;
   world_.Drive({primary.get()});
   ASSERT_TRUE(primary->status().ok()) << primary->status();

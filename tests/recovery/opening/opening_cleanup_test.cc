@@ -28,8 +28,8 @@ class OpeningCleanupTest : public ::testing::TestWithParam<bool> {
       world_.Append(*primary, text, {1, 2, 3});
     }
   }
-  EpochOpeningOptions Through(int host, uint64_t lsn) {
-    EpochOpeningOptions options = world_.OpeningOptions(host);
+  recovery::EpochOpeningOptions Through(int host, uint64_t lsn) {
+    recovery::EpochOpeningOptions options = world_.OpeningOptions(host);
     options.cleanup_through = Lsn(lsn);
     return options;
   }
@@ -104,7 +104,7 @@ TEST(CleaningOpeningTest, NextOpeningSucceedsWhereverOneIsCutOff) {
       for (const char* text : {"a", "b", "c"}) {
         world.Append(*primary, text, {1, 2, 3});
       }
-      EpochOpeningOptions options = world.OpeningOptions(0);
+      recovery::EpochOpeningOptions options = world.OpeningOptions(0);
       options.cleanup_through = Lsn(2);
       primary = world.Begin(0, options);
       bool over = false;
@@ -126,7 +126,7 @@ TEST(CleaningOpeningTest, NextOpeningSucceedsWhereverOneIsCutOff) {
       } else {
         EXPECT_THAT(log, ElementsAre("a", "b", "c"));
       }
-      for (const OpenedBackup& backup : next->opened->backups) {
+      for (const recovery::OpenedBackup& backup : next->opened->backups) {
         EXPECT_EQ(world.Payloads(static_cast<int>(backup.node.value)), log);
       }
       if (over) break;
@@ -150,7 +150,7 @@ TEST(CleaningOpeningTest, FullTableIsRefusedWithAWayOut) {
       std::string(refused.message()),
       AllOf(HasSubstr("alpheus cleanup --cluster FILE --log NAME --through"),
             HasSubstr("starts at LSN 2")));
-  EpochOpeningOptions options = world.OpeningOptions(0);
+  recovery::EpochOpeningOptions options = world.OpeningOptions(0);
   options.cleanup_through = Lsn(1);
   const auto cleaned = world.Open(0, options);
   ASSERT_TRUE(cleaned->status().ok()) << cleaned->status();

@@ -15,6 +15,12 @@
 #include "tests/recovery/opening/opening_world.h"
 
 namespace alpheus::testing {
+
+using recovery::EpochOpeningOptions;
+using recovery::Message;
+using recovery::ServerHello;
+using recovery::StateReport;
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -56,7 +62,7 @@ TEST(OpeningFaultsTest, ReplyThatIsNoneCostsItsReplicaOnly) {
       world.server(3).on_reply = [&](std::vector<std::byte>& bytes) {
         if (++replies != nth) return;
         if (is_other) {
-          bytes = EncodeMessage(kOpeningLog, Formatted{});
+          bytes = recovery::EncodeMessage(kOpeningLog, recovery::Formatted{});
         } else {
           std::ranges::fill(bytes, std::byte{0x5a});
         }
@@ -78,7 +84,8 @@ TEST(OpeningFaultsTest, WhatWasChangedOnItsWayIsAskedForAgain) {
       world.server(node).on_reply = [&, replies = 0](auto& bytes) mutable {
         if (++replies != 1) return;
         ++changed;
-        if (is_request) bytes = EncodeMessage(kOpeningLog, Changed{});
+        if (is_request)
+          bytes = recovery::EncodeMessage(kOpeningLog, recovery::Changed{});
         if (!is_request) bytes[9] ^= std::byte{16};
       };
     }
@@ -135,7 +142,7 @@ TEST(OpeningFaultsTest, ServerHelloThatPutsAllInDoubtEndsTheOpening) {
       ++server_hello.configuration_id;
     };
     EpochOpeningOptions options = world.OpeningOptions(host);
-    options.sizes = *MakeQuorumSizes(3, 1);  // R = 3: all must welcome
+    options.sizes = *quorum::MakeQuorumSizes(3, 1);  // R = 3: all must welcome
     const auto primary = world.Open(host, options);
     EXPECT_TRUE(absl::IsFailedPrecondition(primary->status()))
         << primary->status();
@@ -178,10 +185,11 @@ TEST(OpeningFaultsTest, ReportThatNoRingHasIsNotRead) {
   OpeningWorld world({});
   ASSERT_TRUE(world.Open(0)->status().ok());
   world.server(3).on_reply = [](std::vector<std::byte>& bytes) {
-    absl::StatusOr<Message> reply = DecodeMessage(kOpeningLog, bytes);
-    if (!reply.ok() || !std::holds_alternative<Promised>(*reply)) return;
-    std::get<Promised>(*reply).report_bytes = uint64_t{1} << 50;
-    bytes = EncodeMessage(kOpeningLog, *reply);
+    absl::StatusOr<Message> reply = recovery::DecodeMessage(kOpeningLog, bytes);
+    if (!reply.ok() || !std::holds_alternative<recovery::Promised>(*reply))
+      return;
+    std::get<recovery::Promised>(*reply).report_bytes = uint64_t{1} << 50;
+    bytes = recovery::EncodeMessage(kOpeningLog, *reply);
   };
   ExpectOpenedWithoutThird(*world.Open(0), "bytes, expected 1 to");
 }
@@ -256,7 +264,7 @@ TEST(OpeningFaultsTest, OpeningThatIsFencedMayBeTriedAgain) {
   OpeningWorld world({});
   for (const int node : {2, 3}) {
     world.server(node).on_request = [&world, node](const Message& message) {
-      if (!std::holds_alternative<Install>(message)) return true;
+      if (!std::holds_alternative<recovery::Install>(message)) return true;
       world.network().Schedule(1,
                                [&world, node] { world.server(node).Fence(); });
       return false;
@@ -326,7 +334,7 @@ TEST(OpeningFaultsTest, SilentPeerIsAbandonedAllTheSame) {
 TEST(OpeningFaultsTest, WakeUpThatIsOverdueIsNotMissed) {
   OpeningWorld world({});
   world.server(3).on_request = [](const Message& message) {
-    return !std::holds_alternative<Install>(message);
+    return !std::holds_alternative<recovery::Install>(message);
   };
   EpochOpeningOptions options = world.OpeningOptions(0);
   options.step_timeout_ns = 1000 * kMillisecond;
@@ -348,7 +356,7 @@ TEST(OpeningFaultsTest, WakeUpThatIsOverdueIsNotMissed) {
 TEST(OpeningFaultsTest, WaitEndsThoughAReportIsLostInIt) {
   OpeningWorld world({});
   world.server(3).on_request = [](const Message& message) {
-    return !std::holds_alternative<Prepare>(message);
+    return !std::holds_alternative<recovery::Prepare>(message);
   };
   EpochOpeningOptions options = world.OpeningOptions(0);
   options.step_timeout_ns = 1000 * kMillisecond;
@@ -394,7 +402,7 @@ TEST(OpeningFaultsTest, PeersScanWhileTheOwnReplicaDoes) {
   ASSERT_TRUE(world.Open(0)->status().ok());
   uint64_t fences_before = 0;
   world.server(2).on_request = [&](const Message& message) {
-    if (std::holds_alternative<Prepare>(message)) {
+    if (std::holds_alternative<recovery::Prepare>(message)) {
       fences_before = world.pmem(1).fence_count();
     }
     return true;
@@ -471,10 +479,11 @@ TEST(OpeningFaultsTest, OpeningThatStopsPastItsDeadlineSleeps) {
 // --- Sizes -------------------------------------------------------------------
 
 TEST(OpeningFaultsTest, RingIsNoLargerThanAnImmediateNames) {
-  EXPECT_TRUE(CheckReplicatedRing(kReplicatedRingBytesMax).ok());
+  EXPECT_TRUE(
+      recovery::CheckReplicatedRing(recovery::kReplicatedRingBytesMax).ok());
   for (const uint64_t bytes :
-       {kReplicatedRingBytesMax + kLineBytes, uint64_t{65}}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(CheckReplicatedRing(bytes)));
+       {recovery::kReplicatedRingBytesMax + kLineBytes, uint64_t{65}}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(recovery::CheckReplicatedRing(bytes)));
   }
 }
 

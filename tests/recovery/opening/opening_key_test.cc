@@ -15,12 +15,16 @@
 #include "tests/support/fabrics/failing_fabric.h"
 
 namespace alpheus::testing {
+
+using quorum::ClusterKey;
+using recovery::Message;
+
 namespace {
 
 using ::testing::HasSubstr;
 
 ClusterKey NewKeyOf(unsigned char byte) {
-  std::array<std::byte, kClusterKeyBytes> bytes{};
+  std::array<std::byte, quorum::kClusterKeyBytes> bytes{};
   bytes.fill(std::byte{byte});
   return ClusterKey(bytes);
 }
@@ -66,7 +70,7 @@ TEST(OpeningKeyTest, ReplicaWithoutAKeyIsNotUsed) {
 TEST(OpeningKeyTest, PrimaryWithoutTheKeyOpensNothing) {
   for (const ClusterKey& key : {ClusterKey(), NewKeyOf(2)}) {
     OpeningWorld world(WithKey());
-    EpochOpeningOptions options = world.OpeningOptions(3);
+    recovery::EpochOpeningOptions options = world.OpeningOptions(3);
     options.key = key;
     const auto primary = world.Open(3, options);
     EXPECT_TRUE(absl::IsUnavailable(primary->status())) << primary->status();
@@ -81,10 +85,12 @@ TEST(OpeningKeyTest, PrimaryWithoutTheKeyOpensNothing) {
 // Whoever stands at a member's address and has no key says what it can.
 std::vector<std::function<Message(const Message&)>> WaysToCheat() {
   return {
-      [](const Message&) { return Message(Proved{}); },
-      [](const Message&) { return Message(Challenged{{1, 2}, {}}); },
-      [](const Message&) { return Message(Viewed{RegionKey(1), 1 << 20}); },
-      [](const Message&) { return Message(Challenge{{1, 2}}); },
+      [](const Message&) { return Message(recovery::Proved{}); },
+      [](const Message&) { return Message(recovery::Challenged{{1, 2}, {}}); },
+      [](const Message&) {
+        return Message(recovery::Viewed{fabric::RegionKey(1), 1 << 20});
+      },
+      [](const Message&) { return Message(recovery::Challenge{{1, 2}}); },
   };
 }
 
@@ -97,7 +103,7 @@ TEST(OpeningKeyTest, ReplicaThatSkipsItsProofIsNotBelieved) {
     for (const int node : {1, 2, 3}) {
       world.server(node).on_proof = way;
       world.server(node).on_request = [&](const Message& request) {
-        is_asked |= !std::holds_alternative<Challenge>(request);
+        is_asked |= !std::holds_alternative<recovery::Challenge>(request);
         return true;
       };
     }
@@ -120,11 +126,12 @@ TEST(OpeningKeyTest, OnlyANodeWithoutRoomIsAskedAgain) {
         return absl::OkStatus();
       };
       world.server(node).on_proof = [has_no_room](const Message&) {
-        return Message(Failed{has_no_room ? absl::ResourceExhaustedError("full")
-                                          : absl::UnauthenticatedError("no")});
+        return Message(
+            recovery::Failed{has_no_room ? absl::ResourceExhaustedError("full")
+                                         : absl::UnauthenticatedError("no")});
       };
     }
-    EpochOpeningOptions asked = world.OpeningOptions(3);
+    recovery::EpochOpeningOptions asked = world.OpeningOptions(3);
     asked.deadline =
         Deadline::AtNanos(world.network().clock().NowNanos() + 5'000'000);
     EXPECT_FALSE(world.Open(3, asked)->status().ok());
@@ -142,8 +149,9 @@ class KeyedControlCall {
   explicit KeyedControlCall(std::function<Message(const Message&)> on_proof)
       : memory_(4096),
         server_(network_.fabric(0), NodeId(1), memory_, nullptr) {
-    EXPECT_TRUE(network_.fabric(0).Listen(SimNetwork::Address(0, 1)).ok());
-    server_.on_server_hello = [](ServerHello& server_hello) {
+    EXPECT_TRUE(
+        network_.fabric(0).Listen(model::SimNetwork::Address(0, 1)).ok());
+    server_.on_server_hello = [](recovery::ServerHello& server_hello) {
       server_hello.incarnation = 1;
       server_hello.ring_capacity = 4096;
     };
@@ -158,13 +166,14 @@ class KeyedControlCall {
   absl::Status Ask(uint64_t failing_call = 0) {
     FailingFabric fabric(network_.fabric(1));
     if (failing_call != 0) fabric.FailCall(failing_call);
-    ControlCall control_call(fabric,
-                             {SimNetwork::Address(0, 1),
-                              NodeId(1),
-                              Hello{{1, 2}, {3, 4}, {NodeId(2), 1}},
-                              Deadline(),
-                              {NewKeyOf(1), &random_}},
-                             View{});
+    recovery::ControlCall control_call(
+        fabric,
+        {model::SimNetwork::Address(0, 1),
+         NodeId(1),
+         recovery::Hello{{1, 2}, {3, 4}, {NodeId(2), 1}},
+         Deadline(),
+         {NewKeyOf(1), &random_}},
+        recovery::View{});
     while (!control_call.done()) {
       network_.Run(100'000);
       Take(0, server_);
@@ -177,16 +186,17 @@ class KeyedControlCall {
  private:
   template <class Taker>
   void Take(int host, Taker& taker) {
-    Completion completions[16];
-    std::vector<ConnectionEvent> events;
+    fabric::Completion completions[16];
+    std::vector<fabric::ConnectionEvent> events;
     const size_t n = network_.fabric(host).Poll(completions, &events);
-    for (const ConnectionEvent& event : events) taker.OnConnectionEvent(event);
+    for (const fabric::ConnectionEvent& event : events)
+      taker.OnConnectionEvent(event);
     for (size_t i = 0; i < n; ++i) taker.OnCompletion(completions[i]);
   }
 
-  SimNetwork network_{{.hosts = 2}};
+  model::SimNetwork network_{{.hosts = 2}};
   Random random_{1};
-  ModelPersistence memory_;
+  model::ModelPersistence memory_;
   ScriptedReplica server_;
   std::vector<Message> asked_;
 };
@@ -197,7 +207,8 @@ TEST(ControlCallKeyTest, NodeThatSkipsItsProofIsNotAsked) {
     const absl::Status status = control_call.Ask();
     EXPECT_FALSE(status.ok());
     ASSERT_EQ(control_call.asked().size(), 1u) << status;
-    EXPECT_TRUE(std::holds_alternative<Challenge>(control_call.asked()[0]));
+    EXPECT_TRUE(
+        std::holds_alternative<recovery::Challenge>(control_call.asked()[0]));
   }
 }
 
@@ -205,8 +216,9 @@ TEST(ControlCallKeyTest, NodeThatSkipsItsProofIsNotAsked) {
 // it says of one that broke.
 TEST(ControlCallKeyTest, ConnectionThatTakesNoWorkIsUnavailable) {
   for (const uint64_t call : {2, 3}) {
-    KeyedControlCall control_call(
-        [](const Message& /*message*/) { return Message(Formatted{}); });
+    KeyedControlCall control_call([](const Message& /*message*/) {
+      return Message(recovery::Formatted{});
+    });
     const absl::Status status = control_call.Ask(call);
     EXPECT_TRUE(absl::IsUnavailable(status)) << call << ": " << status;
   }
@@ -216,16 +228,17 @@ TEST(ControlCallKeyTest, ConnectionThatTakesNoWorkIsUnavailable) {
 TEST(ControlCallKeyTest, NodeThatSaysNonsenseToAProofIsNotAsked) {
   OpeningWorld::Options options;
   Random random(5);
-  ServerHello server_hello;
+  recovery::ServerHello server_hello;
   server_hello.node = NodeId(1);
   server_hello.incarnation = 1;
   server_hello.ring_capacity = 4096;
-  ReplicaHandshake handshake({NewKeyOf(1), &random},
-                             Hello{{1, 2}, {3, 4}, {NodeId(2), 1}},
-                             server_hello);
+  recovery::ReplicaHandshake handshake(
+      {NewKeyOf(1), &random}, recovery::Hello{{1, 2}, {3, 4}, {NodeId(2), 1}},
+      server_hello);
   KeyedControlCall control_call([&](const Message& message) {
-    return std::holds_alternative<Prove>(message) ? Message(Formatted{})
-                                                  : *handshake.Reply(message);
+    return std::holds_alternative<recovery::Prove>(message)
+               ? Message(recovery::Formatted{})
+               : *handshake.Reply(message);
   });
   EXPECT_TRUE(absl::IsDataLoss(control_call.Ask()));
   EXPECT_EQ(control_call.asked().size(), 2u);

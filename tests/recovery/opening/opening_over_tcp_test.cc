@@ -26,15 +26,15 @@
 namespace alpheus::testing {
 namespace {
 
-using Model = ModelPersistence;
+using Model = model::ModelPersistence;
 
 constexpr Uuid kCluster{1, 2};
 constexpr Uuid kLog{3, 4};
 
 // Runs `before_scan` first.
-class ScanningReplica final : public OpenersReplicaOf<Model> {
+class ScanningReplica final : public recovery::OpenersReplicaOf<Model> {
  public:
-  ScanningReplica(LocalReplica<Model>& replica,
+  ScanningReplica(recovery::LocalReplica<Model>& replica,
                   std::function<void()> before_scan)
       : OpenersReplicaOf(replica, /*fence=*/{}),
         before_scan_(std::move(before_scan)) {}
@@ -51,7 +51,7 @@ class ScanningReplica final : public OpenersReplicaOf<Model> {
 // A replica of a log with three members, on an adapter of its own.
 struct Host {
   explicit Host(uint64_t node)
-      : fabric(TcpFabricOptions(), clock, random),
+      : fabric(fabric::tcp::TcpFabricOptions(), clock, random),
         pmem(LayoutOfAll().region_bytes) {
     FormatIdentity identity;
     identity.cluster_id = kCluster;
@@ -63,8 +63,8 @@ struct Host {
         {NodeId(1), 101}, {NodeId(2), 102}, {NodeId(3), 103}};
     EXPECT_TRUE(
         FormatRegion(pmem, pmem.region(), LayoutOfAll(), identity).ok());
-    replica =
-        *LocalReplica<Model>::Open(pmem, pmem.region(), {.name = "replica"});
+    replica = *recovery::LocalReplica<Model>::Open(pmem, pmem.region(),
+                                                   {.name = "replica"});
   }
   static Layout LayoutOfAll() {
     return *Layout::ForRing(2048, /*table_capacity=*/102);
@@ -73,18 +73,19 @@ struct Host {
   // Hands what the adapter brings to `user`.
   template <class User>
   void Pump(User& user) {
-    std::array<Completion, 16> completions;
-    std::vector<ConnectionEvent> events;
+    std::array<fabric::Completion, 16> completions;
+    std::vector<fabric::ConnectionEvent> events;
     const size_t count = fabric.Poll(completions, &events);
-    for (const ConnectionEvent& event : events) user.OnConnectionEvent(event);
+    for (const fabric::ConnectionEvent& event : events)
+      user.OnConnectionEvent(event);
     for (size_t i = 0; i < count; ++i) user.OnCompletion(completions[i]);
   }
 
   SteppingClock clock;
   EntropyRandom random;
-  TcpFabric fabric;
+  fabric::tcp::TcpFabric fabric;
   Model pmem;
-  std::unique_ptr<LocalReplica<Model>> replica;
+  std::unique_ptr<recovery::LocalReplica<Model>> replica;
 };
 
 // A member that another one opens an epoch with.
@@ -93,15 +94,15 @@ struct Peer {
       : host(node),
         server(host.fabric, NodeId(node), host.pmem, host.replica.get()),
         address{NodeId(node), *host.fabric.Listen("127.0.0.1:0")} {
-    server.on_request = [this](const Message& message) {
-      is_asked |= std::holds_alternative<Prepare>(message);
+    server.on_request = [this](const recovery::Message& message) {
+      is_asked |= std::holds_alternative<recovery::Prepare>(message);
       return true;
     };
   }
 
   Host host;
   ScriptedReplica server;
-  PeerAddress address;
+  recovery::PeerAddress address;
   bool is_asked = false;
 };
 
@@ -115,13 +116,14 @@ TEST(OpeningOverTcpTest, PeersAreAskedBeforeTheOwnReplicaIsScanned) {
     third.host.Pump(third.server);
     sched_yield();
   };
-  EpochOpeningOptions options;
+  recovery::EpochOpeningOptions options;
   options.cluster_id = kCluster;
   options.log_id = kLog;
   options.self = {NodeId(1), 7};
-  options.sizes = *MakeQuorumSizes(3, 2);
+  options.sizes = *quorum::MakeQuorumSizes(3, 2);
   options.peers = {second.address, third.address};
-  StaticMembership ballots = *StaticMembership::Make(options.self);
+  quorum::StaticMembership ballots =
+      *quorum::StaticMembership::Make(options.self);
   bool is_asked_before_scan = false;
   const auto before_scan = [&] {
     // On loopback what was sent is there at once; what was not, never.
@@ -130,7 +132,7 @@ TEST(OpeningOverTcpTest, PeersAreAskedBeforeTheOwnReplicaIsScanned) {
       is_asked_before_scan = second.is_asked || third.is_asked;
     }
   };
-  const auto opening = *EpochOpening::Start(
+  const auto opening = *recovery::EpochOpening::Start(
       primary.fabric, primary.clock, primary.random, ballots, options,
       std::make_unique<ScanningReplica>(*primary.replica, before_scan));
   while (opening->Poll() != Polled::kDone) {

@@ -8,6 +8,9 @@
 #include "tests/recovery/opening/opening_quorums_fixture.h"
 
 namespace alpheus::testing {
+
+using recovery::ParentState;
+
 namespace {
 
 using ::testing::AllOf;
@@ -23,7 +26,7 @@ TEST_F(OpeningParentsTest, ListKnowsWhatItWasMadeFrom) {
   const Configuration first = Of(1, {1}, 1);
   const Configuration second = MadeFrom(first, Of(2, {1, 2, 3}, 2));
   const Configuration third = MadeFrom(second, Of(3, {1, 2, 4}, 2));
-  const MembersChange change = ChangeOf(first, third);
+  const recovery::MembersChange change = ChangeOf(first, third);
   Add(1, third, 9);
   AddBlank(4, second);
   const absl::Status status = Judge(third, &change);
@@ -52,7 +55,7 @@ TEST_F(OpeningParentsTest, WhatAListWasMadeFromIsRetiredThoughNobodyHasIt) {
   ASSERT_TRUE(Judge(third).ok());
   EXPECT_EQ(promises_.parent, ParentState::kCanRetire);
   EXPECT_THAT(promises_.unretired, ElementsAre(second));
-  const InstallQuorum all{{At(1), At(2), At(3)}, 3};
+  const recovery::InstallQuorum all{{At(1), At(2), At(3)}, 3};
   EXPECT_EQ(ToInstall(third, false).before_newcomers.back(), all);
   // When an opening quorum has the third one it is over.
   reports_[2].configuration = third;
@@ -98,14 +101,15 @@ TEST_F(OpeningParentsTest, NewcomerProvesThatTheListBeforeIsOver) {
 TEST_F(OpeningParentsTest, NewcomersBeginWhenALateQuorumHasInstalled) {
   const Configuration before = Of(1, {1, 2, 3, 4, 5, 6, 7}, 4);
   const Configuration after = MadeFrom(before, Of(1, {1, 2, 3, 4, 5, 6, 8}, 4));
-  MembersChange change = ChangeOf(before, after);
+  recovery::MembersChange change = ChangeOf(before, after);
   for (const int node : {1, 2}) Add(node, after, 2);
   for (const int node : {3, 4}) Add(node, after, 4);
   AddBlank(8, before);
   ASSERT_TRUE(Judge(after, &change).ok());
   EXPECT_TRUE(promises_.is_half_done);
   EXPECT_EQ(promises_.parent, ParentState::kRetired);
-  const InstallQuorum late{{At(1), At(2), At(3), At(4), At(5), At(6)}, 4};
+  const recovery::InstallQuorum late{{At(1), At(2), At(3), At(4), At(5), At(6)},
+                                     4};
   EXPECT_THAT(ToInstall(after, true).before_newcomers, ElementsAre(late));
   // When the first of them has it, it was so.
   reports_.pop_back();
@@ -120,7 +124,7 @@ TEST_F(OpeningParentsTest, NewcomersBeginWhenALateQuorumHasInstalled) {
 TEST_F(OpeningParentsTest, WhoHasTheTargetNeedNotBeRetired) {
   const Configuration first = Of(1, {1, 2, 3}, 2);
   const Configuration grown = MadeFrom(first, Of(2, {1, 2, 3, 4, 5}, 3));
-  const MembersChange change = ChangeOf(first, grown);
+  const recovery::MembersChange change = ChangeOf(first, grown);
   Add(1, grown, 2);
   Add(2, first, 3);
   for (const int node : {4, 5}) AddBlank(node, first);
@@ -128,7 +132,7 @@ TEST_F(OpeningParentsTest, WhoHasTheTargetNeedNotBeRetired) {
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_THAT(promises_.unretired, IsEmpty());
   EXPECT_THAT(ToInstall(grown, true).before_newcomers,
-              ElementsAre(InstallQuorum{{At(1), At(2), At(3)}, 2}));
+              ElementsAre(recovery::InstallQuorum{{At(1), At(2), At(3)}, 2}));
 }
 
 // Node 1 has the list as it was made from the first one, and cut off; node 2 as
@@ -138,7 +142,7 @@ TEST_F(OpeningParentsTest, ListThatWasMadeTwiceDoesNotCompeteWithItself) {
   const Configuration first = Of(1, {1, 2, 3}, 2);
   const Configuration second = MadeFrom(first, Of(2, {1, 2, 3}, 2));
   const Configuration third = MadeFrom(second, Of(3, {1, 2, 4, 5}, 3));
-  const MembersChange change = ChangeOf(second, third);
+  const recovery::MembersChange change = ChangeOf(second, third);
   Add(1, MadeFrom(first, third), 2);
   Add(2, third, 5);
   Add(3, second, 4);

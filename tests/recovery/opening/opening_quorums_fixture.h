@@ -38,17 +38,18 @@ class OpeningQuorumsFixture : public ::testing::Test {
     return configuration;
   }
 
-  static MembersChange ChangeOf(const Configuration& from,
-                                const Configuration& to) {
-    MembersChange change{from.id, SizesOf(from), {}, to.id, SizesOf(to), {},
-                         {}};
+  static recovery::MembersChange ChangeOf(const Configuration& from,
+                                          const Configuration& to) {
+    recovery::MembersChange change{from.id, recovery::SizesOf(from), {},
+                                   to.id,   recovery::SizesOf(to),   {},
+                                   {}};
     for (const Member& m : from.members) change.from_nodes.push_back(m.node);
     for (const Member& m : to.members) change.to_nodes.push_back(m.node);
     return change;
   }
 
   void Add(int node, const Configuration& configuration, uint64_t epoch) {
-    StateReport report;
+    recovery::StateReport report;
     report.node = At(node).node;
     report.incarnation = At(node).incarnation;
     report.configuration = configuration;
@@ -60,7 +61,7 @@ class OpeningQuorumsFixture : public ::testing::Test {
     reports_.push_back(std::move(report));
   }
   void AddBlank(int node, const Configuration& configuration) {
-    StateReport report;
+    recovery::StateReport report;
     report.node = At(node).node;
     report.incarnation = At(node).incarnation;
     report.configuration = configuration;
@@ -72,27 +73,29 @@ class OpeningQuorumsFixture : public ::testing::Test {
   }
   // By E's own sizes. An opening that changes nothing, or this.
   absl::Status Judge(const Configuration& target,
-                     const MembersChange* change = nullptr) {
-    const Configuration* const newest = NewestConfiguration(reports_);
-    auto decision = Choose(SizesOf(*newest), reports_);
+                     const recovery::MembersChange* change = nullptr) {
+    const Configuration* const newest = recovery::NewestConfiguration(reports_);
+    auto decision = recovery::Choose(recovery::SizesOf(*newest), reports_);
     if (!decision.ok()) return decision.status();
     decision_ = *std::move(decision);
-    if (decision_.outcome != Outcome::kChosen) {
+    if (decision_.outcome != recovery::Outcome::kChosen) {
       return absl::UnavailableError(decision_.reason);
     }
-    promises_ = JudgePromises(decision_, reports_, target, change);
-    const QuorumSizes sizes = SizesOf(*newest);
-    return CheckPromises(promises_, decision_, reports_, target,
-                         change != nullptr,
-                         std::max(sizes.read_quorum, sizes.write_quorum));
+    promises_ = recovery::JudgePromises(decision_, reports_, target, change);
+    const quorum::QuorumSizes sizes = recovery::SizesOf(*newest);
+    return recovery::CheckPromises(
+        promises_, decision_, reports_, target, change != nullptr,
+        std::max(sizes.read_quorum, sizes.write_quorum));
   }
-  InstallQuorums ToInstall(const Configuration& target, bool is_change) {
-    return QuorumsToInstall(promises_, decision_, reports_, target, is_change);
+  recovery::InstallQuorums ToInstall(const Configuration& target,
+                                     bool is_change) {
+    return recovery::QuorumsToInstall(promises_, decision_, reports_, target,
+                                      is_change);
   }
 
-  std::vector<StateReport> reports_;
-  Decision decision_;
-  Promises promises_;
+  std::vector<recovery::StateReport> reports_;
+  recovery::Decision decision_;
+  recovery::Promises promises_;
 };
 
 }  // namespace alpheus::testing

@@ -8,6 +8,11 @@
 #include "tests/recovery/opening/opening_quorums_fixture.h"
 
 namespace alpheus::testing {
+
+using recovery::InstallQuorum;
+using recovery::MembersChange;
+using recovery::TargetOf;
+
 namespace {
 
 using ::testing::AllOf;
@@ -339,7 +344,7 @@ TEST_F(OpeningQuorumsTest, ChangeTakesTheQuorumsOfBoth) {
   EXPECT_TRUE(absl::IsUnavailable(Judge(after, &change)));
   AddBlank(4, before);
   ASSERT_TRUE(Judge(after, &change).ok());
-  const InstallQuorums quorums = ToInstall(after, true);
+  const recovery::InstallQuorums quorums = ToInstall(after, true);
   EXPECT_THAT(quorums.before_newcomers,
               ElementsAre(InstallQuorum{before.members, 2}));
   EXPECT_THAT(quorums.to_show, ElementsAre(InstallQuorum{before.members, 2},
@@ -374,10 +379,10 @@ TEST_F(OpeningQuorumsTest, TargetNamesWhoAnswersAndIsBlank) {
   after.made_from = before;
   EXPECT_EQ(*TargetOf(change, decision_, reports_), after);
   // Made again it is what it was.
-  for (StateReport& report : reports_) report.configuration = after;
+  for (recovery::StateReport& report : reports_) report.configuration = after;
   ASSERT_TRUE(Judge(after).ok());
   EXPECT_EQ(*TargetOf(change, decision_, reports_), after);
-  for (StateReport& report : reports_) report.configuration = before;
+  for (recovery::StateReport& report : reports_) report.configuration = before;
   ASSERT_TRUE(Judge(before).ok());
   // One that is not there yet is waited for; one that holds something, not.
   MembersChange add = ChangeOf(before, Of(2, {1, 2, 3, 4}, 3));

@@ -16,13 +16,16 @@
 #include "tests/support/fixtures/log_harness.h"
 
 namespace alpheus::testing {
+
+using recovery::EpochOpeningOptions;
+
 namespace {
 
 constexpr uint64_t kTableEntries = 102;
 constexpr int64_t kIdleNanos = 100'000;
 
-SimOptions NetworkOptions(const OpeningWorld::Options& options) {
-  SimOptions network;
+model::SimOptions NetworkOptions(const OpeningWorld::Options& options) {
+  model::SimOptions network;
   network.seed = options.seed;
   network.hosts = options.members + options.spares + 2 + options.onlookers;
   network.limits.message_bytes_max = options.message_bytes_max;
@@ -30,23 +33,23 @@ SimOptions NetworkOptions(const OpeningWorld::Options& options) {
   return network;
 }
 
-QuorumSizes SizesOf(const OpeningWorld::Options& options) {
-  return *MakeQuorumSizes(static_cast<uint32_t>(options.members),
-                          static_cast<uint32_t>(options.write_quorum));
+quorum::QuorumSizes SizesOf(const OpeningWorld::Options& options) {
+  return *quorum::MakeQuorumSizes(static_cast<uint32_t>(options.members),
+                                  static_cast<uint32_t>(options.write_quorum));
 }
 
 }  // namespace
 
 // What arrives at a primary's host for its node.
-class OpeningWorld::OthersOf final : public Replicator::Observer {
+class OpeningWorld::OthersOf final : public replication::Replicator::Observer {
  public:
   explicit OthersOf(Node* node) : node_(node) {}
 
-  void OnCompletion(const Completion& completion) override {
+  void OnCompletion(const fabric::Completion& completion) override {
     if (node_ == nullptr || node_->real_server->OnCompletion(completion))
       return;
   }
-  void OnConnectionEvent(const ConnectionEvent& event) override {
+  void OnConnectionEvent(const fabric::ConnectionEvent& event) override {
     if (node_ == nullptr || node_->real_server->OnConnectionEvent(event))
       return;
   }
@@ -88,7 +91,7 @@ OpeningWorld::OpeningWorld(const Options& options,
     : options_(options),
       sizes_(SizesOf(options)),
       layout_(*Layout::ForRing(options.ring_capacity, kTableEntries)),
-      network_(std::make_unique<SimNetwork>(NetworkOptions(options))) {
+      network_(std::make_unique<model::SimNetwork>(NetworkOptions(options))) {
   for (const std::vector<std::byte>& image : images) {
     nodes_.push_back(std::make_unique<Node>(image));
     nodes_.back()->host = static_cast<int>(nodes_.size()) - 1;
@@ -100,7 +103,7 @@ OpeningWorld::OpeningWorld(const Options& options)
     : options_(options),
       sizes_(SizesOf(options)),
       layout_(*Layout::ForRing(options.ring_capacity, kTableEntries)),
-      network_(std::make_unique<SimNetwork>(NetworkOptions(options))) {
+      network_(std::make_unique<model::SimNetwork>(NetworkOptions(options))) {
   for (int node = 1; node <= options.members; ++node) {
     MakeNode(IdentityOf(node));
   }
@@ -137,30 +140,30 @@ FormatIdentity OpeningWorld::IdentityOf(int node) const {
 void OpeningWorld::Restart(int number, bool suspect) {
   Node& node = node_at(number);
   if (!network_->IsUp(node.host)) network_->Restart(node.host);
-  Fabric& fabric = network_->fabric(node.host);
-  LocalReplicaOptions options;
+  fabric::Fabric& fabric = network_->fabric(node.host);
+  recovery::LocalReplicaOptions options;
   options.name = absl::StrCat("replica of node ", number);
   options.suspect = suspect;
-  node.replica =
-      *LocalReplica<Model>::Open(node.pmem, node.pmem.region(), options);
+  node.replica = *recovery::LocalReplica<Model>::Open(
+      node.pmem, node.pmem.region(), options);
   node.server = std::make_unique<ScriptedReplica>(
       fabric, NodeId(static_cast<uint64_t>(number)), node.pmem,
       node.replica.get());
   Serve(node);
-  ALPHEUS_CHECK(fabric.Listen(SimNetwork::Address(node.host, 1)).ok(),
+  ALPHEUS_CHECK(fabric.Listen(model::SimNetwork::Address(node.host, 1)).ok(),
                 "a new adapter listens");
 }
 
 void OpeningWorld::Serve(Node& node) {
   if (!options_.real_server) return;
-  ReplicaServerOptions options;
+  recovery::ReplicaServerOptions options;
   options.cluster_id = kOpeningCluster;
   options.node = NodeId(static_cast<uint64_t>(node.host) + 1);
   const auto other = options_.other_keys.find(node.host + 1);
   options.credentials = {
       other == options_.other_keys.end() ? options_.key : other->second,
       &node.random};
-  node.real_server = std::make_unique<ReplicaServer>(
+  node.real_server = std::make_unique<recovery::ReplicaServer>(
       network_->fabric(node.host), network_->clock(), options);
   ALPHEUS_CHECK(
       node.real_server
@@ -217,14 +220,14 @@ void OpeningWorld::Replace(int number, int like) {
   Restart(number);
 }
 
-PeerAddress OpeningWorld::AddressOf(int node) const {
+recovery::PeerAddress OpeningWorld::AddressOf(int node) const {
   return {NodeId(static_cast<uint64_t>(node)),
-          SimNetwork::Address(node - 1, 1)};
+          model::SimNetwork::Address(node - 1, 1)};
 }
 
-EpochOpeningOptions OpeningWorld::OpeningOptions(int host, uint64_t id,
-                                                 const std::vector<int>& nodes,
-                                                 const QuorumSizes& sizes) {
+EpochOpeningOptions OpeningWorld::OpeningOptions(
+    int host, uint64_t id, const std::vector<int>& nodes,
+    const quorum::QuorumSizes& sizes) {
   EpochOpeningOptions options = OpeningOptions(host);
   options.configuration_id = id;
   options.sizes = sizes;
@@ -262,22 +265,24 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Begin(
   options.self = {NodeId(static_cast<uint64_t>(host) + 1), incarnation};
   primary->asked = options;
   primary->random.emplace(options_.seed * 1000 + next_incarnation_);
-  primary->ballots = make_ballots ? make_ballots(options.self)
-                                  : std::make_unique<StaticMembership>(
-                                        *StaticMembership::Make(options.self));
-  Fabric& fabric = network_->fabric(host);
+  primary->ballots = make_ballots
+                         ? make_ballots(options.self)
+                         : std::make_unique<quorum::StaticMembership>(
+                               *quorum::StaticMembership::Make(options.self));
+  fabric::Fabric& fabric = network_->fabric(host);
   const auto member = static_cast<size_t>(host);
   if (member < nodes_.size()) {
     Node* const node = nodes_[member].get();
-    primary->opening = *EpochOpening::Start(
+    primary->opening = *recovery::EpochOpening::Start(
         fabric, network_->clock(), *primary->random, *primary->ballots, options,
-        AsOpenersReplica(*node_at(host + 1).replica,
-                         [this, node] { Fence(*node); }));
+        recovery::AsOpenersReplica(*node_at(host + 1).replica,
+                                   [this, node] { Fence(*node); }));
     return primary;
   }
   Primary* const p = primary.get();
-  WorkingCopyFactory cache = [this, p](uint64_t capacity, const Configuration&)
-      -> absl::StatusOr<std::unique_ptr<OpenersReplica>> {
+  recovery::WorkingCopyFactory cache = [this, p](uint64_t capacity,
+                                                 const Configuration&)
+      -> absl::StatusOr<std::unique_ptr<recovery::OpenersReplica>> {
     const Layout layout = *Layout::ForRing(capacity, kTableEntries);
     p->cache_pmem = std::make_unique<Model>(layout.region_bytes);
     // The only member of its own configuration.
@@ -289,13 +294,13 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Begin(
         FormatRegion(*p->cache_pmem, p->cache_pmem->region(), layout, identity)
             .ok(),
         "modelled memory does not fail unasked");
-    p->cache = *LocalReplica<Model>::Open(
+    p->cache = *recovery::LocalReplica<Model>::Open(
         *p->cache_pmem, p->cache_pmem->region(), {.name = "working copy"});
-    return AsOpenersReplica(*p->cache);
+    return recovery::AsOpenersReplica(*p->cache);
   };
-  primary->opening =
-      *EpochOpening::Start(fabric, network_->clock(), *primary->random,
-                           *primary->ballots, options, std::move(cache));
+  primary->opening = *recovery::EpochOpening::Start(
+      fabric, network_->clock(), *primary->random, *primary->ballots, options,
+      std::move(cache));
   return primary;
 }
 
@@ -308,24 +313,24 @@ OpeningWorld::Primary* OpeningWorld::PrimaryAt(
 }
 
 ReplicationSink& OpeningWorld::MakeReplication(
-    Primary& primary, const Replicator::Options& replicator) {
-  EpochOpened& opened = *primary.opened;
-  Fabric& fabric = network_->fabric(primary.host);
+    Primary& primary, const replication::Replicator::Options& replicator) {
+  recovery::EpochOpened& opened = *primary.opened;
+  fabric::Fabric& fabric = network_->fabric(primary.host);
   if (options_.resyncs) {
-    ResyncOptions resync;
+    recovery::ResyncOptions resync;
     resync.opening = primary.asked;
     resync.retry_ns = 200'000;
     resync.slice_bytes = 64;  // comparing takes its time
-    primary.upkeep = std::make_unique<MemberUpkeep>(
+    primary.upkeep = std::make_unique<recovery::MemberUpkeep>(
         fabric, network_->clock(), *primary.random, replicator, resync, opened,
         primary.others.get());
     return primary.upkeep->replicator();
   }
-  primary.replicator = std::make_unique<Replicator>(
+  primary.replicator = std::make_unique<replication::Replicator>(
       fabric, network_->clock(), replicator,
       RingEnd{opened.start.end.lsn - 1, opened.start.end.offset},
       primary.others.get());
-  for (OpenedBackup& backup : opened.backups) {
+  for (recovery::OpenedBackup& backup : opened.backups) {
     primary.replicator->Add(backup.name, backup.connection,
                             std::move(backup.session));
   }
@@ -333,10 +338,10 @@ ReplicationSink& OpeningWorld::MakeReplication(
 }
 
 void OpeningWorld::StartLog(Primary& primary) {
-  EpochOpened& opened = *primary.opened;
+  recovery::EpochOpened& opened = *primary.opened;
   const auto member = static_cast<size_t>(primary.host);
   Node* const node = member < nodes_.size() ? nodes_[member].get() : nullptr;
-  Replicator::Options replicator;
+  replication::Replicator::Options replicator;
   replicator.write_quorum = primary.asked.sizes.write_quorum;
   replicator.has_local_replica = node != nullptr;
   replicator.lag_bytes_max = options_.ring_capacity;
@@ -365,20 +370,20 @@ void OpeningWorld::Poll(const std::vector<Primary*>& primaries, int but_not) {
   for (int host = 0; host < served + 2; ++host) {
     if (host == but_not || host == paused_host) continue;
     if (!network_->IsUp(host)) continue;
-    Fabric& fabric = network_->fabric(host);
+    fabric::Fabric& fabric = network_->fabric(host);
     Primary* const primary = PrimaryAt(primaries, host);
     ScriptedReplica* const server =
         host < served ? nodes_[host]->server.get() : nullptr;
-    ReplicaServer* const real =
+    recovery::ReplicaServer* const real =
         host < served ? nodes_[host]->real_server.get() : nullptr;
     if (primary != nullptr && primary->log != nullptr) {
       primary->log->Poll();
       continue;
     }
-    Completion completions[64];
-    std::vector<ConnectionEvent> events;
+    fabric::Completion completions[64];
+    std::vector<fabric::ConnectionEvent> events;
     const size_t count = fabric.Poll(completions, &events);
-    for (const ConnectionEvent& event : events) {
+    for (const fabric::ConnectionEvent& event : events) {
       if (primary != nullptr && primary->opening->OnConnectionEvent(event))
         continue;
       if (real != nullptr && real->OnConnectionEvent(event)) continue;
@@ -390,7 +395,7 @@ void OpeningWorld::Poll(const std::vector<Primary*>& primaries, int but_not) {
         continue;
       }
       if (primary != nullptr && primary->opened) {
-        for (OpenedBackup& backup : primary->opened->backups) {
+        for (recovery::OpenedBackup& backup : primary->opened->backups) {
           if (backup.connection == completions[i].connection) {
             primary->of_sessions.push_back(completions[i]);
             backup.session->OnCompletion(completions[i]).IgnoreError();
@@ -440,7 +445,7 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Open(
     Node& node = *nodes_[member];
     // Sessions of its server end, too: it has a new process.
     node.real_server.reset();
-    node.replica = *LocalReplica<Model>::Open(
+    node.replica = *recovery::LocalReplica<Model>::Open(
         node.pmem, node.pmem.region(),
         {.name = absl::StrCat("replica of node ", host + 1)});
     node.server->SetReplica(node.replica.get());

@@ -37,7 +37,7 @@ inline constexpr Uuid kOpeningLog{3, 4};
 
 class OpeningWorld {
  public:
-  using Model = ModelPersistence;
+  using Model = model::ModelPersistence;
 
   struct Options {
     int members = 3;
@@ -51,8 +51,8 @@ class OpeningWorld {
     bool resyncs = false;
     // Of primaries, and of members that are served so, but for some of them by
     // number.
-    ClusterKey key = {};
-    std::map<int, ClusterKey> other_keys = {};
+    quorum::ClusterKey key = {};
+    std::map<int, quorum::ClusterKey> other_keys = {};
     // Nodes behind the members, each with a blank replica.
     int spares = 0;
     // Hosts behind all others, which the world leaves alone.
@@ -62,18 +62,18 @@ class OpeningWorld {
   // A process that is or wants to be primary.
   struct Primary {
     int host = 0;
-    EpochOpeningOptions asked;
+    recovery::EpochOpeningOptions asked;
     std::optional<Random> random;
-    std::unique_ptr<BallotSource> ballots;
+    std::unique_ptr<quorum::BallotSource> ballots;
     std::unique_ptr<Model> cache_pmem;
-    std::unique_ptr<LocalReplica<Model>> cache;
-    std::unique_ptr<EpochOpening> opening;
-    std::optional<EpochOpened> opened;
-    std::vector<Completion> of_sessions;  // that nobody took
+    std::unique_ptr<recovery::LocalReplica<Model>> cache;
+    std::unique_ptr<recovery::EpochOpening> opening;
+    std::optional<recovery::EpochOpened> opened;
+    std::vector<fabric::Completion> of_sessions;  // that nobody took
     // Of StartLog.
-    std::unique_ptr<Replicator::Observer> others;
-    std::unique_ptr<MemberUpkeep> upkeep;    // with Options::resyncs
-    std::unique_ptr<Replicator> replicator;  // without
+    std::unique_ptr<replication::Replicator::Observer> others;
+    std::unique_ptr<recovery::MemberUpkeep> upkeep;  // with Options::resyncs
+    std::unique_ptr<replication::Replicator> replicator;  // without
     std::unique_ptr<ReplicationSink> sink;
     SteppingClock log_clock;
     NoWaiter log_waiter;
@@ -87,31 +87,36 @@ class OpeningWorld {
   OpeningWorld(const Options& options,
                std::span<const std::vector<std::byte>> images);
 
-  SimNetwork& network() { return *network_; }
-  LocalReplica<Model>& replica(int node) { return *node_at(node).replica; }
+  model::SimNetwork& network() { return *network_; }
+  recovery::LocalReplica<Model>& replica(int node) {
+    return *node_at(node).replica;
+  }
   Model& pmem(int node) { return node_at(node).pmem; }
   ScriptedReplica& server(int node) { return *node_at(node).server; }
-  const QuorumSizes& sizes() const { return sizes_; }
+  const quorum::QuorumSizes& sizes() const { return sizes_; }
 
   // Where primaries that begin from now on have their ballots from.
-  std::function<std::unique_ptr<BallotSource>(const PrimaryId&)> make_ballots;
+  std::function<std::unique_ptr<quorum::BallotSource>(const quorum::PrimaryId&)>
+      make_ballots;
 
   // What a process on that host would open with.
-  EpochOpeningOptions OpeningOptions(int host);
+  recovery::EpochOpeningOptions OpeningOptions(int host);
   // The same by another list of members.
-  EpochOpeningOptions OpeningOptions(int host, uint64_t id,
-                                     const std::vector<int>& nodes,
-                                     const QuorumSizes& sizes);
+  recovery::EpochOpeningOptions OpeningOptions(
+      int host, uint64_t id, const std::vector<int>& nodes,
+      const quorum::QuorumSizes& sizes);
   // A host without a replica.
   int outsider() const { return static_cast<int>(nodes_.size()); }
   // Begins to open; the primary's host may or may not have a replica.
-  std::unique_ptr<Primary> Begin(int host, const EpochOpeningOptions& asked,
+  std::unique_ptr<Primary> Begin(int host,
+                                 const recovery::EpochOpeningOptions& asked,
                                  uint64_t incarnation = 0);
   // Lets one event happen. False if the primaries are through.
   bool Step(const std::vector<Primary*>& primaries);
   // Until it is over.
   std::unique_ptr<Primary> Open(int host);
-  std::unique_ptr<Primary> Open(int host, const EpochOpeningOptions& options);
+  std::unique_ptr<Primary> Open(int host,
+                                const recovery::EpochOpeningOptions& options);
   void Drive(const std::vector<Primary*>& primaries);
 
   // The node's process ends: power cut or kill; it comes back by Restart.
@@ -150,10 +155,10 @@ class OpeningWorld {
   struct Node {
     int host = 0;
     Model pmem;
-    std::unique_ptr<LocalReplica<Model>> replica;
+    std::unique_ptr<recovery::LocalReplica<Model>> replica;
     std::unique_ptr<ScriptedReplica> server;
     Random random{1};  // of nonces
-    std::unique_ptr<ReplicaServer> real_server;
+    std::unique_ptr<recovery::ReplicaServer> real_server;
 
     explicit Node(size_t bytes) : pmem(bytes) {}
     explicit Node(std::span<const std::byte> image) : pmem(image) {}
@@ -161,22 +166,22 @@ class OpeningWorld {
   class OthersOf;
   class DrivenReplication;
 
-  ReplicationSink& MakeReplication(Primary& primary,
-                                   const Replicator::Options& replicator);
+  ReplicationSink& MakeReplication(
+      Primary& primary, const replication::Replicator::Options& replicator);
 
   void Serve(Node& node);
   void Fence(Node& node);
   Node& node_at(int node) { return *nodes_[node - 1]; }
   FormatIdentity IdentityOf(int node) const;
   void MakeNode(const FormatIdentity& identity);
-  PeerAddress AddressOf(int node) const;
+  recovery::PeerAddress AddressOf(int node) const;
   void Poll(const std::vector<Primary*>& primaries, int but_not = -1);
   Primary* PrimaryAt(const std::vector<Primary*>& primaries, int host);
 
   const Options options_;
-  const QuorumSizes sizes_;
+  const quorum::QuorumSizes sizes_;
   const Layout layout_;
-  std::unique_ptr<SimNetwork> network_;
+  std::unique_ptr<model::SimNetwork> network_;
   std::vector<std::unique_ptr<Node>> nodes_;
   uint64_t next_incarnation_ = 1;
 };

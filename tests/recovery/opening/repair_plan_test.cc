@@ -9,7 +9,7 @@
 
 #include "tests/support/oracles/state_report_world.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 using ::testing::ElementsAre;
@@ -19,7 +19,7 @@ using testing::ReplyOf;
 using testing::ReportsOf;
 using testing::naive::Reply;
 
-RepairPlan Planned(const QuorumSizes& sizes,
+RepairPlan Planned(const quorum::QuorumSizes& sizes,
                    const std::vector<Reply>& replies) {
   const std::vector<StateReport> reports = ReportsOf(replies, sizes);
   const auto decision = Choose(sizes, reports);
@@ -135,4 +135,4 @@ TEST(RepairPlanTest, NewTableIsThatOfTheHighestEpochUpToTheEnd) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::recovery

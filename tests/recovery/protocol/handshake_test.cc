@@ -11,7 +11,7 @@
 
 #include "recovery/protocol/reject_counters.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 using ::testing::HasSubstr;
@@ -19,10 +19,10 @@ using ::testing::HasSubstr;
 constexpr Hello kHello{{1, 2}, {7, 8}, {NodeId(2), 5}};
 constexpr ServerHello kServerHello{NodeId(3), 33, 4096, Epoch(4), 1};
 
-ClusterKey KeyOf(unsigned char byte) {
-  std::array<std::byte, kClusterKeyBytes> bytes{};
+quorum::ClusterKey KeyOf(unsigned char byte) {
+  std::array<std::byte, quorum::kClusterKeyBytes> bytes{};
   bytes.fill(std::byte{byte});
-  return ClusterKey(bytes);
+  return quorum::ClusterKey(bytes);
 }
 
 // Both ends, each with its own idea of what was said.
@@ -214,4 +214,4 @@ TEST(RejectCountersTest, WithTooManyHostsTheRestIsOnlyCounted) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::recovery

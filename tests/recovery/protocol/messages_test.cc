@@ -15,80 +15,96 @@
 #include "tests/replication/persist/platform/all_platforms.h"
 
 namespace alpheus::testing {
+
+using fabric::RegionKey;
+using recovery::DecodeHello;
+using recovery::DecodeMessage;
+using recovery::DecodeRejection;
+using recovery::DecodeServerHello;
+using recovery::EncodeHello;
+using recovery::EncodeMessage;
+using recovery::EncodeRejection;
+using recovery::EncodeServerHello;
+using recovery::Fetched;
+using recovery::kHelloBytes;
+using recovery::Message;
+using recovery::ServerHello;
+
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr PrimaryId kPrimary{NodeId(2), 0x1234};
-constexpr Promise kPromise{Epoch(9), kPrimary};
+constexpr quorum::PrimaryId kPrimary{NodeId(2), 0x1234};
+constexpr quorum::Promise kPromise{Epoch(9), kPrimary};
 
-Digest DigestOf(unsigned char byte) {
-  Digest digest{};
+quorum::Digest DigestOf(unsigned char byte) {
+  quorum::Digest digest{};
   digest.fill(std::byte{byte});
   return digest;
 }
 
 std::vector<Message> AllMessages() {
-  const Installation installation{Epoch(9),
-                                  TableOf(3),
-                                  {Lsn(2), RingOffset(64), 3},
-                                  {Lsn(5), RingOffset(640), 4},
-                                  TwoMembers()};
-  return {Format{1 << 20, TwoMembers(), "orders.wal-1"},
-          Formatted{},
-          Prepare{kPromise, 7},
-          Promised{RegionKey(3), 4096, RegionKey(4)},
-          Refused{kPromise},
-          OpenForRepair{Epoch(9), true},
-          OpenForRepair{Epoch(9), false},
-          RepairOpened{RegionKey(5)},
-          Install{installation, SessionId(77), 16},
-          Installed{},
-          Failed{absl::DataLossError("LSN 4 at offset 192 can't be read")},
-          View{},
-          Viewed{RegionKey(7), 1 << 20, {1, 2, 3}, {4, 5, 6, 7, 8}},
-          Release{},
-          Released{},
-          Challenge{{1, 2}},
-          Challenged{{3, 0}, DigestOf(4)},
-          Prove{DigestOf(5)},
-          Proved{},
-          Claim{kPromise},
-          Claim{kPromise,
-                {3,
-                 true,
-                 false,
-                 {9, 8, 7, 6, 1},
-                 {1, 2, 3, 4, 5},
-                 {{Lsn(4), Lsn(6)}}}},
-          Wanted{kPromise},
-          Follow{Epoch(9)},
-          Followed{Epoch(9),
-                   true,
-                   true,
-                   false,
-                   3,
-                   2,
-                   4,
-                   kPromise,
-                   {Lsn(2), RingOffset(64), 3},
-                   Lsn(8),
-                   Lsn(7),
-                   RingOffset(128),
-                   TableOf(3)},
-          Scrub{true},
-          Scrubbed{3,
-                   true,
-                   false,
-                   {1, 2, 3, 4, 5},
-                   {6, 7, 8, 9, 10},
-                   {{Lsn(4), Lsn(5)}, {Lsn(8), Lsn(9)}}},
-          Fetch{RingOffset(640), kFetchBytesMax},
+  const recovery::Installation installation{Epoch(9),
+                                            TableOf(3),
+                                            {Lsn(2), RingOffset(64), 3},
+                                            {Lsn(5), RingOffset(640), 4},
+                                            TwoMembers()};
+  return {recovery::Format{1 << 20, TwoMembers(), "orders.wal-1"},
+          recovery::Formatted{},
+          recovery::Prepare{kPromise, 7},
+          recovery::Promised{RegionKey(3), 4096, RegionKey(4)},
+          recovery::Refused{kPromise},
+          recovery::OpenForRepair{Epoch(9), true},
+          recovery::OpenForRepair{Epoch(9), false},
+          recovery::RepairOpened{RegionKey(5)},
+          recovery::Install{installation, replication::SessionId(77), 16},
+          recovery::Installed{},
+          recovery::Failed{
+              absl::DataLossError("LSN 4 at offset 192 can't be read")},
+          recovery::View{},
+          recovery::Viewed{RegionKey(7), 1 << 20, {1, 2, 3}, {4, 5, 6, 7, 8}},
+          recovery::Release{},
+          recovery::Released{},
+          recovery::Challenge{{1, 2}},
+          recovery::Challenged{{3, 0}, DigestOf(4)},
+          recovery::Prove{DigestOf(5)},
+          recovery::Proved{},
+          recovery::Claim{kPromise},
+          recovery::Claim{kPromise,
+                          {3,
+                           true,
+                           false,
+                           {9, 8, 7, 6, 1},
+                           {1, 2, 3, 4, 5},
+                           {{Lsn(4), Lsn(6)}}}},
+          recovery::Wanted{kPromise},
+          recovery::Follow{Epoch(9)},
+          recovery::Followed{Epoch(9),
+                             true,
+                             true,
+                             false,
+                             3,
+                             2,
+                             4,
+                             kPromise,
+                             {Lsn(2), RingOffset(64), 3},
+                             Lsn(8),
+                             Lsn(7),
+                             RingOffset(128),
+                             TableOf(3)},
+          recovery::Scrub{true},
+          recovery::Scrubbed{3,
+                             true,
+                             false,
+                             {1, 2, 3, 4, 5},
+                             {6, 7, 8, 9, 10},
+                             {{Lsn(4), Lsn(5)}, {Lsn(8), Lsn(9)}}},
+          recovery::Fetch{RingOffset(640), recovery::kFetchBytesMax},
           Fetched{RingOffset(640), {}},
           Fetched{RingOffset(640), {std::byte{1}, std::byte{2}}},
-          Changed{},
-          AskCreation{},
-          Created{TwoMembers(), true}};
+          recovery::Changed{},
+          recovery::AskCreation{},
+          recovery::Created{TwoMembers(), true}};
 }
 
 bool Decodes(std::span<const std::byte> bytes) {
@@ -138,7 +154,7 @@ TEST(MessagesTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
 
 // MSG1: the sum is of the log, and of what the bytes are.
 TEST(MessagesTest, SumOfAnotherLogOrKindDoesNotPass) {
-  const auto bytes = EncodeMessage(kLog, View{});
+  const auto bytes = EncodeMessage(kLog, recovery::View{});
   EXPECT_TRUE(absl::IsUnavailable(DecodeMessage({7, 9}, bytes).status()));
   EXPECT_TRUE(absl::IsUnavailable(DecodeMessage({8, 8}, bytes).status()));
   const std::string hello = EncodeHello({{1, 2}, kLog, kPrimary});
@@ -152,7 +168,7 @@ TEST(MessagesTest, SumOfAnotherLogOrKindDoesNotPass) {
 }
 
 TEST(MessagesTest, OtherKindsAndOtherBytesAreNone) {
-  const auto bytes = EncodeMessage(kLog, Formatted{});
+  const auto bytes = EncodeMessage(kLog, recovery::Formatted{});
   EXPECT_FALSE(Decodes(With<uint32_t>(bytes, 0, 0)));
   const auto behind = static_cast<uint32_t>(std::variant_size_v<Message> + 1);
   for (const uint32_t kind : {0u, behind, 0xffffffffu}) {
@@ -161,19 +177,19 @@ TEST(MessagesTest, OtherKindsAndOtherBytesAreNone) {
 }
 
 TEST(MessagesTest, FullTableFits) {
-  Install install;
+  recovery::Install install;
   install.installation = {
       Epoch(kEpochTableCapacity), TableOf(kEpochTableCapacity), {}, {}};
   install.installation.configuration.replica_count = kMembersMax;
   install.installation.configuration.members.resize(kMembersMax);
   install.credits = 1;
   const auto bytes = EncodeMessage(kLog, install);
-  EXPECT_LE(bytes.size(), kMessageBytesMax);
+  EXPECT_LE(bytes.size(), recovery::kMessageBytesMax);
   const auto again = DecodeMessage(kLog, bytes);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, Message(install));
   // What is larger than any message is none, whatever it says.
-  EXPECT_FALSE(Decodes(std::vector<std::byte>(kMessageBytesMax + 1)));
+  EXPECT_FALSE(Decodes(std::vector<std::byte>(recovery::kMessageBytesMax + 1)));
 }
 
 TEST(MessagesTest, TableIsOfTheLogThatIsSpokenOf) {
@@ -205,8 +221,8 @@ TEST(MessagesTest, FormatThatCannotBeIsNone) {
 }
 
 TEST(MessagesTest, PromiseOfNobodyIsNone) {
-  for (const Message& message :
-       {Message(Prepare{kPromise}), Message(Refused{kPromise})}) {
+  for (const Message& message : {Message(recovery::Prepare{kPromise}),
+                                 Message(recovery::Refused{kPromise})}) {
     const auto bytes = EncodeMessage(kLog, message);
     EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
     EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 16, 0)));
@@ -214,13 +230,14 @@ TEST(MessagesTest, PromiseOfNobodyIsNone) {
 }
 
 TEST(MessagesTest, ConfigurationThatIsNoneIsNone) {
-  const auto bytes = EncodeMessage(kLog, Prepare{kPromise, 1});
+  const auto bytes = EncodeMessage(kLog, recovery::Prepare{kPromise, 1});
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 24, 0)));
 }
 
 TEST(MessagesTest, NonceThatWasNotDrawnIsNone) {
   for (const Message& message :
-       {Message(Challenge{{0, 1}}), Message(Challenged{{0, 1}, DigestOf(2)})}) {
+       {Message(recovery::Challenge{{0, 1}}),
+        Message(recovery::Challenged{{0, 1}, DigestOf(2)})}) {
     const auto bytes = EncodeMessage(kLog, message);
     EXPECT_TRUE(Decodes(bytes));
     EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 8, 0)));
@@ -229,16 +246,17 @@ TEST(MessagesTest, NonceThatWasNotDrawnIsNone) {
 
 TEST(MessagesTest, KeysThatAreNeverIssuedAreNone) {
   const auto promised =
-      EncodeMessage(kLog, Promised{RegionKey(3), 4096, RegionKey(4)});
+      EncodeMessage(kLog, recovery::Promised{RegionKey(3), 4096, RegionKey(4)});
   for (const size_t at : {0, 8, 16}) {
     EXPECT_FALSE(Decodes(With<uint64_t>(promised, kBody + at, 0))) << at;
   }
-  const auto opened = EncodeMessage(kLog, RepairOpened{RegionKey(5)});
+  const auto opened = EncodeMessage(kLog, recovery::RepairOpened{RegionKey(5)});
   EXPECT_FALSE(Decodes(With<uint64_t>(opened, kBody, 0)));
 }
 
 TEST(MessagesTest, OpenForRepairThatCannotBeIsNone) {
-  const auto bytes = EncodeMessage(kLog, OpenForRepair{Epoch(9), true});
+  const auto bytes =
+      EncodeMessage(kLog, recovery::OpenForRepair{Epoch(9), true});
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
   EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 2)));
 }
@@ -248,7 +266,7 @@ TEST(MessagesTest, OpenForRepairThatCannotBeIsNone) {
 TEST(MessagesTest, FollowedThatCannotBeIsNone) {
   const std::vector<Message> all = AllMessages();
   const auto followed = std::ranges::find_if(all, [](const Message& message) {
-    return std::holds_alternative<Followed>(message);
+    return std::holds_alternative<recovery::Followed>(message);
   });
   const auto bytes = EncodeMessage(kLog, *followed);
   ASSERT_TRUE(Decodes(bytes));
@@ -273,9 +291,9 @@ TEST(MessagesTest, FollowedThatCannotBeIsNone) {
 
 // Scrubbed: running at 8, empty 12, count of the runs 96, runs from 104 on.
 TEST(MessagesTest, ImpossibleScrubsAreNone) {
-  const auto scrub = EncodeMessage(kLog, Scrub{true});
+  const auto scrub = EncodeMessage(kLog, recovery::Scrub{true});
   EXPECT_FALSE(Decodes(With<uint32_t>(scrub, kBody, 2)));
-  Scrubbed scrubbed;
+  recovery::Scrubbed scrubbed;
   scrubbed.unrepairable = {{Lsn(4), Lsn(6)}};
   const auto bytes = EncodeMessage(kLog, scrubbed);
   ASSERT_TRUE(Decodes(bytes));
@@ -292,7 +310,7 @@ TEST(MessagesTest, ImpossibleScrubsAreNone) {
 
 // Offset at 0, number of bytes 8, in Fetched the bytes from 12 on.
 TEST(MessagesTest, ImpossibleFetchesAreNone) {
-  const auto fetch = EncodeMessage(kLog, Fetch{RingOffset(640), 100});
+  const auto fetch = EncodeMessage(kLog, recovery::Fetch{RingOffset(640), 100});
   const auto fetched = EncodeMessage(
       kLog, Fetched{RingOffset(640), std::vector<std::byte>(100)});
   ASSERT_TRUE(Decodes(fetch));
@@ -302,14 +320,15 @@ TEST(MessagesTest, ImpossibleFetchesAreNone) {
     EXPECT_FALSE(Decodes(With(fetch, kBody, offset))) << offset;
     EXPECT_FALSE(Decodes(With(fetched, kBody, offset))) << offset;
   }
-  for (const uint32_t bytes : {0u, kFetchBytesMax + 1, 0xffffffffu}) {
+  for (const uint32_t bytes : {0u, recovery::kFetchBytesMax + 1, 0xffffffffu}) {
     EXPECT_FALSE(Decodes(With(fetch, kBody + 8, bytes))) << bytes;
   }
   for (const uint32_t bytes : {0u, 99u, 101u, 0xffffffffu}) {
     EXPECT_FALSE(Decodes(With(fetched, kBody + 8, bytes))) << bytes;
   }
   // As many are there, and they are too many.
-  Fetched longest{RingOffset(0), std::vector<std::byte>(kFetchBytesMax)};
+  Fetched longest{RingOffset(0),
+                  std::vector<std::byte>(recovery::kFetchBytesMax)};
   EXPECT_TRUE(Decodes(EncodeMessage(kLog, longest)));
   longest.bytes.push_back(std::byte{0});
   EXPECT_FALSE(Decodes(EncodeMessage(kLog, longest)));
@@ -322,7 +341,8 @@ TEST(MessagesTest, FetchHasTheBytesOfTheDocument) {
       "\x80\2\0\0\0\0\0\0\0\x10\0\0"
       "\332\101\176\353",
       24);
-  EXPECT_EQ(AsText(EncodeMessage(kLog, Fetch{RingOffset(640), 4096})), fetch);
+  EXPECT_EQ(AsText(EncodeMessage(kLog, recovery::Fetch{RingOffset(640), 4096})),
+            fetch);
   const std::string fetched(
       "APMS\x1a\0\0\0"
       "\x80\2\0\0\0\0\0\0\2\0\0\0\5\6"
@@ -359,7 +379,8 @@ TEST(MessagesTest, InstallThatCannotBeIsNone) {
 }
 
 TEST(MessagesTest, FailureThatIsNoneIsNone) {
-  const auto bytes = EncodeMessage(kLog, Failed{absl::InternalError("x")});
+  const auto bytes =
+      EncodeMessage(kLog, recovery::Failed{absl::InternalError("x")});
   for (const uint32_t code : {0u, 17u, 0xffffffffu}) {
     EXPECT_FALSE(Decodes(With(bytes, kBody, code))) << code;
   }
@@ -367,16 +388,16 @@ TEST(MessagesTest, FailureThatIsNoneIsNone) {
 }
 
 TEST(MessagesTest, VeryLongFailureIsCut) {
-  const Failed failed{absl::InternalError(std::string(100'000, 'x'))};
+  const recovery::Failed failed{absl::InternalError(std::string(100'000, 'x'))};
   const auto message = DecodeMessage(kLog, EncodeMessage(kLog, failed));
   ASSERT_TRUE(message.ok());
-  EXPECT_EQ(std::get<Failed>(*message).status,
+  EXPECT_EQ(std::get<recovery::Failed>(*message).status,
             absl::InternalError(std::string(4096, 'x')));
 }
 
 // --- Private data ------------------------------------------------------------
 
-constexpr Hello kHello{{1, 2}, kLog, kPrimary};
+constexpr recovery::Hello kHello{{1, 2}, kLog, kPrimary};
 constexpr ServerHello kServerHello{NodeId(3), 33, 1 << 20, Epoch(4), 5};
 
 TEST(HandshakeTest, ComesBackAsItWasWithinItsBytes) {
@@ -469,7 +490,7 @@ TEST(HandshakeTest, EveryTurnedBitOfARejectionIsSeen) {
 // Hello: log id at 24 and 32, incarnation at 40. ServerHello: incarnation at
 // 16, capacity at 24.
 TEST(HandshakeTest, ValuesThatCannotBeAreRefused) {
-  Hello hello = kHello;
+  recovery::Hello hello = kHello;
   hello.log_id = {};
   EXPECT_FALSE(DecodeHello(EncodeHello(hello)).ok());
   hello = kHello;
@@ -491,7 +512,7 @@ TEST(HandshakeTest, RejectionSaysWhyWithinItsBytes) {
   EXPECT_EQ(cut.size(), kHelloBytes);
   EXPECT_EQ(DecodeRejection(cut), absl::NotFoundError(std::string(44, 'x')));
   // One of another version can be read too, and by another version.
-  const std::string plain = EncodeRejection(why, RejectionSum::kNone);
+  const std::string plain = EncodeRejection(why, recovery::RejectionSum::kNone);
   EXPECT_EQ(plain.substr(8, 4), std::string("\5\0\0\0", 4));
   EXPECT_TRUE(absl::IsUnavailable(DecodeRejection(plain)));
   std::string older = plain;
@@ -507,7 +528,7 @@ TEST(HandshakeTest, RejectionThatSaysNothingIsUnavailable) {
   }
   for (const char code : {0, 17}) {
     std::string other =
-        EncodeRejection(absl::NotFoundError(""), RejectionSum::kNone);
+        EncodeRejection(absl::NotFoundError(""), recovery::RejectionSum::kNone);
     other[4] = 7;
     other[8] = code;
     EXPECT_TRUE(absl::IsUnavailable(DecodeRejection(other)));
@@ -518,19 +539,20 @@ TEST(HandshakeTest, RejectionThatSaysNothingIsUnavailable) {
 
 // Byte 48 to 51: an axis each; that of DDIO with what the adapter can do.
 TEST(HandshakeTest, ServerHelloTellsThePlatform) {
-  for (const Platform& platform : AllPlatforms()) {
+  for (const replication::Platform& platform : AllPlatforms()) {
     ServerHello server_hello = kServerHello;
     server_hello.platform = platform;
     const auto decoded = DecodeServerHello(EncodeServerHello(server_hello));
-    ASSERT_TRUE(decoded.ok()) << PlatformToString(platform);
-    EXPECT_EQ(*decoded, server_hello) << PlatformToString(platform);
+    ASSERT_TRUE(decoded.ok()) << replication::PlatformToString(platform);
+    EXPECT_EQ(*decoded, server_hello)
+        << replication::PlatformToString(platform);
   }
   // Undeclared is zeros; each axis has its own byte.
   const std::string undeclared = EncodeServerHello(kServerHello);
   EXPECT_EQ(undeclared.substr(48, 4), std::string(4, '\0'));
   ServerHello strong = kServerHello;
-  strong.platform =
-      *ParsePlatform("wsp,no-ddio,pm,infiniband,native-flush,atomic-write");
+  strong.platform = *replication::ParsePlatform(
+      "wsp,no-ddio,pm,infiniband,native-flush,atomic-write");
   EXPECT_EQ(EncodeServerHello(strong).substr(48, 4), std::string("\2\7\1\2"));
 }
 
@@ -570,7 +592,7 @@ TEST(HandshakeTest, RejectionHasTheBytesOfTheDocument) {
 // docs/formats/recovery_wire.md, byte by byte.
 TEST(HandshakeTest, ServerHelloHasTheBytesOfTheDocument) {
   ServerHello server_hello{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
-  server_hello.platform.domain = PersistenceDomain::kHierarchy;
+  server_hello.platform.domain = replication::PersistenceDomain::kHierarchy;
   const std::string expected(
       "APWE\10\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"

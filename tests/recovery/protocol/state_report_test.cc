@@ -12,7 +12,7 @@
 #include "recovery/replica/state_report_scan.h"
 #include "tests/support/fixtures/log_harness.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
 namespace {
 
 using ::testing::ElementsAre;
@@ -200,4 +200,4 @@ TEST_F(StateReportTest, SlicesChangeNoReport) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -12,6 +12,12 @@
 #include "tests/recovery/protocol/wire_samples.h"
 
 namespace alpheus::testing {
+
+using recovery::AddVerdict;
+using recovery::DecodeStateReport;
+using recovery::EncodeStateReport;
+using recovery::StateReport;
+
 namespace {
 
 // have 2, 3; torn 4; absent 5; have 6; corrupt 7 by the proven LSN.
@@ -26,12 +32,12 @@ StateReport SampleReport() {
   report.table = TableOf(3);
   report.head = {Lsn(2), RingOffset(64), 5};
   report.proven_lsn = Lsn(7);
-  AddRecord(&report, {Epoch(2), RingOffset(64), 11, 1});
-  AddRecord(&report, {Epoch(3), RingOffset(192), 12, 2});
-  AddVerdict(&report, Verdict::kTorn);
-  AddVerdict(&report, Verdict::kAbsent);
-  AddRecord(&report, {Epoch(3), RingOffset(1024), 13, 1});
-  AddVerdict(&report, Verdict::kCorrupt);
+  recovery::AddRecord(&report, {Epoch(2), RingOffset(64), 11, 1});
+  recovery::AddRecord(&report, {Epoch(3), RingOffset(192), 12, 2});
+  AddVerdict(&report, recovery::Verdict::kTorn);
+  AddVerdict(&report, recovery::Verdict::kAbsent);
+  recovery::AddRecord(&report, {Epoch(3), RingOffset(1024), 13, 1});
+  AddVerdict(&report, recovery::Verdict::kCorrupt);
   return report;
 }
 
@@ -55,7 +61,7 @@ TEST(StateReportBytesTest, ComeBackAsTheyWere) {
   const StateReport report = SampleReport();
   const auto bytes = EncodeStateReport(kLog, report);
   EXPECT_EQ(bytes.size(), kSampleBytes);
-  EXPECT_LE(bytes.size(), StateReportBytesMax(report.ring_capacity));
+  EXPECT_LE(bytes.size(), recovery::StateReportBytesMax(report.ring_capacity));
   const auto again = DecodeStateReport(kLog, bytes);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->node, report.node);
@@ -86,8 +92,8 @@ TEST(StateReportBytesTest, HaveTheOrderOfTheDocument) {
   report.head = {Lsn(2), RingOffset(64), 7};
   report.proven_lsn = Lsn(2);
   report.repairing = true;
-  AddVerdict(&report, Verdict::kTorn);
-  AddVerdict(&report, Verdict::kAbsent);
+  AddVerdict(&report, recovery::Verdict::kTorn);
+  AddVerdict(&report, recovery::Verdict::kAbsent);
   const std::string expected(
       "APAN\10\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
@@ -164,7 +170,7 @@ TEST(StateReportBytesTest, ShorterOrLongerOnesAreNone) {
 TEST(StateReportBytesTest, ValuesThatCannotBeAreNone) {
   const auto bytes = EncodeStateReport(kLog, SampleReport());
   EXPECT_FALSE(ReportDecodes(With<uint32_t>(bytes, 0, 0)));
-  EXPECT_FALSE(ReportDecodes(With(bytes, 4, kProtocolVersion + 1)));
+  EXPECT_FALSE(ReportDecodes(With(bytes, 4, recovery::kProtocolVersion + 1)));
   for (const size_t at : {kConfigurationAt, kMadeFromAt}) {
     EXPECT_FALSE(ReportDecodes(With<uint32_t>(bytes, at + 8, 0)));  // N
     EXPECT_FALSE(ReportDecodes(With<uint32_t>(bytes, at + 8, 17)));

@@ -45,9 +45,9 @@ inline Configuration TwoMembers() {
 inline std::vector<std::byte> Resummed(std::span<const std::byte> bytes,
                                        std::span<const std::byte> kind,
                                        Uuid log_id) {
-  ByteWriter to;
-  to.Raw(bytes.first(bytes.size() - kSumBytes));
-  PutSum(to, ByteReader(kind).U32(), log_id);
+  recovery::ByteWriter to;
+  to.Raw(bytes.first(bytes.size() - recovery::kSumBytes));
+  recovery::PutSum(to, recovery::ByteReader(kind).U32(), log_id);
   return to.Take();
 }
 
@@ -56,7 +56,7 @@ inline std::vector<std::byte> Resummed(std::span<const std::byte> bytes,
 template <class T>
 std::vector<std::byte> With(const std::vector<std::byte>& bytes, size_t at,
                             T value) {
-  EXPECT_LE(at + sizeof(T), bytes.size() - kSumBytes);
+  EXPECT_LE(at + sizeof(T), bytes.size() - recovery::kSumBytes);
   std::vector<std::byte> forged = bytes;
   std::memcpy(forged.data() + at, &value, sizeof(T));
   return Resummed(forged, bytes, kLog);

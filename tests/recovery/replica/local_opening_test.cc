@@ -16,7 +16,10 @@
 #include "log/core/ring/region_state.h"
 #include "tests/support/fixtures/log_harness.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
+
+using model::ModelPersistence;
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -608,4 +611,4 @@ TEST(FormatRegionTest, FailureAtEachFenceIsReported) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::recovery

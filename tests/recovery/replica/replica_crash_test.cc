@@ -21,7 +21,10 @@
 #include "tests/support/fixtures/log_harness.h"
 #include "tests/support/oracles/crash_enumerator.h"
 
-namespace alpheus {
+namespace alpheus::recovery {
+
+using model::ModelPersistence;
+
 namespace {
 
 using testing::CrashEnumerator;
@@ -373,4 +376,4 @@ TEST(ReplicaKillTest, PromiseOfAKilledProcessIsPersistedFirst) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::recovery

@@ -22,7 +22,9 @@ class ReplicaTest : public ::testing::Test {
  protected:
   ReplicaTest() { EXPECT_TRUE(world_.Open().ok()); }
 
-  LocalReplica<ModelPersistence>& replica() { return world_.replica(); }
+  recovery::LocalReplica<model::ModelPersistence>& replica() {
+    return world_.replica();
+  }
   // Of epoch 5: a, b.
   void MakeLog() {
     log_.OpenEpoch(Epoch(5));
@@ -53,7 +55,7 @@ class ReplicaTest : public ::testing::Test {
     EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr(says));
     EXPECT_EQ(world_.Snapshot(), before);
   }
-  void ExpectInstallRefused(const Installation& installation,
+  void ExpectInstallRefused(const recovery::Installation& installation,
                             absl::StatusCode code, const std::string& says) {
     ExpectRefused([&] { return replica().Install(installation); }, code, says);
   }

@@ -12,6 +12,9 @@
 #include "tests/recovery/replica/replica_fixture.h"
 
 namespace alpheus::testing {
+
+using recovery::Installation;
+
 namespace {
 
 using ::testing::ElementsAre;

@@ -55,9 +55,9 @@ TEST_F(ReplicaTest, StartedLogIsTheOnlyWriter) {
   SteppingClock clock;
   NoWaiter waiter;
   {
-    RingLog<ModelPersistence> started(world_.pmem(), world_.region(),
-                                      replica().StartOfLog(), {"model", 64},
-                                      clock, waiter);
+    RingLog<model::ModelPersistence> started(world_.pmem(), world_.region(),
+                                             replica().StartOfLog(),
+                                             {"model", 64}, clock, waiter);
     const std::span<const std::byte> part = AsBytes(std::string_view("c"));
     ASSERT_TRUE(started.Append({&part, 1}, 1, Deadline()).ok());
     ASSERT_TRUE(started.CleanupThrough(Lsn(1)).ok());

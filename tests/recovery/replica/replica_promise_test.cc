@@ -21,10 +21,10 @@ TEST_F(ReplicaTest, PromiseOutlivesAPowerCut) {
   const auto verdict =
       replica().AcceptPromise(ReplicaWorld::PromiseFor(Epoch(5)));
   ASSERT_TRUE(verdict.ok()) << verdict.status();
-  EXPECT_EQ(*verdict, PromiseVerdict::kNew);
+  EXPECT_EQ(*verdict, quorum::PromiseVerdict::kNew);
   world_.PowerCut();
   ASSERT_TRUE(world_.Open().ok());
-  EXPECT_EQ(PromiseOf(replica().superline()),
+  EXPECT_EQ(quorum::PromiseOf(replica().superline()),
             ReplicaWorld::PromiseFor(Epoch(5)));
   EXPECT_EQ(replica().superline().log_epoch, Epoch(0));
 }
@@ -33,18 +33,20 @@ TEST_F(ReplicaTest, PromiseOutlivesAPowerCut) {
 TEST_F(ReplicaTest, PromiseIsRepeatedToTheSameProcessOnly) {
   ASSERT_TRUE(world_.AcceptPromise(Epoch(5)).ok());
   const std::vector<std::byte> before = world_.Snapshot();
-  const Promise current = ReplicaWorld::PromiseFor(Epoch(5));
+  const quorum::Promise current = ReplicaWorld::PromiseFor(Epoch(5));
   const auto again = replica().AcceptPromise(current);
   ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(*again, PromiseVerdict::kAgain);
+  EXPECT_EQ(*again, quorum::PromiseVerdict::kAgain);
   EXPECT_EQ(world_.Snapshot(), before);
-  for (const Promise& request :
-       {ReplicaWorld::PromiseFor(Epoch(4)), Promise{Epoch(5), {NodeId(2), 78}},
-        Promise{Epoch(5), {NodeId(3), 77}}}) {
+  for (const quorum::Promise& request :
+       {ReplicaWorld::PromiseFor(Epoch(4)),
+        quorum::Promise{Epoch(5), {NodeId(2), 78}},
+        quorum::Promise{Epoch(5), {NodeId(3), 77}}}) {
     ExpectRefused([&] { return replica().AcceptPromise(request).status(); },
                   Code::kFailedPrecondition, "promised is epoch 5");
-    EXPECT_EQ(RefusingPromise(replica().AcceptPromise(request).status()),
-              current);
+    EXPECT_EQ(
+        quorum::RefusingPromise(replica().AcceptPromise(request).status()),
+        current);
   }
 }
 
@@ -106,8 +108,8 @@ TEST_F(ReplicaTest, CleanCloseIsTakenBackBeforeTheSuperlineChanges) {
   world_.Reset(world_.Snapshot());
   ASSERT_TRUE(world_.State().closed_cleanly);
   ASSERT_TRUE(world_.Open().ok());
-  world_.pmem().SetHook([&](const ModelPersistence::Event& event) {
-    if (event.primitive != ModelPersistence::Primitive::kCopy) return;
+  world_.pmem().SetHook([&](const model::ModelPersistence::Event& event) {
+    if (event.primitive != model::ModelPersistence::Primitive::kCopy) return;
     EXPECT_EQ(*word, 0u);
     EXPECT_TRUE(world_.pmem().IsPersisted(word, sizeof(*word)));
   });

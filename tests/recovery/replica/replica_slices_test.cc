@@ -23,7 +23,9 @@ class ReplicaSlicesTest : public ::testing::Test {
     for (int i = 0; i < 6; ++i) log_.Append(absl::StrCat("record ", i));
   }
 
-  LocalReplica<ModelPersistence>& replica() { return world_.replica(); }
+  recovery::LocalReplica<model::ModelPersistence>& replica() {
+    return world_.replica();
+  }
   // With everything but the installation itself.
   void PrepareToInstall() {
     ASSERT_TRUE(world_.Open().ok());
@@ -56,7 +58,7 @@ TEST_F(ReplicaSlicesTest, ReportInSlicesIsTheWholeOne) {
   ASSERT_TRUE(slices.ok()) << slices.status();
   // The ring once for the flush, and once for the scan.
   EXPECT_GE(*slices, 2 * 1024 / static_cast<int>(kSlice) - 1);
-  const StateReport report = replica().TakeStateReport();
+  const recovery::StateReport report = replica().TakeStateReport();
   EXPECT_EQ(report.runs, whole->runs);
   EXPECT_EQ(report.promised_before, whole->promised_before);
 }

@@ -29,9 +29,11 @@ TEST_F(ReplicaTest, ReplicaOfAnotherClusterOrLogIsRefused) {
                          .expected_cluster_id = kWorldCluster,
                          .expected_log_id = kWorldLog})
                   .ok());
-  for (const LocalReplicaOptions& options :
-       {LocalReplicaOptions{.name = "model", .expected_cluster_id = Uuid{9, 9}},
-        LocalReplicaOptions{.name = "model", .expected_log_id = Uuid{9, 9}}}) {
+  for (const recovery::LocalReplicaOptions& options :
+       {recovery::LocalReplicaOptions{.name = "model",
+                                      .expected_cluster_id = Uuid{9, 9}},
+        recovery::LocalReplicaOptions{.name = "model",
+                                      .expected_log_id = Uuid{9, 9}}}) {
     ExpectRefused([&] { return world_.Open(options); },
                   Code::kFailedPrecondition, Uuid{9, 9}.ToString());
   }
@@ -64,8 +66,8 @@ TEST_F(ReplicaTest, CopyThatWentBadSinceIsOverwrittenFirst) {
   const CellPlace place = SuperlinePlace(world_.region());
   for (const int bad : {0, 1}) {
     place.copies[bad][30] ^= std::byte{1};
-    world_.pmem().SetHook([&](const ModelPersistence::Event& event) {
-      if (event.primitive != ModelPersistence::Primitive::kFence) return;
+    world_.pmem().SetHook([&](const model::ModelPersistence::Event& event) {
+      if (event.primitive != model::ModelPersistence::Primitive::kFence) return;
       std::vector<std::byte> cut = world_.Snapshot();
       // The copy that is being written never arrives whole.
       for (const auto& word : world_.pmem().DirtyWords()) {

@@ -94,7 +94,7 @@ const LogPosition& LogImage::PositionOf(Lsn lsn) const {
   return positions_[lsn - head().lsn];
 }
 
-Installation LogImage::ToInstall() const {
+recovery::Installation LogImage::ToInstall() const {
   return {table_.entries().back().epoch, table_, head(), end()};
 }
 
@@ -105,10 +105,11 @@ ReplicaWorld::ReplicaWorld(const Options& options)
   ALPHEUS_CHECK(formatted.ok(), "modelled memory does not fail unasked");
 }
 
-absl::Status ReplicaWorld::Open(const LocalReplicaOptions& options) {
+absl::Status ReplicaWorld::Open(const recovery::LocalReplicaOptions& options) {
   replica_.reset();
   ALPHEUS_ASSIGN_OR_RETURN(
-      replica_, LocalReplica<ModelPersistence>::Open(pmem_, region(), options));
+      replica_, recovery::LocalReplica<model::ModelPersistence>::Open(
+                    pmem_, region(), options));
   return absl::OkStatus();
 }
 
@@ -123,7 +124,7 @@ void ReplicaWorld::Reset(std::span<const std::byte> image) {
   pmem_.Reset(image);
 }
 
-Promise ReplicaWorld::PromiseFor(Epoch epoch) {
+quorum::Promise ReplicaWorld::PromiseFor(Epoch epoch) {
   return {epoch, {NodeId(2), 77}};
 }
 
@@ -145,7 +146,7 @@ void ReplicaWorld::CopyAll(const LogImage& log) {
 }
 
 absl::Status ReplicaWorld::InstallAll(const LogImage& log) {
-  const Installation installation = log.ToInstall();
+  const recovery::Installation installation = log.ToInstall();
   ALPHEUS_RETURN_IF_ERROR(AcceptPromise(installation.epoch));
   CopyAll(log);
   return replica_->Install(installation);

@@ -47,7 +47,7 @@ class LogImage {
   void Truncate(Lsn lsn);
 
   // What a primary sends for the last epoch.
-  Installation ToInstall() const;
+  recovery::Installation ToInstall() const;
   const LogPosition& head() const { return positions_.front(); }
   const LogPosition& end() const { return positions_.back(); }
   const LogPosition& PositionOf(Lsn lsn) const;
@@ -74,19 +74,22 @@ class ReplicaWorld {
   // A freshly formatted region, of node 1 of 1, 2 and 3.
   explicit ReplicaWorld(const Options& options = Options());
 
-  ModelPersistence& pmem() { return pmem_; }
+  model::ModelPersistence& pmem() { return pmem_; }
   std::span<std::byte> region() { return pmem_.region(); }
-  LocalReplica<ModelPersistence>& replica() { return *replica_; }
+  recovery::LocalReplica<model::ModelPersistence>& replica() {
+    return *replica_;
+  }
 
   // As a process that starts; the one before was killed.
-  absl::Status Open(const LocalReplicaOptions& options = {.name = "model"});
+  absl::Status Open(const recovery::LocalReplicaOptions& options = {
+                        .name = "model"});
   void PowerCut();
   std::vector<std::byte> Snapshot();
   // Goes back to a region, all of it persisted; no process is open.
   void Reset(std::span<const std::byte> image);
 
   // The primary of `epoch`: node 2, one process.
-  static Promise PromiseFor(Epoch epoch);
+  static quorum::Promise PromiseFor(Epoch epoch);
   absl::Status AcceptPromise(Epoch epoch);
   // Writes records [first, end) of `log` with their PADs into the ring, as
   // remote writes do: they are visible.
@@ -100,8 +103,8 @@ class ReplicaWorld {
   std::vector<std::string> Payloads();
 
  private:
-  ModelPersistence pmem_;
-  std::unique_ptr<LocalReplica<ModelPersistence>> replica_;
+  model::ModelPersistence pmem_;
+  std::unique_ptr<recovery::LocalReplica<model::ModelPersistence>> replica_;
 };
 
 }  // namespace alpheus::testing

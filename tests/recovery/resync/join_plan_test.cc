@@ -10,6 +10,9 @@
 #include "tests/recovery/replica/replica_world.h"
 
 namespace alpheus::testing {
+
+using recovery::JoinPlan;
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -34,8 +37,8 @@ class JoinPlanTest : public ::testing::Test {
     report_.log_epoch = Epoch(6);
   }
 
-  RunningEpoch Running() {
-    RunningEpoch running;
+  recovery::RunningEpoch Running() {
+    recovery::RunningEpoch running;
     running.configuration.members = {{NodeId(1), 101}, {NodeId(3), 103}};
     running.epoch = log_.table().entries().back().epoch;
     running.table = log_.table();
@@ -52,12 +55,13 @@ class JoinPlanTest : public ::testing::Test {
     for (Lsn lsn = first; lsn <= last; lsn = lsn + 1) {
       ASSERT_EQ(cursor.Next(), RecordCursor::Step::kRecord);
       const RecordView& r = cursor.record();
-      AddRecord(&report_, {r.epoch(), r.offset, r.header.header_crc(),
+      recovery::AddRecord(&report_,
+                          {r.epoch(), r.offset, r.header.header_crc(),
                            static_cast<uint32_t>(r.bytes / kLineBytes)});
     }
   }
   JoinPlan Plan(uint64_t slice = kWhole) {
-    JoinPlanner planner(log_.ring(), Running(), report_);
+    recovery::JoinPlanner planner(log_.ring(), Running(), report_);
     for (;;) {
       const absl::StatusOr<bool> done = planner.Continue(slice);
       EXPECT_TRUE(done.ok()) << done.status();
@@ -65,14 +69,14 @@ class JoinPlanTest : public ::testing::Test {
     }
   }
   absl::Status PlanFails() {
-    JoinPlanner planner(log_.ring(), Running(), report_);
+    recovery::JoinPlanner planner(log_.ring(), Running(), report_);
     return planner.Continue(kWhole).status();
   }
 
   LogImage log_{kCapacity};
   LogPosition start_;
   Lsn durable_{5};
-  StateReport report_;
+  recovery::StateReport report_;
 };
 
 TEST_F(JoinPlanTest, WhatIsTheSameStays) {
@@ -173,7 +177,7 @@ TEST_F(JoinPlanTest, PadGoesWithTheRecordBehindIt) {
   durable_ = log_.end().lsn - 1;
   const JoinPlan plan = Plan();
   ASSERT_THAT(plan.copies, SizeIs(2));
-  EXPECT_EQ(plan.copies[0], (CopyRange{pad, kLineBytes, 0}));
+  EXPECT_EQ(plan.copies[0], (recovery::CopyRange{pad, kLineBytes, 0}));
   EXPECT_EQ(plan.copies[1].place, 0u);
   EXPECT_EQ(plan.records, 1u);
 }
@@ -195,12 +199,13 @@ TEST_F(JoinPlanTest, OwnRingThatCannotBeReadIsSaid) {
 }
 
 TEST_F(JoinPlanTest, OnlyMembersJoin) {
-  EXPECT_TRUE(CheckJoins(Running(), kCapacity, report_).ok());
+  EXPECT_TRUE(recovery::CheckJoins(Running(), kCapacity, report_).ok());
   report_.incarnation = 104;
-  EXPECT_TRUE(
-      absl::IsFailedPrecondition(CheckJoins(Running(), kCapacity, report_)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      recovery::CheckJoins(Running(), kCapacity, report_)));
   report_.incarnation = 103;
-  const absl::Status other = CheckJoins(Running(), 2 * kCapacity, report_);
+  const absl::Status other =
+      recovery::CheckJoins(Running(), 2 * kCapacity, report_);
   EXPECT_TRUE(absl::IsFailedPrecondition(other));
   EXPECT_THAT(std::string(other.message()), HasSubstr("a ring of 1024 bytes"));
 }

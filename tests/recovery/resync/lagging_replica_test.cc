@@ -74,7 +74,7 @@ Images MakeLag(const OpeningWorld::Options& options, int laggards) {
 }
 
 absl::Status OpenAgain(OpeningWorld& world, int host,
-                       EpochOpeningOptions options) {
+                       recovery::EpochOpeningOptions options) {
   for (int tries = 0;; ++tries) {
     const std::unique_ptr<Primary> primary = world.Begin(host, options);
     world.Drive({primary.get()});
@@ -155,9 +155,9 @@ TEST(LaggingReplicaChangeTest, ChangeWaitsUntilTheOnlyHolderMayLeave) {
   OpeningWorld world(options, images);
   for (const int node : {1, 2}) world.Restart(node);
   const std::vector<std::string> held = world.Payloads(1);
-  EpochOpeningOptions change =
+  recovery::EpochOpeningOptions change =
       world.OpeningOptions(world.outsider(), 2, {1, 2}, {1, 1, 1});
-  change.change = MembersChange{
+  change.change = recovery::MembersChange{
       1, {2, 1, 2}, {NodeId(1), NodeId(2)}, 2, {1, 1, 1}, {NodeId(2)}, {}};
   const absl::Status refused = OpenAgain(world, world.outsider(), change);
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;

@@ -15,20 +15,26 @@
 #include "tools/model/fabric/sim_network.h"
 
 namespace alpheus::testing {
+
+using fabric::ConnectionEvent;
+using quorum::Promise;
+using recovery::Claim;
+using recovery::Message;
+
 namespace {
 
 constexpr Uuid kTheCluster{1, 2};
 constexpr Uuid kTheLog{3, 4};
 constexpr NodeId kOwnNode{1};
-constexpr PrimaryId kPrimaryOfNode{kOwnNode, 7};
+constexpr quorum::PrimaryId kPrimaryOfNode{kOwnNode, 7};
 constexpr Promise kOwnPromise{Epoch(5), kPrimaryOfNode};
 constexpr int64_t kMilli = 1'000'000;
 
 class RegionClaimTest : public ::testing::Test {
  protected:
-  RegionClaimTest() : network_(SimOptions{}) {
+  RegionClaimTest() : network_(model::SimOptions{}) {
     address_ = *network_.fabric(0).Listen("sim:0:7000");
-    RegionClaimOptions options;
+    recovery::RegionClaimOptions options;
     options.address = address_;
     options.node = kOwnNode;
     options.hello = {kTheCluster, kTheLog, kPrimaryOfNode};
@@ -37,13 +43,13 @@ class RegionClaimTest : public ::testing::Test {
       if (start) ++scrubbed_.passes;
       return scrubbed_;
     };
-    options.show = [this](const Fetch& fetch) {
+    options.show = [this](const recovery::Fetch& fetch) {
       shown_at_.push_back(network_.clock().NowNanos());
-      return Fetched{fetch.from, std::vector<std::byte>(fetch.bytes)};
+      return recovery::Fetched{fetch.from, std::vector<std::byte>(fetch.bytes)};
     };
     options.between_pieces_ns = kMilli;
-    claim_ = std::make_unique<RegionClaim>(network_.fabric(1), network_.clock(),
-                                           options);
+    claim_ = std::make_unique<recovery::RegionClaim>(network_.fabric(1),
+                                                     network_.clock(), options);
   }
 
   // Until the hold says something, or the time is over.
@@ -58,7 +64,7 @@ class RegionClaimTest : public ::testing::Test {
   }
 
   std::optional<Promise> PollClaim() {
-    std::vector<Completion> completions(16);
+    std::vector<fabric::Completion> completions(16);
     std::vector<ConnectionEvent> events;
     const size_t count = network_.fabric(1).Poll(completions, &events);
     for (const ConnectionEvent& event : events) {
@@ -72,52 +78,56 @@ class RegionClaimTest : public ::testing::Test {
   }
 
   void PollNode() {
-    std::vector<Completion> completions(16);
+    std::vector<fabric::Completion> completions(16);
     std::vector<ConnectionEvent> events;
-    Fabric& fabric = network_.fabric(0);
+    fabric::Fabric& fabric = network_.fabric(0);
     const size_t count = fabric.Poll(completions, &events);
     for (const ConnectionEvent& event : events) {
       if (event.kind != ConnectionEvent::Kind::kRequested) continue;
       connection_ = event.connection;
-      slots_ = *MessageSlots::Make(fabric, 2, kMessageBytesMax);
+      slots_ = *replication::MessageSlots::Make(fabric, 2,
+                                                recovery::kMessageBytesMax);
       PostReceive();
-      ServerHello server_hello{kOwnNode, 101, 4096, Epoch(5), 1};
+      recovery::ServerHello server_hello{kOwnNode, 101, 4096, Epoch(5), 1};
       EXPECT_TRUE(
-          fabric.Accept(connection_, EncodeServerHello(server_hello)).ok());
+          fabric.Accept(connection_, recovery::EncodeServerHello(server_hello))
+              .ok());
       ++connections_;
     }
     for (size_t i = 0; i < count; ++i) {
-      if (completions[i].operation != Operation::kReceive ||
-          completions[i].status != CompletionStatus::kOk) {
+      if (completions[i].operation != fabric::Operation::kReceive ||
+          completions[i].status != fabric::CompletionStatus::kOk) {
         continue;
       }
-      asked_.push_back(*DecodeMessage(
+      asked_.push_back(*recovery::DecodeMessage(
           kTheLog, slots_->At(0).bytes.first(completions[i].bytes)));
     }
   }
 
   void PostReceive() {
     EXPECT_TRUE(network_.fabric(0)
-                    .PostReceive(connection_, WorkId(1), slots_->At(0))
+                    .PostReceive(connection_, fabric::WorkId(1), slots_->At(0))
                     .ok());
   }
 
   void Say(const Message& message) {
     PostReceive();
-    const std::vector<std::byte> bytes = EncodeMessage(kTheLog, message);
-    LocalBytes slot = slots_->At(1);
+    const std::vector<std::byte> bytes =
+        recovery::EncodeMessage(kTheLog, message);
+    fabric::LocalBytes slot = slots_->At(1);
     std::ranges::copy(bytes, slot.bytes.begin());
     slot.bytes = slot.bytes.first(bytes.size());
-    EXPECT_TRUE(network_.fabric(0).PostSend(connection_, WorkId(2), slot).ok());
+    EXPECT_TRUE(
+        network_.fabric(0).PostSend(connection_, fabric::WorkId(2), slot).ok());
   }
 
-  SimNetwork network_;
+  model::SimNetwork network_;
   std::string address_;
-  std::unique_ptr<RegionClaim> claim_;
-  ConnectionId connection_;
-  std::unique_ptr<MessageSlots> slots_;
+  std::unique_ptr<recovery::RegionClaim> claim_;
+  fabric::ConnectionId connection_;
+  std::unique_ptr<replication::MessageSlots> slots_;
   std::vector<Message> asked_;
-  Scrubbed scrubbed_;  // says how often one was begun
+  recovery::Scrubbed scrubbed_;  // says how often one was begun
   std::vector<int64_t> shown_at_;
   int connections_ = 0;
   int polls_ = 0;
@@ -128,7 +138,7 @@ TEST_F(RegionClaimTest, StepsDownForAHigherBallot) {
   EXPECT_EQ(asked_, std::vector<Message>{Claim{kOwnPromise}});
   EXPECT_FALSE(claim_->NextPoll().is_set());
   const Promise higher{Epoch(6), {NodeId(2), 8}};
-  Say(Wanted{higher});
+  Say(recovery::Wanted{higher});
   EXPECT_EQ(Run(100 * kMilli), higher);
 }
 
@@ -136,10 +146,10 @@ TEST_F(RegionClaimTest, StepsDownForAHigherBallot) {
 TEST_F(RegionClaimTest, BeginsAScrubAndSaysHowItIs) {
   EXPECT_EQ(Run(kMilli), std::nullopt);
   for (const bool start : {true, false}) {
-    Say(Scrub{start});
+    Say(recovery::Scrub{start});
     EXPECT_EQ(Run(kMilli), std::nullopt);
   }
-  Scrubbed once;
+  recovery::Scrubbed once;
   once.passes = 1;
   const Claim after{kOwnPromise, once};
   EXPECT_EQ(asked_, (std::vector<Message>{Claim{kOwnPromise}, after, after}));
@@ -148,10 +158,10 @@ TEST_F(RegionClaimTest, BeginsAScrubAndSaysHowItIs) {
 // Goal: RGC4. However fast the node asks.
 TEST_F(RegionClaimTest, ShowsOnePieceAtATimeAndLeavesTimeInBetween) {
   EXPECT_EQ(Run(kMilli / 10), std::nullopt);
-  const Fetched piece{RingOffset(128), std::vector<std::byte>(100)};
+  const recovery::Fetched piece{RingOffset(128), std::vector<std::byte>(100)};
   for (int i = 0; i < 4; ++i) {
     asked_.clear();
-    Say(Fetch{piece.from, 100});
+    Say(recovery::Fetch{piece.from, 100});
     while (asked_.empty()) EXPECT_EQ(Run(kMilli / 10), std::nullopt);
     EXPECT_EQ(asked_, std::vector<Message>{piece});
   }
@@ -163,14 +173,14 @@ TEST_F(RegionClaimTest, ShowsOnePieceAtATimeAndLeavesTimeInBetween) {
   // It sleeps again, and hears what else there is.
   EXPECT_FALSE(claim_->NextPoll().is_set());
   const Promise higher{Epoch(6), {NodeId(2), 8}};
-  Say(Wanted{higher});
+  Say(recovery::Wanted{higher});
   EXPECT_EQ(Run(kMilli), higher);
 }
 
 TEST_F(RegionClaimTest, KeepsItsReplicaFromALowerBallot) {
   Run(100 * kMilli);
   for (const Epoch epoch : {Epoch(4), Epoch(5)}) {
-    Say(Wanted{{epoch, {NodeId(2), 8}}});
+    Say(recovery::Wanted{{epoch, {NodeId(2), 8}}});
     EXPECT_EQ(Run(100 * kMilli), std::nullopt);
   }
   // Each time it asks again.
@@ -187,10 +197,10 @@ TEST_F(RegionClaimTest, NodeThatIsAwayIsTriedAgain) {
   EXPECT_EQ(Run(300 * kMilli), std::nullopt);
   EXPECT_EQ(connections_, 2);
   // So is one that says what is no reply to it.
-  Say(Released{});
+  Say(recovery::Released{});
   EXPECT_EQ(Run(1'500 * kMilli), std::nullopt);
   EXPECT_EQ(connections_, 3);
-  Say(Failed{absl::FailedPreconditionError("serves it itself")});
+  Say(recovery::Failed{absl::FailedPreconditionError("serves it itself")});
   EXPECT_EQ(Run(1'500 * kMilli), std::nullopt);
   // The second refusal in turn.
   EXPECT_EQ(connections_, 3);
@@ -201,10 +211,10 @@ TEST_F(RegionClaimTest, NodeThatIsAwayIsTriedAgain) {
 
 TEST_F(RegionClaimTest, KnowsItsOwnConnection) {
   ConnectionEvent event;
-  event.connection = ConnectionId(99);
+  event.connection = fabric::ConnectionId(99);
   EXPECT_FALSE(claim_->OnConnectionEvent(event));
-  Completion completion;
-  completion.connection = ConnectionId(99);
+  fabric::Completion completion;
+  completion.connection = fabric::ConnectionId(99);
   Run(100 * kMilli);
   EXPECT_FALSE(claim_->OnConnectionEvent(event));
   EXPECT_FALSE(claim_->OnCompletion(completion));

@@ -39,7 +39,7 @@ class ResyncTest : public ::testing::Test {
   }
   // Opens a log on node 1, and starts it.
   void OpenLog() {
-    EpochOpeningOptions options = world_->OpeningOptions(0);
+    recovery::EpochOpeningOptions options = world_->OpeningOptions(0);
     options.batch_bytes_max = 256;
     for (;;) {
       primary_ = world_->Open(0, options);
@@ -84,7 +84,7 @@ class ResyncTest : public ::testing::Test {
     return false;
   }
   uint32_t in_sync() { return primary_->upkeep->replicator().in_sync(); }
-  const ReplicaResync::Counters& counters() {
+  const recovery::ReplicaResync::Counters& counters() {
     return primary_->upkeep->resync().counters();
   }
   // Until the primary has given it up.
@@ -99,7 +99,8 @@ class ResyncTest : public ::testing::Test {
   }
   std::string Why() {
     std::string text;
-    for (const OtherMember& m : primary_->upkeep->resync().OutOfSync()) {
+    for (const recovery::OtherMember& m :
+         primary_->upkeep->resync().OutOfSync()) {
       text += m.why + "; ";
     }
     return text;
@@ -170,7 +171,7 @@ TEST_F(ResyncTest, MemberOfAnEarlierEpochJoins) {
   OpenLog();
   EXPECT_EQ(in_sync(), 2u);
   // Known from the start, not only once it could not join.
-  const MemberUpkeep::State state = primary_->upkeep->state();
+  const recovery::MemberUpkeep::State state = primary_->upkeep->state();
   ASSERT_EQ(state.out_of_sync.size(), 1u);
   EXPECT_EQ(state.out_of_sync[0].node, NodeId(kJoiner));
   EXPECT_THAT(state.out_of_sync[0].why,
@@ -264,7 +265,7 @@ TEST_F(ResyncTest, MemberOfALaterPromiseIsNotAskedAgain) {
   OpenLog();
   GoAway(/*power_cut=*/true);
   world_->Restart(kJoiner);
-  const Promise promise{primary_->opened->epoch + 1, {NodeId(7), 7}};
+  const quorum::Promise promise{primary_->opened->epoch + 1, {NodeId(7), 7}};
   const absl::Status promised =
       world_->replica(kJoiner).AcceptPromise(promise).status();
   ASSERT_TRUE(promised.ok()) << promised;

@@ -22,11 +22,14 @@
 #include "tests/support/oracles/crash_enumerator.h"
 
 namespace alpheus::testing {
+
+using model::ModelPersistence;
+
 namespace {
 
 using ::testing::IsEmpty;
 using Primary = OpeningWorld::Primary;
-using State = MemberUpkeep::State;
+using State = recovery::MemberUpkeep::State;
 
 constexpr uint64_t kScrubbedRingBytes = 4096;
 constexpr int kRecords = 6;
@@ -40,7 +43,7 @@ OpeningWorld::Options WorldOptions(uint64_t ring_bytes) {
 }
 
 // Without a lock that could be given up.
-class OwnLog final : public PrimaryReplica {
+class OwnLog final : public recovery::PrimaryReplica {
  public:
   explicit OwnLog(Primary& primary) : primary_(primary) {}
 
@@ -84,11 +87,11 @@ class OwnScrubTest : public ::testing::Test {
   }
   // Passes begin one after the other from here on.
   void Scrub() {
-    ScrubbingOptions scrubbing;
+    recovery::ScrubbingOptions scrubbing;
     scrubbing.bytes_per_second = uint64_t{1} << 30;
     scrubbing.interval_ns = 100'000;
     scrubbing.peers = primary_->asked.peers;
-    RegionClaimOptions claim;
+    recovery::RegionClaimOptions claim;
     claim.address = "sim:9:1";  // nobody
     claim.node = NodeId(1);
     claim.hello = {primary_->asked.cluster_id, primary_->asked.log_id,
@@ -180,7 +183,7 @@ TEST_F(OwnScrubTest, DamageIsRepairedWhileTheLogIsWritten) {
 TEST_F(OwnScrubTest, RecordOfManyPiecesIsNotLookedAtForEach) {
   constexpr uint64_t kPieces = 12;
   ASSERT_NO_FATAL_FAILURE(Start(uint64_t{1} << 20));
-  Append(std::string(kPieces * kFetchBytesMax, 'x'));
+  Append(std::string(kPieces * recovery::kFetchBytesMax, 'x'));
   ASSERT_TRUE(
       StepUntil([&] { return primary_->sink->replication_state().is_idle; }));
   Scrub();
@@ -317,11 +320,11 @@ TEST_F(OwnScrubTest, OnlyWhatIsPersistedIsShown) {
   ASSERT_NO_FATAL_FAILURE(Start());
   Scrub();
   ModelPersistence& pmem = world_->pmem(1);
-  const Fetch all{RingOffset(0), kScrubbedRingBytes};
+  const recovery::Fetch all{RingOffset(0), kScrubbedRingBytes};
   int looks = 0;
   pmem.SetHook([&](const ModelPersistence::Event& event) {
     if (event.primitive != ModelPersistence::Primitive::kFence) return;
-    const Fetched shown = primary_->upkeep->Show(all);
+    const recovery::Fetched shown = primary_->upkeep->Show(all);
     const std::vector<std::byte> cut = pmem.CutKeepingNone();
     ASSERT_LE(shown.bytes.size(), kScrubbedRingBytes);
     EXPECT_TRUE(std::ranges::equal(

@@ -13,6 +13,12 @@
 #include "tests/recovery/replica/replica_world.h"
 
 namespace alpheus::testing {
+
+using recovery::RepairedFromPeer;
+using recovery::RepairedRecords;
+using recovery::RingScrub;
+using recovery::ValidInFinding;
+
 namespace {
 
 using ::testing::IsEmpty;
@@ -40,7 +46,7 @@ std::unique_ptr<RingScrub> FoundIn(const LogImage& log) {
 }
 
 void Write(const LogImage& log, const RepairedRecords& repaired) {
-  for (const RepairedBytes& place : repaired.places) {
+  for (const recovery::RepairedBytes& place : repaired.places) {
     std::memcpy(log.ring().At(place.offset), place.bytes.data(),
                 place.bytes.size());
   }
@@ -59,7 +65,7 @@ TEST(RecordRepairTest, PeersRecordMakesTheRingWhole) {
       const LogImage log = good;
       Flip(At(log, lsn, byte));
       const auto scrub = FoundIn(log);
-      RepairedRecords repaired = RepairedWithoutPeer(*scrub);
+      RepairedRecords repaired = recovery::RepairedWithoutPeer(*scrub);
       if (repaired.records == 0) {
         EXPECT_EQ(ValidInFinding(*scrub, 1), 0u);
         repaired = RepairedFromPeer(good.ring(), good.end().offset, *scrub);
@@ -158,7 +164,7 @@ TEST(RecordRepairTest, PadIsRepairedWithItsRecordOrAlone) {
   const LogImage log = good;
   Flip(log.ring().At(pad));
   const auto alone = FoundIn(log);
-  Write(log, RepairedWithoutPeer(*alone));
+  Write(log, recovery::RepairedWithoutPeer(*alone));
   EXPECT_EQ(ValidInFinding(*alone, 1), 1u);
   // The PAD as a writer makes it says what was durable; nobody needs that.
   const auto again =
@@ -168,7 +174,7 @@ TEST(RecordRepairTest, PadIsRepairedWithItsRecordOrAlone) {
   std::memset(log.ring().At(pad), 0, 64);
   std::memset(log.ring().data(), 0, 64);
   const auto both = FoundIn(log);
-  EXPECT_THAT(RepairedWithoutPeer(*both).places, IsEmpty());
+  EXPECT_THAT(recovery::RepairedWithoutPeer(*both).places, IsEmpty());
   const RepairedRecords repaired =
       RepairedFromPeer(good.ring(), good.end().offset, *both);
   EXPECT_EQ(repaired.places.size(), 2u);

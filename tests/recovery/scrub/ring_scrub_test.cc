@@ -13,6 +13,10 @@
 #include "tests/recovery/replica/replica_world.h"
 
 namespace alpheus::testing {
+
+using recovery::RingDamage;
+using recovery::RingScrub;
+
 namespace {
 
 using Step = RingScrub::Step;
@@ -49,8 +53,9 @@ Step Walk(RingScrub* scrub, uint64_t slice = 64) {
 }
 
 // All findings, passed over.
-std::vector<ScrubFinding> FindingsOf(RingScrub* scrub, uint64_t slice = 64) {
-  std::vector<ScrubFinding> findings;
+std::vector<recovery::ScrubFinding> FindingsOf(RingScrub* scrub,
+                                               uint64_t slice = 64) {
+  std::vector<recovery::ScrubFinding> findings;
   while (Walk(scrub, slice) == Step::kFinding) {
     findings.push_back(scrub->finding());
     scrub->PassOver();

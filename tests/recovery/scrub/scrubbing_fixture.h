@@ -31,44 +31,44 @@ inline constexpr int kLocalPrimaryHost = 5;
 inline constexpr NodeId kPeerNode{2};
 
 inline std::string PeerAddressOf(int host) {
-  return SimNetwork::Address(host, 1);
+  return model::SimNetwork::Address(host, 1);
 }
 
 // A node with a replica that is an image of the primary's, or anything else.
 class PeerNode {
  public:
   PeerNode(ServedWorld& world, int host, std::span<const std::byte> image,
-           const Credentials& credentials = {})
+           const recovery::Credentials& credentials = {})
       : fabric_(world.network().fabric(host)), pmem_(image) {
-    ReplicaServerOptions options;
+    recovery::ReplicaServerOptions options;
     options.cluster_id = kCluster;
     options.node = kPeerNode;
     options.credentials = credentials;
-    server_ = std::make_unique<ReplicaServer>(fabric_, world.network().clock(),
-                                              options);
+    server_ = std::make_unique<recovery::ReplicaServer>(
+        fabric_, world.network().clock(), options);
     EXPECT_TRUE(
         server_->AddLog(std::make_unique<WatchedLog>(pmem_, nullptr)).ok());
     EXPECT_TRUE(fabric_.Listen(PeerAddressOf(host)).ok());
   }
 
   void Poll() {
-    std::vector<Completion> completions(16);
-    std::vector<ConnectionEvent> events;
+    std::vector<fabric::Completion> completions(16);
+    std::vector<fabric::ConnectionEvent> events;
     const size_t count = fabric_.Poll(completions, &events);
-    for (const ConnectionEvent& event : events)
+    for (const fabric::ConnectionEvent& event : events)
       server_->OnConnectionEvent(event);
     for (size_t i = 0; i < count; ++i) server_->OnCompletion(completions[i]);
     server_->Poll();
   }
-  const ReplicaServer::Counters& counters() const {
+  const recovery::ReplicaServer::Counters& counters() const {
     return server_->counters();
   }
   std::span<std::byte> region() { return pmem_.region(); }
 
  private:
-  Fabric& fabric_;
-  ModelPersistence pmem_;
-  std::unique_ptr<ReplicaServer> server_;
+  fabric::Fabric& fabric_;
+  model::ModelPersistence pmem_;
+  std::unique_ptr<recovery::ReplicaServer> server_;
 };
 
 // A node whose replica a primary of its machine has: it shows the bytes of an
@@ -81,28 +81,30 @@ class ClaimedPeerNode {
         primary_fabric_(world.network().fabric(kLocalPrimaryHost)),
         image_(image.begin(), image.end()) {
     const RegionState state = *ReadRegionState(image_, "held");
-    ReplicaServerOptions options;
+    recovery::ReplicaServerOptions options;
     options.cluster_id = kCluster;
     options.node = kPeerNode;
     options.show_ns = 5 * kMillisecond;
-    regions_.server_hello = [server_hello = ServerHelloOf(state.superline)](
-                                Uuid) { return server_hello; };
+    regions_.server_hello =
+        [server_hello = recovery::ServerHelloOf(state.superline)](Uuid) {
+          return server_hello;
+        };
     options.regions = &regions_;
-    server_ = std::make_unique<ReplicaServer>(node_fabric_,
-                                              world.network().clock(), options);
+    server_ = std::make_unique<recovery::ReplicaServer>(
+        node_fabric_, world.network().clock(), options);
     EXPECT_TRUE(node_fabric_.Listen(PeerAddressOf(kPeerHost)).ok());
-    RegionClaimOptions claim;
+    recovery::RegionClaimOptions claim;
     claim.address = PeerAddressOf(kPeerHost);
     claim.node = kPeerNode;
     claim.hello = {kCluster, kLogA, {kPeerNode, 77}};
     claim.promise = {Epoch(5), claim.hello.primary};
-    claim.show = [=, this](const Fetch& fetch) {
+    claim.show = [=, this](const recovery::Fetch& fetch) {
       ++shown;
       const Ring ring = RingOf(image_, ReadRegionState(image_, "x")->superline);
-      return FetchedFrom(ring, begin, end, fetch);
+      return recovery::FetchedFrom(ring, begin, end, fetch);
     };
-    claim_ = std::make_unique<RegionClaim>(primary_fabric_,
-                                           world.network().clock(), claim);
+    claim_ = std::make_unique<recovery::RegionClaim>(
+        primary_fabric_, world.network().clock(), claim);
   }
 
   void Poll() {
@@ -122,23 +124,25 @@ class ClaimedPeerNode {
 
  private:
   template <class Taker>
-  static void PollOne(Fabric& fabric, Taker& taker) {
-    std::vector<Completion> completions(16);
-    std::vector<ConnectionEvent> events;
+  static void PollOne(fabric::Fabric& fabric, Taker& taker) {
+    std::vector<fabric::Completion> completions(16);
+    std::vector<fabric::ConnectionEvent> events;
     const size_t count = fabric.Poll(completions, &events);
-    for (const ConnectionEvent& event : events) taker.OnConnectionEvent(event);
+    for (const fabric::ConnectionEvent& event : events)
+      taker.OnConnectionEvent(event);
     for (size_t i = 0; i < count; ++i) taker.OnCompletion(completions[i]);
   }
 
-  Fabric& node_fabric_;
-  Fabric& primary_fabric_;
+  fabric::Fabric& node_fabric_;
+  fabric::Fabric& primary_fabric_;
   std::vector<std::byte> image_;
   FakeRegions regions_{kLogA};
-  std::unique_ptr<ReplicaServer> server_;
-  std::unique_ptr<RegionClaim> claim_;
+  std::unique_ptr<recovery::ReplicaServer> server_;
+  std::unique_ptr<recovery::RegionClaim> claim_;
 };
 
-inline ServedWorld::Options WithPeers(const ScrubbingOptions& scrubbing = {}) {
+inline ServedWorld::Options WithPeers(
+    const recovery::ScrubbingOptions& scrubbing = {}) {
   ServedWorld::Options options;
   options.network.hosts = kLocalPrimaryHost + 1;
   options.server.scrubbing = scrubbing;
@@ -181,7 +185,7 @@ class ScrubbingTest : public ::testing::Test {
     }
   }
   void AddPeer(int host, std::span<const std::byte> image,
-               const Credentials& credentials = {}) {
+               const recovery::Credentials& credentials = {}) {
     peers_.push_back(
         std::make_unique<PeerNode>(*world_, host, image, credentials));
   }
@@ -207,7 +211,7 @@ class ScrubbingTest : public ::testing::Test {
                RecordBytes(LongText(1).size());
   }
   // On media, too.
-  static void FlipIn(ModelPersistence& pmem, std::byte* at) {
+  static void FlipIn(model::ModelPersistence& pmem, std::byte* at) {
     const std::byte flipped = *at ^ std::byte{4};
     pmem.Copy(at, &flipped, 1);
     ASSERT_TRUE(Persist(pmem, at, 1));
@@ -219,19 +223,19 @@ class ScrubbingTest : public ::testing::Test {
     return world_->RingBytes(kLogA).data() + OffsetOf(lsn).value;
   }
 
-  Scrubbed AskFor(const Scrub& scrub) {
+  recovery::Scrubbed AskFor(const recovery::Scrub& scrub) {
     if (asker_ == nullptr || asker_->ended) {
       asker_ = &world_->Connected(2, 9);
     }
     const auto reply = world_->Ask(*asker_, scrub);
-    EXPECT_TRUE(reply && std::holds_alternative<Scrubbed>(*reply));
-    return reply ? std::get<Scrubbed>(*reply) : Scrubbed();
+    EXPECT_TRUE(reply && std::holds_alternative<recovery::Scrubbed>(*reply));
+    return reply ? std::get<recovery::Scrubbed>(*reply) : recovery::Scrubbed();
   }
   // One whole pass.
-  Scrubbed ScrubNow() {
-    const uint64_t passes = AskFor(Scrub{true}).passes;
+  recovery::Scrubbed ScrubNow() {
+    const uint64_t passes = AskFor(recovery::Scrub{true}).passes;
     for (int i = 0; i < 10'000; ++i) {
-      Scrubbed now = AskFor(Scrub{});
+      recovery::Scrubbed now = AskFor(recovery::Scrub{});
       if (now.passes > passes) return now;
       world_->Run(kMillisecond / 10);
     }

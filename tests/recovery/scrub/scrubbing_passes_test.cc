@@ -14,6 +14,10 @@
 #include "tests/recovery/scrub/scrubbing_fixture.h"
 
 namespace alpheus::testing {
+
+using recovery::Scrub;
+using recovery::Scrubbed;
+
 namespace {
 
 constexpr int64_t kSecond = 1'000 * kMillisecond;
@@ -114,7 +118,7 @@ TEST_F(ScrubbingTest, ReplicaThatIsClosedIsNotLookedAtAnyMore) {
   asker_ = nullptr;
   log_->Append(LongText(7));
   log_->Append(LongText(8));  // its watermark names the one before
-  auto again = std::make_unique<ModelPersistence>(log_->Image());
+  auto again = std::make_unique<model::ModelPersistence>(log_->Image());
   ASSERT_TRUE(world_->server().RemoveLog(kLogA).ok());
   ASSERT_TRUE(world_->server()
                   .AddLog(std::make_unique<WatchedLog>(*again, nullptr))
@@ -122,7 +126,8 @@ TEST_F(ScrubbingTest, ReplicaThatIsClosedIsNotLookedAtAnyMore) {
   world_->Run(kMillisecond);
   const Scrubbed scrubbed = AskFor(Scrub{});
   EXPECT_EQ(scrubbed.passes, 1u);
-  EXPECT_EQ(scrubbed.pass, (ScrubCounts{7, scrubbed.pass.bytes, 0, 0, 0}));
+  EXPECT_EQ(scrubbed.pass,
+            (recovery::ScrubCounts{7, scrubbed.pass.bytes, 0, 0, 0}));
   ASSERT_TRUE(world_->server().RemoveLog(kLogA).ok());
 }
 
@@ -131,13 +136,14 @@ TEST_F(ScrubbingTest, ReplicaThatRepairsHoldsNothingToBeScrubbed) {
   WriteWithPeer(6);
   Peer& next = world_->Connected(1, 2);
   world_->GetPromise(next, Epoch(7));
-  ASSERT_TRUE(world_->Ask(next, OpenForRepair{Epoch(7), true}).has_value());
+  ASSERT_TRUE(
+      world_->Ask(next, recovery::OpenForRepair{Epoch(7), true}).has_value());
   ASSERT_TRUE(next.Close().ok());
   Flip(Lsn(2), 80);
   world_->Run(kMillisecond);
   const Scrubbed scrubbed = ScrubNow();
   EXPECT_TRUE(scrubbed.is_empty);
-  EXPECT_EQ(scrubbed.total, ScrubCounts());
+  EXPECT_EQ(scrubbed.total, recovery::ScrubCounts());
 }
 
 TEST_F(ScrubbingTest, NewReplicaIsEmpty) {
@@ -148,7 +154,7 @@ TEST_F(ScrubbingTest, NewReplicaIsEmpty) {
 }
 
 TEST_F(ScrubbingTest, PassesComeByTheClockAndKeepTheirRate) {
-  ScrubbingOptions scrubbing;
+  recovery::ScrubbingOptions scrubbing;
   scrubbing.interval_ns = 100 * kMillisecond;
   scrubbing.slice_bytes = 512;
   scrubbing.bytes_per_second = 51'200;  // ten milliseconds a slice
@@ -176,7 +182,7 @@ TEST_F(ScrubbingTest, PassesComeByTheClockAndKeepTheirRate) {
 }
 
 TEST_F(ScrubbingTest, NodeSleepsUntilThereIsSomethingToScrub) {
-  ScrubbingOptions scrubbing;
+  recovery::ScrubbingOptions scrubbing;
   scrubbing.interval_ns = 10 * kSecond;
   scrubbing.bytes_per_second = 1 << 20;
   Start(WithPeers(scrubbing));
@@ -188,7 +194,7 @@ TEST_F(ScrubbingTest, NodeSleepsUntilThereIsSomethingToScrub) {
 }
 
 TEST_F(ScrubbingTest, WhatIsAskedForGoesBeforeWhatTheClockBegan) {
-  ScrubbingOptions scrubbing;
+  recovery::ScrubbingOptions scrubbing;
   scrubbing.interval_ns = 100 * kMillisecond;
   scrubbing.slice_bytes = 512;
   scrubbing.bytes_per_second = 1;
@@ -211,14 +217,14 @@ TEST_F(ScrubbingTest, CountsOfAReplicaEndWithIt) {
   EXPECT_EQ(ScrubNow().total.unrepairable, 1u);
   EXPECT_EQ(AskFor(Scrub{}).unrepairable.size(), 1u);
   asker_ = nullptr;
-  auto again = std::make_unique<ModelPersistence>(log_->Image());
+  auto again = std::make_unique<model::ModelPersistence>(log_->Image());
   ASSERT_TRUE(world_->server().RemoveLog(kLogA).ok());
   ASSERT_TRUE(world_->server()
                   .AddLog(std::make_unique<WatchedLog>(*again, nullptr))
                   .ok());
   const Scrubbed scrubbed = AskFor(Scrub{});
   EXPECT_EQ(scrubbed.passes, 0u);
-  EXPECT_EQ(scrubbed.total, ScrubCounts());
+  EXPECT_EQ(scrubbed.total, recovery::ScrubCounts());
   EXPECT_TRUE(scrubbed.unrepairable.empty());
   ASSERT_TRUE(world_->server().RemoveLog(kLogA).ok());
 }
@@ -227,9 +233,9 @@ TEST_F(ScrubbingTest, CountsAreShownToWhoeverLooks) {
   WriteWithPeer(4);
   Flip(Lsn(2), 80);
   const Scrubbed scrubbed = ScrubNow();
-  const auto viewed = world_->Ask(*asker_, View{});
-  ASSERT_TRUE(viewed && std::holds_alternative<Viewed>(*viewed));
-  EXPECT_EQ(std::get<Viewed>(*viewed).scrubbed, scrubbed.total);
+  const auto viewed = world_->Ask(*asker_, recovery::View{});
+  ASSERT_TRUE(viewed && std::holds_alternative<recovery::Viewed>(*viewed));
+  EXPECT_EQ(std::get<recovery::Viewed>(*viewed).scrubbed, scrubbed.total);
 }
 
 }  // namespace

@@ -18,6 +18,11 @@
 #include "tests/support/oracles/crash_enumerator.h"
 
 namespace alpheus::testing {
+
+using model::ModelPersistence;
+using recovery::Scrub;
+using recovery::Scrubbed;
+
 namespace {
 
 using ::testing::Contains;
@@ -29,7 +34,7 @@ TEST_F(ScrubbingTest, WholeReplicaIsFoundWhole) {
   WriteWithPeer(9);
   const Scrubbed scrubbed = ScrubNow();
   const uint64_t bytes = 9 * RecordBytes(LongText(1).size());
-  EXPECT_EQ(scrubbed.pass, (ScrubCounts{9, bytes, 0, 0, 0}));
+  EXPECT_EQ(scrubbed.pass, (recovery::ScrubCounts{9, bytes, 0, 0, 0}));
   EXPECT_EQ(scrubbed.total, scrubbed.pass);
   EXPECT_FALSE(scrubbed.is_running);
   EXPECT_FALSE(scrubbed.is_empty);
@@ -46,10 +51,10 @@ TEST_F(ScrubbingTest, DamagedByteIsRepairedFromAPeer) {
     ASSERT_NO_FATAL_FAILURE(WriteWithPeer(6));
     for (const Lsn lsn : {Lsn(1), Lsn(4), Lsn(6)}) Flip(lsn, byte);
     const Scrubbed scrubbed = ScrubNow();
-    EXPECT_EQ(scrubbed.pass, (ScrubCounts{6, 6 * bytes, 3, 3, 0}));
+    EXPECT_EQ(scrubbed.pass, (recovery::ScrubCounts{6, 6 * bytes, 3, 3, 0}));
     ExpectWhole();
     Replicate(*world_, *session_, *log_, LongText(7));
-    EXPECT_EQ(ScrubNow().pass, (ScrubCounts{7, 7 * bytes, 0, 0, 0}));
+    EXPECT_EQ(ScrubNow().pass, (recovery::ScrubCounts{7, 7 * bytes, 0, 0, 0}));
   }
 }
 
@@ -81,7 +86,8 @@ TEST_F(ScrubbingTest, RecordThatIsDamagedEverywhereStaysAsItIs) {
   EXPECT_EQ(scrubbed.pass.repaired, 1u);
   EXPECT_EQ(scrubbed.pass.unrepairable, 2u);
   EXPECT_THAT(scrubbed.unrepairable,
-              ElementsAre(LsnRun{Lsn(3), Lsn(4)}, LsnRun{Lsn(5), Lsn(6)}));
+              ElementsAre(recovery::LsnRun{Lsn(3), Lsn(4)},
+                          recovery::LsnRun{Lsn(5), Lsn(6)}));
   EXPECT_EQ(RingNow(), expected);
   EXPECT_GT(peers_[0]->counters().accepted, 0u);
   EXPECT_GT(peers_[1]->counters().accepted, 0u);
@@ -121,7 +127,7 @@ TEST_F(ScrubbingTest, HeadersInARowAreRepairedToTheLastRecord) {
 
 // Records are larger than what is read at first.
 TEST_F(ScrubbingTest, SmallReadsGrowUntilARecordIsWhole) {
-  ScrubbingOptions scrubbing;
+  recovery::ScrubbingOptions scrubbing;
   scrubbing.read_bytes = kLineBytes;
   Start(WithPeers(scrubbing));
   ASSERT_NO_FATAL_FAILURE(WriteRecords(8));
@@ -188,7 +194,7 @@ TEST_F(ScrubbingTest, NobodyThereLeavesTheDamageUntilSomebodyIs) {
 
 // It accepts no connection, and refuses none.
 TEST_F(ScrubbingTest, SilentPeerIsAbandoned) {
-  ScrubbingOptions scrubbing;
+  recovery::ScrubbingOptions scrubbing;
   scrubbing.reply_timeout_ns = 5 * kMillisecond;
   Start(WithPeers(scrubbing));
   ASSERT_NO_FATAL_FAILURE(WriteRecords(4));
@@ -235,9 +241,9 @@ TEST_F(ScrubbingTest, EveryCutLeavesTheRecordDamagedOrWhole) {
       cuts.Enumerate(pmem, 0, [&](const CrashState& cut) {
         region.assign(cut.image.begin(), cut.image.end());
         ASSERT_EQ(ReadRegionState(region, "cut")->superline, state.superline);
-        RingScrub scrub(RingOf(region, state.superline), state.table,
-                        state.head(), Lsn(5));
-        while (scrub.Continue(1 << 20) != RingScrub::Step::kDone) {
+        recovery::RingScrub scrub(RingOf(region, state.superline), state.table,
+                                  state.head(), Lsn(5));
+        while (scrub.Continue(1 << 20) != recovery::RingScrub::Step::kDone) {
           if (!scrub.has_finding()) continue;
           EXPECT_EQ(scrub.finding().at.lsn, Lsn(3)) << cut.Describe();
           EXPECT_EQ(scrub.finding().records(), 1u) << cut.Describe();
@@ -310,31 +316,31 @@ TEST_F(ScrubbingTest, CopiesThatCannotBeReadAreRepaired) {
 
 TEST_F(ScrubbingTest, PeersAreReadWithTheKeyOfTheCluster) {
   Random random(4);
-  std::array<std::byte, kClusterKeyBytes> bytes{std::byte{1}};
-  const Credentials key{ClusterKey(bytes), &random};
+  std::array<std::byte, quorum::kClusterKeyBytes> bytes{std::byte{1}};
+  const recovery::Credentials key{quorum::ClusterKey(bytes), &random};
   bytes[1] = std::byte{1};
-  const Credentials other{ClusterKey(bytes), &random};
+  const recovery::Credentials other{quorum::ClusterKey(bytes), &random};
   for (const bool is_right : {true, false}) {
     Start();
     ASSERT_NO_FATAL_FAILURE(WriteRecords(4));
     // By itself: sessions of these tests prove no key.
     AddPeer(kPeerHost, log_->Image(), key);
-    Scrubbing scrubbing(world_->network().fabric(kOtherPeerHost),
-                        world_->network().clock(),
-                        {kCluster, kNode, is_right ? key : other, nullptr},
-                        WithPeers().server.scrubbing);
+    recovery::Scrubbing scrubbing(
+        world_->network().fabric(kOtherPeerHost), world_->network().clock(),
+        {kCluster, kNode, is_right ? key : other, nullptr},
+        WithPeers().server.scrubbing);
     ModelPersistence pmem(log_->Image());
     FlipIn(pmem, pmem.region().last(kRingBytes).data() + 80);
     WatchedLog log(pmem, nullptr);
     scrubbing.Watch(log);
     scrubbing.Ask(kLogA);
-    std::vector<Completion> completions(16);
+    std::vector<fabric::Completion> completions(16);
     for (int i = 0; i < 10'000 && scrubbing.StateOf(kLogA).passes == 0; ++i) {
       world_->Run(10'000);
-      std::vector<ConnectionEvent> events;
+      std::vector<fabric::ConnectionEvent> events;
       const size_t count =
           world_->network().fabric(kOtherPeerHost).Poll(completions, &events);
-      for (const ConnectionEvent& event : events)
+      for (const fabric::ConnectionEvent& event : events)
         scrubbing.OnConnectionEvent(event);
       for (size_t c = 0; c < count; ++c) scrubbing.OnCompletion(completions[c]);
       scrubbing.Poll([](Uuid /*log_id*/) { return false; });
@@ -370,7 +376,8 @@ TEST_F(ScrubbingTest, WhatThePrimaryDoesNotShowIsToldAndTheRestRepaired) {
   const Scrubbed scrubbed = ScrubNow();
   EXPECT_EQ(scrubbed.pass.repaired, 2u);
   EXPECT_THAT(scrubbed.unrepairable,
-              ElementsAre(LsnRun{Lsn(2), Lsn(3)}, LsnRun{Lsn(7), Lsn(8)}));
+              ElementsAre(recovery::LsnRun{Lsn(2), Lsn(3)},
+                          recovery::LsnRun{Lsn(7), Lsn(8)}));
 }
 
 TEST_F(ScrubbingTest, NextPeerIsAskedWhenThePrimaryShowsNothing) {

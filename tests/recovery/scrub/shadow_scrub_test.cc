@@ -28,21 +28,22 @@ class ShadowScrubTest : public ::testing::Test {
       log.Append(absl::StrCat(std::string(100, 'x'), "record ", i));
     }
     log.OpenEpoch(Epoch(6));  // all of it is proven
-    model_ = std::make_unique<ModelPersistence>(log.Image());
+    model_ = std::make_unique<model::ModelPersistence>(log.Image());
     shadowed_ = std::make_unique<ShadowedModel>(*model_);
-    auto replica = LocalReplica<ShadowPersistence>::Open(
+    auto replica = recovery::LocalReplica<ShadowPersistence>::Open(
         shadowed_->pmem(), shadowed_->bytes(), {});
     EXPECT_TRUE(replica.ok()) << replica.status();
-    served_ = std::make_unique<ServedReplica<ShadowPersistence>>(
+    served_ = std::make_unique<recovery::ServedReplica<ShadowPersistence>>(
         shadowed_->pmem(), *std::move(replica));
-    scrubbing_ = std::make_unique<Scrubbing>(
+    scrubbing_ = std::make_unique<recovery::Scrubbing>(
         network_.fabric(0), network_.clock(),
-        Scrubbing::Node{kCluster, kNode, {}, [](const std::string&) {}},
-        ScrubbingOptions());
+        recovery::Scrubbing::Node{
+            kCluster, kNode, {}, [](const std::string&) {}},
+        recovery::ScrubbingOptions());
     scrubbing_->Watch(*served_);
   }
 
-  ScrubCounts ScrubNow() {
+  recovery::ScrubCounts ScrubNow() {
     const uint64_t passes = scrubbing_->StateOf(kLogA).passes;
     scrubbing_->Ask(kLogA);
     for (int i = 0; i < 1'000; ++i) {
@@ -64,11 +65,11 @@ class ShadowScrubTest : public ::testing::Test {
     EXPECT_TRUE(std::ranges::equal(model_->persistent(), shadowed_->bytes()));
   }
 
-  SimNetwork network_{SimOptions()};
-  std::unique_ptr<ModelPersistence> model_;
+  model::SimNetwork network_{model::SimOptions()};
+  std::unique_ptr<model::ModelPersistence> model_;
   std::unique_ptr<ShadowedModel> shadowed_;
-  std::unique_ptr<ServedReplica<ShadowPersistence>> served_;
-  std::unique_ptr<Scrubbing> scrubbing_;
+  std::unique_ptr<recovery::ServedReplica<ShadowPersistence>> served_;
+  std::unique_ptr<recovery::Scrubbing> scrubbing_;
 };
 
 // Goal: SCR8. Wherever a record is damaged on the medium it is found, though
@@ -79,7 +80,7 @@ TEST_F(ShadowScrubTest, DamageOfTheMediumIsFoundAndRepairedFromTheCopy) {
   for (uint64_t byte = 0; byte < kRecordHeaderBytes + 100; byte += 7) {
     SCOPED_TRACE(byte);
     Flip(served_->ring().data() + 2 * record + byte);
-    const ScrubCounts counts = ScrubNow();
+    const recovery::ScrubCounts counts = ScrubNow();
     EXPECT_EQ(counts.damaged, 1u);
     EXPECT_EQ(counts.repaired, 1u);
     ExpectWhole();
@@ -90,7 +91,7 @@ TEST_F(ShadowScrubTest, RunOfDamagedRecordsIsRepaired) {
   for (size_t at = 0; at < 4 * kLineBytes; at += kLineBytes) {
     Flip(served_->ring().data() + at);
   }
-  const ScrubCounts counts = ScrubNow();
+  const recovery::ScrubCounts counts = ScrubNow();
   EXPECT_GE(counts.damaged, 1u);
   EXPECT_EQ(counts.repaired, counts.damaged);
   ExpectWhole();
@@ -113,8 +114,8 @@ TEST_F(ShadowScrubTest, UpdateOverwritesNoLastGoodCopyOfTheMedium) {
     SCOPED_TRACE(damaged);
     Flip(SuperlinePlace(shadowed_->bytes()).copies[damaged] + 30);
     int cuts = 0;
-    model_->SetHook([&](const ModelPersistence::Event& event) {
-      if (event.primitive != ModelPersistence::Primitive::kFence) return;
+    model_->SetHook([&](const model::ModelPersistence::Event& event) {
+      if (event.primitive != model::ModelPersistence::Primitive::kFence) return;
       for (auto& image : {model_->CutKeepingNone(), model_->CutKeepingAll()}) {
         std::vector<std::byte> cut = image;
         EXPECT_TRUE(ReadRegionState(cut, "cut").ok());
@@ -126,8 +127,9 @@ TEST_F(ShadowScrubTest, UpdateOverwritesNoLastGoodCopyOfTheMedium) {
         EXPECT_TRUE(ReadRegionState(cut, "cut").ok());
       }
     });
-    const absl::StatusOr<PromiseVerdict> promised = served_->AcceptPromise(
-        {Epoch(static_cast<uint64_t>(10 + damaged)), {NodeId(9), 9}});
+    const absl::StatusOr<quorum::PromiseVerdict> promised =
+        served_->AcceptPromise(
+            {Epoch(static_cast<uint64_t>(10 + damaged)), {NodeId(9), 9}});
     EXPECT_TRUE(promised.ok()) << promised.status();
     model_->SetHook({});
     EXPECT_GE(cuts, 4);

@@ -19,6 +19,11 @@
 #include "tools/model/fabric/sim_network.h"
 
 namespace alpheus::testing {
+
+using fabric::ConnectionEvent;
+using recovery::Fetch;
+using recovery::PeerRing;
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -26,7 +31,7 @@ using ::testing::HasSubstr;
 constexpr Uuid kTheCluster{1, 2};
 constexpr Uuid kTheLog{3, 4};
 constexpr NodeId kThePeer{2};
-constexpr uint64_t kCapacity = 3 * uint64_t{kFetchBytesMax};
+constexpr uint64_t kCapacity = 3 * uint64_t{recovery::kFetchBytesMax};
 
 std::byte ByteAt(uint64_t offset) {
   return static_cast<std::byte>(offset % kCapacity / 7);
@@ -34,15 +39,15 @@ std::byte ByteAt(uint64_t offset) {
 
 class PeerRingTest : public ::testing::Test {
  protected:
-  using StateReport = std::function<Message(const Fetch& fetch)>;
+  using StateReport = std::function<recovery::Message(const Fetch& fetch)>;
 
-  PeerRingTest() : network_(SimOptions{}) {
+  PeerRingTest() : network_(model::SimOptions{}) {
     address_ = *network_.fabric(0).Listen("sim:0:7000");
   }
 
   // What the node has, as far as it has it.
-  static Fetched Shown(const Fetch& fetch, uint64_t bytes_max) {
-    Fetched shown{fetch.from, {}};
+  static recovery::Fetched Shown(const Fetch& fetch, uint64_t bytes_max) {
+    recovery::Fetched shown{fetch.from, {}};
     const uint64_t bytes = std::min<uint64_t>(fetch.bytes, bytes_max);
     for (uint64_t i = 0; i < bytes; ++i) {
       shown.bytes.push_back(ByteAt(fetch.from.value + i));
@@ -56,7 +61,7 @@ class PeerRingTest : public ::testing::Test {
                                  uint64_t capacity = kCapacity) {
     answer_ = std::move(answer);
     capacity_ = capacity;
-    ControlCall::Options at;
+    recovery::ControlCall::Options at;
     at.address = address_;
     at.node = kThePeer;
     at.hello = {kTheCluster, kTheLog, {NodeId(1), 1}};
@@ -69,7 +74,7 @@ class PeerRingTest : public ::testing::Test {
     for (int i = 0; i < 10'000 && ring.is_reading() && ring.status().ok();
          ++i) {
       PollNode();
-      std::vector<Completion> completions(16);
+      std::vector<fabric::Completion> completions(16);
       std::vector<ConnectionEvent> events;
       const size_t count = network_.fabric(1).Poll(completions, &events);
       for (const ConnectionEvent& event : events) ring.OnConnectionEvent(event);
@@ -78,42 +83,46 @@ class PeerRingTest : public ::testing::Test {
     }
   }
   void PollNode() {
-    std::vector<Completion> completions(16);
+    std::vector<fabric::Completion> completions(16);
     std::vector<ConnectionEvent> events;
-    Fabric& fabric = network_.fabric(0);
+    fabric::Fabric& fabric = network_.fabric(0);
     const size_t count = fabric.Poll(completions, &events);
     for (const ConnectionEvent& event : events) {
       if (event.kind != ConnectionEvent::Kind::kRequested) continue;
       connection_ = event.connection;
-      slots_ = *MessageSlots::Make(fabric, 2, kMessageBytesMax);
+      slots_ = *replication::MessageSlots::Make(fabric, 2,
+                                                recovery::kMessageBytesMax);
       PostReceive();
-      const ServerHello server_hello{kThePeer, 101, capacity_, Epoch(5), 1};
+      const recovery::ServerHello server_hello{kThePeer, 101, capacity_,
+                                               Epoch(5), 1};
       EXPECT_TRUE(
-          fabric.Accept(connection_, EncodeServerHello(server_hello)).ok());
+          fabric.Accept(connection_, recovery::EncodeServerHello(server_hello))
+              .ok());
     }
     for (size_t i = 0; i < count; ++i) {
-      if (completions[i].operation == Operation::kReceive &&
-          completions[i].status == CompletionStatus::kOk) {
+      if (completions[i].operation == fabric::Operation::kReceive &&
+          completions[i].status == fabric::CompletionStatus::kOk) {
         Reply(completions[i].bytes);
       }
     }
   }
   void Reply(uint64_t bytes) {
     const auto request =
-        DecodeMessage(kTheLog, slots_->At(0).bytes.first(bytes));
+        recovery::DecodeMessage(kTheLog, slots_->At(0).bytes.first(bytes));
     ASSERT_TRUE(request.ok() && std::holds_alternative<Fetch>(*request));
     asked_.push_back(std::get<Fetch>(*request));
     PostReceive();
     const std::vector<std::byte> reply =
-        EncodeMessage(kTheLog, answer_(asked_.back()));
-    LocalBytes slot = slots_->At(1);
+        recovery::EncodeMessage(kTheLog, answer_(asked_.back()));
+    fabric::LocalBytes slot = slots_->At(1);
     std::ranges::copy(reply, slot.bytes.begin());
     slot.bytes = slot.bytes.first(reply.size());
-    EXPECT_TRUE(network_.fabric(0).PostSend(connection_, WorkId(2), slot).ok());
+    EXPECT_TRUE(
+        network_.fabric(0).PostSend(connection_, fabric::WorkId(2), slot).ok());
   }
   void PostReceive() {
     EXPECT_TRUE(network_.fabric(0)
-                    .PostReceive(connection_, WorkId(1), slots_->At(0))
+                    .PostReceive(connection_, fabric::WorkId(1), slots_->At(0))
                     .ok());
   }
 
@@ -124,10 +133,10 @@ class PeerRingTest : public ::testing::Test {
     return true;
   }
 
-  SimNetwork network_;
+  model::SimNetwork network_;
   std::string address_;
-  ConnectionId connection_;
-  std::unique_ptr<MessageSlots> slots_;
+  fabric::ConnectionId connection_;
+  std::unique_ptr<replication::MessageSlots> slots_;
   StateReport answer_;
   uint64_t capacity_ = kCapacity;  // that the node says
   std::vector<Fetch> asked_;
@@ -135,7 +144,7 @@ class PeerRingTest : public ::testing::Test {
 
 TEST_F(PeerRingTest, IsReadInPiecesRoundItsEnd) {
   const PeerRing::Range range{RingOffset(2 * kCapacity - 64 * 700),
-                              2 * uint64_t{kFetchBytesMax} + 100};
+                              2 * uint64_t{recovery::kFetchBytesMax} + 100};
   const auto ring =
       Read(range, [](const Fetch& fetch) { return Shown(fetch, ~0ULL); });
   ASSERT_TRUE(ring->status().ok()) << ring->status();
@@ -156,15 +165,15 @@ TEST_F(PeerRingTest, PieceThatIsShorterIsTheLastOne) {
   ASSERT_TRUE(ring->status().ok()) << ring->status();
   EXPECT_EQ(asked_.size(), 2u);
   EXPECT_TRUE(ring->has_answered());
-  EXPECT_EQ(ring->read_end(), RingOffset(kFetchBytesMax + 10));
-  EXPECT_TRUE(Holds(*ring, RingOffset(0), kFetchBytesMax + 10));
+  EXPECT_EQ(ring->read_end(), RingOffset(recovery::kFetchBytesMax + 10));
+  EXPECT_TRUE(Holds(*ring, RingOffset(0), recovery::kFetchBytesMax + 10));
 }
 
 TEST_F(PeerRingTest, WhatNoNodeSaysEndsIt) {
   const StateReport answers[] = {
       [](const Fetch& fetch) { return Shown({fetch.from, 101}, ~0ULL); },
       [](const Fetch& fetch) { return Shown({fetch.from + 64, 100}, ~0ULL); },
-      [](const Fetch&) { return Message(Released{}); }};
+      [](const Fetch&) { return recovery::Message(recovery::Released{}); }};
   for (const StateReport& answer : answers) {
     const auto ring = Read({RingOffset(64), 100}, answer);
     EXPECT_TRUE(absl::IsDataLoss(ring->status())) << ring->status();
@@ -172,7 +181,8 @@ TEST_F(PeerRingTest, WhatNoNodeSaysEndsIt) {
     EXPECT_EQ(*ring->ring().At(RingOffset(128)), std::byte{0});
   }
   const auto failed = Read({RingOffset(64), 100}, [](const Fetch&) {
-    return Message(Failed{absl::UnavailableError("not now")});
+    return recovery::Message(
+        recovery::Failed{absl::UnavailableError("not now")});
   });
   EXPECT_TRUE(absl::IsUnavailable(failed->status())) << failed->status();
 }

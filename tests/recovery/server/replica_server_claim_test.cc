@@ -18,6 +18,14 @@
 #include "tests/recovery/server/replica_server_fixture.h"
 
 namespace alpheus::testing {
+
+using recovery::Claim;
+using recovery::Followed;
+using recovery::Message;
+using recovery::Prepare;
+using recovery::Scrub;
+using recovery::Wanted;
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -32,10 +40,10 @@ TEST(ServerHelloOfClaimedTest, OnlyTheReplicaThatIsAskedForSpeaks) {
   const Superline& own = state->superline;
   const auto ask = [&](std::span<std::byte> bytes, Uuid cluster, Uuid log,
                        NodeId node) {
-    return ServerHelloOfClaimed(bytes, cluster, log, node);
+    return recovery::ServerHelloOfClaimed(bytes, cluster, log, node);
   };
   EXPECT_EQ(ask(region, own.cluster_id, own.log_id, own.node),
-            ServerHelloOf(own));
+            recovery::ServerHelloOf(own));
   const Uuid other{own.cluster_id.high, own.cluster_id.low ^ 1};
   EXPECT_FALSE(ask(region, other, own.log_id, own.node));
   EXPECT_FALSE(ask(region, own.cluster_id, kLogA, own.node));
@@ -46,12 +54,13 @@ TEST(ServerHelloOfClaimedTest, OnlyTheReplicaThatIsAskedForSpeaks) {
   EXPECT_FALSE(ask(zeroes, own.cluster_id, own.log_id, own.node));
 }
 
-constexpr PrimaryId kLocalPrimary{kNode, 77};
-constexpr Promise kHeld{Epoch(5), kLocalPrimary};
+constexpr quorum::PrimaryId kLocalPrimary{kNode, 77};
+constexpr quorum::Promise kHeld{Epoch(5), kLocalPrimary};
 
 class ReplicaServerClaimTest : public ::testing::Test {
  protected:
-  explicit ReplicaServerClaimTest(const Credentials& credentials = {}) {
+  explicit ReplicaServerClaimTest(
+      const recovery::Credentials& credentials = {}) {
     ServedWorld::Options options;
     options.server.credentials = credentials;
     options.server.silence_ns_max = 100 * kMillisecond;
@@ -66,22 +75,22 @@ class ReplicaServerClaimTest : public ::testing::Test {
     options.server.regions = &regions_;
     world_ = std::make_unique<ServedWorld>(options);
     const RegionState state = world_->State(kLogB);
-    server_hello_ = ServerHelloOf(state.superline);
+    server_hello_ = recovery::ServerHelloOf(state.superline);
   }
 
-  ReplicaServer& server() { return world_->server(); }
+  recovery::ReplicaServer& server() { return world_->server(); }
 
   // A process of the node's own machine.
-  Peer& ConnectedAs(const PrimaryId& process) {
+  Peer& ConnectedAs(const quorum::PrimaryId& process) {
     Peer& peer = world_->NewPeer(1, process.incarnation);
-    Hello hello = peer.HelloOf(kLogB);
+    recovery::Hello hello = peer.HelloOf(kLogB);
     hello.primary = process;
     peer.Connect(world_->address(), hello);
     world_->Run(kMillisecond);
     EXPECT_TRUE(peer.established) << peer.rejection;
     return peer;
   }
-  Peer& Claiming(const Promise& promise = kHeld) {
+  Peer& Claiming(const quorum::Promise& promise = kHeld) {
     Peer& peer = ConnectedAs(promise.primary);
     peer.Send(Claim{promise});
     world_->Run(kMillisecond);
@@ -105,7 +114,7 @@ class ReplicaServerClaimTest : public ::testing::Test {
     world_->Run(kMillisecond);
   }
 
-  absl::StatusOr<ServerHello> server_hello_;
+  absl::StatusOr<recovery::ServerHello> server_hello_;
   std::optional<Followed> followed_;
   std::vector<Uuid> let_go_;
   FakeRegions regions_{kLogB};
@@ -129,7 +138,8 @@ TEST_F(ReplicaServerClaimTest,
   EXPECT_FALSE(asker.ended);
   TakeBack();
   ASSERT_EQ(asker.replies.size(), 1u);
-  EXPECT_TRUE(std::holds_alternative<Promised>(asker.replies.front()));
+  EXPECT_TRUE(
+      std::holds_alternative<recovery::Promised>(asker.replies.front()));
   EXPECT_EQ(world_->State(kLogB).superline.promised_epoch, Epoch(6));
   EXPECT_EQ(server().counters().wanted, 1u);
   EXPECT_EQ(server().counters().failed, 0u);
@@ -140,7 +150,7 @@ TEST_F(ReplicaServerClaimTest, LowerBallotIsRefusedAndNotTold) {
   Peer& asker = Asker(2, 1);
   for (const Epoch epoch : {Epoch(4), Epoch(5)}) {
     EXPECT_EQ(world_->Ask(asker, Prepare{{epoch, asker.self()}}),
-              Message(Refused{kHeld}));
+              Message(recovery::Refused{kHeld}));
   }
   EXPECT_THAT(primary.replies, IsEmpty());
   // The same connection may go above it.
@@ -152,9 +162,10 @@ TEST_F(ReplicaServerClaimTest, WhoOnlyLooksDeposesNobody) {
   Peer& primary = Claiming();
   uint64_t incarnation = 0;
   for (const Message& message :
-       {Message(View{}), Message(Follow{}), Message(Release{}),
-        Message(Format{1 << 20, MembersOf(), "b"}),
-        Message(OpenForRepair{Epoch(9), false})}) {
+       {Message(recovery::View{}), Message(recovery::Follow{}),
+        Message(recovery::Release{}),
+        Message(recovery::Format{1 << 20, MembersOf(), "b"}),
+        Message(recovery::OpenForRepair{Epoch(9), false})}) {
     EXPECT_EQ(FailedWith(world_->Ask(Asker(2, ++incarnation), message)),
               absl::StatusCode::kUnavailable)
         << message.index();
@@ -167,13 +178,13 @@ TEST_F(ReplicaServerClaimTest, WhoOnlyLooksDeposesNobody) {
 // by its superline, and whether that primary said that it holds it.
 TEST_F(ReplicaServerClaimTest, StandingOfAClaimedReplicaIsTold) {
   const auto ask = [this](uint64_t incarnation) {
-    const auto reply = world_->Ask(Asker(2, incarnation), Follow{});
+    const auto reply = world_->Ask(Asker(2, incarnation), recovery::Follow{});
     EXPECT_TRUE(reply && std::holds_alternative<Followed>(*reply));
     return std::get<Followed>(*reply);
   };
   const RegionState state = world_->State(kLogB);
-  followed_ = FollowedOfClaimed(world_->pmem(kLogB).region(), kCluster, kLogB,
-                                state.superline.node);
+  followed_ = recovery::FollowedOfClaimed(
+      world_->pmem(kLogB).region(), kCluster, kLogB, state.superline.node);
   ASSERT_TRUE(followed_.has_value());
   followed_->log_epoch = kHeld.epoch;
   Peer& primary = Claiming();
@@ -230,12 +241,12 @@ TEST_F(ReplicaServerClaimTest, NewestPrimaryIsAskedAndWhoWaitsIsJudgedAgain) {
   PrepareOf(low, Epoch(6));
   PrepareOf(high, Epoch(9));
   EXPECT_EQ(first.replies.size(), 1u);
-  const Promise later{Epoch(8), {kNode, 78}};
+  const quorum::Promise later{Epoch(8), {kNode, 78}};
   Peer& second = ConnectedAs(later.primary);
   EXPECT_EQ(world_->Ask(second, Claim{later}),
             Message(Wanted{{Epoch(9), high.self()}}));
   EXPECT_TRUE(first.ended);
-  EXPECT_THAT(low.replies, ElementsAre(Message(Refused{later})));
+  EXPECT_THAT(low.replies, ElementsAre(Message(recovery::Refused{later})));
   EXPECT_THAT(high.replies, IsEmpty());
   // It did not step down, and says so: who waits is told of again.
   EXPECT_EQ(world_->Ask(second, Claim{later}),
@@ -266,12 +277,13 @@ TEST_F(ReplicaServerClaimTest, WhoWaitsForAnotherReplicaBeginsAgain) {
 TEST_F(ReplicaServerClaimTest, ScrubIsRelayedToThePrimary) {
   Peer& primary = Claiming();
   Peer& asker = Asker(2, 1);
-  Scrubbed said;
+  recovery::Scrubbed said;
   const auto ask = [&](bool start) {
     const auto reply = world_->Ask(asker, Scrub{start});
-    const auto* scrubbed = reply ? std::get_if<Scrubbed>(&*reply) : nullptr;
+    const auto* scrubbed =
+        reply ? std::get_if<recovery::Scrubbed>(&*reply) : nullptr;
     EXPECT_NE(scrubbed, nullptr);
-    return scrubbed != nullptr ? *scrubbed : Scrubbed();
+    return scrubbed != nullptr ? *scrubbed : recovery::Scrubbed();
   };
   const auto claim = [&] {
     primary.Send(Claim{kHeld, said});
@@ -333,10 +345,10 @@ TEST_F(ReplicaServerClaimTest, PromiseIsWantedBehindAScrub) {
 
 // --- Who wants bytes of its ring ---------------------------------------------
 
-constexpr Fetch kFetch{RingOffset(128), 64};
-constexpr Fetch kOtherFetch{RingOffset(256), 100};
+constexpr recovery::Fetch kFetch{RingOffset(128), 64};
+constexpr recovery::Fetch kOtherFetch{RingOffset(256), 100};
 
-Fetched ShownFor(const Fetch& fetch, size_t bytes) {
+recovery::Fetched ShownFor(const recovery::Fetch& fetch, size_t bytes) {
   return {fetch.from, std::vector<std::byte>(bytes, std::byte{7})};
 }
 
@@ -383,8 +395,9 @@ TEST_F(ReplicaServerClaimTest, FetchesGoToThePrimaryOneAfterTheOther) {
 
 // LPR2. Of another place, or more than was asked for.
 TEST_F(ReplicaServerClaimTest, PrimaryThatShowsOtherBytesIsRefused) {
-  for (const Fetched& other : {ShownFor(kOtherFetch, 64), ShownFor(kFetch, 65),
-                               ShownFor(kFetch, kFetchBytesMax)}) {
+  for (const recovery::Fetched& other :
+       {ShownFor(kOtherFetch, 64), ShownFor(kFetch, 65),
+        ShownFor(kFetch, recovery::kFetchBytesMax)}) {
     Peer& primary = Claiming();
     Peer& asker = Asker(2, 1);
     asker.Send(kFetch);
@@ -457,7 +470,7 @@ TEST_F(ReplicaServerClaimTest, NextPrimaryShowsWhatTheLastOneDidNot) {
   Peer& asker = Asker(2, 1);
   asker.Send(kFetch);
   world_->Run(kMillisecond);
-  const Promise later{Epoch(8), {kNode, 78}};
+  const quorum::Promise later{Epoch(8), {kNode, 78}};
   Peer& second = ConnectedAs(later.primary);
   EXPECT_EQ(world_->Ask(second, Claim{later}), Message(kFetch));
   second.Send(ShownFor(kFetch, 3));
@@ -534,7 +547,7 @@ TEST_F(ReplicaServerClaimTest, NotifiedPrimaryThatFailsIsForgotten) {
   Peer& asker = Asker(2, 1);
   PrepareOf(asker, Epoch(6));
   primary.replies.clear();
-  EXPECT_EQ(FailedWith(world_->Ask(primary, View{})),
+  EXPECT_EQ(FailedWith(world_->Ask(primary, recovery::View{})),
             absl::StatusCode::kUnavailable);
   EXPECT_THAT(let_go_, ElementsAre(kLogB));
   Peer& late = world_->NewPeer(2, 2);
@@ -547,21 +560,23 @@ class KeptReplicaTest : public ReplicaServerClaimTest {
  protected:
   KeptReplicaTest() : ReplicaServerClaimTest({Key(), &node_random}) {}
 
-  static ClusterKey Key() {
-    std::array<std::byte, kClusterKeyBytes> bytes{};
+  static quorum::ClusterKey Key() {
+    std::array<std::byte, quorum::kClusterKeyBytes> bytes{};
     bytes.fill(std::byte{1});
-    return ClusterKey(bytes);
+    return quorum::ClusterKey(bytes);
   }
-  void Prove(Peer& peer, const PrimaryId& process) {
-    PrimaryHandshake handshake({Key(), &random_});
-    Hello hello = peer.HelloOf(kLogB);
+  void Prove(Peer& peer, const quorum::PrimaryId& process) {
+    recovery::PrimaryHandshake handshake({Key(), &random_});
+    recovery::Hello hello = peer.HelloOf(kLogB);
     hello.primary = process;
     const auto challenged =
         world_->Ask(peer, handshake.Begin(hello, *peer.server_hello));
-    ASSERT_TRUE(challenged && std::holds_alternative<Challenged>(*challenged));
-    const auto prove = handshake.Reply(std::get<Challenged>(*challenged));
+    ASSERT_TRUE(challenged &&
+                std::holds_alternative<recovery::Challenged>(*challenged));
+    const auto prove =
+        handshake.Reply(std::get<recovery::Challenged>(*challenged));
     ASSERT_TRUE(prove.ok()) << prove.status();
-    EXPECT_EQ(world_->Ask(peer, *prove), Message(Proved{}));
+    EXPECT_EQ(world_->Ask(peer, *prove), Message(recovery::Proved{}));
   }
 
   static inline Random node_random{1};

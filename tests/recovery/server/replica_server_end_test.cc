@@ -66,16 +66,17 @@ TEST(ReplicaServerTest, PrimaryThatCrashesLeavesTheReplicaReady) {
 TEST(ReplicaServerTest, KeysOfAConnectionThatEndedAreVoid) {
   ServedWorld world({});
   Peer& gone = world.Connected(1, 1);
-  const Promised promised = world.GetPromise(gone, Epoch(5));
-  const RepairOpened opened = world.GetRepairOpened(gone, Epoch(5));
+  const recovery::Promised promised = world.GetPromise(gone, Epoch(5));
+  const recovery::RepairOpened opened = world.GetRepairOpened(gone, Epoch(5));
   ASSERT_TRUE(gone.Close().ok());
   world.Run(kMillisecond);
-  for (const RegionKey key : {promised.ring_key, opened.ring_key}) {
+  for (const fabric::RegionKey key : {promised.ring_key, opened.ring_key}) {
     Peer& again = world.Connected(1, 1);
     std::vector<std::byte> bytes(64);
     ASSERT_TRUE(again.Read(key, 0, bytes).ok());
     world.Run(kMillisecond);
-    EXPECT_THAT(again.done, ElementsAre(CompletionStatus::kRemoteAccess));
+    EXPECT_THAT(again.done,
+                ElementsAre(fabric::CompletionStatus::kRemoteAccess));
   }
 }
 
@@ -123,8 +124,9 @@ TEST(ReplicaServerTest, MediumThatFailsGivesNoPromise) {
   ServedWorld world({});
   world.pmem(kLogA).FailFence(1);
   Peer& peer = world.Connected(1, 1);
-  EXPECT_EQ(FailedWith(world.Ask(peer, Prepare{{Epoch(5), peer.self()}})),
-            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(
+      FailedWith(world.Ask(peer, recovery::Prepare{{Epoch(5), peer.self()}})),
+      absl::StatusCode::kUnavailable);
   world.Run(kMillisecond);
   EXPECT_TRUE(peer.ended);
   EXPECT_EQ(world.server().counters().promised, 0u);
@@ -137,7 +139,8 @@ TEST(ReplicaServerTest, MediumThatFailsInTheScanGivesNoReport) {
     ServedWorld world({});
     world.pmem(kLogA).FailFence(fence);
     Peer& peer = world.Connected(1, 1);
-    const auto reply = world.Ask(peer, Prepare{{Epoch(5), peer.self()}});
+    const auto reply =
+        world.Ask(peer, recovery::Prepare{{Epoch(5), peer.self()}});
     if (FailedWith(reply) == absl::StatusCode::kOk) continue;
     const Superline superline = world.State(kLogA).superline;
     if (superline.promised_epoch == Epoch(5)) ++without_report;

@@ -21,11 +21,11 @@ using ::testing::SizeIs;
 TEST(ReplicaServerTest, RingIsOnlyReadableUntilRepairIsOpened) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 1);
-  const Promised promised = world.GetPromise(peer, Epoch(5));
+  const recovery::Promised promised = world.GetPromise(peer, Epoch(5));
   std::vector<std::byte> bytes(64, std::byte{1});
   ASSERT_TRUE(peer.Write(promised.ring_key, 0, bytes).ok());
   world.Run(kMillisecond);
-  EXPECT_THAT(peer.done, ElementsAre(CompletionStatus::kRemoteAccess));
+  EXPECT_THAT(peer.done, ElementsAre(fabric::CompletionStatus::kRemoteAccess));
   EXPECT_EQ(world.RingBytes(kLogA)[0], std::byte{0});
 }
 
@@ -35,14 +35,14 @@ TEST(ReplicaServerTest, KeyOfAFencedSessionOpensNothing) {
   ServedWorld world({});
   Peer& old = world.Connected(1, 1);
   world.GetPromise(old, Epoch(5));
-  const RepairOpened opened = world.GetRepairOpened(old, Epoch(5));
+  const recovery::RepairOpened opened = world.GetRepairOpened(old, Epoch(5));
   Peer& holder = world.Connected(2, 1);
   world.GetPromise(holder, Epoch(6));
   Peer& again = world.Connected(1, 1);
   std::vector<std::byte> bytes(64, std::byte{1});
   ASSERT_TRUE(again.Write(opened.ring_key, 0, bytes).ok());
   world.Run(kMillisecond);
-  EXPECT_THAT(again.done, ElementsAre(CompletionStatus::kRemoteAccess));
+  EXPECT_THAT(again.done, ElementsAre(fabric::CompletionStatus::kRemoteAccess));
   EXPECT_EQ(world.RingBytes(kLogA)[0], std::byte{0});
 }
 
@@ -60,9 +60,9 @@ TEST(ReplicaServerTest, NoByteOfTheRingChangesOnceItIsLookedAt) {
     ServedWorld world(options);
     Peer& old = world.Connected(1, 1);
     world.GetPromise(old, Epoch(5));
-    const RepairOpened opened = world.GetRepairOpened(old, Epoch(5));
+    const recovery::RepairOpened opened = world.GetRepairOpened(old, Epoch(5));
     Peer& next = world.Connected(2, 1);
-    next.Send(Prepare{{Epoch(6), next.self()}});
+    next.Send(recovery::Prepare{{Epoch(6), next.self()}});
     world.Run(static_cast<int64_t>(random.Below(4'000)));
     std::vector<std::byte> bytes(kRingBytes, std::byte{0x5a});
     for (uint64_t at = 0; at < kRingBytes; at += 2048) {
@@ -109,14 +109,16 @@ TEST(ReplicaServerTest, OfTwoThatRaceTheHigherOneStays) {
     ServedWorld world(Seeded(seed));
     Peer& low = world.Connected(1, 1);
     Peer& high = world.Connected(2, 1);
-    low.Send(Prepare{{Epoch(5), low.self()}});
-    high.Send(Prepare{{Epoch(6), high.self()}});
+    low.Send(recovery::Prepare{{Epoch(5), low.self()}});
+    high.Send(recovery::Prepare{{Epoch(6), high.self()}});
     world.Run(kMillisecond);
     ASSERT_THAT(high.replies, SizeIs(1)) << seed;
-    EXPECT_TRUE(std::holds_alternative<Promised>(high.replies.front()));
+    EXPECT_TRUE(
+        std::holds_alternative<recovery::Promised>(high.replies.front()));
     if (!low.ended) {
       ASSERT_THAT(low.replies, SizeIs(1)) << seed;
-      EXPECT_EQ(low.replies.front(), Message(Refused{{Epoch(6), high.self()}}));
+      EXPECT_EQ(low.replies.front(),
+                recovery::Message(recovery::Refused{{Epoch(6), high.self()}}));
     }
     high.replies.clear();
     world.GetRepairOpened(high, Epoch(6));

@@ -22,14 +22,14 @@ ServedWorld::Options WithLogB() {
   return options;
 }
 
-absl::StatusCode FailedWith(const std::optional<Message>& reply) {
-  if (reply && std::holds_alternative<Changed>(*reply)) {
-    return RequestChanged().code();
+absl::StatusCode FailedWith(const std::optional<recovery::Message>& reply) {
+  if (reply && std::holds_alternative<recovery::Changed>(*reply)) {
+    return recovery::RequestChanged().code();
   }
-  if (!reply.has_value() || !std::holds_alternative<Failed>(*reply)) {
+  if (!reply.has_value() || !std::holds_alternative<recovery::Failed>(*reply)) {
     return absl::StatusCode::kOk;
   }
-  return std::get<Failed>(*reply).status.code();
+  return std::get<recovery::Failed>(*reply).status.code();
 }
 
 std::vector<std::string> PayloadsAfterACut(ServedWorld& world, Uuid log_id) {

@@ -20,7 +20,7 @@ ServedWorld::Options Seeded(uint64_t seed);
 ServedWorld::Options WithLogB();
 
 // Why the request failed; OK if it did not.
-absl::StatusCode FailedWith(const std::optional<Message>& reply);
+absl::StatusCode FailedWith(const std::optional<recovery::Message>& reply);
 
 // What a power cut that keeps the least leaves of the log.
 std::vector<std::string> PayloadsAfterACut(ServedWorld& world, Uuid log_id);

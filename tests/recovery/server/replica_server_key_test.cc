@@ -19,15 +19,21 @@
 #include "tests/recovery/server/replica_server_fixture.h"
 
 namespace alpheus::testing {
+
+using recovery::Challenge;
+using recovery::Challenged;
+using recovery::Message;
+using recovery::RejectReason;
+
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-ClusterKey KeyOf(unsigned char byte) {
-  std::array<std::byte, kClusterKeyBytes> bytes{};
+quorum::ClusterKey KeyOf(unsigned char byte) {
+  std::array<std::byte, quorum::kClusterKeyBytes> bytes{};
   bytes.fill(std::byte{byte});
-  return ClusterKey(bytes);
+  return quorum::ClusterKey(bytes);
 }
 
 class ReplicaServerKeyTest : public ::testing::Test {
@@ -48,8 +54,8 @@ class ReplicaServerKeyTest : public ::testing::Test {
 
   // The last word of the replica.
   std::optional<Message> Prove(Peer& peer, Uuid log_id = kLogA,
-                               const ClusterKey& key = KeyOf(1)) {
-    PrimaryHandshake handshake({key, &random_});
+                               const quorum::ClusterKey& key = KeyOf(1)) {
+    recovery::PrimaryHandshake handshake({key, &random_});
     const auto challenged = world_->Ask(
         peer, handshake.Begin(peer.HelloOf(log_id), *peer.server_hello));
     if (!challenged || !std::holds_alternative<Challenged>(*challenged)) {
@@ -62,7 +68,7 @@ class ReplicaServerKeyTest : public ::testing::Test {
 
   Peer& Proved(int host, uint64_t incarnation) {
     Peer& peer = world_->Connected(host, incarnation);
-    EXPECT_EQ(Prove(peer), Message(alpheus::Proved{}));
+    EXPECT_EQ(Prove(peer), Message(alpheus::recovery::Proved{}));
     return peer;
   }
 
@@ -84,7 +90,9 @@ class ReplicaServerKeyTest : public ::testing::Test {
     Replicate(*world_, *bystander_, *log_b_, "b");
   }
 
-  const RejectCounters& refusals() { return world_->server().refusals(); }
+  const recovery::RejectCounters& refusals() {
+    return world_->server().refusals();
+  }
 
   Random node_random_{1};
   Random random_{2};
@@ -110,12 +118,12 @@ TEST_F(ReplicaServerKeyTest, NothingIsIssuedWithoutAProof) {
   uint64_t incarnation = 10;
   for (const bool has_challenged : {false, true}) {
     for (const Message& message : {
-             Message(Format{1 << 20, MembersOf(), "a"}),
-             Message(Prepare{{Epoch(9), {NodeId(3), 10}}}),
-             Message(OpenForRepair{Epoch(9), false}),
-             Message(View{}),
-             Message(Release{}),
-             Message(alpheus::Proved{}),
+             Message(recovery::Format{1 << 20, MembersOf(), "a"}),
+             Message(recovery::Prepare{{Epoch(9), {NodeId(3), 10}}}),
+             Message(recovery::OpenForRepair{Epoch(9), false}),
+             Message(recovery::View{}),
+             Message(recovery::Release{}),
+             Message(alpheus::recovery::Proved{}),
          }) {
       Peer& peer = world_->Connected(2, ++incarnation);
       if (has_challenged) {
@@ -139,7 +147,8 @@ TEST_F(ReplicaServerKeyTest, PrimaryWithAnotherKeyGetsNothing) {
   const auto challenged = world_->Ask(peer, Challenge{{1, 2}});
   ASSERT_TRUE(challenged && std::holds_alternative<Challenged>(*challenged));
   const auto reply = world_->Ask(
-      peer, alpheus::Prove{KeyOf(2).Sign(EncodeMessage(kLogA, *challenged))});
+      peer, alpheus::recovery::Prove{
+                KeyOf(2).Sign(recovery::EncodeMessage(kLogA, *challenged))});
   EXPECT_EQ(FailedWith(reply), absl::StatusCode::kUnauthenticated);
   ExpectRefused(reply, RejectReason::kWrongKey, "another key");
   ASSERT_THAT(world_->reports(), SizeIs(1));
@@ -149,13 +158,14 @@ TEST_F(ReplicaServerKeyTest, PrimaryWithAnotherKeyGetsNothing) {
 // HSK2: every byte of a good connection is said again, by the same process.
 TEST_F(ReplicaServerKeyTest, RecordedHandshakeProvesNothing) {
   Peer& recorded = world_->Connected(2, 7);
-  PrimaryHandshake handshake({KeyOf(1), &random_});
+  recovery::PrimaryHandshake handshake({KeyOf(1), &random_});
   const Challenge challenge =
       handshake.Begin(recorded.HelloOf(kLogA), *recorded.server_hello);
   const auto challenged = world_->Ask(recorded, challenge);
   const auto prove = handshake.Reply(std::get<Challenged>(*challenged));
   ASSERT_TRUE(prove.ok());
-  ASSERT_EQ(world_->Ask(recorded, *prove), Message(alpheus::Proved{}));
+  ASSERT_EQ(world_->Ask(recorded, *prove),
+            Message(alpheus::recovery::Proved{}));
   ASSERT_TRUE(recorded.Close().ok());
   world_->Run(kMillisecond);
 
@@ -174,7 +184,7 @@ TEST_F(ReplicaServerKeyTest, ReplicasOwnProofSentBackProvesNothing) {
   const auto challenged = world_->Ask(peer, Challenge{{1, 2}});
   ASSERT_TRUE(challenged && std::holds_alternative<Challenged>(*challenged));
   const auto reply = world_->Ask(
-      peer, alpheus::Prove{std::get<Challenged>(*challenged).proof});
+      peer, alpheus::recovery::Prove{std::get<Challenged>(*challenged).proof});
   EXPECT_EQ(FailedWith(reply), absl::StatusCode::kUnauthenticated);
   ExpectRefused(reply, RejectReason::kWrongKey, "the replica's own proof");
 }
@@ -190,14 +200,14 @@ TEST_F(ReplicaServerKeyTest, NonsenseAtEachStepEndsItsConnectionOnly) {
     ASSERT_THAT(peer.replies, SizeIs(1)) << step;
     EXPECT_TRUE(peer.ended) << step;
     ExpectRefused(peer.replies.front(), RejectReason::kMalformed, "nonsense");
-    EXPECT_EQ(peer.replies.front(), Message(Changed{})) << step;
+    EXPECT_EQ(peer.replies.front(), Message(recovery::Changed{})) << step;
   }
   EXPECT_THAT(world_->reports(), SizeIs(1));
 }
 
 TEST_F(ReplicaServerKeyTest, HandshakeOutOfTurnIsRefused) {
   const std::vector<std::vector<Message>> turns = {
-      {alpheus::Prove{}}, {Challenge{{1, 2}}, Challenge{{1, 2}}}};
+      {alpheus::recovery::Prove{}}, {Challenge{{1, 2}}, Challenge{{1, 2}}}};
   for (const std::vector<Message>& turn : turns) {
     Peer& peer = world_->Connected(2, 1);
     std::optional<Message> reply;
@@ -209,17 +219,18 @@ TEST_F(ReplicaServerKeyTest, HandshakeOutOfTurnIsRefused) {
 
 // Who says Hello wrongly does not even get so far.
 TEST_F(ReplicaServerKeyTest, HelloOfOthersIsRejectedCountedAndToldOnce) {
-  const Hello good{kCluster, kLogA, {NodeId(3), 1}};
-  Hello cluster = good;
+  const recovery::Hello good{kCluster, kLogA, {NodeId(3), 1}};
+  recovery::Hello cluster = good;
   cluster.cluster_id = {1, 1};
-  Hello log = good;
+  recovery::Hello log = good;
   log.log_id = {5, 5};
-  const std::string version = With(EncodeHello(good), 4, kProtocolVersion + 1);
+  const std::string version =
+      With(recovery::EncodeHello(good), 4, recovery::kProtocolVersion + 1);
   const struct {
     std::string bytes;
     RejectReason reason;
-  } cases[] = {{EncodeHello(cluster), RejectReason::kOtherCluster},
-               {EncodeHello(log), RejectReason::kUnknownLog},
+  } cases[] = {{recovery::EncodeHello(cluster), RejectReason::kOtherCluster},
+               {recovery::EncodeHello(log), RejectReason::kUnknownLog},
                {version, RejectReason::kOtherVersion},
                {"good day", RejectReason::kMalformed}};
   for (const auto& c : cases) {
@@ -239,17 +250,18 @@ TEST_F(ReplicaServerKeyTest, HelloOfOthersIsRejectedCountedAndToldOnce) {
 
 // Both are told what to do.
 TEST_F(ReplicaServerKeyTest, KeyOnOneSideOnlyIsRefusedByBoth) {
-  const auto reply = world_->Ask(world_->Connected(2, 1), View{});
-  EXPECT_THAT(std::string(std::get<Failed>(*reply).status.message()),
+  const auto reply = world_->Ask(world_->Connected(2, 1), recovery::View{});
+  EXPECT_THAT(std::string(std::get<recovery::Failed>(*reply).status.message()),
               HasSubstr("in the peer's cluster file"));
   ServedWorld keyless({});
   Peer& peer = keyless.Connected(2, 1);
-  PrimaryHandshake handshake({KeyOf(1), &random_});
+  recovery::PrimaryHandshake handshake({KeyOf(1), &random_});
   const auto refused = keyless.Ask(
       peer, handshake.Begin(peer.HelloOf(kLogA), *peer.server_hello));
   EXPECT_EQ(FailedWith(refused), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(std::get<Failed>(*refused).status.message()),
-              HasSubstr("in the node's cluster file"));
+  EXPECT_THAT(
+      std::string(std::get<recovery::Failed>(*refused).status.message()),
+      HasSubstr("in the node's cluster file"));
   EXPECT_EQ(keyless.server().refusals().count(RejectReason::kNoKeyHere), 1u);
 }
 
@@ -259,8 +271,8 @@ TEST_F(ReplicaServerKeyTest, StaleEpochIsCountedAndToldOnce) {
   world_->GetPromise(holder, Epoch(5));
   for (uint64_t incarnation = 2; incarnation <= 4; ++incarnation) {
     Peer& peer = Proved(2, incarnation);
-    EXPECT_EQ(world_->Ask(peer, Prepare{{Epoch(5), peer.self()}}),
-              Message(Refused{{Epoch(5), holder.self()}}));
+    EXPECT_EQ(world_->Ask(peer, recovery::Prepare{{Epoch(5), peer.self()}}),
+              Message(recovery::Refused{{Epoch(5), holder.self()}}));
     EXPECT_FALSE(peer.ended);
   }
   EXPECT_EQ(refusals().count(RejectReason::kStaleEpoch), 3u);
@@ -275,15 +287,17 @@ TEST_F(ReplicaServerKeyTest, OlderConfigurationIsRefused) {
   options.configuration_id = 4;
   Start(options);
   Peer& older = Proved(2, 1);
-  const auto reply = world_->Ask(older, Prepare{{Epoch(5), older.self()}, 3});
+  const auto reply =
+      world_->Ask(older, recovery::Prepare{{Epoch(5), older.self()}, 3});
   EXPECT_EQ(FailedWith(reply), absl::StatusCode::kFailedPrecondition);
   ExpectRefused(reply, RejectReason::kOlderConfiguration, "configuration 3");
   ASSERT_THAT(world_->reports(), SizeIs(1));
   EXPECT_THAT(world_->reports().front(), HasSubstr("newest list of members"));
   Peer& newest = Proved(2, 2);
   const auto promised =
-      world_->Ask(newest, Prepare{{Epoch(5), newest.self()}, 4});
-  EXPECT_TRUE(promised && std::holds_alternative<Promised>(*promised));
+      world_->Ask(newest, recovery::Prepare{{Epoch(5), newest.self()}, 4});
+  EXPECT_TRUE(promised &&
+              std::holds_alternative<recovery::Promised>(*promised));
 }
 
 // ADM1: unauthenticated clients that say nothing, or come in numbers, take
@@ -328,7 +342,7 @@ TEST_F(ReplicaServerKeyTest, ManyUnauthenticatedClientsPushEachOtherOut) {
   // Who has it not pushes out none of them.
   Peer& unauthenticated = world_->Connected(2, 4);
   world_->Ask(unauthenticated, Challenge{{1, 2}});
-  world_->Ask(unauthenticated, alpheus::Prove{});
+  world_->Ask(unauthenticated, alpheus::recovery::Prove{});
   EXPECT_EQ(refusals().count(RejectReason::kNoRoom), 1u);
   EXPECT_FALSE(second.ended);
   ExpectBystanderUndisturbed();

@@ -17,6 +17,9 @@
 #include "tests/recovery/server/served_world.h"
 
 namespace alpheus::testing {
+
+using recovery::View;
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -41,17 +44,18 @@ class ReplicaServerPlacesTest : public ::testing::Test {
   Peer& Follower() {
     Peer& peer = NewPeer();
     world_.Ask(peer, View{});
-    world_.Ask(peer, Follow{});
+    world_.Ask(peer, recovery::Follow{});
     return peer;
   }
   uint64_t NoRoom() {
-    return world_.server().refusals().count(RejectReason::kNoRoom);
+    return world_.server().refusals().count(recovery::RejectReason::kNoRoom);
   }
   void ExpectOthersGetIn() {
     const auto viewed = world_.Ask(NewPeer(), View{});
-    EXPECT_TRUE(viewed && std::holds_alternative<Viewed>(*viewed));
-    const auto scrubbed = world_.Ask(NewPeer(), Scrub{});
-    EXPECT_TRUE(scrubbed && std::holds_alternative<Scrubbed>(*scrubbed));
+    EXPECT_TRUE(viewed && std::holds_alternative<recovery::Viewed>(*viewed));
+    const auto scrubbed = world_.Ask(NewPeer(), recovery::Scrub{});
+    EXPECT_TRUE(scrubbed &&
+                std::holds_alternative<recovery::Scrubbed>(*scrubbed));
     Peer& primary = NewPeer();
     world_.GetPromise(primary, Epoch(++epoch_));
     EXPECT_FALSE(primary.ended);
@@ -68,7 +72,7 @@ TEST_F(ReplicaServerPlacesTest, ReadersThatFollowKeepNobodyOut) {
   for (int i = 0; i < 5; ++i) {
     Peer& late = NewPeer();
     world_.Ask(late, View{});
-    EXPECT_EQ(FailedWith(world_.Ask(late, Follow{})),
+    EXPECT_EQ(FailedWith(world_.Ask(late, recovery::Follow{})),
               absl::StatusCode::kResourceExhausted);
   }
   EXPECT_EQ(NoRoom(), 5u);
@@ -82,7 +86,7 @@ TEST_F(ReplicaServerPlacesTest, FollowerThatIsStoppedMakesRoom) {
   const Peer& stopped = Follower();
   Peer& goes_on = Follower();
   world_.Run(2'000 * kMillisecond);
-  world_.Ask(goes_on, Follow{});
+  world_.Ask(goes_on, recovery::Follow{});
   const Peer& late = Follower();
   EXPECT_FALSE(late.ended);
   EXPECT_FALSE(goes_on.ended);
@@ -94,7 +98,7 @@ TEST_F(ReplicaServerPlacesTest, LooksMakeRoomForLooksOnly) {
   for (size_t i = 0; i < kWaiting + 2; ++i) {
     readers.push_back(&NewPeer());
     const auto viewed = world_.Ask(*readers.back(), View{});
-    EXPECT_TRUE(viewed && std::holds_alternative<Viewed>(*viewed));
+    EXPECT_TRUE(viewed && std::holds_alternative<recovery::Viewed>(*viewed));
   }
   for (size_t i = 0; i < readers.size(); ++i) {
     EXPECT_EQ(readers[i]->ended, i < 2) << i;
@@ -122,11 +126,11 @@ TEST_F(ReplicaServerPlacesTest, WhoAskedForSomethingLatelyStays) {
   std::vector<Peer*> asking;
   for (size_t i = 0; i < kWaiting; ++i) {
     asking.push_back(&NewPeer());
-    world_.Ask(*asking.back(), Scrub{});
+    world_.Ask(*asking.back(), recovery::Scrub{});
   }
   world_.Run(kMillisecond);
-  world_.Ask(*asking.front(), Scrub{});
-  world_.Ask(NewPeer(), Scrub{});
+  world_.Ask(*asking.front(), recovery::Scrub{});
+  world_.Ask(NewPeer(), recovery::Scrub{});
   EXPECT_FALSE(asking[0]->ended);
   EXPECT_TRUE(asking[1]->ended);
   EXPECT_FALSE(asking[2]->ended);
@@ -138,8 +142,9 @@ TEST_F(ReplicaServerPlacesTest, PrimariesTakeNoPlace) {
   for (size_t i = 0; i < 2 * kWaiting; ++i) {
     Peer& late = NewPeer();
     // Of a lower epoch.
-    const auto refused = world_.Ask(late, Prepare{{Epoch(1), late.self()}});
-    EXPECT_TRUE(refused && std::holds_alternative<Refused>(*refused));
+    const auto refused =
+        world_.Ask(late, recovery::Prepare{{Epoch(1), late.self()}});
+    EXPECT_TRUE(refused && std::holds_alternative<recovery::Refused>(*refused));
   }
   EXPECT_FALSE(holder.ended);
   world_.GetRepairOpened(holder, Epoch(epoch_));
@@ -151,8 +156,8 @@ TEST(ReplicaServerUnauthenticatedTest, OnesOfTheHostThatHasMostMakeRoom) {
   ServedWorld::Options options;
   options.network.hosts = 3;
   options.server.unproved_connections_max = 4;
-  std::array<std::byte, kClusterKeyBytes> bytes{std::byte{1}};
-  options.server.credentials = {ClusterKey(bytes), &random};
+  std::array<std::byte, quorum::kClusterKeyBytes> bytes{std::byte{1}};
+  options.server.credentials = {quorum::ClusterKey(bytes), &random};
   ServedWorld world(options);
   const Peer& lone = world.Connected(1, 1);
   for (uint64_t i = 0; i < 20; ++i) {
@@ -160,7 +165,8 @@ TEST(ReplicaServerUnauthenticatedTest, OnesOfTheHostThatHasMostMakeRoom) {
     world.Connected(2, 100 + i);
   }
   EXPECT_FALSE(lone.ended);
-  EXPECT_EQ(world.server().refusals().count(RejectReason::kTooSlow), 17u);
+  EXPECT_EQ(world.server().refusals().count(recovery::RejectReason::kTooSlow),
+            17u);
   EXPECT_EQ(world.server().connection_count(), 4u);
 }
 
@@ -170,10 +176,11 @@ TEST(ReplicaServerUnauthenticatedTest, RefusalsOfTheAdapterAreCountedAndTold) {
   for (int i = 0; i < 3; ++i) {
     world.server().NoteRejected(
         "10.0.0.9:" + std::to_string(1000 + i),
-        Rejection(RejectReason::kTooSlow,
-                  absl::DeadlineExceededError("said nothing")));
+        recovery::Rejection(recovery::RejectReason::kTooSlow,
+                            absl::DeadlineExceededError("said nothing")));
   }
-  EXPECT_EQ(world.server().refusals().count(RejectReason::kTooSlow), 3u);
+  EXPECT_EQ(world.server().refusals().count(recovery::RejectReason::kTooSlow),
+            3u);
   ASSERT_THAT(world.reports(), SizeIs(1));
   EXPECT_THAT(world.reports().front(), HasSubstr("10.0.0.9"));
   EXPECT_THAT(world.reports().front(), HasSubstr("counted, not reported"));

@@ -16,6 +16,9 @@
 #include "tests/recovery/server/replica_server_fixture.h"
 
 namespace alpheus::testing {
+
+using fabric::CompletionStatus;
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -28,7 +31,7 @@ TEST(ReplicaServerTest, FirstEpochLeadsToASessionThatPersists) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 1);
   EXPECT_EQ(peer.server_hello,
-            (ServerHello{kNode, 101, kRingBytes, Epoch(0), 1}));
+            (recovery::ServerHello{kNode, 101, kRingBytes, Epoch(0), 1}));
   PrimaryLog log(kLogA);
   log.OpenEpoch(Epoch(5));
   world.GetInstalled(peer, log);
@@ -59,8 +62,8 @@ TEST(ReplicaServerTest, ReportIsReadFromRegisteredMemory) {
   SessionWithOneRecord(world, log);
   Peer& second = world.Connected(2, 1);
   EXPECT_EQ(second.server_hello->promised, Epoch(5));
-  const Promised promised = world.GetPromise(second, Epoch(7));
-  EXPECT_LE(promised.report_bytes, StateReportBytesMax(kRingBytes));
+  const recovery::Promised promised = world.GetPromise(second, Epoch(7));
+  EXPECT_LE(promised.report_bytes, recovery::StateReportBytesMax(kRingBytes));
   std::vector<std::byte> bytes(promised.report_bytes);
   std::vector<std::byte> ring(kRingBytes);
   ASSERT_TRUE(second.Read(promised.report_key, 0, bytes).ok());
@@ -68,13 +71,13 @@ TEST(ReplicaServerTest, ReportIsReadFromRegisteredMemory) {
   world.Run(kMillisecond);
   EXPECT_THAT(second.done,
               ElementsAre(CompletionStatus::kOk, CompletionStatus::kOk));
-  const auto report = DecodeStateReport(kLogA, bytes);
+  const auto report = recovery::DecodeStateReport(kLogA, bytes);
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->node, kNode);
   EXPECT_EQ(report->log_epoch, Epoch(5));
   EXPECT_EQ(report->promised_before, Epoch(5));
-  EXPECT_THAT(report->runs,
-              ElementsAre(VerdictRun{Lsn(1), Lsn(2), Verdict::kHave, 0}));
+  EXPECT_THAT(report->runs, ElementsAre(recovery::VerdictRun{
+                                Lsn(1), Lsn(2), recovery::Verdict::kHave, 0}));
   EXPECT_TRUE(std::ranges::equal(ring, world.RingBytes(kLogA)));
   // RepairOpened, the report is forgotten, and the old key of the ring is not.
   world.GetRepairOpened(second, Epoch(7));
@@ -90,8 +93,8 @@ TEST(ReplicaServerTest, RepairingIsSetWhenAsked) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 1);
   world.GetPromise(peer, Epoch(5));
-  const auto reply = world.Ask(peer, OpenForRepair{Epoch(5), true});
-  ASSERT_TRUE(reply && std::holds_alternative<RepairOpened>(*reply));
+  const auto reply = world.Ask(peer, recovery::OpenForRepair{Epoch(5), true});
+  ASSERT_TRUE(reply && std::holds_alternative<recovery::RepairOpened>(*reply));
   EXPECT_TRUE(world.State(kLogA).superline.repairing);
 }
 
@@ -99,11 +102,12 @@ TEST(ReplicaServerTest, RepairingIsSetWhenAsked) {
 TEST(ReplicaServerTest, PromiseIsOnMediaBeforeItIsGiven) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 9);
-  peer.Send(Prepare{{Epoch(5), peer.self()}});
+  peer.Send(recovery::Prepare{{Epoch(5), peer.self()}});
   while (world.server().counters().promised == 0) world.Run(1000);
   std::vector<std::byte> left = world.pmem(kLogA).CutKeepingNone();
   const Superline superline = ReadRegionState(left, "cut")->superline;
-  EXPECT_EQ(PromiseOf(superline), (Promise{Epoch(5), peer.self()}));
+  EXPECT_EQ(quorum::PromiseOf(superline),
+            (quorum::Promise{Epoch(5), peer.self()}));
 }
 
 // --- RejectCounters
@@ -114,12 +118,15 @@ TEST(ReplicaServerTest, RefusedOneHearsTheStandingPromiseAndMayAskAgain) {
   Peer& holder = world.Connected(1, 1);
   world.GetPromise(holder, Epoch(5));
   Peer& other = world.Connected(2, 1);
-  const Message refused = Refused{{Epoch(5), holder.self()}};
+  const recovery::Message refused =
+      recovery::Refused{{Epoch(5), holder.self()}};
   for (const uint64_t epoch : {4, 5}) {
-    EXPECT_EQ(world.Ask(other, Prepare{{Epoch(epoch), other.self()}}), refused);
+    EXPECT_EQ(world.Ask(other, recovery::Prepare{{Epoch(epoch), other.self()}}),
+              refused);
   }
   // The holder has lost nothing by it, nor by asking for less.
-  EXPECT_EQ(world.Ask(holder, Prepare{{Epoch(4), holder.self()}}), refused);
+  EXPECT_EQ(world.Ask(holder, recovery::Prepare{{Epoch(4), holder.self()}}),
+            refused);
   world.GetRepairOpened(holder, Epoch(5));
   world.GetPromise(other, Epoch(6));
   EXPECT_TRUE(holder.ended);
@@ -131,7 +138,7 @@ TEST(ReplicaServerTest, OwnerMayAskForMoreAndItsKeysAreVoidThen) {
   ServedWorld world({});
   Peer& holder = world.Connected(1, 1);
   world.GetPromise(holder, Epoch(5));
-  const RepairOpened opened = world.GetRepairOpened(holder, Epoch(5));
+  const recovery::RepairOpened opened = world.GetRepairOpened(holder, Epoch(5));
   world.GetPromise(holder, Epoch(6));
   std::vector<std::byte> bytes(64, std::byte{1});
   ASSERT_TRUE(holder.Write(opened.ring_key, 0, bytes).ok());
@@ -150,23 +157,25 @@ TEST(ReplicaServerTest, UnauthenticatedClientsAreRejectedAndHearWhy) {
     said = peer.rejection_bytes;
     return peer.rejection;
   };
-  const Hello good{kCluster, kLogA, {NodeId(2), 1}};
-  Hello hello = good;
+  const recovery::Hello good{kCluster, kLogA, {NodeId(2), 1}};
+  recovery::Hello hello = good;
   hello.cluster_id = {1, 1};
-  EXPECT_EQ(rejected(EncodeHello(hello)).code(),
+  EXPECT_EQ(rejected(recovery::EncodeHello(hello)).code(),
             absl::StatusCode::kFailedPrecondition);
   hello = good;
   hello.log_id = kLogB;
-  EXPECT_TRUE(absl::IsNotFound(rejected(EncodeHello(hello))));
+  EXPECT_TRUE(absl::IsNotFound(rejected(recovery::EncodeHello(hello))));
   EXPECT_TRUE(absl::IsUnavailable(rejected("good day")));
   EXPECT_TRUE(absl::IsInvalidArgument(rejected("day")));
   // A peer of another version may know no sums, or others.
-  static_cast<void>(rejected(With(EncodeHello(good), 4, kProtocolVersion + 1)));
-  said[4] = kProtocolVersion + 1;
-  const absl::Status version = DecodeRejection(said);
+  static_cast<void>(rejected(
+      With(recovery::EncodeHello(good), 4, recovery::kProtocolVersion + 1)));
+  said[4] = recovery::kProtocolVersion + 1;
+  const absl::Status version = recovery::DecodeRejection(said);
   EXPECT_TRUE(absl::IsUnimplemented(version)) << version;
-  EXPECT_THAT(version.message(),
-              HasSubstr(absl::StrCat("here: version ", kProtocolVersion)));
+  EXPECT_THAT(
+      version.message(),
+      HasSubstr(absl::StrCat("here: version ", recovery::kProtocolVersion)));
   EXPECT_EQ(world.server().counters().rejected, 5u);
   EXPECT_EQ(world.server().counters().accepted, 0u);
 }
@@ -174,7 +183,8 @@ TEST(ReplicaServerTest, UnauthenticatedClientsAreRejectedAndHearWhy) {
 TEST(ReplicaServerTest, PromiseIsForTheProcessThatConnected) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 1);
-  EXPECT_EQ(FailedWith(world.Ask(peer, Prepare{{Epoch(5), {NodeId(2), 99}}})),
+  EXPECT_EQ(FailedWith(world.Ask(
+                peer, recovery::Prepare{{Epoch(5), {NodeId(2), 99}}})),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(world.State(kLogA).superline.promised_epoch, Epoch(0));
 }
@@ -183,7 +193,8 @@ TEST(ReplicaServerTest, PromiseIsForTheProcessThatConnected) {
 // that platform persists what it acknowledges.
 TEST(ReplicaServerTest, PlatformIsToldToThePrimary) {
   ServedWorld::Options options;
-  options.server.platform = *ParsePlatform("mhp,no-ddio,pm,native-flush");
+  options.server.platform =
+      *replication::ParsePlatform("mhp,no-ddio,pm,native-flush");
   ServedWorld world(options);
   Peer& peer = world.Connected(1, 1);
   ASSERT_TRUE(peer.server_hello.has_value());
@@ -197,30 +208,32 @@ TEST(ReplicaServerTest, PlatformIsToldToThePrimary) {
 // A plain file's pages are in no domain: only its program persists them.
 TEST(ReplicaServerTest, PlainFileIsServedAsOnTheWeakest) {
   ServedWorld::Options options;
-  options.server.platform = *ParsePlatform("wsp,no-ddio,infiniband");
+  options.server.platform =
+      *replication::ParsePlatform("wsp,no-ddio,infiniband");
   ServedWorld world(options);
   world.log(kLogA).is_memory = false;
   Peer& peer = world.Connected(1, 1);
   ASSERT_TRUE(peer.server_hello.has_value());
-  EXPECT_EQ(PlatformToString(peer.server_hello->platform),
+  EXPECT_EQ(replication::PlatformToString(peer.server_hello->platform),
             "dmp,ddio,dram,infiniband");
 }
 
 // What another process has, or is to be made, was not seen: it may be a file.
 TEST(ReplicaServerTest, RegionThatIsNotSeenIsToldAsTheWeakest) {
   ServedWorld::Options options;
-  options.server.platform = *ParsePlatform("wsp,no-ddio,infiniband");
+  options.server.platform =
+      *replication::ParsePlatform("wsp,no-ddio,infiniband");
   FakeRegions regions(kLogB);
-  regions.server_hello = [](Uuid) { return ServerHello(); };
+  regions.server_hello = [](Uuid) { return recovery::ServerHello(); };
   options.server.regions = &regions;
   ServedWorld world(options);
   Peer& peer = world.NewPeer(1, 1);
-  Hello hello = peer.HelloOf(kLogB);
+  recovery::Hello hello = peer.HelloOf(kLogB);
   hello.primary.node = kNode;  // whose replica it is
   peer.Connect(world.address(), hello);
   world.Run(kMillisecond);
   ASSERT_TRUE(peer.server_hello.has_value()) << peer.rejection;
-  EXPECT_EQ(PlatformToString(peer.server_hello->platform),
+  EXPECT_EQ(replication::PlatformToString(peer.server_hello->platform),
             "dmp,ddio,dram,infiniband");
 }
 

@@ -12,6 +12,13 @@
 #include "tests/recovery/server/replica_server_fixture.h"
 
 namespace alpheus::testing {
+
+using recovery::Created;
+using recovery::Format;
+using recovery::Formatted;
+using recovery::Message;
+using recovery::Viewed;
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -48,9 +55,9 @@ TEST(ReplicaServerTest, RemovedLogEndsItsConnectionsAndMayComeBack) {
   world.GetPromise(world.Connected(1, 1), Epoch(6));
 }
 
-class TestCreator final : public LogCreator {
+class TestCreator final : public recovery::LogCreator {
  public:
-  absl::StatusOr<std::unique_ptr<ServedLog>> Create(
+  absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Create(
       Uuid log_id, const Format& format) override {
     asked = format;
     if (format.region_bytes == 0) {
@@ -63,7 +70,7 @@ class TestCreator final : public LogCreator {
   Format asked;
 
  private:
-  std::unique_ptr<ModelPersistence> pmem_;
+  std::unique_ptr<model::ModelPersistence> pmem_;
 };
 
 TEST(ReplicaServerTest, UnknownLogIsMadeOnDemand) {
@@ -74,9 +81,11 @@ TEST(ReplicaServerTest, UnknownLogIsMadeOnDemand) {
   const Format format{1 << 20, MembersOf(), "orders"};
   // Not before it is formatted.
   Peer& hasty = world.Connected(1, 1, kLogB);
-  EXPECT_EQ(hasty.server_hello, (ServerHello{kNode, 0, 0, Epoch(0), 0}));
-  EXPECT_EQ(FailedWith(world.Ask(hasty, Prepare{{Epoch(5), hasty.self()}})),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(hasty.server_hello,
+            (recovery::ServerHello{kNode, 0, 0, Epoch(0), 0}));
+  EXPECT_EQ(
+      FailedWith(world.Ask(hasty, recovery::Prepare{{Epoch(5), hasty.self()}})),
+      absl::StatusCode::kFailedPrecondition);
   // What the creator says against it.
   Peer& wrong = world.Connected(1, 1, kLogB);
   EXPECT_EQ(FailedWith(world.Ask(wrong, Format{0, MembersOf(), "orders"})),
@@ -91,7 +100,7 @@ TEST(ReplicaServerTest, UnknownLogIsMadeOnDemand) {
   world.GetPromise(first, Epoch(5));
   Peer& later = world.Connected(2, 1, kLogB);
   EXPECT_EQ(later.server_hello,
-            (ServerHello{kNode, 101, kRingBytes, Epoch(5), 1}));
+            (recovery::ServerHello{kNode, 101, kRingBytes, Epoch(5), 1}));
   // A log that was there from the start is not made again.
   EXPECT_EQ(FailedWith(world.Ask(world.Connected(1, 1), format)),
             absl::StatusCode::kAlreadyExists);
@@ -110,7 +119,7 @@ TEST(ReplicaServerTest, UnopenedReplicaIsReplaced) {
   Peer& first = world.Connected(1, 1, kLogB);
   EXPECT_EQ(world.Ask(first, format), Message(Formatted{}));
   Peer& second = world.Connected(2, 1, kLogB);
-  const auto created = world.Ask(second, AskCreation{});
+  const auto created = world.Ask(second, recovery::AskCreation{});
   ASSERT_TRUE(created && std::holds_alternative<Created>(*created));
   EXPECT_FALSE(std::get<Created>(*created).is_used);
   EXPECT_EQ(std::get<Created>(*created).configuration, MembersOf());
@@ -145,7 +154,8 @@ TEST(ReplicaServerTest, ReplicaThatWasOpenedMeanwhileIsNotReplaced) {
   const auto reply = world.Ask(maker, format);
   EXPECT_EQ(FailedWith(reply), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(world.server().counters().formatted, 1u);
-  const auto created = world.Ask(world.Connected(2, 2, kLogB), AskCreation{});
+  const auto created =
+      world.Ask(world.Connected(2, 2, kLogB), recovery::AskCreation{});
   ASSERT_TRUE(created && std::holds_alternative<Created>(*created));
   EXPECT_TRUE(std::get<Created>(*created).is_used);
   EXPECT_TRUE(world.server().RemoveLog(kLogB).ok());
@@ -173,14 +183,14 @@ TEST(ReplicaServerTest, ReplacementThatFailsLeavesNothingHalf) {
 TEST(ReplicaServerTest, RequestThatWasChangedOnItsWayIsNotCarriedOut) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 1);
-  std::vector<std::byte> bytes =
-      EncodeMessage(kLogA, Prepare{{Epoch(5), peer.self()}, 1});
+  std::vector<std::byte> bytes = recovery::EncodeMessage(
+      kLogA, recovery::Prepare{{Epoch(5), peer.self()}, 1});
   bytes[9] ^= std::byte{4};  // of the epoch
   peer.SendBytes(bytes);
   world.Run(kMillisecond);
   ASSERT_THAT(peer.replies, SizeIs(1));
-  EXPECT_EQ(peer.replies.front(), Message(Changed{}));
-  EXPECT_EQ(world.log(kLogA).current_promise(), Promise());
+  EXPECT_EQ(peer.replies.front(), Message(recovery::Changed{}));
+  EXPECT_EQ(world.log(kLogA).current_promise(), quorum::Promise());
   ASSERT_THAT(world.reports(), SizeIs(1));
   EXPECT_THAT(world.reports().front(), HasSubstr("was damaged on the way"));
   world.GetPromise(world.Connected(1, 2), Epoch(5));
@@ -188,12 +198,12 @@ TEST(ReplicaServerTest, RequestThatWasChangedOnItsWayIsNotCarriedOut) {
 
 TEST(ReplicaServerTest, WhatIsNotOfTheServerIsLeftToOthers) {
   ServedWorld world({});
-  ConnectionEvent event;
-  event.kind = ConnectionEvent::Kind::kDisconnected;
-  event.connection = ConnectionId(1'000'000);
+  fabric::ConnectionEvent event;
+  event.kind = fabric::ConnectionEvent::Kind::kDisconnected;
+  event.connection = fabric::ConnectionId(1'000'000);
   EXPECT_FALSE(world.server().OnConnectionEvent(event));
-  Completion completion;
-  completion.connection = ConnectionId(1'000'000);
+  fabric::Completion completion;
+  completion.connection = fabric::ConnectionId(1'000'000);
   EXPECT_FALSE(world.server().OnCompletion(completion));
 }
 
@@ -207,7 +217,7 @@ TEST(ReplicaServerTest, RegionIsReadWithoutAPromise) {
   world.GetInstalled(primary, log);
   Replicate(world, primary, log, "a");
   Peer& reader = world.Connected(2, 1);
-  const auto reply = world.Ask(reader, View{});
+  const auto reply = world.Ask(reader, recovery::View{});
   ASSERT_TRUE(reply && std::holds_alternative<Viewed>(*reply));
   const Viewed viewed = std::get<Viewed>(*reply);
   EXPECT_EQ(viewed.region_bytes, world.log(kLogA).region().size());
@@ -221,7 +231,7 @@ TEST(ReplicaServerTest, RegionIsReadWithoutAPromise) {
   ASSERT_TRUE(reader.Write(viewed.region_key, 0, bytes).ok());
   world.Run(kMillisecond);
   ASSERT_THAT(reader.done, SizeIs(2));
-  EXPECT_EQ(reader.done[1], CompletionStatus::kRemoteAccess);
+  EXPECT_EQ(reader.done[1], fabric::CompletionStatus::kRemoteAccess);
   Replicate(world, primary, log, "c");
 }
 
@@ -229,26 +239,27 @@ TEST(ReplicaServerTest, RegionIsReadWithoutAPromise) {
 TEST(ReplicaServerTest, ViewThatIsRepeatedRegistersNothing) {
   ServedWorld world({});
   Peer& reader = world.Connected(2, 1);
-  const auto first = world.Ask(reader, View{});
+  const auto first = world.Ask(reader, recovery::View{});
   ASSERT_TRUE(first && std::holds_alternative<Viewed>(*first));
-  const auto again = world.Ask(reader, View{});
+  const auto again = world.Ask(reader, recovery::View{});
   ASSERT_TRUE(again && std::holds_alternative<Viewed>(*again));
   EXPECT_EQ(std::get<Viewed>(*again).region_key,
             std::get<Viewed>(*first).region_key);
   EXPECT_EQ(std::get<Viewed>(*again).region_bytes,
             std::get<Viewed>(*first).region_bytes);
   // A promise voids it with all others of the connection.
-  const RegionKey viewed = std::get<Viewed>(*first).region_key;
+  const fabric::RegionKey viewed = std::get<Viewed>(*first).region_key;
   world.GetPromise(reader, Epoch(5));
   std::vector<std::byte> bytes(8);
   ASSERT_TRUE(reader.Read(viewed, 0, bytes).ok());
   world.Run(kMillisecond);
   ASSERT_THAT(reader.done, SizeIs(1));
-  EXPECT_EQ(reader.done[0], CompletionStatus::kRemoteAccess);
+  EXPECT_EQ(reader.done[0], fabric::CompletionStatus::kRemoteAccess);
 }
 
 TEST(ReplicaServerTest, OwnerOfThePromiseHasNoViewOfTheRest) {
-  for (const Message& message : {Message(View{}), Message(Follow{})}) {
+  for (const Message& message :
+       {Message(recovery::View{}), Message(recovery::Follow{})}) {
     ServedWorld world({});
     Peer& peer = world.Connected(1, 1);
     world.GetPromise(peer, Epoch(5));
@@ -266,11 +277,11 @@ TEST(ReplicaServerTest, WhoFollowsIsToldHowFarTheReplicaIs) {
   Replicate(world, primary, log, "b");
   Peer& reader = world.Connected(2, 1);
   const auto ask = [&](Epoch table_epoch) {
-    const auto reply = world.Ask(reader, Follow{table_epoch});
-    EXPECT_TRUE(reply && std::holds_alternative<Followed>(*reply));
-    return std::get<Followed>(*reply);
+    const auto reply = world.Ask(reader, recovery::Follow{table_epoch});
+    EXPECT_TRUE(reply && std::holds_alternative<recovery::Followed>(*reply));
+    return std::get<recovery::Followed>(*reply);
   };
-  Followed followed = ask(Epoch(0));
+  recovery::Followed followed = ask(Epoch(0));
   EXPECT_EQ(followed.log_epoch, Epoch(5));
   EXPECT_FALSE(followed.repairing);
   EXPECT_EQ(followed.replica_count, 2u);
@@ -281,7 +292,7 @@ TEST(ReplicaServerTest, WhoFollowsIsToldHowFarTheReplicaIs) {
   EXPECT_EQ(followed.table, log.installation().table);
   EXPECT_TRUE(followed.in_session);
   EXPECT_FALSE(followed.is_claimed);
-  EXPECT_EQ(followed.promised, (Promise{Epoch(5), primary.self()}));
+  EXPECT_EQ(followed.promised, (quorum::Promise{Epoch(5), primary.self()}));
   EXPECT_EQ(followed.configuration_id, 1u);
   EXPECT_EQ(followed.end, log.End().offset);
   EXPECT_TRUE(ask(Epoch(5)).table.entries().empty());
@@ -299,8 +310,9 @@ TEST(ReplicaServerTest, WhoFollowsIsToldHowFarTheReplicaIs) {
 
 TEST(ReplicaServerTest, RegionIsReleasedOnlyWhereThatIsWanted) {
   ServedWorld refusing({});
-  EXPECT_EQ(FailedWith(refusing.Ask(refusing.Connected(1, 1), Release{})),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(
+      FailedWith(refusing.Ask(refusing.Connected(1, 1), recovery::Release{})),
+      absl::StatusCode::kFailedPrecondition);
   std::vector<Uuid> released;
   FakeRegions regions(kLogB);
   regions.release = [&](Uuid log_id) { released.push_back(log_id); };
@@ -308,16 +320,16 @@ TEST(ReplicaServerTest, RegionIsReleasedOnlyWhereThatIsWanted) {
   options.server.regions = &regions;
   ServedWorld world(options);
   // A process of another machine can't take the file.
-  EXPECT_EQ(FailedWith(world.Ask(world.Connected(1, 1), Release{})),
+  EXPECT_EQ(FailedWith(world.Ask(world.Connected(1, 1), recovery::Release{})),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(released, IsEmpty());
   Peer& own = world.NewPeer(1, 2);
-  Hello hello = own.HelloOf(kLogA);
+  recovery::Hello hello = own.HelloOf(kLogA);
   hello.primary.node = kNode;
   own.Connect(world.address(), hello);
   world.Run(kMillisecond);
-  const auto reply = world.Ask(own, Release{});
-  ASSERT_TRUE(reply && std::holds_alternative<Released>(*reply));
+  const auto reply = world.Ask(own, recovery::Release{});
+  ASSERT_TRUE(reply && std::holds_alternative<recovery::Released>(*reply));
   EXPECT_THAT(released, ElementsAre(kLogA));
 }
 

@@ -12,6 +12,10 @@
 #include "tests/recovery/server/replica_server_fixture.h"
 
 namespace alpheus::testing {
+
+using recovery::Install;
+using recovery::Message;
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -27,49 +31,49 @@ Peer& PeerAt(ServedWorld& world, At phase, Epoch epoch) {
 }
 
 std::vector<Message> EveryMessage(const Peer& peer, Epoch epoch,
-                                  const Installation& installation) {
-  return {Format{1 << 20, MembersOf(), "a"},
-          Formatted{},
-          Prepare{{epoch, peer.self()}},
-          Promised{RegionKey(1), 1, RegionKey(2)},
-          Refused{{epoch, peer.self()}},
-          OpenForRepair{epoch, false},
-          RepairOpened{RegionKey(1)},
+                                  const recovery::Installation& installation) {
+  return {recovery::Format{1 << 20, MembersOf(), "a"},
+          recovery::Formatted{},
+          recovery::Prepare{{epoch, peer.self()}},
+          recovery::Promised{fabric::RegionKey(1), 1, fabric::RegionKey(2)},
+          recovery::Refused{{epoch, peer.self()}},
+          recovery::OpenForRepair{epoch, false},
+          recovery::RepairOpened{fabric::RegionKey(1)},
           Install{installation, kTheSession, 4},
-          Installed{},
-          Failed{absl::InternalError("x")},
-          View{},
-          Viewed{RegionKey(1), 1},
-          Release{},  // nobody here wants it
-          Released{},
-          Challenge{{1, 2}},  // nobody here has a key
-          Challenged{{1, 2}, {}},
-          Prove{},
-          Proved{},
-          Follow{},
-          Followed{},
-          Scrub{},
-          Scrubbed{},
-          Claim{{epoch, peer.self()}},  // of another machine
-          Wanted{{epoch, peer.self()}},
-          Fetch{RingOffset(0), 64},
-          Fetched{},
-          Changed{},
-          AskCreation{},
-          Created{MembersOf(), false}};
+          recovery::Installed{},
+          recovery::Failed{absl::InternalError("x")},
+          recovery::View{},
+          recovery::Viewed{fabric::RegionKey(1), 1},
+          recovery::Release{},  // nobody here wants it
+          recovery::Released{},
+          recovery::Challenge{{1, 2}},  // nobody here has a key
+          recovery::Challenged{{1, 2}, {}},
+          recovery::Prove{},
+          recovery::Proved{},
+          recovery::Follow{},
+          recovery::Followed{},
+          recovery::Scrub{},
+          recovery::Scrubbed{},
+          recovery::Claim{{epoch, peer.self()}},  // of another machine
+          recovery::Wanted{{epoch, peer.self()}},
+          recovery::Fetch{RingOffset(0), 64},
+          recovery::Fetched{},
+          recovery::Changed{},
+          recovery::AskCreation{},
+          recovery::Created{MembersOf(), false}};
 }
 
 bool IsInTurn(At phase, const Message& message) {
-  if (std::holds_alternative<Prepare>(message)) return true;
-  if (std::holds_alternative<View>(message) ||
-      std::holds_alternative<Follow>(message) ||
-      std::holds_alternative<AskCreation>(message) ||
-      std::holds_alternative<Scrub>(message) ||
-      std::holds_alternative<Fetch>(message)) {
+  if (std::holds_alternative<recovery::Prepare>(message)) return true;
+  if (std::holds_alternative<recovery::View>(message) ||
+      std::holds_alternative<recovery::Follow>(message) ||
+      std::holds_alternative<recovery::AskCreation>(message) ||
+      std::holds_alternative<recovery::Scrub>(message) ||
+      std::holds_alternative<recovery::Fetch>(message)) {
     return phase == At::kControl;
   }
   if (phase == At::kPromised)
-    return std::holds_alternative<OpenForRepair>(message);
+    return std::holds_alternative<recovery::OpenForRepair>(message);
   return phase == At::kRepairOpened && std::holds_alternative<Install>(message);
 }
 
@@ -125,7 +129,7 @@ TEST(ReplicaServerTest, NonsenseEndsItsConnectionOnly) {
     world.Run(kMillisecond);
     ASSERT_THAT(peer.replies, SizeIs(1));
     // Bytes that are no message have no sum that holds.
-    EXPECT_EQ(peer.replies.front(), Message(Changed{}));
+    EXPECT_EQ(peer.replies.front(), Message(recovery::Changed{}));
     EXPECT_TRUE(peer.ended);
     Replicate(world, bystander, log_b, absl::StrCat(bytes));
   }
@@ -144,7 +148,8 @@ TEST(ReplicaServerTest, OtherEpochsThanThePromisedOneFail) {
   log.OpenEpoch(Epoch(9));
   for (const uint64_t epoch : {7, 9}) {
     Peer& peer = PeerAt(world, At::kPromised, Epoch(8));
-    EXPECT_EQ(FailedWith(world.Ask(peer, OpenForRepair{Epoch(epoch), true})),
+    EXPECT_EQ(FailedWith(
+                  world.Ask(peer, recovery::OpenForRepair{Epoch(epoch), true})),
               absl::StatusCode::kFailedPrecondition);
     world.Run(kMillisecond);
   }
@@ -168,7 +173,7 @@ TEST(ReplicaServerTest, OnlyThePromiseOwnerInstalls) {
   EXPECT_EQ(FailedWith(world.Ask(other, install)),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(world.State(kLogA).superline.log_epoch, Epoch(0));
-  EXPECT_EQ(world.Ask(holder, install), Message(Installed{}));
+  EXPECT_EQ(world.Ask(holder, install), Message(recovery::Installed{}));
 }
 
 TEST(ReplicaServerTest, LogThatIsNotThereIsNotInstalled) {
@@ -205,8 +210,8 @@ TEST(ReplicaServerTest, RequestThatDoesNotWaitForItsReplyIsRepliedTo) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     ServedWorld world(Seeded(seed));
     Peer& peer = world.Connected(1, 1);
-    peer.Send(Prepare{{Epoch(5), peer.self()}});
-    peer.Send(Prepare{{Epoch(5), peer.self()}});
+    peer.Send(recovery::Prepare{{Epoch(5), peer.self()}});
+    peer.Send(recovery::Prepare{{Epoch(5), peer.self()}});
     world.Run(kMillisecond);
     EXPECT_FALSE(peer.ended) << seed;
     EXPECT_EQ(world.server().counters().promised, 2u) << seed;

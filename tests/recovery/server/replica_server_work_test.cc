@@ -38,10 +38,12 @@ void RunSlices(ServedWorld& world, Uuid log, int slices) {
   ASSERT_GE(world.log(log).slices, until);
 }
 
-void Ask(Peer& peer, Epoch epoch) { peer.Send(Prepare{{epoch, peer.self()}}); }
+void Ask(Peer& peer, Epoch epoch) {
+  peer.Send(recovery::Prepare{{epoch, peer.self()}});
+}
 
 // What a scan or an installation has gathered is given back.
-void ExpectNothingInProgress(ServedLog& log) {
+void ExpectNothingInProgress(recovery::ServedLog& log) {
   const absl::Status status = log.Continue(kLineBytes).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
 }
@@ -64,7 +66,7 @@ TEST(ReplicaServerWorkTest, SessionOfAnotherLogGoesOnDuringAScan) {
   }
   world.Run(kMillisecond);
   ASSERT_THAT(asks.replies, SizeIs(1));
-  EXPECT_TRUE(std::holds_alternative<Promised>(asks.replies[0]));
+  EXPECT_TRUE(std::holds_alternative<recovery::Promised>(asks.replies[0]));
   EXPECT_GT(world.log(kLogA).slices, static_cast<int>(kRingBytes / kLineBytes));
 }
 
@@ -101,7 +103,7 @@ TEST(ReplicaServerWorkTest, MemoryThatRunsOutEndsTheWorkOfItsLog) {
   Ask(again, Epoch(6));
   world.Run(kMillisecond);
   ASSERT_THAT(again.replies, SizeIs(1));
-  EXPECT_TRUE(std::holds_alternative<Promised>(again.replies[0]));
+  EXPECT_TRUE(std::holds_alternative<recovery::Promised>(again.replies[0]));
 }
 
 // In turn, both would be as late as the last one.
@@ -143,8 +145,9 @@ TEST(ReplicaServerWorkTest, MediumThatFailsInTheMiddleOfAScanEndsIt) {
   EXPECT_FALSE(world.pmem(kLogA).Fence());
   world.Run(kMillisecond);
   ASSERT_THAT(peer.replies, SizeIs(1));
-  ASSERT_TRUE(std::holds_alternative<Failed>(peer.replies[0]));
-  EXPECT_TRUE(absl::IsUnavailable(std::get<Failed>(peer.replies[0]).status));
+  ASSERT_TRUE(std::holds_alternative<recovery::Failed>(peer.replies[0]));
+  EXPECT_TRUE(
+      absl::IsUnavailable(std::get<recovery::Failed>(peer.replies[0]).status));
 }
 
 // OSV1: a higher ballot in the middle of a scan has its own scan; the lower one
@@ -173,12 +176,12 @@ TEST(ReplicaServerWorkTest, HigherBallotInTheMiddleOfAnInstallationWins) {
   Peer& low = world.Connected(1, 1);
   Peer& high = world.Connected(2, 1);
   world.GetPromise(low, Epoch(5));
-  const RepairOpened opened = world.GetRepairOpened(low, Epoch(5));
+  const recovery::RepairOpened opened = world.GetRepairOpened(low, Epoch(5));
   ASSERT_TRUE(
       low.Write(opened.ring_key, 0,
                 {log.ring().data(), log.installation().end.offset.value})
           .ok());
-  low.Send(Install{log.installation(), kTheSession, 4});
+  low.Send(recovery::Install{log.installation(), kTheSession, 4});
   RunSlices(world, kLogA, 3);
   world.GetPromise(high, Epoch(6));
   EXPECT_THAT(low.replies, IsEmpty());
@@ -222,7 +225,7 @@ TEST(ReplicaServerWorkTest, MediumThatFailsInASliceIsSaid) {
   world.pmem(kLogA).FailFence(1);
   world.Run(kMillisecond);
   ASSERT_THAT(peer.replies, SizeIs(1));
-  EXPECT_TRUE(std::holds_alternative<Failed>(peer.replies[0]));
+  EXPECT_TRUE(std::holds_alternative<recovery::Failed>(peer.replies[0]));
   EXPECT_THAT(world.reports(), SizeIs(1));
   EXPECT_THAT(world.server().LogsWithFailedMedium(), ElementsAre(kLogA));
 }
@@ -252,12 +255,13 @@ bool ReachesASession(ServedWorld& world, Peer& peer, PrimaryLog& log) {
   peer.Connect(world.address(), peer.HelloOf(kLogA));
   world.Run(kMillisecond);
   if (!peer.established || peer.ended) return false;
-  for (const Message& message :
-       {Message(Prepare{{epoch, peer.self()}}),
-        Message(OpenForRepair{epoch, false}),
-        Message(Install{log.installation(), kTheSession, 4})}) {
+  for (const recovery::Message& message :
+       {recovery::Message(recovery::Prepare{{epoch, peer.self()}}),
+        recovery::Message(recovery::OpenForRepair{epoch, false}),
+        recovery::Message(
+            recovery::Install{log.installation(), kTheSession, 4})}) {
     const auto reply = world.Ask(peer, message);
-    if (!reply || std::holds_alternative<Failed>(*reply)) {
+    if (!reply || std::holds_alternative<recovery::Failed>(*reply)) {
       world.Run(kMillisecond);
       return false;
     }

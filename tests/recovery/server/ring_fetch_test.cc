@@ -44,10 +44,11 @@ TEST_F(RingFetchTest, NothingOutsideTheRangeIsShown) {
   for (uint64_t begin = 1024; begin <= 1536; begin += 64) {
     for (uint64_t end = begin; end <= begin + kFetchedCapacity; end += 64) {
       for (uint64_t from = 896; from <= 2176; from += 64) {
-        for (const uint32_t bytes : {1u, 64u, 200u, 512u, kFetchBytesMax}) {
-          const Fetch fetch{RingOffset(from), bytes};
-          const Fetched shown =
-              FetchedFrom(ring_, RingOffset(begin), RingOffset(end), fetch);
+        for (const uint32_t bytes :
+             {1u, 64u, 200u, 512u, recovery::kFetchBytesMax}) {
+          const recovery::Fetch fetch{RingOffset(from), bytes};
+          const recovery::Fetched shown = recovery::FetchedFrom(
+              ring_, RingOffset(begin), RingOffset(end), fetch);
           EXPECT_EQ(shown.from, fetch.from);
           const bool is_inside = begin <= from && from < end;
           const uint64_t expected =
@@ -62,10 +63,11 @@ TEST_F(RingFetchTest, NothingOutsideTheRangeIsShown) {
 
 TEST_F(RingFetchTest, LargestOffsetsGoNotRound) {
   const RingOffset last((uint64_t{1} << 62) - kLineBytes);
-  EXPECT_THAT(FetchedFrom(ring_, RingOffset(0), RingOffset(kFetchedCapacity),
-                          {last, kFetchBytesMax})
-                  .bytes,
-              IsEmpty());
+  EXPECT_THAT(
+      recovery::FetchedFrom(ring_, RingOffset(0), RingOffset(kFetchedCapacity),
+                            {last, recovery::kFetchBytesMax})
+          .bytes,
+      IsEmpty());
 }
 
 }  // namespace

@@ -10,13 +10,21 @@
 #include "log/core/ring/format_region.h"
 
 namespace alpheus::testing {
+
+using fabric::ConnectionEvent;
+using fabric::RegionKey;
+using fabric::WorkId;
+using model::ModelPersistence;
+using recovery::Message;
+
 namespace {
 
 constexpr NodeId kPrimaryNode{2};
 
-std::unique_ptr<LocalReplica<ModelPersistence>> Opened(ModelPersistence& pmem) {
-  auto replica = LocalReplica<ModelPersistence>::Open(pmem, pmem.region(),
-                                                      {.name = "model"});
+std::unique_ptr<recovery::LocalReplica<ModelPersistence>> Opened(
+    ModelPersistence& pmem) {
+  auto replica = recovery::LocalReplica<ModelPersistence>::Open(
+      pmem, pmem.region(), {.name = "model"});
   ALPHEUS_CHECK(replica.ok(), "a formatted region opens");
   return *std::move(replica);
 }
@@ -102,13 +110,14 @@ Lsn PrimaryLog::Append(std::string_view text) {
 
 // --- Peer --------------------------------------------------------------------
 
-void Peer::Connect(const std::string& address, const Hello& hello) {
+void Peer::Connect(const std::string& address, const recovery::Hello& hello) {
   log_id_ = hello.log_id;
-  ConnectSaying(address, EncodeHello(hello));
+  ConnectSaying(address, recovery::EncodeHello(hello));
 }
 
 void Peer::ConnectSaying(const std::string& address, std::string_view bytes) {
-  slots_ = *MessageSlots::Make(fabric_, 2, kMessageBytesMax);
+  slots_ =
+      *replication::MessageSlots::Make(fabric_, 2, recovery::kMessageBytesMax);
   connection_ = *fabric_.Connect(address, bytes, Deadline());
 }
 
@@ -118,13 +127,13 @@ void Peer::PostReceive() {
 }
 
 void Peer::Send(const Message& message) {
-  SendBytes(EncodeMessage(log_id_, message));
+  SendBytes(recovery::EncodeMessage(log_id_, message));
   ;
 }
 
 void Peer::SendBytes(std::span<const std::byte> bytes) {
   PostReceive();
-  LocalBytes slot = slots_->At(1);
+  fabric::LocalBytes slot = slots_->At(1);
   std::ranges::copy(bytes, slot.bytes.begin());
   slot.bytes = slot.bytes.first(bytes.size());
   EXPECT_TRUE(fabric_.PostSend(connection_, WorkId(1001), slot).ok());
@@ -132,14 +141,14 @@ void Peer::SendBytes(std::span<const std::byte> bytes) {
 
 absl::Status Peer::Write(RegionKey key, uint64_t offset,
                          std::span<std::byte> bytes) {
-  const RegionKey own = *fabric_.Register(bytes, RemoteAccess::kNone);
+  const RegionKey own = *fabric_.Register(bytes, fabric::RemoteAccess::kNone);
   return fabric_.PostWrite(connection_, WorkId(1002), {own, bytes},
                            {key, offset});
 }
 
 absl::Status Peer::Read(RegionKey key, uint64_t offset,
                         std::span<std::byte> into) {
-  const RegionKey own = *fabric_.Register(into, RemoteAccess::kNone);
+  const RegionKey own = *fabric_.Register(into, fabric::RemoteAccess::kNone);
   return fabric_.PostRead(connection_, WorkId(1002), {own, into},
                           {key, offset});
 }
@@ -153,11 +162,11 @@ void Peer::OnConnectionEvent(const ConnectionEvent& event) {
   switch (event.kind) {
     case ConnectionEvent::Kind::kEstablished:
       established = true;
-      server_hello = *DecodeServerHello(event.private_data);
+      server_hello = *recovery::DecodeServerHello(event.private_data);
       break;
     case ConnectionEvent::Kind::kRejected:
       ended = true;
-      rejection = DecodeRejection(event.private_data);
+      rejection = recovery::DecodeRejection(event.private_data);
       rejection_bytes = event.private_data;
       break;
     default:
@@ -165,11 +174,11 @@ void Peer::OnConnectionEvent(const ConnectionEvent& event) {
   }
 }
 
-void Peer::OnCompletion(const Completion& completion) {
+void Peer::OnCompletion(const fabric::Completion& completion) {
   if (completion.work == WorkId(1000)) {
-    if (completion.status != CompletionStatus::kOk) return;
-    const auto reply =
-        DecodeMessage(log_id_, slots_->At(0).bytes.first(completion.bytes));
+    if (completion.status != fabric::CompletionStatus::kOk) return;
+    const auto reply = recovery::DecodeMessage(
+        log_id_, slots_->At(0).bytes.first(completion.bytes));
     EXPECT_TRUE(reply.ok());
     if (reply.ok()) replies.push_back(*reply);
   } else if (completion.work == WorkId(1002)) {
@@ -193,7 +202,7 @@ absl::StatusOr<bool> WatchedLog::Continue(uint64_t bytes_max) {
   return inner_.Continue(bytes_max);
 }
 
-StateReport WatchedLog::TakeStateReport() {
+recovery::StateReport WatchedLog::TakeStateReport() {
   seen.assign(ring().begin(), ring().end());
   if (while_scanning_) while_scanning_();
   return inner_.TakeStateReport();
@@ -212,13 +221,15 @@ absl::Status FakeRegions::WhyUnserved(Uuid log_id) {
                           : absl::OkStatus();
 }
 
-absl::StatusOr<ServerHello> FakeRegions::ReadServerHello(Uuid log_id) {
+absl::StatusOr<recovery::ServerHello> FakeRegions::ReadServerHello(
+    Uuid log_id) {
   return server_hello ? server_hello(log_id)
-                      : LocalRegions::ReadServerHello(log_id);
+                      : recovery::LocalRegions::ReadServerHello(log_id);
 }
 
-absl::StatusOr<Followed> FakeRegions::ReadFollowed(Uuid log_id) {
-  return followed ? followed(log_id) : LocalRegions::ReadFollowed(log_id);
+absl::StatusOr<recovery::Followed> FakeRegions::ReadFollowed(Uuid log_id) {
+  return followed ? followed(log_id)
+                  : recovery::LocalRegions::ReadFollowed(log_id);
 }
 
 void FakeRegions::OnLockHolderGone(Uuid log_id) {
@@ -235,8 +246,8 @@ ServedWorld::ServedWorld(Options options)
   options.server.warn = [this](const std::string& text) {
     reports_.push_back(text);
   };
-  server_ = std::make_unique<ReplicaServer>(adapter_, network_.clock(),
-                                            options.server);
+  server_ = std::make_unique<recovery::ReplicaServer>(
+      adapter_, network_.clock(), options.server);
   std::function<void()> scan;
   if (options.scan_ns > 0) {
     scan = [this, ns = options.scan_ns] { network_.Run(ns); };
@@ -249,7 +260,7 @@ ServedWorld::ServedWorld(Options options)
     log_b_ = log_b.get();
     EXPECT_TRUE(server_->AddLog(std::move(log_b)).ok());
   }
-  address_ = *network_.fabric(0).Listen(SimNetwork::Address(0, 1));
+  address_ = *network_.fabric(0).Listen(model::SimNetwork::Address(0, 1));
 }
 
 RegionState ServedWorld::State(Uuid log_id) {
@@ -259,7 +270,7 @@ RegionState ServedWorld::State(Uuid log_id) {
 Peer& ServedWorld::NewPeer(int host, uint64_t incarnation) {
   const NodeId node(static_cast<uint64_t>(host) + 1);
   return *peers_.emplace_back(std::make_unique<Peer>(
-      network_.fabric(host), PrimaryId{node, incarnation}));
+      network_.fabric(host), quorum::PrimaryId{node, incarnation}));
 }
 
 Peer& ServedWorld::Connected(int host, uint64_t incarnation, Uuid log_id) {
@@ -278,7 +289,7 @@ void ServedWorld::Crash(int host) {
 }
 
 void ServedWorld::PollNode() {
-  std::vector<Completion> completions(16);
+  std::vector<fabric::Completion> completions(16);
   std::vector<ConnectionEvent> events;
   const size_t count = network_.fabric(0).Poll(completions, &events);
   for (const ConnectionEvent& event : events) server_->OnConnectionEvent(event);
@@ -287,7 +298,7 @@ void ServedWorld::PollNode() {
 }
 
 void ServedWorld::PollPeers() {
-  std::vector<Completion> completions(16);
+  std::vector<fabric::Completion> completions(16);
   for (const int host : {1, 2}) {
     if (!network_.IsUp(host)) continue;
     std::vector<ConnectionEvent> events;
@@ -330,34 +341,36 @@ std::optional<Message> ServedWorld::Ask(Peer& peer, const Message& message) {
   return reply;
 }
 
-Promised ServedWorld::GetPromise(Peer& peer, Epoch epoch) {
-  const auto reply = Ask(peer, Prepare{{epoch, peer.self()}});
-  EXPECT_TRUE(reply && std::holds_alternative<Promised>(*reply));
-  return std::get<Promised>(*reply);
+recovery::Promised ServedWorld::GetPromise(Peer& peer, Epoch epoch) {
+  const auto reply = Ask(peer, recovery::Prepare{{epoch, peer.self()}});
+  EXPECT_TRUE(reply && std::holds_alternative<recovery::Promised>(*reply));
+  return std::get<recovery::Promised>(*reply);
 }
 
-RepairOpened ServedWorld::GetRepairOpened(Peer& peer, Epoch epoch) {
-  const auto reply = Ask(peer, OpenForRepair{epoch, false});
-  EXPECT_TRUE(reply && std::holds_alternative<RepairOpened>(*reply));
-  return std::get<RepairOpened>(*reply);
+recovery::RepairOpened ServedWorld::GetRepairOpened(Peer& peer, Epoch epoch) {
+  const auto reply = Ask(peer, recovery::OpenForRepair{epoch, false});
+  EXPECT_TRUE(reply && std::holds_alternative<recovery::RepairOpened>(*reply));
+  return std::get<recovery::RepairOpened>(*reply);
 }
 
 void ServedWorld::GetInstalled(Peer& peer, PrimaryLog& log, uint32_t credits) {
-  const Installation& installation = log.installation();
+  const recovery::Installation& installation = log.installation();
   GetPromise(peer, installation.epoch);
-  const RepairOpened opened = GetRepairOpened(peer, installation.epoch);
+  const recovery::RepairOpened opened =
+      GetRepairOpened(peer, installation.epoch);
   const Ring ring = log.ring();
   // A test's log has not gone round.
   const uint64_t bytes = installation.end.offset.value;
   if (bytes > 0) {
     ASSERT_TRUE(peer.Write(opened.ring_key, 0, {ring.data(), bytes}).ok());
   }
-  const auto reply = Ask(peer, Install{installation, kTheSession, credits});
+  const auto reply =
+      Ask(peer, recovery::Install{installation, kTheSession, credits});
   ASSERT_TRUE(reply.has_value());
-  ASSERT_EQ(*reply, Message(Installed{})) << reports_.size();
+  ASSERT_EQ(*reply, Message(recovery::Installed{})) << reports_.size();
   const RegionKey own = *peer.fabric().Register({ring.data(), ring.capacity()},
-                                                RemoteAccess::kNone);
-  peer.session = *PrimarySession::Start(
+                                                fabric::RemoteAccess::kNone);
+  peer.session = *replication::PrimarySession::Start(
       {ring, own, opened.ring_key},
       {installation.epoch, kTheSession, installation.end, credits},
       peer.fabric(), peer.connection());

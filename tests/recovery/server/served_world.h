@@ -31,12 +31,12 @@ inline constexpr Uuid kCluster{11, 12};
 inline constexpr Uuid kLogA{21, 22};
 inline constexpr Uuid kLogB{31, 32};
 inline constexpr NodeId kNode{1};
-inline constexpr SessionId kTheSession{77};
+inline constexpr replication::SessionId kTheSession{77};
 inline constexpr uint64_t kRingBytes = 16384;
 
 // The two members of the logs: the node, and the primaries' own replicas.
 Configuration MembersOf();
-std::unique_ptr<ModelPersistence> FormattedRegion(
+std::unique_ptr<model::ModelPersistence> FormattedRegion(
     Uuid log_id, NodeId node, uint64_t configuration_id = 1);
 
 // A primary's own replica of a log, and the log that is written there.
@@ -49,7 +49,7 @@ class PrimaryLog {
   void OpenEpoch(Epoch epoch);
   Lsn Append(std::string_view text);
   // What the last OpenEpoch installed.
-  const Installation& installation() const { return installation_; }
+  const recovery::Installation& installation() const { return installation_; }
   Ring ring() const;
   // Behind the last record.
   RingEnd End() const;
@@ -60,83 +60,94 @@ class PrimaryLog {
  private:
   LogPosition WalkToTheEnd() const;
 
-  std::unique_ptr<ModelPersistence> pmem_;
+  std::unique_ptr<model::ModelPersistence> pmem_;
   SteppingClock clock_;
   NoWaiter waiter_;
-  Installation installation_;
-  std::unique_ptr<RingLog<ModelPersistence>> log_;
+  recovery::Installation installation_;
+  std::unique_ptr<RingLog<model::ModelPersistence>> log_;
 };
 
 // One connection of a primary process.
 class Peer {
  public:
-  Peer(Fabric& fabric, PrimaryId primary) : fabric_(fabric), self_(primary) {}
+  Peer(fabric::Fabric& fabric, quorum::PrimaryId primary)
+      : fabric_(fabric), self_(primary) {}
 
-  void Connect(const std::string& address, const Hello& hello);
+  void Connect(const std::string& address, const recovery::Hello& hello);
   void ConnectSaying(const std::string& address, std::string_view bytes);
-  Hello HelloOf(Uuid log_id) const { return {kCluster, log_id, self_}; }
+  recovery::Hello HelloOf(Uuid log_id) const {
+    return {kCluster, log_id, self_};
+  }
 
-  void Send(const Message& message);
+  void Send(const recovery::Message& message);
   void SendBytes(std::span<const std::byte> bytes);
   // Under way until it completes; `writes` has the outcomes.
-  absl::Status Write(RegionKey key, uint64_t offset,
+  absl::Status Write(fabric::RegionKey key, uint64_t offset,
                      std::span<std::byte> bytes);
-  absl::Status Read(RegionKey key, uint64_t offset, std::span<std::byte> into);
+  absl::Status Read(fabric::RegionKey key, uint64_t offset,
+                    std::span<std::byte> into);
   absl::Status Announce(uint32_t immediate);
   absl::Status Close() { return fabric_.Close(connection_); }
 
-  void OnConnectionEvent(const ConnectionEvent& event);
-  void OnCompletion(const Completion& completion);
+  void OnConnectionEvent(const fabric::ConnectionEvent& event);
+  void OnCompletion(const fabric::Completion& completion);
 
-  PrimaryId self() const { return self_; }
-  ConnectionId connection() const { return connection_; }
-  Fabric& fabric() { return fabric_; }
+  quorum::PrimaryId self() const { return self_; }
+  fabric::ConnectionId connection() const { return connection_; }
+  fabric::Fabric& fabric() { return fabric_; }
 
   // What was seen.
-  std::optional<ServerHello> server_hello;
+  std::optional<recovery::ServerHello> server_hello;
   absl::Status rejection;
   std::string rejection_bytes;
   bool established = false;
   bool ended = false;
-  std::deque<Message> replies;
-  std::vector<CompletionStatus> done;  // of writes and reads
+  std::deque<recovery::Message> replies;
+  std::vector<fabric::CompletionStatus> done;  // of writes and reads
   // From Installed on, completions are its.
-  std::unique_ptr<PrimarySession> session;
+  std::unique_ptr<replication::PrimarySession> session;
   absl::Status session_status;
 
  private:
   void PostReceive();
 
-  Fabric& fabric_;
-  const PrimaryId self_;
+  fabric::Fabric& fabric_;
+  const quorum::PrimaryId self_;
   Uuid log_id_;
-  ConnectionId connection_;
-  std::unique_ptr<MessageSlots> slots_;
+  fabric::ConnectionId connection_;
+  std::unique_ptr<replication::MessageSlots> slots_;
 };
 
 // Lets time pass in the middle of a scan, and keeps what it saw.
-class WatchedLog final : public ServedLog {
+class WatchedLog final : public recovery::ServedLog {
  public:
-  WatchedLog(ModelPersistence& pmem, std::function<void()> while_scanning);
+  WatchedLog(model::ModelPersistence& pmem,
+             std::function<void()> while_scanning);
 
   Uuid log_id() const override { return inner_.log_id(); }
-  ServerHello server_hello() const override { return inner_.server_hello(); }
+  recovery::ServerHello server_hello() const override {
+    return inner_.server_hello();
+  }
   bool is_persistent_memory() const override { return is_memory; }
-  Promise current_promise() const override { return inner_.current_promise(); }
-  Created created() const override { return inner_.created(); }
-  Followed followed() const override { return inner_.followed(); }
+  quorum::Promise current_promise() const override {
+    return inner_.current_promise();
+  }
+  recovery::Created created() const override { return inner_.created(); }
+  recovery::Followed followed() const override { return inner_.followed(); }
   bool medium_failed() const override { return inner_.medium_failed(); }
   std::span<std::byte> ring() const override { return inner_.ring(); }
   std::span<std::byte> region() const override { return inner_.region(); }
-  absl::StatusOr<PromiseVerdict> AcceptPromise(const Promise& p) override {
+  absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(
+      const quorum::Promise& p) override {
     return inner_.AcceptPromise(p);
   }
   absl::Status StartStateReport() override { return inner_.StartStateReport(); }
-  StateReport TakeStateReport() override;
+  recovery::StateReport TakeStateReport() override;
   absl::Status BeginRepair(Epoch epoch) override {
     return inner_.BeginRepair(epoch);
   }
-  absl::Status StartInstall(const Installation& installation) override {
+  absl::Status StartInstall(
+      const recovery::Installation& installation) override {
     return inner_.StartInstall(installation);
   }
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override;
@@ -148,11 +159,12 @@ class WatchedLog final : public ServedLog {
     return inner_.RestoreBytes(offset, bytes);
   }
   absl::StatusOr<int> RepairCopies() override { return inner_.RepairCopies(); }
-  absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
-                            ConnectionId connection) override {
+  absl::Status StartSession(const replication::SessionTerms& terms,
+                            fabric::Fabric& fabric,
+                            fabric::ConnectionId connection) override {
     return inner_.StartSession(terms, fabric, connection);
   }
-  absl::Status OnCompletion(const Completion& completion) override {
+  absl::Status OnCompletion(const fabric::Completion& completion) override {
     return inner_.OnCompletion(completion);
   }
   absl::Status Step() override { return inner_.Step(); }
@@ -174,25 +186,26 @@ class WatchedLog final : public ServedLog {
   bool starves = false;  // memory runs out in its work
 
  private:
-  ServedReplica<ModelPersistence> inner_;
+  recovery::ServedReplica<model::ModelPersistence> inner_;
   const std::function<void()> while_scanning_;
 };
 
 // Regions of which a process of the node's machine has one. What is not set is
 // as by default.
-class FakeRegions final : public LocalRegions {
+class FakeRegions final : public recovery::LocalRegions {
  public:
   explicit FakeRegions(Uuid taken) : taken_(taken) {}
 
   std::function<void(Uuid log_id)> release;
-  std::function<absl::StatusOr<ServerHello>(Uuid log_id)> server_hello;
-  std::function<absl::StatusOr<Followed>(Uuid log_id)> followed;
+  std::function<absl::StatusOr<recovery::ServerHello>(Uuid log_id)>
+      server_hello;
+  std::function<absl::StatusOr<recovery::Followed>(Uuid log_id)> followed;
   std::function<void(Uuid log_id)> owner_gone;
 
   bool ReleaseRegion(Uuid log_id) override;
   absl::Status WhyUnserved(Uuid log_id) override;
-  absl::StatusOr<ServerHello> ReadServerHello(Uuid log_id) override;
-  absl::StatusOr<Followed> ReadFollowed(Uuid log_id) override;
+  absl::StatusOr<recovery::ServerHello> ReadServerHello(Uuid log_id) override;
+  absl::StatusOr<recovery::Followed> ReadFollowed(Uuid log_id) override;
   void OnLockHolderGone(Uuid log_id) override;
 
  private:
@@ -202,20 +215,20 @@ class FakeRegions final : public LocalRegions {
 class ServedWorld {
  public:
   struct Options {
-    SimOptions network;
+    model::SimOptions network;
     bool serve_b = false;           // log B, too
     uint64_t configuration_id = 1;  // of log A
     // Nanoseconds that a scan takes.
     int64_t scan_ns = 0;
-    ReplicaServerOptions server;
+    recovery::ReplicaServerOptions server;
   };
   explicit ServedWorld(Options options);
 
-  SimNetwork& network() { return network_; }
+  model::SimNetwork& network() { return network_; }
   // Of the node.
   FailingFabric& adapter() { return adapter_; }
-  ReplicaServer& server() { return *server_; }
-  ModelPersistence& pmem(Uuid log_id) {
+  recovery::ReplicaServer& server() { return *server_; }
+  model::ModelPersistence& pmem(Uuid log_id) {
     return log_id == kLogA ? *pmem_a_ : *pmem_b_;
   }
   WatchedLog& log(Uuid log_id) { return log_id == kLogA ? *log_a_ : *log_b_; }
@@ -240,25 +253,26 @@ class ServedWorld {
   void PollNode();
 
   // Requests and the reply; the connection may have ended without one.
-  std::optional<Message> Ask(Peer& peer, const Message& message);
-  Promised GetPromise(Peer& peer, Epoch epoch);
-  RepairOpened GetRepairOpened(Peer& peer, Epoch epoch);
+  std::optional<recovery::Message> Ask(Peer& peer,
+                                       const recovery::Message& message);
+  recovery::Promised GetPromise(Peer& peer, Epoch epoch);
+  recovery::RepairOpened GetRepairOpened(Peer& peer, Epoch epoch);
   // From a new connection to a session, whose log the node gets by a write.
   void GetInstalled(Peer& peer, PrimaryLog& log, uint32_t credits = 4);
 
  private:
   void PollPeers();
 
-  SimNetwork network_;
+  model::SimNetwork network_;
   FailingFabric adapter_;
-  std::unique_ptr<ModelPersistence> pmem_a_;
-  std::unique_ptr<ModelPersistence> pmem_b_;
+  std::unique_ptr<model::ModelPersistence> pmem_a_;
+  std::unique_ptr<model::ModelPersistence> pmem_b_;
   WatchedLog* log_a_ = nullptr;  // of the server
   WatchedLog* log_b_ = nullptr;
   std::vector<std::string> reports_;
   std::string address_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  std::unique_ptr<ReplicaServer> server_;
+  std::unique_ptr<recovery::ReplicaServer> server_;
 };
 
 }  // namespace alpheus::testing

@@ -6,6 +6,11 @@
 #include <cstring>
 
 namespace alpheus::testing {
+
+using fabric::Completion;
+using fabric::ConnectionEvent;
+using fabric::ConnectionId;
+
 namespace {
 
 constexpr uint64_t kGuardBytes = 128;
@@ -91,7 +96,7 @@ void FabricConformanceTest::Settle() {
 }
 
 TestRegion FabricConformanceTest::MakeRegion(int host, uint64_t bytes,
-                                             RemoteAccess access) {
+                                             fabric::RemoteAccess access) {
   Arena arena;
   arena.bytes = bytes;
   arena.memory = world_->Memory(host, bytes + 2 * kGuardBytes, access);
@@ -183,8 +188,8 @@ Completion FabricConformanceTest::NextReceive(int host,
                                               ConnectionId connection) {
   return TakeFirst(host, [&](const Completion& completion) {
     return completion.connection == connection &&
-           (completion.operation == Operation::kReceive ||
-            completion.operation == Operation::kReceiveImmediate);
+           (completion.operation == fabric::Operation::kReceive ||
+            completion.operation == fabric::Operation::kReceiveImmediate);
   });
 }
 
@@ -198,13 +203,13 @@ size_t FabricConformanceTest::CompletionsOf(int host, ConnectionId connection) {
 
 void FabricConformanceTest::ExpectOutcome(
     const std::function<absl::Status(ConnectionId)>& post,
-    CompletionStatus expected) {
+    fabric::CompletionStatus expected) {
   const TestLink link = Link(0, 1);
-  EXPECT_TRUE(fabric(1).PostReceive(link.at_peer, WorkId(1), {}).ok());
+  EXPECT_TRUE(fabric(1).PostReceive(link.at_peer, fabric::WorkId(1), {}).ok());
   const absl::Status posted = post(link.at_host);
   ASSERT_TRUE(posted.ok()) << posted;
   EXPECT_EQ(Next(0, link.at_host).status, expected);
-  if (expected != CompletionStatus::kOk) ExpectBrokenAtBothEnds(link);
+  if (expected != fabric::CompletionStatus::kOk) ExpectBrokenAtBothEnds(link);
   EXPECT_TRUE(fabric(0).Close(link.at_host).ok());
   EXPECT_TRUE(fabric(1).Close(link.at_peer).ok());
 }
@@ -216,9 +221,9 @@ void FabricConformanceTest::ExpectBrokenAtBothEnds(const TestLink& link) {
            HasEvent(link.peer, Kind::kDisconnected, link.at_peer);
   }));
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      fabric(link.host).PostSend(link.at_host, WorkId(999), {})));
+      fabric(link.host).PostSend(link.at_host, fabric::WorkId(999), {})));
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      fabric(link.peer).PostSend(link.at_peer, WorkId(999), {})));
+      fabric(link.peer).PostSend(link.at_peer, fabric::WorkId(999), {})));
 }
 
 }  // namespace alpheus::testing

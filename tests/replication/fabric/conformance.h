@@ -39,13 +39,13 @@ inline std::string ConformanceParamName(
 // Registered memory of one host, between guards.
 struct TestRegion {
   std::span<std::byte> bytes;
-  RegionKey key;
+  fabric::RegionKey key;
 
-  LocalBytes Local(uint64_t offset, uint64_t count) const {
+  fabric::LocalBytes Local(uint64_t offset, uint64_t count) const {
     return {key, bytes.subspan(offset, count)};
   }
-  LocalBytes Local() const { return {key, bytes}; }
-  RemoteAddress At(uint64_t offset) const { return {key, offset}; }
+  fabric::LocalBytes Local() const { return {key, bytes}; }
+  fabric::RemoteAddress At(uint64_t offset) const { return {key, offset}; }
   uint64_t Word(uint64_t offset) const;
   void SetWord(uint64_t offset, uint64_t value) const;
   void Fill(int value) const;
@@ -56,8 +56,8 @@ struct TestRegion {
 struct TestLink {
   int host = 0;  // the one that connected
   int peer = 0;
-  ConnectionId at_host;
-  ConnectionId at_peer;
+  fabric::ConnectionId at_host;
+  fabric::ConnectionId at_peer;
 };
 
 class FabricConformanceTest
@@ -70,7 +70,7 @@ class FabricConformanceTest
   // No byte between regions was touched (FB4).
   void TearDown() override;
 
-  Fabric& fabric(int host) { return world_->fabric(host); }
+  fabric::Fabric& fabric(int host) { return world_->fabric(host); }
 
   // One pass of the world, and a poll of every adapter. False when nothing is
   // in flight and nothing came.
@@ -85,37 +85,40 @@ class FabricConformanceTest
   bool BecomesVisible(const std::function<bool()>& landed);
 
   // A region of `bytes` zeroes that starts on a multiple of 8.
-  TestRegion MakeRegion(int host, uint64_t bytes, RemoteAccess access);
+  TestRegion MakeRegion(int host, uint64_t bytes, fabric::RemoteAccess access);
 
   // Listens once per host.
   std::string Listening(int host);
   // The next event of this kind at the host; a failed test if none comes.
-  ConnectionEvent Await(int host, ConnectionEvent::Kind kind);
-  bool HasEvent(int host, ConnectionEvent::Kind kind, ConnectionId connection);
+  fabric::ConnectionEvent Await(int host, fabric::ConnectionEvent::Kind kind);
+  bool HasEvent(int host, fabric::ConnectionEvent::Kind kind,
+                fabric::ConnectionId connection);
   TestLink Link(int host, int peer);
 
   // The next completion of that connection or operation at the host.
-  Completion Next(int host, ConnectionId connection);
-  Completion NextReceive(int host, ConnectionId connection);
-  size_t CompletionsOf(int host, ConnectionId connection);
+  fabric::Completion Next(int host, fabric::ConnectionId connection);
+  fabric::Completion NextReceive(int host, fabric::ConnectionId connection);
+  size_t CompletionsOf(int host, fabric::ConnectionId connection);
   // Posts one operation on a connection of its own from host 0 to host 1, where
   // a receive is posted, and expects it to end so; refused, it must break the
   // connection at both ends.
-  void ExpectOutcome(const std::function<absl::Status(ConnectionId)>& post,
-                     CompletionStatus expected);
+  void ExpectOutcome(
+      const std::function<absl::Status(fabric::ConnectionId)>& post,
+      fabric::CompletionStatus expected);
   // Both ends have learnt that the connection is broken.
   void ExpectBrokenAtBothEnds(const TestLink& link);
 
   std::unique_ptr<FabricWorld> world_;
-  std::vector<std::deque<Completion>> completions_;  // [hosts]
-  std::vector<std::deque<ConnectionEvent>> events_;  // [hosts]
+  std::vector<std::deque<fabric::Completion>> completions_;  // [hosts]
+  std::vector<std::deque<fabric::ConnectionEvent>> events_;  // [hosts]
 
  private:
   struct Arena {
     WorldMemory memory;
     uint64_t bytes = 0;  // of the region in the middle
   };
-  Completion TakeFirst(int host, const std::function<bool(const Completion&)>&);
+  fabric::Completion TakeFirst(
+      int host, const std::function<bool(const fabric::Completion&)>&);
 
   std::vector<Arena> arenas_;
   std::map<int, std::string> addresses_;

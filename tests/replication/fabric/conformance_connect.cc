@@ -3,6 +3,12 @@
 #include "tests/replication/fabric/conformance.h"
 
 namespace alpheus::testing {
+
+using fabric::CompletionStatus;
+using fabric::ConnectionEvent;
+using fabric::ConnectionId;
+using fabric::WorkId;
+
 namespace {
 
 using Kind = ConnectionEvent::Kind;
@@ -109,9 +115,9 @@ TEST_P(FabricConformanceTest, RequestWhoseRequesterClosedIsNotAccepted) {
 }
 
 TEST_P(FabricConformanceTest, UnknownConnectionsAreNotFound) {
-  Fabric& own = fabric(0);
-  const TestRegion region = MakeRegion(0, 8, RemoteAccess::kNone);
-  const LocalBytes bytes = region.Local();
+  fabric::Fabric& own = fabric(0);
+  const TestRegion region = MakeRegion(0, 8, fabric::RemoteAccess::kNone);
+  const fabric::LocalBytes bytes = region.Local();
   const WorkId work(1);
   for (const ConnectionId id : {ConnectionId(), ConnectionId(1u << 30)}) {
     EXPECT_TRUE(absl::IsNotFound(own.Accept(id, "")));
@@ -180,8 +186,8 @@ TEST_P(FabricConformanceTest, CloseIsSeenByThePeerOnce) {
 // FB3: each posted operation completes exactly once, in its order.
 TEST_P(FabricConformanceTest, CloseFlushesWhatIsPosted) {
   const TestLink link = Link(0, 1);
-  const TestRegion own = MakeRegion(0, 4096, RemoteAccess::kNone);
-  const TestRegion remote = MakeRegion(1, 4096, RemoteAccess::kWrite);
+  const TestRegion own = MakeRegion(0, 4096, fabric::RemoteAccess::kNone);
+  const TestRegion remote = MakeRegion(1, 4096, fabric::RemoteAccess::kWrite);
   for (uint64_t i = 0; i < 6; ++i) {
     ASSERT_TRUE(
         fabric(0)
@@ -193,14 +199,14 @@ TEST_P(FabricConformanceTest, CloseFlushesWhatIsPosted) {
   Settle();
   ASSERT_EQ(CompletionsOf(0, link.at_host), 12u);
   for (uint64_t i = 0; i < 6; ++i) {
-    const Completion receive = NextReceive(0, link.at_host);
+    const fabric::Completion receive = NextReceive(0, link.at_host);
     EXPECT_EQ(receive.work, WorkId(10 + i));
     EXPECT_EQ(receive.status, CompletionStatus::kFlushed);
   }
   for (uint64_t i = 0; i < 6; ++i) {
-    const Completion send = Next(0, link.at_host);
+    const fabric::Completion send = Next(0, link.at_host);
     EXPECT_EQ(send.work, WorkId(i));
-    EXPECT_EQ(send.operation, Operation::kWrite);
+    EXPECT_EQ(send.operation, fabric::Operation::kWrite);
   }
 }
 

@@ -5,10 +5,17 @@
 #include "tests/replication/fabric/conformance.h"
 
 namespace alpheus::testing {
+
+using fabric::CompletionStatus;
+using fabric::ConnectionId;
+using fabric::Fabric;
+using fabric::RemoteAddress;
+using fabric::WorkId;
+
 namespace {
 
-using enum RemoteAccess;
-using Kind = ConnectionEvent::Kind;
+using enum fabric::RemoteAccess;
+using Kind = fabric::ConnectionEvent::Kind;
 
 // Posts one operation on 8 bytes, or `bytes`, of the remote region.
 using Attempt = absl::Status (*)(Fabric&, ConnectionId, const TestRegion& own,
@@ -100,7 +107,8 @@ TEST_P(FabricConformanceTest, AtomicWriteIsOfOneWordThatMayBeWritten) {
   ExpectOutcome(post_of(remote.At(56)), CompletionStatus::kOk);
   EXPECT_EQ(remote.Word(56), own.Word(0));
   ExpectOutcome(post_of(remote.At(64)), kRemoteAccess);
-  ExpectOutcome(post_of({RegionKey(remote.key.value + 1), 0}), kRemoteAccess);
+  ExpectOutcome(post_of({fabric::RegionKey(remote.key.value + 1), 0}),
+                kRemoteAccess);
   ExpectOutcome(post_of(readable.At(0)), kRemoteAccess);
   EXPECT_TRUE(readable.IsAll(0));
   const ConnectionId link = Link(0, 1).at_host;
@@ -162,8 +170,9 @@ TEST_P(FabricConformanceTest, KeyThatIsNotIssuedIsRefused) {
   own.Fill(9);
   ASSERT_TRUE(fabric(1).Deregister(dead.key).ok());
   EXPECT_TRUE(absl::IsNotFound(fabric(1).Deregister(dead.key)));
-  EXPECT_TRUE(absl::IsNotFound(fabric(1).Deregister(RegionKey())));
-  for (const RegionKey key : {dead.key, RegionKey(), live.key + 1, own.key}) {
+  EXPECT_TRUE(absl::IsNotFound(fabric(1).Deregister(fabric::RegionKey())));
+  for (const fabric::RegionKey key :
+       {dead.key, fabric::RegionKey(), live.key + 1, own.key}) {
     for (const Attempt attempt : kAllOperations) {
       attempt_on(attempt, {key, 0}, 8, kRemoteAccess);
     }
@@ -188,7 +197,7 @@ TEST_P(FabricConformanceTest, FailureFlushesWhatIsBehindIt) {
         fabric(0).PostWrite(link.at_host, WorkId(i), own.Local(), to).ok());
   }
   for (uint64_t i = 0; i < 6; ++i) {
-    const Completion done = Next(0, link.at_host);
+    const fabric::Completion done = Next(0, link.at_host);
     EXPECT_EQ(done.work, WorkId(i));
     EXPECT_EQ(done.status, i < 2    ? CompletionStatus::kOk
                            : i == 2 ? CompletionStatus::kRemoteAccess
@@ -319,9 +328,9 @@ TEST_P(FabricConformanceTest, OwnBytesMustBeRegistered) {
   const TestRegion remote = MakeRegion(1, 64, kAll);
   ASSERT_TRUE(fabric(0).Deregister(gone.key).ok());
   Fabric& mine = fabric(0);
-  const LocalBytes too_long = {own.key, {own.bytes.data(), 65}};
-  const LocalBytes too_early = {own.key, {own.bytes.data() - 1, 8}};
-  for (const LocalBytes& bytes :
+  const fabric::LocalBytes too_long = {own.key, {own.bytes.data(), 65}};
+  const fabric::LocalBytes too_early = {own.key, {own.bytes.data() - 1, 8}};
+  for (const fabric::LocalBytes& bytes :
        {gone.Local(), too_long, too_early, remote.Local()}) {
     const ConnectionId id = link.at_host;
     const WorkId work(1);
@@ -344,7 +353,7 @@ TEST_P(FabricConformanceTest, AtomicsAreAligned) {
   const TestLink link = Link(0, 1);
   const TestRegion own = MakeRegion(0, 64, kNone);
   const TestRegion remote = MakeRegion(1, 64, kAll);
-  const auto invalid = [&](const LocalBytes& into, uint64_t offset) {
+  const auto invalid = [&](const fabric::LocalBytes& into, uint64_t offset) {
     const ConnectionId id = link.at_host;
     EXPECT_TRUE(absl::IsInvalidArgument(fabric(0).PostCompareSwap(
         id, WorkId(1), into, remote.At(offset), 0, 0)));
@@ -468,7 +477,7 @@ TEST_P(FabricConformanceTest, LinkThatIsHealedInTimeLosesNothing) {
   for (int i = 0; i < 12; ++i) Pass();
   world_->Heal(0, 1);
   for (uint64_t i = 0; i < 8; ++i) {
-    const Completion done = Next(0, link.at_host);
+    const fabric::Completion done = Next(0, link.at_host);
     EXPECT_EQ(done.work, WorkId(i));
     EXPECT_EQ(done.status, CompletionStatus::kOk);
   }

@@ -7,10 +7,15 @@
 #include "tests/replication/fabric/conformance.h"
 
 namespace alpheus::testing {
+
+using fabric::Completion;
+using fabric::Operation;
+using fabric::WorkId;
+
 namespace {
 
-using enum RemoteAccess;
-constexpr auto kOk = CompletionStatus::kOk;
+using enum fabric::RemoteAccess;
+constexpr auto kOk = fabric::CompletionStatus::kOk;
 
 // FB8, for every size and place: nothing more needs to be done.
 TEST_P(FabricConformanceTest, CompletedWriteIsVisible) {
@@ -86,7 +91,7 @@ TEST_P(FabricConformanceTest, ZeroLengthWriteWithImmediateOnlyAnnounces) {
   ASSERT_TRUE(fabric(1).PostReceive(link.at_peer, WorkId(1), {}).ok());
   ASSERT_TRUE(fabric(0)
                   .PostWriteImmediate(link.at_host, WorkId(2), {},
-                                      {RegionKey(), 77}, 42)
+                                      {fabric::RegionKey(), 77}, 42)
                   .ok());
   EXPECT_EQ(Next(0, link.at_host).status, kOk);
   const Completion received = NextReceive(1, link.at_peer);
@@ -106,7 +111,7 @@ TEST_P(FabricConformanceTest, ReadSeesWritesBeforeItAndNoneBehindIt) {
   const TestRegion remote = MakeRegion(1, kBytes, kReadWrite);
   before.Fill(1);
   behind.Fill(2);
-  Fabric& own = fabric(0);
+  fabric::Fabric& own = fabric(0);
   ASSERT_TRUE(
       own.PostWrite(link.at_host, WorkId(1), before.Local(), remote.At(0))
           .ok());
@@ -206,7 +211,7 @@ TEST_P(FabricConformanceTest, AtomicWriteTakesEffectInItsOrder) {
   constexpr uint64_t kBytes = 4096;
   const TestRegion own = MakeRegion(0, kBytes, kNone);
   const TestRegion remote = MakeRegion(1, kBytes + 8, kReadWrite);
-  const LocalBytes word = own.Local(0, 8);
+  const fabric::LocalBytes word = own.Local(0, 8);
   const auto write_atomic = [&](uint64_t work) {
     return fabric(0).PostWriteAtomic(link.at_host, WorkId(work), word,
                                      remote.At(kBytes));
@@ -217,7 +222,7 @@ TEST_P(FabricConformanceTest, AtomicWriteTakesEffectInItsOrder) {
   }
   for (int value = 1; value <= 20; ++value) {
     own.Fill(value);
-    const RemoteAddress bytes = remote.At(0);
+    const fabric::RemoteAddress bytes = remote.At(0);
     ASSERT_TRUE(
         fabric(0).PostWrite(link.at_host, WorkId(1), own.Local(), bytes).ok());
     ASSERT_TRUE(
@@ -260,8 +265,8 @@ TEST_P(FabricConformanceTest, AtomicWriteGoesWithAllOtherOperations) {
   const TestRegion receives = MakeRegion(1, 64, kNone);
   own.Fill(3);
   remote.SetWord(64, 10);
-  Fabric& to = fabric(0);
-  const ConnectionId id = link.at_host;
+  fabric::Fabric& to = fabric(0);
+  const fabric::ConnectionId id = link.at_host;
   ASSERT_TRUE(
       fabric(1).PostReceive(link.at_peer, WorkId(1), receives.Local()).ok());
   ASSERT_TRUE(
@@ -429,7 +434,7 @@ TEST_P(FabricConformanceTest, ManyConnectionsBothWaysKeepTheirOwnOrder) {
   for (uint64_t i = 0; i < kWrites; ++i) {
     for (uint64_t n = 0; n < links.size(); ++n) {
       const TestLink& link = links[n];
-      const LocalBytes from = own[link.host].Local(8 * i, 8);
+      const fabric::LocalBytes from = own[link.host].Local(8 * i, 8);
       ASSERT_TRUE(fabric(link.host)
                       .PostWrite(link.at_host, WorkId(i), from,
                                  regions[link.peer].At(8 * n))
@@ -473,16 +478,16 @@ TEST_P(FabricConformanceTest, ThreeHostsReachEachOther) {
 
 // FB7.
 TEST_P(FabricConformanceTest, KeysAndConnectionsAreNeverUsedTwice) {
-  std::set<RegionKey> keys;
-  std::set<ConnectionId> at_host;
-  std::set<ConnectionId> at_peer;
+  std::set<fabric::RegionKey> keys;
+  std::set<fabric::ConnectionId> at_host;
+  std::set<fabric::ConnectionId> at_peer;
   for (int i = 0; i < 20; ++i) {
     const TestRegion region = MakeRegion(0, 8, kRead);
-    EXPECT_NE(region.key, RegionKey());
+    EXPECT_NE(region.key, fabric::RegionKey());
     EXPECT_TRUE(keys.insert(region.key).second);
     EXPECT_TRUE(fabric(0).Deregister(region.key).ok());
     const TestLink link = Link(0, 1);
-    EXPECT_NE(link.at_host, ConnectionId());
+    EXPECT_NE(link.at_host, fabric::ConnectionId());
     EXPECT_TRUE(at_host.insert(link.at_host).second);
     EXPECT_TRUE(at_peer.insert(link.at_peer).second);
     EXPECT_TRUE(fabric(0).Close(link.at_host).ok());
@@ -501,7 +506,7 @@ TEST_P(FabricConformanceTest, PollTakesWhatFits) {
   const int64_t end = world_->NowNanos() + kWaitNanos;
   while (taken < 5 && world_->NowNanos() < end) {
     Completion two[2];
-    std::vector<ConnectionEvent> events;
+    std::vector<fabric::ConnectionEvent> events;
     const size_t count = fabric(1).Poll(two, &events);
     ASSERT_LE(count, 2u);
     for (size_t i = 0; i < count; ++i) EXPECT_EQ(two[i].work, WorkId(taken++));

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <set>
 
-namespace alpheus {
+namespace alpheus::fabric {
 namespace {
 
 // The test vector of the paper, appendix C.
@@ -46,4 +46,4 @@ TEST(KeySequenceTest, KeysTellNothingOfOthers) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::fabric

@@ -9,7 +9,7 @@
 #include <limits>
 #include <set>
 
-namespace alpheus {
+namespace alpheus::fabric {
 namespace {
 
 class RegionTableTest : public ::testing::Test {
@@ -126,4 +126,4 @@ TEST_F(RegionTableTest, RegionMustHaveBytesAndAtomicsAlignment) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::fabric

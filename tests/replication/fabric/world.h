@@ -29,7 +29,7 @@ class FabricWorld {
 
   virtual int hosts() const = 0;  // 3 at least
   // Requires: 0 <= host < hosts().
-  virtual Fabric& fabric(int host) = 0;
+  virtual fabric::Fabric& fabric(int host) = 0;
   // An address that `host` may listen on; the suite uses what Listen returns.
   virtual std::string ListenAddress(int host) = 0;
   // An address of `host` where nobody listens.
@@ -37,7 +37,7 @@ class FabricWorld {
 
   // Memory of the host's, for a region that peers may use so.
   virtual WorldMemory Memory(int /*host*/, uint64_t bytes,
-                             RemoteAccess /*access*/) {
+                             fabric::RemoteAccess /*access*/) {
     const uint64_t words = (bytes + 7) / 8;
     std::shared_ptr<uint64_t[]> owner(new uint64_t[words]());
     return {owner, {reinterpret_cast<std::byte*>(owner.get()), bytes}};

@@ -14,10 +14,10 @@
 namespace alpheus::testing {
 namespace {
 
-constexpr SessionId kTheSession{77};
+constexpr replication::SessionId kTheSession{77};
 
-Fabric::Limits TheLimits() {
-  Fabric::Limits limits;
+fabric::Fabric::Limits TheLimits() {
+  fabric::Fabric::Limits limits;
   limits.sends_max = 64;
   limits.receives_max = 64;
   limits.message_bytes_max = 1 << 20;
@@ -30,7 +30,7 @@ Layout LayoutOf(uint64_t ring_capacity) {
 
 }  // namespace
 
-ReplicatedLog::Backup::Backup(const OpenedEpoch& opened,
+ReplicatedLog::Backup::Backup(const recovery::OpenedEpoch& opened,
                               std::span<const std::byte> image)
     : fabric(TheLimits()),
       pmem(image),
@@ -51,7 +51,7 @@ absl::Status ReplicatedLog::Backup::PublishHead(Epoch epoch,
 
 void ReplicatedLog::Backup::Serve() {
   const auto take = [this] {
-    for (const Completion& completion : fabric.DrainCompletions()) {
+    for (const fabric::Completion& completion : fabric.DrainCompletions()) {
       ALPHEUS_CHECK(session->OnCompletion(completion).ok(),
                     "the session goes on");
     }
@@ -72,28 +72,29 @@ ReplicatedLog::ReplicatedLog(const Options& options)
                    NewLocalIdentity(random_))
           .ok(),
       "modelled memory does not fail unasked");
-  LocalOpeningOptions opening;
+  recovery::LocalOpeningOptions opening;
   opening.name = "model";
-  opened_ = *OpenEpochLocally(pmem_, pmem_.region(), opening, random_);
+  opened_ =
+      *recovery::OpenEpochLocally(pmem_, pmem_.region(), opening, random_);
   const RingLogStart& start = opened_->start;
-  replication_ = std::make_unique<Replicator>(
+  replication_ = std::make_unique<replication::Replicator>(
       fabric_, backup_clock_, options.replicator,
       RingEnd{start.end.lsn - 1, start.end.offset});
   const std::vector<std::byte> image(pmem_.region().begin(),
                                      pmem_.region().end());
   const Ring own = RingOf(pmem_.region(), start.superline);
-  const RegionKey own_key =
-      *fabric_.Register({own.data(), own.capacity()}, RemoteAccess::kNone);
-  const SessionTerms terms{start.superline.log_epoch, kTheSession, start.end,
-                           options.credits};
+  const fabric::RegionKey own_key = *fabric_.Register(
+      {own.data(), own.capacity()}, fabric::RemoteAccess::kNone);
+  const replication::SessionTerms terms{start.superline.log_epoch, kTheSession,
+                                        start.end, options.credits};
   for (int i = 0; i < options.backups; ++i) {
     Backup& b =
         *backups_.emplace_back(std::make_unique<Backup>(*opened_, image));
     const Ring ring = RingOf(b.pmem.region(), b.superline);
     b.connection = DirectFabric::Join(fabric_, b.fabric);
-    const RegionKey key = *b.fabric.Register({ring.data(), ring.capacity()},
-                                             RemoteAccess::kWrite);
-    b.session = *BackupSession<ModelPersistence>::Start(
+    const fabric::RegionKey key = *b.fabric.Register(
+        {ring.data(), ring.capacity()}, fabric::RemoteAccess::kWrite);
+    b.session = *replication::BackupSession<model::ModelPersistence>::Start(
         b.pmem,
         {b.pmem.region(), ring, &b.table, b.superline.log_id,
          [&b](Epoch epoch, const LogPosition& head) {
@@ -101,8 +102,8 @@ ReplicatedLog::ReplicatedLog(const Options& options)
          }},
         terms, b.fabric, b.connection);
     replication_->Add("b" + std::to_string(i), b.connection,
-                      *PrimarySession::Start({own, own_key, key}, terms,
-                                             fabric_, b.connection));
+                      *replication::PrimarySession::Start(
+                          {own, own_key, key}, terms, fabric_, b.connection));
   }
   fabric_.SetElsewhere([this] {
     for (const auto& b : backups_) {
@@ -114,7 +115,7 @@ ReplicatedLog::ReplicatedLog(const Options& options)
   log.exposure_records_max = options.exposure_records_max;
   log.sink = replication_.get();
   log.flush_order = options.order;
-  log_ = std::make_unique<RingLog<ModelPersistence>>(
+  log_ = std::make_unique<RingLog<model::ModelPersistence>>(
       pmem_, pmem_.region(), start, log, clock_, waiter_);
 }
 
@@ -144,7 +145,7 @@ Lsn ReplicatedLog::DurableFieldOf(Lsn lsn) {
 }
 
 int ReplicatedLog::HoldersAfterAPowerCut(Lsn lsn) {
-  const auto holds = [lsn](const ModelPersistence& pmem) {
+  const auto holds = [lsn](const model::ModelPersistence& pmem) {
     std::vector<std::byte> left = pmem.CutKeepingNone();
     const auto state = ReadRegionState(left, "after the power cut");
     ALPHEUS_CHECK(state.ok(), "a power cut never makes a region unreadable");

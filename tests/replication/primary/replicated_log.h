@@ -38,7 +38,7 @@ class ReplicatedLog {
  public:
   struct Options {
     int backups = 1;
-    Replicator::Options replicator = {.write_quorum = 2};
+    replication::Replicator::Options replicator = {.write_quorum = 2};
     FlushOrder order = FlushOrder::kRemoteFirst;
     uint64_t ring_capacity = 4096;
     uint32_t exposure_records_max = 64;
@@ -47,15 +47,17 @@ class ReplicatedLog {
 
   struct Backup {
     DirectFabric fabric;
-    ModelPersistence pmem;
+    model::ModelPersistence pmem;
     Superline superline;
     uint64_t superline_seq;
     const EpochTable table;
-    ConnectionId connection;
-    std::unique_ptr<BackupSession<ModelPersistence>> session;
+    fabric::ConnectionId connection;
+    std::unique_ptr<replication::BackupSession<model::ModelPersistence>>
+        session;
     bool answers = true;
 
-    Backup(const OpenedEpoch& opened, std::span<const std::byte> image);
+    Backup(const recovery::OpenedEpoch& opened,
+           std::span<const std::byte> image);
     absl::Status PublishHead(Epoch epoch, const LogPosition& head);
     // Persists and acknowledges what has arrived.
     void Serve();
@@ -63,9 +65,9 @@ class ReplicatedLog {
 
   explicit ReplicatedLog(const Options& options);
 
-  RingLog<ModelPersistence>& log() { return *log_; }
-  Replicator& replication() { return *replication_; }
-  ModelPersistence& pmem() { return pmem_; }
+  RingLog<model::ModelPersistence>& log() { return *log_; }
+  replication::Replicator& replication() { return *replication_; }
+  model::ModelPersistence& pmem() { return pmem_; }
   DirectFabric& fabric() { return fabric_; }
   SetClock& backup_clock() { return backup_clock_; }
   Backup& backup(int i) { return *backups_[i]; }
@@ -103,15 +105,15 @@ class ReplicatedLog {
  private:
   const Options options_;
   Random random_{1};
-  ModelPersistence pmem_;
+  model::ModelPersistence pmem_;
   SteppingClock clock_;
   SetClock backup_clock_;
   NoWaiter waiter_;
   DirectFabric fabric_;
-  std::optional<OpenedEpoch> opened_;
+  std::optional<recovery::OpenedEpoch> opened_;
   std::vector<std::unique_ptr<Backup>> backups_;
-  std::unique_ptr<Replicator> replication_;
-  std::unique_ptr<RingLog<ModelPersistence>> log_;
+  std::unique_ptr<replication::Replicator> replication_;
+  std::unique_ptr<RingLog<model::ModelPersistence>> log_;
 };
 
 }  // namespace alpheus::testing

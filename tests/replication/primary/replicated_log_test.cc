@@ -14,6 +14,13 @@
 #include "log/core/ring/region_state.h"
 
 namespace alpheus::testing {
+
+using fabric::ConnectionEvent;
+using fabric::ConnectionId;
+using fabric::Operation;
+using model::ModelPersistence;
+using replication::Replicator;
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -566,7 +573,7 @@ TEST(ReplicatorAsSinkTest, EmptyPollsHaveNoNews) {
 TEST(ReplicatorAsSinkTest, EndsOfConnectionsComeBehindWhatArrivedBefore) {
   class Heard final : public Replicator::Observer {
    public:
-    void OnCompletion(const Completion& /*completion*/) override {
+    void OnCompletion(const fabric::Completion& /*completion*/) override {
       ++completions;
     }
     void OnConnectionEvent(const ConnectionEvent& /*event*/) override {
@@ -582,7 +589,7 @@ TEST(ReplicatorAsSinkTest, EndsOfConnectionsComeBehindWhatArrivedBefore) {
   Heard heard;
   Replicator sink(here, clock, {}, {Lsn(0), RingOffset(0)}, &heard);
   for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(here.PostSend(connection, WorkId(), {}).ok());
+    ASSERT_TRUE(here.PostSend(connection, fabric::WorkId(), {}).ok());
   }
   here.AddEvent({ConnectionEvent::Kind::kDisconnected, connection, "", ""});
   sink.Poll();
@@ -593,7 +600,7 @@ TEST(ReplicatorAsSinkTest, EndsOfConnectionsComeBehindWhatArrivedBefore) {
 TEST(ReplicatorAsSinkTest, PassesOnWhatIsOfNoBackup) {
   class Heard final : public Replicator::Observer {
    public:
-    void OnCompletion(const Completion& completion) override {
+    void OnCompletion(const fabric::Completion& completion) override {
       completions.push_back(completion.connection);
     }
     void OnConnectionEvent(const ConnectionEvent& event) override {
@@ -602,7 +609,7 @@ TEST(ReplicatorAsSinkTest, PassesOnWhatIsOfNoBackup) {
     std::vector<ConnectionId> completions;
     std::vector<ConnectionId> events;
   };
-  Fabric::Limits limits;
+  fabric::Fabric::Limits limits;
   limits.sends_max = 4;
   DirectFabric here(limits);
   DirectFabric there(limits);
@@ -612,7 +619,7 @@ TEST(ReplicatorAsSinkTest, PassesOnWhatIsOfNoBackup) {
   Replicator replication(here, clock, {}, {Lsn(0), RingOffset(0)}, &heard);
   Replicator deaf(here, clock, {}, {Lsn(0), RingOffset(0)});
   for (Replicator* sink : {&replication, &deaf}) {
-    ASSERT_TRUE(here.PostSend(connection, WorkId(), {}).ok());
+    ASSERT_TRUE(here.PostSend(connection, fabric::WorkId(), {}).ok());
     here.AddEvent({ConnectionEvent::Kind::kDisconnected, connection, "", ""});
     here.AddEvent({ConnectionEvent::Kind::kRequested, ConnectionId(9), "", ""});
     sink->Poll();

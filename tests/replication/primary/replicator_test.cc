@@ -17,10 +17,11 @@ class FixedClock final : public Clock {
 
 class ReplicatorTest : public ::testing::Test {
  protected:
-  void Make(Replicator::Options options, int backups,
-            uint64_t message_bytes_max = 1 << 20, int joiners = 0,
-            uint64_t batch_bytes_max = SessionTerms().batch_bytes_max,
-            const Platform& platform = Platform()) {
+  void Make(
+      replication::Replicator::Options options, int backups,
+      uint64_t message_bytes_max = 1 << 20, int joiners = 0,
+      uint64_t batch_bytes_max = replication::SessionTerms().batch_bytes_max,
+      const replication::Platform& platform = replication::Platform()) {
     path_ = std::make_unique<DataPath>(
         DataPath::Options{.backups = backups + joiners,
                           .message_bytes_max = message_bytes_max,
@@ -33,8 +34,8 @@ class ReplicatorTest : public ::testing::Test {
       ASSERT_TRUE(path_->session(i).Advance(start).ok());
     }
     ASSERT_TRUE(path_->Round().ok());
-    replicator_ =
-        std::make_unique<Replicator>(path_->fabric(), clock_, options, start);
+    replicator_ = std::make_unique<replication::Replicator>(
+        path_->fabric(), clock_, options, start);
     for (int i = 0; i < backups; ++i) {
       path_->session(i).ReadPromisesBy(
           [this](std::span<const std::byte>) { return promise_; });
@@ -70,28 +71,30 @@ class ReplicatorTest : public ::testing::Test {
     TakeAll();
   }
   // Not as in the field: tests of its messages are elsewhere.
-  void SayOvertaken(int i, const Promise& by) {
+  void SayOvertaken(int i, const quorum::Promise& by) {
     DataPath::Backup& backup = path_->backup(i);
     said_.push_back(std::make_unique<std::array<std::byte, 8>>());
-    const auto key = backup.fabric.Register(*said_.back(), RemoteAccess::kNone);
+    const auto key =
+        backup.fabric.Register(*said_.back(), fabric::RemoteAccess::kNone);
     ASSERT_TRUE(key.ok());
     ASSERT_TRUE(backup.fabric
-                    .PostSend(backup.connection, WorkId(99),
+                    .PostSend(backup.connection, fabric::WorkId(99),
                               {*key, std::span(*said_.back())})
                     .ok());
     promise_ = by;
   }
   void TakeAll() {
-    for (const Completion& completion : path_->fabric().DrainCompletions()) {
+    for (const fabric::Completion& completion :
+         path_->fabric().DrainCompletions()) {
       EXPECT_TRUE(replicator_->OnCompletion(completion));
     }
   }
 
   FixedClock clock_;
   std::vector<std::unique_ptr<std::array<std::byte, 8>>> said_;
-  std::optional<Promise> promise_;  // that what is no ack brings
+  std::optional<quorum::Promise> promise_;  // that what is no ack brings
   std::unique_ptr<DataPath> path_;
-  std::unique_ptr<Replicator> replicator_;
+  std::unique_ptr<replication::Replicator> replicator_;
 };
 
 TEST_F(ReplicatorTest, DurableIsTheWthLargest) {
@@ -376,7 +379,7 @@ TEST_F(ReplicatorTest, FailedWriteDropsTheBackup) {
 // RPR7.
 TEST_F(ReplicatorTest, OvertakenPrimarySaysByWhom) {
   Make({.write_quorum = 2}, 2);
-  const Promise newer{Epoch(1'000'000), {NodeId(3), 0x1f}};
+  const quorum::Promise newer{Epoch(1'000'000), {NodeId(3), 0x1f}};
   for (int i = 0; i < 2; ++i) {
     SayOvertaken(i, newer);
     path_->backup(i).fabric.Run();
@@ -444,7 +447,7 @@ TEST_F(ReplicatorTest, ArrivingPiecesAreNoSilence) {
   path_->fabric().Run();
   const auto completions = path_->fabric().DrainCompletions();
   EXPECT_EQ(completions.size(), 6u);
-  for (const Completion& completion : completions) {
+  for (const fabric::Completion& completion : completions) {
     Pass(800);
     EXPECT_EQ(replicator_->in_sync(), 2u);
     EXPECT_TRUE(replicator_->OnCompletion(completion));
@@ -457,8 +460,8 @@ TEST_F(ReplicatorTest, ArrivingPiecesAreNoSilence) {
 // the backup's program is still asked for: it stands still here.
 TEST_F(ReplicatorTest, CompletionsAreNoSignOfTheProgram) {
   Make({.write_quorum = 2, .has_local_replica = false, .ack_timeout_ns = 1000},
-       2, 1 << 20, /*joiners=*/0, SessionTerms().batch_bytes_max,
-       *ParsePlatform("mhp,infiniband"));
+       2, 1 << 20, /*joiners=*/0, replication::SessionTerms().batch_bytes_max,
+       *replication::ParsePlatform("mhp,infiniband"));
   Append();
   Pass(800);
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
@@ -492,10 +495,10 @@ TEST_F(ReplicatorTest, NothingIsDurableOnceTheLogWasEnded) {
 
 TEST_F(ReplicatorTest, KnowsItsOwnConnections) {
   Make({}, 1);
-  Completion completion;
-  completion.connection = ConnectionId(99);
+  fabric::Completion completion;
+  completion.connection = fabric::ConnectionId(99);
   EXPECT_FALSE(replicator_->OnCompletion(completion));
-  EXPECT_FALSE(replicator_->Disconnected(ConnectionId(99)));
+  EXPECT_FALSE(replicator_->Disconnected(fabric::ConnectionId(99)));
 }
 
 }  // namespace

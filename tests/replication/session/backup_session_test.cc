@@ -19,6 +19,11 @@
 #include "tests/replication/session/data_path.h"
 
 namespace alpheus::testing {
+
+using fabric::WorkId;
+using replication::HeadUpdate;
+using replication::kHeadUpdateBytes;
+
 namespace {
 
 using ::testing::AllOf;
@@ -26,54 +31,59 @@ using ::testing::HasSubstr;
 
 // SW1 (summed_words.h).
 void ExpectEveryTurnedBitSeen(std::span<std::byte> bytes, const auto& decode) {
-  EXPECT_TRUE(AreSummed(bytes));
+  EXPECT_TRUE(replication::AreSummed(bytes));
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     const std::byte turned = std::byte{1} << static_cast<int>(bit % 8);
     bytes[bit / 8] ^= turned;
     EXPECT_FALSE(decode(bytes).has_value()) << bit;
-    EXPECT_FALSE(AreSummed(bytes)) << bit;
+    EXPECT_FALSE(replication::AreSummed(bytes)) << bit;
     bytes[bit / 8] ^= turned;
   }
 }
 
 TEST(AckTest, ComesBackAsItWas) {
-  std::byte bytes[kAckBytes];
-  const Ack ack{Epoch(3), kSession, Lsn(17), 4};
-  EncodeAck(ack, bytes);
-  EXPECT_EQ(DecodeAck(bytes), ack);
-  EXPECT_FALSE(DecodeAck(std::span(bytes).first(kAckBytes - 1)).has_value());
-  ExpectEveryTurnedBitSeen(bytes, DecodeAck);
+  std::byte bytes[replication::kAckBytes];
+  const replication::Ack ack{Epoch(3), kSession, Lsn(17), 4};
+  replication::EncodeAck(ack, bytes);
+  EXPECT_EQ(replication::DecodeAck(bytes), ack);
+  EXPECT_FALSE(
+      replication::DecodeAck(std::span(bytes).first(replication::kAckBytes - 1))
+          .has_value());
+  ExpectEveryTurnedBitSeen(bytes, replication::DecodeAck);
 }
 
 TEST(HeadUpdateTest, ComesBackAsItWas) {
   std::byte bytes[kHeadUpdateBytes];
   const HeadUpdate update{
       Epoch(3), kSession, {Lsn(17), RingOffset(64), 0x1234}};
-  EncodeHeadUpdate(update, bytes);
-  EXPECT_EQ(DecodeHeadUpdate(bytes), update);
-  EXPECT_FALSE(DecodeHeadUpdate(std::span(bytes).first(kHeadUpdateBytes - 1))
+  replication::EncodeHeadUpdate(update, bytes);
+  EXPECT_EQ(replication::DecodeHeadUpdate(bytes), update);
+  EXPECT_FALSE(replication::DecodeHeadUpdate(
+                   std::span(bytes).first(kHeadUpdateBytes - 1))
                    .has_value());
-  ExpectEveryTurnedBitSeen(bytes, DecodeHeadUpdate);
+  ExpectEveryTurnedBitSeen(bytes, replication::DecodeHeadUpdate);
 }
 
 TEST(DurableUpdateTest, ComesBackAsItWas) {
-  std::byte bytes[kDurableUpdateBytes];
-  const DurableUpdate update{Epoch(3), kSession, Lsn(17)};
-  EncodeDurableUpdate(update, bytes);
-  EXPECT_EQ(DecodeDurableUpdate(bytes), update);
-  EXPECT_FALSE(
-      DecodeDurableUpdate(std::span(bytes).first(kDurableUpdateBytes - 1))
-          .has_value());
-  ExpectEveryTurnedBitSeen(bytes, DecodeDurableUpdate);
+  std::byte bytes[replication::kDurableUpdateBytes];
+  const replication::DurableUpdate update{Epoch(3), kSession, Lsn(17)};
+  replication::EncodeDurableUpdate(update, bytes);
+  EXPECT_EQ(replication::DecodeDurableUpdate(bytes), update);
+  EXPECT_FALSE(replication::DecodeDurableUpdate(
+                   std::span(bytes).first(replication::kDurableUpdateBytes - 1))
+                   .has_value());
+  ExpectEveryTurnedBitSeen(bytes, replication::DecodeDurableUpdate);
 }
 
 // Sends a head that no session made; what the backup says to it.
 absl::Status AnnounceHead(DataPath& path, const HeadUpdate& update,
                           size_t bytes = kHeadUpdateBytes,
                           std::optional<size_t> turned_bit = std::nullopt) {
-  const auto slots = *MessageSlots::Make(path.fabric(), 1, kHeadUpdateBytes);
-  const LocalBytes message = slots->At(0);
-  EncodeHeadUpdate(update, message.bytes.first<kHeadUpdateBytes>());
+  const auto slots =
+      *replication::MessageSlots::Make(path.fabric(), 1, kHeadUpdateBytes);
+  const fabric::LocalBytes message = slots->At(0);
+  replication::EncodeHeadUpdate(update,
+                                message.bytes.first<kHeadUpdateBytes>());
   if (turned_bit) {
     message.bytes[*turned_bit / 8] ^= std::byte{1}
                                       << static_cast<int>(*turned_bit % 8);
@@ -103,8 +113,10 @@ TEST(BackupSessionTest, HeadOfAnotherSessionIsRefused) {
     return !told.ok();
   };
   EXPECT_FALSE(refused({}, kHeadUpdateBytes));
-  EXPECT_TRUE(refused({Epoch(1), SessionId(0), {}}, kHeadUpdateBytes));
-  EXPECT_TRUE(refused({Epoch(0), SessionId(1), {}}, kHeadUpdateBytes));
+  EXPECT_TRUE(
+      refused({Epoch(1), replication::SessionId(0), {}}, kHeadUpdateBytes));
+  EXPECT_TRUE(
+      refused({Epoch(0), replication::SessionId(1), {}}, kHeadUpdateBytes));
   EXPECT_TRUE(refused({}, kHeadUpdateBytes - 8));
 }
 
@@ -124,12 +136,13 @@ TEST(BackupSessionTest, HeadThatWasChangedOnItsWayIsNotPublished) {
 TEST(BackupSessionTest, DurableOfAnotherSessionIsRefused) {
   const auto told = [](uint64_t epoch, uint64_t session) {
     DataPath path({});
-    const auto slots = *MessageSlots::Make(path.fabric(), 1, 64);
-    LocalBytes message = slots->At(0);
-    message.bytes = message.bytes.first(kDurableUpdateBytes);
-    EncodeDurableUpdate({path.terms().epoch + epoch,
-                         SessionId(kSession.value + session), Lsn(9)},
-                        message.bytes.first<kDurableUpdateBytes>());
+    const auto slots = *replication::MessageSlots::Make(path.fabric(), 1, 64);
+    fabric::LocalBytes message = slots->At(0);
+    message.bytes = message.bytes.first(replication::kDurableUpdateBytes);
+    replication::EncodeDurableUpdate(
+        {path.terms().epoch + epoch,
+         replication::SessionId(kSession.value + session), Lsn(9)},
+        message.bytes.first<replication::kDurableUpdateBytes>());
     DataPath::Backup& backup = path.backup(0);
     EXPECT_TRUE(
         path.fabric().PostSend(backup.connection, WorkId(), message).ok());
@@ -218,11 +231,11 @@ TEST(BackupSessionTest, PayloadThatNeverComesRightEndsTheSession) {
 
 TEST(BackupSessionTest, WhatNobodyAskedForIsRefused) {
   DataPath path({});
-  const auto slots = *MessageSlots::Make(path.fabric(), 1, 64);
-  LocalBytes message = slots->At(0);
-  message.bytes = message.bytes.first(kResentBytes);
-  EncodeResent({path.terms().epoch, kSession, RingOffset(64)},
-               message.bytes.first<kResentBytes>());
+  const auto slots = *replication::MessageSlots::Make(path.fabric(), 1, 64);
+  fabric::LocalBytes message = slots->At(0);
+  message.bytes = message.bytes.first(replication::kResentBytes);
+  replication::EncodeResent({path.terms().epoch, kSession, RingOffset(64)},
+                            message.bytes.first<replication::kResentBytes>());
   DataPath::Backup& backup = path.backup(0);
   EXPECT_TRUE(
       path.fabric().PostSend(backup.connection, WorkId(), message).ok());
@@ -237,12 +250,12 @@ TEST(PrimarySessionTest, ResendThatCannotBeIsRefused) {
     path.Append(16);
     Arrive(path);
     DataPath::Backup& backup = path.backup(0);
-    const auto slots = *MessageSlots::Make(backup.fabric, 1, 64);
-    LocalBytes message = slots->At(0);
-    message.bytes = message.bytes.first(kResendRequestBytes);
-    EncodeResendRequest(
+    const auto slots = *replication::MessageSlots::Make(backup.fabric, 1, 64);
+    fabric::LocalBytes message = slots->At(0);
+    message.bytes = message.bytes.first(replication::kResendRequestBytes);
+    replication::EncodeResendRequest(
         {path.terms().epoch, kSession, RingOffset(offset), bytes},
-        message.bytes.first<kResendRequestBytes>());
+        message.bytes.first<replication::kResendRequestBytes>());
     EXPECT_TRUE(
         backup.fabric.PostSend(backup.connection, WorkId(), message).ok());
     backup.fabric.Run();
@@ -262,26 +275,27 @@ TEST(PrimarySessionTest, ResendThatCannotBeIsRefused) {
 }
 
 TEST(ResendTest, ComesBackAsItWas) {
-  std::byte asked[kResendRequestBytes];
-  const ResendRequest request{Epoch(3), kSession, RingOffset(64), 128};
-  EncodeResendRequest(request, asked);
-  EXPECT_EQ(DecodeResendRequest(asked), request);
-  EXPECT_FALSE(DecodeAck(asked).has_value());
+  std::byte asked[replication::kResendRequestBytes];
+  const replication::ResendRequest request{Epoch(3), kSession, RingOffset(64),
+                                           128};
+  replication::EncodeResendRequest(request, asked);
+  EXPECT_EQ(replication::DecodeResendRequest(asked), request);
+  EXPECT_FALSE(replication::DecodeAck(asked).has_value());
   asked[0] ^= std::byte{1};
-  EXPECT_FALSE(DecodeResendRequest(asked).has_value());
-  std::byte sent[kResentBytes];
-  const Resent resent{Epoch(3), kSession, RingOffset(64)};
-  EncodeResent(resent, sent);
-  EXPECT_EQ(DecodeResent(sent), resent);
-  EXPECT_FALSE(DecodeDurableUpdate(sent).has_value());
+  EXPECT_FALSE(replication::DecodeResendRequest(asked).has_value());
+  std::byte sent[replication::kResentBytes];
+  const replication::Resent resent{Epoch(3), kSession, RingOffset(64)};
+  replication::EncodeResent(resent, sent);
+  EXPECT_EQ(replication::DecodeResent(sent), resent);
+  EXPECT_FALSE(replication::DecodeDurableUpdate(sent).has_value());
   sent[0] ^= std::byte{1};
-  EXPECT_FALSE(DecodeResent(sent).has_value());
+  EXPECT_FALSE(replication::DecodeResent(sent).has_value());
 }
 
 // The link has found it, and what is left is the scan's and the scrub's.
 TEST(BackupSessionTest, WhereTheLinkChecksPayloadsAreNotSummed) {
   DataPath::Options options;
-  options.platform.transport = Transport::kInfiniBand;
+  options.platform.transport = replication::Transport::kInfiniBand;
   DataPath path(options);
   path.Append(100);
   Arrive(path);
@@ -378,7 +392,7 @@ TEST(BackupSessionTest, HeadIsAckedWhenItIsPublished) {
   ASSERT_TRUE(path.Round().ok());
   EXPECT_EQ(path.backup(0).heads, std::vector<LogPosition>{head});
   EXPECT_EQ(path.backup(0).pmem.fence_count(), fences + 1);
-  EXPECT_EQ(path.backup(0).fabric.executed(Operation::kSend), 1u);
+  EXPECT_EQ(path.backup(0).fabric.executed(fabric::Operation::kSend), 1u);
   EXPECT_EQ(path.session(0).head_published(), head);
 }
 
@@ -504,17 +518,21 @@ TEST(BackupSessionTest, AnnouncedBytesThatAreNoRecordsAreRefused) {
 
 TEST(BackupSessionTest, ImpossibleAnnouncementsAreRefused) {
   DataPath path({});
-  BackupSession<ModelPersistence>& session = *path.backup(0).session;
-  Completion announced{
-      path.backup(0).connection, WorkId(0), Operation::kReceiveImmediate,
-      CompletionStatus::kOk,     64,        4096 / 64};
+  replication::BackupSession<model::ModelPersistence>& session =
+      *path.backup(0).session;
+  fabric::Completion announced{path.backup(0).connection,
+                               WorkId(0),
+                               fabric::Operation::kReceiveImmediate,
+                               fabric::CompletionStatus::kOk,
+                               64,
+                               4096 / 64};
   EXPECT_TRUE(absl::IsDataLoss(session.OnCompletion(announced)));
   announced.immediate = 1;
   announced.bytes = 0;
   EXPECT_TRUE(absl::IsDataLoss(session.OnCompletion(announced)));
-  announced.operation = Operation::kRead;
+  announced.operation = fabric::Operation::kRead;
   EXPECT_TRUE(absl::IsDataLoss(session.OnCompletion(announced)));
-  announced.status = CompletionStatus::kFlushed;
+  announced.status = fabric::CompletionStatus::kFlushed;
   EXPECT_TRUE(absl::IsUnavailable(session.OnCompletion(announced)));
 }
 
@@ -522,11 +540,12 @@ TEST(BackupSessionTest, ImpossibleAnnouncementsAreRefused) {
 // Two whole laps would be flushed beyond the end of the ring.
 TEST(BackupSessionTest, MoreThanALapIsNotAnnounced) {
   DataPath path({});
-  BackupSession<ModelPersistence>& session = *path.backup(0).session;
+  replication::BackupSession<model::ModelPersistence>& session =
+      *path.backup(0).session;
   const uint64_t place =
       path.log().log().ring().Place(session.next().offset) / kLineBytes;
-  Completion announced{path.backup(0).connection, WorkId(0),
-                       Operation::kReceiveImmediate};
+  fabric::Completion announced{path.backup(0).connection, WorkId(0),
+                               fabric::Operation::kReceiveImmediate};
   announced.bytes = kLineBytes;
   announced.immediate = static_cast<uint32_t>(place);
   EXPECT_TRUE(session.OnCompletion(announced).ok());

@@ -7,8 +7,8 @@
 namespace alpheus::testing {
 namespace {
 
-Fabric::Limits LimitsOf(const DataPath::Options& options) {
-  Fabric::Limits limits;
+fabric::Fabric::Limits LimitsOf(const DataPath::Options& options) {
+  fabric::Fabric::Limits limits;
   limits.sends_max = 64;
   limits.receives_max = 64;
   limits.message_bytes_max = options.message_bytes_max;
@@ -38,9 +38,9 @@ DataPath::DataPath(const Options& options)
     terms_.batch_bytes_max = options.batch_bytes_max;
     terms_.platform = options.platform;
     b.connection = DirectFabric::Join(fabric_, b.fabric);
-    const RegionKey backup_key = *b.fabric.Register(
-        {ring.data(), ring.capacity()}, RemoteAccess::kReadWrite);
-    b.session = *BackupSession<ModelPersistence>::Start(
+    const fabric::RegionKey backup_key = *b.fabric.Register(
+        {ring.data(), ring.capacity()}, fabric::RemoteAccess::kReadWrite);
+    b.session = *replication::BackupSession<model::ModelPersistence>::Start(
         b.pmem,
         {b.pmem.region(), ring, &b.state.table, b.state.superline.log_id,
          [&b](Epoch, const LogPosition& head) {
@@ -49,15 +49,15 @@ DataPath::DataPath(const Options& options)
          }},
         terms_, b.counted, b.connection);
     const Ring own = RingOf(log_.region(), b.state.superline);
-    const RegionKey local_key =
-        *fabric_.Register({own.data(), own.capacity()}, RemoteAccess::kNone);
-    sessions_.push_back(*PrimarySession::Start({own, local_key, backup_key},
-                                               terms_, counted_, b.connection));
+    const fabric::RegionKey local_key = *fabric_.Register(
+        {own.data(), own.capacity()}, fabric::RemoteAccess::kNone);
+    sessions_.push_back(*replication::PrimarySession::Start(
+        {own, local_key, backup_key}, terms_, counted_, b.connection));
   }
 }
 
 absl::Status DataPath::Backup::Drain() {
-  for (const Completion& completion : fabric.DrainCompletions()) {
+  for (const fabric::Completion& completion : fabric.DrainCompletions()) {
     ALPHEUS_RETURN_IF_ERROR(session->OnCompletion(completion));
   }
   return absl::OkStatus();
@@ -85,7 +85,7 @@ RingEnd DataPath::End() {
 }
 
 absl::Status DataPath::Drain() {
-  for (const Completion& completion : fabric_.DrainCompletions()) {
+  for (const fabric::Completion& completion : fabric_.DrainCompletions()) {
     for (size_t i = 0; i < backups_.size(); ++i) {
       if (backups_[i]->connection != completion.connection) continue;
       ALPHEUS_RETURN_IF_ERROR(sessions_[i]->OnCompletion(completion));

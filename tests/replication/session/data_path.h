@@ -19,7 +19,7 @@
 
 namespace alpheus::testing {
 
-inline constexpr SessionId kSession{77};
+inline constexpr replication::SessionId kSession{77};
 
 // A primary's log, and as many backups as wanted. Each begins as a copy of the
 // primary's region, taken when its epoch had just been opened.
@@ -28,13 +28,15 @@ class DataPath {
   struct Backup {
     DirectFabric fabric;
     CountingFabric counted{fabric};  // what the session uses
-    ModelPersistence pmem;
+    model::ModelPersistence pmem;
     RegionState state;
-    ConnectionId connection;
+    fabric::ConnectionId connection;
     std::vector<LogPosition> heads;  // that were published
-    std::unique_ptr<BackupSession<ModelPersistence>> session;
+    std::unique_ptr<replication::BackupSession<model::ModelPersistence>>
+        session;
 
-    Backup(const Fabric::Limits& limits, std::span<const std::byte> image)
+    Backup(const fabric::Fabric::Limits& limits,
+           std::span<const std::byte> image)
         : fabric(limits), pmem(image) {}
 
     // Takes what arrived; the first error.
@@ -48,8 +50,8 @@ class DataPath {
     uint32_t credits = 4;
     uint64_t message_bytes_max = 1 << 20;
     uint64_t ring_capacity = 4096;
-    uint64_t batch_bytes_max = SessionTerms().batch_bytes_max;
-    Platform platform = {};  // of the backups
+    uint64_t batch_bytes_max = replication::SessionTerms().batch_bytes_max;
+    replication::Platform platform = {};  // of the backups
   };
 
   explicit DataPath(const Options& options);
@@ -59,11 +61,11 @@ class DataPath {
   // What sessions post on.
   CountingFabric& counted() { return counted_; }
   Backup& backup(int i) { return *backups_[i]; }
-  PrimarySession& session(int i) { return *sessions_[i]; }
-  std::unique_ptr<PrimarySession> TakeSession(int i) {
+  replication::PrimarySession& session(int i) { return *sessions_[i]; }
+  std::unique_ptr<replication::PrimarySession> TakeSession(int i) {
     return std::move(sessions_[i]);
   }
-  const SessionTerms& terms() const { return terms_; }
+  const replication::SessionTerms& terms() const { return terms_; }
 
   // Where the primary's records end.
   RingEnd End();
@@ -79,10 +81,10 @@ class DataPath {
   LogHarness log_;
   DirectFabric fabric_;
   CountingFabric counted_{fabric_};
-  SessionTerms terms_;
+  replication::SessionTerms terms_;
   Lsn head_;
   std::vector<std::unique_ptr<Backup>> backups_;
-  std::vector<std::unique_ptr<PrimarySession>> sessions_;
+  std::vector<std::unique_ptr<replication::PrimarySession>> sessions_;
 };
 
 }  // namespace alpheus::testing

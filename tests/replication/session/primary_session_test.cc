@@ -8,10 +8,13 @@
 #include "tests/replication/session/data_path.h"
 
 namespace alpheus::testing {
+
+using replication::kAckBytes;
+
 namespace {
 
 using ::testing::HasSubstr;
-using Pace = PrimarySession::Pace;
+using Pace = replication::PrimarySession::Pace;
 
 TEST(PrimarySessionTest, NeverMoreBatchesThanCredits) {
   DataPath path({.credits = 2});
@@ -77,15 +80,16 @@ TEST(PrimarySessionTest, BatchWaitsForTheSendQueue) {
 
 // The message of an ack that the backup's fabric sends to the primary.
 absl::Status SendAck(
-    DataPath& path, const Ack& ack, size_t bytes = kAckBytes,
+    DataPath& path, const replication::Ack& ack, size_t bytes = kAckBytes,
     const std::function<void(std::span<std::byte>)>& change = {}) {
   DataPath::Backup& backup = path.backup(0);
-  const auto slots = *MessageSlots::Make(backup.fabric, 1, kAckBytes);
-  const LocalBytes message = slots->At(0);
-  EncodeAck(ack, message.bytes.first<kAckBytes>());
+  const auto slots =
+      *replication::MessageSlots::Make(backup.fabric, 1, kAckBytes);
+  const fabric::LocalBytes message = slots->At(0);
+  replication::EncodeAck(ack, message.bytes.first<kAckBytes>());
   if (change) change(message.bytes);
   EXPECT_TRUE(backup.fabric
-                  .PostSend(backup.connection, WorkId(),
+                  .PostSend(backup.connection, fabric::WorkId(),
                             {message.key, message.bytes.first(bytes)})
                   .ok());
   backup.fabric.Run();
@@ -97,7 +101,8 @@ TEST(PrimarySessionTest, AckOfAnotherSessionCountsForNothing) {
   path.Append(100);
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
   const Epoch epoch = path.terms().epoch;
-  EXPECT_TRUE(SendAck(path, {epoch, SessionId(78), Lsn(1), 1}).ok());
+  EXPECT_TRUE(
+      SendAck(path, {epoch, replication::SessionId(78), Lsn(1), 1}).ok());
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(0));
   EXPECT_TRUE(SendAck(path, {epoch + 1, kSession, Lsn(1), 1}).ok());
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(0));
@@ -268,7 +273,7 @@ TEST(PrimarySessionTest, HeadIsPublishedOnceItIsAcknowledged) {
 // P-R1: it takes a credit, as a batch does, and gives it back.
 TEST(PrimarySessionTest, WhatIsDurableIsToldOnce) {
   DataPath path({.credits = 1});
-  PrimarySession& session = path.session(0);
+  replication::PrimarySession& session = path.session(0);
   path.Append(32);
   ASSERT_TRUE(session.Advance(path.End()).ok());
   ASSERT_TRUE(session.AdvanceDurable(Lsn(1)).ok());
@@ -300,15 +305,15 @@ TEST(PrimarySessionTest, BrokenConnectionIsUnavailable) {
 TEST(PrimarySessionTest, WhatNoBackupDoesIsRefused) {
   DataPath path({});
   EXPECT_TRUE(absl::IsDataLoss(path.session(0).OnCompletion(
-      {path.backup(0).connection, WorkId(), Operation::kRead,
-       CompletionStatus::kOk, 0, 0})));
+      {path.backup(0).connection, fabric::WorkId(), fabric::Operation::kRead,
+       fabric::CompletionStatus::kOk, 0, 0})));
 }
 
 // --- Backups whose records are persisted without their program ---------------
 
 DataPath::Options OnCaches() {
   DataPath::Options options;
-  options.platform = *ParsePlatform("mhp,infiniband");
+  options.platform = *replication::ParsePlatform("mhp,infiniband");
   return options;
 }
 
@@ -357,7 +362,7 @@ TEST(PrimarySessionTest, AckPersistsAsWell) {
   const auto late = path.fabric().DrainCompletions();
   ASSERT_TRUE(path.Round().ok());
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
-  for (const Completion& completion : late) {
+  for (const fabric::Completion& completion : late) {
     ASSERT_TRUE(path.session(0).OnCompletion(completion).ok());
   }
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));

@@ -29,19 +29,21 @@ class PostedReceivesTest : public ::testing::Test {
     here_ = std::make_unique<DirectFabric>(limits_);
     counted_ = std::make_unique<CountingFabric>(*here_);
     connection_ = DirectFabric::Join(*here_, there_);
-    auto made = PostedReceives::Make(*counted_, connection_, kCredits, kBytes);
+    auto made = replication::PostedReceives::Make(*counted_, connection_,
+                                                  kCredits, kBytes);
     ASSERT_TRUE(made.ok()) << made.status();
     receives_ = *std::move(made);
   }
   // What the peer sent last is read: its first byte.
   std::byte Exchange(std::byte sent) {
     message_[0] = sent;
-    const auto key = there_.Register(message_, RemoteAccess::kNone);
+    const auto key = there_.Register(message_, fabric::RemoteAccess::kNone);
     EXPECT_TRUE(key.ok());
-    EXPECT_TRUE(there_.PostSend(connection_, WorkId(1), {*key, message_}).ok());
+    EXPECT_TRUE(
+        there_.PostSend(connection_, fabric::WorkId(1), {*key, message_}).ok());
     there_.Run();
     EXPECT_TRUE(there_.Deregister(*key).ok());
-    const std::vector<Completion> came = here_->DrainCompletions();
+    const std::vector<fabric::Completion> came = here_->DrainCompletions();
     EXPECT_EQ(came.size(), 1u);
     if (came.size() != 1) return {};
     ++brought_;
@@ -50,19 +52,19 @@ class PostedReceivesTest : public ::testing::Test {
     return read;
   }
   uint64_t posted() const {
-    return counted_->counts().Of(Operation::kReceive) - brought_;
+    return counted_->counts().Of(fabric::Operation::kReceive) - brought_;
   }
 
-  Fabric::Limits limits_ = {.sends_max = 64,
-                            .receives_max = 64,
-                            .message_bytes_max = 64,
-                            .private_bytes_max = 64,
-                            .retry_ns = 1};
+  fabric::Fabric::Limits limits_ = {.sends_max = 64,
+                                    .receives_max = 64,
+                                    .message_bytes_max = 64,
+                                    .private_bytes_max = 64,
+                                    .retry_ns = 1};
   DirectFabric there_{limits_};
   std::unique_ptr<DirectFabric> here_;
   std::unique_ptr<CountingFabric> counted_;
-  ConnectionId connection_;
-  std::unique_ptr<PostedReceives> receives_;
+  fabric::ConnectionId connection_;
+  std::unique_ptr<replication::PostedReceives> receives_;
   std::array<std::byte, kBytes> message_{};
   uint64_t brought_ = 0;
 };
@@ -102,8 +104,8 @@ TEST_F(PostedReceivesTest, FailureOfTheFabricIsTold) {
     DirectFabric peer(limits_);
     FailingFabric fails(other);
     fails.FailCall(call);
-    EXPECT_FALSE(PostedReceives::Make(fails, DirectFabric::Join(other, peer),
-                                      kCredits, kBytes)
+    EXPECT_FALSE(replication::PostedReceives::Make(
+                     fails, DirectFabric::Join(other, peer), kCredits, kBytes)
                      .ok())
         << call;
     EXPECT_TRUE(fails.has_failed());
@@ -111,11 +113,11 @@ TEST_F(PostedReceivesTest, FailureOfTheFabricIsTold) {
   DirectFabric other(limits_);
   DirectFabric peer(limits_);
   FailingFabric fails(other);
-  const auto made = PostedReceives::Make(fails, DirectFabric::Join(other, peer),
-                                         kCredits, kBytes);
+  const auto made = replication::PostedReceives::Make(
+      fails, DirectFabric::Join(other, peer), kCredits, kBytes);
   ASSERT_TRUE(made.ok()) << made.status();
   fails.FailCall(1);
-  EXPECT_FALSE((*made)->Taken(WorkId(0)).ok());
+  EXPECT_FALSE((*made)->Taken(fabric::WorkId(0)).ok());
 }
 
 }  // namespace

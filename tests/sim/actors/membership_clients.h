@@ -22,12 +22,14 @@ inline constexpr int64_t kSessionNanos = 2'000'000;
 inline constexpr int64_t kAnswerNanos = 15'000;
 // In which whoever watches hears of a change, unless that is delayed.
 inline constexpr int64_t kEventNanos = 100'000;
-inline constexpr QuorumSizes kThree{3, 2, 2};
+inline constexpr quorum::QuorumSizes kThree{3, 2, 2};
 
 // Processes of node 1, 2 and so on.
-inline PrimaryId Process(uint64_t node) { return {NodeId(node), node << 48}; }
+inline quorum::PrimaryId Process(uint64_t node) {
+  return {NodeId(node), node << 48};
+}
 inline Epoch BallotOf(uint64_t counter, uint64_t node) {
-  return PackBallot({counter, Process(node)});
+  return quorum::PackBallot({counter, Process(node)});
 }
 
 class MembershipTest : public ::testing::Test {
@@ -45,7 +47,7 @@ class MembershipTest : public ::testing::Test {
   int64_t now() const { return network_.clock().NowNanos(); }
   std::string violated() const { return ViolatedBy(oracle_); }
 
-  SimNetwork network_{SimOptions{}};
+  model::SimNetwork network_{model::SimOptions{}};
   Oracle oracle_{network_.clock()};
   BallotChecker checker_{oracle_};
   MembershipService service_;

@@ -15,6 +15,10 @@
 #include "tests/sim/actors/membership_clients.h"
 
 namespace alpheus::sim {
+
+using quorum::BallotRegister;
+using quorum::Candidate;
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -25,7 +29,7 @@ using Event = MembershipMessage::Kind;
 // A process that has no client, but says each word itself.
 struct Speaker {
   int machine = 0;
-  PrimaryId process;
+  quorum::PrimaryId process;
   uint64_t session = 0;
   std::shared_ptr<MembershipMailbox> mailbox;
 };
@@ -370,11 +374,12 @@ TEST_F(MembershipServiceTest, ItMayComeBackWithAnOlderRegister) {
   }
   uint64_t last = kWrites;
   while (service_.ballots()) {
-    ASSERT_EQ(BallotCounter(service_.ballots()->last), last);
+    ASSERT_EQ(quorum::BallotCounter(service_.ballots()->last), last);
     service_.RollBack();
     EXPECT_EQ(service_.sessions(), 0u);
-    const uint64_t left =
-        service_.ballots() ? BallotCounter(service_.ballots()->last) : 0;
+    const uint64_t left = service_.ballots()
+                              ? quorum::BallotCounter(service_.ballots()->last)
+                              : 0;
     EXPECT_LT(left, last);
     EXPECT_GE(left + 4, last);
     last = left;

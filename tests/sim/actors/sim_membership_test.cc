@@ -15,6 +15,11 @@
 #include "tests/sim/actors/membership_clients.h"
 
 namespace alpheus::sim {
+
+using quorum::IsFirst;
+using quorum::MembershipEvent;
+using quorum::SessionState;
+
 namespace {
 
 using ::testing::Contains;
@@ -66,7 +71,7 @@ class SimMembershipTest : public MembershipTest {
     return client;
   }
   // Until it is answered.
-  std::optional<absl::StatusOr<Epoch>> Finish(BallotRequest& request) {
+  std::optional<absl::StatusOr<Epoch>> Finish(quorum::BallotRequest& request) {
     std::optional<absl::StatusOr<Epoch>> result;
     RunUntil(10 * kSessionNanos, [&] {
       if (request.Poll() == Polled::kDone) result = request.ballot();
@@ -74,7 +79,7 @@ class SimMembershipTest : public MembershipTest {
     });
     return result;
   }
-  static BallotQuestion Above(uint64_t counter) {
+  static quorum::BallotQuestion Above(uint64_t counter) {
     const Epoch promised = counter == 0 ? Epoch(0) : BallotOf(counter, 3);
     return {{Epoch(0), promised}, kThree};
   }
@@ -90,8 +95,8 @@ TEST_F(SimMembershipTest, WhoWishesIsRegisteredAndStands) {
   client.Stand();
   Run(kSessionNanos / 2);
   EXPECT_TRUE(Is(client, SessionState::kConnected));
-  EXPECT_THAT(client.registrations(),
-              ElementsAre(Registration{NodeId(1), 7, "here", Epoch(3)}));
+  EXPECT_THAT(client.registrations(), ElementsAre(quorum::Registration{
+                                          NodeId(1), 7, "here", Epoch(3)}));
   EXPECT_TRUE(IsFirst(client, Process(1)));
   EXPECT_THAT(client.TakeEvents(),
               ElementsAre(MembershipEvent::kSessionChanged,
@@ -118,7 +123,7 @@ TEST_F(SimMembershipTest, TheLastChangeIsToldWhateverTheWatchMissed) {
 
 TEST_F(SimMembershipTest, ASessionIsKeptForAsLongAsItIsPolled) {
   SimMembership& client = Connected(1);
-  const Session session = client.session();
+  const quorum::Session session = client.session();
   Run(10 * kSessionNanos);
   EXPECT_EQ(client.session(), session);
   EXPECT_THAT(client.TakeEvents(), IsEmpty());
@@ -149,7 +154,8 @@ TEST_F(SimMembershipTest, ALostConnectionSuspendsASessionThatGoesOn) {
               ElementsAre(MembershipEvent::kSessionChanged));
   service_.HealFrom(0);
   Run(kSessionNanos);
-  EXPECT_EQ(client.session(), (Session{session, SessionState::kConnected}));
+  EXPECT_EQ(client.session(),
+            (quorum::Session{session, SessionState::kConnected}));
   // What it was told before may be old.
   EXPECT_THAT(client.TakeEvents(),
               Contains(MembershipEvent::kCandidatesChanged));
@@ -230,7 +236,7 @@ TEST_F(SimMembershipTest, TwoThatAskAtOnceAreNotGivenOneCounter) {
     if (!b && second->Poll() == Polled::kDone) b = second->ballot();
     return a && b;
   }));
-  EXPECT_NE(BallotCounter(**a), BallotCounter(**b));
+  EXPECT_NE(quorum::BallotCounter(**a), quorum::BallotCounter(**b));
   EXPECT_EQ(violated(), "");
 }
 
@@ -245,11 +251,11 @@ TEST_F(SimMembershipTest, ABallotWhoseAnswerIsLostIsConsumed) {
   EXPECT_EQ(request->Poll(), Polled::kIdle);  // writes
   service_.CutFrom(0);
   network_.Run(kAnswerNanos);
-  EXPECT_EQ(service_.ballots(), (BallotRegister{BallotOf(1, 1), 0}));
+  EXPECT_EQ(service_.ballots(), (quorum::BallotRegister{BallotOf(1, 1), 0}));
   EXPECT_EQ(request->Poll(), Polled::kIdle);
   service_.HealFrom(0);
   EXPECT_EQ(**Finish(*request), BallotOf(2, 1));
-  EXPECT_EQ(service_.ballots(), (BallotRegister{BallotOf(2, 1), 1}));
+  EXPECT_EQ(service_.ballots(), (quorum::BallotRegister{BallotOf(2, 1), 1}));
 }
 
 TEST_F(SimMembershipTest, ASessionThatExpiresFailsTheBallotsThatItWasAskedFor) {

@@ -17,7 +17,7 @@ namespace {
 class BallotCheckerTest : public CheckerTest {
  protected:
   void Write(Epoch before, Epoch ballot) {
-    checker_.Written(before, ballot, Process(BallotNode(ballot).value));
+    checker_.Written(before, ballot, Process(quorum::BallotNode(ballot).value));
   }
   // Of a register.
   void Give(Epoch ballot, uint64_t node) {
@@ -90,16 +90,17 @@ TEST_F(BallotCheckerTest, WithoutARegisterABallotMayBeGivenTwice) {
 }
 
 // Answers what it was told to.
-class ScriptedSource final : public BallotSource {
+class ScriptedSource final : public quorum::BallotSource {
  public:
-  std::unique_ptr<BallotRequest> Ask(const BallotQuestion&) override {
+  std::unique_ptr<quorum::BallotRequest> Ask(
+      const quorum::BallotQuestion&) override {
     return std::make_unique<Request>(answer);
   }
 
   std::optional<absl::StatusOr<Epoch>> answer;
 
  private:
-  class Request final : public BallotRequest {
+  class Request final : public quorum::BallotRequest {
    public:
     explicit Request(std::optional<absl::StatusOr<Epoch>>& answer)
         : report_(answer) {}

@@ -8,6 +8,10 @@
 #include "tests/sim/world/checked_world.h"
 
 namespace alpheus::sim {
+
+using recovery::StateReport;
+using recovery::Verdict;
+
 namespace {
 
 constexpr Epoch kOpened(7);
@@ -31,13 +35,13 @@ class ChoiceCheckerTest : public CheckerTest {
     report.incarnation = 7;
     report.log_epoch = log_epoch;
     for (uint64_t lsn = 1; lsn <= last; ++lsn) {
-      AddRecord(&report, {epoch, RingOffset(0), 0, 1});
+      recovery::AddRecord(&report, {epoch, RingOffset(0), 0, 1});
     }
     return report;
   }
   static StateReport Says(Verdict verdict, Epoch log_epoch) {
     StateReport report = Has(3, log_epoch);
-    AddVerdict(&report, verdict);
+    recovery::AddVerdict(&report, verdict);
     return report;
   }
   // Machine 0 has nothing at the end; so it is enough if this is a nack.

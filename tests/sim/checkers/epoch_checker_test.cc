@@ -15,10 +15,10 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr PrimaryId kOne{NodeId(1), 11};
-constexpr PrimaryId kTwo{NodeId(2), 22};
-constexpr Promise kFive{Epoch(5), kOne};
-constexpr Promise kSix{Epoch(6), kTwo};
+constexpr quorum::PrimaryId kOne{NodeId(1), 11};
+constexpr quorum::PrimaryId kTwo{NodeId(2), 22};
+constexpr quorum::Promise kFive{Epoch(5), kOne};
+constexpr quorum::Promise kSix{Epoch(6), kTwo};
 constexpr uint64_t kRingLine = kLineBytes;
 
 class EpochCheckerTest : public CheckedWorldTest {
@@ -30,12 +30,12 @@ class EpochCheckerTest : public CheckedWorldTest {
     return {promise.epoch, /*nonce=*/promise.epoch.value * 100, Lsn(1),
             RingOffset(0), /*start_chain=*/0};
   }
-  void Promise(int machine, const alpheus::Promise& promise) {
+  void Promise(int machine, const alpheus::quorum::Promise& promise) {
     MediumOf(machine).Promise(promise);
     checkers().epochs.Check(machine);
   }
   // By as many as it takes, that machine among them.
-  void PromiseByTwo(int machine, const alpheus::Promise& promise) {
+  void PromiseByTwo(int machine, const alpheus::quorum::Promise& promise) {
     Promise(machine, promise);
     Promise((machine + 1) % 3, promise);
   }

@@ -16,8 +16,8 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr PrimaryId kFirst{NodeId(2), 11};
-constexpr PrimaryId kSecond{NodeId(3), 22};
+constexpr quorum::PrimaryId kFirst{NodeId(2), 11};
+constexpr quorum::PrimaryId kSecond{NodeId(3), 22};
 
 class FenceCheckerTest : public CheckedWorldTest {
  protected:
@@ -30,7 +30,7 @@ class FenceCheckerTest : public CheckedWorldTest {
   int HostOf(int machine) {
     return world_.PrimaryHost(world_.machine(machine));
   }
-  void Promise(const alpheus::Promise& promise) {
+  void Promise(const alpheus::quorum::Promise& promise) {
     Medium(world_.machine(0)).Promise(promise);
     checkers().epochs.Check(0);
     checkers().fence.Promised(0, promise);
@@ -49,7 +49,7 @@ class FenceCheckerTest : public CheckedWorldTest {
     checkers().fence.OnLanding(
         {.host = 0,
          .from = {from, world_.network().incarnation(from),
-                  ConnectionId(connection)},
+                  fabric::ConnectionId(connection)},
          .bytes = bytes});
   }
 };

@@ -10,9 +10,12 @@
 #include "tools/sim/checkers/checkers.h"
 
 namespace alpheus::sim {
+
+using recovery::StateReport;
+
 namespace {
 
-constexpr Promise kFive{Epoch(5), {NodeId(1), 11}};
+constexpr quorum::Promise kFive{Epoch(5), {NodeId(1), 11}};
 const EpochEntry kEntry{Epoch(5), /*nonce=*/500, Lsn(1), RingOffset(0),
                         /*start_chain=*/0};
 
@@ -51,10 +54,11 @@ class MediaCheckersTest : public CheckedWorldTest {
     report.head = state.head();
     report.proven_lsn = state.ProvenLsn();
     report.repairing = state.superline.repairing;
-    AddRecord(&report, {.epoch = record.epoch(),
-                        .offset = record.offset,
-                        .header_checksum = record.header.header_crc(),
-                        .lines = static_cast<uint32_t>(record.bytes / 64)});
+    recovery::AddRecord(&report,
+                        {.epoch = record.epoch(),
+                         .offset = record.offset,
+                         .header_checksum = record.header.header_crc(),
+                         .lines = static_cast<uint32_t>(record.bytes / 64)});
     change(report);
     checkers().reports.Reported(0, report);
     return violated();

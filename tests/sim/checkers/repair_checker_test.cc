@@ -15,7 +15,7 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr Promise kFive{Epoch(5), {NodeId(1), 11}};
+constexpr quorum::Promise kFive{Epoch(5), {NodeId(1), 11}};
 constexpr size_t kPayloadBytes = 40;
 const EpochEntry kEntry{Epoch(5), /*nonce=*/500, Lsn(1), RingOffset(0),
                         /*start_chain=*/0};

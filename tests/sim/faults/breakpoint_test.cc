@@ -13,8 +13,8 @@
 namespace alpheus::sim {
 namespace {
 
-using Event = ModelPersistence::Event;
-using Primitive = ModelPersistence::Primitive;
+using Event = model::ModelPersistence::Event;
+using Primitive = model::ModelPersistence::Primitive;
 
 constexpr uint64_t kRingOffset = 3 * kTableOffset;
 

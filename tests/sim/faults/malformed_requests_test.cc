@@ -17,7 +17,8 @@ constexpr size_t kBytesMax = 300;
 constexpr int kDraws = 2'000;
 
 TEST(MalformedRequestsTest, BytesAreOfEveryKindAndLength) {
-  const std::vector<std::byte> good = EncodeMessage(Uuid(), View{});
+  const std::vector<std::byte> good =
+      recovery::EncodeMessage(Uuid(), recovery::View{});
   Random random(7);
   std::set<size_t> lengths;
   int known = 0;
@@ -26,7 +27,7 @@ TEST(MalformedRequestsTest, BytesAreOfEveryKindAndLength) {
     const std::vector<std::byte> bytes = DrawMalformed(random, good, kBytesMax);
     ASSERT_LE(bytes.size(), kBytesMax);
     lengths.insert(bytes.size());
-    known += DecodeMessage(Uuid(), bytes).ok() ? 1 : 0;
+    known += recovery::DecodeMessage(Uuid(), bytes).ok() ? 1 : 0;
     changed += bytes.size() == good.size() && bytes != good ? 1 : 0;
   }
   EXPECT_EQ(*lengths.begin(), 0u);
@@ -39,7 +40,8 @@ TEST(MalformedRequestsTest, BytesAreOfEveryKindAndLength) {
 }
 
 TEST(MalformedRequestsTest, ASeedSaysTheSameAgain) {
-  const std::vector<std::byte> good = EncodeMessage(Uuid(), Release{});
+  const std::vector<std::byte> good =
+      recovery::EncodeMessage(Uuid(), recovery::Release{});
   Random one(3);
   Random other(3);
   for (int i = 0; i < 100; ++i) {

@@ -113,7 +113,7 @@ TEST_F(StorageTest, WhatWasFormattedAgainIsBlank) {
   RegionImage image = Blank(1);
   const auto state = ReadRegionState(image, "blank");
   ASSERT_TRUE(state.ok()) << state.status();
-  EXPECT_TRUE(IsBlank(state->superline));
+  EXPECT_TRUE(recovery::IsBlank(state->superline));
   EXPECT_EQ(state->superline.node, NodeId(2));
 }
 
@@ -295,7 +295,7 @@ TEST_F(StorageTest, RegionOfAnotherNodeThatTakesPartViolatesA8) {
   Cut(0);
   Cut(2);
   store().Swap(0, 2);
-  checkers().reports.Promised(0, Promise{});
+  checkers().reports.Promised(0, quorum::Promise{});
   EXPECT_EQ(violated(), "P-A8");
 }
 
@@ -309,7 +309,7 @@ TEST_F(StorageTest, OpeningAnAlienRegionViolatesA8) {
 
 TEST_F(StorageTest, BlankReplicaThatKnowsViolatesInv16) {
   Lose(1);
-  StateReport report;
+  recovery::StateReport report;
   report.blank = true;
   checkers().reports.Reported(1, report);
   EXPECT_EQ(violated(), "");
@@ -326,7 +326,7 @@ TEST_F(StorageTest, InstallationOnABlankReplicaViolatesInv16) {
 
 TEST_F(StorageTest, DenialOfWhatWasProvenViolatesInv9) {
   Hurt(1);
-  StateReport report;
+  recovery::StateReport report;
   report.node = NodeId(2);
   report.table = EpochTable::Empty(kLogId);
   checkers().reports.Reported(1, report);
@@ -335,7 +335,7 @@ TEST_F(StorageTest, DenialOfWhatWasProvenViolatesInv9) {
 
 TEST_F(StorageTest, DenialOfWhatWasNotProvenIsAsTorn) {
   Hurt(1, /*is_proven=*/false);
-  StateReport report;
+  recovery::StateReport report;
   report.table = EpochTable::Empty(kLogId);
   checkers().reports.Reported(1, report);
   EXPECT_EQ(violated(), "");
@@ -343,7 +343,7 @@ TEST_F(StorageTest, DenialOfWhatWasNotProvenIsAsTorn) {
 
 TEST_F(StorageTest, ReportOfASuspectReplicaThatKnowsViolatesInv25) {
   store().Suspect(1);
-  StateReport report;
+  recovery::StateReport report;
   report.table = EpochTable::Empty(kLogId);
   report.suspect = true;
   checkers().reports.Reported(1, report);

@@ -114,7 +114,7 @@ TEST(SimCanaryTest, APlatformThatClaimsTooMuchIsCaught) {
     Fixed fixed;
     fixed.nodes = 3;
     fixed.write_quorum = 2;
-    fixed.platform = *ParsePlatform("dmp,infiniband");
+    fixed.platform = *replication::ParsePlatform("dmp,infiniband");
     fixed.workload = Workload::kWal;
     fixed.faults = {sim::FaultKind::kKillPrimary, sim::FaultKind::kPowerCut,
                     sim::FaultKind::kIsolate};
@@ -307,7 +307,7 @@ TEST(SimTest, AllBackgroundActorsAtOnceDisturbNobody) {
 TEST(SimTest, BitsThatFlipOnTheirWayAreNotAcknowledged) {
   Fixed fixed;
   fixed.faults = {sim::FaultKind::kFlipInTransit, sim::FaultKind::kKillPrimary};
-  fixed.platform = Platform();
+  fixed.platform = replication::Platform();
   const sim::Totals totals = ExpectGood(1, 20, fixed);
   const auto kind = static_cast<size_t>(sim::FaultKind::kFlipInTransit);
   EXPECT_GT(totals.counters.faults[kind], totals.seeds);

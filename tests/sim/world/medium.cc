@@ -51,7 +51,7 @@ void Medium::WriteOneCopy(int copy, const Superline& superline, uint64_t seq) {
                             EncodeSuperline(superline)));
 }
 
-void Medium::Promise(const alpheus::Promise& promise) {
+void Medium::Promise(const alpheus::quorum::Promise& promise) {
   Change([&](Superline& superline) {
     superline.promised_epoch = promise.epoch;
     superline.promised_node = promise.primary.node;

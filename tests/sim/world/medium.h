@@ -26,7 +26,7 @@ class Medium {
   void Change(const std::function<void(Superline&)>& change);
   void WriteSuperline(const Superline& superline, uint64_t seq);
   void WriteOneCopy(int copy, const Superline& superline, uint64_t seq);
-  void Promise(const Promise& promise);
+  void Promise(const quorum::Promise& promise);
   // The table, and a superline that names it.
   void ChangeWithTable(const EpochTable& table,
                        const std::function<void(Superline&)>& change);

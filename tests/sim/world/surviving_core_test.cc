@@ -28,7 +28,7 @@ TEST(SurvivingCoreTest, HasAQuorumOfWhichEnoughKnow) {
   Random random(1);
   for (uint32_t n = 1; n <= 5; ++n) {
     for (uint32_t w = 1; w <= n; ++w) {
-      const QuorumSizes sizes = *MakeQuorumSizes(n, w);
+      const quorum::QuorumSizes sizes = *quorum::MakeQuorumSizes(n, w);
       for (unsigned bits = 0; bits < 1u << n; ++bits) {
         const std::set<int> knowing = Bits(bits);
         const std::set<int> core =
@@ -47,7 +47,7 @@ TEST(SurvivingCoreTest, HasAQuorumOfWhichEnoughKnow) {
 
 TEST(SurvivingCoreTest, WhoIsGoneIsInNoneUnlessAllAre) {
   Random random(1);
-  const QuorumSizes sizes = *MakeQuorumSizes(4, 2);
+  const quorum::QuorumSizes sizes = *quorum::MakeQuorumSizes(4, 2);
   for (int i = 0; i < 100; ++i) {
     EXPECT_FALSE(
         DrawSurvivingCore(sizes, {0, 1, 3}, {0, 1, 3}, random).contains(2));
@@ -57,7 +57,7 @@ TEST(SurvivingCoreTest, WhoIsGoneIsInNoneUnlessAllAre) {
 
 TEST(SurvivingCoreTest, EverySetOfEnoughIsDrawn) {
   Random random(1);
-  const QuorumSizes sizes = *MakeQuorumSizes(5, 3);
+  const quorum::QuorumSizes sizes = *quorum::MakeQuorumSizes(5, 3);
   const std::set<int> all = {0, 1, 2, 3, 4};
   std::set<std::set<int>> drawn;
   for (int i = 0; i < 2000; ++i) {

@@ -41,7 +41,7 @@ class ThreadsTest : public ::testing::Test {
     };
   }
 
-  SimNetwork network_{SimOptions{}};
+  model::SimNetwork network_{model::SimOptions{}};
   Random random_;
   Threads threads_{network_, random_, /*delay_ns_max=*/100};
   std::vector<std::string> said_;

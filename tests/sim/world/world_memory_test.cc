@@ -14,6 +14,9 @@
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {
+
+using fabric::ConnectionEvent;
+
 namespace {
 
 constexpr uint64_t kBytes = 512;
@@ -35,10 +38,10 @@ class Writer {
     to_ = world_.PrimaryHost(world_.machine(0));
     network().Restart(from_);
     network().Restart(to_);
-    own_key_ = *fabric(from_).Register(own_, RemoteAccess::kNone);
-    key_ = *fabric(to_).Register(Ring(), RemoteAccess::kWrite);
+    own_key_ = *fabric(from_).Register(own_, fabric::RemoteAccess::kNone);
+    key_ = *fabric(to_).Register(Ring(), fabric::RemoteAccess::kWrite);
     const std::string address =
-        *fabric(to_).Listen(SimNetwork::Address(to_, 0));
+        *fabric(to_).Listen(model::SimNetwork::Address(to_, 0));
     at_from_ = *fabric(from_).Connect(address, "", Deadline());
     EXPECT_TRUE(fabric(to_)
                     .Accept(Await(to_, ConnectionEvent::Kind::kRequested), "")
@@ -47,16 +50,17 @@ class Writer {
   }
 
   World& world() { return world_; }
-  SimNetwork& network() { return world_.network(); }
+  model::SimNetwork& network() { return world_.network(); }
   World::Machine& target() { return world_.machine(0); }
   std::span<std::byte> Ring() {
     return target().pmem->region().subspan(world_.layout().ring_offset, kBytes);
   }
 
   void Write() {
-    EXPECT_TRUE(fabric(from_)
-                    .PostWrite(at_from_, WorkId(1), {own_key_, own_}, {key_, 0})
-                    .ok());
+    EXPECT_TRUE(
+        fabric(from_)
+            .PostWrite(at_from_, fabric::WorkId(1), {own_key_, own_}, {key_, 0})
+            .ok());
   }
   // Until some of it is in the adapter.
   void WriteToTheAdapter() {
@@ -78,12 +82,12 @@ class Writer {
   }
 
  private:
-  Fabric& fabric(int host) { return network().fabric(host); }
+  fabric::Fabric& fabric(int host) { return network().fabric(host); }
   static uint64_t OnesIn(std::span<const std::byte> bytes) {
     return static_cast<uint64_t>(
         std::count(bytes.begin(), bytes.end(), std::byte{1}));
   }
-  ConnectionId Await(int host, ConnectionEvent::Kind kind) {
+  fabric::ConnectionId Await(int host, ConnectionEvent::Kind kind) {
     do {
       std::vector<ConnectionEvent> events;
       fabric(host).Poll({}, &events);
@@ -99,9 +103,9 @@ class Writer {
   World world_;
   int from_ = 0;
   int to_ = 0;
-  RegionKey own_key_;
-  RegionKey key_;
-  ConnectionId at_from_;
+  fabric::RegionKey own_key_;
+  fabric::RegionKey key_;
+  fabric::ConnectionId at_from_;
 };
 
 TEST(WorldMemoryTest, WhatIsVisibleIsOnNoMediumOfDmp) {
@@ -160,14 +164,14 @@ TEST(WorldMemoryTest, WhoWasNotPromisedTheRingIsSeen) {
 TEST(WorldMemoryTest, WhatIsInTheAdapterAtAPromiseMayNotLand) {
   Writer writer("dmp,infiniband");
   writer.WriteToTheAdapter();
-  writer.world().checkers().fence.Promised(0, Promise{});
+  writer.world().checkers().fence.Promised(0, quorum::Promise{});
   writer.LandAll();
   EXPECT_EQ(writer.violated(), "P-INV-6");
 }
 
 TEST(WorldMemoryTest, WhatCameBehindThePromiseMayNotLand) {
   Writer writer("dmp,infiniband");
-  writer.world().checkers().fence.Promised(0, Promise{});
+  writer.world().checkers().fence.Promised(0, quorum::Promise{});
   writer.WriteToTheAdapter();
   writer.LandAll();
   EXPECT_EQ(writer.violated(), "P-INV-6");
@@ -179,9 +183,10 @@ TEST(SimPlatformsTest, AllThatAreSimulatedAreDrawn) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const auto platforms = DrawPlatforms(seed, 3, {});
     ASSERT_EQ(platforms.size(), 3u);
-    for (const Platform& platform : platforms) {
-      EXPECT_TRUE(SimulatedPlatform(PlatformToString(platform)).ok());
-      seen.push_back(PlatformToString(platform));
+    for (const replication::Platform& platform : platforms) {
+      EXPECT_TRUE(
+          SimulatedPlatform(replication::PlatformToString(platform)).ok());
+      seen.push_back(replication::PlatformToString(platform));
       differ = differ || platform != platforms[0];
     }
   }
@@ -193,9 +198,9 @@ TEST(SimPlatformsTest, AllThatAreSimulatedAreDrawn) {
 }
 
 TEST(SimPlatformsTest, AFixedOneIsEverywhere) {
-  const Platform fixed = *SimulatedPlatform("wsp,infiniband");
+  const replication::Platform fixed = *SimulatedPlatform("wsp,infiniband");
   const auto platforms = DrawPlatforms(5, 4, fixed);
-  EXPECT_EQ(platforms, std::vector<Platform>(4, fixed));
+  EXPECT_EQ(platforms, std::vector<replication::Platform>(4, fixed));
   EXPECT_EQ(PlatformsText(platforms), "all wsp,ddio,dram,infiniband");
 }
 

@@ -21,16 +21,16 @@
 
 namespace alpheus::testing {
 
-class CountingFabric final : public Fabric {
+class CountingFabric final : public fabric::Fabric {
  public:
-  explicit CountingFabric(Fabric& inner) : inner_(inner) {}
+  explicit CountingFabric(fabric::Fabric& inner) : inner_(inner) {}
 
   struct Counts {
-    std::map<Operation, uint64_t> posted;  // receives, too
-    uint64_t bytes = 0;                    // of payload
+    std::map<fabric::Operation, uint64_t> posted;  // receives, too
+    uint64_t bytes = 0;                            // of payload
     uint64_t doorbells = 0;
 
-    uint64_t Of(Operation operation) const {
+    uint64_t Of(fabric::Operation operation) const {
       const auto found = posted.find(operation);
       return found == posted.end() ? 0 : found->second;
     }
@@ -46,50 +46,50 @@ class CountingFabric final : public Fabric {
   }
 
   Limits limits() const override { return inner_.limits(); }
-  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
-                                     RemoteAccess access) override {
+  absl::StatusOr<fabric::RegionKey> Register(
+      std::span<std::byte> bytes, fabric::RemoteAccess access) override {
     return inner_.Register(bytes, access);
   }
-  absl::Status Deregister(RegionKey key) override {
+  absl::Status Deregister(fabric::RegionKey key) override {
     return inner_.Deregister(key);
   }
   absl::StatusOr<std::string> Listen(std::string_view address) override {
     return inner_.Listen(address);
   }
-  absl::StatusOr<ConnectionId> Connect(std::string_view address,
-                                       std::string_view private_data,
-                                       Deadline deadline) override {
+  absl::StatusOr<fabric::ConnectionId> Connect(std::string_view address,
+                                               std::string_view private_data,
+                                               Deadline deadline) override {
     return inner_.Connect(address, private_data, deadline);
   }
-  absl::Status Accept(ConnectionId connection,
+  absl::Status Accept(fabric::ConnectionId connection,
                       std::string_view private_data) override {
     return inner_.Accept(connection, private_data);
   }
-  absl::Status Reject(ConnectionId connection,
+  absl::Status Reject(fabric::ConnectionId connection,
                       std::string_view private_data) override {
     return inner_.Reject(connection, private_data);
   }
-  absl::Status Close(ConnectionId connection) override {
+  absl::Status Close(fabric::ConnectionId connection) override {
     return inner_.Close(connection);
   }
-  absl::Status Post(ConnectionId connection,
-                    const WorkRequest& request) override {
+  absl::Status Post(fabric::ConnectionId connection,
+                    const fabric::WorkRequest& request) override {
     const absl::Status status = inner_.Post(connection, request);
     if (!status.ok()) return status;
     ++counts_.posted[request.operation];
-    if (!Fetches(request.operation)) {
+    if (!fabric::Fetches(request.operation)) {
       counts_.bytes += request.local.bytes.size();
     }
     has_posted_ = true;
     return status;
   }
-  absl::Status PostReceive(ConnectionId connection, WorkId work,
-                           LocalBytes into) override {
-    ++counts_.posted[Operation::kReceive];
+  absl::Status PostReceive(fabric::ConnectionId connection, fabric::WorkId work,
+                           fabric::LocalBytes into) override {
+    ++counts_.posted[fabric::Operation::kReceive];
     return inner_.PostReceive(connection, work, into);
   }
-  size_t Poll(std::span<Completion> completions,
-              std::vector<ConnectionEvent>* events) override {
+  size_t Poll(std::span<fabric::Completion> completions,
+              std::vector<fabric::ConnectionEvent>* events) override {
     FlushSends();
     return inner_.Poll(completions, events);
   }
@@ -103,7 +103,7 @@ class CountingFabric final : public Fabric {
   void Wake() override { inner_.Wake(); }
 
  private:
-  Fabric& inner_;
+  fabric::Fabric& inner_;
   Counts counts_;
   bool has_posted_ = false;
 };

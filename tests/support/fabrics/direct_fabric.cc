@@ -8,6 +8,11 @@
 #include "replication/fabric/work_request.h"
 
 namespace alpheus::testing {
+
+using fabric::CompletionStatus;
+using fabric::ConnectionId;
+using fabric::Operation;
+
 namespace {
 
 absl::Status NotHere() {
@@ -35,7 +40,7 @@ size_t DirectFabric::Run() {
         found->second.broken ? CompletionStatus::kFlushed : Execute(posted);
     found->second.broken |= status != CompletionStatus::kOk;
     --found->second.sends;
-    const WorkRequest& request = posted.request;
+    const fabric::WorkRequest& request = posted.request;
     ++executed_[request.operation];
     completions_.push_back(
         {posted.connection, request.work, request.operation, status, 0, 0});
@@ -47,8 +52,9 @@ void DirectFabric::Break(ConnectionId connection) {
   connections_.at(connection).broken = true;
 }
 
-std::vector<Completion> DirectFabric::DrainCompletions() {
-  std::vector<Completion> taken(completions_.begin(), completions_.end());
+std::vector<fabric::Completion> DirectFabric::DrainCompletions() {
+  std::vector<fabric::Completion> taken(completions_.begin(),
+                                        completions_.end());
   completions_.clear();
   return taken;
 }
@@ -59,8 +65,8 @@ absl::Status DirectFabric::Close(ConnectionId connection) {
 }
 
 absl::Status DirectFabric::Post(ConnectionId connection,
-                                const WorkRequest& request) {
-  if (Fetches(request.operation)) return NotHere();
+                                const fabric::WorkRequest& request) {
+  if (fabric::Fetches(request.operation)) return NotHere();
   const auto found = connections_.find(connection);
   if (found == connections_.end()) return absl::NotFoundError("connection");
   if (found->second.refuses) return absl::FailedPreconditionError("is broken");
@@ -70,26 +76,27 @@ absl::Status DirectFabric::Post(ConnectionId connection,
   if (!request.local.bytes.empty()) {
     ALPHEUS_RETURN_IF_ERROR(regions_.CheckLocal(request.local));
   }
-  ALPHEUS_RETURN_IF_ERROR(CheckWorkRequest(request, limits_.message_bytes_max));
+  ALPHEUS_RETURN_IF_ERROR(
+      fabric::CheckWorkRequest(request, limits_.message_bytes_max));
   ++found->second.sends;
   posted_.push_back({connection, request});
   return absl::OkStatus();
 }
 
 CompletionStatus DirectFabric::Execute(const Posted& posted) {
-  const WorkRequest& request = posted.request;
+  const fabric::WorkRequest& request = posted.request;
   DirectFabric& peer = *connections_.at(posted.connection).peer;
   if (request.operation == Operation::kSend) {
     return Announce(posted, Operation::kReceive);
   }
   if (request.operation == Operation::kFlush) {  // all is visible at once
     const auto range = peer.regions_.Find(request.remote, request.range_bytes,
-                                          RemoteAccess::kRead);
+                                          fabric::RemoteAccess::kRead);
     return range.ok() ? CompletionStatus::kOk : CompletionStatus::kRemoteAccess;
   }
   const std::span<const std::byte> bytes = request.local.bytes;
-  const auto target =
-      peer.regions_.Find(request.remote, bytes.size(), RemoteAccess::kWrite);
+  const auto target = peer.regions_.Find(request.remote, bytes.size(),
+                                         fabric::RemoteAccess::kWrite);
   if (!target.ok()) return CompletionStatus::kRemoteAccess;
   std::memcpy(target->data(), bytes.data(), bytes.size());
   if (request.operation == Operation::kWrite) return CompletionStatus::kOk;
@@ -118,8 +125,9 @@ CompletionStatus DirectFabric::Announce(const Posted& posted,
   return CompletionStatus::kOk;
 }
 
-absl::Status DirectFabric::PostReceive(ConnectionId connection, WorkId work,
-                                       LocalBytes into) {
+absl::Status DirectFabric::PostReceive(ConnectionId connection,
+                                       fabric::WorkId work,
+                                       fabric::LocalBytes into) {
   auto& receives = connections_.at(connection).receives;
   if (receives.size() == limits_.receives_max) {
     return absl::ResourceExhaustedError("receives_max");
@@ -128,13 +136,13 @@ absl::Status DirectFabric::PostReceive(ConnectionId connection, WorkId work,
   return absl::OkStatus();
 }
 
-size_t DirectFabric::Poll(std::span<Completion> completions,
-                          std::vector<ConnectionEvent>* events) {
+size_t DirectFabric::Poll(std::span<fabric::Completion> completions,
+                          std::vector<fabric::ConnectionEvent>* events) {
   Run();
   events->insert(events->end(), events_.begin(), events_.end());
   events_.clear();
   const size_t count = std::min(completions.size(), completions_.size());
-  for (Completion& completion : completions.first(count)) {
+  for (fabric::Completion& completion : completions.first(count)) {
     completion = completions_.front();
     completions_.pop_front();
   }

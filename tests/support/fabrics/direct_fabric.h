@@ -23,69 +23,71 @@
 
 namespace alpheus::testing {
 
-class DirectFabric final : public Fabric {
+class DirectFabric final : public fabric::Fabric {
  public:
   explicit DirectFabric(const Limits& limits)
       : limits_(limits), random_(1), regions_(random_) {}
 
   // A connection with the same id at both ends.
-  static ConnectionId Join(DirectFabric& a, DirectFabric& b);
+  static fabric::ConnectionId Join(DirectFabric& a, DirectFabric& b);
 
   // Executes what was posted here, in order. Returns how many operations.
   size_t Run();
   // As a peer that has gone: what is posted here and later fails.
-  void Break(ConnectionId connection);
+  void Break(fabric::ConnectionId connection);
   // The same, and this host knows already: posting fails, as on fabrics.
-  void BreakKnown(ConnectionId connection) {
+  void BreakKnown(fabric::ConnectionId connection) {
     connections_.at(connection).refuses = true;
   }
   // Operations that were posted and have not been run.
   size_t posted() const { return posted_.size(); }
   // Operations of that kind that have been run.
-  uint64_t executed(Operation operation) const {
+  uint64_t executed(fabric::Operation operation) const {
     const auto found = executed_.find(operation);
     return found == executed_.end() ? 0 : found->second;
   }
   // Receives that are posted and have not completed.
-  size_t receives(ConnectionId connection) const {
+  size_t receives(fabric::ConnectionId connection) const {
     return connections_.at(connection).receives.size();
   }
   // For the next Poll.
-  void AddEvent(const ConnectionEvent& event) { events_.push_back(event); }
+  void AddEvent(const fabric::ConnectionEvent& event) {
+    events_.push_back(event);
+  }
   // What happens elsewhere while this host waits for activity.
   void SetElsewhere(std::function<void()> elsewhere) {
     elsewhere_ = std::move(elsewhere);
   }
   // What the last wait for activity had.
   Deadline waits_until() const { return waits_until_; }
-  std::vector<Completion> DrainCompletions();
-  bool is_closed(ConnectionId connection) const {
+  std::vector<fabric::Completion> DrainCompletions();
+  bool is_closed(fabric::ConnectionId connection) const {
     return !connections_.contains(connection);
   }
 
   Limits limits() const override { return limits_; }
-  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
-                                     RemoteAccess access) override {
+  absl::StatusOr<fabric::RegionKey> Register(
+      std::span<std::byte> bytes, fabric::RemoteAccess access) override {
     return regions_.Register(bytes, access);
   }
-  absl::Status Deregister(RegionKey key) override {
+  absl::Status Deregister(fabric::RegionKey key) override {
     return regions_.Deregister(key);
   }
   absl::StatusOr<std::string> Listen(std::string_view address) override;
-  absl::StatusOr<ConnectionId> Connect(std::string_view address,
-                                       std::string_view private_data,
-                                       Deadline deadline) override;
-  absl::Status Accept(ConnectionId connection,
+  absl::StatusOr<fabric::ConnectionId> Connect(std::string_view address,
+                                               std::string_view private_data,
+                                               Deadline deadline) override;
+  absl::Status Accept(fabric::ConnectionId connection,
                       std::string_view private_data) override;
-  absl::Status Reject(ConnectionId connection,
+  absl::Status Reject(fabric::ConnectionId connection,
                       std::string_view private_data) override;
-  absl::Status Close(ConnectionId connection) override;
-  absl::Status Post(ConnectionId connection,
-                    const WorkRequest& request) override;
-  absl::Status PostReceive(ConnectionId connection, WorkId work,
-                           LocalBytes into) override;
-  size_t Poll(std::span<Completion> completions,
-              std::vector<ConnectionEvent>* events) override;
+  absl::Status Close(fabric::ConnectionId connection) override;
+  absl::Status Post(fabric::ConnectionId connection,
+                    const fabric::WorkRequest& request) override;
+  absl::Status PostReceive(fabric::ConnectionId connection, fabric::WorkId work,
+                           fabric::LocalBytes into) override;
+  size_t Poll(std::span<fabric::Completion> completions,
+              std::vector<fabric::ConnectionEvent>* events) override;
   bool Progress() override { return Run() != 0; }
   void WaitForActivity(Deadline deadline) override {
     waits_until_ = deadline;
@@ -95,8 +97,8 @@ class DirectFabric final : public Fabric {
 
  private:
   struct Receive {
-    WorkId work;
-    LocalBytes into;
+    fabric::WorkId work;
+    fabric::LocalBytes into;
   };
   struct Connection {
     DirectFabric* peer = nullptr;
@@ -106,21 +108,22 @@ class DirectFabric final : public Fabric {
     uint32_t sends = 0;  // posted, not completed
   };
   struct Posted {
-    ConnectionId connection;
-    WorkRequest request;
+    fabric::ConnectionId connection;
+    fabric::WorkRequest request;
   };
 
-  CompletionStatus Execute(const Posted& posted);
-  CompletionStatus Announce(const Posted& posted, Operation operation);
+  fabric::CompletionStatus Execute(const Posted& posted);
+  fabric::CompletionStatus Announce(const Posted& posted,
+                                    fabric::Operation operation);
 
   const Limits limits_;
   Random random_;
-  RegionTable regions_;
-  std::map<ConnectionId, Connection> connections_;
+  fabric::RegionTable regions_;
+  std::map<fabric::ConnectionId, Connection> connections_;
   std::deque<Posted> posted_;
-  std::deque<Completion> completions_;
-  std::vector<ConnectionEvent> events_;
-  std::map<Operation, uint64_t> executed_;
+  std::deque<fabric::Completion> completions_;
+  std::vector<fabric::ConnectionEvent> events_;
+  std::map<fabric::Operation, uint64_t> executed_;
   std::function<void()> elsewhere_;
   Deadline waits_until_;
 };

@@ -17,9 +17,9 @@
 namespace alpheus::testing {
 
 // All calls go to the adapter within, but for one.
-class FailingFabric : public Fabric {
+class FailingFabric : public fabric::Fabric {
  public:
-  explicit FailingFabric(Fabric& inner) : inner_(inner) {}
+  explicit FailingFabric(fabric::Fabric& inner) : inner_(inner) {}
 
   // The n-th Register, Accept, PostReceive or PostSend from now fails, n >= 1;
   // those after it succeed again.
@@ -27,46 +27,47 @@ class FailingFabric : public Fabric {
   bool has_failed() const { return until_failure_ == 0; }
 
   Limits limits() const override { return inner_.limits(); }
-  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
-                                     RemoteAccess access) override {
+  absl::StatusOr<fabric::RegionKey> Register(
+      std::span<std::byte> bytes, fabric::RemoteAccess access) override {
     if (Fails()) return Failure();
     return inner_.Register(bytes, access);
   }
-  absl::Status Deregister(RegionKey key) override {
+  absl::Status Deregister(fabric::RegionKey key) override {
     return inner_.Deregister(key);
   }
   absl::StatusOr<std::string> Listen(std::string_view address) override {
     return inner_.Listen(address);
   }
-  absl::StatusOr<ConnectionId> Connect(std::string_view address,
-                                       std::string_view private_data,
-                                       Deadline deadline) override {
+  absl::StatusOr<fabric::ConnectionId> Connect(std::string_view address,
+                                               std::string_view private_data,
+                                               Deadline deadline) override {
     return inner_.Connect(address, private_data, deadline);
   }
-  absl::Status Accept(ConnectionId connection,
+  absl::Status Accept(fabric::ConnectionId connection,
                       std::string_view private_data) override {
     if (Fails()) return Failure();
     return inner_.Accept(connection, private_data);
   }
-  absl::Status Reject(ConnectionId connection,
+  absl::Status Reject(fabric::ConnectionId connection,
                       std::string_view private_data) override {
     return inner_.Reject(connection, private_data);
   }
-  absl::Status Close(ConnectionId connection) override {
+  absl::Status Close(fabric::ConnectionId connection) override {
     return inner_.Close(connection);
   }
-  absl::Status Post(ConnectionId connection,
-                    const WorkRequest& request) override {
-    if (request.operation == Operation::kSend && Fails()) return Failure();
+  absl::Status Post(fabric::ConnectionId connection,
+                    const fabric::WorkRequest& request) override {
+    if (request.operation == fabric::Operation::kSend && Fails())
+      return Failure();
     return inner_.Post(connection, request);
   }
-  absl::Status PostReceive(ConnectionId connection, WorkId work,
-                           LocalBytes into) override {
+  absl::Status PostReceive(fabric::ConnectionId connection, fabric::WorkId work,
+                           fabric::LocalBytes into) override {
     if (Fails()) return Failure();
     return inner_.PostReceive(connection, work, into);
   }
-  size_t Poll(std::span<Completion> completions,
-              std::vector<ConnectionEvent>* events) override {
+  size_t Poll(std::span<fabric::Completion> completions,
+              std::vector<fabric::ConnectionEvent>* events) override {
     return inner_.Poll(completions, events);
   }
   bool Progress() override { return inner_.Progress(); }
@@ -88,7 +89,7 @@ class FailingFabric : public Fabric {
     return absl::ResourceExhaustedError("the adapter has no room");
   }
 
-  Fabric& inner_;
+  fabric::Fabric& inner_;
   uint64_t until_failure_ = kNever;
 };
 

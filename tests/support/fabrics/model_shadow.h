@@ -22,7 +22,8 @@ namespace alpheus::testing {
 // ShadowedMedium promises.
 class ModelShadowedMedium final : public ShadowedMedium {
  public:
-  explicit ModelShadowedMedium(ModelPersistence& model) : model_(model) {}
+  explicit ModelShadowedMedium(model::ModelPersistence& model)
+      : model_(model) {}
 
   std::span<std::byte> bytes() override { return model_.region(); }
   void StoreLine(size_t offset, const LineWords& words) override {
@@ -33,14 +34,14 @@ class ModelShadowedMedium final : public ShadowedMedium {
   absl::Status Error() const override { return model_.Error(); }
 
  private:
-  ModelPersistence& model_;
+  model::ModelPersistence& model_;
 };
 
 // What the medium holds now is what lands.
 class ShadowedModel {
  public:
   // `model` must outlive it.
-  explicit ShadowedModel(ModelPersistence& model)
+  explicit ShadowedModel(model::ModelPersistence& model)
       : memory_(*Region::Anonymous(model.region().size())),
         pmem_(memory_.bytes(), std::make_unique<ModelShadowedMedium>(model)) {
     std::ranges::copy(model.region(), memory_.bytes().begin());

@@ -11,10 +11,12 @@
 
 namespace alpheus::testing {
 
-void ScriptedReplica::OnConnectionEvent(const ConnectionEvent& event) {
-  if (event.kind == ConnectionEvent::Kind::kRequested) {
+using fabric::ConnectionId;
+
+void ScriptedReplica::OnConnectionEvent(const fabric::ConnectionEvent& event) {
+  if (event.kind == fabric::ConnectionEvent::Kind::kRequested) {
     OnRequested(event);
-  } else if (event.kind == ConnectionEvent::Kind::kDisconnected &&
+  } else if (event.kind == fabric::ConnectionEvent::Kind::kDisconnected &&
              connections_.contains(event.connection)) {
     Close(event.connection);
   }
@@ -23,7 +25,7 @@ void ScriptedReplica::OnConnectionEvent(const ConnectionEvent& event) {
 void ScriptedReplica::Close(ConnectionId id) {
   const auto connection = connections_.extract(id);
   fabric_.Close(id).IgnoreError();
-  for (const RegionKey key : connection.mapped().keys) {
+  for (const fabric::RegionKey key : connection.mapped().keys) {
     fabric_.Deregister(key).IgnoreError();
   }
 }
@@ -43,20 +45,22 @@ int ScriptedReplica::sessions() const {
                     [](const auto& c) { return c.second.session != nullptr; }));
 }
 
-void ScriptedReplica::OnRequested(const ConnectionEvent& event) {
+void ScriptedReplica::OnRequested(const fabric::ConnectionEvent& event) {
   if (on_connect != nullptr) {
     const absl::Status status = on_connect();
     if (!status.ok()) {
-      fabric_.Reject(event.connection, EncodeRejection(status)).IgnoreError();
+      fabric_.Reject(event.connection, recovery::EncodeRejection(status))
+          .IgnoreError();
       return;
     }
   }
-  const auto hello = DecodeHello(event.private_data);
+  const auto hello = recovery::DecodeHello(event.private_data);
   ALPHEUS_CHECK(hello.ok(), "a test's primary says hello");
   Connection& connection = connections_[event.connection];
   connection.hello = *hello;
-  connection.slots = *MessageSlots::Make(fabric_, 2, kMessageBytesMax);
-  ServerHello server_hello;
+  connection.slots =
+      *replication::MessageSlots::Make(fabric_, 2, recovery::kMessageBytesMax);
+  recovery::ServerHello server_hello;
   server_hello.node = node_;
   if (replica_ != nullptr) {
     const Superline& own = replica_->superline();
@@ -67,110 +71,118 @@ void ScriptedReplica::OnRequested(const ConnectionEvent& event) {
   }
   if (on_server_hello != nullptr) on_server_hello(server_hello);
   const bool accepted =
-      fabric_.PostReceive(event.connection, WorkId(1), connection.slots->At(0))
+      fabric_
+          .PostReceive(event.connection, fabric::WorkId(1),
+                       connection.slots->At(0))
           .ok() &&
-      fabric_.Accept(event.connection, EncodeServerHello(server_hello)).ok();
+      fabric_
+          .Accept(event.connection, recovery::EncodeServerHello(server_hello))
+          .ok();
   if (!accepted) Close(event.connection);
 }
 
-void ScriptedReplica::OnCompletion(const Completion& completion) {
+void ScriptedReplica::OnCompletion(const fabric::Completion& completion) {
   const auto found = connections_.find(completion.connection);
   if (found == connections_.end()) return;
   Connection& connection = found->second;
-  if (completion.status != CompletionStatus::kOk) {
+  if (completion.status != fabric::CompletionStatus::kOk) {
     return Close(completion.connection);
   }
   if (connection.session != nullptr) {
     // The reply's own completion is not the session's.
-    if (completion.work == WorkId(~uint64_t{0})) return;
+    if (completion.work == fabric::WorkId(~uint64_t{0})) return;
     if (!connection.session->OnCompletion(completion).ok())
       Close(completion.connection);
     return;
   }
-  if (completion.operation != Operation::kReceive) return;
-  const auto request =
-      DecodeMessage(connection.hello.log_id,
-                    connection.slots->At(0).bytes.first(completion.bytes));
+  if (completion.operation != fabric::Operation::kReceive) return;
+  const auto request = recovery::DecodeMessage(
+      connection.hello.log_id,
+      connection.slots->At(0).bytes.first(completion.bytes));
   ALPHEUS_CHECK(request.ok(), "a test's primary sends messages");
   if (on_request != nullptr && !on_request(*request)) return;
-  std::vector<std::byte> reply =
-      EncodeMessage(connection.hello.log_id,
-                    Reply(completion.connection, connection, *request));
+  std::vector<std::byte> reply = recovery::EncodeMessage(
+      connection.hello.log_id,
+      Reply(completion.connection, connection, *request));
   if (on_reply != nullptr) on_reply(reply);
   if (connection.session == nullptr) {
     fabric_
-        .PostReceive(completion.connection, WorkId(1), connection.slots->At(0))
+        .PostReceive(completion.connection, fabric::WorkId(1),
+                     connection.slots->At(0))
         .IgnoreError();
   }
-  const LocalBytes slot = connection.slots->At(1);
+  const fabric::LocalBytes slot = connection.slots->At(1);
   std::copy(reply.begin(), reply.end(), slot.bytes.begin());
   fabric_
-      .PostSend(completion.connection, WorkId(~uint64_t{0}),
+      .PostSend(completion.connection, fabric::WorkId(~uint64_t{0}),
                 {slot.key, slot.bytes.first(reply.size())})
       .IgnoreError();
 }
 
-Message ScriptedReplica::Reply(ConnectionId id, Connection& connection,
-                               const Message& request) {
+recovery::Message ScriptedReplica::Reply(ConnectionId id,
+                                         Connection& connection,
+                                         const recovery::Message& request) {
   auto reply = TryReply(id, connection, request);
   if (reply.ok()) return *std::move(reply);
-  const auto current = RefusingPromise(reply.status());
-  if (current) return Refused{*current};
-  return Failed{reply.status()};
+  const auto current = quorum::RefusingPromise(reply.status());
+  if (current) return recovery::Refused{*current};
+  return recovery::Failed{reply.status()};
 }
 
-absl::StatusOr<Message> ScriptedReplica::TryReply(ConnectionId id,
-                                                  Connection& connection,
-                                                  const Message& request) {
-  const bool is_proof = std::holds_alternative<Challenge>(request) ||
-                        std::holds_alternative<Prove>(request);
+absl::StatusOr<recovery::Message> ScriptedReplica::TryReply(
+    ConnectionId id, Connection& connection, const recovery::Message& request) {
+  const bool is_proof = std::holds_alternative<recovery::Challenge>(request) ||
+                        std::holds_alternative<recovery::Prove>(request);
   if (is_proof && on_proof != nullptr) return on_proof(request);
-  if (const auto* format = std::get_if<Format>(&request)) {
+  if (const auto* format = std::get_if<recovery::Format>(&request)) {
     ALPHEUS_RETURN_IF_ERROR(format_(*format));
-    return Formatted{};
+    return recovery::Formatted{};
   }
-  if (std::holds_alternative<AskCreation>(request)) {
-    return CreatedOf(replica_->superline());
+  if (std::holds_alternative<recovery::AskCreation>(request)) {
+    return recovery::CreatedOf(replica_->superline());
   }
   const Ring ring = replica_->ring();
   const std::span<std::byte> ring_bytes(ring.data(), ring.capacity());
-  if (const auto* ask = std::get_if<Prepare>(&request)) {
+  if (const auto* ask = std::get_if<recovery::Prepare>(&request)) {
     ALPHEUS_RETURN_IF_ERROR(replica_->AcceptPromise(ask->promise).status());
     Fence(id);
-    ALPHEUS_ASSIGN_OR_RETURN(StateReport report, replica_->MakeStateReport());
+    ALPHEUS_ASSIGN_OR_RETURN(recovery::StateReport report,
+                             replica_->MakeStateReport());
     if (on_report != nullptr) on_report(report);
-    connection.report = EncodeStateReport(connection.hello.log_id, report);
+    connection.report =
+        recovery::EncodeStateReport(connection.hello.log_id, report);
     const auto report_key =
-        *fabric_.Register(connection.report, RemoteAccess::kRead);
-    const auto ring_key = *fabric_.Register(ring_bytes, RemoteAccess::kRead);
+        *fabric_.Register(connection.report, fabric::RemoteAccess::kRead);
+    const auto ring_key =
+        *fabric_.Register(ring_bytes, fabric::RemoteAccess::kRead);
     connection.keys = {report_key, ring_key};
-    return Promised{report_key, connection.report.size(), ring_key};
+    return recovery::Promised{report_key, connection.report.size(), ring_key};
   }
-  if (const auto* open = std::get_if<OpenForRepair>(&request)) {
+  if (const auto* open = std::get_if<recovery::OpenForRepair>(&request)) {
     if (open->set_repairing) {
       ALPHEUS_RETURN_IF_ERROR(replica_->BeginRepair(open->epoch));
     }
-    for (const RegionKey key : connection.keys) {
+    for (const fabric::RegionKey key : connection.keys) {
       fabric_.Deregister(key).IgnoreError();
     }
     const auto ring_key =
-        *fabric_.Register(ring_bytes, RemoteAccess::kReadWrite);
+        *fabric_.Register(ring_bytes, fabric::RemoteAccess::kReadWrite);
     connection.keys = {ring_key};
-    return RepairOpened{ring_key};
+    return recovery::RepairOpened{ring_key};
   }
-  const auto* install = std::get_if<Install>(&request);
+  const auto* install = std::get_if<recovery::Install>(&request);
   ALPHEUS_CHECK(install != nullptr, "a primary asks no more than this");
-  const Installation& log = install->installation;
+  const recovery::Installation& log = install->installation;
   ALPHEUS_RETURN_IF_ERROR(replica_->Install(log));
   ALPHEUS_ASSIGN_OR_RETURN(
       connection.session,
-      BackupSession<Model>::Start(
+      replication::BackupSession<Model>::Start(
           pmem_,
           {replica_->region(), ring, &replica_->table(),
            replica_->superline().log_id},
           {log.epoch, install->session, log.end, install->credits}, fabric_,
           id));
-  return Installed{};
+  return recovery::Installed{};
 }
 
 void ScriptedReplica::Step() {

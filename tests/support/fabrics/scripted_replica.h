@@ -23,13 +23,14 @@ namespace alpheus::testing {
 
 class ScriptedReplica {
  public:
-  using Model = ModelPersistence;
+  using Model = model::ModelPersistence;
   // Makes the replica that Format asks for.
-  using Formatter = std::function<absl::Status(const Format&)>;
+  using Formatter = std::function<absl::Status(const recovery::Format&)>;
 
   // `replica` may be null: there is none, until the formatter made one.
-  ScriptedReplica(Fabric& fabric, NodeId node, Model& pmem,
-                  LocalReplica<Model>* replica, Formatter format = nullptr)
+  ScriptedReplica(fabric::Fabric& fabric, NodeId node, Model& pmem,
+                  recovery::LocalReplica<Model>* replica,
+                  Formatter format = nullptr)
       : fabric_(fabric),
         node_(node),
         pmem_(pmem),
@@ -37,48 +38,52 @@ class ScriptedReplica {
         format_(std::move(format)) {}
 
   // False: the request gets no reply.
-  std::function<bool(const Message&)> on_request;
+  std::function<bool(const recovery::Message&)> on_request;
   // Change what is sent.
-  std::function<void(ServerHello&)> on_server_hello;
-  std::function<void(StateReport&)> on_report;
+  std::function<void(recovery::ServerHello&)> on_server_hello;
+  std::function<void(recovery::StateReport&)> on_report;
   std::function<void(std::vector<std::byte>&)> on_reply;
   // The replies to Challenge and Prove; without it a test's primary has no key.
-  std::function<Message(const Message&)> on_proof;
+  std::function<recovery::Message(const recovery::Message&)> on_proof;
   // An error: the connection is rejected with it.
   std::function<absl::Status()> on_connect;
 
-  void SetReplica(LocalReplica<Model>* replica) { replica_ = replica; }
-  void OnConnectionEvent(const ConnectionEvent& event);
-  void OnCompletion(const Completion& completion);
+  void SetReplica(recovery::LocalReplica<Model>* replica) {
+    replica_ = replica;
+  }
+  void OnConnectionEvent(const fabric::ConnectionEvent& event);
+  void OnCompletion(const fabric::Completion& completion);
   // Persists and acknowledges what sessions got.
   void Step();
   // Closes all connections that ever got a promise, as a process does that
   // promised another primary, or itself.
-  void Fence(ConnectionId keep = ConnectionId());
+  void Fence(fabric::ConnectionId keep = fabric::ConnectionId());
   int sessions() const;
 
  private:
   struct Connection {
-    Hello hello;
-    std::unique_ptr<MessageSlots> slots;  // 0 is received, 1 is sent
-    std::vector<RegionKey> keys;
+    recovery::Hello hello;
+    std::unique_ptr<replication::MessageSlots>
+        slots;  // 0 is received, 1 is sent
+    std::vector<fabric::RegionKey> keys;
     std::vector<std::byte> report;
-    std::unique_ptr<BackupSession<Model>> session;
+    std::unique_ptr<replication::BackupSession<Model>> session;
   };
 
-  void Close(ConnectionId id);
-  void OnRequested(const ConnectionEvent& event);
-  Message Reply(ConnectionId id, Connection& connection,
-                const Message& request);
-  absl::StatusOr<Message> TryReply(ConnectionId id, Connection& connection,
-                                   const Message& request);
+  void Close(fabric::ConnectionId id);
+  void OnRequested(const fabric::ConnectionEvent& event);
+  recovery::Message Reply(fabric::ConnectionId id, Connection& connection,
+                          const recovery::Message& request);
+  absl::StatusOr<recovery::Message> TryReply(fabric::ConnectionId id,
+                                             Connection& connection,
+                                             const recovery::Message& request);
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const NodeId node_;
   Model& pmem_;
-  LocalReplica<Model>* replica_;
+  recovery::LocalReplica<Model>* replica_;
   Formatter format_;
-  std::map<ConnectionId, Connection> connections_;
+  std::map<fabric::ConnectionId, Connection> connections_;
 };
 
 }  // namespace alpheus::testing

@@ -54,8 +54,8 @@ uint64_t CrashEnumerator::HashOf(std::span<const std::byte> image) {
   return hash;
 }
 
-void CrashEnumerator::Enumerate(const ModelPersistence& model, uint64_t context,
-                                Visit visit) {
+void CrashEnumerator::Enumerate(const model::ModelPersistence& model,
+                                uint64_t context, Visit visit) {
   context_ = Mix(context);
   visit_ = &visit;
   words_ = model.DirtyWords();

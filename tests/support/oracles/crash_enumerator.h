@@ -35,7 +35,7 @@ namespace alpheus::testing {
 struct CrashState {
   std::span<const std::byte> image;
   uint64_t hash = 0;  // of the image
-  std::span<const ModelPersistence::DirtyWord> words;
+  std::span<const model::ModelPersistence::DirtyWord> words;
   std::span<const uint8_t> choices;  // words[i].values[choices[i]]
 
   // The words that are open, one a line: offset, values, which one was kept.
@@ -68,7 +68,8 @@ class CrashEnumerator {
   // whatever else the visitor's verdict depends on (what must be recovered):
   // an image is visited again under another context. `visit` may use the
   // model's const members, and enumerate other models with other enumerators.
-  void Enumerate(const ModelPersistence& model, uint64_t context, Visit visit);
+  void Enumerate(const model::ModelPersistence& model, uint64_t context,
+                 Visit visit);
 
   const Counts& counts() const { return counts_; }
 
@@ -76,7 +77,7 @@ class CrashEnumerator {
   static uint64_t HashOf(std::span<const std::byte> image);
 
  private:
-  using Words = std::vector<ModelPersistence::DirtyWord>;
+  using Words = std::vector<model::ModelPersistence::DirtyWord>;
 
   void VisitProduct();
   void VisitPatterns();

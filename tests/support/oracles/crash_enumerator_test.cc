@@ -39,7 +39,7 @@ class CrashEnumeratorTest : public ::testing::Test {
     return images;
   }
 
-  ModelPersistence model_{64 * kLineBytes};
+  model::ModelPersistence model_{64 * kLineBytes};
   CrashEnumerator enumerator_{CrashEnumerator::Options()};
 };
 

@@ -5,6 +5,9 @@
 #include "log/base/mix.h"
 
 namespace alpheus::testing {
+
+using recovery::StateReport;
+
 namespace {
 
 constexpr Uuid kLogId{7, 7};
@@ -39,22 +42,23 @@ EpochTable TableOf(const std::vector<std::pair<int, int>>& table) {
   return result;
 }
 
-Verdict VerdictOf(char letter) {
+recovery::Verdict VerdictOf(char letter) {
   switch (letter) {
     case 't':
-      return Verdict::kTorn;
+      return recovery::Verdict::kTorn;
     case 'c':
-      return Verdict::kCorrupt;
+      return recovery::Verdict::kCorrupt;
     case 'u':
-      return Verdict::kUnknown;
+      return recovery::Verdict::kUnknown;
     default:
-      return Verdict::kAbsent;
+      return recovery::Verdict::kAbsent;
   }
 }
 
 }  // namespace
 
-StateReport ReportOf(const naive::Reply& reply, const QuorumSizes& sizes) {
+StateReport ReportOf(const naive::Reply& reply,
+                     const quorum::QuorumSizes& sizes) {
   StateReport report;
   report.node = NodeId(reply.node);
   report.incarnation = (reply.blank ? 900u : 100u) + reply.node;
@@ -77,17 +81,18 @@ StateReport ReportOf(const naive::Reply& reply, const QuorumSizes& sizes) {
        ++lsn) {
     const naive::Cell& cell = reply.cells[lsn - 1];
     if (cell.verdict == 'h') {
-      AddRecord(&report, {Epoch(cell.epoch), OffsetOf(lsn),
-                          ChecksumOf(cell.epoch, lsn, cell.variant), 1});
+      recovery::AddRecord(&report,
+                          {Epoch(cell.epoch), OffsetOf(lsn),
+                           ChecksumOf(cell.epoch, lsn, cell.variant), 1});
     } else {
-      AddVerdict(&report, VerdictOf(cell.verdict));
+      recovery::AddVerdict(&report, VerdictOf(cell.verdict));
     }
   }
   return report;
 }
 
 std::vector<StateReport> ReportsOf(const std::vector<naive::Reply>& replies,
-                                   const QuorumSizes& sizes) {
+                                   const quorum::QuorumSizes& sizes) {
   std::vector<StateReport> reports;
   reports.reserve(replies.size());
   for (const naive::Reply& reply : replies) {
@@ -112,30 +117,30 @@ naive::Reply ReplyOf(int node, int log_epoch,
   return reply;
 }
 
-QuorumSizes SizesOf(int replicas, int write) {
+quorum::QuorumSizes SizesOf(int replicas, int write) {
   return {static_cast<uint32_t>(replicas), static_cast<uint32_t>(write),
           static_cast<uint32_t>(replicas - write + 1)};
 }
 
-naive::Choice ChoiceOf(const absl::StatusOr<Decision>& decision,
+naive::Choice ChoiceOf(const absl::StatusOr<recovery::Decision>& decision,
                        const std::vector<StateReport>& reports) {
   naive::Choice choice;
   if (!decision.ok()) {
     choice.outcome = 'e';
     return choice;
   }
-  choice.outcome = decision->outcome == Outcome::kChosen ? 'c' : 'w';
-  const auto nodes = [&reports](ReportSet set) {
+  choice.outcome = decision->outcome == recovery::Outcome::kChosen ? 'c' : 'w';
+  const auto nodes = [&reports](recovery::ReportSet set) {
     std::set<int> result;
     for (size_t i = 0; i < reports.size(); ++i) {
-      if (Contains(set, i))
+      if (recovery::Contains(set, i))
         result.insert(static_cast<int>(reports[i].node.value));
     }
     return result;
   };
   choice.head = static_cast<int>(decision->head.lsn.value);
   choice.end = static_cast<int>(decision->end.lsn.value) - 1;
-  for (const KeptRun& run : decision->kept) {
+  for (const recovery::KeptRun& run : decision->kept) {
     for (Lsn lsn = run.first; lsn < run.end; lsn = lsn + 1) {
       choice.holders.push_back(nodes(run.holders));
       choice.epochs.push_back(static_cast<int>(run.epoch.value));

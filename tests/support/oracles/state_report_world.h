@@ -17,14 +17,15 @@
 
 namespace alpheus::testing {
 
-inline constexpr QuorumSizes kTwoOfThree{3, 2, 2};
+inline constexpr quorum::QuorumSizes kTwoOfThree{3, 2, 2};
 inline constexpr uint64_t kWorldRingBytes = 8 * kLineBytes;
 
 // The report that says what `reply` says, of a member of a log with N replicas
 // (nodes 1 to N, incarnation 100 + node). A blank one has another incarnation.
-StateReport ReportOf(const naive::Reply& reply, const QuorumSizes& sizes);
-std::vector<StateReport> ReportsOf(const std::vector<naive::Reply>& replies,
-                                   const QuorumSizes& sizes);
+recovery::StateReport ReportOf(const naive::Reply& reply,
+                               const quorum::QuorumSizes& sizes);
+std::vector<recovery::StateReport> ReportsOf(
+    const std::vector<naive::Reply>& replies, const quorum::QuorumSizes& sizes);
 
 // A reply whose cells are `verdicts`, haves of the epochs that own them.
 naive::Reply ReplyOf(int node, int log_epoch,
@@ -32,11 +33,11 @@ naive::Reply ReplyOf(int node, int log_epoch,
                      const std::string& verdicts);
 
 // W with the smallest R that meets it.
-QuorumSizes SizesOf(int replicas, int write);
+quorum::QuorumSizes SizesOf(int replicas, int write);
 
 // The chooser's result in the naive one's words.
-naive::Choice ChoiceOf(const absl::StatusOr<Decision>& decision,
-                       const std::vector<StateReport>& reports);
+naive::Choice ChoiceOf(const absl::StatusOr<recovery::Decision>& decision,
+                       const std::vector<recovery::StateReport>& reports);
 
 // One line for messages.
 std::string Describe(const std::vector<naive::Reply>& replies);

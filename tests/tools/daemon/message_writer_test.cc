@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace alpheus {
+namespace alpheus::daemon {
 namespace {
 
 using ::testing::EndsWith;
@@ -109,4 +109,4 @@ TEST_F(MessageWriterTest, LastWordsAreWritten) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::daemon

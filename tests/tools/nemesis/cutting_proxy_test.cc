@@ -14,28 +14,31 @@
 #include <vector>
 
 namespace alpheus::demo {
+
+using fabric::tcp::Descriptor;
+
 namespace {
 
 constexpr int kPatienceMs = 30'000;
 // Nothing is to come, and this would have been enough for it.
 constexpr int kSilenceMs = 100;
 
-bool IsReadable(const tcp::Descriptor& socket, int timeout_ms) {
+bool IsReadable(const Descriptor& socket, int timeout_ms) {
   pollfd fd = {socket.get(), POLLIN, 0};
   return poll(&fd, 1, timeout_ms) == 1;
 }
 
-void Send(const tcp::Descriptor& socket, std::string text) {
+void Send(const Descriptor& socket, std::string text) {
   iovec bytes = {text.data(), text.size()};
-  ASSERT_EQ(tcp::SendSome(socket, {&bytes, 1}).bytes, text.size());
+  ASSERT_EQ(fabric::tcp::SendSome(socket, {&bytes, 1}).bytes, text.size());
 }
 
-std::string Receive(const tcp::Descriptor& socket, size_t bytes) {
+std::string Receive(const Descriptor& socket, size_t bytes) {
   std::string text;
   while (text.size() < bytes && IsReadable(socket, kPatienceMs)) {
     std::vector<std::byte> buffer(bytes - text.size());
-    const tcp::IoResult got = tcp::ReceiveSome(socket, buffer);
-    if (got.outcome == tcp::IoOutcome::kClosed) break;
+    const fabric::tcp::IoResult got = fabric::tcp::ReceiveSome(socket, buffer);
+    if (got.outcome == fabric::tcp::IoOutcome::kClosed) break;
     text.append(reinterpret_cast<const char*>(buffer.data()), got.bytes);
   }
   return text;
@@ -44,24 +47,24 @@ std::string Receive(const tcp::Descriptor& socket, size_t bytes) {
 class CuttingProxyTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto listener = tcp::ListenOn("127.0.0.1:0");
+    auto listener = fabric::tcp::ListenOn("127.0.0.1:0");
     ASSERT_TRUE(listener.ok()) << listener.status();
     listener_ = *std::move(listener);
     auto proxy = CuttingProxy::Start(listener_.address);
     ASSERT_TRUE(proxy.ok()) << proxy.status();
     proxy_ = *std::move(proxy);
-    auto client = tcp::StartConnect(proxy_->address(), "");
+    auto client = fabric::tcp::StartConnect(proxy_->address(), "");
     ASSERT_TRUE(client.ok()) << client.status();
     client_ = *std::move(client);
     ASSERT_TRUE(IsReadable(listener_.socket, kPatienceMs));
-    server_ = tcp::AcceptOne(listener_.socket).socket;
+    server_ = fabric::tcp::AcceptOne(listener_.socket).socket;
     ASSERT_TRUE(server_.is_open());
   }
 
-  tcp::Listener listener_;
+  fabric::tcp::Listener listener_;
   std::unique_ptr<CuttingProxy> proxy_;
-  tcp::Descriptor client_;
-  tcp::Descriptor server_;
+  Descriptor client_;
+  Descriptor server_;
 };
 
 TEST_F(CuttingProxyTest, BytesPassBothWays) {
@@ -102,11 +105,12 @@ TEST_F(CuttingProxyTest, OneDirectionMayBeCutAlone) {
 
 TEST_F(CuttingProxyTest, EndOfTheStreamIsPassedOn) {
   Send(client_, "last");
-  client_ = tcp::Descriptor();
+  client_ = Descriptor();
   EXPECT_EQ(Receive(server_, 5), "last");
   std::vector<std::byte> more(1);
   ASSERT_TRUE(IsReadable(server_, kPatienceMs));
-  EXPECT_EQ(tcp::ReceiveSome(server_, more).outcome, tcp::IoOutcome::kClosed);
+  EXPECT_EQ(fabric::tcp::ReceiveSome(server_, more).outcome,
+            fabric::tcp::IoOutcome::kClosed);
 }
 
 }  // namespace

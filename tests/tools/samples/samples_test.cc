@@ -144,16 +144,19 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
             absl::StrCat(NodeOptions().scrub_bytes_per_second));
   EXPECT_EQ(sample.at("scrub-interval-seconds").value,
             absl::StrCat(NodeOptions().scrub_interval_seconds));
-  EXPECT_EQ(sample.at("platform").value,
-            absl::StrCat("\"", PlatformToString(NodeOptions().platform), "\""));
+  EXPECT_EQ(
+      sample.at("platform").value,
+      absl::StrCat("\"", replication::PlatformToString(NodeOptions().platform),
+                   "\""));
   EXPECT_THAT(NodeOptions().listen, IsEmpty());  // the member's address
   const TempDirectory directory;
-  const auto cluster = LoadClusterFile(CopySamples(directory));
+  const auto cluster = quorum::LoadClusterFile(CopySamples(directory));
   ASSERT_TRUE(cluster.ok()) << cluster.status();
   EXPECT_EQ(sample.at("node").value, "1");
   EXPECT_EQ(
       sample.at("listen").value,
-      absl::StrCat("\"", FindMember(*cluster, NodeId(1))->address.ToString(),
+      absl::StrCat("\"",
+                   quorum::FindMember(*cluster, NodeId(1))->address.ToString(),
                    "\""));
 }
 
@@ -219,7 +222,7 @@ TEST(SamplesTest, RecipeGivesEachClusterAnIdOfItsOwn) {
       RunInShell(
           absl::StrReplaceAll(script, {{"/etc/alpheus", directory.path()}}));
     }
-    const auto drawn = LoadClusterFile(cluster);
+    const auto drawn = quorum::LoadClusterFile(cluster);
     ASSERT_TRUE(drawn.ok()) << drawn.status();
     ids.insert(drawn->cluster_id.ToString());
   }

@@ -199,10 +199,11 @@ absl::Status CleanedNothing(const CleanupArguments& arguments,
 // Any member that may be primary; this process keeps no replica.
 absl::StatusOr<uint64_t> NodeToOpenAs(const LogSource& source) {
   if (source.node != 0) return source.node;
-  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
-                           LoadClusterFile(source.cluster));
+  ALPHEUS_ASSIGN_OR_RETURN(const quorum::ClusterConfiguration cluster,
+                           quorum::LoadClusterFile(source.cluster));
   const auto found = std::ranges::find_if(
-      cluster.members, [](const ClusterMember& m) { return m.may_be_primary; });
+      cluster.members,
+      [](const quorum::ClusterMember& m) { return m.may_be_primary; });
   return found->node.value;  // CF3 (configuration.h): there is one
 }
 

@@ -71,22 +71,22 @@ class WalFiles {
     }
     return names;
   }
-  std::shared_ptr<WalFile> Find(const std::string& name) const {
+  std::shared_ptr<wal::WalFile> Find(const std::string& name) const {
     return index_.Find(name);
   }
-  const WalRepairer& repairer() const { return repairer_; }
+  const wal::WalRepairer& repairer() const { return repairer_; }
 
  private:
   absl::Status Apply(Lsn lsn, std::span<const std::byte> payload) {
     records_.emplace_back(payload.begin(), payload.end());
-    ALPHEUS_ASSIGN_OR_RETURN(const WalRecord record,
-                             DecodeWalRecord(records_.back()));
+    ALPHEUS_ASSIGN_OR_RETURN(const wal::WalRecord record,
+                             wal::DecodeWalRecord(records_.back()));
     return index_.Apply(lsn, 0, record);
   }
 
-  WalRepairer repairer_;
+  wal::WalRepairer repairer_;
   std::deque<std::vector<std::byte>> records_;
-  WalIndex index_;
+  wal::WalIndex index_;
 };
 
 absl::Status Sync(const std::string& path) {
@@ -99,7 +99,7 @@ absl::Status Sync(const std::string& path) {
   return synced;
 }
 
-absl::Status WriteFile(const std::string& path, WalFile& from) {
+absl::Status WriteFile(const std::string& path, wal::WalFile& from) {
   const int file =
       open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return NewFileError(path, "open", errno);

@@ -14,7 +14,7 @@ namespace {
 
 absl::Status RunKeyNew(const std::string& path) {
   EntropyRandom entropy;
-  ALPHEUS_RETURN_IF_ERROR(MakeClusterKeyFile(path, entropy));
+  ALPHEUS_RETURN_IF_ERROR(quorum::MakeClusterKeyFile(path, entropy));
   std::fprintf(stderr,
                "alpheus: %s: a new key. Copy it to all nodes and primaries "
                "with mode 600, and name it in the cluster file (key_file)\n",

@@ -19,11 +19,13 @@
 namespace alpheus::cli {
 namespace {
 
-std::vector<PlannedUpdate> PlansOf(const Platform& platform) {
+std::vector<PlannedUpdate> PlansOf(const replication::Platform& platform) {
   std::vector<PlannedUpdate> plans;
-  for (const UpdateKind kind : kUpdateKinds) {
-    for (const UpdateOperation operation : kUpdateOperations) {
-      plans.push_back({platform, PlanOfTable(platform, kind, operation)});
+  for (const replication::UpdateKind kind : replication::kUpdateKinds) {
+    for (const replication::UpdateOperation operation :
+         replication::kUpdateOperations) {
+      plans.push_back(
+          {platform, replication::PlanOfTable(platform, kind, operation)});
     }
   }
   return plans;
@@ -31,8 +33,8 @@ std::vector<PlannedUpdate> PlansOf(const Platform& platform) {
 
 std::vector<PlannedUpdate> WholeTable() {
   std::vector<PlannedUpdate> plans;
-  for (size_t i = 0; i < kConfigurationCount; ++i) {
-    for (PlannedUpdate& update : PlansOf(PlatformOfTable(i))) {
+  for (size_t i = 0; i < replication::kConfigurationCount; ++i) {
+    for (PlannedUpdate& update : PlansOf(replication::PlatformOfTable(i))) {
       plans.push_back(std::move(update));
     }
   }
@@ -41,12 +43,13 @@ std::vector<PlannedUpdate> WholeTable() {
 
 std::vector<PlannedUpdate> CheapestPlans(const PlanArguments& arguments) {
   std::vector<PlannedUpdate> plans;
-  for (size_t i = 0; i < kConfigurationCount; ++i) {
-    if (!arguments.Wants(PlatformOfTable(i))) continue;
-    const Platform platform = arguments.WithAdapter(PlatformOfTable(i));
-    for (const UpdateKind kind : kUpdateKinds) {
-      plans.push_back(
-          {platform, CheapestOfTable(platform, kind, arguments.costs)});
+  for (size_t i = 0; i < replication::kConfigurationCount; ++i) {
+    if (!arguments.Wants(replication::PlatformOfTable(i))) continue;
+    const replication::Platform platform =
+        arguments.WithAdapter(replication::PlatformOfTable(i));
+    for (const replication::UpdateKind kind : replication::kUpdateKinds) {
+      plans.push_back({platform, replication::CheapestOfTable(
+                                     platform, kind, arguments.costs)});
     }
   }
   return plans;

@@ -81,8 +81,8 @@ absl::Status Keep(std::span<const std::byte> payload, Log* out,
   return absl::OkStatus();
 }
 
-absl::Status CopyReadable(LogReader* reader, Log* out, WalRepairer* repairer,
-                          SalvageTally* tally) {
+absl::Status CopyReadable(LogReader* reader, Log* out,
+                          wal::WalRepairer* repairer, SalvageTally* tally) {
   ProgressLine progress("salvaging");
   ALPHEUS_RETURN_IF_ERROR(
       ForEachLeft(reader, tally, [&](const ReaderRecord& record) {
@@ -96,7 +96,7 @@ absl::Status CopyReadable(LogReader* reader, Log* out, WalRepairer* repairer,
 }
 
 void ReportTally(const SalvageArguments& arguments, const SalvageTally& tally,
-                 const WalRepairer& repairer) {
+                 const wal::WalRepairer& repairer) {
   Report(absl::StrCat(
       arguments.out, ": ", tally.records, " records with ", tally.payload_bytes,
       " bytes salvaged, numbered again from LSN 1; ", tally.passed_over,
@@ -111,7 +111,7 @@ absl::Status RunSalvage(const SalvageArguments& arguments) {
                            OpenDamaged(arguments.in, &tally));
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Log> out,
                            CreateLike(reader->info(), arguments.out));
-  WalRepairer repairer;
+  wal::WalRepairer repairer;
   const absl::Status copied =
       CopyReadable(reader.get(), out.get(), &repairer, &tally);
   out.reset();

@@ -28,7 +28,7 @@ struct ScrubArguments {
   bool json = false;
 };
 
-std::string TextOf(const LsnRun& run) {
+std::string TextOf(const recovery::LsnRun& run) {
   return run.end - run.first == 1
              ? absl::StrCat(run.first.value)
              : absl::StrCat(run.first.value, " to ", run.end.value - 1);
@@ -49,19 +49,20 @@ std::string TextOf(const ReplicaScrub& scrub, const LogSource& source) {
     return absl::StrCat(
         text, "no records that count: the replica is empty, or repairing\n");
   }
-  const ScrubCounts& pass = scrub.said.pass;
+  const recovery::ScrubCounts& pass = scrub.said.pass;
   absl::StrAppendFormat(&text, "%d records verified, %d bytes", pass.records,
                         pass.bytes);
   if (pass.damaged == 0) return absl::StrCat(text, "; no damage\n");
   absl::StrAppendFormat(&text, "; %d damaged, %d repaired", pass.damaged,
                         pass.repaired);
   if (scrub.said.unrepairable.empty()) return absl::StrCat(text, "\n");
-  return absl::StrCat(text, ", not repairable: LSN ",
-                      absl::StrJoin(scrub.said.unrepairable, ", ",
-                                    [](std::string* out, const LsnRun& run) {
-                                      absl::StrAppend(out, TextOf(run));
-                                    }),
-                      "\n");
+  return absl::StrCat(
+      text, ", not repairable: LSN ",
+      absl::StrJoin(scrub.said.unrepairable, ", ",
+                    [](std::string* out, const recovery::LsnRun& run) {
+                      absl::StrAppend(out, TextOf(run));
+                    }),
+      "\n");
 }
 
 Json JsonOf(const ReplicaScrub& scrub) {
@@ -77,7 +78,7 @@ Json JsonOf(const ReplicaScrub& scrub) {
   json["repaired"] = scrub.said.pass.repaired;
   json["unrepairable"] = scrub.said.pass.unrepairable;
   json["unrepairable_lsns"] = Json::array();
-  for (const LsnRun& run : scrub.said.unrepairable) {
+  for (const recovery::LsnRun& run : scrub.said.unrepairable) {
     json["unrepairable_lsns"].push_back({run.first.value, run.end.value - 1});
   }
   return json;
@@ -96,7 +97,7 @@ absl::Status WorstScrub(const std::vector<ReplicaScrub>& scrubs,
       std::ranges::all_of(scrubs, [](const ReplicaScrub& scrub) {
         return absl::IsNotFound(scrub.status);
       });
-  if (is_nowhere) return NoSuchLog(source.cluster, source.log);
+  if (is_nowhere) return recovery::NoSuchLog(source.cluster, source.log);
   return {worst->status.code(),
           absl::StrCat("node ", worst->node, ", log ", source.log, ": ",
                        absl::StripPrefix(worst->status.message(),

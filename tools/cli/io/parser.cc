@@ -206,7 +206,7 @@ Parser::Parser(const std::string& description, const std::string& program)
   app_->set_version_flag(
       "--version",
       absl::StrCat(program, " " ALPHEUS_PROJECT_VERSION ", protocol ",
-                   kProtocolVersion, ", log format ", kFormatVersion),
+                   recovery::kProtocolVersion, ", log format ", kFormatVersion),
       "Print the versions and exit");
 }
 

@@ -4,13 +4,17 @@
 #include "tools/cli/io/parser.h"
 
 namespace alpheus::cli {
+
+using replication::Platform;
+using replication::Transport;
+
 namespace {
 
 // The options' words, which the parser has checked.
-PersistenceDomain DomainNamed(const std::string& word) {
-  if (word == "wsp") return PersistenceDomain::kSystem;
-  return word == "mhp" ? PersistenceDomain::kHierarchy
-                       : PersistenceDomain::kMemory;
+replication::PersistenceDomain DomainNamed(const std::string& word) {
+  if (word == "wsp") return replication::PersistenceDomain::kSystem;
+  return word == "mhp" ? replication::PersistenceDomain::kHierarchy
+                       : replication::PersistenceDomain::kMemory;
 }
 
 Transport TransportNamed(const std::string& word) {
@@ -18,8 +22,9 @@ Transport TransportNamed(const std::string& word) {
   return word == "iwarp" ? Transport::kIwarp : Transport::kInfiniBand;
 }
 
-ReceiveBuffers BuffersNamed(const std::string& word) {
-  return word == "pm" ? ReceiveBuffers::kPmem : ReceiveBuffers::kDram;
+replication::ReceiveBuffers BuffersNamed(const std::string& word) {
+  return word == "pm" ? replication::ReceiveBuffers::kPmem
+                      : replication::ReceiveBuffers::kDram;
 }
 
 }  // namespace
@@ -114,7 +119,7 @@ absl::Status CheckPlanArguments(const PlanArguments& arguments) {
         "plan: --verify prints text; csv is for --all, --cheapest and one "
         "platform");
   }
-  const RoundTripCosts defaults;
+  const replication::RoundTripCosts defaults;
   const bool has_costs = arguments.costs.flush != defaults.flush ||
                          arguments.costs.exchange != defaults.exchange;
   if (has_costs && !arguments.cheapest) {

@@ -29,17 +29,17 @@ struct PlanArguments {
   bool cheapest = false;
   bool verify = false;
   std::string format = "text";
-  RoundTripCosts costs;
+  replication::RoundTripCosts costs;
 
   bool names_platform() const {
     return !domain.empty() || !ddio.empty() || !rqwrb.empty();
   }
   // Returns the platform; missing arguments mean the weakest.
-  Platform platform() const;
+  replication::Platform platform() const;
   // Returns a configuration of Table 1 with this transport and adapter.
-  Platform WithAdapter(Platform configuration) const;
+  replication::Platform WithAdapter(replication::Platform configuration) const;
   // Returns whether the arguments ask for this configuration.
-  bool Wants(const Platform& configuration) const;
+  bool Wants(const replication::Platform& configuration) const;
 };
 
 void AddPlanOptions(CLI::App* command, PlanArguments* arguments);

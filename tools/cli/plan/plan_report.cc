@@ -9,6 +9,9 @@
 #include "absl/strings/str_format.h"
 
 namespace alpheus::cli {
+
+using replication::StepAction;
+
 namespace {
 
 constexpr char kColumns[] = "domain,ddio,rqwrb,update,operation,steps";
@@ -20,7 +23,7 @@ std::string CsvField(const std::string& text) {
                                              : absl::StrCat("\"", text, "\"");
 }
 
-const char* DomainWord(PersistenceDomain domain) {
+const char* DomainWord(replication::PersistenceDomain domain) {
   constexpr const char* kWords[] = {"dmp", "mhp", "wsp"};
   return kWords[static_cast<size_t>(domain)];
 }
@@ -65,22 +68,22 @@ const char* MeaningOf(StepAction action) {
   return "?";
 }
 
-std::string CostToText(std::span<const Step> steps) {
-  const PlanCost cost = CostOf(steps, {});
+std::string CostToText(std::span<const replication::Step> steps) {
+  const replication::PlanCost cost = replication::CostOf(steps, {});
   return absl::StrFormat(
       "%d round trip%s, %d step%s of the responder's program", cost.round_trips,
       cost.round_trips == 1 ? "" : "s", cost.responder_steps,
       cost.responder_steps == 1 ? "" : "s");
 }
 
-std::string PlanToText(const TablePlan& plan) {
-  std::string text =
-      absl::StrCat(UpdateKindName(plan.row.kind), " update by ",
-                   UpdateOperationName(plan.row.operation), ": ",
-                   CostToText(plan.steps), "\n  ", CellOf(plan.row), "\n");
-  for (const Step& step : plan.steps) {
-    absl::StrAppendFormat(&text, "    %-*s %s\n", kStepWidth, StepName(step),
-                          MeaningOf(step.action));
+std::string PlanToText(const replication::TablePlan& plan) {
+  std::string text = absl::StrCat(
+      replication::UpdateKindName(plan.row.kind), " update by ",
+      replication::UpdateOperationName(plan.row.operation), ": ",
+      CostToText(plan.steps), "\n  ", replication::CellOf(plan.row), "\n");
+  for (const replication::Step& step : plan.steps) {
+    absl::StrAppendFormat(&text, "    %-*s %s\n", kStepWidth,
+                          replication::StepName(step), MeaningOf(step.action));
   }
   for (const std::string& note : plan.notes) {
     absl::StrAppend(&text, "  ", note, "\n");
@@ -90,20 +93,23 @@ std::string PlanToText(const TablePlan& plan) {
 
 }  // namespace
 
-std::string RowKey(const Platform& platform, UpdateKind kind,
-                   UpdateOperation operation) {
+std::string RowKey(const replication::Platform& platform,
+                   replication::UpdateKind kind,
+                   replication::UpdateOperation operation) {
   return absl::StrCat(
       DomainWord(platform.domain), platform.ddio ? ",on" : ",off",
-      platform.receive_buffers == ReceiveBuffers::kPmem ? ",pm," : ",dram,",
-      UpdateKindName(kind), ",",
-      absl::AsciiStrToLower(UpdateOperationName(operation)));
+      platform.receive_buffers == replication::ReceiveBuffers::kPmem ? ",pm,"
+                                                                     : ",dram,",
+      replication::UpdateKindName(kind), ",",
+      absl::AsciiStrToLower(replication::UpdateOperationName(operation)));
 }
 
 std::string PlansToCsv(std::span<const PlannedUpdate> updates) {
   std::string csv = absl::StrCat(kColumns, "\n");
   for (const PlannedUpdate& update : updates) {
     absl::StrAppend(&csv, RowKey(update), ",",
-                    CsvField(StepsToString(update.plan.steps)), "\n");
+                    CsvField(replication::StepsToString(update.plan.steps)),
+                    "\n");
   }
   return csv;
 }
@@ -112,7 +118,8 @@ std::string PlansToText(std::span<const PlannedUpdate> updates) {
   std::string text;
   for (const PlannedUpdate& update : updates) {
     if (text.empty()) {
-      text = absl::StrCat("platform ", PlatformToString(update.platform), "\n");
+      text = absl::StrCat("platform ",
+                          replication::PlatformToString(update.platform), "\n");
     }
     absl::StrAppend(&text, "\n", PlanToText(update.plan));
   }
@@ -122,10 +129,11 @@ std::string PlansToText(std::span<const PlannedUpdate> updates) {
 std::string CheapestToCsv(std::span<const PlannedUpdate> updates) {
   std::string csv = absl::StrCat(kColumns, ",round_trips,responder_steps\n");
   for (const PlannedUpdate& update : updates) {
-    const PlanCost cost = CostOf(update.plan.steps, {});
+    const replication::PlanCost cost =
+        replication::CostOf(update.plan.steps, {});
     absl::StrAppend(&csv, RowKey(update), ",",
-                    CsvField(StepsToString(update.plan.steps)), ",",
-                    cost.round_trips, ",", cost.responder_steps, "\n");
+                    CsvField(replication::StepsToString(update.plan.steps)),
+                    ",", cost.round_trips, ",", cost.responder_steps, "\n");
   }
   return csv;
 }
@@ -134,7 +142,8 @@ std::string CheapestToText(std::span<const PlannedUpdate> updates) {
   std::string text;
   for (const PlannedUpdate& update : updates) {
     absl::StrAppend(&text, RowKey(update), ": ", CostToText(update.plan.steps),
-                    "\n  ", StepsToString(update.plan.steps), "\n");
+                    "\n  ", replication::StepsToString(update.plan.steps),
+                    "\n");
   }
   return text;
 }
@@ -142,7 +151,7 @@ std::string CheapestToText(std::span<const PlannedUpdate> updates) {
 std::string TableToText(std::span<const PlannedUpdate> updates) {
   std::vector<std::pair<std::string, std::string>> sequences;
   for (const PlannedUpdate& update : updates) {
-    const std::string steps = StepsToString(update.plan.steps);
+    const std::string steps = replication::StepsToString(update.plan.steps);
     auto found = std::ranges::find(sequences, steps,
                                    &std::pair<std::string, std::string>::first);
     if (found == sequences.end()) found = sequences.insert(found, {steps, ""});

@@ -20,13 +20,14 @@ namespace alpheus::cli {
 
 // Plan of a platform; the plan of its row may differ.
 struct PlannedUpdate {
-  Platform platform;
-  TablePlan plan;
+  replication::Platform platform;
+  replication::TablePlan plan;
 };
 
 // "mhp,on,dram,singleton,write".
-std::string RowKey(const Platform& platform, UpdateKind kind,
-                   UpdateOperation operation);
+std::string RowKey(const replication::Platform& platform,
+                   replication::UpdateKind kind,
+                   replication::UpdateOperation operation);
 inline std::string RowKey(const PlannedUpdate& update) {
   return RowKey(update.platform, update.plan.row.kind,
                 update.plan.row.operation);

@@ -11,6 +11,11 @@
 #include "tools/cli/plan/plan_report.h"
 
 namespace alpheus::cli {
+
+using model::RowVerdict;
+using replication::PlatformOfTable;
+using replication::TableRow;
+
 namespace {
 
 std::string KeyOf(const TableRow& row) {
@@ -20,7 +25,7 @@ std::string KeyOf(const TableRow& row) {
 class Verifier {
  public:
   PlanVerification Run() {
-    found_.table = RowsOfTable();
+    found_.table = replication::RowsOfTable();
     for (const TableRow& row : found_.table) {
       VerifyRow(row);
       VerifyWeakenings(row);
@@ -33,18 +38,23 @@ class Verifier {
 
  private:
   // `steps` on a platform; recovery is that which `row` needs.
-  RowVerdict Explore(const TableRow& row, std::span<const Step> steps,
-                     const Platform& platform, bool relaxed_ordering = false) {
-    const RowWorld::Options options = {
+  RowVerdict Explore(const TableRow& row,
+                     std::span<const replication::Step> steps,
+                     const replication::Platform& platform,
+                     bool relaxed_ordering = false) {
+    const model::RowWorld::Options options = {
         .platform = platform,
         .relaxed_ordering = relaxed_ordering,
-        .applies_messages = NeedsMessagesApplied(row.steps)};
-    const std::string key = absl::StrCat(
-        UpdateKindName(row.kind), StepsToString(steps),
-        PlatformToString(platform), relaxed_ordering, options.applies_messages);
+        .applies_messages = replication::NeedsMessagesApplied(row.steps)};
+    const std::string key =
+        absl::StrCat(replication::UpdateKindName(row.kind),
+                     replication::StepsToString(steps),
+                     replication::PlatformToString(platform), relaxed_ordering,
+                     options.applies_messages);
     const auto [known, is_new] = known_.try_emplace(key);
     if (is_new) {
-      const RowResult result = ExploreRow(options, row.kind, steps);
+      const model::RowResult result =
+          model::ExploreRow(options, row.kind, steps);
       known->second = result.verdict;
       ++found_.explorations;
       found_.states += result.states;
@@ -59,11 +69,11 @@ class Verifier {
     found_.rows.Add(verdict);
     if (verdict == RowVerdict::kOk) return;
     found_.insufficient_rows.push_back(
-        absl::StrCat(KeyOf(row), ": ", RowVerdictName(verdict)));
+        absl::StrCat(KeyOf(row), ": ", model::RowVerdictName(verdict)));
   }
 
   void VerifyWeakenings(const TableRow& row) {
-    for (const Weakening& weakening : WeakeningsOf(row.steps)) {
+    for (const model::Weakening& weakening : model::WeakeningsOf(row.steps)) {
       const RowVerdict verdict =
           Explore(row, weakening.steps, PlatformOfTable(row.configuration));
       found_.weakenings[static_cast<size_t>(weakening.kind)].Add(verdict);
@@ -74,8 +84,8 @@ class Verifier {
   }
 
   void VerifyVariants(const TableRow& row) {
-    Platform iwarp = PlatformOfTable(row.configuration);
-    iwarp.transport = Transport::kIwarp;
+    replication::Platform iwarp = PlatformOfTable(row.configuration);
+    iwarp.transport = replication::Transport::kIwarp;
     const RowVerdict on_iwarp = Explore(row, row.steps, iwarp);
     found_.on_iwarp.Add(on_iwarp);
     found_.on_iwarp_by_domain[static_cast<size_t>(iwarp.domain)].Add(on_iwarp);
@@ -85,27 +95,29 @@ class Verifier {
     found_.with_relaxed_ordering.Add(relaxed);
     if (relaxed == RowVerdict::kOk) return;
     found_.broken_by_relaxed_ordering.push_back(
-        absl::StrCat(KeyOf(row), ": ", RowVerdictName(relaxed)));
+        absl::StrCat(KeyOf(row), ": ", model::RowVerdictName(relaxed)));
   }
 
-  RowVerdict ExplorePlan(const TableRow& row, const Platform& platform) {
-    const TablePlan plan = PlanOfTable(platform, row.kind, row.operation);
+  RowVerdict ExplorePlan(const TableRow& row,
+                         const replication::Platform& platform) {
+    const replication::TablePlan plan =
+        replication::PlanOfTable(platform, row.kind, row.operation);
     return Explore(plan.row, plan.steps, platform);
   }
 
   void VerifyPlans(const TableRow& row) {
-    Platform platform = PlatformOfTable(row.configuration);
+    replication::Platform platform = PlatformOfTable(row.configuration);
     platform.atomic_write = false;
     found_.planned_without_atomic_write.Add(ExplorePlan(row, platform));
-    platform.transport = Transport::kIwarp;
+    platform.transport = replication::Transport::kIwarp;
     found_.planned_for_iwarp.Add(ExplorePlan(row, platform));
-    platform.transport = Transport::kTcp;
+    platform.transport = replication::Transport::kTcp;
     found_.planned_for_tcp.Add(ExplorePlan(row, platform));
   }
 
   void VerifyElsewhere(const TableRow& row) {
     VerdictCounts& counts = found_.cross.emplace_back();
-    for (size_t i = 0; i < kConfigurationCount; ++i) {
+    for (size_t i = 0; i < replication::kConfigurationCount; ++i) {
       if (i == row.configuration) continue;
       const RowVerdict verdict = Explore(row, row.steps, PlatformOfTable(i));
       counts.Add(verdict);
@@ -121,8 +133,8 @@ std::string CountsToText(const VerdictCounts& counts) {
   std::string text;
   for (const RowVerdict verdict :
        {RowVerdict::kOk, RowVerdict::kLoss, RowVerdict::kOrder}) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", RowVerdictName(verdict),
-                    " ", counts.of(verdict));
+    absl::StrAppend(&text, text.empty() ? "" : ", ",
+                    model::RowVerdictName(verdict), " ", counts.of(verdict));
   }
   const uint64_t endless = counts.of(RowVerdict::kEndless);
   if (endless != 0) absl::StrAppend(&text, ", ENDLESS ", endless);

@@ -24,8 +24,10 @@ namespace alpheus::cli {
 struct VerdictCounts {
   std::array<uint64_t, 4> by_verdict = {};
 
-  void Add(RowVerdict verdict) { ++by_verdict[static_cast<size_t>(verdict)]; }
-  uint64_t of(RowVerdict verdict) const {
+  void Add(model::RowVerdict verdict) {
+    ++by_verdict[static_cast<size_t>(verdict)];
+  }
+  uint64_t of(model::RowVerdict verdict) const {
     return by_verdict[static_cast<size_t>(verdict)];
   }
   uint64_t all() const;
@@ -50,7 +52,7 @@ struct PlanVerification {
   VerdictCounts planned_without_atomic_write;
 
   // Each row on each other platform.
-  std::vector<TableRow> table;
+  std::vector<replication::TableRow> table;
   std::vector<VerdictCounts> cross;  // by row of `table`
   VerdictCounts cross_all;
 

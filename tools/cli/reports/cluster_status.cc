@@ -658,7 +658,7 @@ bool ClusterStatus::IsNowhere() const {
 
 // A log that is nowhere does not come by waiting; what some have, may.
 absl::Status ClusterStatus::TooFew(const absl::Status& worst) const {
-  if (IsNowhere()) return NoSuchLog(cluster_file, log);
+  if (IsNowhere()) return recovery::NoSuchLog(cluster_file, log);
   const bool may_come = absl::IsNotFound(worst);
   return {may_come ? absl::StatusCode::kUnavailable : worst.code(),
           absl::StrCat("log ", log, ": ", worst.message())};

@@ -74,9 +74,9 @@ std::string DescribeGaps(const SalvageTally& tally) {
                       tally.lost_lsns + (is_minimum ? 1 : 0), " LSNs lost");
 }
 
-void ReportRepair(const std::string& out, const WalRepairer& repairer,
+void ReportRepair(const std::string& out, const wal::WalRepairer& repairer,
                   const SalvageTally& tally) {
-  const WalRepairer::Tally& repaired = repairer.tally();
+  const wal::WalRepairer::Tally& repaired = repairer.tally();
   if (repaired.filled_bytes > 0) {
     Report(absl::StrCat(
         out, ": ", repaired.filled_bytes,

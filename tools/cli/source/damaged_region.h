@@ -42,7 +42,7 @@ absl::Status ForEachLeft(
 
 std::string DescribeGaps(const SalvageTally& tally);
 // Reports the damage in RocksDB's WAL files.
-void ReportRepair(const std::string& out, const WalRepairer& repairer,
+void ReportRepair(const std::string& out, const wal::WalRepairer& repairer,
                   const SalvageTally& tally);
 
 // Returns DataLoss if anything of `in` is or may be lost; `out` has the rest.

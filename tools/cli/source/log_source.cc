@@ -133,7 +133,7 @@ absl::Status Explain(const LogSource& source, const absl::Status& status) {
       (absl::IsUnavailable(status) || absl::IsNotFound(status)) &&
       absl::StrContains(text, "no replica of this log");
   if (may_be_unknown && IsUnknownLog(source)) {
-    return NoSuchLog(source.cluster, source.log);
+    return recovery::NoSuchLog(source.cluster, source.log);
   }
   return {status.code(), text};
 }

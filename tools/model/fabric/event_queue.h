@@ -15,7 +15,7 @@
 
 #include "log/base/clock.h"
 
-namespace alpheus {
+namespace alpheus::model {
 
 class EventQueue final : public Clock {
  public:
@@ -49,6 +49,6 @@ class EventQueue final : public Clock {
   std::map<std::pair<int64_t, uint64_t>, std::function<void()>> events_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::model
 
 #endif  // ALPHEUS_TOOLS_MODEL_FABRIC_EVENT_QUEUE_H_

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace alpheus {
+namespace alpheus::model {
 
 Landing::Landing(std::span<std::byte> target, uint64_t part_bytes,
                  RandomSource& random)
@@ -38,4 +38,4 @@ void Landing::Read(std::span<std::byte> copy) {
               part.bytes);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::model

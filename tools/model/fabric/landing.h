@@ -14,7 +14,7 @@
 
 #include "log/base/random.h"
 
-namespace alpheus {
+namespace alpheus::model {
 
 class Landing {
  public:
@@ -42,6 +42,6 @@ class Landing {
   size_t next_ = 0;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::model
 
 #endif  // ALPHEUS_TOOLS_MODEL_FABRIC_LANDING_H_

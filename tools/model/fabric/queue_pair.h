@@ -15,33 +15,33 @@
 #include "replication/fabric/fabric.h"
 #include "tools/model/fabric/landing.h"
 
-namespace alpheus {
+namespace alpheus::model {
 
 // One end of a connection. An adapter that restarts has a new incarnation.
 struct QueuePairAddress {
   int host = 0;
   uint64_t incarnation = 0;
-  ConnectionId connection;
+  fabric::ConnectionId connection;
 
   bool operator==(const QueuePairAddress&) const = default;
 };
 
 struct ReceiveWork {
-  WorkId work;
-  LocalBytes into;
+  fabric::WorkId work;
+  fabric::LocalBytes into;
 };
 
 // A message to the responder.
 struct Request {
   uint64_t sequence = 0;
-  WorkRequest work;             // its local bytes lie at the requester
+  fabric::WorkRequest work;     // its local bytes lie at the requester
   std::vector<std::byte> data;  // for a write or send; filled by a read
 };
 
 // A message to the requester. The n-th one answers the n-th request.
 struct Response {
   uint64_t sequence = 0;
-  CompletionStatus status = CompletionStatus::kOk;
+  fabric::CompletionStatus status = fabric::CompletionStatus::kOk;
   std::vector<std::byte> data;
 };
 
@@ -54,25 +54,25 @@ enum class QueuePairState {
 };
 
 struct QueuePair {
-  ConnectionId id;
+  fabric::ConnectionId id;
   QueuePairState state = QueuePairState::kConnecting;
   QueuePairAddress peer;
   bool peer_heard = false;  // its adapter got the connect request
   bool closed = false;      // true only with a mutant
 
   // Requester.
-  std::deque<WorkRequest> sends;  // oldest first
-  uint64_t first_sequence = 0;    // number of sends.front()
-  size_t departed = 0;            // how many of them are in flight
-  bool halted = false;            // sends[departed] lost its bytes
-  int64_t progress_at = 0;        // when the peer last showed life
-  bool watched = false;           // a check of progress_at is scheduled
+  std::deque<fabric::WorkRequest> sends;  // oldest first
+  uint64_t first_sequence = 0;            // number of sends.front()
+  size_t departed = 0;                    // how many of them are in flight
+  bool halted = false;                    // sends[departed] lost its bytes
+  int64_t progress_at = 0;                // when the peer last showed life
+  bool watched = false;                   // a check of progress_at is scheduled
 
   // Responder.
   std::deque<ReceiveWork> receives;
   std::deque<Request> inbound;  // the first one is being executed
   Landing landing;              // of inbound.front()
-  RegionKey landing_key;
+  fabric::RegionKey landing_key;
   uint64_t staged_bytes = 0;    // of inbound.front(), already in the stages
   bool awaits_visible = false;  // inbound.front() waits for the stages
   bool answered = false;        // inbound.front()
@@ -81,6 +81,6 @@ struct QueuePair {
   uint64_t late_parts_left = 0;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::model
 
 #endif  // ALPHEUS_TOOLS_MODEL_FABRIC_QUEUE_PAIR_H_

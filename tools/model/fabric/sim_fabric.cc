@@ -14,7 +14,11 @@
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus {
+namespace alpheus::model {
+
+using fabric::ConnectionEvent;
+using fabric::ConnectionId;
+
 namespace {
 
 struct Place {
@@ -58,7 +62,7 @@ absl::Status CheckPrivateData(const char* call, std::string_view data,
 }  // namespace
 
 SimFabric::SimFabric(SimNetwork& network, int host, uint64_t incarnation,
-                     RandomSource& keys, Transport transport,
+                     RandomSource& keys, replication::Transport transport,
                      StagedMemory& stages)
     : network_(network),
       host_(host),
@@ -69,14 +73,16 @@ SimFabric::SimFabric(SimNetwork& network, int host, uint64_t incarnation,
   if (stages_.move_count() > 0) ScheduleMoves();
 }
 
-Fabric::Limits SimFabric::limits() const { return network_.options().limits; }
+fabric::Fabric::Limits SimFabric::limits() const {
+  return network_.options().limits;
+}
 
-absl::StatusOr<RegionKey> SimFabric::Register(std::span<std::byte> bytes,
-                                              RemoteAccess access) {
+absl::StatusOr<fabric::RegionKey> SimFabric::Register(
+    std::span<std::byte> bytes, fabric::RemoteAccess access) {
   return regions_.Register(bytes, access);
 }
 
-absl::Status SimFabric::Deregister(RegionKey key) {
+absl::Status SimFabric::Deregister(fabric::RegionKey key) {
   ALPHEUS_RETURN_IF_ERROR(regions_.Deregister(key));
   stages_.EndRegion(key.value);
   return absl::OkStatus();
@@ -292,23 +298,23 @@ void SimFabric::BreakPair(QueuePair& pair, Break news) {
 }
 
 void SimFabric::Flush(QueuePair& pair) {
-  for (const WorkRequest& send : pair.sends) {
+  for (const fabric::WorkRequest& send : pair.sends) {
     Complete(pair, {.connection = pair.id,
                     .work = send.work,
                     .operation = send.operation,
-                    .status = CompletionStatus::kFlushed});
+                    .status = fabric::CompletionStatus::kFlushed});
   }
   pair.sends.clear();
   for (const ReceiveWork& receive : pair.receives) {
     Complete(pair, {.connection = pair.id,
                     .work = receive.work,
-                    .operation = Operation::kReceive,
-                    .status = CompletionStatus::kFlushed});
+                    .operation = fabric::Operation::kReceive,
+                    .status = fabric::CompletionStatus::kFlushed});
   }
   pair.receives.clear();
 }
 
-size_t SimFabric::Poll(std::span<Completion> completions,
+size_t SimFabric::Poll(std::span<fabric::Completion> completions,
                        std::vector<ConnectionEvent>* events) {
   const size_t count = std::min(completions.size(), completions_.size());
   const auto end = completions_.begin() + static_cast<ptrdiff_t>(count);
@@ -369,8 +375,8 @@ void SimFabric::Event(ConnectionEvent::Kind kind, const QueuePair& pair,
   network_.NoteActivity(host_);
 }
 
-void SimFabric::Complete(const QueuePair& pair, Completion completion) {
-  if (completion.status != CompletionStatus::kFlushed &&
+void SimFabric::Complete(const QueuePair& pair, fabric::Completion completion) {
+  if (completion.status != fabric::CompletionStatus::kFlushed &&
       completions_.size() >= network_.hosts_[host_].completions_max) {
     Overrun();
   }
@@ -378,11 +384,11 @@ void SimFabric::Complete(const QueuePair& pair, Completion completion) {
     completion = {.connection = completion.connection,
                   .work = completion.work,
                   .operation = completion.operation,
-                  .status = CompletionStatus::kFlushed};
+                  .status = fabric::CompletionStatus::kFlushed};
   }
-  Trace(pair, absl::StrCat(OperationName(completion.operation), " ",
+  Trace(pair, absl::StrCat(fabric::OperationName(completion.operation), " ",
                            completion.work.value, ": ",
-                           CompletionStatusName(completion.status)));
+                           fabric::CompletionStatusName(completion.status)));
   completions_.push_back(completion);
   network_.NoteActivity(host_);
 }
@@ -425,4 +431,4 @@ void SimFabric::Trace(const QueuePair& pair, std::string_view what) {
   network_.Trace(host_, pair.id, what);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::model

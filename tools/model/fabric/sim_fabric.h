@@ -31,34 +31,35 @@
 #include "tools/model/fabric/sim_network.h"
 #include "tools/model/memory/staged_memory.h"
 
-namespace alpheus {
+namespace alpheus::model {
 
-class SimFabric final : public Fabric {
+class SimFabric final : public fabric::Fabric {
  public:
   // `network`, `keys` and `stages` must outlive it.
   SimFabric(SimNetwork& network, int host, uint64_t incarnation,
-            RandomSource& keys, Transport transport, StagedMemory& stages);
+            RandomSource& keys, replication::Transport transport,
+            StagedMemory& stages);
 
   Limits limits() const override;
-  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
-                                     RemoteAccess access) override;
-  absl::Status Deregister(RegionKey key) override;
+  absl::StatusOr<fabric::RegionKey> Register(
+      std::span<std::byte> bytes, fabric::RemoteAccess access) override;
+  absl::Status Deregister(fabric::RegionKey key) override;
   // Listens on "sim:<host>:<port>"; port 0 is any free one.
   absl::StatusOr<std::string> Listen(std::string_view address) override;
-  absl::StatusOr<ConnectionId> Connect(std::string_view address,
-                                       std::string_view private_data,
-                                       Deadline deadline) override;
-  absl::Status Accept(ConnectionId connection,
+  absl::StatusOr<fabric::ConnectionId> Connect(std::string_view address,
+                                               std::string_view private_data,
+                                               Deadline deadline) override;
+  absl::Status Accept(fabric::ConnectionId connection,
                       std::string_view private_data) override;
-  absl::Status Reject(ConnectionId connection,
+  absl::Status Reject(fabric::ConnectionId connection,
                       std::string_view private_data) override;
-  absl::Status Close(ConnectionId connection) override;
-  absl::Status Post(ConnectionId connection,
-                    const WorkRequest& request) override;
-  absl::Status PostReceive(ConnectionId connection, WorkId work,
-                           LocalBytes into) override;
-  size_t Poll(std::span<Completion> completions,
-              std::vector<ConnectionEvent>* events) override;
+  absl::Status Close(fabric::ConnectionId connection) override;
+  absl::Status Post(fabric::ConnectionId connection,
+                    const fabric::WorkRequest& request) override;
+  absl::Status PostReceive(fabric::ConnectionId connection, fabric::WorkId work,
+                           fabric::LocalBytes into) override;
+  size_t Poll(std::span<fabric::Completion> completions,
+              std::vector<fabric::ConnectionEvent>* events) override;
   bool Progress() override { return false; }
   void WaitForActivity(Deadline deadline) override;
   void Wake() override {}
@@ -70,31 +71,33 @@ class SimFabric final : public Fabric {
   enum class Break { kNotifyPeer, kSilent };
 
   // Control.
-  QueuePair* Find(ConnectionId connection);  // with a mutant also closed ones
+  QueuePair* Find(
+      fabric::ConnectionId connection);  // with a mutant also closed ones
   // those that the program may name
-  QueuePair* FindOpen(ConnectionId connection);
+  QueuePair* FindOpen(fabric::ConnectionId connection);
   QueuePair* FindPeersOf(const QueuePairAddress& peer);
   QueuePairAddress AddressOf(const QueuePair& pair) const;
   QueuePair& NewQueuePair(QueuePairState state);
-  absl::StatusOr<QueuePair*> FindRequest(ConnectionId connection,
+  absl::StatusOr<QueuePair*> FindRequest(fabric::ConnectionId connection,
                                          std::string_view private_data,
                                          const char* call);
   void OnConnectRequest(int port, const QueuePairAddress& from,
                         const std::string& private_data);
-  void OnAccepted(ConnectionId connection, const QueuePairAddress& peer,
+  void OnAccepted(fabric::ConnectionId connection, const QueuePairAddress& peer,
                   const std::string& private_data);
-  void OnRefused(ConnectionId connection, ConnectionEvent::Kind kind,
+  void OnRefused(fabric::ConnectionId connection,
+                 fabric::ConnectionEvent::Kind kind,
                  const std::string& private_data);
-  void OnConfirmed(ConnectionId connection);
+  void OnConfirmed(fabric::ConnectionId connection);
   void OnPeerBroke(const QueuePairAddress& peer);
-  void AbandonConnecting(ConnectionId connection);
+  void AbandonConnecting(fabric::ConnectionId connection);
   void NotifyPeerOfEnd(const QueuePair& pair);
-  void Event(ConnectionEvent::Kind kind, const QueuePair& pair,
+  void Event(fabric::ConnectionEvent::Kind kind, const QueuePair& pair,
              const std::string& private_data = "");
   // Breaks the connection: posted work is flushed; late bytes may land.
   void BreakPair(QueuePair& pair, Break news);
   void Flush(QueuePair& pair);
-  void Complete(const QueuePair& pair, Completion completion);
+  void Complete(const QueuePair& pair, fabric::Completion completion);
   void Overrun();
   void BreakAll();
   void ToPeer(const QueuePair& pair, const char* name, bool beside,
@@ -103,33 +106,34 @@ class SimFabric final : public Fabric {
   void Trace(const QueuePair& pair, std::string_view what);
 
   // Requester.
-  void Depart(ConnectionId connection);
-  void Transmit(QueuePair& pair, const WorkRequest& work);
+  void Depart(fabric::ConnectionId connection);
+  void Transmit(QueuePair& pair, const fabric::WorkRequest& work);
   void Watch(QueuePair& pair);
-  void OnSilence(ConnectionId connection);
-  void OnAlive(ConnectionId connection);
-  void OnResponse(ConnectionId connection, const Response& response);
-  void CompleteFirstSend(QueuePair& pair, CompletionStatus status);
-  void FailFirstSend(QueuePair& pair, CompletionStatus status, Break news);
+  void OnSilence(fabric::ConnectionId connection);
+  void OnAlive(fabric::ConnectionId connection);
+  void OnResponse(fabric::ConnectionId connection, const Response& response);
+  void CompleteFirstSend(QueuePair& pair, fabric::CompletionStatus status);
+  void FailFirstSend(QueuePair& pair, fabric::CompletionStatus status,
+                     Break news);
   void FailFirstIfItLostItsBytes(QueuePair& pair);
 
   // Responder.
-  void OnRequest(ConnectionId connection, const Request& request);
+  void OnRequest(fabric::ConnectionId connection, const Request& request);
   void ScheduleStart(const QueuePair& pair, int64_t after_ns);
   void ScheduleStep(const QueuePair& pair);
-  void Start(ConnectionId connection);
+  void Start(fabric::ConnectionId connection);
   void StartLanding(QueuePair& pair, std::span<std::byte> target);
   void StartSend(QueuePair& pair);
   void ExecuteAtomic(QueuePair& pair, std::span<std::byte> word);
-  void Step(ConnectionId connection);
+  void Step(fabric::ConnectionId connection);
   bool HasReceive(const QueuePair& pair) const;
   bool NeedsReceiveNow(const QueuePair& pair) const;
   void RetryReceiver(QueuePair& pair, bool landing);
   void FinishLanding(QueuePair& pair);
-  void CompleteReceive(QueuePair& pair, CompletionStatus status);
-  void Refuse(QueuePair& pair, CompletionStatus status);
+  void CompleteReceive(QueuePair& pair, fabric::CompletionStatus status);
+  void Refuse(QueuePair& pair, fabric::CompletionStatus status);
   void Answer(QueuePair& pair);
-  void Respond(QueuePair& pair, CompletionStatus status);
+  void Respond(QueuePair& pair, fabric::CompletionStatus status);
   void NextRequest(QueuePair& pair);
   void RefuseLanding(QueuePair& pair);
 
@@ -141,22 +145,22 @@ class SimFabric final : public Fabric {
   void AwaitVisible(QueuePair& pair);
   void ScheduleMoves();
   void MakeMoves();
-  void ContinueIfVisible(ConnectionId connection);
+  void ContinueIfVisible(fabric::ConnectionId connection);
 
   SimNetwork& network_;
   const int host_;
   const uint64_t incarnation_;
-  const Transport transport_;
+  const replication::Transport transport_;
   StagedMemory& stages_;
   bool moves_scheduled_ = false;
-  RegionTable regions_;
+  fabric::RegionTable regions_;
   std::set<int> ports_;
-  std::map<ConnectionId, QueuePair> pairs_;
-  std::deque<Completion> completions_;
+  std::map<fabric::ConnectionId, QueuePair> pairs_;
+  std::deque<fabric::Completion> completions_;
   bool has_overrun_ = false;  // all connections will break
-  std::vector<ConnectionEvent> events_;
+  std::vector<fabric::ConnectionEvent> events_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::model
 
 #endif  // ALPHEUS_TOOLS_MODEL_FABRIC_SIM_FABRIC_H_

@@ -7,13 +7,17 @@
 #include "log/base/check.h"
 #include "tools/model/fabric/sim_fabric.h"
 
-namespace alpheus {
+namespace alpheus::model {
+
+using fabric::ConnectionId;
+
 namespace {
 
 // A software adapter's stores go into the cache.
-StagedMemory::Options StagesOf(const Platform& platform) {
+StagedMemory::Options StagesOf(const replication::Platform& platform) {
   return {.domain = platform.domain,
-          .ddio = platform.ddio || platform.transport == Transport::kTcp};
+          .ddio = platform.ddio ||
+                  platform.transport == replication::Transport::kTcp};
 }
 
 }  // namespace
@@ -28,8 +32,8 @@ SimNetwork::SimNetwork(const SimOptions& options)
   ALPHEUS_CHECK(
       0 <= options.delay_ns_min && options.delay_ns_min <= options.delay_ns_max,
       "delays have a range (sim_network.h)");
-  for (const Platform& platform : options.platforms) {
-    ALPHEUS_CHECK(platform.transport != Transport::kIwarp,
+  for (const replication::Platform& platform : options.platforms) {
+    ALPHEUS_CHECK(platform.transport != replication::Transport::kIwarp,
                   "iWARP is not modelled (sim_network.h)");
   }
   for (int host = 0; host < options.hosts; ++host) {
@@ -46,7 +50,7 @@ SimNetwork::SimNetwork(const SimOptions& options)
 
 SimNetwork::~SimNetwork() = default;
 
-Fabric& SimNetwork::fabric(int host) {
+fabric::Fabric& SimNetwork::fabric(int host) {
   ALPHEUS_CHECK(IsUp(host), "only a host that is up is used (sim_network.h)");
   return *hosts_[host].fabric;
 }
@@ -113,18 +117,18 @@ void SimNetwork::Restart(int host) {
   Trace(host, ConnectionId(), "start");
 }
 
-Platform SimNetwork::PlatformOf(int host) const {
+replication::Platform SimNetwork::PlatformOf(int host) const {
   const auto index = static_cast<size_t>(host);
   return index < options_.platforms.size() ? options_.platforms[index]
-                                           : Platform();
+                                           : replication::Platform();
 }
 
 void SimNetwork::MayFlip(int host, int from, Flips what,
                          std::span<std::byte> came) {
   Host& target = hosts_[host];
   const bool is_checked =
-      PlatformOf(host).transport == Transport::kInfiniBand ||
-      PlatformOf(from).transport == Transport::kInfiniBand;
+      PlatformOf(host).transport == replication::Transport::kInfiniBand ||
+      PlatformOf(from).transport == replication::Transport::kInfiniBand;
   if (target.flips_next != what || came.empty() || is_checked) return;
   target.flips_next = Flips::kNone;
   ++target.flips;
@@ -233,4 +237,4 @@ void SimNetwork::Trace(int host, ConnectionId connection,
                       absl::string_view(what.data(), what.size())));
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::model

@@ -46,7 +46,7 @@
 #include "tools/model/fabric/queue_pair.h"
 #include "tools/model/memory/staged_memory.h"
 
-namespace alpheus {
+namespace alpheus::model {
 
 class SimFabric;
 
@@ -76,12 +76,12 @@ struct SimOptions {
   int64_t receiver_retry_ns = 10'000;
 
   // Limits::retry_ns is in virtual nanoseconds.
-  Fabric::Limits limits = {.sends_max = 128,
-                           .receives_max = 128,
-                           .message_bytes_max = 1 << 20,
-                           .private_bytes_max = 56,
-                           .retry_ns = 20'000'000,
-                           .native_flush = true};
+  fabric::Fabric::Limits limits = {.sends_max = 128,
+                                   .receives_max = 128,
+                                   .message_bytes_max = 1 << 20,
+                                   .private_bytes_max = 56,
+                                   .retry_ns = 20'000'000,
+                                   .native_flush = true};
 
   // The true platform of each host, whatever its program declares; a missing
   // one is the weakest. It shows in attached memory only:
@@ -90,7 +90,7 @@ struct SimOptions {
   //                go into the cache with DDIO off, too;
   //   kIwarp       not modelled.
   // Receive buffers are where the program posts them; a flush is always native.
-  std::vector<Platform> platforms = {};
+  std::vector<replication::Platform> platforms = {};
 };
 
 // Bytes of a peer that have just become visible in a host's memory.
@@ -113,7 +113,7 @@ class SimNetwork {
 
   // Returns a host's fabric, valid until the host crashes. Requires: 0 <= host
   // < options().hosts; the host is up.
-  Fabric& fabric(int host);
+  fabric::Fabric& fabric(int host);
   bool IsUp(int host) const { return hosts_[host].fabric != nullptr; }
 
   // Returns "sim:<host>:<port>"; port 0 lets Listen choose.
@@ -268,12 +268,12 @@ class SimNetwork {
   // Schedules a function for that adapter, if it is still there.
   void ScheduleAt(int host, uint64_t incarnation, int64_t after_ns,
                   std::function<void(SimFabric&)> happen);
-  Platform PlatformOf(int host) const;
+  replication::Platform PlatformOf(int host) const;
   int64_t Delay(int from, int to);
   int64_t StepDelay();
   bool Breaks();
   void MayFlip(int host, int from, Flips what, std::span<std::byte> came);
-  void Trace(int host, ConnectionId connection, std::string_view what);
+  void Trace(int host, fabric::ConnectionId connection, std::string_view what);
   void NoteActivity(int host) {
     if (on_activity_) on_activity_(host);
   }
@@ -298,6 +298,6 @@ class SimNetwork {
   uint64_t next_connection_ = 1;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::model
 
 #endif  // ALPHEUS_TOOLS_MODEL_FABRIC_SIM_NETWORK_H_

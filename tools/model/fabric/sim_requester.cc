@@ -8,22 +8,27 @@
 #include "replication/fabric/work_request.h"
 #include "tools/model/fabric/sim_fabric.h"
 
-namespace alpheus {
+namespace alpheus::model {
+
+using fabric::CompletionStatus;
+using fabric::ConnectionId;
+
 namespace {
 
 absl::Status PostError(absl::StatusCode code, ConnectionId connection,
-                       Operation operation, std::string_view why) {
+                       fabric::Operation operation, std::string_view why) {
   return absl::Status(
-      code, absl::StrCat("simulated fabric: post ", OperationName(operation),
-                         " on connection ", connection.value, ": ",
-                         absl::string_view(why.data(), why.size())));
+      code,
+      absl::StrCat("simulated fabric: post ", fabric::OperationName(operation),
+                   " on connection ", connection.value, ": ",
+                   absl::string_view(why.data(), why.size())));
 }
 
 }  // namespace
 
 // An atomic write is a write here: no operation passes another in this network.
 absl::Status SimFabric::Post(ConnectionId connection,
-                             const WorkRequest& request) {
+                             const fabric::WorkRequest& request) {
   const auto error = [&](absl::StatusCode code, std::string_view why) {
     return PostError(code, connection, request.operation, why);
   };
@@ -38,7 +43,7 @@ absl::Status SimFabric::Post(ConnectionId connection,
                      : "it is not established yet");
   }
   ALPHEUS_RETURN_IF_ERROR(
-      CheckWorkRequest(request, limits().message_bytes_max));
+      fabric::CheckWorkRequest(request, limits().message_bytes_max));
   ALPHEUS_RETURN_IF_ERROR(regions_.CheckLocal(request.local));
   if (pair->sends.size() >= limits().sends_max) {
     return error(
@@ -59,7 +64,7 @@ void SimFabric::Depart(ConnectionId connection) {
       pair->halted) {
     return;
   }
-  const WorkRequest& work = pair->sends[pair->departed];
+  const fabric::WorkRequest& work = pair->sends[pair->departed];
   if (!regions_.CheckLocal(work.local).ok()) {
     pair->halted = true;
     FailFirstIfItLostItsBytes(*pair);
@@ -75,14 +80,14 @@ void SimFabric::Depart(ConnectionId connection) {
   Watch(*pair);
 }
 
-void SimFabric::Transmit(QueuePair& pair, const WorkRequest& work) {
+void SimFabric::Transmit(QueuePair& pair, const fabric::WorkRequest& work) {
   Request request;
   request.sequence = pair.first_sequence + pair.departed;
   request.work = work;
-  if (!Fetches(work.operation)) {
+  if (!fabric::Fetches(work.operation)) {
     request.data.assign(work.local.bytes.begin(), work.local.bytes.end());
   }
-  ToPeer(pair, OperationName(work.operation), /*beside=*/false,
+  ToPeer(pair, fabric::OperationName(work.operation), /*beside=*/false,
          [id = pair.peer.connection, request = std::move(request)](
              SimFabric& peer) { peer.OnRequest(id, request); });
 }
@@ -122,7 +127,7 @@ void SimFabric::OnResponse(ConnectionId connection, const Response& response) {
     FailFirstSend(*pair, response.status, Break::kSilent);
     return;
   }
-  const LocalBytes& local = pair->sends.front().local;
+  const fabric::LocalBytes& local = pair->sends.front().local;
   if (!response.data.empty()) {
     if (!regions_.CheckLocal(local).ok()) {
       FailFirstSend(*pair, CompletionStatus::kLocalAccess, Break::kNotifyPeer);
@@ -135,7 +140,7 @@ void SimFabric::OnResponse(ConnectionId connection, const Response& response) {
 }
 
 void SimFabric::CompleteFirstSend(QueuePair& pair, CompletionStatus status) {
-  const WorkRequest& work = pair.sends.front();
+  const fabric::WorkRequest& work = pair.sends.front();
   Complete(pair, {.connection = pair.id,
                   .work = work.work,
                   .operation = work.operation,
@@ -157,4 +162,4 @@ void SimFabric::FailFirstIfItLostItsBytes(QueuePair& pair) {
   FailFirstSend(pair, CompletionStatus::kLocalAccess, Break::kNotifyPeer);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::model

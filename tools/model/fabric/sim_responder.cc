@@ -13,19 +13,23 @@
 #include "replication/fabric/work_request.h"
 #include "tools/model/fabric/sim_fabric.h"
 
-namespace alpheus {
+namespace alpheus::model {
+
+using fabric::CompletionStatus;
+using fabric::Operation;
+
 namespace {
 
-RemoteAccess AccessFor(Operation operation) {
+fabric::RemoteAccess AccessFor(Operation operation) {
   switch (operation) {
     case Operation::kRead:
     case Operation::kFlush:
-      return RemoteAccess::kRead;
+      return fabric::RemoteAccess::kRead;
     case Operation::kCompareSwap:
     case Operation::kFetchAdd:
-      return RemoteAccess::kAll;
+      return fabric::RemoteAccess::kAll;
     default:
-      return RemoteAccess::kWrite;
+      return fabric::RemoteAccess::kWrite;
   }
 }
 
@@ -35,7 +39,7 @@ bool TakesReceive(Operation operation) {
 }
 
 // Returns the length of what an operation touches here.
-uint64_t RemoteBytes(const WorkRequest& work) {
+uint64_t RemoteBytes(const fabric::WorkRequest& work) {
   return work.operation == Operation::kFlush ? work.range_bytes
                                              : work.local.bytes.size();
 }
@@ -47,8 +51,9 @@ bool IsWrite(Operation operation) {
 
 }  // namespace
 
-absl::Status SimFabric::PostReceive(ConnectionId connection, WorkId work,
-                                    LocalBytes into) {
+absl::Status SimFabric::PostReceive(fabric::ConnectionId connection,
+                                    fabric::WorkId work,
+                                    fabric::LocalBytes into) {
   QueuePair* pair = FindOpen(connection);
   const auto where = [&] {
     return absl::StrCat("simulated fabric: post receive on connection ",
@@ -77,7 +82,8 @@ absl::Status SimFabric::PostReceive(ConnectionId connection, WorkId work,
   return absl::OkStatus();
 }
 
-void SimFabric::OnRequest(ConnectionId connection, const Request& request) {
+void SimFabric::OnRequest(fabric::ConnectionId connection,
+                          const Request& request) {
   QueuePair* pair = Find(connection);
   if (pair == nullptr) return;
   pair->inbound.push_back(request);
@@ -102,10 +108,10 @@ void SimFabric::ScheduleStep(const QueuePair& pair) {
         [id = pair.id](SimFabric& self) { self.Step(id); });
 }
 
-void SimFabric::Start(ConnectionId connection) {
+void SimFabric::Start(fabric::ConnectionId connection) {
   QueuePair* pair = Find(connection);
   if (pair == nullptr) return;
-  const WorkRequest& work = pair->inbound.front().work;
+  const fabric::WorkRequest& work = pair->inbound.front().work;
   const bool is_broken = pair->state == QueuePairState::kBroken;
   if (is_broken && !IsWrite(work.operation)) return;
   if (work.operation == Operation::kSend) {
@@ -160,7 +166,7 @@ void SimFabric::StartSend(QueuePair& pair) {
     RetryReceiver(pair, /*landing=*/false);
     return;
   }
-  const LocalBytes& into = pair.receives.front().into;
+  const fabric::LocalBytes& into = pair.receives.front().into;
   const uint64_t bytes = RemoteBytes(pair.inbound.front().work);
   if (bytes > into.bytes.size()) {
     CompleteReceive(pair, CompletionStatus::kReceiveTooSmall);
@@ -213,7 +219,7 @@ bool SimFabric::NeedsReceiveNow(const QueuePair& pair) const {
          !pair.receive_used;
 }
 
-void SimFabric::Step(ConnectionId connection) {
+void SimFabric::Step(fabric::ConnectionId connection) {
   QueuePair* pair = Find(connection);
   if (pair == nullptr) return;
   Request& request = pair->inbound.front();
@@ -281,7 +287,7 @@ void SimFabric::FinishLanding(QueuePair& pair) {
 }
 
 void SimFabric::CompleteReceive(QueuePair& pair, CompletionStatus status) {
-  const WorkRequest& work = pair.inbound.front().work;
+  const fabric::WorkRequest& work = pair.inbound.front().work;
   Complete(pair, {.connection = pair.id,
                   .work = pair.receives.front().work,
                   .operation = work.operation == Operation::kSend
@@ -313,12 +319,12 @@ void SimFabric::Respond(QueuePair& pair, CompletionStatus status) {
   pair.answered = true;
   Response response = {
       .sequence = pair.inbound.front().sequence, .status = status, .data = {}};
-  if (Fetches(pair.inbound.front().work.operation)) {
+  if (fabric::Fetches(pair.inbound.front().work.operation)) {
     response.data = std::move(pair.inbound.front().data);
   }
-  ToPeer(pair, CompletionStatusName(status), /*beside=*/false,
+  ToPeer(pair, fabric::CompletionStatusName(status), /*beside=*/false,
          [id = pair.peer.connection, response = std::move(response)](
              SimFabric& peer) { peer.OnResponse(id, response); });
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::model

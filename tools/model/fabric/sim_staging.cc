@@ -10,7 +10,7 @@
 
 #include "tools/model/fabric/sim_fabric.h"
 
-namespace alpheus {
+namespace alpheus::model {
 namespace {
 
 // Returns the bytes of `target` before the last packet, in whole words.
@@ -27,7 +27,7 @@ uint64_t BytesBeforeLastPacket(std::span<const std::byte> target,
 
 // May be called again, after waiting for a receive.
 void SimFabric::StartStaged(QueuePair& pair, std::span<std::byte> target) {
-  const Operation operation = pair.inbound.front().work.operation;
+  const fabric::Operation operation = pair.inbound.front().work.operation;
   if (pair.state == QueuePairState::kBroken) {
     if (pair.late_parts_left == 0) return;
     --pair.late_parts_left;
@@ -38,7 +38,7 @@ void SimFabric::StartStaged(QueuePair& pair, std::span<std::byte> target) {
     AwaitVisible(pair);
     return;
   }
-  if (operation == Operation::kWriteImmediate && !HasReceive(pair) &&
+  if (operation == fabric::Operation::kWriteImmediate && !HasReceive(pair) &&
       !pair.receive_used) {
     // The last packet is refused (FB6).
     ReceiveStaged(
@@ -48,13 +48,13 @@ void SimFabric::StartStaged(QueuePair& pair, std::span<std::byte> target) {
     return;
   }
   ReceiveStaged(pair, target, target.size());
-  if (transport_ == Transport::kInfiniBand) {
+  if (transport_ == replication::Transport::kInfiniBand) {
     stages_.Acknowledge(pair.id.value);
-    if (operation == Operation::kWrite) {
+    if (operation == fabric::Operation::kWrite) {
       Answer(pair);
       return;
     }
-    Respond(pair, CompletionStatus::kOk);
+    Respond(pair, fabric::CompletionStatus::kOk);
   }
   AwaitVisible(pair);
 }
@@ -90,18 +90,18 @@ void SimFabric::MakeMoves() {
   moves_scheduled_ = false;
   const uint64_t words = network_.options().stage_words;
   stages_.MakeSome(1 + network_.random_.Below(3 * words), network_.random_);
-  std::vector<ConnectionId> waiting;
+  std::vector<fabric::ConnectionId> waiting;
   for (const auto& [id, pair] : pairs_) {
     if (pair.awaits_visible) waiting.push_back(id);
   }
-  for (const ConnectionId id : waiting) ContinueIfVisible(id);
+  for (const fabric::ConnectionId id : waiting) ContinueIfVisible(id);
   const bool some_wait =
       std::any_of(pairs_.begin(), pairs_.end(),
                   [](const auto& pair) { return pair.second.awaits_visible; });
   if (some_wait || stages_.move_count() > 0) ScheduleMoves();
 }
 
-void SimFabric::ContinueIfVisible(ConnectionId connection) {
+void SimFabric::ContinueIfVisible(fabric::ConnectionId connection) {
   QueuePair* pair = Find(connection);
   if (pair == nullptr || !stages_.IsVisible(connection.value)) return;
   pair->awaits_visible = false;
@@ -115,4 +115,4 @@ void SimFabric::ContinueIfVisible(ConnectionId connection) {
   FinishLanding(*pair);
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::model

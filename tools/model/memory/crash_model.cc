@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 
-namespace alpheus {
+namespace alpheus::model {
 namespace {
 
 const char* NameOf(ModelPersistence::Primitive primitive) {
@@ -497,4 +497,4 @@ ModelPersistence::Thread& ModelPersistence::ThisThread() {
   return threads_[thread_];
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::model

@@ -59,7 +59,7 @@
 #include "log/base/random.h"
 #include "log/pmem/persistence.h"
 
-namespace alpheus {
+namespace alpheus::model {
 
 // Counts of events that a correct log avoids, since the start or the last
 // Reset.
@@ -273,6 +273,6 @@ class ModelPersistence {
 
 static_assert(Persistence<ModelPersistence>);
 
-}  // namespace alpheus
+}  // namespace alpheus::model
 
 #endif  // ALPHEUS_TOOLS_MODEL_MEMORY_CRASH_MODEL_H_

@@ -8,7 +8,7 @@
 
 #include "log/base/check.h"
 
-namespace alpheus {
+namespace alpheus::model {
 namespace {
 
 size_t Misalignment(const std::byte* at) {
@@ -306,15 +306,15 @@ void StagedMemory::EndAll() {
 }
 
 void StagedMemory::LosePower() {
-  if (options_.domain == PersistenceDomain::kSystem) {
+  if (options_.domain == replication::PersistenceDomain::kSystem) {
     for (auto& [id, channel] : inbound_) {
       for (Inbound& inbound : channel) LandAll(inbound);
     }
   }
   inbound_.clear();
   open_.clear();
-  if (options_.domain == PersistenceDomain::kMemory) return;
+  if (options_.domain == replication::PersistenceDomain::kMemory) return;
   for (ModelPersistence* model : models_) model->PersistVisible();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::model

@@ -73,14 +73,15 @@
 #include "replication/persist/platform/platform.h"
 #include "tools/model/memory/crash_model.h"
 
-namespace alpheus {
+namespace alpheus::model {
 
 class StagedMemory {
  public:
   enum class Stage { kAdapter, kIio, kVisible, kController };
 
   struct Options {
-    PersistenceDomain domain = PersistenceDomain::kMemory;
+    replication::PersistenceDomain domain =
+        replication::PersistenceDomain::kMemory;
     bool ddio = true;
     bool relaxed_ordering = false;  // among writes (P-R4)
   };
@@ -212,6 +213,6 @@ class StagedMemory {
   std::vector<Open> open_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::model
 
 #endif  // ALPHEUS_TOOLS_MODEL_MEMORY_STAGED_MEMORY_H_

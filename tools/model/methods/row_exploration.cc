@@ -7,13 +7,13 @@
 #include <unordered_set>
 #include <vector>
 
-namespace alpheus {
+namespace alpheus::model {
 namespace {
 
 class RowExploration {
  public:
-  RowExploration(const RowWorld::Options& options, UpdateKind kind,
-                 std::span<const Step> steps)
+  RowExploration(const RowWorld::Options& options, replication::UpdateKind kind,
+                 std::span<const replication::Step> steps)
       : options_(options), kind_(kind), steps_(steps) {}
 
   RowResult Run() {
@@ -45,7 +45,7 @@ class RowExploration {
   void Judge(RowWorld& world, bool is_at_end) {
     const bool is_done = world.requester_is_done();
     if (is_at_end && !is_done) Worsen(RowVerdict::kEndless);
-    const bool is_compound = kind_ == UpdateKind::kCompound;
+    const bool is_compound = kind_ == replication::UpdateKind::kCompound;
     for (const RowWorld::Found& found : world.Cut()) {
       ++result_.images;
       const bool is_whole = found.a && (found.b || !is_compound);
@@ -59,8 +59,8 @@ class RowExploration {
   }
 
   const RowWorld::Options options_;
-  const UpdateKind kind_;
-  const std::span<const Step> steps_;
+  const replication::UpdateKind kind_;
+  const std::span<const replication::Step> steps_;
   RowResult result_;
   std::unordered_set<std::string> seen_;
 };
@@ -81,9 +81,10 @@ const char* RowVerdictName(RowVerdict verdict) {
   return "?";
 }
 
-RowResult ExploreRow(const RowWorld::Options& options, UpdateKind kind,
-                     std::span<const Step> steps) {
+RowResult ExploreRow(const RowWorld::Options& options,
+                     replication::UpdateKind kind,
+                     std::span<const replication::Step> steps) {
   return RowExploration(options, kind, steps).Run();
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::model

@@ -19,7 +19,7 @@
 #include "replication/persist/platform/method.h"
 #include "tools/model/methods/row_world.h"
 
-namespace alpheus {
+namespace alpheus::model {
 
 // From best to worst.
 enum class RowVerdict {
@@ -39,9 +39,10 @@ struct RowResult {
 };
 
 // Explores all states, or until a loss.
-RowResult ExploreRow(const RowWorld::Options& options, UpdateKind kind,
-                     std::span<const Step> steps);
+RowResult ExploreRow(const RowWorld::Options& options,
+                     replication::UpdateKind kind,
+                     std::span<const replication::Step> steps);
 
-}  // namespace alpheus
+}  // namespace alpheus::model
 
 #endif  // ALPHEUS_TOOLS_MODEL_METHODS_ROW_EXPLORATION_H_

@@ -8,7 +8,12 @@
 #include "log/base/check.h"
 #include "replication/persist/plan/table_planner.h"
 
-namespace alpheus {
+namespace alpheus::model {
+
+using replication::Step;
+using replication::StepAction;
+using replication::UpdatePart;
+
 namespace {
 
 constexpr uint64_t kChannel = 1;
@@ -30,8 +35,9 @@ bool IsNonPosted(StepAction action) {
 
 // Bytes in a software adapter are in no domain, and go through the cache.
 StagedMemory::Options MemoryOptions(const RowWorld::Options& options) {
-  Platform platform = options.platform;
-  if (platform.transport == Transport::kTcp) platform = AsInTables(platform);
+  replication::Platform platform = options.platform;
+  if (platform.transport == replication::Transport::kTcp)
+    platform = replication::AsInTables(platform);
   return {.domain = platform.domain,
           .ddio = platform.ddio,
           .relaxed_ordering = options.relaxed_ordering};
@@ -47,7 +53,7 @@ RowWorld::RowWorld(const Options& options, std::span<const Step> steps)
       ALPHEUS_CHECK(message_words_ == 0, "one message (row_world.h)");
       message_words_ = kWordsOfA + (step.part == UpdatePart::kBoth ? 1 : 0);
     }
-    if (IsOfResponder(step.action)) {
+    if (replication::IsOfResponder(step.action)) {
       AddActs(step);
     } else {
       requester_steps_.push_back(step);
@@ -126,7 +132,7 @@ void RowWorld::Make(size_t move) {
 const RowWorld::Operation* RowWorld::LastPosted(const Step& awaited) const {
   const auto found =
       std::find_if(posted_.rbegin(), posted_.rend(), [&](const Operation& o) {
-        return o.step.action == AwaitedBy(awaited.action) &&
+        return o.step.action == replication::AwaitedBy(awaited.action) &&
                o.step.part == awaited.part;
       });
   return found == posted_.rend() ? nullptr : &*found;
@@ -139,11 +145,11 @@ bool RowWorld::RequesterMayAdvance() const {
   if (step.action == StepAction::kRequesterReceiveAck) {
     return acks_received_ < acks_sent_;
   }
-  if (!AwaitedBy(step.action)) return true;
+  if (!replication::AwaitedBy(step.action)) return true;
   const Operation* operation = LastPosted(step);
   if (operation == nullptr) return false;
   const bool is_known_early =
-      options_.platform.transport != Transport::kInfiniBand &&
+      options_.platform.transport != replication::Transport::kInfiniBand &&
       !IsNonPosted(operation->step.action);
   return operation->is_done || is_known_early;
 }
@@ -170,7 +176,7 @@ void RowWorld::AdvanceAsRequester() {
   const Step& step = requester_steps_[requester_at_++];
   if (step.action == StepAction::kRequesterReceiveAck) {
     ++acks_received_;
-  } else if (!AwaitedBy(step.action)) {
+  } else if (!replication::AwaitedBy(step.action)) {
     posted_.push_back({.step = step});
   }
 }
@@ -239,7 +245,7 @@ std::span<std::byte> RowWorld::WordsOf(UpdatePart part) {
 }
 
 std::span<std::byte> RowWorld::Buffer(size_t words) {
-  return options_.platform.receive_buffers == ReceiveBuffers::kPmem
+  return options_.platform.receive_buffers == replication::ReceiveBuffers::kPmem
              ? Words(kPlaceOfMessage, words)
              : std::as_writable_bytes(std::span(dram_buffer_))
                    .first(words * kWord);
@@ -316,4 +322,4 @@ RowWorld::Found RowWorld::FindIn(std::span<const std::byte> image) const {
   return found;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::model

@@ -49,12 +49,12 @@
 #include "tools/model/memory/crash_model.h"
 #include "tools/model/memory/staged_memory.h"
 
-namespace alpheus {
+namespace alpheus::model {
 
 class RowWorld {
  public:
   struct Options {
-    Platform platform;
+    replication::Platform platform;
     bool relaxed_ordering = false;
     bool applies_messages = false;
   };
@@ -65,7 +65,7 @@ class RowWorld {
     bool b = false;
   };
 
-  RowWorld(const Options& options, std::span<const Step> steps);
+  RowWorld(const Options& options, std::span<const replication::Step> steps);
 
   RowWorld(const RowWorld&) = delete;
   RowWorld& operator=(const RowWorld&) = delete;
@@ -106,7 +106,7 @@ class RowWorld {
     size_t count = 0;
   };
   struct Operation {
-    Step step;
+    replication::Step step;
     bool is_done = false;  // it is in the adapter, or carried out
   };
   // Numbers of moves: the two programs, then the operations that may arrive.
@@ -117,25 +117,25 @@ class RowWorld {
   bool RequesterMayAdvance() const;
   bool ResponderMayAdvance() const;
   bool MayArrive(size_t operation) const;
-  const Operation* LastPosted(const Step& awaited) const;
+  const Operation* LastPosted(const replication::Step& awaited) const;
 
-  void AddActs(const Step& step);
-  void AddCopies(UpdatePart part, bool persists);
-  void AddPersist(UpdatePart part);
+  void AddActs(const replication::Step& step);
+  void AddCopies(replication::UpdatePart part, bool persists);
+  void AddPersist(replication::UpdatePart part);
 
   void AdvanceAsRequester();
   void AdvanceAsResponder();
   void Arrive(Operation& operation);
   void ReceiveInto(std::span<std::byte> target);
 
-  std::span<std::byte> WordsOf(UpdatePart part);
+  std::span<std::byte> WordsOf(replication::UpdatePart part);
   std::span<std::byte> Buffer(size_t words);
   std::span<std::byte> Words(size_t first, size_t count);
   void CopyWord(size_t word);
   Found FindIn(std::span<const std::byte> image) const;
 
   const Options options_;
-  std::vector<Step> requester_steps_;
+  std::vector<replication::Step> requester_steps_;
   std::vector<Act> responder_acts_;
   size_t message_words_ = 0;  // 0: no message has the bytes
   size_t requester_at_ = 0;
@@ -151,6 +151,6 @@ class RowWorld {
   StagedMemory memory_;
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::model
 
 #endif  // ALPHEUS_TOOLS_MODEL_METHODS_ROW_WORLD_H_

@@ -9,7 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace alpheus {
+namespace alpheus::model {
+
+using replication::Step;
+using replication::StepAction;
+using replication::UpdatePart;
+
 namespace {
 
 using Steps = std::vector<Step>;
@@ -87,32 +92,33 @@ Steps Without(std::span<const Step> steps, std::vector<size_t> dropped) {
 
 Weakening Drop(std::span<const Step> steps, size_t index) {
   std::vector<size_t> dropped = {index};
-  std::string what = absl::StrCat("without ", StepName(steps[index]));
+  std::string what =
+      absl::StrCat("without ", replication::StepName(steps[index]));
   for (const std::optional<size_t>& widow :
        {ReceiptOf(steps, index, IsMessage, IsReceive),
         ReceiptOf(steps, index, IsSendAck, IsReceiveAck),
         WaitFor(steps, index)}) {
     if (!widow) continue;
     dropped.push_back(*widow);
-    absl::StrAppend(&what, " and ", StepName(steps[*widow]));
+    absl::StrAppend(&what, " and ", replication::StepName(steps[*widow]));
   }
   return {Weakening::Kind::kDropped, what, Without(steps, std::move(dropped))};
 }
 
 std::optional<Weakening> Swap(std::span<const Step> steps, size_t index) {
-  const bool is_responders = IsOfResponder(steps[index].action);
-  const auto next =
-      std::find_if(steps.begin() + static_cast<std::ptrdiff_t>(index) + 1,
-                   steps.end(), [is_responders](const Step& step) {
-                     return IsOfResponder(step.action) == is_responders;
-                   });
+  const bool is_responders = replication::IsOfResponder(steps[index].action);
+  const auto next = std::find_if(
+      steps.begin() + static_cast<std::ptrdiff_t>(index) + 1, steps.end(),
+      [is_responders](const Step& step) {
+        return replication::IsOfResponder(step.action) == is_responders;
+      });
   if (next == steps.end() || *next == steps[index]) return std::nullopt;
   Steps swapped(steps.begin(), steps.end());
   std::swap(swapped[index], swapped[static_cast<size_t>(next - steps.begin())]);
-  return Weakening{
-      Weakening::Kind::kSwapped,
-      absl::StrCat(StepName(*next), " before ", StepName(steps[index])),
-      std::move(swapped)};
+  return Weakening{Weakening::Kind::kSwapped,
+                   absl::StrCat(replication::StepName(*next), " before ",
+                                replication::StepName(steps[index])),
+                   std::move(swapped)};
 }
 
 Weakening Replace(std::span<const Step> steps, size_t first, size_t count,
@@ -122,8 +128,8 @@ Weakening Replace(std::span<const Step> steps, size_t first, size_t count,
   weaker.insert(weaker.end(), by.begin(), by.end());
   weaker.insert(weaker.end(), rest.begin(), rest.end());
   return {Weakening::Kind::kWeaker,
-          absl::StrCat(StepsToString(by), " for ",
-                       StepsToString(steps.subspan(first, count))),
+          absl::StrCat(replication::StepsToString(by), " for ",
+                       replication::StepsToString(steps.subspan(first, count))),
           std::move(weaker)};
 }
 
@@ -179,4 +185,4 @@ std::vector<Weakening> WeakeningsOf(std::span<const Step> steps) {
   return all;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::model

@@ -24,17 +24,17 @@
 
 #include "replication/persist/platform/method.h"
 
-namespace alpheus {
+namespace alpheus::model {
 
 struct Weakening {
   enum class Kind { kDropped, kSwapped, kWeaker };
   Kind kind = Kind::kDropped;
   std::string what;  // "without rq:comp(flush)"
-  std::vector<Step> steps;
+  std::vector<replication::Step> steps;
 };
 
-std::vector<Weakening> WeakeningsOf(std::span<const Step> steps);
+std::vector<Weakening> WeakeningsOf(std::span<const replication::Step> steps);
 
-}  // namespace alpheus
+}  // namespace alpheus::model
 
 #endif  // ALPHEUS_TOOLS_MODEL_METHODS_WEAKENING_H_

@@ -54,22 +54,22 @@ void CandidateAgent::Run() {
 }
 
 void CandidateAgent::TakeEvents() {
-  for (const MembershipEvent event : membership_.TakeEvents()) {
-    const SessionState state = membership_.session().state;
-    if (event == MembershipEvent::kSessionChanged) {
-      const std::string_view name = NameOf(state);
+  for (const quorum::MembershipEvent event : membership_.TakeEvents()) {
+    const quorum::SessionState state = membership_.session().state;
+    if (event == quorum::MembershipEvent::kSessionChanged) {
+      const std::string_view name = quorum::NameOf(state);
       world_.Trace(absl::StrCat("machine ", machine_.number, ": session ",
                                 membership_.session().id, " ",
                                 absl::string_view(name.data(), name.size())));
     }
-    if (event == MembershipEvent::kCandidatesChanged &&
-        state == SessionState::kConnected && !has_stepped_down_ &&
-        !IsFirst(membership_, self_)) {
+    if (event == quorum::MembershipEvent::kCandidatesChanged &&
+        state == quorum::SessionState::kConnected && !has_stepped_down_ &&
+        !quorum::IsFirst(membership_, self_)) {
       Abandon();
     }
-    if (event != MembershipEvent::kSessionChanged) continue;
-    if (state == SessionState::kSuspended && is_cautious_) Abandon();
-    if (state != SessionState::kExpired) continue;
+    if (event != quorum::MembershipEvent::kSessionChanged) continue;
+    if (state == quorum::SessionState::kSuspended && is_cautious_) Abandon();
+    if (state != quorum::SessionState::kExpired) continue;
     Abandon();
     membership_.Renew();
   }
@@ -90,7 +90,7 @@ void CandidateAgent::Act() {
     if (random_.Below(2) == 0) return LetOthersGoFirst();
   }
   if (has_stepped_down_ || machine_.primary != nullptr) return;
-  if (!IsFirst(membership_, self_)) return;
+  if (!quorum::IsFirst(membership_, self_)) return;
   const Operator* const changes = world_.operator_at_work();
   if (changes != nullptr && changes->wants_rest()) return;
   world_.Trace(absl::StrCat("machine ", machine_.number, ": is first"));

@@ -54,7 +54,7 @@ class CandidateAgent {
   ProcessClock own_clock_;  // used without a node
   const ProcessClock& clock_;
   Random random_;
-  const PrimaryId self_;
+  const quorum::PrimaryId self_;
   const bool is_cautious_;
   SimMembership membership_;
   ProcessId application_ = 0;  // started by the agent

@@ -6,8 +6,9 @@
 
 namespace alpheus::sim {
 
-QuorumSizes MemberList::sizes() const {
-  return *MakeQuorumSizes(static_cast<uint32_t>(machines.size()), write_quorum);
+quorum::QuorumSizes MemberList::sizes() const {
+  return *quorum::MakeQuorumSizes(static_cast<uint32_t>(machines.size()),
+                                  write_quorum);
 }
 
 std::vector<NodeId> MemberList::nodes() const {

@@ -32,7 +32,7 @@ struct MemberList {
   bool Has(int machine) const {
     return std::ranges::find(machines, machine) != machines.end();
   }
-  QuorumSizes sizes() const;
+  quorum::QuorumSizes sizes() const;
   std::vector<NodeId> nodes() const;
   std::string ToString() const;
 };

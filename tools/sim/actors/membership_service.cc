@@ -8,6 +8,9 @@
 #include "log/base/mix.h"
 
 namespace alpheus::sim {
+
+using quorum::Candidate;
+
 namespace {
 
 // Until an event is sent again over a link that is cut.
@@ -19,7 +22,7 @@ using Event = MembershipMessage::Kind;
 
 }  // namespace
 
-MembershipService::MembershipService(SimNetwork& network,
+MembershipService::MembershipService(model::SimNetwork& network,
                                      BallotChecker& checker,
                                      const MembershipOptions& options)
     : network_(network),
@@ -162,7 +165,7 @@ void MembershipService::WriteRegister(const MembershipRequest& request,
 }
 
 std::optional<Epoch> MembershipService::BallotOfAnother(
-    const PrimaryId& process) const {
+    const quorum::PrimaryId& process) const {
   for (auto at = written_.rbegin(); at != written_.rend(); ++at) {
     if (at->second != process) return at->first;
   }
@@ -192,7 +195,7 @@ void MembershipService::Change(Watched<T>& list, std::vector<T> now,
 }
 
 void MembershipService::ChangeMembers() {
-  std::vector<Registration> all;
+  std::vector<quorum::Registration> all;
   for (const auto& [number, session] : sessions_) {
     if (session.registration) all.push_back(*session.registration);
   }

@@ -61,8 +61,8 @@ struct MembershipRequest {
   uint64_t number = 0;  // of the client, to tell answers apart
   Kind kind = Kind::kPing;
   uint64_t session = 0;
-  Registration registration;
-  PrimaryId process;
+  quorum::Registration registration;
+  quorum::PrimaryId process;
   Epoch ballot;
   std::optional<int64_t> version;  // nothing: there must be no register
 };
@@ -79,9 +79,9 @@ struct MembershipMessage {
   Kind kind = Kind::kDone;
   uint64_t number = 0;
   uint64_t session = 0;
-  std::vector<Registration> members;
-  std::vector<Candidate> candidates;
-  std::optional<BallotRegister> ballots;
+  std::vector<quorum::Registration> members;
+  std::vector<quorum::Candidate> candidates;
+  std::optional<quorum::BallotRegister> ballots;
 };
 
 // Mailbox of a client. It may outlive the client.
@@ -93,7 +93,7 @@ struct MembershipMailbox {
 class MembershipService {
  public:
   // All must outlive it.
-  MembershipService(SimNetwork& network, BallotChecker& checker,
+  MembershipService(model::SimNetwork& network, BallotChecker& checker,
                     const MembershipOptions& options);
 
   const MembershipOptions& options() const { return options_; }
@@ -129,10 +129,10 @@ class MembershipService {
   void Heal();
 
   bool is_up() const { return is_up_; }
-  std::optional<BallotRegister> ballots() const { return ballots_; }
+  std::optional<quorum::BallotRegister> ballots() const { return ballots_; }
   size_t sessions() const { return sessions_.size(); }
   // Returns the last ballot written by another process; for a canary.
-  std::optional<Epoch> BallotOfAnother(const PrimaryId& process) const;
+  std::optional<Epoch> BallotOfAnother(const quorum::PrimaryId& process) const;
 
  private:
   using Kind = MembershipRequest::Kind;
@@ -145,7 +145,7 @@ class MembershipService {
   struct SessionEntry {
     Client client;
     int64_t heard_at = 0;
-    std::optional<Registration> registration;
+    std::optional<quorum::Registration> registration;
   };
 
   // Count of cuts that no overlapping fault heals.
@@ -191,7 +191,7 @@ class MembershipService {
   void End(uint64_t session);
   void EndAll();
 
-  SimNetwork& network_;
+  model::SimNetwork& network_;
   BallotChecker& checker_;
   MembershipOptions options_;
   Random random_;
@@ -201,11 +201,11 @@ class MembershipService {
   uint64_t next_session_ = 1;
   uint64_t next_sequence_ = 1;
   std::map<uint64_t, uint64_t> candidate_sessions_;  // by sequence
-  Watched<Registration> members_;
-  Watched<Candidate> candidates_;
-  std::optional<BallotRegister> ballots_;
-  std::vector<std::optional<BallotRegister>> old_ballots_;
-  std::vector<std::pair<Epoch, PrimaryId>> written_;
+  Watched<quorum::Registration> members_;
+  Watched<quorum::Candidate> candidates_;
+  std::optional<quorum::BallotRegister> ballots_;
+  std::vector<std::optional<quorum::BallotRegister>> old_ballots_;
+  std::vector<std::pair<Epoch, quorum::PrimaryId>> written_;
   int64_t watches_at_ = 0;  // not before
   std::function<void()> watch_delayed_;
 };

@@ -45,15 +45,16 @@ void NodeProcess::TryToServe() {
     return;
   }
   World::Model& pmem = *machine_.pmem;
-  LocalReplicaOptions options;
+  recovery::LocalReplicaOptions options;
   options.name = absl::StrCat("replica of node ", machine_.id().value);
   options.expected_cluster_id = kClusterId;
   options.expected_log_id = kLogId;
   options.expected_node = machine_.id();
   options.suspect = is_suspect_;
   machine_.region_user = World::RegionUser::kNode;
-  absl::StatusOr<std::unique_ptr<LocalReplica<World::Model>>> replica =
-      LocalReplica<World::Model>::Open(pmem, pmem.region(), options);
+  absl::StatusOr<std::unique_ptr<recovery::LocalReplica<World::Model>>>
+      replica = recovery::LocalReplica<World::Model>::Open(pmem, pmem.region(),
+                                                           options);
   if (content == RegionStore::Content::kAlien) {
     machine_.region_user = World::RegionUser::kNobody;
     return world_.JudgeRefusal(machine_, replica.status());
@@ -69,10 +70,10 @@ void NodeProcess::TryToServe() {
     machine_.region_user = World::RegionUser::kNobody;
     return;
   }
-  const absl::Status added =
-      server_->AddLog(Watch(world_, machine_.number,
-                            std::make_unique<ServedReplica<World::Model>>(
-                                pmem, *std::move(replica))));
+  const absl::Status added = server_->AddLog(
+      Watch(world_, machine_.number,
+            std::make_unique<recovery::ServedReplica<World::Model>>(
+                pmem, *std::move(replica))));
   ALPHEUS_CHECK(added.ok(), "the log was not served");
   is_serving_ = true;
   is_suspect_ = false;  // its superline says so
@@ -118,7 +119,7 @@ bool NodeProcess::Turn() {
   world_.ClearActivity(host_);
   const size_t count = fabric_.Poll(completions_, &events_);
   const bool any = count != 0 || !events_.empty();
-  for (const ConnectionEvent& event : std::exchange(events_, {})) {
+  for (const fabric::ConnectionEvent& event : std::exchange(events_, {})) {
     server_->OnConnectionEvent(event);
   }
   for (size_t i = 0; i < count; ++i) server_->OnCompletion(completions_[i]);
@@ -133,22 +134,24 @@ absl::Status NodeProcess::WhyUnserved(Uuid /*log_id*/) {
              : absl::UnavailableError("somebody else has it");
 }
 
-absl::StatusOr<ServerHello> NodeProcess::ReadServerHello(Uuid log_id) {
+absl::StatusOr<recovery::ServerHello> NodeProcess::ReadServerHello(
+    Uuid log_id) {
   if (!world_.options().background_actors.claim) return WhyUnserved(log_id);
-  const std::optional<ServerHello> server_hello = alpheus::ServerHelloOfClaimed(
-      machine_.pmem->region(), kClusterId, kLogId, machine_.id());
+  const std::optional<recovery::ServerHello> server_hello =
+      alpheus::recovery::ServerHelloOfClaimed(
+          machine_.pmem->region(), kClusterId, kLogId, machine_.id());
   if (!server_hello) return absl::UnavailableError("somebody else has it");
   return *server_hello;
 }
 
-ReplicaServerOptions NodeProcess::ServerOptions() {
-  ReplicaServerOptions options;
+recovery::ReplicaServerOptions NodeProcess::ServerOptions() {
+  recovery::ReplicaServerOptions options;
   options.cluster_id = kClusterId;
   options.credentials = {SimulatedKey(), &random_};
   options.node = machine_.id();
   options.platform = world_.PlatformOf(machine_.number);
   if (world_.options().canary == Canary::kWrongPlatform) {
-    options.platform.domain = PersistenceDomain::kHierarchy;
+    options.platform.domain = replication::PersistenceDomain::kHierarchy;
   }
   // In the middle of a scan, too, something else may come.
   options.slice_bytes = world_.options().slice_bytes;
@@ -170,7 +173,8 @@ void NodeProcess::OnLockHolderGone(Uuid /*log_id*/) {
 }
 
 void NodeProcess::Run() {
-  server_ = std::make_unique<ReplicaServer>(fabric_, clock_, ServerOptions());
+  server_ = std::make_unique<recovery::ReplicaServer>(fabric_, clock_,
+                                                      ServerOptions());
   TryToServe();
   ALPHEUS_CHECK(fabric_.Listen(world_.NodeAddress(machine_.number)).ok(),
                 "a new adapter listens");

@@ -21,7 +21,7 @@
 
 namespace alpheus::sim {
 
-class NodeProcess final : private LocalRegions {
+class NodeProcess final : private recovery::LocalRegions {
  public:
   // Starts to run.
   NodeProcess(World& world, World::Machine& machine);
@@ -40,9 +40,9 @@ class NodeProcess final : private LocalRegions {
  private:
   void LetGo();
   absl::Status WhyUnserved(Uuid log_id) override;
-  absl::StatusOr<ServerHello> ReadServerHello(Uuid log_id) override;
+  absl::StatusOr<recovery::ServerHello> ReadServerHello(Uuid log_id) override;
   void OnLockHolderGone(Uuid log_id) override;
-  ReplicaServerOptions ServerOptions();
+  recovery::ReplicaServerOptions ServerOptions();
   void CloseFailed();
   void BeSuspicious();
   void Run();
@@ -56,13 +56,13 @@ class NodeProcess final : private LocalRegions {
   Random random_;  // of nonces
   ProcessClock clock_;
   ProcessFabric fabric_;
-  std::unique_ptr<ReplicaServer> server_;
+  std::unique_ptr<recovery::ReplicaServer> server_;
   bool is_serving_ = false;
   bool is_suspect_ = false;  // a fence failed; not marked on the medium yet
   bool must_release_ = false;
   int64_t recheck_at_ = 0;
-  std::array<Completion, 64> completions_;
-  std::vector<ConnectionEvent> events_;
+  std::array<fabric::Completion, 64> completions_;
+  std::vector<fabric::ConnectionEvent> events_;
 };
 
 }  // namespace alpheus::sim

@@ -37,10 +37,10 @@ Operator::Operator(World& world)
   world_.network().Schedule(world_.options().change_ns_max, [this] { Act(); });
 }
 
-MembersChange Operator::Describe(const ListChange& change) const {
+recovery::MembersChange Operator::Describe(const ListChange& change) const {
   const MemberList& from = world_.lists().list(change.from);
   const MemberList& to = world_.lists().list(change.to);
-  MembersChange described{
+  recovery::MembersChange described{
       from.id, from.sizes(), from.nodes(), to.id, to.sizes(), to.nodes(), {}};
   for (const int machine : change.replaced) {
     described.replaced.push_back(world_.machine(machine).id());
@@ -68,7 +68,7 @@ void Operator::CheckStatus() {
   const Configuration& in_force = world_.checkers().configurations.in_force();
   for (size_t number = 0; number < world_.lists().count(); ++number) {
     const MemberList& list = world_.lists().list(number);
-    if (list.id == in_force.id && list.sizes() == SizesOf(in_force) &&
+    if (list.id == in_force.id && list.sizes() == recovery::SizesOf(in_force) &&
         list.machines == ConfigurationChecker::MachinesOf(in_force)) {
       made_ = number;
     }
@@ -279,7 +279,7 @@ std::optional<size_t> Operator::NewNumberFor(size_t list) {
 }
 
 std::optional<size_t> Operator::Add(ListChange change) {
-  if (!CheckChange(Describe(change)).ok()) return std::nullopt;
+  if (!recovery::CheckChange(Describe(change)).ok()) return std::nullopt;
   changes_.push_back(std::move(change));
   return changes_.size() - 1;
 }

@@ -57,7 +57,7 @@ class Operator {
   explicit Operator(World& world);
 
   const ListChange& change(size_t number) const { return changes_[number]; }
-  MembersChange Describe(const ListChange& change) const;
+  recovery::MembersChange Describe(const ListChange& change) const;
 
   // Notes a change that its process has made.
   void Made(size_t number, Epoch epoch);

@@ -30,7 +30,7 @@ constexpr uint32_t kCredits = 4;
 
 void PrimaryOpening::OpenReplica() {
   pmem_ = opener_.machine.pmem.get();
-  LocalReplicaOptions options;
+  recovery::LocalReplicaOptions options;
   options.name =
       absl::StrCat("own replica of node ", opener_.machine.id().value);
   options.expected_cluster_id = kClusterId;
@@ -40,8 +40,8 @@ void PrimaryOpening::OpenReplica() {
   if (content == RegionStore::Content::kAbsent) {
     opener_.world.EndPrimary(opener_.machine);
   }
-  absl::StatusOr<std::unique_ptr<LocalReplica<Model>>> replica =
-      LocalReplica<Model>::Open(*pmem_, pmem_->region(), options);
+  absl::StatusOr<std::unique_ptr<recovery::LocalReplica<Model>>> replica =
+      recovery::LocalReplica<Model>::Open(*pmem_, pmem_->region(), options);
   if (content == RegionStore::Content::kAlien) {
     opener_.world.JudgeRefusal(opener_.machine, replica.status());
     opener_.world.EndPrimary(opener_.machine);
@@ -76,8 +76,8 @@ uint32_t PrimaryOpening::WriteQuorum() const {
   return opener_.list.write_quorum;
 }
 
-EpochOpeningOptions PrimaryOpening::OpeningOptions() const {
-  EpochOpeningOptions options;
+recovery::EpochOpeningOptions PrimaryOpening::OpeningOptions() const {
+  recovery::EpochOpeningOptions options;
   options.cluster_id = kClusterId;
   options.key = SimulatedKey();
   options.log_id = kLogId;
@@ -107,16 +107,16 @@ EpochOpeningOptions PrimaryOpening::OpeningOptions() const {
   return options;
 }
 
-ResyncOptions PrimaryOpening::MakeResyncOptions() const {
-  ResyncOptions options;
+recovery::ResyncOptions PrimaryOpening::MakeResyncOptions() const {
+  recovery::ResyncOptions options;
   options.opening = OpeningOptions();
   options.retry_ns = 500'000;
   options.slice_bytes = opener_.world.options().slice_bytes;
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<OpenersReplica>> PrimaryOpening::MakeCache(
-    uint64_t capacity) {
+absl::StatusOr<std::unique_ptr<recovery::OpenersReplica>>
+PrimaryOpening::MakeCache(uint64_t capacity) {
   const Layout& layout = opener_.world.layout();
   ALPHEUS_CHECK(capacity == opener_.world.options().ring_capacity,
                 "replicas have the capacity that they were formatted with");
@@ -129,25 +129,26 @@ absl::StatusOr<std::unique_ptr<OpenersReplica>> PrimaryOpening::MakeCache(
   identity.configuration.members = {{identity.node, 1}};
   ALPHEUS_CHECK(FormatRegion(*pmem_, pmem_->region(), layout, identity).ok(),
                 "modelled memory does not fail unasked");
-  replica_ = *LocalReplica<Model>::Open(*pmem_, pmem_->region(),
-                                        {.name = "working copy"});
-  return AsOpenersReplica(*replica_);
+  replica_ = *recovery::LocalReplica<Model>::Open(*pmem_, pmem_->region(),
+                                                  {.name = "working copy"});
+  return recovery::AsOpenersReplica(*replica_);
 }
 
-bool PrimaryOpening::PumpInto(EpochOpening& opening) {
+bool PrimaryOpening::PumpInto(recovery::EpochOpening& opening) {
   opener_.world.ClearActivity(opener_.host);
   membership_->Poll();
   const size_t count = opener_.fabric.Poll(completions_, &events_);
   const bool any = count != 0 || !events_.empty();
-  for (const ConnectionEvent& event : std::exchange(events_, {})) {
+  for (const fabric::ConnectionEvent& event : std::exchange(events_, {})) {
     opening.OnConnectionEvent(event);
   }
   for (size_t i = 0; i < count; ++i) opening.OnCompletion(completions_[i]);
   return any;
 }
 
-bool PrimaryOpening::TryOnce(PrimaryNumber number, EpochOpeningOptions& options,
-                             BallotSource& ballots, bool& again) {
+bool PrimaryOpening::TryOnce(PrimaryNumber number,
+                             recovery::EpochOpeningOptions& options,
+                             quorum::BallotSource& ballots, bool& again) {
   again = false;
   const ConfigurationChecker& configurations =
       opener_.world.checkers().configurations;
@@ -155,13 +156,13 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number, EpochOpeningOptions& options,
   opener_.world.history().Opens(
       number, configurations.DurableHeadOf(configurations.in_force()));
   opener_.world.checkers().wal_files.Opens(number);
-  absl::StatusOr<std::unique_ptr<EpochOpening>> opening =
+  absl::StatusOr<std::unique_ptr<recovery::EpochOpening>> opening =
       opener_.is_member
-          ? EpochOpening::Start(opener_.fabric, opener_.clock, opener_.random,
-                                ballots, options,
-                                Watch(opener_.world, opener_.machine.number,
-                                      AsOpenersReplica(*replica_)))
-          : EpochOpening::Start(
+          ? recovery::EpochOpening::Start(
+                opener_.fabric, opener_.clock, opener_.random, ballots, options,
+                Watch(opener_.world, opener_.machine.number,
+                      recovery::AsOpenersReplica(*replica_)))
+          : recovery::EpochOpening::Start(
                 opener_.fabric, opener_.clock, opener_.random, ballots, options,
                 [this](uint64_t capacity, const Configuration& /*members*/) {
                   return MakeCache(capacity);
@@ -242,10 +243,11 @@ bool PrimaryOpening::IsListOutdated() const {
 
 // With a membership service the opening has a session of its own, which ends
 // by silence.
-std::unique_ptr<Membership> PrimaryOpening::MakeMembership(
-    const PrimaryId& self) {
+std::unique_ptr<quorum::Membership> PrimaryOpening::MakeMembership(
+    const quorum::PrimaryId& self) {
   if (opener_.world.membership() == nullptr) {
-    return std::make_unique<StaticMembership>(*StaticMembership::Make(self));
+    return std::make_unique<quorum::StaticMembership>(
+        *quorum::StaticMembership::Make(self));
   }
   return std::make_unique<SimMembership>(
       *opener_.world.membership(), opener_.clock, opener_.machine.number, self,
@@ -261,7 +263,7 @@ bool PrimaryOpening::OpenEpoch(PrimaryNumber number) {
   membership_ = MakeMembership(self_);
   CheckedBallots ballots(*membership_, opener_.world.checkers().ballots, self_,
                          opener_.world.membership() != nullptr);
-  EpochOpeningOptions options = OpeningOptions();
+  recovery::EpochOpeningOptions options = OpeningOptions();
   for (bool again = true; again;) {
     if (TryOnce(number, options, ballots, again)) return true;
     if (has_failed_medium()) return false;

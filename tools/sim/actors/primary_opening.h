@@ -70,9 +70,9 @@ class PrimaryOpening {
   // Returns the status of the last try.
   const absl::Status& status() const { return status_; }
   // Requires: OpenEpoch returned true.
-  EpochOpened& opened() { return *opened_; }
-  const EpochOpened& opened() const { return *opened_; }
-  const PrimaryId& self() const { return self_; }
+  recovery::EpochOpened& opened() { return *opened_; }
+  const recovery::EpochOpened& opened() const { return *opened_; }
+  const quorum::PrimaryId& self() const { return self_; }
   // Returns the memory of the replica or the working copy; nullptr: none yet.
   Model* pmem() const { return pmem_; }
   // Drops the replica: the log has its region from now on.
@@ -82,30 +82,32 @@ class PrimaryOpening {
   }
 
   uint32_t WriteQuorum() const;
-  ResyncOptions MakeResyncOptions() const;
+  recovery::ResyncOptions MakeResyncOptions() const;
 
  private:
-  bool TryOnce(PrimaryNumber number, EpochOpeningOptions& options,
-               BallotSource& ballots, bool& again);
+  bool TryOnce(PrimaryNumber number, recovery::EpochOpeningOptions& options,
+               quorum::BallotSource& ballots, bool& again);
   bool MayFail(const absl::Status& status) const;
-  EpochOpeningOptions OpeningOptions() const;
+  recovery::EpochOpeningOptions OpeningOptions() const;
   std::vector<int> Asked() const;
   bool IsListOutdated() const;
-  absl::StatusOr<std::unique_ptr<OpenersReplica>> MakeCache(uint64_t capacity);
-  std::unique_ptr<Membership> MakeMembership(const PrimaryId& self);
-  bool PumpInto(EpochOpening& opening);
+  absl::StatusOr<std::unique_ptr<recovery::OpenersReplica>> MakeCache(
+      uint64_t capacity);
+  std::unique_ptr<quorum::Membership> MakeMembership(
+      const quorum::PrimaryId& self);
+  bool PumpInto(recovery::EpochOpening& opening);
 
   const Opener opener_;
   std::unique_ptr<Model> cache_pmem_;
   Model* pmem_ = nullptr;
-  std::unique_ptr<LocalReplica<Model>> replica_;
-  std::unique_ptr<Membership> membership_;  // while it opens
-  PrimaryId self_;
+  std::unique_ptr<recovery::LocalReplica<Model>> replica_;
+  std::unique_ptr<quorum::Membership> membership_;  // while it opens
+  quorum::PrimaryId self_;
   absl::Status status_;             // of the last try
   bool had_outdated_list_ = false;  // at the start of that try
-  std::optional<EpochOpened> opened_;
-  std::array<Completion, 64> completions_;
-  std::vector<ConnectionEvent> events_;
+  std::optional<recovery::EpochOpened> opened_;
+  std::array<fabric::Completion, 64> completions_;
+  std::vector<fabric::ConnectionEvent> events_;
 };
 
 }  // namespace alpheus::sim

@@ -29,7 +29,7 @@ constexpr int64_t kClaimConnectNanos = 2'000'000;
 // The log's sink; its waiting threads let the others run.
 class PrimaryProcess::Sink final : public ReplicationSink {
  public:
-  Sink(PrimaryProcess& primary, const Replicator::Options& options)
+  Sink(PrimaryProcess& primary, const replication::Replicator::Options& options)
       : primary_(primary),
         world_(primary.world_),
         inner_(primary.fabric_, primary.clock_, primary.random_, options,
@@ -61,8 +61,9 @@ class PrimaryProcess::Sink final : public ReplicationSink {
     return replicator_.replication_state();
   }
   uint32_t in_sync() const { return replicator_.in_sync(); }
-  void ClaimReplica(RegionClaimOptions claim, const ScrubbingOptions& scrubbing,
-                    PrimaryReplica& replica) {
+  void ClaimReplica(recovery::RegionClaimOptions claim,
+                    const recovery::ScrubbingOptions& scrubbing,
+                    recovery::PrimaryReplica& replica) {
     inner_.ClaimReplica(std::move(claim), scrubbing, replica);
   }
   absl::Status status() const override { return replicator_.status(); }
@@ -75,7 +76,8 @@ class PrimaryProcess::Sink final : public ReplicationSink {
 
  private:
   void CountJoins() {
-    const ReplicaResync::Counters& counted = inner_.resync().counters();
+    const recovery::ReplicaResync::Counters& counted =
+        inner_.resync().counters();
     world_.counters().joins += counted.joins - joins_.joins;
     world_.counters().joins_failed += counted.failures - joins_.failures;
     if (counted.joins != joins_.joins) {
@@ -98,9 +100,9 @@ class PrimaryProcess::Sink final : public ReplicationSink {
 
   PrimaryProcess& primary_;
   World& world_;
-  MemberUpkeep inner_;
-  Replicator& replicator_;
-  ReplicaResync::Counters joins_;  // as counted
+  recovery::MemberUpkeep inner_;
+  replication::Replicator& replicator_;
+  recovery::ReplicaResync::Counters joins_;  // as counted
   Lsn durable_lsn_;
   CalmChecker calm_;
 };
@@ -217,7 +219,7 @@ void PrimaryProcess::StartLog() {
   const RingLogStart& start = opening_.opened().start;
   images_ = std::make_unique<ImageChecker>(
       world_, RingOf(pmem.region(), start.superline), start);
-  Replicator::Options replicator;
+  replication::Replicator::Options replicator;
   replicator.write_quorum = opening_.WriteQuorum();
   replicator.has_local_replica = is_member_;
   replicator.lag_bytes_max = world_.options().ring_capacity;
@@ -242,7 +244,7 @@ void PrimaryProcess::StartLog() {
 // Where replicas are not given up its node refuses, and it hardly asks again.
 void PrimaryProcess::ClaimRegion() {
   own_ = std::make_unique<OwnRegion>(world_, machine_, *opening_.pmem(), log_);
-  RegionClaimOptions claim;
+  recovery::RegionClaimOptions claim;
   claim.address = world_.NodeAddress(machine_.number);
   claim.node = machine_.id();
   claim.hello = {kClusterId, kLogId, opening_.self()};

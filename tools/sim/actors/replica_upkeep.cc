@@ -5,11 +5,12 @@
 
 namespace alpheus::sim {
 
-ScrubbingOptions ScrubbingOf(const World& world, const MemberList& list) {
+recovery::ScrubbingOptions ScrubbingOf(const World& world,
+                                       const MemberList& list) {
   constexpr uint64_t kNanosPerSecond = 1'000'000'000;
   constexpr int64_t kPeerSilenceNanos = 2'000'000;
   const RunOptions& options = world.options();
-  ScrubbingOptions scrubbing;
+  recovery::ScrubbingOptions scrubbing;
   if (!options.background_actors.scrub) return scrubbing;
   scrubbing.bytes_per_second = options.slice_bytes * kNanosPerSecond /
                                static_cast<uint64_t>(options.scrub_slice_ns);

@@ -22,10 +22,11 @@ namespace alpheus::sim {
 
 // Returns the scrubbing options of a process that knows the members by that
 // list. Without background scrubbing, only on request.
-ScrubbingOptions ScrubbingOf(const World& world, const MemberList& list);
+recovery::ScrubbingOptions ScrubbingOf(const World& world,
+                                       const MemberList& list);
 
 // Region of a primary, like LogEngine of api/log.
-class OwnRegion final : public PrimaryReplica {
+class OwnRegion final : public recovery::PrimaryReplica {
  public:
   using Log = RingLog<World::Model>;
 

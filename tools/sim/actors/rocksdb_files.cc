@@ -10,6 +10,10 @@
 #include "tools/sim/checkers/checkers.h"
 
 namespace alpheus::sim {
+
+using wal::kWalHeaderBytes;
+using wal::WalRecordKind;
+
 namespace {
 
 // WalOptions::stall_ms, in a world where all goes faster.
@@ -17,7 +21,7 @@ constexpr int64_t kStallNanos = 2'000'000;
 
 bool IsOfPlugin(std::span<const std::byte> payload) {
   return payload.size() >= kPayloadBytesMin + kWalHeaderBytes &&
-         DecodeWalRecord(payload.subspan(kPayloadBytesMin)).ok();
+         wal::DecodeWalRecord(payload.subspan(kPayloadBytesMin)).ok();
 }
 
 }  // namespace
@@ -48,8 +52,8 @@ void RocksDbFiles::Recover(std::span<const History::Shown> records) {
     const uint64_t position = space_.Add(shown.payload.size());
     // A fault's record, which is of no file, is in the way of nobody.
     if (shown.aborted || shown.cleaned || !IsOfPlugin(shown.payload)) continue;
-    const WalRecord record =
-        *DecodeWalRecord(shown.payload.subspan(kPayloadBytesMin));
+    const wal::WalRecord record =
+        *wal::DecodeWalRecord(shown.payload.subspan(kPayloadBytesMin));
     const absl::Status applied = index_.Apply(shown.lsn, position, record);
     if (applied.ok()) continue;
     primary_.world().oracle().Violate("WST2", applied.ToString());
@@ -80,7 +84,7 @@ bool RocksDbFiles::Judge(const BegunCall& call, Lsn lsn,
 void RocksDbFiles::NotifyChecker(const Write& write, OperationId operation) {
   WalFileChecker& checker = primary_.world().checkers().wal_files;
   const PrimaryNumber number = primary_.number();
-  const WalHeader& header = write.header;
+  const wal::WalHeader& header = write.header;
   switch (header.kind) {
     case WalRecordKind::kCreate:
       return checker.Creates(number, header.file, operation);
@@ -119,7 +123,8 @@ bool RocksDbFiles::FillRecord(ReservedRecord& record,
 absl::StatusOr<RocksDbFiles::Written> RocksDbFiles::Complete(
     const Write& write) {
   std::vector<std::byte> content(kWalHeaderBytes + write.body.size());
-  EncodeWalHeader(write.header, std::span(content).first<kWalHeaderBytes>());
+  wal::EncodeWalHeader(write.header,
+                       std::span(content).first<kWalHeaderBytes>());
   std::ranges::copy(std::as_bytes(std::span(write.body)),
                     content.begin() + kWalHeaderBytes);
   std::vector<std::byte> payload(kPayloadBytesMin + content.size() +
@@ -166,10 +171,10 @@ absl::Status RocksDbFiles::Change(const Write& write) {
 }
 
 bool RocksDbFiles::WriteHome() {
-  const WalHome home{"/db", "/db"};
+  const wal::WalHome home{"/db", "/db"};
   return Change({.header = {.kind = WalRecordKind::kHome,
                             .file = index_.next_id()},
-                 .body = EncodeWalHome(home)})
+                 .body = wal::EncodeWalHome(home)})
       .ok();
 }
 
@@ -187,7 +192,7 @@ RocksDbFiles::FilePtr RocksDbFiles::Create() {
   return changed.ok() ? index_.Find(NameOf(id)) : nullptr;
 }
 
-uint64_t RocksDbFiles::Append(WalFile& file, uint64_t bytes) {
+uint64_t RocksDbFiles::Append(wal::WalFile& file, uint64_t bytes) {
   const FiberLock lock(appending_);
   const bool is_sync_likely = file.was_forced();
   uint64_t written_bytes = 0;
@@ -216,7 +221,7 @@ void RocksDbFiles::BeginForce(Lsn lsn) {
   Judge(call, lsn, primary_.log().BeginForce(lsn));
 }
 
-bool RocksDbFiles::Sync(WalFile& file) {
+bool RocksDbFiles::Sync(wal::WalFile& file) {
   const uint64_t size = file.size();
   const Lsn last = file.last_lsn();
   // The canary of a sync that does nothing.

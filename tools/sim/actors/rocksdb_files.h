@@ -63,7 +63,7 @@ class FiberLock {
 
 class RocksDbFiles {
  public:
-  using FilePtr = std::shared_ptr<WalFile>;
+  using FilePtr = std::shared_ptr<wal::WalFile>;
 
   explicit RocksDbFiles(PrimaryProcess& primary);
 
@@ -79,13 +79,13 @@ class RocksDbFiles {
   FilePtr Create();
   // Writes `bytes` bytes at the end, in several records if needed. Returns the
   // number written, lower if it failed.
-  uint64_t Append(WalFile& file, uint64_t bytes);
-  bool Sync(WalFile& file);
+  uint64_t Append(wal::WalFile& file, uint64_t bytes);
+  bool Sync(wal::WalFile& file);
   bool Remove(const FilePtr& file);
 
  private:
   struct Write {
-    WalHeader header;
+    wal::WalHeader header;
     std::string body;         // of metadata
     uint64_t data_bytes = 0;  // after the header, in kData
   };
@@ -110,8 +110,8 @@ class RocksDbFiles {
   bool ForceThrough(Lsn lsn);
 
   PrimaryProcess& primary_;
-  WalSpace space_;
-  WalIndex index_;
+  wal::WalSpace space_;
+  wal::WalIndex index_;
   Lsn last_change_;
   FiberMutex metadata_;
   FiberMutex appending_;

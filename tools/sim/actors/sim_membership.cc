@@ -9,12 +9,14 @@
 
 namespace alpheus::sim {
 
+using quorum::SessionState;
+
 using Event = MembershipMessage::Kind;
 
 // It shares the state of one ballot with the client.
-class SimMembership::Request final : public BallotRequest {
+class SimMembership::Request final : public quorum::BallotRequest {
  public:
-  Request(SimMembership& client, std::shared_ptr<RegisterBallot> ballot)
+  Request(SimMembership& client, std::shared_ptr<quorum::RegisterBallot> ballot)
       : client_(client), ballot_(std::move(ballot)) {}
 
   Polled Poll() override {
@@ -32,11 +34,11 @@ class SimMembership::Request final : public BallotRequest {
 
  private:
   SimMembership& client_;
-  const std::shared_ptr<RegisterBallot> ballot_;
+  const std::shared_ptr<quorum::RegisterBallot> ballot_;
 };
 
 SimMembership::SimMembership(MembershipService& service, const Clock& clock,
-                             int machine, const PrimaryId& self,
+                             int machine, const quorum::PrimaryId& self,
                              std::function<void()> wake, bool shares_ballots)
     : service_(service),
       clock_(clock),
@@ -44,13 +46,13 @@ SimMembership::SimMembership(MembershipService& service, const Clock& clock,
       self_(self),
       shares_ballots_(shares_ballots),
       mailbox_(std::make_shared<MembershipMailbox>()),
-      sequence_(*BallotSequence::Make(self)) {
+      sequence_(*quorum::BallotSequence::Make(self)) {
   mailbox_->wake = std::move(wake);
 }
 
-std::unique_ptr<BallotRequest> SimMembership::Ask(
-    const BallotQuestion& question) {
-  auto ballot = std::make_shared<RegisterBallot>(sequence_, question);
+std::unique_ptr<quorum::BallotRequest> SimMembership::Ask(
+    const quorum::BallotQuestion& question) {
+  auto ballot = std::make_shared<quorum::RegisterBallot>(sequence_, question);
   if (session_.state == SessionState::kExpired) {
     ballot->Fail(HasExpired());
   } else {
@@ -102,11 +104,11 @@ void SimMembership::OnAnswer(Kind kind, const MembershipMessage& answer) {
       break;
     case Kind::kReadMembers:
       members_ = answer.members;
-      events_.Note(MembershipEvent::kRegistrationsChanged);
+      events_.Note(quorum::MembershipEvent::kRegistrationsChanged);
       break;
     case Kind::kReadCandidates:
       candidates_ = answer.candidates;
-      events_.Note(MembershipEvent::kCandidatesChanged);
+      events_.Note(quorum::MembershipEvent::kCandidatesChanged);
       break;
     case Kind::kReadRegister:
     case Kind::kWriteRegister:
@@ -171,7 +173,7 @@ void SimMembership::Renew() {
 }
 
 // The first that somebody still waits for.
-std::shared_ptr<RegisterBallot> SimMembership::FirstBallot() {
+std::shared_ptr<quorum::RegisterBallot> SimMembership::FirstBallot() {
   while (!ballots_.empty()) {
     auto ballot = ballots_.front().lock();
     if (ballot != nullptr && ballot->step() != Step::kDone) return ballot;
@@ -181,9 +183,10 @@ std::shared_ptr<RegisterBallot> SimMembership::FirstBallot() {
 }
 
 bool SimMembership::HasStood() const {
-  return std::ranges::any_of(candidates_, [&](const Candidate& candidate) {
-    return candidate.primary == self_;
-  });
+  return std::ranges::any_of(candidates_,
+                             [&](const quorum::Candidate& candidate) {
+                               return candidate.primary == self_;
+                             });
 }
 
 std::optional<SimMembership::Kind> SimMembership::NextKind() {
@@ -236,7 +239,7 @@ Deadline SimMembership::NextPoll() const {
                            (in_progress_ ? session_ns / 3 : session_ns / 4));
 }
 
-void SimMembership::Register(const Registration& registration) {
+void SimMembership::Register(const quorum::Registration& registration) {
   registration_ = registration;
   SendNext();
 }
@@ -254,7 +257,7 @@ void SimMembership::Withdraw() {
 void SimMembership::Change(SessionState state) {
   if (session_.state == state) return;
   session_.state = state;
-  events_.Note(MembershipEvent::kSessionChanged);
+  events_.Note(quorum::MembershipEvent::kSessionChanged);
 }
 
 }  // namespace alpheus::sim

@@ -33,37 +33,40 @@
 
 namespace alpheus::sim {
 
-class SimMembership final : public Membership {
+class SimMembership final : public quorum::Membership {
  public:
   // `clock` is the process's. `wake` is called when Poll has work, even if the
   // client is gone. `shares_ballots`: a canary; it returns another process's
   // ballot.
   SimMembership(MembershipService& service, const Clock& clock, int machine,
-                const PrimaryId& self, std::function<void()> wake,
+                const quorum::PrimaryId& self, std::function<void()> wake,
                 bool shares_ballots = false);
   SimMembership(const SimMembership&) = delete;
   SimMembership& operator=(const SimMembership&) = delete;
 
-  std::unique_ptr<BallotRequest> Ask(const BallotQuestion& question) override;
+  std::unique_ptr<quorum::BallotRequest> Ask(
+      const quorum::BallotQuestion& question) override;
 
   void Poll() override;
   Deadline NextPoll() const override;
-  Session session() const override { return session_; }
+  quorum::Session session() const override { return session_; }
   void Renew() override;
-  void Register(const Registration& registration) override;
+  void Register(const quorum::Registration& registration) override;
   void Stand() override;
   void Withdraw() override;
-  const std::vector<Registration>& registrations() const override {
+  const std::vector<quorum::Registration>& registrations() const override {
     return members_;
   }
-  const std::vector<Candidate>& candidates() const override {
+  const std::vector<quorum::Candidate>& candidates() const override {
     return candidates_;
   }
-  std::vector<MembershipEvent> TakeEvents() override { return events_.Take(); }
+  std::vector<quorum::MembershipEvent> TakeEvents() override {
+    return events_.Take();
+  }
 
  private:
   using Kind = MembershipRequest::Kind;
-  using Step = RegisterBallot::Step;
+  using Step = quorum::RegisterBallot::Step;
   class Request;
 
   void OnMessage(const MembershipMessage& message);
@@ -76,34 +79,34 @@ class SimMembership final : public Membership {
   void SendNext();
   std::optional<Kind> NextKind();
   bool HasStood() const;
-  std::shared_ptr<RegisterBallot> FirstBallot();
-  void Change(SessionState state);
+  std::shared_ptr<quorum::RegisterBallot> FirstBallot();
+  void Change(quorum::SessionState state);
 
   MembershipService& service_;
   const Clock& clock_;
   const int machine_;
-  const PrimaryId self_;
+  const quorum::PrimaryId self_;
   const bool shares_ballots_;
   const std::shared_ptr<MembershipMailbox> mailbox_;
-  BallotSequence sequence_;
-  Session session_;
-  MembershipEvents events_;
+  quorum::BallotSequence sequence_;
+  quorum::Session session_;
+  quorum::MembershipEvents events_;
 
   // Wishes, and their known state.
-  std::optional<Registration> registration_;
-  std::optional<Registration> registered_;
+  std::optional<quorum::Registration> registration_;
+  std::optional<quorum::Registration> registered_;
   bool wants_to_stand_ = false;
-  std::vector<Registration> members_;
-  std::vector<Candidate> candidates_;
+  std::vector<quorum::Registration> members_;
+  std::vector<quorum::Candidate> candidates_;
   bool members_are_old_ = true;
   bool candidates_are_old_ = true;
-  std::deque<std::weak_ptr<RegisterBallot>> ballots_;
+  std::deque<std::weak_ptr<quorum::RegisterBallot>> ballots_;
 
   // Request in flight.
   uint64_t number_ = 0;
   std::optional<Kind> in_progress_;
-  std::shared_ptr<RegisterBallot> ballot_;  // to be answered
-  Registration sent_registration_;
+  std::shared_ptr<quorum::RegisterBallot> ballot_;  // to be answered
+  quorum::Registration sent_registration_;
   int64_t sent_at_ = 0;
 };
 

@@ -49,8 +49,8 @@ Lsn TailClient::DrawFrom() {
   return Lsn(1 + end - std::min(end, 1 + random_.Below(span)));
 }
 
-RemoteTail::Options TailClient::DrawTail() {
-  RemoteTail::Options options;
+recovery::RemoteTail::Options TailClient::DrawTail() {
+  recovery::RemoteTail::Options options;
   options.cluster_id = kClusterId;
   options.log_id = kLogId;
   const MemberList& list = world_.lists().of(world_.options().tail_machine);
@@ -76,10 +76,11 @@ RemoteTail::Options TailClient::DrawTail() {
 // Destroys the previous tail first, so that nobody gets its replies.
 void TailClient::Begin() {
   tail_ = nullptr;
-  RemoteTail::Options options = DrawTail();
+  recovery::RemoteTail::Options options = DrawTail();
   next_ = options.from;
   asked_after_.reset();
-  tail_ = std::make_unique<RemoteTail>(fabric_, clock_, std::move(options));
+  tail_ = std::make_unique<recovery::RemoteTail>(fabric_, clock_,
+                                                 std::move(options));
   ends_at_ = world_.now() + (kLifeNanosMin << random_.Below(6));
   ++world_.counters().tails;
 }
@@ -88,7 +89,7 @@ bool TailClient::Turn() {
   world_.ClearActivity(host_);
   const size_t count = fabric_.Poll(completions_, &events_);
   const bool any = count != 0 || !events_.empty();
-  for (const ConnectionEvent& event : std::exchange(events_, {})) {
+  for (const fabric::ConnectionEvent& event : std::exchange(events_, {})) {
     tail_->OnConnectionEvent(event);
   }
   for (size_t i = 0; i < count; ++i) tail_->OnCompletion(completions_[i]);

@@ -37,7 +37,7 @@ class TailClient {
 
  private:
   Lsn DrawFrom();
-  RemoteTail::Options DrawTail();
+  recovery::RemoteTail::Options DrawTail();
   void Run();
   void Begin();
   // Runs a turn; returns whether anything came.
@@ -52,7 +52,7 @@ class TailClient {
   Random random_;
   ProcessClock clock_;
   ProcessFabric fabric_;
-  std::unique_ptr<RemoteTail> tail_;
+  std::unique_ptr<recovery::RemoteTail> tail_;
   int64_t ends_at_ = 0;
   bool asks_all_ = false;
   uint64_t list_id_ = 0;
@@ -62,8 +62,8 @@ class TailClient {
   bool is_overtaken_ = false;  // the last tail was
   // LSN that must be shown next; 0: any, the tail begins at the head.
   Lsn next_;
-  std::array<Completion, 64> completions_;
-  std::vector<ConnectionEvent> events_;
+  std::array<fabric::Completion, 64> completions_;
+  std::vector<fabric::ConnectionEvent> events_;
 };
 
 }  // namespace alpheus::sim

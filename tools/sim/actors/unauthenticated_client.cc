@@ -11,16 +11,20 @@
 #include "tools/sim/actors/node_process.h"
 
 namespace alpheus::sim {
+
+using recovery::ControlCall;
+using recovery::Hello;
+
 namespace {
 
 constexpr int64_t kPauseNanosMax = 1'000'000;
 constexpr int64_t kClientWaitsNanos = 2'000'000;
 constexpr uint64_t kWays = 5;
 
-ClusterKey OtherKey() {
-  std::array<std::byte, kClusterKeyBytes> bytes{};
+quorum::ClusterKey OtherKey() {
+  std::array<std::byte, quorum::kClusterKeyBytes> bytes{};
   bytes.fill(std::byte{0xbd});
-  return ClusterKey(bytes);
+  return quorum::ClusterKey(bytes);
 }
 
 // Otherwise no node was there, or the connection broke before the answer.
@@ -31,19 +35,19 @@ bool IsRefusal(const ControlCall& control_call) {
 }
 
 // Each would give something out, or end something.
-Message DrawRequest(Random& random) {
+recovery::Message DrawRequest(Random& random) {
   const Epoch highest(UINT64_MAX >> 1);
   switch (random.Below(5)) {
     case 0:
-      return View{};
+      return recovery::View{};
     case 1:
-      return Follow{};
+      return recovery::Follow{};
     case 2:
-      return Release{};
+      return recovery::Release{};
     case 3:
-      return OpenForRepair{highest, false};
+      return recovery::OpenForRepair{highest, false};
     default:
-      return Prepare{{highest, {NodeId(1), random.Next() | 1}}};
+      return recovery::Prepare{{highest, {NodeId(1), random.Next() | 1}}};
   }
 }
 
@@ -81,7 +85,7 @@ bool UnauthenticatedClient::Finish(Talk& talk) {
     world_.ClearActivity(host_);
     const size_t count = fabric_.Poll(completions_, &events_);
     const bool any = count != 0 || !events_.empty();
-    for (const ConnectionEvent& event : std::exchange(events_, {})) {
+    for (const fabric::ConnectionEvent& event : std::exchange(events_, {})) {
       talk.OnConnectionEvent(event);
     }
     for (size_t i = 0; i < count; ++i) talk.OnCompletion(completions_[i]);
@@ -129,10 +133,10 @@ bool UnauthenticatedClient::IsCounted(int machine,
 void UnauthenticatedClient::AskUnproved(const World::Machine& machine) {
   const auto before = Refused(machine.number);
   ControlCall::Options at = At(machine, DrawHello());
-  Message request = DrawRequest(random_);
+  recovery::Message request = DrawRequest(random_);
   if (world_.options().canary == Canary::kTrustedClient) {
     at.credentials = {SimulatedKey(), &random_};
-    request = View{};  // which every holder of the key gets
+    request = recovery::View{};  // which every holder of the key gets
   }
   ControlCall control_call(fabric_, std::move(at), std::move(request));
   Finish(control_call);
@@ -141,11 +145,12 @@ void UnauthenticatedClient::AskUnproved(const World::Machine& machine) {
 
 void UnauthenticatedClient::ProveByAnotherKey(const World::Machine& machine) {
   const auto before = Refused(machine.number);
-  ControlCall control_call(fabric_, At(machine, DrawHello()),
-                           Challenge{Nonce{random_.Next(), random_.Next()}});
+  ControlCall control_call(
+      fabric_, At(machine, DrawHello()),
+      recovery::Challenge{recovery::Nonce{random_.Next(), random_.Next()}});
   if (!Finish(control_call) || !control_call.may_ask()) return;
-  control_call.Ask(
-      Prove{OtherKey().Sign(EncodeMessage(kLogId, *control_call.reply()))});
+  control_call.Ask(recovery::Prove{
+      OtherKey().Sign(recovery::EncodeMessage(kLogId, *control_call.reply()))});
   Finish(control_call);
   Judge(machine, "with another key", control_call, before);
 }
@@ -155,7 +160,7 @@ void UnauthenticatedClient::ComeFromAnotherCluster(
   const auto before = Refused(machine.number);
   Hello hello = DrawHello();
   hello.cluster_id = {random_.Next(), random_.Next()};
-  ControlCall control_call(fabric_, At(machine, hello), View{});
+  ControlCall control_call(fabric_, At(machine, hello), recovery::View{});
   Finish(control_call);
   Judge(machine, "of another cluster", control_call, before);
 }
@@ -167,15 +172,17 @@ void UnauthenticatedClient::Record(const World::Machine& machine) {
   const uint64_t nonce = random_.Next();
   Random first(nonce);
   Random second(nonce);
-  PrimaryHandshake sent({SimulatedKey(), &first});
-  PrimaryHandshake handshake({SimulatedKey(), &second});
-  const Challenge challenge = sent.Begin(hello, ServerHello{});
+  recovery::PrimaryHandshake sent({SimulatedKey(), &first});
+  recovery::PrimaryHandshake handshake({SimulatedKey(), &second});
+  const recovery::Challenge challenge =
+      sent.Begin(hello, recovery::ServerHello{});
   ControlCall control_call(fabric_, At(machine, hello), challenge);
   if (!Finish(control_call) || !control_call.may_ask()) return;
   static_cast<void>(handshake.Begin(hello, *control_call.server_hello()));
-  const auto* challenged = std::get_if<Challenged>(&*control_call.reply());
+  const auto* challenged =
+      std::get_if<recovery::Challenged>(&*control_call.reply());
   if (challenged == nullptr) return;
-  const absl::StatusOr<Prove> prove = handshake.Reply(*challenged);
+  const absl::StatusOr<recovery::Prove> prove = handshake.Reply(*challenged);
   if (!prove.ok()) return;
   control_call.Ask(*prove);
   if (!Finish(control_call) || !control_call.status().ok()) return;
@@ -199,7 +206,7 @@ MalformedCall UnauthenticatedClient::DrawMalformedCall(
   const Hello hello{kClusterId, kLogId, {NodeId(0), malformed_.Next() | 1}};
   MalformedCall call;
   call.address = world_.NodeAddress(machine.number);
-  call.hello = EncodeHello(hello);
+  call.hello = recovery::EncodeHello(hello);
   call.log_id = kLogId;
   call.deadline = Deadline::AtNanos(clock_.NowNanos() + kClientWaitsNanos);
   switch (malformed_.Below(8)) {
@@ -210,8 +217,8 @@ MalformedCall UnauthenticatedClient::DrawMalformedCall(
       break;
     case 2:
       call.guessed_key =
-          RegionKey(malformed_.Below(2) == 0 ? 1 + malformed_.Below(64)
-                                             : malformed_.Next() | 1);
+          fabric::RegionKey(malformed_.Below(2) == 0 ? 1 + malformed_.Below(64)
+                                                     : malformed_.Next() | 1);
       return call;
     case 3:
       call.has_immediate = true;
@@ -219,17 +226,19 @@ MalformedCall UnauthenticatedClient::DrawMalformedCall(
     default:
       break;
   }
-  const std::vector<std::byte> good = EncodeMessage(
-      kLogId, Challenge{Nonce{malformed_.Next(), malformed_.Next()}});
+  const std::vector<std::byte> good = recovery::EncodeMessage(
+      kLogId, recovery::Challenge{
+                  recovery::Nonce{malformed_.Next(), malformed_.Next()}});
   const bool is_challenged = malformed_.Below(2) == 0;
   if (is_challenged) call.messages.push_back(good);
   const std::vector<std::byte> next =
-      is_challenged ? EncodeMessage(kLogId, Prove{OtherKey().Sign(good)})
-                    : EncodeMessage(kLogId, DrawRequest(malformed_));
+      is_challenged ? recovery::EncodeMessage(
+                          kLogId, recovery::Prove{OtherKey().Sign(good)})
+                    : recovery::EncodeMessage(kLogId, DrawRequest(malformed_));
   const std::vector<std::byte> drawn =
       DrawMalformed(malformed_, next,
                     std::min<uint64_t>(fabric_.limits().message_bytes_max,
-                                       kMessageBytesMax + 64));
+                                       recovery::kMessageBytesMax + 64));
   call.messages.push_back(
       malformed_.Below(2) == 0 ? drawn : WithSum(drawn, next, kLogId));
   return call;

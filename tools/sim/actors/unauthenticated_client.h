@@ -39,14 +39,15 @@ class UnauthenticatedClient {
   // Recording of a process that has the key.
   struct Recorded {
     int machine = 0;
-    Hello hello;
-    Challenge challenge;
-    Prove prove;
+    recovery::Hello hello;
+    recovery::Challenge challenge;
+    recovery::Prove prove;
   };
 
   void Run();
-  Hello DrawHello();
-  ControlCall::Options At(const World::Machine& machine, const Hello& hello);
+  recovery::Hello DrawHello();
+  recovery::ControlCall::Options At(const World::Machine& machine,
+                                    const recovery::Hello& hello);
   void AskUnproved(const World::Machine& machine);
   void ProveByAnotherKey(const World::Machine& machine);
   void ComeFromAnotherCluster(const World::Machine& machine);
@@ -68,7 +69,8 @@ class UnauthenticatedClient {
   // Judges a finished attempt, which must have got nothing. `before`: refused
   // until then.
   void Judge(const World::Machine& machine, const char* what,
-             const ControlCall& control_call, std::optional<uint64_t> before);
+             const recovery::ControlCall& control_call,
+             std::optional<uint64_t> before);
 
   World& world_;
   const int host_;
@@ -78,8 +80,8 @@ class UnauthenticatedClient {
   ProcessFabric fabric_;
   std::optional<Recorded> recorded_;
   ProcessId node_ = 0;  // counted before
-  std::array<Completion, 64> completions_;
-  std::vector<ConnectionEvent> events_;
+  std::array<fabric::Completion, 64> completions_;
+  std::vector<fabric::ConnectionEvent> events_;
 };
 
 }  // namespace alpheus::sim

@@ -19,9 +19,10 @@ class Watched : public Interface {
   Watched(World& world, int machine, std::unique_ptr<Interface> inner)
       : world_(world), machine_(machine), inner_(std::move(inner)) {}
 
-  absl::StatusOr<PromiseVerdict> AcceptPromise(
-      const Promise& request) override {
-    absl::StatusOr<PromiseVerdict> verdict = inner_->AcceptPromise(request);
+  absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(
+      const quorum::Promise& request) override {
+    absl::StatusOr<quorum::PromiseVerdict> verdict =
+        inner_->AcceptPromise(request);
     if (verdict.ok()) {  // a refusal leaves all as it was
       installing_.reset();
       checker().Promised(machine_, request);
@@ -36,8 +37,8 @@ class Watched : public Interface {
     is_at_work_ = started.ok();
     return started;
   }
-  StateReport TakeStateReport() override {
-    StateReport report = inner_->TakeStateReport();
+  recovery::StateReport TakeStateReport() override {
+    recovery::StateReport report = inner_->TakeStateReport();
     is_at_work_ = false;
     checker().Reported(machine_, report);
     return report;
@@ -47,7 +48,8 @@ class Watched : public Interface {
     if (begun.ok()) checker().RepairBegan(machine_);
     return begun;
   }
-  absl::Status StartInstall(const Installation& installation) override {
+  absl::Status StartInstall(
+      const recovery::Installation& installation) override {
     const absl::Status started = inner_->StartInstall(installation);
     if (started.ok()) installing_ = installation.epoch;
     is_at_work_ = started.ok();
@@ -78,25 +80,29 @@ class Watched : public Interface {
   World& world_;
   const int machine_;
   const std::unique_ptr<Interface> inner_;
-  Promise promised_;  // last
+  quorum::Promise promised_;  // last
   bool is_at_work_ = false;
   std::optional<Epoch> installing_;
 };
 
-class WatchedLog final : public Watched<ServedLog> {
+class WatchedLog final : public Watched<recovery::ServedLog> {
  public:
   using Watched::Watched;
 
   Uuid log_id() const override { return inner().log_id(); }
-  ServerHello server_hello() const override { return inner().server_hello(); }
-  Promise current_promise() const override { return inner().current_promise(); }
-  Created created() const override { return inner().created(); }
+  recovery::ServerHello server_hello() const override {
+    return inner().server_hello();
+  }
+  quorum::Promise current_promise() const override {
+    return inner().current_promise();
+  }
+  recovery::Created created() const override { return inner().created(); }
   std::span<std::byte> ring() const override { return inner().ring(); }
   std::span<std::byte> ring_on_medium() const override {
     return inner().ring_on_medium();
   }
   std::span<std::byte> region() const override { return inner().region(); }
-  Followed followed() const override { return inner().followed(); }
+  recovery::Followed followed() const override { return inner().followed(); }
   bool medium_failed() const override { return inner().medium_failed(); }
   void EndWork() override {
     NoteEndOfWork();
@@ -114,11 +120,12 @@ class WatchedLog final : public Watched<ServedLog> {
     ++world().counters().scrubs;
     return inner().RepairCopies();
   }
-  absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
-                            ConnectionId connection) override {
+  absl::Status StartSession(const replication::SessionTerms& terms,
+                            fabric::Fabric& fabric,
+                            fabric::ConnectionId connection) override {
     return inner().StartSession(terms, fabric, connection);
   }
-  absl::Status OnCompletion(const Completion& completion) override {
+  absl::Status OnCompletion(const fabric::Completion& completion) override {
     return inner().OnCompletion(completion);
   }
   absl::Status Step() override { return inner().Step(); }
@@ -131,7 +138,7 @@ class WatchedLog final : public Watched<ServedLog> {
 
  private:
   RepairChecker::Bounds Bounds() const {
-    const Followed said = inner().followed();
+    const recovery::Followed said = inner().followed();
     RepairChecker::Bounds bounds{said.table, said.head.lsn, said.persisted_lsn,
                                  is_at_work()};
     if (!said.table.entries().empty()) {
@@ -142,7 +149,7 @@ class WatchedLog final : public Watched<ServedLog> {
   }
 };
 
-class WatchedOpenersReplica final : public Watched<OpenersReplica> {
+class WatchedOpenersReplica final : public Watched<recovery::OpenersReplica> {
  public:
   using Watched::Watched;
 
@@ -154,13 +161,14 @@ class WatchedOpenersReplica final : public Watched<OpenersReplica> {
 
 }  // namespace
 
-std::unique_ptr<ServedLog> Watch(World& world, int machine,
-                                 std::unique_ptr<ServedLog> log) {
+std::unique_ptr<recovery::ServedLog> Watch(
+    World& world, int machine, std::unique_ptr<recovery::ServedLog> log) {
   return std::make_unique<WatchedLog>(world, machine, std::move(log));
 }
 
-std::unique_ptr<OpenersReplica> Watch(World& world, int machine,
-                                      std::unique_ptr<OpenersReplica> replica) {
+std::unique_ptr<recovery::OpenersReplica> Watch(
+    World& world, int machine,
+    std::unique_ptr<recovery::OpenersReplica> replica) {
   return std::make_unique<WatchedOpenersReplica>(world, machine,
                                                  std::move(replica));
 }

@@ -14,11 +14,12 @@
 namespace alpheus::sim {
 
 // Wraps the replica of that machine's node.
-std::unique_ptr<ServedLog> Watch(World& world, int machine,
-                                 std::unique_ptr<ServedLog> log);
+std::unique_ptr<recovery::ServedLog> Watch(
+    World& world, int machine, std::unique_ptr<recovery::ServedLog> log);
 // Wraps the replica of that machine's primary.
-std::unique_ptr<OpenersReplica> Watch(World& world, int machine,
-                                      std::unique_ptr<OpenersReplica> replica);
+std::unique_ptr<recovery::OpenersReplica> Watch(
+    World& world, int machine,
+    std::unique_ptr<recovery::OpenersReplica> replica);
 
 }  // namespace alpheus::sim
 

@@ -8,16 +8,19 @@
 namespace alpheus::sim {
 
 void BallotChecker::Written(Epoch before, Epoch ballot,
-                            const PrimaryId& writer) {
+                            const quorum::PrimaryId& writer) {
   written_.emplace(ballot, writer);
-  if (ballot > before && BallotCounter(ballot) > BallotCounter(before)) return;
+  if (ballot > before &&
+      quorum::BallotCounter(ballot) > quorum::BallotCounter(before))
+    return;
   oracle_.Violate("P-A4.1",
                   absl::StrCat("node ", writer.node.value, " writes ballot ",
                                ballot.value, " over ballot ", before.value));
 }
 
-void BallotChecker::Assigned(const BallotQuestion& question, Epoch ballot,
-                             const PrimaryId& process, bool is_of_register) {
+void BallotChecker::Assigned(const quorum::BallotQuestion& question,
+                             Epoch ballot, const quorum::PrimaryId& process,
+                             bool is_of_register) {
   ++assigned_;
   // Without a register two processes of a node may share one (BA4).
   if (is_of_register) JudgeOwner(ballot, process);
@@ -30,7 +33,7 @@ void BallotChecker::Assigned(const BallotQuestion& question, Epoch ballot,
   }
 }
 
-void BallotChecker::JudgeOwner(Epoch ballot, const PrimaryId& process) {
+void BallotChecker::JudgeOwner(Epoch ballot, const quorum::PrimaryId& process) {
   const auto [owner, is_new] = owners_.emplace(ballot, process);
   if (!is_new) {
     oracle_.Violate("P-INV-4",
@@ -39,7 +42,7 @@ void BallotChecker::JudgeOwner(Epoch ballot, const PrimaryId& process) {
                                  owner->second.node.value));
   }
   if (written_.contains({ballot, process})) return;
-  const auto writer = written_.lower_bound({ballot, PrimaryId{}});
+  const auto writer = written_.lower_bound({ballot, quorum::PrimaryId{}});
   if (writer != written_.end() && writer->first == ballot) {
     oracle_.Violate(
         "P-INV-4", absl::StrCat("ballot ", ballot.value, " of node ",
@@ -52,9 +55,9 @@ void BallotChecker::JudgeOwner(Epoch ballot, const PrimaryId& process) {
   }
 }
 
-class CheckedBallots::Request final : public BallotRequest {
+class CheckedBallots::Request final : public quorum::BallotRequest {
  public:
-  Request(CheckedBallots& ballots, const BallotQuestion& question)
+  Request(CheckedBallots& ballots, const quorum::BallotQuestion& question)
       : ballots_(ballots),
         question_(question),
         request_(ballots.source_.Ask(question)) {}
@@ -73,12 +76,12 @@ class CheckedBallots::Request final : public BallotRequest {
 
  private:
   CheckedBallots& ballots_;
-  const BallotQuestion question_;
-  std::unique_ptr<BallotRequest> request_;
+  const quorum::BallotQuestion question_;
+  std::unique_ptr<quorum::BallotRequest> request_;
 };
 
-std::unique_ptr<BallotRequest> CheckedBallots::Ask(
-    const BallotQuestion& question) {
+std::unique_ptr<quorum::BallotRequest> CheckedBallots::Ask(
+    const quorum::BallotQuestion& question) {
   return std::make_unique<Request>(*this, question);
 }
 

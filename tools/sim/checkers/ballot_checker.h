@@ -34,41 +34,42 @@ class BallotChecker {
   explicit BallotChecker(Oracle& oracle) : oracle_(oracle) {}
 
   // Notes that the register holds another ballot. `before`: 0 for none.
-  void Written(Epoch before, Epoch ballot, const PrimaryId& writer);
+  void Written(Epoch before, Epoch ballot, const quorum::PrimaryId& writer);
   // Notes that a process is given a ballot.
-  void Assigned(const BallotQuestion& question, Epoch ballot,
-                const PrimaryId& process, bool is_of_register);
+  void Assigned(const quorum::BallotQuestion& question, Epoch ballot,
+                const quorum::PrimaryId& process, bool is_of_register);
 
   uint64_t given() const { return assigned_; }
 
  private:
-  void JudgeOwner(Epoch ballot, const PrimaryId& process);
+  void JudgeOwner(Epoch ballot, const quorum::PrimaryId& process);
 
   Oracle& oracle_;
-  std::set<std::pair<Epoch, PrimaryId>> written_;
-  std::map<Epoch, PrimaryId> owners_;
+  std::set<std::pair<Epoch, quorum::PrimaryId>> written_;
+  std::map<Epoch, quorum::PrimaryId> owners_;
   uint64_t assigned_ = 0;
 };
 
 // Ballots of another source, which the checker sees.
-class CheckedBallots final : public BallotSource {
+class CheckedBallots final : public quorum::BallotSource {
  public:
   // All must outlive it.
-  CheckedBallots(BallotSource& source, BallotChecker& checker,
-                 const PrimaryId& process, bool is_of_register)
+  CheckedBallots(quorum::BallotSource& source, BallotChecker& checker,
+                 const quorum::PrimaryId& process, bool is_of_register)
       : source_(source),
         checker_(checker),
         process_(process),
         is_of_register_(is_of_register) {}
 
-  std::unique_ptr<BallotRequest> Ask(const BallotQuestion& question) override;
+  std::unique_ptr<quorum::BallotRequest> Ask(
+      const quorum::BallotQuestion& question) override;
 
  private:
   class Request;
 
-  BallotSource& source_;
+  quorum::BallotSource& source_;
   BallotChecker& checker_;
-  const PrimaryId process_;
+  const quorum::PrimaryId process_;
   const bool is_of_register_;
 };
 

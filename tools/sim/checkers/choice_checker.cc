@@ -7,6 +7,9 @@
 #include "absl/strings/str_cat.h"
 
 namespace alpheus::sim {
+
+using recovery::Verdict;
+
 namespace {
 
 struct Place {
@@ -15,11 +18,11 @@ struct Place {
 };
 
 // Returns the verdict of the runs; after them there is nothing.
-Place PlaceAt(const StateReport& report, Lsn lsn) {
+Place PlaceAt(const recovery::StateReport& report, Lsn lsn) {
   if (report.repairing || lsn < report.head.lsn) {
     return {Verdict::kUnknown, std::nullopt};
   }
-  for (const VerdictRun& run : report.runs) {
+  for (const recovery::VerdictRun& run : report.runs) {
     if (lsn < run.first || lsn >= run.end) continue;
     if (run.verdict != Verdict::kHave) return {run.verdict, std::nullopt};
     return {run.verdict,
@@ -29,7 +32,7 @@ Place PlaceAt(const StateReport& report, Lsn lsn) {
 }
 
 // The rule of P-A4.4, for an LSN that the table's last epoch owns: `previous`.
-bool IsNack(const StateReport& report, Epoch previous, Lsn lsn) {
+bool IsNack(const recovery::StateReport& report, Epoch previous, Lsn lsn) {
   if (report.suspect) return false;
   // It never acknowledged anything as a member (P-H16).
   if (report.blank) return true;
@@ -64,7 +67,7 @@ void ChoiceChecker::Opened(Epoch epoch, Epoch previous, Lsn end,
     nacks += is_nack ? 1 : 0;
     absl::StrAppend(&seen, ", machine ", machine, " of log epoch ",
                     report.log_epoch.value, ": ",
-                    VerdictName(PlaceAt(report, end).verdict));
+                    recovery::VerdictName(PlaceAt(report, end).verdict));
   }
   // Reports of earlier epochs stay: a paused opener may show its log later.
   reports_.erase(epoch);

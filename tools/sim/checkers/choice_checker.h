@@ -33,7 +33,8 @@ class ChoiceChecker {
   explicit ChoiceChecker(Oracle& oracle) : oracle_(oracle) {}
 
   // Notes that the machine has promised the epoch, and answers its opener.
-  void Reported(int machine, Epoch promised, const StateReport& report) {
+  void Reported(int machine, Epoch promised,
+                const recovery::StateReport& report) {
     reports_[promised].insert_or_assign(machine, report);
   }
   // Judges an epoch that is shown. `previous`: the log epoch that ranked
@@ -44,7 +45,7 @@ class ChoiceChecker {
 
  private:
   Oracle& oracle_;
-  std::map<Epoch, std::map<int, StateReport>>
+  std::map<Epoch, std::map<int, recovery::StateReport>>
       reports_;  // by promise, by machine
 };
 

@@ -92,8 +92,8 @@ int DurabilityChecker::Holders(const Copy& copy) const {
 }
 
 void DurabilityChecker::JudgeReport(int machine,
-                                    const StateReport& report) const {
-  VerdictReader reader(report);
+                                    const recovery::StateReport& report) const {
+  recovery::VerdictReader reader(report);
   // A scan ends a lap after the head (P-A4.3). Records there were copied to a
   // replica whose head is older, and nobody counted them before it installed
   // that log, head included.
@@ -106,15 +106,15 @@ void DurabilityChecker::JudgeReport(int machine,
         copy.offset + copy.bytes.size() > scanned) {
       continue;
     }
-    const VerdictReader::Seen seen = reader.At(Lsn(lsn));
-    if (seen.verdict == Verdict::kHave && seen.record != nullptr &&
+    const recovery::VerdictReader::Seen seen = reader.At(Lsn(lsn));
+    if (seen.verdict == recovery::Verdict::kHave && seen.record != nullptr &&
         seen.record->header_checksum == copy.header_crc) {
       continue;
     }
     return world_.oracle().Violate(
         "P-INV-9",
         absl::StrCat("machine ", machine, " answers ",
-                     VerdictName(seen.verdict), " of LSN ", lsn,
+                     recovery::VerdictName(seen.verdict), " of LSN ", lsn,
                      ", which is durable, of epoch ", copy.epoch.value,
                      ", and on its medium at offset ", copy.offset.value,
                      "; its head is LSN ", report.head.lsn.value, " at offset ",
@@ -123,22 +123,22 @@ void DurabilityChecker::JudgeReport(int machine,
   }
 }
 
-void DurabilityChecker::JudgeDamaged(int machine,
-                                     const StateReport& report) const {
-  VerdictReader reader(report);
+void DurabilityChecker::JudgeDamaged(
+    int machine, const recovery::StateReport& report) const {
+  recovery::VerdictReader reader(report);
   const auto& lacks = world_.store().lacks(machine);
   for (auto it = lacks.lower_bound(report.head.lsn.value); it != lacks.end();
        ++it) {
     const auto& [lsn, is_proven] = *it;
-    const Verdict verdict = reader.At(Lsn(lsn)).verdict;
-    if (!is_proven ||
-        (verdict != Verdict::kTorn && verdict != Verdict::kAbsent)) {
+    const recovery::Verdict verdict = reader.At(Lsn(lsn)).verdict;
+    if (!is_proven || (verdict != recovery::Verdict::kTorn &&
+                       verdict != recovery::Verdict::kAbsent)) {
       continue;
     }
     return world_.oracle().Violate(
-        "P-INV-9",
-        absl::StrCat("machine ", machine, " answers ", VerdictName(verdict),
-                     " of LSN ", lsn, ", which its medium proves to have had"));
+        "P-INV-9", absl::StrCat("machine ", machine, " answers ",
+                                recovery::VerdictName(verdict), " of LSN ", lsn,
+                                ", which its medium proves to have had"));
   }
 }
 

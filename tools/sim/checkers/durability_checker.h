@@ -53,9 +53,9 @@ class DurabilityChecker {
   std::set<uint64_t> RecordsOn(int machine) const;
   // Judges that a replica that knows its records claims every durable one on
   // its medium.
-  void JudgeReport(int machine, const StateReport& report) const;
+  void JudgeReport(int machine, const recovery::StateReport& report) const;
   // Judges that it denies no damaged record that it proves to have had.
-  void JudgeDamaged(int machine, const StateReport& report) const;
+  void JudgeDamaged(int machine, const recovery::StateReport& report) const;
 
  private:
   struct Copy {

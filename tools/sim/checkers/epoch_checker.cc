@@ -88,7 +88,7 @@ void EpochChecker::Adopt(int machine) {
   if (!state) return;
   const Superline& superline = state->superline;
   Seen& seen = seen_[machine];
-  seen.promise = PromiseOf(superline);
+  seen.promise = quorum::PromiseOf(superline);
   seen.log_epoch = superline.log_epoch;
   seen.repairing = superline.repairing;
   seen.table_seq = superline.table_seq;
@@ -114,7 +114,7 @@ void EpochChecker::Judge(int machine, const RegionState& state) {
     Violate(machine, "P-INV-S1",
             absl::StrCat("another superline has the number ", seq));
   }
-  JudgePromise(machine, PromiseOf(state.superline));
+  JudgePromise(machine, quorum::PromiseOf(state.superline));
   JudgeInstallation(machine, state.superline);
   seen.superline = state.superline;
   JudgeTable(machine, state.table);
@@ -131,15 +131,15 @@ void EpochChecker::Judge(int machine, const RegionState& state) {
                     state.superline.head_lsn);
   marks.Check(machine, MediumOf(world_, machine));
   seen.seq = seq;
-  seen.promise = PromiseOf(state.superline);
+  seen.promise = quorum::PromiseOf(state.superline);
   seen.log_epoch = state.superline.log_epoch;
   seen.repairing = state.superline.repairing;
   seen.table_seq = state.superline.table_seq;
   if (!state.superline.repairing) JudgeRecords(machine, state);
 }
 
-void EpochChecker::JudgePromise(int machine, const Promise& promise) {
-  const Promise& before = seen_[machine].promise;
+void EpochChecker::JudgePromise(int machine, const quorum::Promise& promise) {
+  const quorum::Promise& before = seen_[machine].promise;
   if (promise == before) return;
   if (promise.epoch <= before.epoch) {
     Violate(machine, "P-A4.2",

@@ -75,7 +75,9 @@ class EpochChecker {
   // Reads its medium now; nothing: it can't be read, which is a violation.
   std::optional<RegionState> Read(int machine);
   // Returns the promise on the machine's medium.
-  const Promise& promise(int machine) const { return seen_[machine].promise; }
+  const quorum::Promise& promise(int machine) const {
+    return seen_[machine].promise;
+  }
   Epoch log_epoch(int machine) const { return seen_[machine].log_epoch; }
   bool repairing(int machine) const { return seen_[machine].repairing; }
   // Returns the configuration there; nullptr: never read.
@@ -90,7 +92,7 @@ class EpochChecker {
     std::vector<std::byte> bytes;  // superline and table
     uint64_t seq = 0;
     std::optional<Superline> superline;
-    Promise promise;
+    quorum::Promise promise;
     Epoch log_epoch;
     bool repairing = false;
     uint64_t table_seq = 1;  // as formatted
@@ -101,7 +103,7 @@ class EpochChecker {
   bool HasNews(int machine) const;
   void Remember(int machine);
   void Judge(int machine, const RegionState& state);
-  void JudgePromise(int machine, const Promise& promise);
+  void JudgePromise(int machine, const quorum::Promise& promise);
   void JudgeInstallation(int machine, const Superline& superline);
   void JudgeConfiguration(int machine, const Superline& superline,
                           bool installed);
@@ -113,9 +115,9 @@ class EpochChecker {
 
   World& world_;
   std::vector<Seen> seen_;
-  std::map<uint64_t, PrimaryId> primaries_;  // by epoch
-  std::map<uint64_t, EpochEntry> entries_;   // by epoch
-  std::map<uint64_t, uint64_t> nonces_;      // epochs by nonce
+  std::map<uint64_t, quorum::PrimaryId> primaries_;  // by epoch
+  std::map<uint64_t, EpochEntry> entries_;           // by epoch
+  std::map<uint64_t, uint64_t> nonces_;              // epochs by nonce
   std::map<uint64_t, ReplicaSet> promised_;
   std::map<uint64_t, ReplicaSet> assigned_;  // even if the medium is gone
   std::map<uint64_t, ReplicaSet> installed_;

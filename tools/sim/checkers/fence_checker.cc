@@ -9,11 +9,11 @@
 
 namespace alpheus::sim {
 
-void FenceChecker::Names(int host, const PrimaryId& process) {
+void FenceChecker::Names(int host, const quorum::PrimaryId& process) {
   processes_[{host, world_.network().incarnation(host)}] = process;
 }
 
-void FenceChecker::OnLanding(const LandedBytes& landed) {
+void FenceChecker::OnLanding(const model::LandedBytes& landed) {
   const int nodes = world_.options().nodes;
   const int machine = landed.host < nodes ? landed.host : landed.host - nodes;
   World::Model* const pmem = world_.machine(machine).pmem.get();
@@ -32,11 +32,11 @@ void FenceChecker::OnLanding(const LandedBytes& landed) {
   Judge(machine, landed);
 }
 
-void FenceChecker::Promised(int machine, const Promise& promise) {
+void FenceChecker::Promised(int machine, const quorum::Promise& promise) {
   promised_[machine] = promise;
 }
 
-void FenceChecker::Judge(int machine, const LandedBytes& landed) {
+void FenceChecker::Judge(int machine, const model::LandedBytes& landed) {
   ++world_.counters().landings_checked;
   const RegionStore& store = world_.store();
   if (!store.IsOwn(machine) && !store.IsNewcomer(machine)) {
@@ -45,7 +45,7 @@ void FenceChecker::Judge(int machine, const LandedBytes& landed) {
         absl::StrCat("bytes of host ", landed.from.host, " land on machine ",
                      machine, ", whose region is no replica of the log"));
   }
-  const Promise& promise = promised_[machine];
+  const quorum::Promise& promise = promised_[machine];
   const auto writer =
       processes_.find({landed.from.host, landed.from.incarnation});
   if (writer == processes_.end() || writer->second != promise.primary) {

@@ -38,10 +38,10 @@ class FenceChecker {
   explicit FenceChecker(World& world) : world_(world) {}
 
   // Notes the program that uses the host's adapter until it ends.
-  void Names(int host, const PrimaryId& process);
+  void Names(int host, const quorum::PrimaryId& process);
   // Notes that the machine's replica has promised, and begins to scan its ring.
-  void Promised(int machine, const Promise& promise);
-  void OnLanding(const LandedBytes& landed);
+  void Promised(int machine, const quorum::Promise& promise);
+  void OnLanding(const model::LandedBytes& landed);
 
  private:
   struct Link {
@@ -53,12 +53,12 @@ class FenceChecker {
     auto operator<=>(const Link&) const = default;
   };
 
-  void Judge(int machine, const LandedBytes& landed);
+  void Judge(int machine, const model::LandedBytes& landed);
 
   World& world_;
-  std::map<std::pair<int, uint64_t>, PrimaryId> processes_;
+  std::map<std::pair<int, uint64_t>, quorum::PrimaryId> processes_;
   std::map<Link, Epoch> epochs_;
-  std::map<int, Promise> promised_;  // by machine
+  std::map<int, quorum::Promise> promised_;  // by machine
 };
 
 }  // namespace alpheus::sim

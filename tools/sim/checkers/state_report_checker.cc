@@ -28,7 +28,7 @@ bool StateReportChecker::IsReplica(int machine) {
   return store.IsOwn(machine);
 }
 
-void StateReportChecker::Promised(int machine, const Promise& promise) {
+void StateReportChecker::Promised(int machine, const quorum::Promise& promise) {
   if (!IsReplica(machine)) return;
   EpochChecker& epochs = world_.checkers().epochs;
   epochs.CheckNews();
@@ -63,7 +63,8 @@ void StateReportChecker::Installed(int machine, Epoch epoch) {
                        epochs.log_epoch(machine).value));
 }
 
-void StateReportChecker::Reported(int machine, const StateReport& report) {
+void StateReportChecker::Reported(int machine,
+                                  const recovery::StateReport& report) {
   if (!IsReplica(machine)) {
     if (report.knows()) {
       Violate(machine, "P-INV-16", "a blank replica answers as if it knew");
@@ -88,8 +89,8 @@ void StateReportChecker::Reported(int machine, const StateReport& report) {
     Violate(machine, "P-INV-25",
             "a fence failed here, and the answer is as if nothing was");
   }
-  for (const VerdictRun& run : report.runs) {
-    if (run.verdict != Verdict::kHave) continue;
+  for (const recovery::VerdictRun& run : report.runs) {
+    if (run.verdict != recovery::Verdict::kHave) continue;
     for (uint64_t i = 0; i < run.end - run.first; ++i) {
       JudgeRecord(machine, run.first + i, report.records[run.first_record + i]);
     }
@@ -98,7 +99,8 @@ void StateReportChecker::Reported(int machine, const StateReport& report) {
   world_.checkers().durability.JudgeDamaged(machine, report);
 }
 
-void StateReportChecker::JudgeFrame(int machine, const StateReport& report,
+void StateReportChecker::JudgeFrame(int machine,
+                                    const recovery::StateReport& report,
                                     const RegionState& medium) {
   const Superline& superline = medium.superline;
   if (report.log_epoch != superline.log_epoch) {
@@ -131,7 +133,7 @@ void StateReportChecker::JudgeFrame(int machine, const StateReport& report,
 }
 
 void StateReportChecker::JudgeRecord(int machine, Lsn lsn,
-                                     const ReportedRecord& record) {
+                                     const recovery::ReportedRecord& record) {
   ++world_.counters().reports_checked;
   World::Model& pmem = *world_.machine(machine).pmem;
   const Ring place(nullptr, world_.options().ring_capacity);

@@ -41,9 +41,9 @@ class StateReportChecker {
  public:
   explicit StateReportChecker(World& world) : world_(world) {}
 
-  void Promised(int machine, const Promise& promise);
+  void Promised(int machine, const quorum::Promise& promise);
   void RepairBegan(int machine);
-  void Reported(int machine, const StateReport& report);
+  void Reported(int machine, const recovery::StateReport& report);
   void Installed(int machine, Epoch epoch);
 
  private:
@@ -51,9 +51,10 @@ class StateReportChecker {
   // that has none must be blank.
   bool IsReplica(int machine);
   // Judges the fields that rank a report.
-  void JudgeFrame(int machine, const StateReport& report,
+  void JudgeFrame(int machine, const recovery::StateReport& report,
                   const RegionState& medium);
-  void JudgeRecord(int machine, Lsn lsn, const ReportedRecord& record);
+  void JudgeRecord(int machine, Lsn lsn,
+                   const recovery::ReportedRecord& record);
   void Violate(int machine, const char* invariant, const std::string& what);
 
   World& world_;

@@ -7,8 +7,8 @@
 
 namespace alpheus::sim {
 
-using Call = ModelPersistence::Event;
-using Primitive = ModelPersistence::Primitive;
+using Call = model::ModelPersistence::Event;
+using Primitive = model::ModelPersistence::Primitive;
 
 void Breakpoint::Set(FaultKind kind, BreakpointAim aim, uint64_t calls) {
   kind_ = kind;

@@ -37,14 +37,16 @@ class Breakpoint {
 
   // Notes a call that is about to act, in a region whose ring begins at
   // `ring_offset`. Returns true if it strikes now.
-  bool OnCall(const ModelPersistence::Event& event, uint64_t ring_offset);
+  bool OnCall(const model::ModelPersistence::Event& event,
+              uint64_t ring_offset);
   // Strikes at the next counted call instead.
   void StrikeAgain() { calls_ = 1; }
 
  private:
-  bool Touches(const ModelPersistence::Event& event,
+  bool Touches(const model::ModelPersistence::Event& event,
                uint64_t ring_offset) const;
-  bool Counts(const ModelPersistence::Event& event, uint64_t ring_offset);
+  bool Counts(const model::ModelPersistence::Event& event,
+              uint64_t ring_offset);
 
   FaultKind kind_ = FaultKind::kPowerCut;
   BreakpointAim aim_ = BreakpointAim::kAnyCall;

@@ -28,8 +28,8 @@ std::vector<int> FaultBudget::Members() const {
 }
 
 int FaultBudget::OpeningQuorumNow() const {
-  const QuorumSizes sizes = SizesOf(configuration());
-  return static_cast<int>(OpeningQuorumSize(sizes));
+  const quorum::QuorumSizes sizes = recovery::SizesOf(configuration());
+  return static_cast<int>(quorum::OpeningQuorumSize(sizes));
 }
 
 int FaultBudget::WriteQuorumNow() const {

@@ -12,6 +12,9 @@
 #include "recovery/protocol/wire_parts.h"
 
 namespace alpheus::sim {
+
+using fabric::WorkId;
+
 namespace {
 
 constexpr size_t kSentSlot = 0;
@@ -22,7 +25,7 @@ constexpr uint64_t kGuessWork = 3;
 constexpr uint64_t kImmediateWork = 4;
 constexpr size_t kGuessedBytes = 64;
 // More than a node's receive has room for.
-constexpr size_t kSlotBytes = kMessageBytesMax + 64;
+constexpr size_t kSlotBytes = recovery::kMessageBytesMax + 64;
 
 void FillByLot(RandomSource& random, std::span<std::byte> bytes) {
   for (std::byte& byte : bytes)
@@ -78,27 +81,30 @@ std::vector<std::byte> DrawMalformed(RandomSource& random,
   return bytes;
 }
 
-MalformedConversation::MalformedConversation(Fabric& fabric, MalformedCall call)
+MalformedConversation::MalformedConversation(fabric::Fabric& fabric,
+                                             MalformedCall call)
     : fabric_(fabric), call_(std::move(call)) {
-  auto slots = MessageSlots::Make(fabric_, 2, kSlotBytes);
+  auto slots = replication::MessageSlots::Make(fabric_, 2, kSlotBytes);
   Expect(slots.status());
   if (!slots.ok()) return;
   slots_ = *std::move(slots);
-  const absl::StatusOr<ConnectionId> connection =
+  const absl::StatusOr<fabric::ConnectionId> connection =
       fabric_.Connect(call_.address, call_.hello, call_.deadline);
   Expect(connection.status());
   if (connection.ok()) connection_ = *connection;
 }
 
 MalformedConversation::~MalformedConversation() {
-  if (connection_ != ConnectionId()) fabric_.Close(connection_).IgnoreError();
+  if (connection_ != fabric::ConnectionId())
+    fabric_.Close(connection_).IgnoreError();
 }
 
 std::vector<std::byte> WithSum(std::span<const std::byte> bytes,
                                std::span<const std::byte> good, Uuid log_id) {
-  ByteWriter summed;
-  summed.Raw(bytes.first(bytes.size() - std::min(bytes.size(), kSumBytes)));
-  PutSum(summed, ByteReader(good).U32(), log_id);
+  recovery::ByteWriter summed;
+  summed.Raw(
+      bytes.first(bytes.size() - std::min(bytes.size(), recovery::kSumBytes)));
+  recovery::PutSum(summed, recovery::ByteReader(good).U32(), log_id);
   return summed.Take();
 }
 
@@ -107,26 +113,28 @@ void MalformedConversation::Expect(const absl::Status& step) {
   if (!step.ok()) is_done_ = true;
 }
 
-bool MalformedConversation::OnConnectionEvent(const ConnectionEvent& event) {
+bool MalformedConversation::OnConnectionEvent(
+    const fabric::ConnectionEvent& event) {
   if (event.connection != connection_) return false;
-  if (event.kind == ConnectionEvent::Kind::kEstablished) {
+  if (event.kind == fabric::ConnectionEvent::Kind::kEstablished) {
     Begin();
     return true;
   }
-  if (event.kind == ConnectionEvent::Kind::kRejected) {
-    refusal_ = DecodeRejection(event.private_data);
+  if (event.kind == fabric::ConnectionEvent::Kind::kRejected) {
+    refusal_ = recovery::DecodeRejection(event.private_data);
     is_done_ = true;
   }
-  if (event.kind == ConnectionEvent::Kind::kUnreachable) is_done_ = true;
+  if (event.kind == fabric::ConnectionEvent::Kind::kUnreachable)
+    is_done_ = true;
   // The completion of each posted operation has its result (FB3).
   return true;
 }
 
 void MalformedConversation::Begin() {
-  LocalBytes bytes = slots_->At(kSentSlot);
+  fabric::LocalBytes bytes = slots_->At(kSentSlot);
   bytes.bytes = bytes.bytes.first(kGuessedBytes);
   if (call_.guessed_key) {
-    const RemoteAddress there{*call_.guessed_key, 0};
+    const fabric::RemoteAddress there{*call_.guessed_key, 0};
     Expect(fabric_.PostWrite(connection_, WorkId(kGuessWork), bytes, there));
     return;
   }
@@ -146,7 +154,7 @@ void MalformedConversation::SendNext() {
     return;
   }
   const std::vector<std::byte>& message = call_.messages[next_++];
-  LocalBytes slot = slots_->At(kSentSlot);
+  fabric::LocalBytes slot = slots_->At(kSentSlot);
   std::ranges::copy(message, slot.bytes.begin());
   slot.bytes = slot.bytes.first(message.size());
   Expect(fabric_.PostReceive(connection_, WorkId(kReceiveWork),
@@ -154,13 +162,13 @@ void MalformedConversation::SendNext() {
   Expect(fabric_.PostSend(connection_, WorkId(kSendWork), slot));
 }
 
-bool MalformedConversation::OnCompletion(const Completion& completion) {
+bool MalformedConversation::OnCompletion(const fabric::Completion& completion) {
   if (completion.connection != connection_) return false;
-  const bool is_ok = completion.status == CompletionStatus::kOk;
+  const bool is_ok = completion.status == fabric::CompletionStatus::kOk;
   switch (completion.work.value) {
     case kGuessWork:
       if (is_ok) got_ = "room for its bytes, by a key that it guessed";
-      if (completion.status == CompletionStatus::kRemoteAccess) {
+      if (completion.status == fabric::CompletionStatus::kRemoteAccess) {
         ++operations_refused_;
       }
       is_done_ = true;  // the connection is broken (FB4)
@@ -179,18 +187,18 @@ bool MalformedConversation::OnCompletion(const Completion& completion) {
 }
 
 void MalformedConversation::OnReply(size_t bytes) {
-  const absl::StatusOr<Message> reply =
-      DecodeMessage(call_.log_id, slots_->At(kReplySlot).bytes.first(bytes));
-  if (reply.ok() && std::holds_alternative<Challenged>(*reply))
+  const absl::StatusOr<recovery::Message> reply = recovery::DecodeMessage(
+      call_.log_id, slots_->At(kReplySlot).bytes.first(bytes));
+  if (reply.ok() && std::holds_alternative<recovery::Challenged>(*reply))
     return SendNext();
   is_done_ = true;
   if (absl::IsUnavailable(reply.status())) return;  // it was damaged on the way
-  if (reply.ok() && std::holds_alternative<Changed>(*reply)) {
+  if (reply.ok() && std::holds_alternative<recovery::Changed>(*reply)) {
     refusal_ = absl::InvalidArgumentError("a sum that does not hold");
     return;
   }
-  if (reply.ok() && std::holds_alternative<Failed>(*reply)) {
-    refusal_ = std::get<Failed>(*reply).status;
+  if (reply.ok() && std::holds_alternative<recovery::Failed>(*reply)) {
+    refusal_ = std::get<recovery::Failed>(*reply).status;
     return;
   }
   got_ = reply.ok() ? absl::StrCat("message ", reply->index())

@@ -45,7 +45,7 @@ struct MalformedCall {
   // Messages, each sent after the reply to the one before.
   std::vector<std::vector<std::byte>> messages;
   // Key for a write and a read of a region, before the messages.
-  std::optional<RegionKey> guessed_key;
+  std::optional<fabric::RegionKey> guessed_key;
   // Sends an immediate without bytes first, which needs no key.
   bool has_immediate = false;
 };
@@ -53,15 +53,15 @@ struct MalformedCall {
 class MalformedConversation {
  public:
   // Starts to connect. The fabric must outlive it.
-  MalformedConversation(Fabric& fabric, MalformedCall call);
+  MalformedConversation(fabric::Fabric& fabric, MalformedCall call);
   // Closes the connection.
   ~MalformedConversation();
   MalformedConversation(const MalformedConversation&) = delete;
   MalformedConversation& operator=(const MalformedConversation&) = delete;
 
   // Takes an event. Returns false if it belongs to another connection.
-  bool OnConnectionEvent(const ConnectionEvent& event);
-  bool OnCompletion(const Completion& completion);
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
 
   bool done() const { return is_done_; }
   // Returns the refusal, by a rejection or by the node's last message; OK:
@@ -79,10 +79,10 @@ class MalformedConversation {
   void OnReply(size_t bytes);
   void Expect(const absl::Status& step);
 
-  Fabric& fabric_;
+  fabric::Fabric& fabric_;
   const MalformedCall call_;
-  std::unique_ptr<MessageSlots> slots_;  // messages and replies
-  ConnectionId connection_;
+  std::unique_ptr<replication::MessageSlots> slots_;  // messages and replies
+  fabric::ConnectionId connection_;
   size_t next_ = 0;  // of the messages
   bool is_done_ = false;
   absl::Status refusal_;

@@ -7,6 +7,9 @@
 #include "tools/sim/world/region_store.h"
 
 namespace alpheus::sim {
+
+using model::SimNetwork;
+
 namespace {
 
 // Completions that still have room.

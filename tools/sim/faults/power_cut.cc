@@ -7,15 +7,16 @@
 
 namespace alpheus::sim {
 
-std::vector<std::byte> DrawPowerCut(const ModelPersistence& pmem,
+std::vector<std::byte> DrawPowerCut(const model::ModelPersistence& pmem,
                                     RandomSource& random) {
-  const std::vector<ModelPersistence::DirtyWord> words = pmem.DirtyWords();
+  const std::vector<model::ModelPersistence::DirtyWord> words =
+      pmem.DirtyWords();
   if (words.empty()) return pmem.CutKeepingNone();
   std::vector<uint8_t> choices(words.size());
   const uint64_t way = random.Below(6);
   const uint64_t pivot = random.Below(words.size());
   for (size_t i = 0; i < words.size(); ++i) {
-    const ModelPersistence::DirtyWord& word = words[i];
+    const model::ModelPersistence::DirtyWord& word = words[i];
     const bool same_line =
         word.offset / kLineBytes == words[pivot].offset / kLineBytes;
     bool keep = false;

@@ -17,7 +17,7 @@ namespace alpheus::sim {
 // Draws an image in one of several ways, since bugs need each: nothing
 // unfenced; everything; all but a word; all but a line; everything before a
 // place; each word at random.
-std::vector<std::byte> DrawPowerCut(const ModelPersistence& pmem,
+std::vector<std::byte> DrawPowerCut(const model::ModelPersistence& pmem,
                                     RandomSource& random);
 
 }  // namespace alpheus::sim

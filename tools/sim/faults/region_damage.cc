@@ -30,7 +30,7 @@ RecordHeader HeaderAt(const RegionImage& image, size_t at) {
 }
 
 ImageRecord RecordOf(const RegionImage& image, const RegionState& state,
-                     Lsn lsn, const ReportedRecord& reported) {
+                     Lsn lsn, const recovery::ReportedRecord& reported) {
   const Ring ring(nullptr, state.superline.ring_capacity);
   ImageRecord record;
   record.lsn = lsn;
@@ -61,9 +61,10 @@ std::optional<ImageLog> ReadImage(const RegionImage& image) {
   readable.superline.repairing = false;
   readable.superline.configuration.members = {
       {readable.superline.node, readable.superline.incarnation}};
-  const StateReport report = ReportOfRegion(BytesOf(image), readable, {});
-  for (const VerdictRun& run : report.runs) {
-    if (run.verdict != Verdict::kHave) continue;
+  const recovery::StateReport report =
+      recovery::ReportOfRegion(BytesOf(image), readable, {});
+  for (const recovery::VerdictRun& run : report.runs) {
+    if (run.verdict != recovery::Verdict::kHave) continue;
     for (uint64_t i = 0; i < run.end - run.first; ++i) {
       log.records.push_back(RecordOf(image, *state, run.first + i,
                                      report.records[run.first_record + i]));
@@ -77,7 +78,7 @@ RegionImage FormattedRegion(const RegionIdentity& identity,
                             uint64_t incarnation,
                             const Configuration& configuration,
                             const Layout& layout) {
-  ModelPersistence pmem(layout.region_bytes);
+  model::ModelPersistence pmem(layout.region_bytes);
   FormatIdentity format;
   format.cluster_id = identity.cluster_id;
   format.log_id = identity.log_id;
@@ -101,7 +102,7 @@ RegionImage OfAnotherFormat(RegionImage image) {
   std::vector<std::byte> content = cell.copies[*cell.newest].content;
   const uint32_t version = kFormatVersion + 1;
   std::memcpy(content.data(), &version, sizeof(version));
-  ModelPersistence pmem(image);
+  model::ModelPersistence pmem(image);
   ALPHEUS_CHECK(WriteCell(pmem, SuperlinePlace(pmem.region()), cell.newest,
                           cell.copies[*cell.newest].seq + 1, content),
                 "modelled memory does not fail unasked");

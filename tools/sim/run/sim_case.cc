@@ -121,7 +121,8 @@ std::string CommandLine(uint64_t seed, const Fixed& fixed) {
   }
   if (fixed.beyond_budget) absl::StrAppend(&text, " --beyond-budget");
   if (fixed.platform) {
-    absl::StrAppend(&text, " --platform ", PlatformToString(*fixed.platform));
+    absl::StrAppend(&text, " --platform ",
+                    replication::PlatformToString(*fixed.platform));
   }
   if (!fixed.left_out.empty()) {
     absl::StrAppend(&text, " --without ", NumbersText(fixed.left_out));

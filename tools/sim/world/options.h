@@ -118,8 +118,8 @@ struct Fixed {
   std::optional<bool> has_membership_service;
   std::optional<BackgroundActors> background_actors;
   bool beyond_budget = false;
-  std::optional<Platform> platform;  // of all machines
-  std::set<uint32_t> left_out;       // faults of the plan, by number
+  std::optional<replication::Platform> platform;  // of all machines
+  std::set<uint32_t> left_out;  // faults of the plan, by number
   Canary canary = Canary::kNone;
 };
 
@@ -167,8 +167,9 @@ struct RunOptions {
   // More is lost and damaged than a log must survive (fault_budget.h): it may
   // stay closed, and must not be shorter.
   bool is_beyond_budget = false;
-  std::vector<Platform> platforms;  // by machine; others: the weakest
-  uint64_t stage_words = 128;       // of remote bytes that advance in one step
+  std::vector<replication::Platform>
+      platforms;               // by machine; others: the weakest
+  uint64_t stage_words = 128;  // of remote bytes that advance in one step
 };
 
 // Returns whether nothing happens to anybody: no faults, no broken connections,

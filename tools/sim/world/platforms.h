@@ -24,15 +24,17 @@ namespace alpheus::sim {
 // Parses the words of platform.h. Errors: InvalidArgument (as ParsePlatform; a
 // platform that is not simulated); Unimplemented (no method persists records
 // there).
-absl::StatusOr<Platform> SimulatedPlatform(const std::string& words);
+absl::StatusOr<replication::Platform> SimulatedPlatform(
+    const std::string& words);
 
 // Draws one for each machine with a replica; in every fourth run the weakest
 // for all.
-std::vector<Platform> DrawPlatforms(uint64_t seed, int machines,
-                                    const std::optional<Platform>& fixed);
+std::vector<replication::Platform> DrawPlatforms(
+    uint64_t seed, int machines,
+    const std::optional<replication::Platform>& fixed);
 
 // Returns "all dmp,ddio,..." or those that differ, by machine.
-std::string PlatformsText(const std::vector<Platform>& platforms);
+std::string PlatformsText(const std::vector<replication::Platform>& platforms);
 
 }  // namespace alpheus::sim
 

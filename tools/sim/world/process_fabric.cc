@@ -3,13 +3,15 @@
 
 namespace alpheus::sim {
 
-absl::StatusOr<RegionKey> ProcessFabric::Register(std::span<std::byte> bytes,
-                                                  RemoteAccess access) {
+using fabric::ConnectionId;
+
+absl::StatusOr<fabric::RegionKey> ProcessFabric::Register(
+    std::span<std::byte> bytes, fabric::RemoteAccess access) {
   before_call_();
   return inner_.Register(bytes, access);
 }
 
-absl::Status ProcessFabric::Deregister(RegionKey key) {
+absl::Status ProcessFabric::Deregister(fabric::RegionKey key) {
   before_call_();
   return inner_.Deregister(key);
 }
@@ -44,19 +46,20 @@ absl::Status ProcessFabric::Close(ConnectionId connection) {
 }
 
 absl::Status ProcessFabric::Post(ConnectionId connection,
-                                 const WorkRequest& request) {
+                                 const fabric::WorkRequest& request) {
   before_call_();
   return inner_.Post(connection, request);
 }
 
-absl::Status ProcessFabric::PostReceive(ConnectionId connection, WorkId work,
-                                        LocalBytes into) {
+absl::Status ProcessFabric::PostReceive(ConnectionId connection,
+                                        fabric::WorkId work,
+                                        fabric::LocalBytes into) {
   before_call_();
   return inner_.PostReceive(connection, work, into);
 }
 
-size_t ProcessFabric::Poll(std::span<Completion> completions,
-                           std::vector<ConnectionEvent>* events) {
+size_t ProcessFabric::Poll(std::span<fabric::Completion> completions,
+                           std::vector<fabric::ConnectionEvent>* events) {
   before_call_();
   return inner_.Poll(completions, events);
 }

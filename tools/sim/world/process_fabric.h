@@ -18,39 +18,39 @@
 
 namespace alpheus::sim {
 
-class ProcessFabric final : public Fabric {
+class ProcessFabric final : public fabric::Fabric {
  public:
   // `before_call` is called before each call that does anything.
-  ProcessFabric(Fabric& inner, const ProcessClock& clock,
+  ProcessFabric(fabric::Fabric& inner, const ProcessClock& clock,
                 std::function<void()> before_call)
       : inner_(inner), clock_(clock), before_call_(std::move(before_call)) {}
 
   Limits limits() const override { return inner_.limits(); }
-  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
-                                     RemoteAccess access) override;
-  absl::Status Deregister(RegionKey key) override;
+  absl::StatusOr<fabric::RegionKey> Register(
+      std::span<std::byte> bytes, fabric::RemoteAccess access) override;
+  absl::Status Deregister(fabric::RegionKey key) override;
   absl::StatusOr<std::string> Listen(std::string_view address) override;
-  absl::StatusOr<ConnectionId> Connect(std::string_view address,
-                                       std::string_view private_data,
-                                       Deadline deadline) override;
-  absl::Status Accept(ConnectionId connection,
+  absl::StatusOr<fabric::ConnectionId> Connect(std::string_view address,
+                                               std::string_view private_data,
+                                               Deadline deadline) override;
+  absl::Status Accept(fabric::ConnectionId connection,
                       std::string_view private_data) override;
-  absl::Status Reject(ConnectionId connection,
+  absl::Status Reject(fabric::ConnectionId connection,
                       std::string_view private_data) override;
-  absl::Status Close(ConnectionId connection) override;
-  absl::Status Post(ConnectionId connection,
-                    const WorkRequest& request) override;
-  absl::Status PostReceive(ConnectionId connection, WorkId work,
-                           LocalBytes into) override;
-  size_t Poll(std::span<Completion> completions,
-              std::vector<ConnectionEvent>* events) override;
+  absl::Status Close(fabric::ConnectionId connection) override;
+  absl::Status Post(fabric::ConnectionId connection,
+                    const fabric::WorkRequest& request) override;
+  absl::Status PostReceive(fabric::ConnectionId connection, fabric::WorkId work,
+                           fabric::LocalBytes into) override;
+  size_t Poll(std::span<fabric::Completion> completions,
+              std::vector<fabric::ConnectionEvent>* events) override;
   bool Progress() override;
   void WaitForActivity(Deadline deadline) override;
   void FlushSends() override { inner_.FlushSends(); }
   void Wake() override { inner_.Wake(); }
 
  private:
-  Fabric& inner_;
+  fabric::Fabric& inner_;
   const ProcessClock& clock_;
   const std::function<void()> before_call_;
 };

@@ -45,7 +45,7 @@ void Take(std::vector<int>& from, size_t count, RandomSource& random,
 
 }  // namespace
 
-std::set<int> DrawSurvivingCore(const QuorumSizes& sizes,
+std::set<int> DrawSurvivingCore(const quorum::QuorumSizes& sizes,
                                 const std::set<int>& usable,
                                 const std::set<int>& knowing,
                                 RandomSource& random) {
@@ -71,7 +71,7 @@ std::set<int> DrawSurvivingCore(const QuorumSizes& sizes,
 SurvivingCore::SurvivingCore(World& world) : world_(world) {
   const ConfigurationChecker& configurations = world.checkers().configurations;
   const Configuration& in_force = configurations.in_force();
-  QuorumSizes sizes = SizesOf(in_force);
+  quorum::QuorumSizes sizes = recovery::SizesOf(in_force);
   sizes.write_quorum =
       static_cast<uint32_t>(configurations.WriteQuorumOf(in_force));
   const std::vector<int> machines = configurations.Members();

@@ -35,7 +35,7 @@ namespace alpheus::sim {
 
 // Returns a random core; all members if there is none. `usable`: the members
 // that exist, by number; and of these those that know what they hold.
-std::set<int> DrawSurvivingCore(const QuorumSizes& sizes,
+std::set<int> DrawSurvivingCore(const quorum::QuorumSizes& sizes,
                                 const std::set<int>& usable,
                                 const std::set<int>& knowing,
                                 RandomSource& random);

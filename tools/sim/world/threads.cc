@@ -22,7 +22,7 @@ struct Threads::Thread {
   uint64_t own_reservations = 0;  // what the log counts per thread
 };
 
-Threads::Threads(SimNetwork& network, RandomSource& random,
+Threads::Threads(model::SimNetwork& network, RandomSource& random,
                  int64_t delay_ns_max)
     : network_(network), random_(random), delay_ns_max_(delay_ns_max) {}
 

@@ -49,7 +49,8 @@ class Threads {
  public:
   // A ready thread continues after up to `delay_ns_max` nanoseconds. Network
   // and randomness must outlive this object.
-  Threads(SimNetwork& network, RandomSource& random, int64_t delay_ns_max);
+  Threads(model::SimNetwork& network, RandomSource& random,
+          int64_t delay_ns_max);
   ~Threads();
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
@@ -105,7 +106,7 @@ class Threads {
   Thread& NewThread();
   int64_t now() const { return network_.clock().NowNanos(); }
 
-  SimNetwork& network_;
+  model::SimNetwork& network_;
   RandomSource& random_;
   const int64_t delay_ns_max_;
   std::function<void(uint32_t)> on_switch_;

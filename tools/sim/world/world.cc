@@ -32,16 +32,16 @@ namespace {
 constexpr uint64_t kTableEntries = 102;
 
 // Daemon and application are on one machine; the last one has no replica.
-std::vector<Platform> PlatformsOfHosts(const RunOptions& options) {
-  std::vector<Platform> platforms = options.platforms;
+std::vector<replication::Platform> PlatformsOfHosts(const RunOptions& options) {
+  std::vector<replication::Platform> platforms = options.platforms;
   platforms.resize(static_cast<size_t>(options.nodes));
   platforms.insert(platforms.end(), options.platforms.begin(),
                    options.platforms.end());
   return platforms;
 }
 
-SimOptions NetworkOptions(const RunOptions& options) {
-  SimOptions network;
+model::SimOptions NetworkOptions(const RunOptions& options) {
+  model::SimOptions network;
   network.seed = options.seed;
   network.hosts = 2 * options.nodes + 1 +
                   (options.background_actors.tail ? 1 : 0) +
@@ -90,11 +90,11 @@ void ForgetSuspicion(World& world, int machine) {
 
 World::World(const RunOptions& options)
     : options_(options),
-      sizes_(*MakeQuorumSizes(static_cast<uint32_t>(options.members()),
-                              WriteQuorumOf(options))),
+      sizes_(*quorum::MakeQuorumSizes(static_cast<uint32_t>(options.members()),
+                                      WriteQuorumOf(options))),
       layout_(*Layout::ForRing(options.ring_capacity, kTableEntries)),
       random_(options.seed * 2 + 1),
-      network_(std::make_unique<SimNetwork>(NetworkOptions(options))),
+      network_(std::make_unique<model::SimNetwork>(NetworkOptions(options))),
       threads_(
           std::make_unique<Threads>(*network_, random_, options.switch_ns_max)),
       oracle_(std::make_unique<Oracle>(network_->clock())),
@@ -114,7 +114,7 @@ World::World(const RunOptions& options)
         *network_, checkers_->ballots, MembershipOptionsOf(options));
   }
   network_->SetOnActivity([this](int host) { NoteActivity(host); });
-  network_->SetOnLanding([this](const LandedBytes& landed) {
+  network_->SetOnLanding([this](const model::LandedBytes& landed) {
     // Reads of background actors land in their own memory.
     if (landed.host < TailHost()) checkers_->fence.OnLanding(landed);
   });
@@ -150,10 +150,10 @@ World::World(const RunOptions& options)
     operator_ = std::make_unique<Operator>(*this);
 }
 
-ClusterKey SimulatedKey() {
-  std::array<std::byte, kClusterKeyBytes> bytes{};
+quorum::ClusterKey SimulatedKey() {
+  std::array<std::byte, quorum::kClusterKeyBytes> bytes{};
   bytes.fill(std::byte{0x5e});
-  return ClusterKey(bytes);
+  return quorum::ClusterKey(bytes);
 }
 
 Configuration World::configuration() const {
@@ -294,10 +294,10 @@ void World::Trace(std::string_view what) {
 
 // --- Memory -----------------------------------------------------------------
 
-Platform World::PlatformOf(int machine) const {
+replication::Platform World::PlatformOf(int machine) const {
   const auto index = static_cast<size_t>(machine);
   return index < options_.platforms.size() ? options_.platforms[index]
-                                           : Platform();
+                                           : replication::Platform();
 }
 
 void World::Format(int number, Model& pmem) const {
@@ -372,10 +372,11 @@ std::span<const std::byte> World::Medium(int number) {
   Model& pmem = *store_->medium(number);
   if (!store_->IsOwn(number)) return pmem.persistent();  // SRS1
   Machine& machine = machines_[static_cast<size_t>(number)];
-  const PersistenceDomain domain = PlatformOf(number).domain;
-  if (domain == PersistenceDomain::kMemory) return pmem.persistent();
+  const replication::PersistenceDomain domain = PlatformOf(number).domain;
+  if (domain == replication::PersistenceDomain::kMemory)
+    return pmem.persistent();
   const auto visible = pmem.region();
-  if (domain == PersistenceDomain::kHierarchy) return visible;
+  if (domain == replication::PersistenceDomain::kHierarchy) return visible;
   bool is_all = true;
   for (const int host : HostsOf(number)) {
     is_all = is_all && !network_->stages(host).HasInbound();

@@ -53,7 +53,7 @@ inline constexpr Uuid kClusterId{0xc1, 0x57e4};
 inline constexpr Uuid kLogId{0x109, 1};
 // Returns the cluster's key. Nothing in a simulated world is secret; all prove
 // that they have it.
-ClusterKey SimulatedKey();
+quorum::ClusterKey SimulatedKey();
 
 class CandidateAgent;
 class MemberLists;
@@ -69,7 +69,7 @@ struct Checkers;
 
 class World {
  public:
-  using Model = ModelPersistence;
+  using Model = model::ModelPersistence;
 
   // The lock holder of a region.
   enum class RegionUser { kNobody, kNode, kPrimary };
@@ -177,7 +177,7 @@ class World {
 
   const RunOptions& options() const { return options_; }
   const Layout& layout() const { return layout_; }
-  SimNetwork& network() { return *network_; }
+  model::SimNetwork& network() { return *network_; }
   Threads& threads() { return *threads_; }
   Random& random() { return random_; }
   Oracle& oracle() { return *oracle_; }
@@ -252,7 +252,7 @@ class World {
     return TailHost() + (options_.background_actors.tail ? 1 : 0);
   }
   // Returns the platform, both true and declared.
-  Platform PlatformOf(int machine) const;
+  replication::Platform PlatformOf(int machine) const;
   // Returns the bytes of the machine's replica that survive every power cut: on
   // DMP the fenced floor, on MHP also all that is visible, on WSP also what is
   // in the adapters. Valid until something happens there. Requires: store() has
@@ -262,7 +262,7 @@ class World {
   std::vector<int> HostsOf(int machine) const;
   // Returns the address of that machine's node.
   std::string NodeAddress(int machine) const {
-    return SimNetwork::Address(machine, 1);
+    return model::SimNetwork::Address(machine, 1);
   }
 
   // Clears the note of activity, before the fabric of that host is polled.
@@ -331,10 +331,10 @@ class World {
   std::vector<int> LinkedHostsOf(int machine) const;
 
   const RunOptions options_;
-  const QuorumSizes sizes_;
+  const quorum::QuorumSizes sizes_;
   const Layout layout_;
   Random random_;
-  std::unique_ptr<SimNetwork> network_;
+  std::unique_ptr<model::SimNetwork> network_;
   std::unique_ptr<Threads> threads_;
   std::unique_ptr<Oracle> oracle_;
   std::unique_ptr<History> history_;

@@ -13,7 +13,7 @@
 
 #include "tests/support/fixtures/temp_directory.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using ::testing::HasSubstr;
@@ -345,4 +345,4 @@ TEST_F(VouchFileTest, ManifestIsTheOneThatCurrentNames) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

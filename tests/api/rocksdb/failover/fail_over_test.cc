@@ -18,7 +18,7 @@
 #include "rocksdb/db.h"
 #include "tests/api/rocksdb/fs/cluster_database_fixture.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::FileOptions;
@@ -522,4 +522,4 @@ TEST_F(FailOverTest, LockOfAProcessThatIsStillThereIsRespected) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -36,7 +36,7 @@
 #include "tests/support/fixtures/temp_directory.h"
 #include "tools/nemesis/cluster.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using testing::FailoverWriter;
@@ -282,12 +282,13 @@ int Main(int rounds, uint64_t seed) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 int main(int argc, char** argv) {
   if (argc != 3) {
     std::cerr << "usage: rocksdb_failover_rounds ROUNDS SEED\n";
     return 2;
   }
-  return alpheus::Main(std::atoi(argv[1]), std::strtoull(argv[2], nullptr, 10));
+  return alpheus::wal::Main(std::atoi(argv[1]),
+                            std::strtoull(argv[2], nullptr, 10));
 }

@@ -32,12 +32,12 @@ std::string ValueOf(size_t process, uint64_t number) {
 
 }  // namespace
 
-FailoverWriter::FailoverWriter(const WalOptions& wal,
+FailoverWriter::FailoverWriter(const wal::WalOptions& wal,
                                const std::string& database,
                                std::span<ProcessNotes> notes)
     : notes_(notes), own_(notes.back()), path_(database) {
-  env_ = rocksdb::NewCompositeEnv(
-      std::make_shared<WalFileSystem>(wal, rocksdb::FileSystem::Default()));
+  env_ = rocksdb::NewCompositeEnv(std::make_shared<wal::WalFileSystem>(
+      wal, rocksdb::FileSystem::Default()));
   options_.env = env_.get();
   options_.create_if_missing = notes.size() == 1;
   // Flushes and compactions are always under way.

@@ -58,7 +58,7 @@ enum FailoverExit : int {
 class FailoverWriter {
  public:
   // `notes` are of all processes in their order, of which this is the last.
-  FailoverWriter(const WalOptions& wal, const std::string& database,
+  FailoverWriter(const wal::WalOptions& wal, const std::string& database,
                  std::span<ProcessNotes> notes);
 
   bool Open();

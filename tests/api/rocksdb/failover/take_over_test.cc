@@ -14,7 +14,7 @@
 
 #include "tests/support/fixtures/temp_directory.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::IODebugContext;
@@ -294,4 +294,4 @@ TEST_F(TakeOverTest, DirectoryWithoutADatabaseIsAnError) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

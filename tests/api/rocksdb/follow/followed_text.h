@@ -10,7 +10,7 @@
 
 namespace alpheus::testing {
 
-inline std::string TextOf(const WalFollower::Followed& followed) {
+inline std::string TextOf(const wal::WalFollower::Followed& followed) {
   if (followed.file == nullptr) return "no such file";
   std::string text(followed.file->size(), '\0');
   text.resize(followed.file->Read(0, std::as_writable_bytes(std::span(text))));

@@ -22,14 +22,14 @@ namespace alpheus::testing {
 // Another process's view of a database, as far as RocksDB can tell.
 class Instance {
  public:
-  Instance(WalOptions options, rocksdb::Options of_database,
+  Instance(wal::WalOptions options, rocksdb::Options of_database,
            std::shared_ptr<rocksdb::FileSystem> base =
                rocksdb::FileSystem::Default())
       : options_(std::move(of_database)) {
     options.follow = true;
     options.create_bytes = 0;
-    fs_ = std::make_shared<WalFollowingFileSystem>(std::move(options),
-                                                   std::move(base));
+    fs_ = std::make_shared<wal::WalFollowingFileSystem>(std::move(options),
+                                                        std::move(base));
     env_ = rocksdb::NewCompositeEnv(fs_);
     options_.env = env_.get();
     options_.create_if_missing = false;
@@ -62,7 +62,7 @@ class Instance {
     return got.ok() ? value : got.ToString();
   }
   rocksdb::DB& db() { return *db_; }
-  WalFollowingFileSystem& fs() { return *fs_; }
+  wal::WalFollowingFileSystem& fs() { return *fs_; }
 
  private:
   rocksdb::Status Take(rocksdb::Status opened) {
@@ -71,7 +71,7 @@ class Instance {
   }
 
   rocksdb::Options options_;
-  std::shared_ptr<WalFollowingFileSystem> fs_;
+  std::shared_ptr<wal::WalFollowingFileSystem> fs_;
   std::unique_ptr<rocksdb::Env> env_;
   rocksdb::DB* raw_ = nullptr;
   std::unique_ptr<rocksdb::DB> db_;

@@ -15,7 +15,7 @@
 #include "rocksdb/file_system.h"
 #include "tests/api/rocksdb/follow/following_instance.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::IOOptions;
@@ -226,4 +226,4 @@ TEST_P(FollowingAFlushMidwayTest, OneThatIsOvertakenMidwayTriesAgain) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -21,7 +21,7 @@
 #include "tests/api/rocksdb/follow/following_instance.h"
 #include "tests/api/rocksdb/fs/cluster_database_fixture.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::IOOptions;
@@ -428,4 +428,4 @@ TEST_F(FollowingAClusterTest, OneReplicaAloneIsRefused) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

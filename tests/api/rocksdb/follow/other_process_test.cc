@@ -18,7 +18,7 @@
 #include "rocksdb/db.h"
 #include "tests/api/rocksdb/fs/cluster_database_fixture.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::DB;
@@ -145,4 +145,4 @@ TEST_F(ClusterReaderTest, InstanceOfAnotherProcessTakesTheLog) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

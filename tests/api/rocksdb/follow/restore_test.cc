@@ -21,7 +21,7 @@
 #include "tests/api/rocksdb/follow/following_instance.h"
 #include "tests/api/rocksdb/fs/database_fixture.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::Status;
@@ -1007,4 +1007,4 @@ TEST_F(RestoreTest, RepairIsVouchedFor) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

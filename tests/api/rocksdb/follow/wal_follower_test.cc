@@ -14,7 +14,7 @@
 #include "log/base/bytes.h"
 #include "tests/api/rocksdb/follow/followed_text.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -446,4 +446,4 @@ TEST_F(WalFollowerTest, LogThatIsCleanedFasterThanReadIsAnError) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -21,8 +21,8 @@ class ClusterDatabaseFixture : public PluginFixture {
   ~ClusterDatabaseFixture() override { Close(); }
 
   // A process on this node, without a replica of its own.
-  WalOptions On(int node) const {
-    WalOptions options;
+  wal::WalOptions On(int node) const {
+    wal::WalOptions options;
     options.stall_ms = 60'000;
     ReplicationOptions& replication = options.log.replication;
     replication.cluster_file = cluster_.file();

@@ -14,7 +14,7 @@
 #include "tests/api/rocksdb/fs/cluster_database_fixture.h"
 #include "tests/support/fabrics/counted_sends.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using ClusterDatabaseTest = testing::ClusterDatabaseFixture;
@@ -111,4 +111,4 @@ TEST_F(ClusterDatabaseTest, TooFewReplicasAreAnErrorNotALoss) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -17,7 +17,7 @@
 #include "rocksdb/utilities/transaction_db.h"
 #include "tests/api/rocksdb/fs/database_fixture.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::Status;
@@ -255,4 +255,4 @@ TEST_F(DatabaseFeaturesTest, ReadOnlyOpeningLeavesTheWal) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -9,7 +9,7 @@
 #include "rocksdb/db.h"
 #include "tests/api/rocksdb/fs/database_fixture.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::Options;
@@ -100,4 +100,4 @@ INSTANTIATE_TEST_SUITE_P(All, WalOptionsCaseTest,
                          });
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -14,7 +14,7 @@
 #include "rocksdb/db.h"
 #include "tests/api/rocksdb/fs/database_fixture.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::Status;
@@ -580,4 +580,4 @@ TEST_F(DatabaseTest, DestroyedDatabaseLeavesNothingInTheLog) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -14,7 +14,7 @@
 #include "rocksdb/write_buffer_manager.h"
 #include "tests/api/rocksdb/fs/database_fixture.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::ColumnFamilyDescriptor;
@@ -108,4 +108,4 @@ TEST(LimitMemtablesTest, ArenasAreSmallBesideTheLimit) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

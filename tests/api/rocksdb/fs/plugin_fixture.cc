@@ -21,8 +21,8 @@ PluginFixture::~PluginFixture() { Close(); }
 
 void PluginFixture::Restart() {
   env_.reset();
-  fs_ = std::make_shared<WalFileSystem>(wal_options_,
-                                        rocksdb::FileSystem::Default());
+  fs_ = std::make_shared<wal::WalFileSystem>(wal_options_,
+                                             rocksdb::FileSystem::Default());
   env_ = rocksdb::NewCompositeEnv(fs_);
   options_.env = env_.get();
 }

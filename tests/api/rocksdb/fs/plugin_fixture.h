@@ -24,7 +24,7 @@ class PluginFixture : public ::testing::Test {
   // A new process, as far as RocksDB and the log can tell.
   void Restart();
   // The file system that `restart` made, opened.
-  WalFileSystem& fs() { return *fs_; }
+  wal::WalFileSystem& fs() { return *fs_; }
 
   rocksdb::Status TryOpen();
   void Open();
@@ -45,9 +45,9 @@ class PluginFixture : public ::testing::Test {
 
   TempDirectory directory_;
   std::string path_ = directory_.File("db");
-  WalOptions wal_options_;
+  wal::WalOptions wal_options_;
   rocksdb::Options options_;
-  std::shared_ptr<WalFileSystem> fs_;
+  std::shared_ptr<wal::WalFileSystem> fs_;
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
 };

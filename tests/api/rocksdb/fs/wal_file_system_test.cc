@@ -17,7 +17,7 @@
 #include "rocksdb/convenience.h"
 #include "tests/api/rocksdb/fs/plugin_fixture.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::FileOptions;
@@ -585,4 +585,4 @@ TEST(WalIoStatusTest, OutcomesKeepTheirMeaning) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

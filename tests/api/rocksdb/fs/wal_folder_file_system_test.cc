@@ -13,7 +13,7 @@
 #include "rocksdb/utilities/checkpoint.h"
 #include "tests/api/rocksdb/fs/database_fixture.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::Status;
@@ -175,4 +175,4 @@ TEST_F(WalFolderTest, DatabaseThatIsRepairedKeepsItsWal) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

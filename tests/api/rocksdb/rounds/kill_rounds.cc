@@ -32,7 +32,7 @@
 #include "rocksdb/write_batch.h"
 #include "tests/support/fixtures/temp_directory.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 constexpr int kThreads = 3;
@@ -238,12 +238,13 @@ int Run(int rounds, uint64_t seed) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 int main(int argc, char** argv) {
   if (argc != 3) {
     std::cerr << "usage: rocksdb_kill_rounds ROUNDS SEED\n";
     return 2;
   }
-  return alpheus::Run(std::atoi(argv[1]), std::strtoull(argv[2], nullptr, 10));
+  return alpheus::wal::Run(std::atoi(argv[1]),
+                           std::strtoull(argv[2], nullptr, 10));
 }

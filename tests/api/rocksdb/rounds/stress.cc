@@ -36,7 +36,7 @@
 #include "tests/api/rocksdb/rounds/stress_database.h"
 #include "tests/support/fixtures/temp_directory.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::Status;
@@ -312,13 +312,13 @@ int Run(uint64_t rounds, uint64_t seed) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal
 
 int main(int argc, char** argv) {
   if (argc != 3) {
     std::cerr << "usage: rocksdb_stress ROUNDS SEED\n";
     return 2;
   }
-  return alpheus::Run(std::strtoull(argv[1], nullptr, 10),
-                      std::strtoull(argv[2], nullptr, 10));
+  return alpheus::wal::Run(std::strtoull(argv[1], nullptr, 10),
+                           std::strtoull(argv[2], nullptr, 10));
 }

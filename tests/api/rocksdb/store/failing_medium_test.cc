@@ -34,7 +34,7 @@ extern "C" int pmem_msync(const void* address, size_t bytes) {
   return msync(reinterpret_cast<void*>(start), end - start, MS_SYNC);
 }
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using rocksdb::Status;
@@ -149,4 +149,4 @@ TEST_F(FailingClusterTest, LostBackupIsNotNoticed) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -9,7 +9,7 @@
 
 #include "tests/support/fixtures/temp_directory.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using ::testing::HasSubstr;
@@ -133,4 +133,4 @@ TEST(WalOptionsTest, WrongLineOfAFileIsNamedWithTheFile) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -11,7 +11,7 @@
 #include "api/rocksdb/store/wal_index.h"
 #include "log/base/bytes.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using Code = absl::StatusCode;
@@ -170,4 +170,4 @@ TEST(WalRecordTest, ImpossibleRecordsAreDamage) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

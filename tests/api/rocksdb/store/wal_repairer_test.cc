@@ -12,7 +12,7 @@
 #include "api/rocksdb/store/wal_index.h"
 #include "log/base/bytes.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 class WalRepairerTest : public ::testing::Test {
@@ -159,4 +159,4 @@ TEST(DamagedWalBytesTest, RecordsEndWithTheirBlocks) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -17,7 +17,7 @@
 #include "tests/api/rocksdb/follow/followed_text.h"
 #include "tests/support/fixtures/temp_directory.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -172,4 +172,4 @@ TEST_F(WalSourceTest, WhatCannotBeFollowedIsNamed) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

@@ -15,7 +15,7 @@
 #include "log/base/bytes.h"
 #include "tests/support/fixtures/temp_directory.h"
 
-namespace alpheus {
+namespace alpheus::wal {
 namespace {
 
 using ::testing::Contains;
@@ -594,4 +594,4 @@ TEST_F(WalStoreTest, RecordsThatNoStoreWritesAreDamage) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::wal

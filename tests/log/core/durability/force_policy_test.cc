@@ -29,7 +29,7 @@ class ForcePolicyTest : public ::testing::Test {
     EXPECT_TRUE(harness_.Open().ok());
   }
 
-  RingLog<ModelPersistence>& log() { return harness_.log(); }
+  RingLog<model::ModelPersistence>& log() { return harness_.log(); }
 
   absl::StatusOr<Lsn> Append(ForcePolicy policy) {
     const std::span<const std::byte> part = AsBytes("record");

@@ -8,6 +8,9 @@
 #include "tools/model/memory/crash_model.h"
 
 namespace alpheus {
+
+using model::ModelPersistence;
+
 namespace {
 
 using Progressed = Forcer<ModelPersistence>::Progressed;

@@ -100,14 +100,15 @@ class ReplicationSinkTest : public ::testing::Test {
   }
 
   void Open(FlushOrder order) {
-    LocalOpeningOptions opening;
+    recovery::LocalOpeningOptions opening;
     opening.name = "model";
-    opened_ = *OpenEpochLocally(pmem_, pmem_.region(), opening, random_);
+    opened_ =
+        *recovery::OpenEpochLocally(pmem_, pmem_.region(), opening, random_);
     RingLogOptions options;
     options.name = "model";
     options.sink = &sink_;
     options.flush_order = order;
-    log_ = std::make_unique<RingLog<ModelPersistence>>(
+    log_ = std::make_unique<RingLog<model::ModelPersistence>>(
         pmem_, pmem_.region(), opened_->start, options, clock_, waiter_);
   }
   absl::Status Append() {
@@ -122,12 +123,12 @@ class ReplicationSinkTest : public ::testing::Test {
   }
 
   Random random_{1};
-  ModelPersistence pmem_;
+  model::ModelPersistence pmem_;
   SteppingClock clock_;
   CountingWaiter waiter_;
   FakeSink sink_;
-  std::optional<OpenedEpoch> opened_;
-  std::unique_ptr<RingLog<ModelPersistence>> log_;
+  std::optional<recovery::OpenedEpoch> opened_;
+  std::unique_ptr<RingLog<model::ModelPersistence>> log_;
 };
 
 // P-H22, on the image that a power cut leaves; and what each order does first.

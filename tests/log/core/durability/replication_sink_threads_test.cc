@@ -142,10 +142,10 @@ struct ThreadsLog {
     EXPECT_TRUE(
         FormatRegion(pmem, region->bytes(), layout, NewLocalIdentity(random))
             .ok());
-    LocalOpeningOptions opening;
+    recovery::LocalOpeningOptions opening;
     opening.name = "threads";
-    const OpenedEpoch opened =
-        *OpenEpochLocally(pmem, region->bytes(), opening, random);
+    const recovery::OpenedEpoch opened =
+        *recovery::OpenEpochLocally(pmem, region->bytes(), opening, random);
     options.name = "threads";
     options.sink = &sink;
     log.emplace(pmem, region->bytes(), opened.start, options, Clock::Real(),

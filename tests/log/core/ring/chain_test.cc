@@ -36,9 +36,10 @@ class MemoryLog {
                              *Layout::ForRegion(kRegionBytes),
                              NewLocalIdentity(random_))
                     .ok());
-    LocalOpeningOptions options;
+    recovery::LocalOpeningOptions options;
     options.name = "memory";
-    opened_ = OpenEpochLocally(pmem_, region_.bytes(), options, random_);
+    opened_ =
+        recovery::OpenEpochLocally(pmem_, region_.bytes(), options, random_);
     EXPECT_TRUE(opened_.ok()) << opened_.status();
     log_ = std::make_unique<RingLog<LibpmemPersistence>>(
         pmem_, region_.bytes(), opened_->start,
@@ -53,7 +54,7 @@ class MemoryLog {
   Region region_;
   FutexWaiter waiter_;
   LibpmemPersistence pmem_;
-  absl::StatusOr<OpenedEpoch> opened_;
+  absl::StatusOr<recovery::OpenedEpoch> opened_;
   std::unique_ptr<RingLog<LibpmemPersistence>> log_;
 };
 
@@ -98,7 +99,7 @@ TEST(ChainTest, HeadHasTheChainOfTheRecordsBeforeIt) {
   ASSERT_TRUE(harness.Open().ok());
   Random random(2);
   for (int round = 0; round < 40; ++round) {
-    RingLog<ModelPersistence>& log = harness.log();
+    RingLog<model::ModelPersistence>& log = harness.log();
     for (int i = 0; i < 70; ++i) WriteOne(log, random);
     ASSERT_TRUE(log.Force(log.next_lsn() - 1, 1, Deadline()).ok());
     const Lsn last(log.durable_lsn().value - random.Below(5));

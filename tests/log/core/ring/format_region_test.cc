@@ -41,7 +41,7 @@ class UseOfRegionTest : public ::testing::Test {
   }
   void OpenOnce() {
     Random random(2);
-    ASSERT_TRUE(OpenEpochLocally(pmem_, bytes(), {}, random).ok());
+    ASSERT_TRUE(recovery::OpenEpochLocally(pmem_, bytes(), {}, random).ok());
   }
   void Wipe(uint64_t offset, uint64_t count) {
     std::ranges::fill(bytes().subspan(offset, count), std::byte{0});
@@ -121,7 +121,7 @@ TEST_F(UseOfRegionTest, DeviceWithAWipedBeginningHoldsNothing) {
 // the next format takes for nothing. Method: at each fence, images of the crash
 // model.
 TEST(UseOfRegionCrashTest, PowerCutInAFormatLeavesNothingOrALog) {
-  ModelPersistence model(kFormattedBytes);
+  model::ModelPersistence model(kFormattedBytes);
   testing::CrashEnumerator enumerator({.product_max = 64});
   uint64_t nothing = 0;
   uint64_t logs = 0;
@@ -132,13 +132,14 @@ TEST(UseOfRegionCrashTest, PowerCutInAFormatLeavesNothingOrALog) {
     ASSERT_NE(UseOfRegion(image, /*is_device=*/true), RegionUse::kUsed);
     (use == RegionUse::kNothing ? nothing : logs) += 1;
     if (use == RegionUse::kNothing) return;
-    ModelPersistence found(image);
+    model::ModelPersistence found(image);
     Random random(3);
-    const auto opened = OpenEpochLocally(found, found.region(), {}, random);
+    const auto opened =
+        recovery::OpenEpochLocally(found, found.region(), {}, random);
     ASSERT_TRUE(opened.ok()) << opened.status();
   };
-  model.SetHook([&](const ModelPersistence::Event& event) {
-    if (event.primitive != ModelPersistence::Primitive::kFence) return;
+  model.SetHook([&](const model::ModelPersistence::Event& event) {
+    if (event.primitive != model::ModelPersistence::Primitive::kFence) return;
     enumerator.Enumerate(model, 0, judge);
   });
   Random random(1);

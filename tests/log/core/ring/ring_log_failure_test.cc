@@ -77,9 +77,10 @@ class RingLogFailureTest : public ::testing::Test {
     EXPECT_TRUE(
         FormatRegion(pmem_, region_.bytes(), layout_, NewLocalIdentity(random_))
             .ok());
-    LocalOpeningOptions options;
+    recovery::LocalOpeningOptions options;
     options.name = "failing";
-    opened_ = OpenEpochLocally(pmem_, region_.bytes(), options, random_);
+    opened_ =
+        recovery::OpenEpochLocally(pmem_, region_.bytes(), options, random_);
     EXPECT_TRUE(opened_.ok()) << opened_.status();
   }
   void Open(Waiter& waiter) {
@@ -109,7 +110,7 @@ class RingLogFailureTest : public ::testing::Test {
   Region region_;
   MsyncPersistence pmem_;
   Random random_{1};
-  absl::StatusOr<OpenedEpoch> opened_;
+  absl::StatusOr<recovery::OpenedEpoch> opened_;
   std::unique_ptr<RingLog<MsyncPersistence>> log_;
 };
 

@@ -28,7 +28,7 @@ class RingLogTest : public ::testing::Test {
     EXPECT_TRUE(harness_.Open().ok());
   }
 
-  RingLog<ModelPersistence>& log() { return harness_.log(); }
+  RingLog<model::ModelPersistence>& log() { return harness_.log(); }
 
   ReservedRecord Reserve(size_t bytes) {
     auto record = log().Reserve(bytes, Deadline());

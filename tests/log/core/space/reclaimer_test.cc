@@ -15,6 +15,9 @@
 #include "tests/support/fixtures/log_harness.h"
 
 namespace alpheus {
+
+using model::ModelPersistence;
+
 namespace {
 
 // P-L4, RCL2 (reclaimer.h): at every instant of an update of the head, what may

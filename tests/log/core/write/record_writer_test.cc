@@ -12,8 +12,8 @@
 namespace alpheus {
 namespace {
 
-using Event = ModelPersistence::Event;
-using Primitive = ModelPersistence::Primitive;
+using Event = model::ModelPersistence::Event;
+using Primitive = model::ModelPersistence::Primitive;
 
 bool IsStore(const Event& event) {
   return event.primitive == Primitive::kStore8 ||

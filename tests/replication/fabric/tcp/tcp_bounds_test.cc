@@ -19,26 +19,28 @@
 #include "tests/replication/fabric/tcp/tcp_fabric_fixture.h"
 
 namespace alpheus::testing {
+
+using fabric::tcp::kWireHeaderBytes;
+
 namespace {
 
-using Kind = ConnectionEvent::Kind;
-using tcp::Outbox;
-using tcp::Responder;
-using tcp::WireHeader;
-using tcp::WireOpcode;
+using Kind = fabric::ConnectionEvent::Kind;
+using fabric::tcp::Outbox;
+using fabric::tcp::Responder;
+using fabric::tcp::WireHeader;
+using fabric::tcp::WireOpcode;
 
 constexpr uint64_t kWindow = uint64_t{1} << 20;
 // Of answers that wait: those of TRP4, and the piece that is being sent.
-constexpr uint64_t kAnswersBound = Responder::kAnswerBytesMax +
-                                   Responder::kReplyPieceBytes +
-                                   tcp::kWireHeaderBytes;
+constexpr uint64_t kAnswersBound =
+    Responder::kAnswerBytesMax + Responder::kReplyPieceBytes + kWireHeaderBytes;
 
 // The receiving half alone, which takes whatever a peer may send.
 class ResponderBoundsTest : public ::testing::Test {
  protected:
   ResponderBoundsTest() : memory_(kBytes / 8) {
     for (size_t i = 0; i < memory_.size(); ++i) memory_[i] = i;
-    key_ = *regions_.Register(Memory(), RemoteAccess::kAll);
+    key_ = *regions_.Register(Memory(), fabric::RemoteAccess::kAll);
   }
 
   std::span<std::byte> Memory() {
@@ -54,7 +56,7 @@ class ResponderBoundsTest : public ::testing::Test {
   }
   void Feed(const WireHeader& header) {
     responder_.OnHeader(header, &outbox_);
-    std::vector<std::byte> payload(tcp::PayloadBytes(header));
+    std::vector<std::byte> payload(fabric::tcp::PayloadBytes(header));
     if (!payload.empty()) responder_.OnPayload(payload, &outbox_);
   }
   // The peer takes up to so many bytes.
@@ -77,14 +79,14 @@ class ResponderBoundsTest : public ::testing::Test {
 
   static constexpr size_t kBytes = size_t{4} << 20;
   Random random_{1};
-  RegionTable regions_{random_};
+  fabric::RegionTable regions_{random_};
   std::vector<uint64_t> memory_;
-  RegionKey key_;
-  std::deque<Completion> completions_;
+  fabric::RegionKey key_;
+  std::deque<fabric::Completion> completions_;
   uint64_t kept_bytes_ = 0;
   Outbox outbox_;
-  Responder responder_{ConnectionId(1), kWindow, regions_, &completions_,
-                       &kept_bytes_};
+  Responder responder_{fabric::ConnectionId(1), kWindow, regions_,
+                       &completions_, &kept_bytes_};
   uint64_t sequence_ = 0;
 };
 
@@ -96,9 +98,9 @@ TEST_F(ResponderBoundsTest, LongReplyIsMadeAsItIsTaken) {
     const auto some = Take(100'000);
     stream.insert(stream.end(), some.begin(), some.end());
   }
-  ASSERT_EQ(stream.size(), tcp::kWireHeaderBytes + kBytes - 8);
-  EXPECT_TRUE(std::ranges::equal(
-      std::span(stream).subspan(tcp::kWireHeaderBytes), Memory().subspan(8)));
+  ASSERT_EQ(stream.size(), kWireHeaderBytes + kBytes - 8);
+  EXPECT_TRUE(std::ranges::equal(std::span(stream).subspan(kWireHeaderBytes),
+                                 Memory().subspan(8)));
   EXPECT_EQ(responder_.executed(), 1U);
   EXPECT_EQ(outbox_.answer_bytes(), 0U);
 }
@@ -133,7 +135,7 @@ TEST_F(ResponderBoundsTest, WriteWaitsBehindAReplyThatIsNotWhole) {
   Feed(Request(WireOpcode::kWrite, 8, kBytes - 8));
   std::vector<std::byte> stream;
   while (!outbox_.empty()) stream = Take(1 << 20);
-  EXPECT_EQ(tcp::GetWord(&stream[stream.size() - 8]), kBytes / 8 - 1);
+  EXPECT_EQ(fabric::tcp::GetWord(&stream[stream.size() - 8]), kBytes / 8 - 1);
   EXPECT_EQ(memory_.back(), 0U);
   EXPECT_EQ(responder_.executed(), 2U);
 }
@@ -160,7 +162,7 @@ TEST_F(ResponderBoundsTest, MoreThanAWindowBehindAWaitingRequestIsNonsense) {
 TEST_F(ResponderBoundsTest, SendLongerThanTheWindowWaitsForNoReceive) {
   responder_.OnHeader(Request(WireOpcode::kSend, 2 * kWindow, 0), &outbox_);
   EXPECT_EQ(responder_.health(), Responder::Health::kFailed);
-  EXPECT_EQ(responder_.failure(), tcp::WireFailure::kReceiverNotReady);
+  EXPECT_EQ(responder_.failure(), fabric::tcp::WireFailure::kReceiverNotReady);
   EXPECT_EQ(kept_bytes_, 0U);
 }
 
@@ -169,10 +171,11 @@ TEST_F(ResponderBoundsTest, SendLongerThanTheWindowWaitsForNoReceive) {
 TEST_F(ResponderBoundsTest, WhatWasExecutedIsNotKept) {
   constexpr uint64_t kSendBytes = 1000;
   std::vector<std::byte> into(kSendBytes);
-  const RegionKey own = *regions_.Register(into, RemoteAccess::kNone);
+  const fabric::RegionKey own =
+      *regions_.Register(into, fabric::RemoteAccess::kNone);
   for (int i = 0; i < 20; ++i) Feed(Request(WireOpcode::kSend, kSendBytes, 0));
   for (int i = 0; i < 5000; ++i) {
-    responder_.PostReceive(WorkId(1), {own, into}, &outbox_);
+    responder_.PostReceive(fabric::WorkId(1), {own, into}, &outbox_);
     Feed(Request(WireOpcode::kSend, kSendBytes, 0));
     ASSERT_LE(kept_bytes_, 60 * kSendBytes);
   }
@@ -202,7 +205,7 @@ class TcpBoundsTest : public TcpFabricTest {
             .sequence = 0};
   }
   static std::vector<std::byte> Pings(size_t count) {
-    const auto one = tcp::EncodeHeader(Ping());
+    const auto one = fabric::tcp::EncodeHeader(Ping());
     std::vector<std::byte> all;
     for (size_t i = 0; i < count; ++i) {
       all.insert(all.end(), one.begin(), one.end());
@@ -214,18 +217,18 @@ class TcpBoundsTest : public TcpFabricTest {
 // TCN2. An unauthenticated client that has not even said hello.
 TEST_F(TcpBoundsTest, OnePongAnswersAllPingsThatCame) {
   constexpr size_t kPings = 20'000;
-  const tcp::Descriptor raw = ConnectRaw();
+  const fabric::tcp::Descriptor raw = ConnectRaw();
   SendRaw(raw, Pings(kPings));
   world_.clock().Forward(2 * world_.options().limits.retry_ns);
-  const auto pongs = ReceiveRaw(raw, kPings * tcp::kWireHeaderBytes);
+  const auto pongs = ReceiveRaw(raw, kPings * kWireHeaderBytes);
   EXPECT_TRUE(is_closed_);  // it said nothing in time
-  EXPECT_GE(pongs.size(), tcp::kWireHeaderBytes);
-  EXPECT_LE(pongs.size(), kPings / 20 * tcp::kWireHeaderBytes);
+  EXPECT_GE(pongs.size(), kWireHeaderBytes);
+  EXPECT_LE(pongs.size(), kPings / 20 * kWireHeaderBytes);
 }
 
 // LVT3. It goes on talking, so it is not silent.
 TEST_F(TcpBoundsTest, PeerThatTakesNoAnswersIsGone) {
-  const tcp::Descriptor raw = ConnectRaw();
+  const fabric::tcp::Descriptor raw = ConnectRaw();
   AcceptRaw(raw);
   WireHeader read{.opcode = WireOpcode::kRead,
                   .immediate = 0,
@@ -237,10 +240,10 @@ TEST_F(TcpBoundsTest, PeerThatTakesNoAnswersIsGone) {
     SendRaw(raw, RawMessage(read));
   }
   for (int look = 0; look < 8; ++look) {
-    EXPECT_LE(fabric(1).counters().kept_bytes, 64 * tcp::kWireHeaderBytes);
+    EXPECT_LE(fabric(1).counters().kept_bytes, 64 * kWireHeaderBytes);
     auto ping = Pings(1);
     iovec piece{ping.data(), ping.size()};
-    tcp::SendSome(raw, {&piece, 1});
+    fabric::tcp::SendSome(raw, {&piece, 1});
     for (int turn = 0; turn < 20; ++turn) Poll(1);
     world_.clock().Forward(world_.options().limits.retry_ns / 4);
   }
@@ -252,13 +255,13 @@ TEST_F(TcpBoundsTest, PeerThatTakesNoAnswersIsGone) {
 TEST_F(TcpBoundsTest, WhatAllConnectionsKeepIsBounded) {
   const uint64_t bound = world_.options().kept_bytes_max;
   const uint64_t window = world_.options().window_bytes;
-  std::vector<tcp::Descriptor> raws;
+  std::vector<fabric::tcp::Descriptor> raws;
   for (uint64_t i = 0; i < 2 * bound / window; ++i) {
     raws.push_back(ConnectRaw());
     AcceptRaw(raws.back());
     WireHeader send{.opcode = WireOpcode::kSend,
                     .immediate = 0,
-                    .length = window - 2 * tcp::kWireHeaderBytes,
+                    .length = window - 2 * kWireHeaderBytes,
                     .key = 0,
                     .offset = 0,
                     .sequence = 1};
@@ -267,7 +270,8 @@ TEST_F(TcpBoundsTest, WhatAllConnectionsKeepIsBounded) {
     std::span<std::byte> rest = message;
     for (int turn = 0; turn < 1000 && !rest.empty(); ++turn) {
       iovec piece{rest.data(), rest.size()};
-      rest = rest.subspan(tcp::SendSome(raws.back(), {&piece, 1}).bytes);
+      rest =
+          rest.subspan(fabric::tcp::SendSome(raws.back(), {&piece, 1}).bytes);
       Poll(1);
     }
   }

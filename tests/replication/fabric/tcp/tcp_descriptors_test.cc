@@ -17,12 +17,15 @@
 #include "tests/replication/fabric/tcp/tcp_fabric_fixture.h"
 
 namespace alpheus::testing {
+
+using fabric::tcp::Descriptor;
+
 namespace {
 
-using Kind = ConnectionEvent::Kind;
+using Kind = fabric::ConnectionEvent::Kind;
 
-tcp::Descriptor OpenNull() {
-  return tcp::Descriptor(open("/dev/null", O_RDWR | O_CLOEXEC));
+Descriptor OpenNull() {
+  return Descriptor(open("/dev/null", O_RDWR | O_CLOEXEC));
 }
 
 // While it lives this process gets no descriptor more.
@@ -48,9 +51,10 @@ class TcpDescriptorsTest : public TcpFabricTest {
   static constexpr int64_t kPauseNanos = 50'000'000;
 
   TcpDescriptorsTest() {
-    TcpFabricOptions options;
+    fabric::tcp::TcpFabricOptions options;
     options.warn = [this](const std::string& said) { said_.push_back(said); };
-    full_ = std::make_unique<TcpFabric>(options, world_.clock(), random_);
+    full_ = std::make_unique<fabric::tcp::TcpFabric>(options, world_.clock(),
+                                                     random_);
     full_address_ = *full_->Listen("127.0.0.1:0");
   }
 
@@ -73,19 +77,19 @@ class TcpDescriptorsTest : public TcpFabricTest {
   uint64_t Pauses() { return full_->counters().accept_pauses; }
 
   // Connects to the adapter that has no descriptors.
-  tcp::Descriptor ConnectRaw() {
-    return *tcp::StartConnect(full_address_, /*source=*/"127.0.0.3");
+  Descriptor ConnectRaw() {
+    return *fabric::tcp::StartConnect(full_address_, /*source=*/"127.0.0.3");
   }
 
   Random random_{1};
   std::vector<std::string> said_;
-  std::unique_ptr<TcpFabric> full_;
+  std::unique_ptr<fabric::tcp::TcpFabric> full_;
   std::string full_address_;
-  std::vector<ConnectionEvent> full_events_;
+  std::vector<fabric::ConnectionEvent> full_events_;
 };
 
 TEST_F(TcpDescriptorsTest, ListenerIsNotAskedAgainAndAgainInVain) {
-  const tcp::Descriptor raw = ConnectRaw();
+  const Descriptor raw = ConnectRaw();
   const NoDescriptors none;
   Turn(50);
   EXPECT_EQ(Pauses(), 1U);
@@ -95,12 +99,12 @@ TEST_F(TcpDescriptorsTest, ListenerIsNotAskedAgainAndAgainInVain) {
 }
 
 TEST_F(TcpDescriptorsTest, WhoWaitsIsAcceptedWhenThereAreDescriptorsAgain) {
-  const tcp::Descriptor raw = ConnectRaw();
+  const Descriptor raw = ConnectRaw();
   {
     const NoDescriptors none;
     Turn(3);
   }
-  SendRaw(raw, RawHello(tcp::kWireVersion));
+  SendRaw(raw, RawHello(fabric::tcp::kWireVersion));
   Turn(10);
   EXPECT_TRUE(full_events_.empty());  // a pause is one
   world_.clock().Forward(kPauseNanos);
@@ -111,7 +115,7 @@ TEST_F(TcpDescriptorsTest, WhoWaitsIsAcceptedWhenThereAreDescriptorsAgain) {
 
 TEST_F(TcpDescriptorsTest, ShortageIsSaidOnceUntilItIsOver) {
   for (size_t shortages = 1; shortages <= 2; ++shortages) {
-    const tcp::Descriptor raw = ConnectRaw();
+    const Descriptor raw = ConnectRaw();
     {
       const NoDescriptors none;
       for (int i = 0; i < 3; ++i) {
@@ -139,10 +143,10 @@ TEST_F(TcpDescriptorsTest, ConnectingWithoutADescriptorReachesNobody) {
 }
 
 TEST_F(TcpDescriptorsTest, AdapterThatWasMadeWithoutDescriptorsSaysSo) {
-  std::optional<TcpFabric> fabric;
+  std::optional<fabric::tcp::TcpFabric> fabric;
   {
     const NoDescriptors none;
-    fabric.emplace(TcpFabricOptions(), world_.clock(), random_);
+    fabric.emplace(fabric::tcp::TcpFabricOptions(), world_.clock(), random_);
   }
   EXPECT_TRUE(absl::IsUnavailable(fabric->Listen("127.0.0.1:0").status()));
   EXPECT_TRUE(
@@ -151,36 +155,38 @@ TEST_F(TcpDescriptorsTest, AdapterThatWasMadeWithoutDescriptorsSaysSo) {
   EXPECT_FALSE(fabric->Progress());
   fabric->Wake();
   fabric->WaitForActivity(Deadline());  // ends by itself
-  EXPECT_TRUE(fabric->Register(Memory(0), RemoteAccess::kRead).ok());
+  EXPECT_TRUE(fabric->Register(Memory(0), fabric::RemoteAccess::kRead).ok());
 }
 
 // epoll takes no files; nor sockets when the kernel has no more watches.
 TEST(PollerTest, WhatCannotBeWatchedIsAnError) {
-  tcp::Poller poller;
+  fabric::tcp::Poller poller;
   ASSERT_TRUE(poller.status().ok());
   EXPECT_TRUE(absl::IsUnavailable(
       poller.Add(OpenNull(), /*tag=*/1, /*in=*/true, /*out=*/false)));
 }
 
 TEST(ConnectionTest, SocketThatCannotBeWatchedIsAConnectionThatFailed) {
-  const TcpFabricOptions options;
+  const fabric::tcp::TcpFabricOptions options;
   Random random(1);
-  RegionTable regions(random);
-  tcp::Poller poller;
-  TcpFabricCounters counters;
-  tcp::Shared shared{options, regions, poller, counters, {}, {}, {}};
-  tcp::Connection connection(ConnectionId(1), OpenNull(), "peer", &shared, "",
-                             Deadline(), /*now=*/5);
+  fabric::RegionTable regions(random);
+  fabric::tcp::Poller poller;
+  fabric::tcp::TcpFabricCounters counters;
+  fabric::tcp::Shared shared{options, regions, poller, counters, {}, {}, {}};
+  fabric::tcp::Connection connection(fabric::ConnectionId(1), OpenNull(),
+                                     "peer", &shared, "", Deadline(),
+                                     /*now=*/5);
   EXPECT_EQ(connection.next_timer(), 5);
   EXPECT_TRUE(connection.OnTimers(5));
-  EXPECT_EQ(connection.state(), tcp::Connection::State::kBroken);
+  EXPECT_EQ(connection.state(), fabric::tcp::Connection::State::kBroken);
   ASSERT_EQ(shared.events.size(), 1U);
   EXPECT_EQ(shared.events[0].kind, Kind::kUnreachable);
 
-  tcp::Connection accepted(ConnectionId(2), OpenNull(), "peer", &shared,
-                           std::nullopt, Deadline(), /*now=*/5);
+  fabric::tcp::Connection accepted(fabric::ConnectionId(2), OpenNull(), "peer",
+                                   &shared, std::nullopt, Deadline(),
+                                   /*now=*/5);
   EXPECT_TRUE(accepted.OnTimers(5));
-  EXPECT_EQ(accepted.state(), tcp::Connection::State::kDead);
+  EXPECT_EQ(accepted.state(), fabric::tcp::Connection::State::kDead);
   EXPECT_EQ(shared.events.size(), 1U);  // nobody knew of it
 }
 

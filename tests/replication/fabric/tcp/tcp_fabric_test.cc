@@ -23,14 +23,18 @@
 #include "tests/replication/fabric/tcp/tcp_fabric_fixture.h"
 
 namespace alpheus::testing {
+
+using fabric::WorkId;
+using fabric::tcp::TcpFabricCounters;
+
 namespace {
 
-using Kind = ConnectionEvent::Kind;
+using Kind = fabric::ConnectionEvent::Kind;
 
 // TF3.
 TEST_F(TcpFabricTest, GarbageIsRefusedAndDisturbsNobody) {
   Connect();
-  const tcp::Descriptor raw = ConnectRaw();
+  const fabric::tcp::Descriptor raw = ConnectRaw();
   SendRaw(
       raw,
       AsBytes(
@@ -44,8 +48,8 @@ TEST_F(TcpFabricTest, GarbageIsRefusedAndDisturbsNobody) {
 
 TEST_F(TcpFabricTest, AnotherVersionIsRefusedAndDisturbsNobody) {
   Connect();
-  const tcp::Descriptor raw = ConnectRaw();
-  SendRaw(raw, RawHello(tcp::kWireVersion + 1));
+  const fabric::tcp::Descriptor raw = ConnectRaw();
+  SendRaw(raw, RawHello(fabric::tcp::kWireVersion + 1));
   ReceiveRaw(raw, 1);
   EXPECT_TRUE(is_closed_);
   EXPECT_TRUE(events_[1].empty());
@@ -53,7 +57,7 @@ TEST_F(TcpFabricTest, AnotherVersionIsRefusedAndDisturbsNobody) {
 }
 
 TEST_F(TcpFabricTest, WhoeverSaysNothingIsDroppedInTime) {
-  const tcp::Descriptor raw = ConnectRaw();
+  const fabric::tcp::Descriptor raw = ConnectRaw();
   ReceiveRaw(raw, 1);
   EXPECT_TRUE(is_closed_);
   EXPECT_TRUE(events_[1].empty());
@@ -61,19 +65,21 @@ TEST_F(TcpFabricTest, WhoeverSaysNothingIsDroppedInTime) {
 
 // A header, and words of the payload, come in pieces of one byte each.
 TEST_F(TcpFabricTest, WriteThatComesByteByByteLandsWordByWord) {
-  const tcp::Descriptor raw = ConnectRaw();
-  for (const std::byte b : RawHello(tcp::kWireVersion)) SendRaw(raw, {&b, 1});
+  const fabric::tcp::Descriptor raw = ConnectRaw();
+  for (const std::byte b : RawHello(fabric::tcp::kWireVersion))
+    SendRaw(raw, {&b, 1});
   const auto request = Await(1, Kind::kRequested);
   ASSERT_TRUE(request);
   ASSERT_TRUE(fabric(1).Accept(request->connection, "").ok());
-  ReceiveRaw(raw, tcp::kWireHeaderBytes + tcp::kWireHelloBytes);
+  ReceiveRaw(raw, fabric::tcp::kWireHeaderBytes + fabric::tcp::kWireHelloBytes);
 
-  for (const std::byte b : tcp::EncodeHeader({.opcode = tcp::WireOpcode::kWrite,
-                                              .immediate = 0,
-                                              .length = 20,
-                                              .key = key_[1].value,
-                                              .offset = 4,
-                                              .sequence = 1})) {
+  for (const std::byte b :
+       fabric::tcp::EncodeHeader({.opcode = fabric::tcp::WireOpcode::kWrite,
+                                  .immediate = 0,
+                                  .length = 20,
+                                  .key = key_[1].value,
+                                  .offset = 4,
+                                  .sequence = 1})) {
     SendRaw(raw, {&b, 1});
   }
   const std::string payload = "abcdefghijklmnopqrst";
@@ -108,7 +114,7 @@ TEST_F(TcpFabricTest, LargeWriteAndReadBringEveryByte) {
                   .PostRead(at_[0], WorkId(2), Local(0, 0, kLarge - 3), At(1))
                   .ok());
   ASSERT_TRUE(AwaitCompletions(0, 2));
-  EXPECT_EQ(completions_[0][1].status, CompletionStatus::kOk);
+  EXPECT_EQ(completions_[0][1].status, fabric::CompletionStatus::kOk);
   EXPECT_EQ(std::memcmp(&Memory(1)[1], &Memory(0)[0], kLarge - 3), 0);
 }
 
@@ -147,7 +153,8 @@ class TcpFabricDelayTest : public TcpFabricTest {
     const TcpFabricCounters before = fabric(1).counters();
     fabric(0).Progress();
     while (completions_[1].empty()) Poll(1);
-    EXPECT_EQ(completions_[1][0].operation, Operation::kReceiveImmediate);
+    EXPECT_EQ(completions_[1][0].operation,
+              fabric::Operation::kReceiveImmediate);
     return before;
   }
   uint64_t SendsSince(const TcpFabricCounters& before) {
@@ -209,7 +216,7 @@ TEST_F(TcpFabricDelayTest, CloseSaysWhatWasDelayed) {
   ASSERT_TRUE(fabric(1).Close(at_[1]).ok());
   EXPECT_EQ(SendsSince(before), 1U);
   ASSERT_TRUE(AwaitCompletions(0, 1));
-  EXPECT_EQ(completions_[0][0].status, CompletionStatus::kOk);
+  EXPECT_EQ(completions_[0][0].status, fabric::CompletionStatus::kOk);
 }
 
 TEST_F(TcpFabricTest, LoneConnectionIsHeardWithoutEpoll) {
@@ -257,7 +264,7 @@ TEST_F(TcpFabricTest, StandInsProgressWakesAWaitingThread) {
   for (uint64_t i = 0; i < 200; ++i) {
     ASSERT_TRUE(
         fabric(0).PostWrite(at_[0], WorkId(i), Local(0, 0, 64), At(0)).ok());
-    std::array<Completion, 1> one;
+    std::array<fabric::Completion, 1> one;
     while (fabric(0).Poll(one, &events_[0]) == 0) {
       fabric(0).WaitForActivity(Deadline());
     }
@@ -288,8 +295,8 @@ TEST_F(TcpFabricTest, ParkedRequestsHoldUpNeitherAnswersNorOrder) {
   ASSERT_TRUE(
       fabric(1).PostReceive(at_[1], WorkId(10), Local(1, 2048, 64)).ok());
   ASSERT_TRUE(AwaitCompletions(0, 41));
-  EXPECT_EQ(completions_[0][0].operation, Operation::kSend);
-  EXPECT_EQ(completions_[0][40].status, CompletionStatus::kOk);
+  EXPECT_EQ(completions_[0][0].operation, fabric::Operation::kSend);
+  EXPECT_EQ(completions_[0][40].status, fabric::CompletionStatus::kOk);
   EXPECT_EQ(completions_[1][1].bytes, 20U);
   EXPECT_EQ(memory_[1][256], 77U);
   EXPECT_EQ(std::memcmp(&Memory(1)[8192 + 5001 * 39], &Memory(0)[0], 5000), 0);

@@ -20,11 +20,17 @@
 #include "tests/replication/fabric/tcp/tcp_fabric_fixture.h"
 
 namespace alpheus::testing {
+
+using fabric::UnauthenticatedEnd;
+using fabric::WorkId;
+using fabric::tcp::Descriptor;
+using fabric::tcp::kWireHeaderBytes;
+
 namespace {
 
-using Kind = ConnectionEvent::Kind;
-using tcp::WireHeader;
-using tcp::WireOpcode;
+using Kind = fabric::ConnectionEvent::Kind;
+using fabric::tcp::WireHeader;
+using fabric::tcp::WireOpcode;
 
 class TcpProtocolTest : public TcpFabricTest {
  protected:
@@ -46,11 +52,11 @@ class TcpProtocolTest : public TcpFabricTest {
             .offset = 0,
             .sequence = sequence};
   }
-  std::optional<WireHeader> ReceiveHeader(const tcp::Descriptor& raw) {
-    const auto bytes = ReceiveRaw(raw, tcp::kWireHeaderBytes);
-    if (bytes.size() < tcp::kWireHeaderBytes) return {};
-    return tcp::DecodeHeader(
-        std::span(bytes).first<tcp::kWireHeaderBytes>(),
+  std::optional<WireHeader> ReceiveHeader(const Descriptor& raw) {
+    const auto bytes = ReceiveRaw(raw, kWireHeaderBytes);
+    if (bytes.size() < kWireHeaderBytes) return {};
+    return fabric::tcp::DecodeHeader(
+        std::span(bytes).first<kWireHeaderBytes>(),
         {.message_bytes_max = 1 << 20, .private_bytes_max = 0});
   }
   uint64_t Refused() { return fabric(1).counters().refused; }
@@ -59,7 +65,7 @@ class TcpProtocolTest : public TcpFabricTest {
 // --- What a peer may ask for ------------------------------------------------
 
 TEST_F(TcpProtocolTest, RequestWithoutAHandshakeTouchesNothing) {
-  const tcp::Descriptor raw = ConnectRaw();
+  const Descriptor raw = ConnectRaw();
   SendRaw(raw, RawMessage(Request(WireOpcode::kWrite, 64, 0, 1)));
   ReceiveRaw(raw, 1);
   EXPECT_TRUE(is_closed_);
@@ -69,7 +75,7 @@ TEST_F(TcpProtocolTest, RequestWithoutAHandshakeTouchesNothing) {
 
 // TRP1.
 TEST_F(TcpProtocolTest, GapInTheNumbersBreaksTheConnection) {
-  const tcp::Descriptor raw = ConnectRaw();
+  const Descriptor raw = ConnectRaw();
   AcceptRaw(raw);
   SendRaw(raw, RawMessage(Request(WireOpcode::kWrite, 8, 0, 2)));
   EXPECT_TRUE(Await(1, Kind::kDisconnected));
@@ -79,14 +85,14 @@ TEST_F(TcpProtocolTest, GapInTheNumbersBreaksTheConnection) {
 
 // FB4; own requests can't get there, PostFetchAdd refuses them.
 TEST_F(TcpProtocolTest, AtomicBesideAWordIsRefused) {
-  const tcp::Descriptor raw = ConnectRaw();
+  const Descriptor raw = ConnectRaw();
   AcceptRaw(raw);
   SendRaw(raw, RawMessage(Request(WireOpcode::kFetchAdd, 8, 4, 1)));
   const auto answer = ReceiveHeader(raw);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->opcode, WireOpcode::kNak);
   EXPECT_EQ(answer->immediate,
-            static_cast<uint32_t>(tcp::WireFailure::kRemoteAccess));
+            static_cast<uint32_t>(fabric::tcp::WireFailure::kRemoteAccess));
   EXPECT_EQ(answer->sequence, 1U);
   EXPECT_EQ(memory_[1][0], 0U);
   EXPECT_EQ(memory_[1][1], 0U);
@@ -108,8 +114,8 @@ TEST_F(TcpProtocolTest, ImmediateOfALargeWriteComesBehindItsBytes) {
 }
 
 TEST_F(TcpProtocolTest, PingIsAnsweredBeforeTheProgramHasAnswered) {
-  const tcp::Descriptor raw = ConnectRaw();
-  SendRaw(raw, RawHello(tcp::kWireVersion));
+  const Descriptor raw = ConnectRaw();
+  SendRaw(raw, RawHello(fabric::tcp::kWireVersion));
   ASSERT_TRUE(Await(1, Kind::kRequested));
   SendRaw(raw, RawMessage(Answer(WireOpcode::kPing, 0, 0)));
   const auto answer = ReceiveHeader(raw);
@@ -122,29 +128,30 @@ TEST_F(TcpProtocolTest, PingIsAnsweredBeforeTheProgramHasAnswered) {
 // TRQ3: what completed is the program's again, and must have left.
 TEST_F(TcpProtocolTest, AckOfWhatWasNeverSentCompletesNothing) {
   constexpr size_t kBytes = 700'000;  // two are more than the peer's window
-  const tcp::Descriptor raw = ConnectRaw();
-  const ConnectionId id = AcceptRaw(raw);
+  const Descriptor raw = ConnectRaw();
+  const fabric::ConnectionId id = AcceptRaw(raw);
   for (uint64_t i = 0; i < 2; ++i) {
-    ASSERT_TRUE(
-        fabric(1)
-            .PostWrite(id, WorkId(i), Local(1, 0, kBytes), {RegionKey(9), 0})
-            .ok());
+    ASSERT_TRUE(fabric(1)
+                    .PostWrite(id, WorkId(i), Local(1, 0, kBytes),
+                               {fabric::RegionKey(9), 0})
+                    .ok());
   }
-  ReceiveRaw(raw, tcp::kWireHeaderBytes + kBytes);
+  ReceiveRaw(raw, kWireHeaderBytes + kBytes);
   SendRaw(raw, RawMessage(Answer(WireOpcode::kAck, 0, 2)));
   ASSERT_TRUE(AwaitCompletions(1, 2));
-  EXPECT_EQ(completions_[1][0].status, CompletionStatus::kOk);
-  EXPECT_NE(completions_[1][1].status, CompletionStatus::kOk);
+  EXPECT_EQ(completions_[1][0].status, fabric::CompletionStatus::kOk);
+  EXPECT_NE(completions_[1][1].status, fabric::CompletionStatus::kOk);
   EXPECT_TRUE(Await(1, Kind::kDisconnected));
   EXPECT_EQ(Refused(), 1U);
 }
 
 TEST_F(TcpProtocolTest, ReplyOfAnotherLengthBreaksTheConnection) {
-  const tcp::Descriptor raw = ConnectRaw();
-  const ConnectionId id = AcceptRaw(raw);
-  ASSERT_TRUE(fabric(1)
-                  .PostRead(id, WorkId(1), Local(1, 0, 64), {RegionKey(9), 0})
-                  .ok());
+  const Descriptor raw = ConnectRaw();
+  const fabric::ConnectionId id = AcceptRaw(raw);
+  ASSERT_TRUE(
+      fabric(1)
+          .PostRead(id, WorkId(1), Local(1, 0, 64), {fabric::RegionKey(9), 0})
+          .ok());
   ASSERT_TRUE(ReceiveHeader(raw));
   SendRaw(raw, RawMessage(Answer(WireOpcode::kReadReply, 8, 1)));
   EXPECT_TRUE(Await(1, Kind::kDisconnected));
@@ -170,14 +177,14 @@ TEST_F(TcpProtocolTest, PeerThatWasAskedForNothingIsNotGone) {
 // TRQ2.
 TEST_F(TcpProtocolTest, NoMoreIsInFlightThanThePeersWindow) {
   constexpr size_t kBytes = 100'000;
-  constexpr size_t kMessage = tcp::kWireHeaderBytes + kBytes;
-  const tcp::Descriptor raw = ConnectRaw();
-  const ConnectionId id = AcceptRaw(raw);
+  constexpr size_t kMessage = kWireHeaderBytes + kBytes;
+  const Descriptor raw = ConnectRaw();
+  const fabric::ConnectionId id = AcceptRaw(raw);
   for (uint64_t i = 0; i < 20; ++i) {
-    ASSERT_TRUE(
-        fabric(1)
-            .PostWrite(id, WorkId(i), Local(1, 0, kBytes), {RegionKey(9), 0})
-            .ok());
+    ASSERT_TRUE(fabric(1)
+                    .PostWrite(id, WorkId(i), Local(1, 0, kBytes),
+                               {fabric::RegionKey(9), 0})
+                    .ok());
   }
   constexpr size_t kWindow = size_t{1} << 20;  // of RawHello
   EXPECT_EQ(ReceiveRaw(raw, 20 * kMessage).size(),
@@ -187,7 +194,7 @@ TEST_F(TcpProtocolTest, NoMoreIsInFlightThanThePeersWindow) {
 // Behind a send that finds no receive.
 TEST_F(TcpProtocolTest, NoMoreIsKeptThanTheOwnWindow) {
   constexpr uint64_t kBytes = 64'000;
-  const tcp::Descriptor raw = ConnectRaw();
+  const Descriptor raw = ConnectRaw();
   AcceptRaw(raw);
   SendRaw(raw, RawMessage(Request(WireOpcode::kSend, 8, 0, 1)));
   const uint64_t window = world_.options().window_bytes;
@@ -197,8 +204,8 @@ TEST_F(TcpProtocolTest, NoMoreIsKeptThanTheOwnWindow) {
     auto message = RawMessage(Request(WireOpcode::kWrite, kBytes, 0, sequence));
     for (std::span<std::byte> rest = message; !is_closed && !rest.empty();) {
       iovec piece{rest.data(), rest.size()};
-      const auto result = tcp::SendSome(raw, {&piece, 1});
-      is_closed = result.outcome == tcp::IoOutcome::kClosed;
+      const auto result = fabric::tcp::SendSome(raw, {&piece, 1});
+      is_closed = result.outcome == fabric::tcp::IoOutcome::kClosed;
       rest = rest.subspan(result.bytes);
       Poll(1);
     }
@@ -209,12 +216,12 @@ TEST_F(TcpProtocolTest, NoMoreIsKeptThanTheOwnWindow) {
 }
 
 TEST_F(TcpProtocolTest, ConnectionsThatHaveSaidNothingAreLimited) {
-  TcpFabricOptions options;
+  fabric::tcp::TcpFabricOptions options;
   options.anonymous_max = 2;
   Random random(1);
-  TcpFabric small(options, world_.clock(), random);
+  fabric::tcp::TcpFabric small(options, world_.clock(), random);
   address_ = *small.Listen("127.0.0.1:0");
-  const tcp::Descriptor raws[] = {ConnectRaw(), ConnectRaw(), ConnectRaw()};
+  const Descriptor raws[] = {ConnectRaw(), ConnectRaw(), ConnectRaw()};
   for (int i = 0; i < 100 && small.counters().refused == 0; ++i) {
     small.WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1'000'000));
     small.Progress();
@@ -225,7 +232,7 @@ TEST_F(TcpProtocolTest, ConnectionsThatHaveSaidNothingAreLimited) {
 // TF8. One host floods the adapter; the other one, and whoever comes after, say
 // hello in peace.
 TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
-  TcpFabricOptions options;
+  fabric::tcp::TcpFabricOptions options;
   options.anonymous_max = 4;
   std::vector<std::string> refused;
   options.on_refused = [&](std::string_view peer, UnauthenticatedEnd why) {
@@ -233,9 +240,9 @@ TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
     refused.emplace_back(peer.substr(0, peer.find(':')));
   };
   Random random(1);
-  TcpFabric small(options, world_.clock(), random);
+  fabric::tcp::TcpFabric small(options, world_.clock(), random);
   address_ = *small.Listen("127.0.0.1:0");
-  std::vector<ConnectionEvent> events;
+  std::vector<fabric::ConnectionEvent> events;
   const auto turn_until = [&](const std::function<bool()>& done) {
     for (int i = 0; i < 1000 && !done(); ++i) {
       small.WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1'000'000));
@@ -243,40 +250,41 @@ TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
     }
     return done();
   };
-  const auto lone = *tcp::StartConnect(address_, /*source=*/"127.0.0.5");
+  const auto lone =
+      *fabric::tcp::StartConnect(address_, /*source=*/"127.0.0.5");
   small.WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1'000'000));
   small.Progress();
-  std::vector<tcp::Descriptor> flood;
+  std::vector<Descriptor> flood;
   for (int i = 0; i < 20; ++i) flood.push_back(ConnectRaw());
   ASSERT_TRUE(turn_until([&] { return refused.size() == 17; }));
   EXPECT_THAT(refused, ::testing::Each("127.0.0.3"));
-  for (const tcp::Descriptor* raw :
-       std::array<const tcp::Descriptor*, 2>{&lone, &flood.back()}) {
-    const auto hello = RawHello(tcp::kWireVersion);
+  for (const Descriptor* raw :
+       std::array<const Descriptor*, 2>{&lone, &flood.back()}) {
+    const auto hello = RawHello(fabric::tcp::kWireVersion);
     iovec piece{const_cast<std::byte*>(hello.data()), hello.size()};
-    ASSERT_EQ(tcp::SendSome(*raw, {&piece, 1}).bytes, hello.size());
+    ASSERT_EQ(fabric::tcp::SendSome(*raw, {&piece, 1}).bytes, hello.size());
   }
   EXPECT_TRUE(turn_until([&] { return events.size() == 2; }));
 }
 
 TEST_F(TcpProtocolTest, WhatIsNoMessageIsToldByItsPeer) {
-  TcpFabricOptions options;
+  fabric::tcp::TcpFabricOptions options;
   std::vector<UnauthenticatedEnd> refused;
   options.on_refused = [&](std::string_view peer, UnauthenticatedEnd why) {
     EXPECT_EQ(peer.substr(0, 10), "127.0.0.3:");
     refused.push_back(why);
   };
   Random random(1);
-  TcpFabric small(options, world_.clock(), random);
+  fabric::tcp::TcpFabric small(options, world_.clock(), random);
   address_ = *small.Listen("127.0.0.1:0");
-  const tcp::Descriptor raw = ConnectRaw();
+  const Descriptor raw = ConnectRaw();
   // Longer than a header is.
   std::string request = "GET / HTTP/1.1\r\nHost: node.example:7401\r\n\r\n" +
                         std::string(100, '.');
   iovec piece{request.data(), request.size()};
   for (int i = 0; i < 1000 && refused.empty(); ++i) {
     if (piece.iov_len > 0)
-      piece.iov_len -= tcp::SendSome(raw, {&piece, 1}).bytes;
+      piece.iov_len -= fabric::tcp::SendSome(raw, {&piece, 1}).bytes;
     small.WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1'000'000));
     small.Progress();
   }
@@ -291,8 +299,8 @@ TEST_F(TcpProtocolTest, WhatIsNoMessageIsToldByItsPeer) {
 TEST_F(TcpProtocolTest, RoundTripTakesOneSendPerSide) {
   Connect();
   constexpr uint64_t kRounds = 20;
-  const TcpFabricCounters before[2] = {fabric(0).counters(),
-                                       fabric(1).counters()};
+  const fabric::tcp::TcpFabricCounters before[2] = {fabric(0).counters(),
+                                                    fabric(1).counters()};
   for (uint64_t i = 0; i < kRounds; ++i) {
     completions_[0].clear();
     completions_[1].clear();
@@ -303,13 +311,13 @@ TEST_F(TcpProtocolTest, RoundTripTakesOneSendPerSide) {
         fabric(0)
             .PostWriteImmediate(at_[0], WorkId(1), Local(0, 0, 64), At(0), 5)
             .ok());
-    const TcpFabricCounters posted = fabric(0).counters();
+    const fabric::tcp::TcpFabricCounters posted = fabric(0).counters();
     fabric(0).Poll({}, &events_[0]);
     EXPECT_EQ(fabric(0).counters().receive_calls, posted.receive_calls);
     EXPECT_EQ(fabric(0).counters().wait_calls, posted.wait_calls);
-    const auto is_here = [](const Completion& one) {
-      return one.operation == Operation::kReceive ||
-             one.operation == Operation::kReceiveImmediate;
+    const auto is_here = [](const fabric::Completion& one) {
+      return one.operation == fabric::Operation::kReceive ||
+             one.operation == fabric::Operation::kReceiveImmediate;
     };
     while (!std::ranges::any_of(completions_[1], is_here)) Poll(1);
     ASSERT_TRUE(fabric(1).PostSend(at_[1], WorkId(9), Local(1, 256, 40)).ok());

@@ -24,20 +24,23 @@ class TcpSilenceTest : public TcpFabricTest {
   // It has left when this returns, and host 1 did not look.
   void PostWrite() {
     ASSERT_TRUE(
-        fabric(0).PostWrite(at_[0], WorkId(1), Local(0, 0, 64), At(0)).ok());
+        fabric(0)
+            .PostWrite(at_[0], fabric::WorkId(1), Local(0, 0, 64), At(0))
+            .ok());
     Poll(0);
   }
   // Host 1 has no receive for a send of host 0.
   void Park() {
     memory_[0][0] = 7;
     PostWrite();
-    ASSERT_TRUE(fabric(0).PostSend(at_[0], WorkId(2), Local(0, 0, 20)).ok());
+    ASSERT_TRUE(
+        fabric(0).PostSend(at_[0], fabric::WorkId(2), Local(0, 0, 20)).ok());
     Poll(0);
     // The answer to host 1's read comes behind the send.
-    ASSERT_TRUE(
-        fabric(1)
-            .PostRead(at_[1], WorkId(9), Local(1, 1024, 8), {key_[0], 0})
-            .ok());
+    ASSERT_TRUE(fabric(1)
+                    .PostRead(at_[1], fabric::WorkId(9), Local(1, 1024, 8),
+                              {key_[0], 0})
+                    .ok());
     ASSERT_TRUE(AwaitCompletions(1, 1));
     completions_[1].clear();
     EXPECT_EQ(memory_[1][0], 7U);
@@ -56,7 +59,7 @@ class TcpSilenceTest : public TcpFabricTest {
       ++looks;
     }
     EXPECT_EQ(completions_[0].size(), 1U);
-    EXPECT_EQ(completions_[0][0].status, CompletionStatus::kPeerGone);
+    EXPECT_EQ(completions_[0][0].status, fabric::CompletionStatus::kPeerGone);
     return looks;
   }
   // Whether it would sleep now, rather than have timers looked at.
@@ -76,7 +79,7 @@ TEST_F(TcpSilenceTest, PauseWithARequestInFlightIsNobodysSilence) {
   EXPECT_TRUE(events_[0].empty());
   EXPECT_TRUE(completions_[0].empty());
   ASSERT_TRUE(AwaitCompletions(0, 1));
-  EXPECT_EQ(completions_[0][0].status, CompletionStatus::kOk);
+  EXPECT_EQ(completions_[0][0].status, fabric::CompletionStatus::kOk);
   ExpectWorks();
 }
 
@@ -86,10 +89,11 @@ TEST_F(TcpSilenceTest, PauseWhileASendWaitsIsNotTheReceivers) {
   Forward(10 * retry_ns());
   Poll(1);
   EXPECT_TRUE(events_[1].empty());
-  ASSERT_TRUE(
-      fabric(1).PostReceive(at_[1], WorkId(10), Local(1, 2048, 64)).ok());
+  ASSERT_TRUE(fabric(1)
+                  .PostReceive(at_[1], fabric::WorkId(10), Local(1, 2048, 64))
+                  .ok());
   ASSERT_TRUE(AwaitCompletions(0, 2));
-  EXPECT_EQ(completions_[0][1].status, CompletionStatus::kOk);
+  EXPECT_EQ(completions_[0][1].status, fabric::CompletionStatus::kOk);
   ExpectWorks();
 }
 

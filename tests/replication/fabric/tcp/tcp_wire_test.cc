@@ -9,7 +9,7 @@
 #include "replication/fabric/tcp/wire.h"
 #include "replication/fabric/tcp/words.h"
 
-namespace alpheus::tcp {
+namespace alpheus::fabric::tcp {
 namespace {
 
 constexpr WireBounds kBounds{.message_bytes_max = 1000,
@@ -185,4 +185,4 @@ TEST(WordsTest, StoreAndLoadMoveExactlyTheBytes) {
 }
 
 }  // namespace
-}  // namespace alpheus::tcp
+}  // namespace alpheus::fabric::tcp

@@ -17,9 +17,10 @@ TcpWorld::TcpWorld() {
   options_.limits.retry_ns = 400'000'000;
   options_.receiver_wait_ns = 100'000'000;
   for (int host = 0; host < kHosts; ++host) {
-    TcpFabricOptions options = options_;
+    fabric::tcp::TcpFabricOptions options = options_;
     options.source_host = Host(host);
-    fabrics_.push_back(std::make_unique<TcpFabric>(options, clock_, random_));
+    fabrics_.push_back(
+        std::make_unique<fabric::tcp::TcpFabric>(options, clock_, random_));
   }
 }
 

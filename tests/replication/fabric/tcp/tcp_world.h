@@ -36,7 +36,7 @@ class TcpWorld final : public FabricWorld {
   TcpWorld();
 
   int hosts() const override { return static_cast<int>(fabrics_.size()); }
-  TcpFabric& fabric(int host) override {
+  fabric::tcp::TcpFabric& fabric(int host) override {
     return *fabrics_[static_cast<size_t>(host)];
   }
   std::string ListenAddress(int host) override;
@@ -47,15 +47,15 @@ class TcpWorld final : public FabricWorld {
   void Heal(int host, int other) override { SetCut(host, other, false); }
 
   HandClock& clock() { return clock_; }
-  const TcpFabricOptions& options() const { return options_; }
+  const fabric::tcp::TcpFabricOptions& options() const { return options_; }
 
  private:
   void SetCut(int host, int other, bool is_cut);
 
   HandClock clock_;
   Random random_{/*seed=*/7};
-  TcpFabricOptions options_;
-  std::vector<std::unique_ptr<TcpFabric>> fabrics_;
+  fabric::tcp::TcpFabricOptions options_;
+  std::vector<std::unique_ptr<fabric::tcp::TcpFabric>> fabrics_;
   int next_to_wait_ = 0;
   int64_t idle_ns_ = 0;
 };

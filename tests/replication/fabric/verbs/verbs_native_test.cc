@@ -19,7 +19,7 @@
 #include "replication/fabric/work_request.h"
 #include "tests/replication/fabric/verbs/fake_adapter.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 using testing::FakeAdapter;
@@ -407,4 +407,4 @@ TEST(AtomicWriteRequestTest, TakesOneWholeWord) {
 }
 
 }  // namespace
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

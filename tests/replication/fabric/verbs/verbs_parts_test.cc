@@ -13,7 +13,7 @@
 #include "replication/fabric/verbs/retries.h"
 #include "replication/fabric/verbs/verbs_fabric.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 TEST(RegionKeyTest, PartsComeBack) {
@@ -135,4 +135,4 @@ TEST(VerbsFabricTest, AdapterThatIsNotThereIsNotFound) {
 }
 
 }  // namespace
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

@@ -19,7 +19,7 @@
 #include "replication/fabric/verbs/wake_up.h"
 #include "tests/replication/fabric/verbs/fake_adapter.h"
 
-namespace alpheus::verbs {
+namespace alpheus::fabric::verbs {
 namespace {
 
 using testing::FakeAdapter;
@@ -332,4 +332,4 @@ TEST(VerbsLimitsTest, AreLoweredToWhatTheAdapterHas) {
 }
 
 }  // namespace
-}  // namespace alpheus::verbs
+}  // namespace alpheus::fabric::verbs

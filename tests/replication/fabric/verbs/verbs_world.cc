@@ -78,12 +78,13 @@ absl::StatusOr<std::unique_ptr<VerbsWorld>> VerbsWorld::Make() {
   // More takes a guest longer than it is waited for.
   world->options_.limits.message_bytes_max = 1 << 18;
   for (int host = 0; host < kHosts; ++host) {
-    VerbsFabricOptions options = world->options_;
+    fabric::verbs::VerbsFabricOptions options = world->options_;
     options.source_host = world->AddressOf(host);
     if (world->addresses_.size() > 1) {
       options.device = absl::StrCat("rxe", host);
     }
-    auto fabric = VerbsFabric::Open(options, world->clock_, world->random_);
+    auto fabric = fabric::verbs::VerbsFabric::Open(options, world->clock_,
+                                                   world->random_);
     if (!fabric.ok()) return fabric.status();
     world->fabrics_.push_back(*std::move(fabric));
   }
@@ -98,7 +99,8 @@ std::string VerbsWorld::UnusedAddress(int host) {
   return absl::StrCat(AddressOf(host), ":1");
 }
 
-WorldMemory VerbsWorld::Memory(int host, uint64_t bytes, RemoteAccess access) {
+WorldMemory VerbsWorld::Memory(int host, uint64_t bytes,
+                               fabric::RemoteAccess access) {
   const char* const device = std::getenv("ALPHEUS_VERBS_DEVICE");
   if (device == nullptr) return FabricWorld::Memory(host, bytes, access);
   if (device_ == nullptr) device_ = MapDevice(device);

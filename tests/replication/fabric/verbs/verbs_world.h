@@ -50,12 +50,13 @@ class VerbsWorld final : public FabricWorld {
   ~VerbsWorld() override;
 
   int hosts() const override { return static_cast<int>(fabrics_.size()); }
-  VerbsFabric& fabric(int host) override {
+  fabric::verbs::VerbsFabric& fabric(int host) override {
     return *fabrics_[static_cast<size_t>(host)];
   }
   std::string ListenAddress(int host) override;
   std::string UnusedAddress(int host) override;
-  WorldMemory Memory(int host, uint64_t bytes, RemoteAccess access) override;
+  WorldMemory Memory(int host, uint64_t bytes,
+                     fabric::RemoteAccess access) override;
   bool CompletedWritesAreVisible() const override { return false; }
   int64_t NowNanos() override { return clock_.NowNanos(); }
   bool Pass() override;
@@ -71,8 +72,8 @@ class VerbsWorld final : public FabricWorld {
   std::vector<std::string> addresses_ = Addresses();
   SlowClock clock_;
   EntropyRandom random_;
-  VerbsFabricOptions options_;
-  std::vector<std::unique_ptr<VerbsFabric>> fabrics_;
+  fabric::verbs::VerbsFabricOptions options_;
+  std::vector<std::unique_ptr<fabric::verbs::VerbsFabric>> fabrics_;
   std::set<std::pair<int, int>> cuts_;
   std::shared_ptr<std::byte> device_;  // mapped when it is first asked for
   uint64_t device_used_ = 0;

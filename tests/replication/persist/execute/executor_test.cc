@@ -21,6 +21,13 @@
 #include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
+
+using fabric::Completion;
+using fabric::ConnectionEvent;
+using model::ModelPersistence;
+using replication::PersistRequester;
+using replication::WrittenBytes;
+
 namespace {
 
 constexpr uint64_t kRingBytes = 4096;
@@ -49,7 +56,8 @@ std::array<std::span<Byte>, 2> PartsOf(std::span<Byte> ring, uint64_t begin,
 
 class PersistWorld {
  public:
-  PersistWorld(uint64_t seed, const Plan& requester, const Plan& responder)
+  PersistWorld(uint64_t seed, const replication::Plan& requester,
+               const replication::Plan& responder)
       : random_(seed), network_(OptionsOf(seed)), pmem_(kRingBytes) {
     for (size_t i = 0; i < kRingBytes; ++i) {
       own_.push_back(static_cast<std::byte>(random_.Next() | 1));
@@ -58,7 +66,8 @@ class PersistWorld {
     requester_ = std::make_unique<PersistRequester>(
         requester, network_.fabric(0), at_requester_);
     responder_ =
-        std::make_unique<PersistResponder<ModelPersistence>>(pmem_, responder);
+        std::make_unique<replication::PersistResponder<ModelPersistence>>(
+            pmem_, responder);
     pmem_.SetHook([this](const ModelPersistence::Event&) { CutThePower(); });
   }
 
@@ -78,8 +87,8 @@ class PersistWorld {
   const PersistRequester& requester() const { return *requester_; }
 
  private:
-  static SimOptions OptionsOf(uint64_t seed) {
-    SimOptions options;
+  static model::SimOptions OptionsOf(uint64_t seed) {
+    model::SimOptions options;
     options.seed = seed;
     options.hosts = 2;
     options.packet_bytes = 64;
@@ -87,7 +96,7 @@ class PersistWorld {
     return options;
   }
 
-  ConnectionId Await(int host, ConnectionEvent::Kind kind) {
+  fabric::ConnectionId Await(int host, ConnectionEvent::Kind kind) {
     for (;;) {
       std::vector<ConnectionEvent> events;
       network_.fabric(host).Poll({}, &events);
@@ -99,19 +108,24 @@ class PersistWorld {
   }
 
   void Connect() {
-    Fabric& requester = network_.fabric(0);
-    Fabric& responder = network_.fabric(1);
-    const std::string address = *responder.Listen(SimNetwork::Address(1, 0));
+    fabric::Fabric& requester = network_.fabric(0);
+    fabric::Fabric& responder = network_.fabric(1);
+    const std::string address =
+        *responder.Listen(model::SimNetwork::Address(1, 0));
     at_requester_ = *requester.Connect(address, "", Deadline());
     at_responder_ = Await(1, ConnectionEvent::Kind::kRequested);
-    own_key_ = *requester.Register(own_, RemoteAccess::kNone);
-    key_ = *responder.Register(pmem_.region(), RemoteAccess::kWrite);
-    acks_ = *MessageSlots::Make(responder, 2 * kUpdates, sizeof(uint64_t));
-    received_ = *MessageSlots::Make(requester, 2 * kUpdates, sizeof(uint64_t));
+    own_key_ = *requester.Register(own_, fabric::RemoteAccess::kNone);
+    key_ = *responder.Register(pmem_.region(), fabric::RemoteAccess::kWrite);
+    acks_ = *replication::MessageSlots::Make(responder, 2 * kUpdates,
+                                             sizeof(uint64_t));
+    received_ = *replication::MessageSlots::Make(requester, 2 * kUpdates,
+                                                 sizeof(uint64_t));
     for (uint64_t i = 0; i < kUpdates; ++i) {
-      EXPECT_TRUE(responder.PostReceive(at_responder_, WorkId(i), {}).ok());
       EXPECT_TRUE(
-          requester.PostReceive(at_requester_, WorkId(i), received_->At(i))
+          responder.PostReceive(at_responder_, fabric::WorkId(i), {}).ok());
+      EXPECT_TRUE(
+          requester
+              .PostReceive(at_requester_, fabric::WorkId(i), received_->At(i))
               .ok());
     }
     EXPECT_TRUE(responder.Accept(at_responder_, "").ok());
@@ -136,8 +150,8 @@ class PersistWorld {
     std::vector<ConnectionEvent> events;
     size_t count = network_.fabric(1).Poll(completions, &events);
     for (size_t i = 0; i < count; ++i) {
-      EXPECT_EQ(completions[i].status, CompletionStatus::kOk);
-      if (completions[i].operation == Operation::kReceiveImmediate) {
+      EXPECT_EQ(completions[i].status, fabric::CompletionStatus::kOk);
+      if (completions[i].operation == fabric::Operation::kReceiveImmediate) {
         told_ = completions[i].immediate;
       }
     }
@@ -155,15 +169,16 @@ class PersistWorld {
   }
 
   absl::Status Ack() {
-    const LocalBytes message = acks_->At(told_);
+    const fabric::LocalBytes message = acks_->At(told_);
     std::memcpy(message.bytes.data(), &told_, sizeof(told_));
     acked_ = told_;
-    return network_.fabric(1).PostSend(at_responder_, WorkId(), message);
+    return network_.fabric(1).PostSend(at_responder_, fabric::WorkId(),
+                                       message);
   }
 
   void TakeOfRequester(const Completion& completion) {
-    EXPECT_EQ(completion.status, CompletionStatus::kOk);
-    if (completion.operation != Operation::kReceive) {
+    EXPECT_EQ(completion.status, fabric::CompletionStatus::kOk);
+    if (completion.operation != fabric::Operation::kReceive) {
       return requester_->OnCompletion(completion);
     }
     uint64_t acked = 0;
@@ -191,24 +206,24 @@ class PersistWorld {
   }
 
   Random random_;
-  SimNetwork network_;
+  model::SimNetwork network_;
   ModelPersistence pmem_;  // the responder's ring
   std::vector<std::byte> own_;
-  RegionKey own_key_;
-  RegionKey key_;
-  ConnectionId at_requester_;
-  ConnectionId at_responder_;
-  std::unique_ptr<MessageSlots> acks_;
-  std::unique_ptr<MessageSlots> received_;
+  fabric::RegionKey own_key_;
+  fabric::RegionKey key_;
+  fabric::ConnectionId at_requester_;
+  fabric::ConnectionId at_responder_;
+  std::unique_ptr<replication::MessageSlots> acks_;
+  std::unique_ptr<replication::MessageSlots> received_;
   std::unique_ptr<PersistRequester> requester_;
-  std::unique_ptr<PersistResponder<ModelPersistence>> responder_;
+  std::unique_ptr<replication::PersistResponder<ModelPersistence>> responder_;
   uint64_t told_ = 0;   // updates that immediates announced
   uint64_t acked_ = 0;  // of these, an ack was handed to the adapter
   uint64_t lost_ = 0;
   uint64_t cuts_ = 0;
 };
 
-Plan RecordPlan() { return *MakeRecordPlan({}); }
+replication::Plan RecordPlan() { return *replication::MakeRecordPlan({}); }
 
 class PersistExecutorTest : public ::testing::TestWithParam<uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, PersistExecutorTest,
@@ -226,14 +241,18 @@ TEST_P(PersistExecutorTest, AckedUpdatesOutliveACutInEveryState) {
 
 // The oracle is alive: rows that lack a step, or have it too late, lose.
 TEST_P(PersistExecutorTest, WeakenedRowsLoseWhatTheyAcknowledge) {
-  constexpr Step kNoFlush[] = {steps::kReceiveAddressA, steps::kSendAck};
-  constexpr Step kLateFlush[] = {steps::kReceiveAddressA, steps::kSendAck,
-                                 steps::kFlushA};
-  for (const std::span<const Step> steps :
-       {std::span<const Step>(kNoFlush), std::span<const Step>(kLateFlush)}) {
+  constexpr replication::Step kNoFlush[] = {
+      replication::steps::kReceiveAddressA, replication::steps::kSendAck};
+  constexpr replication::Step kLateFlush[] = {
+      replication::steps::kReceiveAddressA, replication::steps::kSendAck,
+      replication::steps::kFlushA};
+  for (const std::span<const replication::Step> steps :
+       {std::span<const replication::Step>(kNoFlush),
+        std::span<const replication::Step>(kLateFlush)}) {
     PersistWorld world(GetParam(), RecordPlan(), {"weakened", steps});
     world.Run();
-    EXPECT_GT(world.lost(), 0u) << PlanToString({"weakened", steps});
+    EXPECT_GT(world.lost(), 0u)
+        << replication::PlanToString({"weakened", steps});
   }
 }
 
@@ -241,8 +260,8 @@ TEST_P(PersistExecutorTest, WeakenedRowsLoseWhatTheyAcknowledge) {
 
 class PersistRequesterTest : public ::testing::Test {
  protected:
-  static Fabric::Limits Limits() {
-    Fabric::Limits limits;
+  static fabric::Fabric::Limits Limits() {
+    fabric::Fabric::Limits limits;
     limits.sends_max = 4;
     limits.receives_max = 4;
     limits.message_bytes_max = kMessageBytes;
@@ -252,9 +271,9 @@ class PersistRequesterTest : public ::testing::Test {
   PersistRequesterTest()
       : connection_(DirectFabric::Join(fabric_, peer_)),
         requester_(RecordPlan(), fabric_, connection_) {
-    key_ = *fabric_.Register(bytes_, RemoteAccess::kNone);
-    to_ = *peer_.Register(there_, RemoteAccess::kWrite);
-    EXPECT_TRUE(peer_.PostReceive(connection_, WorkId(), {}).ok());
+    key_ = *fabric_.Register(bytes_, fabric::RemoteAccess::kNone);
+    to_ = *peer_.Register(there_, fabric::RemoteAccess::kWrite);
+    EXPECT_TRUE(peer_.PostReceive(connection_, fabric::WorkId(), {}).ok());
   }
 
   absl::Status Post(uint64_t offset, uint64_t bytes) {
@@ -265,11 +284,11 @@ class PersistRequesterTest : public ::testing::Test {
 
   DirectFabric fabric_{Limits()};
   DirectFabric peer_{Limits()};
-  ConnectionId connection_;
+  fabric::ConnectionId connection_;
   std::vector<std::byte> bytes_ = std::vector<std::byte>(kRingBytes);
   std::vector<std::byte> there_ = std::vector<std::byte>(kRingBytes);
-  RegionKey key_;
-  RegionKey to_;
+  fabric::RegionKey key_;
+  fabric::RegionKey to_;
   PersistRequester requester_;
 };
 
@@ -278,8 +297,8 @@ TEST_F(PersistRequesterTest, OneImmediateForAllMessagesOfAnUpdate) {
   EXPECT_EQ(requester_.posts_in_flight(), 3u);
   EXPECT_LE(3u, requester_.PostsMax(2 * kMessageBytes + 64, 1));
   fabric_.Run();
-  EXPECT_EQ(fabric_.executed(Operation::kWrite), 2u);
-  EXPECT_EQ(fabric_.executed(Operation::kWriteImmediate), 1u);
+  EXPECT_EQ(fabric_.executed(fabric::Operation::kWrite), 2u);
+  EXPECT_EQ(fabric_.executed(fabric::Operation::kWriteImmediate), 1u);
   for (const Completion& completion : fabric_.DrainCompletions()) {
     requester_.OnCompletion(completion);
   }
@@ -314,20 +333,21 @@ TEST_F(PersistRequesterDeathTest, AckWithoutAnUpdate) {
 
 TEST_F(PersistRequesterDeathTest, FailedCompletion) {
   Completion completion;
-  completion.status = CompletionStatus::kFlushed;
+  completion.status = fabric::CompletionStatus::kFlushed;
   EXPECT_DEATH(requester_.OnCompletion(completion), "session is broken");
 }
 
 TEST_F(PersistRequesterDeathTest, PlanThatNothingEnds) {
-  constexpr Step kNoAck[] = {steps::kWriteImmediateA};
+  constexpr replication::Step kNoAck[] = {replication::steps::kWriteImmediateA};
   EXPECT_DEATH(PersistRequester({"weakened", kNoAck}, fabric_, connection_),
                "PQ1");
 }
 
 TEST_F(PersistRequesterDeathTest, PlanThatIsNotBuiltIn) {
-  EXPECT_DEATH(PersistRequester({"another cell", steps::kWriteThenAck}, fabric_,
-                                connection_),
-               "left out");
+  EXPECT_DEATH(
+      PersistRequester({"another cell", replication::steps::kWriteThenAck},
+                       fabric_, connection_),
+      "left out");
 }
 
 // --- The responder by itself -------------------------------------------------
@@ -342,7 +362,8 @@ class PersistResponderTest : public ::testing::Test {
   }
 
   ModelPersistence pmem_{kRingBytes};
-  PersistResponder<ModelPersistence> responder_{pmem_, RecordPlan()};
+  replication::PersistResponder<ModelPersistence> responder_{pmem_,
+                                                             RecordPlan()};
   int acks_ = 0;
   absl::Status ack_;
 };
@@ -374,8 +395,8 @@ TEST_F(PersistResponderTest, FailedAckIsTold) {
 using PersistResponderDeathTest = PersistResponderTest;
 
 TEST_F(PersistResponderDeathTest, PlanThatIsNotBuiltIn) {
-  EXPECT_DEATH(PersistResponder<ModelPersistence>(
-                   pmem_, {"another cell", steps::kSendThenAck}),
+  EXPECT_DEATH(replication::PersistResponder<ModelPersistence>(
+                   pmem_, {"another cell", replication::steps::kSendThenAck}),
                "left out");
 }
 

@@ -18,13 +18,19 @@
 #include "tests/support/fabrics/direct_fabric.h"
 
 namespace alpheus::testing {
+
+using fabric::LocalBytes;
+using model::ModelPersistence;
+using replication::SessionId;
+using replication::steps::kSendThenFlushedAck;
+
 namespace {
 
 // --- Messages in persistent memory, and recovery -----------------------------
 
 class MessageLogTest : public ::testing::Test {
  protected:
-  using Log = MessageLog<ModelPersistence>;
+  using Log = replication::MessageLog<ModelPersistence>;
 
   Log LogIn(ModelPersistence& pmem) {
     return Log(pmem, pmem.region().subspan(kUpdateRegionBytes),
@@ -34,13 +40,14 @@ class MessageLogTest : public ::testing::Test {
   static void Put(uint64_t update, SessionId session, std::span<std::byte> at) {
     const std::vector<uint64_t> words(kUpdateWordsOfA + 1, update);
     const auto bytes = std::as_bytes(std::span(words));
-    EncodeUpdateMessage({.session = session,
-                         .sequence = update,
-                         .a = {PlaceOfUpdateA(update), 8 * kUpdateWordsOfA},
-                         .b = {0, 8},
-                         .bytes_of_a = bytes.first(8 * kUpdateWordsOfA),
-                         .bytes_of_b = bytes.last(8)},
-                        at);
+    replication::EncodeUpdateMessage(
+        {.session = session,
+         .sequence = update,
+         .a = {PlaceOfUpdateA(update), 8 * kUpdateWordsOfA},
+         .b = {0, 8},
+         .bytes_of_a = bytes.first(8 * kUpdateWordsOfA),
+         .bytes_of_b = bytes.last(8)},
+        at);
   }
   FoundUpdates Found(ModelPersistence& pmem) {
     return FindUpdates(pmem.CutKeepingNone());
@@ -71,7 +78,7 @@ TEST_F(MessageLogTest, NothingIsAppliedBehindAGap) {
 // Each word of it is missing once, over nothing and over an older message.
 TEST_F(MessageLogTest, EveryTornMessageIsLeftAlone) {
   constexpr size_t kWords =
-      (kUpdateMessageHeaderBytes + 8 * (kUpdateWordsOfA + 1)) / 8;
+      (replication::kUpdateMessageHeaderBytes + 8 * (kUpdateWordsOfA + 1)) / 8;
   for (const bool over_older : {false, true}) {
     for (size_t missing = 0; missing < kWords; ++missing) {
       ModelPersistence pmem(kUpdateMemoryBytes);
@@ -102,11 +109,11 @@ TEST_F(MessageLogTest, MessagesOfAnEarlierSessionAreDead) {
 
 TEST_F(MessageLogTest, PlacesOutsideTheRegionAreRefused) {
   ASSERT_TRUE(log_.Begin(kUpdateSession).ok());
-  EncodeUpdateMessage({.session = kUpdateSession,
-                       .sequence = 1,
-                       .a = {kUpdateRegionBytes - 4, 8},
-                       .bytes_of_a = pmem_.region().first(8)},
-                      log_.At(0));
+  replication::EncodeUpdateMessage({.session = kUpdateSession,
+                                    .sequence = 1,
+                                    .a = {kUpdateRegionBytes - 4, 8},
+                                    .bytes_of_a = pmem_.region().first(8)},
+                                   log_.At(0));
   EXPECT_TRUE(absl::IsDataLoss(log_.ApplyAll().status()));
 }
 
@@ -154,18 +161,19 @@ TEST_F(MessageLogTest, SessionMayBeCutWhereItBegins) {
 
 // --- Credits -----------------------------------------------------------------
 
-Platform WithBuffersInPmem() {
-  Platform platform;
-  platform.domain = PersistenceDomain::kSystem;
-  platform.receive_buffers = ReceiveBuffers::kPmem;
-  platform.transport = Transport::kInfiniBand;
+replication::Platform WithBuffersInPmem() {
+  replication::Platform platform;
+  platform.domain = replication::PersistenceDomain::kSystem;
+  platform.receive_buffers = replication::ReceiveBuffers::kPmem;
+  platform.transport = replication::Transport::kInfiniBand;
   return platform;
 }
 
 // P-R5: with all buffers full of what nobody applied the next update waits.
 TEST(UpdateCreditsTest, BufferIsPostedAgainOnlyWhenItIsApplied) {
-  SimUpdates updates(1, WithBuffersInPmem(), steps::kSendBothCompleted,
-                     UpdateKind::kCompound, kUpdateCredits + 1);
+  SimUpdates updates(1, WithBuffersInPmem(),
+                     replication::steps::kSendBothCompleted,
+                     replication::UpdateKind::kCompound, kUpdateCredits + 1);
   updates.LeaveMessages();
   while (updates.Step()) {
   }
@@ -180,8 +188,8 @@ TEST(UpdateCreditsTest, BufferIsPostedAgainOnlyWhenItIsApplied) {
 
 // UQ3.
 TEST(UpdateCreditsTest, NoUpdateWithoutACredit) {
-  SimUpdates updates(1, WithBuffersInPmem(), steps::kSendCompleted,
-                     UpdateKind::kSingleton, kUpdateCredits + 1);
+  SimUpdates updates(1, WithBuffersInPmem(), replication::steps::kSendCompleted,
+                     replication::UpdateKind::kSingleton, kUpdateCredits + 1);
   updates.LeaveMessages();
   while (updates.persisted() < kUpdateCredits) ASSERT_TRUE(updates.Step());
   for (int i = 0; i < 100 && updates.Step(); ++i) {
@@ -191,8 +199,9 @@ TEST(UpdateCreditsTest, NoUpdateWithoutACredit) {
 
 // Rows without an ack: a report for half of the credits, none for an update.
 TEST(UpdateCreditsTest, ComeBackByTheHalf) {
-  SimUpdates updates(1, WithBuffersInPmem(), steps::kWriteImmediateCompleted,
-                     UpdateKind::kSingleton, kUpdatesMax);
+  SimUpdates updates(1, WithBuffersInPmem(),
+                     replication::steps::kWriteImmediateCompleted,
+                     replication::UpdateKind::kSingleton, kUpdatesMax);
   while (updates.Step()) {
   }
   EXPECT_EQ(updates.persisted(), kUpdatesMax);
@@ -205,8 +214,8 @@ TEST(UpdateCreditsTest, ComeBackByTheHalf) {
 
 class UpdateRefusalTest : public ::testing::Test {
  protected:
-  static Fabric::Limits Limits() {
-    Fabric::Limits limits;
+  static fabric::Fabric::Limits Limits() {
+    fabric::Fabric::Limits limits;
     limits.sends_max = 8;
     limits.receives_max = 8;
     limits.message_bytes_max = 4096;
@@ -214,36 +223,37 @@ class UpdateRefusalTest : public ::testing::Test {
   }
 
   UpdateRefusalTest() : connection_(DirectFabric::Join(fabric_, peer_)) {
-    key_ = *peer_.Register(pmem_.region(), RemoteAccess::kReadWrite);
+    key_ = *peer_.Register(pmem_.region(), fabric::RemoteAccess::kReadWrite);
     source_ = std::make_unique<UpdateSource>(fabric_);
-    slots_ = *MessageSlots::Make(fabric_, 1, kUpdateSlotBytes);
+    slots_ = *replication::MessageSlots::Make(fabric_, 1, kUpdateSlotBytes);
   }
 
   // On a connection of its own.
-  void Start(std::span<const Step> steps) {
+  void Start(std::span<const replication::Step> steps) {
     connection_ = DirectFabric::Join(fabric_, peer_);
-    responder_ = *UpdateResponder<ModelPersistence>::Start(
+    responder_ = *replication::UpdateResponder<ModelPersistence>::Start(
         pmem_, steps, UpdateTerms().ForResponder(key_, pmem_.region()), peer_,
         connection_);
-    requester_ = *UpdateRequester::Start(
+    requester_ = *replication::UpdateRequester::Start(
         steps, UpdateTerms().ForRequester(key_), fabric_, connection_);
   }
   // What the responder says to a message that somebody else made.
-  absl::Status Tell(const UpdateMessage& message) {
+  absl::Status Tell(const replication::UpdateMessage& message) {
     LocalBytes slot = slots_->At(0);
-    slot.bytes = slot.bytes.first(EncodeUpdateMessage(message, slot.bytes));
+    slot.bytes =
+        slot.bytes.first(replication::EncodeUpdateMessage(message, slot.bytes));
     return TellBytes(slot);
   }
   absl::Status TellBytes(LocalBytes bytes) {
-    EXPECT_TRUE(fabric_.PostSend(connection_, WorkId(9), bytes).ok());
+    EXPECT_TRUE(fabric_.PostSend(connection_, fabric::WorkId(9), bytes).ok());
     fabric_.Run();
     absl::Status taken;
-    for (const Completion& completion : peer_.DrainCompletions()) {
+    for (const fabric::Completion& completion : peer_.DrainCompletions()) {
       taken.Update(responder_->OnCompletion(completion));
     }
     return taken;
   }
-  UpdateMessage Good() {
+  replication::UpdateMessage Good() {
     return {.session = kUpdateSession,
             .sequence = 1,
             .a = {PlaceOfUpdateA(1), 8},
@@ -252,22 +262,22 @@ class UpdateRefusalTest : public ::testing::Test {
 
   DirectFabric fabric_{Limits()};
   DirectFabric peer_{Limits()};
-  ConnectionId connection_;
+  fabric::ConnectionId connection_;
   ModelPersistence pmem_{kUpdateMemoryBytes};
-  RegionKey key_;
+  fabric::RegionKey key_;
   std::unique_ptr<UpdateSource> source_;
-  std::unique_ptr<MessageSlots> slots_;
-  std::unique_ptr<UpdateRequester> requester_;
-  std::unique_ptr<UpdateResponder<ModelPersistence>> responder_;
+  std::unique_ptr<replication::MessageSlots> slots_;
+  std::unique_ptr<replication::UpdateRequester> requester_;
+  std::unique_ptr<replication::UpdateResponder<ModelPersistence>> responder_;
 };
 
 TEST_F(UpdateRefusalTest, MessagesThatNoRequesterSends) {
-  const auto told = [this](const UpdateMessage& message) {
-    Start(steps::kSendThenFlushedAck);
+  const auto told = [this](const replication::UpdateMessage& message) {
+    Start(kSendThenFlushedAck);
     return Tell(message);
   };
   EXPECT_TRUE(told(Good()).ok());
-  UpdateMessage message = Good();
+  replication::UpdateMessage message = Good();
   message.session = SessionId(3);
   EXPECT_TRUE(absl::IsDataLoss(told(message)));
   message = Good();
@@ -282,19 +292,20 @@ TEST_F(UpdateRefusalTest, MessagesThatNoRequesterSends) {
   message = Good();
   message.bytes_of_a = {};
   EXPECT_TRUE(absl::IsDataLoss(told(message))) << "an address";
-  Start(steps::kSendThenFlushedAck);
+  Start(kSendThenFlushedAck);
   LocalBytes bytes = slots_->At(0);
-  bytes.bytes = bytes.bytes.first(EncodeUpdateMessage(Good(), bytes.bytes) - 8);
+  bytes.bytes = bytes.bytes.first(
+      replication::EncodeUpdateMessage(Good(), bytes.bytes) - 8);
   EXPECT_TRUE(absl::IsDataLoss(TellBytes(bytes))) << "cut off";
 }
 
 TEST_F(UpdateRefusalTest, ImmediateOutsideTheRegion) {
-  Start(steps::kWriteImmediateThenAck);
+  Start(replication::steps::kWriteImmediateThenAck);
   LocalBytes bytes = slots_->At(0);
   bytes.bytes = bytes.bytes.first(8);
   ASSERT_TRUE(fabric_
-                  .PostWriteImmediate(connection_, WorkId(9), bytes, {key_, 0},
-                                      kUpdateRegionBytes / 8)
+                  .PostWriteImmediate(connection_, fabric::WorkId(9), bytes,
+                                      {key_, 0}, kUpdateRegionBytes / 8)
                   .ok());
   fabric_.Run();
   const auto completions = peer_.DrainCompletions();
@@ -303,18 +314,19 @@ TEST_F(UpdateRefusalTest, ImmediateOutsideTheRegion) {
 }
 
 TEST_F(UpdateRefusalTest, UpdatesThatTheRowHasNoPlaceFor) {
-  Start(steps::kSendThenFlushedAck);
-  const auto refused = [this](const UpdateRequester::Update& update) {
-    return absl::IsInvalidArgument(requester_->Post(update)) &&
-           requester_->posted() == 0;
-  };
+  Start(kSendThenFlushedAck);
+  const auto refused =
+      [this](const replication::UpdateRequester::Update& update) {
+        return absl::IsInvalidArgument(requester_->Post(update)) &&
+               requester_->posted() == 0;
+      };
   EXPECT_TRUE(refused({.a = {}}));
   EXPECT_TRUE(refused(source_->Make(1, key_, /*is_compound=*/true)));
   LocalBytes all = slots_->At(0);
   EXPECT_TRUE(refused({.a = {all, {key_, 0}}})) << "header and bytes";
-  Start(steps::kSendBothThenFlushedAck);
+  Start(replication::steps::kSendBothThenFlushedAck);
   EXPECT_TRUE(refused(source_->Make(1, key_, /*is_compound=*/false)));
-  Start(steps::kWriteImmediateThenAck);
+  Start(replication::steps::kWriteImmediateThenAck);
   auto update = source_->Make(1, key_, /*is_compound=*/false);
   update.a.to.offset += 4;
   EXPECT_TRUE(refused(update));
@@ -322,27 +334,31 @@ TEST_F(UpdateRefusalTest, UpdatesThatTheRowHasNoPlaceFor) {
 
 TEST_F(UpdateRefusalTest, RowsThatTheHostsCannotRun) {
   EXPECT_TRUE(absl::IsUnimplemented(
-      UpdateRequester::Start(steps::kWriteThenAtomicThenFlush,
-                             UpdateTerms().ForRequester(key_), fabric_,
-                             connection_)
+      replication::UpdateRequester::Start(
+          replication::steps::kWriteThenAtomicThenFlush,
+          UpdateTerms().ForRequester(key_), fabric_, connection_)
           .status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      UpdateResponder<ModelPersistence>::Start(
-          pmem_, steps::kSendCompleted,
+      replication::UpdateResponder<ModelPersistence>::Start(
+          pmem_, replication::steps::kSendCompleted,
           UpdateTerms().ForResponder(key_, pmem_.region()), peer_, connection_)
           .status()));
 }
 
 TEST_F(UpdateRefusalTest, ReportsThatNoResponderSends) {
-  for (const UpdateReport& report :
-       {UpdateReport{SessionId(3), 0, 0}, UpdateReport{kUpdateSession, 0, 1}}) {
-    Start(steps::kSendThenFlushedAck);
+  for (const replication::UpdateReport& report :
+       {replication::UpdateReport{SessionId(3), 0, 0},
+        replication::UpdateReport{kUpdateSession, 0, 1}}) {
+    Start(kSendThenFlushedAck);
     LocalBytes slot = slots_->At(0);
-    EncodeUpdateReport(report, slot.bytes.first<kUpdateReportBytes>());
-    const auto own = *MessageSlots::Make(peer_, 1, kUpdateReportBytes);
-    std::ranges::copy(slot.bytes.first(kUpdateReportBytes),
+    replication::EncodeUpdateReport(
+        report, slot.bytes.first<replication::kUpdateReportBytes>());
+    const auto own = *replication::MessageSlots::Make(
+        peer_, 1, replication::kUpdateReportBytes);
+    std::ranges::copy(slot.bytes.first(replication::kUpdateReportBytes),
                       own->At(0).bytes.begin());
-    ASSERT_TRUE(peer_.PostSend(connection_, WorkId(9), own->At(0)).ok());
+    ASSERT_TRUE(
+        peer_.PostSend(connection_, fabric::WorkId(9), own->At(0)).ok());
     peer_.Run();
     const auto completions = fabric_.DrainCompletions();
     ASSERT_EQ(completions.size(), 1u);
@@ -352,12 +368,12 @@ TEST_F(UpdateRefusalTest, ReportsThatNoResponderSends) {
 }
 
 TEST_F(UpdateRefusalTest, BrokenConnectionsAndMediaAreTold) {
-  Start(steps::kSendThenFlushedAck);
-  Completion completion;
-  completion.status = CompletionStatus::kPeerGone;
+  Start(kSendThenFlushedAck);
+  fabric::Completion completion;
+  completion.status = fabric::CompletionStatus::kPeerGone;
   EXPECT_TRUE(absl::IsUnavailable(requester_->OnCompletion(completion)));
   EXPECT_TRUE(absl::IsUnavailable(responder_->OnCompletion(completion)));
-  Start(steps::kSendThenFlushedAck);
+  Start(kSendThenFlushedAck);
   pmem_.FailFence(1);
   EXPECT_TRUE(absl::IsUnavailable(Tell(Good())));
   EXPECT_EQ(responder_->reports(), 0u) << "nothing is acknowledged";

@@ -20,6 +20,11 @@
 #include "tools/model/methods/row_exploration.h"
 
 namespace alpheus::testing {
+
+using replication::Platform;
+using replication::Transport;
+using replication::UpdateKind;
+
 namespace {
 
 constexpr uint64_t kUpdatesOfARun = 5;  // more than there are buffers
@@ -68,8 +73,8 @@ class Judge {
 };
 
 // A run with cuts in each state; then one with the power off, somewhere.
-Verdict Run(uint64_t seed, const Platform& truth, std::span<const Step> steps,
-            UpdateKind kind) {
+Verdict Run(uint64_t seed, const Platform& truth,
+            std::span<const replication::Step> steps, UpdateKind kind) {
   SimUpdates updates(seed, truth, steps, kind, kUpdatesOfARun);
   Judge judge(updates, kind);
   updates.SetOnPrimitive([&judge] { judge.Look(); });
@@ -89,8 +94,8 @@ Verdict Run(uint64_t seed, const Platform& truth, std::span<const Step> steps,
   return verdict;
 }
 
-Verdict RunSeeds(const Platform& truth, std::span<const Step> steps,
-                 UpdateKind kind) {
+Verdict RunSeeds(const Platform& truth,
+                 std::span<const replication::Step> steps, UpdateKind kind) {
   Verdict verdict;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     verdict += Run(seed, truth, steps, kind);
@@ -99,7 +104,7 @@ Verdict RunSeeds(const Platform& truth, std::span<const Step> steps,
 }
 
 // Of a wrong plan some run does.
-bool Loses(const Platform& truth, std::span<const Step> steps,
+bool Loses(const Platform& truth, std::span<const replication::Step> steps,
            UpdateKind kind) {
   for (uint64_t seed = 1; seed <= kSeedsMax; ++seed) {
     const Verdict verdict = Run(seed, truth, steps, kind);
@@ -108,17 +113,17 @@ bool Loses(const Platform& truth, std::span<const Step> steps,
   return false;
 }
 
-std::string NameOfRow(const TableRow& row) {
+std::string NameOfRow(const replication::TableRow& row) {
   std::string name;
-  for (const char c : CellOf(row)) {
+  for (const char c : replication::CellOf(row)) {
     if (std::isalnum(static_cast<unsigned char>(c)) != 0) name += c;
   }
   return name;
 }
 
-class UpdateRowTest : public ::testing::TestWithParam<TableRow> {};
+class UpdateRowTest : public ::testing::TestWithParam<replication::TableRow> {};
 INSTANTIATE_TEST_SUITE_P(Rows, UpdateRowTest,
-                         ::testing::ValuesIn(RowsOfTable()),
+                         ::testing::ValuesIn(replication::RowsOfTable()),
                          [](const auto& info) {
                            return NameOfRow(info.param);
                          });
@@ -126,16 +131,17 @@ INSTANTIATE_TEST_SUITE_P(Rows, UpdateRowTest,
 // On the platform of the table; and as it is planned for other transports, and
 // for an adapter without atomic WRITE, on those.
 TEST_P(UpdateRowTest, PersistedUpdatesOutliveACutInEveryState) {
-  const TableRow& row = GetParam();
+  const replication::TableRow& row = GetParam();
   for (const Transport transport :
        {Transport::kInfiniBand, Transport::kIwarp, Transport::kTcp}) {
     for (const bool atomic_write : {true, false}) {
-      Platform platform = PlatformOfTable(row.configuration);
+      Platform platform = replication::PlatformOfTable(row.configuration);
       platform.transport = transport;
       platform.atomic_write = atomic_write;
-      const TablePlan plan = PlanOfTable(platform, row.kind, row.operation);
-      SCOPED_TRACE(absl::StrCat(PlatformToString(platform), ": ",
-                                StepsToString(plan.steps)));
+      const replication::TablePlan plan =
+          replication::PlanOfTable(platform, row.kind, row.operation);
+      SCOPED_TRACE(absl::StrCat(replication::PlatformToString(platform), ": ",
+                                replication::StepsToString(plan.steps)));
       // What iWARP's rows rest on InfiniBand has, too.
       Platform truth = platform;
       if (transport == Transport::kIwarp) {
@@ -155,26 +161,28 @@ TEST_P(UpdateRowTest, PersistedUpdatesOutliveACutInEveryState) {
 TEST(UpdateRowsTest, WrongPlansLoseWhereTheModelSaysSo) {
   uint64_t enough = 0;
   uint64_t wrong = 0;
-  for (const TableRow& row : RowsOfTable()) {
-    for (size_t other = 0; other < kConfigurationCount; ++other) {
-      const Platform truth = PlatformOfTable(other);
-      const bool has_buffers = truth.receive_buffers == ReceiveBuffers::kPmem ||
-                               !NeedsMessagesApplied(row.steps);
+  for (const replication::TableRow& row : replication::RowsOfTable()) {
+    for (size_t other = 0; other < replication::kConfigurationCount; ++other) {
+      const Platform truth = replication::PlatformOfTable(other);
+      const bool has_buffers =
+          truth.receive_buffers == replication::ReceiveBuffers::kPmem ||
+          !replication::NeedsMessagesApplied(row.steps);
       if (other == row.configuration || !has_buffers) continue;
-      const RowResult model =
-          ExploreRow({.platform = truth,
-                      .applies_messages = NeedsMessagesApplied(row.steps)},
-                     row.kind, row.steps);
+      const model::RowResult model = model::ExploreRow(
+          {.platform = truth,
+           .applies_messages = replication::NeedsMessagesApplied(row.steps)},
+          row.kind, row.steps);
       const std::string pair =
-          absl::StrCat(CellOf(row), " on ", PlatformToString(truth));
-      if (model.verdict == RowVerdict::kOk) {
+          absl::StrCat(replication::CellOf(row), " on ",
+                       replication::PlatformToString(truth));
+      if (model.verdict == model::RowVerdict::kOk) {
         ++enough;
         const Verdict verdict = RunSeeds(truth, row.steps, row.kind);
         EXPECT_EQ(verdict.losses + verdict.disorders, 0u) << pair;
       } else {
         ++wrong;
         EXPECT_TRUE(Loses(truth, row.steps, row.kind))
-            << pair << ": " << RowVerdictName(model.verdict);
+            << pair << ": " << model::RowVerdictName(model.verdict);
       }
     }
   }

@@ -14,25 +14,31 @@
 #include "tests/replication/persist/execute/update_world.h"
 
 namespace alpheus::testing {
+
+using fabric::ConnectionEvent;
+
 namespace {
 
 constexpr uint64_t kUpdatesOverTcp = 5;
 
 class UpdatesOverTcp {
  public:
-  UpdatesOverTcp(std::span<const Step> steps, bool pmem_buffers) {
+  UpdatesOverTcp(std::span<const replication::Step> steps, bool pmem_buffers) {
     const std::string address = *there().Listen(world_.ListenAddress(1));
-    key_ = *there().Register(memory_.region(), RemoteAccess::kReadWrite);
-    const ConnectionId at_here = *here().Connect(address, "", Deadline());
-    const ConnectionId at_there = Await(1, ConnectionEvent::Kind::kRequested);
+    key_ =
+        *there().Register(memory_.region(), fabric::RemoteAccess::kReadWrite);
+    const fabric::ConnectionId at_here =
+        *here().Connect(address, "", Deadline());
+    const fabric::ConnectionId at_there =
+        Await(1, ConnectionEvent::Kind::kRequested);
     const UpdateTerms terms = {.pmem_buffers = pmem_buffers};
-    responder_ = *UpdateResponder<ModelPersistence>::Start(
+    responder_ = *replication::UpdateResponder<model::ModelPersistence>::Start(
         memory_, steps, terms.ForResponder(key_, memory_.region()), there(),
         at_there);
     EXPECT_TRUE(there().Accept(at_there, "").ok());
     Await(0, ConnectionEvent::Kind::kEstablished);
-    auto requester = UpdateRequester::Start(steps, terms.ForRequester(key_),
-                                            here(), at_here);
+    auto requester = replication::UpdateRequester::Start(
+        steps, terms.ForRequester(key_), here(), at_here);
     start_ = requester.status();
     if (requester.ok()) requester_ = *std::move(requester);
   }
@@ -58,9 +64,9 @@ class UpdatesOverTcp {
   FoundUpdates Visible() { return FindUpdates(memory_.region()); }
 
  private:
-  TcpFabric& here() { return world_.fabric(0); }
-  TcpFabric& there() { return world_.fabric(1); }
-  ConnectionId Await(int host, ConnectionEvent::Kind kind) {
+  fabric::tcp::TcpFabric& here() { return world_.fabric(0); }
+  fabric::tcp::TcpFabric& there() { return world_.fabric(1); }
+  fabric::ConnectionId Await(int host, ConnectionEvent::Kind kind) {
     for (;;) {
       world_.Pass();
       for (int each = 0; each < 2; ++each) {
@@ -72,7 +78,7 @@ class UpdatesOverTcp {
     }
   }
   void Take() {
-    std::array<Completion, 16> some;
+    std::array<fabric::Completion, 16> some;
     size_t count = there().Poll(some, &events_[1]);
     for (size_t i = 0; i < count; ++i) {
       EXPECT_TRUE(responder_->OnCompletion(some[i]).ok());
@@ -87,34 +93,38 @@ class UpdatesOverTcp {
   }
 
   TcpWorld world_;
-  ModelPersistence memory_{kUpdateMemoryBytes};
+  model::ModelPersistence memory_{kUpdateMemoryBytes};
   UpdateSource source_{world_.fabric(0)};
-  RegionKey key_;
+  fabric::RegionKey key_;
   std::vector<ConnectionEvent> events_[2];
   absl::Status start_;
-  std::unique_ptr<UpdateRequester> requester_;
-  std::unique_ptr<UpdateResponder<ModelPersistence>> responder_;
+  std::unique_ptr<replication::UpdateRequester> requester_;
+  std::unique_ptr<replication::UpdateResponder<model::ModelPersistence>>
+      responder_;
 };
 
 TEST(UpdateTcpTest, EveryRowRuns) {
-  for (const TableRow& row : RowsOfTable()) {
-    SCOPED_TRACE(CellOf(row));
-    Platform platform = PlatformOfTable(row.configuration);
-    const bool pmem_buffers = platform.receive_buffers == ReceiveBuffers::kPmem;
-    std::span<const Step> steps = row.steps;
+  for (const replication::TableRow& row : replication::RowsOfTable()) {
+    SCOPED_TRACE(replication::CellOf(row));
+    replication::Platform platform =
+        replication::PlatformOfTable(row.configuration);
+    const bool pmem_buffers =
+        platform.receive_buffers == replication::ReceiveBuffers::kPmem;
+    std::span<const replication::Step> steps = row.steps;
     if (!UpdatesOverTcp(steps, pmem_buffers).start().ok()) {
       // The one that this adapter lacks an operation for.
       ASSERT_TRUE(
           absl::IsUnimplemented(UpdatesOverTcp(steps, pmem_buffers).start()));
       platform.atomic_write = false;
-      steps = PlanOfTable(platform, row.kind, row.operation).steps;
+      steps = replication::PlanOfTable(platform, row.kind, row.operation).steps;
     }
     UpdatesOverTcp updates(steps, pmem_buffers);
     ASSERT_TRUE(updates.start().ok());
-    updates.Run(row.kind == UpdateKind::kCompound);
+    updates.Run(row.kind == replication::UpdateKind::kCompound);
     EXPECT_EQ(updates.Visible().whole, kUpdatesOverTcp);
-    EXPECT_EQ(updates.Visible().b,
-              row.kind == UpdateKind::kCompound ? kUpdatesOverTcp : 0);
+    EXPECT_EQ(
+        updates.Visible().b,
+        row.kind == replication::UpdateKind::kCompound ? kUpdatesOverTcp : 0);
   }
 }
 

@@ -7,12 +7,15 @@
 #include "replication/persist/platform/method_table.h"
 
 namespace alpheus::testing {
+
+using fabric::ConnectionEvent;
+
 namespace {
 
 constexpr int kImagesDrawn = 4;
 
-SimOptions NetworkOf(uint64_t seed, const Platform& truth) {
-  SimOptions options;
+model::SimOptions NetworkOf(uint64_t seed, const replication::Platform& truth) {
+  model::SimOptions options;
   options.seed = seed;
   options.hosts = 2;
   options.packet_bytes = 16;
@@ -22,40 +25,42 @@ SimOptions NetworkOf(uint64_t seed, const Platform& truth) {
     options.delay_ns_min = 10;
     options.delay_ns_max = 100;
   }
-  options.platforms = {Platform(), truth};
+  options.platforms = {replication::Platform(), truth};
   return options;
 }
 
 }  // namespace
 
-SimUpdates::SimUpdates(uint64_t seed, const Platform& truth,
-                       std::span<const alpheus::Step> steps, UpdateKind kind,
-                       uint64_t updates)
-    : is_compound_(kind == UpdateKind::kCompound),
-      applies_messages_(NeedsMessagesApplied(steps)),
+SimUpdates::SimUpdates(uint64_t seed, const replication::Platform& truth,
+                       std::span<const alpheus::replication::Step> steps,
+                       replication::UpdateKind kind, uint64_t updates)
+    : is_compound_(kind == replication::UpdateKind::kCompound),
+      applies_messages_(replication::NeedsMessagesApplied(steps)),
       updates_(updates),
       random_(seed),
-      network_(std::make_unique<SimNetwork>(NetworkOf(seed, truth))) {
+      network_(std::make_unique<model::SimNetwork>(NetworkOf(seed, truth))) {
   network_->AttachMemory(1, memory_);
-  Fabric& here = network_->fabric(0);
-  Fabric& there = network_->fabric(1);
+  fabric::Fabric& here = network_->fabric(0);
+  fabric::Fabric& there = network_->fabric(1);
   source_ = std::make_unique<UpdateSource>(here);
-  key_ = *there.Register(memory_.region(), RemoteAccess::kReadWrite);
-  const std::string address = *there.Listen(SimNetwork::Address(1, 0));
-  const ConnectionId at_here = *here.Connect(address, "", Deadline());
-  const ConnectionId at_there = Await(1, ConnectionEvent::Kind::kRequested);
-  const UpdateTerms terms = {.pmem_buffers = truth.receive_buffers ==
-                                             ReceiveBuffers::kPmem};
-  responder_ = *UpdateResponder<ModelPersistence>::Start(
+  key_ = *there.Register(memory_.region(), fabric::RemoteAccess::kReadWrite);
+  const std::string address = *there.Listen(model::SimNetwork::Address(1, 0));
+  const fabric::ConnectionId at_here = *here.Connect(address, "", Deadline());
+  const fabric::ConnectionId at_there =
+      Await(1, ConnectionEvent::Kind::kRequested);
+  const UpdateTerms terms = {.pmem_buffers =
+                                 truth.receive_buffers ==
+                                 replication::ReceiveBuffers::kPmem};
+  responder_ = *replication::UpdateResponder<model::ModelPersistence>::Start(
       memory_, steps, terms.ForResponder(key_, memory_.region()), there,
       at_there);
   EXPECT_TRUE(there.Accept(at_there, "").ok());
   Await(0, ConnectionEvent::Kind::kEstablished);
-  requester_ =
-      *UpdateRequester::Start(steps, terms.ForRequester(key_), here, at_here);
+  requester_ = *replication::UpdateRequester::Start(
+      steps, terms.ForRequester(key_), here, at_here);
 }
 
-ConnectionId SimUpdates::Await(int host, ConnectionEvent::Kind kind) {
+fabric::ConnectionId SimUpdates::Await(int host, ConnectionEvent::Kind kind) {
   do {
     std::vector<ConnectionEvent> events;
     network_->fabric(host).Poll({}, &events);
@@ -68,7 +73,7 @@ ConnectionId SimUpdates::Await(int host, ConnectionEvent::Kind kind) {
 }
 
 void SimUpdates::Poll(bool is_late) {
-  std::array<Completion, 16> some;
+  std::array<fabric::Completion, 16> some;
   size_t count = is_late ? 0 : network_->fabric(1).Poll(some, nullptr);
   for (size_t i = 0; i < count; ++i) {
     const absl::Status taken = responder_->OnCompletion(some[i]);
@@ -103,10 +108,10 @@ bool SimUpdates::Step() {
 
 // Of the caches what the domain says; of the adapter likewise.
 std::vector<std::vector<std::byte>> SimUpdates::Images() {
-  const StagedMemory& stages = network_->stages(1);
-  if (stages.options().domain != PersistenceDomain::kMemory) {
+  const model::StagedMemory& stages = network_->stages(1);
+  if (stages.options().domain != replication::PersistenceDomain::kMemory) {
     std::vector<std::byte> image = memory_.CutKeepingAll();
-    if (stages.options().domain == PersistenceDomain::kSystem) {
+    if (stages.options().domain == replication::PersistenceDomain::kSystem) {
       stages.LandInto(image, memory_);
     }
     return {std::move(image)};
@@ -120,12 +125,12 @@ std::vector<std::vector<std::byte>> SimUpdates::Images() {
 }
 
 FoundUpdates SimUpdates::Recover(std::span<const std::byte> image) const {
-  ModelPersistence left(image);
+  model::ModelPersistence left(image);
   const std::span<std::byte> region = left.region();
   if (applies_messages_) {
-    EXPECT_TRUE(ApplyMessages(left, region.subspan(kUpdateRegionBytes),
-                              kUpdateSlotBytes,
-                              region.first(kUpdateRegionBytes))
+    EXPECT_TRUE(replication::ApplyMessages(
+                    left, region.subspan(kUpdateRegionBytes), kUpdateSlotBytes,
+                    region.first(kUpdateRegionBytes))
                     .ok());
   }
   return FindUpdates(left.CutKeepingNone());

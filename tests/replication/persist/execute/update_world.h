@@ -33,12 +33,13 @@ inline constexpr uint64_t kUpdatesMax = 16;
 inline constexpr uint64_t kPlaceOfUpdates = 2 * kLineBytes;
 inline constexpr size_t kUpdateSlotBytes = 2 * kLineBytes;
 inline constexpr uint32_t kUpdateCredits = 2;
-inline constexpr SessionId kUpdateSession{0x5e55};
+inline constexpr replication::SessionId kUpdateSession{0x5e55};
 
 inline constexpr size_t kUpdateRegionBytes =
     kPlaceOfUpdates + kUpdatesMax * kLineBytes;
 inline constexpr size_t kUpdateBuffersBytes =
-    MessageLog<ModelPersistence>::AreaBytes(kUpdateCredits, kUpdateSlotBytes);
+    replication::MessageLog<model::ModelPersistence>::AreaBytes(
+        kUpdateCredits, kUpdateSlotBytes);
 // The region, and behind it buffers in persistent memory.
 inline constexpr size_t kUpdateMemoryBytes =
     kUpdateRegionBytes + kUpdateBuffersBytes;
@@ -72,15 +73,16 @@ inline FoundUpdates FindUpdates(std::span<const std::byte> memory) {
 // The requester's memory, and what it posts.
 class UpdateSource {
  public:
-  explicit UpdateSource(Fabric& fabric)
+  explicit UpdateSource(fabric::Fabric& fabric)
       : key_(*fabric.Register(std::as_writable_bytes(std::span(words_)),
-                              RemoteAccess::kNone)) {}
+                              fabric::RemoteAccess::kNone)) {}
 
-  UpdateRequester::Update Make(uint64_t update, RegionKey there,
-                               bool is_compound) {
+  replication::UpdateRequester::Update Make(uint64_t update,
+                                            fabric::RegionKey there,
+                                            bool is_compound) {
     std::ranges::fill(words_, update);
     const auto bytes = std::as_writable_bytes(std::span(words_));
-    UpdateRequester::Update made = {
+    replication::UpdateRequester::Update made = {
         .a = {{key_, bytes.first(8 * kUpdateWordsOfA)},
               {there, PlaceOfUpdateA(update)}}};
     if (is_compound) {
@@ -91,7 +93,7 @@ class UpdateSource {
 
  private:
   std::array<uint64_t, kUpdateWordsOfA + 1> words_ = {};
-  RegionKey key_;
+  fabric::RegionKey key_;
 };
 
 // What both ends are started with.
@@ -99,22 +101,25 @@ struct UpdateTerms {
   bool pmem_buffers = false;
   uint32_t credits = kUpdateCredits;
 
-  UpdateRequester::Options ForRequester(RegionKey key) const {
+  replication::UpdateRequester::Options ForRequester(
+      fabric::RegionKey key) const {
     return {.session = kUpdateSession,
             .credits = credits,
             .message_bytes_max = kUpdateSlotBytes,
             .buffers = {key, kUpdateRegionBytes},
             .buffers_bytes = kUpdateBuffersBytes};
   }
-  UpdateResponder<ModelPersistence>::Options ForResponder(
-      RegionKey key, std::span<std::byte> memory) const {
-    return {.session = kUpdateSession,
-            .credits = credits,
-            .message_bytes_max = kUpdateSlotBytes,
-            .region = memory.first(kUpdateRegionBytes),
-            .buffers = pmem_buffers
-                           ? LocalBytes{key, memory.subspan(kUpdateRegionBytes)}
-                           : LocalBytes{}};
+  replication::UpdateResponder<model::ModelPersistence>::Options ForResponder(
+      fabric::RegionKey key, std::span<std::byte> memory) const {
+    return {
+        .session = kUpdateSession,
+        .credits = credits,
+        .message_bytes_max = kUpdateSlotBytes,
+        .region = memory.first(kUpdateRegionBytes),
+        .buffers =
+            pmem_buffers
+                ? fabric::LocalBytes{key, memory.subspan(kUpdateRegionBytes)}
+                : fabric::LocalBytes{}};
   }
 };
 
@@ -122,9 +127,9 @@ struct UpdateTerms {
 class SimUpdates {
  public:
   // `truth` is what host 1 is; the steps may be made for another one.
-  SimUpdates(uint64_t seed, const Platform& truth,
-             std::span<const alpheus::Step> steps, UpdateKind kind,
-             uint64_t updates);
+  SimUpdates(uint64_t seed, const replication::Platform& truth,
+             std::span<const alpheus::replication::Step> steps,
+             replication::UpdateKind kind, uint64_t updates);
 
   // From now on messages that nobody must apply are left where they are.
   void LeaveMessages() { applies_sometimes_ = false; }
@@ -132,7 +137,9 @@ class SimUpdates {
   bool Step();
   uint64_t posted() const { return requester_->posted(); }
   uint64_t persisted() const { return requester_->persisted(); }
-  UpdateResponder<ModelPersistence>& responder() { return *responder_; }
+  replication::UpdateResponder<model::ModelPersistence>& responder() {
+    return *responder_;
+  }
 
   // What recovery finds in several of the images that a power cut may leave
   // now; nothing is cut.
@@ -140,14 +147,14 @@ class SimUpdates {
   // Is called before each primitive of the responder's memory.
   void SetOnPrimitive(std::function<void()> on_primitive) {
     memory_.SetHook([call = std::move(on_primitive)](
-                        const ModelPersistence::Event&) { call(); });
+                        const model::ModelPersistence::Event&) { call(); });
   }
   // The power of host 1 goes; the same for one image. Nothing is called after.
   FoundUpdates Cut();
-  const SimNetwork& network() const { return *network_; }
+  const model::SimNetwork& network() const { return *network_; }
 
  private:
-  ConnectionId Await(int host, ConnectionEvent::Kind kind);
+  fabric::ConnectionId Await(int host, fabric::ConnectionEvent::Kind kind);
   // The responder's program is late, or it takes what came.
   void Poll(bool is_late);
   std::vector<std::vector<std::byte>> Images();
@@ -159,12 +166,13 @@ class SimUpdates {
   int idle_ = 0;
   const uint64_t updates_;
   Random random_;
-  ModelPersistence memory_{kUpdateMemoryBytes};
-  std::unique_ptr<SimNetwork> network_;
+  model::ModelPersistence memory_{kUpdateMemoryBytes};
+  std::unique_ptr<model::SimNetwork> network_;
   std::unique_ptr<UpdateSource> source_;
-  RegionKey key_;
-  std::unique_ptr<UpdateRequester> requester_;
-  std::unique_ptr<UpdateResponder<ModelPersistence>> responder_;
+  fabric::RegionKey key_;
+  std::unique_ptr<replication::UpdateRequester> requester_;
+  std::unique_ptr<replication::UpdateResponder<model::ModelPersistence>>
+      responder_;
 };
 
 }  // namespace alpheus::testing

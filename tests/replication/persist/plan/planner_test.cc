@@ -13,6 +13,13 @@
 #include "tools/model/methods/row_exploration.h"
 
 namespace alpheus::testing {
+
+using replication::Platform;
+using replication::PlatformToString;
+using replication::StepAction;
+using replication::UpdateKind;
+using replication::UpdateOperation;
+
 namespace {
 
 using ::testing::AllOf;
@@ -39,21 +46,22 @@ TEST(PlannerTest, AsksForAllThatCanBeAsked) {
   for (const Platform& platform : AllPlatforms()) {
     for (const UpdateKind kind : kKinds) {
       for (const UpdateOperation operation : kOperations) {
-        const auto plan = MakePlan(platform, kind, operation);
+        const auto plan = replication::MakePlan(platform, kind, operation);
         ASSERT_EQ(plan.ok(),
                   IsRecord(kind, operation) || IsSuperline(kind, operation))
             << PlatformToString(platform);
         if (plan.ok()) {
           ++planned;
-          const bool sends = plan->steps.front() == steps::kSendBoth;
+          const bool sends =
+              plan->steps.front() == replication::steps::kSendBoth;
           EXPECT_EQ(sends, IsSuperline(kind, operation));
           continue;
         }
         EXPECT_TRUE(absl::IsUnimplemented(plan.status()));
         EXPECT_THAT(
             plan.status().message(),
-            AllOf(HasSubstr(UpdateKindName(kind)),
-                  HasSubstr(UpdateOperationName(operation)),
+            AllOf(HasSubstr(replication::UpdateKindName(kind)),
+                  HasSubstr(replication::UpdateOperationName(operation)),
                   HasSubstr(PlatformToString(platform)),
                   HasSubstr("built in are: singleton by WRITEIMM (Table 2")));
       }
@@ -65,41 +73,49 @@ TEST(PlannerTest, AsksForAllThatCanBeAsked) {
 // On each platform the row of the table, and on the weakest what it always was.
 TEST(PlannerTest, RecordsAreSingletonsByWriteImmediate) {
   for (const Platform& platform : AllPlatforms()) {
-    EXPECT_EQ(StepsToString(MakeRecordPlan(platform)->steps),
-              StepsToString(PlanOfTable(platform, UpdateKind::kSingleton,
-                                        UpdateOperation::kWriteImmediate)
-                                .steps))
+    EXPECT_EQ(replication::StepsToString(
+                  replication::MakeRecordPlan(platform)->steps),
+              replication::StepsToString(
+                  replication::PlanOfTable(platform, UpdateKind::kSingleton,
+                                           UpdateOperation::kWriteImmediate)
+                      .steps))
         << PlatformToString(platform);
   }
   constexpr char kWeakest[] =
       "rq:writeimm(a);rsp:receive(&a);rsp:flush(&a);rsp:send(ack);"
       "rq:receive(ack) (Table 2, DMP, DDIO + DRAM-RQWRB, WriteImm)";
-  EXPECT_EQ(PlanToString(*MakeRecordPlan(Platform())), kWeakest);
-  EXPECT_EQ(PlanToString(RecordPlanOfBackup()), kWeakest);
+  EXPECT_EQ(replication::PlanToString(*replication::MakeRecordPlan(Platform())),
+            kWeakest);
+  EXPECT_EQ(replication::PlanToString(replication::RecordPlanOfBackup()),
+            kWeakest);
 }
 
 // Where nobody has checked the bytes none counts before the backup has.
 TEST(PlannerTest, SessionsWaitForTheBackupWhereTheLinkChecksNothing) {
   for (const Platform& platform : AllPlatforms()) {
-    const bool checks = platform.transport == Transport::kInfiniBand;
-    EXPECT_EQ(ChecksBytes(platform), checks);
+    const bool checks =
+        platform.transport == replication::Transport::kInfiniBand;
+    EXPECT_EQ(replication::ChecksBytes(platform), checks);
     EXPECT_EQ(
-        PlanToString(*MakeSessionPlan(platform)),
-        PlanToString(checks ? *MakeRecordPlan(platform) : RecordPlanOfBackup()))
+        replication::PlanToString(*replication::MakeSessionPlan(platform)),
+        replication::PlanToString(checks
+                                      ? *replication::MakeRecordPlan(platform)
+                                      : replication::RecordPlanOfBackup()))
         << PlatformToString(platform);
   }
 }
 
 // The model says so of each method, on each configuration that it is for.
 TEST(PlannerTest, MethodsAreEnoughWhereTheySay) {
-  for (const Method& method : Methods()) {
-    EXPECT_FALSE(NeedsMessagesApplied(method.steps)) << method.cell;
-    for (size_t i = 0; i < kConfigurationCount; ++i) {
+  for (const replication::Method& method : replication::Methods()) {
+    EXPECT_FALSE(replication::NeedsMessagesApplied(method.steps))
+        << method.cell;
+    for (size_t i = 0; i < replication::kConfigurationCount; ++i) {
       if ((method.sufficient_on >> i & 1U) == 0) continue;
-      EXPECT_EQ(ExploreRow({.platform = PlatformOfTable(i)}, method.kind,
-                           method.steps)
+      EXPECT_EQ(model::ExploreRow({.platform = replication::PlatformOfTable(i)},
+                                  method.kind, method.steps)
                     .verdict,
-                RowVerdict::kOk)
+                model::RowVerdict::kOk)
           << method.cell << " on " << i;
     }
   }
@@ -109,7 +125,8 @@ TEST(PlannerTest, MethodsAreEnoughWhereTheySay) {
 // ack is behind a flush, whatever the platform.
 TEST(PlannerTest, SuperlinesAreAppliedAndFlushedBeforeTheAck) {
   for (const Platform& platform : AllPlatforms()) {
-    EXPECT_EQ(StepsToString(MakeSuperlinePlan(platform)->steps),
+    EXPECT_EQ(replication::StepsToString(
+                  replication::MakeSuperlinePlan(platform)->steps),
               "rq:send(a,b);rsp:receive(a,b);rsp:copy+flush(a,b);"
               "rsp:send(ack);rq:receive(ack)")
         << PlatformToString(platform);
@@ -119,11 +136,11 @@ TEST(PlannerTest, SuperlinesAreAppliedAndFlushedBeforeTheAck) {
 // What executors rely on, of every row that has an ack: the responder hears of
 // the bytes after they are posted, and the ack ends what it begins.
 TEST(PlannerTest, RowsTellBeforeTheyPersistAndAcknowledgeAfter) {
-  for (const Method& method : Methods()) {
-    if (method.steps.back() != steps::kReceiveAck) continue;
+  for (const replication::Method& method : replication::Methods()) {
+    if (method.steps.back() != replication::steps::kReceiveAck) continue;
     const auto at = [&method](auto... actions) {
       return std::ranges::find_if(method.steps,
-                                  [&](const Step& step) {
+                                  [&](const replication::Step& step) {
                                     return ((step.action == actions) || ...);
                                   }) -
              method.steps.begin();

@@ -20,6 +20,11 @@
 #include "tools/model/fabric/sim_network.h"
 
 namespace alpheus::testing {
+
+using fabric::Operation;
+using replication::UpdateCost;
+using replication::UpdateCostOf;
+
 namespace {
 
 constexpr int64_t kDelayNanos = 1000;
@@ -29,8 +34,8 @@ constexpr uint64_t kCounted = 3;
 constexpr uint32_t kCredits = 4 * (kCounted + 1);
 
 // Nothing takes time but the way from host to host.
-SimOptions NothingButDelay() {
-  SimOptions options;
+model::SimOptions NothingButDelay() {
+  model::SimOptions options;
   options.hosts = 2;
   options.delay_ns_min = kDelayNanos;
   options.delay_ns_max = kDelayNanos;
@@ -41,32 +46,37 @@ SimOptions NothingButDelay() {
 
 class CountedUpdates {
  public:
-  CountedUpdates(const TableRow& row, std::span<const Step> steps)
-      : is_compound_(row.kind == UpdateKind::kCompound) {
-    key_ = *there_.Register(memory_.region(), RemoteAccess::kReadWrite);
-    const std::string address = *there_.Listen(SimNetwork::Address(1, 0));
-    const ConnectionId at_here = *here_.Connect(address, "", Deadline());
-    const ConnectionId at_there = Await(there_);
+  CountedUpdates(const replication::TableRow& row,
+                 std::span<const replication::Step> steps)
+      : is_compound_(row.kind == replication::UpdateKind::kCompound) {
+    key_ = *there_.Register(memory_.region(), fabric::RemoteAccess::kReadWrite);
+    const std::string address =
+        *there_.Listen(model::SimNetwork::Address(1, 0));
+    const fabric::ConnectionId at_here =
+        *here_.Connect(address, "", Deadline());
+    const fabric::ConnectionId at_there = Await(there_);
     const UpdateTerms terms = {
-        .pmem_buffers = PlatformOfTable(row.configuration).receive_buffers ==
-                        ReceiveBuffers::kPmem,
+        .pmem_buffers =
+            replication::PlatformOfTable(row.configuration).receive_buffers ==
+            replication::ReceiveBuffers::kPmem,
         .credits = kCredits};
-    responder_ = *UpdateResponder<ModelPersistence>::Start(
+    responder_ = *replication::UpdateResponder<model::ModelPersistence>::Start(
         memory_, steps,
         {.session = kUpdateSession,
          .credits = terms.credits,
          .message_bytes_max = kUpdateSlotBytes,
          .region = memory_.region().first(kUpdateRegionBytes),
          .buffers = terms.pmem_buffers
-                        ? LocalBytes{key_, memory_.region().subspan(
-                                               kUpdateRegionBytes)}
-                        : LocalBytes{}},
+                        ? fabric::LocalBytes{key_, memory_.region().subspan(
+                                                       kUpdateRegionBytes)}
+                        : fabric::LocalBytes{}},
         there_, at_there);
     EXPECT_TRUE(there_.Accept(at_there, "").ok());
     Await(here_);
     auto options = terms.ForRequester(key_);
     options.buffers_bytes = memory_.region().size() - kUpdateRegionBytes;
-    requester_ = *UpdateRequester::Start(steps, options, here_, at_here);
+    requester_ =
+        *replication::UpdateRequester::Start(steps, options, here_, at_here);
     here_.Forget();
     there_.Forget();
   }
@@ -107,9 +117,9 @@ class CountedUpdates {
   }
 
  private:
-  ConnectionId Await(CountingFabric& fabric) {
+  fabric::ConnectionId Await(CountingFabric& fabric) {
     do {
-      std::vector<ConnectionEvent> events;
+      std::vector<fabric::ConnectionEvent> events;
       fabric.Poll({}, &events);
       if (!events.empty()) return events.front().connection;
     } while (network_.Step());
@@ -117,7 +127,7 @@ class CountedUpdates {
     return {};
   }
   void Poll() {
-    std::array<Completion, 16> some;
+    std::array<fabric::Completion, 16> some;
     size_t count = there_.Poll(some, nullptr);
     for (size_t i = 0; i < count; ++i) {
       EXPECT_TRUE(responder_->OnCompletion(some[i]).ok());
@@ -130,32 +140,39 @@ class CountedUpdates {
   }
 
   const bool is_compound_;
-  SimNetwork network_{NothingButDelay()};
+  model::SimNetwork network_{NothingButDelay()};
   CountingFabric here_{network_.fabric(0)};
   CountingFabric there_{network_.fabric(1)};
-  ModelPersistence memory_{
+  model::ModelPersistence memory_{
       kUpdateRegionBytes +
-      MessageLog<ModelPersistence>::AreaBytes(kCredits, kUpdateSlotBytes)};
+      replication::MessageLog<model::ModelPersistence>::AreaBytes(
+          kCredits, kUpdateSlotBytes)};
   UpdateSource source_{here_};
-  RegionKey key_;
-  std::unique_ptr<UpdateRequester> requester_;
-  std::unique_ptr<UpdateResponder<ModelPersistence>> responder_;
+  fabric::RegionKey key_;
+  std::unique_ptr<replication::UpdateRequester> requester_;
+  std::unique_ptr<replication::UpdateResponder<model::ModelPersistence>>
+      responder_;
 };
 
 TEST(UpdateCostTest, ExecutorsPostWhatThePlanSays) {
-  for (const TableRow& row : RowsOfTable()) {
+  for (const replication::TableRow& row : replication::RowsOfTable()) {
     for (const bool atomic_write : {true, false}) {
-      Platform platform = PlatformOfTable(row.configuration);
+      replication::Platform platform =
+          replication::PlatformOfTable(row.configuration);
       platform.atomic_write = atomic_write;
-      const TablePlan plan = PlanOfTable(platform, row.kind, row.operation);
-      const uint64_t bytes_of_b = row.kind == UpdateKind::kCompound ? 8 : 0;
+      const replication::TablePlan plan =
+          replication::PlanOfTable(platform, row.kind, row.operation);
+      const uint64_t bytes_of_b =
+          row.kind == replication::UpdateKind::kCompound ? 8 : 0;
       const UpdateCost expected = UpdateCostOf(
-          plan.steps, SizesOfUpdate(8 * kUpdateWordsOfA, bytes_of_b));
+          plan.steps,
+          replication::SizesOfUpdate(8 * kUpdateWordsOfA, bytes_of_b));
       CountedUpdates updates(row, plan.steps);
       for (uint64_t i = 0; i < kCounted; ++i) {
         const UpdateCost counted = updates.Run();
-        EXPECT_EQ(UpdateCostToString(counted), UpdateCostToString(expected))
-            << CellOf(row);
+        EXPECT_EQ(replication::UpdateCostToString(counted),
+                  replication::UpdateCostToString(expected))
+            << replication::CellOf(row);
       }
     }
   }
@@ -163,9 +180,9 @@ TEST(UpdateCostTest, ExecutorsPostWhatThePlanSays) {
 
 // By hand, for each kind of end.
 TEST(UpdateCostTest, RowsThatWereCountedByHand) {
-  const UpdateSizes sizes = {
+  const replication::UpdateSizes sizes = {
       .a = 100, .b = 8, .message_header = 64, .address = 64, .ack = 32};
-  EXPECT_EQ(UpdateCostOf(steps::kWritesThenAcks, sizes),
+  EXPECT_EQ(UpdateCostOf(replication::steps::kWritesThenAcks, sizes),
             (UpdateCost{.writes = 2,
                         .sends = 2,
                         .doorbells = 2,
@@ -174,19 +191,19 @@ TEST(UpdateCostTest, RowsThatWereCountedByHand) {
                         .ack_bytes = 64,
                         .wake_ups = 2,
                         .round_trips = 2}));
-  EXPECT_EQ(UpdateCostOf(steps::kWriteThenAtomicThenFlush, sizes),
+  EXPECT_EQ(UpdateCostOf(replication::steps::kWriteThenAtomicThenFlush, sizes),
             (UpdateCost{.writes = 2,
                         .flushes = 2,
                         .doorbells = 1,
                         .bytes = 108,
                         .round_trips = 1}));
-  EXPECT_EQ(UpdateCostOf(steps::kSendBothThenFlush, sizes),
+  EXPECT_EQ(UpdateCostOf(replication::steps::kSendBothThenFlush, sizes),
             (UpdateCost{.sends = 1,
                         .flushes = 1,
                         .doorbells = 1,
                         .bytes = 64 + 108,
                         .round_trips = 1}));
-  EXPECT_EQ(UpdateCostOf(steps::kWriteImmediateThenAck, sizes),
+  EXPECT_EQ(UpdateCostOf(replication::steps::kWriteImmediateThenAck, sizes),
             (UpdateCost{.immediates = 1,
                         .doorbells = 1,
                         .bytes = 100,
@@ -221,10 +238,11 @@ TEST(UpdateCostTest, RecordIsOneImmediateAndOneAck) {
         .round_trips = 1,  // after which it is acknowledged
     };
     const uint64_t record = path.session(0).posted().offset.value - offset;
-    const Plan plan = *MakeRecordPlan(Platform());
-    EXPECT_EQ(
-        UpdateCostToString(counted),
-        UpdateCostToString(UpdateCostOf(plan.steps, SizesOfRecord(record))));
+    const replication::Plan plan =
+        *replication::MakeRecordPlan(replication::Platform());
+    EXPECT_EQ(replication::UpdateCostToString(counted),
+              replication::UpdateCostToString(UpdateCostOf(
+                  plan.steps, replication::SizesOfRecord(record))));
     EXPECT_EQ(path.session(0).lag_bytes(), 0u);
     EXPECT_EQ(there.doorbells, 1u);
   }

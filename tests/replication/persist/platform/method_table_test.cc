@@ -16,6 +16,16 @@
 #include "tests/replication/persist/platform/all_platforms.h"
 
 namespace alpheus::testing {
+
+using replication::CellOf;
+using replication::PlanOfTable;
+using replication::RowsOfTable;
+using replication::StepsToString;
+using replication::TablePlan;
+using replication::TableRow;
+using replication::UpdateKind;
+using replication::UpdateOperation;
+
 namespace {
 
 using ::testing::Contains;
@@ -63,23 +73,24 @@ TEST(MethodTableTest, HasTwelveDistinctCompoundSequencesFourOfThemKnown) {
 }
 
 TEST(MethodTableTest, ConfigurationsAreThoseOfTheFirstTable) {
-  for (size_t i = 0; i < kConfigurationCount; ++i) {
-    EXPECT_EQ(ConfigurationIndex(PlatformOfTable(i)), i);
+  for (size_t i = 0; i < replication::kConfigurationCount; ++i) {
+    EXPECT_EQ(replication::ConfigurationIndex(replication::PlatformOfTable(i)),
+              i);
   }
 }
 
 TEST(MethodTableTest, RowsCiteTheirCell) {
-  EXPECT_EQ(CellOf(RowOfTable(0, UpdateKind::kSingleton,
-                              UpdateOperation::kWriteImmediate)),
+  EXPECT_EQ(CellOf(replication::RowOfTable(0, UpdateKind::kSingleton,
+                                           UpdateOperation::kWriteImmediate)),
             "Table 2, DMP, DDIO + DRAM-RQWRB, WriteImm");
-  EXPECT_EQ(
-      CellOf(RowOfTable(11, UpdateKind::kCompound, UpdateOperation::kSend)),
-      "Table 3, WSP, not DDIO + PM-RQWRB, Send");
+  EXPECT_EQ(CellOf(replication::RowOfTable(11, UpdateKind::kCompound,
+                                           UpdateOperation::kSend)),
+            "Table 3, WSP, not DDIO + PM-RQWRB, Send");
 }
 
 // What executors run is the table's.
 TEST(MethodTableTest, BuiltInMethodsAreCells) {
-  for (const Method& method : Methods()) {
+  for (const replication::Method& method : replication::Methods()) {
     const auto rows = RowsOfTable();
     EXPECT_TRUE(std::ranges::any_of(rows, [&](const TableRow& row) {
       return CellOf(row) == method.cell && row.kind == method.kind &&
@@ -93,19 +104,19 @@ TEST(MethodTableTest, BuiltInMethodsAreCells) {
 TEST(MethodTableTest, MessagesAreAppliedOnlyFromPersistentBuffers) {
   size_t rows = 0;
   for (const TableRow& row : RowsOfTable()) {
-    if (!NeedsMessagesApplied(row.steps)) continue;
+    if (!replication::NeedsMessagesApplied(row.steps)) continue;
     ++rows;
     EXPECT_EQ(row.operation, UpdateOperation::kSend);
-    EXPECT_EQ(PlatformOfTable(row.configuration).receive_buffers,
-              ReceiveBuffers::kPmem);
+    EXPECT_EQ(replication::PlatformOfTable(row.configuration).receive_buffers,
+              replication::ReceiveBuffers::kPmem);
   }
   EXPECT_EQ(rows, 10u);  // all with PM but DMP with DDIO
 }
 
 // --- Plans -------------------------------------------------------------------
 
-Platform Configuration(const std::string& words) {
-  return *ParsePlatform(words);
+replication::Platform Configuration(const std::string& words) {
+  return *replication::ParsePlatform(words);
 }
 
 TablePlan SingletonWrite(const std::string& words) {
@@ -115,8 +126,9 @@ TablePlan SingletonWrite(const std::string& words) {
 
 TEST(TablePlannerTest, TablesHoldForTheAdapterTheyAreMadeFor) {
   for (const TableRow& row : RowsOfTable()) {
-    const TablePlan plan = PlanOfTable(PlatformOfTable(row.configuration),
-                                       row.kind, row.operation);
+    const TablePlan plan =
+        PlanOfTable(replication::PlatformOfTable(row.configuration), row.kind,
+                    row.operation);
     EXPECT_EQ(plan.row.configuration, row.configuration);
     EXPECT_TRUE(std::ranges::equal(plan.steps, row.steps));
   }
@@ -126,8 +138,8 @@ TEST(TablePlannerTest, TablesHoldForTheAdapterTheyAreMadeFor) {
 // corresponding methods for [...] MHP on iWARP".
 TEST(TablePlannerTest, IwarpTakesWholeSystemForHierarchy) {
   for (const std::string rest : {",ddio,dram", ",ddio,pm", ",no-ddio,pm"}) {
-    for (const UpdateKind kind : kUpdateKinds) {
-      for (const UpdateOperation operation : kUpdateOperations) {
+    for (const UpdateKind kind : replication::kUpdateKinds) {
+      for (const UpdateOperation operation : replication::kUpdateOperations) {
         const TablePlan plan =
             PlanOfTable(Configuration("wsp,iwarp" + rest), kind, operation);
         const TablePlan hierarchy = PlanOfTable(
@@ -141,9 +153,9 @@ TEST(TablePlannerTest, IwarpTakesWholeSystemForHierarchy) {
 
 TEST(TablePlannerTest, SoftwareAdapterHasDdioWhateverIsSaid) {
   EXPECT_EQ(StepsToString(SingletonWrite("dmp,no-ddio,tcp").steps),
-            StepsToString(steps::kWriteThenAck));
+            StepsToString(replication::steps::kWriteThenAck));
   EXPECT_EQ(StepsToString(SingletonWrite("dmp,no-ddio,iwarp").steps),
-            StepsToString(steps::kWriteThenFlush));
+            StepsToString(replication::steps::kWriteThenFlush));
 }
 
 TEST(TablePlannerTest, AtomicWriteThatIsNotThereIsEmulatedAndSaid) {
@@ -178,23 +190,26 @@ TEST(TablePlannerTest, AssumptionsAreSaid) {
 }
 
 TEST(TablePlannerTest, CostsAreRoundTripsAndStepsOfTheResponder) {
-  const PlanCost acked = CostOf(steps::kWritesThenAcks, {});
+  const replication::PlanCost acked =
+      replication::CostOf(replication::steps::kWritesThenAcks, {});
   EXPECT_EQ(acked.round_trips, 2);
   EXPECT_EQ(acked.responder_steps, 6);
-  const PlanCost one_sided = CostOf(steps::kWriteThenAtomicThenFlush, {});
+  const replication::PlanCost one_sided =
+      replication::CostOf(replication::steps::kWriteThenAtomicThenFlush, {});
   EXPECT_EQ(one_sided.round_trips, 1);
   EXPECT_EQ(one_sided.responder_steps, 0);
   EXPECT_LT(one_sided, acked);
 }
 
 TEST(TablePlannerTest, CheapestIsNoDearerThanAny) {
-  for (const Platform& platform : AllPlatforms()) {
-    for (const UpdateKind kind : kUpdateKinds) {
+  for (const replication::Platform& platform : AllPlatforms()) {
+    for (const UpdateKind kind : replication::kUpdateKinds) {
       const auto cost = [](const TablePlan& plan) {
-        return CostOf(plan.steps, {});
+        return replication::CostOf(plan.steps, {});
       };
-      const PlanCost cheapest = cost(CheapestOfTable(platform, kind, {}));
-      for (const UpdateOperation operation : kUpdateOperations) {
+      const replication::PlanCost cheapest =
+          cost(replication::CheapestOfTable(platform, kind, {}));
+      for (const UpdateOperation operation : replication::kUpdateOperations) {
         EXPECT_LE(cheapest, cost(PlanOfTable(platform, kind, operation)));
       }
     }
@@ -203,28 +218,28 @@ TEST(TablePlannerTest, CheapestIsNoDearerThanAny) {
 
 // A message holds both updates, so that even two need no second one.
 TEST(TablePlannerTest, CheapestHasOneRoundTrip) {
-  for (const Platform& platform : AllPlatforms()) {
-    for (const UpdateKind kind : kUpdateKinds) {
-      const TablePlan plan = CheapestOfTable(platform, kind, {});
-      EXPECT_EQ(CostOf(plan.steps, {}).round_trips, 1)
-          << PlatformToString(platform);
+  for (const replication::Platform& platform : AllPlatforms()) {
+    for (const UpdateKind kind : replication::kUpdateKinds) {
+      const TablePlan plan = replication::CheapestOfTable(platform, kind, {});
+      EXPECT_EQ(replication::CostOf(plan.steps, {}).round_trips, 1)
+          << replication::PlatformToString(platform);
     }
   }
 }
 
 // It would be copied from there later.
 TEST(TablePlannerTest, AWriteIsCheaperThanAMessageThatStaysInItsBuffer) {
-  EXPECT_EQ(CheapestOfTable(Configuration("mhp,pm,infiniband"),
-                            UpdateKind::kCompound, {})
+  EXPECT_EQ(replication::CheapestOfTable(Configuration("mhp,pm,infiniband"),
+                                         UpdateKind::kCompound, {})
                 .row.operation,
             UpdateOperation::kWrite);
 }
 
 // Table 2's note.
 TEST(TablePlannerTest, MeasuredCostsMayPreferAMessage) {
-  const Platform platform = Configuration("mhp,dram,infiniband");
-  const auto cheapest = [&](const RoundTripCosts& costs) {
-    return CheapestOfTable(platform, UpdateKind::kSingleton, costs)
+  const replication::Platform platform = Configuration("mhp,dram,infiniband");
+  const auto cheapest = [&](const replication::RoundTripCosts& costs) {
+    return replication::CheapestOfTable(platform, UpdateKind::kSingleton, costs)
         .row.operation;
   };
   EXPECT_EQ(cheapest({}), UpdateOperation::kWrite);

@@ -19,13 +19,18 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 TEST(PlatformDeclarationTest, WeakestIsNeverDoubted) {
-  EXPECT_THAT(PlatformWarnings(Platform(), Shown()), IsEmpty());
-  EXPECT_EQ(ReplicaWarning(Platform(), ReplicaMedium::kFile), "");
+  EXPECT_THAT(replication::PlatformWarnings(replication::Platform(),
+                                            replication::Shown()),
+              IsEmpty());
+  EXPECT_EQ(replication::ReplicaWarning(replication::Platform(),
+                                        replication::ReplicaMedium::kFile),
+            "");
 }
 
 TEST(PlatformDeclarationTest, EachClaimIsDoubtedByItself) {
   const auto of = [](const char* words) {
-    return PlatformWarnings(*ParsePlatform(words), Shown());
+    return replication::PlatformWarnings(*replication::ParsePlatform(words),
+                                         replication::Shown());
   };
   EXPECT_THAT(of("mhp"), ElementsAre(AllOf(HasSubstr("shows no sign of it"),
                                            HasSubstr("Declare dmp"))));
@@ -45,43 +50,51 @@ TEST(PlatformDeclarationTest, EachClaimIsDoubtedByItself) {
 
 // A machine that shows all that can be shown: what is left can't be.
 TEST(PlatformDeclarationTest, WhatIsSeenIsNotDoubted) {
-  for (const Platform& platform : AllPlatforms()) {
-    const Shown shown = {
-        .caches_persist = platform.domain != PersistenceDomain::kMemory,
+  for (const replication::Platform& platform : AllPlatforms()) {
+    const replication::Shown shown = {
+        .caches_persist =
+            platform.domain != replication::PersistenceDomain::kMemory,
         .transport = platform.transport,
         .native_flush = platform.native_flush,
         .atomic_write = platform.atomic_write,
         .receives_into_pmem =
-            platform.receive_buffers == ReceiveBuffers::kPmem};
+            platform.receive_buffers == replication::ReceiveBuffers::kPmem};
     const size_t unseen =
-        (platform.domain == PersistenceDomain::kSystem ? 1 : 0) +
-        (!platform.ddio && platform.transport == Transport::kTcp ? 1 : 0);
-    EXPECT_THAT(PlatformWarnings(platform, shown), SizeIs(unseen))
-        << PlatformToString(platform);
+        (platform.domain == replication::PersistenceDomain::kSystem ? 1 : 0) +
+        (!platform.ddio && platform.transport == replication::Transport::kTcp
+             ? 1
+             : 0);
+    EXPECT_THAT(replication::PlatformWarnings(platform, shown), SizeIs(unseen))
+        << replication::PlatformToString(platform);
     // To show more than was declared is no reason.
-    const Shown all = {.caches_persist = true,
-                       .transport = Transport::kInfiniBand,
-                       .native_flush = true,
-                       .atomic_write = true,
-                       .receives_into_pmem = true};
-    EXPECT_LE(PlatformWarnings(platform, all).size(), 1u);
+    const replication::Shown all = {
+        .caches_persist = true,
+        .transport = replication::Transport::kInfiniBand,
+        .native_flush = true,
+        .atomic_write = true,
+        .receives_into_pmem = true};
+    EXPECT_LE(replication::PlatformWarnings(platform, all).size(), 1u);
   }
 }
 
 TEST(PlatformDeclarationTest, PlainFilesKeepNoCaches) {
-  EXPECT_THAT(ReplicaWarning(*ParsePlatform("mhp"), ReplicaMedium::kFile),
+  EXPECT_THAT(replication::ReplicaWarning(*replication::ParsePlatform("mhp"),
+                                          replication::ReplicaMedium::kFile),
               HasSubstr("plain file"));
-  EXPECT_EQ(ReplicaWarning(*ParsePlatform("wsp"), ReplicaMedium::kPmem), "");
+  EXPECT_EQ(replication::ReplicaWarning(*replication::ParsePlatform("wsp"),
+                                        replication::ReplicaMedium::kPmem),
+            "");
 }
 
 // Memory keeps nothing, whatever its node's caches and adapters keep.
 TEST(PlatformDeclarationTest, CopiesInMemoryAreOfTheWeakest) {
-  for (const Platform& platform : AllPlatforms()) {
-    const std::string warning =
-        ReplicaWarning(platform, ReplicaMedium::kShadow);
-    const bool is_weakest = platform.domain == PersistenceDomain::kMemory &&
-                            platform.ddio &&
-                            platform.receive_buffers == ReceiveBuffers::kDram;
+  for (const replication::Platform& platform : AllPlatforms()) {
+    const std::string warning = replication::ReplicaWarning(
+        platform, replication::ReplicaMedium::kShadow);
+    const bool is_weakest =
+        platform.domain == replication::PersistenceDomain::kMemory &&
+        platform.ddio &&
+        platform.receive_buffers == replication::ReceiveBuffers::kDram;
     EXPECT_EQ(warning.empty(), is_weakest) << warning;
     if (!is_weakest) {
       EXPECT_THAT(warning, HasSubstr("served as on dmp,ddio,dram"));

@@ -8,19 +8,23 @@
 #include "tests/replication/persist/platform/all_platforms.h"
 
 namespace alpheus::testing {
+
+using replication::ParsePlatform;
+
 namespace {
 
 using ::testing::HasSubstr;
 
 TEST(PlatformTest, UndeclaredIsTheWeakest) {
-  EXPECT_EQ(*ParsePlatform(""), Platform());
-  EXPECT_EQ(PlatformToString(Platform()), "dmp,ddio,dram,tcp");
+  EXPECT_EQ(*ParsePlatform(""), replication::Platform());
+  EXPECT_EQ(replication::PlatformToString(replication::Platform()),
+            "dmp,ddio,dram,tcp");
 }
 
 TEST(PlatformTest, WhatIsPrintedIsParsed) {
   std::set<std::string> texts;
-  for (const Platform& platform : AllPlatforms()) {
-    const std::string text = PlatformToString(platform);
+  for (const replication::Platform& platform : AllPlatforms()) {
+    const std::string text = replication::PlatformToString(platform);
     const auto parsed = ParsePlatform(text);
     ASSERT_TRUE(parsed.ok()) << parsed.status();
     EXPECT_EQ(*parsed, platform) << text;
@@ -29,12 +33,12 @@ TEST(PlatformTest, WhatIsPrintedIsParsed) {
 }
 
 TEST(PlatformTest, WordsComeInAnyOrderAndMayBeMissing) {
-  Platform expected;
-  expected.domain = PersistenceDomain::kHierarchy;
-  expected.transport = Transport::kInfiniBand;
+  replication::Platform expected;
+  expected.domain = replication::PersistenceDomain::kHierarchy;
+  expected.transport = replication::Transport::kInfiniBand;
   expected.native_flush = true;
   EXPECT_EQ(*ParsePlatform("native-flush,infiniband,mhp"), expected);
-  EXPECT_EQ(PlatformToString(expected),
+  EXPECT_EQ(replication::PlatformToString(expected),
             "mhp,ddio,dram,infiniband,native-flush");
 }
 
@@ -62,11 +66,13 @@ TEST(PlatformTest, ConfigurationsAreThoseOfTheTable) {
       for (const char* buffers : {"dram", "pm"}) {
         const std::string text =
             std::string(domain) + "," + ddio + "," + buffers;
-        EXPECT_EQ(ConfigurationIndex(*ParsePlatform(text)), index++) << text;
+        EXPECT_EQ(replication::ConfigurationIndex(*ParsePlatform(text)),
+                  index++)
+            << text;
       }
     }
   }
-  EXPECT_EQ(index, kConfigurationCount);
+  EXPECT_EQ(index, replication::kConfigurationCount);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "tests/support/fixtures/temp_directory.h"
 #include "tools/nemesis/child_process.h"
 
-namespace alpheus {
+namespace alpheus::cli {
 namespace {
 
 using ::alpheus::demo::Program;
@@ -207,4 +207,4 @@ TEST_F(BenchCommandTest, FolderThatCannotBeWrittenIsReported) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::cli

@@ -474,7 +474,7 @@ TEST_F(CliClusterTest, StatusAndCatNameTheSameBoundOfOneCopy) {
 class SilentNode {
  public:
   explicit SilentNode(const std::string& address)
-      : fabric_(TcpFabricOptions(), Clock::Real(), random_) {
+      : fabric_(fabric::tcp::TcpFabricOptions(), Clock::Real(), random_) {
     const auto listens = fabric_.Listen(address);
     EXPECT_TRUE(listens.ok()) << listens.status();
   }
@@ -482,21 +482,21 @@ class SilentNode {
   // Connections that said hello, and have gone meanwhile.
   int CountConnections() {
     int count = 0;
-    std::vector<Completion> completions(1);
-    std::vector<ConnectionEvent> events;
+    std::vector<fabric::Completion> completions(1);
+    std::vector<fabric::ConnectionEvent> events;
     for (int i = 0; i < 1000; ++i) {
       events.clear();
       fabric_.Poll(std::span(completions), &events);
-      count += static_cast<int>(
-          std::ranges::count(events, ConnectionEvent::Kind::kRequested,
-                             [](const ConnectionEvent& e) { return e.kind; }));
+      count += static_cast<int>(std::ranges::count(
+          events, fabric::ConnectionEvent::Kind::kRequested,
+          [](const fabric::ConnectionEvent& e) { return e.kind; }));
     }
     return count;
   }
 
  private:
   EntropyRandom random_;
-  TcpFabric fabric_;
+  fabric::tcp::TcpFabric fabric_;
 };
 
 // Goal: a node that is stopped costs its time once, and the time is the

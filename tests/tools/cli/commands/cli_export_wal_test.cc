@@ -17,11 +17,14 @@
 #include "tests/tools/cli/cli_fixture.h"
 
 namespace alpheus::testing {
+
+using wal::WalRecordKind;
+
 namespace {
 
-std::string Record(const WalHeader& header, std::string_view body = "") {
-  std::array<std::byte, kWalHeaderBytes> bytes;
-  EncodeWalHeader(header, bytes);
+std::string Record(const wal::WalHeader& header, std::string_view body = "") {
+  std::array<std::byte, wal::kWalHeaderBytes> bytes;
+  wal::EncodeWalHeader(header, bytes);
   return std::string(AsText(bytes)).append(body);
 }
 
@@ -84,7 +87,7 @@ TEST_F(ExportWalTest, LostBytesBecomeADamagedRecord) {
   FormatWith(Records());
   FlipBit(FindOffsets()[3] + 64, 1);
   ExpectRefused({"export-wal", region_, out_}, kDataLoss, "lost: LSN 4");
-  const auto lost = DamagedWalBytes(4, 4);
+  const auto lost = wal::DamagedWalBytes(4, 4);
   EXPECT_EQ(Content("000003.log"),
             "one " + std::string(AsText(lost)) + "three");
 }

@@ -81,7 +81,7 @@ TEST_F(CliTest, HelpIsNoError) {
 // Which nodes can talk to each other, and which regions can be opened.
 TEST_F(CliTest, VersionNamesProtocolAndFormat) {
   EXPECT_EQ(RunWell({"--version"}),
-            absl::StrCat("alpheus 0.1.0, protocol ", kProtocolVersion,
+            absl::StrCat("alpheus 0.1.0, protocol ", recovery::kProtocolVersion,
                          ", log format ", kFormatVersion, "\n"));
 }
 

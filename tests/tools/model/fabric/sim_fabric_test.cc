@@ -17,15 +17,27 @@
 #include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
+
+using fabric::Completion;
+using fabric::CompletionStatus;
+using fabric::ConnectionEvent;
+using fabric::ConnectionId;
+using fabric::RemoteAccess;
+using fabric::WorkId;
+using model::SimNetwork;
+using model::SimOptions;
+
 namespace {
 
-std::string NameOf(const Platform& platform) {
+std::string NameOf(const replication::Platform& platform) {
   constexpr const char* kDomains[] = {"Dmp", "Mhp", "Wsp"};
   return absl::StrCat(
       kDomains[static_cast<int>(platform.domain)],
       platform.ddio ? "Ddio" : "NoDdio",
-      platform.receive_buffers == ReceiveBuffers::kDram ? "Dram" : "Pmem",
-      platform.transport == Transport::kTcp ? "Tcp" : "InfiniBand");
+      platform.receive_buffers == replication::ReceiveBuffers::kDram ? "Dram"
+                                                                     : "Pmem",
+      platform.transport == replication::Transport::kTcp ? "Tcp"
+                                                         : "InfiniBand");
 }
 
 class SimWorld : public FabricWorld {
@@ -33,7 +45,7 @@ class SimWorld : public FabricWorld {
   explicit SimWorld(const SimOptions& options) : network_(options) {}
 
   int hosts() const override { return network_.options().hosts; }
-  Fabric& fabric(int host) override { return network_.fabric(host); }
+  fabric::Fabric& fabric(int host) override { return network_.fabric(host); }
   std::string ListenAddress(int host) override {
     return SimNetwork::Address(host, 0);
   }
@@ -60,27 +72,29 @@ class StagedSimWorld final : public SimWorld {
   explicit StagedSimWorld(const SimOptions& options) : SimWorld(options) {}
 
   WorldMemory Memory(int host, uint64_t bytes, RemoteAccess access) override {
-    const Platform& platform = network().options().platforms.at(host);
+    const replication::Platform& platform =
+        network().options().platforms.at(host);
     if (access == RemoteAccess::kNone &&
-        platform.receive_buffers == ReceiveBuffers::kDram) {
+        platform.receive_buffers == replication::ReceiveBuffers::kDram) {
       return SimWorld::Memory(host, bytes, access);
     }
     const auto model =
-        std::make_shared<ModelPersistence>(RoundUp(bytes, kLineBytes));
+        std::make_shared<model::ModelPersistence>(RoundUp(bytes, kLineBytes));
     network().AttachMemory(host, *model);
     return {model, model->region().first(bytes)};
   }
   bool CompletedWritesAreVisible() const override {
-    return network().options().platforms[0].transport != Transport::kInfiniBand;
+    return network().options().platforms[0].transport !=
+           replication::Transport::kInfiniBand;
   }
 };
 
 // Every platform whose transport is modelled.
 std::vector<ConformanceParam> StagedSimWorlds() {
   std::vector<ConformanceParam> worlds;
-  for (const Platform& platform : AllPlatforms()) {
+  for (const replication::Platform& platform : AllPlatforms()) {
     if (platform.native_flush || platform.atomic_write ||
-        platform.transport == Transport::kIwarp) {
+        platform.transport == replication::Transport::kIwarp) {
       continue;
     }
     SimOptions options;
@@ -138,7 +152,7 @@ class SimFabricTest : public ::testing::TestWithParam<uint64_t> {
     Await(1, ConnectionEvent::Kind::kEstablished);
   }
 
-  Fabric& fabric(int host) { return network_->fabric(host); }
+  fabric::Fabric& fabric(int host) { return network_->fabric(host); }
 
   ConnectionId Await(int host, ConnectionEvent::Kind kind) {
     do {
@@ -178,8 +192,8 @@ class SimFabricTest : public ::testing::TestWithParam<uint64_t> {
   std::vector<std::byte> own_;
   std::vector<std::byte> remote_;
   std::unique_ptr<SimNetwork> network_;
-  RegionKey own_key_;
-  RegionKey remote_key_;
+  fabric::RegionKey own_key_;
+  fabric::RegionKey remote_key_;
   ConnectionId at_host_;
   ConnectionId at_peer_;
 };
@@ -199,7 +213,7 @@ std::string TraceOf(uint64_t seed) {
     trace.push_back('\n');
   });
   alignas(8) std::byte memory[3][512] = {};
-  RegionKey keys[3];
+  fabric::RegionKey keys[3];
   std::string addresses[3];
   for (int host = 0; host < 3; ++host) {
     keys[host] =
@@ -214,7 +228,7 @@ std::string TraceOf(uint64_t seed) {
   for (int i = 0; i < 600; ++i) {
     const int host = static_cast<int>(program.Below(3));
     const int other = (host + 1) % 3;
-    Fabric& fabric = network.fabric(host);
+    fabric::Fabric& fabric = network.fabric(host);
     std::vector<ConnectionEvent> events;
     Completion completions[4];
     fabric.Poll(completions, &events);
@@ -229,7 +243,7 @@ std::string TraceOf(uint64_t seed) {
       (void)fabric.Connect(addresses[other], "", Deadline());
     }
     for (const ConnectionId connection : connections[host]) {
-      const LocalBytes own = {keys[host], {memory[host], 64}};
+      const fabric::LocalBytes own = {keys[host], {memory[host], 64}};
       (void)fabric.PostWrite(connection, WorkId(1), own, {keys[other], 64});
       (void)fabric.PostFetchAdd(connection, WorkId(2),
                                 {keys[host], {memory[host] + 128, 8}},
@@ -474,7 +488,7 @@ TEST_P(SimFabricTest, BrokenConnectionsAreDrawn) {
 TEST_P(SimFabricTest, OwnBytesThatAreGoneFailInTheirTurn) {
   Start({});
   std::vector<std::byte> other(64);
-  const RegionKey key = *fabric(0).Register(other, RemoteAccess::kNone);
+  const fabric::RegionKey key = *fabric(0).Register(other, RemoteAccess::kNone);
   Write(1);
   ASSERT_TRUE(
       fabric(0)

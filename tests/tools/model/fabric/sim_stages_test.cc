@@ -16,9 +16,19 @@
 #include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
+
+using fabric::ConnectionEvent;
+using fabric::ConnectionId;
+using fabric::Operation;
+using model::SimNetwork;
+using model::SimOptions;
+using replication::PersistenceDomain;
+using replication::Platform;
+using replication::Transport;
+
 namespace {
 
-using Stage = StagedMemory::Stage;
+using Stage = model::StagedMemory::Stage;
 
 constexpr uint64_t kBytes = 1024;
 constexpr uint64_t kSeeds = 40;
@@ -35,13 +45,13 @@ class Hosts {
     options.platforms = {Platform(), platform};
     network_ = std::make_unique<SimNetwork>(options);
     network_->AttachMemory(1, memory_);
-    own_key_ = *fabric(0).Register(own_, RemoteAccess::kNone);
+    own_key_ = *fabric(0).Register(own_, fabric::RemoteAccess::kNone);
     Connect();
   }
 
   // Host 1 registers, host 0 connects.
   void Connect() {
-    key_ = *fabric(1).Register(memory_.region(), RemoteAccess::kAll);
+    key_ = *fabric(1).Register(memory_.region(), fabric::RemoteAccess::kAll);
     const std::string address = *fabric(1).Listen(SimNetwork::Address(1, 0));
     at_host_ = *fabric(0).Connect(address, "", Deadline());
     at_peer_ = Await(1, ConnectionEvent::Kind::kRequested);
@@ -51,9 +61,9 @@ class Hosts {
   }
 
   SimNetwork& network() { return *network_; }
-  Fabric& fabric(int host) { return network_->fabric(host); }
-  ModelPersistence& memory() { return memory_; }
-  RegionKey key() const { return key_; }
+  fabric::Fabric& fabric(int host) { return network_->fabric(host); }
+  model::ModelPersistence& memory() { return memory_; }
+  fabric::RegionKey key() const { return key_; }
   ConnectionId at_host() const { return at_host_; }
   ConnectionId at_peer() const { return at_peer_; }
 
@@ -68,37 +78,39 @@ class Hosts {
     ADD_FAILURE() << "no event " << static_cast<int>(kind);
     return {};
   }
-  Completion Next(int host) {
+  fabric::Completion Next(int host) {
     do {
-      Completion completion;
+      fabric::Completion completion;
       if (fabric(host).Poll({&completion, 1}, nullptr) == 1) return completion;
     } while (network_->Step());
     ADD_FAILURE() << "no completion at host " << host;
     return {};
   }
   void ExpectOk(int host, Operation operation) {
-    const Completion done = Next(host);
+    const fabric::Completion done = Next(host);
     EXPECT_EQ(done.operation, operation);
-    EXPECT_EQ(done.status, CompletionStatus::kOk);
+    EXPECT_EQ(done.status, fabric::CompletionStatus::kOk);
   }
 
   void Write() {
-    EXPECT_TRUE(fabric(0)
-                    .PostWrite(at_host_, WorkId(1), {own_key_, own_}, {key_, 0})
-                    .ok());
+    EXPECT_TRUE(
+        fabric(0)
+            .PostWrite(at_host_, fabric::WorkId(1), {own_key_, own_}, {key_, 0})
+            .ok());
   }
   void WriteImmediate() {
     EXPECT_TRUE(fabric(0)
-                    .PostWriteImmediate(at_host_, WorkId(2), {own_key_, own_},
-                                        {key_, 0}, 5)
+                    .PostWriteImmediate(at_host_, fabric::WorkId(2),
+                                        {own_key_, own_}, {key_, 0}, 5)
                     .ok());
   }
   void Flush() {
-    EXPECT_TRUE(
-        fabric(0).PostFlush(at_host_, WorkId(3), {key_, 0}, kBytes).ok());
+    EXPECT_TRUE(fabric(0)
+                    .PostFlush(at_host_, fabric::WorkId(3), {key_, 0}, kBytes)
+                    .ok());
   }
   void PostReceive() {
-    EXPECT_TRUE(fabric(1).PostReceive(at_peer_, WorkId(4), {}).ok());
+    EXPECT_TRUE(fabric(1).PostReceive(at_peer_, fabric::WorkId(4), {}).ok());
   }
   void FlushByProcessor() {
     memory_.Flush(memory_.region().data(), kBytes);
@@ -122,10 +134,10 @@ class Hosts {
 
  private:
   std::vector<std::byte> own_ = std::vector<std::byte>(kBytes, std::byte{1});
-  ModelPersistence memory_{2 * kBytes};
+  model::ModelPersistence memory_{2 * kBytes};
   std::unique_ptr<SimNetwork> network_;  // goes first
-  RegionKey own_key_;
-  RegionKey key_;
+  fabric::RegionKey own_key_;
+  fabric::RegionKey key_;
   ConnectionId at_host_;
   ConnectionId at_peer_;
 };
@@ -231,7 +243,7 @@ TEST_P(SimStagesTest, WriteThatCompletedIsInFlight) {
   hosts.Write();
   hosts.ExpectOk(0, Operation::kWrite);
   EXPECT_LT(hosts.Visible(), kBytes);
-  const StagedMemory& stages = hosts.network().stages(1);
+  const model::StagedMemory& stages = hosts.network().stages(1);
   EXPECT_GT(stages.WordsAt(Stage::kAdapter) + stages.WordsAt(Stage::kIio), 0u);
   hosts.StepUntilOver();
   EXPECT_EQ(hosts.Visible(), kBytes);
@@ -291,7 +303,7 @@ TEST_P(SimStagesTest, ControllerGetsTheRestBehindAKill) {
 TEST_P(SimStagesTest, LandingsAreTold) {
   Hosts hosts(GetParam(), adapter_completes_);
   uint64_t told = 0;
-  hosts.network().SetOnLanding([&](const LandedBytes& landed) {
+  hosts.network().SetOnLanding([&](const model::LandedBytes& landed) {
     EXPECT_EQ(landed.host, 1);
     EXPECT_EQ(landed.from.host, 0);
     EXPECT_EQ(landed.from.connection, hosts.at_host());
@@ -366,11 +378,11 @@ TEST_P(SimStagesTest, BytesLandLateUntilClose) {
 TEST_P(SimStagesTest, WriteThatFindsNoReceiveLandsInPart) {
   Hosts hosts(GetParam(), adapter_completes_);
   hosts.WriteImmediate();
-  EXPECT_EQ(hosts.Next(0).status, CompletionStatus::kReceiverNotReady);
+  EXPECT_EQ(hosts.Next(0).status, fabric::CompletionStatus::kReceiverNotReady);
   hosts.StepUntilOver();
   EXPECT_GT(hosts.Visible(), 0u);
   EXPECT_EQ(hosts.Visible(), kBytes - 64);
-  Completion none;
+  fabric::Completion none;
   EXPECT_EQ(hosts.fabric(1).Poll({&none, 1}, nullptr), 0u);
 }
 
@@ -463,7 +475,7 @@ TEST(SimStagesDeathTest, IwarpIsNotModelled) {
 
 TEST(SimStagesDeathTest, OnlyWhatIsAttachedIsDetached) {
   SimNetwork network((SimOptions()));
-  ModelPersistence memory(kLineBytes);
+  model::ModelPersistence memory(kLineBytes);
   EXPECT_DEATH(network.DetachMemory(0, memory), "was attached");
 }
 

@@ -11,7 +11,7 @@
 #include "tests/tools/model/memory/model_persistence_fixture.h"
 #include "tools/model/memory/crash_model.h"
 
-namespace alpheus {
+namespace alpheus::model {
 namespace {
 
 using ModelDeviceTest = ModelPersistenceTest;
@@ -166,4 +166,4 @@ TEST_F(ModelDeviceDeathTest, DeviceStoresOfTwoWordsAbort) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::model

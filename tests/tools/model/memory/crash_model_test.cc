@@ -15,7 +15,7 @@
 #include "log/base/random.h"
 #include "tests/tools/model/memory/model_persistence_fixture.h"
 
-namespace alpheus {
+namespace alpheus::model {
 namespace {
 
 TEST_F(ModelPersistenceTest, StartsZeroedAndPersisted) {
@@ -427,4 +427,4 @@ TEST_F(ModelPersistenceDeathTest, UnalignedStoresAbort) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::model

@@ -17,7 +17,7 @@
 #include "log/base/bytes.h"
 #include "tools/model/memory/crash_model.h"
 
-namespace alpheus {
+namespace alpheus::model {
 
 using Values = std::vector<uint64_t>;
 
@@ -55,6 +55,6 @@ class ModelPersistenceTest : public ::testing::Test {
   ModelPersistence model_{4 * kLineBytes};
 };
 
-}  // namespace alpheus
+}  // namespace alpheus::model
 
 #endif  // ALPHEUS_TESTS_TOOLS_MODEL_MEMORY_MODEL_PERSISTENCE_FIXTURE_H_

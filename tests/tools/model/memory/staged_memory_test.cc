@@ -16,6 +16,10 @@
 #include "tests/tools/model/methods/staged_world.h"
 
 namespace alpheus::testing {
+
+using model::StagedMemory;
+using replication::PersistenceDomain;
+
 namespace {
 
 using Stage = StagedMemory::Stage;

@@ -17,6 +17,9 @@
 #include "tools/model/fabric/sim_network.h"
 
 namespace alpheus::testing {
+
+using replication::Platform;
+
 namespace {
 
 constexpr uint64_t kRecordSeeds = 20;
@@ -25,24 +28,29 @@ constexpr uint64_t kPieceBytes = 16;
 
 class SimRecords {
  public:
-  SimRecords(uint64_t seed, const Platform& truth, const Plan& plan)
+  SimRecords(uint64_t seed, const Platform& truth,
+             const replication::Plan& plan)
       : random_(seed), network_(OptionsOf(seed, truth)) {
     network_.AttachMemory(1, memory_);
-    key_ = *there().Register(memory_.region(), RemoteAccess::kReadWrite);
-    const std::string address = *there().Listen(SimNetwork::Address(1, 0));
-    const ConnectionId at_here = *here().Connect(address, "", Deadline());
-    const ConnectionId at_there = Await(1);
+    key_ =
+        *there().Register(memory_.region(), fabric::RemoteAccess::kReadWrite);
+    const std::string address =
+        *there().Listen(model::SimNetwork::Address(1, 0));
+    const fabric::ConnectionId at_here =
+        *here().Connect(address, "", Deadline());
+    const fabric::ConnectionId at_there = Await(1);
     for (uint64_t i = 0; i < kUpdatesMax; ++i) {
-      EXPECT_TRUE(there().PostReceive(at_there, WorkId(i), {}).ok());
+      EXPECT_TRUE(there().PostReceive(at_there, fabric::WorkId(i), {}).ok());
     }
     EXPECT_TRUE(there().Accept(at_there, "").ok());
     Await(0);
-    requester_ = std::make_unique<PersistRequester>(plan, here(), at_here);
+    requester_ =
+        std::make_unique<replication::PersistRequester>(plan, here(), at_here);
     for (uint64_t update = 1; update <= kUpdatesMax; ++update) {
       words_[update - 1].fill(update);
     }
     own_key_ = *here().Register(std::as_writable_bytes(std::span(words_)),
-                                RemoteAccess::kNone);
+                                fabric::RemoteAccess::kNone);
   }
 
   // How often what was persisted is not whole after a cut.
@@ -52,7 +60,7 @@ class SimRecords {
       if (requester_->posted() < kUpdatesMax && random_.Next() % 4 == 0) {
         Post(requester_->posted() + 1);
       }
-      std::array<Completion, 16> some;
+      std::array<fabric::Completion, 16> some;
       const size_t count = here().Poll(some, nullptr);
       for (size_t i = 0; i < count; ++i) requester_->OnCompletion(some[i]);
       lost += FindUpdates(Image()).whole < requester_->persisted() ? 1 : 0;
@@ -63,8 +71,8 @@ class SimRecords {
   }
 
  private:
-  static SimOptions OptionsOf(uint64_t seed, const Platform& truth) {
-    SimOptions options;
+  static model::SimOptions OptionsOf(uint64_t seed, const Platform& truth) {
+    model::SimOptions options;
     options.seed = seed;
     options.hosts = 2;
     options.stage_words = 1;
@@ -76,11 +84,11 @@ class SimRecords {
     }
     return options;
   }
-  Fabric& here() { return network_.fabric(0); }
-  Fabric& there() { return network_.fabric(1); }
-  ConnectionId Await(int host) {
+  fabric::Fabric& here() { return network_.fabric(0); }
+  fabric::Fabric& there() { return network_.fabric(1); }
+  fabric::ConnectionId Await(int host) {
     do {
-      std::vector<ConnectionEvent> events;
+      std::vector<fabric::ConnectionEvent> events;
       network_.fabric(host).Poll({}, &events);
       if (!events.empty()) return events.front().connection;
     } while (network_.Step());
@@ -88,7 +96,7 @@ class SimRecords {
     return {};
   }
   void Post(uint64_t update) {
-    const PersistRequester::Range range = {
+    const replication::PersistRequester::Range range = {
         {own_key_, std::as_writable_bytes(std::span(words_[update - 1]))},
         {key_, PlaceOfUpdateA(update)}};
     EXPECT_TRUE(
@@ -96,27 +104,27 @@ class SimRecords {
   }
   // The least that a cut leaves.
   std::vector<std::byte> Image() {
-    const StagedMemory& stages = network_.stages(1);
-    if (stages.options().domain == PersistenceDomain::kMemory) {
+    const model::StagedMemory& stages = network_.stages(1);
+    if (stages.options().domain == replication::PersistenceDomain::kMemory) {
       return memory_.CutKeepingNone();
     }
     std::vector<std::byte> image = memory_.CutKeepingAll();
-    if (stages.options().domain == PersistenceDomain::kSystem) {
+    if (stages.options().domain == replication::PersistenceDomain::kSystem) {
       stages.LandInto(image, memory_);
     }
     return image;
   }
 
   Random random_;
-  ModelPersistence memory_{kUpdateMemoryBytes};
-  SimNetwork network_;
+  model::ModelPersistence memory_{kUpdateMemoryBytes};
+  model::SimNetwork network_;
   std::array<std::array<uint64_t, kUpdateWordsOfA>, kUpdatesMax> words_ = {};
-  RegionKey own_key_;
-  RegionKey key_;
-  std::unique_ptr<PersistRequester> requester_;
+  fabric::RegionKey own_key_;
+  fabric::RegionKey key_;
+  std::unique_ptr<replication::PersistRequester> requester_;
 };
 
-uint64_t LostOn(const Platform& truth, const Plan& plan) {
+uint64_t LostOn(const Platform& truth, const replication::Plan& plan) {
   uint64_t lost = 0;
   for (uint64_t seed = 1; seed <= kRecordSeeds; ++seed) {
     lost += SimRecords(seed, truth, plan).Run();
@@ -124,7 +132,7 @@ uint64_t LostOn(const Platform& truth, const Plan& plan) {
   return lost;
 }
 
-Platform On(const char* words) { return *ParsePlatform(words); }
+Platform On(const char* words) { return *replication::ParsePlatform(words); }
 
 // Those on which the primary does not wait for the backup's program.
 constexpr const char* kWithoutAck[] = {
@@ -140,9 +148,10 @@ constexpr const char* kWithoutAck[] = {
 
 TEST(RecordRowsTest, PersistedRecordsNeedNoProgramOfTheBackup) {
   for (const char* words : kWithoutAck) {
-    const Plan plan = *MakeRecordPlan(On(words));
-    EXPECT_NE(plan.steps.back(), steps::kReceiveAck) << words;
-    EXPECT_EQ(LostOn(On(words), plan), 0u) << words << PlanToString(plan);
+    const replication::Plan plan = *replication::MakeRecordPlan(On(words));
+    EXPECT_NE(plan.steps.back(), replication::steps::kReceiveAck) << words;
+    EXPECT_EQ(LostOn(On(words), plan), 0u)
+        << words << replication::PlanToString(plan);
   }
 }
 
@@ -157,7 +166,7 @@ TEST(RecordRowsTest, WrongDeclarationsLose) {
         Pair{"wsp,infiniband", "mhp,infiniband"},
         Pair{"wsp,infiniband", "dmp,no-ddio,infiniband"},
         Pair{"dmp,no-ddio,infiniband", "dmp,infiniband"}}) {
-    EXPECT_GT(LostOn(On(truth), *MakeRecordPlan(On(declared))), 0u)
+    EXPECT_GT(LostOn(On(truth), *replication::MakeRecordPlan(On(declared))), 0u)
         << declared << " on " << truth;
   }
 }

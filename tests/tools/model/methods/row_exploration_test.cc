@@ -16,17 +16,27 @@
 #include "tools/model/methods/weakening.h"
 
 namespace alpheus::testing {
+
+using model::RowVerdict;
+using model::Weakening;
+using replication::Platform;
+using replication::TableRow;
+using replication::UpdateKind;
+
 namespace {
 
-using Steps = std::vector<Step>;
+using Steps = std::vector<replication::Step>;
 
 // Recovery does as the row needs it.
-RowResult Explore(const TableRow& row, std::span<const Step> steps,
-                  const Platform& platform, bool relaxed_ordering = false) {
-  return ExploreRow({.platform = platform,
-                     .relaxed_ordering = relaxed_ordering,
-                     .applies_messages = NeedsMessagesApplied(row.steps)},
-                    row.kind, steps);
+model::RowResult Explore(const TableRow& row,
+                         std::span<const replication::Step> steps,
+                         const Platform& platform,
+                         bool relaxed_ordering = false) {
+  return model::ExploreRow(
+      {.platform = platform,
+       .relaxed_ordering = relaxed_ordering,
+       .applies_messages = replication::NeedsMessagesApplied(row.steps)},
+      row.kind, steps);
 }
 
 RowVerdict VerdictOf(const TableRow& row, const Platform& platform) {
@@ -35,20 +45,21 @@ RowVerdict VerdictOf(const TableRow& row, const Platform& platform) {
 
 template <class Check>
 void ForEachRow(const Check& check) {
-  for (const TableRow& row : RowsOfTable()) {
-    SCOPED_TRACE(CellOf(row));
-    check(row, PlatformOfTable(row.configuration));
+  for (const TableRow& row : replication::RowsOfTable()) {
+    SCOPED_TRACE(replication::CellOf(row));
+    check(row, replication::PlatformOfTable(row.configuration));
   }
 }
 
 bool Has(const TableRow& row, std::string_view words) {
-  return StepsToString(row.steps).find(words) != std::string::npos;
+  return replication::StepsToString(row.steps).find(words) != std::string::npos;
 }
 
 TEST(RowExplorationTest, RowsSuffice) {
   ForEachRow([](const TableRow& row, const Platform& platform) {
-    const RowResult result = Explore(row, row.steps, platform);
-    EXPECT_EQ(result.verdict, RowVerdict::kOk) << StepsToString(row.steps);
+    const model::RowResult result = Explore(row, row.steps, platform);
+    EXPECT_EQ(result.verdict, RowVerdict::kOk)
+        << replication::StepsToString(row.steps);
     EXPECT_GE(result.states, 15u);
     EXPECT_GE(result.images, result.states);
   });
@@ -59,7 +70,7 @@ TEST(RowExplorationTest, RowsSuffice) {
 // it never ends.
 TEST(RowExplorationTest, EachWeakeningIsCaught) {
   ForEachRow([](const TableRow& row, const Platform& platform) {
-    for (const Weakening& weakening : WeakeningsOf(row.steps)) {
+    for (const Weakening& weakening : model::WeakeningsOf(row.steps)) {
       const RowVerdict verdict =
           Explore(row, weakening.steps, platform).verdict;
       const bool may_be_endless = weakening.kind == Weakening::Kind::kSwapped;
@@ -74,15 +85,16 @@ TEST(RowExplorationTest, EachWeakeningIsCaught) {
 TEST(RowExplorationTest, OnlyFlushedRowsSufficeOnTheWeakestPlatform) {
   ForEachRow([](const TableRow& row, const Platform& /*platform*/) {
     const bool is_flushed = Has(row, "rsp:flush") || Has(row, "rsp:copy+flush");
-    EXPECT_EQ(VerdictOf(row, PlatformOfTable(0)) == RowVerdict::kOk,
-              is_flushed);
+    EXPECT_EQ(
+        VerdictOf(row, replication::PlatformOfTable(0)) == RowVerdict::kOk,
+        is_flushed);
   });
 }
 
 // §3.2: on iWARP the completion of what was posted says nothing.
 TEST(RowExplorationTest, IwarpBreaksWhatRestsOnCompletionsOfPostedOperations) {
   ForEachRow([](const TableRow& row, Platform platform) {
-    platform.transport = Transport::kIwarp;
+    platform.transport = replication::Transport::kIwarp;
     const bool rests = Has(row, "comp(") && !Has(row, "comp(flush)");
     EXPECT_EQ(VerdictOf(row, platform),
               rests ? RowVerdict::kLoss : RowVerdict::kOk);
@@ -92,9 +104,10 @@ TEST(RowExplorationTest, IwarpBreaksWhatRestsOnCompletionsOfPostedOperations) {
 // P-R4: what is back to back, and kept as soon as it is visible.
 TEST(RowExplorationTest, RelaxedOrderingBreaksWhatIsBackToBack) {
   ForEachRow([](const TableRow& row, const Platform& platform) {
-    const bool breaks = platform.domain == PersistenceDomain::kHierarchy &&
-                        row.kind == UpdateKind::kCompound &&
-                        row.operation != UpdateOperation::kSend;
+    const bool breaks =
+        platform.domain == replication::PersistenceDomain::kHierarchy &&
+        row.kind == UpdateKind::kCompound &&
+        row.operation != replication::UpdateOperation::kSend;
     EXPECT_EQ(
         Explore(row, row.steps, platform, /*relaxed_ordering=*/true).verdict,
         breaks ? RowVerdict::kOrder : RowVerdict::kOk);
@@ -104,11 +117,12 @@ TEST(RowExplorationTest, RelaxedOrderingBreaksWhatIsBackToBack) {
 // §3.4: messages "are universal in that they can be used in all system
 // configurations"; so is what the responder flushes.
 TEST(RowExplorationTest, RowsOfTheWeakestPlatformSufficeEverywhere) {
-  for (const TableRow& row : RowsOfTable()) {
+  for (const TableRow& row : replication::RowsOfTable()) {
     if (row.configuration != 0) continue;
     for (const Platform& platform : AllPlatforms()) {
       EXPECT_EQ(VerdictOf(row, platform), RowVerdict::kOk)
-          << CellOf(row) << " on " << PlatformToString(platform);
+          << replication::CellOf(row) << " on "
+          << replication::PlatformToString(platform);
     }
   }
 }
@@ -117,12 +131,15 @@ TEST(RowExplorationTest, RowsOfTheWeakestPlatformSufficeEverywhere) {
 TEST(RowExplorationTest, PlansSufficeOnEveryPlatform) {
   size_t plans = 0;
   for (const Platform& platform : AllPlatforms()) {
-    for (const TableRow& row : RowsOfTable()) {
-      if (row.configuration != ConfigurationIndex(platform)) continue;
-      const TablePlan plan = PlanOfTable(platform, row.kind, row.operation);
+    for (const TableRow& row : replication::RowsOfTable()) {
+      if (row.configuration != replication::ConfigurationIndex(platform))
+        continue;
+      const replication::TablePlan plan =
+          replication::PlanOfTable(platform, row.kind, row.operation);
       EXPECT_EQ(Explore(plan.row, plan.steps, platform).verdict,
                 RowVerdict::kOk)
-          << PlatformToString(platform) << ": " << StepsToString(plan.steps);
+          << replication::PlatformToString(platform) << ": "
+          << replication::StepsToString(plan.steps);
       ++plans;
     }
   }
@@ -131,15 +148,17 @@ TEST(RowExplorationTest, PlansSufficeOnEveryPlatform) {
 
 // method.h has for what is built in on which platforms it is enough.
 TEST(RowExplorationTest, BuiltInMethodsSufficeWhereTheyClaimTo) {
-  for (const Method& method : Methods()) {
+  for (const replication::Method& method : replication::Methods()) {
     for (const Platform& platform : AllPlatforms()) {
       const bool claims =
-          ((method.sufficient_on >> ConfigurationIndex(AsInTables(platform))) &
+          ((method.sufficient_on >> replication::ConfigurationIndex(
+                                        replication::AsInTables(platform))) &
            1) != 0;
       const RowVerdict verdict =
-          ExploreRow({.platform = platform}, method.kind, method.steps).verdict;
+          model::ExploreRow({.platform = platform}, method.kind, method.steps)
+              .verdict;
       EXPECT_TRUE(!claims || verdict == RowVerdict::kOk)
-          << PlatformToString(platform);
+          << replication::PlatformToString(platform);
     }
   }
 }
@@ -148,7 +167,8 @@ TEST(RowExplorationTest, BuiltInMethodsSufficeWhereTheyClaimTo) {
 
 RowVerdict VerdictOn(const std::string& platform, UpdateKind kind,
                      const Steps& steps) {
-  return ExploreRow({.platform = *ParsePlatform(platform)}, kind, steps)
+  return model::ExploreRow({.platform = *replication::ParsePlatform(platform)},
+                           kind, steps)
       .verdict;
 }
 
@@ -158,31 +178,34 @@ TEST(RowExplorationTest, NothingDoneIsALoss) {
 }
 
 TEST(RowExplorationTest, WaitForWhatWasNeverPostedIsEndless) {
-  EXPECT_EQ(VerdictOn("wsp,infiniband", UpdateKind::kSingleton,
-                      {steps::kWriteA, steps::kFlushed}),
-            RowVerdict::kEndless);
+  EXPECT_EQ(
+      VerdictOn("wsp,infiniband", UpdateKind::kSingleton,
+                {replication::steps::kWriteA, replication::steps::kFlushed}),
+      RowVerdict::kEndless);
 }
 
 // §2: "a subsequent posted RDMA operation can be ordered before the FLUSH",
 // which a fenced one can't (it waits for the FLUSH), nor an atomic WRITE.
 TEST(RowExplorationTest, PostedOperationsPassAFlushAndAtomicOnesDoNot) {
-  const auto with_second = [](const Step& second) {
-    return VerdictOn("dmp,no-ddio,infiniband", UpdateKind::kCompound,
-                     {steps::kWriteA, steps::kFlush, second, steps::kFlush,
-                      steps::kFlushed});
+  const auto with_second = [](const replication::Step& second) {
+    return VerdictOn(
+        "dmp,no-ddio,infiniband", UpdateKind::kCompound,
+        {replication::steps::kWriteA, replication::steps::kFlush, second,
+         replication::steps::kFlush, replication::steps::kFlushed});
   };
-  EXPECT_EQ(with_second(steps::kWriteB), RowVerdict::kOrder);
-  EXPECT_EQ(with_second(steps::kWriteAtomicB), RowVerdict::kOk);
+  EXPECT_EQ(with_second(replication::steps::kWriteB), RowVerdict::kOrder);
+  EXPECT_EQ(with_second(replication::steps::kWriteAtomicB), RowVerdict::kOk);
   EXPECT_EQ(VerdictOn("dmp,no-ddio,infiniband", UpdateKind::kCompound,
-                      Steps(std::begin(steps::kWritesThenFlushes),
-                            std::end(steps::kWritesThenFlushes))),
+                      Steps(std::begin(replication::steps::kWritesThenFlushes),
+                            std::end(replication::steps::kWritesThenFlushes))),
             RowVerdict::kOk);
 }
 
 // RW3: an atomic WRITE has visibility's order, and no other.
 TEST(RowExplorationTest, AtomicWriteIsNoFlush) {
-  const Steps steps = {steps::kWriteA, steps::kWriteAtomicB, steps::kFlush,
-                       steps::kFlushed};
+  const Steps steps = {
+      replication::steps::kWriteA, replication::steps::kWriteAtomicB,
+      replication::steps::kFlush, replication::steps::kFlushed};
   EXPECT_EQ(VerdictOn("dmp,no-ddio,infiniband", UpdateKind::kCompound, steps),
             RowVerdict::kOrder);
   EXPECT_EQ(VerdictOn("mhp,infiniband", UpdateKind::kCompound, steps),
@@ -191,29 +214,31 @@ TEST(RowExplorationTest, AtomicWriteIsNoFlush) {
 
 // The buffer is the log only for a recovery that reads it.
 TEST(RowExplorationTest, MessagesThatNobodyAppliesAreLost) {
-  const Platform platform = *ParsePlatform("mhp,pm,infiniband");
+  const Platform platform = *replication::ParsePlatform("mhp,pm,infiniband");
   for (const bool applies : {false, true}) {
-    EXPECT_EQ(ExploreRow({.platform = platform, .applies_messages = applies},
-                         UpdateKind::kSingleton, steps::kSendThenFlush)
+    EXPECT_EQ(model::ExploreRow(
+                  {.platform = platform, .applies_messages = applies},
+                  UpdateKind::kSingleton, replication::steps::kSendThenFlush)
                   .verdict,
               applies ? RowVerdict::kOk : RowVerdict::kLoss);
   }
 }
 
 TEST(RowExplorationTest, VerdictsHaveNames) {
-  EXPECT_STREQ(RowVerdictName(RowVerdict::kOk), "OK");
-  EXPECT_STREQ(RowVerdictName(RowVerdict::kEndless), "ENDLESS");
-  EXPECT_STREQ(RowVerdictName(RowVerdict::kOrder), "ORDER");
-  EXPECT_STREQ(RowVerdictName(RowVerdict::kLoss), "LOSS");
+  EXPECT_STREQ(model::RowVerdictName(RowVerdict::kOk), "OK");
+  EXPECT_STREQ(model::RowVerdictName(RowVerdict::kEndless), "ENDLESS");
+  EXPECT_STREQ(model::RowVerdictName(RowVerdict::kOrder), "ORDER");
+  EXPECT_STREQ(model::RowVerdictName(RowVerdict::kLoss), "LOSS");
 }
 
 // --- Weakenings --------------------------------------------------------------
 
 // A line for each.
-std::string WhatIsWeakened(std::span<const Step> steps) {
+std::string WhatIsWeakened(std::span<const replication::Step> steps) {
   std::string all;
-  for (const Weakening& weakening : WeakeningsOf(steps)) {
-    all += weakening.what + " -> " + StepsToString(weakening.steps) + "\n";
+  for (const Weakening& weakening : model::WeakeningsOf(steps)) {
+    all += weakening.what + " -> " +
+           replication::StepsToString(weakening.steps) + "\n";
   }
   return all;
 }
@@ -239,7 +264,8 @@ TEST(WeakeningTest, StepsAreDroppedWithWhatWaitsForThem) {
       "rq:writeimm(a);rsp:receive(&a);rsp:flush(&a)\n"
       "without rq:receive(ack) -> "
       "rq:writeimm(a);rsp:receive(&a);rsp:flush(&a);rsp:send(ack)\n";
-  EXPECT_EQ(WhatIsWeakened(steps::kWriteImmediateThenAck), expected);
+  EXPECT_EQ(WhatIsWeakened(replication::steps::kWriteImmediateThenAck),
+            expected);
 }
 
 TEST(WeakeningTest, FlushBecomesACompletion) {
@@ -251,13 +277,13 @@ TEST(WeakeningTest, FlushBecomesACompletion) {
       "rq:comp(write(a)) for rq:flush;rq:comp(flush) -> "
       "rq:write(a);rq:comp(write(a))\n"
       "without rq:comp(flush) -> rq:write(a);rq:flush\n";
-  EXPECT_EQ(WhatIsWeakened(steps::kWriteThenFlush), expected);
+  EXPECT_EQ(WhatIsWeakened(replication::steps::kWriteThenFlush), expected);
 }
 
 TEST(WeakeningTest, CopiesLoseTheirFlushAndTheirOrder) {
   std::vector<std::string> weaker;
   for (const Weakening& weakening :
-       WeakeningsOf(steps::kSendBothThenFlushedAck)) {
+       model::WeakeningsOf(replication::steps::kSendBothThenFlushedAck)) {
     if (weakening.kind == Weakening::Kind::kWeaker) {
       weaker.push_back(weakening.what);
     }

@@ -14,6 +14,9 @@
 #include "tests/tools/model/methods/staged_world.h"
 
 namespace alpheus::testing {
+
+using model::StagedMemory;
+
 namespace {
 
 using Images = std::set<std::string>;
@@ -186,11 +189,13 @@ TEST(StagedExplorationTest, RelaxedOrderingBreaksBackToBackWrites) {
     options.relaxed_ordering = true;
     SCOPED_TRACE(StagedPlatformName(options));
     const Exploration explored(options, program);
-    const bool is_whole = options.domain == PersistenceDomain::kSystem;
+    const bool is_whole =
+        options.domain == replication::PersistenceDomain::kSystem;
     EXPECT_EQ(explored.AfterStep(2),
               is_whole ? Images{"11"} : (Images{"00", "01", "10", "11"}));
     const bool is_open =
-        options.domain == PersistenceDomain::kMemory && options.ddio;
+        options.domain == replication::PersistenceDomain::kMemory &&
+        options.ddio;
     EXPECT_EQ(explored.AfterStep(3),
               is_open ? (Images{"00", "01", "10", "11"}) : Images{"11"});
   }
@@ -202,7 +207,8 @@ TEST(StagedExplorationTest, WritesOfTwoConnectionsHaveNoOrder) {
                              world.Receive(1, 1, /*channel=*/2);
                            }};
   const Exploration explored(
-      {.domain = PersistenceDomain::kHierarchy, .ddio = true}, program);
+      {.domain = replication::PersistenceDomain::kHierarchy, .ddio = true},
+      program);
   EXPECT_EQ(explored.AfterStep(2), (Images{"00", "01", "10", "11"}));
 }
 

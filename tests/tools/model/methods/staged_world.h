@@ -18,11 +18,11 @@
 namespace alpheus::testing {
 
 // Domain and DDIO: what decides without a program. In the order of Table 1.
-inline std::vector<StagedMemory::Options> StagedPlatforms() {
-  std::vector<StagedMemory::Options> all;
-  for (const auto domain :
-       {PersistenceDomain::kMemory, PersistenceDomain::kHierarchy,
-        PersistenceDomain::kSystem}) {
+inline std::vector<model::StagedMemory::Options> StagedPlatforms() {
+  std::vector<model::StagedMemory::Options> all;
+  for (const auto domain : {replication::PersistenceDomain::kMemory,
+                            replication::PersistenceDomain::kHierarchy,
+                            replication::PersistenceDomain::kSystem}) {
     for (const bool ddio : {true, false}) {
       all.push_back({.domain = domain, .ddio = ddio});
     }
@@ -30,7 +30,8 @@ inline std::vector<StagedMemory::Options> StagedPlatforms() {
   return all;
 }
 
-inline std::string StagedPlatformName(const StagedMemory::Options& options) {
+inline std::string StagedPlatformName(
+    const model::StagedMemory::Options& options) {
   constexpr const char* kNames[] = {"Dmp", "Mhp", "Wsp"};
   return absl::StrCat(kNames[static_cast<int>(options.domain)],
                       options.ddio ? "Ddio" : "NoDdio");
@@ -38,7 +39,8 @@ inline std::string StagedPlatformName(const StagedMemory::Options& options) {
 
 // Tests write 1 to words that are 0; an image is a digit for each word.
 struct StagedWorld {
-  explicit StagedWorld(const StagedMemory::Options& options, size_t words = 2)
+  explicit StagedWorld(const model::StagedMemory::Options& options,
+                       size_t words = 2)
       : shown(words), staged(options) {
     staged.Attach(model);
   }
@@ -87,8 +89,8 @@ struct StagedWorld {
   }
 
   const size_t shown;
-  ModelPersistence model{kLineBytes};
-  StagedMemory staged;
+  model::ModelPersistence model{kLineBytes};
+  model::StagedMemory staged;
 };
 
 }  // namespace alpheus::testing
