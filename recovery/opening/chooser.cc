@@ -75,7 +75,7 @@ struct CountRow {
 constexpr CountRow kCountRows[] = {
     {Match::kYes, {}, Match::kAny, Match::kAny, Action::kContradiction},
     {Match::kNo, Fate::kKeep, Match::kAny, Match::kAny, Action::kKeep},
-    {Match::kNo, Fate::kDrop, Match::kAny, Match::kAny, Action::kEnd},
+    {Match::kNo, Fate::kCut, Match::kAny, Match::kAny, Action::kEnd},
     {Match::kNo, Fate::kUndecided, Match::kNo, Match::kAny, Action::kWait},
     {Match::kNo, Fate::kUndecided, Match::kYes, Match::kYes, Action::kCorrupt},
     {Match::kNo, Fate::kUndecided, Match::kYes, Match::kNo,

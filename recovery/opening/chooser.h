@@ -41,7 +41,7 @@
 //
 //   contradiction or two identities   error: DataLoss
 //   holders >= 1                      keep k             (Fate::kKeep)
-//   nacks >= N - W + 1                the log ends there (Fate::kDrop)
+//   nacks >= N - W + 1                the log ends there (Fate::kCut)
 //   not all N answered                wait for more replicas
 //   a corrupt one                     error: DataLoss
 //   otherwise                         error: FailedPrecondition
