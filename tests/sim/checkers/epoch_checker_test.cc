@@ -26,16 +26,16 @@ class EpochCheckerTest : public CheckedWorldTest {
   using CheckedWorldTest::CheckedWorldTest;
 
   Medium MediumOf(int machine) { return Medium(world_.machine(machine)); }
-  static EpochEntry Entry(const Promise& promise) {
+  static EpochEntry Entry(const quorum::Promise& promise) {
     return {promise.epoch, /*nonce=*/promise.epoch.value * 100, Lsn(1),
             RingOffset(0), /*start_chain=*/0};
   }
-  void Promise(int machine, const alpheus::quorum::Promise& promise) {
+  void Promise(int machine, const quorum::Promise& promise) {
     MediumOf(machine).Promise(promise);
     checkers().epochs.Check(machine);
   }
   // By as many as it takes, that machine among them.
-  void PromiseByTwo(int machine, const alpheus::quorum::Promise& promise) {
+  void PromiseByTwo(int machine, const quorum::Promise& promise) {
     Promise(machine, promise);
     Promise((machine + 1) % 3, promise);
   }
