@@ -16,6 +16,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "log/base/ids.h"
 
 namespace alpheus {
 
@@ -28,6 +29,10 @@ struct ForcePolicy {
 
   // Returns true if each record is forced before its append returns.
   bool forces_each() const { return frequency == 1 && group == 0; }
+  // Returns true if the record `lsn` is forced, alone or in a group.
+  bool Forces(Lsn lsn) const {
+    return group != 0 || lsn.value % frequency == 0;
+  }
   // Returns true if a log whose cap on exposed records is `exposed_max` can
   // keep it.
   bool IsPossible(uint64_t exposed_max) const {

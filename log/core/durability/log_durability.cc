@@ -55,8 +55,8 @@ absl::Status LogDurability<P>::CheckNotBlockedBySelf(Lsn lsn) const {
 template <Persistence P>
 absl::Status LogDurability<P>::ForceUnder(const ForcePolicy& policy, Lsn lsn,
                                           Deadline deadline) {
+  if (!policy.Forces(lsn)) return absl::OkStatus();
   if (policy.group != 0) return ForceInGroup(policy.group, lsn, deadline);
-  if (lsn.value % policy.frequency != 0) return absl::OkStatus();
   return WaitFor("force", deadline, [&]() -> absl::StatusOr<bool> {
     const absl::StatusOr<bool> durable = IsDurable(Step(lsn));
     if (!durable.ok() || *durable) return durable;

@@ -210,6 +210,8 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
   } else {
     WriteCompleted(space, payload);
   }
+  // Two calls less for most records under a frequency.
+  if (!policy.Forces(space.lsn) && !failure_.failed()) return space.lsn;
   ALPHEUS_RETURN_IF_ERROR(ForceAppended(space.lsn, policy, deadline));
   return space.lsn;
 }
