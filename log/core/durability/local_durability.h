@@ -26,11 +26,11 @@ template <Persistence P>
 struct LocalForcing {
   LocalForcing(const LogDurabilityParts<P>& parts,
                const LogDurabilityStart& start)
-      : forcer_(parts.pmem, parts.region, parts.ring, start.log_id,
-                start.log_epoch, start.end, parts.tracker, parts.index,
-                parts.progress, parts.failure) {}
+      : own_forcer(parts.pmem, parts.region, parts.ring, start.log_id,
+                   start.log_epoch, start.end, parts.tracker, parts.index,
+                   parts.progress, parts.failure) {}
 
-  Forcer<P> forcer_;
+  Forcer<P> own_forcer;
 };
 
 template <Persistence P>
@@ -42,14 +42,14 @@ class LocalDurability final : private LocalForcing<P>, public LogDurability<P> {
   LocalDurability(const LogDurabilityParts<P>& parts,
                   const LogDurabilityStart& start)
       : LocalForcing<P>(parts, start),
-        LogDurability<P>(parts, forcer_, forcer_.durable_lsn_word(),
+        LogDurability<P>(parts, own_forcer, own_forcer.durable_lsn_word(),
                          /*is_replicated=*/false) {}
 
   const std::atomic<uint64_t>& reuse_limit_word() const override {
     return parts().reclaimer.reuse_limit_word();
   }
 
-  Progressed Step(Lsn lsn) override { return forcer_.Step(lsn); }
+  Progressed Step(Lsn lsn) override { return own_forcer.Step(lsn); }
   void Poll() override {}
   void AnnounceHead() override {}
   bool AnnounceDurable() override { return true; }
@@ -78,7 +78,7 @@ class LocalDurability final : private LocalForcing<P>, public LogDurability<P> {
   }
 
  private:
-  using LocalForcing<P>::forcer_;
+  using LocalForcing<P>::own_forcer;
   using LogDurability<P>::parts;
 
   void CallAckPollerIfNeeded() override {}

@@ -19,23 +19,23 @@ template <Persistence P>
 ReplicatedForcing<P>::ReplicatedForcing(const LogDurabilityParts<P>& parts,
                                         const LogDurabilityStart& start,
                                         const LogReplicas& replicas)
-    : own_progress_(replicas.watch),
-      forcer_(parts.pmem, parts.region, parts.ring, start.log_id,
-              start.log_epoch, start.end, parts.tracker, parts.index,
-              own_progress_, parts.failure),
-      replicated_(replicas.sink, replicas.flush_order,
-                  RingEnd{start.end.lsn - 1, start.end.offset},
-                  parts.reclaimer.published(), parts.ring.capacity(),
-                  parts.tracker, forcer_, parts.reclaimer, parts.progress,
-                  parts.failure) {}
+    : own_progress(replicas.watch),
+      own_forcer(parts.pmem, parts.region, parts.ring, start.log_id,
+                 start.log_epoch, start.end, parts.tracker, parts.index,
+                 own_progress, parts.failure),
+      replicated_forcer(replicas.sink, replicas.flush_order,
+                        RingEnd{start.end.lsn - 1, start.end.offset},
+                        parts.reclaimer.published(), parts.ring.capacity(),
+                        parts.tracker, own_forcer, parts.reclaimer,
+                        parts.progress, parts.failure) {}
 
 template <Persistence P>
 ReplicatedDurability<P>::ReplicatedDurability(
     const LogDurabilityParts<P>& parts, const LogDurabilityStart& start,
     const LogReplicas& replicas)
     : ReplicatedForcing<P>(parts, start, replicas),
-      LogDurability<P>(parts, ReplicatedForcing<P>::forcer_,
-                       replicated_.durable_lsn_word(),
+      LogDurability<P>(parts, ReplicatedForcing<P>::own_forcer,
+                       replicated_forcer.durable_lsn_word(),
                        /*is_replicated=*/true),
       watch_(replicas.watch) {}
 
@@ -45,7 +45,7 @@ typename ReplicatedDurability<P>::Progressed ReplicatedDurability<P>::Step(
   if (this->durable_lsn() >= lsn) return Progressed::kDurable;
   const LogFailure& failure = parts().failure;
   if (failure.failed()) return Progressed::kFailed;
-  replicated_.Poll(lsn);
+  replicated_forcer.Poll(lsn);
   if (this->durable_lsn() >= lsn) return Progressed::kDurable;
   return failure.failed() ? Progressed::kFailed : Progressed::kWaiting;
 }
@@ -56,11 +56,11 @@ absl::Status ReplicatedDurability<P>::BeginForce(Lsn lsn) {
     const absl::StatusOr<bool> durable = this->IsDurable(Step(lsn));
     if (!durable.ok() || *durable) return durable;
     // The thread that held the step may never make another one.
-    return replicated_.IsBegun(lsn);
+    return replicated_forcer.IsBegun(lsn);
   };
   ALPHEUS_ASSIGN_OR_RETURN(const bool begun, is_begun());
   if (!begun) [[unlikely]] {
-    const typename ReplicatedForcer<P>::Beginner beginner(replicated_);
+    const typename ReplicatedForcer<P>::Beginner beginner(replicated_forcer);
     ALPHEUS_RETURN_IF_ERROR(WaitFor("begin a force", Deadline(), is_begun));
   }
   CallAckPollerIfNeeded();
@@ -72,7 +72,7 @@ absl::Status ReplicatedDurability<P>::WaitHeadDurable(Deadline deadline) {
   const Lsn head = parts().reclaimer.published().lsn;
   return WaitFor("publish the head", deadline, [&]() -> absl::StatusOr<bool> {
     Poll();
-    if (replicated_.durable_head_lsn() >= head) return true;
+    if (replicated_forcer.durable_head_lsn() >= head) return true;
     if (parts().failure.failed()) return parts().failure.status();
     return false;
   });
@@ -105,7 +105,7 @@ bool ReplicatedDurability<P>::WaitForAcks(Deadline deadline,
     return false;
   }
   const bool for_callbacks = HasCallbackOnItsWay();
-  if (!for_callbacks && !replicated_.is_catching_up()) {
+  if (!for_callbacks && !replicated_forcer.is_catching_up()) {
     watch_.WaitToBeCalled(stop, deadline,
                           [this] { return HasCallbackOnItsWay(); });
     return true;
@@ -140,12 +140,12 @@ void ReplicatedDurability<P>::CallAckPollerIfNeeded() {
 template <Persistence P>
 void ReplicatedDurability<P>::AnnounceIdle() {
   constexpr int64_t kAnswerNanos = 50'000'000;
-  replicated_.AnnounceDurable();
+  replicated_forcer.AnnounceDurable();
   WaitFor("tell the backups",
           Deadline::AtNanos(parts().clock.NowNanos() + kAnswerNanos),
           [&]() -> absl::StatusOr<bool> {
             Poll();
-            return replicated_.is_idle() || parts().failure.failed();
+            return replicated_forcer.is_idle() || parts().failure.failed();
           })
       .IgnoreError();
 }

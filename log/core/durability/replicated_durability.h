@@ -46,9 +46,9 @@ struct ReplicatedForcing {
 
   // Progress of the forcer. No thread waits on it, since a record that is
   // persisted here alone is no news.
-  Progress own_progress_;
-  Forcer<P> forcer_;
-  ReplicatedForcer<P> replicated_;
+  Progress own_progress;
+  Forcer<P> own_forcer;
+  ReplicatedForcer<P> replicated_forcer;
 };
 
 template <Persistence P>
@@ -63,16 +63,20 @@ class ReplicatedDurability final : private ReplicatedForcing<P>,
                        const LogReplicas& replicas);
 
   const std::atomic<uint64_t>& reuse_limit_word() const override {
-    return replicated_.reuse_limit_word();
+    return replicated_forcer.reuse_limit_word();
   }
 
   Progressed Step(Lsn lsn) override;
-  void Poll() override { replicated_.Poll(); }
-  void AnnounceHead() override { replicated_.PollIfHeadMoved(); }
-  bool AnnounceDurable() override { return replicated_.AnnounceDurable(); }
-  bool AwaitsBackups() const override { return replicated_.AwaitsBackups(); }
+  void Poll() override { replicated_forcer.Poll(); }
+  void AnnounceHead() override { replicated_forcer.PollIfHeadMoved(); }
+  bool AnnounceDurable() override {
+    return replicated_forcer.AnnounceDurable();
+  }
+  bool AwaitsBackups() const override {
+    return replicated_forcer.AwaitsBackups();
+  }
   bool AreBackupsIdle() const override {
-    return replicated_.is_idle() || parts().failure.failed();
+    return replicated_forcer.is_idle() || parts().failure.failed();
   }
 
   absl::Status BeginForce(Lsn lsn) override;
@@ -85,13 +89,13 @@ class ReplicatedDurability final : private ReplicatedForcing<P>,
                    const std::atomic<uint32_t>& stop) override;
 
  private:
-  using ReplicatedForcing<P>::replicated_;
+  using ReplicatedForcing<P>::replicated_forcer;
   using LogDurability<P>::parts;
 
   // Returns true if a callback waits for a record that was offered to the
   // backups.
   bool HasCallbackOnItsWay() const {
-    return this->callbacks().AreWaitingFor(replicated_.offered_lsn());
+    return this->callbacks().AreWaitingFor(replicated_forcer.offered_lsn());
   }
   void CallAckPollerIfNeeded() override;
   void AnnounceIdle() override;

@@ -114,11 +114,13 @@ class RingLog final : public AnyRingLog {
   void Detach(ReservedRecord& record) override;
   absl::Status Force(Lsn lsn, ForcePolicy policy, Deadline deadline) override;
   absl::Status BeginForce(Lsn lsn) override;
-  // NOLINTNEXTLINE(google-default-arguments): the interface has no other one.
-  absl::StatusOr<Lsn> Append(
-      std::span<const std::span<const std::byte>> parts, ForcePolicy policy,
-      Deadline deadline,
-      std::span<const std::byte>* in_ring = nullptr) override;
+  absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
+                             ForcePolicy policy, Deadline deadline,
+                             std::span<const std::byte>* in_ring) override;
+  absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
+                             ForcePolicy policy, Deadline deadline) {
+    return Append(parts, policy, deadline, /*in_ring=*/nullptr);
+  }
   absl::Status WaitDurable(Lsn lsn, Deadline deadline) override;
   absl::Status OnDurable(Lsn lsn, DurableCallback callback) override;
   absl::Status Cleanup(Lsn lsn) override;

@@ -47,7 +47,7 @@ TEST_F(ForcerTest, AppendBesideAFailureIsNotAcknowledged) {
   FailBesideTheNextFence();
   const Reserver::Space space{Lsn(1), RingOffset(0), RingOffset(0),
                               RingOffset(kLineBytes)};
-  EXPECT_EQ(forcer_.PersistOwn(space, 7, /*looks=*/1), Progressed::kFailed);
+  EXPECT_EQ(forcer_.PersistOwn(space, 7, /*spins=*/1), Progressed::kFailed);
   EXPECT_EQ(forcer_.durable_lsn(), Lsn(0));
 }
 
