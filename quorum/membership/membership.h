@@ -21,7 +21,9 @@
 //
 // A client of ZooKeeper, or of another such service, derives from Membership
 // and belongs into this folder. Only quorum/ may include its library (DOORS in
-// .ci/lint.py); recovery sees BallotSource alone. There is no such client yet.
+// .ci/lint.py); recovery sees BallotSource alone, in EpochOpening::Start. What
+// opens a log today gives it a StaticMembership (api/log/replicated_engine.cc).
+// There is no such client yet.
 // The one to copy is tools/sim/actors/sim_membership.h, a client of a simulated
 // service. tools/sim/actors/candidate_agent.h shows how a process uses it: when
 // it stands for primary, opens the log and withdraws.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // chooser: chooses the one log that is kept, from the reports of the replicas.
+// A log on one machine has no reports: its scan decides (local_opening.h).
 //
 // Idea: the highest log epoch E among the reports ranks first: it was installed
 // only on logs that held everything durable before it (P-H3). Its epoch table

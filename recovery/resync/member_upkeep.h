@@ -30,8 +30,8 @@
 //   * Scrub, and bytes shown: the Reclaimer's lock, held for the slice, so that
 //     cleaning threads and tails wait for it, and page faults. A repair also
 //     waits for a fence (on a plain file: for the disk).
-//   * Step down: RingEngine's region lock, which a check of the file holds, and
-//     the system call that replaces the mapping.
+//   * Step down: the region lock of LogEngine, which a check of the file holds,
+//     and the system call that replaces the mapping.
 //   * State: state_mutex_, held for a copy.
 // References: protocol P-A5; replica_resync.h, replicator.h.
 #ifndef ALPHEUS_RECOVERY_RESYNC_MEMBER_UPKEEP_H_

@@ -185,8 +185,9 @@ class ReplicaServer {
   bool OnConnectionEvent(const fabric::ConnectionEvent& event);
   bool OnCompletion(const fabric::Completion& completion);
 
-  // Persists and acknowledges what arrived, and checks the clock. Call it after
-  // completions were taken, and at NextPoll.
+  // Persists and acknowledges what arrived, does a slice of work that takes
+  // long (slice_scheduler.h) and of scrubbing, and checks the clock. Call it
+  // after completions were taken, and at NextPoll.
   void Poll();
   // The fabric ended a peer before this server heard of it. Counts it and warns
   // of it, as if the server had rejected it. Requires: `why` has a reason

@@ -61,10 +61,10 @@
 // Thread safety: as ReplicationSink; PollDeadline also from any thread. The
 // observer must not call the log, except as PrimaryReplica (primary_replica.h).
 // Called under: step_mutex_ of the log's ReplicatedForcer; so is the observer.
-// May block: Poll for the fabric's lock (fabric.h), and for the observer's
-// OnPoll (member_upkeep.h). The other calls of the sink for the fabric's lock.
-// References: protocol P-A3.3, P-A3.6, P-H20 to P-H22; Arcadia §4.1, §4.4;
-// replication_sink.h.
+// May block: Poll for the fabric's lock (fabric.h), for page faults of the own
+// ring (primary_session.h), and for the observer's OnPoll (member_upkeep.h).
+// The other calls of the sink for the first two. References: protocol P-A3.3,
+// P-A3.6, P-H20 to P-H22; Arcadia §4.1, §4.4; replication_sink.h.
 #ifndef ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
 #define ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
 

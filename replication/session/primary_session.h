@@ -30,7 +30,7 @@
 // Thread safety: one thread.
 // May block: for the fabric's lock (fabric.h), and for page faults of the own
 // ring, whose headers it reads. Waits for no ack.
-// Called under: the lock of the log that polls (replicator.h).
+// Called under: step_mutex_ of the log's ReplicatedForcer (replicator.h).
 // References: protocol P-A3.3, P-H21, P-R1; Arcadia §4.1.
 #ifndef ALPHEUS_REPLICATION_SESSION_PRIMARY_SESSION_H_
 #define ALPHEUS_REPLICATION_SESSION_PRIMARY_SESSION_H_

@@ -401,7 +401,8 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_cleanup_all(
 
 // Returns ALPHEUS_OK if payloads that were read in the ring until now were this
 // log's. Call it after such a read. Works on a failed log too.
-// Errors: ABORTED (another process opened the log and has this one's replica).
+// Errors: none for a log on one machine; ABORTED says that another process took
+// a replicated log over.
 ALPHEUS_NODISCARD alpheus_code alpheus_log_check_payloads(
     const alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
 

@@ -3,7 +3,8 @@
 // application or --fs_uri puts it under RocksDB.
 //
 //   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(
-//       alpheus::NewWalFileSystem(options, rocksdb::FileSystem::Default()));
+//       std::make_shared<alpheus::wal::WalFileSystem>(
+//           options, rocksdb::FileSystem::Default()));
 //
 // Idea: a file that RocksDB creates as NUMBER.log in the database's WAL
 // directory lives in the log, also after a rename below that directory. All

@@ -20,10 +20,11 @@
 // thread at a time calls the other members.
 // Called under: step_mutex_ of the log's ReplicatedForcer, except for
 // WaitForActivity and Wake. So a member that takes long keeps all threads of
-// the log from stepping, and no member may call the log's Step or Poll. May
-// block: only WaitForActivity waits for another host. The other members may
-// wait for the fabric's lock (fabric.h). Poll may also do a slice of upkeep,
-// with locks, page faults and fences of its own (member_upkeep.h).
+// the log from stepping, and no member may call the log's Step or Poll.
+// May block: only WaitForActivity waits for another host. The other members may
+// wait for the fabric's lock (fabric.h) and for page faults of the own ring.
+// Poll may also do a slice of upkeep, with locks and fences of its own
+// (member_upkeep.h).
 // References: protocol P-A3.3, P-A3.6, P-A6, P-L4, P-H20 to P-H22.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_REPLICATION_SINK_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_REPLICATION_SINK_H_

@@ -6,9 +6,10 @@
 // is *proven*, that is, whether something says that it was once persisted here:
 // the watermark, the durable LSN in the header of any later record, or the
 // start of the installed epoch. A proven record is *corrupt*, and the log is
-// not shown. One that is not is *torn* (or was never written): no process can
-// have been told that it was persisted here, and the log ends before it. The
-// log is never shorter in silence (P-C6).
+// not shown. One that is not is *torn* (or was never written), and the log ends
+// before it. The proof comes a little after the acknowledgement. So in the last
+// batch before a crash a damaged record counts as torn, too; nowhere else does
+// a log become shorter in silence (P-C6).
 //
 // Invariants:
 //   SC1. The kept records are an unbroken run of LSNs from the head.

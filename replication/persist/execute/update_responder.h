@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// update_responder: runs the responder's steps of any row of the tables.
+// update_responder: runs the responder's steps of any row of the tables. No log
+// uses it: records go by persist_responder.h.
 //
 // Idea: a program counter over the row's steps of this side. A received message
 // or immediate advances it until the next receive: copies, flushes, the ack.
