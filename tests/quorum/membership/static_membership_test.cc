@@ -24,7 +24,11 @@ TEST(StaticMembershipTest, BallotsAreThoseOfASequenceAndComeAtOnce) {
   for (int i = 0; i < 3; ++i) {
     const auto request = membership.Ask({promised, kTwoOfThree});
     ASSERT_EQ(request->Poll(), Polled::kDone);
-    EXPECT_EQ(*request->ballot(), *sequence.Next(promised, kTwoOfThree));
+    const Epoch ballot = *sequence.Next(promised, kTwoOfThree);
+    EXPECT_EQ(*request->ballot(), ballot);
+    // Another poll draws no other one.
+    EXPECT_EQ(request->Poll(), Polled::kDone);
+    EXPECT_EQ(*request->ballot(), ballot);
     EXPECT_FALSE(request->NextPoll().is_set());
   }
 }
