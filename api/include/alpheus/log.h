@@ -91,10 +91,10 @@ class Log {
   // InvalidArgument (size, path); NotFound (folder); ResourceExhausted (file
   // system full; no file is left behind); Unavailable (system error);
   // FailedPrecondition (another process is making the file); PermissionDenied.
-  // Of a cluster's log: AlreadyExists (a member has a replica of it);
+  // A cluster's log adds AlreadyExists (a member has a replica of it);
   // Unavailable (a member can't be reached: the message names those that have a
-  // replica now); those of the cluster file (ReplicationOptions::cluster_file);
-  // those of the members' files.
+  // replica now); the errors of the cluster file
+  // (ReplicationOptions::cluster_file) and of the members' files.
   static absl::StatusOr<Uuid> Format(const FormatOptions& options);
 
   // Changes the members of a replicated log, or W, or replaces a member's lost
@@ -125,10 +125,10 @@ class Log {
   // OutOfRange (cleanup_through was never assigned); Unimplemented (format
   // version); InvalidArgument (options); PermissionDenied; Unavailable (system
   // error).
-  // Of a replicated log also: Unavailable (too few members could be reached
-  // until open_timeout_ms: nothing was shown, try again); FailedPrecondition
-  // (the members changed: another cluster file is needed; or nothing decides
-  // which records are durable); those of the cluster file.
+  // A replicated log adds Unavailable (too few members could be reached until
+  // open_timeout_ms: nothing was shown, try again); FailedPrecondition (the
+  // members changed: another cluster file is needed; or nothing decides which
+  // records are durable); the errors of the cluster file.
   static absl::StatusOr<std::unique_ptr<Log>> Open(const LogOptions& options);
 
   // Closes the log if Close was not called. Aborts the process if a Reservation

@@ -21,7 +21,7 @@
 
 namespace alpheus {
 
-// What exists before the base class of LocalDurability, which uses it.
+// The forcer. LogDurability uses it, so it is made before that base class.
 template <Persistence P>
 struct LocalForcing {
   LocalForcing(const LogDurabilityParts<P>& parts,

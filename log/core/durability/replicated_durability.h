@@ -30,14 +30,15 @@
 
 namespace alpheus {
 
-// What a replicated log has and a local one has not. All must outlive the log.
+// A replicated log has these, a local one does not. All must outlive the log.
 struct LogReplicas {
   ReplicationSink& sink;
   FlushOrder flush_order;
   ActivityWatch& watch;
 };
 
-// What exists before the base class of ReplicatedDurability, which uses it.
+// The forcers. LogDurability uses them, so they are made before that base
+// class.
 template <Persistence P>
 struct ReplicatedForcing {
   ReplicatedForcing(const LogDurabilityParts<P>& parts,

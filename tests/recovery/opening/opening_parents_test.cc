@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a list was made from, and which part it has in an opening (OPQ7 to OPQ9
-// of opening_quorums.h).
+// The list that a list was made from, its parent, and the part that it has in
+// an opening (OPQ7 to OPQ9 of opening_quorums.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -85,8 +85,8 @@ TEST(RepairPlanTest, OverwritingAnEarlierLapIsMarkedFirst) {
                    .set_repairing);
 }
 
-// What was begun is begun again, and stays marked; of a suspect replica nothing
-// is known; a blank one resyncs.
+// A repair that was begun is begun again, and its replica stays marked. Nothing
+// is known of a suspect replica. A blank one resyncs.
 TEST(RepairPlanTest, ReplicasThatKnowNothingGetEverything) {
   Reply repairing = ReplyOf(2, 1, {{1, 1}}, "");
   repairing.repairing = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a damaged place is repaired with, by what a peer has there.
+// The bytes that repair a damaged place, by the bytes that a peer has there.
 #include "recovery/scrub/record_repair.h"
 
 #include <gmock/gmock.h>

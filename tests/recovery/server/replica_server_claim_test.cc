@@ -272,8 +272,8 @@ TEST_F(ReplicaServerClaimTest, WhoWaitsForAnotherReplicaBeginsAgain) {
   EXPECT_EQ(server().connection_count(), 0u);
 }
 
-// Whoever asks hears what the local primary said last, until that has ended a
-// pass.
+// An asker hears the last word of the local primary, until the primary has
+// ended a pass.
 TEST_F(ReplicaServerClaimTest, ScrubIsRelayedToThePrimary) {
   Peer& primary = Claiming();
   Peer& asker = Asker(2, 1);

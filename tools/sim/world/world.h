@@ -81,7 +81,8 @@ class World {
     std::vector<std::byte> medium;  // bytes that Medium() returns
     RegionUser region_user = RegionUser::kNobody;
     bool has_power = true;
-    // It gets neither power nor a node for now (surviving_core.h).
+    // It gets neither power nor a node until the simulator lets it come back
+    // (surviving_core.h).
     bool stays_broken = false;
     std::unique_ptr<NodeProcess> node;
     std::unique_ptr<PrimaryProcess> primary;

@@ -106,8 +106,8 @@ TEST_F(UseOfRegionTest, OneDamagedCopyIsUsed) {
   EXPECT_EQ(UseOfDevice(), RegionUse::kUsed);
 }
 
-// Whoever wipes the beginning of a device has it used again; a file can be
-// removed.
+// A user who wipes the beginning of a device wants it used again. A file can be
+// removed instead.
 TEST_F(UseOfRegionTest, DeviceWithAWipedBeginningHoldsNothing) {
   Format();
   OpenOnce();
