@@ -399,11 +399,10 @@ class ClusterReader::Impl {
     replica.reading.scrubbed = NamedCounts(replica.remote->scrubbed());
     replica.remote.reset();
     if (status.ok()) status = ReadOne(replica);
-    const bool is_overtaken = absl::IsAborted(status);
-    replica.is_read = !absl::IsDataLoss(status) && !is_overtaken;
-    // The public Aborted is of a log that lost its epoch.
-    replica.reading.status =
-        is_overtaken ? absl::DeadlineExceededError(status.message()) : status;
+    // A writer in between may cause both; such a replica is read again.
+    replica.is_read =
+        !absl::IsDataLoss(status) && !absl::IsDeadlineExceeded(status);
+    replica.reading.status = status;
     replica.image.reset();
   }
 

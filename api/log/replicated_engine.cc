@@ -155,16 +155,13 @@ RecoveryReport MakeReport(const EpochOpened& opened) {
   return report;
 }
 
-// Returns the error of the last try, with that of the one before. A lost race
-// for the promises is Unavailable: no log was opened, and the public Aborted is
-// of a log that lost its epoch.
+// Returns the error of the last try, with that of the one before.
 absl::Status WithRefusal(const absl::Status& status,
                          const absl::Status& refusal) {
-  const absl::StatusCode code =
-      absl::IsAborted(status) ? absl::StatusCode::kUnavailable : status.code();
-  if (refusal.ok()) return {code, status.message()};
-  return {code, absl::StrCat(status.message(), ". The attempt before ended: ",
-                             refusal.message())};
+  if (refusal.ok()) return status;
+  return {status.code(),
+          absl::StrCat(status.message(),
+                       ". The attempt before ended: ", refusal.message())};
 }
 
 // Opens an epoch with one replica, or cache, of this process.

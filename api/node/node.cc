@@ -213,8 +213,8 @@ absl::Status Node::Begin() {
   ALPHEUS_ASSIGN_OR_RETURN(const std::string own, OwnAddress());
   AdapterOptions adapter;
   adapter.say = options_.say;
-  adapter.on_refused = [this](std::string_view peer,
-                              fabric::UnauthenticatedEnd why) {
+  adapter.on_rejected = [this](std::string_view peer,
+                               fabric::UnauthenticatedEnd why) {
     NoteRejected(peer, why);
   };
   adapter.silent_max = static_cast<uint32_t>(options_.silent_max);

@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
   if (cluster.fabric == quorum::ClusterFabric::kTcp) {
     fabric::tcp::TcpFabricOptions tcp;
     tcp.warn = options.say;
-    tcp.on_refused = options.on_refused;
+    tcp.on_rejected = options.on_rejected;
     tcp.anonymous_max = options.silent_max;
     return std::make_unique<fabric::tcp::TcpFabric>(tcp, Clock::Real(), random);
   }

@@ -31,7 +31,7 @@ struct AdapterOptions {
   // Called for each peer that the adapter ended by itself. Runs under the
   // adapter's lock, so it must not call the adapter.
   std::function<void(std::string_view peer, fabric::UnauthenticatedEnd why)>
-      on_refused = nullptr;
+      on_rejected = nullptr;
   // Limit on connections that have sent nothing yet.
   uint32_t silent_max = 64;
 };

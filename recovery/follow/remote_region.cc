@@ -125,7 +125,7 @@ absl::Status RemoteRegion::OnReply(const Message& reply) {
   if (server_hello.incarnation != server_hello_->incarnation ||
       server_hello.ring_capacity != server_hello_->ring_capacity ||
       viewed->region_bytes != image_.size()) {
-    return absl::AbortedError(absl::StrCat(
+    return absl::DeadlineExceededError(absl::StrCat(
         "the replica was made again while it was being read: incarnation ",
         server_hello_->incarnation, " before, ", server_hello.incarnation,
         " now. Read it again"));
@@ -185,7 +185,7 @@ absl::Status RemoteRegion::Compose() {
   const std::optional<Epoch> epoch = EpochOf(image_);
   if (epoch != epoch_) {
     if (++attempts_ == kAttemptsMax) {
-      return absl::AbortedError(absl::StrCat(
+      return absl::DeadlineExceededError(absl::StrCat(
           "an epoch was opened each of the ", kAttemptsMax,
           " times that the replica was read, the last time epoch ",
           epoch.value_or(Epoch()).value, " after epoch ",

@@ -71,8 +71,9 @@ class RemoteRegion {
   bool OnCompletion(const fabric::Completion& completion);
 
   bool done() const { return !status().ok() || stage_ == Stage::kDone; }
-  // Returns the status. Errors: as ControlCall; MakeImage's; Aborted (RMR3:
-  // discard what was read; it may be read again).
+  // Returns the status. Errors: as ControlCall; MakeImage's; DeadlineExceeded
+  // (RMR3: each reading was overtaken. Discard what was read; it may be read
+  // again).
   const absl::Status& status() const { return control_call_->status(); }
   bool was_answered() const { return control_call_->was_answered(); }
   // Returns the ServerHello of a node that answered.

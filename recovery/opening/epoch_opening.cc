@@ -616,10 +616,11 @@ void EpochOpening::Finish() {
 
 // Closes connections first, so that no operation uses the memory any more.
 void EpochOpening::End(const absl::Status& status) {
-  may_try_again_ = absl::IsAborted(status) ||
-                   (absl::IsUnavailable(status) && phase_ == Phase::kInstall);
+  lost_race_ = absl::IsAborted(status);
+  may_try_again_ =
+      lost_race_ || (absl::IsUnavailable(status) && phase_ == Phase::kInstall);
   status_ = absl::Status(
-      status.code(),
+      lost_race_ ? absl::StatusCode::kUnavailable : status.code(),
       absl::StrCat("opening ",
                    promise_.epoch == Epoch()
                        ? std::string("a new epoch")

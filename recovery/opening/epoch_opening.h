@@ -107,8 +107,8 @@ struct EpochOpeningOptions {
   // Bytes of the own ring that one Poll reads: a millisecond or two of a warm
   // file. Adapters give up a connection that is silent for two seconds.
   uint64_t slice_bytes = uint64_t{4} << 20;
-  // The ballot is above this epoch: RefusingPromise of an earlier opening that
-  // was Aborted.
+  // The ballot is above this epoch, which refused an earlier opening that lost
+  // the race for the promises.
   Epoch above;
 };
 
@@ -183,9 +183,8 @@ class EpochOpening {
   //   Unavailable         too few replicas could be reached in time, or some
   //                       went meanwhile; names each, and why. No ballot came
   //                       in time, or the membership session of the process is
-  //                       gone. Try again
-  //   Aborted             another primary was promised a higher ballot. Wait a
-  //                       random time, then try again with `above`
+  //                       gone. Or another primary was promised a higher ballot
+  //                       (lost_race). Try again
   //   ResourceExhausted   the epoch table is full
   //   OutOfRange          cleanup_through is an LSN that was never assigned
   //   FailedPrecondition  the own replica is no member (blank: its medium was
@@ -196,10 +195,13 @@ class EpochOpening {
   // Whatever the error, nothing was shown.
   const absl::Status& status() const { return status_; }
   // Returns true if another opening with a higher ballot may succeed at once:
-  // after Aborted, or if replicas went in the middle of this one, perhaps
+  // after a lost race, or if replicas went in the middle of this one, perhaps
   // fenced by another primary.
   bool may_try_again() const { return may_try_again_; }
-  // Returns the highest promise that refused this opening, for Aborted.
+  // Returns true if it failed because another primary was promised a higher
+  // ballot. Wait for a random time, then try again `above` refused_by().
+  bool lost_race() const { return lost_race_; }
+  // Returns the highest promise that refused this opening.
   const std::optional<quorum::Promise>& refused_by() const {
     return refused_by_;
   }
@@ -275,6 +277,7 @@ class EpochOpening {
   Phase phase_ = Phase::kServerHello;
   absl::Status status_;
   bool may_try_again_ = false;
+  bool lost_race_ = false;
   std::optional<quorum::Promise> refused_by_;
   std::unique_ptr<quorum::BallotRequest>
       ballot_;               // request for a ballot, in flight

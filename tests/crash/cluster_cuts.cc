@@ -233,7 +233,7 @@ std::unique_ptr<Primary> ClusterCuts::Open(OpeningWorld& world, int host,
     for (int i = 0; i < 1'000'000 && world.Step({primary.get()}); ++i) {
     }
     EXPECT_TRUE(primary->opening->is_over());
-    if (HasFailure() || !absl::IsAborted(primary->status())) break;
+    if (HasFailure() || !primary->opening->lost_race()) break;
     ++counts_.refused;
     options.above = primary->opening->refused_by()->epoch;
   }

@@ -114,7 +114,7 @@ size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
     const std::optional<WireHeader> header =
         DecodeHeader(rest.first<kWireHeaderBytes>(), BoundsOf(shared_.options));
     if (!header || !OnHeader(*header, now)) {
-      NoteRefused(UnauthenticatedEnd::kNotUnderstood);
+      NoteRejected(UnauthenticatedEnd::kNotUnderstood);
       Break(CompletionStatus::kFlushed, now);
       break;
     }
@@ -197,7 +197,7 @@ void Connection::CheckResponder(int64_t now) {
     case Responder::Health::kBroken:
       return Break(CompletionStatus::kFlushed, now);
     case Responder::Health::kMalformed:
-      NoteRefused(UnauthenticatedEnd::kNotUnderstood);
+      NoteRejected(UnauthenticatedEnd::kNotUnderstood);
       return Break(CompletionStatus::kFlushed, now);
   }
   liveness_.OnParked(now, responder_.is_parked());
@@ -461,7 +461,7 @@ bool Connection::OnTimers(int64_t now) {
   }
   if (!HearsSilence()) {
     if (state_ == State::kAnonymous)
-      NoteRefused(UnauthenticatedEnd::kSaidNothing);
+      NoteRejected(UnauthenticatedEnd::kSaidNothing);
     Break(CompletionStatus::kFlushed, now);
     return true;
   }
@@ -551,14 +551,14 @@ void Connection::Close(int64_t now) {
   responder_.Fail();
 }
 
-void Connection::NoteRefused(UnauthenticatedEnd why) {
-  ++shared_.counters.refused;
-  if (shared_.options.on_refused) shared_.options.on_refused(peer_, why);
+void Connection::NoteRejected(UnauthenticatedEnd why) {
+  ++shared_.counters.rejected;
+  if (shared_.options.on_rejected) shared_.options.on_rejected(peer_, why);
 }
 
 void Connection::MakeRoom() {
   if (state_ == State::kAnonymous)
-    NoteRefused(UnauthenticatedEnd::kSaidNothing);
+    NoteRejected(UnauthenticatedEnd::kSaidNothing);
   DropSocket();
   state_ = State::kDead;
 }

@@ -144,7 +144,7 @@ class Connection {
   void Ask(int64_t now);
   void Watch();
 
-  void NoteRefused(UnauthenticatedEnd why);
+  void NoteRejected(UnauthenticatedEnd why);
   // Breaks the connection. `first` is for the request that waits longest.
   void Break(CompletionStatus first, int64_t now);
   void BreakWithNak(WireFailure failure, int64_t now);

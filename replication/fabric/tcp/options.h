@@ -36,13 +36,14 @@ struct TcpFabricOptions {
   uint64_t kept_bytes_max = uint64_t{16} << 20;
 
   // Unauthenticated connections: those that have said nothing yet, or that were
-  // refused and hear why. If more come, the oldest of the host that has most
+  // rejected and hear why. If more come, the oldest of the host that has most
   // makes room.
   uint32_t anonymous_max = 64;
 
   // Called for each peer that the adapter ends by itself. Runs under the
   // adapter's lock: it must not call the adapter.
-  std::function<void(std::string_view peer, UnauthenticatedEnd why)> on_refused;
+  std::function<void(std::string_view peer, UnauthenticatedEnd why)>
+      on_rejected;
 
   // Number of the host to connect from; empty: the kernel chooses.
   std::string source_host;
@@ -58,7 +59,7 @@ struct TcpFabricCounters {
   uint64_t send_calls = 0;     // sendmsg
   uint64_t receive_calls = 0;  // recv
   uint64_t wait_calls = 0;     // epoll_wait
-  uint64_t refused = 0;        // peers that the adapter ended by itself
+  uint64_t rejected = 0;       // peers that the adapter ended by itself
   uint64_t accept_pauses = 0;  // for lack of descriptors
   uint64_t kept_bytes = 0;     // kept now; see kept_bytes_max
 };

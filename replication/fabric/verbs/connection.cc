@@ -98,7 +98,7 @@ void Connection::Resolve(sockaddr* from, sockaddr* to) {
 
 void Connection::AnswerCall() {
   if (OnCall().ok()) return;
-  ++shared_.counters.refused;
+  ++shared_.counters.rejected;
   (void)rdma_reject(manager_.get(), nullptr, 0);
   Break("it could not be accepted");
 }
@@ -230,7 +230,7 @@ void Connection::OnGreeting(const Completion& done) {
   std::optional<Greeting> greeting = DecodeGreeting(
       std::span(greetings_).subspan(greetings_.size() / 2, done.bytes));
   if (!greeting || done.operation != Operation::kReceive) {
-    ++shared_.counters.refused;
+    ++shared_.counters.rejected;
     return Break(kNoGreeting);
   }
   Answer(*std::move(greeting));
@@ -251,7 +251,7 @@ void Connection::Answer(Greeting&& greeting) {
     why_ = "the peer rejected it";
     End(Kind::kRejected, std::move(greeting.private_data));
   } else {
-    ++shared_.counters.refused;
+    ++shared_.counters.rejected;
     Break(kNoGreeting);
   }
 }

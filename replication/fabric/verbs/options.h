@@ -57,7 +57,7 @@ struct VerbsFabricCounters {
   uint64_t completions = 0;     // taken from completion queues
   uint64_t wake_ups = 0;        // of a sleeping thread, by a completion
   uint64_t receiver_not_ready = 0;  // requests that failed with it
-  uint64_t refused = 0;             // peers that were not understood
+  uint64_t rejected = 0;            // peers that were not understood
   uint64_t device_failures = 0;     // times that the adapter reported some
 };
 

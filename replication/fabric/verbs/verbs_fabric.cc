@@ -511,14 +511,14 @@ void VerbsFabric::MakeRoomForUnauthenticated() {
   const auto count = std::ranges::count_if(connections_, is_anonymous);
   if (count < shared_.options.anonymous_max) return;
   const auto oldest = std::ranges::find_if(connections_, is_anonymous);
-  ++shared_.counters.refused;
+  ++shared_.counters.rejected;
   oldest->second->Close();
   Forget(oldest->first);
 }
 
 void VerbsFabric::OnCall(CommunicationId manager, bool is_calling) {
   if (!is_calling || manager->verbs != shared_.context) {
-    ++shared_.counters.refused;
+    ++shared_.counters.rejected;
     (void)rdma_reject(manager.get(), nullptr, 0);
     return;
   }

@@ -227,9 +227,7 @@ absl::StatusOr<std::unique_ptr<alpheus::Log>> OpenAsPrimary(
   options.path = path;  // the replica of that node, or empty
   for (int tries = 1;; ++tries) {
     auto log = alpheus::Log::Open(options);
-    const bool may_pass =
-        absl::IsUnavailable(log.status()) || absl::IsAborted(log.status());
-    if (!may_pass || !wait_and_ask(tries)) return log;
+    if (!absl::IsUnavailable(log.status()) || !wait_and_ask(tries)) return log;
   }
 }
 

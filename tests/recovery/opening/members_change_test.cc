@@ -98,7 +98,7 @@ class MembersChangeTest : public ::testing::Test {
   std::unique_ptr<Primary> Open(EpochOpeningOptions options) {
     for (;;) {
       auto primary = world_->Open(world_->outsider(), options);
-      if (!absl::IsAborted(primary->status())) return primary;
+      if (!primary->opening->lost_race()) return primary;
       options.above = primary->opening->refused_by()->epoch;
     }
   }
@@ -534,7 +534,7 @@ class RandomChanges : public MembersChangeTest {
       }
       LoseSome(lost);
       world_->Drive({primary.get()});
-      if (!absl::IsAborted(primary->status())) return primary;
+      if (!primary->opening->lost_race()) return primary;
       options.above = primary->opening->refused_by()->epoch;
     }
   }

@@ -78,7 +78,7 @@ absl::Status OpenAgain(OpeningWorld& world, int host,
   for (int tries = 0;; ++tries) {
     const std::unique_ptr<Primary> primary = world.Begin(host, options);
     world.Drive({primary.get()});
-    if (!absl::IsAborted(primary->status()) || tries == 3) {
+    if (!primary->opening->lost_race() || tries == 3) {
       return primary->status();
     }
     options.above = primary->opening->refused_by()->epoch;

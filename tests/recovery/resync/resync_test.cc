@@ -43,7 +43,7 @@ class ResyncTest : public ::testing::Test {
     options.batch_bytes_max = 256;
     for (;;) {
       primary_ = world_->Open(0, options);
-      if (!absl::IsAborted(primary_->status())) break;
+      if (!primary_->opening->lost_race()) break;
       options.above = primary_->opening->refused_by()->epoch;
     }
     ASSERT_TRUE(primary_->status().ok()) << primary_->status();

@@ -201,8 +201,7 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number,
   }
   // The medium of its own replica: another process must open it.
   if (has_failed_medium()) again = false;
-  if (!absl::IsUnavailable(status) && !absl::IsAborted(status) &&
-      !MayFail(status)) {
+  if (!absl::IsUnavailable(status) && !MayFail(status)) {
     opener_.world.oracle().Violate(
         "P-C8", absl::StrCat("an opening fails: ", status.ToString()));
   }

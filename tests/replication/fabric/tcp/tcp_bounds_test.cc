@@ -248,7 +248,7 @@ TEST_F(TcpBoundsTest, PeerThatTakesNoAnswersIsGone) {
     world_.clock().Forward(world_.options().limits.retry_ns / 4);
   }
   EXPECT_TRUE(Await(1, Kind::kDisconnected));
-  EXPECT_EQ(fabric(1).counters().refused, 0U);
+  EXPECT_EQ(fabric(1).counters().rejected, 0U);
 }
 
 // Several together have this host keep no more than it may.

@@ -41,7 +41,7 @@ TEST_F(TcpFabricTest, GarbageIsRefusedAndDisturbsNobody) {
           "GET / HTTP/1.1\r\nHost: somewhere\r\nAccept: anything at all\r\n"));
   ReceiveRaw(raw, 1);
   EXPECT_TRUE(is_closed_);
-  EXPECT_EQ(fabric(1).counters().refused, 1U);
+  EXPECT_EQ(fabric(1).counters().rejected, 1U);
   EXPECT_TRUE(events_[1].empty());
   ExpectWorks();
 }

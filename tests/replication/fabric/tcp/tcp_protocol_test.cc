@@ -59,7 +59,7 @@ class TcpProtocolTest : public TcpFabricTest {
         std::span(bytes).first<kWireHeaderBytes>(),
         {.message_bytes_max = 1 << 20, .private_bytes_max = 0});
   }
-  uint64_t Refused() { return fabric(1).counters().refused; }
+  uint64_t Rejected() { return fabric(1).counters().rejected; }
 };
 
 // --- What a peer may ask for ------------------------------------------------
@@ -69,7 +69,7 @@ TEST_F(TcpProtocolTest, RequestWithoutAHandshakeTouchesNothing) {
   SendRaw(raw, RawMessage(Request(WireOpcode::kWrite, 64, 0, 1)));
   ReceiveRaw(raw, 1);
   EXPECT_TRUE(is_closed_);
-  EXPECT_EQ(Refused(), 1U);
+  EXPECT_EQ(Rejected(), 1U);
   EXPECT_EQ(Memory(1)[0], std::byte{0});
 }
 
@@ -79,7 +79,7 @@ TEST_F(TcpProtocolTest, GapInTheNumbersBreaksTheConnection) {
   AcceptRaw(raw);
   SendRaw(raw, RawMessage(Request(WireOpcode::kWrite, 8, 0, 2)));
   EXPECT_TRUE(Await(1, Kind::kDisconnected));
-  EXPECT_EQ(Refused(), 1U);
+  EXPECT_EQ(Rejected(), 1U);
   EXPECT_EQ(Memory(1)[0], std::byte{0});
 }
 
@@ -142,7 +142,7 @@ TEST_F(TcpProtocolTest, AckOfWhatWasNeverSentCompletesNothing) {
   EXPECT_EQ(completions_[1][0].status, fabric::CompletionStatus::kOk);
   EXPECT_NE(completions_[1][1].status, fabric::CompletionStatus::kOk);
   EXPECT_TRUE(Await(1, Kind::kDisconnected));
-  EXPECT_EQ(Refused(), 1U);
+  EXPECT_EQ(Rejected(), 1U);
 }
 
 TEST_F(TcpProtocolTest, ReplyOfAnotherLengthBreaksTheConnection) {
@@ -155,7 +155,7 @@ TEST_F(TcpProtocolTest, ReplyOfAnotherLengthBreaksTheConnection) {
   ASSERT_TRUE(ReceiveHeader(raw));
   SendRaw(raw, RawMessage(Answer(WireOpcode::kReadReply, 8, 1)));
   EXPECT_TRUE(Await(1, Kind::kDisconnected));
-  EXPECT_EQ(Refused(), 1U);
+  EXPECT_EQ(Rejected(), 1U);
   EXPECT_EQ(Memory(1)[0], std::byte{0});
 }
 
@@ -211,7 +211,7 @@ TEST_F(TcpProtocolTest, NoMoreIsKeptThanTheOwnWindow) {
     }
   }
   EXPECT_TRUE(Await(1, Kind::kDisconnected));
-  EXPECT_EQ(Refused(), 1U);
+  EXPECT_EQ(Rejected(), 1U);
   EXPECT_GE((sequence - 1) * kBytes, window);
 }
 
@@ -222,11 +222,11 @@ TEST_F(TcpProtocolTest, ConnectionsThatHaveSaidNothingAreLimited) {
   fabric::tcp::TcpFabric small(options, world_.clock(), random);
   address_ = *small.Listen("127.0.0.1:0");
   const Descriptor raws[] = {ConnectRaw(), ConnectRaw(), ConnectRaw()};
-  for (int i = 0; i < 100 && small.counters().refused == 0; ++i) {
+  for (int i = 0; i < 100 && small.counters().rejected == 0; ++i) {
     small.WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1'000'000));
     small.Progress();
   }
-  EXPECT_EQ(small.counters().refused, 1U);
+  EXPECT_EQ(small.counters().rejected, 1U);
 }
 
 // TF8. One host floods the adapter; the other one, and whoever comes after, say
@@ -234,10 +234,10 @@ TEST_F(TcpProtocolTest, ConnectionsThatHaveSaidNothingAreLimited) {
 TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
   fabric::tcp::TcpFabricOptions options;
   options.anonymous_max = 4;
-  std::vector<std::string> refused;
-  options.on_refused = [&](std::string_view peer, UnauthenticatedEnd why) {
+  std::vector<std::string> rejected;
+  options.on_rejected = [&](std::string_view peer, UnauthenticatedEnd why) {
     EXPECT_EQ(why, UnauthenticatedEnd::kSaidNothing);
-    refused.emplace_back(peer.substr(0, peer.find(':')));
+    rejected.emplace_back(peer.substr(0, peer.find(':')));
   };
   Random random(1);
   fabric::tcp::TcpFabric small(options, world_.clock(), random);
@@ -256,8 +256,8 @@ TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
   small.Progress();
   std::vector<Descriptor> flood;
   for (int i = 0; i < 20; ++i) flood.push_back(ConnectRaw());
-  ASSERT_TRUE(turn_until([&] { return refused.size() == 17; }));
-  EXPECT_THAT(refused, ::testing::Each("127.0.0.3"));
+  ASSERT_TRUE(turn_until([&] { return rejected.size() == 17; }));
+  EXPECT_THAT(rejected, ::testing::Each("127.0.0.3"));
   for (const Descriptor* raw :
        std::array<const Descriptor*, 2>{&lone, &flood.back()}) {
     const auto hello = RawHello(fabric::tcp::kWireVersion);
@@ -269,10 +269,10 @@ TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
 
 TEST_F(TcpProtocolTest, WhatIsNoMessageIsToldByItsPeer) {
   fabric::tcp::TcpFabricOptions options;
-  std::vector<UnauthenticatedEnd> refused;
-  options.on_refused = [&](std::string_view peer, UnauthenticatedEnd why) {
+  std::vector<UnauthenticatedEnd> rejected;
+  options.on_rejected = [&](std::string_view peer, UnauthenticatedEnd why) {
     EXPECT_EQ(peer.substr(0, 10), "127.0.0.3:");
-    refused.push_back(why);
+    rejected.push_back(why);
   };
   Random random(1);
   fabric::tcp::TcpFabric small(options, world_.clock(), random);
@@ -282,14 +282,14 @@ TEST_F(TcpProtocolTest, WhatIsNoMessageIsToldByItsPeer) {
   std::string request = "GET / HTTP/1.1\r\nHost: node.example:7401\r\n\r\n" +
                         std::string(100, '.');
   iovec piece{request.data(), request.size()};
-  for (int i = 0; i < 1000 && refused.empty(); ++i) {
+  for (int i = 0; i < 1000 && rejected.empty(); ++i) {
     if (piece.iov_len > 0)
       piece.iov_len -= fabric::tcp::SendSome(raw, {&piece, 1}).bytes;
     small.WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1'000'000));
     small.Progress();
   }
-  ASSERT_EQ(refused.size(), 1U);
-  EXPECT_EQ(refused.front(), UnauthenticatedEnd::kNotUnderstood);
+  ASSERT_EQ(rejected.size(), 1U);
+  EXPECT_EQ(rejected.front(), UnauthenticatedEnd::kNotUnderstood);
 }
 
 // --- System calls -----------------------------------------------------------
