@@ -110,10 +110,7 @@ class FollowingAFlushMidwayTest : public testing::FollowingTest,
   void FlushTail() {
     const std::vector<std::string> before = LogWalFiles();
     PutShown("tail", "4");
-    ASSERT_TRUE(db_->Flush({}).ok());
-    // Files are removed before background work is over.
-    ASSERT_TRUE(db_->PauseBackgroundWork().ok());
-    ASSERT_TRUE(db_->ContinueBackgroundWork().ok());
+    Flush();
     ASSERT_EQ(LogWalFiles().size(), 1u);
     ASSERT_THAT(before, Not(Contains(LogWalFiles().front())));
     PutShown("later", "5");

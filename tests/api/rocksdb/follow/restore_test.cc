@@ -170,7 +170,6 @@ class RestoreTest : public testing::DatabaseFixture {
     Put("b", "1", true);
     Copy(path_, copy_);
   }
-  void Flush() { ASSERT_OK(db_->Flush(rocksdb::FlushOptions())); }
   // As a tool does that copies no symbolic links.
   static void DropLinks(const std::string& path) {
     for (const auto& entry : std::filesystem::directory_iterator(path)) {

@@ -35,9 +35,7 @@ TEST_F(DatabaseFeaturesTest, UpdatesAreReadFromTheWalAndItsArchive) {
   constexpr int kPuts = 60;
   for (int i = 0; i < kPuts; ++i) {
     Put(std::to_string(i), "x");
-    if (i % 20 == 9) {
-      ASSERT_OK(db_->Flush(rocksdb::FlushOptions()));
-    }
+    if (i % 20 == 9) Flush();
   }
   EXPECT_THAT(LogWalFiles("archive"), Not(IsEmpty()));
   for (const bool reopened : {false, true}) {
@@ -63,9 +61,7 @@ TEST_F(DatabaseFeaturesTest, ArchiveIsLimitedByItsSize) {
   const std::string value(10'000, 'v');
   for (int i = 0; i < 600; ++i) {
     Put(std::to_string(i), value);
-    if (i % 50 == 49) {
-      ASSERT_OK(db_->Flush(rocksdb::FlushOptions()));
-    }
+    if (i % 50 == 49) Flush();
   }
   const auto used_bytes = [this] {
     return (*fs().Store())->space().used_bytes();
@@ -75,7 +71,7 @@ TEST_F(DatabaseFeaturesTest, ArchiveIsLimitedByItsSize) {
   EXPECT_GT(used_bytes(), 500u * 10'000);
   Reopen();
   Put("more", value, true);
-  ASSERT_OK(db_->Flush(rocksdb::FlushOptions()));
+  Flush();
   // Each has some 500 KB; one came behind the look.
   EXPECT_THAT(LogWalFiles("archive").size(), AllOf(Ge(1u), Le(3u)));
   EXPECT_LT(used_bytes(), 200u * 10'000);

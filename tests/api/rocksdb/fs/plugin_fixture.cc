@@ -69,6 +69,14 @@ std::vector<std::string> PluginFixture::PlainWalFiles(
   return names;
 }
 
+void PluginFixture::Flush() {
+  const rocksdb::Status flushed = db_->Flush(rocksdb::FlushOptions());
+  EXPECT_TRUE(flushed.ok()) << flushed.ToString();
+  // It waits until background work is over.
+  EXPECT_TRUE(db_->PauseBackgroundWork().ok());
+  EXPECT_TRUE(db_->ContinueBackgroundWork().ok());
+}
+
 std::vector<std::string> PluginFixture::LogWalFiles(
     const std::string& directory) {
   const auto store = fs_->Store();

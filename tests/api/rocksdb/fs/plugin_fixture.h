@@ -38,6 +38,9 @@ class PluginFixture : public ::testing::Test {
   void Put(const std::string& key, const std::string& value, bool sync = false);
   // "(none)" if there is none.
   std::string Get(const std::string& key);
+  // Flushes. Returns when the files that are superfluous now are gone: RocksDB
+  // removes them in the background, after its own Flush has returned.
+  void Flush();
   // Names that the base file system has, without markers.
   static std::vector<std::string> PlainWalFiles(const std::string& directory);
   // Those of the log.
