@@ -44,7 +44,7 @@ void HeaderSearch::MoveWindow(RingOffset at) {
     return;
   }
   const uint64_t bytes = std::min(left, kWindowBytes);
-  buffer_.resize(kWindowBytes);
+  if (buffer_.size() < bytes) buffer_.resize(bytes);
   if (file_.Read(begin, std::span(buffer_).first(bytes))) {
     window_ = buffer_.data();
     window_end_ = at + bytes;
