@@ -13,6 +13,7 @@ namespace {
 // Work ids of control messages; sessions number theirs from 0 on.
 constexpr fabric::WorkId kRequestWork(uint64_t{1} << 63);
 constexpr fabric::WorkId kReplyWork((uint64_t{1} << 63) + 1);
+constexpr fabric::WorkId kReasonWork((uint64_t{1} << 63) + 2);
 
 }  // namespace
 
@@ -41,8 +42,9 @@ std::vector<fabric::ConnectionId> PeerConnections::Where(
 // --- Messages ----------------------------------------------------------------
 
 absl::Status PeerConnections::MakeSlots(PeerConnection& connection) {
-  ALPHEUS_ASSIGN_OR_RETURN(connection.slots, replication::MessageSlots::Make(
-                                                 fabric_, 2, kMessageBytesMax));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      connection.slots,
+      replication::MessageSlots::Make(fabric_, kSlots, kMessageBytesMax));
   return absl::OkStatus();
 }
 
@@ -95,14 +97,21 @@ absl::Status PeerConnections::Send(PeerConnection& connection,
   if (connection.replying) {
     return absl::UnavailableError("the last reply is still under way");
   }
-  const std::vector<std::byte> bytes =
-      EncodeMessage(connection.hello.log_id, reply);
-  fabric::LocalBytes slot = connection.slots->At(kReplySlot);
-  std::ranges::copy(bytes, slot.bytes.begin());
-  slot.bytes = slot.bytes.first(bytes.size());
-  ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection.id, kReplyWork, slot));
+  ALPHEUS_RETURN_IF_ERROR(
+      PostMessage(connection, kReplySlot, kReplyWork, reply));
   connection.replying = true;
   return absl::OkStatus();
+}
+
+absl::Status PeerConnections::PostMessage(const PeerConnection& connection,
+                                          size_t slot, fabric::WorkId work,
+                                          const Message& message) {
+  const std::vector<std::byte> bytes =
+      EncodeMessage(connection.hello.log_id, message);
+  fabric::LocalBytes into = connection.slots->At(slot);
+  std::ranges::copy(bytes, into.bytes.begin());
+  into.bytes = into.bytes.first(bytes.size());
+  return fabric_.PostSend(connection.id, work, into);
 }
 
 void PeerConnections::SendReply(PeerConnection& connection,
@@ -117,11 +126,11 @@ void PeerConnections::SendReply(PeerConnection& connection,
   if (!status.ok()) End(connection.id, status);
 }
 
-// PCN4. The slot is free, unless the reply to Install is still under way.
-void PeerConnections::SayOvertaken(PeerConnection& session,
+// PCN4. A session ends once, so its slot is free.
+void PeerConnections::SayOvertaken(const PeerConnection& session,
                                    const Message& why) {
   if (session.phase == PeerConnection::Phase::kSession) {
-    Send(session, why).IgnoreError();
+    PostMessage(session, kReasonSlot, kReasonWork, why).IgnoreError();
   }
 }
 

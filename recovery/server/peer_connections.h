@@ -15,9 +15,10 @@
 //         slices and no session, and its session's watermark is persisted.
 //   PCN4. If another primary ends a session, its primary is sent the reason
 //         before the connection is closed: Refused with the current promise, or
-//         Released if a process of this machine takes the replica. The message
-//         may be lost: an adapter may drop its sends when a connection closes
-//         (FB5), and nobody waits.
+//         Released if a process of this machine takes the replica. It has a
+//         slot of its own, since the reply to Install may be under way still.
+//         The message may be lost: an adapter may drop its sends when a
+//         connection closes (FB5), and nobody waits.
 // Thread safety: one thread.
 // References: protocol P-R2, P-H17; messages.h, reject_counters.h.
 #ifndef ALPHEUS_RECOVERY_SERVER_PEER_CONNECTIONS_H_
@@ -108,7 +109,7 @@ class PeerConnections {
                  const absl::StatusOr<Message>& reply);
   // Sends the reason for which another primary ends `session`, if that is one
   // (PCN4).
-  void SayOvertaken(PeerConnection& session, const Message& why);
+  void SayOvertaken(const PeerConnection& session, const Message& why);
 
   // Registers bytes for the peer; the key is void when the connection ends.
   absl::StatusOr<fabric::RegionKey> IssueKey(PeerConnection& connection,
@@ -142,7 +143,11 @@ class PeerConnections {
   // Slots of PeerConnection::slots.
   static constexpr size_t kRequestSlot = 0;
   static constexpr size_t kReplySlot = 1;
+  static constexpr size_t kReasonSlot = 2;  // of the end of a session (PCN4)
+  static constexpr size_t kSlots = 3;
 
+  absl::Status PostMessage(const PeerConnection& connection, size_t slot,
+                           fabric::WorkId work, const Message& message);
   // Ends what runs for the connection, and frees the memory of its work (PCN3).
   absl::Status EndServing(PeerConnection& connection);
 

@@ -104,6 +104,30 @@ TEST(ReplicaServerTest, PromiseOfTheSameProcessEndsItsEarlierSession) {
   EXPECT_EQ(world.server().connection_count(), 1u);
 }
 
+// Goal: PCN4. The next promise comes right behind the Install.
+TEST(ReplicaServerTest, FencedPrimaryIsToldWhileItsInstallIsAnswered) {
+  ServedWorld world({});
+  PrimaryLog log(kLogA);
+  log.OpenEpoch(Epoch(5));
+  Peer& old = world.Connected(1, 1);
+  world.GetPromise(old, Epoch(5));
+  world.GetRepairOpened(old, Epoch(5));
+  Peer& next = world.Connected(2, 1);
+  const uint64_t sent_before = world.adapter().sends();
+  old.Send(recovery::Install{log.installation(), kTheSession, /*credits=*/4});
+  const auto run_until = [&](const uint64_t& counter) {
+    while (counter == 0) {
+      world.PollNode();
+      world.network().Run(100);
+    }
+  };
+  run_until(world.server().counters().installed);
+  next.Send(recovery::Prepare{{Epoch(6), next.self()}});
+  run_until(world.server().counters().fenced);
+  // Installed and, before that was sent, the reason; Promised to the next one.
+  EXPECT_EQ(world.adapter().sends() - sent_before, 3U);
+}
+
 TEST(ReplicaServerTest, OfTwoThatRaceTheHigherOneStays) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     ServedWorld world(Seeded(seed));

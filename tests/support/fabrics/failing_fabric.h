@@ -25,6 +25,8 @@ class FailingFabric : public fabric::Fabric {
   // those after it succeed again.
   void FailCall(uint64_t n) { until_failure_ = n; }
   bool has_failed() const { return until_failure_ == 0; }
+  // Messages that were posted.
+  uint64_t sends() const { return sends_; }
 
   Limits limits() const override { return inner_.limits(); }
   absl::StatusOr<fabric::RegionKey> Register(
@@ -57,8 +59,10 @@ class FailingFabric : public fabric::Fabric {
   }
   absl::Status Post(fabric::ConnectionId connection,
                     const fabric::WorkRequest& request) override {
-    if (request.operation == fabric::Operation::kSend && Fails())
-      return Failure();
+    if (request.operation != fabric::Operation::kSend)
+      return inner_.Post(connection, request);
+    if (Fails()) return Failure();
+    ++sends_;
     return inner_.Post(connection, request);
   }
   absl::Status PostReceive(fabric::ConnectionId connection, fabric::WorkId work,
@@ -91,6 +95,7 @@ class FailingFabric : public fabric::Fabric {
 
   fabric::Fabric& inner_;
   uint64_t until_failure_ = kNever;
+  uint64_t sends_ = 0;
 };
 
 }  // namespace alpheus::testing
