@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/clock.h"
 #include "replication/fabric/tcp/socket.h"
+#include "tests/support/fixtures/own_host.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tools/nemesis/child_process.h"
 
@@ -36,9 +37,9 @@ using ::testing::Not;
 
 constexpr int64_t kPatienceNanos = 60'000'000'000;
 
-// Host and port that nobody has now.
+// Host and port that nobody has.
 std::string FreeAddress() {
-  const auto listener = fabric::tcp::ListenOn("127.0.0.1:0");
+  const auto listener = fabric::tcp::ListenOn(OwnHost() + ":0");
   EXPECT_TRUE(listener.ok()) << listener.status();
   return listener.ok() ? listener->address : std::string();
 }

@@ -467,7 +467,7 @@ TEST_F(CliClusterErrorsTest, PortInUseIsNamed) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->end.exit_status, kFailed);
   EXPECT_THAT(result->error,
-              AllOf(HasSubstr("127.0.0.1:"), HasSubstr("in use"),
+              AllOf(HasSubstr("binding to 127."), HasSubstr("in use"),
                     HasSubstr("end it, or give this one another address")));
 }
 
