@@ -64,7 +64,7 @@ struct PeerConnection {
   std::optional<ReplicaHandshake> handshake;
   int64_t accepted_at = 0;  // nanoseconds
 
-  std::unique_ptr<replication::MessageSlots> slots;  // of PeerConnections
+  std::unique_ptr<replication::MessageSlots> slots;  // request and reply
   bool replying = false;                             // the reply is being sent
   std::optional<uint64_t> request;  // length of a request that waits for that
   std::vector<std::byte> report;

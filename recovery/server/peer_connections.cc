@@ -42,9 +42,8 @@ std::vector<fabric::ConnectionId> PeerConnections::Where(
 // --- Messages ----------------------------------------------------------------
 
 absl::Status PeerConnections::MakeSlots(PeerConnection& connection) {
-  ALPHEUS_ASSIGN_OR_RETURN(
-      connection.slots,
-      replication::MessageSlots::Make(fabric_, kSlots, kMessageBytesMax));
+  ALPHEUS_ASSIGN_OR_RETURN(connection.slots, replication::MessageSlots::Make(
+                                                 fabric_, 2, kMessageBytesMax));
   return absl::OkStatus();
 }
 
@@ -126,11 +125,11 @@ void PeerConnections::SendReply(PeerConnection& connection,
   if (!status.ok()) End(connection.id, status);
 }
 
-// PCN4. A session ends once, so its slot is free.
+// PCN4.
 void PeerConnections::SayOvertaken(const PeerConnection& session,
                                    const Message& why) {
   if (session.phase == PeerConnection::Phase::kSession) {
-    PostMessage(session, kReasonSlot, kReasonWork, why).IgnoreError();
+    PostMessage(session, kRequestSlot, kReasonWork, why).IgnoreError();
   }
 }
 

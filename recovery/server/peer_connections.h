@@ -15,10 +15,11 @@
 //         slices and no session, and its session's watermark is persisted.
 //   PCN4. If another primary ends a session, its primary is sent the reason
 //         before the connection is closed: Refused with the current promise, or
-//         Released if a process of this machine takes the replica. It has a
-//         slot of its own, since the reply to Install may be under way still.
-//         The message may be lost: an adapter may drop its sends when a
-//         connection closes (FB5), and nobody waits.
+//         Released if a process of this machine takes the replica. It goes from
+//         the slot of requests, which a session does not use (PCN1), since the
+//         reply to Install may be under way still. The message may be lost: an
+//         adapter may drop its sends when a connection closes (FB5), and nobody
+//         waits.
 // Thread safety: one thread.
 // References: protocol P-R2, P-H17; messages.h, reject_counters.h.
 #ifndef ALPHEUS_RECOVERY_SERVER_PEER_CONNECTIONS_H_
@@ -143,8 +144,6 @@ class PeerConnections {
   // Slots of PeerConnection::slots.
   static constexpr size_t kRequestSlot = 0;
   static constexpr size_t kReplySlot = 1;
-  static constexpr size_t kReasonSlot = 2;  // of the end of a session (PCN4)
-  static constexpr size_t kSlots = 3;
 
   absl::Status PostMessage(const PeerConnection& connection, size_t slot,
                            fabric::WorkId work, const Message& message);

@@ -116,10 +116,11 @@ TEST(ReplicaServerTest, FencedPrimaryIsToldWhileItsInstallIsAnswered) {
   const uint64_t sent_before = world.adapter().sends();
   old.Send(recovery::Install{log.installation(), kTheSession, /*credits=*/4});
   const auto run_until = [&](const uint64_t& counter) {
-    while (counter == 0) {
+    for (int i = 0; i < 100'000 && counter == 0; ++i) {
       world.PollNode();
       world.network().Run(100);
     }
+    ASSERT_EQ(counter, 1U);
   };
   run_until(world.server().counters().installed);
   next.Send(recovery::Prepare{{Epoch(6), next.self()}});
