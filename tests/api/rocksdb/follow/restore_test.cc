@@ -434,12 +434,11 @@ TEST_F(RestoreTest, CopyOfADatabaseWithAFullRingIsRefused) {
   Restart();
   CopyWhileOpen();
   DropLinks(copy_);
-  // Smaller than what says the generation.
-  for (int i = 0; db_->Put(rocksdb::WriteOptions(), "k", "v").ok(); ++i) {
-    ASSERT_LT(i, 20000);
-  }
+  // Records smaller than what says the generation.
+  FillRing("v");
   EXPECT_FALSE((*fs().Store())->HasRoomForHome());
   // RocksDB flushes by itself then.
+  ASSERT_OK(db_->ContinueBackgroundWork());
   rocksdb::WriteOptions sync;
   sync.sync = true;
   while (!db_->Put(sync, "c", "1").ok()) std::this_thread::yield();
@@ -978,11 +977,7 @@ TEST_F(RestoreTest, DatabaseOfAFullRingStaysVouchedFor) {
   Restart();
   Open();
   const std::string value(1000, 'v');
-  int written = 0;
-  while (
-      db_->Put(rocksdb::WriteOptions(), std::to_string(written), value).ok()) {
-    ++written;
-  }
+  const int written = FillRing(value);
   for (int i = 0; i < 3; ++i) {
     Crash();
     Open();
