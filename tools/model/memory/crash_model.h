@@ -138,7 +138,6 @@ class ModelPersistence {
   // Stores as an adapter does, not a thread (CM5); no hook is called. Bytes of
   // one word become visible. Returns the number of this store, for
   // AcceptDeviceStore. Requires: the bytes lie in one 8-byte word of region().
-  // Requires: they lie in one 8-byte word of region().
   uint64_t StoreByDevice(void* dst, const void* src, size_t bytes);
   // Persists these bytes of that store, as the memory controller does. Bytes
   // that were overwritten meanwhile stay as they are (CM3).
@@ -183,16 +182,14 @@ class ModelPersistence {
   bool IsPersisted(const void* address, size_t bytes) const;
 
   // Starts again from `image`, all persisted, nothing pending, no error, lint
-  // at zero. Hook and thread stay, and so does region()'s address. Requires:
-  // image.size() == region().size().
+  // at zero. Hook and thread stay, and so does region()'s address.
   // Requires: image.size() == region().size().
   void Reset(std::span<const std::byte> image);
 
   // Becomes `other` as the next process sees it after the present one is
   // killed. Memory is kept, but pending flushes are never fenced, and
   // non-temporal stores become ordinary stores (the end of a process drains
-  // them). Hook and thread stay. Requires: other.region().size() ==
-  // region().size().
+  // them). Hook and thread stay.
   // Requires: other.region().size() == region().size().
   void CopyAfterKill(const ModelPersistence& other);
   // Does the same in place: region() stays, and so do stores of devices that
