@@ -147,6 +147,16 @@ class GateTest(unittest.TestCase):
         self.assertEqual(stream.getvalue().splitlines(), [
             " 2/3 Test  #2: b ..***Failed    0.01 sec", "said"])
 
+    def test_the_summary_of_the_tests_is_the_end(self):
+        lines = ("1/1 Test #1: a ..***Failed", "0% tests passed, 1 tests failed",
+                 "Total Test time", "dev: skipped: b")
+        stream = io.StringIO()
+        good = gate.run_tests(["sh", "-c", "printf '%s\\n' \"$@\"; exit 8", "sh",
+                               *lines], gate.Output(stream))
+        self.assertFalse(good)
+        self.assertEqual(stream.getvalue().splitlines(),
+                         [lines[0], lines[3], *lines[1:3]])
+
     def test_a_stage_that_fails_is_shown_again(self):
         stream = io.StringIO()
         run = gate.Gate("c" * 40, gate.Output(stream))

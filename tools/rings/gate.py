@@ -73,6 +73,7 @@ LINES_AGAIN = 60
 # Lines of ctest on tests that begin and on those that pass.
 TEST_BEGINS = re.compile(r"^ +Start +[0-9]+: ")
 TEST_PASSES = re.compile(r" Passed +[0-9.]+ sec *$")
+SUMMARY_BEGINS = re.compile(r"^[0-9]+% tests passed")
 
 
 
@@ -248,6 +249,24 @@ def run(command, output):
     return child.run(command, ROOT, output.show) == 0
 
 
+def run_tests(command, output):
+    """The same with ctest's summary at the end: tools/dev says behind it what was
+    skipped."""
+    summary = []
+
+    def show(line):
+        if line.startswith("dev: ") or not (summary or
+                                            SUMMARY_BEGINS.search(line)):
+            output.show(line)
+        else:
+            summary.append(line)
+
+    good = child.run(command, ROOT, show) == 0
+    for line in summary:
+        output.show(line)
+    return good
+
+
 class Gate:
     """One run of all stages."""
 
@@ -289,7 +308,7 @@ class Gate:
         self.output.say(f"==== {' '.join(tests)}")
         # Its end is the end of the output, which is read by programs: nothing
         # may follow but one line.
-        good = run(tests, self.output)
+        good = run_tests(tests, self.output)
         self.output.say(f"gate: {'ok' if good and not failed_before else 'FAILED'}"
                         f" at {self.draw.commit[:8]} after "
                         f"{time.monotonic() - start:.0f} s")
