@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -92,7 +93,8 @@ class GateTest(unittest.TestCase):
         for commit in COMMITS:
             draw = Draw(commit)
             drawn.update(gate.drawn_mutants(draw))
-            for command in gate.stages_before_tests(draw):
+            lanes = gate.lanes_before_tests(draw)
+            for command in lanes.compiling + lanes.waiting:
                 if command[1:3] == ["mutants", "--seeds"]:
                     seeds.update(command[4:])
                 if command[1] == "vm-test":
@@ -151,11 +153,31 @@ class GateTest(unittest.TestCase):
         lines = ("1/1 Test #1: a ..***Failed", "0% tests passed, 1 tests failed",
                  "Total Test time", "dev: skipped: b")
         stream = io.StringIO()
-        good = gate.run_tests(["sh", "-c", "printf '%s\\n' \"$@\"; exit 8", "sh",
-                               *lines], gate.Output(stream))
-        self.assertFalse(good)
-        self.assertEqual(stream.getvalue().splitlines(),
+        run = gate.Gate("c" * 40, gate.Output(stream))
+        self.assertFalse(run.run_tests(
+            ["sh", "-c", "printf '%s\\n' \"$@\"; exit 8", "sh", *lines]))
+        self.assertEqual(stream.getvalue().splitlines()[1:],
                          [lines[0], lines[3], *lines[1:3]])
+
+    def test_lanes_run_at_once_and_are_shown_apart(self):
+        stream = io.StringIO()
+        run = gate.Gate("c" * 40, gate.Output(stream))
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = os.path.join(folder, "pipe")
+            os.mkfifo(pipe)
+            # Each needs the other to end.
+            run.run_lanes(gate.Lanes(
+                compiling=[["sh", "-c", f"echo begins; cat {pipe}"]],
+                waiting=[["sh", "-c", f"echo waits; echo heard >{pipe}; exit 3"],
+                         ["echo", "last"]]))
+        lines = stream.getvalue().splitlines()
+        self.assertEqual([line for line in lines if line in ("begins", "heard")],
+                         ["begins", "heard"])
+        at = lines.index("waits")
+        self.assertRegex(lines[at - 1], "^==== sh ")
+        self.assertRegex(lines[at + 1], "^==== FAILED ")
+        self.assertEqual([line.split()[0] for line in run.summary].count("ok"), 2)
+        self.assertEqual([lines for _, lines in run.failed], [["waits"]])
 
     def test_a_stage_that_fails_is_shown_again(self):
         stream = io.StringIO()
@@ -270,6 +292,21 @@ class ChildTest(unittest.TestCase):
 
     def test_an_interrupt_does_too(self):
         self.assertNotEqual(self.expect_all_end_by(signal.SIGINT), 0)
+
+    def test_a_group_ends_together(self):
+        group = child.Group()
+        begun = threading.Event()
+        statuses = []
+        thread = threading.Thread(target=lambda: statuses.append(
+            child.run(["sh", "-c", "echo begun; sleep 300"], ROOT,
+                      lambda line: begun.set(), group=group)))
+        thread.start()
+        begun.wait()
+        group.end()
+        thread.join()
+        self.assertEqual(statuses, [-signal.SIGTERM])
+        with self.assertRaises(SystemExit):
+            child.run(["sleep", "300"], ROOT, group=group)
 
     def test_a_child_that_ends_by_itself_has_its_status(self):
         lines = []

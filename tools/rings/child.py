@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 
 # A command that does not end in this time is killed.
 END_SECONDS = 20
@@ -27,7 +28,35 @@ def _end(number, _):
     raise SystemExit(128 + number)
 
 
-def run(command, folder, show=None, environment=None):
+class Group:
+    """Commands that several threads run, and that end together."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._processes = set()
+        self._ends = False
+
+    def add(self, process):
+        """Ends the calling thread if the group has ended."""
+        with self._lock:
+            if self._ends:
+                raise SystemExit
+            self._processes.add(process)
+
+    def discard(self, process):
+        with self._lock:
+            self._processes.discard(process)
+
+    def end(self):
+        """Ends what runs; nothing of the group begins any more."""
+        with self._lock:
+            self._ends = True
+            processes = list(self._processes)
+        for process in processes:
+            end_group(process)
+
+
+def run(command, folder, show=None, environment=None, group=None):
     """Runs it and gives each line of its output to `show`; without `show` its
     output is that of this process. Its exit status."""
     output = {} if show is None else {
@@ -37,6 +66,8 @@ def run(command, folder, show=None, environment=None):
                           stdin=subprocess.DEVNULL, start_new_session=True,
                           **output) as process:
         try:
+            if group is not None:
+                group.add(process)
             if show is not None:
                 for line in process.stdout:
                     show(line.rstrip("\n"))
@@ -44,6 +75,9 @@ def run(command, folder, show=None, environment=None):
         except BaseException:
             end_group(process)
             raise
+        finally:
+            if group is not None:
+                group.discard(process)
 
 
 def end_group(process):

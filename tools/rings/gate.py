@@ -6,9 +6,10 @@
 
 All checks that are fast run whole. Of each suite that is not, the commit draws a
 slice (draw.py); what it drew is printed by name, and --commit draws it again. A
-stage that fails does not stop the others. How each stage that failed ended is
-shown again behind all of them. The plain tests come last, so that ctest's
-summary ends the output.
+stage that fails does not stop the others. Stages that compile much run beside
+those that use one core or wait. How each stage that failed ended is shown again
+behind all of them. The plain tests come last, so that ctest's summary ends the
+output.
 
 --fresh runs the gate in a clone, with empty caches; both are removed then. With
 --after COMMIT it runs the gate of that commit first, and then three times the
@@ -30,6 +31,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -175,9 +177,14 @@ def drawn_mutants(draw):
     return [m.name for m in table if m.test.partition(":")[0] in chosen]
 
 
-def stages_before_tests(draw, changed=()):
+Lanes = collections.namedtuple("Lanes", "compiling waiting")
+
+
+def lanes_before_tests(draw, changed=()):
     """Commands, of tools/dev or of a program below the root, for a commit that
-    changed these files."""
+    changed these files. Both lanes run at once: most of the one is compiling,
+    and much of the other uses one core or waits. They build in folders of their
+    own."""
     by_seeds = draw.sample("mutants by seeds",
                            [m.name for m in simulation.read_table()],
                            SIMULATED_MUTANTS)
@@ -191,7 +198,7 @@ def stages_before_tests(draw, changed=()):
     seed = str(draw.number("kills", 1, 1 << 30))
     guest = draw.sample("guest", list(GUESTS), 1)
     without_address, without_threads = left_out(draw, changed)
-    return [
+    return Lanes(compiling=[
         dev("check", "--also", *drawn_sources(draw)),
         dev("test", "--sanitize", "address,undefined", "--leave-out",
             ",".join(without_address)),
@@ -200,14 +207,15 @@ def stages_before_tests(draw, changed=()):
             ",".join(without_threads)),
         dev("mutants", "--tests", *drawn_mutants(draw)),
         dev("mutants", "--seeds", str(simulation.SEEDS), *by_seeds),
-        dev("build"),
+    ], waiting=[
         dev("model", *models),
+        dev("build"),
         dev("sim", "--seeds", f"{first_seed}-{first_seed + SEEDS - 1}"),
         *([f"build/bin/{program}", str(rounds), seed]
           for program, rounds in KILL_ROUNDS.items()),
         dev("nemesis", "--rounds", str(NEMESIS_ROUNDS), "--seed", seed),
         dev("vm-test", "--quick", "--seed", seed, *guest),
-    ]
+    ])
 
 
 def slow_tests(draw):
@@ -231,40 +239,17 @@ class Output:
 
     def __init__(self, stream=None):
         self.stream = stream or sys.stdout
-        self.lines = collections.deque(maxlen=LINES_AGAIN)
+        self.lock = threading.Lock()
 
-    def say(self, line):
-        print(line, file=self.stream, flush=True)
+    def say(self, *lines):
+        """Prints them with no line of another stage between."""
+        with self.lock:
+            for line in lines:
+                print(line, file=self.stream, flush=True)
 
     def show(self, line):
-        if TEST_BEGINS.search(line) or TEST_PASSES.search(line):
-            return
-        self.lines.append(line)
-        self.say(line)
-
-
-def run(command, output):
-    """Whether it ended well; its last lines are in output.lines."""
-    output.lines.clear()
-    return child.run(command, ROOT, output.show) == 0
-
-
-def run_tests(command, output):
-    """The same with ctest's summary at the end: tools/dev says behind it what was
-    skipped."""
-    summary = []
-
-    def show(line):
-        if line.startswith("dev: ") or not (summary or
-                                            SUMMARY_BEGINS.search(line)):
-            output.show(line)
-        else:
-            summary.append(line)
-
-    good = child.run(command, ROOT, show) == 0
-    for line in summary:
-        output.show(line)
-    return good
+        if not (TEST_BEGINS.search(line) or TEST_PASSES.search(line)):
+            self.say(line)
 
 
 class Gate:
@@ -275,44 +260,89 @@ class Gate:
         self.output = output
         self.summary = []
         self.failed = []
+        self.children = child.Group()
 
-    def stage(self, command):
+    def stage(self, command, at_once=True):
+        """Runs it. What it prints is shown at once, or all together when it has
+        ended."""
         name = " ".join(command)
-        self.output.say(f"==== {name}")
+        last, held = collections.deque(maxlen=LINES_AGAIN), []
+
+        def show(line):
+            if TEST_BEGINS.search(line) or TEST_PASSES.search(line):
+                return
+            last.append(line)
+            if at_once:
+                self.output.say(line)
+            else:
+                held.append(line)
+
+        if at_once:
+            self.output.say(f"==== {name}")
+        else:
+            held.append(f"==== {name}")
         start = time.monotonic()
-        good = run(command, self.output)
+        good = child.run(command, ROOT, show, group=self.children) == 0
         line = (f"{'ok' if good else 'FAILED':6} "
                 f"{time.monotonic() - start:5.0f} s  {name}")
         self.summary.append(line)
         if not good:
-            self.failed.append((line, list(self.output.lines)))
-        self.output.say(f"==== {line}")
+            self.failed.append((line, list(last)))
+        self.output.say(*held, f"==== {line}")
+
+    def lane(self, commands, at_once):
+        for command in commands:
+            self.stage(command, at_once)
+
+    def run_lanes(self, lanes):
+        """All stages of both. If this thread is told to end, so is all that
+        runs."""
+        waiting = threading.Thread(target=self.lane, args=(lanes.waiting, False),
+                                   daemon=True)
+        waiting.start()
+        try:
+            self.lane(lanes.compiling, True)
+            waiting.join()
+        except BaseException:
+            self.children.end()
+            raise
+
+    def run_tests(self, command):
+        """Whether they passed. ctest's summary is shown at the end: tools/dev
+        says behind it what was skipped."""
+        summary = []
+
+        def show(line):
+            if line.startswith("dev: ") or not (summary or
+                                                SUMMARY_BEGINS.search(line)):
+                self.output.show(line)
+            else:
+                summary.append(line)
+
+        self.output.say(f"==== {' '.join(command)}")
+        good = child.run(command, ROOT, show) == 0
+        self.output.say(*summary)
+        return good
 
     def run(self):
         """All stages; whether all were good."""
         start = time.monotonic()
-        for command in stages_before_tests(self.draw,
-                                           changed_by(self.draw.commit)):
-            self.stage(command)
+        self.run_lanes(lanes_before_tests(self.draw,
+                                          changed_by(self.draw.commit)))
         slow = slow_tests(self.draw)
         if slow:
             pattern = "|".join(re.escape(name) for name in slow)
             self.stage(dev("test", "-R", f"^({pattern})$"))
         for line, lines in self.failed:
-            self.output.say(f"==== the end of: {line}")
-            for text in lines:
-                self.output.say(text)
-        failed_before = len(self.failed)
-        tests = dev("test", "-LE", "^slow$")
-        self.output.say("\n".join(self.summary))
-        self.output.say(f"==== {' '.join(tests)}")
+            self.output.say(f"==== the end of: {line}", *lines)
+        self.output.say(*self.summary)
         # Its end is the end of the output, which is read by programs: nothing
         # may follow but one line.
-        good = run_tests(tests, self.output)
-        self.output.say(f"gate: {'ok' if good and not failed_before else 'FAILED'}"
-                        f" at {self.draw.commit[:8]} after "
+        good = self.run_tests(dev("test", "-LE", "^slow$")) and not self.failed
+        self.output.say(f"gate: {'ok' if good else 'FAILED'} at "
+                        f"{self.draw.commit[:8]} after "
                         f"{time.monotonic() - start:.0f} s")
-        return good and not failed_before
+        return good
 
 
 @contextlib.contextmanager
@@ -364,7 +394,8 @@ def run_fresh(before):
 
 
 def print_list(draw):
-    for command in stages_before_tests(draw, changed_by(draw.commit)):
+    lanes = lanes_before_tests(draw, changed_by(draw.commit))
+    for command in lanes.compiling + lanes.waiting:
         print(" ".join(command))
     print(f"tools/dev test -R SLOW, {SLOW_CASES} slow cases and {SLOW_OTHERS} "
           "slow programs by lot, drawn once they are built")
