@@ -179,9 +179,16 @@ class LogEngine final : private recovery::PrimaryReplica {
 absl::StatusOr<std::unique_ptr<LogEngine>> OpenLocalEngine(
     const LogOptions& options);
 
+// How often an opening that lost a race is tried again.
+enum class OpeningTries {
+  kUntilDeadline,
+  kOne,  // not at all: others may have won
+};
+
 // Opens an epoch of the cluster's log that options.replication names.
 absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
-    const LogOptions& options);
+    const LogOptions& options,
+    OpeningTries tries = OpeningTries::kUntilDeadline);
 
 // Makes the replicas of the cluster's log that `options` names.
 absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options);

@@ -531,7 +531,8 @@ absl::Status EpochOpening::Begin(OpeningChoice choice,
   input.own_key = own_ring_->key();
   install_ = std::make_unique<EpochInstall>(
       PlanTerms{std::move(quorums), configuration_, promise_, options_.credits,
-                options_.copy_bytes_max, options_.slice_bytes},
+                options_.copy_bytes_max, options_.slice_bytes,
+                options_.heartbeat_ms},
       std::move(input), fabric_, clock_, random_,
       EpochInstallOptions{options_.gather_ns, options_.deadline,
                           options_.sizes.write_quorum,

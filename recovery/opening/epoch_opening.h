@@ -101,6 +101,9 @@ struct EpochOpeningOptions {
   Lsn cleanup_through{0};
 
   uint32_t credits = 64;  // receives of each backup
+  // How often the primary will be heard, in milliseconds, as it promises to its
+  // backups; 0: it promises nothing (election.h).
+  uint32_t heartbeat_ms = 0;
   // Bytes of a batch to a backup that is behind; see SessionTerms.
   uint64_t batch_bytes_max = replication::SessionTerms().batch_bytes_max;
   uint64_t copy_bytes_max = uint64_t{4} << 20;  // bytes in flight, per copy

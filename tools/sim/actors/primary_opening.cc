@@ -100,6 +100,8 @@ recovery::EpochOpeningOptions PrimaryOpening::OpeningOptions() const {
   options.deadline =
       Deadline::AtNanos(opener_.clock.NowNanos() + kOpenNanosMax);
   options.credits = kCredits;
+  // Only that it is more than none has a meaning.
+  if (opener_.world.options().background_actors.elect) options.heartbeat_ms = 1;
   // A lagging backup catches up in several batches.
   options.batch_bytes_max = opener_.world.options().ring_capacity / 16;
   options.copy_bytes_max = 1024;
@@ -267,6 +269,11 @@ bool PrimaryOpening::OpenEpoch(PrimaryNumber number) {
     if (TryOnce(number, options, ballots, again)) return true;
     if (has_failed_medium()) return false;
     if (options.deadline.HasPassed(opener_.clock.NowNanos())) return false;
+    // An elected one leaves it to the election who is next.
+    if (opener_.world.options().background_actors.elect &&
+        !opener_.world.is_quiet()) {
+      return false;
+    }
     const auto back_off =
         static_cast<int64_t>(opener_.random.Below(kBackOffNanosMax));
     opener_.world.threads().SleepUntil(opener_.world.now() + back_off);
