@@ -27,7 +27,11 @@ WatermarkFormat EncodeWatermark(Uuid log_id, int line, Watermark watermark) {
   WatermarkFormat f{};
   f.epoch = watermark.epoch.value;
   f.lsn = watermark.lsn.value;
-  f.magic = kWatermarkMagic;
+  f.magic = watermark.place ? kWatermarkMagic : kPlacelessMarkMagic;
+  if (watermark.place) {
+    f.offset = watermark.place->offset.value;
+    f.chain = watermark.place->chain;
+  }
   f.crc = LineChecksum(log_id, line, f);
   return f;
 }
@@ -40,10 +44,12 @@ std::optional<Watermark> DecodeWatermark(Uuid log_id, int line,
                                          const std::byte* address) {
   WatermarkFormat f;
   std::memcpy(&f, address, sizeof(f));
-  if (f.magic != kWatermarkMagic || f.crc != LineChecksum(log_id, line, f)) {
-    return std::nullopt;
-  }
-  return Watermark{Epoch(f.epoch), Lsn(f.lsn)};
+  const bool has_place = f.magic == kWatermarkMagic;
+  if (!has_place && f.magic != kPlacelessMarkMagic) return std::nullopt;
+  if (f.crc != LineChecksum(log_id, line, f)) return std::nullopt;
+  Watermark watermark{Epoch(f.epoch), Lsn(f.lsn)};
+  if (has_place) watermark.place = {RingOffset(f.offset), f.chain};
+  return watermark;
 }
 
 Lsn WatermarkPair::Proven(Epoch epoch) const {
@@ -52,6 +58,15 @@ Lsn WatermarkPair::Proven(Epoch epoch) const {
     if (line && line->epoch == epoch && line->lsn > proven) proven = line->lsn;
   }
   return proven;
+}
+
+const Watermark* WatermarkPair::Placed(Epoch epoch) const {
+  const Watermark* placed = nullptr;
+  for (const auto& line : lines) {
+    if (!line || line->epoch != epoch || !line->place) continue;
+    if (placed == nullptr || line->lsn > placed->lsn) placed = &*line;
+  }
+  return placed;
 }
 
 int WatermarkPair::NextLine(Epoch epoch) const {

@@ -75,11 +75,13 @@ absl::Status Installer<P>::RepairTable() {
 }
 
 template <Persistence P>
-absl::Status Installer<P>::RenewWatermarks(Epoch epoch, Lsn lsn) {
+absl::Status Installer<P>::RenewWatermarks(Epoch epoch,
+                                           const LogPosition& end) {
   const int first = state_.watermarks.NextLine(epoch);
   for (const int line : {first, 1 - first}) {
-    const WatermarkFormat watermark =
-        EncodeWatermark(state_.superline.log_id, line, {epoch, lsn});
+    const WatermarkFormat watermark = EncodeWatermark(
+        state_.superline.log_id, line,
+        {epoch, end.lsn - 1, WatermarkPlace{end.offset, end.chain}});
     pmem_.CopyLinesNt(WatermarkLine(region_, line), &watermark, 1);
     ALPHEUS_RETURN_IF_ERROR(Fence());
   }

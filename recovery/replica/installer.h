@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "log/base/ids.h"
+#include "log/core/read/record_cursor.h"
 #include "log/core/read/scan.h"
 #include "log/core/ring/region_state.h"
 #include "log/format/epoch_table.h"
@@ -62,8 +63,9 @@ class Installer {
                             uint64_t superline_seq);
   // Makes the table copy that the superline does not name equal to the other.
   absl::Status RepairTable();
-  // Writes one line after the other, a bad one first, so that one always holds.
-  absl::Status RenewWatermarks(Epoch epoch, Lsn lsn);
+  // Makes both lines name the record before `end`; writes one after the other,
+  // a bad one first, so that one always holds.
+  absl::Status RenewWatermarks(Epoch epoch, const LogPosition& end);
 
  private:
   absl::Status Fenced(bool persisted) const {

@@ -361,7 +361,8 @@ void BackupSession<P>::StoreWatermark() {
   if (watermark_lsn_ == persisted_lsn()) return;
   watermark_lsn_ = persisted_lsn();
   pmem_.StoreLineNt(WatermarkLine(memory_.region, watermark_line_),
-                    watermarks_[watermark_line_].Encode(watermark_lsn_));
+                    watermarks_[watermark_line_].Encode(
+                        watermark_lsn_, {next_.offset, next_.chain}));
   watermark_line_ = 1 - watermark_line_;
 }
 

@@ -2,7 +2,9 @@
 // Single faults of the medium in small logs, all of them: a log whose bytes
 // are damaged opens with exactly what it held, or says that it can't and stays
 // as it is. Only above what is proven to have been acknowledged may damage
-// pass for a torn tail (protocol P-A8, P-H9 to P-H11).
+// pass for a torn tail (protocol P-A8, P-H9 to P-H11). An opening that reads no
+// more than it must opens some of them all the same; the damage is then an
+// error when the record is read (P-A3.7).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -20,6 +23,7 @@
 #include "log/base/mix.h"
 #include "log/base/random.h"
 #include "log/core/read/record_cursor.h"
+#include "log/core/ring/region_state.h"
 #include "log/format/layout.h"
 #include "tests/support/fixtures/tiny_log.h"
 #include "tests/support/oracles/log_oracle.h"
@@ -43,6 +47,8 @@ struct Specimen {
   std::unique_ptr<ModelPersistence> reference;
   RecoveredLog recovered;
   Lsn proven_lsn;
+  // The part of it that the watermark proves; later headers prove the rest.
+  Lsn marked_lsn;
 };
 
 enum class Ending {
@@ -53,16 +59,18 @@ enum class Ending {
 };
 
 struct Recipe {
-  const char* name;
+  std::string name;
   uint64_t phase_lines;
   std::vector<TinyOp> ops;
   Ending ending;
   // 0: the power is cut after the last operation; else before this fence in
   // it.
   uint64_t cut_before_fence = 0;
+  // The opening reads the log from its head on, however large it is.
+  bool is_read_whole = true;
 };
 
-std::vector<Recipe> Recipes() {
+std::vector<Recipe> WholeRecipes() {
   using enum TinyOp;
   const std::vector<TinyOp> mixed = {
       kAppendOneLine, kAppendTwoLines, kAbort,        kFillInPlace,
@@ -93,6 +101,16 @@ std::vector<Recipe> Recipes() {
       {"CrashedInsideOpening", 9, reopened, Ending::kCrashKeepingHalf, 7},
       {"CrashedInsideInstall", 9, reopened, Ending::kCrashKeepingNone, 9},
   };
+}
+
+std::vector<Recipe> Recipes() {
+  std::vector<Recipe> recipes = WholeRecipes();
+  for (Recipe recipe : WholeRecipes()) {
+    recipe.name += "Unread";
+    recipe.is_read_whole = false;
+    recipes.push_back(std::move(recipe));
+  }
+  return recipes;
 }
 
 std::vector<std::byte> ImageOf(ModelPersistence& model, Ending ending) {
@@ -140,11 +158,13 @@ Specimen Make(const Recipe& recipe) {
   EXPECT_GE(fences, recipe.cut_before_fence);
   specimen.reference = std::make_unique<ModelPersistence>(specimen.image);
   const absl::StatusOr<OpenedEpoch> opened =
-      OpenModel(*specimen.reference, kSeed);
+      OpenModel(*specimen.reference, {.seed = kSeed});
   EXPECT_TRUE(opened.ok()) << opened.status();
   specimen.recovered = *ReadRecovered(*specimen.reference, *opened);
   EXPECT_EQ(specimen.oracle.Check(specimen.recovered), "");
   specimen.proven_lsn = opened->scan.proven_lsn;
+  specimen.marked_lsn =
+      ReadRegionState(specimen.image, specimen.name)->ProvenLsn();
   return specimen;
 }
 
@@ -156,11 +176,17 @@ enum Outcome {
   kCutReported,  // a record that nothing proves acknowledged is cut as torn
   kCutAsEnd,     // the same, and the log looks complete
   kUncleaned,    // a cleaned record comes back
+  kUnreadable,   // opens; DataLoss when a record is read that the opening did
+                 // not
   kOutcomes,
 };
-constexpr const char* kOutcomeNames[kOutcomes] = {
-    "unused", "repaired",       "refused",
-    "cut",    "cut as the end", "cleaned record back"};
+constexpr const char* kOutcomeNames[kOutcomes] = {"unused",
+                                                  "repaired",
+                                                  "refused",
+                                                  "cut",
+                                                  "cut as the end",
+                                                  "cleaned record back",
+                                                  "unreadable when shown"};
 
 class MediaFaultTest : public ::testing::TestWithParam<Recipe> {
  protected:
@@ -221,13 +247,16 @@ class MediaFaultTest : public ::testing::TestWithParam<Recipe> {
  private:
   std::string OutcomeOf(Outcome* outcome) {
     model_.Reset(image_);
-    const absl::StatusOr<OpenedEpoch> opened = OpenModel(model_, kSeed + 1);
+    const absl::StatusOr<OpenedEpoch> opened = Open(model_, kSeed + 1);
     if (!opened.ok()) {
       *outcome = kRefused;
       return CheckRefused(opened.status());
     }
     const absl::StatusOr<RecoveredLog> found = ReadRecovered(model_, *opened);
-    if (!found.ok()) return found.status().ToString();
+    if (!found.ok()) {
+      *outcome = kUnreadable;
+      return CheckUnreadable(*opened, found.status());
+    }
     std::string wrong = CheckRecovered(*opened, *found, outcome);
     // Most bits are unused, and most of what opens is alike.
     const bool look_again = *outcome != kUnused || ++unused_count_ % 16 == 0;
@@ -235,6 +264,28 @@ class MediaFaultTest : public ::testing::TestWithParam<Recipe> {
     return wrong.empty()
                ? wrong
                : absl::StrCat(wrong, "\n found:\n", found->Describe());
+  }
+
+  absl::StatusOr<OpenedEpoch> Open(ModelPersistence& model, uint64_t seed) {
+    return OpenModel(model,
+                     {.seed = seed,
+                      .read_whole_bytes_max =
+                          GetParam().is_read_whole ? kReadWholeBytesMax : 0});
+  }
+
+  // Damage on both sides of the proven place can take what only later headers
+  // proved, together with these. An opening that reads all would refuse, for
+  // what lies before the place; one that does not says so when it is read.
+  std::string CheckUnreadable(const OpenedEpoch& opened,
+                              const absl::Status& status) {
+    if (GetParam().is_read_whole || !absl::IsDataLoss(status)) {
+      return status.ToString();
+    }
+    const Lsn end = opened.start.end.lsn;
+    if (specimen_.closed_cleanly && end != specimen_.recovered.next()) {
+      return "shorter, though closed cleanly";
+    }
+    return end <= specimen_.marked_lsn ? "shorter than is proven" : "";
   }
 
   std::string CheckRefused(const absl::Status& status) {
@@ -275,7 +326,7 @@ class MediaFaultTest : public ::testing::TestWithParam<Recipe> {
   // What was opened in spite of damage is healthy from then on.
   std::string CheckAgain(const RecoveredLog& found) {
     again_.Reset(model_.persistent());
-    const absl::StatusOr<OpenedEpoch> opened = OpenModel(again_, kSeed + 2);
+    const absl::StatusOr<OpenedEpoch> opened = Open(again_, kSeed + 2);
     if (!opened.ok()) {
       return absl::StrCat("opens once, then: ", opened.status().ToString());
     }
@@ -416,7 +467,7 @@ TEST_P(MediaFaultTest, EveryTruncationIsRefused) {
 INSTANTIATE_TEST_SUITE_P(Specimens, MediaFaultTest,
                          ::testing::ValuesIn(Recipes()),
                          [](const ::testing::TestParamInfo<Recipe>& info) {
-                           return std::string(info.param.name);
+                           return info.param.name;
                          });
 
 }  // namespace

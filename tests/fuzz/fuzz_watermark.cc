@@ -22,7 +22,8 @@ namespace alpheus::testing {
 namespace {
 
 constexpr Uuid kLogId = {5, 6};
-constexpr uint32_t kMark = 0x4b52414d;
+constexpr uint32_t kMark = 0x4b52414d;        // without a place
+constexpr uint32_t kPlacedMark = 0x4c504b4d;  // with one
 
 // A line that mostly holds.
 LineBuffer MakeLine(FuzzInput& input, int index) {
@@ -35,8 +36,11 @@ LineBuffer MakeLine(FuzzInput& input, int index) {
   } else {
     naive::StoreLittle(line.bytes(), 0, 8, input.Below(4));
     naive::StoreLittle(line.bytes(), 8, 8, input.Near(8));
+    naive::StoreLittle(line.bytes(), 16, 8, input.Near(64));
+    naive::StoreLittle(line.bytes(), 24, 8, input.Near(1));
   }
-  if (choice % 8 != 7) naive::StoreLittle(line.bytes(), 56, 4, kMark);
+  const uint32_t magic = choice % 4 == 0 ? kMark : kPlacedMark;
+  if (choice % 8 != 7) naive::StoreLittle(line.bytes(), 56, 4, magic);
   if (choice % 16 != 15) {
     const int sealed_as = choice % 16 == 14 ? 1 - index : index;
     naive::StoreLittle(

@@ -22,7 +22,7 @@ Forcer<P>::Forcer(P& pmem, std::span<std::byte> region, Ring ring, Uuid log_id,
       progress_(progress),
       failure_(failure),
       durable_lsn_(next.lsn.value - 1),
-      chain_(next.chain),
+      place_{next.offset, next.chain},
       watermark_lsn_(next.lsn - 1),
       batched_lsn_(next.lsn - 1) {
   index_.Note(next);
@@ -168,7 +168,7 @@ void Forcer<P>::StoreWatermarkIfMine(Lsn own_lsn) {
 template <Persistence P>
 void Forcer<P>::StoreWatermark(Lsn lsn) {
   pmem_.StoreLineNt(WatermarkLine(region_, watermark_line_),
-                    watermarks_[watermark_line_].Encode(lsn));
+                    watermarks_[watermark_line_].Encode(lsn, place_));
   watermark_line_ = 1 - watermark_line_;
   watermark_lsn_ = lsn;
 }
@@ -235,8 +235,8 @@ void Forcer<P>::AdvanceDurable() {
 
 template <Persistence P>
 void Forcer<P>::Extend(Lsn lsn, RingOffset end, uint32_t header_crc) {
-  chain_ = ExtendChain(chain_, header_crc);
-  index_.Note({lsn + 1, end, chain_});
+  place_ = {end, ExtendChain(place_.chain, header_crc)};
+  index_.Note({lsn + 1, end, place_.chain});
 }
 
 ALPHEUS_INSTANTIATE_CLASS(Forcer);

@@ -21,7 +21,8 @@
 //   FC5. Only two kinds of thread move the durable LSN and its chain, never
 //        both at once. The holder of advance_mutex_ moves them over a record
 //        that is marked persisted. The appender of record durable_lsn + 1 moves
-//        them over its own record while that is not marked.
+//        them over its own record while that is not marked. The thread of FC3
+//        may read the chain: nobody moves it meanwhile.
 // Persistence: a crash in a batch leaves any subset of its words.
 // Thread safety: all members concurrently.
 // May block: for this thread's own fence (on a plain file: for the disk), and
@@ -136,7 +137,7 @@ class Forcer {
   LogFailure& failure_;
 
   alignas(kLineBytes) std::atomic<uint64_t> durable_lsn_;
-  uint64_t chain_;  // after durable_lsn_; guarded by FC5
+  WatermarkPlace place_;  // after durable_lsn_; guarded by FC5
   // Guarded by FC3, handed from thread to thread through durable_lsn_.
   int watermark_line_ = 0;
   Lsn watermark_lsn_{0};  // named by the last line

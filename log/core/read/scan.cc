@@ -45,14 +45,15 @@ struct Sums {
   }
 };
 
-// Examines every line from `from` to the limit for headers that hold. They tell
-// how much is cut, and may prove that it was acknowledged. A record can lie
-// after a hole because threads complete in any order.
+// Examines every line from `from` to the ceiling for headers that hold. They
+// tell how much is cut, and may prove that it was acknowledged. A record can
+// lie after a hole because threads complete in any order.
 void InspectBehind(const ScanInput& input, LogPosition from,
                    ScanResult* result) {
   HeaderSearch search = SearchOf(input);
   RecordView record;
-  for (RingOffset at = from.offset; search.Next(&at, LimitOf(input), &record);
+  const RingOffset until = std::min(input.ceiling, LimitOf(input));
+  for (RingOffset at = from.offset; search.Next(&at, until, &record);
        at = at + kLineBytes) {
     if (record.lsn() <= from.lsn) continue;
     ++result->cut_records;
@@ -75,7 +76,7 @@ bool LooksTorn(const ScanInput& input, const LogPosition& end) {
 template <class Visit>
 ScanResult Scan(const ScanInput& input, const Visit& visit) {
   ScanResult result;
-  RecordCursor cursor(input.ring, *input.table, input.head, LimitOf(input));
+  RecordCursor cursor(input.ring, *input.table, input.start, LimitOf(input));
   RecordCursor::Step step{};
   Sums sums;
   for (;;) {
@@ -92,7 +93,7 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
     sums.Add(cursor.record());
     visit(result.end, cursor.record());
   }
-  const uint64_t kept = result.end.lsn - input.head.lsn;  // SC1
+  const uint64_t kept = result.end.lsn - input.start.lsn;  // SC1
   result.data_records = kept - sums.cleaned - sums.aborted;
   result.cleaned_records = sums.cleaned;
   result.aborted_records = sums.aborted;

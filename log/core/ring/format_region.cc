@@ -41,8 +41,8 @@ absl::Status FormatRegion(P& pmem, std::span<std::byte> region,
     return pmem.Error();
   }
   for (int line = 0; line < 2; ++line) {
-    const WatermarkFormat watermark =
-        EncodeWatermark(identity.log_id, line, Watermark{});
+    const WatermarkFormat watermark = EncodeWatermark(
+        identity.log_id, line, {Epoch(0), Lsn(0), WatermarkPlace{}});
     pmem.CopyLinesNt(WatermarkLine(region, line), &watermark, 1);
   }
   if (!pmem.Fence()) return pmem.Error();

@@ -35,7 +35,9 @@ TEST_F(ReplicaTest, InstalledRecordsOutliveAPowerCut) {
   EXPECT_TRUE(state.superline_cell.copies_agree());
   EXPECT_TRUE(state.table_cell.copies_agree());
   for (const auto& line : state.watermarks.lines) {
-    EXPECT_EQ(line, (Watermark{Epoch(6), Lsn(2)}));
+    EXPECT_EQ(line,
+              (Watermark{Epoch(6), Lsn(2),
+                         WatermarkPlace{log_.end().offset, log_.end().chain}}));
   }
   EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b"));
 }

@@ -118,7 +118,9 @@ TEST_F(ReplicaTest, WatermarkStaysUntilTheNextEpochIsInstalled) {
   EXPECT_EQ(world_.State().ProvenLsn(), Lsn(5));
   ASSERT_TRUE(replica().Install(log_.ToInstall()).ok());
   for (const auto& line : world_.State().watermarks.lines) {
-    EXPECT_EQ(line, (Watermark{Epoch(7), Lsn(5)}));
+    EXPECT_EQ(line,
+              (Watermark{Epoch(7), Lsn(5),
+                         WatermarkPlace{log_.end().offset, log_.end().chain}}));
   }
 }
 
