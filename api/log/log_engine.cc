@@ -79,8 +79,11 @@ RingLogOptions LogEngine::OptionsOf(const LogOptions& options) const {
 }
 
 void LogEngine::CountRecovered() {
-  RecordCursor cursor(log().ring(), log().table(), log().head(),
-                      log().head().offset + log().ring().capacity(),
+  const LogPosition head = log().head();
+  const LogPosition& from = read_from_.lsn > head.lsn ? read_from_ : head;
+  report_.read_from_lsn = from.lsn;
+  RecordCursor cursor(log().ring(), log().table(), from,
+                      head.offset + log().ring().capacity(),
                       RecordCursor::Payloads::kTrust);
   while (cursor.position().lsn <= recovered_end_ &&
          cursor.Next() == RecordCursor::Step::kRecord) {

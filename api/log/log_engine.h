@@ -76,8 +76,8 @@ class LogEngine final : private recovery::PrimaryReplica {
                   }) {}
 
   absl::Status StartService() { return service_.Start(); }
-  // Counts the records for the report, after an opening that did not. Requires:
-  // no append yet.
+  // Counts the records that the opening read, for the report, after an opening
+  // that did not. Requires: no append yet.
   void CountRecovered();
 
   // Returns whether the parent of this fork's child opened it. Then the two

@@ -38,6 +38,22 @@
 // was cut off leaves it, and the replica has neither acknowledged nor denied
 // it.
 //
+// Reports name records only from their proven places on (STR4 of
+// state_report.h). Before its place a replica has all records, of the epochs
+// that own them in its own table. So it has the log's, up to where the owners
+// differ from those of E's table: its *shared place* (SharedPlace). The last
+// shared place of all that count is where choosing begins; what lies before it
+// is kept.
+//
+// Why nothing is missed there. A replica that counts holds each LSN from the
+// head to the last shared place, so that each is kept by the tables. From that
+// place on no report has a record that it does not name, except such as count
+// as nacks: a replica of E has a place at or after the start of E, which is
+// shared as a whole, since its table is E's; so its place is at most where
+// choosing begins. A replica below E shares nothing from the start of E on. So
+// chains of two places are never compared: only records that are named, up to
+// the place where choosing begins.
+//
 // Decision at LSN k (the first row that fits):
 //
 //   contradiction or two identities   error: DataLoss
@@ -52,8 +68,9 @@
 //        them is suspect; a blank one nacks only what it never acknowledged
 //        (P-INV-2, P-H16).
 //   CH2. The end is not before that of any report with log_epoch E (P-INV-1).
-//   CH3. The chain of the kept records is unbroken, from the head's value
-//        through every start in E's table (P-INV-8).
+//   CH3. The chain of the kept records is unbroken, from the value at the place
+//        where choosing begins through every later start in E's table
+//        (P-INV-8).
 //   CH4. An LSN that can't be decided gives an error or a wait, never a shorter
 //        log (P-C6 of the protocol). An empty log is an end like any other
 //        (P-INV-10).
@@ -65,6 +82,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -85,12 +103,23 @@ constexpr bool Contains(ReportSet set, size_t index) {
   return (set >> index & 1) != 0;
 }
 
+// Bytes of the ring.
+struct KeptBytes {
+  RingOffset begin;
+  RingOffset end;
+
+  bool operator==(const KeptBytes&) const = default;
+};
+
 // A run of kept LSNs of one epoch that the same replicas hold.
 struct KeptRun {
   Lsn first;
   Lsn end;  // one past the last
   Epoch epoch;
   ReportSet holders = 0;  // holders of the chosen records; never empty
+  // Set for LSNs before the place where choosing began: records and PADs lie
+  // there, and not every holder names them.
+  std::optional<KeptBytes> unread = std::nullopt;
 
   bool operator==(const KeptRun&) const = default;
 };
@@ -113,9 +142,13 @@ struct Decision {
 
   // Set for kChosen:
   LogPosition head;
+  LogPosition chosen_from;    // the head, or the last shared place
   LogPosition end;            // one past the last kept record
   std::vector<KeptRun> kept;  // unbroken from head to end
   ReportSet nacks = 0;        // nacks of end.lsn
+  // Shared place of each report, in their order; the head if it is not after
+  // the head, or if the report does not count.
+  std::vector<LogPosition> shared;
 };
 
 // Returns the configuration of the highest log epoch among reports that are not
@@ -132,7 +165,8 @@ const Configuration* NewestConfiguration(std::span<const StateReport> reports);
 absl::StatusOr<Decision> Choose(const quorum::QuorumSizes& sizes,
                                 std::span<const StateReport> reports);
 
-// Returns the chosen record at an LSN of `run`.
+// Returns the chosen record at an LSN of `run`. Requires: the run is not
+// unread.
 const ReportedRecord& RecordAt(std::span<const StateReport> reports,
                                const KeptRun& run, Lsn lsn);
 

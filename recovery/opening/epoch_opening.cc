@@ -378,7 +378,8 @@ absl::Status EpochOpening::TakeBallot() {
   ALPHEUS_RETURN_IF_ERROR(PromiseItself());
   phase_ = Phase::kPromise;
   SendPrepares();
-  return is_working_copy_ ? absl::OkStatus() : own_->StartStateReport();
+  return is_working_copy_ ? absl::OkStatus()
+                          : own_->StartStateReport(IsToClean());
 }
 
 // Promise.
@@ -396,7 +397,7 @@ absl::Status EpochOpening::PromiseItself() {
 void EpochOpening::SendPrepares() {
   for (const auto& peer : peers_) {
     if (peer->state() != State::kGreeted) continue;
-    peer->Ask(Prepare{promise_, options_.configuration_id});
+    peer->Ask(Prepare{promise_, options_.configuration_id, IsToClean()});
   }
   // Sends the requests now: the scan of the own replica comes next.
   if (!is_working_copy_ && !own_report_) fabric_.Progress();
@@ -531,7 +532,8 @@ absl::Status EpochOpening::Begin(OpeningChoice choice,
   input.own_key = own_ring_->key();
   install_ = std::make_unique<EpochInstall>(
       PlanTerms{std::move(quorums), configuration_, promise_, options_.credits,
-                options_.copy_bytes_max, options_.slice_bytes},
+                options_.copy_bytes_max, options_.slice_bytes,
+                options_.ceiling_step_bytes},
       std::move(input), fabric_, clock_, random_,
       EpochInstallOptions{options_.gather_ns, options_.deadline,
                           options_.sizes.write_quorum,

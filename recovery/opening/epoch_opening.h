@@ -107,6 +107,8 @@ struct EpochOpeningOptions {
   // Bytes of the own ring that one Poll reads: a millisecond or two of a warm
   // file. Adapters give up a connection that is silent for two seconds.
   uint64_t slice_bytes = uint64_t{4} << 20;
+  // Bytes that the ceilings lie after the end of the log that is installed.
+  uint64_t ceiling_step_bytes = kCeilingStepBytes;
   // The ballot is above this epoch, which refused an earlier opening that lost
   // the race for the promises.
   Epoch above;
@@ -236,6 +238,8 @@ class EpochOpening {
   absl::Status TakeBallot();
   absl::Status PromiseItself();
   void SendPrepares();
+  // Returns true if the opening cleans records.
+  bool IsToClean() const { return options_.cleanup_through != Lsn(0); }
   absl::Status ContinueScan();
   absl::Status Gather();
   absl::Status ChooseFromReports();

@@ -29,8 +29,21 @@ PlanRunner::PlanRunner(const PlanTerms& terms, PlanInput input,
 }
 
 Installation PlanRunner::WhatIsInstalled() const {
-  return {terms_.promise.epoch, input_.plan.table, input_.decision.head,
-          input_.decision.end, terms_.configuration};
+  const LogPosition& head = input_.decision.head;
+  const LogPosition& end = input_.decision.end;
+  return {terms_.promise.epoch,
+          input_.plan.table,
+          head,
+          end,
+          CeilingAfter(end.offset, head.offset, own_ring_.ring.capacity(),
+                       terms_.ceiling_step_bytes),
+          terms_.configuration};
+}
+
+// Returns the ring offset before which the repair writes; 0 if it writes
+// nothing.
+RingOffset PlanRunner::WrittenEnd(const ReplicaRepair& repair) const {
+  return repair.copies.empty() ? RingOffset(0) : input_.decision.end.offset;
 }
 
 absl::StatusOr<std::unique_ptr<RingCopier>> PlanRunner::MakeCopier(
@@ -162,13 +175,16 @@ absl::Status PlanRunner::Begin(Run& run) {
     if (run.repair.set_repairing) {
       ALPHEUS_RETURN_IF_ERROR(input_.own->BeginRepair(epoch));
     }
+    ALPHEUS_RETURN_IF_ERROR(
+        input_.own->RaiseCeiling(epoch, WrittenEnd(run.repair)));
     run.step = Step::kOpeningForRepair;
     return absl::OkStatus();
   }
   run.peer->SuspendReads(true);
   if (run.peer->posted() != 0) return absl::OkStatus();
   run.peer->SuspendReads(false);
-  run.peer->Ask(OpenForRepair{epoch, run.repair.set_repairing});
+  run.peer->Ask(
+      OpenForRepair{epoch, run.repair.set_repairing, WrittenEnd(run.repair)});
   run.step = Step::kOpeningForRepair;
   return absl::OkStatus();
 }

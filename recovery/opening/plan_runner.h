@@ -39,6 +39,7 @@
 
 #include "absl/status/status.h"
 #include "log/base/random.h"
+#include "log/core/space/ceiling.h"
 #include "quorum/arithmetic/promise.h"
 #include "recovery/opening/chooser.h"
 #include "recovery/opening/opening_quorums.h"
@@ -56,6 +57,7 @@ struct PlanTerms {
   uint32_t credits = 0;
   uint64_t copy_bytes_max = 0;  // bytes in flight, per copy
   uint64_t slice_bytes = 0;  // bytes that the own replica reads in one Advance
+  uint64_t ceiling_step_bytes = kCeilingStepBytes;
 };
 
 // The plan and its replicas; peers by the index of their report.
@@ -146,6 +148,7 @@ class PlanRunner {
       size_t number, OpeningPeer* destination,
       const std::vector<CopyRun>& copies);
   Installation WhatIsInstalled() const;
+  RingOffset WrittenEnd(const ReplicaRepair& repair) const;
   Member MemberOf(const Run& run) const;
   // Returns the number of the quorum's members whose runs satisfy the
   // predicate.

@@ -214,6 +214,7 @@ struct BodyWriter {
   void operator()(const Prepare& ask) const {
     Put(to, ask.promise);
     to.U64(ask.configuration_id);
+    to.U32(ask.from_head ? 1 : 0);
   }
   void operator()(const Promised& promised) const {
     to.Id(promised.report_key);
@@ -224,6 +225,7 @@ struct BodyWriter {
   void operator()(const OpenForRepair& open) const {
     to.Id(open.epoch);
     to.U32(open.set_repairing ? 1 : 0);
+    to.Id(open.ceiling);
   }
   void operator()(const RepairOpened& opened) const { to.Id(opened.ring_key); }
   void operator()(const Install& install) const {
@@ -233,6 +235,7 @@ struct BodyWriter {
     to.U32(install.credits);
     Put(to, installation.head);
     Put(to, installation.end);
+    to.Id(installation.ceiling);
     Put(to, installation.configuration);
     Put(to, installation.table);
   }
@@ -343,11 +346,19 @@ Promised TakePromised(ByteReader& from) {
   return promised;
 }
 
+// Reads an offset at which a line begins.
+RingOffset TakeLineOffset(ByteReader& from) {
+  const auto offset = from.As<RingOffset>();
+  from.Expect(offset.value < kOffsetEnd && offset.value % kLineBytes == 0);
+  return offset;
+}
+
 OpenForRepair TakeOpenForRepair(ByteReader& from) {
   OpenForRepair open;
   open.epoch = from.As<Epoch>();
   const uint32_t set_repairing = from.U32();
   open.set_repairing = set_repairing == 1;
+  open.ceiling = TakeLineOffset(from);
   from.Expect(open.epoch.value > 0 && set_repairing <= 1);
   return open;
 }
@@ -365,6 +376,7 @@ Install TakeInstall(ByteReader& from, Uuid log_id) {
   install.credits = from.U32();
   install.installation.head = TakePosition(from);
   install.installation.end = TakePosition(from);
+  install.installation.ceiling = TakeLineOffset(from);
   install.installation.configuration = TakeConfiguration(from);
   install.installation.table = TakeTable(from, log_id);
   from.Expect(install.installation.epoch.value > 0 && install.credits > 0);
@@ -381,7 +393,9 @@ Prepare TakePrepare(ByteReader& from) {
   Prepare ask;
   ask.promise = TakePromise(from);
   ask.configuration_id = from.U64();
-  from.Expect(ask.configuration_id > 0);
+  const uint32_t from_head = from.U32();
+  ask.from_head = from_head == 1;
+  from.Expect(ask.configuration_id > 0 && from_head <= 1);
   return ask;
 }
 

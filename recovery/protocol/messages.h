@@ -59,7 +59,7 @@
 
 namespace alpheus::recovery {
 
-inline constexpr uint32_t kProtocolVersion = 8;
+inline constexpr uint32_t kProtocolVersion = 9;
 
 // Bytes of private data; every fabric carries that many.
 inline constexpr size_t kHelloBytes = 56;
@@ -139,6 +139,9 @@ struct Prepare {
   // Id of the primary's list of members. One older than the replica's is
   // refused (P-A5).
   uint64_t configuration_id = 1;
+  // The report shall name each record from the head on, since the primary will
+  // clean some.
+  bool from_head = false;
 
   bool operator==(const Prepare&) const = default;
 };
@@ -161,6 +164,9 @@ struct Refused {
 struct OpenForRepair {
   Epoch epoch;
   bool set_repairing = false;
+  // Ring offset before which the primary will write; 0: nothing is written. The
+  // replica first raises its ceiling to it, at most to a lap after its head.
+  RingOffset ceiling;
 
   bool operator==(const OpenForRepair&) const = default;
 };

@@ -23,14 +23,17 @@ std::string DescribePosition(const LogPosition& position) {
 }
 
 LogReading::LogReading(std::string name, Ring ring, uint64_t ring_offset,
-                       const Installation& installation)
+                       const Installation& installation,
+                       const LogPosition& start)
     : name_(std::move(name)),
       ring_(ring),
       ring_offset_(ring_offset),
       installation_(installation),
-      cursor_(ring_, installation_.table, installation_.head,
-              installation_.end.offset),
-      index_(std::make_shared<LsnIndex>(ring.capacity())) {}
+      start_(start),
+      cursor_(ring_, installation_.table, start, installation_.end.offset),
+      index_(std::make_shared<LsnIndex>(ring.capacity())) {
+  if (start != installation.head) index_->BeginAt(start);
+}
 
 absl::Status LogReading::CheckStart(const LogPosition& at) const {
   const EpochEntry* const owner = installation_.table.Owner(at.lsn);

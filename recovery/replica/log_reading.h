@@ -4,8 +4,10 @@
 //
 // Idea: a replica installs only what it has read itself. Each record must be
 // there with its payload, each epoch must start where the table says, and the
-// log must end at its place. The caller may stop the reading and continue it
-// anywhere, as it may a StateReportScan.
+// log must end at its place. What it read when it arrived, and has proven
+// since, is not read again; the chain at the end says that it is of this log.
+// The caller may stop the reading and continue it anywhere, as it may a
+// StateReportScan.
 //
 // Thread safety: one thread.
 // References: protocol P-A4.5; REP3 of local_replica.h.
@@ -37,8 +39,9 @@ class LogReading {
   // Reads the log of `installation` in `ring`, which begins `ring_offset` bytes
   // after the start of region `name`. The installation's table has the keys of
   // the log, and must outlive the object.
+  // Reads from `start` on, the head or a place after it.
   LogReading(std::string name, Ring ring, uint64_t ring_offset,
-             const Installation& installation);
+             const Installation& installation, const LogPosition& start);
   LogReading(const LogReading&) = delete;
   LogReading& operator=(const LogReading&) = delete;
 
@@ -47,6 +50,7 @@ class LogReading {
   // record is not there, or the chain differs).
   absl::StatusOr<bool> Continue(uint64_t bytes_max);
 
+  const LogPosition& start() const { return start_; }
   // Both below are complete once Continue has returned true.
   const std::shared_ptr<LsnIndex>& index() const { return index_; }
   const std::vector<DamagedPad>& damaged_pads() const { return damaged_pads_; }
@@ -61,6 +65,7 @@ class LogReading {
   const Ring ring_;
   const uint64_t ring_offset_;
   const Installation& installation_;
+  const LogPosition start_;
   RecordCursor cursor_;
   std::shared_ptr<LsnIndex> index_;
   std::vector<DamagedPad> damaged_pads_;

@@ -36,9 +36,10 @@ class OpenersReplica {
   virtual Ring ring() const = 0;
   virtual absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(
       const quorum::Promise& request) = 0;
-  virtual absl::Status StartStateReport() = 0;
+  virtual absl::Status StartStateReport(bool from_head) = 0;
   virtual StateReport TakeStateReport() = 0;
   virtual absl::Status BeginRepair(Epoch epoch) = 0;
+  virtual absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling) = 0;
   virtual absl::Status StartInstall(const Installation& installation) = 0;
   virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
   virtual RingLogStart StartOfLog() = 0;
@@ -63,12 +64,15 @@ class OpenersReplicaOf : public OpenersReplica {
     if (verdict.ok() && fence_) fence_();
     return verdict;
   }
-  absl::Status StartStateReport() override {
-    return replica_.StartStateReport();
+  absl::Status StartStateReport(bool from_head) override {
+    return replica_.StartStateReport(from_head);
   }
   StateReport TakeStateReport() override { return replica_.TakeStateReport(); }
   absl::Status BeginRepair(Epoch epoch) override {
     return replica_.BeginRepair(epoch);
+  }
+  absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling) override {
+    return replica_.RaiseCeiling(epoch, ceiling);
   }
   absl::Status StartInstall(const Installation& installation) override {
     return replica_.StartInstall(installation);

@@ -37,7 +37,7 @@ void MarkCorrupt(StateReport* report) {
     add(middle, run.end, run.verdict);
   }
   const Lsn said =
-      report->runs.empty() ? report->head.lsn : report->runs.back().end;
+      report->runs.empty() ? report->start().lsn : report->runs.back().end;
   add(said, behind_proven, Verdict::kCorrupt);
 }
 
@@ -47,9 +47,10 @@ StateReportScan::StateReportScan(std::span<std::byte> region,
                                  const RegionState& state,
                                  const StateReportOptions& options)
     : state_(state),
-      input_(ScanInputOf(region, state_)),
+      input_(OpeningScanOf(region, state_, {}, options.read_whole_bytes_max)),
       limit_(input_.head.offset + input_.ring.capacity()),
-      cursor_(input_.ring, *input_.table, input_.head, limit_) {
+      search_end_(std::min(input_.ceiling, limit_)),
+      cursor_(input_.ring, *input_.table, input_.start, limit_) {
   const Superline& superline = state_.superline;
   report_.node = superline.node;
   report_.incarnation = superline.incarnation;
@@ -63,6 +64,9 @@ StateReportScan::StateReportScan(std::span<std::byte> region,
   report_.blank = IsBlank(superline);
   report_.suspect = options.suspect;
   report_.repairing = superline.repairing;
+  if (report_.knows() && input_.start != input_.head) {
+    report_.place = input_.start;
+  }
   is_done_ = !report_.knows();
 }
 
@@ -123,11 +127,11 @@ bool StateReportScan::SkipHole(RingOffset until) {
   const Lsn first = cursor_.position().lsn;
   HeaderSearch search(input_.ring, *input_.table, limit_);
   RecordView record;
-  for (; search.Next(&hole_at_, until, &record);
+  for (; search.Next(&hole_at_, std::min(until, search_end_), &record);
        hole_at_ = hole_at_ + kLineBytes) {
     if (record.lsn() <= first) continue;
     const Lsn said =
-        report_.runs.empty() ? input_.head.lsn : report_.runs.back().end;
+        report_.runs.empty() ? input_.start.lsn : report_.runs.back().end;
     AddVerdict(&report_, Verdict::kAbsent, record.lsn() - said);
     LogPosition next;
     next.lsn = record.lsn();
@@ -136,8 +140,13 @@ bool StateReportScan::SkipHole(RingOffset until) {
     in_hole_ = false;
     return true;
   }
-  is_done_ = until == limit_;
+  is_done_ = std::max(until, hole_at_) >= search_end_;
   return is_done_;
+}
+
+uint64_t StateReportScan::bytes_read() const {
+  const RingOffset at = in_hole_ ? hole_at_ : cursor_.position().offset;
+  return at - input_.start.offset;
 }
 
 StateReport ReportOfRegion(std::span<std::byte> region,

@@ -28,6 +28,8 @@ struct StateReportOptions {
   // The medium may have lost what was persisted: its unsafe-shutdown count
   // grew.
   bool suspect = false;
+  // See OpeningScanOf (region_state.h).
+  uint64_t read_whole_bytes_max = kReadWholeBytesMax;
 };
 
 class StateReportScan {
@@ -46,6 +48,13 @@ class StateReportScan {
   // Returns the report. Call it once, after Continue returned true.
   StateReport Take() { return std::move(report_); }
 
+  // Range of the ring that is read, for who persists it before. The end is a
+  // lap after the head at most.
+  RingOffset begin() const { return input_.start.offset; }
+  RingOffset end() const { return search_end_; }
+  // Number of bytes of the ring that the scan has looked at.
+  uint64_t bytes_read() const;
+
  private:
   bool WalkRecords(RingOffset until);
   bool SkipHole(RingOffset until);
@@ -53,7 +62,8 @@ class StateReportScan {
 
   const RegionState state_;
   const ScanInput input_;
-  const RingOffset limit_;
+  const RingOffset limit_;       // of records
+  const RingOffset search_end_;  // of the search for later ones
   RecordCursor cursor_;
   StateReport report_;
   bool is_done_ = false;

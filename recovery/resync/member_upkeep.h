@@ -101,7 +101,7 @@ class MemberUpkeep final : private replication::Replicator::Observer {
   void PollClaim();
   void StepDown(const quorum::Promise& wanted);
   void ContinueScrub();
-  LogPosition Head() const;
+  const RingBounds& Bounds() const;
   void OnCompletion(const fabric::Completion& completion) override;
   void OnConnectionEvent(const fabric::ConnectionEvent& event) override;
   Polled OnPoll(Polled polled) override;
@@ -111,7 +111,7 @@ class MemberUpkeep final : private replication::Replicator::Observer {
   replication::Replicator::Observer* const others_;
   const uint64_t replicas_;
   const std::unique_ptr<replication::RegisteredBytes> ring_;
-  const LogPosition first_head_;  // with which the log was opened
+  const RingBounds first_bounds_;  // with which the log was opened
   replication::Replicator replicator_;
   const ResyncSource log_;
   ReplicaResync resync_;

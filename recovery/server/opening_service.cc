@@ -68,7 +68,7 @@ absl::StatusOr<MaybeReply> OpeningService::OnPrepare(PeerConnection& connection,
   if (!verdict.ok()) return Refusing(connection, ask.promise, verdict.status());
   connection.promise = ask.promise;
   Fence(connection);  // OSV1: before the scan
-  ALPHEUS_RETURN_IF_ERROR(log.StartStateReport());
+  ALPHEUS_RETURN_IF_ERROR(log.StartStateReport(ask.from_head));
   connection.phase = Phase::kReporting;
   return std::nullopt;
 }
@@ -144,6 +144,8 @@ absl::StatusOr<Message> OpeningService::OnOpenForRepair(
   if (open.set_repairing) {
     ALPHEUS_RETURN_IF_ERROR(connection.log->BeginRepair(open.epoch));
   }
+  ALPHEUS_RETURN_IF_ERROR(
+      connection.log->RaiseCeiling(open.epoch, open.ceiling));
   // The report is dropped. The ring's old key stays valid, since reads by it
   // may be under way.
   fabric_.Deregister(connection.keys.front()).IgnoreError();
@@ -180,9 +182,13 @@ absl::StatusOr<Message> OpeningService::AfterInstall(
   const Installation& installation = install.installation;
   // PCN1: no control receive is posted. The session posts its own before the
   // primary hears that it may begin.
-  ALPHEUS_RETURN_IF_ERROR(connection.log->StartSession(
-      {installation.epoch, install.session, installation.end, install.credits},
-      fabric_, connection.id));
+  ALPHEUS_RETURN_IF_ERROR(
+      connection.log->StartSession({.epoch = installation.epoch,
+                                    .session = install.session,
+                                    .next = installation.end,
+                                    .credits = install.credits,
+                                    .ceiling = installation.ceiling},
+                                   fabric_, connection.id));
   connection.phase = Phase::kSession;
   ++connections_.counters().installed;
   const Followed said = connection.log->followed();

@@ -4,7 +4,7 @@
 // Idea: the position (offset and chain) of every 64th LSN, noted when the
 // record before it is recovered or becomes durable; the rest is a short walk
 // over headers. One entry per 64 records costs at most 1/256 of the ring's
-// capacity.
+// capacity, of which pages are touched when they are used.
 //
 // An opening that does not read the log from its head on leaves a gap: from the
 // head to where it began, positions are not known. Whoever walks there notes
@@ -36,7 +36,7 @@ class LsnIndex {
       // Every record takes a line at least, so this many strides can be live,
       // and one more at each end.
       : size_(ring_capacity / kLineBytes / kStride + 2),
-        entries_(std::make_unique<Entry[]>(size_)) {}
+        entries_(std::make_unique_for_overwrite<Entry[]>(size_)) {}
 
   // Leaves a gap before `position`.
   void BeginAt(const LogPosition& position) { gap_end_ = position; }
@@ -46,8 +46,8 @@ class LsnIndex {
     if (position.lsn.value % kStride != 0) [[likely]]
       return;
     Entry& entry = EntryOf(position.lsn);
-    entry.offset.store(position.offset.value, std::memory_order_relaxed);
-    entry.chain.store(position.chain, std::memory_order_relaxed);
+    Word(entry.offset).store(position.offset.value, std::memory_order_relaxed);
+    Word(entry.chain).store(position.chain, std::memory_order_relaxed);
   }
 
   // Notes a position that a walk has reached which began at the head, or where
@@ -66,21 +66,24 @@ class LsnIndex {
     if (is_in_gap && lsn > walked_.lsn) return Later(head, walked_);
     const LogPosition first = is_in_gap ? head : Later(head, gap_end_);
     if (stride <= first.lsn) return first;
-    const Entry& entry = EntryOf(stride);
+    Entry& entry = EntryOf(stride);
     LogPosition position;
     position.lsn = stride;
-    position.offset = RingOffset(entry.offset.load(std::memory_order_relaxed));
-    position.chain = entry.chain.load(std::memory_order_relaxed);
+    position.offset =
+        RingOffset(Word(entry.offset).load(std::memory_order_relaxed));
+    position.chain = Word(entry.chain).load(std::memory_order_relaxed);
     return position;
   }
 
  private:
   static constexpr uint64_t kStride = 64;
 
+  // Not initialised: only what was noted is read (LIX1).
   struct Entry {
-    std::atomic<uint64_t> offset{0};
-    std::atomic<uint64_t> chain{0};
+    uint64_t offset;
+    uint64_t chain;
   };
+  using Word = std::atomic_ref<uint64_t>;
 
   static const LogPosition& Later(const LogPosition& a, const LogPosition& b) {
     return a.lsn < b.lsn ? b : a;

@@ -37,16 +37,6 @@ std::unique_ptr<LogDurability<P>> RingLog<P>::MakeDurability(
       parts, begin, LogReplicas{*options_.sink, options_.flush_order, *watch_});
 }
 
-namespace {
-
-// The ceiling of a replica is a lap after its head: backups are told of heads
-// alone.
-uint64_t CeilingStep(const RingLogOptions& options, const Ring& ring) {
-  return options.sink == nullptr ? options.ceiling_step_bytes : ring.capacity();
-}
-
-}  // namespace
-
 template <Persistence P>
 RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
                     const RingLogStart& start, const RingLogOptions& options,
@@ -63,7 +53,7 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
       tracker_(options.exposure_records_max),
       superline_(pmem, region, start.superline, start.superline_seq, failure_),
       reclaimer_(pmem, options.name, ring_, start.table, start.superline,
-                 CeilingStep(options, ring_), start.index, superline_),
+                 options.ceiling_step_bytes, start.index, superline_),
       durability_(MakeDurability(start)),
       durable_lsn_word_(durability_->durable_lsn_word()),
       reserver_(ring_.capacity(), tracker_.size(),

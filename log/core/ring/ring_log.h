@@ -24,7 +24,7 @@
 //        power of two (P-F6).
 //   RL3. Ring bytes are assigned only if the head in the persisted superline of
 //        every replica in sync has passed them (P-L4), and they lie before the
-//        ceiling in the own one (P-A3.7).
+//        ceiling there (P-A3.7).
 //   RL4. After a failed fence nothing more is acknowledged (P-H20).
 // Persistence: a crash leaves the superline of the last update, and any subset
 // of the record words that no fence covered. scan.h recovers the log from that.
@@ -86,7 +86,7 @@ struct RingLogOptions {
   // records durable. Null: a local log.
   ReplicationSink* sink = nullptr;
   FlushOrder flush_order = FlushOrder::kRemoteFirst;
-  // Bytes by which the ceiling of a local log is raised; a multiple of a line.
+  // Bytes by which the ceiling is raised; a multiple of a line.
   uint64_t ceiling_step_bytes = kCeilingStepBytes;
 };
 

@@ -23,8 +23,18 @@
 
 #include "log/base/bytes.h"
 #include "log/base/ids.h"
+#include "log/core/read/record_cursor.h"
 
 namespace alpheus {
+
+// What a superline says of its ring: what is needed lies between the two, and
+// bytes are written there only.
+struct RingBounds {
+  LogPosition head;
+  RingOffset ceiling;
+
+  bool operator==(const RingBounds&) const = default;
+};
 
 // Each step costs one update of the superline; a search of as many bytes takes
 // about a millisecond.

@@ -92,6 +92,16 @@ absl::Status Reclaimer<P>::Publish(Lsn durable_lsn, RingOffset wanted) {
 }
 
 template <Persistence P>
+absl::Status Reclaimer<P>::RaiseAhead(RingOffset end) {
+  const uint64_t limit = reuse_limit_.load(std::memory_order_relaxed);
+  if (end.value + ceiling_step_ / 2 <= limit) [[likely]]
+    return absl::OkStatus();
+  const MutexLock lock(mutex_);
+  if (NextCeiling(end) == ceiling_) return absl::OkStatus();
+  return PublishLocked(end);
+}
+
+template <Persistence P>
 absl::StatusOr<bool> Reclaimer<P>::CopyNext(TailPlace& place,
                                             Lsn durable_lsn) const {
   while (place.lsn <= durable_lsn) {
@@ -211,6 +221,7 @@ absl::Status Reclaimer<P>::PublishLocked(RingOffset wanted) {
   // Release: a thread that may reuse the bytes knows that head and ceiling are
   // on media (RCL2).
   reuse_limit_.store(ceiling.value, std::memory_order_release);
+  publications_.fetch_add(1, std::memory_order_release);
   return absl::OkStatus();
 }
 

@@ -42,6 +42,7 @@
 #include "log/base/mutex.h"
 #include "log/core/read/lsn_index.h"
 #include "log/core/read/record_cursor.h"
+#include "log/core/space/ceiling.h"
 #include "log/core/space/superline_store.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
@@ -76,10 +77,14 @@ class Reclaimer {
     const MutexLock lock(mutex_);
     return head_;
   }
-  // Returns the head in the superline.
-  LogPosition published() const {
+  // Returns head and ceiling in the superline.
+  RingBounds published() const {
     const MutexLock lock(mutex_);
-    return published_;
+    return {published_, ceiling_};
+  }
+  // Returns a number that grows each time these change.
+  uint64_t publications() const {
+    return publications_.load(std::memory_order_acquire);
   }
   // Word for the reserver's gate: offsets below it may be reused, as far as
   // this replica is concerned.
@@ -114,6 +119,10 @@ class Reclaimer {
   // frees space, or if the ceiling is below `wanted`, the end of a record that
   // found no room, and can be raised.
   absl::Status Publish(Lsn durable_lsn, RingOffset wanted = RingOffset(0));
+
+  // Raises the ceiling once less than half a step is left after `end`, the end
+  // of the finished records: so backups know the new one before it is needed.
+  absl::Status RaiseAhead(RingOffset end);
 
  private:
   absl::Status CheckDurable(Lsn lsn, Lsn durable_lsn) const;
@@ -152,6 +161,7 @@ class Reclaimer {
 
   std::atomic<uint64_t> head_lsn_;
   std::atomic<uint64_t> reuse_limit_;
+  std::atomic<uint64_t> publications_{0};
 };
 
 }  // namespace alpheus

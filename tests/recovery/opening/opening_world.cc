@@ -66,8 +66,8 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
 
   void Advance(const RingEnd& finished) override { inner_.Advance(finished); }
   void LocalPersisted(Lsn lsn) override { inner_.LocalPersisted(lsn); }
-  void AdvanceHead(const LogPosition& head) override {
-    inner_.AdvanceHead(head);
+  void AdvanceBounds(const RingBounds& bounds) override {
+    inner_.AdvanceBounds(bounds);
   }
   void AnnounceDurable() override { inner_.AnnounceDurable(); }
   Polled Poll() override { return inner_.Poll(); }
@@ -144,6 +144,7 @@ void OpeningWorld::Restart(int number, bool suspect) {
   recovery::LocalReplicaOptions options;
   options.name = absl::StrCat("replica of node ", number);
   options.suspect = suspect;
+  if (options_.reads_least) options.read_whole_bytes_max = 0;
   node.replica = *recovery::LocalReplica<Model>::Open(
       node.pmem, node.pmem.region(), options);
   node.server = std::make_unique<ScriptedReplica>(

@@ -55,6 +55,8 @@ class OpeningWorld {
     std::map<int, quorum::ClusterKey> other_keys = {};
     // Nodes behind the members, each with a blank replica.
     int spares = 0;
+    // Replicas read nothing before their proven places.
+    bool reads_least = false;
     // Hosts behind all others, which the world leaves alone.
     int onlookers = 0;
   };

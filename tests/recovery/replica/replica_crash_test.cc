@@ -160,7 +160,7 @@ std::vector<Step> StepsOf(const Scenario& scenario) {
     return world.replica().Install(log.ToInstall());
   });
   steps.emplace_back([&log](ReplicaWorld& world) {
-    return world.replica().PublishHead(kNewEpoch, log.end());
+    return world.replica().PublishBounds(kNewEpoch, log.BoundsWith(log.end()));
   });
   return steps;
 }

@@ -199,19 +199,20 @@ TEST_F(ReplicatorTest, BackupMayRestAsLongAsItLikes) {
 // RPR4, and P-L4 for the W that must know a head.
 TEST_F(ReplicatorTest, BytesAreFreeBehindTheHeadsOfAllInSync) {
   Make({.write_quorum = 2}, 2);
-  EXPECT_EQ(replicator_->reuse_head(), RingOffset(0));
+  EXPECT_EQ(replicator_->reuse_limit(), RingOffset(0));
   const RingEnd end = path_->End();
   ASSERT_TRUE(path_->log().log().CleanupThrough(end.lsn).ok());
   const LogPosition head = path_->log().log().head();
-  replicator_->AdvanceHead(head);
+  const RingBounds bounds = path_->BoundsWith(head);
+  replicator_->AdvanceBounds(bounds);
   EXPECT_EQ(replicator_->durable_head_lsn(), Lsn(1));
   EXPECT_FALSE(replicator_->is_idle());
   path_->fabric().Run();
   Serve(0);
   EXPECT_EQ(replicator_->durable_head_lsn(), head.lsn);
-  EXPECT_EQ(replicator_->reuse_head(), RingOffset(0));
+  EXPECT_LT(replicator_->reuse_limit(), bounds.ceiling);
   Serve(1);
-  EXPECT_EQ(replicator_->reuse_head(), head.offset);
+  EXPECT_EQ(replicator_->reuse_limit(), bounds.ceiling);
   EXPECT_TRUE(replicator_->is_idle());
 }
 
@@ -236,10 +237,11 @@ TEST_F(ReplicatorTest, BackupsAreToldWhatIsDurable) {
 TEST_F(ReplicatorTest, SilenceAboutAHeadIsSilence) {
   Make({.write_quorum = 1, .ack_timeout_ns = 1000}, 1);
   ASSERT_TRUE(path_->log().log().CleanupThrough(Lsn(1)).ok());
-  replicator_->AdvanceHead(path_->log().log().head());
+  const RingBounds bounds = path_->BoundsWith(path_->log().log().head());
+  replicator_->AdvanceBounds(bounds);
   Pass(1008);
   EXPECT_EQ(replicator_->in_sync(), 1u);
-  EXPECT_EQ(replicator_->reuse_head(), path_->log().log().head().offset);
+  EXPECT_EQ(replicator_->reuse_limit(), bounds.ceiling);
 }
 
 TEST_F(ReplicatorTest, BackupThatLagsTooFarIsDropped) {

@@ -51,6 +51,7 @@ void NodeProcess::TryToServe() {
   options.expected_log_id = kLogId;
   options.expected_node = machine_.id();
   options.suspect = is_suspect_;
+  options.read_whole_bytes_max = world_.options().read_whole_bytes_max;
   machine_.region_user = World::RegionUser::kNode;
   absl::StatusOr<std::unique_ptr<recovery::LocalReplica<World::Model>>>
       replica = recovery::LocalReplica<World::Model>::Open(pmem, pmem.region(),

@@ -36,6 +36,7 @@ void PrimaryOpening::OpenReplica() {
   options.expected_cluster_id = kClusterId;
   options.expected_log_id = kLogId;
   options.expected_node = opener_.machine.id();
+  options.read_whole_bytes_max = opener_.world.options().read_whole_bytes_max;
   const auto content = opener_.world.store().content(opener_.machine.number);
   if (content == RegionStore::Content::kAbsent) {
     opener_.world.EndPrimary(opener_.machine);
@@ -102,6 +103,7 @@ recovery::EpochOpeningOptions PrimaryOpening::OpeningOptions() const {
   options.credits = kCredits;
   // A lagging backup catches up in several batches.
   options.batch_bytes_max = opener_.world.options().ring_capacity / 16;
+  options.ceiling_step_bytes = opener_.world.options().ceiling_step_bytes;
   options.copy_bytes_max = 1024;
   options.slice_bytes = opener_.world.options().slice_bytes;
   return options;

@@ -46,8 +46,8 @@ class PrimaryProcess::Sink final : public ReplicationSink {
     replicator_.LocalPersisted(lsn);
     Check();
   }
-  void AdvanceHead(const LogPosition& head) override {
-    replicator_.AdvanceHead(head);
+  void AdvanceBounds(const RingBounds& bounds) override {
+    replicator_.AdvanceBounds(bounds);
   }
   void AnnounceDurable() override { replicator_.AnnounceDurable(); }
   Polled Poll() override {
@@ -233,6 +233,7 @@ void PrimaryProcess::StartLog() {
   RingLogOptions options;
   options.name = "log";
   options.exposure_records_max = world_.options().exposure_records_max;
+  options.ceiling_step_bytes = world_.options().ceiling_step_bytes;
   options.sink = sink_.get();
   log_ = std::make_unique<RingLog<Model>>(pmem, pmem.region(), start, options,
                                           clock_, waiter_);

@@ -47,7 +47,7 @@ class FakeSink final : public ReplicationSink {
     on_local(lsn);
     if (follows_local) durable = lsn;
   }
-  void AdvanceHead(const LogPosition& head) override { head_ = head; }
+  void AdvanceBounds(const RingBounds& bounds) override { bounds_ = bounds; }
   // A copy: it may put another in its place.
   Polled Poll() override {
     const auto act = on_poll;
@@ -57,8 +57,8 @@ class FakeSink final : public ReplicationSink {
   ReplicationState replication_state() const override {
     ++questions;
     return {.durable_lsn = durable,
-            .reuse_head = head_.offset,
-            .durable_head_lsn = head_.lsn,
+            .reuse_limit = bounds_.ceiling,
+            .durable_head_lsn = bounds_.head.lsn,
             .is_idle = idle,
             .is_catching_up = catching_up};
   }
@@ -71,7 +71,7 @@ class FakeSink final : public ReplicationSink {
   void Wake() override { ++wakes; }
 
  private:
-  LogPosition head_;
+  RingBounds bounds_;
 };
 
 // Counts the sleeps that are none in the sink.
