@@ -189,6 +189,14 @@ class GateTest(unittest.TestCase):
         self.assertEqual([lines for _, lines in run.failed], [["broken"]])
 
 
+    def test_a_stage_that_cannot_begin_is_an_error_in_both_lanes(self):
+        for absent in (gate.Lanes([["/no/program"]], [["true"]]),
+                       gate.Lanes([["true"]], [["/no/program"], ["true"]])):
+            run = gate.Gate("c" * 40, gate.Output(io.StringIO()))
+            with self.assertRaises(FileNotFoundError):
+                run.run_lanes(absent)
+
+
 class FreshGateTest(unittest.TestCase):
     """On a repository whose .ci/run says what it sees."""
 

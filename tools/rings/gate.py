@@ -21,6 +21,7 @@ Called by `tools/dev gate`, as .ci/run does.
 
 import argparse
 import collections
+import concurrent.futures
 import contextlib
 import functools
 import glob
@@ -234,8 +235,13 @@ def slow_tests(draw):
             draw.sample("slow programs", others, SLOW_OTHERS))
 
 
+def is_news(line):
+    """False for ctest's lines on tests that begin and on those that pass."""
+    return not (TEST_BEGINS.search(line) or TEST_PASSES.search(line))
+
+
 class Output:
-    """Prints what stages print, without ctest's lines on tests that pass."""
+    """Prints what stages print."""
 
     def __init__(self, stream=None):
         self.stream = stream or sys.stdout
@@ -248,7 +254,7 @@ class Output:
                 print(line, file=self.stream, flush=True)
 
     def show(self, line):
-        if not (TEST_BEGINS.search(line) or TEST_PASSES.search(line)):
+        if is_news(line):
             self.say(line)
 
 
@@ -269,7 +275,7 @@ class Gate:
         last, held = collections.deque(maxlen=LINES_AGAIN), []
 
         def show(line):
-            if TEST_BEGINS.search(line) or TEST_PASSES.search(line):
+            if not is_news(line):
                 return
             last.append(line)
             if at_once:
@@ -296,16 +302,15 @@ class Gate:
 
     def run_lanes(self, lanes):
         """All stages of both. If this thread is told to end, so is all that
-        runs."""
-        waiting = threading.Thread(target=self.lane, args=(lanes.waiting, False),
-                                   daemon=True)
-        waiting.start()
-        try:
-            self.lane(lanes.compiling, True)
-            waiting.join()
-        except BaseException:
-            self.children.end()
-            raise
+        runs. A stage that can't begin is an error, in either lane."""
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(self.lane, lanes.waiting, False)
+            try:
+                self.lane(lanes.compiling, True)
+                waiting.result()
+            except BaseException:
+                self.children.end()
+                raise
 
     def run_tests(self, command):
         """Whether they passed. ctest's summary is shown at the end: tools/dev
