@@ -16,6 +16,7 @@
 #include "api/node/replica_file.h"
 #include "api/wiring/adapter.h"
 #include "api/wiring/fabric_pump.h"
+#include "api/wiring/membership.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
@@ -25,7 +26,6 @@
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/log_id.h"
 #include "quorum/membership/membership.h"
-#include "quorum/membership/static_membership.h"
 #include "recovery/opening/epoch_opening.h"
 #include "recovery/opening/log_creation.h"
 #include "recovery/opening/opening_quorums.h"
@@ -60,6 +60,9 @@ constexpr uint32_t kIdleForceMaxUs = 500'000;
 constexpr int64_t kBackOffNanosMax = 200 * kNanosPerMilli;
 // Interval of tries for a lock that a node was asked to release.
 constexpr int64_t kLockRetryNanos = 10 * kNanosPerMilli;
+// How often an opening looks whether the membership service has answered: it
+// sleeps in the fabric.
+constexpr int64_t kLookNanos = kNanosPerMilli / 2;
 
 class FabricReplication final : public EngineReplication {
  public:
@@ -303,14 +306,23 @@ class Opener {
   absl::StatusOr<EpochOpened> TryUntilDeadline(bool is_member) {
     const quorum::PrimaryId self{NodeId(options_.replication.node),
                                  connectivity_->random.Next() | 1};
-    ALPHEUS_ASSIGN_OR_RETURN(quorum::StaticMembership membership,
-                             quorum::StaticMembership::Make(self));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const std::unique_ptr<quorum::Membership> membership,
+        OpenMembership(cluster_,
+                       {.log_name = options_.replication.log_name,
+                        .self = self,
+                        .look_ns = kLookNanos},
+                       connectivity_->random));
+    membership->Poll();  // connects while replicas are greeted
     opening_ = OpeningOptions(is_member, self);
     absl::Status refusal;
     for (;;) {
+      if (membership->session().state == quorum::SessionState::kExpired) {
+        membership->Renew();
+      }
       bool again = false;
       absl::StatusOr<EpochOpened> opened =
-          TryOnce(is_member, membership, again);
+          TryOnce(is_member, *membership, again);
       const int64_t now = Clock::Real().NowNanos();
       if (opened.ok()) return opened;
       if (!again || deadline_.HasPassed(now)) {
