@@ -89,6 +89,7 @@ class FabricReplication final : public EngineReplication {
     status.replicas = sizes_.replica_count;
     status.write_quorum = sizes_.write_quorum;
     status.in_sync = state.in_sync;
+    status.has_failed = state.has_failed;
     status.joins = state.counters.joins;
     status.failed_joins = state.counters.failures;
     status.joining =
@@ -169,9 +170,11 @@ template <Persistence P>
 class Opener {
  public:
   Opener(const LogOptions& options, const ClusterConfiguration& cluster,
-         std::unique_ptr<Connectivity> connectivity)
+         std::unique_ptr<Connectivity> connectivity,
+         const OpeningTries& tries = {})
       : options_(options),
         cluster_(cluster),
+        tries_(tries),
         connectivity_(std::move(connectivity)),
         deadline_(Deadline::In(
             std::chrono::milliseconds(options.replication.open_timeout_ms))) {}
@@ -235,7 +238,10 @@ class Opener {
     opening.cleanup_through = options_.cleanup_through;
     opening.gather_ns = int64_t{replication.gather_ms} * kNanosPerMilli;
     opening.deadline = deadline_;
+    opening.report_ns = tries_.report_ns;
+    opening.promised_max = tries_.promised_max;
     opening.credits = replication.batches_max;
+    opening.heartbeat_ms = replication.heartbeat_ms;
     return opening;
   }
 
@@ -313,7 +319,7 @@ class Opener {
           TryOnce(is_member, membership, again);
       const int64_t now = Clock::Real().NowNanos();
       if (opened.ok()) return opened;
-      if (!again || deadline_.HasPassed(now)) {
+      if (!again || !tries_.until_deadline || deadline_.HasPassed(now)) {
         return WithRefusal(opened.status(), refusal);
       }
       refusal = opened.status();
@@ -359,6 +365,7 @@ class Opener {
     replicator.has_local_replica = is_member;
     replicator.ack_timeout_ns =
         int64_t{options.ack_timeout_ms} * kNanosPerMilli;
+    replicator.heartbeat_ns = int64_t{options.heartbeat_ms} * kNanosPerMilli;
     replicator.lag_bytes_max = options.lag_bytes_max != 0
                                    ? options.lag_bytes_max
                                    : opened.start.superline.ring_capacity;
@@ -383,6 +390,7 @@ class Opener {
 
   const LogOptions& options_;
   const ClusterConfiguration& cluster_;
+  const OpeningTries tries_;
   std::unique_ptr<Connectivity> connectivity_;
   const Deadline deadline_;
   std::optional<recovery::MembersChange> change_;
@@ -424,9 +432,13 @@ absl::Status CheckIsOwn(const LogOptions& options,
 // release it, until it does.
 absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
     const LogOptions& options, const ClusterConfiguration& cluster,
-    Connectivity& connectivity) {
-  const Deadline deadline = Deadline::In(
+    Connectivity& connectivity, const OpeningTries& tries) {
+  Deadline deadline = Deadline::In(
       std::chrono::milliseconds(options.replication.open_timeout_ms));
+  if (tries.report_ns != 0) {
+    const int64_t soon = Clock::Real().NowNanos() + tries.report_ns;
+    deadline = Deadline::AtNanos(std::min(deadline.at_nanos(), soon));
+  }
   bool is_checked = false;
   for (;;) {
     absl::StatusOr<std::unique_ptr<ReplicaFile>> file = ReplicaFile::Open(
@@ -482,7 +494,7 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
-    const LogOptions& options) {
+    const LogOptions& options, const OpeningTries& tries) {
   ALPHEUS_RETURN_IF_ERROR(CheckEngineOptions(options));
   ALPHEUS_ASSIGN_OR_RETURN(
       const ClusterConfiguration cluster,
@@ -492,14 +504,16 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
       std::unique_ptr<Connectivity> connectivity,
       Connectivity::Open(cluster, NodeId(options.replication.node)));
   if (options.path.empty()) {
-    return Opener<LibpmemPersistence>(options, cluster, std::move(connectivity))
+    return Opener<LibpmemPersistence>(options, cluster, std::move(connectivity),
+                                      tries)
         .OpenWithCache();
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ReplicaFile> file,
-                           TakeReplicaFile(options, cluster, *connectivity));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ReplicaFile> file,
+      TakeReplicaFile(options, cluster, *connectivity, tries));
   return std::visit(
       [&]<class P>(std::unique_ptr<P>& pmem) {
-        return Opener<P>(options, cluster, std::move(connectivity))
+        return Opener<P>(options, cluster, std::move(connectivity), tries)
             .OpenWithReplica(*file, std::move(pmem));
       },
       file->pmem());

@@ -101,6 +101,13 @@ class LocalPrimaryRelay {
   std::optional<quorum::Promise> PromiseOfPrimary(
       const PeerConnection& connection) const;
 
+  // Returns the promise of the log's local primary; epoch 0: none has said
+  // Claim.
+  quorum::Promise PromiseOfLog(Uuid log_id) const {
+    const LocalPrimary* const primary = FindPrimary(log_id);
+    return primary == nullptr ? quorum::Promise() : primary->promise;
+  }
+
   // Returns when the wait of an asker is over, in nanoseconds, and why.
   // Requires: it is in kWaiting or kFetching.
   int64_t DueAt(const PeerConnection& asker) const;

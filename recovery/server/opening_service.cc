@@ -184,6 +184,8 @@ absl::StatusOr<Message> OpeningService::AfterInstall(
       {installation.epoch, install.session, installation.end, install.credits},
       fabric_, connection.id));
   connection.phase = Phase::kSession;
+  connection.heartbeat_ms = install.heartbeat_ms;
+  connection.has_spoken = false;
   ++connections_.counters().installed;
   const Followed said = connection.log->followed();
   connections_.Note(

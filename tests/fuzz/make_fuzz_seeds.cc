@@ -81,7 +81,19 @@ void WriteMessages(SeedWriter& writer) {
       recovery::Prove{},
       recovery::Proved{},
       recovery::Fetch{RingOffset(64), 4096},
-      recovery::Fetched{RingOffset(64), {std::byte{1}, std::byte{2}}}};
+      recovery::Fetched{RingOffset(64), {std::byte{1}, std::byte{2}}},
+      recovery::Hear{recovery::Standing::kReady, 1000, 1, Epoch(9), 150, 500,
+                     recovery::PrimaryWord::kHeard, Epoch(9), 7},
+      recovery::Heard{
+          recovery::PrimaryWord::kSilent,
+          promise,
+          Epoch(9),
+          Lsn(1),
+          Lsn(8),
+          {{promise.primary, recovery::Standing::kReady, 1, Epoch(9)}},
+          recovery::Instruction{recovery::InstructionKind::kElect, NodeId(2),
+                                7}},
+      recovery::Instruct{{recovery::InstructionKind::kDrain, NodeId(2), 7}}};
   for (const recovery::Message& message : messages) {
     writer.Write("\1" +
                  Unsummed(AsText(recovery::EncodeMessage({7, 8}, message))));

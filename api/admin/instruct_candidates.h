@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// instruct_candidates: tells the candidates of a log what an operator wants,
+// and waits until it is so: the core of `alpheus elect` and `alpheus drain`.
+//
+// Idea: all nodes are told (Instruct), and pass it on to the candidates that
+// stand at them. Then the nodes are asked again and again who is primary
+// (Hear).
+//
+// Thread safety: one thread; blocks.
+// References: docs/design/election.md; election_desk.h.
+#ifndef ALPHEUS_API_ADMIN_INSTRUCT_CANDIDATES_H_
+#define ALPHEUS_API_ADMIN_INSTRUCT_CANDIDATES_H_
+
+#include "absl/status/statusor.h"
+#include "alpheus/candidate.h"
+#include "recovery/protocol/messages.h"
+
+namespace alpheus {
+
+// Returns who is primary once the instruction was obeyed. Errors: as
+// Candidate::Elect and Drain.
+absl::StatusOr<PrimaryReport> InstructCandidates(
+    const ElectOptions& options, recovery::InstructionKind kind);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_ADMIN_INSTRUCT_CANDIDATES_H_
