@@ -226,7 +226,7 @@ def find_anchor(source, edit):
 
 
 # ---------------------------------------------------------------------------
-# What differs.
+# The parts that differ.
 
 # The characters that may precede statements where they are cut, the anchor
 # itself, and a whole expression; and those that may follow it.

@@ -53,7 +53,8 @@ TIDIED = 30
 # So many sources that are neighbours are drawn at once. Most of clang-tidy's time
 # goes into headers, and neighbours are read as one (tools/tidy/tidy.py).
 TIDIED_NEIGHBOURS = 10
-# Of what runs with a sanitizer, so many in a hundred.
+# How many in a hundred programs whose folders a change leaves alone run with the
+# address sanitizer.
 SANITIZED_PERCENT = 50
 MUTANT_PROGRAMS = 2
 SIMULATED_MUTANTS = 6

@@ -407,7 +407,7 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_check_payloads(
     const alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 // ---------------------------------------------------------------------------
-// What was recovered.
+// Recovered records.
 
 typedef struct alpheus_record {
   uint64_t lsn;

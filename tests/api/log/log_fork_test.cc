@@ -35,7 +35,8 @@ class LogForkTest : public ::testing::Test {
   }
   void Open() {
     log_.reset();
-    // What the log itself writes after a while would pass for the child's.
+    // Without the log's own thread: after a while it writes to the file, and a
+    // test would take that for the child's work.
     auto log = Log::Open({.path = path_, .idle_force_us = 0});
     ASSERT_TRUE(log.ok()) << log.status();
     log_ = *std::move(log);

@@ -34,7 +34,8 @@ class LogReaderTest : public ::testing::Test {
   LogReaderTest() { EXPECT_TRUE(Log::Format({path_, 1 << 20}).ok()); }
 
   std::unique_ptr<Log> OpenLog() {
-    // What the log itself writes after a while would be seen.
+    // Without the log's own thread: after a while it proves more records, and
+    // a reader would show them.
     auto log = Log::Open({.path = path_, .idle_force_us = 0});
     EXPECT_TRUE(log.ok()) << log.status();
     return *std::move(log);

@@ -145,7 +145,7 @@ TEST_F(BenchCommandTest, LeavesNothingBehind) {
 TEST_F(BenchCommandTest, WorksBesideALogAndDoesNotTouchIt) {
   const std::string path = directory_.File("wal");
   ASSERT_TRUE(Log::Format({.path = path, .region_bytes = 256 << 10}).ok());
-  // Not even by its own thread.
+  // Without the log's own thread, which writes to the file after a while.
   const auto log = Log::Open({.path = path, .idle_force_us = 0});
   ASSERT_TRUE(log.ok()) << log.status();
   ASSERT_TRUE((*log)->Append("kept").ok());
