@@ -78,7 +78,7 @@ def closing(tokens, i):
 
 
 def what_is_kept(tokens, i, at):
-    """Of the guard at i: what runs without a mutant, and the index behind it."""
+    """Tokens that run without a mutant at guard i, and the index behind it."""
     end = closing(tokens, i)
     behind = closing(tokens, at + 1)
     if tokens[i] == "(":

@@ -108,7 +108,7 @@ class ClaimsTest(unittest.TestCase):
 
     def figure_9(self, alpheus, flex, backup, threads=16, cores=16,
                  others=0.0):
-        """Of (sequential, random) puts, ns."""
+        """The claims for (sequential, random) puts, ns."""
         measurements = []
         for who, of in (("alpheus", alpheus), ("flex", flex),
                         ("alpheus-1-backup", backup)):

@@ -9,14 +9,14 @@
 // it opens is held against the oracle. While it opens the power may be cut
 // again, in the same way. The run that is looked at goes on undisturbed.
 //
-// What is held (P-C1 to P-C4, P-C6, P-C8):
+// Properties that are checked (P-C1 to P-C4, P-C6, P-C8):
 //   CC1. The opening succeeds with any OpeningQuorum of the members, not
 //        counting those that a power cut caught in the middle of a repair that
 //        overwrites valid records: for each of these one more, as far as there
 //        are any.
-//   CC2. What was acknowledged is there, at its LSN, with its bytes.
-//   CC3. What is there beyond was written by somebody, there, and is unbroken.
-//   CC4. What an opening has shown is what all later ones show.
+//   CC2. An acknowledged record is there, at its LSN, with its bytes.
+//   CC3. A record beyond was written by somebody, at its LSN, and is unbroken.
+//   CC4. All later openings show the records that an opening has shown.
 //   CC5. The log goes on, and those who came back later take part.
 // Thread safety: one thread.
 // References: protocol P-A4, P-B1; crash_model.h.
@@ -38,10 +38,10 @@
 
 namespace alpheus::testing {
 
-// What may and what must be found after a power cut. What an opening has shown
-// counts as acknowledged; what it has not is forgotten.
+// The records that may and those that must be found after a power cut. A record
+// that an opening has shown counts as acknowledged; the others are forgotten.
 struct ClusterOracle {
-  // By LSN: what was given to the log there last.
+  // By LSN: the payload that was given to the log there last.
   std::map<uint64_t, std::string> written;
   uint64_t durable = 0;  // acknowledged up to here
   uint64_t cleaned = 0;  // all up to here: the head is at most behind it
@@ -97,7 +97,7 @@ class ClusterCuts {
   void CutAt(OpeningWorld& world, const ClusterOracle& oracle, bool mixes,
              int drawn);
 
-  // What a power cut now may leave; drawn by lot.
+  // Images that a power cut now may leave; drawn by lot.
   Images Draw(OpeningWorld& world);
 
   // Opens an epoch by a primary on `host`, with the members that are up; the

@@ -24,7 +24,7 @@ absl::StatusOr<Lsn> AppendText(Primary& primary, std::string_view text) {
   return primary.log->Append({&part, 1}, 1, Deadline());
 }
 
-// Of the log as the primary got it.
+// The payloads of the log as the primary got it.
 std::vector<std::string> Texts(OpeningWorld& world, const Primary& primary) {
   std::vector<std::byte> image = world.pmem(primary.host + 1).CutKeepingAll();
   return LivePayloads(image);
@@ -76,7 +76,7 @@ void PauseAt(int members, int w, int event, bool* finished) {
   const absl::StatusOr<Lsn> third = AppendText(*old, "third");
   EXPECT_TRUE(absl::IsAborted(third.status())) << third.status();
   ASSERT_TRUE(AppendText(*next, "newer").ok());
-  // What the old one did changed nothing of what the new one acknowledged.
+  // The old primary changed no record that the new one acknowledged.
   std::vector<std::string> expected = shown;
   expected.emplace_back("new");
   expected.emplace_back("newer");
@@ -149,8 +149,9 @@ TEST(ClusterScenarioTest, PayloadThatImitatesALaterEpochIsNoRecord) {
   }
 }
 
-// P-H20, P-INV-20: both backups are out of reach for a while. What was in doubt
-// stays so until the log is opened again, whoever can be reached by then.
+// P-H20, P-INV-20: both backups are out of reach for a while. A record in doubt
+// stays so until the log is opened again, whichever members can be reached by
+// then.
 TEST(ClusterScenarioTest, LostQuorumStaysLostWhenItsMembersComeBack) {
   OpeningWorld world({.real_server = true});
   auto primary = world.Begin(0, world.OpeningOptions(0));

@@ -39,7 +39,8 @@ struct Specimen {
   std::vector<std::byte> image;
   bool closed_cleanly = false;
   LogOracle oracle;
-  // What opening the undamaged image recovers; payloads lie in `reference`.
+  // The log that opening the undamaged image recovers; its payloads lie in
+  // `reference`.
   std::unique_ptr<ModelPersistence> reference;
   RecoveredLog recovered;
   Lsn proven_lsn;
@@ -148,7 +149,7 @@ Specimen Make(const Recipe& recipe) {
   return specimen;
 }
 
-// What damage did to a log.
+// The effect of damage on a log.
 enum Outcome {
   kUnused,       // opens with everything; the damage was not even noticed
   kRepaired,     // opens with everything; the damage was reported and is gone
@@ -272,7 +273,7 @@ class MediaFaultTest : public ::testing::TestWithParam<Recipe> {
     return "";
   }
 
-  // What was opened in spite of damage is healthy from then on.
+  // A log that was opened in spite of damage is healthy from then on.
   std::string CheckAgain(const RecoveredLog& found) {
     again_.Reset(model_.persistent());
     const absl::StatusOr<OpenedEpoch> opened = OpenModel(again_, kSeed + 2);

@@ -36,14 +36,14 @@ size_t SequenceLengthMax(size_t otherwise) {
   return ops == nullptr ? otherwise : std::strtoul(ops, nullptr, 10);
 }
 
-// Of the random runs; ALPHEUS_SEED sets it.
+// The seed of the random runs; ALPHEUS_SEED sets it.
 uint64_t Seed() {
   const char* seed = std::getenv("ALPHEUS_SEED");
   return seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10);
 }
 
-// Of the crash images of sequences longer than one, this part is recovered
-// with crashes inside.
+// One in so many crash images of sequences longer than one is recovered with
+// crashes inside.
 constexpr uint64_t kCrashInsideOneIn = 32;
 
 std::vector<TinyOp> AllOps() {

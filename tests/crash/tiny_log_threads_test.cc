@@ -28,7 +28,7 @@ namespace {
 
 using Primitive = model::ModelPersistence::Primitive;
 
-// What one of the threads does, step by step.
+// A step of one of the threads.
 enum class Step {
   kAppend,     // one line, forced
   kAppendTwo,  // two lines, forced

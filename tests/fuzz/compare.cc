@@ -13,7 +13,7 @@
 namespace alpheus::testing {
 namespace {
 
-// What the visitor of ScanLog was given.
+// A record as ScanLog gave it to its visitor.
 struct Visited {
   Lsn lsn;
   Epoch epoch;

@@ -30,7 +30,7 @@ namespace alpheus::testing {
                              const std::string& production,
                              const std::string& naive);
 
-// What is compared: numbers as numbers, texts as texts.
+// Values in the form that is compared: numbers as numbers, texts as texts.
 inline std::string_view Plain(std::string_view text) { return text; }
 template <class T>
   requires std::is_integral_v<T>
@@ -50,7 +50,7 @@ void ExpectSame(const char* what, const A& production, const B& naive) {
   Difference(what, Shown(Plain(production)), Shown(Plain(naive)));
 }
 
-// What must hold of the code under test, without a second opinion.
+// Checks a property of the code under test, without a second opinion.
 inline void ExpectTrue(bool holds, const char* what) {
   if (!holds) Difference(what, "does not hold", "must");
 }

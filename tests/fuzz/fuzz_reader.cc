@@ -38,7 +38,7 @@ MemoryFile& RegionFile() {
   return *file;
 }
 
-// What the naive code says of the file.
+// The results of the naive code for the file.
 struct Expectation {
   naive::Region region;
   naive::ScanTask task;
@@ -62,7 +62,7 @@ Expectation Expect(naive::Bytes bytes) {
   return e;
 }
 
-// Of one replica of several, headers and the head alone say it.
+// Headers and the head alone say it when W is above 1.
 uint64_t DurableLsn(const Expectation& e) {
   if (e.region.superline.write_quorum == 1) return e.scan.proven_lsn;
   return std::max(e.scan.named_durable_lsn, e.region.superline.head_lsn - 1);
@@ -133,7 +133,7 @@ void FuzzReader(const Expectation& e) {
   ExpectSameReport((*reader)->Verify(), e);
 }
 
-// What the superline that holds says of the region's size; 0 if none holds.
+// The region's size, as the superline that holds says; 0 if none holds.
 uint64_t NamedBytes(naive::Bytes bytes) {
   if (bytes.size() < naive::kFixedBytes) return 0;
   std::optional<naive::CellValue> newest;

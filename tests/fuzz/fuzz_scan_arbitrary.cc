@@ -25,7 +25,7 @@ namespace {
 
 constexpr Uuid kLogId = {0x1234'5678'9abc'def0, 0x0fed'cba9'8765'4321};
 
-// What the input may put right in a line.
+// Parts of a line that the input may put right.
 enum Repair : uint8_t {
   kRepairLsn = 1,
   kRepairEpoch = 2,

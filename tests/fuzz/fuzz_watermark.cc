@@ -54,7 +54,7 @@ void ExpectEncodingIsRead(int index, const Watermark& watermark) {
                       naive::ReadWatermark(NaiveId(kLogId), index, bytes));
 }
 
-// WMK2 (watermark.h): what is written next is not the line that holds.
+// WMK2 (watermark.h): the line that is written next is not the one that holds.
 void ExpectNextIsNotTheBest(const WatermarkPair& pair, Epoch epoch) {
   const int next = pair.NextLine(epoch);
   ExpectTrue(next == 0 || next == 1, "there are two lines");

@@ -19,7 +19,7 @@ namespace {
 constexpr fabric::tcp::WireBounds kBounds{.message_bytes_max = 4096,
                                           .private_bytes_max = 64};
 
-// What TW1 promises: no length beyond the bounds gets through.
+// TW1 (wire.h): no length beyond the bounds gets through.
 void ExpectBounded(const fabric::tcp::WireHeader& header) {
   const uint64_t most = std::max<uint64_t>(
       kBounds.message_bytes_max,

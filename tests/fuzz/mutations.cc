@@ -389,7 +389,7 @@ class Mutator {
 
   FuzzInput& input_;
   TinyImage& image_;
-  // What the region says of itself; what it said last if it can't be read.
+  // The region by its own words; by its last ones if it can't be read.
   bool stale_ = true;
   naive::Region region_;
   naive::ScanTask task_;

@@ -27,7 +27,7 @@ import tempfile
 import time
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-SKIPPED = 77  # what ctest counts as skipped
+SKIPPED = 77  # ctest counts this as skipped
 
 # macros: given to spin; sound: whether no counterexample may exist; quick:
 # whether it is part of the short run; model: the file that is searched.
@@ -161,7 +161,7 @@ def search(configuration, folder, memory_mib):
     options = ["-DSAFETY", f"-DMEMLIM={memory_mib}"]
     if is_breadth_first(configuration):
         options.append("-DBFS")
-    # Of a short search most time goes into its compiling: three times as much
+    # A short search spends most of its time on compiling: three times as much
     # with -O1 as with -O0.
     level = "-O0" if configuration.quick else "-O1"
     run_or_exit(["gcc", level, "-w", "-o", "pan", "pan.c"] + options, folder)

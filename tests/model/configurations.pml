@@ -5,13 +5,13 @@
 // may open at any time, to change the configuration or not. It judges who counts
 // by the configurations that the answers carry. The search visits every order of
 // promises, answers, choices, installs, acknowledgements, deaths and of one
-// damage. What was promised to clients is kept in `must` and asserted.
+// damage. A record promised to clients is kept in `must` and asserted.
 //
-// What epochs.pml searches is taken as shown here, so that this model has only
+// Results of epochs.pml are taken as shown here, so that this model has only
 // whole steps: an install, a rejoin and an acknowledgement are one step each, a
 // replica that promised has no older session, records of dead epochs are gone.
 //
-// What stands for what:
+// How the protocol is modelled:
 //   * A place is one incarnation of a replica: its number is all that a list of
 //     members names. The new incarnation of a lost node is another place, and
 //     the old one may answer again at any time.
@@ -41,7 +41,7 @@
 //      be ended as in rule 2, also where nobody has it; then one that is made
 //      again (t = c) counts blank members of c, the first of which begins when
 //      B(f) have installed.
-//   4. Who is new in t has answered, and is blank: leavers come back as others.
+//   4. A newcomer in t has answered, and is blank: leavers come back as others.
 //   5. Installed are first W(c) of S (not if the change is made again, and rule 3
 //      counts blank ones) and B(a) of each unretired a, of those that answered
 //      and are not blank; nothing is begun if they are too few. Then blank ones;
@@ -58,7 +58,7 @@
 // REMOVE_HALF, REMOVE_TWO, REPLACE_AND_REMOVE, SIZES, STEPS, GROW,
 // GROW_AND_SHRINK, GROW_AND_REPLACE, GROW_OR_REPLACE, GROW_BY_TWO. OPENINGS is
 // the number of epochs, PRIMARIES that of primaries at a time. DAMAGE: of one
-// record. OTHER_NODES: who is new is of a new node. RIVAL_IDS: all but the first
+// record. OTHER_NODES: newcomers are of new nodes. RIVAL_IDS: all but the first
 // have one id.
 // Weakenings (-D), each of which spin must refute: OLDER_COUNTS,
 // UNSETTLED_NOT_INSTALLED, R_ENDS, FEW_END, OLDER_LIST_ASKS, FEW_OPEN,
@@ -260,7 +260,7 @@ typedef Primary {
   byte phase;
   byte epoch;
   byte target;     // a change: the configuration that it wants; else 0
-  byte record;     // what its log has
+  byte record;     // the record of its log
   byte asked;      // places that it chose from, until the log is shown
   byte installed;  // places, until the log is shown
   byte before;     // configurations that must have installed first: W of
@@ -338,7 +338,7 @@ TEMPORARY h_full;    // places that answered and are not blank
 TEMPORARY h_current[4];  // by configuration: places, surely not replaced since
 TEMPORARY h_place;
 TEMPORARY h_round;
-TEMPORARY h_without;  // whoever replaced h_place
+TEMPORARY h_without;  // places that don't tell that h_place was replaced
 TEMPORARY h_moved;   // members of c that have what it is to be changed to
 TEMPORARY h_heeded;  // places, members of c or not
 TEMPORARY h_again;  // whether a change is made again
@@ -422,7 +422,7 @@ inline sort(a, b) {
 #endif
 
 // ---------------------------------------------------------------------------
-// What clients see.
+// The clients' view.
 
 inline note_acknowledgement(p, r) {
   if
@@ -452,7 +452,7 @@ inline show_if_installed(p) {
       assert(must == NOTHING || must == primary[p].record);  // EP1, EP3
       must = primary[p].record
     :: else ->
-      // What a later epoch wrote since is not told to one that is overtaken.
+      // One that is overtaken is not told what a later epoch wrote since.
       assert(must == NOTHING || must > primary[p].epoch)  // EP1, EP3
     fi;
     primary[p].target = 0;
@@ -746,7 +746,7 @@ inline count_answers(p) {
   (HAS(r) == h_c || HAS_TARGET(r) || IS_SETTLED(HAS(r)) || CAN_BE_ENDED(HAS(r)) || \
    ENDS_BY_BLANK_ONES(r))
 
-// Who of each configuration was surely not replaced since.
+// Finds the places of each configuration that were surely not replaced since.
 inline find_not_replaced(p) {
   for (h_k : 1 .. CONFIGURATIONS) {
     h_current[h_k] = 0;
@@ -771,8 +771,8 @@ inline find_not_replaced(p) {
   }
 }
 
-// Who is not blank; of those, whose configurations are cared for. Each round
-// drops one at least, or is the last that changes anything.
+// Finds the places that are not blank and whose configurations are cared for.
+// Each round drops one at least, or is the last that changes anything.
 inline find_heeded(p) {
   h_full = 0;
   for (h_i : 0 .. PLACES - 1) {

@@ -4,11 +4,11 @@
 // The idea: three replicas, two primaries, a log of LSNS records. The search
 // visits every order of what can happen: openings of epochs, promises, answers,
 // installs, appends, acknowledgements, rejoins, crashes of anyone at any step,
-// writes that land late, torn or never, one damaged record. What was promised
-// to clients is kept in `must` and asserted. It was written from the text of
-// the protocol, not from the code, so that it is a second opinion on the text.
+// writes that land late, torn or never, one damaged record. Records promised to
+// clients are kept in `must` and asserted. The model was written from the text
+// of the protocol, not from the code: it is a second opinion on the text.
 //
-// What stands for what (docs/verify/models.md says why each is enough):
+// How the protocol is modelled (docs/verify/models.md says why that is enough):
 //   * A record is the number of the opening that wrote it; NOTHING, TORN or BAD
 //     where there is none. Within one epoch an LSN has one value, so the number
 //     is epoch and value at once. LSNs count from 0 here.
@@ -16,8 +16,8 @@
 //     is the newest entry with start <= k. own[LSNS] is the newest entry, and
 //     so log_epoch. Entries without an LSN of their own have left.
 //   * A session is link[r] at its primary and flight[] at its replica: what was
-//     posted and did not certainly land. It outlives its primary. What is
-//     visible at the replica but not persisted is in flight, too.
+//     posted and did not certainly land. It outlives its primary. Bytes that
+//     are visible at the replica but not persisted are in flight, too.
 //   * A message that is delayed is an event that comes late; one that is lost
 //     is an event that never comes. A process that is silent for ever is down.
 //   * force returns OK when the W-th acknowledgement is there, and the log is
@@ -79,7 +79,7 @@
 #define INSTALL 2  // has chosen the log
 #define RUN 3      // has shown the log, appends
 
-// What a primary has at a replica.
+// A primary's session at a replica.
 #define NONE 0        // no session
 #define READY 1       // promised, session open
 #define INSTALLING 2  // copies the chosen log
@@ -309,7 +309,7 @@ inline end_sessions(r) {
 }
 
 // ---------------------------------------------------------------------------
-// What clients see.
+// The clients' view.
 
 // force says OK as soon as W replicas acknowledged.
 inline note_durable(p) {
@@ -954,7 +954,7 @@ inline install_end(p, r) {
 // ---------------------------------------------------------------------------
 // Faults.
 
-// What it sent stays in flight. The other one moves to its place, so that no
+// Its writes stay in flight. The other one moves to its place, so that no
 // state differs only in the places.
 inline die(p) {
   d_step {

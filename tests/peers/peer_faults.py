@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What etcd (three members) and Redis (two replicas, appendfsync always, WAIT)
-do when members, links, media and power fail: runs each experiment on servers of
-its own and prints what was seen. docs/results/peers.md has the table.
+"""etcd (three members) and Redis (two replicas, appendfsync always, WAIT) while
+members, links, media and power fail: runs each experiment on servers of its own
+and prints what was seen. docs/results/peers.md has the table.
 
 usage: peer_faults.py [--dir FOLDER] [--only NAME,...] [--list]
 
@@ -333,7 +333,7 @@ EXPERIMENTS = {
 
 
 def run(name, parent):
-    """What was seen; raises NotThere if it could not be made."""
+    """The observations; raises NotThere if it could not be made."""
     make, experiment = EXPERIMENTS[name]
     folder = tempfile.mkdtemp(prefix="alpheus-peers-", dir=parent)
     trio = make(folder)

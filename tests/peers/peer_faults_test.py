@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments on etcd and Redis say is what they compare, and one that
-can't be made is skipped in sight. Needs neither server.
+"""Experiments on etcd and Redis say what they compare, and one that can't be
+made is skipped in sight. Needs neither server.
 
 usage: peer_faults_test.py
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator declares of a node's platform, on the command line and in
-// its configuration; and what the node says of its key.
+// A node's platform as its operator declares it, on the command line and in the
+// node's configuration; and the node's words about its key.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What a node said, without the first word of each line.
+// The lines that a node wrote, without the first word of each.
 std::string WithoutTimes(const std::string& said) {
   std::istringstream lines(said);
   std::string text;
@@ -150,7 +150,7 @@ TEST_F(AlpheusdPlatformTest, ClaimsBeyondTheAdapterAreTold) {
   EXPECT_THAT(Run({}).error, Not(HasSubstr("declared to")));
 }
 
-// What the sample says is the default is it.
+// The sample names the true default.
 TEST_F(AlpheusdPlatformTest, SampleHasTheDefault) {
   std::ifstream sample(ALPHEUS_SAMPLE_NODE);
   const std::string text{std::istreambuf_iterator<char>(sample), {}};

@@ -56,7 +56,7 @@ class ClusterTest : public ::testing::Test {
   // the next one is appended.
   void Append(int node, const std::string& lines,
               const std::string& log = "main");
-  // What W replicas hold, as lines.
+  // The records that W replicas hold, as lines.
   std::string Cat(const std::string& log = "main");
   std::string CatReplica(int node);
   // `status --json`: one for each node, in order.

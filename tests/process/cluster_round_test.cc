@@ -123,8 +123,8 @@ TEST_F(ClusterRoundTest, AcknowledgementsWithoutAQuorumAreFound) {
       "without a quorum");
 }
 
-// It stood still, and tells late what may have been durable before. What is
-// found is that this was never stored.
+// The primary stood still, and tells late of records that may have been durable
+// before. The round finds that they were never stored.
 TEST_F(ClusterRoundTest, LastRecordOfEachThreadMayBeAcknowledgedLate) {
   RoundPlan plan = PlanOf(Fault::kKillTooMany);
   plan.hit_nodes = {2, 3};

@@ -56,7 +56,7 @@ TEST_F(FullDiskTest, LogThatDoesNotFitOneNodeIsRefusedAndASmallerOneFits) {
   for (int node = 1; node <= 3; ++node) EXPECT_TRUE(IsServed(node, "small"));
 }
 
-// What could not be made must not be taken for a replica later.
+// A file that could not be made must not be taken for a replica later.
 TEST_F(FullDiskTest, NodeStartsAgainAfterItsDiskWasFull) {
   Run("format", {"--log", "large", "--size", "4MiB"});
   cluster_->Kill(3);

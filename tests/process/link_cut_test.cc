@@ -65,7 +65,7 @@ TEST_F(LinkCutTest, PrimaryThatLosesTwoLinksFailsWithUnknownOutcome) {
   CheckLog({primary.get()});
 }
 
-// What arrives late, when the link is healed, must not come through.
+// Bytes that arrive late, when the link is healed, must not come through.
 TEST_F(LinkCutTest, HealedLinkCarriesNothingOfTheOldEpochIntoTheNew) {
   const std::unique_ptr<ClusterWriter> old_primary = StartWriter(plan_);
   ASSERT_NO_FATAL_FAILURE(MustReach(old_primary.get(), 50));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is outside of a node does not stop it: readers of its messages that
-// stand still, signals, limits of the system, what an operator repairs or
+// A node's surroundings do not stop it: readers of its messages that stand
+// still, signals, limits of the system, files that an operator repairs or
 // breaks in its directory.
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -140,7 +140,7 @@ class NodeOutsideTest : public ::testing::Test {
   std::string File(const std::string& log) const {
     return absl::StrCat(replicas_, "/", log, ".alpheus");
   }
-  // Of the node's process, from now on.
+  // Limits the resource for the node's process, from now on.
   void Limit(__rlimit_resource resource, rlim_t most) {
     rlimit limit{};
     ASSERT_EQ(prlimit(node_->pid(), resource, nullptr, &limit), 0);
@@ -201,7 +201,7 @@ TEST_F(NodeOutsideTest, HangUpReadsKeyAndMembersAgain) {
   node_->Signal(SIGHUP);
   ASSERT_TRUE(Says("reloaded"));
   EXPECT_EQ(Status("main"), 0);
-  // What can't be read changes nothing.
+  // A cluster file that can't be read changes nothing.
   std::ofstream(cluster_) << "no cluster file\n";
   node_->Signal(SIGHUP);
   ASSERT_TRUE(Says("nothing is reloaded"));

@@ -93,7 +93,7 @@ class ReplicaDamageTest : public ClusterTest {
     return index < offsets.size() ? offsets[index] : 0;
   }
 
-  // Of the victim's replica.
+  // The single faults of the victim's replica, as `inspect` names them.
   std::vector<std::string> SingleFaults() {
     const ProgramResult inspected =
         RunOnReplica("inspect", kVictim, {"--json"});

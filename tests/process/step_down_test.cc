@@ -17,7 +17,7 @@ constexpr int64_t kAWhileNanos = 1'000'000'000;
 
 class StepDownTest : public ClusterTest {
  protected:
-  // Of node 1, with its replica; node 2 is lost.
+  // The primary of node 1, with its replica; node 2 is lost.
   std::unique_ptr<ClusterWriter> PrimaryWithoutASpare() {
     StartCluster();
     Format();

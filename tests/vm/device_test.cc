@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters that fail, as they say of themselves: FB9. What is done to them here
-// is not undone: this suite is a guest's last.
+// Adapters that fail, as they say of themselves: FB9. Nothing that is done to
+// them here is undone: this suite is a guest's last.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

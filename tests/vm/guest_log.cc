@@ -29,7 +29,7 @@ namespace {
 using alpheus::Log;
 
 constexpr size_t kWords = 24;
-// What is appended until QEMU has ended must fit.
+// All records that are appended until QEMU has ended must fit.
 constexpr uint64_t kRegionBytes = 128 << 20;
 
 // All words of a record say which it is.

@@ -90,7 +90,7 @@ class Lane {
 
  private:
   absl::Status Connect() {
-    // What was posted has completed: broken connections flush.
+    // All posted writes have completed: broken connections flush.
     if (connection_ != fabric::ConnectionId())
       (void)fabric_->Close(connection_);
     is_streaming_ = false;

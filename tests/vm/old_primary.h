@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// old_primary: who goes on writing whatever is said to it: another process.
+// old_primary: another process, which goes on writing whatever is said to it.
 //
 // Idea: on each of its lanes it connects, and streams writes with immediate
 // into the region whose key it is given, as fast as the adapter takes them.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # pmem: the guest's persistent memory: /dev/pmem0 with ext4 on DAX at /pmem, and
 # a device-DAX, $dax, and one more for each NVDIMM from the third on, /dev/dax2.0
-# and so on. What was there stays. Sourced by guests' scripts.
+# and so on. Content that was there stays. Sourced by guests' scripts.
 set -e
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 if ! ls /dev/dax1.* >/dev/null 2>&1; then  # new modules

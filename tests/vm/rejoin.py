@@ -209,7 +209,7 @@ class Rejoin:
         self.count += all_.count
 
     def check_file(self, log):
-        """What the NVDIMM has, before any process of the log has written."""
+        """Checks the NVDIMM before any process of the log has written."""
         file = f"/pmem/{log.cluster}3/{log.name}.alpheus"
         self.backup.do(f"alpheus verify --file {file}")
         # Where two replicas are enough, the backup may lag.

@@ -51,7 +51,7 @@ class Running:
     def run(self, script, timeout_s):
         try:
             self.guest.run(script, timeout_s, self.hear)
-        except Exception as error:  # of whatever hears: who waits is told
+        except Exception as error:  # of whatever hears: the waiter is told
             self.error = error
         with self.changed:
             self.has_ended = True

@@ -24,7 +24,7 @@ ROOT = HERE.parent.parent
 
 
 class Suite:
-    """What every suite is given: the programs, and a guest's folder."""
+    """The base of every suite: it has the programs, and a guest's folder."""
 
     def __init__(self, given):
         self.programs = pathlib.Path(given.build).resolve() / "bin"
@@ -61,7 +61,7 @@ class Suite:
 
     @staticmethod
     def passed(console):
-        """What a test program said of itself: its counts, else its cases."""
+        """The result that a test program printed: counts, else its cases."""
         cases = re.search(r"PASSED.*?(\d+) tests?", console)
         if not cases:
             raise GuestError(f"no test ran; the console:\n{console}")

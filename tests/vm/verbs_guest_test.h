@@ -30,7 +30,7 @@ class VerbsGuestTest : public FabricConformanceTest {
     return {.address = Listening(1), .host = hosts[0], .device = "rxe0"};
   }
 
-  // What the host's adapter counts of itself, under this name.
+  // Returns the count of that name that the host's adapter keeps of itself.
   uint64_t AdapterCounter(int host, const std::string& name);
 };
 

@@ -95,7 +95,7 @@ TEST_F(ClusterMembersTest, LostReplicaIsReplacedWhileTheLogRuns) {
   EXPECT_EQ(changed->end_lsn, Lsn(6));
   EXPECT_THAT(changed->absent_members, IsEmpty());
 
-  // Whoever ran it hears of it, and goes on.
+  // The primary hears of it, and its node opens the log again.
   const auto refused = (*log)->Append("too late");
   EXPECT_TRUE(absl::IsAborted(refused.status())) << refused.status();
   cluster_.Stop(1);

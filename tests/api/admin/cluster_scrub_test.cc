@@ -58,7 +58,7 @@ class ClusterScrubTest : public ::testing::Test {
     return scrubs.ok() ? *std::move(scrubs) : std::vector<ReplicaScrub>();
   }
 
-  // Of these bytes in the file, the first one.
+  // Flips a bit in the first byte of `text` in the file.
   static void FlipFirst(const std::string& path, const std::string& text) {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     const std::string bytes((std::istreambuf_iterator<char>(file)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the C interface lends holds every field of what it is made of: each has
-// a value of its own here.
+// A view that the C interface lends holds every field of its source: each has a
+// value of its own here.
 #include <gtest/gtest.h>
 
 #include "api/c/views.h"

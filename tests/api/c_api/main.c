@@ -79,7 +79,7 @@ alpheus_log* OpenLog(void) {
   alpheus_log_options options = ALPHEUS_LOG_OPTIONS_INIT;
   alpheus_log* log = NULL;
   options.path = path;
-  options.idle_force_us = ALPHEUS_NEVER;  // what is exposed stays so
+  options.idle_force_us = ALPHEUS_NEVER;  // exposed records stay so
   if (alpheus_log_open(&options, &log, &last_error) != ALPHEUS_OK) {
     Fail(__FILE__, __LINE__, "open");
     exit(1);

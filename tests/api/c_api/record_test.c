@@ -63,7 +63,7 @@ static void LsnThatIsNotOpenIsRefused(void) {
   EXPECT_OK(alpheus_log_reserve(log, 1, 0, &lsn, &last_error));
   EXPECT_OK(alpheus_log_reserve(log, 1, 0, &open, &last_error));
   EXPECT_OK(alpheus_log_complete(log, lsn, &last_error));
-  // Of four slots, 5 shares that of 1, and 6 that of 2, which is open.
+  // There are four slots: 5 shares that of 1, and 6 that of 2, which is open.
   const uint64_t wrong[] = {0, lsn, lsn + 4, open + 4, open - 4, UINT64_MAX};
   for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
     void* payload = NULL;

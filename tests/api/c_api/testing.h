@@ -28,7 +28,7 @@ extern const Case kReaderCases[];
 extern const Case kRegionCases[];
 extern const Case kNullCases[];
 
-// What the last call said.
+// The error that the last call gave.
 extern alpheus_error last_error;
 
 // Notes that the running case failed.

@@ -180,7 +180,7 @@ TEST_F(ClusterLogTest, PrimaryStepsDownForWhoOpensTheLog) {
   ASSERT_TRUE(first->Append("on three").ok());
   cluster.Stop(2);
   ASSERT_TRUE(first->Append("on two").ok());
-  // Who reads deposes nobody.
+  // A reader deposes nobody.
   EXPECT_THAT(Durable(cluster), Contains("on three"));
   ASSERT_TRUE(first->Append("and on").ok());
   const auto next = MustOpen(OptionsOf(cluster, 3));
@@ -223,7 +223,7 @@ TEST_F(ClusterLogTest, DeposedPrimaryWritesNothingMore) {
   EXPECT_THAT(Recovered(*third), ElementsAre("one", "two"));
 }
 
-// What a deposed primary reads may be of the next one's log.
+// Records that a deposed primary reads may be of the next one's log.
 TEST_F(ClusterLogTest, ReleasedReplicaIsNotRead) {
   TestCluster cluster(1);
   Format(cluster);
@@ -690,8 +690,9 @@ TEST_F(ClusterLogTest, LogIsFormattedOnce) {
   EXPECT_EQ(Log::Format(options).status().code(), Code::kUnavailable);
 }
 
-// LC1 (log_creation.h). What a creation that was cut off left is in nobody's
-// way: the same command makes the log, whatever the size; opened it stays.
+// LC1 (log_creation.h). Replicas that a cut-off creation left are in nobody's
+// way: the same command makes the log, whatever the size. Once opened, the log
+// stays.
 TEST_F(ClusterLogTest, HalfMadeLogIsMadeAgain) {
   TestCluster cluster(3);
   Format(cluster);

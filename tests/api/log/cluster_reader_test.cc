@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What readers of replicas take for durable: from claims as values, and from
-// the nodes of a cluster, over TCP.
+// The records that readers of replicas take for durable: from evidence as
+// values, and from the nodes of a cluster, over TCP.
 #include "alpheus/cluster_reader.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ using Evidence = std::optional<recovery::ReplicaEvidence>;
 
 constexpr Epoch kEpoch{7};
 
-// Of the epoch, which starts at LSN 1.
+// Evidence from a replica of the epoch, which starts at LSN 1.
 Evidence Of(uint64_t watermark, uint64_t end, uint64_t named = 0) {
   return recovery::ReplicaEvidence{.log_epoch = kEpoch,
                                    .watermark_lsn = Lsn(watermark),
@@ -76,7 +76,8 @@ TEST(DurableRangeTest, UnfencedEndsAreNotDurable) {
   EXPECT_EQ(range.possible, Lsn(9));
 }
 
-// Goal: DR1a. Whoever wrote a header knew, even if its replica does not count.
+// Goal: DR1a. The primary that wrote a header knew, even if the replica with
+// that header does not count.
 TEST(DurableRangeTest, HeadersAreProofWhereverTheyAre) {
   EXPECT_EQ(Find(2, {Of(3, 9, 8), Of(3, 9), {}}).known, Lsn(8));
   EXPECT_EQ(Find(2, {Repairing(3, 9, 8), Of(3, 9), {}}).known, Lsn(8));
@@ -87,7 +88,7 @@ TEST(DurableRangeTest, StartOfAnEpochThatOneReplicaHasProvesNothing) {
   Evidence installed = Of(0, 9);
   installed->start_lsn = Lsn(10);
   EXPECT_EQ(Find(2, {installed, Behind(8), Behind(8)}).known, Lsn(0));
-  // What was durable before is at least in it.
+  // The installed log has at least the records that were durable before.
   EXPECT_EQ(Find(2, {installed, Behind(8), Behind(8)}).possible, Lsn(9));
   EXPECT_EQ(Find(2, {installed, installed, Behind(8)}).known, Lsn(9));
   EXPECT_EQ(Find(2, {installed, installed, Behind(8)}).possible, Lsn(9));
@@ -99,7 +100,8 @@ TEST(DurableRangeTest, RepairingReplicasAndThoseBehindDoNotCount) {
   EXPECT_EQ(Find(2, {Of(9, 9), Repairing(9, 9), Of(7, 7)}).known, Lsn(7));
 }
 
-// Goal: DR2. Who was not reached may be among the W; who is behind is not.
+// Goal: DR2. A replica that was not reached may be among the W; one that is
+// behind is not.
 TEST(DurableRangeTest, WhoWasNotReachedMayHaveAcknowledged) {
   EXPECT_EQ(Find(2, {Of(5, 9), Of(5, 5), Behind(4)}).possible, Lsn(5));
   EXPECT_EQ(Find(2, {Of(5, 9), Of(5, 5), {}}).possible, Lsn(9));

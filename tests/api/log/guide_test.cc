@@ -208,7 +208,7 @@ absl::StatusOr<alpheus::Lsn> AppendMakingRoom(
 
 enum class Outcome { kDurable, kRefused, kUnknown };
 
-// Of an Append without a policy, or of a Force with frequency 1.
+// The outcome of an Append without a policy, or of a Force with frequency 1.
 Outcome OutcomeOf(const absl::Status& status) {
   if (status.ok()) return Outcome::kDurable;
   if (absl::IsInvalidArgument(status) || absl::IsOutOfRange(status) ||
@@ -327,7 +327,7 @@ absl::StatusOr<uint64_t> CountRun(alpheus::PersistentRegion& region) {
 }
 
 // ---------------------------------------------------------------------------
-// What they do.
+// Tests of the examples.
 
 std::string Text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -351,7 +351,7 @@ class GuideTest : public ::testing::Test {
     ASSERT_TRUE(log.ok()) << log.status();
     log_ = *std::move(log);
   }
-  // Of anonymous memory; nothing is forced but by the caller.
+  // A log in anonymous memory, which only the caller forces.
   static std::unique_ptr<alpheus::Log> Scratch(uint64_t bytes = 1 << 20) {
     auto log =
         alpheus::Log::Open({.anonymous_bytes = bytes, .idle_force_us = 0});

@@ -50,7 +50,7 @@ class LogAtExitTest : public ::testing::Test {
     EXPECT_TRUE(Log::Format({.path = path_, .region_bytes = 1 << 20}).ok());
   }
 
-  // What the child left behind.
+  // The number of records that the child left behind.
   uint64_t Records() const {
     const std::unique_ptr<Log> log = OpenLog(path_);
     EXPECT_TRUE(log->report().was_closed_cleanly);

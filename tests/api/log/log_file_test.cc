@@ -206,7 +206,7 @@ TEST_P(LogFileTest, FirstRecordAfterAnIdleTimeIsRefused) {
   EXPECT_THAT(std::string(failure.message()), HasSubstr("removed"));
 }
 
-// What was read of a log that is cut off under its reader is no end of it.
+// A log that is cut off under its reader does not end where reading stops.
 TEST_P(LogFileTest, ReaderOfATruncatedFileIsToldAndEndsByNoSignal) {
   const std::string record(1000, 'x');
   for (int i = 0; i < 500; ++i) ASSERT_TRUE(log_->Append(record).ok());

@@ -97,8 +97,8 @@ TEST_F(LogForkTest, ChildIsRefusedAndChangesNothing) {
   EXPECT_EQ(log_->report().records, 2u);
 }
 
-// What is open in the parent: the child may let go of its copy, and does
-// nothing to the record.
+// A reservation of the parent is open: the child may let go of its copy, and
+// does nothing to the record.
 TEST_F(LogForkTest, ReservationOfTheParentIsLeftAlone) {
   auto reserved = log_->Reserve(5);
   ASSERT_TRUE(reserved.ok());
@@ -137,7 +137,8 @@ TEST_F(LogForkTest, TailOfTheParentShowsNothingInTheChild) {
   EXPECT_TRUE((*tail)->Next().ok());
 }
 
-// By whoever ends it: the child has nothing of the parent's lock to give back.
+// The child has nothing of the parent's lock to give back, neither at its exit
+// nor when it destroys its copy of the log.
 TEST_F(LogForkTest, LockStaysWithTheParentWhateverTheChildDoes) {
   for (const bool by_exit : {false, true}) {
     const auto end = [&] {

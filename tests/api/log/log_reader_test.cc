@@ -62,7 +62,7 @@ class LogReaderTest : public ::testing::Test {
       return absl::OkStatus();
     });
   }
-  // What a pass from `from` on shows.
+  // The payloads that a pass from `from` on shows.
   std::vector<std::string> ReadFrom(LogReader& reader, Lsn from) {
     std::vector<std::string> payloads;
     const absl::Status read =
@@ -423,7 +423,7 @@ TEST_F(LogReaderTest, PassThatWasOvertakenByAnOpeningIsToBeRepeated) {
   EXPECT_EQ(Read(&payloads).code(), Code::kDataLoss);
 }
 
-// What can't be read at all is no matter of when.
+// Damage after which nothing can be read is told, whenever it came.
 TEST_F(LogReaderTest, DamageThatCameAfterAWriterIsTold) {
   AppendAndClose({"a"});
   const std::unique_ptr<LogReader> reader = OpenReader();

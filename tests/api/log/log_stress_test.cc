@@ -30,7 +30,7 @@ uint64_t SeedFromEnvironment() {
   return seed != nullptr ? std::strtoull(seed, nullptr, 10) : 20260101;
 }
 
-// What a payload must be, from its owner and number.
+// The payload that a record must have, from its owner and number.
 std::string PayloadOf(uint64_t thread, uint64_t number) {
   std::string text =
       std::to_string(thread) + ":" + std::to_string(number) + ":";

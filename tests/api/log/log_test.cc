@@ -113,8 +113,8 @@ TEST_F(LogTest, PaperInterfaceWorksAsOneSequence) {
   EXPECT_THAT(Recovered(), IsEmpty());
 }
 
-// Whoever cleans while he iterates may overwrite what he has not seen yet: that
-// is an error, never another record's bytes.
+// A caller that cleans while it iterates may overwrite records that it has not
+// seen yet: that is an error, never another record's bytes.
 TEST_F(LogTest, IterationNeverShowsWhatWasOverwritten) {
   const std::string before(1000, 'a');
   const std::string after(1000, 'b');

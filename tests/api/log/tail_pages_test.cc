@@ -18,7 +18,7 @@ constexpr uint64_t kCapacity = 64 * kMiB;
 // Nothing is touched, so there is no memory behind the ring.
 class TailPagesTest : public ::testing::Test {
  protected:
-  // What was mapped, as offsets from the start of the ring.
+  // A mapped part, as offsets from the start of the ring.
   struct Mapped {
     uint64_t begin;
     uint64_t end;

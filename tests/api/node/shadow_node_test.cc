@@ -99,7 +99,7 @@ void FormatMain(const TestCluster& cluster) {
   ASSERT_TRUE(formatted.ok()) << formatted.status();
 }
 
-// What the file of a node holds.
+// The payloads in the file of a node.
 std::vector<std::string> InFile(const TestCluster& cluster, int node) {
   const auto file = Region::OpenForReading(cluster.ReplicaPath(node));
   EXPECT_TRUE(file.ok()) << file.status();

@@ -85,7 +85,7 @@ TYPED_TEST(BaselineLogTest, GoesOnWhereItEnded) {
             (std::vector<Bytes>{first, second}));
 }
 
-// What is refused for want of room leaves the log as it was.
+// A record that is refused for want of room leaves the log as it was.
 TYPED_TEST(BaselineLogTest, FillsAndRefuses) {
   Memory memory(1 << 12);
   TypeParam log(memory.bytes());

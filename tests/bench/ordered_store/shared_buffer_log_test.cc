@@ -98,7 +98,7 @@ TEST_F(SharedBufferLogTest, NothingIsAcknowledgedThatIsNotInTheMemory) {
   EXPECT_EQ(ContentOf(memory), PlacesUpTo(left));
 }
 
-// SBL1: what is behind a place that is still being filled waits for it.
+// SBL1: the places behind one that is still being filled wait for it.
 TEST_F(SharedBufferLogTest, PlaceThatIsBeingFilledHoldsBackThoseBehindIt) {
   WriteNext();
   const uint64_t place = log_.Reserve(1);
@@ -149,7 +149,7 @@ TEST_F(SharedBufferLogTest, TornFlushLeavesAPrefix) {
   }
 }
 
-// What an earlier lap has left is not taken for what follows.
+// Records that an earlier lap has left are not taken for the next ones.
 TEST_F(SharedBufferLogTest, EarlierLapsAreNotReplayed) {
   for (uint64_t i = 0; i < 3 * kGroup; ++i) WriteNext();
   ASSERT_TRUE(log_.Reclaim().ok());

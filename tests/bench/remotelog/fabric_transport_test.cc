@@ -67,7 +67,7 @@ class World {
   }
   const CountingFabric::Counts& client() const { return client_.counts(); }
   const CountingFabric::Counts& server() const { return server_.counts(); }
-  // Of the server's, by client.
+  // A word of the server's memory, in the part of this client.
   uint64_t WordAt(uint64_t client, uint64_t offset) const {
     uint64_t word = 0;
     std::memcpy(&word,

@@ -21,10 +21,10 @@ using ::testing::ElementsAre;
 
 constexpr Costs kFree{.adapter_gap = 0};
 
-// What becomes of operations that arrive together, and when.
+// Notes what becomes of operations that arrive together, and when.
 class ResponderAdapterTest : public ::testing::Test {
  protected:
-  // Of each step: "answered", "visible" or "message", with the step before it.
+  // The times by event: a step, then "answered", "visible" or "message".
   std::map<std::string, double> Times(
       const std::vector<replication::Step>& steps,
       const replication::Platform& platform, const Costs& costs = kFree) {

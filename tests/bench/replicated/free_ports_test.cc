@@ -15,7 +15,7 @@
 namespace alpheus::bench::replicated {
 namespace {
 
-// What bind() says, 0 or errno; the kernel asks itself the same without
+// The answer of bind(), 0 or errno; the kernel asks itself the same without
 // SO_REUSEADDR before it chooses a port.
 int BindTo(uint16_t port, bool reuses) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What peers of the replicated benchmark need: messages, processes, quantiles.
+// Parts for peers of the replicated benchmark: messages, processes, quantiles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever has the few words of a location finds what is in the WAL there.
+// A process that has the few words of a location finds the puts there.
 #include "bench/rocksdb/location.h"
 
 #include <gtest/gtest.h>

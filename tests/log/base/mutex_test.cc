@@ -75,7 +75,8 @@ TEST(MutexTest, EverySleeperHasItsTurn) {
   }
 }
 
-// Whoever finds it free may end it, even before the one that let go returns.
+// A thread that finds the mutex free may end it, even before the thread that
+// let go returns.
 TEST(MutexTest, IsEndedByTheNextHolder) {
   struct Shared {
     Mutex mutex;

@@ -42,7 +42,7 @@ TEST(RingTest, PlaceIsTheOffsetModuloTheCapacity) {
     const uint64_t capacity = lines * kLineBytes;
     const Ring ring(nullptr, capacity);
     for (int i = 0; i < 10000; ++i) {
-      // Of every magnitude, and on both sides of a lap's end.
+      // Offsets of every magnitude, and on both sides of a lap's end.
       uint64_t offset = random.Next() >> (1 + random.Below(62));
       if (i % 3 != 0) offset -= offset % capacity;
       if (i % 3 == 2 && offset != 0) --offset;

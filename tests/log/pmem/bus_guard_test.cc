@@ -150,7 +150,7 @@ TEST_F(BusGuardTest, HandlerIsTheProgramsOwnAgainWhenNothingIsMapped) {
   EXPECT_EQ(now.sa_handler, HandlerOfTheProgram);
 }
 
-// What is not guarded ends the process, as it always did.
+// An access that is not guarded ends the process, as it always did.
 TEST_F(BusGuardDeathTest, AddressOutsideEndsTheProcessBySigbus) {
   Guard(/*pages=*/1);
   EXPECT_EXIT(data_[kPageBytes] = std::byte{1}, KilledBySignal(SIGBUS), "");

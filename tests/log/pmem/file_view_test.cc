@@ -63,7 +63,7 @@ TEST_F(FileViewTest, MemoryIsNoFile) {
   EXPECT_FALSE(region->file().Read(0, line_));
 }
 
-// What is landed is in memory; its file may be behind.
+// A landed region is in memory; its file may be behind.
 TEST_F(FileViewTest, LandedRegionIsNoFile) {
   Region region = Create();
   region.UseShadow(*Region::Anonymous(kBytes));

@@ -124,8 +124,8 @@ TEST_F(FileWatchTest, RenamedFolderIsFoundUntilItIsBack) {
   }
 }
 
-// Whoever may not follow the path any more says nothing of it; another root has
-// other paths.
+// A process that may not follow the path any more says nothing of it; another
+// root has other paths.
 TEST_F(FileWatchTest, PathThatCantBeFollowedAnyMoreIsAskedOfTheFolder) {
   if (geteuid() != 0) GTEST_SKIP() << "skipped: only root has other roots";
   EXPECT_EXIT(

@@ -92,8 +92,8 @@ TEST_F(MsyncPersistenceTest, FenceTakesOnlyItsOwnPages) {
   EXPECT_TRUE(other.Error().ok());
 }
 
-// Goal: what finds no place among the noted pages is persisted all the same,
-// and its failure is told by the fence.
+// Goal: a run that finds no place among the noted ones is persisted all the
+// same, and its failure is told by the fence.
 TEST_F(MsyncPersistenceTest, MoreRunsThanAreNotedAreSyncedAtOnce) {
   constexpr size_t kRuns = MsyncPersistence::kRangesMax;
   for (size_t i = 0; i < kRuns; ++i) pmem_.Flush(At(2 * i * kPageBytes), 1);

@@ -84,7 +84,8 @@ TEST_F(RegionTest, ReaderTakesNoLockAndSeesTheWriter) {
   EXPECT_TRUE(Region::OpenForWriting(path_).ok());
 }
 
-// Who had it may go on writing: others have the file then.
+// A process that detached its region may go on writing: others have the file
+// then.
 TEST_F(RegionTest, WhatIsWrittenToADetachedRegionIsInNoFile) {
   auto given_up = Region::Create(path_, 1 << 16);
   ASSERT_TRUE(given_up.ok());
@@ -226,7 +227,7 @@ TEST_F(RegionTest, ContentThatCanNotBeWrittenLeavesNoFile) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
-// What a process that was killed left behind: nothing, or less than all of it.
+// A process that was killed left a file without content, of any length.
 TEST_F(RegionTest, FileThatHoldsNothingIsMadeAgainInItsPlace) {
   for (const size_t left : {0, 100, 1 << 15, 1 << 17}) {
     testing::WriteFile(path_, std::vector<std::byte>(left));
@@ -330,7 +331,7 @@ TEST_F(RegionTest, RemovedFileRaisesTheAlarm) {
   EXPECT_EQ(region->alarm()->MediumError().code(), Code::kUnavailable);
 }
 
-// RG4. Both find it: who looks says more.
+// RG4. The access and the check both find it; the check says more.
 TEST_F(RegionTest, TruncatedFileRaisesTheAlarmAndEndsNothing) {
   auto region = Region::Create(path_, 1 << 16);
   ASSERT_TRUE(region.ok());

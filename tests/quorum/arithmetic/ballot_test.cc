@@ -40,7 +40,7 @@ std::vector<Ballot> CornerBallots() {
   return all;
 }
 
-// BA4 (ballot.h): what packing cuts off is all that they differ in.
+// BA4 (ballot.h): they differ only in the bits that packing cuts off.
 bool SharesAnEpoch(const Ballot& a, const Ballot& b) {
   return a.counter == b.counter && a.primary.node == b.primary.node &&
          a.primary.incarnation / (uint64_t{1} << 48) ==

@@ -53,7 +53,7 @@ std::string Name(const QuorumSizes& sizes) {
          " R=" + std::to_string(sizes.read_quorum);
 }
 
-// QU1 (quorum.h), both ways: what is refused has quorums that do not meet.
+// QU1 (quorum.h), both ways: refused sizes have quorums that do not meet.
 TEST(QuorumTest, SizesAreRefusedUnlessQuorumsMeet) {
   for (uint32_t n = 1; n <= kCountMax; ++n) {
     for (uint32_t w = 1; w <= n; ++w) {

@@ -321,7 +321,8 @@ TEST_F(ClusterFileKeyTest, ThatCannotBeUsedIsRefused) {
   EXPECT_THAT(std::string(open.message()), HasSubstr("chmod 600"));
 }
 
-// Whom unauthenticated clients can reach has a key, or says that it wants none.
+// A cluster that unauthenticated clients can reach has a key, or says that it
+// wants none.
 TEST_F(ClusterFileKeyTest, MayBeLeftOutOnOneMachineOnly) {
   for (const char* host :
        {"127.0.0.1", "127.9.8.7", "localhost", "LocalHost", "[::1]", "127.1",

@@ -82,7 +82,7 @@ TEST(ClusterKeyTest, TextIsHexadecimalDigits) {
   }
 }
 
-// What is in the file stays there: logs are read by more people than keys.
+// The text of the file stays there: logs are read by more people than keys.
 TEST(ClusterKeyTest, TextThatIsNoKeyIsRefusedAndNotShown) {
   const std::string digits(kElevens);
   for (const std::string& text :

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tail makes of nodes that say what a test wants, or what no node says.
+// A tail that follows nodes which say what a test wants, or what no node says.
 #include "recovery/follow/followed_replica.h"
 
 #include <gmock/gmock.h>
@@ -275,7 +275,7 @@ TEST_F(FollowedReplicaTest, AskedAgainItIsSettledByWhatIsSaidAfterwards) {
   }
 }
 
-// Who can't be asked is not waited for.
+// A node that can't be asked is not waited for.
 TEST_F(FollowedReplicaTest, AskedAgainItWaitsForNobodyWhoWasAbandoned) {
   Node(1);
   --Node(2).viewed.region_bytes;

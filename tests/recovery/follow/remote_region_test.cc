@@ -28,7 +28,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kMillisecond = 1'000'000;
-// Whoever reads is on a host where the world has nobody.
+// The reader is on a host where the world has nobody.
 constexpr int kReaderHost = 3;
 constexpr int kLiarHost = 4;
 

@@ -114,7 +114,7 @@ absl::Status Append(Primary& primary, const std::string& text) {
   return primary.log->Append({&part, 1}, 1, Deadline()).status();
 }
 
-// What the epoch's log has, by LSN, from its head on.
+// Returns the payloads of the epoch's log by LSN, from its head on.
 std::map<uint64_t, std::string> LogOf(Primary& primary) {
   std::map<uint64_t, std::string> log;
   TailPlace place;
@@ -187,8 +187,8 @@ class DivergentWorld {
     log_ = LogOf(*primary);
     world_.Restart(1);
   }
-  // As the second primary has it. What the links had taken before they were cut
-  // may have landed after all, and then it was kept.
+  // The log as the second primary has it. A record that the links had taken
+  // before they were cut may have landed after all, and then it was kept.
   const std::map<uint64_t, std::string>& log() const { return log_; }
 
  private:
@@ -208,7 +208,7 @@ TEST(DivergentReplicaTest, RecordOfOneReplicaIsNotShown) {
   EXPECT_THAT(onlooker.texts(), ElementsAre("kept"));
 }
 
-// Whoever answers first.
+// The order of the answers makes no difference.
 TEST(DivergentReplicaTest, ReplicaOfAnOlderEpochIsNotRead) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     DivergentWorld divergent(seed);
@@ -288,7 +288,8 @@ TEST(RemoteTailTest, WhoIsAwayIsNamed) {
   EXPECT_TRUE(onlooker.tail().Absences().ok());
 }
 
-// Goal: RT5a. What the one in reach has is shown, and not taken for all.
+// Goal: RT5a. The records of the one replica in reach are shown, and not taken
+// for all.
 TEST(RemoteTailTest, TooFewToKnowIsDoubt) {
   OpeningWorld world(WithOnlooker());
   {
@@ -381,7 +382,7 @@ class LongTail {
         away = 1 + static_cast<int>(random_.Below(kMembers));
         world_.Crash(away, random_.Below(2) == 0);
       }
-      // The ring is small; whoever follows must be given time.
+      // The ring is small; the tail must be given time.
       Breathe(primary.host);
     }
     if (away != 0) world_.Restart(away);

@@ -109,7 +109,7 @@ Reply ReplyOfNode(const Node& node, int index) {
 class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
  protected:
   const QuorumSizes sizes_ = GetParam();
-  // Whose installations are tried; one more recovers.
+  // Ballots whose installations are tried; one more recovers.
   const int ballots_ = sizes_.replica_count <= 3 ? 4 : 1;
 
   // Every fault that a world may have once, and none.
@@ -140,7 +140,7 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
     }
   }
 
-  // What must hold of each choice, by what really happened.
+  // Checks a choice against what really happened.
   void CheckChoice(const World& world, const std::vector<int>& asked,
                    const Decision& decision) {
     const auto kept = KeptEpochs(decision);

@@ -179,8 +179,8 @@ TEST(ChooserTest, BrokenPlaceThatALaterEpochOwnsIsNacked) {
   const Choice choice = Chosen(kTwoOfThree, {owns_it, broken});
   EXPECT_EQ(choice.outcome, 'c');
   EXPECT_THAT(choice.nacks, ElementsAre(1, 2));
-  // Of its own epoch it may have acknowledged it; and before the later one,
-  // too.
+  // The replica may have acknowledged the broken record in its own epoch, and
+  // also where the later epoch begins behind that record.
   const Reply same = ReplyOf(1, 1, {{1, 1}}, "h");
   EXPECT_EQ(Chosen(kTwoOfThree, {same, broken}).outcome, 'w');
   const Reply owns_later = ReplyOf(1, 2, {{1, 1}, {2, 3}}, "h");

@@ -156,8 +156,8 @@ TEST_P(EpochOpeningWithServerTest, TornTailsAreRepairedOrDropped) {
   }
 }
 
-// P-H13: what was dropped and overwritten elsewhere stays dead; its replica is
-// marked before it loses it.
+// P-H13: a record that was dropped and overwritten elsewhere stays dead; its
+// replica is marked before it loses it.
 struct Diverged {
   OpeningWorld world{{}};
   bool marked = false;
@@ -449,7 +449,7 @@ uint32_t AcksOfOneRecord(OpeningWorld& world, Primary& primary,
   return acked;
 }
 
-// Of the members that promised that epoch, but for one node.
+// Returns the rings of the members that promised that epoch, but for one node.
 std::vector<std::string> RingsThatPromised(OpeningWorld& world, Epoch epoch,
                                            int but) {
   std::vector<std::string> rings;

@@ -38,14 +38,14 @@ struct JumpingClock : Clock {
 // Three members without a replica; host 3 creates.
 struct Members {
   model::SimNetwork network{model::SimOptions{.hosts = 4}};
-  JumpingClock clock{network.clock()};  // of who creates
+  JumpingClock clock{network.clock()};  // of the creating process
   model::ModelPersistence memory{4096};
   Random random{1};
   std::map<int, recovery::Format> formatted;
   int refuses = 0;  // node
-  // What a member's process sees first; may be empty.
+  // Called before a member's process handles the event; may be empty.
   std::function<void(int host, const fabric::ConnectionEvent&)> on_member_event;
-  // What the creation has just seen; may be empty.
+  // Called when the creation has handled the completion; may be empty.
   std::function<void(const fabric::Completion&)> on_own_completion;
   std::vector<std::unique_ptr<ScriptedReplica>> servers;
 
@@ -208,7 +208,7 @@ TEST(LogCreationTest, ConnectionThatBreaksBeforeAnythingIsDoneIsMadeAgain) {
   EXPECT_EQ(members.formatted.size(), 3u);
 }
 
-// What is left of the time is for the formatting.
+// The rest of the time is for the formatting.
 TEST(LogCreationTest, ConnectionThatBreaksEachTimeEndsIt) {
   MembersWithAKey members;
   members.servers[1]->on_request = [&](const Message& /*message*/) {
@@ -305,8 +305,8 @@ TEST(LogCreationTest, MemberThatFailsIsNamedAndSoAreTheOthers) {
               HasSubstr("It exists on node 1 at sim:0:1, node 3 at sim:2:1"));
 }
 
-// What creations left on a member: its incarnation is ten times the creation's
-// number and the node's.
+// A replica that a creation left on a member. Its incarnation is ten times the
+// creation's number, plus the node's.
 struct LeftReplica {
   model::ModelPersistence pmem{(*Layout::ForRing(1024, 102)).region_bytes};
   std::unique_ptr<recovery::LocalReplica<model::ModelPersistence>> replica;

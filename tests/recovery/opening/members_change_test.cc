@@ -218,7 +218,7 @@ TEST_F(MembersChangeTest, ListThatTheLogDoesNotHaveYetIsRefused) {
   const auto opened = Open(Options(four));
   EXPECT_TRUE(absl::IsFailedPrecondition(opened->status())) << opened->status();
   EXPECT_THAT(opened->status().message(), HasSubstr("reconfigure"));
-  // Whoever runs the log was not disturbed.
+  // A primary that runs the log would not be disturbed.
   EXPECT_EQ(world_->replica(1).superline().promised_epoch, before);
 }
 
@@ -346,7 +346,7 @@ TEST_F(MembersChangeTest, ChangeThatIsNoneIsRefused) {
   }
 }
 
-// What node 4 held when it left says nothing when it comes back.
+// The replica that node 4 had when it left is refused when it comes back.
 TEST_F(MembersChangeTest, NodeThatLeftComesBackBlankOnly) {
   const List four{1, {1, 2, 3, 4}, 3};
   const List without{2, {1, 2, 3}, 2};
@@ -407,7 +407,7 @@ TEST_F(MembersChangeTest, ChangeThatIsCutOffAnywhereIsMadeAgain) {
       int done = 0;
       while (done < events && world_->Step({primary.get()})) ++done;
       primary.reset();
-      // Who still has the old list may go on, if it can.
+      // A process that still has the old list may go on, if it can.
       auto old = Open(Options(kThree));
       if (old->status().ok() && old->opened->backups.size() >= 2) {
         EXPECT_EQ(Shown(*old), acknowledged_) << events;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an opening makes of replicas that say what can't be, of its own pauses,
-// and of the time that others take.
+// Openings that meet replies that can't be, pauses of their own, and replicas
+// that take their time.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -29,7 +29,7 @@ using Primary = OpeningWorld::Primary;
 
 constexpr int64_t kMillisecond = 1'000'000;
 
-// That the third of three replicas was left behind, and why.
+// Expects that the third of three replicas was left behind, and why.
 void ExpectOpenedWithoutThird(const Primary& primary, const std::string& why) {
   ASSERT_TRUE(primary.status().ok()) << primary.status();
   ASSERT_EQ(primary.opened->not_installed.size(), 1u) << why;
@@ -52,7 +52,7 @@ void StepUntilTimeIsWaitedFor(OpeningWorld& world, Primary& primary,
   }
 }
 
-// --- What can't be -----------------------------------------------------------
+// --- Replies that can't be ---------------------------------------------------
 
 TEST(OpeningFaultsTest, ReplyThatIsNoneCostsItsReplicaOnly) {
   for (int nth = 1; nth <= 3; ++nth) {
@@ -211,10 +211,10 @@ TEST(OpeningFaultsTest, FullEpochTableIsSaidBeforeAnythingIsWritten) {
   }
 }
 
-// --- Who may come yet --------------------------------------------------------
+// --- Replicas that may come yet ----------------------------------------------
 
-// What node 1 holds does not suffice, node 2 knows nothing, and node 3 is lost
-// while it is waited for: that is the end, also without a deadline.
+// Node 1's report does not suffice, node 2 knows nothing, and node 3 is lost
+// while it is waited for: the opening ends, also without a deadline.
 TEST(OpeningFaultsTest, LossOfTheLastOneThatIsWaitedForEndsTheOpening) {
   OpeningWorld world({});
   ASSERT_TRUE(world.Open(0)->status().ok());
@@ -448,8 +448,8 @@ TEST(OpeningFaultsTest, OwnMediumThatFailsInASliceEndsTheOpening) {
   }
 }
 
-// What it has read from others for a replica that is given up comes to its end
-// first. Until then there is nothing to do by the clock.
+// Copies to a replica that is given up end before the opening does. Until then
+// there is nothing to do by the clock.
 TEST(OpeningFaultsTest, OpeningThatStopsPastItsDeadlineSleeps) {
   int stopping = 0;
   for (int64_t open_ns = 10'000; open_ns < 400'000; open_ns += 2'000) {

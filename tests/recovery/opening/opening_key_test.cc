@@ -82,7 +82,8 @@ TEST(OpeningKeyTest, PrimaryWithoutTheKeyOpensNothing) {
   }
 }
 
-// Whoever stands at a member's address and has no key says what it can.
+// Returns the replies that a process without the key can try at a member's
+// address.
 std::vector<std::function<Message(const Message&)>> WaysToCheat() {
   return {
       [](const Message&) { return Message(recovery::Proved{}); },
@@ -143,7 +144,7 @@ TEST(OpeningKeyTest, OnlyANodeWithoutRoomIsAskedAgain) {
   }
 }
 
-// The same for whoever only asks.
+// The same for a process that only asks.
 class KeyedControlCall {
  public:
   explicit KeyedControlCall(std::function<Message(const Message&)> on_proof)

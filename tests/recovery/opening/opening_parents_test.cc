@@ -35,7 +35,7 @@ TEST_F(OpeningParentsTest, ListKnowsWhatItWasMadeFrom) {
   Add(2, second, 7);
   EXPECT_TRUE(Judge(third, &change).ok());
   EXPECT_TRUE(promises_.is_half_done);
-  // Of a region that does not say it, newcomers promise nothing.
+  // Newcomers promise nothing for a list whose region does not name its parent.
   reports_[0].configuration.made_from.reset();
   EXPECT_TRUE(Judge(reports_[0].configuration, &change).ok());
   EXPECT_FALSE(promises_.is_half_done);
@@ -43,8 +43,8 @@ TEST_F(OpeningParentsTest, ListKnowsWhatItWasMadeFrom) {
 
 // Nobody who answers has the second list. The third grew to 1 and 2, and a
 // rival to 4 and 5, by attempts to end it that were cut off; 3 counts for both,
-// as what it has is over. Whoever opens by one of them ends the second first,
-// and with it the other.
+// as what it has is over. An opening by one of them ends the second first, and
+// with it the other.
 TEST_F(OpeningParentsTest, WhatAListWasMadeFromIsRetiredThoughNobodyHasIt) {
   const Configuration first = Of(1, {1, 2, 3, 4, 5}, 1);
   const Configuration second = MadeFrom(first, Of(2, {1, 2, 3, 4, 5}, 3));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who counts in an opening that finds replicas with several configurations.
+// The replicas that count where an opening finds several configurations.
 #include "recovery/opening/opening_quorums.h"
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ TEST_F(OpeningQuorumsTest, CompetingListsDoNotBothOpen) {
   EXPECT_FALSE(Judge(other).ok());
 }
 
-// Two stay of five, of which W = 2; who leaves promises, too (OPQ4).
+// Two of five leave, and W = 2: members that leave promise, too (OPQ4).
 TEST_F(OpeningQuorumsTest, LeaversPromiseForTheListThatTheyHave) {
   const Configuration before = Of(1, {1, 2, 3, 4, 5}, 2);
   const Configuration after = Of(2, {1, 2, 3}, 2);
@@ -104,7 +104,7 @@ TEST_F(OpeningQuorumsTest, OnesThatMayHaveBeenReplacedDoNotPromise) {
   EXPECT_TRUE(Judge(after).ok());
 }
 
-// Two changes were cut off on one member each: whom both name, or those who
+// Two changes were cut off on one member each. Members that both name, or that
 // have the list before, were not replaced.
 TEST_F(OpeningQuorumsTest, OnesThatACompetingListNamesWereNotReplaced) {
   const Configuration before = Of(1, {1, 2, 3, 4, 5}, 2);
@@ -253,7 +253,7 @@ TEST_F(OpeningQuorumsTest, SuspectsDoNotKnowWhatAnOlderListDid) {
   EXPECT_TRUE(Judge(after).ok());
 }
 
-// Whoever makes the change reads what to do.
+// An operator who makes the change reads what to do.
 TEST_F(OpeningQuorumsTest, ErrorSaysWhoStandsAgainstIt) {
   const Configuration before = Of(1, {1, 2, 3, 4}, 2);
   const Configuration after = Of(2, {1, 2, 3}, 2);
@@ -291,7 +291,7 @@ TEST_F(OpeningQuorumsTest, RetiredListIsForgotten) {
   EXPECT_THAT(promises_.unretired, IsEmpty());
 }
 
-// OPQ3: of the four of which the new list consists two have said something that
+// OPQ3: two of the four members of the new list have said something that
 // counts.
 TEST_F(OpeningQuorumsTest, NewcomerPromisesOnlyWhereAChangeGoesOn) {
   const Configuration before = Of(1, {1, 2, 3}, 2);

@@ -40,7 +40,7 @@ quorum::QuorumSizes SizesOf(const OpeningWorld::Options& options) {
 
 }  // namespace
 
-// What arrives at a primary's host for its node.
+// Passes events at a primary's host to that host's node, if it has one.
 class OpeningWorld::OthersOf final : public replication::Replicator::Observer {
  public:
   explicit OthersOf(Node* node) : node_(node) {}
@@ -58,7 +58,7 @@ class OpeningWorld::OthersOf final : public replication::Replicator::Observer {
   Node* const node_;
 };
 
-// Who waits lets the other hosts go on.
+// A waiting primary lets the other hosts go on.
 class OpeningWorld::DrivenReplication final : public ReplicationSink {
  public:
   DrivenReplication(OpeningWorld& world, int host, ReplicationSink& inner)

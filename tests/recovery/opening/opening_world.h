@@ -49,8 +49,8 @@ class OpeningWorld {
     bool real_server = false;
     // Logs let members join that were away; needs real_server.
     bool resyncs = false;
-    // Of primaries, and of members that are served so, but for some of them by
-    // number.
+    // The key of primaries, and of members with a real_server unless other_keys
+    // has another one for their number.
     quorum::ClusterKey key = {};
     std::map<int, quorum::ClusterKey> other_keys = {};
     // Nodes behind the members, each with a blank replica.
@@ -70,7 +70,7 @@ class OpeningWorld {
     std::unique_ptr<recovery::EpochOpening> opening;
     std::optional<recovery::EpochOpened> opened;
     std::vector<fabric::Completion> of_sessions;  // that nobody took
-    // Of StartLog.
+    // Made by StartLog.
     std::unique_ptr<replication::Replicator::Observer> others;
     std::unique_ptr<recovery::MemberUpkeep> upkeep;  // with Options::resyncs
     std::unique_ptr<replication::Replicator> replicator;  // without
@@ -99,7 +99,7 @@ class OpeningWorld {
   std::function<std::unique_ptr<quorum::BallotSource>(const quorum::PrimaryId&)>
       make_ballots;
 
-  // What a process on that host would open with.
+  // Returns the options with which a process on that host would open.
   recovery::EpochOpeningOptions OpeningOptions(int host);
   // The same by another list of members.
   recovery::EpochOpeningOptions OpeningOptions(
@@ -147,7 +147,7 @@ class OpeningWorld {
   void Damage(int number, const LogPosition& at);
   std::vector<LogPosition> positions;  // of what was appended
 
-  // What a power cut would leave of the records of that node.
+  // Returns the payloads that a power cut would leave on that node.
   std::vector<std::string> Payloads(int node);
   std::string Describe();
 

@@ -28,7 +28,7 @@ quorum::ClusterKey KeyOf(unsigned char byte) {
 // Both ends, each with its own idea of what was said.
 class KeyHandshakeTest : public ::testing::Test {
  protected:
-  // What the replica says of a primary's proofs.
+  // Runs a handshake. Returns the first refusal of either end, or OK.
   absl::Status Shake(const Hello& primary_says, const Hello& replica_heard,
                      const ServerHello& replica_says,
                      const ServerHello& primary_heard) {
@@ -99,7 +99,7 @@ TEST_F(KeyHandshakeTest, ReplicaWithAnotherKeyIsNotBelieved) {
               HasSubstr("another cluster key"));
 }
 
-// HSK2, for the primary: what a replica said to another challenge is no proof.
+// HSK2, for the primary: a replica's reply to another challenge is no proof.
 TEST_F(KeyHandshakeTest, ReplicasRecordedProofIsNotBelieved) {
   PrimaryHandshake primary({KeyOf(1), &primary_random_});
   ReplicaHandshake replica({KeyOf(1), &replica_random_}, kHello, kServerHello);
@@ -149,7 +149,7 @@ TEST_F(KeyHandshakeTest, NoncesAreDrawnAgainAndNeverZero) {
   EXPECT_NE(primary.Begin(kHello, kServerHello).nonce, first);
 }
 
-// What comes out of turn, in each stage, is refused with a reason of its own.
+// A message out of turn is refused in each stage, with a reason of its own.
 TEST_F(KeyHandshakeTest, MessageOutOfTurnIsRefused) {
   const Challenge challenge{{3, 4}};
   const auto refused = [](ReplicaHandshake& replica, const Message& message) {

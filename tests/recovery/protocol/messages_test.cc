@@ -188,7 +188,7 @@ TEST(MessagesTest, FullTableFits) {
   const auto again = DecodeMessage(kLog, bytes);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, Message(install));
-  // What is larger than any message is none, whatever it says.
+  // A buffer that is longer than any message is none, whatever it holds.
   EXPECT_FALSE(Decodes(std::vector<std::byte>(recovery::kMessageBytesMax + 1)));
 }
 

@@ -66,7 +66,7 @@ TEST_F(LocalOpeningTest, EveryOpeningHasAnEpochAndANonceOfItsOwn) {
   EXPECT_THAT(harness_.Recovered(), SizeIs(10));
 }
 
-// P-H13: what the verdict cut off never comes back, not even beside new
+// P-H13: a record that an opening cut never comes back, not even beside new
 // records.
 TEST_F(LocalOpeningTest, TornTailNeverResurrects) {
   ASSERT_TRUE(harness_.Open().ok());
@@ -131,7 +131,7 @@ TEST_F(LocalOpeningTest, PayloadThatImitatesALaterHeaderIsNoRecord) {
   EXPECT_THAT(harness_.Recovered(), ElementsAre("kept", two_lines));
 }
 
-// P-H7: what recovery returned is durable, even if it was only visible before.
+// P-H7: a recovered record is durable, even if it was only visible before.
 TEST_F(LocalOpeningTest, VisibleRecordIsPersistedBeforeItIsShown) {
   ASSERT_TRUE(harness_.Open().ok());
   auto record = harness_.log().Reserve(7, Deadline());
@@ -274,8 +274,8 @@ TEST_F(LocalOpeningTest, FullEpochTableIsRefusedWithAWayOut) {
   EXPECT_THAT(harness.Recovered(), SizeIs(2));
 }
 
-// ET3: the head is written when an epoch may leave, also by who is always
-// killed, and whose head moves by less than is worth writing.
+// ET3: the head is written when an epoch may leave, also by a process that is
+// always killed and whose head moves by less than is worth writing.
 TEST_F(LocalOpeningTest, EpochsWithoutRecordsLeaveThoughNobodyCloses) {
   constexpr uint64_t kTable = 260;
   // A sixteenth, from which on a head is always written, takes 1,024 records.
@@ -320,10 +320,10 @@ TEST_F(LocalOpeningTest, FailureAtEachFenceIsReportedAndTheLogReopens) {
   EXPECT_EQ(fence, 9u) << "an opening has eight fences";
 }
 
-// What a killed process left in the caches is visible but not persisted. An
-// opening that takes such a copy for the good one and overwrites the other
-// would lose both at a power cut (P-H7). Kill at each fence of an opening, cut
-// the power at each fence of the next.
+// A copy that a killed process left in the caches is visible but not persisted.
+// An opening that takes it for the good one and overwrites the other would lose
+// both at a power cut (P-H7). Kill at each fence of an opening, cut the power
+// at each fence of the next.
 TEST_F(LocalOpeningTest, KillThenPowerCutAlwaysReopens) {
   ASSERT_TRUE(harness_.Open().ok());
   harness_.Append("a");

@@ -192,7 +192,7 @@ class Cutter {
       const absl::Status done = steps_[step_](world);
       ASSERT_TRUE(done.ok()) << done;
     }
-    // What was acknowledged last is there in any case.
+    // The last step is acknowledged now: its result is there in any case.
     --step_;
     superlines_[step_] = superlines_[step_ + 1];
     Enumerate(world);
@@ -262,7 +262,8 @@ class Cutter {
     }
   }
 
-  // What it had, unless it says that it knows nothing (P-H12).
+  // Expects all that it had before, unless it says that it knows nothing
+  // (P-H12).
   void JudgeOld(const RegionState& state) {
     EXPECT_EQ(state.table.entries(), table_before_);
     EXPECT_EQ(state.ProvenLsn(), watermark_before_);
@@ -332,10 +333,10 @@ TEST_P(ReplicaCrashTest, EveryCutLeavesTheStateBeforeOrAfter) {
 INSTANTIATE_TEST_SUITE_P(CopiesDamagedBefore, ReplicaCrashTest,
                          ::testing::Values(-1, 0, 1));
 
-// P-H7: what a killed process left in the caches is not on the medium. The next
-// process must not overwrite the other copy before it is. Kill at each fence of
-// a promise, cut the power at each fence of the same promise in the next
-// process.
+// P-H7: a copy that a killed process left in the caches is not on the medium.
+// The next process must not overwrite the other copy before it is. Kill at each
+// fence of a promise, cut the power at each fence of the same promise in the
+// next process.
 TEST(ReplicaKillTest, PromiseOfAKilledProcessIsPersistedFirst) {
   struct Killed {
     std::vector<std::byte> visible;

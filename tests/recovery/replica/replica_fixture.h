@@ -25,7 +25,7 @@ class ReplicaTest : public ::testing::Test {
   recovery::LocalReplica<model::ModelPersistence>& replica() {
     return world_.replica();
   }
-  // Of epoch 5: a, b.
+  // Appends a and b in epoch 5.
   void MakeLog() {
     log_.OpenEpoch(Epoch(5));
     log_.Append("a");

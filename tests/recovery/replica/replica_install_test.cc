@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is installed on a replica, and what is refused.
+// Installations on a replica, and those that it refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -287,7 +287,7 @@ TEST_F(ReplicaTest, LogThatStartsBehindOwnHeadIsInstalled) {
   EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b"));
 }
 
-// P-H13, Arcadia 4.2: of A, B and C with R = W = 2, A alone has X at LSN 1; B
+// P-H13, Arcadia 4.2: replicas A, B and C, R = W = 2. A alone has X at LSN 1; B
 // and C go on without it and make Y durable there; then A and B recover. This
 // is A.
 TEST_F(ReplicaTest, DivergingHistoriesOfThePaperStayApart) {

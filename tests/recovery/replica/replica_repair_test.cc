@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a replica answers, and the repair that follows.
+// The report of a replica, and the repair that follows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST_F(ReplicaTest, RegionThatWentBadIsNotReportedFor) {
                 Code::kDataLoss, "watermark");
 }
 
-// P-H25: what was read record by record is suspect no more.
+// P-H25: an installation reads each record, and the replica is suspect no more.
 TEST_F(ReplicaTest, SuspectReplicaKnowsNothingUntilItIsInstalled) {
   InstallLog();
   ASSERT_TRUE(world_.Open({.name = "model", .suspect = true}).ok());
@@ -56,7 +56,8 @@ TEST_F(ReplicaTest, SuspectReplicaKnowsNothingUntilItIsInstalled) {
   EXPECT_TRUE(replica().MakeStateReport()->knows());
 }
 
-// ND3 of node.h: whoever takes the region next knows, though nobody tells him.
+// ND3 of node.h: the next process that takes the region knows, though nobody
+// tells it.
 TEST_F(ReplicaTest, SuspicionIsOnTheMediumOnceItIsOpened) {
   InstallLog();
   ASSERT_TRUE(world_.Open({.name = "model", .suspect = true}).ok());
@@ -65,7 +66,7 @@ TEST_F(ReplicaTest, SuspicionIsOnTheMediumOnceItIsOpened) {
   EXPECT_FALSE(replica().MakeStateReport()->knows());
 }
 
-// P-H12, REP4: whoever opens next.
+// P-H12, REP4: also by the next process that opens the region.
 TEST_F(ReplicaTest, RepairThatIsCutOffIsRemembered) {
   InstallLog();
   ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());

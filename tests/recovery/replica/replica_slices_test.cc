@@ -159,8 +159,8 @@ TEST_F(ReplicaSlicesTest, MediumThatFailsInASliceEndsIt) {
   EXPECT_EQ(failed, 6);
 }
 
-// What a suspect medium shows may not be on it: the promise is written again,
-// though it is there to be read.
+// A suspect medium may show bytes that are not on it: the promise is written
+// again, though it is there to be read.
 TEST_F(ReplicaSlicesTest, SuspectReplicaWritesARepeatedPromiseAgain) {
   for (const bool suspect : {false, true}) {
     ASSERT_TRUE(world_.Open({.name = "model", .suspect = suspect}).ok());

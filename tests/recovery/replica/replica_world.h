@@ -46,7 +46,7 @@ class LogImage {
   // Goes back to where `lsn` ended; what was behind it stays in the ring.
   void Truncate(Lsn lsn);
 
-  // What a primary sends for the last epoch.
+  // Returns the installation that a primary sends for the last epoch.
   recovery::Installation ToInstall() const;
   const LogPosition& head() const { return positions_.front(); }
   const LogPosition& end() const { return positions_.back(); }
@@ -99,7 +99,7 @@ class ReplicaWorld {
   absl::Status InstallAll(const LogImage& log);
 
   RegionState State();
-  // What reading the log gives.
+  // Returns the payloads that a reader of the log gets.
   std::vector<std::string> Payloads();
 
  private:

@@ -88,7 +88,8 @@ TEST_F(JoinPlanTest, WhatIsTheSameStays) {
   EXPECT_EQ(plan.next, log_.PositionOf(Lsn(5)));
 }
 
-// JP2: what it proves and can't read is copied, what it never said is not.
+// JP2: a record that it proves and can't read is copied; one that it never
+// reported is not.
 TEST_F(JoinPlanTest, WhatAMemberOfThisEpochProvesIsCopied) {
   Have(log_, Lsn(1), Lsn(2));
   report_.proven_lsn = Lsn(4);
@@ -125,7 +126,7 @@ TEST_F(JoinPlanTest, OtherRecordsAreOverwrittenUnderAMark) {
   EXPECT_FALSE(Plan().set_repairing);  // it is
 }
 
-// What lies beyond is no record of the log any more.
+// A record behind those that the log kept is no record of the log any more.
 TEST_F(JoinPlanTest, RecordsBehindTheLogNeedNoMark) {
   LogImage other = log_;
   other.Truncate(Lsn(3));
@@ -137,7 +138,7 @@ TEST_F(JoinPlanTest, RecordsBehindTheLogNeedNoMark) {
   EXPECT_THAT(plan.copies, IsEmpty());
 }
 
-// JP2: of what it acknowledged nobody knows more than that it is durable.
+// JP2: nobody knows more of what it acknowledged than that it is durable.
 TEST_F(JoinPlanTest, MemberThatKnowsNothingGetsWhatIsDurable) {
   report_.suspect = true;
   durable_ = Lsn(4);

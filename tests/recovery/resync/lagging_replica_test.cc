@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, LaggingReplicaTest,
                                   "Lag" + std::to_string(size.param.laggards);
                          });
 
-// Who is to stay would know nothing, cut off in the middle of its repair, and
+// Node 2 stays. Cut off in the middle of its repair it would know nothing, and
 // all have to say that they never acknowledged what comes next (W = 1).
 TEST(LaggingReplicaChangeTest, ChangeWaitsUntilTheOnlyHolderMayLeave) {
   OpeningWorld::Options options;
@@ -164,7 +164,7 @@ TEST(LaggingReplicaChangeTest, ChangeWaitsUntilTheOnlyHolderMayLeave) {
   EXPECT_THAT(refused.message(),
               HasSubstr("The replica that holds the log leaves"));
   EXPECT_FALSE(world.replica(2).superline().repairing);
-  // What the error says: both have the log then.
+  // The error's advice is taken: both have the log then.
   const absl::Status opened = OpenAgain(world, world.outsider());
   ASSERT_TRUE(opened.ok()) << opened;
   EXPECT_EQ(world.Payloads(2), held);

@@ -115,7 +115,7 @@ class ResyncTest : public ::testing::Test {
     EXPECT_EQ(superline.log_epoch, primary_->opened->epoch);
     EXPECT_FALSE(superline.repairing);
   }
-  // Whoever opens with these, but for node 1, shows all that was acknowledged.
+  // An opening without node 1 shows all that was acknowledged.
   void ExpectAllIsThereWithoutNode1() {
     primary_.reset();
     world_->Crash(1);
@@ -161,7 +161,8 @@ TEST_F(ResyncTest, MemberThatJoinedMakesAQuorum) {
   ExpectAllIsThereWithoutNode1();
 }
 
-// What it missed of earlier epochs is copied, and this one comes behind.
+// Records of earlier epochs that it missed are copied, and this epoch's come
+// behind.
 TEST_F(ResyncTest, MemberOfAnEarlierEpochJoins) {
   OpenLog();
   Append(3);

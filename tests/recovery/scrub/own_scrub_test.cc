@@ -145,7 +145,7 @@ class OwnScrubTest : public ::testing::Test {
   void FlipInRecord(int record, uint64_t byte) {
     Flip(primary_->log->ring().At(OffsetOf(record) + byte));
   }
-  // What a power cut would leave at node 1 is all there was, undamaged.
+  // Expects that a power cut would leave all records at node 1, undamaged.
   void ExpectWhole() {
     std::vector<std::string> texts;
     for (int i = 1; i <= kRecords; ++i) texts.push_back(TextOf(i));
@@ -313,7 +313,7 @@ TEST_F(OwnScrubTest, EveryCutOfRepairedCopiesLeavesOneWhole) {
   }
 }
 
-// --- What others are shown of it ---------------------------------------------
+// --- Bytes that others are shown ---------------------------------------------
 
 // Goal: MUK2. In whatever moment it is asked, a power cut would leave the same.
 TEST_F(OwnScrubTest, OnlyWhatIsPersistedIsShown) {
@@ -370,7 +370,7 @@ TEST_F(OwnScrubTest, LogThatHasFailedShowsNothing) {
   EXPECT_THAT(primary_->upkeep->Show({RingOffset(0), 64}).bytes, IsEmpty());
 }
 
-// P-H20. What a repair persisted is unknown then.
+// P-H20. Nobody knows then how much of a repair is persisted.
 TEST_F(OwnScrubTest, FenceThatFailsEndsTheLog) {
   ASSERT_NO_FATAL_FAILURE(Start());
   ASSERT_NO_FATAL_FAILURE(FlipInRecord(3, 100));

@@ -104,7 +104,8 @@ TEST(RecordRepairTest, SeveralRecordsAreRepairedAsFarAsThePeerHasThem) {
   EXPECT_TRUE(AreEqual(log, good));
 }
 
-// Goal: RR1. Of another epoch with the same number, damaged, not there.
+// Goal: RR1. The peer's record is of another epoch with the same number,
+// damaged, or not there.
 TEST(RecordRepairTest, WhatIsNotTheRecordRepairsNothing) {
   const LogImage good = SixRecords();
   const LogImage log = good;

@@ -120,8 +120,7 @@ TEST(RingScrubTest, HeadersThatCannotBeReadAreOneFinding) {
   EXPECT_EQ(scrub->records(), 6u);
 }
 
-// Goal: RSC1. What is behind the last record is no finding, nor does it end
-// one.
+// Goal: RSC1. Bytes after the last record are no finding, nor do they end one.
 TEST(RingScrubTest, WhatIsBehindTheLastRecordIsNotLookedAt) {
   const LogImage log = TwoEpochsOf(10);
   FlipBit(PlaceIn(log, Lsn(8)));

@@ -22,8 +22,8 @@ namespace {
 
 constexpr int64_t kSecond = 1'000 * kMillisecond;
 
-// Goal: SCR1. What the session writes and has not announced is not looked at,
-// though its header holds.
+// Goal: SCR1. A record that the session has written and not announced is not
+// looked at, though its header holds.
 TEST_F(ScrubbingTest, RecordThatIsNotPersistedIsNotLookedAt) {
   WriteWithPeer(4);
   log_->Append(LongText(5));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scrub finds, and what it is repaired with: by the node itself, by its
-// peers, by a primary that runs.
+// Damage that a scrub finds, and its repair: by the node itself, from its
+// peers, from a primary that runs.
 #include "recovery/scrub/scrubbing.h"
 
 #include <gmock/gmock.h>
@@ -369,7 +369,7 @@ TEST_F(ScrubbingTest, DamageIsRepairedFromTheReplicaOfARunningPrimary) {
   }
 }
 
-// What it has cleaned, and what it has not persisted itself.
+// The primary shows no record that it has cleaned or not persisted itself.
 TEST_F(ScrubbingTest, WhatThePrimaryDoesNotShowIsToldAndTheRestRepaired) {
   ASSERT_NO_FATAL_FAILURE(WriteWithClaimedPeer(8, Lsn(3), Lsn(6)));
   for (const Lsn lsn : {Lsn(2), Lsn(4), Lsn(6), Lsn(7)}) Flip(lsn, 0);

@@ -53,7 +53,7 @@ class ShadowScrubTest : public ::testing::Test {
     EXPECT_GT(scrubbing_->StateOf(kLogA).passes, passes);
     return scrubbing_->StateOf(kLogA).pass;
   }
-  // Of the medium only.
+  // Flips a bit of the medium only.
   void Flip(std::byte* at) {
     std::byte* const place =
         model_->region().data() + (at - shadowed_->bytes().data());
@@ -137,7 +137,7 @@ TEST_F(ShadowScrubTest, UpdateOverwritesNoLastGoodCopyOfTheMedium) {
   }
 }
 
-// What it says of itself to who connects.
+// A node tells peers so of a replica that lands in memory.
 TEST_F(ShadowScrubTest, PeersWriteToNoPersistentMemory) {
   EXPECT_FALSE(served_->is_persistent_memory());
   EXPECT_NE(served_->ring().data(), served_->ring_on_medium().data());

@@ -45,7 +45,7 @@ class PeerRingTest : public ::testing::Test {
     address_ = *network_.fabric(0).Listen("sim:0:7000");
   }
 
-  // What the node has, as far as it has it.
+  // Returns the node's bytes for a request, at most `bytes_max` of them.
   static recovery::Fetched Shown(const Fetch& fetch, uint64_t bytes_max) {
     recovery::Fetched shown{fetch.from, {}};
     const uint64_t bytes = std::min<uint64_t>(fetch.bytes, bytes_max);

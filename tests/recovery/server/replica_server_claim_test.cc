@@ -174,8 +174,8 @@ TEST_F(ReplicaServerClaimTest, WhoOnlyLooksDeposesNobody) {
   EXPECT_FALSE(primary.ended);
 }
 
-// Goal: who asks how the replica stands is told, of a primary's own one, too:
-// by its superline, and whether that primary said that it holds it.
+// Goal: a peer that asks how the replica stands is told, also if a primary has
+// claimed it: by its superline, and whether that primary said that it holds it.
 TEST_F(ReplicaServerClaimTest, StandingOfAClaimedReplicaIsTold) {
   const auto ask = [this](uint64_t incarnation) {
     const auto reply = world_->Ask(Asker(2, incarnation), recovery::Follow{});
@@ -248,7 +248,7 @@ TEST_F(ReplicaServerClaimTest, NewestPrimaryIsAskedAndWhoWaitsIsJudgedAgain) {
   EXPECT_TRUE(first.ended);
   EXPECT_THAT(low.replies, ElementsAre(Message(recovery::Refused{later})));
   EXPECT_THAT(high.replies, IsEmpty());
-  // It did not step down, and says so: who waits is told of again.
+  // It did not step down, and says so: it is told again of the peer that waits.
   EXPECT_EQ(world_->Ask(second, Claim{later}),
             Message(Wanted{{Epoch(9), high.self()}}));
 }
@@ -300,7 +300,7 @@ TEST_F(ReplicaServerClaimTest, ScrubIsRelayedToThePrimary) {
   said.pass.records = 17;
   claim();
   EXPECT_EQ(primary.replies.size(), 2u);
-  // Whoever only asks is told, and the local primary asked for what is new.
+  // A peer that only asks is told, and the local primary is asked for news.
   EXPECT_EQ(ask(false), said);
   EXPECT_EQ(primary.replies.back(), Message(Scrub{false}));
   said.is_running = false;
@@ -343,7 +343,7 @@ TEST_F(ReplicaServerClaimTest, PromiseIsWantedBehindAScrub) {
   }
 }
 
-// --- Who wants bytes of its ring ---------------------------------------------
+// --- Requests for bytes of its ring ------------------------------------------
 
 constexpr recovery::Fetch kFetch{RingOffset(128), 64};
 constexpr recovery::Fetch kOtherFetch{RingOffset(256), 100};
@@ -393,7 +393,7 @@ TEST_F(ReplicaServerClaimTest, FetchesGoToThePrimaryOneAfterTheOther) {
   EXPECT_THAT(next.replies, ElementsAre(Message(ShownFor(kOtherFetch, 100))));
 }
 
-// LPR2. Of another place, or more than was asked for.
+// LPR2. The bytes are of another place, or more than were asked for.
 TEST_F(ReplicaServerClaimTest, PrimaryThatShowsOtherBytesIsRefused) {
   for (const recovery::Fetched& other :
        {ShownFor(kOtherFetch, 64), ShownFor(kFetch, 65),
@@ -442,7 +442,8 @@ TEST_F(ReplicaServerClaimTest, PrimaryThatEndsShowsNothing) {
             absl::StatusCode::kUnavailable);
 }
 
-// A process that is stopped. What it shows later is nobody's any more.
+// The primary's process is stopped. Bytes that it shows later are nobody's any
+// more.
 TEST_F(ReplicaServerClaimTest, PrimaryThatIsSilentIsWaitedForNotLong) {
   Peer& primary = Claiming();
   Peer& asker = Asker(2, 1);
@@ -493,14 +494,15 @@ TEST_F(ReplicaServerClaimTest, PromiseIsWantedBeforeTheNextFetch) {
       primary.replies,
       ElementsAre(Message(kFetch), Message(Wanted{{Epoch(6), asker.self()}})));
   EXPECT_EQ(fetcher.replies.size(), 1u);
-  // The node serves the replica: whoever waits for bytes connects again.
+  // The node serves the replica: a peer that waits for bytes connects again.
   ASSERT_TRUE(primary.Close().ok());
   TakeBack();
   EXPECT_EQ(asker.replies.size(), 1u);
   EXPECT_TRUE(other.ended);
 }
 
-// A process that is stopped: who can do without it does not wait.
+// The primary's process is stopped: an opener that can do without it does not
+// wait.
 TEST_F(ReplicaServerClaimTest, PrimaryThatDoesNotStepDownIsNotWaitedForLong) {
   Peer& primary = Claiming();
   Peer& asker = Asker(2, 1);

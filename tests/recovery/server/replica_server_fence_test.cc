@@ -47,8 +47,8 @@ TEST(ReplicaServerTest, KeyOfAFencedSessionOpensNothing) {
 }
 
 // P-H6, P-R2, P-INV-6: an old primary is in the middle of writing, some of it
-// late on broken connections, when the next one gets the promise. What the scan
-// saw is what stays.
+// late on broken connections, when the next one gets the promise. The ring
+// stays as the scan saw it.
 TEST(ReplicaServerTest, NoByteOfTheRingChangesOnceItIsLookedAt) {
   int cut_off = 0;
   int landed = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// replica_server_fixture: what the tests of the server of replicas share, on
+// replica_server_fixture: helpers for the tests of the server of replicas, on
 // top of served_world.h.
 #ifndef ALPHEUS_TESTS_RECOVERY_SERVER_REPLICA_SERVER_FIXTURE_H_
 #define ALPHEUS_TESTS_RECOVERY_SERVER_REPLICA_SERVER_FIXTURE_H_
@@ -22,7 +22,7 @@ ServedWorld::Options WithLogB();
 // Why the request failed; OK if it did not.
 absl::StatusCode FailedWith(const std::optional<recovery::Message>& reply);
 
-// What a power cut that keeps the least leaves of the log.
+// Returns the log's payloads after a power cut that keeps the least.
 std::vector<std::string> PayloadsAfterACut(ServedWorld& world, Uuid log_id);
 Lsn ProvenAfterACut(ServedWorld& world, Uuid log_id);
 

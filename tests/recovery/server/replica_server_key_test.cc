@@ -136,7 +136,7 @@ TEST_F(ReplicaServerKeyTest, NothingIsIssuedWithoutAProof) {
       ExpectRefused(reply, RejectReason::kNoProof, "asked without a proof");
     }
   }
-  // Of the host's many refusals one is told.
+  // One of the host's many refusals is told.
   ASSERT_THAT(world_->reports(), SizeIs(1));
   EXPECT_THAT(world_->reports().front(), HasSubstr("key_file"));
 }
@@ -178,7 +178,7 @@ TEST_F(ReplicaServerKeyTest, RecordedHandshakeProvesNothing) {
   ExpectRefused(reply, RejectReason::kWrongKey, "a recorded proof");
 }
 
-// HSK3: whoever has no key lets the replica sign.
+// HSK3: a peer without the key lets the replica sign.
 TEST_F(ReplicaServerKeyTest, ReplicasOwnProofSentBackProvesNothing) {
   Peer& peer = world_->Connected(2, 1);
   const auto challenged = world_->Ask(peer, Challenge{{1, 2}});
@@ -217,7 +217,7 @@ TEST_F(ReplicaServerKeyTest, HandshakeOutOfTurnIsRefused) {
   ExpectRefused(Prove(Proved(2, 3)), RejectReason::kOutOfTurn, "proved before");
 }
 
-// Who says Hello wrongly does not even get so far.
+// A peer with a wrong Hello does not even get so far.
 TEST_F(ReplicaServerKeyTest, HelloOfOthersIsRejectedCountedAndToldOnce) {
   const recovery::Hello good{kCluster, kLogA, {NodeId(3), 1}};
   recovery::Hello cluster = good;
@@ -339,7 +339,7 @@ TEST_F(ReplicaServerKeyTest, ManyUnauthenticatedClientsPushEachOtherOut) {
   EXPECT_FALSE(second.ended);
   EXPECT_FALSE(late.ended);
   EXPECT_EQ(refusals().count(RejectReason::kNoRoom), 1u);
-  // Who has it not pushes out none of them.
+  // A peer without the key pushes out none of them.
   Peer& unauthenticated = world_->Connected(2, 4);
   world_->Ask(unauthenticated, Challenge{{1, 2}});
   world_->Ask(unauthenticated, alpheus::recovery::Prove{});

@@ -141,7 +141,7 @@ TEST_F(ReplicaServerPlacesTest, PrimariesTakeNoPlace) {
   world_.GetPromise(holder, Epoch(++epoch_));
   for (size_t i = 0; i < 2 * kWaiting; ++i) {
     Peer& late = NewPeer();
-    // Of a lower epoch.
+    // The request is of a lower epoch.
     const auto refused =
         world_.Ask(late, recovery::Prepare{{Epoch(1), late.self()}});
     EXPECT_TRUE(refused && std::holds_alternative<recovery::Refused>(*refused));
@@ -150,7 +150,7 @@ TEST_F(ReplicaServerPlacesTest, PrimariesTakeNoPlace) {
   world_.GetRepairOpened(holder, Epoch(epoch_));
 }
 
-// Who floods a node makes room for itself.
+// A host that floods a node loses connections of its own.
 TEST(ReplicaServerUnauthenticatedTest, OnesOfTheHostThatHasMostMakeRoom) {
   Random random(5);
   ServedWorld::Options options;
@@ -170,7 +170,7 @@ TEST(ReplicaServerUnauthenticatedTest, OnesOfTheHostThatHasMostMakeRoom) {
   EXPECT_EQ(world.server().connection_count(), 4u);
 }
 
-// What the adapter refuses is counted and told with what the node refuses.
+// Refusals of the adapter are counted and told with those of the node.
 TEST(ReplicaServerUnauthenticatedTest, RefusalsOfTheAdapterAreCountedAndTold) {
   ServedWorld world({});
   for (int i = 0; i < 3; ++i) {

@@ -189,8 +189,8 @@ TEST(ReplicaServerTest, PromiseIsForTheProcessThatConnected) {
   EXPECT_EQ(world.State(kLogA).superline.promised_epoch, Epoch(0));
 }
 
-// P-R7: what the node's operator declared reaches the primary, and a session of
-// that platform persists what it acknowledges.
+// P-R7: the platform that the node's operator declared reaches the primary, and
+// a session of that platform persists what it acknowledges.
 TEST(ReplicaServerTest, PlatformIsToldToThePrimary) {
   ServedWorld::Options options;
   options.server.platform =
@@ -218,7 +218,8 @@ TEST(ReplicaServerTest, PlainFileIsServedAsOnTheWeakest) {
             "dmp,ddio,dram,infiniband");
 }
 
-// What another process has, or is to be made, was not seen: it may be a file.
+// A region that another process has, or that is to be made, was not seen: it
+// may be a file.
 TEST(ReplicaServerTest, RegionThatIsNotSeenIsToldAsTheWeakest) {
   ServedWorld::Options options;
   options.server.platform =

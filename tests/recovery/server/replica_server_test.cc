@@ -86,7 +86,7 @@ TEST(ReplicaServerTest, UnknownLogIsMadeOnDemand) {
   EXPECT_EQ(
       FailedWith(world.Ask(hasty, recovery::Prepare{{Epoch(5), hasty.self()}})),
       absl::StatusCode::kFailedPrecondition);
-  // What the creator says against it.
+  // The creator's objection reaches the peer.
   Peer& wrong = world.Connected(1, 1, kLogB);
   EXPECT_EQ(FailedWith(world.Ask(wrong, Format{0, MembersOf(), "orders"})),
             absl::StatusCode::kInvalidArgument);
@@ -108,8 +108,8 @@ TEST(ReplicaServerTest, UnknownLogIsMadeOnDemand) {
   EXPECT_TRUE(world.server().RemoveLog(kLogB).ok());
 }
 
-// LC1 (log_creation.h). What a creation that was cut off left is made again:
-// the replica that was looked at, and no other one.
+// LC1 (log_creation.h). A replica that a creation left when it was cut off is
+// made again: the one that was looked at, and no other.
 TEST(ReplicaServerTest, UnopenedReplicaIsReplaced) {
   TestCreator creator;
   ServedWorld::Options options;
@@ -235,7 +235,7 @@ TEST(ReplicaServerTest, RegionIsReadWithoutAPromise) {
   Replicate(world, primary, log, "c");
 }
 
-// ADM1: who looks again and again gets the key that it has.
+// ADM1: a peer that looks again and again gets the key that it has.
 TEST(ReplicaServerTest, ViewThatIsRepeatedRegistersNothing) {
   ServedWorld world({});
   Peer& reader = world.Connected(2, 1);
@@ -268,8 +268,8 @@ TEST(ReplicaServerTest, OwnerOfThePromiseHasNoViewOfTheRest) {
   }
 }
 
-// What is persisted is known from the session, then from the watermark; what is
-// durable stays known when the session is over (P-C1).
+// The persisted LSN is known from the session, then from the watermark. The
+// durable LSN stays known when the session is over (P-C1).
 TEST(ReplicaServerTest, WhoFollowsIsToldHowFarTheReplicaIs) {
   ServedWorld world({});
   PrimaryLog log(kLogA);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes out of turn ends its connection, and nothing else.
+// A message out of turn ends its connection, and nothing else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

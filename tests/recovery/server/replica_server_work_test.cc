@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node's server does while it scans and installs, and the adapter's
-// errors.
+// A node's server while it scans and installs, and errors of its adapter.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +41,7 @@ void Ask(Peer& peer, Epoch epoch) {
   peer.Send(recovery::Prepare{{epoch, peer.self()}});
 }
 
-// What a scan or an installation has gathered is given back.
+// Expects that no scan or installation is in progress.
 void ExpectNothingInProgress(recovery::ServedLog& log) {
   const absl::Status status = log.Continue(kLineBytes).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
@@ -70,9 +69,9 @@ TEST(ReplicaServerWorkTest, SessionOfAnotherLogGoesOnDuringAScan) {
   EXPECT_GT(world.log(kLogA).slices, static_cast<int>(kRingBytes / kLineBytes));
 }
 
-// RS1: memory runs out in the scan for a promise. Whoever else is connected to
-// that log is ended too, so that nothing is gone on with that is half done; the
-// session of another log is not.
+// RS1: memory runs out in the scan for a promise. All other connections of that
+// log end too, so that no work goes on from a half-done state. The session of
+// another log stays.
 TEST(ReplicaServerWorkTest, MemoryThatRunsOutEndsTheWorkOfItsLog) {
   ServedWorld world(InSlices());
   PrimaryLog log(kLogB);
@@ -135,7 +134,8 @@ TEST(ReplicaServerWorkTest, NodeWithWorkLeftDoesNotSleep) {
   EXPECT_FALSE(world.server().NextPoll().is_set());
 }
 
-// What was read since may be zeros, which are no word for the loss of a record.
+// Bytes that were read since may be zeros, which do not show that a record is
+// lost.
 TEST(ReplicaServerWorkTest, MediumThatFailsInTheMiddleOfAScanEndsIt) {
   ServedWorld world(InSlices());
   Peer& peer = world.Connected(1, 1);
@@ -230,7 +230,7 @@ TEST(ReplicaServerWorkTest, MediumThatFailsInASliceIsSaid) {
   EXPECT_THAT(world.server().LogsWithFailedMedium(), ElementsAre(kLogA));
 }
 
-// --- What a primary's end means ----------------------------------------------
+// --- The end of a primary ----------------------------------------------------
 
 // It is nothing that an operator must look at.
 TEST(ReplicaServerWorkTest, PrimaryThatEndsIsNoNews) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a ring is shown, by where the range lies.
+// The bytes of a ring that are shown, by where the range lies.
 #include "recovery/server/ring_fetch.h"
 
 #include <gmock/gmock.h>

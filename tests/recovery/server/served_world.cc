@@ -196,7 +196,7 @@ WatchedLog::WatchedLog(ModelPersistence& pmem,
     : inner_(pmem, Opened(pmem)), while_scanning_(std::move(while_scanning)) {}
 
 absl::StatusOr<bool> WatchedLog::Continue(uint64_t bytes_max) {
-  // What a container does when there is no more.
+  // Fails as a container does when memory runs out.
   if (starves) std::string().reserve(std::string().max_size() + 1);
   ++slices;
   return inner_.Continue(bytes_max);

@@ -48,7 +48,7 @@ class PrimaryLog {
   // Installs the epoch on what is there, and goes on with it.
   void OpenEpoch(Epoch epoch);
   Lsn Append(std::string_view text);
-  // What the last OpenEpoch installed.
+  // The installation of the last OpenEpoch.
   const recovery::Installation& installation() const { return installation_; }
   Ring ring() const;
   // Behind the last record.
@@ -81,7 +81,7 @@ class Peer {
 
   void Send(const recovery::Message& message);
   void SendBytes(std::span<const std::byte> bytes);
-  // Under way until it completes; `writes` has the outcomes.
+  // Under way until it completes; `done` has the outcomes.
   absl::Status Write(fabric::RegionKey key, uint64_t offset,
                      std::span<std::byte> bytes);
   absl::Status Read(fabric::RegionKey key, uint64_t offset,
@@ -96,7 +96,7 @@ class Peer {
   fabric::ConnectionId connection() const { return connection_; }
   fabric::Fabric& fabric() { return fabric_; }
 
-  // What was seen.
+  // Everything that this peer has seen.
   std::optional<recovery::ServerHello> server_hello;
   absl::Status rejection;
   std::string rejection_bytes;
@@ -181,7 +181,7 @@ class WatchedLog final : public recovery::ServedLog {
   int watermarks = 0;
   int slices = 0;        // of scans and installations
   int restored = 0;      // places
-  bool forgets = false;  // what is restored
+  bool forgets = false;  // ignores restored content
   bool is_memory = true;
   bool starves = false;  // memory runs out in its work
 
@@ -190,8 +190,8 @@ class WatchedLog final : public recovery::ServedLog {
   const std::function<void()> while_scanning_;
 };
 
-// Regions of which a process of the node's machine has one. What is not set is
-// as by default.
+// Regions of which a process of the node's machine has one. Functions that are
+// not set act as by default.
 class FakeRegions final : public recovery::LocalRegions {
  public:
   explicit FakeRegions(Uuid taken) : taken_(taken) {}
@@ -225,7 +225,7 @@ class ServedWorld {
   explicit ServedWorld(Options options);
 
   model::SimNetwork& network() { return network_; }
-  // Of the node.
+  // The adapter of the node.
   FailingFabric& adapter() { return adapter_; }
   recovery::ReplicaServer& server() { return *server_; }
   model::ModelPersistence& pmem(Uuid log_id) {

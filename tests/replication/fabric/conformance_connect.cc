@@ -236,7 +236,7 @@ TEST_P(FabricConformanceTest, RejectThatHasTooMuchToSayRejectsAllTheSame) {
   EXPECT_EQ(rejected.private_data, "");
 }
 
-// What has been accepted is no request any more.
+// A connection that has been accepted is no request any more.
 TEST_P(FabricConformanceTest, RejectLeavesAConnectionThatStands) {
   const TestLink link = Link(0, 1);
   EXPECT_TRUE(absl::IsNotFound(fabric(1).Reject(link.at_peer, "")));

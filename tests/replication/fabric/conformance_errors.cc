@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is refused, how connections break, and the fences: FB3 to FB6.
+// Refusals, broken connections, and the fences: FB3 to FB6.
 #include <limits>
 
 #include "tests/replication/fabric/conformance.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations do when nothing goes wrong: FB1, FB2, FB3, FB7.
+// Operations when nothing goes wrong: FB1, FB2, FB3, FB7.
 #include <algorithm>
 #include <cstring>
 #include <set>

@@ -25,8 +25,9 @@ TEST(KeySequenceTest, KeysDifferFromEachOtherAndFromZero) {
   }
 }
 
-// Who was given some keys could else foresee the next: about half of the bits
-// change from one key to the next, and under another secret all is different.
+// About half of the bits change from one key to the next, and under another
+// secret all keys are different. Else a peer with some keys could foresee the
+// next.
 TEST(KeySequenceTest, KeysTellNothingOfOthers) {
   Random random(1);
   KeySequence keys(random);

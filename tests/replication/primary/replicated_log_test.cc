@@ -60,7 +60,7 @@ TEST(ReplicatedLogTest, AppendCostsOneOfEachPerBackup) {
   }
 }
 
-// What several records need is one batch, too.
+// Several records need only one batch, too.
 TEST(ReplicatedLogTest, RecordsThatWaitGoTogether) {
   ReplicatedLog world({});
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(world.Fill(100).ok());
@@ -132,7 +132,7 @@ TEST(ReplicatedLogTest, RemoteOnlyCountsItsBackups) {
   EXPECT_EQ(world.backup(0).superline.head_lsn, Lsn(1));
 }
 
-// P-F7, P-H20: who waits hears of it, and so does every later call.
+// P-F7, P-H20: a caller that waits hears of it, and so does every later call.
 TEST(ReplicatedLogTest, LostQuorumIsToldToWhoWaitsAndToAllLater) {
   ReplicatedLog world({});
   ASSERT_TRUE(world.Append(100).ok());
@@ -178,7 +178,7 @@ TEST(ReplicatedLogTest, IdleLogHearsOfABrokenConnection) {
   EXPECT_TRUE(absl::IsAborted(world.Append(100).status()));
 }
 
-// What is not needed for W still has a timer.
+// A backup that is not needed for W still has a timer.
 TEST(ReplicatedLogTest, LogIsNotIdleBeforeItsBackupsAre) {
   ReplicatedLog world(
       {.replicator = {.write_quorum = 1, .ack_timeout_ns = 1000}});
@@ -333,7 +333,7 @@ TEST(ReplicatedLogTest, FailedFenceEndsTheLogInEveryOrder) {
     EXPECT_TRUE(absl::IsUnavailable(failed)) << failed;
     EXPECT_EQ(world.log().durable_lsn(), Lsn(1));
     EXPECT_EQ(world.Append(100).status(), failed);
-    // What else comes in is still taken.
+    // Other events that come in are still taken.
     world.fabric().AddEvent({ConnectionEvent::Kind::kDisconnected,
                              world.backup(0).connection, "", ""});
     world.log().Poll();
@@ -523,7 +523,7 @@ TEST(ReplicatedLogTest, CallbackIsToldWhenTheAckArrives) {
   EXPECT_EQ(waits, 1);
 }
 
-// Who waits for a record is woken itself.
+// A thread that waits for a record is woken itself.
 TEST(ReplicatedLogTest, AcksAreLeftToWhoWaits) {
   ReplicatedLog world({});
   ASSERT_TRUE(world.Fill(100).ok());
@@ -542,8 +542,8 @@ TEST(ReplicatedLogTest, AcksAreLeftToWhoWaits) {
   EXPECT_EQ(waits, 1);
 }
 
-// Who waits for an ack looks again and again: between two looks at who is
-// silent that costs no more than the look at the adapter.
+// A thread that waits for an ack looks again and again: between two looks for
+// silent backups that costs no more than the look at the adapter.
 TEST(ReplicatorAsSinkTest, EmptyPollsHaveNoNews) {
   ReplicatedLog world({});
   ASSERT_TRUE(world.Append(64).ok());
@@ -596,7 +596,7 @@ TEST(ReplicatorAsSinkTest, EndsOfConnectionsComeBehindWhatArrivedBefore) {
   EXPECT_EQ(heard.before_the_end, 100);
 }
 
-// What is of no backup of the log is somebody else's.
+// Completions and events of no backup of the log are somebody else's.
 TEST(ReplicatorAsSinkTest, PassesOnWhatIsOfNoBackup) {
   class Heard final : public Replicator::Observer {
    public:

@@ -270,7 +270,7 @@ TEST_F(ReplicatorTest, BackupThatJoinsTakesThePlaceOfTheLostOne) {
   EXPECT_TRUE(replicator_->status().ok());
 }
 
-// What it has never takes back what is durable.
+// A backup that joins takes back nothing that is durable, whatever it has.
 TEST_F(ReplicatorTest, BackupThatJoinsTakesNothingBack) {
   Make({.write_quorum = 1}, 0, 1 << 20, /*joiners=*/1);
   Append();
@@ -431,14 +431,14 @@ TEST_F(ReplicatorTest, OwnPauseIsNobodysSilence) {
   Serve(0);
   replicator_->LocalPersisted(Lsn(2));
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
-  // What it is silent about afterwards counts as ever.
+  // Its silence afterwards counts as ever.
   Append();
   Pass(1008);
   EXPECT_EQ(replicator_->in_sync(), 1u);
 }
 
-// A batch that takes longer than ack_timeout_ns to send. Whether a program is
-// there its last piece does not say.
+// A batch that takes longer than ack_timeout_ns to send. Its last piece does
+// not say whether a program is there.
 TEST_F(ReplicatorTest, ArrivingPiecesAreNoSilence) {
   Make({.write_quorum = 1, .ack_timeout_ns = 1000}, 1,
        /*message_bytes_max=*/64);

@@ -169,7 +169,7 @@ std::byte* PlaceOf(DataPath::Backup& backup, RingOffset offset) {
          offset.value;
 }
 
-// What the primary sends, and the backup takes.
+// The primary sends, the backup takes that and answers.
 absl::Status Exchange(DataPath& path) {
   path.fabric().Run();
   path.backup(0).fabric.Run();

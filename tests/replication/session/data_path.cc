@@ -73,8 +73,8 @@ uint64_t DataPath::Backup::RecordsAfterAPowerCut() {
 RingEnd DataPath::End() {
   const RegionState& state = backups_.front()->state;
   const Ring ring = RingOf(log_.region(), state.superline);
-  // What was cleaned since is of no interest: the walk starts where the backup
-  // is.
+  // Records that were cleaned since are of no interest: the walk starts where
+  // the backup is.
   const LogPosition& from = backups_.front()->session->next();
   RecordCursor cursor(ring, state.table, from, from.offset + ring.capacity(),
                       RecordCursor::Payloads::kSkip);

@@ -27,7 +27,7 @@ class DataPath {
  public:
   struct Backup {
     DirectFabric fabric;
-    CountingFabric counted{fabric};  // what the session uses
+    CountingFabric counted{fabric};  // the session's adapter
     model::ModelPersistence pmem;
     RegionState state;
     fabric::ConnectionId connection;
@@ -58,7 +58,7 @@ class DataPath {
 
   LogHarness& log() { return log_; }
   DirectFabric& fabric() { return fabric_; }
-  // What sessions post on.
+  // The adapter that sessions post on.
   CountingFabric& counted() { return counted_; }
   Backup& backup(int i) { return *backups_[i]; }
   replication::PrimarySession& session(int i) { return *sessions_[i]; }

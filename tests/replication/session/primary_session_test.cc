@@ -26,7 +26,7 @@ TEST(PrimarySessionTest, NeverMoreBatchesThanCredits) {
   EXPECT_EQ(path.session(0).posted().lsn, Lsn(2));
   ASSERT_TRUE(path.Round().ok());
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(2));
-  // What waited goes as one batch.
+  // Records that waited go as one batch.
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
   EXPECT_EQ(path.session(0).batches(), 3u);
   ASSERT_TRUE(path.Round().ok());
@@ -211,7 +211,7 @@ TEST(PrimarySessionTest, BackupThatCatchesUpHasFourBatchesInFlight) {
   EXPECT_EQ(path.session(0).posted().lsn, Lsn(6));
 }
 
-// The large batches of who is behind would each be a pause for whoever appends.
+// Each large batch of a backup that is behind would be a pause for appends.
 TEST(PrimarySessionTest, BatchesOfWhoCatchesUpAreSmall) {
   constexpr uint64_t kRecords = 160;
   DataPath path({.credits = 16, .ring_capacity = uint64_t{1} << 18});
@@ -339,8 +339,8 @@ TEST(PrimarySessionTest, FlushPersistsAndAcksGiveCreditsBack) {
   EXPECT_EQ(path.backup(0).RecordsAfterAPowerCut(), 1u);
 }
 
-// Whatever the adapter takes: who acknowledges nothing gets no more than its
-// receives.
+// A backup that acknowledges nothing gets no more than its receives, whatever
+// the adapter takes.
 TEST(PrimarySessionTest, CompletionsAreNoCredits) {
   DataPath path(OnCaches());
   for (uint64_t i = 0; i < 6; ++i) {

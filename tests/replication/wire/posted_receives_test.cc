@@ -34,7 +34,7 @@ class PostedReceivesTest : public ::testing::Test {
     ASSERT_TRUE(made.ok()) << made.status();
     receives_ = *std::move(made);
   }
-  // What the peer sent last is read: its first byte.
+  // The peer sends a message; returns the first byte that is read of it.
   std::byte Exchange(std::byte sent) {
     message_[0] = sent;
     const auto key = there_.Register(message_, fabric::RemoteAccess::kNone);

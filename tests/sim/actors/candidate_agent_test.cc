@@ -57,7 +57,7 @@ class CandidateAgentTest : public ::testing::Test {
     }
     return applications;
   }
-  // Whose log is open, sooner or later.
+  // The machine whose application has the log open, sooner or later.
   int Elected() {
     EXPECT_TRUE(RunUntil([&] { return Writer() >= 0; }));
     return Writer();

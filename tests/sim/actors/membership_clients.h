@@ -18,9 +18,9 @@
 namespace alpheus::sim {
 
 inline constexpr int64_t kSessionNanos = 2'000'000;
-// In which a request and its answer arrive, unless they are lost.
+// A request and its answer arrive in this time, unless they are lost.
 inline constexpr int64_t kAnswerNanos = 15'000;
-// In which whoever watches hears of a change, unless that is delayed.
+// A watching session hears of a change in this time, unless that is delayed.
 inline constexpr int64_t kEventNanos = 100'000;
 inline constexpr quorum::QuorumSizes kThree{3, 2, 2};
 

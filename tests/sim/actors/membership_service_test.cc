@@ -71,7 +71,8 @@ class MembershipServiceTest : public MembershipTest {
   std::vector<Candidate> CandidatesFor(const Speaker& reader) {
     return Ask(reader, Kind::kReadCandidates)->candidates;
   }
-  // The register as it was read before. What became of it, if one was told.
+  // Writes over the version that was read before. Returns the service's answer,
+  // if it comes in time.
   std::optional<Event> Write(const Speaker& writer, uint64_t counter,
                              std::optional<int64_t> version) {
     MembershipRequest request;
@@ -105,7 +106,7 @@ class MembershipServiceTest : public MembershipTest {
     speaker.session = Ask(speaker, Kind::kConnect)->session;
     return speaker;
   }
-  // Of them all something is heard meanwhile.
+  // All of them are heard of meanwhile.
   void RunWith(const std::vector<Speaker>& speakers, int64_t ns) {
     for (const int64_t until = now() + ns; now() < until;) {
       for (const Speaker& speaker : speakers) Send(speaker, Kind::kPing);
@@ -183,13 +184,13 @@ TEST_F(MembershipServiceTest, AWatchTellsOfOneChangeAndNoMore) {
   Ask(candidate, Kind::kStand);
   network_.Run(kEventNanos);
   EXPECT_EQ(TakeEvents(witness, Event::kCandidatesChanged), 1u);
-  // Who does not read it any more hears nothing any more.
+  // A session that does not read it any more hears nothing any more.
   Ask(candidate, Kind::kWithdraw);
   network_.Run(kEventNanos);
   EXPECT_EQ(TakeEvents(witness, Event::kCandidatesChanged), 0u);
 }
 
-// Whichever of two watchers was first to watch.
+// Two watchers hear of a change, whichever was the first to watch.
 TEST_F(MembershipServiceTest, TwoSessionsHearOfOneChangeInAnyOrder) {
   std::vector<Speaker> watchers = {Connect(0), Connect(1)};
   const Speaker candidate = Connect(2);
@@ -236,7 +237,7 @@ class StaleReadsTest : public MembershipServiceTest {
   StaleReadsTest() : MembershipServiceTest(AllStale()) {}
 };
 
-// Else who read the list would never hear of the last change.
+// Else a session that read the list would never hear of the last change.
 TEST_F(StaleReadsTest, WhoReadsAnOlderListHearsThatItHasChanged) {
   const Speaker witness = Connect(0);
   const Speaker candidate = Connect(1);

@@ -33,7 +33,7 @@ class SimMembershipTest : public MembershipTest {
  protected:
   using MembershipTest::MembershipTest;
 
-  // Of node 1, 2 and so on, on machine 0, 1 and so on.
+  // A client of node 1, 2 and so on, on machine 0, 1 and so on.
   SimMembership& NewClient(uint64_t node, bool shares_ballots = false) {
     clients_.push_back(std::make_unique<SimMembership>(
         service_, network_.clock(), static_cast<int>(node) - 1, Process(node),
@@ -156,7 +156,7 @@ TEST_F(SimMembershipTest, ALostConnectionSuspendsASessionThatGoesOn) {
   Run(kSessionNanos);
   EXPECT_EQ(client.session(),
             (quorum::Session{session, SessionState::kConnected}));
-  // What it was told before may be old.
+  // The candidates that it was told before may be old.
   EXPECT_THAT(client.TakeEvents(),
               Contains(MembershipEvent::kCandidatesChanged));
   EXPECT_TRUE(IsFirst(client, Process(1)));

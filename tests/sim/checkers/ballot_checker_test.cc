@@ -19,7 +19,7 @@ class BallotCheckerTest : public CheckerTest {
   void Write(Epoch before, Epoch ballot) {
     checker_.Written(before, ballot, Process(quorum::BallotNode(ballot).value));
   }
-  // Of a register.
+  // Gives a ballot of a register.
   void Give(Epoch ballot, uint64_t node) {
     checker_.Assigned({{Epoch(0), BallotOf(4, 1)}, kThree}, ballot,
                       Process(node),

@@ -111,7 +111,7 @@ TEST_F(CallJudgeTest, OkBehindAFailureThatWasToldViolatesInv20) {
            /*log_has_failed=*/true);
   // It may have been done by then.
   Returned(before, absl::OkStatus(), /*log_has_failed=*/true);
-  // What it writes into is memory of the caller's.
+  // A copy writes into memory of the caller's.
   Returned(judge_.Begin(ClientCall::kCopy), absl::OkStatus(),
            /*log_has_failed=*/true);
   EXPECT_EQ(violated(), "");

@@ -88,7 +88,7 @@ TEST_F(ChoiceCheckerTest, WhoNeverInstalledTheEpochNacksAllButItsRecords) {
   StateReport report = Has(3, Epoch(2));
   report.repairing = true;
   EXPECT_TRUE(IsNack(report));
-  // Of an installation that was cut off.
+  // Its record 4 is left of an installation that was cut off.
   EXPECT_FALSE(IsNack(Has(4, Epoch(2))));
 }
 

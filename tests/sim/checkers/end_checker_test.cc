@@ -46,7 +46,7 @@ TEST_F(EndCheckerTest, AReplicaOfAnotherEpochIsNotWhole) {
   EXPECT_EQ(violated(), "P-INV-15");
 }
 
-// Whose epoch, place and checksums are right.
+// Its epoch, place and checksums are right.
 TEST_F(EndCheckerTest, OtherBytesOfOneRecordAreSeen) {
   const RecordView last = LastRecord();
   const EpochTable table = MediumOf(2).State().table;
@@ -56,7 +56,7 @@ TEST_F(EndCheckerTest, OtherBytesOfOneRecordAreSeen) {
   EXPECT_EQ(violated(), "byte-equality");
 }
 
-// As somebody cleaned it, and not everybody knows.
+// Somebody has cleaned it, and not everybody knows.
 TEST_F(EndCheckerTest, OtherCleanedWordsViolateNothing) {
   const RecordView last = LastRecord();
   MediumOf(2).Damage(

@@ -37,7 +37,7 @@ class MediaCheckersTest : public CheckedWorldTest {
   }
 
   Medium MediumOf(int machine) { return Medium(world_.machine(machine)); }
-  // Of a primary of that log epoch.
+  // The checker learns the record from a primary of that log epoch.
   void Learn(Epoch log_epoch) {
     const Medium medium = MediumOf(0);
     const RecordView record = medium.FirstRecord();

@@ -29,7 +29,7 @@ class OwnerCheckerTest : public CheckedWorldTest {
 TEST_F(OwnerCheckerTest, RecordsOfTheirOwnersViolateNothing) {
   owners().Shown(Epoch(7), Lsn(3), Epoch(3));
   owners().Shown(Epoch(7), Lsn(4), Epoch(5));
-  // What epoch 5 opened with it does not own itself.
+  // Epoch 5 does not itself own the records that it opened with.
   owners().Shown(Epoch(5), Lsn(3), Epoch(3));
   // One that is told late, and knows nothing of epoch 5.
   owners().Shown(Epoch(4), Lsn(4), Epoch(3));

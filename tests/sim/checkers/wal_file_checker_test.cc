@@ -113,7 +113,7 @@ TEST_F(WalFileCheckerTest, SyncedFileThatIsGoneIsSeen) {
   EXPECT_EQ(violated(), "WST1");
 }
 
-// Whoever opens the log can't know of it.
+// The primary that opens the log can't know of it.
 TEST_F(WalFileCheckerTest, WhatIsSyncedWhileOthersOpenIsNotAskedFor) {
   WriteTwo();
   const PrimaryNumber writer = primary_;
@@ -152,7 +152,7 @@ TEST_F(WalFileCheckerTest, OlderFileThatIsGoneIsSeen) {
   EXPECT_EQ(violated(), "WST2");
 }
 
-// What an opening found is all there is, to whoever goes on behind it.
+// A file is whole as an opening found it, to the primary that goes on.
 TEST_F(WalFileCheckerTest, RecoveredFileThatIsShorterLaterIsSeen) {
   WriteTwo();
   Open({old_created_, old_data_}, {{kOld, 10}});

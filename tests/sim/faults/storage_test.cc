@@ -126,7 +126,7 @@ TEST_F(StorageTest, WhatIsLackingIsBackOnceAnEpochIsInstalled) {
   EXPECT_FALSE(store().IsHurt(1));
 }
 
-// Of three replicas with W = 2 one may be harmed.
+// One of three replicas with W = 2 may be harmed.
 TEST_F(StorageTest, BudgetIsUsedUp) {
   const FaultBudget budget(world_);
   EXPECT_TRUE(budget.MayLose(0));
@@ -170,7 +170,7 @@ TEST_F(StorageTest, BeyondTheBudgetNothingIsSpared) {
   world.CutPower(world.machine(0));
   world.store().Lose(0, Content::kBlank, Blank(0));
   EXPECT_FALSE(budget.MustSurvive());
-  // What nobody could tell from a log that was never longer.
+  // Nobody could tell the older log from one that was never longer.
   const RegionImage image = ImageOf(1);
   EXPECT_FALSE(budget.MayRollBack(0, image, image));
 }
@@ -289,7 +289,7 @@ TEST_F(DamageTest, RecordThatOthersHaveIsSpare) {
   EXPECT_FALSE(budget.IsSpare(1, image_, first, log_.log_epoch));
 }
 
-// What the checkers make of it.
+// The checkers' verdicts on it.
 
 TEST_F(StorageTest, RegionOfAnotherNodeThatTakesPartViolatesA8) {
   Cut(0);
@@ -362,8 +362,8 @@ TEST_F(StorageTest, SuspectReplicaIsTrustedOnceItSaysThatItHasInstalled) {
   EXPECT_FALSE(store().IsSuspect(1));
 }
 
-// Whoever knew of the error was killed while it wrote the superline that ends
-// the installation: that may be on the medium.
+// The process that knew of the error was killed while it wrote the superline
+// that ends the installation: that may be on the medium.
 TEST_F(StorageTest, SuspicionThatIsForgottenEndsWithTheInstallation) {
   store().Suspect(1);
   store().Forget(1, /*is_marked=*/true);
@@ -378,7 +378,7 @@ TEST_F(StorageTest, SuspicionThatIsForgottenEndsWithTheInstallation) {
   EXPECT_FALSE(store().IsSuspect(1));
 }
 
-// Of a record of zeros, which lies in every ring that was never written.
+// A record of zeros, which lies in every ring that was never written.
 TEST_F(StorageTest, WhatWasOnALostMediumCountsUntilALaterEpoch) {
   const std::vector<std::byte> zeros(64);
   RecordView record;

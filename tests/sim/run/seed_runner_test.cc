@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What a run of that seed does.
+// Seeds, named after what their runs do.
 enum : uint64_t {
   kGood = 1,
   kViolating,
@@ -150,7 +150,7 @@ TEST(SeedRunnerTest, EachRunIsToldOfOnce) {
     for (const auto& [of, times] : told) EXPECT_EQ(times, 1) << of;
     EXPECT_EQ(totals.seeds, 30u);
     EXPECT_EQ(totals.violated, 5u);
-    // Of the four that died nothing is known.
+    // Nothing is known of the four that died.
     EXPECT_EQ(totals.counters.calls, 26u * 5);
     EXPECT_EQ(totals.faults(), 26u * 3);
   }

@@ -18,7 +18,7 @@ namespace {
 using sim::RunOptions;
 using sim::SeedOutcome;
 
-// What a seed on average has to bring.
+// The least that a seed has to bring on average.
 constexpr double kFaultsMin = 30;
 constexpr double kCallsMin = 200;
 
@@ -118,7 +118,7 @@ void JudgeTotals(const sim::Totals& totals) {
   // One of sixteen goes beyond what it must survive.
   EXPECT_LE(gave_up, totals.seeds / 8);
   EXPECT_LE(totals.counters.final_openings, 2 * totals.seeds);
-  // What violated something, an open finding, is not opened any more.
+  // A log that violated something, an open finding, is not opened any more.
   EXPECT_GE(totals.counters.final_openings,
             2 * (totals.seeds - gave_up - totals.violated));
   EXPECT_GT(totals.counters.cores, 0u);

@@ -156,7 +156,7 @@ TEST(SimCanaryTest, ABallotThatTwoProcessesShareIsCaught) {
   }
 }
 
-// Whoever is hurt more than a log survives loses something, and that is seen.
+// A log that is hurt more than it survives loses something, and that is seen.
 TEST(SimCanaryTest, DamageBeyondTheBudgetIsSeenAsALoss) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Fixed fixed;
@@ -198,7 +198,7 @@ TEST(SimCanaryTest, AnUnauthenticatedClientThatIsGivenSomethingIsCaught) {
   }
 }
 
-// Whoever counts by an older list sees less than its W.
+// A primary that counts by an older list acknowledges with less than its W.
 TEST(SimCanaryTest, AnOldWriteQuorumIsCaught) {
   int caught = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
@@ -215,7 +215,7 @@ TEST(SimCanaryTest, AnOldWriteQuorumIsCaught) {
   EXPECT_GE(caught, 3);
 }
 
-// What a scrub writes is the record that was there, and nothing else.
+// A scrub writes the record that was there, and nothing else.
 TEST(SimCanaryTest, ARepairThatWritesOtherBytesIsCaught) {
   int caught = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
@@ -396,7 +396,7 @@ TEST(SimCanaryTest, AFailingSeedIsShrunkToOneFault) {
   EXPECT_EQ(FaultsLeft(options).size(), 1u)
       << sim::CommandLine(kSeed, shortest->fixed);
   EXPECT_TRUE(IsSameViolation(*violation, shortest->violation));
-  // What was found is what its command runs.
+  // Its command finds the same violation.
   const std::optional<Violation> again = ViolationOf(kSeed, shortest->fixed);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->what, shortest->violation.what);

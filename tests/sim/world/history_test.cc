@@ -57,7 +57,7 @@ class HistoryTest : public CheckerTest {
     return {
         .lsn = Lsn(lsn), .epoch = Epoch(epoch), .cleaned = true, .payload = {}};
   }
-  // What WriteLog wrote, as epoch 1 has it.
+  // The records that WriteLog wrote, as epoch 1 has them.
   std::vector<History::Shown> Records(uint64_t first, uint64_t last) {
     std::vector<History::Shown> records;
     for (uint64_t lsn = first; lsn <= last; ++lsn) {
@@ -412,7 +412,7 @@ TEST_F(HistoryTest, AMarkIsWithdrawnOnce) {
   history_.NotCleanedThrough(first, Lsn(3));
   history_.JudgeHeadOfMedium(0, Lsn(4));
   EXPECT_EQ(violated(), "");
-  // What was once found to be cleaned is judged again.
+  // A record that was once found to be cleaned is judged again.
   history_.NotCleanedThrough(first, Lsn(3));
   history_.JudgeHeadOfMedium(0, Lsn(4));
   EXPECT_EQ(violated(), "P-L10");

@@ -18,7 +18,7 @@ class IdleLogTest : public CheckedWorldTest {
   Medium MediumOf(int machine) { return Medium(world_.machine(machine)); }
   // The last record, on machine 0's medium.
   RecordView LastRecord();
-  // Of the region: of the record's payload.
+  // The place of the record's payload in the region.
   uint64_t PayloadOf(const RecordView& record) const;
 };
 

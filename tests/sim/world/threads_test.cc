@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// What runs, in order.
+// Notes what runs, in order.
 class ThreadsTest : public ::testing::Test {
  protected:
   explicit ThreadsTest(uint64_t seed = 1) : random_(seed) {}

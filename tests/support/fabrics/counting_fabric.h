@@ -38,7 +38,7 @@ class CountingFabric final : public fabric::Fabric {
   const Counts& counts() const { return counts_; }
   // Begins again.
   void Forget() { counts_ = {}; }
-  // What Poll does first, too.
+  // Poll does this first, too.
   void FlushSends() override {
     counts_.doorbells += has_posted_ ? 1 : 0;
     has_posted_ = false;

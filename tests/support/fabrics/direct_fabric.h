@@ -2,7 +2,7 @@
 // direct_fabric: two adapters joined by nothing at all, for tests of those who
 // use a fabric.
 //
-// What is posted waits until Run, which executes it in order at the other end.
+// Operations wait until Run, which executes them in order at the other end.
 // There is no handshake: Join makes a connection. No delays, no faults but
 // Break; for those there is the simulated fabric.
 #ifndef ALPHEUS_TESTS_SUPPORT_FABRICS_DIRECT_FABRIC_H_
@@ -54,11 +54,11 @@ class DirectFabric final : public fabric::Fabric {
   void AddEvent(const fabric::ConnectionEvent& event) {
     events_.push_back(event);
   }
-  // What happens elsewhere while this host waits for activity.
+  // `elsewhere` runs while this host waits for activity.
   void SetElsewhere(std::function<void()> elsewhere) {
     elsewhere_ = std::move(elsewhere);
   }
-  // What the last wait for activity had.
+  // The deadline of the last wait for activity.
   Deadline waits_until() const { return waits_until_; }
   std::vector<fabric::Completion> DrainCompletions();
   bool is_closed(fabric::ConnectionId connection) const {

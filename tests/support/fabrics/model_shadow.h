@@ -37,7 +37,7 @@ class ModelShadowedMedium final : public ShadowedMedium {
   model::ModelPersistence& model_;
 };
 
-// What the medium holds now is what lands.
+// A shadow of a modelled medium; it begins with what the medium holds now.
 class ShadowedModel {
  public:
   // `model` must outlive it.
@@ -47,7 +47,7 @@ class ShadowedModel {
     std::ranges::copy(model.region(), memory_.bytes().begin());
   }
 
-  // What the node and its peers see.
+  // The bytes that the node and its peers see.
   std::span<std::byte> bytes() { return memory_.bytes(); }
   ShadowPersistence& pmem() { return pmem_; }
 

@@ -73,7 +73,7 @@ class CrashEnumerator {
 
   const Counts& counts() const { return counts_; }
 
-  // What hash is over: an image of its own, from scratch.
+  // Returns the hash of an image (CrashState::hash), from scratch.
   static uint64_t HashOf(std::span<const std::byte> image);
 
  private:
@@ -100,7 +100,7 @@ class CrashEnumerator {
   Counts counts_;
   absl::flat_hash_set<uint64_t> seen_;
 
-  // Of the call that runs.
+  // The state of the call that runs.
   uint64_t context_ = 0;
   const Visit* visit_ = nullptr;
   Words words_;

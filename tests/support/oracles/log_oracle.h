@@ -16,7 +16,7 @@
 //         up and comes back as ABORTED (P-C3).
 //   LOR4. Every LSN below the head, and every record marked as cleaned, was
 //         asked to be cleaned or was given up (P-L8, P-L9).
-//   LOR5. What CleanupAll cleaned never comes back (P-L11).
+//   LOR5. Records that CleanupAll cleaned never come back (P-L11).
 // Thread safety: one thread.
 #ifndef ALPHEUS_TESTS_SUPPORT_ORACLES_LOG_ORACLE_H_
 #define ALPHEUS_TESTS_SUPPORT_ORACLES_LOG_ORACLE_H_

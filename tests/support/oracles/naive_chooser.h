@@ -14,7 +14,7 @@
 
 namespace alpheus::testing::naive {
 
-// What a replica says of one LSN: (h)ave, (t)orn, (a)bsent, (c)orrupt,
+// A replica's verdict for one LSN: (h)ave, (t)orn, (a)bsent, (c)orrupt,
 // (u)nknown.
 struct Cell {
   char verdict = 'a';

@@ -31,7 +31,7 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
-// What is scanned. `ring` is the whole ring.
+// The input of a scan. `ring` is the whole ring.
 struct ScanTask {
   Bytes ring;
   LogId log_id;

@@ -67,8 +67,8 @@ class CliTest : public ::testing::Test {
   nlohmann::json Inspect();
   // Where the headers are, by LSN from 1 on.
   std::vector<uint64_t> FindOffsets();
-  // What nobody but a writer may change, which notes its last record in the
-  // watermarks when it is idle.
+  // The bytes that only a writer may change. Beside one the watermarks count as
+  // zeros: it notes its last record there when it is idle.
   std::vector<std::byte> RegionBytes();
 
   void FlipBit(uint64_t offset, int bit);

@@ -32,8 +32,8 @@ Program Shell(const std::string& script) {
   return program;
 }
 
-// What it has said in its time: it is given more of that until it has come to
-// speak.
+// The error quotes what the program said in its time; it is given more time
+// until it has come to speak.
 TEST(ChildProcessTest, ProgramThatDoesNotEndIsKilledAndQuoted) {
   std::string message;
   for (const int64_t millis : {100, 1'000, 10'000, 60'000}) {
@@ -85,7 +85,7 @@ TEST(ChildProcessTest, PauseOfAProcessThatHasEndedReturns) {
   EXPECT_EQ(end->exit_status, 7);
 }
 
-// Of a process, that is its end, whatever caused it.
+// The end of a process, whatever caused it, ends that thread, too.
 TEST(ChildProcessTest, DiesWithTheThreadThatStartedIt) {
   if (access("/usr/bin/setpriv", X_OK) != 0) {
     GTEST_SKIP() << "skipped because there is no setpriv";

@@ -206,7 +206,7 @@ TEST(RecoveryOracleTest, EachKindOfDamageBySeveralWritersIsFound) {
   }
 }
 
-// Of writers that go on only the upper bound is unknown.
+// Only the upper bound is unknown of writers that go on.
 TEST(RecoveryOracleTest, LookBesideWritersKnowsNoUpperBoundButAllOthers) {
   HistoryFacts facts = MakeRightHistory();
   facts.goes_on = true;

@@ -64,7 +64,7 @@ ProgramResult RunNode(const std::string& config) {
   return RunNodeWith({"--config", config});
 }
 
-// Of `alpheusd --help`: what begins a line of the list of options.
+// The words that begin a line in the list of options of `alpheusd --help`.
 std::set<std::string> OptionsOfTheProgram() {
   const ProgramResult help = RunNodeWith({"--help"});
   std::set<std::string> options;
@@ -316,7 +316,7 @@ TEST(SamplesTest, AddressOfAnotherMachineIsRefusedByTheCheckToo) {
   }
 }
 
-// It is not waited for who writes into it.
+// The node does not wait for a writer of it.
 TEST(SamplesTest, ConfigurationThatIsNoPlainFileIsRefused) {
   const TempDirectory directory;
   const std::string pipe = directory.File("pipe");

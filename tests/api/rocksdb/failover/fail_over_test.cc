@@ -246,7 +246,8 @@ TEST_F(FailOverTest, FencedDatabaseLeavesItsFilesAsTheyAre) {
   if (handle != nullptr) (void)db_->DestroyColumnFamilyHandle(handle);
   Close();
   auto after = Files();
-  // What it had open already it may write: nobody else reads that.
+  // The fenced process may write the MANIFEST that it had open already: nobody
+  // else reads that.
   for (const auto& [name, content] : before) {
     EXPECT_TRUE(after.contains(name)) << name;
     if (!name.starts_with("MANIFEST-")) {

@@ -8,9 +8,9 @@
 // round the process that writes is either killed, and the next one opens the
 // same directory; or stopped, and the next one takes the database over into a
 // directory of its own, in the middle of which, or later, the stopped one goes
-// on: it must be told that it was fenced and end. What the next process has to
-// find: failover_writer.h. Whatever a stopped process was told to be durable,
-// when it went on too, must be among it.
+// on: it must be told that it was fenced and end. failover_writer.h says which
+// puts the next process has to find. All that a stopped process was told to be
+// durable, also when it went on, must be among them.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/types.h>

@@ -93,8 +93,8 @@ bool FailoverWriter::VerifyThread(int thread) {
   for (const ProcessNotes& process : notes_) {
     const ProcessNotes::OfThread& of_thread = process.threads[thread];
     synced = std::max(synced, of_thread.synced.load());
-    // Of the last that opened: what those before it tried behind its first
-    // number must not be there.
+    // The last process that opened sets it: numbers that those before it tried,
+    // from its first number on, must not be there.
     if (of_thread.first.load() != 0) tried = of_thread.tried.load();
   }
   if (found < synced || found > tried) {

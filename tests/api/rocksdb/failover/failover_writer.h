@@ -10,8 +10,8 @@
 // found them; so of each number it is known whose value must be there.
 //
 // Invariants, of each thread:
-//   FOW1. What the next process finds is all up to a number, and nothing
-//         behind.
+//   FOW1. The next process finds all numbers up to one of them, and nothing
+//         behind that.
 //   FOW2. That number is at least the last one that its predecessor was told to
 //         be durable, whenever it is told, and at most the last that it tried.
 //   FOW3. Each value is that of the process whose number it is.
@@ -34,7 +34,7 @@ namespace alpheus::testing {
 
 constexpr int kFailoverThreads = 3;
 
-// Of one process, in memory that all share.
+// The notes of one process, in memory that all share.
 struct ProcessNotes {
   struct OfThread {
     std::atomic<uint64_t> first{0};  // number; 0: has not opened yet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is taken over of a directory in which a predecessor still works.
+// Files are taken over from a directory in which a predecessor still works.
 #include "api/rocksdb/failover/take_over.h"
 
 #include <gmock/gmock.h>

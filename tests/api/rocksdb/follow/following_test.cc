@@ -331,7 +331,7 @@ TEST_F(FollowingATakingOverTest, PathsMayBeOthersOnThisMachine) {
   Continue();
   const Status caught = other.db().TryCatchUpWithPrimary();
   EXPECT_THAT(caught.ToString(), HasSubstr("was taken over into " + path_));
-  // What the log says itself is no other path.
+  // A wal_directory that the log itself names is no other path.
   options.wal_directory = path_;
   Instance next(options, options_);
   EXPECT_THAT(next.OpenSecondary(first_, own_).ToString(),
@@ -366,7 +366,7 @@ TEST_F(FollowingATakingOverTest, DirectoryThatWasLeftIsNotFollowed) {
   }
 }
 
-// What was refused once is not passed over the next time.
+// A record that was refused once is not passed over the next time.
 TEST_F(FollowingAClusterTest, RecordOfSomebodyElseIsRefusedEachTime) {
   Close();
   env_.reset();

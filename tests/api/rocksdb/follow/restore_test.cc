@@ -231,8 +231,8 @@ TEST_F(RestoreTest, CheckpointInPlaceIsRefused) {
   ExpectKeys("a=1 b=1 ", &WalOptions::drop_wal);
 }
 
-// Whoever leaves what was there: the file that vouches is, MANIFEST and tables
-// are not.
+// MANIFEST and tables come from the checkpoint; the file that vouches is the
+// old one.
 TEST_F(RestoreTest, CheckpointCopiedOverTheDatabaseIsRefused) {
   MakeBackup();
   Restart();
@@ -277,7 +277,7 @@ TEST_F(RestoreTest, RestoreWithThePluginOverOneWithoutNeedsNoWord) {
   ExpectKeys("a=1 b=1 ");
 }
 
-// What RocksDB calls keep_log_files: the tables of the backup, and all WAL
+// RocksDB calls this keep_log_files: the tables of the backup, and all WAL
 // since.
 TEST_F(RestoreTest, WalIsKeptWhenAsked) {
   PutOnce("a", "1");
@@ -639,8 +639,9 @@ TEST_F(RestoreTest, DatabaseOfAnotherLogIsRefused) {
   ExpectKeys("a=1 ");
 }
 
-// DV6: what stands beside the database gets its WAL by no word, and the message
-// offers none. Only what says the same as the log is the database, moved.
+// DV6: no word gives the WAL to a directory beside the database, and the
+// message offers none. Only a directory that says the same as the log is the
+// database, moved.
 TEST_F(RestoreTest, NothingBesideTheDatabaseGetsItsWal) {
   MakeBackup();
   Close();
@@ -949,7 +950,7 @@ TEST_F(RestoreTest, UnvouchedCopyOfALogIsAnOlderOne) {
   ExpectKeys("a=1 ", &WalOptions::keep_wal);
 }
 
-// DV2: what crashes between the steps of an opening leave.
+// DV2: states that crashes between the steps of an opening leave.
 TEST_F(RestoreTest, CrashBetweenDirectoryAndLogIsOpened) {
   PutOnce("a", "1");
   Restart();

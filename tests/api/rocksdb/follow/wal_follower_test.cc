@@ -88,7 +88,7 @@ class WalFollowerTest : public ::testing::Test {
     ASSERT_TRUE(follower_->Begin(&one_).ok());
     ASSERT_TRUE(follower_->Begin(&other_).ok());
   }
-  // What a reader lists after a Refresh.
+  // The files that a reader lists after a Refresh.
   std::vector<std::string> ListFor(const int& reader) {
     EXPECT_TRUE(follower_->Refresh().ok());
     const auto listed = follower_->List(&reader, "");
@@ -194,7 +194,8 @@ TEST_F(WalFollowerTest, NameThatAFileLosesDuringALookStaysForIt) {
   EXPECT_EQ(TextOf(follower_->Find("000005.log")), "newest");
 }
 
-// What was in it, and since when not, cannot be read any more.
+// The cleaned records said what was in a file, and when it was removed: nobody
+// can read them any more.
 TEST_F(WalFollowerTest, ViewIsToldThatTheLogWasReadAgainMeanwhile) {
   BeginWithTwoFiles();
   source_->Data(1, 3, "er");
@@ -213,7 +214,8 @@ TEST_F(WalFollowerTest, ViewIsToldThatTheLogWasReadAgainMeanwhile) {
     ASSERT_TRUE(follower_->Begin(reader).ok());
     EXPECT_THAT(ListFor(*reader), ElementsAre("000006.log"));
   }
-  // So is who has listed before, but who only lists goes on after a while.
+  // A reader that has listed before is told, too; but one that only lists goes
+  // on after a while.
   source_->Clean(8);
   source_->next_status = absl::OutOfRangeError("cleaned");
   ASSERT_TRUE(follower_->Refresh().ok());
@@ -313,7 +315,7 @@ TEST_F(WalFollowerTest, LogThatGrowsByFarIsReadAgain) {
   ASSERT_TRUE(follower_->Begin(&one_).ok());
   EXPECT_EQ(follower_->restarts(), 1);
   EXPECT_THAT(follower_->List(""), ElementsAre("000005.log"));
-  // Who has it open goes on with it.
+  // A reader that has the file open goes on with it.
   EXPECT_EQ(TextOf(follower_->Latest(open)), "new and more");
   EXPECT_EQ(follower_->Latest(old).file->size(), 9u << 23);
 }

@@ -31,8 +31,9 @@ TEST_F(ClusterDatabaseTest, SyncedPutsAreOnWReplicas) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(Get(std::to_string(i)), "x");
 }
 
-// What likely is synced next goes to all three nodes at once, and the sync only
-// waits: but for the rare append that finds the log's own thread at it.
+// An append that likely is synced next goes to all three nodes at once, and the
+// sync only waits: but for the rare append that finds the log's own thread at
+// it.
 TEST_F(ClusterDatabaseTest, AppendAfterASyncIsSentToTheBackups) {
   constexpr int kRounds = 100;
   Close();
@@ -71,8 +72,8 @@ TEST_F(ClusterDatabaseTest, OwnReplicaIsReadWithoutTheNetwork) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-// Whoever opens the log ends who had it: that one acknowledges nothing more,
-// and RocksDB stops for good.
+// A process that opens the log fences the one that had it: the old one
+// acknowledges nothing more, and its RocksDB stops for good.
 TEST_F(ClusterDatabaseTest, OvertakenProcessStopsForGood) {
   Open();
   Put("a", "1", true);
@@ -84,7 +85,7 @@ TEST_F(ClusterDatabaseTest, OvertakenProcessStopsForGood) {
   EXPECT_TRUE(put.IsIOFenced()) << put.ToString();
   EXPECT_FALSE(db_->Put(rocksdb::WriteOptions(), "c", "3").ok());
   EXPECT_FALSE(db_->Resume().ok());
-  // What was acknowledged is there for who has the log now.
+  // Acknowledged puts are there when the log is opened again.
   ASSERT_TRUE((*next)->Close().ok());
   Close();
   Open();  // the file system opens a log that has failed again

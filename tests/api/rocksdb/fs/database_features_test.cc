@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What else of RocksDB reads or keeps a WAL, on the plugin: updates and
+// Other parts of RocksDB that read or keep a WAL, on the plugin: updates and
 // archive, checkpoints and backups, column families, transactions, other
 // instances of the process.
 #include <gmock/gmock.h>

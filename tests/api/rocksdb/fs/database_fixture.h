@@ -42,7 +42,7 @@ class DatabaseFixture : public PluginFixture {
     EXPECT_TRUE(put.IsNoSpace()) << put.ToString();
     return written;
   }
-  // What a crash at this moment leaves, as a database of its own.
+  // Goes to a copy of the files, as a crash at this moment leaves them.
   void Crash() {
     // Copying takes a while, in which nothing may change.
     ASSERT_OK(db_->PauseBackgroundWork());

@@ -163,7 +163,7 @@ TEST_F(NewDatabaseTest, ClaimWithoutADatabaseIsTakenOver) {
   ExpectUsable();
 }
 
-// What stands there had its WAL elsewhere.
+// The database that stands there had its WAL elsewhere.
 TEST_F(NewDatabaseTest, ItIsNotTakenOverIntoAnotherDatabase) {
   MakeCurrentOnly();
   const std::string old = directory_.File("old");
@@ -278,7 +278,7 @@ TEST_F(DatabaseTest, DamageBelowTheDurableEndIsCorruption) {
   EXPECT_EQ(Get("a"), "damaged value");
 }
 
-// What was never synced may be gone, and is no error.
+// A put that was never synced may be gone, and that is no error.
 TEST_F(DatabaseTest, TornTailIsTheEndOfTheFile) {
   for (const auto mode : {rocksdb::WALRecoveryMode::kPointInTimeRecovery,
                           rocksdb::WALRecoveryMode::kAbsoluteConsistency}) {
@@ -365,7 +365,7 @@ TEST_F(DatabaseTest, FullRingOfCompressedRecordsIsOpenedAndEmptied) {
   }
   const int written = FillRing(value);
   {
-    // What the last put left.
+    // The room that the last put left is filled, too.
     const auto store = *fs().Store();
     const auto file = *store->Create("archive/rest");
     while (store->Append(*file, AsBytes("x")).ok()) {
@@ -377,7 +377,7 @@ TEST_F(DatabaseTest, FullRingOfCompressedRecordsIsOpenedAndEmptied) {
   Put("more", "y", true);
 }
 
-// WST4 (wal_store.h): what crashes between making and removing leave.
+// WST4 (wal_store.h): files that crashes between making and removing leave.
 TEST_F(DatabaseTest, RingFullOfEmptyFilesIsOpenedAndEmptied) {
   wal_options_.create_bytes = 1 << 20;
   Restart();

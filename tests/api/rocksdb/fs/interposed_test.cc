@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libalpheus_rocksdb.so does for programs that say nothing of it:
-// memtables are flushed before the ring is full.
+// libalpheus_rocksdb.so under programs that say nothing of it: it has memtables
+// flushed before the ring is full.
 #include "api/rocksdb/fs/interposed.h"
 
 #include <gmock/gmock.h>

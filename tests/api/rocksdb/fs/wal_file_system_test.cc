@@ -257,7 +257,7 @@ TEST_F(WalFileSystemTest, ReusedFileIsANewOne) {
   EXPECT_EQ(Content(At("000005.log")), "");
 }
 
-// What RocksDB moves a file to before it is removed in the background.
+// RocksDB gives a file such a name before it removes it in the background.
 TEST_F(WalFileSystemTest, FileMayHaveAnotherNameBeforeItIsRemoved) {
   Make(At("000004.log"), "four");
   ASSERT_TRUE(Rename(At("000004.log"), At("000004.log.trash")).ok());
@@ -296,7 +296,7 @@ TEST_F(WalFileSystemTest, WalFileElsewhereIsAPlainFile) {
   EXPECT_EQ(Content(At("000004.log")), "four");
 }
 
-// What was a WAL before the plugin came.
+// Plain files are WAL files from before the plugin came.
 TEST_F(WalFileSystemTest, PlainFilesThatWereThereStayReadable) {
   std::ofstream(At("000003.log")) << "plain";
   Make(At("000004.log"), "four");

@@ -163,7 +163,7 @@ class Writer {
   std::array<uint64_t, kThreads> found_{};
 };
 
-// Of the child: what it finds wrong is its exit status.
+// Runs in the child; its exit status says what went wrong.
 [[noreturn]] void RunWriter(const std::string& directory, int round, bool write,
                             Noted& noted) {
   {

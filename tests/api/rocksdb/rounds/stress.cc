@@ -5,10 +5,10 @@
 //
 // usage: rocksdb_stress ROUNDS SEED
 //
-// A round is a process. What it tried and what it was told to be durable it
-// notes in a file beside the database, before and after each write; so when it
-// is killed both bounds are known. Options of RocksDB are drawn for each
-// opening. What must be there: stress_model.h.
+// A round is a process. It notes in a file beside the database which batches it
+// tried and which it was told to be durable, before and after each write; so
+// when it is killed both bounds are known. Options of RocksDB are drawn for
+// each opening. stress_model.h says what must be there.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -140,7 +140,7 @@ class Stress {
   bool Step(int thread) {
     StressModel& model = models_[static_cast<size_t>(thread)];
     const uint64_t number = model.number() + 1;
-    // What is done is drawn apart from what is written: it may depend on
+    // Sync and action are drawn apart from the batch: they may depend on
     // the moment of the crash.
     Random random(seed_ ^ (round_ << 32) ^ (number * kThreads) ^
                   static_cast<uint64_t>(thread));
@@ -160,7 +160,7 @@ class Stress {
     return DoMore(thread, random.Below(2'000));
   }
 
-  // What is rare, by its number.
+  // Takes the rare action of this number, if it has one.
   bool DoMore(int thread, uint64_t what) {
     const StressModel& model = models_[static_cast<size_t>(thread)];
     if (what < 60) return database_.IsAsIn(model, thread, nullptr);
@@ -251,7 +251,8 @@ int RunChild(const std::string& directory, uint64_t seed, uint64_t round,
              bool is_killed, Expected& expected) {
   Random random(seed + round);
   Stress stress(directory, seed, round, expected);
-  // Whoever is not killed opens it twice, by the same environment.
+  // A child that is not killed opens the database twice, by the same
+  // environment.
   for (int i = 0; i < (is_killed ? 1'000'000 : 2); ++i) {
     if (!stress.RunOnce(random.Below(kBatchesMax / kThreads))) return 1;
   }

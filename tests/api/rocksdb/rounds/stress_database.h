@@ -17,7 +17,7 @@
 
 namespace alpheus::testing {
 
-// What is known of a thread's batches.
+// The known bounds of a thread's batches.
 struct StressBounds {
   uint64_t synced = 0;  // told to be durable
   uint64_t tried = 0;

@@ -13,7 +13,7 @@ std::string KeyOf(int thread, uint64_t index) {
   return StressPrefix(thread) + "k" + std::to_string(100 + index);
 }
 
-// Of a length that is its own, so that records end everywhere.
+// Each value has a length of its own, so that records end everywhere.
 std::string DrawValue(RandomSource& random) {
   std::string value = std::to_string(random.Next());
   value.append(random.Below(600), static_cast<char>('a' + random.Below(26)));

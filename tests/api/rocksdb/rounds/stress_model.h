@@ -39,7 +39,7 @@ std::vector<StressWrite> StressBatch(uint64_t seed, int thread,
 
 // All keys of a thread, and no others, begin with this.
 std::string StressPrefix(int thread);
-// Of family 0: the number of the last batch.
+// The key in family 0 whose value is the number of the last batch.
 std::string StressLastKey(int thread);
 
 class StressModel {

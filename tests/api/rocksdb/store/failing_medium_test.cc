@@ -39,7 +39,7 @@ namespace {
 
 using rocksdb::Status;
 
-// What RocksDB decides about errors.
+// Notes RocksDB's decisions about errors.
 class Decisions final : public rocksdb::EventListener {
  public:
   const char* Name() const override { return "Decisions"; }

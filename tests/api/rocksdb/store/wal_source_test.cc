@@ -46,7 +46,7 @@ class WalSourceTest : public ::testing::Test {
     ASSERT_TRUE(store_->Append(*file, AsBytes(text)).ok());
     ASSERT_TRUE(store_->Sync(*file).ok());
   }
-  // What is written into NUMBER.log, a piece after the other.
+  // The text of each piece that is written into NUMBER.log.
   static std::string LettersOf(int number) {
     return std::string(10'000, static_cast<char>('a' + number % 26));
   }
@@ -84,7 +84,7 @@ TEST_F(WalSourceTest, WriterIsFollowedAndNotDisturbed) {
   ASSERT_TRUE(follower->Refresh().ok());
   ASSERT_TRUE(follower->Refresh().ok());
   EXPECT_EQ(TextOf(follower->Find("000004.log")), "one two");
-  // What is not durable is not there.
+  // A file that is not durable is not there.
   const auto file = *store_->Create("000005.log");
   ASSERT_TRUE(follower->Refresh().ok());
   EXPECT_THAT(follower->List(""), ElementsAre("000004.log"));
@@ -138,7 +138,7 @@ TEST_F(WalSourceTest, FollowerOfABusyWriterShowsWholeFiles) {
   });
   for (int i = 0; i < 300 || files < 20; ++i) {
     const absl::Status read = follower->Refresh();
-    // Of a log that is cleaned faster than it can be read.
+    // The log may be cleaned faster than it can be read.
     if (absl::IsUnavailable(read)) continue;
     EXPECT_TRUE(read.ok()) << read;
     ExpectWholeFiles(*follower);

@@ -73,7 +73,7 @@ class WalStoreTest : public ::testing::Test {
     const auto file = store_->Find(name);
     return file == nullptr ? "no such file" : Read(*file);
   }
-  // What a log without this store is given.
+  // Writes records into the log without a store.
   void WriteRaw(const std::vector<std::pair<WalHeader, std::string>>& records) {
     store_.reset();
     auto log = Log::Open(options_.log);
@@ -163,8 +163,8 @@ TEST_F(WalStoreTest, SyncOfANewerFileSyncsTheOlderOne) {
   EXPECT_EQ(Durable(), 5u);
 }
 
-// Whoever syncs each time gets the append durable with the fence that the sync
-// would take; whoever does not pays for none.
+// A caller that syncs each time gets the append durable with the fence that the
+// sync would take; a caller that does not sync pays for none.
 TEST_F(WalStoreTest, AppendAfterASyncIsDurableAtOnce) {
   const auto file = Create("000004.log");
   Append(*file, "a");
@@ -556,7 +556,7 @@ TEST_F(WalStoreTest, MissingLogIsNotMadeUnasked) {
   EXPECT_EQ(TryOpen().code(), Code::kNotFound);
 }
 
-// WIX2: what the head left of a removed file is passed over.
+// WIX2: records that the head left of a removed file are passed over.
 TEST_F(WalStoreTest, RemainsOfARemovedFileAreNotAFile) {
   WriteRaw({{{.kind = WalRecordKind::kData, .file = 3, .offset = 9}, "x"},
             {{.kind = WalRecordKind::kRename, .file = 3}, "archive/3.log"},
@@ -574,7 +574,7 @@ TEST_F(WalStoreTest, RecordsThatNoStoreWritesAreDamage) {
       // A hole, an overlap.
       {{create, "5.log"},
        {{.kind = WalRecordKind::kData, .file = 5, .offset = 1}, "x"}},
-      // Of a file that was never made (WIX2).
+      // Data of a file that was never made (WIX2).
       {{create, "5.log"}, {{.kind = WalRecordKind::kData, .file = 6}, "x"}},
       // An id that was given (WIX1).
       {{create, "5.log"}, {create, "6.log"}},

@@ -244,7 +244,7 @@ TEST_F(ForcePolicyTest, CallbackForAnLsnThatWasNeverAssignedIsRefused) {
   EXPECT_THAT(notified_, ElementsAre());
 }
 
-// What was appended while it closed is in the log that it leaves.
+// A record that is appended while the log closes stays in the log.
 TEST_F(ForcePolicyTest, CallbackMayAppendWhileTheLogCloses) {
   ASSERT_TRUE(Append(8).ok());
   ASSERT_TRUE(log()

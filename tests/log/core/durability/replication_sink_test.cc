@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a log tells its sink and when, and who waits in it.
+// The calls of a log to its sink and their order, and the thread that waits in
+// it.
 #include "log/core/durability/replication_sink.h"
 
 #include <atomic>
@@ -37,7 +38,7 @@ class FakeSink final : public ReplicationSink {
   bool follows_local = true;
   bool idle = true;
   bool catching_up = false;
-  bool has_news = true;       // what Poll says
+  bool has_news = true;       // Poll returns this
   mutable int questions = 0;  // how often it was asked
   int waits = 0;
   int wakes = 0;
@@ -174,7 +175,7 @@ TEST_F(ReplicationSinkTest, DurableIsAtMostWhatIsPersistedHere) {
   EXPECT_EQ(log_->durable_lsn(), Lsn(1));
 }
 
-// Who waits steps again and again.
+// A waiting thread steps again and again.
 TEST_F(ReplicationSinkTest, WithoutNewsTheSinkIsAskedNothing) {
   Open(FlushOrder::kRemoteFirst);
   sink_.has_news = false;
@@ -254,12 +255,12 @@ TEST_F(ReplicationSinkTest, WatchIsHandedOn) {
   log_->WaitForWork(seen, Deadline());
   EXPECT_EQ(sink_.waits, 1);
   progress.Withdraw();
-  // It left: who is announced now is told.
+  // It left: a thread that is announced now is told.
   const uint32_t next = progress.Announce();
   log_->WaitForWork(next, Deadline());
   EXPECT_EQ(sink_.waits, 2);
   EXPECT_TRUE(progress.HasMoved(next));
-  // What happened since the announcement is not waited for.
+  // Progress since the announcement is not waited for.
   log_->WaitForWork(next, Deadline());
   EXPECT_EQ(sink_.waits, 2);
   progress.Withdraw();
@@ -404,7 +405,7 @@ TEST_F(AckPollerTest, StopIsNotMissedBesideACall) {
   EXPECT_EQ(waiter_.waits, 1);
 }
 
-// 6. of activity_watch.h: whoever leaves last wakes it, and nobody else does.
+// 6. of activity_watch.h: the last call to leave wakes it, and no other does.
 TEST(ActivityWatchTest, LastCallToLeaveWakesTheAckPoller) {
   FakeSink sink;
   CountingWaiter waiter;

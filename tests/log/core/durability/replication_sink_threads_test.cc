@@ -186,8 +186,8 @@ TEST(ReplicationSinkThreadsTest, ThreadsThatSleepAreWoken) {
   EXPECT_TRUE(log.Close().ok());
 }
 
-// A step has passed by a record, and ends when its force was begun: who made
-// the step goes its way.
+// A step has passed by a record, and ends when its force was begun: the thread
+// that made the step goes its way.
 TEST(ReplicationSinkThreadsTest, BegunForceIsNotLeftToAStepThatPassedIt) {
   ThreadsLog world(1 << 20);
   RingLog<LibpmemPersistence>& log = *world.log;

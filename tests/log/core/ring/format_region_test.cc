@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint64_t kFormattedBytes = 1 << 17;
 
-// What a format that was cut off left, and what is a log.
+// Regions that a cut-off format left, and regions that hold a log.
 class UseOfRegionTest : public ::testing::Test {
  protected:
   UseOfRegionTest() : region_(*Region::Anonymous(kFormattedBytes)) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an append executes, counted instruction by instruction: the parent steps
-// through a child (ptrace) and looks at each opcode. Counters that the code
-// keeps of itself could be wrong; this can't. A locked instruction while
+// The instructions that an append executes, counted one by one: the parent
+// steps through a child (ptrace) and looks at each opcode. Counters that the
+// code keeps of itself could be wrong; this can't. A locked instruction while
 // non-temporal stores are pending drains them, so it counts as a fence (P-A1).
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
@@ -169,8 +169,9 @@ class InstructionCountTest : public ::testing::Test {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
 
-  // What the second append of `bytes` under `force` executes. The two raise()
-  // calls around it are the same for every work, so an empty one is taken off.
+  // Counts what the second append of `bytes` under `force` executes. The two
+  // raise() calls around it are the same for every work, so an empty one is
+  // taken off.
   Counts OfAppend(size_t bytes, const ForceOptions& force = {}) {
     const std::string text(bytes, 'x');
     const Counts frame = CountInstructions([] {});
@@ -215,7 +216,7 @@ TEST_F(InstructionCountTest, UnforcedAppendTakesOneLockAndNoFence) {
   }
 }
 
-// What is appended is copied once, from the caller's bytes to the medium.
+// A payload is copied once, from the caller's bytes to the medium.
 TEST_F(InstructionCountTest, ForcedAppendCopiesNothingThroughTheCache) {
   const std::string text(1000, 'x');
   const PersistenceCounters before = ThreadPersistenceCounters();

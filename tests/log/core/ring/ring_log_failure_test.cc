@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens around a sleep: progress just before it, and a failure of the
+// Events around a sleep: progress just before it, and a failure of the
 // medium while another thread sleeps, which must wake.
 #include <gtest/gtest.h>
 
@@ -159,8 +159,8 @@ TEST_F(RingLogFailureTest, CallbackOfASuperlineFailureMayUseTheLog) {
   log_->Abort(open);
 }
 
-// The failure comes first: who finished his reservation on the advice of a
-// FailedPrecondition would only meet it then.
+// The failure comes first: a caller that finished its reservation on the advice
+// of a FailedPrecondition would only meet it then.
 TEST_F(RingLogFailureTest, AppendTellsTheFailureDespiteAnOwnReservation) {
   NotifyingWaiter waiter;
   Open(waiter);

@@ -114,7 +114,7 @@ TEST_F(RingLogTest, EveryWayToFillARecordIsSealedRight) {
               ElementsAre("abcd", "abcd", "abcd", "abcd", "abcd", "abcd"));
 }
 
-// P-F4: what users store through the pointer is flushed with the record.
+// P-F4: bytes that users store through the pointer are flushed with the record.
 TEST_F(RingLogTest, StoresThroughThePointerArePersistedByForce) {
   const std::string payload(500, 'u');
   ReservedRecord record = Reserve(payload.size());
@@ -392,7 +392,7 @@ TEST_F(RingLogTest, CleaningTwiceIsNotFound) {
   EXPECT_TRUE(log().CleanupThrough(Lsn(1)).ok());
 }
 
-// P-L10: what is not durable can't be cleaned.
+// P-L10: a record that is not durable can't be cleaned.
 TEST_F(RingLogTest, CleaningAnExposedRecordIsRefused) {
   ReservedRecord record = ReserveFilled("exposed");
   ASSERT_TRUE(log().Complete(record).ok());

@@ -10,7 +10,7 @@ class WriterWatchTest : public ::testing::Test {
  protected:
   ~WriterWatchTest() override { SetThreadToken(own_); }
 
-  // What the watch says to thread `writer` of the next record.
+  // Returns the watch's answer to thread `writer` for the next record.
   bool Write(uint32_t writer) {
     SetThreadToken(writer);
     next_ = next_ + 1;

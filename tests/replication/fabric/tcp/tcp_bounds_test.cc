@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer can have the software adapter keep: each queue has a bound, and a
-// peer that goes to it loses its own connection at most.
+// The bounds of what the software adapter keeps for a peer: each queue has one,
+// and a peer that goes to it loses its own connection at most.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ using fabric::tcp::WireHeader;
 using fabric::tcp::WireOpcode;
 
 constexpr uint64_t kWindow = uint64_t{1} << 20;
-// Of answers that wait: those of TRP4, and the piece that is being sent.
+// Bytes of answers that wait: those of TRP4, and the piece that is being sent.
 constexpr uint64_t kAnswersBound =
     Responder::kAnswerBytesMax + Responder::kReplyPieceBytes + kWireHeaderBytes;
 
@@ -266,7 +266,7 @@ TEST_F(TcpBoundsTest, WhatAllConnectionsKeepIsBounded) {
                     .offset = 0,
                     .sequence = 1};
     auto message = RawMessage(send);
-    // What is not read any more stays with the kernel.
+    // Bytes that are not read any more stay with the kernel.
     std::span<std::byte> rest = message;
     for (int turn = 0; turn < 1000 && !rest.empty(); ++turn) {
       iovec piece{rest.data(), rest.size()};

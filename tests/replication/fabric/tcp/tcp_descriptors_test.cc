@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the software adapter does when the host has no descriptor left for it.
+// The software adapter on a host that has no descriptor left for it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

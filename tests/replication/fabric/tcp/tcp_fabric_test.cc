@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the software adapter over TCP can get wrong; what every fabric
-// promises is in conformance*.cc.
+// Cases that only the software adapter over TCP can get wrong; the promises of
+// every fabric are in conformance*.cc.
 #include "replication/fabric/tcp/tcp_fabric.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the software adapter makes of peers that keep to
-// docs/formats/fabric_wire.md or break it, and what it costs in system calls.
+// The software adapter and peers that keep to docs/formats/fabric_wire.md or
+// break it; and its costs in system calls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -295,7 +295,7 @@ TEST_F(TcpProtocolTest, WhatIsNoMessageIsToldByItsPeer) {
 // --- System calls -----------------------------------------------------------
 
 // TF4, TF5: one message out and one in. The acknowledgement goes with what is
-// posted in return; who only hands over what it posted does not ask for more.
+// posted in return; a host that only hands over its posts asks for no more.
 TEST_F(TcpProtocolTest, RoundTripTakesOneSendPerSide) {
   Connect();
   constexpr uint64_t kRounds = 20;

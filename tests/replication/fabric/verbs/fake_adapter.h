@@ -27,7 +27,7 @@ class FakeAdapter {
   FakeAdapter(const FakeAdapter&) = delete;
   FakeAdapter& operator=(const FakeAdapter&) = delete;
 
-  // What a completion queue will say next.
+  // A completion queue will say this next.
   void Complete(uint64_t work, ibv_wc_status status = IBV_WC_SUCCESS);
 
   verbs_context extended = {};
@@ -51,10 +51,10 @@ class FakeAdapter {
   uint64_t operations_refused = 0;  // with one of these no queue pair is made
   rdma_conn_param called = {};
   std::deque<ibv_async_event> news;
-  // What ending something returns, and posting.
+  // The results of ending anything, and of posting.
   int end_error = 0;
   int post_error = 0;
-  // Of all regions, also of those that an adapter took with it.
+  // The handles of all regions, also of those that an adapter took with it.
   std::vector<std::unique_ptr<ibv_mr>> handles;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of the verbs fabric needs no adapter: keys, times, greetings.
+// The parts of the verbs fabric that need no adapter: keys, times, greetings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the verbs fabric asks of an adapter, held against a fake one.
+// The verbs fabric's requests to an adapter, held against a fake one.
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -256,7 +256,7 @@ class VerbsNewsTest : public VerbsMemoryTest {
   std::unique_ptr<DeviceNews> other_;
 };
 
-// VA1: who did not take the event hears of it, too, once.
+// VA1: a fabric that did not take the event hears of it, too, once.
 TEST_F(VerbsNewsTest, EachFabricHearsOfEachFailureOnce) {
   EXPECT_EQ(news_->Take().all, nullptr);
   Tell(IBV_EVENT_PORT_ACTIVE, 1);
@@ -292,8 +292,8 @@ TEST_F(VerbsNewsTest, QueuePairThatFailedIsNamed) {
   EXPECT_EQ(failures.queue_pairs, std::set<uint32_t>{17});
 }
 
-// What the adapter refuses to end is no fence, but where there is no adapter
-// any more.
+// A region that the adapter refuses to end is not fenced, unless there is no
+// adapter any more.
 TEST_F(VerbsNewsTest, AdapterThatWasTakenAwayKeepsNoRegion) {
   memory_.set_news(news_.get());
   const RegionKey key = *memory_.Register(bytes_, RemoteAccess::kWrite);

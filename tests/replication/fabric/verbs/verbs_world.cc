@@ -26,8 +26,8 @@ constexpr int kHosts = 3;
 constexpr int64_t kNotReadyNanos = 100'000'000;
 constexpr int64_t kRetryNanos = 1'200'000'000;
 constexpr int64_t kPassNanos = 1'000'000;
-// Of passes without a move; what is left to come then is no timer of a queue
-// pair's, but only what a peer's adapter or its connection manager has in hand.
+// Passes without a move. No timer of a queue pair's runs after so many; only a
+// peer's adapter or its connection manager may still have some work in hand.
 constexpr int kStillPasses = 400;
 // More than the cases' regions come to.
 constexpr uint64_t kDeviceBytes = uint64_t{128} << 20;
@@ -125,7 +125,7 @@ bool VerbsWorld::Pass() {
   const bool is_in_flight = std::ranges::any_of(
       fabrics_, [](const auto& fabric) { return fabric->IsInFlight(); });
   if (is_in_flight || ++still_passes_ < kStillPasses) return true;
-  still_passes_ = 0;  // who comes again then has begun something new
+  still_passes_ = 0;  // a caller that comes again has begun something new
   return false;
 }
 

@@ -237,7 +237,7 @@ class UpdateRefusalTest : public ::testing::Test {
     requester_ = *replication::UpdateRequester::Start(
         steps, UpdateTerms().ForRequester(key_), fabric_, connection_);
   }
-  // What the responder says to a message that somebody else made.
+  // Returns the responder's verdict on a message that somebody else made.
   absl::Status Tell(const replication::UpdateMessage& message) {
     LocalBytes slot = slots_->At(0);
     slot.bytes =

@@ -103,7 +103,8 @@ Verdict RunSeeds(const Platform& truth,
   return verdict;
 }
 
-// Of a wrong plan some run does.
+// Returns whether some run loses an update or its order. With a wrong
+// plan some run does.
 bool Loses(const Platform& truth, std::span<const replication::Step> steps,
            UpdateKind kind) {
   for (uint64_t seed = 1; seed <= kSeedsMax; ++seed) {
@@ -142,7 +143,7 @@ TEST_P(UpdateRowTest, PersistedUpdatesOutliveACutInEveryState) {
           replication::PlanOfTable(platform, row.kind, row.operation);
       SCOPED_TRACE(absl::StrCat(replication::PlatformToString(platform), ": ",
                                 replication::StepsToString(plan.steps)));
-      // What iWARP's rows rest on InfiniBand has, too.
+      // InfiniBand, too, has all that iWARP's rows rest on.
       Platform truth = platform;
       if (transport == Transport::kIwarp) {
         truth.transport = Transport::kInfiniBand;

@@ -106,7 +106,7 @@ bool SimUpdates::Step() {
   return false;
 }
 
-// Of the caches what the domain says; of the adapter likewise.
+// Caches and adapter keep as much as the domain says.
 std::vector<std::vector<std::byte>> SimUpdates::Images() {
   const model::StagedMemory& stages = network_->stages(1);
   if (stages.options().domain != replication::PersistenceDomain::kMemory) {

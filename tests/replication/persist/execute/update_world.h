@@ -48,7 +48,7 @@ inline uint64_t PlaceOfUpdateA(uint64_t update) {
   return kPlaceOfUpdates + (update - 1) * kLineBytes;
 }
 
-// What memory shows, after recovery.
+// The updates that memory shows, after recovery.
 struct FoundUpdates {
   uint64_t whole = 0;  // 1 up to this one are
   uint64_t b = 0;
@@ -96,7 +96,7 @@ class UpdateSource {
   fabric::RegionKey key_;
 };
 
-// What both ends are started with.
+// The terms that both ends are started with.
 struct UpdateTerms {
   bool pmem_buffers = false;
   uint32_t credits = kUpdateCredits;
@@ -141,8 +141,8 @@ class SimUpdates {
     return *responder_;
   }
 
-  // What recovery finds in several of the images that a power cut may leave
-  // now; nothing is cut.
+  // Returns what recovery finds in several of the images that a power cut may
+  // leave now; nothing is cut.
   std::vector<FoundUpdates> FindAfterCut();
   // Is called before each primitive of the responder's memory.
   void SetOnPrimitive(std::function<void()> on_primitive) {

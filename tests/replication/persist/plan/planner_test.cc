@@ -133,7 +133,7 @@ TEST(PlannerTest, SuperlinesAreAppliedAndFlushedBeforeTheAck) {
   }
 }
 
-// What executors rely on, of every row that has an ack: the responder hears of
+// Executors rely on this in every row that has an ack: the responder hears of
 // the bytes after they are posted, and the ack ends what it begins.
 TEST(PlannerTest, RowsTellBeforeTheyPersistAndAcknowledgeAfter) {
   for (const replication::Method& method : replication::Methods()) {

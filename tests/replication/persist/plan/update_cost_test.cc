@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What executors post is what the plan's account says: of all rows, and of
+// Executors post as much as the plan's account says: for all rows, and for
 // records.
 #include "replication/persist/plan/update_cost.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows as data, and what is planned from them. What they say is in
-// tests/golden/remote_persistence_methods.csv; whether it is enough,
-// row_exploration_test.cc finds out.
+// The rows as data, and what is planned from them. Their text is in
+// tests/golden/remote_persistence_methods.csv; row_exploration_test.cc finds
+// out whether they are enough.
 #include "replication/persist/platform/method_table.h"
 
 #include <gmock/gmock.h>
@@ -88,7 +88,7 @@ TEST(MethodTableTest, RowsCiteTheirCell) {
             "Table 3, WSP, not DDIO + PM-RQWRB, Send");
 }
 
-// What executors run is the table's.
+// Executors run the table's methods.
 TEST(MethodTableTest, BuiltInMethodsAreCells) {
   for (const replication::Method& method : replication::Methods()) {
     const auto rows = RowsOfTable();

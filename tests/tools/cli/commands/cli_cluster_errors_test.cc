@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands on a cluster's log say to somebody who got something wrong,
-// or whose cluster is not as it should be: what, where, and what to do.
+// The commands on a cluster's log tell a user what is wrong, where, and what to
+// do, if the user got something wrong or the cluster is not as it should be.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -202,8 +202,8 @@ TEST_F(CliClusterErrorsTest, FileWithOtherQuorumsIsFoundOut) {
   }
 }
 
-// Goal: who left keeps what it had and says nothing wrong, and N and W are the
-// same: only the configuration tells that it is not all.
+// Goal: a member that left keeps what it had and says nothing wrong, and N and
+// W are the same: only the configuration tells that it is not all.
 TEST_F(CliClusterErrorsTest, ReadersByAnOldListAreTold) {
   const TestCluster cluster(4);
   const std::string old = cluster.WriteList(1, {1, 2, 3}, 2);
@@ -230,15 +230,15 @@ TEST_F(CliClusterErrorsTest, ReadersByAnOldListAreTold) {
         << command;
     EXPECT_THAT(result.output, Not(HasSubstr("the same on nodes"))) << command;
   }
-  // Of who left, by itself: its promise is above what it has.
+  // The member that left, by itself: its promise is above what it has.
   const ProgramResult left =
       RunAlpheus(OfFile("tail", old, {"--node", "3", "--timeout-ms", "500"}));
   EXPECT_EQ(left.end.exit_status, kUnavailable) << left.error;
   EXPECT_EQ(RunWell(OfFile("tail", now)), "before\nafter\n");
 }
 
-// Goal: whoever looks by the next list hears of the change that is to be made,
-// and of nothing that would not make it.
+// Goal: a user with the next list hears of the change that is to be made, and
+// of nothing that would not make it.
 TEST_F(CliClusterErrorsTest, ListThatIsAheadOfTheLogNamesTheChange) {
   const TestCluster cluster(4);
   const std::string old = cluster.WriteList(1, {1, 2, 3}, 2);
@@ -415,7 +415,7 @@ TEST_F(CliClusterErrorsTest, StatusNamesAReplicaThatIsRepairing) {
       result.output,
       AllOf(HasSubstr("3 of 3 replicas reached, W is 2"),
             HasSubstr(
-                "Of those reached, 1 is repairing: records there do not count"),
+                "1 of those reached is repairing: records there do not count"),
             Not(HasSubstr("Opening"))));
   const json said = ParseLines(RunWell(Of("status", {"--json"}))).at(0);
   for (const json& node : said["replicas"]) {

@@ -120,7 +120,7 @@ TEST_F(CliClusterTest, NodeThatIsAwayIsNamedAndTold) {
     EXPECT_EQ(result.end.exit_status, kUnavailable) << result.error;
     EXPECT_THAT(result.error, HasSubstr("nobody answers")) << command;
   }
-  // Two are enough to go on; who wants all says so.
+  // Two are enough to go on; a user who wants all says so.
   EXPECT_THAT(RunWell(Of("status")), HasSubstr("nobody answers"));
   const ProgramResult all = RunAlpheus(Of("status", {"--all"}));
   EXPECT_EQ(all.end.exit_status, kUnavailable) << all.error;
@@ -377,7 +377,7 @@ TEST(CliClusterOfOneTest, CleanupOfWhatWasNeverAssignedEndsNobody) {
   EXPECT_EQ(writer.Close().exit_status, kGood);
 }
 
-// Goal: whoever feeds the rest of an input doubles no record.
+// Goal: a user who feeds the rest of an input doubles no record.
 TEST_F(CliClusterTest, RecordsWhoseOutcomeIsUnknownAreNotCountedAsMissing) {
   EXPECT_EQ(cli::WhatIsInTheLog("`alpheus cat`", Lsn(5), Lsn(7), Lsn(8)),
             "3 records of this input are in the log; `alpheus cat` shows them");
@@ -470,7 +470,7 @@ TEST_F(CliClusterTest, StatusAndCatNameTheSameBoundOfOneCopy) {
                         std::to_string(said["durable_lsn"].get<int>()) + ";"));
 }
 
-// Whoever connects there hears nothing, as of a node that is stopped.
+// A client that connects there hears nothing, as of a node that is stopped.
 class SilentNode {
  public:
   explicit SilentNode(const std::string& address)
@@ -641,7 +641,7 @@ TEST_F(CliClusterTest, TailOfCleanedRecordsNamesWhereTheLogBegins) {
 TEST_F(CliClusterTest, TailSaysWhatKeepsItFromGoingOn) {
   Format();
   RunWell(Of("append", {"--node", "1"}), "one\ntwo\n");
-  // What no node in reach has.
+  // No node that has the next record is in reach.
   cluster_.Stop(1);
   cluster_.Stop(2);
   cluster_.Stop(3);

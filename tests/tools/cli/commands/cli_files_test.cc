@@ -108,7 +108,7 @@ TEST_F(CliFilesTest, FormatThatIsCutOffLeavesNothing) {
   EXPECT_EQ(RunWell({"append", "--file", region_}, "x\n"), "1\n");
 }
 
-// What older versions left when they were killed.
+// Older versions left such files when they were killed.
 TEST_F(CliFilesTest, FormatTakesAFileOfZeros) {
   for (const size_t bytes : {size_t{0}, size_t{5'000}, size_t{1} << 20}) {
     WriteFile(region_, std::vector<std::byte>(bytes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line takes, and what it says of the rest.
+// The words that the command line takes, and what it says of others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -35,7 +35,7 @@ TEST(HelpTextTest, WordThatIsTooLongStaysWhole) {
             "see\nhttps://example.com/a/very/long/way\nnow");
 }
 
-// Whose text would begin too far to the right goes on below its own beginning.
+// A line whose text begins too far right goes on below its own beginning.
 TEST(HelpTextTest, LongOptionLeavesRoomForItsText) {
   const std::string wrapped = WrapHelp(
       "  --an-option-with-a-long-name TEXT:{a,b,c}  What it is good for, at "

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs wait for on standard input, and when they stop waiting.
+// The programs wait for bytes on standard input until the end or a stop, and
+// write all or say why not.
 #include "tools/cli/io/standard_streams.h"
 
 #include <fcntl.h>

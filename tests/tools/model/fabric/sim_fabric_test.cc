@@ -222,7 +222,7 @@ std::string TraceOf(uint64_t seed) {
         *network.fabric(host).Listen(SimNetwork::Address(host, 0));
     absl::StrAppend(&trace, "key ", keys[host].value, "\n");
   }
-  // What fails below is part of the trace, or has no effect.
+  // A call that fails below is part of the trace, or has no effect.
   Random program(seed + 100);
   std::vector<ConnectionId> connections[3];
   for (int i = 0; i < 600; ++i) {
@@ -460,7 +460,7 @@ TEST_P(SimFabricTest, HostComesBackAsANewAdapter) {
   EXPECT_NE(request, at_peer_);
 }
 
-// What a host had sent before it crashed may arrive all the same.
+// Writes that a host had sent before it crashed may arrive all the same.
 TEST_P(SimFabricTest, WritesOutliveTheirSender) {
   SimOptions options;
   options.delay_ns_min = 2'000;

@@ -154,7 +154,7 @@ constexpr PersistenceDomain kDomains[] = {PersistenceDomain::kMemory,
                                           PersistenceDomain::kHierarchy,
                                           PersistenceDomain::kSystem};
 
-// What somebody knows before the power goes.
+// The last event that somebody knows of before the power goes.
 enum class Known { kWriteCompleted, kFlushCompleted, kReceived, kFlushed };
 
 // Whether all is kept then, with every seed. If not, some is lost with some.

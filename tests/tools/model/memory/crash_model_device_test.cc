@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an adapter stores into modelled memory (CM5), and what of it a power
-// cut, the processor, a kill and the memory controller make; each rule by a
-// case that fails if the model is weaker.
+// An adapter stores into modelled memory (CM5); then come a power cut, the
+// processor, a kill or the memory controller. Each rule has a case that fails
+// if the model is weaker.
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -27,7 +27,7 @@ class ModelPersistenceTest : public ::testing::Test {
     return reinterpret_cast<uint64_t*>(model_.region().data()) + index;
   }
 
-  // What a power cut may leave of the word now; the floor first.
+  // The values that a power cut may leave of the word now; the floor first.
   Values Possible(size_t index) {
     for (const auto& word : model_.DirtyWords()) {
       if (word.offset == index * 8) return word.values;

@@ -147,7 +147,7 @@ TEST_P(StagedPlatformTest, PushesAreOfOneChannel) {
   EXPECT_FALSE(world_.staged.IsVisible(2));
   world_.staged.PushForRead(2);
   EXPECT_EQ(world_.Visible(), "11");
-  // What the first one had visible is still on its way.
+  // The first channel's visible word is still on its way.
   EXPECT_EQ(world_.staged.WordsAt(Stage::kVisible), GetParam().ddio ? 0u : 1u);
 }
 
@@ -305,7 +305,7 @@ TEST_F(StagedMemoryTest, EndIsOfOneChannel) {
   EXPECT_EQ(world_.Visible(), "01");
 }
 
-// What was before it in the channel comes first (SM2), what is behind it stays.
+// Words before it in the channel come first (SM2); those behind it stay.
 TEST_F(StagedMemoryTest, EndOfARegionKeepsTheOrder) {
   StagedWorld world({}, 4);
   world.Receive(0, 1, 1, /*region=*/7);

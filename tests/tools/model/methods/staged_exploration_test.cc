@@ -20,11 +20,11 @@ using model::StagedMemory;
 namespace {
 
 using Images = std::set<std::string>;
-// What is done to the two words, one step after the other; the words move on by
+// The steps done to the two words, one after the other; the words move on by
 // themselves before, between and after the steps.
 using Program = std::vector<std::function<void(StagedWorld&)>>;
 
-// What a power cut may leave, by the number of steps that were done.
+// The images that a power cut may leave, by the number of steps that were done.
 class Exploration {
  public:
   Exploration(const StagedMemory::Options& options, const Program& program)

@@ -71,7 +71,7 @@ struct StagedWorld {
   }
   std::string Visible() { return Image(model.region()); }
 
-  // What a power cut may leave. Nothing goes on after it.
+  // The images that a power cut may leave. Nothing goes on after it.
   std::set<std::string> Cut() {
     staged.LosePower();
     const auto words = model.DirtyWords();
