@@ -524,7 +524,7 @@ def sources(root):
 
 
 def mutant_errors(root, path, edits):
-    """What is wrong with the edits of a source."""
+    """The faults in the edits of a source."""
     if not path.startswith(MUTANT_FOLDERS) or not os.path.exists(
             os.path.join(root, path)):
         return [weave.WeaveError(edits[0].where,

@@ -18,7 +18,7 @@ list(APPEND alpheus_public_headers
   log/core/write/appended_record.h
   log/core/durability/flush_order.h
   log/core/write/reserved_record.h)
-# What the RocksDB plugin includes beside them: nothing that is linked.
+# The RocksDB plugin includes these, too: nothing that is linked.
 set(alpheus_rocksdb_headers
   log/base/check.h log/base/deadline.h log/base/ids.h log/base/mutex.h
   log/base/status_macros.h)

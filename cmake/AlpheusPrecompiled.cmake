@@ -21,7 +21,7 @@ if(ALPHEUS_PRECOMPILE)
   endif()
 endif()
 
-# What sources of all layers include most.
+# The headers that sources of all layers include most.
 set(alpheus_common_headers
   <algorithm> <array> <atomic> <cstddef> <cstdint> <cstring> <deque>
   <filesystem> <functional> <map> <memory> <optional> <set> <span> <string>
@@ -60,7 +60,7 @@ function(alpheus_sum_precompiled name)
   string(JOIN "" includes ${includes})
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_headers.cc)
   file(WRITE ${source} "${includes}")
-  # Headers say other things to other flags. What names the clone is left out.
+  # Headers differ with the flags. Flags that name the clone are left out.
   get_directory_property(options COMPILE_OPTIONS)
   list(FILTER options EXCLUDE REGEX "SHELL:|prefix-map|ignorelist|^\\$<")
   get_directory_property(definitions COMPILE_DEFINITIONS)

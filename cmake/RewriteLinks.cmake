@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Of the installed documents: a link to what is not installed becomes the path
-# that this has in the source tree, and one to an example leads to where that is.
+# Rewrites the installed documents: a link to a file that is not installed
+# becomes its path in the source tree; one to an example leads to where that is.
 # docs: the folder that README.md and docs/ were installed into.
 file(GLOB_RECURSE documents ${docs}/docs/*.md)
 list(APPEND documents ${docs}/README.md)

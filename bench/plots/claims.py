@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Arcadia paper says of its figures, judged by this run.
+"""The Arcadia paper's claims about its figures, judged by this run.
 
 Only statements of the paper's text and captions are taken, no points read off
 its images. Each has a rule, stated with it, that decides from the data alone:

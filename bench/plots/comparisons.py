@@ -24,7 +24,7 @@ class Comparison:
 
 
 def compare(pairs, holds):
-    """Of (name, ratio) those whose ratio was measured."""
+    """The pairs (name, ratio) whose ratio was measured."""
     return [Comparison(name, ratio, holds) for name, ratio in pairs
             if ratio is not None]
 

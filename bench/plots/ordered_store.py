@@ -201,7 +201,7 @@ def _first_and_most(results):
 
 
 def _change(pair):
-    """What is left of the first ratio in the second one, round by round."""
+    """The part of the first ratio that is left in the second, by round."""
     first, most = pair
     return Ratio({"samples": most.ratios}, {"samples": first.ratios})
 

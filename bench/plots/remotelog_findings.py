@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the taxonomy of remote persistence found (its section 4), judged by
+"""The findings of the taxonomy of remote persistence (its section 4), judged by
 latencies of all rows.
 
 Each finding has a formula and a rule. A share counts as reproduced within a

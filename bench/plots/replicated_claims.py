@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Arcadia paper says of its figures 6, 7 (b) and 8 (c, d), judged by a
+"""The Arcadia paper's claims about its figures 6, 7 (b), 8 (c, d), judged by a
 run of bench_replicated. As claims.py: text only, each with its rule.
 
 Two things are other here than there: replicas are reached over TCP, whose

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a member that joins again costs whoever appends meanwhile: a table and
-the aim.
+"""The cost of a member that joins again to those that append meanwhile: a table
+and the aim.
 
 Each round has a log of its own, and on it two pairs: just before and during the
 rejoin, just before and during a copy of the same bytes by sockets alone. Ratios

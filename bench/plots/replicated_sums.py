@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs that backups sum payloads before they acknowledge: a table.
+"""The cost of sums that backups take of payloads before they acknowledge.
 
 Both candidates take turns at the same appends; the ratio is taken within a
 round. The sum alone is of memory that is no longer in the cache.

@@ -171,14 +171,14 @@ def recovery(results):
 
 
 def all_copies(results, count, metric="p50", who="alpheus"):
-    """Of 64 B to that many backups, all of which are waited for; or None."""
+    """Latencies of 64 B to that many backups, all waited for; or None."""
     return results.one("backups", who, metric, backups=count,
                        quorum=count + 1, bytes=64)
 
 
 def costs_of_second(results, who="alpheus"):
-    """What the second backup adds, times what the first adds, by rounds; None
-    if the first adds nothing."""
+    """The second backup's cost as a multiple of the first one's, by rounds;
+    None if the first adds nothing."""
     none, one, two = (all_copies(results, count, who=who)
                       for count in (0, 1, 2))
     if None in (none, one, two):

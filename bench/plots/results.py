@@ -88,7 +88,7 @@ def _matches(found, scenario, candidate, metric, parameters):
 
 
 class Ratio:
-    """Of two measurements: median and range of the ratios of the rounds."""
+    """The ratio of two measurements: its median and range over the rounds."""
 
     def __init__(self, above, below):
         self.ratios = [a / b for a, b in zip(above["samples"],
@@ -114,7 +114,7 @@ def disturbed(results):
 
 
 def difference(above, below):
-    """Of two measurements, round by round; None if either is missing."""
+    """The difference of two measurements, by round; None if one is missing."""
     if above is None or below is None:
         return None
     return {"samples": [a - b for a, b in zip(above["samples"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Arcadia paper says of RocksDB (§5.6, Figure 9), judged by this run.
+"""The Arcadia paper's claims about RocksDB (§5.6, Figure 9), judged by a run.
 
 Its puts come from 16 threads on as many cores, its backup is reached by RDMA,
 and its log is on Optane. Here as many threads are judged as have a core each.

@@ -30,7 +30,7 @@ def find(results, who, metric, **where):
 
 
 def cost(results, who, metric="p50", **where):
-    """Of the WAL alone, by round, or None."""
+    """The cost of the WAL alone, by round, or None."""
     return difference(find(results, who, metric, **where),
                       find(results, "none", metric, **where))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured, as tables for a terminal."""
+"""Measurements as tables for a terminal."""
 
 from results import bytes_text, quantile
 
@@ -201,8 +201,8 @@ def recovery(results):
 
 
 def touched_pages(results):
-    """What a page costs when it is touched first, which differs tenfold between
-    machines and decides what recovery can take."""
+    """The time to touch a page first. It differs tenfold between machines and
+    decides what recovery can take."""
     nanos = [m["median"] for m in results.find("recovery", "parts", "touch")]
     if not nanos:
         return ""

@@ -36,8 +36,8 @@ class FileWatch {
 
   // Checks path and file; a few system calls. Errors: NotFound (the path leads
   // nowhere); DataLoss (it leads to another file; the file is shorter than its
-  // mapping; parts of a fully allocated file were deallocated). What can't be
-  // found out is no error.
+  // mapping; parts of a fully allocated file were deallocated). A state that
+  // can't be found out is no error.
   absl::Status Check() const;
 
   bool is_watching() const { return fd_ >= 0; }

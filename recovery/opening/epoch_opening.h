@@ -295,7 +295,7 @@ class EpochOpening {
   // Peers whose reports were too few to choose from, last time.
   std::optional<std::vector<const OpeningPeer*>> tried_with_;
   std::string wait_reason_;
-  Configuration configuration_;            // what is being installed
+  Configuration configuration_;            // the one being installed
   std::unique_ptr<EpochInstall> install_;  // in kInstall
   // Destroyed first: closed connections use no memory any more.
   std::vector<std::unique_ptr<OpeningPeer>> peers_;

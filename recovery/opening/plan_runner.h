@@ -51,7 +51,7 @@ namespace alpheus::recovery {
 
 struct PlanTerms {
   InstallQuorums quorums;
-  Configuration configuration;  // what is installed
+  Configuration configuration;  // the one to install
   quorum::Promise promise;
   uint32_t credits = 0;
   uint64_t copy_bytes_max = 0;  // bytes in flight, per copy

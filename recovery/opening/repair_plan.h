@@ -69,7 +69,7 @@ struct NewEpoch {
   Uuid log_id;
   Epoch epoch;
   uint64_t nonce = 0;
-  Configuration configuration = {};  // what the epoch is installed with
+  Configuration configuration = {};  // the epoch is installed with it
 };
 
 // Plans the repairs. Requires: `decision` was chosen from these reports.

@@ -50,7 +50,7 @@ struct LocalOpeningOptions {
 };
 
 struct OpenedEpoch {
-  RingLogStart start;    // what RingLog starts from
+  RingLogStart start;    // RingLog starts from here
   Epoch epoch;           // opened now
   Epoch previous_epoch;  // 0 for a new log
   bool was_closed_cleanly = false;

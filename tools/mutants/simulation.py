@@ -94,7 +94,8 @@ def select(table, mutants):
 
 
 def invariant_of(violation):
-    """Of a failed check, the one that its text names: FILE:INVARIANT."""
+    """The violated invariant; of a failed check, the one that its text names:
+    FILE:INVARIANT."""
     if violation["invariant"] != "CHECK":
         return violation["invariant"]
     named = re.search(r": (\w+)(?: and \w+)? \((\w+\.h)\)$",

@@ -15,7 +15,7 @@ With --changed only those sources are read that the files listed in FILE, one a
 line, concern: each source that is listed, and of each header that is, one source
 that includes it.
 
-What was clean is remembered under a key of all that was read: the source, all own
+A clean source is remembered under a key of all that was read: the source, all own
 files that it includes, directly or not, how it is compiled, and the
 configurations of clang-tidy. Own files are included by their whole path, which
 lint sees to. Includes that are compiled only elsewhere count, too.
@@ -105,7 +105,7 @@ def flags_of(command):
 
 
 def unities(tree, build):
-    """What a build folder compiles; each own source in one of them only."""
+    """The sources that a build folder compiles; each own one occurs once."""
     with open(os.path.join(build, "compile_commands.json"),
               encoding="utf-8") as file:
         commands = json.load(file)
@@ -127,7 +127,7 @@ def unities(tree, build):
 
 
 def key(tree, unity, source, common):
-    """Of all that is read for a source, wherever this clone is."""
+    """A sum of all that is read for a source, wherever this clone is."""
     text = [common, " ".join(unity.flags).replace(tree.root + "/", "")]
     text += [f"{path} {tree.file(path)[0]}"
              for path in sorted(tree.closure(source))]
@@ -135,8 +135,8 @@ def key(tree, unity, source, common):
 
 
 def concerned(tree, sources, changed):
-    """Of the sources those that changed, and one for each header that did: its
-    own, or else the one that includes the least beside it."""
+    """The sources that changed, and one for each header that did: its own, or
+    else the one that includes the least beside it."""
     chosen = {source for source in sources if source in changed}
     closures = {source: tree.closure(source) for source in sources}
     for header in sorted(changed):
@@ -177,7 +177,7 @@ class Cache:
 
 
 def run(command, folder):
-    """What it printed, or nothing if it ended well."""
+    """Returns its output, or nothing if it ended well."""
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace", check=False)

@@ -138,7 +138,7 @@ void AddCatCommand(CLI::App* app, Command* chosen) {
       app, "cat",
       "Write the payloads of all records to standard output, in LSN order. "
       "Reads only, also while a writer has the log open; then it shows the "
-      "records that are persisted so far. Of a cluster's log it shows the "
+      "records that are persisted so far. For a cluster's log it shows the "
       "records that are proven to be on W replicas, and warns on standard "
       "error if more may have been acknowledged; exit status 4 if too few "
       "replicas can be reached to know how many more. With --node, or with "

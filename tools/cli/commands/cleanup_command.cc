@@ -264,7 +264,7 @@ absl::Status RunCleanup(CleanupArguments arguments) {
 // No option group of the parser's: it is a command without a name, which an
 // empty word on the command line would call, for ever.
 void AddWhatOptions(CLI::App* command, CleanupArguments* arguments) {
-  constexpr char kGroup[] = "What to clean (one of)";
+  constexpr char kGroup[] = "Records to clean (one of)";
   AddOption(command, "--through", &arguments->through,
             "All records up to and including this LSN; works even when "
             "the epoch table is full")

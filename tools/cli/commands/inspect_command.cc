@@ -66,7 +66,7 @@ void AddInspectCommand(CLI::App* app, Command* chosen) {
   CLI::App* command =
       AddSubcommand(app, "inspect",
                     "Show the contents of a region: superline, epochs, head, "
-                    "tail, and the number of records of each type. Of a "
+                    "tail, and the number of records of each type. For a "
                     "cluster's log it shows every replica. Reads only.");
   AddReadSourceOptions(command, &arguments->source);
   AddFlag(command, "--json", &arguments->json,

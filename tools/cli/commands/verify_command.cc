@@ -145,7 +145,7 @@ void AddVerifyCommand(CLI::App* app, Command* chosen) {
       app, "verify",
       "Check every record and every copy. Reads only. Exit status 0 if the log "
       "is complete, or lost only records that were never acknowledged; 3 if it "
-      "is damaged. Of a cluster's log it checks every replica, and that all "
+      "is damaged. In a cluster's log it checks every replica, and that all "
       "hold the same records up to the last one that is proven durable. Exit "
       "status 4 if a replica could not be reached, unless a running primary "
       "has it as its own; 1 if a node has no replica, or the cluster file is "

@@ -54,8 +54,8 @@ bool PlanArguments::Wants(const Platform& configuration) const {
 
 void AddPlanOptions(CLI::App* command, PlanArguments* arguments) {
   AddOption(command, "--domain", &arguments->domain,
-            "What keeps its content when the power fails: memory (dmp), also "
-            "the caches (mhp), also the adapter (wsp)")
+            "Parts that survive a power failure: memory (dmp), also the caches "
+            "(mhp), also the adapter (wsp)")
       .OneOf({"dmp", "mhp", "wsp"});
   AddOption(command, "--ddio", &arguments->ddio,
             "Whether bytes that arrive go into the processor's cache")

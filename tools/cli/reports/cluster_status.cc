@@ -604,8 +604,8 @@ std::string ClusterStatus::ToText() const {
       "\n");
   if (ring) absl::StrAppend(&text, RingText(*ring));
   if (const uint32_t count = Repairing(); count > 0) {
-    absl::StrAppend(&text, "Of those reached, ", count,
-                    count == 1 ? " is" : " are",
+    absl::StrAppend(&text, count, " of those reached ",
+                    count == 1 ? "is" : "are",
                     " repairing: records there do not count\n");
   }
   const absl::Status opening = CanBeOpened();

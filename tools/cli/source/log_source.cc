@@ -103,7 +103,7 @@ void AddFormatSourceOptions(CLI::App* command, LogSource* source) {
 
 void AddWriteSourceOptions(CLI::App* command, LogSource* source) {
   AddOption(command, "--file", &source->file,
-            "Region file or DAX device of the log. Of a cluster's log: this "
+            "Region file or DAX device of the log. For a cluster's log: this "
             "node's own replica; without it only other nodes keep the records");
   AddClusterOptions(command, source);
   const Option node = AddNodeOption(

@@ -15,7 +15,7 @@ void MarkChecker::OnSuperline(int machine, Epoch log_epoch, Lsn head) {
   if (log_epoch != seen.log_epoch) {
     seen.log_epoch = log_epoch;
     seen.proven = Lsn(0);
-    seen.lines = {};  // what they say of this epoch is news
+    seen.lines = {};  // their values are news in this epoch
   } else if (head < seen.head) {
     oracle_.Violate(
         "P-A6", absl::StrCat("machine ", machine, ": the head goes back from ",

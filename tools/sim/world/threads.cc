@@ -19,7 +19,7 @@ struct Threads::Thread {
   const void* waits_for = nullptr;
   uint64_t ticket = 0;    // of the event that makes it run; others are stale
   bool deferred = false;  // it would have run, had its process not paused
-  uint64_t own_reservations = 0;  // what the log counts per thread
+  uint64_t own_reservations = 0;  // the log counts them per thread
 };
 
 Threads::Threads(model::SimNetwork& network, RandomSource& random,
