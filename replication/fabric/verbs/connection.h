@@ -27,7 +27,7 @@
 #include "absl/status/status.h"
 #include "log/base/deadline.h"
 #include "replication/fabric/fabric.h"
-#include "replication/fabric/verbs/adapter.h"
+#include "replication/fabric/verbs/device_news.h"
 #include "replication/fabric/verbs/greeting.h"
 #include "replication/fabric/verbs/handles.h"
 #include "replication/fabric/verbs/options.h"

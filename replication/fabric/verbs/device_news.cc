@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "replication/fabric/verbs/device_news.h"
+
 #include <map>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "log/base/mutex.h"
-#include "replication/fabric/verbs/adapter.h"
 
 namespace alpheus::fabric::verbs {
 namespace {

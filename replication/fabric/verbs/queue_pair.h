@@ -40,7 +40,7 @@
 #include "absl/status/statusor.h"
 #include "log/base/numbered_queue.h"
 #include "replication/fabric/fabric.h"
-#include "replication/fabric/verbs/adapter.h"
+#include "replication/fabric/verbs/device_news.h"
 #include "replication/fabric/verbs/handles.h"
 #include "replication/fabric/verbs/native_sends.h"
 #include "replication/fabric/verbs/options.h"

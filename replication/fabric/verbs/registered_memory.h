@@ -26,7 +26,7 @@
 #include "absl/status/statusor.h"
 #include "log/base/random.h"
 #include "replication/fabric/fabric.h"
-#include "replication/fabric/verbs/adapter.h"
+#include "replication/fabric/verbs/device_news.h"
 #include "replication/fabric/verbs/handles.h"
 #include "replication/fabric/verbs/region_key_parts.h"
 

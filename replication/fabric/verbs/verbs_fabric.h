@@ -46,6 +46,7 @@
 #include "replication/fabric/verbs/adapter.h"
 #include "replication/fabric/verbs/connection.h"
 #include "replication/fabric/verbs/connection_manager.h"
+#include "replication/fabric/verbs/device_news.h"
 #include "replication/fabric/verbs/handles.h"
 #include "replication/fabric/verbs/options.h"
 #include "replication/fabric/verbs/registered_memory.h"

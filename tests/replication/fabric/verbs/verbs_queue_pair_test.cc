@@ -13,6 +13,7 @@
 #include "log/base/random.h"
 #include "replication/fabric/verbs/adapter.h"
 #include "replication/fabric/verbs/connection.h"
+#include "replication/fabric/verbs/device_news.h"
 #include "replication/fabric/verbs/queue_pair.h"
 #include "replication/fabric/verbs/region_key_parts.h"
 #include "replication/fabric/verbs/registered_memory.h"
