@@ -1,0 +1,479 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests tools/rings: what commits draw, the ledger, and what is green."""
+
+import contextlib
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__)))))
+sys.path.insert(0, os.path.join(ROOT, "tools", "rings"))
+import child  # noqa: E402, tools/rings
+import deep  # noqa: E402, tools/rings
+import gate  # noqa: E402, tools/rings
+import ledger  # noqa: E402, tools/rings
+import suites  # noqa: E402, tools/rings
+from draw import Draw  # noqa: E402, tools/rings
+
+COMMITS = [f"{n:040x}" for n in range(300)]
+
+
+def make_repository(folder):
+    """A repository with one commit of two files."""
+    for path, text in (("log/a.cc", "a"), ("tests/b.cc", "b")):
+        write(folder, path, text)
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"]):
+        git(folder, *command)
+
+
+def write(folder, path, text):
+    path = os.path.join(folder, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def git(folder, *arguments):
+    subprocess.run(["git", "-C", folder, "-c", "user.name=a", "-c",
+                    "user.email=a@example.org", *arguments], check=True,
+                   capture_output=True)
+
+
+class DrawTest(unittest.TestCase):
+
+    def test_a_commit_draws_the_same_again(self):
+        for purpose in ("mutants", "model"):
+            self.assertEqual(Draw("c1").sample(purpose, range(100), 5),
+                             Draw("c1").sample(purpose, range(100), 5))
+            self.assertEqual(Draw("c1").number(purpose, 1, 1 << 30),
+                             Draw("c1").number(purpose, 1, 1 << 30))
+
+    def test_commits_and_purposes_draw_apart(self):
+        drawn = {tuple(Draw(commit).sample(purpose, range(1000), 5))
+                 for commit in ("c1", "c2") for purpose in ("a", "b")}
+        self.assertEqual(len(drawn), 4)
+
+    def test_every_part_comes_up_in_the_long_run(self):
+        seen = set()
+        for commit in COMMITS:
+            seen.update(Draw(commit).sample("model", range(44), 4))
+        self.assertEqual(seen, set(range(44)))
+
+    def test_few_items_are_all_drawn_in_their_order(self):
+        self.assertEqual(Draw("c").sample("a", ["x", "y"], 9), ["x", "y"])
+
+    def test_numbers_keep_to_their_bounds(self):
+        numbers = {Draw(commit).number("n", 1, 3) for commit in COMMITS}
+        self.assertEqual(numbers, {1, 2, 3})
+
+
+class GateTest(unittest.TestCase):
+
+    def test_every_source_comes_up(self):
+        drawn = set()
+        for commit in COMMITS:
+            some = gate.drawn_sources(Draw(commit))
+            self.assertGreater(len(some), gate.TIDIED -
+                               gate.TIDIED_NEIGHBOURS)
+            self.assertLessEqual(len(some), gate.TIDIED)
+            drawn.update(some)
+        self.assertEqual(drawn, set(gate.sources()))
+
+    def test_every_mutant_and_every_guest_comes_up(self):
+        drawn, seeds, guests = set(), set(), set()
+        for commit in COMMITS:
+            draw = Draw(commit)
+            drawn.update(gate.drawn_mutants(draw))
+            lanes = gate.lanes_before_tests(draw)
+            for command in lanes.compiling + lanes.waiting:
+                if command[1:3] == ["mutants", "--seeds"]:
+                    seeds.update(command[4:])
+                if command[1] == "vm-test":
+                    guests.add(command[-1])
+        names = {m.name for m in gate.weave.read_tables()}
+        self.assertEqual(names - drawn, set())
+        self.assertEqual(seeds,
+                         {m.name for m in gate.simulation.read_table()})
+        self.assertEqual(guests, set(suites.GUESTS))
+
+    def test_every_program_runs_with_every_sanitizer_that_looks_at_it(self):
+        programs = gate.sanitized_programs()
+        self.assertTrue(programs["core_test"].several_threads)
+        self.assertTrue(
+            programs["bench_ordered_store_smoke_test"].several_threads)
+        self.assertFalse(programs["sim_test"].several_threads)
+        self.assertNotIn("tiny_log_test", programs)  # slow
+        several = {name for name in programs if programs[name].several_threads}
+        address, threads = set(), set()
+        for commit in COMMITS:
+            without = [set(names) for names in gate.left_out(Draw(commit), [])]
+            self.assertEqual(without[0] & without[1], set())
+            self.assertLess(len(without[0]), len(programs) * 0.7)
+            address |= set(programs) - without[0]
+            threads |= several - without[1]
+        self.assertEqual(address, set(programs))
+        self.assertEqual(threads, several)
+
+    def test_programs_with_tests_of_what_changed_are_not_left_out(self):
+        for path in ("log/core/ring/ring_log.cc", "tests/log/core/ring/a_test.cc"):
+            for commit in COMMITS[:20]:
+                for names in gate.left_out(Draw(commit), ["README.md", path]):
+                    self.assertNotIn("core_test", names)
+
+    def test_files_that_a_commit_changes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            make_repository(folder)
+            write(folder, "log/c.cc", "c")
+            git(folder, "add", "-A")
+            git(folder, "commit", "-qm", "second")
+            self.addCleanup(setattr, gate, "ROOT", gate.ROOT)
+            gate.ROOT = folder
+            self.assertEqual(gate.changed_by("HEAD"), ["log/c.cc"])
+            self.assertEqual(gate.changed_by("HEAD~1"), [])
+
+    def test_lines_on_tests_that_pass_are_left_out(self):
+        stream = io.StringIO()
+        output = gate.Output(stream)
+        for line in ("      Start  1: a", " 1/3 Test  #1: a ..   Passed    0.01 sec",
+                     " 2/3 Test  #2: b ..***Failed    0.01 sec", "said"):
+            output.show(line)
+        self.assertEqual(stream.getvalue().splitlines(), [
+            " 2/3 Test  #2: b ..***Failed    0.01 sec", "said"])
+
+    def test_the_summary_of_the_tests_is_the_end(self):
+        lines = ("1/1 Test #1: a ..***Failed", "0% tests passed, 1 tests failed",
+                 "Total Test time", "dev: skipped: b")
+        stream = io.StringIO()
+        run = gate.Gate("c" * 40, gate.Output(stream))
+        self.assertFalse(run.run_tests(
+            ["sh", "-c", "printf '%s\\n' \"$@\"; exit 8", "sh", *lines]))
+        self.assertEqual(stream.getvalue().splitlines()[1:],
+                         [lines[0], lines[3], *lines[1:3]])
+
+    def test_lanes_run_at_once_and_are_shown_apart(self):
+        stream = io.StringIO()
+        run = gate.Gate("c" * 40, gate.Output(stream))
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = os.path.join(folder, "pipe")
+            os.mkfifo(pipe)
+            # Each needs the other to end.
+            run.run_lanes(gate.Lanes(
+                compiling=[["sh", "-c", f"echo begins; cat {pipe}"]],
+                waiting=[["sh", "-c", f"echo waits; echo heard >{pipe}; exit 3"],
+                         ["echo", "last"]]))
+        lines = stream.getvalue().splitlines()
+        self.assertEqual([line for line in lines if line in ("begins", "heard")],
+                         ["begins", "heard"])
+        at = lines.index("waits")
+        self.assertRegex(lines[at - 1], "^==== sh ")
+        self.assertRegex(lines[at + 1], "^==== FAILED ")
+        self.assertEqual([line.split()[0] for line in run.summary].count("ok"), 2)
+        self.assertEqual([lines for _, lines in run.failed], [["waits"]])
+
+    def test_a_stage_that_fails_is_shown_again(self):
+        stream = io.StringIO()
+        run = gate.Gate("c" * 40, gate.Output(stream))
+        run.stage(["sh", "-c", "echo broken; exit 3"])
+        run.stage(["sh", "-c", "echo whole"])
+        self.assertEqual([line.split()[0] for line in run.summary],
+                         ["FAILED", "ok"])
+        self.assertEqual([lines for _, lines in run.failed], [["broken"]])
+
+
+    def test_a_stage_that_cannot_begin_is_an_error_in_both_lanes(self):
+        for absent in (gate.Lanes([["/no/program"]], [["true"]]),
+                       gate.Lanes([["true"]], [["/no/program"], ["true"]])):
+            run = gate.Gate("c" * 40, gate.Output(io.StringIO()))
+            with self.assertRaises(FileNotFoundError):
+                run.run_lanes(absent)
+
+
+class FreshGateTest(unittest.TestCase):
+    """On a repository whose .ci/run says what it sees."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.join(folder.name, "repository")
+        os.mkdir(self.folder)
+        self.seen = os.path.join(folder.name, "seen")
+        make_repository(self.folder)
+        self.commit_run("first", 0)
+        self.addCleanup(setattr, gate, "ROOT", gate.ROOT)
+        gate.ROOT = self.folder
+
+    def commit_run(self, name, status):
+        """Its .ci/run notes whose caches it finds, and leaves its name there."""
+        write(self.folder, ".ci/run", f"""
+            mkdir -p "$CCACHE_DIR"
+            echo "{name} $(cat "$CCACHE_DIR"/* 2>/dev/null)" >>{self.seen}
+            echo {name} >"$CCACHE_DIR/{name}"
+            exit {status}""")
+        git(self.folder, "add", "-A")
+        git(self.folder, "commit", "-qm", name)
+
+    def lines_seen(self):
+        with open(self.seen, encoding="utf-8") as file:
+            return [line.split() for line in file]
+
+    def test_caches_are_empty(self):
+        self.assertTrue(gate.run_fresh(None))
+        self.assertTrue(gate.run_fresh(None))
+        self.assertEqual(self.lines_seen(), [["first"], ["first"]])
+
+    def test_caches_are_those_of_the_commit_before(self):
+        self.commit_run("second", 0)
+        self.assertTrue(gate.run_fresh("HEAD~1"))
+        self.assertEqual(self.lines_seen(),
+                         [["first"]] + [["second", "first"]] * gate.AFTER_TIMES)
+
+    def test_a_red_commit_before_is_not_held_against_it(self):
+        self.commit_run("red", 1)
+        self.assertFalse(gate.run_fresh(None))
+        self.commit_run("green", 0)
+        self.assertTrue(gate.run_fresh("HEAD~1"))
+        self.commit_run("red again", 1)
+        self.assertFalse(gate.run_fresh("HEAD~1"))
+
+
+class ChildTest(unittest.TestCase):
+    """A ring that runs a gate, which runs a shell with a child of its own."""
+
+    GATE = """if True:
+        import os, sys
+        sys.path.insert(0, os.path.join("tools", "rings"))
+        import child
+        child.end_by_signals()
+        print("pid", os.getpid(), flush=True)
+        child.run(["sh", "-c", "sleep 300 & echo pid $$ pid $!; wait"], ".",
+                  lambda line: print(line, flush=True))"""
+    RING = """if True:
+        import os, sys
+        sys.path.insert(0, os.path.join("tools", "rings"))
+        import child, deep, suites
+        child.end_by_signals()
+        print("pid", os.getpid(), flush=True)
+        deep.run_commands(suites.SUITES[0]._replace(
+            commands=[[sys.executable, "-B", "-c", sys.argv[1]]]))"""
+
+    @staticmethod
+    def runs(pid):
+        """Whether there is such a process, and it has not ended."""
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                return file.read().rpartition(")")[2].split()[0] != "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    def expect_all_end_by(self, number):
+        with subprocess.Popen([sys.executable, "-B", "-c", self.RING, self.GATE],
+                              cwd=ROOT, text=True,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as ring:
+            pids = []
+            while len(pids) < 4:
+                line = ring.stdout.readline()
+                self.assertNotEqual(line, "")
+                if not line.startswith("deep: "):
+                    pids += re.findall(r"pid (\d+)", line)
+            self.assertTrue(all(map(self.runs, pids)), pids)
+            ring.send_signal(number)
+            status = ring.wait(60)
+        deadline = time.monotonic() + 60
+        while any(map(self.runs, pids)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual([pid for pid in pids if self.runs(pid)], [])
+        return status
+
+    def test_a_signal_ends_all_that_runs_below(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            self.assertEqual(self.expect_all_end_by(number), 128 + number)
+
+    def test_an_interrupt_does_too(self):
+        self.assertNotEqual(self.expect_all_end_by(signal.SIGINT), 0)
+
+    def test_a_group_ends_together(self):
+        group = child.Group()
+        begun = threading.Event()
+        statuses = []
+        thread = threading.Thread(target=lambda: statuses.append(
+            child.run(["sh", "-c", "echo begun; sleep 300"], ROOT,
+                      lambda line: begun.set(), group=group)))
+        thread.start()
+        begun.wait()
+        group.end()
+        thread.join()
+        self.assertEqual(statuses, [-signal.SIGTERM])
+        with self.assertRaises(SystemExit):
+            child.run(["sleep", "300"], ROOT, group=group)
+
+    def test_a_child_that_ends_by_itself_has_its_status(self):
+        lines = []
+        self.assertEqual(
+            child.run(["sh", "-c", "echo a; echo b >&2; exit 3"], ROOT,
+                      lines.append), 3)
+        self.assertEqual(lines, ["a", "b"])
+
+
+class LedgerTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        make_repository(self.folder)
+        self.tree = ledger.Tree(self.folder)
+        self.path = os.path.join(self.folder, "docs", "results", "deep.json")
+        self.suite = suites.suite("a", "what", ["sh run.sh"], ("log",),
+                                  r"counted", 1)
+
+    def entry(self, **changes):
+        return {"suite": "a", "commit": self.tree.commit(),
+                "inputs": self.tree.inputs(("log",)), "date": "2026-01-01",
+                "machine": "m", "seconds": 1, "outcome": "ok", "counts": [],
+                **changes}
+
+    def state(self, *entries, times=1):
+        book = ledger.Ledger(self.path)
+        for entry in entries:
+            book.add(entry, times)
+        return deep.state(self.suite._replace(times=times), self.tree, book)
+
+    def test_what_is_written_is_read_again(self):
+        book = ledger.Ledger(self.path)
+        book.add(self.entry(), 1)
+        book.write()
+        self.assertEqual(ledger.Ledger(self.path).entries, [self.entry()])
+
+    def test_only_the_newest_stay(self):
+        book = ledger.Ledger(self.path)
+        for day in ("2026-01-01", "2026-01-02", "2026-01-03"):
+            book.add(self.entry(date=day), 2)
+        self.assertEqual([entry["date"] for entry in book.of("a")],
+                         ["2026-01-02", "2026-01-03"])
+
+    def test_a_broken_file_is_an_error(self):
+        for text in ("[", "[{}]", "[1]"):
+            with self.subTest(text=text):
+                write(self.folder, "docs/results/deep.json", text)
+                with self.assertRaises(ledger.LedgerError):
+                    ledger.Ledger(self.path)
+
+    def test_an_entry_is_valid_until_its_files_change(self):
+        entry = self.entry()
+        self.assertTrue(self.state(entry)[1])
+        write(self.folder, "tests/b.cc", "changed")
+        git(self.folder, "commit", "-qam", "other")
+        self.assertTrue(self.state(entry)[1])
+        write(self.folder, "log/a.cc", "changed")
+        git(self.folder, "commit", "-qam", "own")
+        said, green = self.state(entry)
+        self.assertFalse(green)
+        self.assertIn("stale", said)
+
+    def test_a_failure_is_not_green_whatever_was_before(self):
+        failed = self.entry(outcome="failed", date="2026-01-02")
+        self.assertFalse(self.state(self.entry(), failed)[1])
+        self.assertFalse(self.state(self.entry(), failed, times=2)[1])
+
+    def test_so_many_green_ones_as_are_asked_for(self):
+        self.assertEqual(self.state(self.entry(), times=2),
+                         ("ok 1 of 2 times", False))
+        self.assertTrue(self.state(self.entry(), self.entry(date="2026-01-02"),
+                                   times=2)[1])
+
+    def test_a_run_with_much_cached_does_not_shorten_the_next(self):
+        book = ledger.Ledger(self.path)
+        for seconds, minutes in ((5, 1), (600, 10)):
+            book.add(self.entry(seconds=seconds), 1)
+            self.assertEqual(deep.minutes_of(self.suite, book), minutes)
+
+    def test_without_an_entry_it_never_ran(self):
+        self.assertEqual(self.state(), ("never run", False))
+
+    def run_suite(self, script):
+        """Runs a suite of one script; (whether green, its newest entry)."""
+        write(self.folder, "log/run.sh", script)
+        git(self.folder, "add", "-A")
+        git(self.folder, "commit", "-qm", "script")
+        book = ledger.Ledger(self.path)
+        suite = self.suite._replace(
+            commands=[["sh", os.path.join(self.folder, "log", "run.sh")]])
+        with contextlib.redirect_stdout(io.StringIO()):
+            green = deep.run(suite, self.tree, book)
+        return green, (book.of("a") or [None])[-1]
+
+    def test_a_run_is_noted_with_its_counts(self):
+        green, entry = self.run_suite("echo counted 3; echo other")
+        self.assertTrue(green)
+        self.assertEqual(entry["counts"], ["counted 3"])
+        self.assertEqual(entry["commit"], self.tree.commit())
+        self.assertEqual(set(entry), set(ledger.FIELDS))
+
+    def test_a_run_that_fails_is_noted_too(self):
+        green, entry = self.run_suite("echo counted 2; exit 5")
+        self.assertFalse(green)
+        self.assertEqual(entry["outcome"], "failed")
+        self.assertIn("status 5", entry["counts"][-1])
+
+    def test_a_run_during_which_files_change_is_not_noted(self):
+        green, entry = self.run_suite(
+            f"echo changed >{self.folder}/log/a.cc; echo counted")
+        self.assertFalse(green)
+        self.assertIsNone(entry)
+
+    def test_nothing_runs_on_files_that_are_not_committed(self):
+        write(self.folder, "log/new.cc", "new")
+        with self.assertRaisesRegex(ledger.LedgerError, "log/new.cc"):
+            deep.run(self.suite, self.tree, ledger.Ledger(self.path))
+
+
+class SuitesTest(unittest.TestCase):
+
+    def test_names_are_unique_and_inputs_exist(self):
+        names = [suite.name for suite in suites.SUITES]
+        self.assertEqual(len(names), len(set(names)))
+        for suite in suites.SUITES:
+            for path in suite.inputs:
+                listed = subprocess.run(
+                    ["git", "-c", "safe.directory=*", "-C", ROOT, "ls-files",
+                     "--", path], capture_output=True, text=True, check=True)
+                self.assertNotEqual(listed.stdout, "", f"{suite.name}: {path}")
+
+    def test_guests_are_those_of_the_guests_suites(self):
+        listed = subprocess.run(
+            [sys.executable, "-B", os.path.join(ROOT, "tests/vm/suites.py"),
+             "--list"], capture_output=True, text=True, check=True)
+        self.assertLessEqual(set(suites.GUESTS), set(listed.stdout.split()))
+
+    def test_the_ledger_is_no_input(self):
+        tree = ledger.Tree(ROOT)
+        for suite in suites.SUITES:
+            listed = tree.git("ls-files", "--", *suite.inputs).splitlines()
+            self.assertNotIn("docs/results/deep.json", listed, suite.name)
+
+    def test_a_reader_that_has_seen_enough_is_no_error(self):
+        for command in ("deep", "gate"):
+            done = subprocess.run(
+                ["bash", "-c", f"{sys.executable} -B tools/rings/{command}.py "
+                 "--list | head -c 1"], cwd=ROOT, capture_output=True, text=True,
+                check=False)
+            self.assertEqual((len(done.stdout), done.stderr), (1, ""))
+
+    def test_the_inputs_of_a_build_have_all_that_it_compiles(self):
+        for folder in suites.FOLDERS:
+            self.assertIn(folder, suites.ALL)
+
+
+if __name__ == "__main__":
+    unittest.main()
