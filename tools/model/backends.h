@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // backends: the crash model as the one backend that the log's templates are
 // instantiated for; stands in for log/pmem/backends.h in the sources that
-// instances.cc includes.
+// instances.cc and update_instances.cc include.
 #ifndef ALPHEUS_TOOLS_MODEL_BACKENDS_H_
 #define ALPHEUS_TOOLS_MODEL_BACKENDS_H_
 

@@ -18,6 +18,5 @@
 #include "recovery/replica/local_opening.cc"
 #include "recovery/replica/local_replica.cc"
 #include "recovery/server/served_log.cc"
-#include "replication/persist/execute/update_responder.cc"
 #include "replication/session/backup_session.cc"
 // NOLINTEND(bugprone-suspicious-include)
