@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // queue_pair: the state of one connection in a simulated adapter.
 //
-// Plain data: the fabric's control, requester and responder parts work on it.
+// Plain data: the parts of the adapter (sim_fabric.h) work on it.
 // Thread safety: none.
 #ifndef ALPHEUS_TOOLS_MODEL_FABRIC_QUEUE_PAIR_H_
 #define ALPHEUS_TOOLS_MODEL_FABRIC_QUEUE_PAIR_H_
@@ -52,6 +52,9 @@ enum class QueuePairState {
   kEstablished,  // both ways
   kBroken,       // nothing completes; late bytes may land (FB5)
 };
+
+// Whether the peer is told that this end broke the connection.
+enum class Break { kNotifyPeer, kSilent };
 
 struct QueuePair {
   fabric::ConnectionId id;

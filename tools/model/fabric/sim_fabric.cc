@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control: regions, connecting, closing, breaking.
 #include "tools/model/fabric/sim_fabric.h"
 
 #include <algorithm>
@@ -67,10 +66,12 @@ SimFabric::SimFabric(SimNetwork& network, int host, uint64_t incarnation,
     : network_(network),
       host_(host),
       incarnation_(incarnation),
-      transport_(transport),
       stages_(stages),
-      regions_(keys) {
-  if (stages_.move_count() > 0) ScheduleMoves();
+      regions_(keys),
+      requester_(*this, network, regions_),
+      responder_(*this, network, host, regions_, transport, stages),
+      staging_(*this, network, host, stages) {
+  if (stages_.move_count() > 0) staging_.ScheduleMoves();
 }
 
 fabric::Fabric::Limits SimFabric::limits() const {
@@ -312,6 +313,17 @@ void SimFabric::Flush(QueuePair& pair) {
                     .status = fabric::CompletionStatus::kFlushed});
   }
   pair.receives.clear();
+}
+
+absl::Status SimFabric::Post(ConnectionId connection,
+                             const fabric::WorkRequest& request) {
+  return requester_.Post(connection, request);
+}
+
+absl::Status SimFabric::PostReceive(ConnectionId connection,
+                                    fabric::WorkId work,
+                                    fabric::LocalBytes into) {
+  return responder_.PostReceive(connection, work, into);
 }
 
 size_t SimFabric::Poll(std::span<fabric::Completion> completions,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim_fabric: the adapter of one host of a SimNetwork.
 //
-// Four parts, one file each: control (sim_fabric.cc) connects and closes; the
-// requester (sim_requester.cc) sends posted work and completes it; the
-// responder (sim_responder.cc) executes peers' operations; sim_staging.cc hands
-// writes into attached memory to the stages. They act on queue pairs, in events
-// of the network. An event names its queue pair by id and finds nothing once
-// that was closed: this is the fence (FB5).
+// Control is here: it connects and closes, and owns the queue pairs. The
+// adapter has three more parts: the requester (sim_requester.h) sends posted
+// work and completes it; the responder (sim_responder.h) executes peers'
+// operations; the staging (sim_staging.h) hands writes into attached memory to
+// the stages. They act on queue pairs, in events of the network. An event names
+// its queue pair by id and finds nothing once that was closed: this is the
+// fence (FB5).
 //
 // The adapter works while its program does nothing; Poll only takes.
 // Thread safety: as SimNetwork.
@@ -29,6 +30,9 @@
 #include "replication/persist/platform/platform.h"
 #include "tools/model/fabric/queue_pair.h"
 #include "tools/model/fabric/sim_network.h"
+#include "tools/model/fabric/sim_requester.h"
+#include "tools/model/fabric/sim_responder.h"
+#include "tools/model/fabric/sim_staging.h"
 #include "tools/model/memory/staged_memory.h"
 
 namespace alpheus::model {
@@ -67,14 +71,29 @@ class SimFabric final : public fabric::Fabric {
   // Closes each connection, as the program's Close does.
   void CloseAll();
 
- private:
-  enum class Break { kNotifyPeer, kSilent };
-
-  // Control.
-  QueuePair* Find(
-      fabric::ConnectionId connection);  // with a mutant also closed ones
-  // those that the program may name
+  // For its parts, and for those of a peer in the messages that it sends.
+  SimRequester& requester() { return requester_; }
+  SimResponder& responder() { return responder_; }
+  SimStaging& staging() { return staging_; }
+  // Return nullptr once the queue pair was closed. With a mutant Find returns
+  // closed ones, too; FindOpen returns those that the program may name.
+  QueuePair* Find(fabric::ConnectionId connection);
   QueuePair* FindOpen(fabric::ConnectionId connection);
+  const std::map<fabric::ConnectionId, QueuePair>& pairs() const {
+    return pairs_;
+  }
+  // Breaks the connection: posted work is flushed; late bytes may land.
+  void BreakPair(QueuePair& pair, Break news);
+  void Complete(const QueuePair& pair, fabric::Completion completion);
+  // Sends a message to the peer's adapter; `beside` the connection: without its
+  // order.
+  void ToPeer(const QueuePair& pair, const char* name, bool beside,
+              std::function<void(SimFabric&)> deliver);
+  // Schedules a function for this adapter, if it is still there then.
+  void After(int64_t ns, std::function<void(SimFabric&)> happen);
+  void Trace(const QueuePair& pair, std::string_view what);
+
+ private:
   QueuePair* FindPeersOf(const QueuePairAddress& peer);
   QueuePairAddress AddressOf(const QueuePair& pair) const;
   QueuePair& NewQueuePair(QueuePairState state);
@@ -94,71 +113,23 @@ class SimFabric final : public fabric::Fabric {
   void NotifyPeerOfEnd(const QueuePair& pair);
   void Event(fabric::ConnectionEvent::Kind kind, const QueuePair& pair,
              const std::string& private_data = "");
-  // Breaks the connection: posted work is flushed; late bytes may land.
-  void BreakPair(QueuePair& pair, Break news);
   void Flush(QueuePair& pair);
-  void Complete(const QueuePair& pair, fabric::Completion completion);
   void Overrun();
   void BreakAll();
-  void ToPeer(const QueuePair& pair, const char* name, bool beside,
-              std::function<void(SimFabric&)> deliver);
-  void After(int64_t ns, std::function<void(SimFabric&)> happen);
-  void Trace(const QueuePair& pair, std::string_view what);
-
-  // Requester.
-  void Depart(fabric::ConnectionId connection);
-  void Transmit(QueuePair& pair, const fabric::WorkRequest& work);
-  void Watch(QueuePair& pair);
-  void OnSilence(fabric::ConnectionId connection);
-  void OnAlive(fabric::ConnectionId connection);
-  void OnResponse(fabric::ConnectionId connection, const Response& response);
-  void CompleteFirstSend(QueuePair& pair, fabric::CompletionStatus status);
-  void FailFirstSend(QueuePair& pair, fabric::CompletionStatus status,
-                     Break news);
-  void FailFirstIfItLostItsBytes(QueuePair& pair);
-
-  // Responder.
-  void OnRequest(fabric::ConnectionId connection, const Request& request);
-  void ScheduleStart(const QueuePair& pair, int64_t after_ns);
-  void ScheduleStep(const QueuePair& pair);
-  void Start(fabric::ConnectionId connection);
-  void StartLanding(QueuePair& pair, std::span<std::byte> target);
-  void StartSend(QueuePair& pair);
-  void ExecuteAtomic(QueuePair& pair, std::span<std::byte> word);
-  void Step(fabric::ConnectionId connection);
-  bool HasReceive(const QueuePair& pair) const;
-  bool NeedsReceiveNow(const QueuePair& pair) const;
-  void RetryReceiver(QueuePair& pair, bool landing);
-  void FinishLanding(QueuePair& pair);
-  void CompleteReceive(QueuePair& pair, fabric::CompletionStatus status);
-  void Refuse(QueuePair& pair, fabric::CompletionStatus status);
-  void Answer(QueuePair& pair);
-  void Respond(QueuePair& pair, fabric::CompletionStatus status);
-  void NextRequest(QueuePair& pair);
-  void RefuseLanding(QueuePair& pair);
-
-  // Stages: a connection is a channel.
-  void StartStaged(QueuePair& pair, std::span<std::byte> target);
-  void ReceiveStaged(QueuePair& pair, std::span<std::byte> target,
-                     uint64_t end);
-  StagedMemory::Write StagedWrite(const QueuePair& pair);
-  void AwaitVisible(QueuePair& pair);
-  void ScheduleMoves();
-  void MakeMoves();
-  void ContinueIfVisible(fabric::ConnectionId connection);
 
   SimNetwork& network_;
   const int host_;
   const uint64_t incarnation_;
-  const replication::Transport transport_;
   StagedMemory& stages_;
-  bool moves_scheduled_ = false;
   fabric::RegionTable regions_;
   std::set<int> ports_;
   std::map<fabric::ConnectionId, QueuePair> pairs_;
   std::deque<fabric::Completion> completions_;
   bool has_overrun_ = false;  // all connections will break
   std::vector<fabric::ConnectionEvent> events_;
+  SimRequester requester_;
+  SimResponder responder_;
+  SimStaging staging_;
 };
 
 }  // namespace alpheus::model

@@ -222,7 +222,11 @@ class SimNetwork {
   }
 
  private:
+  // An adapter and its parts.
   friend class SimFabric;
+  friend class SimRequester;
+  friend class SimResponder;
+  friend class SimStaging;
 
   // One direction of a connection, in order; or beside it.
   struct ChannelId {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requester: from the posting of an operation to its completion.
+#include "tools/model/fabric/sim_requester.h"
+
 #include <cstring>
 #include <utility>
 
@@ -27,12 +28,12 @@ absl::Status PostError(absl::StatusCode code, ConnectionId connection,
 }  // namespace
 
 // An atomic write is a write here: no operation passes another in this network.
-absl::Status SimFabric::Post(ConnectionId connection,
-                             const fabric::WorkRequest& request) {
+absl::Status SimRequester::Post(ConnectionId connection,
+                                const fabric::WorkRequest& request) {
   const auto error = [&](absl::StatusCode code, std::string_view why) {
     return PostError(code, connection, request.operation, why);
   };
-  QueuePair* pair = FindOpen(connection);
+  QueuePair* pair = adapter_.FindOpen(connection);
   if (pair == nullptr) {
     return error(absl::StatusCode::kNotFound, "there is no such connection");
   }
@@ -43,23 +44,24 @@ absl::Status SimFabric::Post(ConnectionId connection,
                      : "it is not established yet");
   }
   ALPHEUS_RETURN_IF_ERROR(
-      fabric::CheckWorkRequest(request, limits().message_bytes_max));
+      fabric::CheckWorkRequest(request, adapter_.limits().message_bytes_max));
   ALPHEUS_RETURN_IF_ERROR(regions_.CheckLocal(request.local));
-  if (pair->sends.size() >= limits().sends_max) {
+  if (pair->sends.size() >= adapter_.limits().sends_max) {
     return error(
         absl::StatusCode::kResourceExhausted,
         absl::StrCat(pair->sends.size(),
                      " operations are posted; poll their completions"));
   }
   pair->sends.push_back(request);
-  After(network_.StepDelay(),
-        [connection](SimFabric& self) { self.Depart(connection); });
+  adapter_.After(network_.StepDelay(), [connection](SimFabric& self) {
+    self.requester().Depart(connection);
+  });
   return absl::OkStatus();
 }
 
 // Sends the first posted operation that has not left.
-void SimFabric::Depart(ConnectionId connection) {
-  QueuePair* pair = Find(connection);
+void SimRequester::Depart(ConnectionId connection) {
+  QueuePair* pair = adapter_.Find(connection);
   if (pair == nullptr || pair->state != QueuePairState::kEstablished ||
       pair->halted) {
     return;
@@ -80,47 +82,50 @@ void SimFabric::Depart(ConnectionId connection) {
   Watch(*pair);
 }
 
-void SimFabric::Transmit(QueuePair& pair, const fabric::WorkRequest& work) {
+void SimRequester::Transmit(QueuePair& pair, const fabric::WorkRequest& work) {
   Request request;
   request.sequence = pair.first_sequence + pair.departed;
   request.work = work;
   if (!fabric::Fetches(work.operation)) {
     request.data.assign(work.local.bytes.begin(), work.local.bytes.end());
   }
-  ToPeer(pair, fabric::OperationName(work.operation), /*beside=*/false,
-         [id = pair.peer.connection, request = std::move(request)](
-             SimFabric& peer) { peer.OnRequest(id, request); });
+  adapter_.ToPeer(
+      pair, fabric::OperationName(work.operation), /*beside=*/false,
+      [id = pair.peer.connection, request = std::move(request)](
+          SimFabric& peer) { peer.responder().OnRequest(id, request); });
 }
 
 // Schedules a check for when the peer would have been silent too long.
-void SimFabric::Watch(QueuePair& pair) {
+void SimRequester::Watch(QueuePair& pair) {
   if (pair.watched) return;
   pair.watched = true;
-  const int64_t at = pair.progress_at + limits().retry_ns;
-  After(at - network_.clock().NowNanos(),
-        [id = pair.id](SimFabric& self) { self.OnSilence(id); });
+  const int64_t at = pair.progress_at + adapter_.limits().retry_ns;
+  adapter_.After(
+      at - network_.clock().NowNanos(),
+      [id = pair.id](SimFabric& self) { self.requester().OnSilence(id); });
 }
 
-void SimFabric::OnSilence(ConnectionId connection) {
-  QueuePair* pair = Find(connection);
+void SimRequester::OnSilence(ConnectionId connection) {
+  QueuePair* pair = adapter_.Find(connection);
   if (pair == nullptr || pair->state != QueuePairState::kEstablished) return;
   pair->watched = false;
   if (pair->departed == 0) return;
   const int64_t silent_ns = network_.clock().NowNanos() - pair->progress_at;
-  if (silent_ns < limits().retry_ns) {
+  if (silent_ns < adapter_.limits().retry_ns) {
     Watch(*pair);
   } else {
     FailFirstSend(*pair, CompletionStatus::kPeerGone, Break::kNotifyPeer);
   }
 }
 
-void SimFabric::OnAlive(ConnectionId connection) {
-  QueuePair* pair = Find(connection);
+void SimRequester::OnAlive(ConnectionId connection) {
+  QueuePair* pair = adapter_.Find(connection);
   if (pair != nullptr) pair->progress_at = network_.clock().NowNanos();
 }
 
-void SimFabric::OnResponse(ConnectionId connection, const Response& response) {
-  QueuePair* pair = Find(connection);
+void SimRequester::OnResponse(ConnectionId connection,
+                              const Response& response) {
+  QueuePair* pair = adapter_.Find(connection);
   if (pair == nullptr || pair->state != QueuePairState::kEstablished) return;
   pair->progress_at = network_.clock().NowNanos();
   if (response.status != CompletionStatus::kOk) {
@@ -139,25 +144,25 @@ void SimFabric::OnResponse(ConnectionId connection, const Response& response) {
   FailFirstIfItLostItsBytes(*pair);
 }
 
-void SimFabric::CompleteFirstSend(QueuePair& pair, CompletionStatus status) {
+void SimRequester::CompleteFirstSend(QueuePair& pair, CompletionStatus status) {
   const fabric::WorkRequest& work = pair.sends.front();
-  Complete(pair, {.connection = pair.id,
-                  .work = work.work,
-                  .operation = work.operation,
-                  .status = status});
+  adapter_.Complete(pair, {.connection = pair.id,
+                           .work = work.work,
+                           .operation = work.operation,
+                           .status = status});
   pair.sends.pop_front();
   ++pair.first_sequence;
   if (pair.departed > 0) --pair.departed;
 }
 
-void SimFabric::FailFirstSend(QueuePair& pair, CompletionStatus status,
-                              Break news) {
+void SimRequester::FailFirstSend(QueuePair& pair, CompletionStatus status,
+                                 Break news) {
   CompleteFirstSend(pair, status);
-  BreakPair(pair, news);
+  adapter_.BreakPair(pair, news);
 }
 
 // Fails in its turn: earlier work completes first (FB3).
-void SimFabric::FailFirstIfItLostItsBytes(QueuePair& pair) {
+void SimRequester::FailFirstIfItLostItsBytes(QueuePair& pair) {
   if (!pair.halted || pair.departed > 0) return;
   FailFirstSend(pair, CompletionStatus::kLocalAccess, Break::kNotifyPeer);
 }

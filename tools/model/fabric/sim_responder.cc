@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Responder: executes the requests of a peer one after the other, in steps.
-//
-// Each step looks up its queue pair and its region again, so that Close and
-// Deregister are fences (FB5). On a broken connection only writes continue, for
-// a seeded number of steps, and nothing is answered.
+#include "tools/model/fabric/sim_responder.h"
+
 #include <cstring>
 #include <span>
 #include <utility>
@@ -51,10 +48,10 @@ bool IsWrite(Operation operation) {
 
 }  // namespace
 
-absl::Status SimFabric::PostReceive(fabric::ConnectionId connection,
-                                    fabric::WorkId work,
-                                    fabric::LocalBytes into) {
-  QueuePair* pair = FindOpen(connection);
+absl::Status SimResponder::PostReceive(fabric::ConnectionId connection,
+                                       fabric::WorkId work,
+                                       fabric::LocalBytes into) {
+  QueuePair* pair = adapter_.FindOpen(connection);
   const auto where = [&] {
     return absl::StrCat("simulated fabric: post receive on connection ",
                         connection.value, ": ");
@@ -67,13 +64,13 @@ absl::Status SimFabric::PostReceive(fabric::ConnectionId connection,
     return absl::FailedPreconditionError(
         absl::StrCat(where(), "it is broken; close it"));
   }
-  if (into.bytes.size() > limits().message_bytes_max) {
-    return absl::InvalidArgumentError(absl::StrCat(where(), into.bytes.size(),
-                                                   " bytes, at most ",
-                                                   limits().message_bytes_max));
+  if (into.bytes.size() > adapter_.limits().message_bytes_max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where(), into.bytes.size(), " bytes, at most ",
+                     adapter_.limits().message_bytes_max));
   }
   ALPHEUS_RETURN_IF_ERROR(regions_.CheckLocal(into));
-  if (pair->receives.size() >= limits().receives_max) {
+  if (pair->receives.size() >= adapter_.limits().receives_max) {
     return absl::ResourceExhaustedError(
         absl::StrCat(where(), pair->receives.size(),
                      " receives are posted; poll their completions"));
@@ -82,15 +79,15 @@ absl::Status SimFabric::PostReceive(fabric::ConnectionId connection,
   return absl::OkStatus();
 }
 
-void SimFabric::OnRequest(fabric::ConnectionId connection,
-                          const Request& request) {
-  QueuePair* pair = Find(connection);
+void SimResponder::OnRequest(fabric::ConnectionId connection,
+                             const Request& request) {
+  QueuePair* pair = adapter_.Find(connection);
   if (pair == nullptr) return;
   pair->inbound.push_back(request);
   if (pair->inbound.size() == 1) NextRequest(*pair);
 }
 
-void SimFabric::NextRequest(QueuePair& pair) {
+void SimResponder::NextRequest(QueuePair& pair) {
   if (pair.inbound.empty()) return;
   pair.answered = false;
   pair.receive_used = false;
@@ -99,17 +96,20 @@ void SimFabric::NextRequest(QueuePair& pair) {
   ScheduleStart(pair, network_.StepDelay());
 }
 
-void SimFabric::ScheduleStart(const QueuePair& pair, int64_t after_ns) {
-  After(after_ns, [id = pair.id](SimFabric& self) { self.Start(id); });
+void SimResponder::ScheduleStart(const QueuePair& pair, int64_t after_ns) {
+  adapter_.After(after_ns, [id = pair.id](SimFabric& self) {
+    self.responder().Start(id);
+  });
 }
 
-void SimFabric::ScheduleStep(const QueuePair& pair) {
-  After(network_.StepDelay(),
-        [id = pair.id](SimFabric& self) { self.Step(id); });
+void SimResponder::ScheduleStep(const QueuePair& pair) {
+  adapter_.After(network_.StepDelay(), [id = pair.id](SimFabric& self) {
+    self.responder().Step(id);
+  });
 }
 
-void SimFabric::Start(fabric::ConnectionId connection) {
-  QueuePair* pair = Find(connection);
+void SimResponder::Start(fabric::ConnectionId connection) {
+  QueuePair* pair = adapter_.Find(connection);
   if (pair == nullptr) return;
   const fabric::WorkRequest& work = pair->inbound.front().work;
   const bool is_broken = pair->state == QueuePairState::kBroken;
@@ -147,7 +147,7 @@ void SimFabric::Start(fabric::ConnectionId connection) {
   }
 }
 
-void SimFabric::StartLanding(QueuePair& pair, std::span<std::byte> target) {
+void SimResponder::StartLanding(QueuePair& pair, std::span<std::byte> target) {
   const Operation operation = pair.inbound.front().work.operation;
   if (operation != Operation::kRead) {
     if (stages_.Models(target)) {
@@ -161,7 +161,39 @@ void SimFabric::StartLanding(QueuePair& pair, std::span<std::byte> target) {
   ScheduleStep(pair);
 }
 
-void SimFabric::StartSend(QueuePair& pair) {
+// May be called again, after waiting for a receive.
+void SimResponder::StartStaged(QueuePair& pair, std::span<std::byte> target) {
+  const Operation operation = pair.inbound.front().work.operation;
+  if (pair.state == QueuePairState::kBroken) {
+    if (pair.late_parts_left == 0) return;
+    --pair.late_parts_left;
+    ++network_.late_landings_;
+    adapter_.Trace(pair, "late");
+    adapter_.staging().ReceiveAll(pair, target);
+    stages_.Abandon(pair.id.value, network_.random_);
+    adapter_.staging().AwaitVisible(pair);
+    return;
+  }
+  if (operation == Operation::kWriteImmediate && !HasReceive(pair) &&
+      !pair.receive_used) {
+    // The last packet is refused (FB6).
+    adapter_.staging().ReceiveBeforeLastPacket(pair, target);
+    RetryReceiver(pair, /*landing=*/false);
+    return;
+  }
+  adapter_.staging().ReceiveAll(pair, target);
+  if (transport_ == replication::Transport::kInfiniBand) {
+    stages_.Acknowledge(pair.id.value);
+    if (operation == Operation::kWrite) {
+      Answer(pair);
+      return;
+    }
+    Respond(pair, CompletionStatus::kOk);
+  }
+  adapter_.staging().AwaitVisible(pair);
+}
+
+void SimResponder::StartSend(QueuePair& pair) {
   if (!HasReceive(pair)) {
     RetryReceiver(pair, /*landing=*/false);
     return;
@@ -184,7 +216,7 @@ void SimFabric::StartSend(QueuePair& pair) {
   StartLanding(pair, into.bytes.first(bytes));
 }
 
-void SimFabric::ExecuteAtomic(QueuePair& pair, std::span<std::byte> word) {
+void SimResponder::ExecuteAtomic(QueuePair& pair, std::span<std::byte> word) {
   Request& request = pair.inbound.front();
   uint64_t before = 0;
   std::memcpy(&before, word.data(), sizeof(before));
@@ -194,10 +226,7 @@ void SimFabric::ExecuteAtomic(QueuePair& pair, std::span<std::byte> word) {
     after = before == first ? second : before;
   }
   if (stages_.Models(word)) {
-    stages_.Receive(StagedWrite(pair), word,
-                    std::as_bytes(std::span(&after, 1)));
-    stages_.PushForReceive(pair.id.value);
-    ScheduleMoves();
+    adapter_.staging().ReceiveWord(pair, word, after);
   } else {
     std::memcpy(word.data(), &after, sizeof(after));
     network_.NoteLanding({host_, pair.peer, word});
@@ -207,20 +236,20 @@ void SimFabric::ExecuteAtomic(QueuePair& pair, std::span<std::byte> word) {
   Answer(pair);
 }
 
-bool SimFabric::HasReceive(const QueuePair& pair) const {
+bool SimResponder::HasReceive(const QueuePair& pair) const {
   return !pair.receives.empty() && !network_.hosts_[host_].hides_receives;
 }
 
 // The last part needs the receive: parts before it have landed by then (FB6).
-bool SimFabric::NeedsReceiveNow(const QueuePair& pair) const {
+bool SimResponder::NeedsReceiveNow(const QueuePair& pair) const {
   return pair.inbound.front().work.operation == Operation::kWriteImmediate &&
          pair.state != QueuePairState::kBroken &&
          pair.landing.parts_left() <= 1 && !HasReceive(pair) &&
          !pair.receive_used;
 }
 
-void SimFabric::Step(fabric::ConnectionId connection) {
-  QueuePair* pair = Find(connection);
+void SimResponder::Step(fabric::ConnectionId connection) {
+  QueuePair* pair = adapter_.Find(connection);
   if (pair == nullptr) return;
   Request& request = pair->inbound.front();
   const Operation operation = request.work.operation;
@@ -228,7 +257,7 @@ void SimFabric::Step(fabric::ConnectionId connection) {
     if (!IsWrite(operation) || pair->late_parts_left == 0) return;
     --pair->late_parts_left;
     ++network_.late_landings_;
-    Trace(*pair, "late");
+    adapter_.Trace(*pair, "late");
   }
   if (NeedsReceiveNow(*pair)) {
     RetryReceiver(*pair, /*landing=*/true);
@@ -254,14 +283,14 @@ void SimFabric::Step(fabric::ConnectionId connection) {
 }
 
 // Fails a landing whose region is gone.
-void SimFabric::RefuseLanding(QueuePair& pair) {
+void SimResponder::RefuseLanding(QueuePair& pair) {
   if (pair.inbound.front().work.operation == Operation::kSend) {
     CompleteReceive(pair, CompletionStatus::kLocalAccess);
   }
   Refuse(pair, CompletionStatus::kRemoteAccess);
 }
 
-void SimFabric::RetryReceiver(QueuePair& pair, bool landing) {
+void SimResponder::RetryReceiver(QueuePair& pair, bool landing) {
   ++network_.receivers_not_ready_;
   if (!pair.receives.empty()) ++network_.hosts_[host_].receives_hidden;
   if (pair.retries_left == 0) {
@@ -269,16 +298,19 @@ void SimFabric::RetryReceiver(QueuePair& pair, bool landing) {
     return;
   }
   --pair.retries_left;
-  Trace(pair, "receiver not ready");
-  ToPeer(pair, "receiver not ready", /*beside=*/false,
-         [id = pair.peer.connection](SimFabric& peer) { peer.OnAlive(id); });
-  After(network_.options().receiver_retry_ns,
-        [id = pair.id, landing](SimFabric& self) {
-          landing ? self.Step(id) : self.Start(id);
-        });
+  adapter_.Trace(pair, "receiver not ready");
+  adapter_.ToPeer(pair, "receiver not ready", /*beside=*/false,
+                  [id = pair.peer.connection](SimFabric& peer) {
+                    peer.requester().OnAlive(id);
+                  });
+  adapter_.After(network_.options().receiver_retry_ns,
+                 [id = pair.id, landing](SimFabric& self) {
+                   landing ? self.responder().Step(id)
+                           : self.responder().Start(id);
+                 });
 }
 
-void SimFabric::FinishLanding(QueuePair& pair) {
+void SimResponder::FinishLanding(QueuePair& pair) {
   if (TakesReceive(pair.inbound.front().work.operation) &&
       !pair.receives.empty() && !pair.receive_used) {
     CompleteReceive(pair, CompletionStatus::kOk);
@@ -286,35 +318,47 @@ void SimFabric::FinishLanding(QueuePair& pair) {
   Answer(pair);
 }
 
-void SimFabric::CompleteReceive(QueuePair& pair, CompletionStatus status) {
+void SimResponder::OnVisible(fabric::ConnectionId connection) {
+  QueuePair* pair = adapter_.Find(connection);
+  adapter_.Trace(*pair, "visible");
+  // Acknowledged bytes had landed before the region was gone (SM6).
+  if (!pair->answered && !regions_.Holds(pair->landing_key) &&
+      pair->state != QueuePairState::kBroken) {
+    RefuseLanding(*pair);
+    return;
+  }
+  FinishLanding(*pair);
+}
+
+void SimResponder::CompleteReceive(QueuePair& pair, CompletionStatus status) {
   const fabric::WorkRequest& work = pair.inbound.front().work;
-  Complete(pair, {.connection = pair.id,
-                  .work = pair.receives.front().work,
-                  .operation = work.operation == Operation::kSend
-                                   ? Operation::kReceive
-                                   : Operation::kReceiveImmediate,
-                  .status = status,
-                  .bytes = RemoteBytes(work),
-                  .immediate = work.immediate});
+  adapter_.Complete(pair, {.connection = pair.id,
+                           .work = pair.receives.front().work,
+                           .operation = work.operation == Operation::kSend
+                                            ? Operation::kReceive
+                                            : Operation::kReceiveImmediate,
+                           .status = status,
+                           .bytes = RemoteBytes(work),
+                           .immediate = work.immediate});
   pair.receives.pop_front();
   pair.receive_used = true;
 }
 
 // Requests after the refused one are not executed, not even late.
-void SimFabric::Refuse(QueuePair& pair, CompletionStatus status) {
+void SimResponder::Refuse(QueuePair& pair, CompletionStatus status) {
   Respond(pair, status);
-  BreakPair(pair, Break::kSilent);
+  adapter_.BreakPair(pair, Break::kSilent);
   pair.late_parts_left = 0;
 }
 
-void SimFabric::Answer(QueuePair& pair) {
+void SimResponder::Answer(QueuePair& pair) {
   Respond(pair, CompletionStatus::kOk);
   pair.inbound.pop_front();
   NextRequest(pair);
 }
 
 // A broken connection answers nothing.
-void SimFabric::Respond(QueuePair& pair, CompletionStatus status) {
+void SimResponder::Respond(QueuePair& pair, CompletionStatus status) {
   if (pair.state == QueuePairState::kBroken || pair.answered) return;
   pair.answered = true;
   Response response = {
@@ -322,9 +366,10 @@ void SimFabric::Respond(QueuePair& pair, CompletionStatus status) {
   if (fabric::Fetches(pair.inbound.front().work.operation)) {
     response.data = std::move(pair.inbound.front().data);
   }
-  ToPeer(pair, fabric::CompletionStatusName(status), /*beside=*/false,
-         [id = pair.peer.connection, response = std::move(response)](
-             SimFabric& peer) { peer.OnResponse(id, response); });
+  adapter_.ToPeer(
+      pair, fabric::CompletionStatusName(status), /*beside=*/false,
+      [id = pair.peer.connection, response = std::move(response)](
+          SimFabric& peer) { peer.requester().OnResponse(id, response); });
 }
 
 }  // namespace alpheus::model
