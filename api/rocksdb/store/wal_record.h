@@ -23,7 +23,7 @@
 //           left, and id and generation of the vouch at that time, with a 0
 //           byte between each two; else empty
 //
-// References: docs/formats/rocksdb.md.
+// References: docs/use/rocksdb.md#the-records-of-the-plugin-version-3.
 #ifndef ALPHEUS_API_ROCKSDB_STORE_WAL_RECORD_H_
 #define ALPHEUS_API_ROCKSDB_STORE_WAL_RECORD_H_
 

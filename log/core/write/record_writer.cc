@@ -70,7 +70,7 @@ struct WordsBesideHeader {
 
 // Returns the first bytes of a payload that is one range. Stores the following
 // lines past the cache to `to`, each once and whole: two partial stores to one
-// line cost nearly twice (docs/design/performance.md).
+// line cost nearly twice (docs/design/architecture.md#the-cost-of-a-record).
 template <Persistence P>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline WordsBesideHeader StoreRange(
     P& pmem, std::byte* to, std::span<const std::byte> range) {

@@ -27,7 +27,7 @@
 //   TF8. Silent connections keep nobody out: the oldest one of the host that
 //        has most of them makes room.
 // Thread safety: all members concurrently.
-// References: docs/formats/fabric_wire.md.
+// References: docs/design/fabric.md#the-wire-of-the-adapter-over-tcp-version-1.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
 

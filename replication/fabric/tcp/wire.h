@@ -12,7 +12,7 @@
 //   TW2. The first 12 bytes of a hello and of an accept (magic, opcode,
 //        version) mean the same in all versions of the protocol.
 // Thread safety: functions without state.
-// References: docs/formats/fabric_wire.md.
+// References: docs/design/fabric.md#the-wire-of-the-adapter-over-tcp-version-1.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_WIRE_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_WIRE_H_
 
@@ -96,7 +96,7 @@ struct WireHello {
   uint32_t sends_max = 0;
   uint32_t receives_max = 0;
   uint64_t message_bytes_max = 0;
-  uint64_t window_bytes = 0;  // see docs/formats/fabric_wire.md#window
+  uint64_t window_bytes = 0;  // see docs/design/fabric.md#window
 
   bool operator==(const WireHello&) const = default;
 };
