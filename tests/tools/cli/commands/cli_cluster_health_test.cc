@@ -13,19 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "log/base/bytes.h"
-#include "log/format/epoch_table.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/fixtures/test_cluster.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/cli/reports/cluster_status.h"
-#include "tools/cli/verify/agreement.h"
 #include "tools/nemesis/child_process.h"
 
 namespace alpheus::testing {
@@ -237,73 +233,6 @@ TEST(CliClusterOfFiveTest, TooFewForAnOpeningIsNotGood) {
   const json said =
       json::parse(RunAlpheus(OfCluster(cluster, "status", {"--json"})).output);
   EXPECT_EQ(said["can_be_opened"], false);
-}
-
-cli::ClusterStatus StatusOfThree() {
-  cli::ClusterStatus status;
-  status.log = "main";
-  status.cluster_file = "cluster.toml";
-  status.replica_count = 3;
-  status.write_quorum = 2;
-  status.read_quorum = 2;
-  for (uint64_t node = 1; node <= 3; ++node) {
-    ReplicaReading replica;
-    replica.node = node;
-    replica.info.emplace();
-    replica.standing.emplace();
-    replica.answered = true;
-    status.replicas.push_back(replica);
-    status.in_sync.push_back(true);
-  }
-  return status;
-}
-
-TEST(ClusterStatusTest, FullTableOfOpeningsIsNotGood) {
-  cli::ClusterStatus status = StatusOfThree();
-  status.epoch_count = kEpochTableCapacity - 1;
-  EXPECT_EQ(status.Verdict(), absl::OkStatus());
-  EXPECT_EQ(status.ToJson()["can_be_opened"], true);
-  status.epoch_count = kEpochTableCapacity;
-  EXPECT_TRUE(absl::IsResourceExhausted(status.Verdict()));
-  EXPECT_TRUE(absl::IsResourceExhausted(status.VerdictOfAll()));
-  EXPECT_EQ(status.ToJson()["can_be_opened"], false);
-  EXPECT_THAT(status.ToText(), HasSubstr("The table of openings is full"));
-}
-
-TEST(ClusterStatusTest, OnlyWhatNobodyReachesIsToBeStarted) {
-  cli::ClusterStatus status = StatusOfThree();
-  for (const size_t i : {0u, 1u, 2u}) {
-    status.replicas[i].info.reset();
-    status.replicas[i].standing.reset();
-    status.replicas[i].status = absl::UnauthenticatedError("another key");
-  }
-  EXPECT_THAT(std::string(status.CanBeOpened().message()),
-              AllOf(HasSubstr("nodes 1, 2, 3 answer, and the fault there"),
-                    Not(HasSubstr("start")), Not(HasSubstr("append"))));
-  status.replicas[2].answered = false;
-  EXPECT_THAT(std::string(status.CanBeOpened().message()),
-              HasSubstr("start 1 more node; nodes 1, 2 answer"));
-  for (ReplicaReading& replica : status.replicas) replica.answered = false;
-  EXPECT_THAT(std::string(status.CanBeOpened().message()),
-              HasSubstr("serve 0: start 2 more nodes"));
-}
-
-TEST(AgreementTest, NobodyAndOneAloneAgreeWithNobody) {
-  cli::Agreement agreement;
-  agreement.durable_lsn = Lsn(7);
-  agreement.write_quorum = 2;
-  EXPECT_EQ(agreement.ToString(),
-            "durable up to LSN 7: no node that could be read has all of these "
-            "records (W is 2)\n");
-  agreement.records = 7;
-  agreement.nodes = {3};
-  EXPECT_EQ(agreement.ToString(),
-            "durable up to LSN 7: 7 records, not compared: only node 3 has "
-            "them all (W is 2)\n");
-  agreement.nodes = {1, 3};
-  EXPECT_EQ(agreement.ToString(),
-            "durable up to LSN 7: 7 records, the same on nodes 1, 3 (W is "
-            "2)\n");
 }
 
 // Goal: cluster_id is right, and nobody is sent to compare it.

@@ -6,24 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "log/base/clock.h"
-#include "log/base/random.h"
 #include "nlohmann/json.hpp"
-#include "replication/fabric/tcp/tcp_fabric.h"
 #include "tests/support/fixtures/test_cluster.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/cli/reports/cluster_status.h"
-#include "tools/cli/source/log_source.h"
-#include "tools/cli/source/wait_notice.h"
-#include "tools/cli/write/append_workers.h"
+#include "tests/tools/cli/silent_node.h"
 #include "tools/nemesis/child_process.h"
 
 namespace alpheus::testing {
@@ -379,20 +371,6 @@ TEST(CliClusterOfOneTest, CleanupOfWhatWasNeverAssignedEndsNobody) {
 
 // Goal: a user who feeds the rest of an input doubles no record.
 TEST_F(CliClusterTest, RecordsWhoseOutcomeIsUnknownAreNotCountedAsMissing) {
-  EXPECT_EQ(cli::WhatIsInTheLog("`alpheus cat`", Lsn(5), Lsn(7), Lsn(8)),
-            "3 records of this input are in the log; `alpheus cat` shows them");
-  EXPECT_THAT(
-      cli::WhatIsInTheLog("`alpheus cat`", Lsn(5), Lsn(7), Lsn(9)),
-      AllOf(HasSubstr("At least 3 records of this input are in the "
-                      "log, up to LSN 7; more may be"),
-            HasSubstr(
-                "`alpheus cat` shows which, after the log was opened again")));
-  // Nothing came, and the log had more before.
-  EXPECT_THAT(cli::WhatIsInTheLog("", Lsn(5), Lsn(2), Lsn(5)),
-              HasSubstr("0 records"));
-  EXPECT_THAT(cli::WhatIsInTheLog("", Lsn(5), Lsn(4), Lsn(6)),
-              HasSubstr("At least 0 records"));
-
   Format();
   auto append = demo::ChildProcess::Start(
       AlpheusProgram(Of("append", {"--node", "1", "--ack"})));
@@ -418,22 +396,6 @@ TEST_F(CliClusterTest, RecordsWhoseOutcomeIsUnknownAreNotCountedAsMissing) {
   RunWell(Of("append", {"--node", "1"}), "");
   const std::string there = RunWell(Of("cat"));
   EXPECT_THAT(there, AnyOf("0\n1\n2\n", "0\n1\n2\n3\n"));
-}
-
-TEST_F(CliClusterTest, WhatBecameOfAPrimaryIsInTheNextStatus) {
-  cli::ClusterStatus before;
-  before.primary = 2;
-  before.newest = Epoch(7);
-  cli::ClusterStatus after = before;
-  EXPECT_EQ(cli::WhatBecameOfPrimary(before, after),
-            "node 2 goes on writing the log");
-  after.newest = Epoch(8);
-  EXPECT_EQ(cli::WhatBecameOfPrimary(before, after),
-            "the primary of node 2 was ended");
-  after = before;
-  after.primary = 0;
-  EXPECT_EQ(cli::WhatBecameOfPrimary(before, after),
-            "the primary of node 2 was ended");
 }
 
 // Goal: a node that runs, and has lost its replica, is not said to be away.
@@ -470,35 +432,6 @@ TEST_F(CliClusterTest, StatusAndCatNameTheSameBoundOfOneCopy) {
                         std::to_string(said["durable_lsn"].get<int>()) + ";"));
 }
 
-// A client that connects there hears nothing, as of a node that is stopped.
-class SilentNode {
- public:
-  explicit SilentNode(const std::string& address)
-      : fabric_(fabric::tcp::TcpFabricOptions(), Clock::Real(), random_) {
-    const auto listens = fabric_.Listen(address);
-    EXPECT_TRUE(listens.ok()) << listens.status();
-  }
-
-  // Connections that said hello, and have gone meanwhile.
-  int CountConnections() {
-    int count = 0;
-    std::vector<fabric::Completion> completions(1);
-    std::vector<fabric::ConnectionEvent> events;
-    for (int i = 0; i < 1000; ++i) {
-      events.clear();
-      fabric_.Poll(std::span(completions), &events);
-      count += static_cast<int>(std::ranges::count(
-          events, fabric::ConnectionEvent::Kind::kRequested,
-          [](const fabric::ConnectionEvent& e) { return e.kind; }));
-    }
-    return count;
-  }
-
- private:
-  EntropyRandom random_;
-  fabric::tcp::TcpFabric fabric_;
-};
-
 // Goal: a node that is stopped costs its time once, and the time is the
 // operator's.
 TEST_F(CliClusterTest, SilentNodeIsWaitedForOnce) {
@@ -514,34 +447,6 @@ TEST_F(CliClusterTest, SilentNodeIsWaitedForOnce) {
   EXPECT_EQ(silent.CountConnections(), 1);
   EXPECT_EQ(RunAlpheus(Of("status", {"--timeout-ms", "0"})).end.exit_status,
             kUsage);
-}
-
-// Goal: a command that waits says for whom and until when.
-TEST_F(CliClusterTest, WaitNamesTheNodesAndItsEnd) {
-  Format();
-  cli::LogSource source;
-  source.cluster = cluster_.file();
-  EXPECT_THAT(cli::DescribeWait(source, "it gives up after 60 s (--timeout)"),
-              AllOf(HasSubstr("log main: waiting for its nodes, all of which "
-                              "answer; it gives up after 60 s (--timeout)")));
-  cluster_.Stop(3);
-  SilentNode silent(cluster_.AddressOf(3));
-  EXPECT_THAT(cli::DescribeWait(source, "it gives up"),
-              AllOf(HasSubstr("waiting for node 3 ("), HasSubstr("silent for"),
-                    Not(HasSubstr("node 1"))));
-  cluster_.Stop(1);
-  cluster_.Stop(2);
-  EXPECT_THAT(cli::DescribeWait(source, "it gives up"),
-              HasSubstr("waiting for node"));
-
-  ::testing::internal::CaptureStderr();
-  {
-    const cli::WaitNotice notice(source, "never", std::chrono::hours(1));
-    cli::LogSource local;
-    local.file = "wal";
-    const cli::WaitNotice none(local, "never", std::chrono::seconds(0));
-  }
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
 // A command that waits says so while it waits.

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict on a cluster's log, from what its replicas say.
+#include "tools/cli/reports/cluster_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "log/format/epoch_table.h"
+#include "nlohmann/json.hpp"
+
+namespace alpheus::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+cli::ClusterStatus StatusOfThree() {
+  cli::ClusterStatus status;
+  status.log = "main";
+  status.cluster_file = "cluster.toml";
+  status.replica_count = 3;
+  status.write_quorum = 2;
+  status.read_quorum = 2;
+  for (uint64_t node = 1; node <= 3; ++node) {
+    ReplicaReading replica;
+    replica.node = node;
+    replica.info.emplace();
+    replica.standing.emplace();
+    replica.answered = true;
+    status.replicas.push_back(replica);
+    status.in_sync.push_back(true);
+  }
+  return status;
+}
+
+TEST(ClusterStatusTest, FullTableOfOpeningsIsNotGood) {
+  cli::ClusterStatus status = StatusOfThree();
+  status.epoch_count = kEpochTableCapacity - 1;
+  EXPECT_EQ(status.Verdict(), absl::OkStatus());
+  EXPECT_EQ(status.ToJson()["can_be_opened"], true);
+  status.epoch_count = kEpochTableCapacity;
+  EXPECT_TRUE(absl::IsResourceExhausted(status.Verdict()));
+  EXPECT_TRUE(absl::IsResourceExhausted(status.VerdictOfAll()));
+  EXPECT_EQ(status.ToJson()["can_be_opened"], false);
+  EXPECT_THAT(status.ToText(), HasSubstr("The table of openings is full"));
+}
+
+TEST(ClusterStatusTest, OnlyWhatNobodyReachesIsToBeStarted) {
+  cli::ClusterStatus status = StatusOfThree();
+  for (const size_t i : {0u, 1u, 2u}) {
+    status.replicas[i].info.reset();
+    status.replicas[i].standing.reset();
+    status.replicas[i].status = absl::UnauthenticatedError("another key");
+  }
+  EXPECT_THAT(std::string(status.CanBeOpened().message()),
+              AllOf(HasSubstr("nodes 1, 2, 3 answer, and the fault there"),
+                    Not(HasSubstr("start")), Not(HasSubstr("append"))));
+  status.replicas[2].answered = false;
+  EXPECT_THAT(std::string(status.CanBeOpened().message()),
+              HasSubstr("start 1 more node; nodes 1, 2 answer"));
+  for (ReplicaReading& replica : status.replicas) replica.answered = false;
+  EXPECT_THAT(std::string(status.CanBeOpened().message()),
+              HasSubstr("serve 0: start 2 more nodes"));
+}
+
+TEST(ClusterStatusTest, WhatBecameOfAPrimaryIsInTheNextStatus) {
+  cli::ClusterStatus before;
+  before.primary = 2;
+  before.newest = Epoch(7);
+  cli::ClusterStatus after = before;
+  EXPECT_EQ(cli::WhatBecameOfPrimary(before, after),
+            "node 2 goes on writing the log");
+  after.newest = Epoch(8);
+  EXPECT_EQ(cli::WhatBecameOfPrimary(before, after),
+            "the primary of node 2 was ended");
+  after = before;
+  after.primary = 0;
+  EXPECT_EQ(cli::WhatBecameOfPrimary(before, after),
+            "the primary of node 2 was ended");
+}
+
+}  // namespace
+}  // namespace alpheus::testing
