@@ -93,7 +93,8 @@ absl::StatusOr<MembersChange> ChangeBetween(
 
 // Checks that the replica to be replaced is lost: one that may still count, or
 // is in the way, is not replaced.
-absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
+absl::Status CheckIsLost(const PeerAddress& peer,
+                         const ReadSuperlinesResult& replicas,
                          const Superline& newest, const std::string& log_name) {
   const auto failed = replicas.failed.find(peer.node);
   if (failed != replicas.failed.end() && absl::IsDataLoss(failed->second)) {
@@ -158,7 +159,7 @@ absl::Status IsOtherList(const MembersChange& change, const absl::Status& why,
 
 // State reports of the members.
 struct MembersSeen {
-  ReadReplicas replicas;
+  ReadSuperlinesResult replicas;
   Superline newest;
 };
 

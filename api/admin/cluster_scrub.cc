@@ -36,7 +36,7 @@ class ScrubAsker {
              quorum::ClusterConfiguration cluster)
       : options_(options), cluster_(std::move(cluster)) {}
 
-  absl::StatusOr<std::vector<ReplicaScrub>> Run() {
+  absl::StatusOr<std::vector<ScrubResult>> Run() {
     ALPHEUS_ASSIGN_OR_RETURN(fabric_,
                              OpenAdapter(cluster_, NodeId(0), random_));
     for (const quorum::ClusterMember& member : cluster_.members) {
@@ -49,7 +49,7 @@ class ScrubAsker {
                        " is not a member of the cluster"));
     }
     FabricPump(*fabric_).RunUntilDone(*this);
-    std::vector<ReplicaScrub> scrubs;
+    std::vector<ScrubResult> scrubs;
     for (Asked& asked : nodes_) scrubs.push_back(std::move(asked.scrub));
     return scrubs;
   }
@@ -86,7 +86,7 @@ class ScrubAsker {
 
  private:
   struct Asked {
-    ReplicaScrub scrub;
+    ScrubResult scrub;
     std::unique_ptr<ControlCall> control_call;
     std::optional<uint64_t> passes;  // number at which it is over
     bool is_over = false;
@@ -190,7 +190,7 @@ class ScrubAsker {
 
 }  // namespace
 
-absl::StatusOr<std::vector<ReplicaScrub>> ScrubCluster(
+absl::StatusOr<std::vector<ScrubResult>> ScrubCluster(
     const ClusterScrubOptions& options) {
   ALPHEUS_RETURN_IF_ERROR(quorum::CheckLogName(options.log_name));
   ALPHEUS_ASSIGN_OR_RETURN(quorum::ClusterConfiguration cluster,

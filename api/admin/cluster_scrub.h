@@ -22,7 +22,7 @@
 
 namespace alpheus {
 
-struct ReplicaScrub {
+struct ScrubResult {
   uint64_t node = 0;
   std::string address;
   // OK, or the reason why it did not end, as in ReplicaReading. DataLoss:
@@ -41,12 +41,12 @@ struct ClusterScrubOptions {
   // Time between two questions, in milliseconds.
   uint32_t interval_ms = 50;
   // Called whenever a node has reported its progress.
-  std::function<void(const ReplicaScrub&)> progress = {};
+  std::function<void(const ScrubResult&)> progress = {};
 };
 
 // Scrubs, and returns one entry per replica, in the order of the cluster file.
 // Errors: as LoadClusterFile and CheckLogName; NotFound (no such node).
-absl::StatusOr<std::vector<ReplicaScrub>> ScrubCluster(
+absl::StatusOr<std::vector<ScrubResult>> ScrubCluster(
     const ClusterScrubOptions& options);
 
 }  // namespace alpheus

@@ -60,7 +60,7 @@ absl::Status CheckNothingIsOpen(alpheus_log& log) {
   }
   if (log.reservations.AnyIn(log.log->durable_lsn() + 1, log.log->next_lsn())) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "alpheus_log_close: reservations are open behind durable LSN ",
+        "alpheus_log_close: reservations are open after durable LSN ",
         log.log->durable_lsn().value, "; complete or abort them"));
   }
   return absl::OkStatus();

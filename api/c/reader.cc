@@ -113,8 +113,8 @@ alpheus_code alpheus_reader_for_each_salvageable(
   if (visit == nullptr) {
     return ReturnNull("alpheus_reader_for_each_salvageable", "visit", error);
   }
-  const auto report_lost = [lost, context](Lsn first, Lsn behind) {
-    if (lost != nullptr) lost(context, first.value, behind.value);
+  const auto report_lost = [lost, context](Lsn first, Lsn after) {
+    if (lost != nullptr) lost(context, first.value, after.value);
   };
   return Return(
       reader->reader->ForEachSalvageable(Visitor(visit, context), report_lost),

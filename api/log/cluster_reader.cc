@@ -395,7 +395,7 @@ class ClusterReader::Impl {
           "; the node has stopped, or the network to it is down"));
     }
     CheckList(replica);
-    replica.reading.refusals = NamedRejects(replica.remote->refusals());
+    replica.reading.rejects = NamedRejects(replica.remote->rejects());
     replica.reading.scrubbed = NamedCounts(replica.remote->scrubbed());
     replica.remote.reset();
     if (status.ok()) status = ReadOne(replica);

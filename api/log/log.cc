@@ -244,7 +244,7 @@ std::string RecoveryReport::ToString() const {
                     torn_offset, " was never acknowledged and is cut");
     if (torn_completed_records > 0) {
       absl::StrAppend(&text, ", with ", torn_completed_records,
-                      " completed records behind it");
+                      " completed records after it");
     }
   } else {
     absl::StrAppend(&text, "; complete",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// log_engine: all that one open log is made of, behind the public Log.
+// log_engine: owns the parts of one open log, behind the public Log.
 //
 // Idea: the public log calls the ring (log()), past this class, after one of
 // the two checks below. This class joins the ring with its region, its
@@ -93,8 +93,8 @@ class LogEngine final : private recovery::PrimaryReplica {
       return OfParent();
     return absl::OkStatus();
   }
-  // The same for a call that fences. Without a service thread such calls check
-  // the file, too.
+  // Checks as CheckProcess does, for a call that fences. Without a service
+  // thread such a call checks the file, too.
   absl::Status CheckToForce() {
     ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     RecheckFileWithoutThread();
@@ -106,7 +106,8 @@ class LogEngine final : private recovery::PrimaryReplica {
 
   absl::Status Close();
   absl::StatusOr<bool> CopyNext(TailPlace& place) const;
-  // Payloads read before may be those of the process that has the region now.
+  // Returns OK if payloads read until now were this log's. Otherwise another
+  // process has the region, and they may be that one's.
   absl::Status CheckPayloads() const;
   std::unique_ptr<RecoveredRange::Source> Recovered() const;
   const RecoveryReport& report() const { return report_; }

@@ -133,10 +133,10 @@ class LogReader::Impl {
         lost(at.lsn, cursor.position().lsn);
         continue;
       }
-      const LogPosition behind = FindRecordBehind(input, at);
-      lost(at.lsn, behind.lsn);
-      if (behind.lsn == Lsn(0)) return Whole();
-      cursor.Resume(behind);
+      const LogPosition after = FindRecordAfter(input, at);
+      lost(at.lsn, after.lsn);
+      if (after.lsn == Lsn(0)) return Whole();
+      cursor.Resume(after);
     }
   }
 

@@ -217,7 +217,7 @@ absl::Status Node::Begin() {
                                fabric::UnauthenticatedEnd why) {
     NoteRejected(peer, why);
   };
-  adapter.silent_max = static_cast<uint32_t>(options_.silent_max);
+  adapter.unopened_max = static_cast<uint32_t>(options_.unopened_max);
   ALPHEUS_ASSIGN_OR_RETURN(
       fabric_,
       options_.open_adapter(cluster_, NodeId(options_.node), random_, adapter));
@@ -721,7 +721,7 @@ std::string Node::OptionsOfAStart(const NodeOptions& options) const {
   add(options.directory != options_.directory, "directory");
   add(options.listen != options_.listen, "listen");
   add(options.platform != options_.platform, "platform");
-  add(options.silent_max != options_.silent_max, "silent-max");
+  add(options.unopened_max != options_.unopened_max, "unopened-max");
   return absl::StrJoin(names, ", ");
 }
 

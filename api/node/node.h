@@ -92,7 +92,7 @@ struct NodeOptions {
   // Limits on connections without a promise, each above 0 (ADM1 of
   // connection_admission.h): without a hello; without proof of the key; proved
   // and waiting, of each kind; following.
-  uint64_t silent_max = 64;
+  uint64_t unopened_max = 64;
   uint64_t unproved_max = 32;
   uint64_t waiting_max = 32;
   uint64_t followers_max = 64;

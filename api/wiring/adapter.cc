@@ -45,11 +45,11 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
     fabric::tcp::TcpFabricOptions tcp;
     tcp.warn = options.say;
     tcp.on_rejected = options.on_rejected;
-    tcp.anonymous_max = options.silent_max;
+    tcp.anonymous_max = options.unopened_max;
     return std::make_unique<fabric::tcp::TcpFabric>(tcp, Clock::Real(), random);
   }
   fabric::verbs::VerbsFabricOptions verbs;
-  verbs.anonymous_max = options.silent_max;
+  verbs.anonymous_max = options.unopened_max;
   ALPHEUS_ASSIGN_OR_RETURN(verbs.source_host, ChooseSource(cluster, near));
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<fabric::verbs::VerbsFabric> fabric,

@@ -33,7 +33,7 @@ struct AdapterOptions {
   std::function<void(std::string_view peer, fabric::UnauthenticatedEnd why)>
       on_rejected = nullptr;
   // Limit on connections that have sent nothing yet.
-  uint32_t silent_max = 64;
+  uint32_t unopened_max = 64;
 };
 
 // Opens the adapter. `near`: the member of this process, if it is one; else

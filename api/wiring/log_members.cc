@@ -82,7 +82,7 @@ absl::Status MustRun(const LogMembersOptions& options,
       made.message()));
 }
 
-std::string DescribeFailed(const ReadReplicas& replicas,
+std::string DescribeFailed(const ReadSuperlinesResult& replicas,
                            const std::vector<PeerAddress>& peers) {
   std::string text;
   for (const PeerAddress& peer : peers) {
@@ -99,10 +99,10 @@ std::string DescribeFailed(const ReadReplicas& replicas,
 
 }  // namespace
 
-absl::StatusOr<ReadReplicas> ReadSuperlines(
+absl::StatusOr<ReadSuperlinesResult> ReadSuperlines(
     fabric::Fabric& fabric, RandomSource& random,
     const LogMembersOptions& options, const std::vector<PeerAddress>& peers) {
-  ReadReplicas replicas;
+  ReadSuperlinesResult replicas;
   for (const PeerAddress& peer : peers) {
     absl::StatusOr<Superline> read =
         ReadSuperline(fabric, random, options, peer);

@@ -37,7 +37,7 @@ struct LogMembersOptions {
   Deadline deadline;
 };
 
-struct ReadReplicas {
+struct ReadSuperlinesResult {
   std::vector<Superline> superlines;
   // Reasons why the others reported nothing: DataLoss where the replica is
   // damaged, Unavailable where it may pass.
@@ -47,7 +47,7 @@ struct ReadReplicas {
 // Reads the superlines of all reachable nodes that have a replica of the log,
 // in the order of `peers`. Waits at most 10 seconds for each.
 // Errors: Unavailable (none: each is named, with its reason).
-absl::StatusOr<ReadReplicas> ReadSuperlines(
+absl::StatusOr<ReadSuperlinesResult> ReadSuperlines(
     fabric::Fabric& fabric, RandomSource& random,
     const LogMembersOptions& options,
     const std::vector<recovery::PeerAddress>& peers);

@@ -31,7 +31,7 @@ void Parser::DeclarePreset(const std::string& what_quick_does,
   app_->add_option("--json", options.json_path, "Where the result goes")
       ->required();
   app_->add_option("--commit", options.commit,
-                   "What was built, for the result");
+                   "Commit that was built, for the result");
 }
 
 void Parser::DeclareRounds(const std::string& what_folder_holds,

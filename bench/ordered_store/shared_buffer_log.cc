@@ -38,7 +38,8 @@ SharedBufferLog::SharedBufferLog(std::span<std::byte> memory,
       rooms_(2 * shape.group + static_cast<uint64_t>(shape.workers)),
       buffer_(rooms_ * record_bytes_),
       filling_(shape.workers) {
-  ALPHEUS_CHECK(memory.size() >= buffer_.size(), "what waits fits in a lap");
+  ALPHEUS_CHECK(memory.size() >= buffer_.size(),
+                "waiting records fit in a lap");
 }
 
 std::string SharedBufferLog::name() const {

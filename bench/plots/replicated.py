@@ -5,7 +5,7 @@ run."""
 import claims
 import replicated_claims
 import replicated_peers
-import replicated_rejoin
+import replicated_resync
 import replicated_sums
 import replicated_sweeps
 import replicated_verbs
@@ -29,7 +29,7 @@ def to_text(results):
     sections += [breakdown(results), replicated_verbs.to_text(results),
                  replicated_peers.to_text(results),
                  replicated_sweeps.to_text(results),
-                 replicated_rejoin.to_text(results),
+                 replicated_resync.to_text(results),
                  replicated_sums.to_text(results), skips(results),
                  "Aims: median of the rounds' ratios (lowest to highest)\n"
                  + aims(results),
@@ -135,7 +135,7 @@ def judge(results):
     return (verdicts + list(replicated_verbs.judge(results))
             + list(replicated_peers.judge(results))
             + list(replicated_sweeps.judge(results))
-            + list(replicated_rejoin.judge(results)))
+            + list(replicated_resync.judge(results)))
 
 
 def aims(results):

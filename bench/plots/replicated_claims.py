@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Arcadia paper's claims about its figures 6, 7 (b), 8 (c, d), judged by a
-run of bench_replicated. As claims.py: text only, each with its rule.
+run of bench_replicated. Like claims.py: text only, each with its rule.
 
 Two things are other here than there: replicas are reached over TCP, whose
 processor copies the bytes, in place of an adapter that reads them from the

@@ -6,7 +6,7 @@ from figures import STYLES, draw_scenarios, panels_of
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from replicated import (CANDIDATES, SCENARIO, WAITING, backups_text,
                         find)
-import replicated_rejoin
+import replicated_resync
 from replicated_sweeps import ORDERS, copy_and_force
 from results import bytes_text
 
@@ -205,19 +205,19 @@ def _draw_exposure(results):
     return figure
 
 
-def _draw_rejoin(results):
+def _draw_resync(results):
     """By record size: quantiles before and during, one panel each."""
-    sizes = results.values("rejoin", "bytes")
+    sizes = results.values("resync", "bytes")
     figure, panels = panels_of(
         "Append + force while a member joins again: us, before and during",
         len(sizes))
     for axes, size in zip(panels, sizes):
-        for place, (who, name) in enumerate(replicated_rejoin.WHO.items()):
-            colour = COLOURS["alpheus" if who == "rejoin" else "floor"]
+        for place, (who, name) in enumerate(replicated_resync.WHO.items()):
+            colour = COLOURS["alpheus" if who == "resync" else "floor"]
             for candidate, line in (("before " + who, (0, (4, 2))),
                                     (who, "-")):
-                found = [results.one("rejoin", candidate, metric, bytes=size)
-                         for metric in replicated_rejoin.METRICS]
+                found = [results.one("resync", candidate, metric, bytes=size)
+                         for metric in replicated_resync.METRICS]
                 values = [m["median"] / 1e3 for m in found]
                 axes.errorbar(
                     [x + 0.06 * (place - 0.5) for x in range(len(found))],
@@ -227,8 +227,8 @@ def _draw_rejoin(results):
                     color=colour, linestyle=line, marker=MARKERS[place],
                     label=name if candidate == who
                     else name.replace("during", "before"))
-        axes.set_xticks(range(len(replicated_rejoin.METRICS)))
-        axes.set_xticklabels(replicated_rejoin.METRICS)
+        axes.set_xticks(range(len(replicated_resync.METRICS)))
+        axes.set_xticklabels(replicated_resync.METRICS)
         axes.set_yscale("log")
         _plain(axes.yaxis)
         axes.set_ylabel("us")
@@ -244,5 +244,5 @@ FIGURES = (
     ("replicated_6ab", "order", _draw_order),
     ("replicated_7b", "recovery", _draw_recovery),
     ("replicated_8cd", "exposure", _draw_exposure),
-    ("replicated_rejoin", "rejoin", _draw_rejoin),
+    ("replicated_resync", "resync", _draw_resync),
 )

@@ -11,6 +11,8 @@ import statistics
 
 SCHEMA_VERSION = 1
 FLOOR_PREFIX = "floor-"
+# Names of scenarios in results of older versions, and their names now.
+OLDER_NAMES = {"rejoin": "resync"}
 # A share of all cores' time while a scenario ran. On a quiet machine the host
 # and other kernel work take 2 % to 6 %. More than that falls on some candidates
 # and not on others, and then ratios say little.
@@ -25,6 +27,7 @@ class Results:
             raise ValueError("schema_version %r is not %d: made by another "
                              "version of the benchmark"
                              % (data.get("schema_version"), SCHEMA_VERSION))
+        _rename_older(data)
         self.data = data
         self.machine = data["machine"]
         self.cores = len(self.machine["cores"])
@@ -77,6 +80,20 @@ class Results:
 
     def skips_of(self, scenario):
         return [skip for skip in self.skips if skip["scenario"] == scenario]
+
+
+def _rename_older(data):
+    """Gives scenarios, and the candidates called after them, their names of
+    today."""
+    for part in ("measurements", "distributions", "skips", "disturbances"):
+        for entry in data.get(part, ()):
+            older = entry["scenario"]
+            if older not in OLDER_NAMES:
+                continue
+            entry["scenario"] = OLDER_NAMES[older]
+            if "candidate" in entry:
+                entry["candidate"] = entry["candidate"].replace(
+                    older, OLDER_NAMES[older])
 
 
 def _matches(found, scenario, candidate, metric, parameters):

@@ -34,9 +34,9 @@ void Declare(Parser& parser, Options& options) {
                        {"append", "clients", "sensitivity", "fabric"}, options);
   parser.DeclareWord(
       "--over", options.over,
-      "What the rows run over beside simulated time: tcp, on this "
-      "machine, or verbs, whose adapters ALPHEUS_VERBS_ADDRESSES "
-      "names; scenarios are then append and fabric",
+      "Fabric of the rows beside simulated time: tcp, on this machine, or "
+      "verbs, with the adapters in ALPHEUS_VERBS_ADDRESSES; scenarios are "
+      "then append and fabric",
       {"simulated", "tcp", "verbs"});
   parser.DeclareWord(
       "--memory", options.memory,

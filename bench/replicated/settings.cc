@@ -24,8 +24,8 @@ Settings FullSettings() {
   s.exposure_ops = 64'000;
   s.tenants = {1, 4, 16};
   s.tenant_ops = 32'000;
-  s.rejoin_mib = 256;
-  s.rejoin_sizes = {64, 1024};
+  s.resync_mib = 256;
+  s.resync_sizes = {64, 1024};
   return s;
 }
 
@@ -45,7 +45,7 @@ Settings QuickSettings() {
   s.place_sizes = {64};
   s.exposure_ops = 16'000;
   s.tenant_ops = 8'000;
-  s.rejoin_sizes = {64};
+  s.resync_sizes = {64};
   return s;
 }
 
@@ -64,7 +64,7 @@ Settings TinySettings() {
   s.exposure_ops = 2'000;
   s.tenants = {1, 4};
   s.tenant_ops = 80;
-  s.rejoin_mib = 2;
+  s.resync_mib = 2;
   return s;
 }
 

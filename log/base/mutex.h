@@ -38,7 +38,7 @@ class ABSL_LOCKABLE Mutex {
 
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
     if (!TryToTake()) [[unlikely]]
-      LockBehindOthers();
+      LockAfterOthers();
   }
   // Takes the lock if it is free.
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) { return TryToTake(); }
@@ -59,7 +59,7 @@ class ABSL_LOCKABLE Mutex {
     return word_.compare_exchange_strong(
         word, kLocked, std::memory_order_acquire, std::memory_order_relaxed);
   }
-  [[gnu::cold, gnu::noinline]] void LockBehindOthers() {
+  [[gnu::cold, gnu::noinline]] void LockAfterOthers() {
     // Leaves the word awaited, for threads that may sleep after this one.
     while (word_.exchange(kAwaited, std::memory_order_acquire) != kFree) {
       word_.wait(kAwaited, std::memory_order_relaxed);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// polled: what Poll returns, of a class that the network or the clock drives
+// polled: the result of Poll, for a class that the network or the clock drives,
 // and whose caller must know whether something changed
-// (docs/design/architecture.md, "The poll rule"). ReplicaServer, Membership and
-// Scrubbing have nothing to tell: their Poll returns void. Fabric::Poll returns
-// a count of completions.
+// (docs/design/architecture.md, "The poll rule"). ReplicaServer, RemoteTail,
+// Membership and Scrubbing have no news for a caller: their Poll returns void.
+// Fabric::Poll returns a count of completions.
 #ifndef ALPHEUS_LOG_BASE_POLLED_H_
 #define ALPHEUS_LOG_BASE_POLLED_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// counters: what the persistence primitive did, counted per thread.
+// counters: counts of the persistence primitive's work, per thread.
 //
 // Speed here is a count before it is a time: one fence per forced record, no
 // flush of clean lines. The counters are plain thread-local integers, cheap

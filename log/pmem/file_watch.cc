@@ -104,7 +104,8 @@ absl::Status FileWatch::CheckName() const {
       path_,
       ": another file was put in its place, or a folder above it was replaced "
       "or mounted over,",
-      kNoLonger, "End whoever has it open before a file is replaced"));
+      kNoLonger,
+      "Before replacing a file, end every process that has it open"));
 }
 
 }  // namespace alpheus

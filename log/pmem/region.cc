@@ -131,7 +131,7 @@ std::string WarningOfForcedPmem(const std::string& path, int fd) {
       path,
       ": PMEM_IS_PMEM_FORCE declares this file to be persistent memory, which "
       "its file system is not: msync is switched off, and a power cut loses "
-      "records that were acknowledged. Unset it, but for measurements");
+      "records that were acknowledged. Unset it, except for measurements");
 }
 
 bool IsExistingDevice(const std::string& path) {

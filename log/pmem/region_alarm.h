@@ -49,9 +49,10 @@ class RegionAlarm {
     return absl::UnavailableError(absl::StrCat(
         path_,
         ": the system could not give a page of this file (SIGBUS): it was "
-        "truncated, its file system is full, or its medium failed. What was "
-        "stored since then is not persisted. See the kernel's log and the free "
-        "space, then open it again; recovery finds out what survived"));
+        "truncated, its file system is full, or its medium failed. Bytes that "
+        "were stored since then are not persisted. See the kernel's log and "
+        "the free space, then open it again; recovery finds out what "
+        "survived"));
   }
 
   // Returns the same reason as the error of a fence.

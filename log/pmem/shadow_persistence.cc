@@ -42,8 +42,8 @@ ShadowPersistence::ShadowPersistence(std::span<std::byte> copy,
 size_t ShadowPersistence::OffsetOf(const void* address) const {
   const auto at = reinterpret_cast<uintptr_t>(address);
   const auto begin = reinterpret_cast<uintptr_t>(copy_.data());
-  ALPHEUS_CHECK(at >= begin, "what is flushed lies in the copy");
-  ALPHEUS_CHECK(at - begin <= copy_.size(), "what is flushed lies in the copy");
+  ALPHEUS_CHECK(at >= begin, "flushed bytes lie in the copy");
+  ALPHEUS_CHECK(at - begin <= copy_.size(), "flushed bytes lie in the copy");
   return at - begin;
 }
 
@@ -68,7 +68,7 @@ void ShadowPersistence::Flush(const void* address, size_t bytes) {
 void ShadowPersistence::CopyOut(size_t offset, size_t bytes) {
   const size_t end = RoundUp(offset + bytes, kLineBytes);
   ALPHEUS_CHECK(end <= RoundUp(copy_.size(), kLineBytes),
-                "what is flushed lies in the copy");
+                "flushed bytes lie in the copy");
   size_t line = RoundDown(offset, kLineBytes);
   while (line < end) {
     const size_t page = line / kPageBytes;

@@ -54,7 +54,7 @@ absl::StatusOr<Epoch> BallotSequence::Next(std::span<const Epoch> promised,
   if (promised.size() < sizes.read_quorum) {
     return absl::UnavailableError(absl::StrCat(
         "next ballot of node ", self_.node.value, ": ", promised.size(),
-        " replicas told their promise, R = ", sizes.read_quorum, " of N = ",
+        " replicas reported their promise, R = ", sizes.read_quorum, " of N = ",
         sizes.replica_count, " are needed. Wait until more are reachable"));
   }
   uint64_t largest = counter_;

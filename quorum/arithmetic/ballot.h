@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballot: epochs of a cluster, as one process numbers them.
 //
-// Idea: a process that wants to be primary asks the replicas what they
-// promised, and takes a number above all of it. With a register it does so by
+// Idea: a process that wants to be primary asks the replicas for their
+// promises, and takes a number above all of them. With a register it does so by
 // compare-and-set, so that no counter is taken twice (register_ballot.h). With
 // static membership it asks nobody else, so that two processes may take one
 // counter at once. So the number also says which process took it. It is packed
@@ -15,10 +15,9 @@
 // counter: one above the largest that was seen, so that every ballot is above
 // every earlier one that its process saw. Replicas take epochs up to 2^61
 // (kNumberMax in region_state.h, halved), which leaves 2^29 counters: one
-// opening a second for 17 years. node: the id of the node, 1 to 65535. Not its
-// index among the members: after a change of members an index means another
-// node. process: the upper 16 bits of the random incarnation that each process
-// draws.
+// opening a second for 17 years. node: the id of the node, 1 to 65535. It is
+// the id, because an index among the members changes with the members. process:
+// the upper 16 bits of the random incarnation that each process draws.
 //
 // Invariants:
 //   BA1. Packing keeps the order of ballots (counter, node, incarnation): a < b

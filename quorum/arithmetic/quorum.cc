@@ -46,7 +46,7 @@ void CheckReportCounts(const QuorumSizes& sizes, const ReportCounts& reports) {
   ALPHEUS_CHECK(sizes.write_quorum <= sizes.replica_count, "QU1 (quorum.h)");
   ALPHEUS_CHECK(
       reports.have + reports.nack + reports.unknown <= sizes.replica_count,
-      "no replica answers twice (P-H17)");
+      "no replica reports twice (P-H17)");
 }
 
 }  // namespace

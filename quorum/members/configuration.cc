@@ -33,41 +33,6 @@ absl::Status CheckPair(const ClusterMember& a, const ClusterMember& b) {
   return absl::OkStatus();
 }
 
-// Returns the formatted replica of `node`. Errors: InvalidArgument (there is
-// none, or it has incarnation 0).
-absl::StatusOr<Member> FindFormatted(std::span<const Member> formatted,
-                                     NodeId node) {
-  const auto is_of_node = [node](const Member& m) { return m.node == node; };
-  const auto found =
-      std::find_if(formatted.begin(), formatted.end(), is_of_node);
-  if (found == formatted.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no formatted replica of member ", node.value,
-                     ". Format all members by one command"));
-  }
-  if (found->incarnation == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "replica of member ", node.value,
-        " has incarnation 0, which is never valid. Format it again"));
-  }
-  return *found;
-}
-
-// CF2: a file that was copied to another node has the same incarnation.
-absl::Status CheckIncarnations(std::span<const Member> members) {
-  for (size_t i = 0; i < members.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      if (members[i].incarnation != members[j].incarnation) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "replicas of members ", members[j].node.value, " and ",
-          members[i].node.value, " share the incarnation ",
-          absl::Hex(members[i].incarnation),
-          ": one is a copy of the other. Format one of them again"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 const ClusterMember* FindMember(const ClusterConfiguration& cluster,
@@ -122,46 +87,6 @@ absl::StatusOr<ClusterConfiguration> MakeClusterConfiguration(
               return a.node < b.node;
             });
   return cluster;
-}
-
-absl::StatusOr<Configuration> PersistedConfiguration(
-    const ClusterConfiguration& cluster, std::span<const Member> formatted) {
-  if (formatted.size() != cluster.members.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        formatted.size(), " formatted replicas for ", cluster.members.size(),
-        " members. There must be one for each"));
-  }
-  Configuration configuration;
-  configuration.id = cluster.id;
-  configuration.replica_count = cluster.sizes.replica_count;
-  configuration.write_quorum = cluster.sizes.write_quorum;
-  for (const ClusterMember& member : cluster.members) {
-    ALPHEUS_ASSIGN_OR_RETURN(const Member found,
-                             FindFormatted(formatted, member.node));
-    configuration.members.push_back(found);
-  }
-  ALPHEUS_RETURN_IF_ERROR(CheckIncarnations(configuration.members));
-  return configuration;
-}
-
-absl::Status CheckPeerConfiguration(const Configuration& own,
-                                    const Configuration& peer) {
-  if (own == peer) return absl::OkStatus();
-  if (own.id == peer.id) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "two configurations with id ", own.id,
-        " differ: here N = ", own.replica_count, ", W = ", own.write_quorum,
-        ", at the peer N = ", peer.replica_count, ", W = ", peer.write_quorum,
-        ", or other members. Give all nodes one cluster file"));
-  }
-  if (own.id < peer.id) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "configuration ", own.id, " of this node is older than ", peer.id,
-        " of the peer. Bring this node up to date before it takes part"));
-  }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "configuration ", peer.id, " of the peer is older than ", own.id,
-      " of this node. Bring the peer up to date before it takes part"));
 }
 
 }  // namespace alpheus::quorum

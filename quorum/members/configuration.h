@@ -10,8 +10,7 @@
 //
 // Invariants:
 //   CF1. N, W and R satisfy QU1 (quorum.h); N = members.size().
-//   CF2. No two members share a node, or an address. No two known incarnations
-//        are equal (P-H17).
+//   CF2. No two members share a node, or an address (P-H17).
 //   CF3. Nodes fit a ballot (BA2, ballot.h), and one at least may be primary.
 //   CF4. Members are sorted by node, so that two nodes that read their lists in
 //        another order have equal configurations.
@@ -90,19 +89,6 @@ absl::Status CheckMembers(std::span<const ClusterMember> members);
 // configuration_id is 0).
 absl::StatusOr<ClusterConfiguration> MakeClusterConfiguration(
     ClusterOptions options);
-
-// Returns the part that goes into superlines, once the members are formatted.
-// `formatted` has one entry for each member, in any order. Errors:
-// InvalidArgument (a node is missing, unknown or twice there; an incarnation is
-// 0 or another member's too).
-absl::StatusOr<Configuration> PersistedConfiguration(
-    const ClusterConfiguration& cluster, std::span<const Member> formatted);
-
-// Returns OK if a peer with configuration `peer` may work with a node that has
-// `own` (P-A5). Errors: FailedPrecondition (one of the two is older);
-// InvalidArgument (they differ under one id).
-absl::Status CheckPeerConfiguration(const Configuration& own,
-                                    const Configuration& peer);
 
 }  // namespace alpheus::quorum
 

@@ -16,17 +16,16 @@
 // Recovery sees only this (BallotSource). Safety must not rest on a live
 // session, on a registration, or on which process is first. Two processes may
 // both believe to be first until one notices; both may open, and the promises
-// of the replicas decide (promise.h). A primary whose session is gone stops to
-// spare the next one a wait, not because it must.
+// of the replicas decide (promise.h). A primary that lost its session stops
+// only to save its successor a wait.
 //
 // A client of ZooKeeper, or of another such service, derives from Membership
 // and belongs into this folder. Only quorum/ may include its library (DOORS in
-// .ci/lint.py); recovery sees BallotSource alone, in EpochOpening::Start. What
-// opens a log today gives it a StaticMembership (api/log/replicated_engine.cc).
-// There is no such client yet.
-// The one to copy is tools/sim/actors/sim_membership.h, a client of a simulated
-// service. tools/sim/actors/candidate_agent.h shows how a process uses it: when
-// it stands for primary, opens the log and withdraws.
+// .ci/lint.py); recovery sees BallotSource alone, in EpochOpening::Start. There
+// is no such client yet: api/log/replicated_engine.cc opens logs with a
+// StaticMembership. A model to copy is tools/sim/actors/sim_membership.h, a
+// client of a simulated service. tools/sim/actors/candidate_agent.h shows how a
+// process uses it: when it stands for primary, opens the log and withdraws.
 //
 // How a coordination service can implement it, call by call:
 //   session       a session of the service. kSuspended is a lost connection: it
@@ -38,8 +37,8 @@
 //                 connection is lost while it is made, the list tells whether
 //                 it was; if the list is old, a process may stand twice
 //   the lists     a read with a one-shot watch, which the next read sets again.
-//                 So changes are told late and several as one, but the last one
-//                 is told. After kSuspended they are read again
+//                 Changes are reported late and may be merged. The last one is
+//                 always reported. After kSuspended they are read again
 //   Ask           RegisterBallot (register_ballot.h) on a versioned node
 // Thread safety: one thread.
 // References: protocol P-A4.1, P-H4, P-H5, P-H16, P-H24.

@@ -45,7 +45,7 @@ void RegisterBallot::OnOvertaken() {
 // would not settle that. The number may not be there yet, another process reads
 // the same old one, and both get one counter.
 void RegisterBallot::OnUnknown() {
-  ALPHEUS_CHECK(step_ != Step::kDone, "nothing was under way");
+  ALPHEUS_CHECK(step_ != Step::kDone, "nothing was in flight");
   step_ = Step::kRead;
 }
 

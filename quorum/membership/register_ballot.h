@@ -2,15 +2,15 @@
 // register_ballot: takes a ballot from a register that a service keeps for each
 // log: a number with a version, and compare-and-set.
 //
-// Idea: pure. It says what to ask the service next, and is told the outcome.
-// The service's client, or the simulator, does the rest.
+// Idea: this class makes no calls. It says what to ask the service next, and
+// gets the outcome. The service's client, or the simulator, does the rest.
 //
 //   kRead    the register is read: the last ballot and its version, or none
 //   kCreate  it is made with the new ballot, if there is none
 //   kSet     the new ballot takes the place of that version
 //   kDone    result()
 //
-//   under way | took effect | did not: another was faster | unknown
+//   in flight | took effect | did not: another was faster | unknown
 //   ----------+-------------+-----------------------------+--------------
 //   kRead     | continue    |                             | kRead
 //   kCreate   | kDone       | kRead                       | consumed; kRead

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // durable_range: the range in which the end of the durable records lies, from
-// what the reached replicas say together.
+// the reports of all replicas that were reached.
 //
 // Idea: only a primary knows what is durable; a reader gathers evidence. Proven
 // records give a lower bound. The upper bound is what could have been
@@ -12,7 +12,7 @@
 //        primary. Only these are proofs:
 //          a. the durable-LSN field of a header, and the head: a primary knew
 //             that W replicas had persisted that much (P-A1, P-L10). Once
-//             durable is always durable (P-C1), whichever epoch it was;
+//             durable is always durable (P-C1), in every epoch;
 //          b. W replicas of the newest epoch, none of them repairing or
 //             damaged, that each prove that *they* persisted it. The proof is
 //             their watermark (WMK1), or that it lies before the start of their

@@ -6,8 +6,8 @@
 // ring, and sends a Follow whenever the tail wants to know more. One thread of
 // the replica's program both answers Follow and publishes heads. So if the head
 // in an answer has not passed some bytes, they were not reused before that
-// answer, and what was read of them before it is good. A Follow keeps the view
-// alive, too.
+// answer, and the bytes that were read before it are good. A Follow keeps the
+// view alive, too.
 //
 // Invariants:
 //   FR1. No byte of the replica changes.

@@ -119,7 +119,7 @@ absl::Status RemoteRegion::OnReply(const Message& reply) {
         "The node is faulty: see its messages");
   }
   remote_key_ = viewed->region_key;
-  refusals_ = viewed->refusals;
+  rejects_ = viewed->rejects;
   scrubbed_ = viewed->scrubbed;
   if (stage_ == Stage::kAsking) return Begin(*viewed);
   if (server_hello.incarnation != server_hello_->incarnation ||

@@ -85,7 +85,7 @@ class RemoteRegion {
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t region_bytes() const { return image_.size(); }  // 0: not known yet
   // Both below: as the node said when it gave the last view.
-  const RejectCounts& refusals() const { return refusals_; }
+  const RejectCounts& rejects() const { return rejects_; }
   const ScrubCounts& scrubbed() const { return scrubbed_; }
 
  private:
@@ -110,7 +110,7 @@ class RemoteRegion {
   Stage stage_ = Stage::kAsking;
 
   fabric::RegionKey remote_key_;
-  RejectCounts refusals_{};
+  RejectCounts rejects_{};
   ScrubCounts scrubbed_{};
   std::span<std::byte> image_;
   std::unique_ptr<replication::RegisteredBytes> registered_;

@@ -90,7 +90,7 @@ constexpr uint32_t SizeOf(ReportSet set) {
   return static_cast<uint32_t>(std::popcount(set));
 }
 
-// Counts of the answers at one LSN.
+// Counts of the reports at one LSN.
 struct Tally {
   ReportSet holders = 0;
   ReportSet nacks = 0;
@@ -164,7 +164,7 @@ std::string Chooser::Where(size_t index) const {
                       report.log_epoch.value, ")");
 }
 
-// Returns one clause for each answer at the LSN that can't be decided.
+// Returns one clause for each report at the LSN that can't be decided.
 std::string Chooser::WhatIsSeen() {
   std::string seen;
   for (size_t i = 0; i < reports_.size(); ++i) {
@@ -186,8 +186,8 @@ absl::Status Chooser::CheckSizes() const {
   return absl::InvalidArgumentError(absl::StrCat(
       "choosing with N ", sizes_.replica_count, ", W ", sizes_.write_quorum,
       ", R ", sizes_.read_quorum, " and ", reports_.size(),
-      " answers: expected 1 <= W, R <= N <= ", kMembersMax,
-      ", R + W > N and at most 32 answers. Fix the configuration"));
+      " state reports: expected 1 <= W, R <= N <= ", kMembersMax,
+      ", R + W > N and at most 32 reports. Fix the configuration"));
 }
 
 // Finds the reports that count: those of incarnations that the configuration
@@ -255,8 +255,9 @@ absl::Status Chooser::CheckReportedOnce() const {
       if (!Contains(named, j)) continue;
       if (reports_[j].node != reports_[i].node) continue;
       return absl::InvalidArgumentError(absl::StrCat(
-          Where(i), " answers twice with incarnation ", reports_[i].incarnation,
-          ", expected one answer of each replica. Two regions with one "
+          Where(i), " has two state reports with incarnation ",
+          reports_[i].incarnation,
+          ", expected one report of each replica. Two regions with one "
           "identity: remove the copy"));
     }
   }
@@ -271,7 +272,7 @@ bool Chooser::IsOfAMember(NodeId node) const {
 }
 
 // Returns true if no node is left that could say more. A node that came back
-// blank has no earlier incarnation that could still answer.
+// blank has no earlier incarnation that could still report.
 bool Chooser::AllReported() const {
   uint32_t nodes = 0;
   for (size_t i = 0; i < reports_.size(); ++i) {
@@ -374,7 +375,7 @@ CountsAs Chooser::Judge(size_t index, const VerdictReader::Seen& seen) const {
       return row.counts_as;
     }
   }
-  ALPHEUS_CHECK(false, "every answer has a row (chooser.h)");
+  ALPHEUS_CHECK(false, "every report has a row (chooser.h)");
   return CountsAs::kNothing;
 }
 
@@ -431,7 +432,7 @@ absl::Status Chooser::CheckPlace(const ReportedRecord& record) const {
       "epoch ", record.epoch.value, ", LSN ", lsn().value,
       ": the record lies at offset ", record.offset.value, ", expected ",
       at.value,
-      " behind the record before it. The log can't be put together "
+      ", right after the record before it. The log can't be put together "
       "from these replicas; restore one of them from a copy"));
 }
 
@@ -499,7 +500,7 @@ absl::StatusOr<bool> Chooser::Step() {
     case Action::kWait:
       decision_.reason = absl::StrCat(
           "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(),
-          "; no replica that answered has the record, and ",
+          "; no replica that reported has the record, and ",
           std::popcount(tally.nacks), " of ", quorum::NackQuorum(sizes_),
           " say that it was never acknowledged. Start more replicas");
       return false;
@@ -533,7 +534,7 @@ absl::StatusOr<Decision> Chooser::Run() {
   ALPHEUS_RETURN_IF_ERROR(CheckSizes());
   ALPHEUS_RETURN_IF_ERROR(FindMembers());
   // A repairing replica counts here: its superline says truly which epoch it
-  // installed last, and R answers are needed for nothing else. A newcomer
+  // installed last, and R reports are needed for nothing else. A newcomer
   // counts, too: it says truly that it installed none. opening_quorums.h
   // decides whether that is enough.
   const auto counted = static_cast<uint32_t>(
@@ -541,7 +542,7 @@ absl::StatusOr<Decision> Chooser::Run() {
   if (counted < sizes_.read_quorum) {
     const std::string seen =
         absl::StrCat(counted,
-                     " replicas answered that are neither new nor suspect, "
+                     " replicas reported that are neither new nor suspect, "
                      "expected at least ",
                      sizes_.read_quorum, " of ", sizes_.replica_count);
     if (AllReported()) {

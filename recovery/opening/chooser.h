@@ -6,46 +6,23 @@
 // only on logs that held everything durable before it (P-H3). Its epoch table
 // says which epoch owns which LSN. So records of older epochs can be merged
 // with those of E, and histories never mix (P-H8, P-H13). From the head on each
-// LSN is judged by two tables: the first weighs each report, the second decides
-// by the counts.
+// LSN is judged by the two tables of P-A4.4 (kReportRows and kCountRows of
+// chooser.cc): the first weighs each report (a holder, a nack, a contradiction,
+// or nothing), the second decides by the counts (keep, cut, wait, or an error).
 //
-// Weight of a report at LSN k (the first row that fits; "-" is any; "owns":
-// the record's epoch owns k in E's table; "nothing": it does not count):
+// Two configurations matter for a blank replica. Its own configuration does not
+// name it: so it is blank. If E's names it, it is a newcomer, and its row is
+// that of a repairing replica. If E's does not name it either, it counts for
+// nothing.
 //
-//   verdict  repairing  log_epoch  k           epoch      counts as
-//   have     -          E          -           owns       holder
-//   have     -          E          -           other      contradiction
-//   have     -          below E    < start(E)  owns       holder
-//   have     -          below E    >= start(E) owns       nothing
-//   have     -          below E    -           other      nack
-//   torn     -          -          -           -          nack
-//   absent   -          -          -           -          nack
-//   unknown  yes        below E    >= start(E) -          nack
-//   unknown  -          -          -           -          nothing
-//   corrupt  -          below E    >= start(E) -          nack
-//   corrupt  -          -          -           -          nothing
-//
-// Two configurations matter for a blank replica. Its own does not name it:
-// that is what blank means. If E's names it, it is a newcomer, and its row is
-// that of a repairing replica. If E's does not either, it counts for nothing.
-//
-// Why the rows below E with k >= start(E) are as they are: a replica below E
-// never acknowledged an LSN that E owns, whatever its ring holds. So it gives a
-// nack even if it is blank, repairing, or has a broken record there. (An
-// opening that was cut off leaves such a record: it was writing records of E
-// over old ones beyond the chosen end.) One case gives nothing: the whole
-// record of E is there, although the replica never installed E. A resync that
-// was cut off leaves it, and the replica has neither acknowledged nor denied
-// it.
-//
-// Decision at LSN k (the first row that fits):
-//
-//   contradiction or two identities   error: DataLoss
-//   holders >= 1                      keep k             (Fate::kKeep)
-//   nacks >= N - W + 1                the log ends there (Fate::kCut)
-//   not all N answered                wait for more replicas
-//   a corrupt one                     error: DataLoss
-//   otherwise                         error: FailedPrecondition
+// Why the rows with a log_epoch below E and k at start(E) or above are as they
+// are: a replica below E never acknowledged an LSN that E owns, whatever its
+// ring holds. So it gives a nack even if it is blank, repairing, or has a
+// broken record there. (An opening that was cut off leaves such a record: it
+// was writing records of E over old ones beyond the chosen end.) One case gives
+// nothing: the whole record of E is there, although the replica never installed
+// E. A resync that was cut off leaves it, and the replica has neither
+// acknowledged nor denied it.
 //
 // Invariants:
 //   CH1. Every cut has N - W + 1 nacks of distinct, fenced replicas. None of
@@ -125,7 +102,7 @@ const Configuration* NewestConfiguration(std::span<const StateReport> reports);
 // Chooses the log. Errors, each with node, epoch, LSN, what was seen and
 // expected, and remedy:
 //   InvalidArgument     impossible quorums, two reports of one replica
-//   FailedPrecondition  every replica answered and too few know; or another
+//   FailedPrecondition  every replica reported and too few know; or another
 //                       configuration holds
 //   DataLoss            an acknowledged record can be read nowhere; reports
 //                       contradict each other; the chain is broken

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // copy_ranges: the bytes of the ring in which the records of a repair lie.
 //
-// Idea: every replica has a record at the same place of its ring, so that to
-// copy records is to copy ranges. A PAD goes with the record after it, but only
+// Idea: every replica has a record at the same place of its ring, so copying
+// records means copying ranges. A PAD goes with the record after it, but only
 // its header's line.
 //
 // Thread safety: pure.

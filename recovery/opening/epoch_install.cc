@@ -29,7 +29,7 @@ absl::Status EpochInstall::Gather() {
   progress_ = progress;
   const int64_t until =
       *gathered_at_ + options_.gather_ns + runner_.PatienceNanos();
-  if (!late && !runner_.is_settled() && now < until) {
+  if (!late && !runner_.is_over() && now < until) {
     wake_at_ = until;
     return absl::OkStatus();
   }

@@ -3,14 +3,14 @@
 // enough replicas have installed.
 //
 // Idea: a PlanRunner repairs and installs on all replicas at once. This class
-// says how long the opening waits for those that it does not need, and ends
+// says how long the opening waits for replicas that it does not need, and ends
 // their repairs.
 //
 // Invariants:
-//   EIN1. Once enough have installed, the others are waited for as long as they
-//         make progress: gather_ns from the last step or copied piece on, and
-//         the time in which a replica reads what it installs. After the
-//         deadline nobody is waited for.
+//   EIN1. Once enough have installed, the opening waits for the others while
+//         they make progress: for gather_ns after the last step or copied
+//         piece, and while a replica reads the log that it installs. After the
+//         deadline it waits for nobody.
 //   EIN2. The phase is over only when no copy needs memory or a connection.
 // Thread safety: one thread.
 // References: protocol P-A4.5, P-A4.6; plan_runner.h, epoch_opening.h.

@@ -202,7 +202,12 @@ absl::Status EpochOpening::Advance() {
   if (phase_ == Phase::kBallot) return TakeBallot();
   if (phase_ == Phase::kPromise) ALPHEUS_RETURN_IF_ERROR(Gather());
   if (phase_ == Phase::kInstall) {
-    ALPHEUS_RETURN_IF_ERROR(install_->Advance());
+    const absl::Status advanced = install_->Advance();
+    // The own replica serves promises too.
+    if (absl::IsFailedPrecondition(advanced) && OwnPromisedAnother()) {
+      return TooFew("the own replica promised another primary");
+    }
+    ALPHEUS_RETURN_IF_ERROR(advanced);
     if (install_->is_over()) Finish();
   }
   return absl::OkStatus();
@@ -241,7 +246,7 @@ void EpochOpening::Reconnect() {
   }
 }
 
-// Returns true if the peer's answer may still come.
+// Returns true if the peer's report may still come.
 bool EpochOpening::MayComeYet(const OpeningPeer& peer) const {
   if (phase_ > Phase::kPromise) return false;
   if (peer.state() == State::kRefused) return false;
@@ -299,7 +304,7 @@ absl::Status EpochOpening::CheckPossible() {
         "service can be reached");
   }
   return TooFew(absl::StrCat(
-      "the deadline passed before ", needed, " replicas had answered",
+      "the deadline passed before ", needed, " replicas had reported",
       wait_reason_.empty() ? ""
                            : absl::StrCat(" and decided: ", wait_reason_)));
 }
@@ -308,9 +313,10 @@ void EpochOpening::NoteRefusedBy(const quorum::Promise& current) {
   if (!refused_by_ || refused_by_->epoch < current.epoch) refused_by_ = current;
 }
 
-absl::Status EpochOpening::TooFew(const std::string& what) const {
+absl::Status EpochOpening::TooFew(const std::string& what) {
   if (!refused_by_) return absl::UnavailableError(what);
-  return absl::AbortedError(
+  lost_race_ = true;
+  return absl::UnavailableError(
       absl::StrCat(what, "; epoch ", refused_by_->epoch.value,
                    " is promised to node ", refused_by_->primary.node.value,
                    ", process ", absl::Hex(refused_by_->primary.incarnation),
@@ -399,7 +405,7 @@ void EpochOpening::SendPrepares() {
     peer->Ask(Prepare{promise_, options_.configuration_id});
   }
   // Sends the requests now: the scan of the own replica comes next.
-  if (!is_working_copy_ && !own_report_) fabric_.Progress();
+  if (!is_working_copy_ && !own_report_) fabric_.RunTurn();
 }
 
 absl::Status EpochOpening::ContinueScan() {
@@ -486,7 +492,7 @@ absl::Status EpochOpening::CheckAnyoneIsLeft() {
       return absl::OkStatus();
     }
   }
-  return TooFew(absl::StrCat("no further replica can answer: ", wait_reason_));
+  return TooFew(absl::StrCat("no further replica can report: ", wait_reason_));
 }
 
 // Install.
@@ -616,11 +622,10 @@ void EpochOpening::Finish() {
 
 // Closes connections first, so that no operation uses the memory any more.
 void EpochOpening::End(const absl::Status& status) {
-  lost_race_ = absl::IsAborted(status);
   may_try_again_ =
       lost_race_ || (absl::IsUnavailable(status) && phase_ == Phase::kInstall);
   status_ = absl::Status(
-      lost_race_ ? absl::StatusCode::kUnavailable : status.code(),
+      status.code(),
       absl::StrCat("opening ",
                    promise_.epoch == Epoch()
                        ? std::string("a new epoch")

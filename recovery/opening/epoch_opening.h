@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // epoch_opening: the primary's side of opening an epoch of a replicated log.
 //
-// Idea: a state machine, driven by the loop that polls the fabric. It takes the
-// steps of P-A4. Each step needs a number of replicas, and waits for the others
-// no longer than it must:
+// Idea: an opening is a state machine, driven by the loop that polls the
+// fabric. It takes the steps of P-A4. Each step needs a number of replicas, and
+// waits for the others no longer than it must:
 //
-//   hello     OpeningQuorum members say what they promised; the ballot is above
-//             all of it (P-A4.1). R of them would do for a ballot above every
-//             installed epoch (BallotSequence::Next). But with W > R the
+//   hello     OpeningQuorum members report their promises; the ballot is above
+//             all of these (P-A4.1). R of them would do for a ballot above
+//             every installed epoch (BallotSequence::Next). But with W > R the
 //             promise step needs more members, and these might refuse a ballot
-//             that ignores what they promised
+//             that ignores their promises
 //   ballot    the membership gives it (membership.h). Static membership answers
 //             at once. A service may take until the deadline. Nothing is
-//             promised or written meanwhile, and promises made by then show
-//             when replicas are asked
+//             promised or written for this opening meanwhile. Promises to
+//             others show when the replicas are asked
 //   promise   all members that are there are asked, the own replica first. The
 //             reports of OpeningQuorum members are needed, and others are taken
 //             for gather_ns more. The own replica scans meanwhile, in slices
@@ -21,14 +21,15 @@
 //   install   epoch_install.h; over when W have installed, and the others have
 //             made no progress for gather_ns
 //
-// It may change the configuration, too (`change`). Then members of both lists
-// are asked, and the quorums of both count in each step (opening_quorums.h).
+// An opening may change the configuration, too (`change`). Then members of both
+// lists are asked, and the quorums of both count in each step
+// (opening_quorums.h).
 //
 // Invariants:
 //   EO1. The own replica promises before any other is asked. So a process never
 //        asks others for a promise that its own replica refuses.
 //   EO2. Nothing is chosen, and nothing is written, before OpeningQuorum
-//        members promised and answered (BA4 of ballot.h, P-A4.4).
+//        members promised and reported (BA4 of ballot.h, P-A4.4).
 //   EO3. The log is shown only after W members have installed (P-A4.6). A
 //        change, and the opening after one that was cut off, need more
 //        (opening_quorums.h).
@@ -192,7 +193,7 @@ class EpochOpening {
   //                       that the list of members, or the change, starts from
   //   others              as Choose, LocalReplica, and the working copy's
   //   factory
-  // Whatever the error, nothing was shown.
+  // After any error, nothing was shown.
   const absl::Status& status() const { return status_; }
   // Returns true if another opening with a higher ballot may succeed at once:
   // after a lost race, or if replicas went in the middle of this one, perhaps
@@ -259,7 +260,8 @@ class EpochOpening {
   uint32_t Count(const Electorate& electorate,
                  const std::function<bool(const OpeningPeer&)>& is_so) const;
   absl::Status CheckPossible();
-  absl::Status TooFew(const std::string& what) const;
+  // Returns Unavailable, and notes a lost race if a higher promise refused.
+  absl::Status TooFew(const std::string& what);
   void NoteRefusedBy(const quorum::Promise& current);
   std::string WhatWasPromised() const;
   std::string DescribePeers() const;

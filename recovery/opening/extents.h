@@ -32,7 +32,7 @@ inline void AddExtent(RingOffset begin, RingOffset end,
   }
 }
 
-// Returns true if two extents share a byte of the ring, in whatever laps.
+// Returns true if two extents share a byte of the ring, in any laps.
 inline bool Overlap(const Extent& a, const Extent& b, uint64_t capacity) {
   const uint64_t distance =
       (b.begin.value % capacity + capacity - a.begin.value % capacity) %

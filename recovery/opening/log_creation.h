@@ -83,7 +83,7 @@ class LogCreation {
       fabric::Fabric& fabric, const Clock& clock, RandomSource& random,
       const LogCreationOptions& options);
 
-  // These four are as those of EpochOpening.
+  // The next four are as in EpochOpening.
   bool OnCompletion(const fabric::Completion& completion);
   bool OnConnectionEvent(const fabric::ConnectionEvent& event);
   Polled Poll();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// opening_choice: what an opening may do with the reports that it has: choose a
-// log and a configuration, wait for more reports, or end.
+// opening_choice: decides from the reports how an opening goes on: it chooses a
+// log and a configuration, waits for more reports, or ends.
 //
 // Idea: chooser.h chooses the log, opening_quorums.h says whose promises count.
 // This joins the two with the list of members that the process was given. The

@@ -81,7 +81,7 @@ bool IsBefore(const MembersChange& change, const Configuration& found) {
                     change.from_nodes.begin(), change.from_nodes.end(), same);
 }
 
-// Returns the report of whatever incarnation answers at the node, or nullptr.
+// Returns the report of whatever incarnation serves the node, or nullptr.
 const StateReport* ReportOf(std::span<const StateReport> reports, NodeId node) {
   const auto at = std::find_if(
       reports.begin(), reports.end(),
@@ -89,7 +89,7 @@ const StateReport* ReportOf(std::span<const StateReport> reports, NodeId node) {
   return at == reports.end() ? nullptr : &*at;
 }
 
-// Returns the list's members in `among` that answered and are not blank.
+// Returns the list's members in `among` that reported and are not blank.
 ReportSet ReportersOf(const MemberList& list, ReportSet among,
                       std::span<const StateReport> reports) {
   return Where(reports, among, [&](const StateReport& report) {
@@ -148,14 +148,14 @@ ReportSet BlankOf(const MemberList& list,
 // Progress of an opening in retiring a list that is neither E's nor retired.
 struct Retirement {
   QuorumSizes sizes;
-  uint32_t answered = 0;  // members that answered and are eligible
+  uint32_t reported = 0;  // members that reported and are eligible
   uint32_t current = 0;   // of these, not replaced and not suspect
-  uint32_t stay = 0;      // of those that answered, members of the target
+  uint32_t stay = 0;      // of those that reported, members of the target
 
   // Returns true if the list is retired once the members that stay have
   // installed.
   bool is_possible() const {
-    return answered >= LeastOpeningQuorumSize(sizes) &&
+    return reported >= LeastOpeningQuorumSize(sizes) &&
            current >= sizes.read_quorum && stay >= needed();
   }
   uint32_t needed() const { return Blocking(sizes); }
@@ -169,16 +169,16 @@ Retirement RetirementOf(
     const MemberList& list, const Decision& decision, ReportSet among,
     std::span<const StateReport> reports, const MemberList& target,
     BlankMembers blank_members = BlankMembers::kSayNothing) {
-  ReportSet answered = ReportersOf(list, among, reports);
+  ReportSet reported = ReportersOf(list, among, reports);
   const ReportSet current =
-      (answered & decision.members) | CurrentOf(list, among, reports);
+      (reported & decision.members) | CurrentOf(list, among, reports);
   const ReportSet stay =
-      Where(reports, answered, [&](const StateReport& report) {
+      Where(reports, reported, [&](const StateReport& report) {
         return Names(target, MemberOf(report));
       });
   const ReportSet blank =
       blank_members == BlankMembers::kPromise ? BlankOf(list, reports) : 0;
-  return {SizesOf(list), Count(answered | blank),
+  return {SizesOf(list), Count(reported | blank),
           Count((current | blank) & ~Suspects(reports)), Count(stay)};
 }
 
@@ -305,8 +305,9 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
     } else if (report != nullptr) {
       target.members.push_back(MemberOf(*report));
     } else {
-      return absl::UnavailableError(absl::StrCat(
-          "node ", node.value, ", which is new, has not answered"));
+      return absl::UnavailableError(
+          absl::StrCat("node ", node.value,
+                       ", which is new, has not sent its state report"));
     }
   }
   const MemberList& before = found;
@@ -488,14 +489,14 @@ absl::Status CheckEnough(uint32_t counted, uint32_t needed, const char* what,
                          const std::string& against = "") {
   if (counted >= needed) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
-      counted, " of the replicas that answered ", what, " configuration ",
+      counted, " of the replicas that reported ", what, " configuration ",
       of.id, ", ", needed, " are needed", against));
 }
 
 std::string Describe(const Retirement& retirement) {
   return absl::StrCat(
-      " the log may still be opened: of its members ", retirement.answered,
-      " answered, ", LeastOpeningQuorumSize(retirement.sizes), " must, ",
+      " the log may still be opened: of its members ", retirement.reported,
+      " reported, ", LeastOpeningQuorumSize(retirement.sizes), " must, ",
       retirement.current, " of them surely know what they did, ",
       retirement.sizes.read_quorum, " must, and ", retirement.stay,
       " of them stay, ", retirement.needed(), " must");
@@ -513,14 +514,14 @@ absl::Status ParentMayBeInForce(const Promises& promises,
     absl::StrAppend(&nodes, nodes.empty() ? "" : ", ", member.node.value);
   }
   return absl::UnavailableError(absl::StrCat(
-      promises.have, " of the replicas that answered have themselves ",
+      promises.have, " of the replicas that reported have themselves ",
       "configuration ", found.id, ", and by what it was made from, ",
       found.made_from->id, " of nodes ", nodes, ",", Describe(retirement),
       ". Start all of them, and make the change again from that list (`alpheus "
       "reconfigure --from`)"));
 }
 
-// Says of each member that answered and does not count by which list the log
+// Says of each member that reported and does not count by which list the log
 // may still be opened, and what to do about it.
 std::string WhoStandsAgainst(const Promises& promises, const Decision& decision,
                              std::span<const StateReport> reports,
@@ -540,7 +541,7 @@ std::string WhoStandsAgainst(const Promises& promises, const Decision& decision,
   return absl::StrCat(
       text,
       ". Start all members of that list, and make the change again from "
-      "it (`alpheus reconfigure --from`); if they have answered, stop "
+      "it (`alpheus reconfigure --from`); if they have reported, stop "
       "the node that has the list which is not wanted, and make the "
       "other change again");
 }

@@ -11,8 +11,8 @@
 // For a list a of N members:
 //   W(a), R(a)   the quorums of writes and of reads, R = N - W + 1
 //   OQ(a)        max(N - W + 1, W): the promises that an opening needs
-//   B(a)         N - OQ(a) + 1: so many members that the rest is no opening
-//                quorum
+//   B(a)         N - OQ(a) + 1: the fewest members without which no opening
+//                quorum is left
 // OQ(a) + B(a) > N: an opening quorum and B(a) members always share one.
 //
 // A list that a report shows is one of these:
@@ -20,7 +20,7 @@
 //   retired      at least B(a) members of a have c, so that the rest of a is no
 //                opening quorum
 //   retirable    this opening can retire it before it shows the log
-//   open         none of these: the log may be in force by it
+//   in doubt     none of these: a primary may still open the log by it
 //
 // A replica is *eligible* if its list is c, is retired or is retirable. Others
 // do not count.
@@ -31,13 +31,13 @@
 //     * W(c) members stay, with their incarnations (they are S); and
 //     * OQ(target) >= B(c).
 //   The log is chosen (JudgePromises, CheckPromises) if
-//     * OQ(c) members of c that are not blank answered and are eligible; and
+//     * OQ(c) members of c that are not blank reported and are eligible; and
 //     * in a change, OQ(c) of them have c itself, or the target by an earlier
 //       attempt (OPQ6); and
-//     * in a change, OQ(target) members of the target answered, blank newcomers
+//     * in a change, OQ(target) members of the target reported, blank newcomers
 //       among them.
 //   A list a that is neither c nor retired is retirable if
-//     * OQ(a) of its members answered and are eligible themselves (OPQ5);
+//     * OQ(a) of its members reported and are eligible themselves (OPQ5);
 //     * R(a) of these are not suspect and were surely not replaced (OPQ4);
 //     * the target names B(a) of these.
 //   Newcomers are copied to (QuorumsToInstall) if these have installed, since
@@ -55,10 +55,10 @@
 //
 //   A has {A,B,D}   B has {A,B,C}   C, if it comes back, has {A,B,C}
 //
-//   answers   E's list   {A,B,C}
-//   A, B      {A,B,D}    retirable: 2 answered, and both stay. B installs, then
+//   reports   E's list   {A,B,C}
+//   A, B      {A,B,D}    retirable: 2 reported, and both stay. B installs, then
 //                        only C has the old list: it is retired.
-//   A, C      {A,B,D}    open: the target does not name C. Wait for B.
+//   A, C      {A,B,D}    in doubt: the target does not name C. Wait for B.
 //   B, C      {A,B,C}    is c: they are OQ, and open by it.
 //
 // Why a retired list stays closed:
@@ -84,8 +84,8 @@
 //         lost (P-H16). So a newcomer counts for no W before it has installed.
 //         Its promise counts only if OQ(c) have promised as well, or c is over
 //         (OPQ7, OPQ8).
-//   OPQ4. A member that leaves promises for its list a, too, but a replica that
-//         was replaced must not.
+//   OPQ4. A member that leaves still promises for its old list a. A replica
+//         that was replaced must not.
 //         Reason: a later list a' may have put another replica in its place
 //         unseen, and the old medium may be back. It knows nothing of a'.
 //         Case 1: c names the replica. c names the newest replica of each node,
@@ -100,8 +100,9 @@
 //   OPQ5. Lists are retired together: a replica with a list b that can't be
 //         retired says nothing for a list a before b either.
 //         Reason: replicas that lag with a could otherwise count for a list
-//         after b, while b is in force. As it is, a is retired by OQ(a)
-//         eligible members, and these meet the B(a) by which b was shown.
+//         after b, while b is in force. With this rule OQ(a) eligible members
+//         retire a. They share a member with the B(a) that had installed when b
+//         was shown.
 //   OPQ6. When the log is shown by a list, OQ of its members have it: members
 //         that counted with an older one have installed it. A list is changed
 //         only by OQ that have it, or have what it is changed to. So once a
@@ -111,7 +112,7 @@
 //         Case 1: c, and t made from c. An opening by t counts OQ(t) >= B(c)
 //         members of c. Say c was opened since t was made. One of those members
 //         was among the OQ(c) that had c then, and has it still. So it counts
-//         only if OQ(c) answered, and these meet the replicas that installed
+//         only if OQ(c) reported, and these meet the replicas that installed
 //         then: the opening sees it.
 //         Case 2: t and u, both made from c, u later. u was made by OQ(c) that
 //         had c or u, so t had too few members. t gains members only by
@@ -123,7 +124,7 @@
 //         Reason: attempts that were cut off before they retired c may have
 //         given t to some members, and a competing list made from c to others.
 //         Example: the {A,B,D} above is on A alone, and D is blank. A and D are
-//         OQ of that list. But of {A,B,C} one answered and two must: B and C
+//         OQ of that list. But of {A,B,C} one reported and two must: B and C
 //         may have opened by it, so the opening waits for B.
 //         Limit: an operator may name an older list as the one before. Then the
 //         log could be in force by c all the while.
@@ -135,12 +136,13 @@
 //         knows what it did by a: nothing. But it may stand in the place of a
 //         replica that acted by c, which a was made from. So blank members
 //         count for a only where c, too, is retired or retirable.
-//         Reason to count them at all: else a replica on which a change left a
-//         could never be eligible where its newcomers are blank.
+//         Reason to count them at all: otherwise a replica that a cut-off
+//         change left with list a could never become eligible while a's
+//         newcomers are blank.
 //   OPQ9. A replica that has the target itself, made from the same list, has it
 //         by an earlier attempt. Its list need not be retired, since the
 //         opening goes by it.
-//         Reason: nothing is in force by it unseen, as OQ(target) must answer.
+//         Reason: nothing is in force by it unseen, as OQ(target) must report.
 //         They meet the members by which the log was shown after c was last
 //         opened, and c can't be opened after that.
 // Thread safety: pure.
@@ -203,7 +205,7 @@ absl::Status CheckFound(const MembersChange& change,
 // `reports`.
 // Errors: FailedPrecondition (E's configuration is neither the one before nor
 // the one after the change; a newcomer holds a replica of an earlier
-// membership); Unavailable (a newcomer has not answered).
+// membership); Unavailable (a newcomer has not reported).
 absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
                                        const Decision& decision,
                                        std::span<const StateReport> reports);

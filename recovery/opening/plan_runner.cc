@@ -101,7 +101,7 @@ bool PlanRunner::MayBegin(size_t index) const {
   if (HaveInstalled(terms_.quorums.to_show)) return true;
   return !IsBarred(index) &&
          std::all_of(runs_.begin(),
-                     runs_.begin() + static_cast<ptrdiff_t>(index), IsRetired);
+                     runs_.begin() + static_cast<ptrdiff_t>(index), IsOver);
 }
 
 // True if each run before it failed, or is destructive and waits. The first run
@@ -140,7 +140,7 @@ absl::Status PlanRunner::Advance(size_t index) {
       return ContinueCopy(run);
     case Step::kInstalling:
       if (run.peer == nullptr) {
-        ALPHEUS_RETURN_IF_ERROR(InstallOwnOn());
+        ALPHEUS_RETURN_IF_ERROR(ContinueInstallOwn());
         if (own_installed_) BecomeInstalled(run);
         return absl::OkStatus();
       }
@@ -196,32 +196,22 @@ absl::Status PlanRunner::ContinueInstall(Run& run) {
     run.step = Step::kInstalling;
     return StartInstallingOwn();
   }
-  // Only a mutant copies before the peer has opened its ring.
-  if (run.peer->state() != OpeningPeer::State::kRepairOpened) {
-    return absl::OkStatus();
-  }
   run.peer->Ask(Install{WhatIsInstalled(), NewSession(random_), terms_.credits},
                 own_ring_.ring, own_ring_.key);
   run.step = Step::kInstalling;
   return absl::OkStatus();
 }
 
-absl::Status PlanRunner::OfOwn(const absl::Status& status) const {
-  if (!absl::IsFailedPrecondition(status)) return status;
-  // The own replica serves promises too: another primary came in between.
-  return absl::AbortedError(status.message());
-}
-
 absl::Status PlanRunner::StartInstallingOwn() {
   own_installing_ = true;
   Installation installation = WhatIsInstalled();
   if (input_.is_working_copy) installation.configuration = {};
-  return OfOwn(input_.own->StartInstall(installation));
+  return input_.own->StartInstall(installation);
 }
 
-absl::Status PlanRunner::InstallOwnOn() {
+absl::Status PlanRunner::ContinueInstallOwn() {
   const absl::StatusOr<bool> done = input_.own->Continue(terms_.slice_bytes);
-  if (!done.ok()) return OfOwn(done.status());
+  if (!done.ok()) return done.status();
   own_installing_ = !*done;
   own_installed_ = *done;
   return absl::OkStatus();
@@ -243,7 +233,7 @@ absl::Status PlanRunner::FillCache() {
     if (!cache_copier_->is_done()) return absl::OkStatus();
     ALPHEUS_RETURN_IF_ERROR(StartInstallingOwn());
   }
-  ALPHEUS_RETURN_IF_ERROR(InstallOwnOn());
+  ALPHEUS_RETURN_IF_ERROR(ContinueInstallOwn());
   own_ring_.has_all = own_installed_;
   return absl::OkStatus();
 }
@@ -285,14 +275,14 @@ int64_t PlanRunner::PatienceNanos() const {
   return ReadingNanos(decision.end.offset - decision.head.offset);
 }
 
-bool PlanRunner::is_settled() const {
-  return std::all_of(runs_.begin(), runs_.end(), IsRetired);
+bool PlanRunner::is_over() const {
+  return std::all_of(runs_.begin(), runs_.end(), IsOver);
 }
 
 void PlanRunner::Stop(const absl::Status& why) {
   stopped_ = true;
   for (Run& run : runs_) {
-    if (!IsRetired(run) && run.peer != nullptr) Fail(run, why);
+    if (!IsOver(run) && run.peer != nullptr) Fail(run, why);
   }
 }
 

@@ -18,10 +18,10 @@
 //         head and that one. Until it has installed, it may be the only copy.
 //         So if it fails before that, or leaves the log by this very change,
 //         the opening ends with an error, and no other replica is overwritten.
-//         Example: N = 3, W = 1, so that the end of the log takes N - W + 1 = 3
-//         nacks. Replica 1 alone has the last record. If 1 failed while 2 was
-//         being overwritten, 2 would know nothing, and give no nack: no opening
-//         could find the end any more.
+//         Example: N = 3, W = 1. An opening needs N - W + 1 = 3 nacks to find
+//         the end of the log. Replica 1 alone has the last record. If 1 failed
+//         while 2 was being overwritten, 2 would know nothing, and give no
+//         nack: no opening could find the end any more.
 //   PLR3. A replica installs only after all that it lacked was copied.
 //   PLR4. A newcomer's copy begins when the quorums before it have installed.
 //   PLR5. A working copy counts for nothing (P-A3). It is filled first, and all
@@ -76,8 +76,8 @@ class PlanRunner {
              RandomSource& random);
 
   // Advances all repairs. After an error the opening is over. Errors:
-  // Unavailable (too few members can install); Aborted (the own replica
-  // promised another primary meanwhile); errors of the own replica.
+  // Unavailable (too few members can install); FailedPrecondition (the own
+  // replica promised another primary meanwhile); others of the own replica.
   absl::Status Advance();
   void OnCompletion(const fabric::Completion& completion);
 
@@ -95,7 +95,7 @@ class PlanRunner {
   // installed.
   bool is_enough() const;
   // Returns true once no repair is running.
-  bool is_settled() const;
+  bool is_over() const;
   // Gives up every replica that is not installed.
   void Stop(const absl::Status& why);
   // Returns true once no copy needs memory or a connection.
@@ -122,9 +122,9 @@ class PlanRunner {
   };
 
   static bool IsInProgress(const Run& run) {
-    return run.step != Step::kWaiting && !IsRetired(run);
+    return run.step != Step::kWaiting && !IsOver(run);
   }
-  static bool IsRetired(const Run& run) {
+  static bool IsOver(const Run& run) {
     return run.step == Step::kInstalled || run.step == Step::kFailed;
   }
   bool MayBegin(size_t index) const;
@@ -137,9 +137,8 @@ class PlanRunner {
   absl::Status ContinueCopy(Run& run);
   absl::Status ContinueInstall(Run& run);
   absl::Status StartInstallingOwn();
-  absl::Status InstallOwnOn();
+  absl::Status ContinueInstallOwn();
   void BecomeInstalled(Run& run);
-  absl::Status OfOwn(const absl::Status& status) const;
   void Fail(Run& run, const absl::Status& status);
   absl::Status FillCache();
   absl::StatusOr<std::unique_ptr<RingCopier>> MakeCopier(

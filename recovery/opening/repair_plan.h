@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// repair_plan: what each replica needs before it holds the chosen log.
+// repair_plan: the repairs that each replica needs before it holds the chosen
+// log.
 //
 // Idea: a replica that only lacks records is *extended*. If that is cut off,
 // the replica still has all that it had. A replica that holds other records

@@ -4,7 +4,7 @@
 //
 // Idea: bytes that this process's own ring holds are written from there. The
 // rest is read into a bounce buffer and written from it: piece by piece,
-// several at once, within a limit of bytes. For the own ring as destination
+// several at once, within a limit of bytes. If the own ring is the destination,
 // they are read directly into it. A source that fails costs nothing while
 // another one holds the same range.
 //

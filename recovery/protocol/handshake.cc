@@ -20,7 +20,8 @@ static_assert(kPrimaryRole.size() == kReplicaRole.size());
 
 // HSK2.
 Nonce DrawNonce(const Credentials& credentials) {
-  ALPHEUS_CHECK(credentials.random != nullptr, "who has a key draws nonces");
+  ALPHEUS_CHECK(credentials.random != nullptr,
+                "a process with a key needs a nonce source");
   Nonce nonce;
   // 0 means no nonce.
   while (nonce == Nonce()) {

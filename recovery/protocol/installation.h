@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// installation: what a replica is told to install.
+// installation: the log and the epoch that a replica is asked to install.
 //
 // Thread safety: a value.
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_INSTALLATION_H_

@@ -85,7 +85,7 @@ uint32_t FlagsOf(const Followed& followed) {
          (followed.end.has_value() ? kHasEnd : 0);
 }
 
-std::string TakeText(ByteWriter& writer) {
+std::string TextOf(ByteWriter& writer) {
   return std::string(AsText(writer.bytes()));
 }
 
@@ -104,7 +104,7 @@ void Put(ByteWriter& to, const Promise& promise) {
   to.U64(promise.primary.incarnation);
 }
 
-Promise TakePromise(ByteReader& from) {
+Promise ReadPromise(ByteReader& from) {
   Promise promise;
   promise.epoch = from.As<Epoch>();
   promise.primary.node = from.As<NodeId>();
@@ -118,7 +118,7 @@ void Put(ByteWriter& to, const Nonce& nonce) {
   to.U64(nonce.low);
 }
 
-Nonce TakeNonce(ByteReader& from) {
+Nonce ReadNonce(ByteReader& from) {
   Nonce nonce;
   nonce.high = from.U64();
   nonce.low = from.U64();
@@ -126,7 +126,7 @@ Nonce TakeNonce(ByteReader& from) {
   return nonce;
 }
 
-quorum::Digest TakeDigest(ByteReader& from) {
+quorum::Digest ReadDigest(ByteReader& from) {
   quorum::Digest digest{};
   std::ranges::copy(from.Raw(digest.size()), digest.begin());
   return digest;
@@ -147,7 +147,7 @@ void Put(ByteWriter& to, const replication::Platform& platform) {
          static_cast<uint32_t>(platform.transport) << 24);
 }
 
-replication::Platform TakePlatform(ByteReader& from) {
+replication::Platform ReadPlatform(ByteReader& from) {
   const uint32_t axes = from.U32();
   const auto axis = [&](int index, auto max) {
     const uint32_t value = axes >> (8 * index) & 0xff;
@@ -173,7 +173,7 @@ void Put(ByteWriter& to, const ScrubCounts& counts) {
   to.U64(counts.unrepairable);
 }
 
-ScrubCounts TakeScrubCounts(ByteReader& from) {
+ScrubCounts ReadScrubCounts(ByteReader& from) {
   ScrubCounts counts;
   counts.records = from.U64();
   counts.bytes = from.U64();
@@ -238,7 +238,7 @@ struct BodyWriter {
   }
   void operator()(const Installed& /*installed*/) const {}
   void operator()(const Failed& failed) const {
-    ALPHEUS_CHECK(!failed.status.ok(), "who failed says how");
+    ALPHEUS_CHECK(!failed.status.ok(), "Failed needs an error");
     to.U32(static_cast<uint32_t>(failed.status.code()));
     to.Text(FrontOf(failed.status, kFailedTextBytes));
   }
@@ -246,7 +246,7 @@ struct BodyWriter {
   void operator()(const Viewed& viewed) const {
     to.Id(viewed.region_key);
     to.U64(viewed.region_bytes);
-    for (const uint64_t count : viewed.refusals) to.U64(count);
+    for (const uint64_t count : viewed.rejects) to.U64(count);
     Put(to, viewed.scrubbed);
   }
   void operator()(const Release& /*release*/) const {}
@@ -315,17 +315,17 @@ bool IsCode(uint32_t code) {
          code <= static_cast<uint32_t>(absl::StatusCode::kUnauthenticated);
 }
 
-absl::StatusCode TakeCode(ByteReader& from) {
+absl::StatusCode ReadCode(ByteReader& from) {
   const uint32_t code = from.U32();
   from.Expect(IsCode(code));
   return from.good() ? static_cast<absl::StatusCode>(code)
                      : absl::StatusCode::kUnknown;
 }
 
-Format TakeFormat(ByteReader& from) {
+Format ReadFormat(ByteReader& from) {
   Format format;
   format.region_bytes = from.U64();
-  format.configuration = TakeConfiguration(from);
+  format.configuration = ReadConfiguration(from);
   format.incarnation = from.U64();
   format.replaces = from.U64();
   format.log_name = from.Text(quorum::kLogNameBytesMax);
@@ -333,7 +333,7 @@ Format TakeFormat(ByteReader& from) {
   return format;
 }
 
-Promised TakePromised(ByteReader& from) {
+Promised ReadPromised(ByteReader& from) {
   Promised promised;
   promised.report_key = from.As<RegionKey>();
   promised.report_bytes = from.U64();
@@ -343,7 +343,7 @@ Promised TakePromised(ByteReader& from) {
   return promised;
 }
 
-OpenForRepair TakeOpenForRepair(ByteReader& from) {
+OpenForRepair ReadOpenForRepair(ByteReader& from) {
   OpenForRepair open;
   open.epoch = from.As<Epoch>();
   const uint32_t set_repairing = from.U32();
@@ -352,57 +352,57 @@ OpenForRepair TakeOpenForRepair(ByteReader& from) {
   return open;
 }
 
-RepairOpened TakeRepairOpened(ByteReader& from) {
+RepairOpened ReadRepairOpened(ByteReader& from) {
   const RepairOpened opened{from.As<RegionKey>()};
   from.Expect(opened.ring_key != RegionKey());
   return opened;
 }
 
-Install TakeInstall(ByteReader& from, Uuid log_id) {
+Install ReadInstall(ByteReader& from, Uuid log_id) {
   Install install;
   install.installation.epoch = from.As<Epoch>();
   install.session = from.As<replication::SessionId>();
   install.credits = from.U32();
-  install.installation.head = TakePosition(from);
-  install.installation.end = TakePosition(from);
-  install.installation.configuration = TakeConfiguration(from);
-  install.installation.table = TakeTable(from, log_id);
+  install.installation.head = ReadPosition(from);
+  install.installation.end = ReadPosition(from);
+  install.installation.configuration = ReadConfiguration(from);
+  install.installation.table = ReadTable(from, log_id);
   from.Expect(install.installation.epoch.value > 0 && install.credits > 0);
   return install;
 }
 
-Failed TakeFailed(ByteReader& from) {
-  const absl::StatusCode code = TakeCode(from);
+Failed ReadFailed(ByteReader& from) {
+  const absl::StatusCode code = ReadCode(from);
   const std::string text = from.Text(kFailedTextBytes);
   return {absl::Status(code, text)};
 }
 
-Prepare TakePrepare(ByteReader& from) {
+Prepare ReadPrepare(ByteReader& from) {
   Prepare ask;
-  ask.promise = TakePromise(from);
+  ask.promise = ReadPromise(from);
   ask.configuration_id = from.U64();
   from.Expect(ask.configuration_id > 0);
   return ask;
 }
 
-Challenged TakeChallenged(ByteReader& from) {
+Challenged ReadChallenged(ByteReader& from) {
   Challenged challenged;
-  challenged.nonce = TakeNonce(from);
-  challenged.proof = TakeDigest(from);
+  challenged.nonce = ReadNonce(from);
+  challenged.proof = ReadDigest(from);
   return challenged;
 }
 
-Viewed TakeViewed(ByteReader& from) {
+Viewed ReadViewed(ByteReader& from) {
   Viewed viewed;
   viewed.region_key = from.As<RegionKey>();
   viewed.region_bytes = from.U64();
-  for (uint64_t& count : viewed.refusals) count = from.U64();
-  viewed.scrubbed = TakeScrubCounts(from);
+  for (uint64_t& count : viewed.rejects) count = from.U64();
+  viewed.scrubbed = ReadScrubCounts(from);
   from.Expect(viewed.region_key != RegionKey() && viewed.region_bytes > 0);
   return viewed;
 }
 
-Followed TakeFollowed(ByteReader& from, Uuid log_id) {
+Followed ReadFollowed(ByteReader& from, Uuid log_id) {
   Followed followed;
   followed.log_epoch = from.As<Epoch>();
   const uint32_t flags = from.U32();
@@ -415,13 +415,13 @@ Followed TakeFollowed(ByteReader& from, Uuid log_id) {
   followed.promised.epoch = from.As<Epoch>();
   followed.promised.primary.node = from.As<NodeId>();
   followed.promised.primary.incarnation = from.U64();
-  followed.head = TakePosition(from);
+  followed.head = ReadPosition(from);
   followed.persisted_lsn = from.As<Lsn>();
   followed.durable_lsn = from.As<Lsn>();
   const uint64_t end = from.U64();
   const bool has_end = (flags & kHasEnd) != 0;
   if (has_end) followed.end = RingOffset(end);
-  followed.table = TakeTable(from, log_id);
+  followed.table = ReadTable(from, log_id);
   from.Expect(flags < 2 * kHasEnd && followed.configuration_id > 0 &&
               end < kOffsetEnd && end % kLineBytes == 0 &&
               (has_end ? end >= followed.head.offset.value : end == 0) &&
@@ -433,18 +433,18 @@ Followed TakeFollowed(ByteReader& from, Uuid log_id) {
   return followed;
 }
 
-bool TakeFlag(ByteReader& from) {
+bool ReadFlag(ByteReader& from) {
   const uint32_t flag = from.U32();
   return from.Expect(flag <= 1) && flag == 1;
 }
 
-Scrubbed TakeScrubbed(ByteReader& from) {
+Scrubbed ReadScrubbed(ByteReader& from) {
   Scrubbed scrubbed;
   scrubbed.passes = from.U64();
-  scrubbed.is_running = TakeFlag(from);
-  scrubbed.is_empty = TakeFlag(from);
-  scrubbed.total = TakeScrubCounts(from);
-  scrubbed.pass = TakeScrubCounts(from);
+  scrubbed.is_running = ReadFlag(from);
+  scrubbed.is_empty = ReadFlag(from);
+  scrubbed.total = ReadScrubCounts(from);
+  scrubbed.pass = ReadScrubCounts(from);
   const uint64_t count = from.U64();
   from.Expect(count <= kScrubbedRunsMax);
   if (!from.Holds(count, 2 * sizeof(uint64_t))) return scrubbed;
@@ -458,23 +458,23 @@ Scrubbed TakeScrubbed(ByteReader& from) {
   return scrubbed;
 }
 
-RingOffset TakeLine(ByteReader& from) {
+RingOffset ReadLine(ByteReader& from) {
   const auto line = from.As<RingOffset>();
   from.Expect(line.value < kOffsetEnd && line.value % kLineBytes == 0);
   return line;
 }
 
-Fetch TakeFetch(ByteReader& from) {
+Fetch ReadFetch(ByteReader& from) {
   Fetch fetch;
-  fetch.from = TakeLine(from);
+  fetch.from = ReadLine(from);
   fetch.bytes = from.U32();
   from.Expect(fetch.bytes > 0 && fetch.bytes <= kFetchBytesMax);
   return fetch;
 }
 
-Fetched TakeFetched(ByteReader& from) {
+Fetched ReadFetched(ByteReader& from) {
   Fetched fetched;
-  fetched.from = TakeLine(from);
+  fetched.from = ReadLine(from);
   const uint32_t count = from.U32();
   from.Expect(count <= kFetchBytesMax);
   const std::span<const std::byte> bytes = from.Raw(count);
@@ -482,75 +482,75 @@ Fetched TakeFetched(ByteReader& from) {
   return fetched;
 }
 
-Created TakeCreated(ByteReader& from) {
+Created ReadCreated(ByteReader& from) {
   Created created;
-  created.configuration = TakeConfiguration(from);
-  created.is_used = TakeFlag(from);
+  created.configuration = ReadConfiguration(from);
+  created.is_used = ReadFlag(from);
   return created;
 }
 
-Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
+Message ReadBody(Kind kind, ByteReader& from, Uuid log_id) {
   switch (kind) {
     case Kind::kFormat:
-      return TakeFormat(from);
+      return ReadFormat(from);
     case Kind::kFormatted:
       return Formatted{};
     case Kind::kPrepare:
-      return TakePrepare(from);
+      return ReadPrepare(from);
     case Kind::kPromised:
-      return TakePromised(from);
+      return ReadPromised(from);
     case Kind::kRefused:
-      return Refused{TakePromise(from)};
+      return Refused{ReadPromise(from)};
     case Kind::kOpenForRepair:
-      return TakeOpenForRepair(from);
+      return ReadOpenForRepair(from);
     case Kind::kRepairOpened:
-      return TakeRepairOpened(from);
+      return ReadRepairOpened(from);
     case Kind::kInstall:
-      return TakeInstall(from, log_id);
+      return ReadInstall(from, log_id);
     case Kind::kInstalled:
       return Installed{};
     case Kind::kFailed:
-      return TakeFailed(from);
+      return ReadFailed(from);
     case Kind::kView:
       return View{};
     case Kind::kViewed:
-      return TakeViewed(from);
+      return ReadViewed(from);
     case Kind::kRelease:
       return Release{};
     case Kind::kReleased:
       return Released{};
     case Kind::kChallenge:
-      return Challenge{TakeNonce(from)};
+      return Challenge{ReadNonce(from)};
     case Kind::kChallenged:
-      return TakeChallenged(from);
+      return ReadChallenged(from);
     case Kind::kProve:
-      return Prove{TakeDigest(from)};
+      return Prove{ReadDigest(from)};
     case Kind::kProved:
       return Proved{};
     case Kind::kFollow:
       return Follow{from.As<Epoch>()};
     case Kind::kFollowed:
-      return TakeFollowed(from, log_id);
+      return ReadFollowed(from, log_id);
     case Kind::kScrub:
-      return Scrub{TakeFlag(from)};
+      return Scrub{ReadFlag(from)};
     case Kind::kScrubbed:
-      return TakeScrubbed(from);
+      return ReadScrubbed(from);
     case Kind::kClaim: {
-      const Promise promise = TakePromise(from);
-      return Claim{promise, TakeScrubbed(from)};
+      const Promise promise = ReadPromise(from);
+      return Claim{promise, ReadScrubbed(from)};
     }
     case Kind::kWanted:
-      return Wanted{TakePromise(from)};
+      return Wanted{ReadPromise(from)};
     case Kind::kFetch:
-      return TakeFetch(from);
+      return ReadFetch(from);
     case Kind::kFetched:
-      return TakeFetched(from);
+      return ReadFetched(from);
     case Kind::kChanged:
       return Changed{};
     case Kind::kAskCreation:
       return AskCreation{};
     case Kind::kCreated:
-      return TakeCreated(from);
+      return ReadCreated(from);
   }
   from.Expect(false);  // another version, or no message
   return Installed{};
@@ -567,7 +567,7 @@ absl::Status NotA(const char* what, std::string_view bytes) {
 
 // Returns the bytes after magic and version, which mean the same in all
 // versions. Their sum holds, if that version has one (MSG1).
-absl::StatusOr<ByteReader> TakeStart(const char* what, uint32_t magic,
+absl::StatusOr<ByteReader> ReadStart(const char* what, uint32_t magic,
                                      std::string_view bytes) {
   ByteReader start(AsBytes(bytes));
   const bool is_magic = start.U32() == magic;
@@ -576,7 +576,7 @@ absl::StatusOr<ByteReader> TakeStart(const char* what, uint32_t magic,
   const bool is_old = is_magic && version > 0 && version < kSummedVersion;
   std::span<const std::byte> rest = AsBytes(bytes);
   if (!is_old) {
-    ALPHEUS_ASSIGN_OR_RETURN(rest, TakeSummed(absl::StrCat("a ", what).c_str(),
+    ALPHEUS_ASSIGN_OR_RETURN(rest, ReadSummed(absl::StrCat("a ", what).c_str(),
                                               magic, Uuid(), rest));
   }
   if (!is_magic) return NotA(what, bytes);
@@ -633,12 +633,12 @@ std::string EncodeHello(const Hello& hello) {
                 "nodes have 16 bits (ballot.h)");
   to.U32(static_cast<uint32_t>(node));
   PutSum(to, kHelloMagic, Uuid());
-  return TakeText(to);
+  return TextOf(to);
 }
 
 absl::StatusOr<Hello> DecodeHello(std::string_view bytes) {
   ALPHEUS_ASSIGN_OR_RETURN(ByteReader from,
-                           TakeStart("hello", kHelloMagic, bytes));
+                           ReadStart("hello", kHelloMagic, bytes));
   Hello hello;
   hello.cluster_id = from.AsUuid();
   hello.log_id = from.AsUuid();
@@ -661,19 +661,19 @@ std::string EncodeServerHello(const ServerHello& server_hello) {
   Put(to, server_hello.platform);
   PutSum(to, kServerHelloMagic, Uuid());
   static_assert(kServerHelloBytes <= kHelloBytes);
-  return TakeText(to);
+  return TextOf(to);
 }
 
 absl::StatusOr<ServerHello> DecodeServerHello(std::string_view bytes) {
   ALPHEUS_ASSIGN_OR_RETURN(ByteReader from,
-                           TakeStart("server hello", kServerHelloMagic, bytes));
+                           ReadStart("server hello", kServerHelloMagic, bytes));
   ServerHello server_hello;
   server_hello.node = from.As<NodeId>();
   server_hello.incarnation = from.U64();
   server_hello.ring_capacity = from.U64();
   server_hello.promised = from.As<Epoch>();
   server_hello.configuration_id = from.U64();
-  server_hello.platform = TakePlatform(from);
+  server_hello.platform = ReadPlatform(from);
   // Either both are 0 (no replica) or neither is.
   from.Expect((server_hello.incarnation == 0) ==
               (server_hello.ring_capacity == 0));
@@ -684,14 +684,14 @@ absl::StatusOr<ServerHello> DecodeServerHello(std::string_view bytes) {
 }
 
 std::string EncodeRejection(const absl::Status& why, RejectionSum sum) {
-  ALPHEUS_CHECK(!why.ok(), "who rejects says why");
+  ALPHEUS_CHECK(!why.ok(), "a rejection needs a reason");
   const auto code = static_cast<uint32_t>(why.code());
   const std::string_view text = FrontOf(why, kRejectionTextBytes);
   ByteWriter to = RejectionOf(kProtocolVersion, code, text);
-  if (sum == RejectionSum::kNone) return TakeText(to);
+  if (sum == RejectionSum::kNone) return TextOf(to);
   ByteWriter summed =
       RejectionOf(kProtocolVersion, code | RejectionSumOf(to), text);
-  return TakeText(summed);
+  return TextOf(summed);
 }
 
 absl::Status DecodeRejection(std::string_view bytes) {
@@ -740,11 +740,11 @@ absl::StatusOr<Message> DecodeMessage(Uuid log_id,
   if (bytes.size() > kMessageBytesMax) return none;
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::span<const std::byte> summed,
-      TakeSummed("a message", kMessageMagic, log_id, bytes));
+      ReadSummed("a message", kMessageMagic, log_id, bytes));
   ByteReader from(summed);
   from.Expect(from.U32() == kMessageMagic);
   const auto kind = static_cast<Kind>(from.U32());
-  Message message = TakeBody(kind, from, log_id);
+  Message message = ReadBody(kind, from, log_id);
   if (!from.IsDone()) return none;
   return message;
 }

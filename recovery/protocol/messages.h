@@ -199,7 +199,7 @@ struct View {
 struct Viewed {
   fabric::RegionKey region_key;  // for reading: the whole region
   uint64_t region_bytes = 0;     // the ring are the last ring_capacity of them
-  RejectCounts refusals{};       // by the node, since it started
+  RejectCounts rejects{};        // by the node, since it started
   ScrubCounts scrubbed{};        // of this replica, as Scrubbed::total
 
   bool operator==(const Viewed&) const = default;

@@ -5,7 +5,7 @@
 // Idea: one state for each message of messages.h that is waited for. The
 // opening says what to ask next. This object sends, takes the reply, reads the
 // state report's bytes, and notices when the replica is gone. One request is
-// under way at a time; reads and writes of the replica's ring run beside it.
+// in flight at a time; reads and writes of the replica's ring run beside it.
 //
 // Invariants:
 //   OP1. A reply is believed only if it fits the request. A state report must

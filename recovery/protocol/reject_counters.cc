@@ -41,7 +41,7 @@ std::string_view RejectReasonName(RejectReason reason) {
 }
 
 absl::Status Rejection(RejectReason reason, absl::Status status) {
-  ALPHEUS_CHECK(!status.ok(), "who refuses says why");
+  ALPHEUS_CHECK(!status.ok(), "a rejection needs a reason");
   const std::string number = absl::StrCat(static_cast<uint32_t>(reason));
   status.SetPayload(kPayload, absl::Cord(absl::string_view(number)));
   return status;

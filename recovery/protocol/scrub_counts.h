@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scrub_counts: what scrubbing a replica has found and done.
+// scrub_counts: the findings and repairs of scrubbing one replica.
 //
 // Thread safety: a value.
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_SCRUB_COUNTS_H_

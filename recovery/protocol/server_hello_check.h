@@ -23,9 +23,10 @@ absl::Status CheckReplicatedRing(uint64_t ring_capacity);
 // Returns NotFound, with the remedy.
 absl::Status HasNoReplica(NodeId node);
 
-// Checks a ServerHello by itself. Equal capacities are checked with the reports
-// (chooser.h), as a new replica may have another one. So is whether a replica
-// with an older configuration still is a member. Errors: NotFound, DataLoss.
+// Checks a ServerHello by itself. The reports show whether the capacities are
+// equal (chooser.h), as a new replica may have another one. They also show
+// whether a replica with an older configuration still is a member. Errors:
+// NotFound, DataLoss.
 absl::Status CheckServerHello(const ServerHello& server_hello);
 
 }  // namespace alpheus::recovery

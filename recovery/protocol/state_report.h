@@ -2,12 +2,12 @@
 // state_report: the state report of one replica's log to the primary of one
 // ballot.
 //
-// Idea: recovery chooses from what replicas *know*, and not to know is a
-// verdict of its own. An unreadable record is *corrupt* if it is proven
-// (watermark.h), and else *torn*: it was not persisted here, or it was damaged
-// before anything proved it (scan.h). A replica whose medium may have lost
-// persisted bytes knows nothing. Verdicts are kept in runs, so that a whole log
-// is one run and a flat vector of records.
+// Idea: recovery chooses from what replicas *know*, and *unknown* is a verdict
+// of its own. An unreadable record is *corrupt* if it is proven (watermark.h),
+// and else *torn*: it was not persisted here, or it was damaged before anything
+// proved it (scan.h). A replica whose medium may have lost persisted bytes
+// knows nothing. Verdicts are kept in runs, so that a whole log is one run and
+// a flat vector of records.
 //
 // Invariants:
 //   STR1. Runs are sorted, disjoint and unbroken from head.lsn on; after the

@@ -29,7 +29,7 @@ uint64_t LinesOf(const StateReport& report) {
 
 // Reads runs, and checks STR1 and that they name no more LSNs than the ring has
 // lines.
-std::vector<VerdictRun> TakeRuns(ByteReader& from, const StateReport& report) {
+std::vector<VerdictRun> ReadRuns(ByteReader& from, const StateReport& report) {
   std::vector<VerdictRun> runs;
   const uint64_t count = from.U64();
   if (!from.Holds(count, kRunBytes)) return runs;
@@ -60,7 +60,7 @@ uint64_t RecordsIn(const std::vector<VerdictRun>& runs) {
   return records;
 }
 
-std::vector<ReportedRecord> TakeRecords(ByteReader& from,
+std::vector<ReportedRecord> ReadRecords(ByteReader& from,
                                         const StateReport& report) {
   std::vector<ReportedRecord> records;
   const uint64_t count = from.U64();
@@ -149,7 +149,7 @@ absl::StatusOr<StateReport> DecodeStateReport(
     Uuid log_id, std::span<const std::byte> bytes) {
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::span<const std::byte> summed,
-      TakeSummed("a state report", kStateReportMagic, log_id, bytes));
+      ReadSummed("a state report", kStateReportMagic, log_id, bytes));
   const absl::Status none = absl::DataLossError(
       absl::StrCat(bytes.size(), " bytes came that are not a state report"));
   ByteReader from(summed);
@@ -158,28 +158,28 @@ absl::StatusOr<StateReport> DecodeStateReport(
   StateReport report;
   report.node = from.As<NodeId>();
   report.incarnation = from.U64();
-  report.configuration = TakeConfiguration(from);
+  report.configuration = ReadConfiguration(from);
   report.ring_capacity = from.U64();
   from.Expect(report.ring_capacity <= kOffsetEnd &&
               report.ring_capacity % kLineBytes == 0);
   report.log_epoch = from.As<Epoch>();
   report.promised_before = from.As<Epoch>();
-  report.head = TakePosition(from);
+  report.head = ReadPosition(from);
   report.proven_lsn = from.As<Lsn>();
   const uint32_t flags = from.U32();
   from.Expect(flags <= (kBlank | kSuspect | kRepairing));
   report.blank = (flags & kBlank) != 0;
   report.suspect = (flags & kSuspect) != 0;
   report.repairing = (flags & kRepairing) != 0;
-  report.table = TakeTable(from, log_id);
+  report.table = ReadTable(from, log_id);
   // So that sums of LSNs never overflow.
   if (!from.Expect(report.head.lsn.value < kOffsetEnd &&
                    report.proven_lsn < report.head.lsn + LinesOf(report))) {
     return none;
   }
-  report.runs = TakeRuns(from, report);
+  report.runs = ReadRuns(from, report);
   if (!from.good()) return none;
-  report.records = TakeRecords(from, report);
+  report.records = ReadRecords(from, report);
   if (!from.IsDone() || !AreRecordsGood(report)) return none;
   return report;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// superline_report: what a replica's superline says to peers and readers.
+// superline_report: the contents of a replica's superline for peers and
+// readers.
 //
 // Thread safety: pure functions.
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_SUPERLINE_REPORT_H_

@@ -36,7 +36,7 @@ void PutSizes(ByteWriter& to, const MemberList& list) {
   to.U32(list.write_quorum);
 }
 
-MemberList TakeSizes(ByteReader& from) {
+MemberList ReadSizes(ByteReader& from) {
   MemberList list;
   list.id = from.U64();
   list.replica_count = from.U32();
@@ -45,7 +45,7 @@ MemberList TakeSizes(ByteReader& from) {
 }
 
 // Reads the members, if the sizes are possible.
-void TakeMembers(ByteReader& from, MemberList& list) {
+void ReadMembers(ByteReader& from, MemberList& list) {
   if (!from.Expect(HasPossibleSizes(list))) return;
   for (uint32_t i = 0; i < list.replica_count; ++i) {
     const auto node = from.As<NodeId>();
@@ -64,7 +64,7 @@ void PutSum(ByteWriter& to, uint32_t magic, Uuid log_id) {
   to.U32(SumOf(magic, log_id, to.bytes()));
 }
 
-absl::StatusOr<std::span<const std::byte>> TakeSummed(
+absl::StatusOr<std::span<const std::byte>> ReadSummed(
     const char* what, uint32_t magic, Uuid log_id,
     std::span<const std::byte> bytes) {
   if (bytes.size() < kSumBytes) {
@@ -94,12 +94,12 @@ void Put(ByteWriter& to, const Configuration& configuration) {
   PutMembers(to, from);
 }
 
-Configuration TakeConfiguration(ByteReader& from) {
-  Configuration configuration{TakeSizes(from)};
-  TakeMembers(from, configuration);
-  MemberList made_from = TakeSizes(from);
+Configuration ReadConfiguration(ByteReader& from) {
+  Configuration configuration{ReadSizes(from)};
+  ReadMembers(from, configuration);
+  MemberList made_from = ReadSizes(from);
   if (made_from == NoList()) return configuration;
-  TakeMembers(from, made_from);
+  ReadMembers(from, made_from);
   configuration.made_from = std::move(made_from);
   return configuration;
 }
@@ -110,7 +110,7 @@ void Put(ByteWriter& to, const LogPosition& position) {
   to.U64(position.chain);
 }
 
-LogPosition TakePosition(ByteReader& from) {
+LogPosition ReadPosition(ByteReader& from) {
   LogPosition position;
   position.lsn = from.As<Lsn>();
   position.offset = from.As<RingOffset>();
@@ -125,7 +125,7 @@ void Put(ByteWriter& to, const EpochTable& table) {
   to.Raw(table.Encode());
 }
 
-EpochTable TakeTable(ByteReader& from, Uuid log_id) {
+EpochTable ReadTable(ByteReader& from, Uuid log_id) {
   const uint64_t bytes = uint64_t{from.U32()} * sizeof(EpochEntryFormat);
   auto table = EpochTable::Decode(log_id, from.Raw(bytes));
   if (!from.Expect(table.ok())) return EpochTable::Empty(log_id);

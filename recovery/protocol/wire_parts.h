@@ -2,7 +2,7 @@
 // wire_parts: encodings that several kinds of bytes between a primary and a
 // replica share (messages.h, state_report_wire.h).
 //
-// A Take that meets impossible bytes marks its reader as bad; its result is
+// A Read that meets impossible bytes marks its reader as bad; its result is
 // then of no use.
 // Everything that is sent ends with its sum: a CRC32C of all bytes before it,
 // seeded with the magic and the log. So bytes that were changed on their way,
@@ -37,21 +37,21 @@ inline constexpr size_t kSumBytes = 4;
 void PutSum(ByteWriter& to, uint32_t magic, Uuid log_id);
 // Returns the bytes without their sum. Errors: Unavailable (they are not what
 // was sent; `what` names them, with its article).
-absl::StatusOr<std::span<const std::byte>> TakeSummed(
+absl::StatusOr<std::span<const std::byte>> ReadSummed(
     const char* what, uint32_t magic, Uuid log_id,
     std::span<const std::byte> bytes);
 
 // Writes all replica_count members, and the list that it was made from.
 // Requires: at most kMembersMax each.
 void Put(ByteWriter& to, const Configuration& configuration);
-Configuration TakeConfiguration(ByteReader& from);
+Configuration ReadConfiguration(ByteReader& from);
 
 void Put(ByteWriter& to, const LogPosition& position);
-LogPosition TakePosition(ByteReader& from);
+LogPosition ReadPosition(ByteReader& from);
 
 void Put(ByteWriter& to, const EpochTable& table);
 // `log_id` seeds the table's keys.
-EpochTable TakeTable(ByteReader& from, Uuid log_id);
+EpochTable ReadTable(ByteReader& from, Uuid log_id);
 
 }  // namespace alpheus::recovery
 

@@ -32,9 +32,9 @@ absl::Status Corrupt(const std::string& name, const Superline& superline,
 }
 
 // Returns where the log starts after records up to `lsn` are cleaned.
-absl::StatusOr<LogPosition> HeadBehind(const ScanInput& input,
-                                       const LogPosition& end, Lsn lsn,
-                                       const std::string& name) {
+absl::StatusOr<LogPosition> HeadAfter(const ScanInput& input,
+                                      const LogPosition& end, Lsn lsn,
+                                      const std::string& name) {
   if (lsn < input.head.lsn) return input.head;
   if (lsn >= end.lsn) {
     return absl::OutOfRangeError(absl::StrCat(
@@ -101,7 +101,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   const LogPosition& end = opened.scan.end;
   ALPHEUS_ASSIGN_OR_RETURN(
       opened.head,
-      HeadBehind(input, end, options.cleanup_through, options.name));
+      HeadAfter(input, end, options.cleanup_through, options.name));
   if (opened.head != input.head) {
     // Records that are cleaned now are not reported as recovered.
     input.head = opened.head;

@@ -169,7 +169,7 @@ absl::StatusOr<bool> LocalReplica<P>::Continue(uint64_t bytes_max) {
   if (work_ == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat(
         options_.name,
-        ": nothing is under way any more: another call came in between, or "
+        ": no work is in progress any more: another call came in between, or "
         "the medium failed. Begin again"));
   }
   absl::StatusOr<bool> done = ContinueWork(bytes_max);
@@ -355,7 +355,7 @@ absl::StatusOr<EpochTable> LocalReplica<P>::CheckTable(
         options_.name, ": the epoch table is full: ", entries.size(),
         " entries, room for ", state_.superline.table_capacity,
         ". Nothing was changed. Clean the oldest records, so that the log "
-        "starts behind LSN ",
+        "starts after LSN ",
         entries[1].start_lsn.value - 1, ", and open it again"));
   }
   return table;

@@ -11,8 +11,8 @@
 // Invariants:
 //   REP1. A promise is on media before AcceptPromise returns, and never goes
 //         back (PRO1, PRO2 of promise.h).
-//   REP2. Everything that MakeStateReport says this replica has is persisted
-//         before it returns (P-H7).
+//   REP2. Everything that a state report says this replica has is persisted
+//         before TakeStateReport returns it (P-H7).
 //   REP3. log_epoch = e is on media only when this replica has read every
 //         record of the installed log, with payload and chain, and persisted it
 //         (P-H3, P-INV-3).
@@ -42,10 +42,12 @@
 //   view             whose replica                       used for
 //   LocalReplica     its own process's                   everything
 //   OpenersReplica   the opening process's own           an opening
+//                    (LocalOpenersReplica has one)
 //   PrimaryReplica   a running primary's own             upkeep beside the log
 //   ServedLog        a node's (ServedReplica has one)    peers' requests
 //   ScrubbedReplica  a node's, or a primary's own        scrubbing
-//   FollowedReplica  another process's, over the fabric  reading
+//   FollowedReplica  another process's, over the fabric  a tail
+//   RemoteRegion     another process's, over the fabric  reading an image
 // ServedLog and OwnScrub are ScrubbedReplicas.
 //
 // Thread safety: one thread, whose process holds the region's lock.
@@ -250,7 +252,7 @@ class LocalReplica {
   P& pmem_;
   const std::span<std::byte> region_;
   const LocalReplicaOptions options_;
-  // As the last call read it, with its changes.
+  // The state that the last call read, with its changes.
   RegionState state_;
   uint64_t superline_seq_ = 0;  // number of the copy that holds
   Condition condition_ = Condition::kGood;

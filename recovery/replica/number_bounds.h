@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// number_bounds: whether the numbers of a log leave room to write it further.
+// number_bounds: checks that the numbers of a log leave room to write it
+// further.
 //
 // Thread safety: a pure function.
 #ifndef ALPHEUS_RECOVERY_REPLICA_NUMBER_BOUNDS_H_

@@ -45,12 +45,12 @@ class OpenersReplica {
 };
 
 template <Persistence P>
-class OpenersReplicaOf : public OpenersReplica {
+class LocalOpenersReplica : public OpenersReplica {
  public:
   // `replica` must outlive the object. `fence` destroys all sessions and keys
-  // that this process gave out for the replica. Empty: the process serves
+  // that this process issued for the replica. Empty: the process serves
   // nobody.
-  OpenersReplicaOf(LocalReplica<P>& replica, std::function<void()> fence)
+  LocalOpenersReplica(LocalReplica<P>& replica, std::function<void()> fence)
       : replica_(replica), fence_(std::move(fence)) {}
 
   const std::string& name() const override { return replica_.name(); }
@@ -86,7 +86,7 @@ class OpenersReplicaOf : public OpenersReplica {
 template <Persistence P>
 std::unique_ptr<OpenersReplica> AsOpenersReplica(
     LocalReplica<P>& replica, std::function<void()> fence = {}) {
-  return std::make_unique<OpenersReplicaOf<P>>(replica, std::move(fence));
+  return std::make_unique<LocalOpenersReplica<P>>(replica, std::move(fence));
 }
 
 }  // namespace alpheus::recovery

@@ -23,7 +23,7 @@ ReportedRecord Reported(const RecordView& record) {
 void MarkCorrupt(StateReport* report) {
   std::vector<VerdictRun> runs;
   runs.swap(report->runs);
-  const Lsn behind_proven = report->proven_lsn + 1;
+  const Lsn after_proven = report->proven_lsn + 1;
   const auto add = [report](Lsn first, Lsn end, Verdict verdict) {
     if (first < end) AddVerdict(report, verdict, end - first);
   };
@@ -32,13 +32,13 @@ void MarkCorrupt(StateReport* report) {
       report->runs.push_back(run);
       continue;
     }
-    const Lsn middle = std::clamp(behind_proven, run.first, run.end);
+    const Lsn middle = std::clamp(after_proven, run.first, run.end);
     add(run.first, middle, Verdict::kCorrupt);
     add(middle, run.end, run.verdict);
   }
   const Lsn said =
       report->runs.empty() ? report->head.lsn : report->runs.back().end;
-  add(said, behind_proven, Verdict::kCorrupt);
+  add(said, after_proven, Verdict::kCorrupt);
 }
 
 }  // namespace

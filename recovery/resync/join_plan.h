@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// join_plan: what a replica needs before it can follow an open epoch.
+// join_plan: the repairs that a replica needs before it can follow an open
+// epoch.
 //
 // Idea: the primary's own ring holds the whole log from the head on, so the
 // replica is compared with it, record by record. Equal records stay, the others
@@ -27,7 +28,7 @@
 //        any backup that is behind. It says nothing of them, and W others hold
 //        them.
 //   JP5. Only a member joins: node and incarnation are in the configuration of
-//        the log, whatever the replica's own says. To add a blank replica is a
+//        the log, whatever the replica's own says. Adding a blank replica is a
 //        change of members.
 // Thread safety: one thread.
 // References: protocol P-A5, P-H12.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // region_claim: a primary's request to its own node: "I have this replica's
-// region; tell me when an opener wants its promise".
+// region; notify me when an opener wants its promise".
 //
 // Idea: only the lock holder of a region can promise with its replica (P-A7).
 // While a primary is that, openers still connect to the node's daemon, as a

@@ -146,10 +146,10 @@ void RingScrub::GoBack() {
 void RingScrub::PassOver() {
   has_finding_ = false;
   if (finding_.kind != RingDamage::kHeaders) return;
-  LogPosition behind;
-  behind.lsn = finding_.end_lsn;
-  behind.offset = finding_.end_offset;
-  cursor_.Resume(behind);
+  LogPosition after;
+  after.lsn = finding_.end_lsn;
+  after.offset = finding_.end_offset;
+  cursor_.Resume(after);
   is_chained_ = false;
 }
 

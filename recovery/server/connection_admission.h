@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// connection_admission: which connections a node keeps: the check of a request
-// to connect, the number of places of each kind, and who makes room.
+// connection_admission: decides which connections a node keeps. It checks
+// requests to connect, limits the places of each kind, and ends a connection to
+// make room.
 //
 // Idea: the promise owner of a log and a local primary each have a place of
 // their own, because a log has one of each at most. All other connections share
-// a bounded number of places by their last use. A new connection is let in; of
-// its kind the one that was silent longest ends.
+// a bounded number of places by their last use. A new connection is let in. If
+// its kind has no place left, the connection of that kind that was silent
+// longest ends.
 //
 // Invariants:
 //   ADM1. Memory is bounded. Connections without a promise are limited in
@@ -39,7 +41,7 @@
 
 namespace alpheus::recovery {
 
-// As those of ReplicaServerOptions.
+// The options of ReplicaServerOptions with these names.
 struct ConnectionAdmissionOptions {
   Uuid cluster_id;
   NodeId node;
@@ -67,12 +69,12 @@ class ConnectionAdmission {
         options_(options) {}
 
   // Returns the connection that a request is for, without a log. Errors: a
-  // refusal (reject_counters.h).
+  // reject (reject_counters.h).
   absl::StatusOr<PeerConnection> Check(
       const fabric::ConnectionEvent& request) const;
-  // Tells the peer why its request is refused.
+  // Rejects the request, and sends the peer the reason.
   void Reject(const fabric::ConnectionEvent& request, const absl::Status& why);
-  // Keeps the connection, and tells the peer so. Another one may have to make
+  // Keeps the connection, and notifies the peer. Another one may have to make
   // room. Requires: its first receive is posted.
   void Accept(PeerConnection connection, const ServerHello& server_hello);
 

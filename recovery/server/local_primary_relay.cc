@@ -168,7 +168,7 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnScrub(
   return said;
 }
 
-// A primary that is being told something is told this later (LPR4).
+// A primary with another request in flight is sent this one later (LPR4).
 void LocalPrimaryRelay::RelayScrub(LocalPrimary& primary) {
   PeerConnection& connection = *connections_.Find(primary.connection);
   if (connection.phase != Phase::kClaiming) return;
@@ -267,7 +267,7 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::RelayPromise(
         "the process that asks for the promise has the replica itself");
   }
   if (!primary.wanted_at.has_value()) primary.wanted_at = clock_.NowNanos();
-  // Else it was told already, or is told as soon as it may be told something.
+  // Else it was sent Wanted already, or is sent it as soon as LPR4 allows.
   PeerConnection& connection = *connections_.Find(primary.connection);
   if (connection.phase == Phase::kClaiming) {
     ++connections_.counters().wanted;

@@ -19,19 +19,19 @@
 // the other.
 //
 // Invariants:
-//   LPR1. A primary is told of a promise only if the asker has proved the key
-//         and its promise is above the primary's. Nothing is promised for a log
-//         that this server does not have. Only a request for a promise makes a
+//   LPR1. A primary is sent Wanted only if the asker has proved the key and its
+//         promise is above the primary's. Nothing is promised for a log that
+//         this server does not have. Only a request for a promise makes a
 //         primary step down.
 //   LPR2. Bytes that a local primary shows go to the asker alone, and are no
 //         more than it asked for.
 //   LPR3. A log has one local primary, the one that said Claim last: the node
 //         may not have heard that an older process is gone.
-//   LPR4. Only one request is under way to a local primary. Openers come first,
-//         then a scrub, then the fetch that has waited longest.
+//   LPR4. At most one request is in flight to a local primary. Openers come
+//         first, then a scrub, then the fetch that has waited longest.
 //   LPR5. No asker waits without end. An opener waits step_down_timeout_ns from
-//         the moment at which the local primary was told of a promise, and
-//         silence_ns_max if none was told. An asker for bytes waits show_ns.
+//         the moment at which Wanted was sent to the local primary, and
+//         silence_ns_max if it was not sent. An asker for bytes waits show_ns.
 // Thread safety: one thread.
 // References: protocol P-A7, P-H21; region_claim.h, the other end;
 // local_regions.h; docs/design/replication.md.
@@ -56,7 +56,7 @@
 
 namespace alpheus::recovery {
 
-// As those of ReplicaServerOptions.
+// The options of ReplicaServerOptions with these names.
 struct LocalPrimaryRelayOptions {
   NodeId node;
   int64_t step_down_timeout_ns = 0;
@@ -78,8 +78,8 @@ class LocalPrimaryRelay {
 
   // Returns the ServerHello for a peer of a log that this node does not serve;
   // nothing if the node has no replica. The local primary may say Claim, and an
-  // opener may wait if there is a local primary to tell. Errors: the reason why
-  // the peer is rejected.
+  // opener may wait if there is a local primary to notify. Errors: the reason
+  // why the peer is rejected.
   absl::StatusOr<std::optional<ServerHello>> ServerHelloFor(
       const Hello& hello) const;
 
@@ -114,7 +114,7 @@ class LocalPrimaryRelay {
     quorum::Promise promise;
     std::optional<int64_t> wanted_at;  // when a higher promise was first wanted
     Scrubbed scrubbed;                 // as it said last
-    // A scrub was asked for: the primary is to be told, or was told.
+    // A scrub was asked for: the primary is to be notified, or was.
     bool is_to_scrub = false;
     bool was_asked_to_scrub = false;
     // The bytes that it is showing now, and the asker.
@@ -139,7 +139,7 @@ class LocalPrimaryRelay {
 
   // Returns nullptr if no local primary has said Claim.
   const LocalPrimary* FindPrimary(Uuid log_id) const;
-  // As above. Errors: Unavailable.
+  // Returns the local primary. Errors: Unavailable (none has said Claim).
   absl::StatusOr<LocalPrimary*> PrimaryOf(Uuid log_id);
   // Returns true if the local primary did not step down in time.
   bool IsStuck(const LocalPrimary& primary) const;

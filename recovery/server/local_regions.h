@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// local_regions: what the server of a node asks the node's daemon about
+// local_regions: the questions of a node's server to the node's daemon, about
 // replicas of this machine that the server does not serve.
 //
 // Idea: a process of this machine may have such a replica's region, and the
 // region's lock (P-A7). The server neither opens files nor takes locks. The
-// daemon does both, and reads what the other process's superline and watermarks
-// say. The defaults are those of a node on which no other process has a region.
+// daemon does both, and reads the other process's superline and watermarks. The
+// defaults are those of a node on which no other process has a region.
 //
 // Thread safety: one thread, that of the server. No call may add or remove a
 // log of the server, except WhyUnserved.

@@ -145,7 +145,7 @@ absl::StatusOr<Message> OpeningService::OnOpenForRepair(
     ALPHEUS_RETURN_IF_ERROR(connection.log->BeginRepair(open.epoch));
   }
   // The report is dropped. The ring's old key stays valid, since reads by it
-  // may be under way.
+  // may be in flight.
   fabric_.Deregister(connection.keys.front()).IgnoreError();
   connection.keys.erase(connection.keys.begin());
   connection.report = {};

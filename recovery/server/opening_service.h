@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// opening_service: what a replica does for the process that opens its log:
-// promise, state report, repair and installation, until the session begins.
+// opening_service: serves the process that opens a replica's log: promise,
+// state report, repair and installation, until the session begins.
 //
 // Idea: each step is a request of the log's promise owner. The first, Prepare,
 // makes its connection the owner. Scan and installation take slices
@@ -76,7 +76,7 @@ class OpeningService {
   static absl::Status CheckPromiseOwner(const PeerConnection& connection,
                                         Phase phase, Epoch epoch,
                                         const char* what);
-  // Makes all keys and connections void that the log gave out (OSV1).
+  // Makes all keys and connections void that the log issued (OSV1).
   void Fence(PeerConnection& owner);
 
   fabric::Fabric& fabric_;

@@ -94,7 +94,7 @@ std::optional<std::span<const std::byte>> PeerConnections::TakeControl(
 absl::Status PeerConnections::Send(PeerConnection& connection,
                                    const Message& reply) {
   if (connection.replying) {
-    return absl::UnavailableError("the last reply is still under way");
+    return absl::UnavailableError("the last reply is still in flight");
   }
   ALPHEUS_RETURN_IF_ERROR(
       PostMessage(connection, kReplySlot, kReplyWork, reply));
@@ -189,7 +189,7 @@ void PeerConnections::Dismiss(PeerConnection& connection, const Message& last) {
   connection.phase = PeerConnection::Phase::kEnding;
   connection.heard_at = clock_.NowNanos();
   const absl::Status sent = Send(connection, last);
-  // The peer can't be told; it sees its connection end.
+  // The peer can't be notified; it sees its connection end.
   if (!sent.ok()) End(connection.id, absl::OkStatus());
 }
 
@@ -242,7 +242,7 @@ void PeerConnections::WarnOfEnd(const PeerConnection& connection,
 void PeerConnections::Warn(const std::string& peer, const absl::Status& why,
                            const std::string& what) {
   const std::optional<RejectReason> reason = ReasonOf(why);
-  if (reason.has_value() && !refusals_.Note(peer, *reason)) return;
+  if (reason.has_value() && !rejects_.Note(peer, *reason)) return;
   if (!options_.warn) return;
   options_.warn(
       absl::StrCat("node ", options_.node.value, ", ", what, ": ",

@@ -4,7 +4,7 @@
 //
 // Idea: the services of the server (opening_service.h, local_primary_relay.h,
 // replica_server.h) decide what is replied. This class sends it, one reply at a
-// time, and ends a connection completely, whatever it was in the middle of.
+// time, and ends a connection completely, at any point of its work.
 //
 // Invariants:
 //   PCN1. Exactly one control receive is posted while requests may come, and
@@ -13,13 +13,13 @@
 //         and replies never mix.
 //   PCN3. A connection that has ended, or is about to, has no key, no work in
 //         slices and no session, and its session's watermark is persisted.
-//   PCN4. If another primary ends a session, its primary is sent the reason
-//         before the connection is closed: Refused with the current promise, or
-//         Released if a process of this machine takes the replica. It goes from
-//         the slot of requests, which a session does not use (PCN1), since the
-//         reply to Install may be under way still. The message may be lost: an
-//         adapter may drop its sends when a connection closes (FB5), and nobody
-//         waits.
+//   PCN4. If another primary ends a session, the session's own primary is sent
+//         the reason before the connection is closed: Refused with the current
+//         promise, or Released if a process of this machine takes the replica.
+//         The message uses the slot of requests, which a session does not use
+//         (PCN1): the reply to Install may still be in flight. The message may
+//         be lost: an adapter may drop its sends when a connection closes
+//         (FB5), and nobody waits.
 // Thread safety: one thread.
 // References: protocol P-R2, P-H17; messages.h, reject_counters.h.
 #ifndef ALPHEUS_RECOVERY_SERVER_PEER_CONNECTIONS_H_
@@ -54,14 +54,14 @@ struct ReplicaServerCounters {
   uint64_t formatted = 0;  // logs
   uint64_t promised = 0;
   uint64_t refused = 0;  // promises
-  uint64_t wanted = 0;   // promises that a local primary was told of
+  uint64_t wanted = 0;   // promises that a local primary was notified of
   uint64_t fenced = 0;   // connections that a promise closed
   uint64_t installed = 0;
   uint64_t gone = 0;    // primaries that went, with a promise or a session
   uint64_t failed = 0;  // connections that ended by an error
 };
 
-// Functions as those of ReplicaServerOptions.
+// The functions of ReplicaServerOptions with these names.
 struct PeerConnectionsOptions {
   NodeId node;
   std::function<std::string(Uuid log_id)> name_of;
@@ -89,7 +89,7 @@ class PeerConnections {
   }
   // Returns nullptr if there is none.
   PeerConnection* Find(fabric::ConnectionId id);
-  // Returns the ids of those that are so, in order.
+  // Returns the ids of the connections for which `is_so` is true, in order.
   std::vector<fabric::ConnectionId> Where(
       absl::FunctionRef<bool(const PeerConnection&)> is_so) const;
 
@@ -138,7 +138,7 @@ class PeerConnections {
 
   ReplicaServerCounters& counters() { return counters_; }
   const ReplicaServerCounters& counters() const { return counters_; }
-  const RejectCounters& refusals() const { return refusals_; }
+  const RejectCounters& rejects() const { return rejects_; }
 
  private:
   // Slots of PeerConnection::slots.
@@ -155,7 +155,7 @@ class PeerConnections {
   const PeerConnectionsOptions options_;
   std::map<fabric::ConnectionId, PeerConnection> all_;
   ReplicaServerCounters counters_;
-  RejectCounters refusals_;
+  RejectCounters rejects_;
 };
 
 }  // namespace alpheus::recovery

@@ -390,7 +390,7 @@ absl::StatusOr<Message> ReplicaServer::OnView(PeerConnection& connection) {
         connections_.IssueKey(connection, region, fabric::RemoteAccess::kRead)
             .status());
   }
-  return Viewed{connection.keys.back(), region.size(), refusals().counts(),
+  return Viewed{connection.keys.back(), region.size(), rejects().counts(),
                 scrubbing_.StateOf(connection.log->log_id()).total};
 }
 
@@ -414,8 +414,8 @@ absl::StatusOr<Message> ReplicaServer::OnRelease(
       !regions_.ReleaseRegion(log_id)) {
     return absl::FailedPreconditionError(
         absl::StrCat("node ", options_.node.value,
-                     ": this replica is released to nobody, or only to a "
-                     "primary of this node"));
+                     ": this replica can't be released, or only to a primary "
+                     "of this node"));
   }
   released_.insert(log_id);
   return Released{};

@@ -58,9 +58,9 @@
 // It keeps the logs, and replies to requests that need no promise itself.
 //
 // Invariants:
-//   RS1. Work in which memory runs out ends all connections of its log. The log
-//        is served no more until it is opened again: half-done work is never
-//        continued. Other logs are not affected.
+//   RS1. If memory runs out in the work for a log, all connections of that log
+//        end. The log is served no more until it is opened again: half-done
+//        work is never continued. Other logs are not affected.
 //   RS2. Each log has at most one promise owner: at most one of its connections
 //        is in a phase from kReporting to kSession, or one is in kClaiming.
 // Thread safety: one thread.
@@ -121,8 +121,8 @@ struct ReplicaServerOptions {
   // nanoseconds.
   size_t unproved_connections_max = 32;
   int64_t proof_ns_max = 5'000'000'000;
-  // Keys that peers prove and that this node proves. Empty: nobody proves
-  // anything.
+  // Keys that peers prove and that this node proves. Empty: the cluster has no
+  // key.
   Credentials credentials = {};
   // Nanoseconds without a batch after which a session's watermark is persisted.
   int64_t idle_ns = 10'000'000;
@@ -136,10 +136,10 @@ struct ReplicaServerOptions {
   // Replicas of this node that the server does not serve; must outlive the
   // server. nullptr: no other process has a region, and none gets one.
   LocalRegions* regions = nullptr;
-  // How long an opener waits for the local primary to step down before it is
-  // refused, in nanoseconds from the moment at which the primary was told.
+  // Time that an opener waits for the local primary to step down before it is
+  // refused, in nanoseconds from the moment at which the primary was notified.
   int64_t step_down_timeout_ns = 200'000'000;
-  // How long an asker waits for bytes of the local primary's ring, in
+  // Time that an asker waits for bytes of the local primary's ring, in
   // nanoseconds.
   int64_t show_ns = 1'000'000'000;
   // Returns the name of a log for messages. Not set: its id.
@@ -174,9 +174,9 @@ class ReplicaServer {
   // Returns the logs whose medium failed. They make no more promises. Remove
   // each, and add it again once it is opened again.
   std::vector<Uuid> LogsWithFailedMedium() const;
-  // Returns the logs in whose work memory ran out, or something else failed
-  // that no status says. Their connections have ended and their objects may be
-  // half done. Remove each, and add it again once it is opened again.
+  // Returns the logs whose work ran out of memory, or failed without a status.
+  // Their connections have ended, and their objects may be half done. Remove
+  // each, and add it again once it is opened again.
   std::vector<Uuid> StarvedLogs() const;
 
   // Takes what the fabric's Poll brought. Returns false if it belongs to no
@@ -189,7 +189,7 @@ class ReplicaServer {
   // long (slice_scheduler.h) and of scrubbing, and checks the clock. Call it
   // after completions were taken, and at NextPoll.
   void Poll();
-  // The fabric ended a peer before this server heard of it. Counts it and warns
+  // Counts and warns of a peer that the fabric ended before this server heard
   // of it, as if the server had rejected it. Requires: `why` has a reason
   // (reject_counters.h).
   void NoteRejected(const std::string& peer, const absl::Status& why);
@@ -202,7 +202,7 @@ class ReplicaServer {
   void Reconfigure(const ReplicaServerOptions& options);
 
   const Counters& counters() const { return connections_.counters(); }
-  const RejectCounters& refusals() const { return connections_.refusals(); }
+  const RejectCounters& rejects() const { return connections_.rejects(); }
   size_t connection_count() const { return connections_.all().size(); }
 
  private:

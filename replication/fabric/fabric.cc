@@ -10,7 +10,7 @@ absl::Status Fabric::PostWriteAtomic(ConnectionId connection, WorkId work,
   if (!limits().atomic_write) {
     return absl::UnimplementedError(absl::StrCat(
         "post an atomic write on connection ", connection.value,
-        ": this adapter has none; write behind the completion of a flush"));
+        ": this adapter has none; write after the completion of a flush"));
   }
   return Post(connection, {.operation = Operation::kWrite,
                            .work = work,

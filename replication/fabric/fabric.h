@@ -51,12 +51,13 @@
 //        when they are visible; no caller may count on that.
 //   FB9. There is room for the completions of all that may be posted. If some
 //        are lost all the same (a completion queue overruns, a device fails),
-//        all connections of the adapter are broken. Lost ones complete with
-//        kFlushed: they may have taken effect, a receive too (P-R3).
+//        all connections of the adapter are broken. The operations whose
+//        completions were lost complete with kFlushed: they may have taken
+//        effect, a receive too (P-R3).
 // Persistence: a completion says "received" or "visible", never "persistent". A
 // plan of replication/persist gives more.
 // Thread safety: all members concurrently. Callbacks do not exist.
-// May block: no call but WaitForActivity waits for a peer. Poll, Progress,
+// May block: no call but WaitForActivity waits for a peer. Poll, RunTurn,
 // Post, PostReceive, FlushSends and Wake may wait for the adapter's lock, which
 // another thread holds for one turn; in an adapter in software a turn also
 // meets the page faults of registered memory. All other calls may take system
@@ -334,15 +335,15 @@ class Fabric {
   // wait for more.
   virtual void FlushSends() {}
 
-  // Makes progress, for peers' operations on this host's memory too, and takes
-  // up to completions.size() completions and all connection events. Returns the
+  // Runs a turn, for peers' operations on this host's memory too, and takes up
+  // to completions.size() completions and all connection events. Returns the
   // number of completions. Waits for no arrival.
   virtual size_t Poll(std::span<Completion> completions,
                       std::vector<ConnectionEvent>* events) = 0;
 
-  // Makes progress only: for a thread that stands in while no other polls.
-  // Returns true if there was any.
-  virtual bool Progress() = 0;
+  // Runs a turn only: for a thread that stands in while no other polls. Returns
+  // true if anything was done.
+  virtual bool RunTurn() = 0;
 
   // Waits until Poll may have something, or the deadline, or Wake; uses no time
   // of a core. Not for simulated fabrics.

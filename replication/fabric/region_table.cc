@@ -36,7 +36,7 @@ absl::StatusOr<RegionKey> RegionTable::Register(std::span<std::byte> bytes,
   if (access == RemoteAccess::kAll && start % kAtomicBytes != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "region table: register for atomics: the region starts ",
-        start % kAtomicBytes, " bytes behind a multiple of 8; align it"));
+        start % kAtomicBytes, " bytes after a multiple of 8; align it"));
   }
   const RegionKey key = keys_.Next();
   regions_[key] = {bytes, access};

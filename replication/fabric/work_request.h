@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// work_request: what is the same in all adapters: kinds of operations, and
+// work_request: the parts that all adapters share: kinds of operations, and
 // checks of a fabric's calls.
 //
 // Thread safety: pure functions.

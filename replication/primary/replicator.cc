@@ -342,7 +342,7 @@ std::string Replicator::DescribeLoss() const {
                          : absl::StrCat(quorum::DescribeOpening(*newest), "; ");
   absl::StrAppend(
       &text, "the log failed with ", in_sync(), " of ", options_.write_quorum,
-      " replicas that must be in sync; records behind LSN ", durable_lsn_.value,
+      " replicas that must be in sync; records after LSN ", durable_lsn_.value,
       " have an unknown outcome until the log is opened again.");
   for (const Backup& backup : backups_) {
     if (backup.status.ok()) continue;
@@ -367,7 +367,7 @@ void Replicator::End(const absl::Status& why) {
   is_ended_ = true;
   if (status_.ok()) {
     status_ = absl::AbortedError(
-        absl::StrCat(why.message(), "; records behind LSN ", durable_lsn_.value,
+        absl::StrCat(why.message(), "; records after LSN ", durable_lsn_.value,
                      " have an unknown outcome until the log is opened again"));
   }
   for (Backup& backup : backups_) Drop(backup, why);

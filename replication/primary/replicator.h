@@ -14,8 +14,8 @@
 // MemberUpkeep is the observer: at the end of each Poll it lets members join
 // again (ReplicaResync), scrubs the own replica, and steps down for a promise.
 //
-// The parts of replication/, on the way of one batch. Downwards go bytes,
-// upwards what is known of them:
+// The parts of replication/, on the way of one batch. Bytes go down,
+// acknowledgements come up:
 //
 //   primary
 //     ReplicatedForcer  offers finished records   (log/core/durability/)
@@ -56,15 +56,16 @@
 //         catch_up_bytes_per_second plus twice the rate of appends, so that it
 //         does catch up. Without appends, and once everything is posted, it is
 //         treated as any other.
-//   RPR7. A backup whose connection broke is dropped only after everything
-//         that had arrived was taken: that may say why the connection ended.
+//   RPR7. When a connection breaks, everything that arrived on it is processed
+//         first: it may give the reason. Then the backup is dropped.
 // Thread safety: as ReplicationSink; PollDeadline also from any thread. The
 // observer must not call the log, except as PrimaryReplica (primary_replica.h).
 // Called under: step_mutex_ of the log's ReplicatedForcer; so is the observer.
 // May block: Poll for the fabric's lock (fabric.h), for page faults of the own
 // ring (primary_session.h), and for the observer's OnPoll (member_upkeep.h).
-// The other calls of the sink for the first two. References: protocol P-A3.3,
-// P-A3.6, P-H20 to P-H22; Arcadia §4.1, §4.4; replication_sink.h.
+// The other calls of the sink for the first two.
+// References: protocol P-A3.3, P-A3.6, P-H20 to P-H22; Arcadia §4.1, §4.4;
+// replication_sink.h.
 #ifndef ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
 #define ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
 
@@ -102,7 +103,8 @@ class Replicator final : public ReplicationSink {
     uint64_t lag_bytes_max = uint64_t{64} << 20;
     // Nanoseconds of silence, while records are in flight, after which a backup
     // is dropped. An ack ends silence, and so does a piece of a batch that
-    // arrives. Noticed late if polls are further apart than a quarter of it.
+    // arrives. If polls are more than a quarter of this apart, silence is
+    // noticed later.
     int64_t ack_timeout_ns = 1'000'000'000;
     // Rate at which a joined backup gets what it missed, while records are
     // appended (RPR6). A higher rate ends its lag sooner and slows appends

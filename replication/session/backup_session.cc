@@ -146,8 +146,8 @@ absl::Status BackupSession<P>::OnMessage(const fabric::Completion& completion) {
   if (!is_ours) {
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value,
-        ": the primary told what is durable, LSN ", update->durable_lsn.value,
-        ", of epoch ", update->epoch.value,
+        ": the primary announced what is durable, LSN ",
+        update->durable_lsn.value, ", of epoch ", update->epoch.value,
         " or another session of this one; close the session"));
   }
   durable_lsn_ = std::max(durable_lsn_, update->durable_lsn);

@@ -33,8 +33,8 @@
 //        messages of this very session (P-H21).
 //   BS6. No ack covers a payload that differs from its header, whether it was
 //        damaged on its way, or in the primary's memory after it was summed
-//        there. Where the link checks what it carries, only the scan and
-//        scrubbing find the latter.
+//        there. On a link with its own check only scan and scrubbing find
+//        damage in the primary's memory.
 // Crash states: between two Steps any part of what the primary wrote may be
 // persistent, in any order. None of it was acknowledged; the scan takes each
 // record as torn or, if it is whole, as have. Records that the primary counts
@@ -103,7 +103,8 @@ class BackupSession {
   // nothing if nothing was. Errors: DataLoss (the announced bytes are no
   // records, or have other payloads: says where, and what was expected; the
   // head is impossible); the medium's (what is persistent is unknown); those of
-  // publish_head; the fabric's. After an error as OnCompletion.
+  // publish_head; the fabric's. After an error the session is of no more use,
+  // as in OnCompletion.
   absl::Status Step();
   // Returns true if further Steps must sum payloads before the next ack.
   bool has_more() const { return !awaited_ && next_.offset < persisted_end_; }

@@ -20,7 +20,7 @@ namespace alpheus::replication {
 namespace {
 
 // Messages in flight. A head moves every sixteenth of a ring, and durable LSNs
-// are told when a log is idle: with two, a message hardly ever waits.
+// are announced when a log is idle: with two, a message hardly ever waits.
 constexpr size_t kMessagesInFlight = 2;
 // For bytes that are sent again: the slot after those of messages, and the work
 // id.
@@ -98,9 +98,9 @@ absl::Status PrimarySession::Advance(const RingEnd& end, Pace pace) {
 RingEnd PrimarySession::NextBatch(const RingEnd& end,
                                   uint64_t bytes_max) const {
   if (end.offset - posted_.offset <= bytes_max) return end;
-  RingEnd batch = BehindRecord(posted_);
+  RingEnd batch = EndAfterRecord(posted_);
   while (batch.offset < end.offset) {
-    const RingEnd next = BehindRecord(batch);
+    const RingEnd next = EndAfterRecord(batch);
     if (next.offset - posted_.offset > bytes_max) break;
     batch = next;
   }
@@ -108,7 +108,7 @@ RingEnd PrimarySession::NextBatch(const RingEnd& end,
 }
 
 // Trusts the headers: they are of finished records of this process.
-RingEnd PrimarySession::BehindRecord(const RingEnd& at) const {
+RingEnd PrimarySession::EndAfterRecord(const RingEnd& at) const {
   RingOffset offset = at.offset;
   HeaderWords header = LoadHeader(ring_.ring.At(offset));
   if (header.type() == static_cast<uint8_t>(RecordType::kPad)) {
@@ -119,8 +119,8 @@ RingEnd PrimarySession::BehindRecord(const RingEnd& at) const {
 }
 
 absl::Status PrimarySession::AdvanceHead(const LogPosition& head) {
-  const bool is_behind_all = posted_.lsn + 1 >= head.lsn;
-  if (head.lsn <= head_sent_.lsn || !is_behind_all || !HasRoomForMessage()) {
+  const bool is_after_all = posted_.lsn + 1 >= head.lsn;
+  if (head.lsn <= head_sent_.lsn || !is_after_all || !HasRoomForMessage()) {
     return absl::OkStatus();
   }
   const size_t slot = free_messages_.back();

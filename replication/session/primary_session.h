@@ -86,7 +86,7 @@ class PrimarySession {
     return overtaken_by_;
   }
 
-  // How a backup that is behind gets what it lacks.
+  // Sizes of the batches by which a backup that is behind gets what it lacks.
   enum class Pace {
     kFull,     // batches of terms.batch_bytes_max, two in flight at most
     kCatchUp,  // while others are waited for: each batch takes some ten
@@ -98,14 +98,14 @@ class PrimarySession {
   // acknowledged. Errors: the fabric's; the session is then broken.
   absl::Status Advance(const RingEnd& end, Pace pace = Pace::kFull);
 
-  // Tells the backup the head, once everything before it is posted and a credit
-  // and a buffer are free; else a later call does. Requires: `head` does not go
-  // back. Errors: as Advance.
+  // Announces the head to the backup, once everything before it is posted and a
+  // credit and a buffer are free; else a later call does. Requires: `head` does
+  // not go back. Errors: as Advance.
   absl::Status AdvanceHead(const LogPosition& head);
 
-  // Tells the backup that W replicas have persisted all up to `lsn`, unless it
-  // knows more, once a credit and a buffer are free; else a later call does.
-  // Errors: as Advance.
+  // Announces to the backup that W replicas have persisted all up to `lsn`,
+  // unless it knows more, once a credit and a buffer are free; else a later
+  // call does. Errors: as Advance.
   absl::Status AdvanceDurable(Lsn lsn);
 
   // Takes one completion of the session's connection. Errors: Unavailable (the
@@ -122,12 +122,12 @@ class PrimarySession {
   const RingEnd& posted() const { return posted_; }
   // Bytes posted and not acknowledged.
   uint64_t lag_bytes() const { return posted_.offset - acked_.offset; }
-  // Returns the last head that the backup was told; first that of the terms.
+  // Returns the last head that was announced; first that of the terms.
   const LogPosition& head_sent() const { return head_sent_; }
   // Returns the last head that the backup said is in its superline; first that
   // of the terms.
   const LogPosition& head_published() const { return head_published_; }
-  // Returns the last LSN that the backup was told is durable; 0: none yet.
+  // Returns the last LSN that was announced as durable; 0: none yet.
   Lsn durable_announced() const { return durable_announced_; }
   // Returns true if everything sent is acknowledged.
   bool is_idle() const { return in_flight_.empty(); }
@@ -148,7 +148,7 @@ class PrimarySession {
   };
 
   RingEnd NextBatch(const RingEnd& end, uint64_t bytes_max) const;
-  RingEnd BehindRecord(const RingEnd& at) const;
+  RingEnd EndAfterRecord(const RingEnd& at) const;
   bool HasCredit() const;
   bool HasRoomFor(uint64_t bytes) const;
   bool HasRoomForMessage() const;

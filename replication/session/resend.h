@@ -4,8 +4,8 @@
 // Idea: the backup has summed the record (BS6 of backup_session.h),
 // acknowledges nothing from it on, and asks for its bytes. The primary writes
 // them again, from its own ring to the same place, and then sends a notice.
-// Bytes arrive in order, so they are there by then. So damage costs a round
-// trip and no session, and, if all backups have it at once, no epoch.
+// Bytes arrive in order, so they are there when the notice is. So damage costs
+// a round trip and no session, and, if all backups have it at once, no epoch.
 //
 // Thread safety: values and pure functions.
 // References: docs/design/replication.md, "Payloads, from end to end".
@@ -50,7 +50,8 @@ void EncodeResendRequest(const ResendRequest& request,
                          std::span<std::byte, kResendRequestBytes> into);
 void EncodeResent(const Resent& resent,
                   std::span<std::byte, kResentBytes> into);
-// Both return nothing if the bytes are none, or were changed on their way.
+// Both return nothing if the bytes are no such message, or were changed on
+// their way.
 std::optional<ResendRequest> DecodeResendRequest(
     std::span<const std::byte> bytes);
 std::optional<Resent> DecodeResent(std::span<const std::byte> bytes);

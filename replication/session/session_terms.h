@@ -24,7 +24,7 @@ struct SessionTerms {
   // The log's head, which is in the backup's superline.
   LogPosition head = {};
   // Bytes, in whole records, that the primary posts as one batch to a backup
-  // that is behind by more; one record at least. To persist that much takes the
+  // that is behind by more; one record at least. Persisting that much takes the
   // backup a few milliseconds, in which its node serves no other log.
   uint64_t batch_bytes_max = uint64_t{4} << 20;
 };

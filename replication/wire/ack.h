@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ack: the acknowledgement that a backup sends to its primary.
 //
-// Idea: one cumulative message: everything up to persisted_lsn is inside the
-// backup's persistence domain. It names epoch and session, so that a late ack
-// of a closed session counts for nothing (P-H21). It says how many batches were
-// announced, which gives the primary its credits back (P-R1).
+// Idea: an ack is one cumulative message: everything up to persisted_lsn is
+// inside the backup's persistence domain. It names epoch and session, so that a
+// late ack of a closed session counts for nothing (P-H21). It says how many
+// batches were announced, which gives the primary its credits back (P-R1).
 //
 // Thread safety: pure functions.
 // References: protocol P-A3.4, P-F8, P-H21, P-R1; docs/design/replication.md.

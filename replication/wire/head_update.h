@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // head_update: a primary's message to a backup that the log's head has moved.
 //
-// Idea: a message between the batches of a session. It takes one of the
+// Idea: this is a message between the batches of a session. It takes one of the
 // session's credits and is acknowledged like a batch: an ack that counts it
 // says that the head is in the backup's superline (P-A6). It names epoch and
 // session, as an ack does (P-H21).

@@ -89,15 +89,15 @@ class SmokeTest(smoke.SmokeCase):
         for m in self.of("recovery"):
             self.assertGreater(m["details"]["records"], 1900)
 
-    def test_rejoin_is_measured_beside_a_bare_copy(self):
-        seen = self.metrics_of("rejoin", "mib", "bytes")
-        during = {"rejoin", "floor"}
+    def test_resync_is_measured_beside_a_bare_copy(self):
+        seen = self.metrics_of("resync", "mib", "bytes")
+        during = {"resync", "floor"}
         self.assertEqual(seen, {
             (a, b, 2, 64) for a in during | {"before " + who for who in during}
             for b in METRICS | {"longest"}} | {
                 (a, b, 2, 64) for a in during | {"at rest"}
                 for b in ("duration", "rate")})
-        for m in self.of("rejoin"):
+        for m in self.of("resync"):
             if m["candidate"] != "at rest":
                 self.assertGreaterEqual(m["details"]["appends"], 2)
 
@@ -186,7 +186,7 @@ class SmokeTest(smoke.SmokeCase):
             self.assertIn(skip["why"], told.stdout)
         if "skipped: plots" not in told.stdout:
             for name in ("latency", "peers", "6d", "6ab", "7b", "8cd",
-                         "rejoin"):
+                         "resync"):
                 with open(os.path.join(self.folder.name,
                                        "figure_replicated_%s.svg" % name),
                           encoding="utf-8") as file:

@@ -280,7 +280,7 @@ absl::Status ClusterCuts::Append(Primary& primary, ClusterOracle& oracle) {
   oracle.written[next.value] = text;
   absl::StatusOr<Lsn> lsn = log.Append({&part, 1}, 1, Deadline());
   if (absl::IsResourceExhausted(lsn.status())) {
-    // As an application does whose log is full.
+    // An application whose log is full does the same.
     ALPHEUS_RETURN_IF_ERROR(log.Force(next - 1, 1, Deadline()));
     oracle.durable = next.value - 1;
     oracle.CleanThrough(oracle.durable);

@@ -221,8 +221,8 @@ struct Ring {
   uint64_t phase;
 };
 
-// Whatever the ring, four lines are free, so that three operations fill it
-// and go over its end.
+// In each ring four lines are free, so that three operations fill it and go
+// over its end.
 constexpr uint64_t kFreeLines = 4;
 
 TinyConfig ConfigOf(const Ring& ring) {

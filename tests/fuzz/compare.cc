@@ -70,7 +70,7 @@ void ExpectSameBehind(const ScanInput& input, const naive::ScanTask& task,
                       const naive::ScanOutcome& outcome) {
   // From the end, as salvage asks, and from the head, which finds the most.
   for (const naive::Position& from : {outcome.end, task.head}) {
-    const LogPosition found = FindRecordBehind(
+    const LogPosition found = FindRecordAfter(
         input, {Lsn(from.lsn), RingOffset(from.offset), from.chain});
     const std::optional<naive::Record> record = naive::FirstBehind(task, from);
     ExpectSame("LSN found behind", found.lsn, record ? record->lsn : 0);

@@ -196,10 +196,10 @@ void FuzzSalvage(std::vector<std::byte> bytes, const Expectation& e) {
         gap_told = false;
         return absl::OkStatus();
       },
-      [&](Lsn from, Lsn behind) {
-        ExpectTrue(behind == Lsn(0) || behind > from, "a gap is not empty");
-        ExpectSame("a gap starts behind what was read", from, last + 1);
-        if (behind != Lsn(0)) last = behind.value - 1;
+      [&](Lsn from, Lsn after) {
+        ExpectTrue(after == Lsn(0) || after > from, "a gap is not empty");
+        ExpectSame("a gap starts after what was read", from, last + 1);
+        if (after != Lsn(0)) last = after.value - 1;
         gap_told = true;
       });
   ExpectTrue(done.ok(), "salvage of a dead log has no error");

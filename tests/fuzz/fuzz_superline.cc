@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kContentBytes = sizeof(SuperlineFormat);
 
-// As version 1 has it.
+// Makes the content one of version 1.
 void MakeOlder(std::vector<std::byte>& content) {
   content.resize(kSuperlineBytesOfVersion1);
   content[0] = std::byte{1};

@@ -33,7 +33,7 @@ void FuzzHeader(FuzzInput& input) {
   const std::span<const uint8_t> raw = input.Take(bytes.size());
   std::ranges::transform(raw, bytes.begin(),
                          [](uint8_t b) { return std::byte{b}; });
-  // Or nothing behind the sum would be reached.
+  // Without a valid sum no code after its check would be reached.
   if (!fabric::tcp::IsHandshake(
           static_cast<fabric::tcp::WireOpcode>(bytes[4]))) {
     std::memset(&bytes[12], 0, sizeof(uint32_t));

@@ -98,7 +98,7 @@ class Machine {
     NoteDurable(log_->Close());
     Reopen();
   }
-  // As kill -9 leaves it, open reservations and all.
+  // Reopens the log as kill -9 leaves it, with its open reservations.
   void DieAndReopen() {
     const LineBuffer image(buffer_.bytes());
     Stop();

@@ -64,8 +64,8 @@ class CheckTest(unittest.TestCase):
 
     def test_names_select_and_unknown_ones_are_refused(self):
         names = [configuration.name for configuration in
-                 check.select(["rejoin", "NO_EPOCH_TABLE"], quick=False)]
-        self.assertEqual(names, ["rejoin", "NO_EPOCH_TABLE"])
+                 check.select(["resync", "NO_EPOCH_TABLE"], quick=False)]
+        self.assertEqual(names, ["resync", "NO_EPOCH_TABLE"])
         self.assertEqual(check.select([], quick=False),
                          list(check.CONFIGURATIONS))
         with self.assertRaises(SystemExit):

@@ -8,7 +8,7 @@
 // damage. A record promised to clients is kept in `must` and asserted.
 //
 // Results of epochs.pml are taken as shown here, so that this model has only
-// whole steps: an install, a rejoin and an acknowledgement are one step each, a
+// whole steps: an install, a resync and an acknowledgement are one step each, a
 // replica that promised has no older session, records of dead epochs are gone.
 //
 // How the protocol is modelled:
@@ -61,7 +61,7 @@
 // record. OTHER_NODES: newcomers are of new nodes. RIVAL_IDS: all but the first
 // have one id.
 // Weakenings (-D), each of which spin must refute: OLDER_COUNTS,
-// UNSETTLED_NOT_INSTALLED, R_ENDS, FEW_END, OLDER_LIST_ASKS, FEW_OPEN,
+// UNRETIRED_NOT_INSTALLED, R_ENDS, FEW_END, OLDER_LIST_ASKS, FEW_OPEN,
 // NOT_FORESEEN (with MUST_NOT_BLOCK: it loses nothing, but opens no more),
 // OLD_QUORUM_NOT_ASKED, OLD_QUORUM_NOT_INSTALLED, NEWCOMERS_FIRST, OPERATOR_KNOWS,
 // FORMER_MEMBER_RETURNS, BLANK_NACKS_ALL. tests/model/check.py runs them all. No
@@ -826,7 +826,7 @@ inline count_older(p) {
   h_old = h_known;
   h_before = 1 << h_c;
 #endif
-#ifdef UNSETTLED_NOT_INSTALLED
+#ifdef UNRETIRED_NOT_INSTALLED
   h_before = 1 << h_c;
 #endif
 }

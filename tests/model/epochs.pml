@@ -3,7 +3,7 @@
 //
 // The idea: three replicas, two primaries, a log of LSNS records. The search
 // visits every order of what can happen: openings of epochs, promises, answers,
-// installs, appends, acknowledgements, rejoins, crashes of anyone at any step,
+// installs, appends, acknowledgements, resyncs, crashes of anyone at any step,
 // writes that land late, torn or never, one damaged record. Records promised to
 // clients are kept in `must` and asserted. The model was written from the text
 // of the protocol, not from the code: it is a second opinion on the text.
@@ -38,7 +38,7 @@
 //   EP6. Merging (P-H8): answers that count have the same record at an LSN.
 //
 // Configurations (-D): LSNS, OPENINGS (epochs in all; number 1 is open at the
-// start), and what else may happen: REJOIN, DAMAGE (of one record). TELL_TORN
+// start), and what else may happen: RESYNC, DAMAGE (of one record). TELL_TORN
 // tells torn from absent. FORGET_STALE and NO_CRASH make the search smaller; at
 // their places is said why nothing is lost. NO_SYMMETRY keeps the replicas in
 // place, which counterexamples need to be readable.
@@ -440,7 +440,7 @@ inline join_begin(p, r) {
     replica[r].promised <= primary[p].epoch ->
     LAND_SOME(r);
     d_step {
-      printf("epoch %d: replica %d begins to rejoin\n", primary[p].epoch, r);
+      printf("epoch %d: replica %d begins to resync\n", primary[p].epoch, r);
       replica[r].promised = primary[p].epoch;
       end_sessions(r);
       count_durable(p);
@@ -1062,7 +1062,7 @@ end:
   :: acknowledge(p, 0)
   :: acknowledge(p, 1)
   :: acknowledge(p, 2)
-#ifdef REJOIN
+#ifdef RESYNC
   :: join_begin(p, 0)
   :: join_begin(p, 1)
   :: join_begin(p, 2)

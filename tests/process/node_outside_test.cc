@@ -326,11 +326,11 @@ TEST_F(NodeOutsideTest, HangUpNamesOptionsThatNeedARestart) {
   };
   write("");
   StartWith({"--config", options});
-  write("silent-max = 77\n");
+  write("unopened-max = 77\n");
   node_->Signal(SIGHUP);
-  ASSERT_TRUE(Says("take effect only after a restart: silent-max"));
+  ASSERT_TRUE(Says("take effect only after a restart: unopened-max"));
   ASSERT_TRUE(Says("reloaded"));
-  EXPECT_THAT(said_, Not(HasSubstr("silent-max,")));
+  EXPECT_THAT(said_, Not(HasSubstr("unopened-max,")));
   EXPECT_THAT(said_, Not(HasSubstr("listen, ")));
   ExpectEndsWell(SIGTERM);
 }
@@ -368,7 +368,7 @@ TEST_F(NodeOutsideTest, DirectoryHasOneNode) {
   ExpectEndsWell(SIGTERM);
 }
 
-// As a node that was started with another one's directory.
+// The node was started with another one's directory.
 TEST_F(NodeOutsideTest, ReplicaOfAnotherNodeIsNamed) {
   Start();
   ASSERT_EQ(Format("main"), 0);

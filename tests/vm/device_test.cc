@@ -32,7 +32,7 @@ class DeviceTest : public VerbsGuestTest {
     file << "0x" << std::hex << (flags & ~kUp) << std::flush;
     ASSERT_TRUE(file.good()) << path;
   }
-  // Whatever is posted is told why.
+  // Expects that every call that posts fails with this reason.
   void ExpectBroken(int host, fabric::ConnectionId connection,
                     const char* why) {
     for (const absl::Status& posted :

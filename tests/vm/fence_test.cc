@@ -47,7 +47,7 @@ struct FencedLane {
 
 class FenceTest : public VerbsGuestTest {
  protected:
-  // Until so many trials have ended.
+  // Runs until so many trials have ended.
   void Run(uint64_t trials);
   uint64_t Trials() const { return trials_[0] + trials_[1] + trials_[2]; }
 
@@ -166,7 +166,7 @@ void FenceTest::PutUpFence(FencedLane* lane) {
     ASSERT_TRUE(fabric(1).Deregister(lane->key).ok());
   }
   if (lane->fence == Fence::kBoth) {
-    // As for the next epoch: the same bytes under another key.
+    // The next epoch does so, too: the same bytes under another key.
     const auto key =
         fabric(1).Register(lane->region.bytes, fabric::RemoteAccess::kWrite);
     ASSERT_TRUE(key.ok()) << key.status();

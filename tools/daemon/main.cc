@@ -38,7 +38,7 @@ void AddPlaces(CLI::App* app, NodeOptions* options) {
         .Range(uint64_t{1}, kPlacesMax)
         .ShowDefault();
   };
-  add("--silent-max", &options->silent_max,
+  add("--unopened-max", &options->unopened_max,
       "How many connections may be open without a hello; the oldest is closed "
       "for a new one");
   add("--unproved-max", &options->unproved_max,
@@ -85,8 +85,8 @@ void AddOptions(cli::Parser* parser, Arguments* arguments) {
                                  replication::ParsePlatform(text));
         return absl::OkStatus();
       },
-      "What keeps records when the power fails: words separated by commas; see "
-      "the sample configuration")
+      "Traits that decide what keeps records when the power fails: words "
+      "separated by commas; see the sample configuration")
       .ShowDefault(replication::PlatformToString(options->platform));
   AddPlaces(app, options);
   cli::AddOption(app, "--yield-turns", &options->yield_turns,

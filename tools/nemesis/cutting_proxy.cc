@@ -75,7 +75,7 @@ void CuttingProxy::Run() {
   }
 }
 
-// Until something can be done.
+// Waits until something can be done.
 void CuttingProxy::Wait() {
   std::vector<pollfd> fds = {{wake_.get(), POLLIN, 0}};
   const CutDirection cut = seen_cut_;  // a new one wakes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // log_history: the records that must be in a log with several primaries, one
-// after the other or pushing each other aside.
+// after the other or fencing each other.
 //
 // Idea: writers are registered when they start, with numbers of the feed of
 // their own. Each check at the log is judged against all of them and all

@@ -157,7 +157,7 @@ const char* FaultName(Fault fault) {
     case Fault::kPauseBackups:
       return "backups paused";
     case Fault::kResyncBackups:
-      return "backups rejoin";
+      return "backups resync";
     case Fault::kReplaceMedia:
       return "media replaced";
     case Fault::kKillTooMany:

@@ -122,7 +122,7 @@ class Judge {
       const uint64_t lsn = facts_.recovered[i].lsn;
       if (lsn != before + 1) {
         Violate(&judgement_.out_of_order_count, "RO4: LSN ", lsn,
-                " comes behind LSN ", before);
+                " comes after LSN ", before);
       }
     }
   }

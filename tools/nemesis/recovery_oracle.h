@@ -7,8 +7,8 @@
 // missing. No record may appear that was not fed; and of each thread only its
 // one record in flight may appear without an acknowledgement.
 //
-// With several writers each is held to that, including those that another one
-// pushed aside: records that they were told are durable must be there.
+// With several writers this holds for each one, also for a fenced one: records
+// that it was told are durable must be there.
 //
 // Invariants checked (numbers are cited in the messages):
 //   RO1. Every acknowledged record is there, exactly once, under the LSN of its

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gate: what every change must pass.
+"""gate: the checks that every change must pass.
 
     gate.py [--list] [--commit COMMIT] [--fresh [--after COMMIT]] [--busy N]
 
-All checks that are fast run whole. Of each suite that is not, the commit draws a
-slice (draw.py); what it drew is printed by name, and --commit draws it again. A
-stage that fails does not stop the others. Stages that compile much run beside
-those that use one core or wait. How each stage that failed ended is shown again
-behind all of them. The plain tests come last, so that ctest's summary ends the
-output.
+All checks that are fast run whole. Each other suite runs in part: the commit
+draws a slice of it (draw.py), which is printed by name. --commit draws it
+again. A stage that fails does not stop the others. Stages that compile much run
+beside those that use one core or wait. The end of each stage that failed is
+shown again after all of them. The plain tests come last, so that ctest's
+summary ends the output.
 
 --fresh runs the gate in a clone, with empty caches; both are removed then. With
 --after COMMIT it runs the gate of that commit first, and then three times the
@@ -270,7 +270,7 @@ class Gate:
         self.children = child.Group()
 
     def stage(self, command, at_once=True):
-        """Runs it. What it prints is shown at once, or all together when it has
+        """Runs it. Its output is shown at once, or all together when it has
         ended."""
         name = " ".join(command)
         last, held = collections.deque(maxlen=LINES_AGAIN), []
@@ -410,7 +410,8 @@ def print_list(draw):
 
 def main():
     parser = argparse.ArgumentParser(
-        prog="tools/dev gate", description="What every change must pass.")
+        prog="tools/dev gate",
+        description="The checks that every change must pass.")
     parser.add_argument("--list", action="store_true",
                         help="say what the commit draws and run nothing")
     parser.add_argument("--commit", metavar="COMMIT",

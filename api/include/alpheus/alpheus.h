@@ -116,7 +116,8 @@ typedef enum alpheus_code {
   ALPHEUS_PERMISSION_DENIED = 7,
   ALPHEUS_RESOURCE_EXHAUSTED = 8,   // full: clean records, free space, retry
   ALPHEUS_FAILED_PRECONDITION = 9,  // not in this state
-  // The log lost its epoch; the outcome of what was posted is unknown.
+  // The log lost its epoch, and the outcome of posted records is unknown. A log
+  // on one machine never says so.
   ALPHEUS_ABORTED = 10,
   ALPHEUS_OUT_OF_RANGE = 11,   // LSN never assigned; outside the region
   ALPHEUS_UNIMPLEMENTED = 12,  // a format or feature of another version
@@ -182,8 +183,8 @@ typedef struct alpheus_format_options {
 
 // Creates the region that a log lives in. Gives the identity of the new log if
 // `log_id` is not NULL. Existing data is never touched; only an empty file, or
-// one of zeros, is used. Whenever the process ends, the name leads to a whole
-// log or to none.
+// one of zeros, is used. A process that ends at any moment leaves a whole log
+// under the name, or none.
 // Errors: ALREADY_EXISTS; INVALID_ARGUMENT (size, path); RESOURCE_EXHAUSTED
 // (file system full; no file is left behind); NOT_FOUND (folder);
 // PERMISSION_DENIED; FAILED_PRECONDITION (another process is making the file);
@@ -277,7 +278,7 @@ alpheus_log_payload(alpheus_log* log, uint64_t lsn, void** payload,
 
 // Seals the record: its bytes may no longer change. Call it after all threads
 // that fill the record. The record is not durable yet. The LSN is closed
-// afterwards, whatever is returned.
+// afterwards, also on an error.
 // Errors: FAILED_PRECONDITION (not open); UNAVAILABLE (log failed; outcome
 // unknown).
 ALPHEUS_NODISCARD alpheus_code alpheus_log_complete(
@@ -334,7 +335,7 @@ alpheus_log_wait_durable(alpheus_log* log, uint64_t lsn, int64_t deadline_ns,
 // Calls `callback` once with `context` and the LSN:
 // * with ALPHEUS_OK when `lsn` is durable; if it is already, before this
 //   returns;
-// * with UNAVAILABLE or ABORTED if the log fails first (outcome unknown);
+// * with UNAVAILABLE if the log fails first (outcome unknown);
 // * with CANCELLED if alpheus_log_close ends the log first (outcome unknown).
 // `error` is lent for the call. The callback runs on the thread that made the
 // record durable, or on the log's own; one at a time, lowest LSN first. It
@@ -351,8 +352,7 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_on_durable(
 // Errors: as the four, where INVALID_ARGUMENT, RESOURCE_EXHAUSTED and
 // FAILED_PRECONDITION mean that nothing was written; CANCELLED (under a policy:
 // the record is completed, but this thread's own open reservation keeps it from
-// being forced). CANCELLED, DEADLINE_EXCEEDED, ABORTED, UNAVAILABLE: outcome
-// unknown.
+// being forced). CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE: outcome unknown.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_append(alpheus_log* log, const void* data, size_t size,
                    const alpheus_force_options* options, uint64_t* lsn,
@@ -382,8 +382,8 @@ size_t alpheus_log_payload_bytes_max(const alpheus_log* log) ALPHEUS_NOEXCEPT;
 // Cleaning.
 
 // Marks a record as no longer needed and reclaims the contiguous cleaned
-// prefix. A hint: after a crash a cleaned record may come back, so redo must be
-// idempotent.
+// prefix. This is a hint: after a crash a cleaned record may come back, so redo
+// must be idempotent.
 // Errors: OUT_OF_RANGE (never assigned); NOT_FOUND (already cleaned);
 // FAILED_PRECONDITION (not durable yet); DATA_LOSS (damaged header);
 // UNAVAILABLE.
@@ -401,8 +401,7 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_cleanup_all(
 
 // Returns ALPHEUS_OK if payloads that were read in the ring until now were this
 // log's. Call it after such a read. Works on a failed log too.
-// Errors: none for a log on one machine; ABORTED says that another process took
-// a replicated log over.
+// Errors: none for a log on one machine, and no other opens in C.
 ALPHEUS_NODISCARD alpheus_code alpheus_log_check_payloads(
     const alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
@@ -457,7 +456,7 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_for_each_recovered(
 typedef enum alpheus_recovery_verdict {
   ALPHEUS_RECOVERY_COMPLETE = 0,  // nothing was cut off
   // Records from torn_lsn on are cut: the first one was never acknowledged, or
-  // it was damaged before anything proved it.
+  // it was damaged before it was proven.
   ALPHEUS_RECOVERY_TORN_TAIL = 1
 } alpheus_recovery_verdict;
 
@@ -532,10 +531,10 @@ void alpheus_reader_free(alpheus_reader* reader) ALPHEUS_NOEXCEPT;
 
 // Calls `visit` with each record in LSN order from the head, cleaned and
 // aborted ones included, until it returns false.
-// Errors: DATA_LOSS (damage: after the last record before it was delivered;
-// damaged single copies of a cleanly closed log: after all were); OUT_OF_RANGE
-// (a live writer reclaimed the next record: open again); CANCELLED (`visit`
-// returned false).
+// Errors: DATA_LOSS (a record is damaged: all before it were delivered; or
+// single copies of a cleanly closed log are damaged: all records were
+// delivered); OUT_OF_RANGE (a live writer reclaimed the next record: open
+// again); CANCELLED (`visit` returned false).
 typedef bool (*alpheus_reader_visitor)(void* context,
                                        const alpheus_reader_record* record);
 ALPHEUS_NODISCARD alpheus_code
@@ -547,7 +546,7 @@ alpheus_reader_for_each(alpheus_reader* reader, alpheus_reader_visitor visit,
 // first LSN after it, 0 if nothing follows.
 // Errors: FAILED_PRECONDITION (a writer has the log open); CANCELLED.
 typedef void (*alpheus_gap_visitor)(void* context, uint64_t first_lsn,
-                                    uint64_t behind_lsn);
+                                    uint64_t after_lsn);
 ALPHEUS_NODISCARD alpheus_code alpheus_reader_for_each_salvageable(
     alpheus_reader* reader, alpheus_reader_visitor visit,
     alpheus_gap_visitor lost, void* context,
@@ -597,14 +596,14 @@ typedef struct alpheus_verification {
   const char* verdict;   // "complete", "torn" or "corrupt"
   uint64_t end_lsn;      // last readable LSN in unbroken order
   uint64_t tail_offset;  // monotone, after it
-  uint64_t proven_lsn;   // persisted in this region for certain
+  uint64_t proven_lsn;   // proven to be persisted in this region
   uint64_t data_records;
   uint64_t cleaned_records;
   uint64_t aborted_records;
   uint64_t damaged_pads;
   uint64_t payload_bytes;
   uint64_t cut_records;  // completed after the first bad one
-  uint64_t durable_lsn;  // on W replicas for certain, as far as it tells
+  uint64_t durable_lsn;  // proven by this region to be on W replicas
 } alpheus_verification;
 
 // Verifies every record and copy. `progress`, if not NULL, is called now and

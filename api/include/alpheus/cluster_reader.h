@@ -23,7 +23,8 @@
 //   CR3. With too few replicas the reader shows less, never more: durable_lsn()
 //        may be Lsn(0).
 // A replica whose N or W differ from the cluster file's is reported as an error
-// of that replica: with too small a W too much would pass for durable.
+// of that replica: with too small a W the reader would show records as durable
+// that are not.
 //
 // Thread safety: one thread per reader; any number of readers.
 // References: protocol P-A1, P-A3.5, P-A4.4, P-A4.5, P-A7.
@@ -66,7 +67,7 @@ struct ReplicaStanding {
   // counts its acks.
   bool in_session = false;
   bool is_own = false;        // the primary's own
-  uint64_t primary_node = 0;  // holder of its promise; 0: nobody
+  uint64_t primary_node = 0;  // node of its promise owner; 0: none
   uint64_t configuration_id = 0;
   Lsn head_lsn;
   uint64_t head_offset = 0;  // monotone
@@ -98,14 +99,14 @@ struct ReplicaReading {
   std::optional<VerifyReport> report;
   // Its state; only if without_records, and only if the node answered.
   std::optional<ReplicaStanding> standing = {};
-  // Number of peers that the node has refused since it started, for all its
+  // Number of peers that the node has rejected since it started, for all its
   // logs, by reason ("wrong key"); only reasons that occurred.
-  std::vector<std::pair<std::string, uint64_t>> refusals = {};
+  std::vector<std::pair<std::string, uint64_t>> rejects = {};
   // Counts of scrubbing this replica, by name ("damaged"), since the node
   // started or the replica was made; only those above 0.
   std::vector<std::pair<std::string, uint64_t>> scrubbed = {};
-  // The node answered, be it with an error; false: the node or the way to it is
-  // down.
+  // True if the node answered, even with an error. False if the node, or the
+  // way to it, is down.
   bool answered = false;
 };
 
@@ -151,16 +152,18 @@ class ClusterReader {
   // Calls `visit` with each record up to durable_lsn(), cleaned and aborted
   // ones included, from a replica that holds them all. Requires: records were
   // read.
-  // Errors: DataLoss (damage: after the last record before it); Unavailable (no
-  // reachable replica has the last of them: after the others); the first
-  // replica's error if none could be read; FailedPrecondition (outdated():
-  // before the first record); any error that `visit` returns.
+  // Errors: DataLoss (a record is damaged: all before it were visited);
+  // Unavailable (no reachable replica has the last records: all others were
+  // visited); the first replica's error if none could be read;
+  // FailedPrecondition (outdated(): before the first record); any error that
+  // `visit` returns.
   absl::Status ForEachDurable(
       const std::function<absl::Status(const ReaderRecord&)>& visit);
 
   // Returns the image of the index-th replica; nullptr if it could not be read.
   // It shows what that replica holds, which may be more or less than the log:
-  // records that are completed there may still be in flight, or were given up.
+  // records that are completed there may still be in flight, or an opening may
+  // have cut them.
   LogReader* reader(size_t index);
 
  private:

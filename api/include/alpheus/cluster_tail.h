@@ -17,13 +17,13 @@
 //   CT1. Only durable records are shown, each once, in LSN order, with exactly
 //        their bytes. LSNs of aborted records are left out.
 //   CT2. Every record that was shown is in every later opening of the log,
-//        unless it was cleaned. Another tail can continue at LSN + 1, whatever
-//        happened since.
+//        unless it was cleaned. Another tail can continue at LSN + 1 at any
+//        later time.
 //   CT3. A tail keeps no record from being cleaned. A record that was cleaned
 //        before it was read gives OutOfRange; it is never skipped silently.
 //   CT4. Every durable record is shown in the end, as long as W replicas of the
-//        newest epoch can be reached, or one that the primary notified. The
-//        primary of an idle log does so within two intervals of
+//        newest epoch can be reached, or one replica that the primary notified.
+//        The primary of an idle log does so within two intervals of
 //        LogOptions::idle_force_us.
 //
 // Thread safety: one thread per tail; any number of tails.
@@ -98,10 +98,10 @@ class ClusterTail {
   // Returns true if is_settled(), all records that were found durable have been
   // shown, and nothing is in doubt.
   bool is_caught_up() const;
-  // Returns OK, or Unavailable: so few nodes can be reached that more may be
-  // durable than they know, in a newer epoch than theirs. The message names the
-  // missing nodes, and why they are missing. For a tail that asks one node:
-  // that node promised a newer epoch.
+  // Returns OK, or Unavailable: too few nodes can be reached, and a newer
+  // epoch, which these don't know, may have durable records. The message names
+  // the missing nodes, and why they are missing. For a tail that asks one node:
+  // that node has promised a newer epoch.
   absl::Status doubt() const;
   // Returns the node whose replica is read; 0: none yet.
   uint64_t node() const;

@@ -32,7 +32,8 @@
 //        at most W - 1 replicas are lost or damaged (local: none). Most damage
 //        beyond that is an error of Open; see RecoveryVerdict::kTornTail.
 //   LG2. The records that Open recovers are an unbroken run of LSNs from the
-//        head. ABORTED records leave gaps in what is delivered, never holes.
+//        head. ABORTED records have an LSN and are not delivered. No other LSN
+//        is missing.
 //   LG3. No recovered record was invented: each was completed with those bytes.
 //   LG4. head_lsn <= durable_lsn + 1 <= next_lsn.
 //   LG5. At most ExposedMax() records are reserved and not durable at any time.
@@ -85,9 +86,9 @@ class LogEngine;
 class Log {
  public:
   // Creates the region that a log lives in, and returns the identity of the new
-  // log. Existing data is never touched; only an empty file, or one of zeros,
-  // is used, as a killed format may have left it. Whenever the process ends,
-  // the name leads to a whole log or to none. Errors: AlreadyExists;
+  // log. Existing data is never touched. Only an empty file, or one of zeros,
+  // is used: a killed format may leave one. A process that ends at any moment
+  // leaves a whole log under the name, or none. Errors: AlreadyExists;
   // InvalidArgument (size, path); NotFound (folder); ResourceExhausted (file
   // system full; no file is left behind); Unavailable (system error);
   // FailedPrecondition (another process is making the file); PermissionDenied.
@@ -98,10 +99,10 @@ class Log {
   static absl::StatusOr<Uuid> Format(const FormatOptions& options);
 
   // Changes the members of a replicated log, or W, or replaces a member's lost
-  // replica, by opening an epoch that satisfies the quorums of before and
-  // after. A process that has the log open finds that it failed, outcome
-  // unknown (Aborted). It opens the log again, with the new list of members if
-  // there is one.
+  // replica. It opens an epoch that satisfies the quorums of the old list and
+  // of the new one. In a process that has the log open, the log fails (Aborted,
+  // outcome unknown). That process opens it again, with the new list of members
+  // if there is one.
   // On return the new members keep the log; the report names those that are
   // behind. Blocking: as Open, and a copy of the log to each joining member.
   // Errors: InvalidArgument (lists or nodes that don't fit; nothing changes);
@@ -114,7 +115,8 @@ class Log {
   static absl::StatusOr<RecoveryReport> ChangeMembers(
       const ChangeMembersOptions& options);
 
-  // On return every recovered record is durable, and report() has the findings.
+  // Recovers the log and opens a new epoch. On return every recovered record is
+  // durable, and report() has the findings.
   // Blocking: one pass over the records, then a flush of those that nothing
   // proves persisted.
   // Errors: NotFound; FailedPrecondition (another writer has it; another log
@@ -239,8 +241,8 @@ class Log {
   size_t payload_bytes_max() const;
 
   // Marks a record as no longer needed and reclaims the contiguous cleaned
-  // prefix. A hint: after a crash a cleaned record may come back, so redo must
-  // be idempotent.
+  // prefix. This is a hint: after a crash a cleaned record may come back, so
+  // redo must be idempotent.
   // Errors: OutOfRange (never assigned); NotFound (already cleaned);
   // FailedPrecondition (not durable yet; closed); DataLoss (damaged header);
   // the log's failure.

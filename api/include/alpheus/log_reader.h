@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// log_reader: reads a log without owning it, while it is being written or not.
+// log_reader: reads a log without owning it, also while it is being written.
 //
 // Idea: a reader takes no lock, opens no epoch and changes no byte. While a
 // writer has the log open, the reader shows persisted records only. It copies
@@ -15,10 +15,10 @@
 //        W = 1: the watermark and the start of the epoch prove that (WMK1,
 //        watermark.h).
 //        W > 1: they prove only what was persisted here. A backup stores its
-//        watermark after its own ack, whatever other replicas did, and an
-//        opening may have died after it installed its epoch here alone. Then
-//        only the durable LSN in a header counts (P-A1: its writer knew it),
-//        and the head, since every record before it was durable (P-L10).
+//        watermark after its own ack, even if no other replica has the records.
+//        An opening may have ended after it installed its epoch here alone.
+//        Then only the durable LSN in a header counts (P-A1: its writer knew
+//        it), and the head, since every record before it was durable (P-L10).
 //   LR2. While a writer has the log open, only records that were persisted here
 //        are shown; without one, every whole record up to the end of the scan.
 //        Records that are not proven durable are shown as completed. A log with
@@ -30,7 +30,7 @@
 //   LR4. A pass reports a missing record, or an empty log, only if the log is
 //        as it was when the pass began: no writer came to a log that had none,
 //        and none opened another epoch. Otherwise the pass is repeated; once
-//        records were shown, the caller is told to repeat it.
+//        records were shown, an error asks the caller to repeat it.
 //
 // Thread safety: one thread per reader; any number of readers.
 // References: protocol P-A1, P-A3.5, P-A4.5, P-A7.
@@ -113,8 +113,8 @@ struct VerifyReport {
   std::string verdict;
   Lsn end_lsn;               // last readable LSN in unbroken order
   uint64_t tail_offset = 0;  // monotone, after it
-  Lsn proven_lsn;            // persisted in this region for certain
-  Lsn durable_lsn;           // on W replicas for certain, as far as it tells
+  Lsn proven_lsn;            // proven to be persisted in this region
+  Lsn durable_lsn;           // proven by this region to be on W replicas
   Lsn named_durable_lsn;     // durable_lsn as proven by headers alone
   uint64_t data_records = 0;
   uint64_t cleaned_records = 0;
@@ -146,11 +146,11 @@ class LogReader {
 
   // Calls `visit` with each record in LSN order from the head, cleaned and
   // aborted ones included.
-  // Errors: DataLoss (damage: after the last record before it was delivered;
-  // damaged single copies of a cleanly closed log: after all were); OutOfRange
-  // (a live writer reclaimed the next record, or a writer opened the log
-  // meanwhile: read again); Unavailable (the region is being formatted); any
-  // error of `visit`, which ends the iteration.
+  // Errors: DataLoss (a record is damaged: all before it were delivered; or
+  // single copies of a cleanly closed log are damaged: all records were
+  // delivered); OutOfRange (a live writer reclaimed the next record, or a
+  // writer opened the log meanwhile: read again); Unavailable (the region is
+  // being formatted); any error of `visit`, which ends the iteration.
   absl::Status ForEach(
       const std::function<absl::Status(const ReaderRecord&)>& visit);
 
@@ -168,7 +168,7 @@ class LogReader {
   // `visit`.
   absl::Status ForEachSalvageable(
       const std::function<absl::Status(const ReaderRecord&)>& visit,
-      const std::function<void(Lsn first, Lsn behind)>& lost);
+      const std::function<void(Lsn first, Lsn after)>& lost);
 
   // Verifies every record and copy. `progress` is called now and then with the
   // fraction done, 0 to 1.

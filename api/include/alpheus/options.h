@@ -45,16 +45,16 @@ struct ChangeMembersOptions {
 struct ReplicationOptions {
   // TOML file with the members and quorums; see tools/samples/cluster.toml.
   // Empty: a local log, and the options below have no effect.
-  // Errors of every call that reads such a file: InvalidArgument (its content,
-  // its key's, or the name of the log); FailedPrecondition (no key, or one that
-  // other users may read); NotFound, PermissionDenied (a file that can't be
-  // read); NotFound, Unavailable (a host's name that leads nowhere).
+  // Errors of every call that reads such a file: InvalidArgument (content of
+  // the file or of its key; name of the log); FailedPrecondition (no key, or
+  // one that other users may read); NotFound, PermissionDenied (a file that
+  // can't be read); NotFound, Unavailable (a host's name that leads nowhere).
   std::string cluster_file = {};
   // Member of the cluster in whose name this process opens the log; it must be
   // allowed to be primary. Its number becomes a part of the epoch. With
   // LogOptions::path this process runs on that member's machine and keeps its
-  // replica. Without, it may run on any machine that reaches the members, and
-  // the member's daemon goes on serving its replica, as a backup.
+  // replica. Without a path it may run on any machine that reaches the members,
+  // and the member's daemon continues to serve its replica, as a backup.
   uint64_t node = 0;
   // Name of the log among those of the cluster: 1 to 64 letters, digits, '.',
   // '_' and '-', the first a letter or a digit.

@@ -3,8 +3,8 @@
 //
 // Idea: an iterator that merely ends at a bad record turns damage into a
 // shorter log (P-H9, P-H11). This one runs to the recovered end exactly; if it
-// can't, status() says so. Never reading status() is a broken invariant and
-// aborts.
+// can't, status() says so. If records were taken and status() is never read,
+// the process aborts.
 //
 //   auto records = log->Recovered();
 //   for (const alpheus::RecoveredRecord& record : records) Redo(record);

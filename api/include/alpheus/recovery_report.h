@@ -17,7 +17,7 @@ enum class RecoveryVerdict {
   kComplete,  // nothing was cut off
   // The records from torn_lsn on are cut: the first one can't be read, and
   // nothing proves that it was ever durable. It was never acknowledged, or it
-  // was damaged before anything proved it: the next force, or an idle interval
+  // was damaged before it was proven. The next force, or an idle interval
   // (LogOptions::idle_force_us), proves a record.
   kTornTail,
 };

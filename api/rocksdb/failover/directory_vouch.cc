@@ -136,12 +136,11 @@ VouchVerdict CompareElsewhere(const VouchFacts& facts, VouchVerdict compared) {
 }
 
 constexpr absl::string_view kWords =
-    "Nothing was changed. If the database that the log's WAL is of was moved "
-    "or copied, to another machine say, and has gone on there, open that one: "
-    "it needs this WAL. Else, if the database is to be what this directory "
-    "has, open it once for writing with drop_wal=true: that drops the WAL in "
-    "the log for good. If the log's WAL is to be replayed over it "
-    "nevertheless, open it once with keep_wal=true";
+    "Nothing was changed. If the database of this WAL was moved or copied, to "
+    "another machine say, and used elsewhere, open it there: it needs this "
+    "WAL. To keep this directory's state, open it once for writing with "
+    "drop_wal=true: that drops the WAL in the log for good. To replay the "
+    "log's WAL over it nevertheless, open it once with keep_wal=true";
 
 // Returns the remedy where an option would take the WAL from a database that
 // may still exist.

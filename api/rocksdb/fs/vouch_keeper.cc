@@ -110,8 +110,8 @@ absl::StatusOr<VouchFacts> VouchKeeper::ReadFacts(WalStore& store,
   return facts;
 }
 
-absl::Status VouchKeeper::Settle(WalStore& store, const WalHome& home,
-                                 const VouchFacts& facts) {
+absl::Status VouchKeeper::VouchBoth(WalStore& store, const WalHome& home,
+                                    const VouchFacts& facts) {
   risen_manifest_.reset();
   const VouchVerdict verdict = Judge(facts);
   absl::Status judged = ToStatus(verdict, facts, lock_.database());

@@ -48,8 +48,8 @@ class VouchKeeper {
   absl::StatusOr<VouchFacts> ReadFacts(WalStore& store, const WalHome& home);
   // For an opening for writing: on return OK, log and directory vouch for each
   // other, in a new generation if there is room for it.
-  absl::Status Settle(WalStore& store, const WalHome& home,
-                      const VouchFacts& facts)
+  absl::Status VouchBoth(WalStore& store, const WalHome& home,
+                         const VouchFacts& facts)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Vouches if nothing could be mixed, for a database that is new or that no
   // process has locked.

@@ -202,9 +202,8 @@ absl::Status WalFileSystem::CheckReadable(const Place& place,
       ": its marker is here, and the log has no such WAL file: it is "
       "another log, or an older copy. Nothing was changed. Name the right log, "
       "or put it back. If it is lost for good, and with it the last writes, "
-      "open "
-      "the database once for writing with keep_wal=true, which goes on with "
-      "what this log has"));
+      "open the database once for writing with keep_wal=true, which continues "
+      "with the WAL files in this log"));
 }
 
 IOStatus WalFileSystem::NewSequentialFile(
@@ -461,18 +460,18 @@ absl::Status WalFileSystem::LockDatabase(const std::string& directory) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalStore> store, Store());
   // First: the check below must see the locked database.
   ALPHEUS_RETURN_IF_ERROR(lock_.Take(directory));
-  const auto settle = [&]() -> absl::Status {
+  const auto vouch = [&]() -> absl::Status {
     ALPHEUS_ASSIGN_OR_RETURN(const WalHome home,
                              home_.CheckDatabase(*store, directory));
     ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts,
                              vouch_.ReadFacts(*store, home));
     const MutexLock lock(vouch_.mutex());
-    ALPHEUS_RETURN_IF_ERROR(vouch_.Settle(*store, home, facts));
+    ALPHEUS_RETURN_IF_ERROR(vouch_.VouchBoth(*store, home, facts));
     return PutMarkers(*store);
   };
-  absl::Status settled = settle();
-  if (!settled.ok()) lock_.Release();
-  return settled;
+  absl::Status vouched = vouch();
+  if (!vouched.ok()) lock_.Release();
+  return vouched;
 }
 
 // Repairs the state of a crash between a file and its marker.

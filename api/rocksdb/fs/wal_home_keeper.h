@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// wal_home_keeper: which database a log belongs to, and whether another one may
-// have it.
+// wal_home_keeper: knows which database a log belongs to, and decides whether
+// another one may have it.
 //
 // Idea: a record of the log names its *home*: the database, and the directory
 // of its WAL files. This class checks a database against it before anything is

@@ -3,8 +3,9 @@
 // log.
 //
 // A marker is a symbolic link that can't be followed: opening it fails (WFS1 of
-// wal_file_system.h). Thread safety: pure, except for the markers, which are
-// one system call each.
+// wal_file_system.h).
+//
+// Thread safety: pure, except for the markers, which are one system call each.
 #ifndef ALPHEUS_API_ROCKSDB_STORE_WAL_PATHS_H_
 #define ALPHEUS_API_ROCKSDB_STORE_WAL_PATHS_H_
 

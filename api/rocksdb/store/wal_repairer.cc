@@ -44,8 +44,8 @@ std::vector<std::byte> DamagedWalBytes(uint64_t offset, size_t bytes) {
   return damaged;
 }
 
-absl::Status WalRepairer::Take(std::span<const std::byte> payload,
-                               const Emit& emit) {
+absl::Status WalRepairer::Repair(std::span<const std::byte> payload,
+                                 const Emit& emit) {
   const absl::StatusOr<WalRecord> decoded = DecodeWalRecord(payload);
   if (!has_begun_) is_of_the_plugin_ = decoded.ok();
   has_begun_ = true;
@@ -65,15 +65,15 @@ absl::Status WalRepairer::Take(std::span<const std::byte> payload,
   next_id_ = std::max(next_id_, id + 1);
   const auto found = sizes_.find(id);
   if (found != sizes_.end()) {
-    return TakeOf(&found->second, record, payload, emit);
+    return RepairIn(&found->second, record, payload, emit);
   }
   Drop(record);
   return absl::OkStatus();
 }
 
-absl::Status WalRepairer::TakeOf(uint64_t* size, const WalRecord& record,
-                                 std::span<const std::byte> payload,
-                                 const Emit& emit) {
+absl::Status WalRepairer::RepairIn(uint64_t* size, const WalRecord& record,
+                                   std::span<const std::byte> payload,
+                                   const Emit& emit) {
   const WalHeader& header = record.header;
   switch (header.kind) {
     case WalRecordKind::kData:

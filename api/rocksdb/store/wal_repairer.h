@@ -47,17 +47,17 @@ class WalRepairer {
     std::set<uint64_t> nameless;  // their ids: lost, or remains
   };
 
-  // Takes the next record. One that is not the plugin's comes out unchanged.
+  // Repairs the next record. One that is not the plugin's comes out unchanged.
   // Errors: any error of `emit`.
-  absl::Status Take(std::span<const std::byte> payload, const Emit& emit);
+  absl::Status Repair(std::span<const std::byte> payload, const Emit& emit);
 
   const Tally& tally() const { return tally_; }
   // Returns whether the first record was one of the plugin's.
   bool is_of_the_plugin() const { return is_of_the_plugin_; }
 
  private:
-  absl::Status TakeOf(uint64_t* size, const WalRecord& record,
-                      std::span<const std::byte> payload, const Emit& emit);
+  absl::Status RepairIn(uint64_t* size, const WalRecord& record,
+                        std::span<const std::byte> payload, const Emit& emit);
   absl::Status Fill(uint64_t id, uint64_t* size, uint64_t until,
                     const Emit& emit);
   void Drop(const WalRecord& record);

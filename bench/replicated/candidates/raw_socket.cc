@@ -112,7 +112,7 @@ void WaitForAny(std::span<const int> fds, Waiting waiting) {
   for (size_t i = 0; i < fds.size(); ++i) {
     polled[i] = {.fd = fds[i], .events = POLLIN, .revents = 0};
   }
-  // Whatever it returns, the sockets are looked at next.
+  // Its result does not matter: the sockets are looked at next.
   (void)poll(polled.data(), fds.size(), -1);
 }
 

@@ -45,7 +45,8 @@ constexpr int kConnectTimeoutMs = 2'000;
 
 std::shared_ptr<grpc::Channel> ChannelTo(uint16_t port) {
   grpc::ChannelArguments arguments;
-  // Whatever the environment says: it is this machine.
+  // The endpoint is on this machine, so a proxy that the environment names is
+  // not used.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kConnectAgainMs);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);

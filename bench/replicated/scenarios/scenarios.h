@@ -37,8 +37,8 @@ struct Settings {
   uint64_t exposure_ops = 0;  // of all threads together
   std::vector<int> tenants;
   uint64_t tenant_ops = 0;             // of all logs together
-  uint64_t rejoin_mib = 0;             // missed by the member
-  std::vector<uint64_t> rejoin_sizes;  // of records appended meanwhile
+  uint64_t resync_mib = 0;             // missed by the member
+  std::vector<uint64_t> resync_sizes;  // of records appended meanwhile
 };
 
 // Presets: minutes; within some minutes; within seconds, for tests: its figures
@@ -78,7 +78,7 @@ absl::Status MeasureExposure(const Settings& settings, Report* report);
 absl::Status MeasureTenants(const Settings& settings, Report* report);
 // Measures appends while a member resyncs, beside the same without it, and
 // beside as many bytes copied by sockets alone.
-absl::Status MeasureRejoin(const Settings& settings, Report* report);
+absl::Status MeasureResync(const Settings& settings, Report* report);
 
 // Measures the cost of summing payloads on backups before they acknowledge: an
 // Append beside one whose backups don't, and the sum alone, in ns a record.
@@ -100,7 +100,7 @@ inline constexpr std::array<Scenario, 13> kScenarios = {
      {"exposure", MeasureExposure},
      {"tenants", MeasureTenants},
      {"recovery", MeasureRecovery},
-     {"rejoin", MeasureRejoin},
+     {"resync", MeasureResync},
      {"sums", MeasureSums}}};
 
 }  // namespace alpheus::bench::replicated

@@ -3,11 +3,11 @@
 //
 // Idea: in a replicated log nothing becomes durable unless some thread
 // processes acks. A waiting thread does so itself while it spins. Before it
-// would sleep it tries to take the role of the network waiter. There is one: it
-// waits in the sink, where an ack wakes it, and steps for all. The other
-// waiting threads sleep on Progress, as in a local log. The network waiter
-// holds no lock while it waits, so that an append that posts never waits for
-// it.
+// sleeps it tries to take the role of the network waiter. One thread at a time
+// has that role: it waits in the sink, where an ack wakes it, and steps for
+// all. The other waiting threads sleep on Progress, as in a local log. The
+// network waiter holds no lock while it waits, so that an append that posts
+// never waits for it.
 //
 // The ack poller is the log's own thread (WaitForAcks of ring_log.h). It polls
 // the sink only while no call is waiting.
@@ -39,11 +39,10 @@
 //      role stays with the outer call.
 //   6. The ack poller waits for calls to leave. It stores ack_poller_, then
 //      reads the count of waiters; the last waiter decrements the count, after
-//      network_waiter_ is cleared, then reads ack_poller_. To be stopped, it
+//      network_waiter_ is cleared, then reads ack_poller_. Stopping: the poller
 //      stores where it waits (network_waiter_ in the sink, else stop_, the
 //      address of the stop word), then reads the stop word. The stopping thread
-//      sets that word, then calls WakeAll, which reads network_waiter_ and
-//      stop_.
+//      sets the stop word, then reads both in WakeAll.
 //   7. The ack poller has nothing to do and sleeps. It stores sleeping_, then
 //      checks for work once more; a thread that adds work (a callback for an
 //      LSN that is in flight) stores the work, then reads sleeping_.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // group_commit: the window of the group commit policy.
 //
-// Idea: every completed record joins the window. The one that fills it forces
-// all that joined; until that is done no record may join the next window. All
-// threads share the counter, which is why the frequency policy scales better
-// (Arcadia §4.4). This policy is kept because it is well known, and as the
+// Idea: every completed record joins the window. The record that fills it
+// forces all that joined. Until that is done no record may join the next
+// window. All threads share the counter, so the frequency policy scales better
+// (Arcadia §4.4). This policy is kept because it is well known, and is the
 // baseline of the paper.
 //
 // Invariants:

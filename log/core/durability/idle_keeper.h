@@ -16,7 +16,7 @@
 //        intervals later.
 //   IK2. A log that was idle for two intervals has a watermark that names its
 //        last record (P-A3.5).
-//   IK3. By then the backups were told that this record is durable.
+//   IK3. By then it was announced to the backups that this record is durable.
 //   IK4. A log is idle only if its backups are. A backup that lags, although W
 //        others do not, must be dropped after a while, and no arrival triggers
 //        that.

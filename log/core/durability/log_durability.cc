@@ -43,8 +43,7 @@ absl::Status LogDurability<P>::CheckNotBlockedBySelf(Lsn lsn) const {
       return absl::FailedPreconditionError(absl::StrCat(
           parts_.name, ": this thread holds the open reservation of LSN ",
           at.value,
-          " and waits behind it. Complete, abort or detach it "
-          "first"));
+          " and waits for a later LSN. Complete, abort or detach it first"));
     }
   }
   return absl::OkStatus();

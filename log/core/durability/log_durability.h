@@ -4,8 +4,8 @@
 //
 // Idea: both kinds of log make steps, which wait for no other host and for no
 // open record. A call that waits is a loop over such a step, with the waiter
-// between steps. The loops and their results are here; the step, and how a call
-// sleeps, are of the kind:
+// between steps. The loops and their results are here. Each kind of log adds
+// its step, and how a call sleeps:
 //
 //   LocalDurability       durable is what this host persisted
 //                         (local_durability.h)
@@ -137,7 +137,7 @@ class LogDurability {
   // Waits until W superlines have the published head.
   virtual absl::Status WaitHeadDurable(Deadline deadline) = 0;
   // Announces to the backups that everything is durable, and writes the last
-  // watermarks. Requires: everything is, and nothing more is appended.
+  // watermarks. Requires: everything is durable, and nothing more is appended.
   absl::Status Finish();
   // Runs all callbacks that are left with `status`.
   void Abandon(const absl::Status& status) { callbacks_.Abandon(status); }
@@ -162,7 +162,7 @@ class LogDurability {
 
   // Wakes the log's own thread if a callback needs it.
   virtual void CallAckPollerIfNeeded() = 0;
-  // Tells the backups that the log is idle, at its end.
+  // Announces the durable LSN to the backups of a log that is idle at its end.
   virtual void AnnounceIdle() = 0;
 
   // Converts the result of a step: true, durable; false, not yet; else the

@@ -18,12 +18,12 @@ constexpr int64_t kCheckForWaitersNanos = 1'000'000;
 template <Persistence P>
 ReplicatedForcing<P>::ReplicatedForcing(const LogDurabilityParts<P>& parts,
                                         const LogDurabilityStart& start,
-                                        const LogReplicas& replicas)
-    : own_progress(replicas.watch),
+                                        const ReplicationParts& replication)
+    : own_progress(replication.watch),
       own_forcer(parts.pmem, parts.region, parts.ring, start.log_id,
                  start.log_epoch, start.end, parts.tracker, parts.index,
                  own_progress, parts.failure),
-      replicated_forcer(replicas.sink, replicas.flush_order,
+      replicated_forcer(replication.sink, replication.flush_order,
                         RingEnd{start.end.lsn - 1, start.end.offset},
                         parts.reclaimer.published(), parts.ring.capacity(),
                         parts.tracker, own_forcer, parts.reclaimer,
@@ -32,12 +32,12 @@ ReplicatedForcing<P>::ReplicatedForcing(const LogDurabilityParts<P>& parts,
 template <Persistence P>
 ReplicatedDurability<P>::ReplicatedDurability(
     const LogDurabilityParts<P>& parts, const LogDurabilityStart& start,
-    const LogReplicas& replicas)
+    const ReplicationParts& replication)
     : ReplicatedForcing<P>(parts, start, replicas),
       LogDurability<P>(parts, ReplicatedForcing<P>::own_forcer,
                        replicated_forcer.durable_lsn_word(),
                        /*is_replicated=*/true),
-      watch_(replicas.watch) {}
+      watch_(replication.watch) {}
 
 template <Persistence P>
 typename ReplicatedDurability<P>::Progressed ReplicatedDurability<P>::Step(
@@ -141,7 +141,7 @@ template <Persistence P>
 void ReplicatedDurability<P>::AnnounceIdle() {
   constexpr int64_t kAnswerNanos = 50'000'000;
   replicated_forcer.AnnounceDurable();
-  WaitFor("tell the backups",
+  WaitFor("announce to the backups",
           Deadline::AtNanos(parts().clock.NowNanos() + kAnswerNanos),
           [&]() -> absl::StatusOr<bool> {
             Poll();

@@ -31,7 +31,7 @@
 namespace alpheus {
 
 // A replicated log has these, a local one does not. All must outlive the log.
-struct LogReplicas {
+struct ReplicationParts {
   ReplicationSink& sink;
   FlushOrder flush_order;
   ActivityWatch& watch;
@@ -43,7 +43,7 @@ template <Persistence P>
 struct ReplicatedForcing {
   ReplicatedForcing(const LogDurabilityParts<P>& parts,
                     const LogDurabilityStart& start,
-                    const LogReplicas& replicas);
+                    const ReplicationParts& replication);
 
   // Progress of the forcer. No thread waits on it, since a record that is
   // persisted here alone is no news.
@@ -61,7 +61,7 @@ class ReplicatedDurability final : private ReplicatedForcing<P>,
 
   ReplicatedDurability(const LogDurabilityParts<P>& parts,
                        const LogDurabilityStart& start,
-                       const LogReplicas& replicas);
+                       const ReplicationParts& replication);
 
   const std::atomic<uint64_t>& reuse_limit_word() const override {
     return replicated_forcer.reuse_limit_word();

@@ -161,7 +161,7 @@ bool ReplicatedForcer<P>::AnnounceHead() {
   const uint64_t limit =
       reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
   if (limit == announced_limit_.load(std::memory_order_relaxed)) return false;
-  // The head may be newer than the limit; it is told again then.
+  // The head may be newer than the limit; it is announced again then.
   sink_.AdvanceHead(reclaimer_.published());
   announced_limit_.store(limit, std::memory_order_release);
   return true;

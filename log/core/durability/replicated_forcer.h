@@ -23,7 +23,7 @@
 //        a slot of the CompletionTracker is free only when neither needs it.
 //        Every step forces here what it offered, so that no caller waits for
 //        that.
-//   RF2. The sink is told of a persisted LSN only after its fence (P-H22).
+//   RF2. The sink gets a persisted LSN only after its fence (P-H22).
 //   RF3. reuse_limit <= capacity + the lowest head of all replicas in sync, the
 //        own one included (P-L4). So bytes are reused only when no replica
 //        needs the old ones after a crash.
@@ -85,11 +85,10 @@ class ReplicatedForcer {
 
   // Makes one step towards making all records up to `lsn` durable; with LSN 0
   // forces nothing. Processes what arrived, and sends the published head. Does
-  // nothing if another thread steps. As long as `lsn` is not durable, an
-  // earlier record is open, acks are still to come, or another thread steps. In
-  // each case some thread notifies when that is over, so that the caller may
-  // sleep. Works on a failed log too, since other nodes may be reached through
-  // the same sink.
+  // nothing if another thread steps. If `lsn` is not durable on return, an
+  // earlier record is open, an ack is in flight, or another thread steps. Some
+  // thread notifies when that ends, so that the caller may sleep. Works on a
+  // failed log too, since other nodes may be reached through the same sink.
   void Poll(Lsn lsn = Lsn(0));
   // Polls if the published head has moved.
   void PollIfHeadMoved();

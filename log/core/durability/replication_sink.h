@@ -2,7 +2,7 @@
 // replication_sink: interface between a log and the code that copies it to
 // other hosts.
 //
-// Idea: the log knows no network. It tells the sink the end of its finished
+// Idea: the log knows no network. It gives the sink the end of its finished
 // records, the LSN that its own replica has persisted, and its head. The sink
 // has backups write the same records. It reports the LSN that W replicas have
 // persisted, and the ring bytes that no replica needs any more.
@@ -67,19 +67,19 @@ class ReplicationSink {
  public:
   virtual ~ReplicationSink() = default;
 
-  // Tells the end of the finished records; their bytes no longer change.
+  // Notes the end of the finished records; their bytes no longer change.
   // Requires: does not go back.
   virtual void Advance(const RingEnd& finished) = 0;
 
-  // Tells that the log's own replica has persisted all records up to `lsn`;
+  // Notes that the log's own replica has persisted all records up to `lsn`;
   // after its fence, not before (P-H22). Ignored if the log's own memory is no
   // replica.
   virtual void LocalPersisted(Lsn lsn) = 0;
 
-  // Tells the head in the log's own superline. Requires: does not go back.
+  // Notes the head in the log's own superline. Requires: does not go back.
   virtual void AdvanceHead(const LogPosition& head) = 0;
 
-  // Tells that the log is idle: nothing is exposed. The backups then get the
+  // Notes that the log is idle: nothing is exposed. The backups then get the
   // durable LSN, for readers that follow the log there. A sink without readers
   // does nothing.
   virtual void AnnounceDurable() {}

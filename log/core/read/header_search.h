@@ -39,9 +39,9 @@ class HeaderSearch {
         limit_(limit),
         cursor_(ring, table, LogPosition(), limit) {}
 
-  // Moves `*at` to the first line at or after it, and before `until`, that is a
-  // header that holds, and fills `record`. Returns false if there is none;
-  // `*at` is then after the last line examined.
+  // Finds the first header that holds in [`*at`, `until`). Moves `*at` to its
+  // line and fills `record`. Returns false if there is none; `*at` is then
+  // after the last line examined.
   bool Next(RingOffset* at, RingOffset until, RecordView* record);
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // lsn_index: finds the place of a live record by its LSN, in little memory.
 //
-// Idea: the position (offset and chain) of every 64th LSN, noted when the
-// record before it is recovered or becomes durable; the rest is a short walk
-// over headers. One entry per 64 records costs at most 1/256 of the ring's
+// Idea: the index notes the position (offset and chain) of every 64th LSN, when
+// the record before it is recovered or becomes durable. The rest is a short
+// walk over headers. One entry per 64 records costs at most 1/256 of the ring's
 // capacity.
 //
 // Thread safety: Note by the one thread that may move the durable LSN

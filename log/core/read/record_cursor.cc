@@ -15,13 +15,13 @@ RecordCursor::Step RecordCursor::Next() {
   }
   if (ReadRecordHeader(owner_, position_.lsn, begin, ring_.data() + place_,
                        place_, &record_)) [[likely]] {
-    return Take(begin, /*pad_damaged=*/false);
+    return Pass(begin, /*pad_damaged=*/false);
   }
-  return NextBehindPad();
+  return NextAfterPad();
 }
 
 // Three cases: a PAD is here; one was here and can't be read (RC2); nothing is.
-RecordCursor::Step RecordCursor::NextBehindPad() {
+RecordCursor::Step RecordCursor::NextAfterPad() {
   const RingOffset begin = position_.offset;
   if (place_ == 0) return Step::kBadHeader;
   RecordView pad;
@@ -35,10 +35,10 @@ RecordCursor::Step RecordCursor::NextBehindPad() {
     return Step::kBadHeader;
   }
   place_ = 0;
-  return Take(begin, /*pad_damaged=*/!has_pad);
+  return Pass(begin, /*pad_damaged=*/!has_pad);
 }
 
-RecordCursor::Step RecordCursor::Take(RingOffset begin, bool pad_damaged) {
+RecordCursor::Step RecordCursor::Pass(RingOffset begin, bool pad_damaged) {
   const uint64_t bytes = record_.bytes;
   record_begin_ = begin;
   pad_damaged_ = pad_damaged;

@@ -150,8 +150,8 @@ class RecordCursor {
                                                const std::byte* line,
                                                uint64_t place,
                                                RecordView* record) const;
-  Step NextBehindPad();
-  Step Take(RingOffset begin, bool pad_damaged);
+  Step NextAfterPad();
+  Step Pass(RingOffset begin, bool pad_damaged);
 
   Ring ring_;
   const EpochTable& table_;

@@ -18,7 +18,8 @@
 namespace alpheus {
 
 // Raises the region's alarm if it no longer belongs to `log_id`. Takes some
-// microseconds. Requires: it belonged to it, and was not detached.
+// microseconds. Requires: the region belonged to that log, and was not
+// detached.
 void CheckRegionFile(const Region& region, Uuid log_id);
 
 }  // namespace alpheus

@@ -48,8 +48,8 @@ struct Sums {
 // Examines every line from `from` to the limit for headers that hold. They tell
 // how much is cut, and may prove that it was acknowledged. A record can lie
 // after a hole because threads complete in any order.
-void InspectBehind(const ScanInput& input, LogPosition from,
-                   ScanResult* result) {
+void InspectAfter(const ScanInput& input, LogPosition from,
+                  ScanResult* result) {
   HeaderSearch search = SearchOf(input);
   RecordView record;
   for (RingOffset at = from.offset; search.Next(&at, LimitOf(input), &record);
@@ -103,7 +103,7 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
     result.bad_bytes = RecordBytes(cursor.record().header.payload_bytes());
     NoteDurable(cursor.record(), &result);
   }
-  InspectBehind(input, result.end, &result);
+  InspectAfter(input, result.end, &result);
   result.proven_lsn = std::max(input.proven_lsn, result.named_durable_lsn);
   if (result.end.lsn <= result.proven_lsn) {
     result.verdict = TailVerdict::kCorrupt;
@@ -142,7 +142,7 @@ ScanResult ScanLog(const ScanInput& input, LsnIndex* index) {
   });
 }
 
-LogPosition FindRecordBehind(const ScanInput& input, LogPosition from) {
+LogPosition FindRecordAfter(const ScanInput& input, LogPosition from) {
   HeaderSearch search = SearchOf(input);
   RecordView record;
   LogPosition found;

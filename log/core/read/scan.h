@@ -2,11 +2,11 @@
 // scan: finds the end of a log and judges it.
 //
 // Idea: the log has no tail pointer, so it ends where the first record can't be
-// read. But a media error looks the same. So the scan looks whether the record
-// is *proven*, that is, whether something says that it was once persisted here:
-// the watermark, the durable LSN in the header of any later record, or the
-// start of the installed epoch. A proven record is *corrupt*, and the log is
-// not shown. One that is not is *torn* (or was never written), and the log ends
+// read. But a media error looks the same. So the scan looks for a proof that
+// the record was once persisted here. The proofs are the watermark, the durable
+// LSN in the header of any later record, and the start of the installed epoch.
+// If the record is *proven* so, it is *corrupt*, and the log is not shown. If
+// it is not proven, it is *torn* (or was never written), and the log ends
 // before it. The proof comes a little after the acknowledgement. So in the last
 // batch before a crash a damaged record counts as torn, too; nowhere else does
 // a log become shorter in silence (P-C6).
@@ -94,7 +94,7 @@ ScanResult ScanLog(const ScanInput& input, LsnIndex* index);
 
 // Returns the position of the first record after `from` whose header holds,
 // with an LSN above `from.lsn`; LSN 0 if there is none. For salvage.
-LogPosition FindRecordBehind(const ScanInput& input, LogPosition from);
+LogPosition FindRecordAfter(const ScanInput& input, LogPosition from);
 
 }  // namespace alpheus
 

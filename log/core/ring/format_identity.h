@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// format_identity: whose replica of which log a new region is to be.
+// format_identity: names the log of a new region, and the replica that it will
+// be.
 //
 // Thread safety: a value.
 #ifndef ALPHEUS_LOG_CORE_RING_FORMAT_IDENTITY_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// region_repair: what scrubbing may do to the region of a log while its threads
-// write it.
+// region_repair: the changes that scrubbing may make to the region of a log
+// while threads write the log.
 //
 // Idea: a scrubber of the primary's own replica (recovery/scrub/own_scrub.h)
 // reads records that no thread changes, and puts back bytes and copies that the

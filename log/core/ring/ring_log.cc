@@ -34,7 +34,8 @@ std::unique_ptr<LogDurability<P>> RingLog<P>::MakeDurability(
     return std::make_unique<LocalDurability<P>>(parts, begin);
   }
   return std::make_unique<ReplicatedDurability<P>>(
-      parts, begin, LogReplicas{*options_.sink, options_.flush_order, *watch_});
+      parts, begin,
+      ReplicationParts{*options_.sink, options_.flush_order, *watch_});
 }
 
 template <Persistence P>
@@ -195,8 +196,9 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
     *in_ring = {ring_.At(space.offset) + kRecordHeaderBytes, payload.bytes};
   }
   pmem_.YieldPoint("reserve: taken");
-  // As long as some fences. A thread that will not wait for its record spins
-  // longer: a record that it leaves out of order costs the others more.
+  // Spinning 32 times takes as long as some fences. A thread that will not wait
+  // for its record spins longer: a record that it leaves out of order costs the
+  // others more.
   const int spins = forced ? 32 : 128;
   // Records for backups are read from the cache, and their bytes must not
   // change once completed.

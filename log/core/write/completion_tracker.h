@@ -2,11 +2,11 @@
 // completion_tracker: records which of the records that are not durable are
 // finished.
 //
-// Idea: a table in memory with one slot per LSN modulo its size. An LSN takes
-// its slot the moment it is reserved. The exposure cap ensures that the slot's
-// last user is durable by then, so nothing is ever allocated or freed. The
-// slot's word holds LSN and state together: a word that names another LSN says
-// "open", whatever its state.
+// Idea: the tracker is a table in memory with one slot per LSN modulo its size.
+// An LSN takes its slot the moment it is reserved. The exposure cap ensures
+// that the slot's last user is durable by then, so nothing is ever allocated or
+// freed. The slot's word holds LSN and state together: a word that names
+// another LSN says "open", whatever its state.
 //
 // Invariants:
 //   CTR1. The state of an LSN only goes open -> completed -> persisted, or open

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // record_writer: turns reserved space into a record.
 //
-// Idea: two ways to the same bytes. `Seal` finishes a record whose payload was
-// stored through the cache by any thread in any way. It stores checksum and
-// header, and last the publish word in one atomic store; a flush and a fence of
-// any thread make the record persistent. `WriteWhole` knows all bytes
-// beforehand. It stores whole lines past the cache, payload first, so that they
-// drain while the header is made; one fence of its own is the whole cost.
+// Idea: there are two ways to the same bytes. `Seal` finishes a record whose
+// payload was stored through the cache by any thread in any way. It stores
+// checksum and header, and last the publish word in one atomic store; a flush
+// and a fence of any thread make the record persistent. `WriteWhole` knows all
+// bytes beforehand. It stores whole lines past the cache, payload first, so
+// that they drain while the header is made; one fence of its own is the whole
+// cost.
 //
 // Invariants:
 //   RWR1. Seal stores the publish word, with both checksums, last (P-A1).
@@ -35,8 +36,8 @@
 namespace alpheus {
 
 // Content of one record: parts that are joined in order. Its CRC needs no LSN,
-// so it is computed before anything is reserved; but only after `bytes` was
-// checked, since a size that is too large may be no memory at all.
+// so it is computed before anything is reserved. `bytes` is checked before
+// that: data of a size that is too large may be no memory at all.
 struct Payload {
   explicit Payload(std::span<const std::span<const std::byte>> p) : parts(p) {
     for (const auto& part : parts) {

@@ -73,7 +73,8 @@ class Connection {
 
   State state() const { return state_; }
   const std::string& peer() const { return peer_; }
-  // Returns true if the application does not know it yet, or no more.
+  // Returns true if the application does not know the connection yet, or knows
+  // it no longer.
   bool is_unauthenticated() const {
     return state_ == State::kAnonymous || state_ == State::kLingering;
   }

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// liveness_timers: the times by which a connection tells a peer that is gone
-// from one that has nothing to say.
+// liveness_timers: the timers that distinguish a dead peer of a connection from
+// an idle one.
 //
-// Idea: the connection reports what it sees: bytes that came, requests that
-// wait for answers, bytes that the peer's kernel takes, a request that waits
-// for a receive. This class says what is due, and when to check next.
+// Idea: the connection reports what it sees:
+// * bytes that it received;
+// * requests that are unanswered;
+// * bytes that the peer's kernel accepted;
+// * a request that waits for a receive.
+// This class says what is due, and when to check next.
 //
 // Invariants:
-//   LVT1. A peer is gone when it was asked for something and nothing at all has
-//         come from it for retry_ns. Without a request its silence means
+//   LVT1. A peer is dead (kPeerGone) if it was asked for something and no byte
+//         has come from it for retry_ns. Without a request its silence means
 //         nothing.
 //   LVT2. Time in which this side ran no timers is no silence either: the
 //         machine may have stood still, with both of them on it. At most a
 //         quarter of the awaited time is charged between two runs of the timers
 //         (FB6 of fabric.h). NextCheck comes at least that often, so that a
 //         thread that sleeps until then and is on time loses nothing.
-//   LVT3. A peer is gone, too, when something waits for it and it has taken no
-//         byte for retry_ns, whatever it says meanwhile: it reads no answer.
+//   LVT3. A peer is also dead if bytes have waited for it for retry_ns and it
+//         accepted none, even if it still sends: it reads no answer.
 // Thread safety: none; the adapter's lock guards it.
 // References: connection.h.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_LIVENESS_TIMERS_H_

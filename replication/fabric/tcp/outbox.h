@@ -8,8 +8,8 @@
 // Invariants:
 //   TOB1. Bytes leave in the order in which they were appended.
 //   TOB2. A reference is followed only while its region is registered.
-//   TOB3. It counts its bytes of answers: a peer that takes none gets no more
-//         of them made (responder.h).
+//   TOB3. It counts the bytes of answers. A peer that accepts none gets no
+//         further ones (responder.h).
 // Thread safety: none; the adapter's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_OUTBOX_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_OUTBOX_H_

@@ -29,7 +29,7 @@ void Responder::OnHeader(const WireHeader& header, Outbox* outbox) {
 }
 
 size_t Responder::OnPayload(std::span<const std::byte> bytes, Outbox* outbox) {
-  if (!is_waiting() && !keeps()) return Take(bytes, outbox);
+  if (!is_waiting() && !keeps()) return Continue(bytes, outbox);
   Keep(bytes);
   if (!is_waiting()) Replay(outbox);
   return bytes.size();
@@ -59,7 +59,7 @@ void Responder::Replay(Outbox* outbox) {
   while (health_ == Health::kGood && !is_waiting() && keeps()) {
     const auto rest = std::span<const std::byte>(kept_).subspan(kept_begin_);
     if (is_busy_) {
-      const size_t taken = Take(rest, outbox);
+      const size_t taken = Continue(rest, outbox);
       if (taken == 0) return;  // half a word: the rest comes later
       kept_begin_ += taken;
       continue;
@@ -100,10 +100,10 @@ void Responder::Begin(Outbox* outbox) {
   if (current_.length == 0) Finish();
 }
 
-size_t Responder::Take(std::span<const std::byte> bytes, Outbox* outbox) {
+size_t Responder::Continue(std::span<const std::byte> bytes, Outbox* outbox) {
   if (current_.opcode == WireOpcode::kCompareSwap ||
       current_.opcode == WireOpcode::kFetchAdd) {
-    return TakeOperands(bytes, outbox);
+    return ReadOperands(bytes, outbox);
   }
   const size_t taken =
       current_.opcode == WireOpcode::kSend ? LandSend(bytes) : Land(bytes);
@@ -143,7 +143,7 @@ size_t Responder::LandSend(std::span<const std::byte> bytes) {
   return landing;
 }
 
-size_t Responder::TakeOperands(std::span<const std::byte> bytes,
+size_t Responder::ReadOperands(std::span<const std::byte> bytes,
                                Outbox* outbox) {
   const size_t left = static_cast<size_t>(current_.length - landed_);
   const std::span<const std::byte> taken =

@@ -2,12 +2,12 @@
 // responder: the receiving half of a connection: executes the peer's requests
 // against registered memory.
 //
-// Idea: a small state machine, fed with headers and payloads as they come. A
-// request that needs a receive and finds none is parked. Later bytes of the
-// stream are kept (no more than the window, see TRQ2) and executed once a
-// receive has come. So answers to this side's requests and pings still get
-// through on the same stream. A request whose answer finds no room waits, too:
-// a peer that takes no answers gets no more of them made. Answers of a long
+// Idea: the responder is a small state machine, fed with headers and payloads
+// as they come. A request that needs a receive and finds none is parked. Later
+// bytes of the stream are kept (no more than the window, see TRQ2) and executed
+// once a receive has come. So answers to this side's requests and pings still
+// get through on the same stream. A request whose answer finds no room waits,
+// too: while a peer accepts no answers, no more are made. Answers of a long
 // read are made in pieces.
 //
 // Invariants (FB1 to FB6 of fabric.h):
@@ -108,10 +108,10 @@ class Responder {
 
   bool is_waiting() const { return is_parked_ || waits_for_room_; }
   void Begin(Outbox* outbox);
-  size_t Take(std::span<const std::byte> bytes, Outbox* outbox);
+  size_t Continue(std::span<const std::byte> bytes, Outbox* outbox);
   size_t Land(std::span<const std::byte> bytes);
   size_t LandSend(std::span<const std::byte> bytes);
-  size_t TakeOperands(std::span<const std::byte> bytes, Outbox* outbox);
+  size_t ReadOperands(std::span<const std::byte> bytes, Outbox* outbox);
   void Finish();
   void BeginSend();
   void FinishImmediate();

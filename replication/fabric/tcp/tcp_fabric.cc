@@ -122,7 +122,7 @@ void TcpFabric::MarkForSending(ConnectionId id) {
   if (sending_.empty() || sending_.back() != id) sending_.push_back(id);
 }
 
-// --- Progress ---------------------------------------------------------------
+// --- Turns ------------------------------------------------------------------
 
 size_t TcpFabric::Poll(std::span<Completion> completions,
                        std::vector<ConnectionEvent>* events) {
@@ -139,7 +139,7 @@ size_t TcpFabric::Poll(std::span<Completion> completions,
   return count;
 }
 
-bool TcpFabric::Progress() {
+bool TcpFabric::RunTurn() {
   // TF2. A thread that wants the lock makes the progress, or comes again.
   if (wanting_.load(std::memory_order_relaxed) > 0) return false;
   if (!mutex_.TryLock()) return false;

@@ -10,14 +10,14 @@
 //   TF1. Memory of this host is touched only under the adapter's lock, after
 //        key, bounds and access were checked in the same step. So when Close or
 //        Deregister has returned, nothing lands any more (FB5).
-//   TF2. A stand-in's Progress never makes Poll wait for more than one turn: it
+//   TF2. A stand-in's RunTurn never makes Poll wait for more than one turn: it
 //        steps back while any other thread wants the lock.
 //   TF3. A peer that sends malformed bytes loses its own connection and nothing
 //        else.
 //   TF4. A Poll that brings completions may delay the acknowledgements of
 //        what it executed. A caller that takes completions tends to post in
 //        return, and both then leave in one system call, the dearest thing
-//        here. The first Poll after 20 us sends them in any case, Progress and
+//        here. The first Poll after 20 us sends them in any case, RunTurn and
 //        WaitForActivity at once, and nothing is delayed while a thread waits.
 //   TF5. A Poll that has no room for completions, and sent posted work, does
 //        not receive: its caller comes again to receive.
@@ -78,7 +78,7 @@ class TcpFabric final : public Fabric {
                            LocalBytes into) override;
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override;
-  bool Progress() override;
+  bool RunTurn() override;
   // Wakes in whole milliseconds, rounded up.
   void WaitForActivity(Deadline deadline) override;
   void Wake() override;

@@ -10,8 +10,8 @@
 //        work has completed (FB3, FB5).
 //   VC2. Receives of a responder's user are handed to the adapter when it
 //        accepts, not before: a peer that was not accepted fills none.
-//   VC3. Messages that a peer sent before it went are heard: completions are
-//        taken before its end is.
+//   VC3. Completions are processed before the peer's disconnect, so that its
+//        last messages are delivered.
 // Thread safety: none; the fabric's lock guards it.
 // References: rdma_cm(7); greeting.h.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_CONNECTION_H_
@@ -76,8 +76,9 @@ class Connection {
   const std::string& peer() const { return peer_; }
   rdma_cm_id* manager() const { return manager_.get(); }
   bool is_established() const { return state_ == State::kEstablished; }
-  // Returns true if only the peer's end is awaited of the connection manager.
-  bool is_settled() const {
+  // Returns true if the connection manager has only the peer's disconnect left
+  // to report.
+  bool is_past_setup() const {
     return state_ == State::kEstablished || state_ == State::kBroken;
   }
   // Returns true if a peer requested it and it was never accepted.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // native_operations: FLUSH and atomic WRITE of the library and the adapter,
-// where both have them. The one place that knows whether they do.
+// where both have them. No other file knows whether they do.
 //
 // Idea: rdma-core has both operations from release 46 on, in its extended way
 // of posting (ibv_wr_*) only. A build with older headers (Debian 12 has 44) has

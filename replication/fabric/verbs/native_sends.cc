@@ -50,12 +50,12 @@ bool WrittenRange::Widen(RemoteAddress* range, uint64_t* bytes) const {
   return true;
 }
 
-void NativeSends::Take(const WorkRequest& request, uint64_t number,
-                       uint64_t oldest, ibv_send_wr* asked, ibv_sge* own) {
-  const bool is_behind_atomic_write = after_atomic_write_ > oldest;
+void NativeSends::OnPost(const WorkRequest& request, uint64_t number,
+                         uint64_t oldest, ibv_send_wr* asked, ibv_sge* own) {
+  const bool is_after_atomic_write = after_atomic_write_ > oldest;
   switch (request.operation) {
     case Operation::kFlush:
-      return TakeFlush(request, number, asked, own);
+      return OnFlush(request, number, asked, own);
     case Operation::kRead:
       return;
     case Operation::kCompareSwap:
@@ -67,16 +67,16 @@ void NativeSends::Take(const WorkRequest& request, uint64_t number,
     default:
       written_.Add(request.remote, request.local.bytes.size());
       if (request.is_atomic_write) {
-        return TakeAtomicWrite(request, number, oldest, asked, own);
+        return OnAtomicWrite(request, number, oldest, asked, own);
       }
       break;
   }
-  if (is_behind_atomic_write) asked->send_flags |= IBV_SEND_FENCE;  // NS3
+  if (is_after_atomic_write) asked->send_flags |= IBV_SEND_FENCE;  // NS3
 }
 
-void NativeSends::TakeAtomicWrite(const WorkRequest& request, uint64_t number,
-                                  uint64_t oldest, ibv_send_wr* asked,
-                                  ibv_sge* own) {
+void NativeSends::OnAtomicWrite(const WorkRequest& request, uint64_t number,
+                                uint64_t oldest, ibv_send_wr* asked,
+                                ibv_sge* own) {
   asked->opcode = kAtomicWriteOpcode;
   asked->send_flags &= ~unsigned{IBV_SEND_INLINE};
   if (after_read_flush_ > oldest) {
@@ -90,8 +90,8 @@ void NativeSends::TakeAtomicWrite(const WorkRequest& request, uint64_t number,
   ++counters_.atomic_writes;
 }
 
-void NativeSends::TakeFlush(const WorkRequest& request, uint64_t number,
-                            ibv_send_wr* asked, ibv_sge* own) {
+void NativeSends::OnFlush(const WorkRequest& request, uint64_t number,
+                          ibv_send_wr* asked, ibv_sge* own) {
   const RegionKeyParts parts = PartsOf(request.remote.key);
   RemoteAddress range = request.remote;
   uint64_t bytes = request.range_bytes;

@@ -68,16 +68,17 @@ class NativeSends {
   // Notes a request that is posted as `number`, and makes `asked` native where
   // it may be. `oldest` is the oldest number that has not completed, or
   // `number`.
-  void Take(const WorkRequest& request, uint64_t number, uint64_t oldest,
-            ibv_send_wr* asked, ibv_sge* own);
-  // Returns true if a request since the last call is native.
-  bool TakeChain() { return std::exchange(is_in_chain_, false); }
+  void OnPost(const WorkRequest& request, uint64_t number, uint64_t oldest,
+              ibv_send_wr* asked, ibv_sge* own);
+  // Ends the chain of the requests since the last call. Returns true if one of
+  // them is native.
+  bool EndChain() { return std::exchange(is_in_chain_, false); }
 
  private:
-  void TakeAtomicWrite(const WorkRequest& request, uint64_t number,
-                       uint64_t oldest, ibv_send_wr* asked, ibv_sge* own);
-  void TakeFlush(const WorkRequest& request, uint64_t number,
-                 ibv_send_wr* asked, ibv_sge* own);
+  void OnAtomicWrite(const WorkRequest& request, uint64_t number,
+                     uint64_t oldest, ibv_send_wr* asked, ibv_sge* own);
+  void OnFlush(const WorkRequest& request, uint64_t number, ibv_send_wr* asked,
+               ibv_sge* own);
 
   const NativeAbilities abilities_;
   VerbsFabricCounters& counters_;

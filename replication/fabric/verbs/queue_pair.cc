@@ -154,8 +154,8 @@ void QueuePair::Post(const WorkRequest& request, const ibv_sge& own) {
   Entry& entry = Append({request.operation, request.work});
   Fill(request, own, &entry);
   if (native_) {
-    native_->Take(request, entry.request.wr_id, sends_.first(), &entry.request,
-                  &entry.own);
+    native_->OnPost(request, entry.request.wr_id, sends_.first(),
+                    &entry.request, &entry.own);
   }
 }
 
@@ -198,7 +198,8 @@ void QueuePair::PostGreeting(const ibv_sge& own) {
 
 // Filled in place: a request is 128 bytes, and each record takes one.
 QueuePair::Entry& QueuePair::Append(const Send& send) {
-  ALPHEUS_CHECK(!is_chain_full(), "who fills the chain hands it over");
+  ALPHEUS_CHECK(!is_chain_full(),
+                "a full chain must be handed to the adapter first");
   ALPHEUS_CHECK(sends_.size() < sends_.room(), "QP2: more than may be posted");
   Entry& entry = chain_[chained_++];
   entry.request.wr_id = sends_.next();
@@ -231,7 +232,7 @@ absl::Status QueuePair::RingDoorbell() {
     entry.request.num_sge = entry.own.length > 0 ? 1 : 0;
   }
   ibv_send_wr* bad = nullptr;
-  const int error = native_ && native_->TakeChain()
+  const int error = native_ && native_->EndChain()
                         ? PostNative(id_->qp, &chain_.front().request)
                         : ibv_post_send(id_->qp, &chain_.front().request, &bad);
   chained_ = 0;

@@ -22,8 +22,8 @@
 //        read (FB1). A flush is not waited for: a later operation may land
 //        early.
 //   QP5. A new queue pair is armed: the completion channel reports its first
-//        completion. So a thread that is about to sleep may make it, and it may
-//        be made while others sleep (VF4, verbs_fabric.h).
+//        completion. So a queue pair may be made by a thread about to sleep, or
+//        while others sleep (VF4, verbs_fabric.h).
 // Thread safety: none; the fabric's lock guards it.
 // References: ibv_post_send(3), ibv_poll_cq(3); remote persistence taxonomy
 // §3.4; protocol P-B0.5, P-R2, P-R3.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // registered_memory: the memory of this process that one adapter may touch.
 //
-// Idea: the adapter asks the three questions of FB4. This keeps what own
-// operations need to name their bytes, and the end of each registration.
+// Idea: the adapter asks the three questions of FB4. This class keeps what own
+// operations need to name their bytes, and ends each registration.
 //
 // Invariants:
 //   1. No region is registered with relaxed ordering: a receive or a flush

@@ -17,7 +17,6 @@ constexpr std::array<int64_t, 31> kNotReadyTimes = {
     1,    2,    3,    4,    6,     8,     12,    16,    24,   32,   48,
     64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536, 2048,
     3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
-constexpr int64_t kNotReadyLongest = 65536;
 
 }  // namespace
 
@@ -39,11 +38,6 @@ uint8_t NotReadyTimerCode(int64_t wait_ns) {
   const auto found = std::ranges::find_if(kNotReadyTimes, enough);
   if (found == kNotReadyTimes.end()) return 0;
   return static_cast<uint8_t>(found - kNotReadyTimes.begin() + 1);
-}
-
-int64_t NotReadyTimerNanos(uint8_t code) {
-  const int64_t units = code == 0 ? kNotReadyLongest : kNotReadyTimes[code - 1];
-  return units * kNotReadyUnitNanos;
 }
 
 }  // namespace alpheus::fabric::verbs

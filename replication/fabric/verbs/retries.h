@@ -26,7 +26,6 @@ int64_t AckTimeoutNanos(uint8_t code);
 // Returns the RNR NAK timer code: the shortest with which kNotReadyRetries take
 // at least 15/16 of `wait_ns`, or the longest.
 uint8_t NotReadyTimerCode(int64_t wait_ns);
-int64_t NotReadyTimerNanos(uint8_t code);
 
 }  // namespace alpheus::fabric::verbs
 

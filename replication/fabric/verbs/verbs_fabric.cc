@@ -72,7 +72,7 @@ absl::Status VerbsFabric::Begin() {
   if (!channel_ || !manager_.Open() || !wake_.is_open()) {
     return absl::UnavailableError(absl::StrCat(
         device_,
-        ": no descriptors for what it has to tell: ", std::strerror(errno)));
+        ": no file descriptors for its events: ", std::strerror(errno)));
   }
   ALPHEUS_ASSIGN_OR_RETURN(news_, DeviceNews::Of(shared_.context, &wake_));
   memory_.set_news(news_.get());
@@ -192,7 +192,7 @@ bool VerbsFabric::RingDoorbells() {
   return rang;
 }
 
-// --- Progress ---------------------------------------------------------------
+// --- Turns ------------------------------------------------------------------
 
 ALPHEUS_FLATTEN void VerbsFabric::FlushSends() {
   MutexLock lock(mutex_);
@@ -222,7 +222,7 @@ ALPHEUS_FLATTEN size_t VerbsFabric::Poll(std::span<Completion> completions,
 }
 
 // The adapter makes progress by itself, also as responder.
-bool VerbsFabric::Progress() {
+bool VerbsFabric::RunTurn() {
   if (!mutex_.TryLock()) return false;
   const bool moved = Advance();
   if (HasNews()) WakeWaiters();
@@ -234,11 +234,11 @@ bool VerbsFabric::Advance() {
   bool moved = RingDoorbells();
   moved |= PollConnections();
   // The clock costs more than a look at a queue.
-  if (is_settled_ && tick_at_ != 0 && ++turns_ % kTurnsPerCheck != 0) {
+  if (is_past_setup_ && tick_at_ != 0 && ++turns_ % kTurnsPerCheck != 0) {
     return moved;
   }
   const int64_t now = clock_.NowNanos();
-  if (is_settled_ && now < tick_at_) return moved;
+  if (is_past_setup_ && now < tick_at_) return moved;
   tick_at_ = now + kTickNanos;
   if (now >= news_at_) {
     news_at_ = now + kNewsNanos;
@@ -268,11 +268,11 @@ bool VerbsFabric::PollConnections() {
 }
 
 bool VerbsFabric::RunTimers(int64_t now) {
-  is_settled_ = true;
+  is_past_setup_ = true;
   for (auto entry = connections_.begin(); entry != connections_.end();) {
     Connection& connection = *entry->second;
     connection.OnTimers(now);
-    is_settled_ &= connection.is_settled();
+    is_past_setup_ &= connection.is_past_setup();
     const bool is_dead = connection.state() == Connection::State::kDead;
     if (is_dead) found_ = {};
     entry = is_dead ? connections_.erase(entry) : std::next(entry);
@@ -384,7 +384,7 @@ absl::StatusOr<ConnectionId> VerbsFabric::Connect(std::string_view address,
       deadline.is_set() ? deadline : Deadline::AtNanos(silence), &shared_);
   connection->Resolve(from ? from->get() : nullptr, to.get());
   connections_.emplace(id, std::move(connection));
-  is_settled_ = false;
+  is_past_setup_ = false;
   WakeWaiters();  // there is one more deadline
   return id;
 }
@@ -416,7 +416,7 @@ absl::Status VerbsFabric::Reject(ConnectionId id,
       connection->Reject(
           fits.ok() ? private_data : "",
           Deadline::AtNanos(clock_.NowNanos() + limits_.retry_ns));
-      is_settled_ = false;
+      is_past_setup_ = false;
       break;
     case Connection::State::kBroken:  // the peer is gone
       if (!connection->is_request()) return NoConnection(id);
@@ -436,7 +436,7 @@ absl::Status VerbsFabric::Close(ConnectionId id) {
   if (connection->state() == Connection::State::kRequested) {
     connection->Reject("",
                        Deadline::AtNanos(clock_.NowNanos() + limits_.retry_ns));
-    is_settled_ = false;
+    is_past_setup_ = false;
   } else {
     connection->Close();
   }
@@ -531,7 +531,7 @@ void VerbsFabric::OnCall(CommunicationId manager, bool is_calling) {
       Deadline::AtNanos(clock_.NowNanos() + limits_.retry_ns), &shared_);
   connection->AnswerCall();
   connections_.emplace(id, std::move(connection));
-  is_settled_ = false;
+  is_past_setup_ = false;
 }
 
 }  // namespace alpheus::fabric::verbs

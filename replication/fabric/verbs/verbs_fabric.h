@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // verbs_fabric: an adapter with RDMA, by rdma-core.
 //
-// Idea: a thin layer. The adapter keeps FB1, FB2, FB4 and FB6 itself. Added are
-// the order of completions (queue_pair.h), keys that say where a region begins
-// (region_key_parts.h), and private data of each program before they are
-// connected (greeting.h). The adapter starts no thread. A polling thread takes
-// completions from its queues, without a system call; it asks the connection
-// manager, by a system call, from time to time.
+// Idea: this is a thin layer. The adapter keeps FB1, FB2, FB4 and FB6 itself.
+// The layer adds the order of completions (queue_pair.h), keys that say where a
+// region begins (region_key_parts.h), and private data of each program before
+// they are connected (greeting.h). The adapter starts no thread. A polling
+// thread takes completions from its queues, without a system call; it asks the
+// connection manager, by a system call, from time to time.
 //
 // Invariants, beyond those of fabric.h:
 //   VF1. Close and Deregister destroy the queue pair and the memory region
 //        before they return: nothing else is a fence (FB5, P-R2).
 //   VF2. No region is registered with relaxed ordering (P-R4).
-//   VF3. Work posted in a row leaves by one doorbell, at the next Poll, and at
-//        once while a thread sleeps in WaitForActivity.
+//   VF3. Work posted in a row leaves by one doorbell at the next Poll. While a
+//        thread sleeps in WaitForActivity it leaves at once.
 //   VF4. A thread sleeps only when each completion queue will wake it.
 //   VF5. Nothing is left of a connection that was closed or rejected.
 //   VF6. When the adapter reports that it failed, that its port is down, or
@@ -81,7 +81,7 @@ class VerbsFabric final : public Fabric {
   void FlushSends() override;
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override;
-  bool Progress() override;
+  bool RunTurn() override;
   void WaitForActivity(Deadline deadline) override;
   void Wake() override;
 
@@ -146,7 +146,7 @@ class VerbsFabric final : public Fabric {
   std::pair<ConnectionId, Connection*> found_ ABSL_GUARDED_BY(mutex_){};
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<ConnectionId> posted_ ABSL_GUARDED_BY(mutex_);
-  bool is_settled_ ABSL_GUARDED_BY(mutex_) = true;  // no connection begins
+  bool is_past_setup_ ABSL_GUARDED_BY(mutex_) = true;  // all connections are
   // when the connection manager is asked next; 0: at once
   int64_t tick_at_ ABSL_GUARDED_BY(mutex_) = 0;
   // When device news are read next; 0: at once.

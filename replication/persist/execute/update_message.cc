@@ -46,9 +46,9 @@ size_t EncodeUpdateMessage(const UpdateMessage& message,
                           message.b.bytes,
                           0};
   const std::span<std::byte> payload = into.first(bytes).subspan(sizeof header);
-  const auto behind_a =
+  const auto after_a =
       std::ranges::copy(message.bytes_of_a, payload.begin()).out;
-  std::ranges::copy(message.bytes_of_b, behind_a);
+  std::ranges::copy(message.bytes_of_b, after_a);
   header[kChecksumWord] = ChecksumOf(header, payload);
   std::memcpy(into.data(), header.data(), sizeof header);
   return bytes;

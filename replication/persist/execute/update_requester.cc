@@ -242,8 +242,8 @@ absl::Status UpdateRequester::OnReport(const fabric::Completion& completion) {
   if (!can_be) {
     return absl::DataLossError(absl::StrCat(
         "update ", persisted_ + 1, ": the responder sent ", completion.bytes,
-        " bytes that are no report of this session behind ", acks_,
-        " acks and ", receives_, " of ", announced_, " receives"));
+        " bytes that are no report of this session after ", acks_, " acks and ",
+        receives_, " of ", announced_, " receives"));
   }
   acks_ = report->acks;
   receives_ = report->receives;

@@ -2,12 +2,12 @@
 // update_requester: runs the requester's steps of any row of the tables, one
 // update after the other, on one connection.
 //
-// Idea: a program counter over the row's steps. Post begins an update and
-// advances until a step waits for a completion or an ack; Take hands in events
-// and continues from there. Nothing blocks.
+// Idea: the object is a program counter over the row's steps. Post begins an
+// update and advances until a step waits for a completion or an ack; Take hands
+// in events and continues from there. Nothing blocks.
 // No log uses this: its records go by persist_requester.h, which has many
-// updates in flight. This runs all 72 rows, for the tests of the tables and for
-// the benchmark of REMOTELOG.
+// updates in flight. This class runs all 72 rows, for the tests of the tables
+// and for the benchmark of REMOTELOG.
 //
 // Invariants:
 //   UQ1. persisted() counts an update only when the row's last step is done.

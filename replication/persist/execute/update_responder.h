@@ -2,8 +2,9 @@
 // update_responder: runs the responder's steps of any row of the tables. No log
 // uses it: records go by persist_responder.h.
 //
-// Idea: a program counter over the row's steps of this side. A received message
-// or immediate advances it until the next receive: copies, flushes, the ack.
+// Idea: the object is a program counter over the row's steps of this side. A
+// received message or immediate advances it until the next receive: copies,
+// flushes, the ack.
 // A row without steps here uses up receives all the same, which must be posted
 // again. If the row sends its bytes, the message in a receive must be applied
 // first (message_log.h): ApplyReceived does both, when the caller calls it.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // planner: picks the method that persists an update on a platform.
 //
-// Idea: a lookup, so that all of it can be tested. A missing method is an
-// error: the planner never picks one that is not enough.
+// Idea: the planner is a lookup, so that all of it can be tested. A missing
+// method is an error: the planner never picks one that is not enough.
 //
 // Thread safety: pure functions.
 // References: remote persistence taxonomy, Tables 1 to 3; protocol P-A3.4,
@@ -22,8 +22,8 @@ absl::StatusOr<Plan> MakePlan(const Platform& platform, UpdateKind kind,
                               UpdateOperation operation);
 
 // Returns the plan by which the primary counts a record as persisted. A record
-// has its checksum, so each is a singleton. So is a batch: a scan takes the
-// whole records at its front.
+// has its checksum, so each is a singleton. A batch is a singleton too: a scan
+// keeps the whole records at its front.
 absl::StatusOr<Plan> MakeRecordPlan(const Platform& platform);
 
 // Returns true if the link has a check of 32 bits or more, as adapters with

@@ -285,7 +285,8 @@ TEST_F(ClusterMembersTest, RefusedOpeningSaysWhomItEnded) {
   const auto ended = (*log)->Append("two");
   EXPECT_TRUE(absl::IsAborted(ended.status())) << ended.status();
   (*log)->Close().IgnoreError();
-  // As it says.
+  // The message says so: the primary gets them back when it opens the log
+  // again.
   log = Log::Open(By(cluster_.WriteList(1, {1, 2, 3}, 2), 1));
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_EQ((*log)->replication_status().in_sync, 3u);

@@ -51,11 +51,11 @@ class ClusterScrubTest : public ::testing::Test {
     }
     ASSERT_TRUE((*log)->Close().ok());
   }
-  std::vector<ReplicaScrub> ScrubAll(ClusterScrubOptions options = {}) {
+  std::vector<ScrubResult> ScrubAll(ClusterScrubOptions options = {}) {
     if (options.cluster_file.empty()) options.cluster_file = cluster_.file();
     auto scrubs = ScrubCluster(options);
     EXPECT_TRUE(scrubs.ok()) << scrubs.status();
-    return scrubs.ok() ? *std::move(scrubs) : std::vector<ReplicaScrub>();
+    return scrubs.ok() ? *std::move(scrubs) : std::vector<ScrubResult>();
   }
 
   // Flips a bit in the first byte of `text` in the file.
@@ -77,10 +77,10 @@ TEST_F(ClusterScrubTest, AllNodesSayWhatTheyFound) {
   int told = 0;
   ClusterScrubOptions options;
   options.timeout_ms = 60'000;
-  options.progress = [&told](const ReplicaScrub&) { ++told; };
-  const std::vector<ReplicaScrub> scrubs = ScrubAll(options);
+  options.progress = [&told](const ScrubResult&) { ++told; };
+  const std::vector<ScrubResult> scrubs = ScrubAll(options);
   ASSERT_EQ(scrubs.size(), 3u);
-  for (const ReplicaScrub& scrub : scrubs) {
+  for (const ScrubResult& scrub : scrubs) {
     EXPECT_TRUE(scrub.status.ok()) << scrub.status;
     EXPECT_EQ(scrub.said.pass.records, 2u);
     EXPECT_EQ(scrub.said.pass.damaged, 0u);
@@ -99,7 +99,7 @@ TEST_F(ClusterScrubTest, ReplicaOfARunningPrimaryIsScrubbedToo) {
     ASSERT_TRUE((*log)->Append(text).ok());
   }
   FlipFirst(options.path, "two");
-  std::vector<ReplicaScrub> scrubs;
+  std::vector<ScrubResult> scrubs;
   // Its node hears of it soon.
   do {
     scrubs = ScrubAll({.timeout_ms = 60'000});
@@ -136,7 +136,7 @@ TEST_F(ClusterScrubTest, BackupIsRepairedFromTheReplicaOfARunningPrimary) {
   for (const std::string text : {"one", "llend", "three"}) {
     FlipFirst(two.ReplicaPath(2), text);
   }
-  std::vector<ReplicaScrub> scrubs;
+  std::vector<ScrubResult> scrubs;
   // Node 1 hears of its primary soon.
   do {
     scrubs =
@@ -150,7 +150,7 @@ TEST_F(ClusterScrubTest, BackupIsRepairedFromTheReplicaOfARunningPrimary) {
   ASSERT_TRUE((*log)->Append("four").ok());
   scrubs = ScrubAll({.cluster_file = two.file(), .timeout_ms = 60'000});
   ASSERT_EQ(scrubs.size(), 2u);
-  for (const ReplicaScrub& scrub : scrubs) {
+  for (const ScrubResult& scrub : scrubs) {
     EXPECT_TRUE(scrub.status.ok()) << scrub.status;
     EXPECT_EQ(scrub.said.pass.records, 4u);
     EXPECT_EQ(scrub.said.pass.damaged, 0u);
@@ -196,7 +196,7 @@ TEST_F(ClusterScrubTest, WritersAndCleanersDisturbNoScrub) {
 }
 
 TEST_F(ClusterScrubTest, OneNodeAloneIsAsked) {
-  const std::vector<ReplicaScrub> scrubs =
+  const std::vector<ScrubResult> scrubs =
       ScrubAll({.node = 2, .timeout_ms = 60'000});
   ASSERT_EQ(scrubs.size(), 1u);
   EXPECT_EQ(scrubs[0].node, 2u);
@@ -207,7 +207,7 @@ TEST_F(ClusterScrubTest, OneNodeAloneIsAsked) {
 TEST_F(ClusterScrubTest, NodeThatIsNotThereIsNamedAndTheOthersAreScrubbed) {
   AppendTwo();
   cluster_.Stop(2);
-  const std::vector<ReplicaScrub> scrubs = ScrubAll({.timeout_ms = 60'000});
+  const std::vector<ScrubResult> scrubs = ScrubAll({.timeout_ms = 60'000});
   ASSERT_EQ(scrubs.size(), 3u);
   EXPECT_TRUE(scrubs[0].status.ok()) << scrubs[0].status;
   EXPECT_TRUE(absl::IsUnavailable(scrubs[1].status)) << scrubs[1].status;
@@ -230,7 +230,7 @@ TEST_F(ClusterScrubTest, NodeThatIsSilentIsAbandoned) {
   const testing::TempDirectory directory;
   const std::string file = directory.File("mute.toml");
   std::ofstream(file) << text;
-  const std::vector<ReplicaScrub> scrubs =
+  const std::vector<ScrubResult> scrubs =
       ScrubAll({.cluster_file = file, .node = 3, .timeout_ms = 200});
   ASSERT_EQ(scrubs.size(), 1u);
   EXPECT_TRUE(absl::IsUnavailable(scrubs[0].status)) << scrubs[0].status;
@@ -245,7 +245,7 @@ TEST_F(ClusterScrubTest, WhatIsNotThereIsRefused) {
   const auto name =
       ScrubCluster({.cluster_file = cluster_.file(), .log_name = "../x"});
   EXPECT_TRUE(absl::IsInvalidArgument(name.status())) << name.status();
-  for (const ReplicaScrub& scrub :
+  for (const ScrubResult& scrub :
        ScrubAll({.log_name = "nosuch", .timeout_ms = 60'000})) {
     EXPECT_TRUE(absl::IsNotFound(scrub.status)) << scrub.status;
   }

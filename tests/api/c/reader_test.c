@@ -94,9 +94,9 @@ static void VerifyTellsWhatItFound(void) {
   alpheus_reader_free(reader);
 }
 
-static void AddGap(void* context, uint64_t first_lsn, uint64_t behind_lsn) {
+static void AddGap(void* context, uint64_t first_lsn, uint64_t after_lsn) {
   char gap[32];
-  snprintf(gap, sizeof(gap), "[%d,%d)", (int)first_lsn, (int)behind_lsn);
+  snprintf(gap, sizeof(gap), "[%d,%d)", (int)first_lsn, (int)after_lsn);
   AddText(context, gap, strlen(gap));
 }
 

@@ -155,7 +155,7 @@ TEST_F(ClusterLogTest, OwnReplicaIsTakenFromItsNodeAndGivenBack) {
   EXPECT_THAT(log->report().absent_members, IsEmpty());
 }
 
-// Also of one that ran too short a time for its node to hear of it.
+// The primary may have run too short a time for its node to hear of it.
 TEST_F(ClusterLogTest, ReplicaOfAPrimaryThatEndedIsServedAtOnce) {
   TestCluster cluster(3);
   Format(cluster);
@@ -214,7 +214,7 @@ TEST_F(ClusterLogTest, DeposedPrimaryWritesNothingMore) {
     EXPECT_EQ(ended.code(), Code::kAborted);
     EXPECT_THAT(std::string(ended.message()),
                 AllOf(HasSubstr("node 1, process"), HasSubstr("opens epoch"),
-                      HasSubstr("behind LSN 1")));
+                      HasSubstr("after LSN 1")));
     EXPECT_EQ(first->durable_lsn(), Lsn(1));
     ASSERT_TRUE(next->Close().ok());
   }

@@ -102,7 +102,7 @@ TEST_F(ClusterTailTest, TailGoesOnWhenNodesAndPrimariesComeAndGo) {
     const auto log = OpenLog();
     Append(*log, "one");
     EXPECT_THAT(Take(*tail, 1), ElementsAre("one"));
-    // Whichever it reads from.
+    // The node that it reads from.
     cluster_.Stop(static_cast<int>(tail->node()));
     Append(*log, "two");
     EXPECT_THAT(Take(*tail, 1), ElementsAre("two"));

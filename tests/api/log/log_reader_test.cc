@@ -189,8 +189,8 @@ TEST_F(LogReaderTest, SalvageGoesOnBehindDamage) {
                         payloads.emplace_back(AsText(record.payload));
                         return absl::OkStatus();
                       },
-                      [&](Lsn first, Lsn behind) {
-                        lost.emplace_back(first.value, behind.value);
+                      [&](Lsn first, Lsn after) {
+                        lost.emplace_back(first.value, after.value);
                       })
                   .ok());
   EXPECT_THAT(payloads, ElementsAre("a", "c"));

@@ -279,7 +279,7 @@ TEST_F(LogTest, ForceWaitsForAnotherThreadsReservation) {
     ASSERT_TRUE(record.ok());
     reserved = true;
     reserved.notify_one();
-    // Until the main thread is (about to be) waiting.
+    // Waits until the main thread is waiting, or is about to.
     while (log_->next_lsn() < Lsn(3)) std::this_thread::yield();
     ASSERT_TRUE(log_->Complete(*std::move(record)).ok());
   });

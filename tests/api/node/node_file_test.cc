@@ -139,7 +139,7 @@ TEST_F(NodeFileTest, ReplacedFolderAcknowledgesNoMore) {
   }
 }
 
-// As long as it was, and no replica any more.
+// The file has its length, and holds no replica any more.
 TEST_F(NodeFileTest, ZeroedReplicaAcknowledgesNoMore) {
   // In one step: the node could look between two.
   testing::MakeHole(path_);

@@ -57,7 +57,7 @@ TEST(NodeMediumTest, ReplicaWhoseMediumFailedIsTakenUpAgain) {
     ASSERT_TRUE((*log)->Append("after").ok());
     ASSERT_TRUE((*log)->Close().ok());
   }
-  // Until the node has taken it up, the log opens without it.
+  // The log opens without the replica until the node has taken it up.
   bool repaired = false;
   const Deadline deadline = Deadline::In(std::chrono::seconds(60));
   for (;;) {

@@ -101,7 +101,7 @@ TEST(BackgroundThreadTest, NoThreadLeftIsReported) {
   ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
   ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
   EXPECT_TRUE(absl::IsResourceExhausted(started)) << started;
-  // And nothing is left to join.
+  // Nothing is left to join.
   EXPECT_TRUE(thread.Start([] {}).ok());
 #endif
 }
@@ -156,7 +156,8 @@ TEST(ServiceThreadTest, LooksWhetherAnythingIsUsedOrNot) {
   }
 }
 
-// Whatever it attends to, and whether that waits already or is about to.
+// Stop does so for each kind of work, whether that waits already or is about
+// to.
 TEST(ServiceThreadTest, StopEndsWhatItAttendsTo) {
   FutexWaiter waiter(Clock::Real());
   Progress progress(waiter);

@@ -128,8 +128,8 @@ TEST_F(SharedBufferLogTest, OthersWaitForASlowOneAfterTwoGroups) {
   EXPECT_EQ(ContentOf(memory_), PlacesUpTo(last));
 }
 
-// Whatever line of a flush did not reach the medium: what was durable before is
-// left, and a prefix of what was not.
+// Each line of a flush in turn does not reach the medium. All that was durable
+// before is left, and a prefix of the rest.
 TEST_F(SharedBufferLogTest, TornFlushLeavesAPrefix) {
   constexpr size_t kLine = 64;
   for (uint64_t i = 0; i < kGroup; ++i) WriteNext();

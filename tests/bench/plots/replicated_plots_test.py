@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(ROOT, "bench", "plots"))
 import replicated  # noqa: E402
 import replicated_claims  # noqa: E402
 import replicated_peers  # noqa: E402
-import replicated_rejoin  # noqa: E402
+import replicated_resync  # noqa: E402
 import replicated_sweeps  # noqa: E402
 import results  # noqa: E402
 
@@ -81,31 +81,37 @@ def sweeps(batch, second, lost):
                  log_mib=256))
 
 
-def rejoin(before, during, mib=256):
-    return run_of(*[measured("rejoin", who, "p99", value, bytes=64, mib=mib)
-                    for who, value in (("before rejoin", before),
-                                       ("rejoin", during))])
+def resync(before, during, mib=256):
+    return run_of(*[measured("resync", who, "p99", value, bytes=64, mib=mib)
+                    for who, value in (("before resync", before),
+                                       ("resync", during))])
 
 
-class RejoinTest(unittest.TestCase):
+class ResyncTest(unittest.TestCase):
 
     def test_aim_is_judged_at_its_limit_within_a_pair(self):
-        self.assertEqual(words(replicated_rejoin.judge(rejoin(10.0, 20.0))),
+        self.assertEqual(words(replicated_resync.judge(resync(10.0, 20.0))),
                          ["pass"])
-        self.assertEqual(words(replicated_rejoin.judge(rejoin(10.0, 20.1))),
+        self.assertEqual(words(replicated_resync.judge(resync(10.0, 20.1))),
                          ["FAIL"])
-        run = rejoin(10.0, 10.0)
-        before, during = run.find("rejoin")
+        run = resync(10.0, 10.0)
+        before, during = run.find("resync")
         before["samples"] = [10.0, 10.0, 10.0, 90.0, 90.0]
         during["samples"] = [30.0, 30.0, 30.0, 90.0, 90.0]
-        self.assertEqual(words(replicated_rejoin.judge(run)), ["FAIL"])
+        self.assertEqual(words(replicated_resync.judge(run)), ["FAIL"])
 
     def test_less_that_was_missed_is_not_judged(self):
         self.assertEqual(
-            words(replicated_rejoin.judge(rejoin(10.0, 11.0, mib=2))),
+            words(replicated_resync.judge(resync(10.0, 11.0, mib=2))),
             ["skipped"])
-        self.assertEqual(words(replicated_rejoin.judge(run_of())), ["skipped"])
-        self.assertEqual(replicated_rejoin.to_text(run_of()), "")
+        self.assertEqual(words(replicated_resync.judge(run_of())), ["skipped"])
+        self.assertEqual(replicated_resync.to_text(run_of()), "")
+
+    def test_results_of_older_versions_are_read(self):
+        run = run_of(*[measured("rejoin", who, "p99", value, bytes=64, mib=256)
+                       for who, value in (("before rejoin", 10.0),
+                                          ("rejoin", 20.1))])
+        self.assertEqual(words(replicated_resync.judge(run)), ["FAIL"])
 
 
 class VoidTest(unittest.TestCase):

@@ -21,7 +21,7 @@ class FlexFileSystemTest : public ::testing::Test {
     Restart();
   }
 
-  // As a process that starts now.
+  // Opens the store as a process that starts now.
   void Restart() {
     env_.reset();
     store_.reset();

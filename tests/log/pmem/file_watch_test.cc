@@ -185,7 +185,7 @@ TEST_F(FileWatchTest, LinkThatLeadsElsewhereNowIsFound) {
   EXPECT_EQ(watch_.Check().code(), Code::kDataLoss);
 }
 
-// Whatever the reason, a path that never led to the file says nothing of it.
+// A path that never led to the file says nothing of it, for any reason.
 TEST_F(FileWatchTest, PathThatNeverLedToTheFileIsNotWatched) {
   watch_ = FileWatch(directory_.File("other"), fd_.get(), kWatchedBytes);
   EXPECT_TRUE(watch_.Check().ok());

@@ -132,7 +132,7 @@ TEST(BallotTest, FewerThanRPromisesGiveNoBallot) {
   const auto next = ballots.Next(one, kThree);
   EXPECT_EQ(next.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(next.status().message()),
-              HasSubstr("1 replicas told their promise, R = 2 of N = 3"));
+              HasSubstr("1 replicas reported their promise, R = 2 of N = 3"));
 }
 
 TEST(BallotTest, CounterThatIsUsedUpIsAnError) {

@@ -192,7 +192,7 @@ TEST(ClusterKeyFileTest, OneOfAnotherUserIsNotToBeMadeAgain) {
   EXPECT_THAT(said, Not(HasSubstr("alpheus key new")));
 }
 
-// As on a full disk: no file of this process may have a byte.
+// This is like a full disk: no file of this process may have a byte.
 TEST(ClusterKeyFileTest, NothingIsLeftOfOneThatCannotBeWritten) {
   const testing::TempDirectory directory;
   Random random(1);

@@ -108,78 +108,24 @@ TEST(ConfigurationTest, IdsOfZeroAreRefused) {
                 "cluster id is zero");
 }
 
-TEST(ConfigurationTest, PersistedPartHasEveryIncarnation) {
-  const std::vector<Member> formatted{
-      {NodeId(3), 33}, {NodeId(1), 11}, {NodeId(2), 22}};
-  const auto configuration = PersistedConfiguration(Three(), formatted);
-  ASSERT_TRUE(configuration.ok()) << configuration.status();
-  EXPECT_EQ(
-      *configuration,
-      (Configuration{
-          {1, 3, 2, {{NodeId(1), 11}, {NodeId(2), 22}, {NodeId(3), 33}}}}));
-}
-
 TEST(ConfigurationTest, LargestConfigurationFitsASuperline) {
   ClusterOptions options = ThreeNodes();
   options.members.clear();
-  std::vector<Member> formatted;
   for (uint64_t node = 1; node <= kMembersMax; ++node) {
     options.members.push_back(NodeAt(node, static_cast<uint16_t>(node)));
-    formatted.push_back({NodeId(node), node});
   }
+  const auto cluster = MakeClusterConfiguration(options);
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
   Superline superline;
-  superline.configuration =
-      *PersistedConfiguration(*MakeClusterConfiguration(options), formatted);
+  superline.configuration = {{cluster->id,
+                              cluster->sizes.replica_count,
+                              cluster->sizes.write_quorum,
+                              {}}};
+  for (const ClusterMember& member : cluster->members) {
+    superline.configuration.members.push_back({member.node, ~uint64_t{0}});
+  }
   EXPECT_EQ(DecodeSuperline(EncodeSuperline(superline))->configuration,
             superline.configuration);
-}
-
-TEST(ConfigurationTest, FormattedReplicasMustBeThoseOfTheMembers) {
-  const Member one{NodeId(1), 11};
-  const Member two{NodeId(2), 22};
-  const struct {
-    std::vector<Member> formatted;
-    const char* message;
-  } cases[] = {
-      {{one, two}, "2 formatted replicas for 3 members"},
-      {{one, two, {NodeId(4), 44}}, "no formatted replica of member 3"},
-      {{one, two, two}, "no formatted replica of member 3"},
-      {{one, two, {NodeId(3), 0}}, "replica of member 3 has incarnation 0"},
-  };
-  for (const auto& c : cases) {
-    ExpectRefused(PersistedConfiguration(Three(), c.formatted).status(),
-                  c.message);
-  }
-}
-
-// P-H17: the file of one node, brought to another one.
-TEST(ConfigurationTest, CopiedReplicaIsRefused) {
-  const std::vector<Member> formatted{
-      {NodeId(1), 11}, {NodeId(2), 22}, {NodeId(3), 11}};
-  ExpectRefused(PersistedConfiguration(Three(), formatted).status(),
-                "members 1 and 3 share the incarnation b");
-}
-
-// P-A5, P-H18: either side may be the one that is behind.
-TEST(ConfigurationTest, OlderConfigurationIsRefused) {
-  const Configuration first{{1, 1, 1, {{NodeId(1), 11}}}};
-  const Configuration second{{2, 1, 1, {{NodeId(1), 11}}}};
-  EXPECT_TRUE(CheckPeerConfiguration(first, first).ok());
-  const absl::Status own_is_older = CheckPeerConfiguration(first, second);
-  EXPECT_EQ(own_is_older.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(own_is_older.message()),
-              HasSubstr("configuration 1 of this node is older than 2"));
-  const absl::Status peer_is_older = CheckPeerConfiguration(second, first);
-  EXPECT_EQ(peer_is_older.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(peer_is_older.message()),
-              HasSubstr("configuration 1 of the peer is older than 2"));
-}
-
-TEST(ConfigurationTest, TwoConfigurationsUnderOneIdAreRefused) {
-  const Configuration here{{1, 1, 1, {{NodeId(1), 11}}}};
-  const Configuration there{{1, 1, 1, {{NodeId(1), 12}}}};
-  ExpectRefused(CheckPeerConfiguration(here, there),
-                "two configurations with id 1 differ");
 }
 
 }  // namespace

@@ -257,7 +257,7 @@ TEST_F(FollowedReplicaTest, OtherQuorumsAreRefusedAndBothListsNamed) {
               HasSubstr("it could not be reached when the members changed"));
 }
 
-// Whatever is under way when it is called: an answer of before does not count.
+// A reply to an earlier question does not count, even if it is in flight then.
 TEST_F(FollowedReplicaTest, AskedAgainItIsSettledByWhatIsSaidAfterwards) {
   constexpr uint64_t kRecords = 200;
   for (uint64_t i = 0; i < kRecords; ++i) log_.Append("more");

@@ -292,7 +292,7 @@ TEST(RemoteRegionTest, ReaderWithTheKeySeesTheRegionAndOthersNothing) {
   again.Finish();
   recovery::RejectCounts expected{};
   expected[static_cast<size_t>(recovery::RejectReason::kNoProof)] = 1;
-  EXPECT_EQ(again.region().refusals(), expected);
+  EXPECT_EQ(again.region().rejects(), expected);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ void ExpectOpenedWithoutThird(const Primary& primary, const std::string& why) {
   EXPECT_THAT(primary.opened->not_installed[0].why, HasSubstr(why));
 }
 
-// Until `so_far` holds and only gather_ns is waited for.
+// Steps until `so_far` holds and only gather_ns is waited for.
 void StepUntilTimeIsWaitedFor(OpeningWorld& world, Primary& primary,
                               int64_t gather_ns,
                               const std::function<bool()>& so_far) {
@@ -225,7 +225,7 @@ TEST(OpeningFaultsTest, LossOfTheLastOneThatIsWaitedForEndsTheOpening) {
   const auto primary = world.Open(0, options);
   EXPECT_TRUE(absl::IsUnavailable(primary->status())) << primary->status();
   EXPECT_THAT(primary->status().ToString(),
-              HasSubstr("no further replica can answer"));
+              HasSubstr("no further replica can report"));
 }
 
 TEST(OpeningFaultsTest, NodeThatHadNoRoomIsTriedAgain) {

@@ -32,16 +32,16 @@ constexpr Uuid kCluster{1, 2};
 constexpr Uuid kLog{3, 4};
 
 // Runs `before_scan` first.
-class ScanningReplica final : public recovery::OpenersReplicaOf<Model> {
+class ScanningReplica final : public recovery::LocalOpenersReplica<Model> {
  public:
   ScanningReplica(recovery::LocalReplica<Model>& replica,
                   std::function<void()> before_scan)
-      : OpenersReplicaOf(replica, /*fence=*/{}),
+      : LocalOpenersReplica(replica, /*fence=*/{}),
         before_scan_(std::move(before_scan)) {}
 
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
     if (before_scan_) std::exchange(before_scan_, nullptr)();
-    return OpenersReplicaOf::Continue(bytes_max);
+    return LocalOpenersReplica::Continue(bytes_max);
   }
 
  private:

@@ -75,10 +75,10 @@ TEST_F(OpeningParentsTest, WhatAListWasMadeFromMayBeInForce) {
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(promises_.parent, ParentState::kMayBeInForce);
   EXPECT_THAT(status.message(),
-              AllOf(HasSubstr("1 of the replicas that answered have themselves "
+              AllOf(HasSubstr("1 of the replicas that reported have themselves "
                               "configuration 3"),
                     HasSubstr("2 of nodes 1, 2, 3, 4, 5"),
-                    HasSubstr("3 answered, 4 must"), HasSubstr("--from")));
+                    HasSubstr("3 reported, 4 must"), HasSubstr("--from")));
   Add(4, second, 5);
   EXPECT_TRUE(Judge(third).ok());
 }

@@ -33,7 +33,7 @@ TEST_F(OpeningQuorumsTest, OneConfigurationTakesItsOwnQuorums) {
 }
 
 // Node 1 has the new list, and nobody else; four may still open by the old one.
-TEST_F(OpeningQuorumsTest, WhoHasAnUnsettledListDoesNotCount) {
+TEST_F(OpeningQuorumsTest, WhoHasAnUnretiredListDoesNotCount) {
   const Configuration before = Of(1, {1, 2, 3, 4}, 2);
   const Configuration after = Of(2, {1, 2, 3}, 2);
   Add(1, after, 6);
@@ -202,7 +202,7 @@ TEST_F(OpeningQuorumsTest, ListIsChangedOnlyByThoseWhoHaveIt) {
   const absl::Status status = Judge(third, &change);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(status.message(),
-              AllOf(HasSubstr("1 of the replicas that answered have themselves "
+              AllOf(HasSubstr("1 of the replicas that reported have themselves "
                               "configuration 2, 4 are needed"),
                     HasSubstr("let the log be opened by that list once")));
   EXPECT_TRUE(Judge(second).ok());
@@ -261,13 +261,13 @@ TEST_F(OpeningQuorumsTest, ErrorSaysWhoStandsAgainstIt) {
   Add(2, before, 5);
   EXPECT_THAT(Judge(after).message(),
               AllOf(HasSubstr("node 2 has configuration 1"),
-                    HasSubstr("2 answered, 3 must"),
+                    HasSubstr("2 reported, 3 must"),
                     HasSubstr("`alpheus reconfigure --from`"),
                     HasSubstr("stop the node")));
 }
 
 // W is lowered: the one that has it may not acknowledge alone.
-TEST_F(OpeningQuorumsTest, UnsettledListIsEndedBeforeTheLogIsShown) {
+TEST_F(OpeningQuorumsTest, UnretiredListIsRetiredBeforeTheLogIsShown) {
   const Configuration before = Of(1, {1, 2, 3}, 2);
   const Configuration after = Of(2, {1, 2, 3}, 1);
   Add(1, after, 6);

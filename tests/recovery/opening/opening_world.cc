@@ -172,7 +172,7 @@ void OpeningWorld::Serve(Node& node) {
       "a new server has no log");
 }
 
-// As a process does that promised its own replica to itself.
+// Does the same as a process that promised its own replica to itself.
 void OpeningWorld::Fence(Node& node) {
   node.server->Fence();
   if (node.real_server == nullptr) return;

@@ -113,7 +113,7 @@ class OpeningWorld {
                                  uint64_t incarnation = 0);
   // Lets one event happen. False if the primaries are through.
   bool Step(const std::vector<Primary*>& primaries);
-  // Until it is over.
+  // Runs an opening until it is over.
   std::unique_ptr<Primary> Open(int host);
   std::unique_ptr<Primary> Open(int host,
                                 const recovery::EpochOpeningOptions& options);
@@ -123,7 +123,7 @@ class OpeningWorld {
   void Crash(int number, bool power_cut = true);
   void Restart(int number, bool suspect = false);
   bool IsUp(int node) { return node_at(node).replica != nullptr; }
-  // As a new incarnation, empty.
+  // Makes the replica anew: empty, with a new incarnation.
   void Reformat(int number);
   // The medium of that node was lost: a blank replica is there now, which knows
   // the configuration of `like`'s superline.

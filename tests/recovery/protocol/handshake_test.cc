@@ -64,7 +64,7 @@ TEST_F(KeyHandshakeTest, IsNoneWithoutAKey) {
   EXPECT_TRUE(ReplicaHandshake({}, kHello, kServerHello).is_over());
 }
 
-// Whatever somebody in between changed: neither end goes on.
+// If somebody in between changed anything, neither end continues.
 TEST_F(KeyHandshakeTest, EverythingThatWasSaidIsSigned) {
   ASSERT_TRUE(Shake(kHello, kHello, kServerHello, kServerHello).ok());
   std::vector<Hello> hellos(4, kHello);
@@ -187,30 +187,30 @@ TEST(RejectCountersTest, ReasonGoesWithTheStatus) {
 }
 
 TEST(RejectCountersTest, AllAreCountedAndTheFirstOfAHostAndReasonIsTold) {
-  RejectCounters refusals;
-  EXPECT_TRUE(refusals.Note("10.0.0.1:7", RejectReason::kWrongKey));
-  EXPECT_FALSE(refusals.Note("10.0.0.1:8", RejectReason::kWrongKey));
-  EXPECT_TRUE(refusals.Note("10.0.0.1:8", RejectReason::kNoProof));
-  EXPECT_TRUE(refusals.Note("[::1]:8", RejectReason::kWrongKey));
-  EXPECT_FALSE(refusals.Note("[::1]:9", RejectReason::kWrongKey));
-  EXPECT_EQ(refusals.count(RejectReason::kWrongKey), 4u);
-  EXPECT_EQ(refusals.total(), 5u);
+  RejectCounters rejects;
+  EXPECT_TRUE(rejects.Note("10.0.0.1:7", RejectReason::kWrongKey));
+  EXPECT_FALSE(rejects.Note("10.0.0.1:8", RejectReason::kWrongKey));
+  EXPECT_TRUE(rejects.Note("10.0.0.1:8", RejectReason::kNoProof));
+  EXPECT_TRUE(rejects.Note("[::1]:8", RejectReason::kWrongKey));
+  EXPECT_FALSE(rejects.Note("[::1]:9", RejectReason::kWrongKey));
+  EXPECT_EQ(rejects.count(RejectReason::kWrongKey), 4u);
+  EXPECT_EQ(rejects.total(), 5u);
   RejectCounts expected{};
   expected[static_cast<size_t>(RejectReason::kNoProof)] = 1;
   expected[static_cast<size_t>(RejectReason::kWrongKey)] = 4;
-  EXPECT_EQ(refusals.counts(), expected);
+  EXPECT_EQ(rejects.counts(), expected);
 }
 
 // REF1.
 TEST(RejectCountersTest, WithTooManyHostsTheRestIsOnlyCounted) {
-  RejectCounters refusals;
+  RejectCounters rejects;
   uint64_t told = 0;
   for (uint64_t i = 0; i < 2 * RejectCounters::kPeersReported; ++i) {
     told +=
-        refusals.Note(std::to_string(i) + ":1", RejectReason::kNoRoom) ? 1 : 0;
+        rejects.Note(std::to_string(i) + ":1", RejectReason::kNoRoom) ? 1 : 0;
   }
   EXPECT_EQ(told, RejectCounters::kPeersReported);
-  EXPECT_EQ(refusals.total(), 2 * RejectCounters::kPeersReported);
+  EXPECT_EQ(rejects.total(), 2 * RejectCounters::kPeersReported);
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ TEST(MessagesTest, ShorterOrLongerOnesAreNone) {
   }
 }
 
-// MSG1. Whatever bit of a message is turned, nothing of it is decoded, and the
+// MSG1. If any bit of a message is turned, nothing of it is decoded, and the
 // error says that it may be tried again.
 TEST(MessagesTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
   for (const Message& message : AllMessages()) {
@@ -326,7 +326,7 @@ TEST(MessagesTest, ImpossibleFetchesAreNone) {
   for (const uint32_t bytes : {0u, 99u, 101u, 0xffffffffu}) {
     EXPECT_FALSE(Decodes(With(fetched, kBody + 8, bytes))) << bytes;
   }
-  // As many are there, and they are too many.
+  // The message has as many bytes as it says, and these are too many.
   Fetched longest{RingOffset(0),
                   std::vector<std::byte>(recovery::kFetchBytesMax)};
   EXPECT_TRUE(Decodes(EncodeMessage(kLog, longest)));

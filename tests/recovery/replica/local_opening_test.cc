@@ -514,7 +514,7 @@ TEST_F(LocalOpeningTest, CleanCloseOfAnEarlierOpeningMeansNothing) {
   EXPECT_TRUE(harness_.opened().was_closed_cleanly);
   harness_.Append("b");
   harness_.Drop();
-  // As if it had never been taken away.
+  // The word is there as if it had never been taken away.
   *CleanCloseAddress(harness_.region()) = word;
   ASSERT_TRUE(harness_.Open().ok());
   EXPECT_FALSE(harness_.opened().was_closed_cleanly);

@@ -274,7 +274,7 @@ TEST_F(ReplicaTest, TableThatDoesNotFitIsRefusedWithAWayOut) {
   }
   const absl::Status refused = world.InstallAll(log_);
   EXPECT_EQ(refused.code(), Code::kResourceExhausted);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("behind LSN 1"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("after LSN 1"));
   EXPECT_EQ(world.State().superline.log_epoch, Epoch(0));
 }
 

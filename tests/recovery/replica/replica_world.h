@@ -80,7 +80,7 @@ class ReplicaWorld {
     return *replica_;
   }
 
-  // As a process that starts; the one before was killed.
+  // Opens the replica as a process that starts; the one before was killed.
   absl::Status Open(const recovery::LocalReplicaOptions& options = {
                         .name = "model"});
   void PowerCut();

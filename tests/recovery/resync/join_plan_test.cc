@@ -48,7 +48,7 @@ class JoinPlanTest : public ::testing::Test {
     running.durable_lsn = durable_;
     return running;
   }
-  // As the primary has them.
+  // Gives the replica these records as the primary has them.
   void Have(const LogImage& log, Lsn first, Lsn last) {
     RecordCursor cursor(log.ring(), log.table(), log.PositionOf(first),
                         log.end().offset);

@@ -52,7 +52,7 @@ class RegionClaimTest : public ::testing::Test {
                                                      network_.clock(), options);
   }
 
-  // Until the hold says something, or the time is over.
+  // Runs until the claim reports a promise, or the time is over.
   std::optional<Promise> Run(int64_t ns) {
     const int64_t end = network_.clock().NowNanos() + ns;
     while (network_.clock().NowNanos() < end) {

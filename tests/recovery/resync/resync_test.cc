@@ -87,7 +87,7 @@ class ResyncTest : public ::testing::Test {
   const recovery::ReplicaResync::Counters& counters() {
     return primary_->upkeep->resync().counters();
   }
-  // Until the primary has given it up.
+  // Crashes the joiner, and runs until the primary has given it up.
   void GoAway(bool power_cut) {
     world_->Crash(kJoiner, power_cut);
     Append(1);

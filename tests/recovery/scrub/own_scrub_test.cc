@@ -119,7 +119,7 @@ class OwnScrubTest : public ::testing::Test {
     return false;
   }
   State state() const { return primary_->upkeep->state(); }
-  // Until a pass is over that began after this call.
+  // Runs until a pass is over that began after this call.
   State AfterAPass() {
     const uint64_t passes = state().scrub_passes + 2;
     EXPECT_TRUE(StepUntil([&] { return state().scrub_passes >= passes; }));

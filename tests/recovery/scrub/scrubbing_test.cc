@@ -151,7 +151,8 @@ TEST_F(ScrubbingTest, PeerWithAnotherRingIsOfNoUse) {
   EXPECT_THAT(world_->reports(), Contains(HasSubstr("rings of one size")));
 }
 
-// Whatever the adapter refuses, damage is repaired, or said not to be.
+// For each call that the adapter refuses, damage is repaired, or reported as
+// not repaired.
 TEST_F(ScrubbingTest, EveryCallOfTheAdapterMayFail) {
   bool has_failed = true;
   for (uint64_t n = 1; has_failed && n < 100; ++n) {

@@ -77,7 +77,7 @@ class ReplicaServerKeyTest : public ::testing::Test {
                      const char* what) {
     ASSERT_TRUE(reply.has_value()) << what;
     EXPECT_NE(FailedWith(reply), absl::StatusCode::kOk) << what;
-    EXPECT_EQ(world_->server().refusals().count(reason), ++expected_[reason])
+    EXPECT_EQ(world_->server().rejects().count(reason), ++expected_[reason])
         << what;
     world_->Run(kMillisecond);
     EXPECT_EQ(world_->server().connection_count(), 1u) << what;
@@ -90,8 +90,8 @@ class ReplicaServerKeyTest : public ::testing::Test {
     Replicate(*world_, *bystander_, *log_b_, "b");
   }
 
-  const recovery::RejectCounters& refusals() {
-    return world_->server().refusals();
+  const recovery::RejectCounters& rejects() {
+    return world_->server().rejects();
   }
 
   Random node_random_{1};
@@ -109,7 +109,7 @@ TEST_F(ReplicaServerKeyTest, WhoeverHasTheKeyGetsASession) {
   world_->GetInstalled(peer, log);
   Replicate(*world_, peer, log, "a");
   ExpectBystanderUndisturbed();
-  EXPECT_EQ(refusals().total(), 0u);
+  EXPECT_EQ(rejects().total(), 0u);
 }
 
 // HSK1: promise, formatting, view and release, and what comes out of turn
@@ -136,7 +136,7 @@ TEST_F(ReplicaServerKeyTest, NothingIsIssuedWithoutAProof) {
       ExpectRefused(reply, RejectReason::kNoProof, "asked without a proof");
     }
   }
-  // One of the host's many refusals is told.
+  // One of the many rejects of the host is reported.
   ASSERT_THAT(world_->reports(), SizeIs(1));
   EXPECT_THAT(world_->reports().front(), HasSubstr("key_file"));
 }
@@ -240,12 +240,12 @@ TEST_F(ReplicaServerKeyTest, HelloOfOthersIsRejectedCountedAndToldOnce) {
       peer.ConnectSaying(world_->address(), c.bytes);
       world_->Run(kMillisecond);
       EXPECT_FALSE(peer.rejection.ok());
-      EXPECT_EQ(refusals().count(c.reason), times);
+      EXPECT_EQ(rejects().count(c.reason), times);
       EXPECT_THAT(world_->reports(), SizeIs(told + 1)) << c.bytes;
     }
   }
   ExpectBystanderUndisturbed();
-  EXPECT_EQ(refusals().total(), 12u);
+  EXPECT_EQ(rejects().total(), 12u);
 }
 
 // Both are told what to do.
@@ -262,7 +262,7 @@ TEST_F(ReplicaServerKeyTest, KeyOnOneSideOnlyIsRefusedByBoth) {
   EXPECT_THAT(
       std::string(std::get<recovery::Failed>(*refused).status.message()),
       HasSubstr("in the node's cluster file"));
-  EXPECT_EQ(keyless.server().refusals().count(RejectReason::kNoKeyHere), 1u);
+  EXPECT_EQ(keyless.server().rejects().count(RejectReason::kNoKeyHere), 1u);
 }
 
 // A stale epoch costs a primary with the key nothing but the report.
@@ -275,7 +275,7 @@ TEST_F(ReplicaServerKeyTest, StaleEpochIsCountedAndToldOnce) {
               Message(recovery::Refused{{Epoch(5), holder.self()}}));
     EXPECT_FALSE(peer.ended);
   }
-  EXPECT_EQ(refusals().count(RejectReason::kStaleEpoch), 3u);
+  EXPECT_EQ(rejects().count(RejectReason::kStaleEpoch), 3u);
   EXPECT_THAT(world_->reports(), SizeIs(1));
   world_->GetRepairOpened(holder, Epoch(5));
   ExpectBystanderUndisturbed();
@@ -314,7 +314,7 @@ TEST_F(ReplicaServerKeyTest, SilentUnauthenticatedClientsAreEndedSoon) {
   EXPECT_TRUE(unauthenticated.ended);
   EXPECT_TRUE(half.ended);
   EXPECT_FALSE(friendly.ended);
-  EXPECT_EQ(refusals().count(RejectReason::kTooSlow), 2u);
+  EXPECT_EQ(rejects().count(RejectReason::kTooSlow), 2u);
   ExpectBystanderUndisturbed();
 }
 
@@ -338,12 +338,12 @@ TEST_F(ReplicaServerKeyTest, ManyUnauthenticatedClientsPushEachOtherOut) {
   EXPECT_TRUE(friendly.ended);
   EXPECT_FALSE(second.ended);
   EXPECT_FALSE(late.ended);
-  EXPECT_EQ(refusals().count(RejectReason::kNoRoom), 1u);
+  EXPECT_EQ(rejects().count(RejectReason::kNoRoom), 1u);
   // A peer without the key pushes out none of them.
   Peer& unauthenticated = world_->Connected(2, 4);
   world_->Ask(unauthenticated, Challenge{{1, 2}});
   world_->Ask(unauthenticated, alpheus::recovery::Prove{});
-  EXPECT_EQ(refusals().count(RejectReason::kNoRoom), 1u);
+  EXPECT_EQ(rejects().count(RejectReason::kNoRoom), 1u);
   EXPECT_FALSE(second.ended);
   ExpectBystanderUndisturbed();
 }

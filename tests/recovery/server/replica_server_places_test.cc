@@ -48,7 +48,7 @@ class ReplicaServerPlacesTest : public ::testing::Test {
     return peer;
   }
   uint64_t NoRoom() {
-    return world_.server().refusals().count(recovery::RejectReason::kNoRoom);
+    return world_.server().rejects().count(recovery::RejectReason::kNoRoom);
   }
   void ExpectOthersGetIn() {
     const auto viewed = world_.Ask(NewPeer(), View{});
@@ -165,7 +165,7 @@ TEST(ReplicaServerUnauthenticatedTest, OnesOfTheHostThatHasMostMakeRoom) {
     world.Connected(2, 100 + i);
   }
   EXPECT_FALSE(lone.ended);
-  EXPECT_EQ(world.server().refusals().count(recovery::RejectReason::kTooSlow),
+  EXPECT_EQ(world.server().rejects().count(recovery::RejectReason::kTooSlow),
             17u);
   EXPECT_EQ(world.server().connection_count(), 4u);
 }
@@ -179,7 +179,7 @@ TEST(ReplicaServerUnauthenticatedTest, RefusalsOfTheAdapterAreCountedAndTold) {
         recovery::Rejection(recovery::RejectReason::kTooSlow,
                             absl::DeadlineExceededError("said nothing")));
   }
-  EXPECT_EQ(world.server().refusals().count(recovery::RejectReason::kTooSlow),
+  EXPECT_EQ(world.server().rejects().count(recovery::RejectReason::kTooSlow),
             3u);
   ASSERT_THAT(world.reports(), SizeIs(1));
   EXPECT_THAT(world.reports().front(), HasSubstr("10.0.0.9"));

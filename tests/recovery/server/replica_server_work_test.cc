@@ -28,7 +28,7 @@ ServedWorld::Options InSlices() {
   return options;
 }
 
-// Until so many more slices were done of a log.
+// Runs until so many more slices of a log were done.
 void RunSlices(ServedWorld& world, Uuid log, int slices) {
   const int until = world.log(log).slices + slices;
   for (int i = 0; i < 1000 && world.log(log).slices < until; ++i) {
@@ -269,8 +269,8 @@ bool ReachesASession(ServedWorld& world, Peer& peer, PrimaryLog& log) {
   return !peer.ended;
 }
 
-// Whichever call of it fails: its connection ends, the peer hears so, no key
-// stays, and the next primary gets its session.
+// If any of its calls fails, the connection of that call ends, and the peer
+// hears so. No key stays, and the next primary gets its session.
 TEST(ReplicaServerWorkTest, CallOfTheAdapterThatFailsCostsOneConnection) {
   int failures = 0;
   for (uint64_t call = 1;; ++call) {

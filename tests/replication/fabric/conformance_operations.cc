@@ -302,8 +302,8 @@ TEST_P(FabricConformanceTest, AtomicWriteGoesWithAllOtherOperations) {
   EXPECT_EQ(remote.Word(420), own.Word(0));
   EXPECT_EQ(receives.Word(32), own.Word(0));
   EXPECT_EQ(own.Word(320), 10u) << "the read";
-  EXPECT_EQ(own.Word(352), 10u) << "what was added to";
-  EXPECT_EQ(own.Word(360), 15u) << "what was swapped";
+  EXPECT_EQ(own.Word(352), 10u) << "the word that was added to";
+  EXPECT_EQ(own.Word(360), 15u) << "the word that was swapped";
   EXPECT_EQ(remote.Word(64), 99u);
 }
 

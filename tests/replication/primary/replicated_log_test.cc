@@ -162,7 +162,7 @@ TEST(ReplicatedLogTest, LostQuorumIsToldToWhoWaitsAndToAllLater) {
 TEST(ReplicatedLogTest, IdleLogHearsOfABrokenConnection) {
   ReplicatedLog world({});
   ASSERT_TRUE(world.Append(100).ok());
-  // The backup is told what is durable, and answers.
+  // The durable LSN is announced to the backup, which answers.
   while (world.log().Poll() != Polled::kIdle) {
     world.fabric().WaitForActivity(Deadline());
   }

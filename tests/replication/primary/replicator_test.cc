@@ -132,7 +132,7 @@ TEST_F(ReplicatorTest, PoisonedWithoutAQuorum) {
   EXPECT_TRUE(absl::IsAborted(replicator_->status()));
   EXPECT_EQ(replicator_->status().message(),
             "the log failed with 1 of 2 replicas that must be in sync; records "
-            "behind LSN 1 have an unknown outcome until the log is opened "
+            "after LSN 1 have an unknown outcome until the log is opened "
             "again. b0: the backup broke the connection.");
   EXPECT_TRUE(path_->fabric().is_closed(path_->backup(0).connection));
   replicator_->LocalPersisted(Lsn(3));
@@ -152,7 +152,7 @@ TEST_F(ReplicatorTest, LostBackupCountsNoMore) {
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
 }
 
-// And what was durable with it stays durable.
+// Records that were durable with the backup stay durable.
 TEST_F(ReplicatorTest, DurableLsnNeverGoesBack) {
   Make({.write_quorum = 2}, 2);
   Append();
@@ -393,7 +393,7 @@ TEST_F(ReplicatorTest, OvertakenPrimarySaysByWhom) {
   EXPECT_EQ(
       replicator_->status().message(),
       "node 3, process 1f, opens epoch 1000000; the log failed with 1 of 2 "
-      "replicas that must be in sync; records behind LSN 1 have an unknown "
+      "replicas that must be in sync; records after LSN 1 have an unknown "
       "outcome until the log is opened again. b0: its promise is given: node "
       "3, process 1f, opens epoch 1000000. b1: its promise is given: node 3, "
       "process 1f, opens epoch 1000000.");
@@ -483,7 +483,7 @@ TEST_F(ReplicatorTest, NothingIsDurableOnceTheLogWasEnded) {
   EXPECT_EQ(replicator_->status().code(), absl::StatusCode::kAborted);
   EXPECT_NE(replicator_->status().message().find("another one came"),
             std::string::npos);
-  EXPECT_NE(replicator_->status().message().find("behind LSN 2"),
+  EXPECT_NE(replicator_->status().message().find("after LSN 2"),
             std::string::npos);
   EXPECT_FALSE(replicator_->StatusOf("b0").ok());
   replicator_->LocalPersisted(Lsn(3));

@@ -417,7 +417,7 @@ TEST(BackupSessionTest, OneFenceForAllThatWasAnnounced) {
   ASSERT_TRUE(path.Round().ok());
   EXPECT_EQ(path.backup(0).pmem.fence_count(), before + 1);
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(3));
-  // And none for nothing.
+  // A Step with nothing to do takes no fence.
   ASSERT_TRUE(path.backup(0).session->Step().ok());
   EXPECT_EQ(path.backup(0).pmem.fence_count(), before + 1);
 }

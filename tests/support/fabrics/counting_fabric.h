@@ -93,9 +93,9 @@ class CountingFabric final : public fabric::Fabric {
     FlushSends();
     return inner_.Poll(completions, events);
   }
-  bool Progress() override {
+  bool RunTurn() override {
     FlushSends();
-    return inner_.Progress();
+    return inner_.RunTurn();
   }
   void WaitForActivity(Deadline deadline) override {
     inner_.WaitForActivity(deadline);

@@ -33,9 +33,10 @@ class DirectFabric final : public fabric::Fabric {
 
   // Executes what was posted here, in order. Returns how many operations.
   size_t Run();
-  // As a peer that has gone: what is posted here and later fails.
+  // Breaks the connection as if the peer had gone: work posted here and later
+  // fails.
   void Break(fabric::ConnectionId connection);
-  // The same, and this host knows already: posting fails, as on fabrics.
+  // Does the same, and this host knows already: posting fails, as on fabrics.
   void BreakKnown(fabric::ConnectionId connection) {
     connections_.at(connection).refuses = true;
   }
@@ -88,7 +89,7 @@ class DirectFabric final : public fabric::Fabric {
                            fabric::LocalBytes into) override;
   size_t Poll(std::span<fabric::Completion> completions,
               std::vector<fabric::ConnectionEvent>* events) override;
-  bool Progress() override { return Run() != 0; }
+  bool RunTurn() override { return Run() != 0; }
   void WaitForActivity(Deadline deadline) override {
     waits_until_ = deadline;
     if (elsewhere_) elsewhere_();

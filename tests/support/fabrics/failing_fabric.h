@@ -74,7 +74,7 @@ class FailingFabric : public fabric::Fabric {
               std::vector<fabric::ConnectionEvent>* events) override {
     return inner_.Poll(completions, events);
   }
-  bool Progress() override { return inner_.Progress(); }
+  bool RunTurn() override { return inner_.RunTurn(); }
   void WaitForActivity(Deadline deadline) override {
     inner_.WaitForActivity(deadline);
   }

@@ -14,7 +14,7 @@
 //   CE2. Up to `product_max` images per point, all of them are visited.
 //   CE3. An image is visited once per context, over all points.
 // Thread safety: one thread.
-// References: design of the tests, section 1.
+// References: docs/verify/testing.md, "The crash model".
 #ifndef ALPHEUS_TESTS_SUPPORT_ORACLES_CRASH_ENUMERATOR_H_
 #define ALPHEUS_TESTS_SUPPORT_ORACLES_CRASH_ENUMERATOR_H_
 

@@ -125,15 +125,15 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
   for (const auto& [key, setting] : sample) {
     if (setting.is_default) defaults.insert(key);
   }
-  ASSERT_THAT(defaults,
-              UnorderedElementsAre(
-                  "followers-max", "listen", "platform",
-                  "scrub-bytes-per-second", "scrub-interval-seconds",
-                  "silent-max", "unproved-max", "waiting-max", "yield-turns"));
+  ASSERT_THAT(defaults, UnorderedElementsAre(
+                            "followers-max", "listen", "platform",
+                            "scrub-bytes-per-second", "scrub-interval-seconds",
+                            "unopened-max", "unproved-max", "waiting-max",
+                            "yield-turns"));
   const NodeOptions options;
   for (const auto& [key, places] :
        std::map<std::string, uint64_t>{{"followers-max", options.followers_max},
-                                       {"silent-max", options.silent_max},
+                                       {"unopened-max", options.unopened_max},
                                        {"unproved-max", options.unproved_max},
                                        {"waiting-max", options.waiting_max}}) {
     EXPECT_EQ(sample.at(key).value, absl::StrCat(places)) << key;
@@ -160,8 +160,8 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
                    "\""));
 }
 
-// As it stands, and with the defaults written out: it gets as far as looking
-// for its directory.
+// It takes the sample as it stands, and with the defaults written out. It gets
+// as far as looking for its directory.
 TEST(SamplesTest, ProgramTakesTheSample) {
   const TempDirectory directory;
   const std::string cluster = CopySamples(directory);

@@ -71,7 +71,7 @@ std::string ToText(const AppendBenchOptions& options,
       r.latency_ns.count(), r.clock_ns);
   absl::StrAppendFormat(&text,
                         "exposure    p50 %d, p99 %d, highest %d records not "
-                        "durable behind an append\ncleaning    %d times; "
+                        "durable after an append\ncleaning    %d times; "
                         "counted in the throughput, not in the latency\n",
                         r.exposure.Quantile(0.5), r.exposure.Quantile(0.99),
                         r.exposure.largest(), r.cleanings);
@@ -144,11 +144,13 @@ void AddCounts(CLI::App* command, BenchArguments* arguments) {
 
 void AddBenchCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<BenchArguments>();
-  CLI::App* command = AddSubcommand(
-      app, "bench",
-      "Measure appends on this machine, and beside them the least time that "
-      "its medium needs for the same bytes. Uses a temporary region, which it "
-      "removes; no existing log is touched.");
+  CLI::App* command =
+      AddCommand(app, "bench",
+                 {.purpose = "Measure appends on this machine",
+                  .about = "Measures beside them the least time that the "
+                           "medium needs for the same bytes. Uses a temporary "
+                           "region, which it removes. Touches no existing log.",
+                  .failed = "anything else: no such folder, no space left"});
   AddOption(command, "path", &arguments->path,
             "Folder on the file system to be measured, or a file there")
       .Required();

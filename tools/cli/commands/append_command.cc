@@ -136,10 +136,14 @@ absl::Status RunAppend(const AppendArguments& arguments) {
 
 void AddAppendCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<AppendArguments>();
-  CLI::App* command = AddSubcommand(
+  CLI::App* command = AddCommand(
       app, "append",
-      "Append records from standard input. Prints the durable LSN at the end: "
-      "all records up to it survive any crash.");
+      {.purpose = "Append records from standard input",
+       .about = "Prints the durable LSN at the end: all records up to it "
+                "survive any crash.",
+       .unavailable =
+           "a medium, a quorum or a node can't be reached; the outcome of the "
+           "last records is unknown until the log is opened again"});
   AddWriteSourceOptions(command, &arguments->source);
   AddFramingOption(command, &arguments->framing);
   AddOption(command, "--threads", &arguments->threads,

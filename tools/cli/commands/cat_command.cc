@@ -61,8 +61,8 @@ Visitor JsonWriter(Output* output) {
 }
 
 // Makes one pass over the records after *last, and moves *last.
-absl::Status VisitBehind(const std::string& file, const Visitor& visit,
-                         Lsn* last) {
+absl::Status VisitAfter(const std::string& file, const Visitor& visit,
+                        Lsn* last) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> reader,
                            LogReader::Open(file));
   ProgressLine progress("reading");
@@ -81,7 +81,7 @@ absl::Status VisitAll(const std::string& file, const Visitor& visit) {
   Lsn last;
   for (int reopened = 0;; ++reopened) {
     const Lsn before = last;
-    absl::Status status = VisitBehind(file, visit, &last);
+    absl::Status status = VisitAfter(file, visit, &last);
     if (last > before) reopened = 0;
     if (!absl::IsOutOfRange(status) || reopened >= kReopenMax) return status;
   }
@@ -134,19 +134,22 @@ absl::Status RunCat(const CatArguments& arguments) {
 
 void AddCatCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<CatArguments>();
-  CLI::App* command = AddSubcommand(
+  CLI::App* command = AddCommand(
       app, "cat",
-      "Write the payloads of all records to standard output, in LSN order. "
-      "Reads only, also while a writer has the log open; then it shows the "
-      "records that are persisted so far. For a cluster's log it shows the "
-      "records that are proven to be on W replicas, and warns on standard "
-      "error if more may have been acknowledged; exit status 4 if too few "
-      "replicas can be reached to know how many more. With --node, or with "
-      "--file of a replica, it shows what that one replica holds: its last "
-      "records may be on no other replica and may be lost later, and durable "
-      "records may be missing from it; --json shows which records are durable "
-      "for certain. If a record is damaged, it shows all records before it and "
-      "ends with exit status 3.");
+      {.purpose = "Write all payloads to standard output",
+       .about = "Writes them in LSN order. Reads only. While a writer has the "
+                "log open, it shows the records that are persisted so far.\n"
+                "Of a cluster's log it shows the records that are proven to be "
+                "on W replicas. It warns on standard error if more may have "
+                "been acknowledged.\n"
+                "With --node, or with --file of a replica, it shows the "
+                "records of that one replica. The last ones may be on no other "
+                "replica, and may be lost later. Durable records may be "
+                "missing. --json shows which records are durable for certain.",
+       .good = "the records were shown",
+       .data_loss = "a record is damaged; all records before it were shown",
+       .unavailable = "too few replicas can be reached to know how many more "
+                      "records there are, or the medium failed"});
   AddReadSourceOptions(command, &arguments->source);
   AddFramingOption(command, &arguments->framing);
   AddFlag(command, "--json", &arguments->json,

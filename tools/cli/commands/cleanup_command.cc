@@ -282,12 +282,16 @@ void AddWhatOptions(CLI::App* command, CleanupArguments* arguments) {
 
 void AddCleanupCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<CleanupArguments>();
-  CLI::App* command = AddSubcommand(
-      app, "cleanup",
-      "Mark records as no longer needed, so that their space can be reused. "
-      "Prints the head: the oldest LSN that is not cleaned. A cluster's log is "
-      "opened for this, as by `append`. That is refused while a primary writes "
-      "the log, unless --take-over is given, which ends that primary.");
+  CLI::App* command =
+      AddCommand(app, "cleanup",
+                 {.purpose = "Mark records as no longer needed",
+                  .about = "Their space can be reused then. Prints the head: "
+                           "the oldest LSN that is not cleaned.\n"
+                           "A cluster's log is opened for this, as by "
+                           "`append`. While a primary writes the log, that is "
+                           "refused. --take-over ends that primary instead.",
+                  .failed = "anything else: no such file, region in use, a "
+                            "primary writes the log"});
   AddReadSourceOptions(command, &arguments->source,
                        "The member of the cluster that opens the log as "
                        "primary; default: the first that may be primary");

@@ -7,8 +7,12 @@ namespace alpheus::cli {
 namespace {
 
 constexpr char kFooter[] =
-    "\nExit status: 0 good; 1 failed; 2 bad usage; 3 corruption or data loss;\n"
-    "4 medium or quorum unavailable.\n";
+    "\nExit status (`alpheus COMMAND --help` says more):\n"
+    "  0  good\n"
+    "  1  failed\n"
+    "  2  bad usage\n"
+    "  3  corruption or data loss\n"
+    "  4  medium, quorum or node unavailable\n";
 
 void AddCommands(CLI::App* app, Command* chosen) {
   RequireSubcommand(app);

@@ -48,7 +48,7 @@ struct ExportArguments {
 class WalFiles {
  public:
   absl::Status Take(const ReaderRecord& record) {
-    absl::Status taken = repairer_.Take(
+    absl::Status taken = repairer_.Repair(
         record.payload, [this, &record](std::span<const std::byte> payload) {
           return Apply(record.lsn, payload);
         });
@@ -211,15 +211,20 @@ absl::Status RunExport(const ExportArguments& arguments) {
 
 void AddExportWalCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<ExportArguments>();
-  CLI::App* command = AddSubcommand(
+  CLI::App* command = AddCommand(
       app, "export-wal",
-      "Write the WAL files that RocksDB's plugin keeps in a log as plain files "
-      "NUMBER.log. RocksDB opens these without the plugin. Use it to stop "
-      "using the plugin, to salvage, to change the log's size, or to copy. "
-      "Never changes the log. DIR may be the database's own folder: the "
-      "plugin's markers in it are replaced, and the command refuses to replace "
-      "any other file. Lost bytes become damaged records. Prints the number of "
-      "files; exit status 3 if anything was, or may have been, lost.");
+      {.purpose = "Write RocksDB's WAL files as plain files",
+       .about = "RocksDB's plugin keeps WAL files in a log. This command "
+                "writes them as files NUMBER.log, which RocksDB opens without "
+                "the plugin. Use it to stop using the plugin, to salvage, to "
+                "change the log's size, or to copy.\n"
+                "Never changes the log. DIR may be the database's own folder: "
+                "the plugin's markers in it are replaced. The command refuses "
+                "to replace any other file. Lost bytes become damaged records. "
+                "Prints the number of files.",
+       .good = "all bytes were written",
+       .failed = "anything else: no such file, a file of that name exists",
+       .data_loss = "bytes were, or may have been, lost"});
   AddOption(command, "REGION", &arguments->first,
             "Region of the log; not with --cluster");
   AddOption(command, "DIR", &arguments->second,

@@ -39,11 +39,13 @@ absl::Status RunFormat(const FormatArguments& arguments) {
 
 void AddFormatCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<FormatArguments>();
-  CLI::App* command = AddSubcommand(
-      app, "format",
-      "Create the region of a new, empty log, or all replicas of a cluster's "
-      "new log. Refuses to overwrite a log that exists. Prints the log's "
-      "identity, 32 hexadecimal digits.");
+  CLI::App* command =
+      AddCommand(app, "format",
+                 {.purpose = "Create a new, empty log",
+                  .about = "Creates a region, or all replicas of a cluster's "
+                           "new log. Refuses to overwrite a log that exists. "
+                           "Prints the log's identity, 32 hexadecimal digits.",
+                  .failed = "anything else: the log exists, no space left"});
   AddFormatSourceOptions(command, &arguments->source);
   AddOption(
       command, "--size", &arguments->size,

@@ -64,10 +64,11 @@ absl::Status RunInspect(const InspectArguments& arguments) {
 void AddInspectCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<InspectArguments>();
   CLI::App* command =
-      AddSubcommand(app, "inspect",
-                    "Show the contents of a region: superline, epochs, head, "
-                    "tail, and the number of records of each type. For a "
-                    "cluster's log it shows every replica. Reads only.");
+      AddCommand(app, "inspect",
+                 {.purpose = "Show the contents of a region",
+                  .about = "Shows superline, epochs, head, tail, and the "
+                           "number of records of each type. Of a cluster's log "
+                           "it shows every replica. Reads only."});
   AddReadSourceOptions(command, &arguments->source);
   AddFlag(command, "--json", &arguments->json,
           "One JSON object per region instead of text");

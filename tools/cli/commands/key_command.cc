@@ -27,15 +27,18 @@ absl::Status RunKeyNew(const std::string& path) {
 void AddKeyCommand(CLI::App* app, Command* chosen) {
   CLI::App* command =
       AddSubcommand(app, "key",
-                    "Make the secret by which nodes and primaries of a cluster "
-                    "recognise each other.");
+                    "Make the secret of a cluster\n\n"
+                    "Nodes and primaries recognise each other by it.\n");
   RequireSubcommand(command);
   auto path = std::make_shared<std::string>();
-  CLI::App* fresh = AddSubcommand(
+  CLI::App* fresh = AddCommand(
       command, "new",
-      "Make a random key and write it to a new file that only its owner can "
-      "read. Refuses to overwrite a file. A cluster has one key: its cluster "
-      "file names it (key_file), and all nodes and primaries have a copy.");
+      {.purpose = "Make a random key",
+       .about = "Writes it to a new file that only its owner can read. Refuses "
+                "to overwrite a file.\n"
+                "A cluster has one key. Its cluster file names it (key_file), "
+                "and all nodes and primaries have a copy.",
+       .failed = "anything else: the file exists, no such folder"});
   AddOption(fresh, "FILE", path.get(), "Where to write it").Required();
   OnChosen(fresh,
            [path, chosen] { *chosen = [path] { return RunKeyNew(*path); }; });

@@ -66,10 +66,10 @@ absl::Status ExplainChange(const MembersArguments& arguments) {
 
 // Adds the options of both commands.
 CLI::App* AddMembersCommand(CLI::App* app, const char* name,
-                            const char* description,
+                            const CommandHelp& help,
                             const std::shared_ptr<MembersArguments>& arguments,
                             Command* chosen) {
-  CLI::App* command = AddSubcommand(app, name, description);
+  CLI::App* command = AddCommand(app, name, help);
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();
   AddOption(command, "--timeout", &arguments->timeout_s,
@@ -88,12 +88,14 @@ CLI::App* AddMembersCommand(CLI::App* app, const char* name,
 
 void AddReplaceCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<MembersArguments>();
-  CLI::App* command =
-      AddMembersCommand(app, "replace",
-                        "Replace a replica that was lost with its medium: the "
-                        "node, which must run, gets a new copy of the log. A "
-                        "program that has the log open must open it again.",
-                        arguments, chosen);
+  CLI::App* command = AddMembersCommand(
+      app, "replace",
+      {.purpose = "Replace a replica that was lost with its medium",
+       .about = "The node, which must run, gets a new copy of the log. A "
+                "program that has the log open must open it again.",
+       .failed = "anything else: a file is wrong or outdated, the change is "
+                 "not possible"},
+      arguments, chosen);
   AddOption(command, "--node", &arguments->nodes,
             "Node of the lost replica; may be given several times")
       .Required()
@@ -104,11 +106,15 @@ void AddReconfigureCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<MembersArguments>();
   CLI::App* command = AddMembersCommand(
       app, "reconfigure",
-      "Change the members of a log, or how many of them must have each record "
-      "(W), to what the cluster file says. Its configuration_id must be higher "
-      "than that of the previous file. A program that has the log open must "
-      "open it again, with the new file. If the command is interrupted, run it "
-      "again: it continues.",
+      {.purpose = "Change the members of a log, or its W",
+       .about =
+           "Changes the members, or how many of them must have each record "
+           "(W), to those in the cluster file. Its configuration_id must be "
+           "higher than that of the previous file.\n"
+           "A program that has the log open must open it again, with the new "
+           "file. If the command is interrupted, run it again: it continues.",
+       .failed = "anything else: a file is wrong or outdated, the change is "
+                 "not possible"},
       arguments, chosen);
   AddOption(command, "--from", &arguments->from,
             "Cluster file that the log has used until now")

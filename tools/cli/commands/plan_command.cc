@@ -81,11 +81,14 @@ absl::Status RunPlan(const PlanArguments& arguments) {
 
 void AddPlanCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<PlanArguments>();
-  CLI::App* command = AddSubcommand(
+  CLI::App* command = AddCommand(
       app, "plan",
-      "Show the steps that make an update persistent on another host: for one "
-      "platform, for all platforms, or the cheapest ones. Or verify all of "
-      "them on a model of remote memory.");
+      {.purpose = "Show how remote updates become persistent",
+       .about = "Shows the steps that make an update persistent on another "
+                "host: for one platform, for all platforms, or the cheapest "
+                "ones. Or verifies all of them on a model of remote memory.",
+       .good = "the steps were shown; or all methods are verified",
+       .failed = "a method is wrong on the model, or anything else"});
   AddPlanOptions(command, arguments.get());
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunPlan(*arguments); };

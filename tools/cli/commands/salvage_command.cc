@@ -87,10 +87,10 @@ absl::Status CopyReadable(LogReader* reader, Log* out,
   ALPHEUS_RETURN_IF_ERROR(
       ForEachLeft(reader, tally, [&](const ReaderRecord& record) {
         progress.ShowCount(tally->records);
-        return repairer->Take(record.payload,
-                              [&](std::span<const std::byte> payload) {
-                                return Keep(payload, out, tally);
-                              });
+        return repairer->Repair(record.payload,
+                                [&](std::span<const std::byte> payload) {
+                                  return Keep(payload, out, tally);
+                                });
       }));
   return out->Close();
 }
@@ -130,11 +130,15 @@ absl::Status RunSalvage(const SalvageArguments& arguments) {
 
 void AddSalvageCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<SalvageArguments>();
-  CLI::App* command = AddSubcommand(
-      app, "salvage",
-      "Copy every record that can still be read from a damaged region into a "
-      "new one of the same size. Never changes the damaged region. Prints the "
-      "number of records; exit status 3 if any was, or may have been, lost.");
+  CLI::App* command =
+      AddCommand(app, "salvage",
+                 {.purpose = "Copy what can be read of a damaged region",
+                  .about = "Copies every record that can still be read into a "
+                           "new region of the same size. Never changes the "
+                           "damaged region. Prints the number of records.",
+                  .good = "all records were copied",
+                  .failed = "anything else: no such file, the new file exists",
+                  .data_loss = "records were, or may have been, lost"});
   AddOption(command, "IN", &arguments->in, "Damaged region").Required();
   AddOption(command, "OUT", &arguments->out, "Region to create").Required();
   OnChosen(command, [arguments, chosen] {

@@ -34,7 +34,7 @@ std::string TextOf(const recovery::LsnRun& run) {
              : absl::StrCat(run.first.value, " to ", run.end.value - 1);
 }
 
-std::string TextOf(const ReplicaScrub& scrub, const LogSource& source) {
+std::string TextOf(const ScrubResult& scrub, const LogSource& source) {
   std::string text =
       absl::StrFormat("node %-5d %-21s ", scrub.node, scrub.address);
   if (!scrub.status.ok() && !absl::IsDataLoss(scrub.status)) {
@@ -65,7 +65,7 @@ std::string TextOf(const ReplicaScrub& scrub, const LogSource& source) {
       "\n");
 }
 
-Json JsonOf(const ReplicaScrub& scrub) {
+Json JsonOf(const ScrubResult& scrub) {
   Json json;
   json["node"] = scrub.node;
   json["address"] = scrub.address;
@@ -84,17 +84,17 @@ Json JsonOf(const ReplicaScrub& scrub) {
   return json;
 }
 
-absl::Status WorstScrub(const std::vector<ReplicaScrub>& scrubs,
+absl::Status WorstScrub(const std::vector<ScrubResult>& scrubs,
                         const LogSource& source) {
-  const ReplicaScrub* worst = nullptr;
-  for (const ReplicaScrub& scrub : scrubs) {
+  const ScrubResult* worst = nullptr;
+  for (const ScrubResult& scrub : scrubs) {
     if (scrub.status.ok()) continue;
     if (worst == nullptr || absl::IsDataLoss(scrub.status)) worst = &scrub;
   }
   if (worst == nullptr) return absl::OkStatus();
   const bool is_nowhere =
       source.node == 0 &&
-      std::ranges::all_of(scrubs, [](const ReplicaScrub& scrub) {
+      std::ranges::all_of(scrubs, [](const ScrubResult& scrub) {
         return absl::IsNotFound(scrub.status);
       });
   if (is_nowhere) return recovery::NoSuchLog(source.cluster, source.log);
@@ -111,14 +111,14 @@ absl::Status RunScrub(const ScrubArguments& arguments) {
   options.log_name = arguments.source.log;
   options.node = arguments.source.node;
   uint64_t records = 0;
-  options.progress = [&](const ReplicaScrub& scrub) {
+  options.progress = [&](const ScrubResult& scrub) {
     records = std::max(records, scrub.said.pass.records);
     progress.ShowCount(records);
   };
-  ALPHEUS_ASSIGN_OR_RETURN(const std::vector<ReplicaScrub> scrubs,
+  ALPHEUS_ASSIGN_OR_RETURN(const std::vector<ScrubResult> scrubs,
                            ScrubCluster(options));
   std::string text;
-  for (const ReplicaScrub& scrub : scrubs) {
+  for (const ScrubResult& scrub : scrubs) {
     absl::StrAppend(&text, arguments.json ? ToLine(JsonOf(scrub))
                                           : TextOf(scrub, arguments.source));
   }
@@ -130,16 +130,19 @@ absl::Status RunScrub(const ScrubArguments& arguments) {
 
 void AddScrubCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<ScrubArguments>();
-  CLI::App* command = AddSubcommand(
+  CLI::App* command = AddCommand(
       app, "scrub",
-      "Have each node verify every record of its replica of a cluster's log, "
-      "and repair damaged records from the other nodes. The log may be written "
-      "meanwhile; a primary with a replica of its own verifies that replica "
-      "itself. Exit status 0 if all replicas are whole, or were repaired; 3 if "
-      "damage remains; 4 if a node could not be reached; 1 if a node has no "
-      "replica, or the cluster file is wrong. A log in a file of its own has "
-      "no peers: `verify` checks it, and opening it writes damaged copies "
-      "again.");
+      {.purpose = "Verify and repair a cluster's replicas",
+       .about = "Each node verifies every record of its replica of the log, "
+                "and repairs damaged records from the other nodes. The log may "
+                "be written meanwhile. A primary with a replica of its own "
+                "verifies that replica itself.\n"
+                "A log in a file of its own has no peers: `verify` checks it, "
+                "and opening it writes damaged copies again.",
+       .good = "all replicas are whole, or were repaired",
+       .failed = "a node has no replica, or the cluster file is wrong",
+       .data_loss = "damage remains",
+       .unavailable = "a node can't be reached"});
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();
   AddNodeOption(command, &arguments->source,

@@ -54,21 +54,27 @@ absl::Status RunStatus(const StatusArguments& arguments) {
 
 void AddStatusCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<StatusArguments>();
-  CLI::App* command = AddSubcommand(
+  CLI::App* command = AddCommand(
       app, "status",
-      "Show the primary of a cluster's log, the replicas that are in sync, how "
-      "full the ring is and when it will be full, whether enough replicas are "
-      "served to open the log, and the epoch, promise, head and watermark of "
-      "each replica. Reads only. Exit status 0 if W replicas are in sync and "
-      "the log could be opened again. While a primary writes the log, its own "
-      "replica and those that it is connected to can be in sync; without a "
-      "primary, all in the newest epoch are. Exit status 4 if fewer than W are "
-      "in sync, or fewer are served than an opening takes; 3 if a replica is "
-      "damaged, as far as its node knows from scrubs and openings, even if W "
-      "are in sync; 1 if the cluster file is wrong or older than the members, "
-      "if no node has such a log, if a node has the file of another log or "
-      "node in its place, or if the table of openings is full. Warns on "
-      "standard error before the ring or the table of openings is full.");
+      {.purpose = "Show the state of a cluster's log",
+       .about = "Shows the primary, the replicas that are in sync, and whether "
+                "enough of them are served to open the log. Shows how full the "
+                "ring is and when it will be full. Shows the epoch, promise, "
+                "head and watermark of each replica. Reads only.\n"
+                "While a primary writes the log, its own replica and those "
+                "that it is connected to can be in sync. Without a primary, "
+                "all in the newest epoch are.\n"
+                "Warns on standard error before the ring or the table of "
+                "openings is full.",
+       .good = "W replicas are in sync, and the log could be opened again",
+       .failed =
+           "the cluster file is wrong, or older than the members; no node has "
+           "such a log; a node has the file of another log or node in its "
+           "place; the table of openings is full; or anything else",
+       .data_loss = "a replica is damaged, as far as its node knows from "
+                    "scrubs and openings, even if W are in sync",
+       .unavailable = "fewer than W replicas are in sync, or fewer are served "
+                      "than an opening takes"});
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();
   AddOption(command, "--sample-ms", &arguments->options.sample_ms,

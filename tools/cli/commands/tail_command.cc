@@ -206,22 +206,28 @@ absl::Status RunTail(const TailArguments& arguments) {
 
 void AddTailCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<TailArguments>();
-  CLI::App* command = AddSubcommand(
+  CLI::App* command = AddCommand(
       app, "tail",
-      "Write the payloads of the durable records of a cluster's log to "
-      "standard output, in LSN order; with --follow also those that become "
-      "durable later, until it is interrupted. Reads only. Does not keep "
-      "records from being cleaned: if a record was cleaned before it was read, "
-      "the command ends with exit status 1 and names the LSN at which the log "
-      "begins. If a node goes away, the command continues with another one. "
-      "Exit status 4 if no node can be reached, or so few that all of them may "
-      "have missed records that the others acknowledged; with --follow it "
-      "reports this on standard error and continues. Exit status 1 as soon as "
-      "a node shows that the members changed since the cluster file was "
-      "written. Records that it has written stay valid, whatever happens to "
-      "the cluster. At the end it names on standard error the LSN with which "
-      "to continue (--from): the LSN at which the log begins if that one was "
-      "cleaned. It names none if no node answered for the log.");
+      {.purpose = "Write durable payloads of a cluster's log",
+       .about = "Writes the payloads of the durable records to standard "
+                "output, in LSN order. With --follow it also writes those that "
+                "become durable later, until it is interrupted. Reads only.\n"
+                "Does not keep records from being cleaned. If a node goes "
+                "away, the command continues with another one. With --follow "
+                "it also continues if too few nodes can be reached, and "
+                "reports this on standard error.\n"
+                "Records that it has written stay valid, even if the cluster "
+                "fails. At the end it names on standard error the LSN with "
+                "which to continue (--from). If that one was cleaned, it names "
+                "the LSN at which the log begins. It names none if no node "
+                "answered for the log.",
+       .good = "all durable records were shown, or it was interrupted",
+       .failed =
+           "a record was cleaned before it was read (the command names the LSN "
+           "at which the log begins); a node shows that the members changed "
+           "since the cluster file was written; or anything else",
+       .unavailable = "no node can be reached, or so few that all of them may "
+                      "have missed records that the others acknowledged"});
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();
   AddNodeOption(command, &arguments->source,

@@ -141,15 +141,19 @@ absl::Status RunVerify(const VerifyArguments& arguments) {
 
 void AddVerifyCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<VerifyArguments>();
-  CLI::App* command = AddSubcommand(
+  CLI::App* command = AddCommand(
       app, "verify",
-      "Check every record and every copy. Reads only. Exit status 0 if the log "
-      "is complete, or lost only records that were never acknowledged; 3 if it "
-      "is damaged. In a cluster's log it checks every replica, and that all "
-      "hold the same records up to the last one that is proven durable. Exit "
-      "status 4 if a replica could not be reached, unless a running primary "
-      "has it as its own; 1 if a node has no replica, or the cluster file is "
-      "wrong.");
+      {.purpose = "Check every record and every copy",
+       .about = "Reads only. In a cluster's log it checks every replica, and "
+                "that all hold the same records up to the last one that is "
+                "proven durable.",
+       .good = "the log is complete, or lost only records that were never "
+               "acknowledged",
+       .failed =
+           "a node has no replica, the cluster file is wrong, or anything else",
+       .data_loss = "the log is damaged",
+       .unavailable = "a replica can't be reached, unless a running primary "
+                      "has it as its own"});
   AddReadSourceOptions(command, &arguments->source);
   AddFlag(command, "--json", &arguments->json,
           "One JSON object per region instead of text");

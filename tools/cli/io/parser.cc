@@ -3,9 +3,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -151,6 +153,15 @@ Option FindOption(CLI::App* command, const std::string& name) {
   return Option(command->get_option(name));
 }
 
+CLI::App* AddCommand(CLI::App* app, const std::string& name,
+                     const CommandHelp& help) {
+  return app->add_subcommand(
+      name, absl::StrCat(help.purpose, "\n\n", help.about,
+                         "\n\nExit status:\n  0  ", help.good, "\n  1  ",
+                         help.failed, "\n  2  ", help.usage, "\n  3  ",
+                         help.data_loss, "\n  4  ", help.unavailable, "\n"));
+}
+
 CLI::App* AddSubcommand(CLI::App* command, const std::string& name,
                         const std::string& meaning) {
   return command->add_subcommand(name, meaning);
@@ -199,10 +210,22 @@ std::string RefusalText(const CLI::ParseError& refusal, const CLI::App& app) {
                       "\nRun with --help for more information.\n");
 }
 
+// Lists each command with the first line of its help, its purpose.
+class PurposeFormatter : public CLI::Formatter {
+ public:
+  std::string make_subcommand(const CLI::App* command) const override {
+    const std::string help = command->get_description();
+    std::string line = "  " + command->get_name();
+    line.resize(std::max(line.size() + 1, get_column_width()), ' ');
+    return line + help.substr(0, help.find('\n')) + "\n";
+  }
+};
+
 }  // namespace
 
 Parser::Parser(const std::string& description, const std::string& program)
     : app_(std::make_unique<CLI::App>(description, program)) {
+  app_->formatter(std::make_shared<PurposeFormatter>());
   app_->set_version_flag(
       "--version",
       absl::StrCat(program, " " ALPHEUS_PROJECT_VERSION ", protocol ",

@@ -74,6 +74,20 @@ Option AddOptionFunction(
 // Returns the option of that name. Requires: it was added.
 Option FindOption(CLI::App* command, const std::string& name);
 
+// Help of a command, and the meaning of each exit status (exit_status.h).
+struct CommandHelp {
+  std::string purpose = {};  // one line; the list of commands shows only it
+  std::string about = {};    // sentences; a line end begins a new paragraph
+  std::string good = "all that was asked is done";
+  std::string failed = "anything else: no such file, region in use, ring full";
+  std::string usage = "the command line can never be right";
+  std::string data_loss = "damage, or records that can't be read any more";
+  std::string unavailable = "a medium, a quorum or a node can't be reached";
+};
+CLI::App* AddCommand(CLI::App* app, const std::string& name,
+                     const CommandHelp& help);
+// Adds a command that has commands itself. `meaning`: its purpose, one line,
+// then the rest.
 CLI::App* AddSubcommand(CLI::App* command, const std::string& name,
                         const std::string& meaning);
 void RequireSubcommand(CLI::App* command);

@@ -36,11 +36,11 @@ const char* MeaningOf(StepAction action) {
       return "write the bytes to their place, and notify the responder's "
              "program";
     case StepAction::kRequesterWriteAtomic:
-      return "write at most 8 bytes, behind all that was posted before";
+      return "write at most 8 bytes, after all that was posted before";
     case StepAction::kRequesterSend:
       return "send the bytes as a message";
     case StepAction::kRequesterSendAddress:
-      return "tell the responder's program where bytes were written";
+      return "notify the responder's program of the place of the bytes";
     case StepAction::kRequesterFlush:
       return "push everything posted before to memory";
     case StepAction::kRequesterCompleteWrite:

@@ -398,9 +398,9 @@ Json JsonOf(const ClusterStatus& status, size_t index) {
       json["damaged_lsns"].push_back({first.value, end.value - 1});
     }
   }
-  json["refused"] = Json::object();
-  for (const auto& [reason, count] : replica.refusals) {
-    json["refused"][reason] = count;
+  json["rejected"] = Json::object();
+  for (const auto& [reason, count] : replica.rejects) {
+    json["rejected"][reason] = count;
   }
   json["scrubbed"] = Json::object();
   for (const auto& [what, count] : replica.scrubbed) {
@@ -425,8 +425,8 @@ std::string TextOf(const ClusterStatus& status, size_t index) {
                           replica.standing->persisted_lsn.value);
   }
   absl::StrAppend(&text, status.StateOf(index), "\n");
-  AddCounts(replica.refusals,
-            "refused since the node started, for all its logs", &text);
+  AddCounts(replica.rejects,
+            "rejected since the node started, for all its logs", &text);
   AddCounts(replica.scrubbed, "scrubbed since the node started", &text);
   return text;
 }

@@ -27,12 +27,12 @@ std::string CleanCloseText(const RegionInfo& info) {
 
 // One region does not show whether these records count: only an opening cuts
 // (docs/glossary.md).
-std::string BehindText(const VerifyReport& report) {
+std::string RecordsAfterText(const VerifyReport& report) {
   if (report.verdict == "corrupt") {
-    return absl::StrCat(report.cut_records, " behind the damage, not counted");
+    return absl::StrCat(report.cut_records, " after the damage, not counted");
   }
   return absl::StrCat(report.cut_records,
-                      " behind the torn end, never acknowledged");
+                      " after the torn end, never acknowledged");
 }
 
 void AddStatus(const absl::Status& status, Json* json) {
@@ -138,7 +138,7 @@ Json DescribeRecords(const VerifyReport& report) {
 std::string RecordsText(const VerifyReport& report) {
   std::string text;
   AddRow(&text, "tail", "last readable LSN ", report.end_lsn.value,
-         ", ring offset behind it ", report.tail_offset);
+         ", ring offset after it ", report.tail_offset);
   AddRow(&text, "proven", "persisted here for certain up to LSN ",
          report.proven_lsn.value);
   AddRow(&text, "durable", "on W replicas for certain up to LSN ",
@@ -149,7 +149,7 @@ std::string RecordsText(const VerifyReport& report) {
   AddRow(&text, "aborted records", report.aborted_records);
   AddRow(&text, "damaged pads", report.damaged_pads);
   if (report.cut_records > 0) {
-    AddRow(&text, "more records", BehindText(report));
+    AddRow(&text, "more records", RecordsAfterText(report));
   }
   AddRow(&text, "verdict", report.verdict);
   return text;
@@ -162,7 +162,7 @@ std::string VerdictText(const RegionInfo& info, const VerifyReport& report) {
       report.cleaned_records, " cleaned, ", report.aborted_records,
       " aborted, LSN ", info.head_lsn.value, " to ", report.end_lsn.value);
   if (report.cut_records > 0) {
-    absl::StrAppend(&text, "; ", BehindText(report));
+    absl::StrAppend(&text, "; ", RecordsAfterText(report));
   }
   absl::StrAppend(&text, "\n");
   for (const std::string& fault : info.single_faults) {

@@ -9,18 +9,18 @@
 namespace alpheus::cli {
 namespace {
 
-void CountLoss(const std::string& path, Lsn first, Lsn behind,
+void CountLoss(const std::string& path, Lsn first, Lsn after,
                SalvageTally* tally) {
   ++tally->gaps;
-  if (behind == Lsn(0)) {
+  if (after == Lsn(0)) {
     tally->lost_open_end = true;
     Report(absl::StrCat(path, ": lost: LSN ", first.value,
                         " and all records after it, if there were any"));
     return;
   }
-  tally->lost_lsns += behind - first;
-  Report(absl::StrCat(path, ": lost: LSN ", first.value, " to ",
-                      behind.value - 1));
+  tally->lost_lsns += after - first;
+  Report(
+      absl::StrCat(path, ": lost: LSN ", first.value, " to ", after.value - 1));
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ absl::Status ForEachLeft(
         ++tally->passed_over;
         return absl::OkStatus();
       },
-      [&](Lsn first, Lsn behind) { CountLoss(path, first, behind, tally); });
+      [&](Lsn first, Lsn after) { CountLoss(path, first, after, tally); });
   // Damage is expected here; the gaps have reported it.
   return absl::IsDataLoss(read) ? absl::OkStatus() : read;
 }

@@ -64,7 +64,7 @@ class SimFabric final : public fabric::Fabric {
                            fabric::LocalBytes into) override;
   size_t Poll(std::span<fabric::Completion> completions,
               std::vector<fabric::ConnectionEvent>* events) override;
-  bool Progress() override { return false; }
+  bool RunTurn() override { return false; }
   void WaitForActivity(Deadline deadline) override;
   void Wake() override {}
 

@@ -144,7 +144,7 @@ void SimNetwork::AttachMemory(int host, ModelPersistence& memory) {
 
 void SimNetwork::DetachMemory(int host, const ModelPersistence& memory) {
   const auto detached = std::erase(hosts_[host].memories, &memory);
-  ALPHEUS_CHECK(detached == 1, "what is detached was attached");
+  ALPHEUS_CHECK(detached == 1, "detached memory was attached");
   hosts_[host].stages->Detach(memory);
 }
 

@@ -41,8 +41,8 @@
 // (fibers) that the test sets. Code that switches fibers inside the hook must
 // set the number again before the interrupted call continues.
 // Fault model: power cuts and failing fences; no media faults.
-// References: protocol P-B5 P-F3 to P-F5, P-H7, P-H20; design of the tests,
-// section 1; remote persistence taxonomy §3.1 (CM5, PersistVisible).
+// References: docs/verify/testing.md, "The crash model"; protocol P-B5 P-F3 to
+// P-F5, P-H7, P-H20; remote persistence taxonomy §3.1 (CM5, PersistVisible).
 #ifndef ALPHEUS_TOOLS_MODEL_MEMORY_CRASH_MODEL_H_
 #define ALPHEUS_TOOLS_MODEL_MEMORY_CRASH_MODEL_H_
 

@@ -13,7 +13,7 @@ using quorum::Candidate;
 
 namespace {
 
-// Until an event is sent again over a link that is cut.
+// Time until an event is sent again over a link that is cut.
 constexpr int64_t kHoldNanos = 100'000;
 // How much later than others a lost request arrives that was only delayed.
 constexpr int64_t kLateTimes = 100;

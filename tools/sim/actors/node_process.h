@@ -28,9 +28,9 @@ class NodeProcess final : private recovery::LocalRegions {
 
   ProcessId process() const { return process_; }
   ProcessClock& clock() { return clock_; }
-  // Returns the number of peers that it refused.
-  uint64_t refusals() const {
-    return server_ == nullptr ? 0 : server_->refusals().total();
+  // Returns the number of peers that it rejected.
+  uint64_t rejects() const {
+    return server_ == nullptr ? 0 : server_->rejects().total();
   }
 
   // Releases the region for an application of this machine. Returns false: not

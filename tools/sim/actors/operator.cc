@@ -25,9 +25,9 @@ constexpr uint64_t kAgainOdds = 6;
 constexpr uint64_t kExchangeOdds = 4;
 constexpr uint64_t kOldListOdds = 4;
 constexpr uint64_t kEarlyOdds = 8;
-// While it settles.
-constexpr int64_t kSettleNanos = 3'000'000;
-constexpr size_t kSettleSteps = 5;
+// While it finishes changes.
+constexpr int64_t kFinishNanos = 3'000'000;
+constexpr size_t kFinishSteps = 5;
 constexpr int64_t kPowerNanos = 100'000;
 
 }  // namespace
@@ -61,7 +61,7 @@ void Operator::Failed(const absl::Status& status) {
   if (absl::IsFailedPrecondition(status)) ++world_.counters().changes_refused;
 }
 
-void Operator::Settle() { settles_ = true; }
+void Operator::FinishChanges() { finishes_changes_ = true; }
 
 // `alpheus status`.
 void Operator::CheckStatus() {
@@ -91,11 +91,12 @@ bool Operator::IsInProgress() const {
 
 void Operator::Act() {
   const int64_t next =
-      settles_ ? kSettleNanos
-               : 1 + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(
-                         world_.options().change_ns_max)));
+      finishes_changes_
+          ? kFinishNanos
+          : 1 + static_cast<int64_t>(random_.Below(
+                    static_cast<uint64_t>(world_.options().change_ns_max)));
   world_.network().Schedule(next, [this] { Act(); });
-  if (settles_) return SettleOn();
+  if (finishes_changes_) return FinishOn();
   if (random_.Below(2) == 0) CheckStatus();
   GiveFiles();
   if (const std::optional<size_t> number = Draw()) Begin(*number);
@@ -112,13 +113,13 @@ void Operator::Act() {
 //      it;
 //   5. the change that got furthest except for one replica, while that one is
 //      stopped.
-void Operator::SettleOn() {
+void Operator::FinishOn() {
   if (IsInProgress()) return;
   StartStopped();
   GiveListInForce();
-  if (world_.checkers().configurations.IsSettled()) return;
-  const size_t step = tries_ % kSettleSteps;
-  const size_t round = tries_++ / kSettleSteps;
+  if (world_.checkers().configurations.IsInForceEverywhere()) return;
+  const size_t step = tries_ % kFinishSteps;
+  const size_t round = tries_++ / kFinishSteps;
   const auto machine = static_cast<int>(round % world_.machines().size());
   std::optional<size_t> number;
   switch (step) {
@@ -349,7 +350,7 @@ void Operator::EndApplications() {
 
 bool Operator::Begin(size_t number) {
   const ListChange change = changes_[number];
-  if (settles_) EndApplications();
+  if (finishes_changes_) EndApplications();
   if (!Prepare(change)) return false;
   World::Machine* const machine =
       world_.FindMachine(random_.Next() >> 8, [](const World::Machine& m) {
@@ -364,7 +365,7 @@ bool Operator::Begin(size_t number) {
       lists.list(change.to).ToString(),
       change.replaced.empty() ? "" : ", replaced ",
       change.replaced.empty() ? "" : absl::StrCat(change.replaced.front())));
-  if (!settles_ && random_.Below(kEarlyOdds) == 0) {
+  if (!finishes_changes_ && random_.Below(kEarlyOdds) == 0) {
     world_.lists().Give(
         static_cast<int>(random_.Below(world_.machines().size())), change.to);
   }

@@ -64,16 +64,17 @@ class Operator {
   void Failed(const absl::Status& status);
 
   // Allows only changes that were interrupted.
-  void Settle();
+  void FinishChanges();
   // Returns whether it makes a change during which the log must not run: then
   // no application releases its replica to the opener of a new epoch.
-  bool wants_rest() const { return settles_ && IsInProgress(); }
-  // Gives all machines the list in force. Requires: settled.
+  bool wants_rest() const { return finishes_changes_ && IsInProgress(); }
+  // Gives all machines the list in force. Requires: no change is in
+  // progress.
   void GiveListInForce();
 
  private:
   void Act();
-  void SettleOn();
+  void FinishOn();
   std::optional<size_t> InTurn(size_t round);
   std::optional<size_t> ToNewestEpoch(int machine);
   void Stop(int machine);
@@ -103,7 +104,7 @@ class Operator {
   size_t made_ = 0;  // list of the highest epoch opened by a change
   Epoch made_in_;
   uint64_t incarnations_ = 0;
-  bool settles_ = false;
+  bool finishes_changes_ = false;
   size_t tries_ = 0;            // of settling
   std::optional<int> stopped_;  // a machine left out of a change
 };

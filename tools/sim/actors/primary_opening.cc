@@ -283,7 +283,7 @@ std::optional<std::vector<History::Shown>> PrimaryOpening::NotifyHistory(
   const Configuration found =
       checkers.configurations.Of(opened_->previous_epoch);
   checkers.epochs.OnOpened(opened_->epoch, found, opened_->configuration);
-  checkers.owners.Settled(opened_->head);
+  checkers.owners.ChainKnown(opened_->head);
   checkers.owners.Activated(opened_->epoch, opened_->end);
   checkers.choices.Opened(opened_->epoch, opened_->previous_epoch,
                           opened_->end.lsn, found,
@@ -294,14 +294,14 @@ std::optional<std::vector<History::Shown>> PrimaryOpening::NotifyHistory(
     if (step != RecordCursor::Step::kRecord) {
       opener_.world.oracle().Violate(
           "P-INV-11", absl::StrCat("LSN ", cursor.position().lsn.value,
-                                   " can't be read behind an opening"));
+                                   " can't be read after an opening"));
       return std::nullopt;
     }
     const RecordView& record = cursor.record();
     shown.push_back({record.lsn(), record.epoch(), record.aborted(),
                      record.cleaned, record.payload});
     checkers.owners.Shown(opened_->epoch, record.lsn(), record.epoch());
-    checkers.owners.Settled(cursor.position());
+    checkers.owners.ChainKnown(cursor.position());
     checkers.durability.Learn(record, ring.At(record.offset), opened_->epoch);
   }
   opener_.world.history().Opened(number, opened_->epoch, opened_->head.lsn,

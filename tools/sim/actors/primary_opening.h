@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// primary_opening: how a simulated application opens an epoch, and what it
-// tells the checkers of it.
+// primary_opening: opens an epoch for a simulated application, and reports it
+// to the checkers.
 //
 // Idea: it opens its own replica if it is a member, else it makes a working
 // copy; it tries again as the openings of the library do; each opening that

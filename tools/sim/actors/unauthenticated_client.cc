@@ -94,11 +94,11 @@ bool UnauthenticatedClient::Finish(Talk& talk) {
   return talk.done();
 }
 
-std::optional<uint64_t> UnauthenticatedClient::Refused(int machine) {
+std::optional<uint64_t> UnauthenticatedClient::Rejected(int machine) {
   const World::Machine& at = world_.machine(machine);
   if (at.node == nullptr) return std::nullopt;
   node_ = at.node->process();
-  return at.node->refusals();
+  return at.node->rejects();
 }
 
 void UnauthenticatedClient::Judge(const World::Machine& machine,
@@ -126,12 +126,12 @@ void UnauthenticatedClient::Judge(const World::Machine& machine,
 bool UnauthenticatedClient::IsCounted(int machine,
                                       std::optional<uint64_t> before) {
   const ProcessId node = node_;
-  const std::optional<uint64_t> after = Refused(machine);
+  const std::optional<uint64_t> after = Rejected(machine);
   return !before || !after || node_ != node || *after > *before;
 }
 
 void UnauthenticatedClient::AskUnproved(const World::Machine& machine) {
-  const auto before = Refused(machine.number);
+  const auto before = Rejected(machine.number);
   ControlCall::Options at = At(machine, DrawHello());
   recovery::Message request = DrawRequest(random_);
   if (world_.options().canary == Canary::kTrustedClient) {
@@ -144,7 +144,7 @@ void UnauthenticatedClient::AskUnproved(const World::Machine& machine) {
 }
 
 void UnauthenticatedClient::ProveByAnotherKey(const World::Machine& machine) {
-  const auto before = Refused(machine.number);
+  const auto before = Rejected(machine.number);
   ControlCall control_call(
       fabric_, At(machine, DrawHello()),
       recovery::Challenge{recovery::Nonce{random_.Next(), random_.Next()}});
@@ -157,7 +157,7 @@ void UnauthenticatedClient::ProveByAnotherKey(const World::Machine& machine) {
 
 void UnauthenticatedClient::ComeFromAnotherCluster(
     const World::Machine& machine) {
-  const auto before = Refused(machine.number);
+  const auto before = Rejected(machine.number);
   Hello hello = DrawHello();
   hello.cluster_id = {random_.Next(), random_.Next()};
   ControlCall control_call(fabric_, At(machine, hello), recovery::View{});
@@ -191,7 +191,7 @@ void UnauthenticatedClient::Record(const World::Machine& machine) {
 
 void UnauthenticatedClient::Replay() {
   const World::Machine& machine = world_.machine(recorded_->machine);
-  const auto before = Refused(machine.number);
+  const auto before = Rejected(machine.number);
   ControlCall control_call(fabric_, At(machine, recorded_->hello),
                            recorded_->challenge);
   if (!Finish(control_call) || !control_call.may_ask()) return;
@@ -245,7 +245,7 @@ MalformedCall UnauthenticatedClient::DrawMalformedCall(
 }
 
 void UnauthenticatedClient::SendMalformed(const World::Machine& machine) {
-  const auto before = Refused(machine.number);
+  const auto before = Rejected(machine.number);
   MalformedConversation talk(fabric_, DrawMalformedCall(machine));
   ++world_.counters().malformed_requests;
   Finish(talk);

@@ -63,10 +63,10 @@ class UnauthenticatedClient {
   // Waits until it is done; returns false if that takes too long.
   template <class Talk>
   bool Finish(Talk& talk);
-  // Returns how many peers the node of that machine has refused; nothing if it
+  // Returns how many peers the node of that machine has rejected; nothing if it
   // has no node.
-  std::optional<uint64_t> Refused(int machine);
-  // Judges a finished attempt, which must have got nothing. `before`: refused
+  std::optional<uint64_t> Rejected(int machine);
+  // Judges a finished attempt, which must have got nothing. `before`: rejected
   // until then.
   void Judge(const World::Machine& machine, const char* what,
              const recovery::ControlCall& control_call,

@@ -66,7 +66,7 @@ void CallJudge::JudgeStatus(const BegunCall& call, const absl::Status& status,
   const Row& row = RowOf(call.call);
   const Code code = status.code();
   if (status.ok()) {
-    if (call.is_behind_a_failure && row.knows_failure) {
+    if (call.is_after_a_failure && row.knows_failure) {
       oracle_.Violate("P-INV-20",
                       absl::StrCat(text, ", though the log had failed"));
     }

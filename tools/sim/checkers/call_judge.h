@@ -59,7 +59,7 @@ struct BegunCall {
   // The calling thread may have open reservations.
   bool owns_open = false;
   int64_t began_ns = 0;
-  bool is_behind_a_failure = false;
+  bool is_after_a_failure = false;
 };
 
 class CallJudge {

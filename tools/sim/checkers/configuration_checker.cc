@@ -123,7 +123,7 @@ void ConfigurationChecker::Leaves(int machine) {
       world_.checkers().marks.head(machine);
 }
 
-bool ConfigurationChecker::IsSettled() const {
+bool ConfigurationChecker::IsInForceEverywhere() const {
   for (const World::Machine& machine : world_.machines()) {
     if (machine.primary != nullptr && machine.primary->is_change()) {
       return false;

@@ -73,7 +73,7 @@ class ConfigurationChecker {
   // Returns true if the configuration in force is on the media of all members
   // that have any, and nobody is about to change it. Else a change is in
   // progress, or was interrupted.
-  bool IsSettled() const;
+  bool IsInForceEverywhere() const;
 
  private:
   void Violate(int machine, const std::string& what);

@@ -10,7 +10,7 @@
 // Not seen: machines that are out of sync, and whether the log is the right
 // one: the history judges that.
 // Thread safety: one thread.
-// References: design of the tests, section 3.
+// References: docs/verify/simulation.md, "Phases".
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_END_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_CHECKERS_END_CHECKER_H_
 

@@ -225,7 +225,7 @@ void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
     }
     JudgePromisesOf(superline.log_epoch);
     if (superline.repairing) {
-      Violate(machine, "P-INV-12", "a repair goes on behind its installation");
+      Violate(machine, "P-INV-12", "a repair goes on after its installation");
     }
     return;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fence_checker: checks that no bytes of a primary land after the replica was
-// promised to another one.
+// fence_checker: checks that no bytes of a primary land after the replica has
+// promised another one.
 //
 // Idea: the simulated network reports each part of a write that lands, with the
 // adapter and the connection that it came over. Inside a machine's region

@@ -46,7 +46,7 @@ void ImageChecker::Check(const RecordView& record, const LogPosition& behind) {
   const int needed = configurations.WriteQuorumOf(configurations.Of(epoch_));
   if (holders >= needed) {
     world_.checkers().durability.Learn(record, ring_.At(record.offset), epoch_);
-    world_.checkers().owners.Settled(behind);
+    world_.checkers().owners.ChainKnown(behind);
     return;
   }
   world_.oracle().Violate(

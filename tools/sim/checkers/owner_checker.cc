@@ -30,7 +30,7 @@ void OwnerChecker::Shown(Epoch by, Lsn lsn, Epoch epoch) {
                                        epoch.value, ", and no epoch owns it"));
 }
 
-void OwnerChecker::Settled(const LogPosition& position) {
+void OwnerChecker::ChainKnown(const LogPosition& position) {
   const auto [known, is_new] =
       chains_.emplace(position.lsn.value, position.chain);
   if (is_new || known->second == position.chain) return;

@@ -31,8 +31,8 @@ class OwnerChecker {
   void Activated(Epoch epoch, const LogPosition& start);
   // Judges a record that an opening of `by` shows.
   void Shown(Epoch by, Lsn lsn, Epoch epoch);
-  // Notes that everything before the position is settled, with this chain.
-  void Settled(const LogPosition& position);
+  // Notes the chain of all before the position, which never changes again.
+  void ChainKnown(const LogPosition& position);
 
   std::optional<uint64_t> ChainBefore(Lsn lsn) const;
   // Returns the LSN from which a later epoch owns the log, so that a medium of

@@ -49,8 +49,9 @@ absl::Status RepairChecker::Watch(int machine, const Bounds& bounds,
   const Ring place(nullptr, world_.options().ring_capacity);
   if (std::memcmp(RingOf(machine) + place.Place(offset), written.data(),
                   written.size()) != 0) {
-    Violate(machine, absl::StrCat("what a scrub has written at offset ",
-                                  offset.value, " is not on the medium"));
+    Violate(machine,
+            absl::StrCat("the bytes that a scrub has written at offset ",
+                         offset.value, " are not on the medium"));
   }
   const std::set<uint64_t> records =
       JudgeRecords(machine, bounds, offset, written);

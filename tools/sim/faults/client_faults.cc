@@ -13,7 +13,7 @@ namespace alpheus::sim {
 namespace {
 
 constexpr int64_t kPatienceNanos = 1'000'000;
-// Until it is looked at again whether a record is still kept.
+// Time until it is checked again whether a record is still kept.
 constexpr int64_t kKeptCheckNanos = 100'000;
 
 PrimaryProcess* WithClients(World& world, const Fault& fault) {

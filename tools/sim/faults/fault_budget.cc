@@ -48,7 +48,7 @@ bool FaultBudget::IsLost(int machine) const {
 bool FaultBudget::IsOpenToHarm(int machine) const {
   const std::vector<int> members = Members();
   return std::ranges::find(members, machine) != members.end() &&
-         world_.checkers().configurations.IsSettled();
+         world_.checkers().configurations.IsInForceEverywhere();
 }
 
 int FaultBudget::Lost(int more) const {
@@ -88,7 +88,7 @@ bool FaultBudget::MustSurvive() const {
   }
   if (!any) return true;
   // The configuration that a change was to bring may lose more.
-  if (!world_.checkers().configurations.IsSettled()) return false;
+  if (!world_.checkers().configurations.IsInForceEverywhere()) return false;
   const auto count = static_cast<int>(configuration().replica_count);
   return Lost(-1) <= count - OpeningQuorumNow() &&
          Harmed(-1) < WriteQuorumNow();

@@ -2,7 +2,7 @@
 // power_cut: draws one of the images that a power cut may leave.
 //
 // Thread safety: one thread.
-// References: crash_model.h; design of the tests, section 1.
+// References: crash_model.h; docs/verify/testing.md, "The crash model".
 #ifndef ALPHEUS_TOOLS_SIM_FAULTS_POWER_CUT_H_
 #define ALPHEUS_TOOLS_SIM_FAULTS_POWER_CUT_H_
 

@@ -3,7 +3,7 @@
 // open.
 //
 // Thread safety: pure functions of images and a random source.
-// References: protocol P-A8; design of the tests, section 1.
+// References: protocol P-A8; docs/verify/simulation.md, "Faults".
 #ifndef ALPHEUS_TOOLS_SIM_FAULTS_REGION_DAMAGE_H_
 #define ALPHEUS_TOOLS_SIM_FAULTS_REGION_DAMAGE_H_
 

@@ -21,20 +21,20 @@
 namespace alpheus::sim {
 namespace {
 
-// How often somebody looks whether there is a primary.
+// Interval between two looks whether there is a primary.
 constexpr int64_t kCheckNanos = 500'000;
-// In which a healed cluster must open its log, and have records durable again.
+// Time in which a healed cluster must open its log, and make records durable.
 constexpr int64_t kLivenessNanosMax = 300'000'000;
 constexpr uint64_t kLivenessRecords = 10;
-// And then come to rest, close and open again.
+// Time to come to rest after that, to close and to open again.
 constexpr int64_t kEndNanosMax = 300'000'000;
-// Until changes of members are cut off at the end.
+// Time until changes of members are cut off at the end.
 constexpr int64_t kChangeNanos = 3'000'000;
 constexpr int64_t kIdleStepNanos = 1'000'000;
 constexpr int kFinalOpenings = 2;
-// How many events lie between two looks at all media.
+// Number of events between two looks at all media.
 constexpr uint64_t kCheckEvents = 500;
-// And how many of them until a copy of all is kept.
+// Number of these looks until a copy of all is kept.
 constexpr uint64_t kChecksPerImage = 5;
 // Most events of a run that ends.
 constexpr uint64_t kEventsMax = 5'000'000;
@@ -174,7 +174,7 @@ class Run {
     is_healed_ = true;
     EndChanges();
     // Repeating a change of members needs all that stay.
-    if (!world_.checkers().configurations.IsSettled()) return;
+    if (!world_.checkers().configurations.IsInForceEverywhere()) return;
     if (faults_.empty() || !FaultBudget(world_).MustSurvive()) return;
     surviving_core_.emplace(world_);
     if (!surviving_core_->is_all()) {
@@ -191,7 +191,7 @@ class Run {
   void EndChanges() {
     Operator* const changes = world_.operator_at_work();
     if (changes == nullptr) return;
-    changes->Settle();
+    changes->FinishChanges();
     StepFor(kChangeNanos);
     bool is_any_cut_off = false;
     for (World::Machine& machine : world_.machines()) {
@@ -201,16 +201,17 @@ class Run {
       }
     }
     if (is_any_cut_off) StepFor(kChangeNanos);
-    if (world_.checkers().configurations.IsSettled()) {
+    if (world_.checkers().configurations.IsInForceEverywhere()) {
       changes->GiveListInForce();
     }
   }
 
-  void MustSettle() {
+  void MustFinishChanges() {
     if (world_.operator_at_work() == nullptr) return;
     end_by_ = world_.now() + kEndNanosMax;
-    StepToTheEnd("a change of members does not come to an end",
-                 [&] { return world_.checkers().configurations.IsSettled(); });
+    StepToTheEnd("a change of members does not come to an end", [&] {
+      return world_.checkers().configurations.IsInForceEverywhere();
+    });
     world_.operator_at_work()->GiveListInForce();
   }
 
@@ -220,7 +221,7 @@ class Run {
     for (World::Machine& machine : world_.machines()) {
       world_.KillPrimary(machine);
     }
-    if (Continues()) MustSettle();
+    if (Continues()) MustFinishChanges();
     if (Continues()) MustContinue("all is well");
   }
 
@@ -256,7 +257,7 @@ class Run {
     StepUntil([&] { return world_.now() >= until; });
   }
 
-  // Until it is done, or the time of the end has passed.
+  // Steps until it is done, or the time of the end has passed.
   template <class Done>
   void StepToTheEnd(const char* what, const Done& done) {
     StepUntil([&] {

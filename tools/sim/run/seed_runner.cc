@@ -108,7 +108,7 @@ void LimitTo(int resource, rlim_t value, rlim_t beyond) {
   _exit(EXIT_SUCCESS);
 }
 
-// A run that is under way.
+// A run that is in progress.
 struct Child {
   RunOptions options;
   pid_t pid = -1;

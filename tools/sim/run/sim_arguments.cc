@@ -114,8 +114,8 @@ void AddSizes(CLI::App* command, SimArguments* arguments) {
       .Range(kPayloadBytesMin, kPayloadMax);
   cli::AddOption(
       command, "--workload", &arguments->workload,
-      "What clients do: any call in any order, as a database writes its log, "
-      "or as RocksDB's plugin does; default drawn by the seed")
+      "Calls of the clients: any call in any order, as a database writes its "
+      "log, or as RocksDB's plugin does; default drawn by the seed")
       .OneOf({"mixed", "wal", "rocksdb"});
 }
 
@@ -129,7 +129,7 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
                  "default drawn by the seed")
       .OneOf({"static", "service"});
   cli::AddOption(
-      command, "--actors,--guests", &arguments->background_actors,
+      command, "--actors", &arguments->background_actors,
       "Background actors: a client that follows the log (tail), a client "
       "without the key, an operator that changes the members, scrubs of the "
       "replicas, their release to a process that opens the log (claim); or "
@@ -141,8 +141,8 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
                "Storage faults strike beyond what a log must survive: it "
                "may stay closed, but not be shorter");
   cli::AddOption(command, "--platform", &arguments->platform,
-                 "What keeps records on all machines, as alpheusd's "
-                 "--platform; default drawn by the seed, for each machine");
+                 "Platform of all machines, as alpheusd's --platform; default "
+                 "drawn by the seed, for each machine");
   cli::AddFlag(command, "--no-breaks", &arguments->no_breaks,
                "No connection breaks at random");
   cli::AddFlag(command, "--no-yields", &arguments->no_yields,

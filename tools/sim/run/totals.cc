@@ -80,7 +80,7 @@ std::string Describe(const Totals& totals) {
       &text,
       "elections  %12d, %d ended by their candidates, %d left to be fenced; "
       "%d ballots\n"
-      "looks      %12d at superlines and tables, %d at records behind them\n"
+      "looks      %12d at superlines and tables, %d at records after them\n"
       "           %12d for who still holds what is durable, %d records\n"
       "           %12d at bytes that land, %d at owners of records\n"
       "           %12d at watermarks, %d at records in answers\n"

@@ -61,7 +61,7 @@ constexpr std::array<std::string_view, 3> kWorkloads = {"mixed", "wal",
 // share of the ring (wal_space.h). In a smaller ring the crashes of a run would
 // use all of it.
 constexpr uint64_t kRocksDbRingMin = 32768;
-// As many as in the largest ring of the other profiles, so that a scan takes no
+// The largest ring of the other profiles has as many, so that a scan takes no
 // longer.
 constexpr uint64_t kSlicesMax = 64;
 

@@ -64,9 +64,9 @@ size_t ProcessFabric::Poll(std::span<fabric::Completion> completions,
   return inner_.Poll(completions, events);
 }
 
-bool ProcessFabric::Progress() {
+bool ProcessFabric::RunTurn() {
   before_call_();
-  return inner_.Progress();
+  return inner_.RunTurn();
 }
 
 void ProcessFabric::WaitForActivity(Deadline deadline) {

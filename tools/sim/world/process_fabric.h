@@ -44,7 +44,7 @@ class ProcessFabric final : public fabric::Fabric {
                            fabric::LocalBytes into) override;
   size_t Poll(std::span<fabric::Completion> completions,
               std::vector<fabric::ConnectionEvent>* events) override;
-  bool Progress() override;
+  bool RunTurn() override;
   void WaitForActivity(Deadline deadline) override;
   void FlushSends() override { inner_.FlushSends(); }
   void Wake() override { inner_.Wake(); }

@@ -19,7 +19,7 @@
 //               must expire, or it would be first for ever
 //
 // Thread safety: one thread.
-// References: protocol P-B1 P-C8, P-H12; design of the tests, section 3.
+// References: protocol P-B1 P-C8, P-H12; docs/verify/simulation.md, "Phases".
 #ifndef ALPHEUS_TOOLS_SIM_WORLD_SURVIVING_CORE_H_
 #define ALPHEUS_TOOLS_SIM_WORLD_SURVIVING_CORE_H_
 

@@ -117,14 +117,12 @@ class World {
     uint64_t final_openings = 0;   // after the end, with an unchanged log
     uint64_t regions_refused = 0;  // that were not their machine's replica
     uint64_t progress_undemanded =
-        0;                 // seeds with more damage than allowed for
-    uint64_t ballots = 0;  // BallotChecker
-    // Applications started by a candidate that was first; of those, asked or
-    // forced to end by one that no longer was; left alone.
-    uint64_t elections = 0;
-    uint64_t stepped_down = 0;
-    uint64_t overtaken = 0;
-    uint64_t breakpoints = 0;           // that struck
+        0;                      // seeds with more damage than allowed for
+    uint64_t ballots = 0;       // BallotChecker
+    uint64_t elections = 0;     // of candidates, that started an application
+    uint64_t stepped_down = 0;  // of applications, ended by their candidates
+    uint64_t overtaken = 0;     // of applications, left to be fenced
+    uint64_t breakpoints = 0;   // that struck
     uint64_t metadata_breakpoints = 0;  // of these, where metadata was touched
     uint64_t switches = 0;         // of threads inside of turns and openings
     uint64_t breaks = 0;           // of connections, by lot
@@ -137,38 +135,28 @@ class World {
     uint64_t unauthenticated_clients = 0;  // that asked for something
     uint64_t unauthenticated_refused = 0;  // and were told so
     uint64_t replays = 0;                  // of these, of a recorded handshake
-    // Changes of members that an operator began; made; refused (another list,
-    // or too large for one step).
-    uint64_t changes = 0;
-    uint64_t changes_made = 0;
-    uint64_t changes_refused = 0;
-    uint64_t replacements_made = 0;  // of these, of a lost replica
+    uint64_t changes = 0;                  // of members, that an operator began
+    uint64_t changes_made = 0;             // of these, that succeeded
+    uint64_t changes_refused = 0;    // another list, or too large for one step
+    uint64_t replacements_made = 0;  // of a lost replica; among changes_made
     uint64_t competing_changes = 0;  // begun during another one
     uint64_t stopped = 0;            // machines, to let a change continue
     uint64_t newcomers = 0;          // blank replicas
-    // Passes over a replica that began, by its node or its primary; places that
-    // they repaired, on which machines; records in these; of these, durable
-    // ones that could not be read there.
-    uint64_t scrubs = 0;
-    uint64_t own_scrubs = 0;  // of these, by a primary
-    uint64_t repaired_places = 0;
-    uint64_t repaired_records = 0;
-    uint64_t repaired_durable = 0;
-    // Replicas that a primary has released to an opener.
-    uint64_t regions_released = 0;
-    // RocksDB's plugin: files that openings found, syncs that were OK, files
-    // that were removed.
-    uint64_t wal_files_found = 0;
-    uint64_t wal_syncs = 0;
+    uint64_t scrubs = 0;             // passes over a replica that began
+    uint64_t own_scrubs = 0;         // of these, by a primary
+    uint64_t repaired_places = 0;    // of rings, that passes repaired
+    uint64_t repaired_records = 0;   // in these places
+    uint64_t repaired_durable = 0;   // of these, durable and unreadable before
+    uint64_t regions_released = 0;   // by a primary, to an opener
+    // Of RocksDB's plugin:
+    uint64_t wal_files_found = 0;  // by openings
+    uint64_t wal_syncs = 0;        // that were OK
     uint64_t wal_files_removed = 0;
-    // Malformed messages and private data; refused.
-    uint64_t malformed_requests = 0;
-    uint64_t malformed_refused = 0;
-    uint64_t guessed_keys = 0;  // by which somebody wrote or read in vain
-    // Cores that continued while other machines stayed broken, and these
-    // machines.
-    uint64_t cores = 0;
-    uint64_t left_broken = 0;
+    uint64_t malformed_requests = 0;  // messages and private data
+    uint64_t malformed_refused = 0;   // of these
+    uint64_t guessed_keys = 0;        // by which somebody wrote or read in vain
+    uint64_t cores = 0;  // that continued while other machines stayed broken
+    uint64_t left_broken = 0;  // these machines
   };
 
   explicit World(const RunOptions& options);

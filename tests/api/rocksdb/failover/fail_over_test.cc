@@ -92,7 +92,7 @@ class FailOverTest : public testing::ClusterDatabaseFixture {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // As the process of another node, in a directory of its own.
+  // Continues as the process of another node, in a directory of its own.
   void GoToNode(int node) {
     Close();
     wal_options_ = On(node);
@@ -181,7 +181,7 @@ TEST_F(FailOverTest, FencedProcessDoesNotOverwriteATable) {
   EXPECT_EQ(TextOf(table), before);
 }
 
-// As an ingestion does, which writes into a file that it had made before.
+// An ingestion writes so: into a file that it had made before.
 TEST_F(FailOverTest, FencedProcessDoesNotWriteIntoATable) {
   Open();
   Put("a", "1", true);

@@ -209,7 +209,8 @@ class Rounds {
     return AwaitPuts(next, notes_[next.index].puts.load() + 1);
   }
 
-  // Whatever the stopped process was told to be durable, the next one found.
+  // Checks that the next process found all that the stopped one was told to be
+  // durable.
   absl::Status CheckTold(const Process& stopped, const Process& next) {
     for (int thread = 0; thread < testing::kFailoverThreads; ++thread) {
       const uint64_t told = notes_[stopped.index].threads[thread].synced.load();

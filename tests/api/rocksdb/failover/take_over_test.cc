@@ -248,7 +248,7 @@ TEST_F(TakeOverTest, PredecessorThatNeverRestsIsAnError) {
   EXPECT_EQ(Taken("CURRENT"), "(none)");
 }
 
-// Whatever of it was done, and whatever has changed since: it is done again.
+// It does not matter how much of it was done, nor what has changed since.
 TEST_F(TakeOverTest, TakingOverThatWasCutOffIsMadeAgain) {
   for (const int nth : {1, 2}) {
     const int before = fs_.links();

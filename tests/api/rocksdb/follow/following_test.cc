@@ -315,7 +315,7 @@ TEST_F(FollowingATakingOverTest, TakingOverIsNoticedByWhoReadsTheLogAgain) {
   EXPECT_EQ(other.Get("b"), "2");
 }
 
-// As on a machine that has the storage mounted elsewhere.
+// The follower's machine may have the storage mounted elsewhere.
 TEST_F(FollowingATakingOverTest, PathsMayBeOthersOnThisMachine) {
   WalOptions options = OfFollower();
   const std::string mounted = directory_.File("mounted");

@@ -134,7 +134,7 @@ class RestoreTest : public testing::DatabaseFixture {
     EXPECT_TRUE(PlainWalFiles(path_).empty());
     Close();
   }
-  // As a version of the plugin that did not vouch left it.
+  // Makes the directory as a version of the plugin left it that did not vouch.
   void MakeUnvouched() {
     Close();
     env_.reset();
@@ -170,7 +170,7 @@ class RestoreTest : public testing::DatabaseFixture {
     Put("b", "1", true);
     Copy(path_, copy_);
   }
-  // As a tool does that copies no symbolic links.
+  // Removes the symbolic links: some tools don't copy them.
   static void DropLinks(const std::string& path) {
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
       if (entry.is_symlink()) std::filesystem::remove(entry.path());
@@ -506,7 +506,7 @@ TEST_F(RestoreTest, VouchOfAnotherDatabaseIsRefused) {
   ExpectRefused("came from another database");
 }
 
-// Whatever is not possible then leaves a file that vouches.
+// No step that fails leaves a file that vouches.
 TEST_F(RestoreTest, IdentityThatCannotBeReplacedIsToldOf) {
   PutOnce("a", "1");
   Restart();
@@ -781,7 +781,7 @@ TEST_F(RestoreTest, ReadingACloneWithItsWordSaysThatItIsForWriting) {
   EXPECT_THAT(refused, Not(HasSubstr("keep_wal")));
 }
 
-// As ldb does before it opens a database.
+// ldb lists them before it opens a database.
 TEST_F(RestoreTest, ColumnFamiliesAreListedBeforeAnOpeningWithAWord) {
   MakeBackup();
   PutOnce("c", "1");

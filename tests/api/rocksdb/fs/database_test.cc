@@ -201,7 +201,7 @@ TEST_F(NewDatabaseTest, RestoredWalDoesNotTakeItsLog) {
   ExpectUsable();
 }
 
-// Whatever it asks for, and before the log knows whose it is.
+// It is refused with every option, also before the log knows its database.
 TEST_F(NewDatabaseTest, SecondOneIsRefusedBesideTheFirst) {
   wal_options_.adopt = true;
   Restart();

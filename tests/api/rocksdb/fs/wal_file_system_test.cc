@@ -196,7 +196,7 @@ TEST_F(WalFileSystemTest, ReadersSeeWhatIsWrittenMeanwhile) {
   EXPECT_EQ(piece.ToString(), "ef");
 }
 
-// Whatever RocksDB calls it, it makes durable what was appended.
+// Each of RocksDB's calls for it makes the appended bytes durable.
 TEST_F(WalFileSystemTest, EverySyncForces) {
   std::unique_ptr<rocksdb::FSWritableFile> file;
   ASSERT_TRUE(
@@ -403,7 +403,7 @@ TEST_F(WalFileSystemTest, ClaimIsDurableBeforeCurrentIsMade) {
   const Log& log = (*fs().Store())->log();
   const Lsn before = log.next_lsn();
   EXPECT_FALSE(Rename(At("nowhere.dbtmp"), At("CURRENT")).ok());
-  // And that the log vouches for it.
+  // The second record makes the log vouch for it.
   EXPECT_EQ(log.next_lsn() - before, 2u);
   EXPECT_EQ(log.durable_lsn() + 1, log.next_lsn());
   ASSERT_TRUE(fs().UnlockFile(lock, IOOptions(), nullptr).ok());
@@ -540,8 +540,8 @@ TEST_F(WalFileSystemTest, FileSystemIsFoundByItsUri) {
   rocksdb::Env* env = rocksdb::Env::Default();
   std::shared_ptr<rocksdb::Env> guard;
   rocksdb::ConfigOptions config;
-  // As docs/use/rocksdb.md says: else nothing tells that the plugin is not
-  // there.
+  // docs/use/rocksdb.md asks for this: else nothing tells that the plugin is
+  // not there.
   config.ignore_unsupported_options = false;
   EXPECT_FALSE(
       rocksdb::Env::CreateFromUri(config, "", "alpheuz:///x", &env, &guard)

@@ -24,7 +24,7 @@ class WalRepairerTest : public ::testing::Test {
   }
   void TakeRaw(const std::string& payload) {
     ++taken_;
-    const absl::Status status = repairer_.Take(
+    const absl::Status status = repairer_.Repair(
         AsBytes(payload),
         [this](std::span<const std::byte> emitted) { return Apply(emitted); });
     ASSERT_TRUE(status.ok()) << status;
@@ -125,11 +125,11 @@ TEST_F(WalRepairerTest, IdIsNotGivenTwice) {
 TEST(WalRepairerOtherTest, RecordsOfOthersComeOutAsTheyAre) {
   WalRepairer repairer;
   std::string emitted;
-  const auto status =
-      repairer.Take(AsBytes("anything"), [&](std::span<const std::byte> bytes) {
-        emitted = std::string(AsText(bytes));
-        return absl::OkStatus();
-      });
+  const auto status = repairer.Repair(AsBytes("anything"),
+                                      [&](std::span<const std::byte> bytes) {
+                                        emitted = std::string(AsText(bytes));
+                                        return absl::OkStatus();
+                                      });
   EXPECT_TRUE(status.ok());
   EXPECT_EQ(emitted, "anything");
   EXPECT_FALSE(repairer.is_of_the_plugin());

@@ -391,7 +391,7 @@ TEST_F(WalStoreTest, AnyNumberOfCrashesLeavesTheLogUsable) {
     ASSERT_TRUE(store_->SyncAll().ok());
   }
   EXPECT_EQ(Content("1.log"), content);
-  // As many as fitted were recorded; of the others a crash left nothing.
+  // The files that fitted were recorded. A crash left nothing of the others.
   EXPECT_GT(store_->List("").size(), 30u);
   EXPECT_LT(store_->List("").size(), 300u);
   for (const std::string& name : store_->List("")) {

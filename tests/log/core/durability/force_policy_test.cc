@@ -132,7 +132,7 @@ TEST_F(ForcePolicyTest, IdleLogGetsItsLastWatermarkOnce) {
   const uint64_t fences = harness_.pmem().fence_count();
   EXPECT_EQ(log().Poll(), Polled::kIdle);
   EXPECT_EQ(harness_.pmem().fence_count(), fences);
-  // And goes on as if nothing had been.
+  // The log continues as if nothing had been.
   harness_.Append("three");
   harness_.PowerCut();
   ASSERT_TRUE(harness_.Open().ok());

@@ -180,7 +180,7 @@ TEST_F(ReplicationSinkTest, WithoutNewsTheSinkIsAskedNothing) {
   Open(FlushOrder::kRemoteFirst);
   sink_.has_news = false;
   log_->Poll();
-  EXPECT_EQ(sink_.questions, 1) << "what it says at first is published";
+  EXPECT_EQ(sink_.questions, 1) << "its first state is published";
   log_->Poll();
   EXPECT_EQ(sink_.questions, 1);
   sink_.has_news = true;
@@ -214,7 +214,7 @@ TEST_F(ReplicationSinkTest, WhoMissedAStepIsTold) {
       [this] { (void)log_->WaitDurable(Lsn(1), Deadline::AtNanos(0)); }));
 }
 
-// And a third one that steps in between does what B wanted.
+// A third thread that steps in between does what B wanted.
 TEST_F(ReplicationSinkTest, MissedRequestIsTakenOver) {
   Open(FlushOrder::kRemoteFirst);
   auto record = log_->Reserve(16, Deadline());
@@ -307,8 +307,8 @@ class AckPollerTest : public ReplicationSinkTest {
   bool notified_ = false;
 };
 
-// A call that waits does what the attendant would; once it has left, the
-// attendant goes on, and need not pass an interval first.
+// A call that waits does what the ack poller would; once it has left, the
+// ack poller goes on, and need not pass an interval first.
 TEST_F(AckPollerTest, TakesOverWhenACallHasLeft) {
   EXPECT_TRUE(PollAcksBesideACall());
   EXPECT_EQ(sink_.waits, 1);

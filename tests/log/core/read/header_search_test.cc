@@ -119,7 +119,7 @@ TEST_P(HeaderSearchTest, FileAndMappingSayTheSame) {
     LogPosition from = mapped.head;
     from.lsn = from.lsn + Below(20);
     from.offset = from.offset + Below(kWideRingBytes / kLineBytes) * kLineBytes;
-    EXPECT_EQ(FindRecordBehind(mapped, from), FindRecordBehind(read, from));
+    EXPECT_EQ(FindRecordAfter(mapped, from), FindRecordAfter(read, from));
   }
 }
 

@@ -244,10 +244,10 @@ TEST_F(ScanTest, SalvageFindsTheNextRecordBehindDamage) {
   const ScanResult scan = Scan();
   const auto state = ReadRegionState(harness_.region(), "model");
   const ScanInput input = ScanInputOf(harness_.region(), *state);
-  const LogPosition behind = FindRecordBehind(input, scan.end);
+  const LogPosition behind = FindRecordAfter(input, scan.end);
   EXPECT_EQ(behind.lsn, Lsn(3));
   EXPECT_EQ(input.ring.At(behind.offset), reinterpret_cast<std::byte*>(third));
-  EXPECT_EQ(FindRecordBehind(input, {Lsn(4), scan.end.offset}).lsn, Lsn(0));
+  EXPECT_EQ(FindRecordAfter(input, {Lsn(4), scan.end.offset}).lsn, Lsn(0));
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ TEST_F(TcpDescriptorsTest, AdapterThatWasMadeWithoutDescriptorsSaysSo) {
   EXPECT_TRUE(
       absl::IsUnavailable(fabric->Connect(address_, "", Deadline()).status()));
   EXPECT_EQ(fabric->Poll({}, &full_events_), 0U);
-  EXPECT_FALSE(fabric->Progress());
+  EXPECT_FALSE(fabric->RunTurn());
   fabric->Wake();
   fabric->WaitForActivity(Deadline());  // ends by itself
   EXPECT_TRUE(fabric->Register(Memory(0), fabric::RemoteAccess::kRead).ok());

@@ -85,7 +85,7 @@ TEST_F(TcpFabricTest, WriteThatComesByteByByteLandsWordByWord) {
   const std::string payload = "abcdefghijklmnopqrst";
   for (size_t sent = 1; sent <= payload.size(); ++sent) {
     SendRaw(raw, AsBytes(payload).subspan(sent - 1, 1));
-    while (fabric(1).Progress()) continue;
+    while (fabric(1).RunTurn()) continue;
     // Offset 4: the first word ends behind 4 bytes.
     const size_t landed = sent < 4     ? 0
                           : sent == 20 ? 20
@@ -151,7 +151,7 @@ class TcpFabricDelayTest : public TcpFabricTest {
             .PostWriteImmediate(at_[0], WorkId(1), Local(0, 0, 64), At(0), 5)
             .ok());
     const TcpFabricCounters before = fabric(1).counters();
-    fabric(0).Progress();
+    fabric(0).RunTurn();
     while (completions_[1].empty()) Poll(1);
     EXPECT_EQ(completions_[1][0].operation,
               fabric::Operation::kReceiveImmediate);
@@ -199,7 +199,7 @@ TEST_F(TcpFabricDelayTest, AcknowledgementLeavesThoughMoreAndMoreComes) {
 TEST_F(TcpFabricDelayTest, ProgressOfAStandInDelaysNothing) {
   Connect();
   const TcpFabricCounters before = TakeOneImmediate();
-  fabric(1).Progress();
+  fabric(1).RunTurn();
   EXPECT_EQ(SendsSince(before), 1U);
 }
 
@@ -257,8 +257,8 @@ TEST_F(TcpFabricTest, StandInsProgressWakesAWaitingThread) {
   std::atomic<bool> stop{false};
   std::thread stand_in([&] {
     while (!stop) {
-      fabric(0).Progress();
-      fabric(1).Progress();
+      fabric(0).RunTurn();
+      fabric(1).RunTurn();
     }
   });
   for (uint64_t i = 0; i < 200; ++i) {

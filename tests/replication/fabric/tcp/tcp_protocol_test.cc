@@ -224,7 +224,7 @@ TEST_F(TcpProtocolTest, ConnectionsThatHaveSaidNothingAreLimited) {
   const Descriptor raws[] = {ConnectRaw(), ConnectRaw(), ConnectRaw()};
   for (int i = 0; i < 100 && small.counters().rejected == 0; ++i) {
     small.WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1'000'000));
-    small.Progress();
+    small.RunTurn();
   }
   EXPECT_EQ(small.counters().rejected, 1U);
 }
@@ -253,7 +253,7 @@ TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
   const auto lone =
       *fabric::tcp::StartConnect(address_, /*source=*/"127.0.0.5");
   small.WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1'000'000));
-  small.Progress();
+  small.RunTurn();
   std::vector<Descriptor> flood;
   for (int i = 0; i < 20; ++i) flood.push_back(ConnectRaw());
   ASSERT_TRUE(turn_until([&] { return rejected.size() == 17; }));
@@ -286,7 +286,7 @@ TEST_F(TcpProtocolTest, WhatIsNoMessageIsToldByItsPeer) {
     if (piece.iov_len > 0)
       piece.iov_len -= fabric::tcp::SendSome(raw, {&piece, 1}).bytes;
     small.WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1'000'000));
-    small.Progress();
+    small.RunTurn();
   }
   ASSERT_EQ(rejected.size(), 1U);
   EXPECT_EQ(rejected.front(), UnauthenticatedEnd::kNotUnderstood);
@@ -335,7 +335,7 @@ TEST_F(TcpProtocolTest, PollWithoutRoomHearsWhenNothingWasPosted) {
   memory_[0][0] = 77;
   ASSERT_TRUE(
       fabric(0).PostWrite(at_[0], WorkId(1), Local(0, 0, 64), At(0)).ok());
-  fabric(0).Progress();
+  fabric(0).RunTurn();
   for (int i = 0; i < 1000 && memory_[1][0] == 0; ++i) {
     fabric(1).Poll({}, &events_[1]);
   }

@@ -105,7 +105,7 @@ TEST_F(TcpSilenceTest, PeerThatIsGoneIsNoticedInTimeByWhoLooksOften) {
   EXPECT_EQ(LooksUntilGone(retry_ns() / 8), 8);
 }
 
-// As a sleeper does, that wakes a little late.
+// A sleeper that wakes a little late looks so.
 TEST_F(TcpSilenceTest, PeerThatIsGoneIsNoticedInTimeByWhoLooksFourTimes) {
   EXPECT_EQ(LooksUntilGone(retry_ns() / 4 + 1'000'000), 4);
 }

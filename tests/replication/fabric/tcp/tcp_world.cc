@@ -34,7 +34,7 @@ std::string TcpWorld::UnusedAddress(int host) {
 
 bool TcpWorld::Pass() {
   bool moved = false;
-  for (const auto& fabric : fabrics_) moved |= fabric->Progress();
+  for (const auto& fabric : fabrics_) moved |= fabric->RunTurn();
   if (moved) {
     idle_ns_ = 0;
     return true;

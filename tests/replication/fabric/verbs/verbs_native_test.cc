@@ -213,7 +213,7 @@ TEST_F(VerbsNativeTest, NoWriteOvertakesAnAtomicWrite) {
   const std::vector<ibv_send_wr>& chain = Ring();
   EXPECT_TRUE(Waits(chain[1]));
   EXPECT_TRUE(Waits(chain[2]));
-  EXPECT_FALSE(Waits(chain[3])) << "what is answered stays in order";
+  EXPECT_FALSE(Waits(chain[3])) << "answered operations stay in order";
   EXPECT_TRUE(Waits(chain[4])) << "for the read that this flush was";
   CompleteAll();
   Write(At(0), 8);

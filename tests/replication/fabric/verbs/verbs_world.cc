@@ -113,7 +113,7 @@ WorldMemory VerbsWorld::Memory(int host, uint64_t bytes,
 
 bool VerbsWorld::Pass() {
   bool moved = false;
-  for (const auto& fabric : fabrics_) moved |= fabric->Progress();
+  for (const auto& fabric : fabrics_) moved |= fabric->RunTurn();
   if (moved) {
     still_passes_ = 0;
     return true;

@@ -36,7 +36,7 @@ class MessageLogTest : public ::testing::Test {
     return Log(pmem, pmem.region().subspan(kUpdateRegionBytes),
                kUpdateSlotBytes, pmem.region().first(kUpdateRegionBytes));
   }
-  // As an adapter puts it there.
+  // Puts an update there as an adapter does.
   static void Put(uint64_t update, SessionId session, std::span<std::byte> at) {
     const std::vector<uint64_t> words(kUpdateWordsOfA + 1, update);
     const auto bytes = std::as_bytes(std::span(words));

@@ -66,7 +66,7 @@ TEST(PlatformDeclarationTest, WhatIsSeenIsNotDoubted) {
              : 0);
     EXPECT_THAT(replication::PlatformWarnings(platform, shown), SizeIs(unseen))
         << replication::PlatformToString(platform);
-    // To show more than was declared is no reason.
+    // A platform that shows more than was declared is no reason to warn.
     const replication::Shown all = {
         .caches_persist = true,
         .transport = replication::Transport::kInfiniBand,

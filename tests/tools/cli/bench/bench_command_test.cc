@@ -44,7 +44,7 @@ class BenchCommandTest : public ::testing::Test {
     return {};
   }
 
-  // As short as it may be, on the smallest region.
+  // Runs it as short as it may be, on the smallest region.
   ProgramResult RunShort(const Arguments& arguments) {
     Arguments all = {directory_.path(), "--seconds", "0.05", "--size",
                      "256KiB"};

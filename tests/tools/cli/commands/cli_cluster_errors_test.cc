@@ -109,15 +109,15 @@ TEST_F(CliClusterErrorsTest, WhoeverLacksTheKeyIsTold) {
   ExpectAll(file, kFailed, /*asks=*/true,
             AllOf(HasSubstr("proof of the cluster's key"),
                   HasSubstr("key_file"), HasSubstr("node ")));
-  // And the operator sees that somebody came.
+  // The operator sees that somebody came.
   const ProgramResult status = RunAlpheus(Of("status"));
   EXPECT_THAT(status.output,
-              AllOf(HasSubstr("refused since the node started, for all "
+              AllOf(HasSubstr("rejected since the node started, for all "
                               "its logs: "),
                     HasSubstr(" no proof\n")));
   const ProgramResult lines = RunAlpheus(Of("status", {"--json"}));
   const json said = json::parse(lines.output);
-  EXPECT_GE(said["replicas"][0]["refused"]["no proof"], 4);
+  EXPECT_GE(said["replicas"][0]["rejected"]["no proof"], 4);
 }
 
 TEST_F(CliClusterErrorsTest, KeyIsMadeOnceAndShownToNobody) {

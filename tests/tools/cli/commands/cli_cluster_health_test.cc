@@ -266,7 +266,7 @@ TEST_F(CliClusterHealthTest, FileThatIsNotTheNodesOwnIsToldAsThat) {
 TEST_F(CliClusterHealthTest, NewLogHasNoCounts) {
   FormatAndAppend("one\n");
   EXPECT_THAT(RunWell(Of("status")),
-              AllOf(Not(HasSubstr("refused")), Not(HasSubstr("scrubbed"))));
+              AllOf(Not(HasSubstr("rejected")), Not(HasSubstr("scrubbed"))));
 }
 
 }  // namespace

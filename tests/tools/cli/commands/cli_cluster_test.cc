@@ -236,7 +236,7 @@ TEST_F(CliClusterTest, StatusWarnsBeforeTheRingIsFull) {
               AllOf(HasSubstr("no room for"),
                     HasSubstr("`alpheus cleanup --cluster " + cluster_.file() +
                               " --log main --through LSN`")));
-  // As typed.
+  // The remedy, as an operator types it.
   EXPECT_EQ(RunWell({"cleanup", "--cluster", cluster_.file(), "--log", "main",
                      "--through", "1"}),
             "2\n");

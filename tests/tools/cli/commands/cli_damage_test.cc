@@ -204,9 +204,9 @@ TEST_F(CliTest, RecordsBehindDamageAreNotSaidToBeCut) {
   FlipBit(FindOffsets()[0] + kRecordHeaderBytes, 0);
   const ProgramResult verified = RunAlpheus({"verify", "--file", region_});
   EXPECT_EQ(verified.end.exit_status, kDataLoss);
-  EXPECT_THAT(verified.output, HasSubstr("2 behind the damage, not counted"));
+  EXPECT_THAT(verified.output, HasSubstr("2 after the damage, not counted"));
   const ProgramResult inspected = RunAlpheus({"inspect", "--file", region_});
-  EXPECT_THAT(inspected.output, HasSubstr("2 behind the damage, not counted"));
+  EXPECT_THAT(inspected.output, HasSubstr("2 after the damage, not counted"));
   for (const ProgramResult& result : {verified, inspected}) {
     EXPECT_THAT(result.output, Not(HasSubstr("cut")));
   }

@@ -162,7 +162,7 @@ TEST_F(CliTest, TornTailIsCutAndReported) {
   EXPECT_EQ(verdict["verdict"], "torn");
   EXPECT_EQ(verdict["cut_records"], 1);
   EXPECT_THAT(RunWell({"verify", "--file", region_}),
-              HasSubstr("1 behind the torn end, never acknowledged"));
+              HasSubstr("1 after the torn end, never acknowledged"));
   EXPECT_EQ(RunWell({"cat", "--file", region_}), "one\n");
   RunWell({"salvage", region_, File("salvaged")});
 

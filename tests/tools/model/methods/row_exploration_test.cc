@@ -65,9 +65,9 @@ TEST(RowExplorationTest, RowsSuffice) {
   });
 }
 
-// Whatever is taken from it is missed: the row loses, or turns the order round.
-// Only a program that is given a wait before what ends it says nothing wrong:
-// it never ends.
+// Each step that is taken from a row is missed: the row loses the update, or
+// turns the order round. Only a program that waits for an event which comes
+// after that wait does nothing wrong: it never ends.
 TEST(RowExplorationTest, EachWeakeningIsCaught) {
   ForEachRow([](const TableRow& row, const Platform& platform) {
     for (const Weakening& weakening : model::WeakeningsOf(row.steps)) {

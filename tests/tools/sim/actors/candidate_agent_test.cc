@@ -27,7 +27,7 @@ class CandidateAgentTest : public ::testing::Test {
     options.write_quorum = 2;
     options.clients = 0;
     options.has_membership_service = true;
-    // As a run in which something may happen.
+    // Weight 1: the run is one in which something may happen.
     options.weights[static_cast<size_t>(FaultKind::kExpireSession)] = 1;
     return options;
   }

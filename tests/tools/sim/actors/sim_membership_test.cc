@@ -70,7 +70,7 @@ class SimMembershipTest : public MembershipTest {
     Run(kSessionNanos / 2);
     return client;
   }
-  // Until it is answered.
+  // Runs until the request is answered.
   std::optional<absl::StatusOr<Epoch>> Finish(quorum::BallotRequest& request) {
     std::optional<absl::StatusOr<Epoch>> result;
     RunUntil(10 * kSessionNanos, [&] {
@@ -176,7 +176,8 @@ TEST_F(SimMembershipTest, AnExpiredSessionIsToldOnceTheServiceIsReached) {
   Run(kSessionNanos / 2);
   EXPECT_TRUE(Is(client, SessionState::kConnected));
   EXPECT_NE(client.session().id, session);
-  // As it was wished for before.
+  // The new session has the registration and the place that were wished for
+  // before.
   EXPECT_EQ(client.registrations().size(), 1u);
   EXPECT_TRUE(IsFirst(client, Process(1)));
 }
@@ -268,7 +269,7 @@ TEST_F(SimMembershipTest, ASessionThatExpiresFailsTheBallotsThatItWasAskedFor) {
   const auto result = Finish(*request);
   ASSERT_TRUE(result.has_value());
   EXPECT_TRUE(absl::IsUnavailable(result->status())) << result->status();
-  // And those that it is asked for from then on.
+  // Ballots that it is asked for from then on fail, too.
   const auto next = client.Ask(Above(0));
   ASSERT_EQ(next->Poll(), Polled::kDone);
   EXPECT_TRUE(absl::IsUnavailable(next->ballot().status()));

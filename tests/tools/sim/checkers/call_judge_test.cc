@@ -155,7 +155,7 @@ TEST_F(CallJudgeTest, AProcessThatStoodStillMayBeLate) {
   constexpr int64_t kEver = std::numeric_limits<int64_t>::max();
   Returned(call, absl::OkStatus(), false, /*steady_since=*/clock_.now - kSlack);
   Returned(call, absl::OkStatus(), false, /*steady_since=*/kEver);
-  // As long as its deadline lets it, and there is none.
+  // A call may take as long as its deadline lets it, and this one has none.
   Returned(judge_.Begin(ClientCall::kCleanupAll), absl::OkStatus());
   EXPECT_EQ(violated(), "");
   Returned(call, absl::OkStatus(), false,

@@ -326,7 +326,7 @@ TEST_F(EpochCheckerTest, AnInstallationThatTooFewHavePromisedViolatesA44) {
 }
 
 TEST_F(EpochCheckerTest, AnotherChainAtTheHeadViolatesInv8) {
-  checkers().owners.Settled({Lsn(1), RingOffset(0), /*chain=*/0});
+  checkers().owners.ChainKnown({Lsn(1), RingOffset(0), /*chain=*/0});
   ChangeSuperline(0, [](Superline& superline) { superline.head_chain = 1; });
   EXPECT_EQ(violated(), "P-INV-8");
 }

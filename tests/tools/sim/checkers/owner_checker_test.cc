@@ -33,8 +33,8 @@ TEST_F(OwnerCheckerTest, RecordsOfTheirOwnersViolateNothing) {
   owners().Shown(Epoch(5), Lsn(3), Epoch(3));
   // One that is told late, and knows nothing of epoch 5.
   owners().Shown(Epoch(4), Lsn(4), Epoch(3));
-  owners().Settled(At(3, 30));
-  owners().Settled(At(3, 30));
+  owners().ChainKnown(At(3, 30));
+  owners().ChainKnown(At(3, 30));
   EXPECT_EQ(violated(), "");
   EXPECT_EQ(world_.counters().owners_checked, 4u);
 }
@@ -55,15 +55,15 @@ TEST_F(OwnerCheckerTest, ARecordThatNoEpochOwnsViolatesInv13) {
 }
 
 TEST_F(OwnerCheckerTest, AnotherChainThanBeforeViolatesInv8) {
-  owners().Settled(At(3, 30));
-  owners().Settled(At(3, 31));
+  owners().ChainKnown(At(3, 30));
+  owners().ChainKnown(At(3, 31));
   EXPECT_EQ(violated(), "P-INV-8");
 }
 
 TEST_F(OwnerCheckerTest, OnlyTheLatestEpochAnswersForAll) {
   EXPECT_EQ(owners().EndOf(Epoch(3)), Lsn(4));
   EXPECT_EQ(owners().EndOf(Epoch(5)), std::nullopt);
-  owners().Settled(At(3, 30));
+  owners().ChainKnown(At(3, 30));
   EXPECT_EQ(owners().ChainBefore(Lsn(3)), 30u);
   EXPECT_EQ(owners().ChainBefore(Lsn(2)), std::nullopt);
 }

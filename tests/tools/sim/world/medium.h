@@ -30,7 +30,7 @@ class Medium {
   // The table, and a superline that names it.
   void ChangeWithTable(const EpochTable& table,
                        const std::function<void(Superline&)>& change);
-  // As an installation ends.
+  // Writes what an installation writes last.
   void Install(const EpochEntry& entry);
   void WriteOneTableCopy(int copy);
   void Mark(int line, Epoch epoch, Lsn lsn);

@@ -62,7 +62,7 @@ class Writer {
             .PostWrite(at_from_, fabric::WorkId(1), {own_key_, own_}, {key_, 0})
             .ok());
   }
-  // Until some of it is in the adapter.
+  // Writes, and runs until some of it is in the adapter.
   void WriteToTheAdapter() {
     Write();
     while (!network().stages(to_).HasInbound()) ASSERT_TRUE(network().Step());

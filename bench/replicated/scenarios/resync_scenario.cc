@@ -16,7 +16,7 @@
 #include "bench/replicated/candidates/backup_process.h"
 #include "bench/replicated/candidates/copy_sink.h"
 #include "bench/replicated/scenarios/contest.h"
-#include "bench/replicated/scenarios/rejoin_cluster.h"
+#include "bench/replicated/scenarios/resync_cluster.h"
 #include "bench/replicated/scenarios/scenarios.h"
 #include "log/base/status_macros.h"
 
@@ -26,7 +26,7 @@ namespace {
 constexpr std::chrono::milliseconds kQuiet{300};
 constexpr std::chrono::milliseconds kPace{1};
 constexpr std::chrono::seconds kJoinTimeout{120};
-constexpr const char* kRejoin = "rejoin";
+constexpr const char* kResync = "resync";
 constexpr const char* kFloor = "floor";
 constexpr const char* kAtRest = "at rest";
 
@@ -60,19 +60,19 @@ class Foreground {
 };
 
 // A size of record, all rounds of it.
-class Rejoins {
+class Resyncs {
  public:
-  Rejoins(const Settings& settings, uint64_t bytes)
+  Resyncs(const Settings& settings, uint64_t bytes)
       : settings_(settings), bytes_(bytes) {}
 
   // A log of its own; by turns one and the other comes first.
   absl::Status Round(uint64_t round) {
-    ALPHEUS_ASSIGN_OR_RETURN(cluster_, RejoinCluster::Start(settings_));
+    ALPHEUS_ASSIGN_OR_RETURN(cluster_, ResyncCluster::Start(settings_));
     ALPHEUS_RETURN_IF_ERROR(cluster_->LoseMember());
     ALPHEUS_RETURN_IF_ERROR(cluster_->Miss());
     const bool floor_first = round % 2 == 0;
     if (floor_first) ALPHEUS_RETURN_IF_ERROR(CopyBare());
-    ALPHEUS_RETURN_IF_ERROR(Rejoin());
+    ALPHEUS_RETURN_IF_ERROR(Resync());
     if (!floor_first) {
       ALPHEUS_RETURN_IF_ERROR(cluster_->LoseMember());
       ALPHEUS_RETURN_IF_ERROR(CopyBare());
@@ -82,7 +82,7 @@ class Rejoins {
 
   // Runs a round while nobody appends.
   absl::Status RoundAtRest() {
-    ALPHEUS_ASSIGN_OR_RETURN(cluster_, RejoinCluster::Start(settings_));
+    ALPHEUS_ASSIGN_OR_RETURN(cluster_, ResyncCluster::Start(settings_));
     ALPHEUS_RETURN_IF_ERROR(cluster_->LoseMember());
     ALPHEUS_RETURN_IF_ERROR(cluster_->Miss());
     ALPHEUS_ASSIGN_OR_RETURN(const int64_t start, StartMemberAndAwaitTry([] {
@@ -103,27 +103,27 @@ class Rejoins {
                                : metric == "rate"   ? "MiB/s"
                                                     : "ns";
       report->measurements.push_back(
-          {.scenario = kRejoin,
+          {.scenario = kResync,
            .candidate = candidate,
            .metric = metric,
            .unit = unit,
-           .parameters = {{"bytes", bytes_}, {"mib", settings_.rejoin_mib}},
+           .parameters = {{"bytes", bytes_}, {"mib", settings_.resync_mib}},
            .samples = values,
            .details = {{"appends", AppendsOf(candidate)}}});
     }
   }
 
  private:
-  absl::Status Rejoin() {
+  absl::Status Resync() {
     Foreground foreground(cluster_->log(), bytes_);
-    ALPHEUS_RETURN_IF_ERROR(Quiet(kRejoin, foreground));
+    ALPHEUS_RETURN_IF_ERROR(Quiet(kResync, foreground));
     ALPHEUS_ASSIGN_OR_RETURN(const int64_t start, StartMemberAndAwaitTry([&] {
                                return foreground.Append();
                              }));
     ALPHEUS_ASSIGN_OR_RETURN(std::vector<double> times, foreground.Until([&] {
       return cluster_->HasCaughtUp() || HasTimedOut(start);
     }));
-    Sample(kRejoin, std::move(times), NowNanos() - start);
+    Sample(kResync, std::move(times), NowNanos() - start);
     if (cluster_->HasCaughtUp()) return absl::OkStatus();
     return TooLate("did not get what it missed");
   }
@@ -213,12 +213,12 @@ class Rejoins {
     const double ms = static_cast<double>(nanos) / 1e6;
     samples_[{candidate, "duration"}].push_back(ms);
     samples_[{candidate, "rate"}].push_back(
-        static_cast<double>(settings_.rejoin_mib) / ms * 1e3);
+        static_cast<double>(settings_.resync_mib) / ms * 1e3);
   }
 
   const Settings settings_;
   const uint64_t bytes_;
-  std::unique_ptr<RejoinCluster> cluster_;
+  std::unique_ptr<ResyncCluster> cluster_;
   // One sample per round, by candidate and metric.
   std::map<std::pair<std::string, std::string>, std::vector<double>> samples_;
   std::map<std::string, double> appends_;  // of all rounds
@@ -226,15 +226,15 @@ class Rejoins {
 
 }  // namespace
 
-absl::Status MeasureRejoin(const Settings& settings, Report* report) {
-  for (const uint64_t bytes : settings.rejoin_sizes) {
-    Rejoins rejoins(settings, bytes);
-    const bool is_first = bytes == settings.rejoin_sizes.front();
+absl::Status MeasureResync(const Settings& settings, Report* report) {
+  for (const uint64_t bytes : settings.resync_sizes) {
+    Resyncs resyncs(settings, bytes);
+    const bool is_first = bytes == settings.resync_sizes.front();
     for (uint64_t round = 0; round < settings.rounds; ++round) {
-      ALPHEUS_RETURN_IF_ERROR(rejoins.Round(round));
-      if (is_first) ALPHEUS_RETURN_IF_ERROR(rejoins.RoundAtRest());
+      ALPHEUS_RETURN_IF_ERROR(resyncs.Round(round));
+      if (is_first) ALPHEUS_RETURN_IF_ERROR(resyncs.RoundAtRest());
     }
-    rejoins.AddTo(report);
+    resyncs.AddTo(report);
   }
   return absl::OkStatus();
 }

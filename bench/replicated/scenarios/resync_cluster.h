@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// rejoin_cluster: three nodes, of which two have each record, and a third that
+// resync_cluster: three nodes, of which two have each record, and a third that
 // goes and comes back. This process is primary; its backup stays.
 //
 // The third node's replica file shows whether it has caught up, without
 // trusting the log.
 //
 // Thread safety: one thread.
-#ifndef ALPHEUS_BENCH_REPLICATED_SCENARIOS_REJOIN_CLUSTER_H_
-#define ALPHEUS_BENCH_REPLICATED_SCENARIOS_REJOIN_CLUSTER_H_
+#ifndef ALPHEUS_BENCH_REPLICATED_SCENARIOS_RESYNC_CLUSTER_H_
+#define ALPHEUS_BENCH_REPLICATED_SCENARIOS_RESYNC_CLUSTER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -26,18 +26,18 @@
 
 namespace alpheus::bench::replicated {
 
-class RejoinCluster {
+class ResyncCluster {
  public:
   // Starts with all three in sync. The ring has room for 1.5 times the missed
   // bytes. Errors: Unavailable, those of Log::Open.
-  static absl::StatusOr<std::unique_ptr<RejoinCluster>> Start(
+  static absl::StatusOr<std::unique_ptr<ResyncCluster>> Start(
       const Settings& settings);
 
   Log& log() { return *log_; }
   const std::string& folder() const { return folder_.path(); }
   // Ends the third node's process; returns when the log has noticed.
   absl::Status LoseMember();
-  // Appends the records that it misses: settings.rejoin_mib of payloads of 1
+  // Appends the records that it misses: settings.resync_mib of payloads of 1
   // KiB.
   absl::Status Miss();
   // Starts its process again; the log will find it.
@@ -50,7 +50,7 @@ class RejoinCluster {
   absl::Status Close() { return log_->Close(); }
 
  private:
-  RejoinCluster(const Settings& settings, ClusterFolder folder)
+  ResyncCluster(const Settings& settings, ClusterFolder folder)
       : settings_(settings), folder_(std::move(folder)) {}
 
   absl::Status Open();
@@ -72,4 +72,4 @@ class RejoinCluster {
 
 }  // namespace alpheus::bench::replicated
 
-#endif  // ALPHEUS_BENCH_REPLICATED_SCENARIOS_REJOIN_CLUSTER_H_
+#endif  // ALPHEUS_BENCH_REPLICATED_SCENARIOS_RESYNC_CLUSTER_H_

@@ -3,7 +3,7 @@
 and the aim.
 
 Each round has a log of its own, and on it two pairs: just before and during the
-rejoin, just before and during a copy of the same bytes by sockets alone. Ratios
+resync, just before and during a copy of the same bytes by sockets alone. Ratios
 are taken within a pair.
 """
 
@@ -11,9 +11,9 @@ from results import bytes_text, ratio
 from tables import cell, table
 from targets import at_most
 
-SCENARIO = "rejoin"
+SCENARIO = "resync"
 METRICS = ("p50", "p99", "p99.9", "longest")
-WHO = {"rejoin": "during the rejoin", "floor": "during a bare copy"}
+WHO = {"resync": "during the resync", "floor": "during a bare copy"}
 P99_RATIO_MAX = 2.0
 
 
@@ -60,6 +60,6 @@ def _at_rest(results):
 def judge(results):
     yield at_most("64 B while a member joins that missed 256 MiB: p99, times "
                   "before",
-                  times(results, "rejoin", "p99", 64)
+                  times(results, "resync", "p99", 64)
                   if results.values(SCENARIO, "mib") == [256] else None,
                   P99_RATIO_MAX)
