@@ -33,7 +33,7 @@ template <Persistence P>
 ReplicatedDurability<P>::ReplicatedDurability(
     const LogDurabilityParts<P>& parts, const LogDurabilityStart& start,
     const ReplicationParts& replication)
-    : ReplicatedForcing<P>(parts, start, replicas),
+    : ReplicatedForcing<P>(parts, start, replication),
       LogDurability<P>(parts, ReplicatedForcing<P>::own_forcer,
                        replicated_forcer.durable_lsn_word(),
                        /*is_replicated=*/true),
