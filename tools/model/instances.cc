@@ -3,7 +3,7 @@
 // once more for that backend, so that the library itself knows no model.
 #include "tools/model/backends.h"
 
-// NOLINTBEGIN(bugprone-suspicious-include): definitions of templates.
+// lint: allow(include-source) these are definitions of templates.
 #include "log/core/durability/forcer.cc"
 #include "log/core/durability/idle_keeper.cc"
 #include "log/core/durability/log_durability.cc"
@@ -20,4 +20,3 @@
 #include "recovery/server/served_log.cc"
 #include "replication/persist/execute/update_responder.cc"
 #include "replication/session/backup_session.cc"
-// NOLINTEND(bugprone-suspicious-include)
