@@ -460,6 +460,13 @@ class LedgerTest(unittest.TestCase):
         self.assertEqual(entry["outcome"], "failed")
         self.assertIn("status 5", entry["counts"][-1])
 
+    def test_a_run_that_counts_nothing_has_failed(self):
+        green, entry = self.run_suite("echo skipped")
+        self.assertFalse(green)
+        self.assertEqual(entry["outcome"], "failed")
+        self.assertEqual(entry["counts"],
+                         ["nothing ran: no line matches counted"])
+
     def test_a_run_during_which_files_change_is_not_noted(self):
         green, entry = self.run_suite(
             f"echo changed >{self.folder}/log/a.cc; echo counted")
@@ -489,6 +496,25 @@ class SuitesTest(unittest.TestCase):
             [sys.executable, "-B", os.path.join(ROOT, "tests/vm/suites.py"),
              "--list"], capture_output=True, text=True, check=True)
         self.assertLessEqual(set(suites.GUESTS), set(listed.stdout.split()))
+
+    def test_guests_that_are_skipped_count_nothing(self):
+        with open(os.path.join(ROOT, "tools/dev"), encoding="utf-8") as file:
+            said = re.search(r"vm-test: skipped because [^\"]*", file.read())
+        for suite in suites.SUITES:
+            if suite.name.startswith("guest-"):
+                for line in (said.group(), f"dev: {said.group()}"):
+                    self.assertIsNone(re.search(suite.counts, line), line)
+
+    def test_documents_that_tests_read_are_inputs_of_the_tests(self):
+        with open(os.path.join(ROOT, "tests/CMakeLists.txt"),
+                  encoding="utf-8") as file:
+            named = re.findall(r"\}/(docs/[\w/.]+)", file.read())
+        with open(os.path.join(ROOT, ".ci/lint.py"), encoding="utf-8") as file:
+            named += re.findall(r'GUIDE = "([^"]+)"', file.read())
+        self.assertGreaterEqual(len(named), 2)
+        for suite in suites.SUITES:
+            if any(" test" in " ".join(command) for command in suite.commands):
+                self.assertLessEqual(set(named), set(suite.inputs), suite.name)
 
     def test_the_ledger_is_no_input(self):
         tree = ledger.Tree(ROOT)
