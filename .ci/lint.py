@@ -88,6 +88,9 @@ NAMESPACE = re.compile(r"^namespace (alpheus(?:::\w+)*) \{")
 PUBLIC_ROOT = "api/include/"
 PUBLIC_PREFIX = "alpheus/"
 
+# include-source: no file includes a source. clang-tidy's rule for that is out,
+# because sources of a target are read as one.
+
 # door: (what it is, pattern of the included path, who may include it). An
 # entry that ends in / is a folder, any other one a file.
 DOORS = (
@@ -236,9 +239,9 @@ LABEL_FREE = ("tests/",)
 ASSERTION = re.compile(r"\bALPHEUS_CHECK\w*\s*\(")
 
 RULES = frozenset(
-    {"include-order", "include-path", "door", "public-abseil", "spdx", "guard",
-     "header-comment", "todo", "waiver", "mutant", "guide", "glossary",
-     "cite", "label", "cell", "doc", "namespace"}
+    {"include-order", "include-path", "include-source", "door", "public-abseil",
+     "spdx", "guard", "header-comment", "todo", "waiver", "mutant", "guide",
+     "glossary", "cite", "label", "cell", "doc", "namespace"}
     | {call[0] for call in CALLS})
 
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\): )")
@@ -325,6 +328,15 @@ def check_includes(file):
             if re.match(pattern, included) and not is_allowed(file.path, places):
                 file.find(i, rule, f"<{included}> is included only in "
                           + " and ".join(places))
+
+
+def check_source_includes(file):
+    """A file that includes sources is found once."""
+    for i, _, included in file.includes():
+        if included.endswith((".cc", ".cpp", ".cxx", ".c")):
+            file.find(i, "include-source",
+                      "a source is compiled, and only headers are included")
+            return
 
 
 def check_own_include(file, i, included):
@@ -495,6 +507,7 @@ def lint_file(file):
     if path.endswith(CODE_SUFFIXES):
         check_spdx(file, "//")
         check_includes(file)
+        check_source_includes(file)
         check_namespaces(file)
         check_calls(file)
         check_todos(file)

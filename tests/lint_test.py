@@ -66,6 +66,11 @@ BAD = [
     ("include-path", "log/core/a.cc", '#include "scan.h"'),
     ("include-path", "log/core/a.cc", '#include "../base/ids.h"'),
     ("include-path", "tools/sim/a.cc", '#include "near/b.h"'),
+    # Sources; a file that includes several is found once.
+    ("include-source", "tools/sim/a.cc", '#include "log/core/ring/b.cc"'),
+    ("include-source", "tests/a.cc",
+     '#include "log/core/ring/b.cc"\n#include "log/core/ring/c.cc"'),
+    ("include-source", "tests/a.cc", '#include "tests/b.c"'),
     # Doors.
     ("door", "log/core/a.cc", "#include <libpmem.h>"),
     ("door", "log/core/a.cc", '#include "libpmem2/base.h"'),
@@ -154,6 +159,11 @@ BAD = [
 
 # (rule that must find nothing, path, code after the SPDX line): no finding.
 GOOD = [
+    ("include-source", "tools/model/a.cc",
+     "// lint: allow(include-source) definitions of templates.\n"
+     '#include "log/core/ring/b.cc"\n#include "log/core/ring/c.cc"'),
+    ("include-source", "log/a.cc", '// #include "log/b.cc"\n'
+     'const char a[] = "#include \\"log/b.cc\\"";'),
     ("include-order", "log/core/ring/a.cc", '#include "log/base/ids.h"\n'
      '#include "log/pmem/region.h"\n#include "log/format/record.h"\n'
      '#include "log/core/read/scan.h"'),

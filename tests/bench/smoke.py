@@ -36,6 +36,11 @@ def content_of(path):
         return file.read()
 
 
+def tell_skipped(what):
+    """Prints what is not tested, where `tools/dev test` looks for it."""
+    print("\nskipped: " + what, flush=True)
+
+
 class SmokeCase(unittest.TestCase):
     """`data` is the result of the program with --tiny and `arguments`."""
 
@@ -56,6 +61,10 @@ class SmokeCase(unittest.TestCase):
 
     def setUp(self):
         self.assertEqual(self.ran.returncode, 0, self.ran.stderr)
+
+    def skipTest(self, reason):
+        tell_skipped(reason)
+        super().skipTest(reason)
 
 
 def main():

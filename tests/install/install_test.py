@@ -171,7 +171,8 @@ class InstallTest(unittest.TestCase):
 
     def test_one_target_builds_all_that_is_installed_and_nothing_else(self):
         if not os.path.exists(os.path.join(BUILD, "build.ninja")):
-            self.skipTest("only ninja says what a target is built from")
+            print("\nskipped: only ninja says what a target is built from")
+            self.skipTest("no ninja")
         words = run("ninja", "-C", BUILD, "-t", "commands",
                     "alpheus_installed").split()
         names = {os.path.basename(word) for word in words}

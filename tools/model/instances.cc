@@ -3,7 +3,7 @@
 // once more for that backend, so that the library itself knows no model.
 #include "tools/model/backends.h"
 
-// NOLINTBEGIN(bugprone-suspicious-include): definitions of templates.
+// lint: allow(include-source) these are definitions of templates.
 #include "log/core/durability/forcer.cc"
 #include "log/core/durability/idle_keeper.cc"
 #include "log/core/durability/log_durability.cc"
@@ -19,4 +19,3 @@
 #include "recovery/replica/local_replica.cc"
 #include "recovery/server/served_log.cc"
 #include "replication/session/backup_session.cc"
-// NOLINTEND(bugprone-suspicious-include)

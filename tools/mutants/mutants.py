@@ -3,10 +3,11 @@
 """mutants: takes the fix of each known hole out and sees whether its test fails.
 
 The tables in tests/mutants list the mutants, each with the test of its hole's
-invariant (weave.py, beside this file). First these tests run as they are and must pass; then each runs with
-its mutant switched on and must fail: the mutant is killed. One that survives
-its own test is tried on those of all others, to tell which ones see it; it
-counts as a hole in the tests all the same. Exit status 1 if there is one.
+invariant (weave.py, beside this file). First these tests run as they are and
+must pass; then each runs with its mutant switched on and must fail: the mutant
+is killed. One that survives its own test is tried on those of all others, to
+tell which ones see it; it counts as a hole in the tests all the same. Exit
+status 1 if there is one.
 
 Then seeds of the simulator run under each mutant that simulated.txt names
 (simulation.py, beside this file).
@@ -17,8 +18,10 @@ Called by `tools/dev mutants`, which builds the programs.
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -31,21 +34,26 @@ import weave  # noqa: E402, beside this file
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 
-# A test that sees the mutant fails in a moment. A test that hangs counts as
-# seeing it, too, and is reported as such.
+# A test that sees the mutant fails in a moment. A test that spins counts as seeing
+# it, too, and is reported as such. These are seconds of processor time: a busy
+# machine must not make a test that is held up look like one that spins.
 KILL_SECONDS = 60
 PASS_SECONDS = 300
 OTHERS_SECONDS = 5
+# A test that only waits is ended then, and has seen nothing.
+WAIT_SECONDS = 1200
 
 # The exhaustive suites stop at two operations here.
 BOUNDS = {"ALPHEUS_TINY_LOG_OPS": "2"}
 
-# killed_by is empty if all passed; how is "failed", "died" or "hung".
+# killed_by is empty if all passed; how is "failed", "died", "hung" (it used up its
+# processor time) or "waits".
 Outcome = collections.namedtuple("Outcome", "killed_by how seconds output")
 
 
-def run_test(folder, test, mutant_name, seconds):
-    """Runs one `program:filter`, with a mutant on if one is named."""
+def run_test(folder, test, mutant_name, seconds, wait_seconds=WAIT_SECONDS):
+    """Runs one `program:filter`, with a mutant on if one is named. It may use
+    so many seconds of processor time."""
     program, _, test_filter = test.partition(":")
     command = [os.path.join(folder, "bin", program),
                f"--gtest_filter={test_filter}", "--gtest_fail_fast",
@@ -58,11 +66,14 @@ def run_test(folder, test, mutant_name, seconds):
                                stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT,
                                errors="replace", start_new_session=True)
-    hung = False
+    with contextlib.suppress(ProcessLookupError):  # it has ended already
+        resource.prlimit(process.pid, resource.RLIMIT_CPU,
+                         (seconds, resource.RLIM_INFINITY))
+    waits = False
     try:
-        output, _ = process.communicate(timeout=seconds)
+        output, _ = process.communicate(timeout=wait_seconds)
     except subprocess.TimeoutExpired:
-        hung = True
+        waits = True
         os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
     took = time.monotonic() - start
@@ -78,7 +89,9 @@ def run_test(folder, test, mutant_name, seconds):
     # invariant that the code itself checks (log/base/check.h).
     asserted = re.search(r"^\S+:\d+: (Failure$|check failed: )", output,
                          re.MULTILINE)
-    how = "failed" if asserted else "hung" if hung else "died"
+    hung = process.returncode == -signal.SIGXCPU
+    how = ("failed" if asserted else "waits" if waits else
+           "hung" if hung else "died")
     return Outcome(started[-1], how, took, output)
 
 
@@ -124,8 +137,9 @@ class Run:
         """Prints a line per mutant; returns how many were killed."""
         killed = 0
         for mutant, (own, others) in self.each(self.try_to_kill, self.mutants):
+            is_killed = own.killed_by and own.how != "waits"
+            killed += bool(is_killed)
             if own.killed_by:
-                killed += 1
                 by = own.killed_by
                 if own.how != "failed":
                     by += f" ({own.how})"
@@ -133,7 +147,7 @@ class Run:
                 by = f"seen only by {', '.join(others)}"
             else:
                 by = "seen by no test of this table"
-            verdict = "killed" if own.killed_by else "SURVIVED"
+            verdict = "killed" if is_killed else "SURVIVED"
             print(f"{mutant.name:<26} {mutant.hole:<6} {verdict:<8} "
                   f"{own.seconds:6.2f} s  {by}", flush=True)
             if verbose:

@@ -60,17 +60,22 @@ MUTANT_PROGRAMS = 2
 SIMULATED_MUTANTS = 6
 CONFIGURATIONS = 4
 FUZZERS = 3
-SLOW_CASES = 10
+SLOW_CASES = 8
+CRASH_CASES = 3
 SLOW_OTHERS = 2
 SEEDS = 60
 # Seeds that the deep ring has found good (suites.py).
 LAST_SEED = 2000
+DEMO_ROUNDS = 30
 KILL_ROUNDS = {"rocksdb_kill_rounds": 8, "rocksdb_failover_rounds": 4,
                "rocksdb_stress": 8}
 NEMESIS_ROUNDS = 3
 
 # Runs with the caches of the commit before (--after).
 AFTER_TIMES = 3
+
+# Crash enumerations, which draw by themselves.
+CRASH_CASE = re.compile(r"(TinyLog\w*|ClusterCutDeep)Test\.")
 
 # How many lines of a stage that failed are shown again at the end.
 LINES_AGAIN = 60
@@ -212,6 +217,8 @@ def lanes_before_tests(draw, changed=()):
     ], waiting=[
         dev("model", *models),
         dev("build"),
+        ["build/bin/alpheus-demo", "--local", "--rounds", str(DEMO_ROUNDS),
+         "--quiet", "--seed", seed],
         dev("sim", "--seeds", f"{first_seed}-{first_seed + SEEDS - 1}"),
         *([f"build/bin/{program}", str(rounds), seed]
           for program, rounds in KILL_ROUNDS.items()),
@@ -220,20 +227,35 @@ def lanes_before_tests(draw, changed=()):
     ])
 
 
+def tests_of_build(*arguments):
+    """The names of all tests, or of those that ctest selects."""
+    if not shutil.which("ctest"):
+        return []
+    listed = subprocess.run(
+        ["ctest", "--test-dir", os.path.join(ROOT, "build"), "-N", *arguments],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return re.findall(r"^ *Test *#\d+: (\S+)", listed.stdout, re.MULTILINE)
+
+
 def slow_tests(draw):
     """The names of the slow tests that are drawn; once all are built."""
-    listed = subprocess.run(
-        ["ctest", "--test-dir", os.path.join(ROOT, "build"), "-N", "-L",
-         "^slow$"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        check=False)
-    names = re.findall(r"^ *Test *#\d+: (\S+)", listed.stdout, re.MULTILINE)
+    names = tests_of_build("-L", "^slow$")
     # A case of a test program has a dot in its name, a program or script none.
     cases = [name for name in names if "." in name]
+    crashes = [name for name in cases if CRASH_CASE.search(name)]
+    cases = [name for name in cases if name not in crashes]
     # The model has a stage of its own.
     others = [name for name in names if "." not in name and
               name != "model_test"]
-    return (draw.sample("slow cases", cases, SLOW_CASES) +
+    return (draw.sample("crash cases", crashes, CRASH_CASES) +
+            draw.sample("slow cases", cases, SLOW_CASES) +
             draw.sample("slow programs", others, SLOW_OTHERS))
+
+
+def test_command(names):
+    """The command that runs these tests."""
+    pattern = "|".join(re.escape(name) for name in names)
+    return dev("test", "-R", f"^({pattern})$")
 
 
 def is_news(line):
@@ -269,7 +291,7 @@ class Gate:
         self.failed = []
         self.children = child.Group()
 
-    def stage(self, command, at_once=True):
+    def stage(self, command, at_once=True, environment=None):
         """Runs it. Its output is shown at once, or all together when it has
         ended."""
         name = " ".join(command)
@@ -289,7 +311,8 @@ class Gate:
         else:
             held.append(f"==== {name}")
         start = time.monotonic()
-        good = child.run(command, ROOT, show, group=self.children) == 0
+        good = child.run(command, ROOT, show, environment,
+                         self.children) == 0
         line = (f"{'ok' if good else 'FAILED':6} "
                 f"{time.monotonic() - start:5.0f} s  {name}")
         self.summary.append(line)
@@ -298,8 +321,10 @@ class Gate:
         self.output.say(*held, f"==== {line}")
 
     def lane(self, commands, at_once):
+        # Each starts as many compilers as its share of the memory is enough for.
+        environment = {**os.environ, "ALPHEUS_LANES": str(len(Lanes._fields))}
         for command in commands:
-            self.stage(command, at_once)
+            self.stage(command, at_once, environment)
 
     def run_lanes(self, lanes):
         """All stages of both. If this thread is told to end, so is all that
@@ -337,8 +362,7 @@ class Gate:
                                           changed_by(self.draw.commit)))
         slow = slow_tests(self.draw)
         if slow:
-            pattern = "|".join(re.escape(name) for name in slow)
-            self.stage(dev("test", "-R", f"^({pattern})$"))
+            self.stage(test_command(slow))
         for line, lines in self.failed:
             self.output.say(f"==== the end of: {line}", *lines)
         self.output.say(*self.summary)
@@ -403,8 +427,13 @@ def print_list(draw):
     lanes = lanes_before_tests(draw, changed_by(draw.commit))
     for command in lanes.compiling + lanes.waiting:
         print(" ".join(command))
-    print(f"tools/dev test -R SLOW, {SLOW_CASES} slow cases and {SLOW_OTHERS} "
-          "slow programs by lot, drawn once they are built")
+    tests = tests_of_build()
+    if tests and not any(name.endswith("_NOT_BUILT") for name in tests):
+        print(" ".join(test_command(slow_tests(draw))))
+    else:
+        print(f"tools/dev test -R SLOW, {CRASH_CASES} crash enumerations, "
+              f"{SLOW_CASES} other slow cases and {SLOW_OTHERS} slow programs by "
+              "lot, drawn once they are built")
     print("tools/dev test -LE ^slow$")
 
 

@@ -13,7 +13,7 @@ reads the sources of one unity as one: most of its time goes into the headers.
 
 With --changed only those sources are read that the files listed in FILE, one a
 line, concern: each source that is listed, and of each header that is, one source
-that includes it.
+that includes it. A file that says how sources are read concerns all.
 
 A clean source is remembered under a key of all that was read: the source, all own
 files that it includes, directly or not, how it is compiled, and the
@@ -41,6 +41,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 CLANG_TIDY = "clang-tidy-19"
 CONFIGURATIONS = (".clang-tidy", "tests/.clang-tidy")
 INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+# Files that say how sources are read; the last one names a function.
+CONCERN_ALL = re.compile(r"(tests/)?\.clang-tidy|cmake/.*|CMakeLists\.txt|"
+                         r"tools/dev:check_tidy")
 # Where a path in an include starts.
 INCLUDE_ROOTS = ("", "api/include")
 # Keys of old versions are removed.
@@ -136,7 +139,10 @@ def key(tree, unity, source, common):
 
 def concerned(tree, sources, changed):
     """The sources that changed, and one for each header that did: its own, or
-    else the one that includes the least beside it."""
+    else the one that includes the least beside it. All sources if it has changed
+    how they are read."""
+    if any(map(CONCERN_ALL.fullmatch, changed)):
+        return set(sources)
     chosen = {source for source in sources if source in changed}
     closures = {source: tree.closure(source) for source in sources}
     for header in sorted(changed):

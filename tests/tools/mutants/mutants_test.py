@@ -32,7 +32,8 @@ case $ALPHEUS_MUTANT in
   kAsserts) echo "a_test.cc:1: Failure"; kill -ABRT $$ ;;
   kChecks) echo "a.cc:1: check failed: a < b: RL1 (a.h)"; kill -ABRT $$ ;;
   kDies) kill -ABRT $$ ;;
-  kHangs) exec tail -f /dev/null ;;
+  kSpins) while :; do :; done ;;
+  kWaits) exec tail -f /dev/null ;;
 esac
 """
 
@@ -143,8 +144,8 @@ kChecks ring_log.h:RL2 --nodes 1
         self.assertEqual(len(simulated), len(set(simulated)))
         self.assertGreaterEqual(len(simulated), 60)
 
-    def run_test(self, test, name, seconds=60):
-        return mutants.run_test(self.folder, test, name, seconds)
+    def run_test(self, test, name, *seconds):
+        return mutants.run_test(self.folder, test, name, *seconds or [60])
 
     def test_outcomes_are_told_apart(self):
         for name, how in (("", ""), ("kOther", ""), ("kFails", "failed"),
@@ -155,18 +156,27 @@ kChecks ring_log.h:RL2 --nodes 1
                 self.assertEqual(outcome.how, how)
                 self.assertEqual(outcome.killed_by, "Suite.Name" if how else "")
 
-    def test_program_that_hangs_is_ended(self):
-        outcome = self.run_test("a_test:Suite.Name", "kHangs", seconds=0.5)
+    def test_program_that_spins_is_ended(self):
+        outcome = self.run_test("a_test:Suite.Name", "kSpins", 1)
         self.assertEqual(outcome.how, "hung")
+
+    def test_program_that_only_waits_is_ended_and_kills_nothing(self):
+        outcome = self.run_test("a_test:Suite.Name", "kWaits", 60, 0.5)
+        self.assertEqual(outcome.how, "waits")
+        self.addCleanup(setattr, mutants, "run_test", mutants.run_test)
+        mutants.run_test = lambda *_: outcome
+        _, killed, printed = self.run_all([entry("kWaits")], False)
+        self.assertEqual(killed, 0)
+        self.assertRegex(printed, r"kWaits .* SURVIVED .* \(waits\)")
 
     def test_filter_without_a_test_is_no_pass(self):
         self.assertIn("ran nothing",
                       self.run_test("a_test:Nothing", "").killed_by)
 
-    def run_all(self, entries):
+    def run_all(self, entries, with_unmutated=True):
         run = mutants.Run(self.folder, 2, entries)
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            passed = run.unmutated_tests_pass()
+            passed = not with_unmutated or run.unmutated_tests_pass()
             killed = run.kill_all(verbose=False)
         return passed, killed, printed.getvalue()
 

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
@@ -105,6 +106,40 @@ class GateTest(unittest.TestCase):
         self.assertEqual(seeds,
                          {m.name for m in gate.simulation.read_table()})
         self.assertEqual(guests, set(suites.GUESTS))
+
+    def test_crash_enumerations_draw_by_themselves(self):
+        crashes = [f"AllRings/TinyLogTest.Every/Ring{n}" for n in range(20)] + [
+            "TinyLogThreadsTest.Two", "ClusterCutDeepTest.Cuts"]
+        others = [f"SimDeepTest.Seeds{n}" for n in range(20)]
+        programs = ["model_test", "kill_loop"]
+        with tempfile.TemporaryDirectory() as folder:
+            write(folder, "ctest", "#!/bin/sh\n" + "".join(
+                f"echo '  Test  #1: {name}'\n"
+                for name in crashes + others + programs))
+            os.chmod(os.path.join(folder, "ctest"), 0o700)
+            path = folder + os.pathsep + os.environ["PATH"]
+            with mock.patch.dict(os.environ, PATH=path):
+                drawn = [gate.slow_tests(Draw(commit)) for commit in COMMITS]
+        for names in drawn:
+            self.assertEqual(len(set(names) & set(crashes)), gate.CRASH_CASES)
+            self.assertEqual(len(set(names) & set(others)), gate.SLOW_CASES)
+            self.assertEqual(set(names) & set(programs), {"kill_loop"})
+        self.assertEqual(set().union(*drawn),
+                         {*crashes, *others, "kill_loop"})
+
+    def test_lanes_share_the_memory(self):
+        stream = io.StringIO()
+        run = gate.Gate("c" * 40, gate.Output(stream))
+        show = ["sh", "-c", "echo $ALPHEUS_LANES lanes"]
+        run.run_lanes(gate.Lanes(compiling=[show], waiting=[show]))
+        self.assertEqual(stream.getvalue().splitlines().count("2 lanes"), 2)
+        jobs = [int(subprocess.run(
+            ["bash", "-c", "eval \"$(sed -n '/^default_jobs()/,/^}/p' "
+             "tools/dev)\"; default_jobs"], cwd=ROOT, check=True, capture_output=True,
+            env={**os.environ, "ALPHEUS_LANES": lanes}).stdout)
+            for lanes in ("1", "1000000")]
+        self.assertGreaterEqual(jobs[0], jobs[1])
+        self.assertEqual(jobs[1], 1)
 
     def test_every_program_runs_with_every_sanitizer_that_looks_at_it(self):
         programs = gate.sanitized_programs()
@@ -426,6 +461,13 @@ class LedgerTest(unittest.TestCase):
         self.assertEqual(entry["outcome"], "failed")
         self.assertIn("status 5", entry["counts"][-1])
 
+    def test_a_run_that_counts_nothing_has_failed(self):
+        green, entry = self.run_suite("echo skipped")
+        self.assertFalse(green)
+        self.assertEqual(entry["outcome"], "failed")
+        self.assertEqual(entry["counts"],
+                         ["nothing ran: no line matches counted"])
+
     def test_a_run_during_which_files_change_is_not_noted(self):
         green, entry = self.run_suite(
             f"echo changed >{self.folder}/log/a.cc; echo counted")
@@ -455,6 +497,25 @@ class SuitesTest(unittest.TestCase):
             [sys.executable, "-B", os.path.join(ROOT, "tests/vm/suites.py"),
              "--list"], capture_output=True, text=True, check=True)
         self.assertLessEqual(set(suites.GUESTS), set(listed.stdout.split()))
+
+    def test_guests_that_are_skipped_count_nothing(self):
+        with open(os.path.join(ROOT, "tools/dev"), encoding="utf-8") as file:
+            said = re.search(r"vm-test: skipped because [^\"]*", file.read())
+        for suite in suites.SUITES:
+            if suite.name.startswith("guest-"):
+                for line in (said.group(), f"dev: {said.group()}"):
+                    self.assertIsNone(re.search(suite.counts, line), line)
+
+    def test_documents_that_tests_read_are_inputs_of_the_tests(self):
+        with open(os.path.join(ROOT, "tests/CMakeLists.txt"),
+                  encoding="utf-8") as file:
+            named = re.findall(r"\}/(docs/[\w/.]+)", file.read())
+        with open(os.path.join(ROOT, ".ci/lint.py"), encoding="utf-8") as file:
+            named += re.findall(r'GUIDE = "([^"]+)"', file.read())
+        self.assertGreaterEqual(len(named), 2)
+        for suite in suites.SUITES:
+            if any(" test" in " ".join(command) for command in suite.commands):
+                self.assertLessEqual(set(named), set(suite.inputs), suite.name)
 
     def test_the_ledger_is_no_input(self):
         tree = ledger.Tree(ROOT)

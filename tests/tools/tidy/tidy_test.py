@@ -118,6 +118,13 @@ class TidyTest(unittest.TestCase):
         self.assertEqual(self.concerned("log/b.cc", "log/gone.cc", "README.md"),
                          {"log/b.cc"})
 
+    def test_what_says_how_sources_are_read_concerns_all(self):
+        for path in (".clang-tidy", "tests/.clang-tidy", "cmake/a.cmake",
+                     "CMakeLists.txt", "tools/dev:check_tidy"):
+            self.assertEqual(self.concerned(path), set(SOURCES), path)
+        for path in ("tools/dev", "log/CMakeLists.txt"):
+            self.assertEqual(self.concerned(path), set(), path)
+
     def test_a_header_concerns_its_own_source(self):
         self.assertEqual(self.concerned("log/a.h"), {"log/a.cc"})
 

@@ -53,9 +53,13 @@ void Run(uint64_t first_seed, uint64_t seeds, const sim::Fixed& fixed,
 
 }  // namespace
 
+bool AllSeedsAreAskedFor() {
+  return std::getenv("ALPHEUS_ALL_SEEDS") != nullptr;
+}
+
 bool AllSeedsRun() {
 #ifdef ABSL_HAVE_ADDRESS_SANITIZER
-  return std::getenv("ALPHEUS_ALL_SEEDS") != nullptr;
+  return AllSeedsAreAskedFor();
 #else
   return true;
 #endif

@@ -11,9 +11,12 @@
 
 namespace alpheus::testing {
 
+// Whether ALPHEUS_ALL_SEEDS is set: the deep ring has the time.
+bool AllSeedsAreAskedFor();
+
 // Whether all seeds run. A sanitizer that looks at memory takes seven times as
 // long: with it a third runs, too few to ask for what is rare, unless
-// ALPHEUS_ALL_SEEDS is set.
+// all are asked for.
 bool AllSeedsRun();
 
 // Runs the seeds; fails for each that violates anything, with the command that
