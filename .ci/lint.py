@@ -129,6 +129,8 @@ PUBLIC_ABSEIL = r"absl/status/(status|statusor)\.h"
 
 # A call of a free function: no member, no other namespace, no declaration.
 FREE = r"(?<![\w.>:])((?<=\breturn )|(?<!\w )(?<!\w[&*] ))(::\s*)?"
+STARTS_THREAD = (r"\bstd::(thread|jthread|async)\b|\bpthread_create\b"
+                 r"|\bthrd_create\b")
 # Calls: (rule, pattern in code, who may, message). Comments and literals are
 # blanked out before.
 CALLS = (
@@ -151,8 +153,7 @@ CALLS = (
      rf"|{FREE}sleep\s*\(",
      ("log/base/", "tools/", "bench/"),
      "code waits by an injected Waiter or by Poll, tests by conditions"),
-    ("thread",
-     r"\bstd::(thread|jthread|async)\b|\bpthread_create\b|\bthrd_create\b",
+    ("thread", STARTS_THREAD,
      ("api/wiring/", "tools/", "tests/", "bench/"),
      "protocol code is driven by Poll and starts no thread"),
     ("exception", r"\b(throw|try|catch)\b",
@@ -175,6 +176,11 @@ CALL_INCLUDES = (
      ("log/base/", "tools/", "bench/")),
     ("random", r"(random|sys/random\.h|absl/random/.*)$", ("log/base/",)),
 )
+
+# one-thread: the sanitizer of threads sees all that start some. It leaves out
+# the programs that are ONE_THREAD in this file, so none of their sources does.
+TEST_PROGRAMS = "tests/CMakeLists.txt"
+ONE_THREAD = re.compile(r"\balpheus_test\(\w+ ONE_THREAD\s([^)]*)\)")
 
 # mutant: each entry of tests/mutants can be woven into one place of the product,
 # whose sources know nothing of it, and the test that it names exists.
@@ -241,7 +247,8 @@ ASSERTION = re.compile(r"\bALPHEUS_CHECK\w*\s*\(")
 RULES = frozenset(
     {"include-order", "include-path", "include-source", "door", "public-abseil",
      "spdx", "guard", "header-comment", "todo", "waiver", "mutant", "guide",
-     "glossary", "cite", "label", "cell", "doc", "namespace"}
+     "glossary", "cite", "label", "cell", "doc", "namespace",
+     "one-thread"}
     | {call[0] for call in CALLS})
 
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\): )")
@@ -392,6 +399,22 @@ def check_calls(file):
             match = pattern.search(line)
             if match:
                 file.find(i, rule, f"`{match.group().strip()}`: {message}")
+
+
+def one_thread_sources(root):
+    path = os.path.join(root, TEST_PROGRAMS)
+    text = weave.read(path) if os.path.exists(path) else ""
+    return {f"tests/{source}" for program in ONE_THREAD.findall(text)
+            for source in re.findall(r"[\w/]+\.cc\b", program)}
+
+
+def check_one_thread(file):
+    for i, line in enumerate(file.code):
+        match = re.search(STARTS_THREAD, line)
+        if match:
+            file.find(i, "one-thread", f"`{match.group()}` in a program that is "
+                      f"ONE_THREAD in {TEST_PROGRAMS}: give this source another "
+                      "program, which the sanitizer of threads sees")
 
 
 def check_spdx(file, comment_mark):
@@ -827,6 +850,10 @@ def lint_documents(root):
 def lint(root):
     """Findings in the tree at root, one string each."""
     files = [File(root, path) for path in sources(root)]
+    one_thread = one_thread_sources(root)
+    for file in files:
+        if file.path in one_thread:
+            check_one_thread(file)
     return ([finding for file in files for finding in lint_file(file)]
             + lint_mutants(root) + lint_guide(root) + lint_glossary(root)
             + lint_citations(root) + lint_cells(root) + lint_documents(root))

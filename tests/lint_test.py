@@ -311,6 +311,26 @@ class LintTest(unittest.TestCase):
             self.assertEqual(lint.lint(root),
                              ["log/core/a.cc:4: goto: `goto`: no goto"])
 
+    def test_programs_of_one_thread_start_none(self):
+        programs = [("tests/CMakeLists.txt", "# " + SPDX[3:] +
+                     "alpheus_test(one_test ONE_THREAD SOURCES\n"
+                     "  $<TARGET_OBJECTS:shared>\n  log/b_test.cc\n"
+                     "  log/a_test.cc\n  LIBRARIES some)\n"
+                     "alpheus_test(more_test SOURCES\n  log/c_test.cc)\n")]
+        start = "std::jthread other(Run);\n"
+        waiver = "// lint: allow(one-thread) the sanitizer can't see it\n"
+        for path, code, found in (
+                ("tests/log/a_test.cc", start, ["one-thread"]),
+                ("tests/log/b_test.cc", "std::vector<std::thread> many;\n",
+                 ["one-thread"]),
+                ("tests/log/a_test.cc", waiver + start, []),
+                ("tests/log/a_test.cc", "// std::thread\nThreadToken();\n", []),
+                ("tests/log/c_test.cc", start, []),
+                ("tests/log/c_test.cc", waiver + start, ["waiver"]),
+                ("tests/log/other/a_test.cc", start, [])):
+            with self.subTest(path=path, code=code):
+                self.assertEqual(self.lint(path, SPDX + code, programs), found)
+
     def lint_mutants(self, table, simulated=""):
         """The findings beside a source with one G() and two H()."""
         source = SPDX + "void F() {\n  G(a);\n  H();\n  H();\n}\n"
@@ -596,7 +616,7 @@ class LintTest(unittest.TestCase):
 
     def test_every_rule_has_good_and_bad_cases(self):
         elsewhere = {"guard", "header-comment", "spdx", "guide", "glossary",
-                     "cite", "cell", "doc"}
+                     "cite", "cell", "doc", "one-thread"}
         self.assertEqual({case[0] for case in BAD} | elsewhere, lint.RULES)
         self.assertEqual({case[0] for case in GOOD} | elsewhere, lint.RULES)
 

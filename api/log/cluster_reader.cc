@@ -337,11 +337,9 @@ class ClusterReader::Impl {
   void StartFetching(MemberReplica& replica) {
     recovery::RemoteRegion::Options options;
     options.at = OptionsOf(replica);
-    // The check for silence ends it first, before this deadline of the fabric.
-    options.deadline = [this] {
-      return Deadline::In(
-          2 * std::chrono::milliseconds(int64_t{options_.timeout_ms}));
-    };
+    // Only the check for silence ends it, and not the fabric: that check looks
+    // after all has been taken that arrived while this process stood still.
+    options.deadline = [] { return Deadline::In(std::chrono::hours(24)); };
     options.without_ring = options_.without_records;
     replica.remote = std::make_unique<recovery::RemoteRegion>(
         *fabric_, std::move(options),

@@ -49,6 +49,7 @@ struct ReplicaFileOptions {
 
 class ReplicaFile {
  public:
+  // A list beside log/pmem/backends.h, whose macro can't expand to arguments.
   using Persistences = std::variant<std::unique_ptr<LibpmemPersistence>,
                                     std::unique_ptr<ShadowPersistence>,
                                     std::unique_ptr<MsyncPersistence>>;

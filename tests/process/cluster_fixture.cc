@@ -20,7 +20,8 @@ using ::nlohmann::json;
 namespace {
 
 ProgramResult RunAny(const Program& program, const std::string& input) {
-  absl::StatusOr<ProgramResult> result = demo::RunProgram(program, input);
+  absl::StatusOr<ProgramResult> result =
+      demo::RunProgram(program, input, kPatienceNanos);
   if (result.ok()) return *std::move(result);
   ADD_FAILURE() << result.status();
   return {};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tools/nemesis/child_process.h"
 #include "tools/nemesis/cluster.h"
@@ -27,8 +28,6 @@ inline constexpr int kGood = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kDataLoss = 3;
 inline constexpr int kUnavailable = 4;
-
-inline constexpr int64_t kPatienceNanos = 60'000'000'000;
 
 class ClusterTest : public ::testing::Test {
  protected:

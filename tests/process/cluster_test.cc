@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "log/base/clock.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus::demo {
@@ -75,8 +76,8 @@ TEST_F(ClusterOfScriptsTest, NodeThatEndsByItselfIsNoticed) {
                   "[ $4 = 2 ] && exit 5; read line"));
   ASSERT_TRUE(cluster_->StartAll().ok());
   absl::Status health = absl::OkStatus();
-  const int64_t end = Clock::Real().NowNanos() + 60'000'000'000;
-  while (health.ok() && Clock::Real().NowNanos() < end) {
+  const Deadline end = alpheus::testing::InPatience();
+  while (health.ok() && !end.HasPassed(Clock::Real().NowNanos())) {
     health = cluster_->CheckHealth();
   }
   EXPECT_TRUE(absl::IsDataLoss(health)) << health;

@@ -24,6 +24,7 @@
 #include "log/base/clock.h"
 #include "replication/fabric/tcp/socket.h"
 #include "tests/support/fixtures/own_host.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tools/nemesis/child_process.h"
 
@@ -34,8 +35,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
-
-constexpr int64_t kPatienceNanos = 60'000'000'000;
 
 // Host and port that nobody has.
 std::string FreeAddress() {
@@ -86,7 +85,7 @@ class NodeOutsideTest : public ::testing::Test {
                           const std::string& input = "") {
     words.insert(words.begin(), ALPHEUS_BINARY);
     words.insert(words.begin() + 2, {"--cluster", cluster_});
-    auto result = demo::RunProgram({words, {}}, input);
+    auto result = demo::RunProgram({words, {}}, input, kPatienceNanos);
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? *std::move(result) : demo::ProgramResult();
   }
@@ -116,7 +115,7 @@ class NodeOutsideTest : public ::testing::Test {
   demo::ProgramResult RunNode(std::vector<std::string> words) {
     words.insert(words.begin(), {ALPHEUSD_BINARY, "--cluster", cluster_,
                                  "--directory", replicas_});
-    auto result = demo::RunProgram({words, {}}, "");
+    auto result = demo::RunProgram({words, {}}, "", kPatienceNanos);
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? *std::move(result) : demo::ProgramResult();
   }

@@ -25,7 +25,7 @@ namespace alpheus::demo {
 namespace {
 
 constexpr char kLog[] = "main";
-constexpr int64_t kPatienceNanos = 60'000'000'000;
+constexpr int64_t kPatienceNanos = 300'000'000'000;
 constexpr uint64_t kAcksMax = 20'000;
 // Largest delay of the kill after the drawn acknowledgement.
 constexpr uint64_t kDelayNanosMax = 1'000'000;

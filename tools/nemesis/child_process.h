@@ -113,7 +113,7 @@ struct ProgramResult {
 };
 
 // Time limit that no program of ours reaches, however busy the machine is.
-inline constexpr int64_t kProgramNanosMax = 120'000'000'000;
+inline constexpr int64_t kProgramNanosMax = 300'000'000'000;
 
 // Runs a program to its end with these bytes on its standard input. Kills it
 // after `timeout_nanos`.

@@ -25,8 +25,8 @@ namespace alpheus::demo {
 namespace {
 
 // Generous: the machine may be busy with other things.
-constexpr int64_t kReadyNanosMax = 60'000'000'000;
-constexpr int64_t kTerminateNanosMax = 60'000'000'000;
+constexpr int64_t kReadyNanosMax = 300'000'000'000;
+constexpr int64_t kTerminateNanosMax = 300'000'000'000;
 constexpr int64_t kNanosPerMilli = 1'000'000;
 // A port that no other program uses on the machines whose addresses are given.
 constexpr int kRdmaPort = 7400;

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 // Time for required events. Generous: the machine may be busy with other
 // things.
-constexpr int64_t kPatienceNanos = 60 * kNanosPerSecond;
+constexpr int64_t kPatienceNanos = 300 * kNanosPerSecond;
 // Time in which a primary without a quorum must not acknowledge.
 constexpr int64_t kSilenceNanos = 5 * kNanosPerSecond;
 // Time between two readings of its output.

@@ -21,6 +21,7 @@
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "tests/support/fixtures/file_hole.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus {
@@ -77,7 +78,7 @@ class LogFileTest : public ::testing::TestWithParam<uint32_t> {
       return GetParam() == 0 ? check.HasPassed(Clock::Real().NowNanos())
                              : SleepsOfService() >= before + 4;
     };
-    const Deadline patience = Deadline::In(std::chrono::seconds(60));
+    const Deadline patience = testing::InPatience();
     while (!is_over()) {
       std::this_thread::yield();
       ASSERT_FALSE(patience.HasPassed(Clock::Real().NowNanos()))
@@ -86,7 +87,7 @@ class LogFileTest : public ::testing::TestWithParam<uint32_t> {
   }
   // Appends, and cleans, until that fails.
   absl::Status FailureOfAppends() {
-    const Deadline deadline = Deadline::In(std::chrono::seconds(60));
+    const Deadline deadline = testing::InPatience();
     const std::string record(100, 'x');
     while (!deadline.HasPassed(Clock::Real().NowNanos())) {
       const absl::StatusOr<Lsn> lsn = log_->Append(record);

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -17,6 +16,7 @@
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "tests/support/fixtures/file_hole.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/support/fixtures/test_cluster.h"
 
@@ -57,7 +57,7 @@ class NodeFileTest : public ::testing::Test {
 
   // Appends to both logs until the condition holds.
   void AppendUntil(const std::function<bool()>& holds) {
-    const Deadline deadline = Deadline::In(std::chrono::seconds(60));
+    const Deadline deadline = testing::InPatience();
     while (!holds()) {
       for (Log* const log : {log_.get(), other_.get()}) {
         const auto lsn = log->Append("record");
@@ -123,7 +123,7 @@ TEST_F(NodeFileTest, ReplacedFolderAcknowledgesNoMore) {
   fs::copy(folder, copy);
   fs::rename(folder, aside);
   fs::rename(copy, folder);
-  const Deadline deadline = Deadline::In(std::chrono::seconds(60));
+  const Deadline deadline = testing::InPatience();
   for (const std::string log : {"log main", "log other"}) {
     const std::string told = log + ": not served: " +
                              (folder / (log.substr(4) + ".alpheus")).string() +
@@ -160,7 +160,7 @@ TEST_F(NodeFileTest, IdleNodeTellsOfAllItsFilesWithoutBeingUsed) {
   other_.reset();
   ASSERT_EQ(truncate(path_.c_str(), 0), 0);
   fs::remove(cluster_.ReplicaPath(2, "other"));
-  const Deadline deadline = Deadline::In(std::chrono::seconds(60));
+  const Deadline deadline = testing::InPatience();
   for (const std::string what : {"truncated", "removed"}) {
     while (cluster_.Reported().find(what) == std::string::npos) {
       ASSERT_FALSE(deadline.HasPassed(Clock::Real().NowNanos()))

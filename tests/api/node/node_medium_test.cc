@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,6 +13,7 @@
 #include "alpheus/log.h"
 #include "log/base/deadline.h"
 #include "log/pmem/region.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/test_cluster.h"
 
 namespace alpheus {
@@ -59,7 +59,7 @@ TEST(NodeMediumTest, ReplicaWhoseMediumFailedIsTakenUpAgain) {
   }
   // The log opens without the replica until the node has taken it up.
   bool repaired = false;
-  const Deadline deadline = Deadline::In(std::chrono::seconds(60));
+  const Deadline deadline = testing::InPatience();
   for (;;) {
     const auto log = Log::Open(OptionsOf(cluster));
     ASSERT_TRUE(log.ok()) << log.status();
@@ -90,7 +90,7 @@ TEST(NodeMediumTest, LockIsKeptUntilTheReplicaIsMarked) {
   syncs_fail = true;
   EXPECT_FALSE((*log)->Append("lost").ok());
   const std::string path = cluster.ReplicaPath(1);
-  const Deadline deadline = Deadline::In(std::chrono::seconds(60));
+  const Deadline deadline = testing::InPatience();
   while (cluster.Reported().find(path + ": its medium failed") ==
          std::string::npos) {
     ASSERT_FALSE(deadline.HasPassed(Clock::Real().NowNanos()))

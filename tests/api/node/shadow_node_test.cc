@@ -25,6 +25,7 @@
 #include "replication/persist/platform/platform.h"
 #include "tests/support/fabrics/failing_fabric.h"
 #include "tests/support/fixtures/log_harness.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/test_cluster.h"
 
 namespace alpheus::testing {
@@ -118,7 +119,7 @@ int CountOf(const std::string& told, const std::string& what) {
 
 // Opens it, again and again until all nodes take part.
 std::unique_ptr<Log> OpenWithAll(TestCluster& cluster) {
-  const Deadline deadline = Deadline::In(std::chrono::seconds(60));
+  const Deadline deadline = testing::InPatience();
   for (;;) {
     auto log = Log::Open(OptionsOf(cluster));
     EXPECT_TRUE(log.ok()) << log.status();

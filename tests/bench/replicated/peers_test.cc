@@ -18,6 +18,7 @@
 #include "bench/replicated/peers/peer_process.h"
 #include "bench/replicated/peers/protobuf_fields.h"
 #include "bench/replicated/scenarios/contest.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus::bench::replicated {
@@ -147,7 +148,7 @@ TEST_F(PeerProcessRunTest, ProcessThatEndsIsToldWithWhatItWroteLast) {
   ASSERT_TRUE(process.ok()) << process.status();
   std::vector<PeerProcess> processes;
   processes.push_back(*std::move(process));
-  const absl::Status status = AwaitReady(processes, milliseconds(60'000), [] {
+  const absl::Status status = AwaitReady(processes, testing::kPatience, [] {
     return absl::UnavailableError("not yet");
   });
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
@@ -160,7 +161,7 @@ TEST_F(PeerProcessRunTest, WaitEndsAtItsTimeoutWithTheLastReason) {
   std::vector<PeerProcess> processes;
   processes.push_back(*std::move(process));
   int asked = 0;
-  EXPECT_TRUE(AwaitReady(processes, milliseconds(60'000), [&] {
+  EXPECT_TRUE(AwaitReady(processes, testing::kPatience, [&] {
                 return ++asked < 3 ? absl::UnavailableError("not yet")
                                    : absl::OkStatus();
               }).ok());

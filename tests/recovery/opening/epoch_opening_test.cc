@@ -430,6 +430,28 @@ TEST(EpochOpeningTest, DeadlineEndsTheWaiting) {
   EXPECT_GE(world.network().clock().NowNanos(), 30'000'000);
 }
 
+// Two promise, which would be enough; but only one of them can tell what nobody
+// has.
+TEST(EpochOpeningTest, DeadlineTellsWhatIsUndecidedOfARepairingReplica) {
+  OpeningWorld world({});
+  const auto before = world.Open(0);
+  ASSERT_TRUE(before->status().ok()) << before->status();
+  world.Append(*before, "a", {1, 2, 3});
+  world.Crash(2);
+  const Epoch next = quorum::PackBallot({9, {NodeId(4), 1}});
+  ASSERT_TRUE(world.replica(3).AcceptPromise({next, {NodeId(4), 1}}).ok());
+  ASSERT_TRUE(world.replica(3).BeginRepair(next).ok());
+  EpochOpeningOptions options = world.OpeningOptions(0);
+  options.above = next;
+  options.gather_ns = 0;
+  options.deadline =
+      Deadline::AtNanos(world.network().clock().NowNanos() + 30'000'000);
+  const auto primary = world.Open(0, options);
+  EXPECT_TRUE(absl::IsUnavailable(primary->status())) << primary->status();
+  EXPECT_THAT(primary->status().ToString(),
+              HasSubstr("replicas had answered and decided: "));
+}
+
 // Appends a record to the primary's own ring, replicates it, and counts the
 // replicas that have it by their acks, its own included.
 uint32_t AcksOfOneRecord(OpeningWorld& world, Primary& primary,

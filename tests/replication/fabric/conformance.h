@@ -23,6 +23,7 @@
 
 #include "replication/fabric/fabric.h"
 #include "tests/replication/fabric/world.h"
+#include "tests/support/fixtures/patience.h"
 
 namespace alpheus::testing {
 
@@ -63,7 +64,7 @@ struct TestLink {
 class FabricConformanceTest
     : public ::testing::TestWithParam<ConformanceParam> {
  protected:
-  static constexpr int64_t kWaitNanos = 20'000'000'000;
+  static constexpr int64_t kWaitNanos = kPatienceNanos;
   static constexpr int kGuard = 0x5a;
 
   void SetUp() override;

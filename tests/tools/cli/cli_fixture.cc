@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "alpheus/log_reader.h"
 #include "log/format/layout.h"
+#include "tests/support/fixtures/patience.h"
 
 namespace alpheus::testing {
 
@@ -29,7 +30,8 @@ Program ProgramAt(const std::string& path, const Arguments& arguments) {
 }
 
 ProgramResult RunAny(const Program& program, const std::string& input) {
-  absl::StatusOr<ProgramResult> result = demo::RunProgram(program, input);
+  absl::StatusOr<ProgramResult> result =
+      demo::RunProgram(program, input, kPatienceNanos);
   if (result.ok()) return *std::move(result);
   ADD_FAILURE() << result.status();
   return {};

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tools/nemesis/fed_writer.h"
 #include "tools/nemesis/feed.h"
@@ -22,9 +23,9 @@
 namespace alpheus::demo {
 namespace {
 
+using ::alpheus::testing::kPatienceMs;
+using ::alpheus::testing::kPatienceNanos;
 using ::testing::HasSubstr;
-
-constexpr int64_t kPatienceNanos = 60'000'000'000;
 
 Program Shell(const std::string& script) {
   Program program;
@@ -36,7 +37,7 @@ Program Shell(const std::string& script) {
 // until it has come to speak.
 TEST(ChildProcessTest, ProgramThatDoesNotEndIsKilledAndQuoted) {
   std::string message;
-  for (const int64_t millis : {100, 1'000, 10'000, 60'000}) {
+  for (int64_t millis = 100; millis <= kPatienceMs; millis *= 2) {
     const auto result = RunProgram(Shell("echo this is all >&2; kill -STOP $$"),
                                    /*input=*/{}, millis * 1'000'000);
     ASSERT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();
@@ -98,7 +99,7 @@ TEST(ChildProcessTest, DiesWithTheThreadThatStartedIt) {
     ASSERT_TRUE(started.ok()) << started.status();
     child.emplace(*std::move(started));
     pollfd said = {child->output().get(), POLLIN, 0};
-    EXPECT_EQ(poll(&said, 1, 60'000), 1);
+    EXPECT_EQ(poll(&said, 1, -1), 1);
   });
   starter.join();
   const auto end = child->WaitFor(kPatienceNanos);

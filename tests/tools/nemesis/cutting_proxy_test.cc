@@ -13,13 +13,16 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/fixtures/patience.h"
+
 namespace alpheus::demo {
 
 using fabric::tcp::Descriptor;
 
 namespace {
 
-constexpr int kPatienceMs = 30'000;
+using ::alpheus::testing::kPatienceMs;
+
 // Nothing is to come, and this would have been enough for it.
 constexpr int kSilenceMs = 100;
 

@@ -8,14 +8,18 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/fabrics/silent_node.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/test_cluster.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tests/tools/cli/silent_node.h"
 #include "tools/nemesis/child_process.h"
 
 namespace alpheus::testing {
@@ -44,6 +48,15 @@ class CliClusterTest : public ::testing::Test {
 
   TestCluster cluster_{3};
 };
+
+size_t Count(const std::string& text, const std::string& what) {
+  size_t count = 0;
+  for (size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + 1)) {
+    ++count;
+  }
+  return count;
+}
 
 TEST_F(CliClusterTest, RecordsComeBackFromTheCluster) {
   Format();
@@ -157,7 +170,7 @@ TEST_F(CliClusterTest, StatusBesideAPrimaryTellsTheTruth) {
     ASSERT_EQ(write(writer->input().get(), "one\n", 4), 4);
     while (acked.empty()) {
       pollfd readable{writer->output().get(), POLLIN, 0};
-      ASSERT_EQ(poll(&readable, 1, 60'000), 1);
+      ASSERT_EQ(poll(&readable, 1, -1), 1);
       ASSERT_TRUE(demo::ReadSome(writer->output().get(), &acked));
     }
     // A backup may still be joining.
@@ -208,7 +221,7 @@ TEST_F(CliClusterTest, VerifyBesideAPrimaryMissesItsOwnReplicaOnly) {
   verified = RunAlpheus(Of("verify"));
   EXPECT_EQ(verified.end.exit_status, kUnavailable) << verified.output;
   primary->input().Close();
-  primary->WaitFor(60'000'000'000);
+  primary->WaitFor(kPatienceNanos);
 }
 
 TEST_F(CliClusterTest, StatusWarnsBeforeTheRingIsFull) {
@@ -251,7 +264,7 @@ TEST_F(CliClusterTest, WarningNamesTheWordThatEndsAPrimary) {
   ASSERT_TRUE(writer.ok()) << writer.status();
   for (size_t done = 0; done < lines.size();) {
     pollfd writable{writer->input().get(), POLLOUT, 0};
-    ASSERT_EQ(poll(&writable, 1, 60'000), 1);
+    ASSERT_EQ(poll(&writable, 1, -1), 1);
     const ssize_t more =
         write(writer->input().get(), lines.data() + done, lines.size() - done);
     ASSERT_GT(more, 0);
@@ -259,7 +272,7 @@ TEST_F(CliClusterTest, WarningNamesTheWordThatEndsAPrimary) {
   }
   for (std::string acked; !absl::StrContains(acked, "130 129 0\n");) {
     pollfd readable{writer->output().get(), POLLIN, 0};
-    ASSERT_EQ(poll(&readable, 1, 60'000), 1);
+    ASSERT_EQ(poll(&readable, 1, -1), 1);
     ASSERT_TRUE(demo::ReadSome(writer->output().get(), &acked)) << acked;
   }
   const ProgramResult status = RunAlpheus(Of("status", {"--sample-ms", "0"}));
@@ -441,12 +454,29 @@ TEST_F(CliClusterTest, SilentNodeIsWaitedForOnce) {
   SilentNode silent(cluster_.AddressOf(3));
   const ProgramResult status =
       RunAlpheus(Of("status", {"--timeout-ms", "300"}));
-  EXPECT_EQ(status.end.exit_status, kGood) << status.error;
-  EXPECT_THAT(status.output, AllOf(HasSubstr("silent for 300 ms"),
-                                   HasSubstr("2 of 3 replicas reached")));
+  // A slow machine may be silent as well, and is told of then.
+  const size_t silences = Count(status.output, "silent for 300 ms");
+  EXPECT_GE(silences, 1u) << status.output << status.error;
+  EXPECT_THAT(status.output,
+              HasSubstr(absl::StrCat(3 - silences, " of 3 replicas reached")));
   EXPECT_EQ(silent.CountConnections(), 1);
   EXPECT_EQ(RunAlpheus(Of("status", {"--timeout-ms", "0"})).end.exit_status,
             kUsage);
+}
+
+// Goal: it hinders no other node. Its silence ends here by its end, once all
+// have been asked, so that nobody depends on the time.
+TEST_F(CliClusterTest, SilentNodeHindersNoOther) {
+  Format();
+  RunWell(Of("append", {"--node", "1"}), "one\n");
+  cluster_.Stop(3);
+  std::thread silence([silent = std::make_unique<SilentNode>(cluster_.AddressOf(
+                           3))] { silent->AwaitConnection(); });
+  const ProgramResult status =
+      RunAlpheus(Of("status", {"--timeout-ms", std::to_string(kPatienceMs)}));
+  silence.join();
+  EXPECT_EQ(status.end.exit_status, kGood) << status.error;
+  EXPECT_THAT(status.output, HasSubstr("2 of 3 replicas reached"));
 }
 
 // A command that waits says so while it waits.
@@ -510,7 +540,7 @@ TEST_F(CliClusterTest, TailFollowsUntilItIsInterrupted) {
   const auto wait_for = [&](const std::string& text) {
     while (output != text) {
       pollfd readable{tail->output().get(), POLLIN, 0};
-      ASSERT_EQ(poll(&readable, 1, 60'000), 1) << output;
+      ASSERT_EQ(poll(&readable, 1, -1), 1) << output;
       ASSERT_TRUE(demo::ReadSome(tail->output().get(), &output)) << output;
     }
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command that waits says.
+// The notice of a command that waits.
 #include "tools/cli/source/wait_notice.h"
 
 #include <gmock/gmock.h>
@@ -7,9 +7,9 @@
 
 #include <chrono>
 
+#include "tests/support/fabrics/silent_node.h"
 #include "tests/support/fixtures/test_cluster.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tests/tools/cli/silent_node.h"
 #include "tools/cli/source/log_source.h"
 
 namespace alpheus::testing {
