@@ -34,6 +34,9 @@ struct AdapterOptions {
       on_rejected = nullptr;
   // Limit on connections that have sent nothing yet.
   uint32_t silent_max = 64;
+  // Milliseconds until a silent peer counts as gone, if that is longer than the
+  // fabric's own time. For a caller who gives up on peers by itself, later.
+  uint32_t patience_ms = 0;
 };
 
 // Opens the adapter. `near`: the member of this process, if it is one; else

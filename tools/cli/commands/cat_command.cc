@@ -148,6 +148,7 @@ void AddCatCommand(CLI::App* app, Command* chosen) {
       "for certain. If a record is damaged, it shows all records before it and "
       "ends with exit status 3.");
   AddReadSourceOptions(command, &arguments->source);
+  AddTimeoutOption(command, &arguments->source.timeout_ms);
   AddFramingOption(command, &arguments->framing);
   AddFlag(command, "--json", &arguments->json,
           "Instead of payloads one JSON object per line: lsn, epoch, "
