@@ -46,7 +46,8 @@ class ClusterReader::Impl {
 
   absl::Status Read() {
     ALPHEUS_ASSIGN_OR_RETURN(fabric_,
-                             OpenAdapter(cluster_, NodeId(0), random_));
+                             OpenAdapter(cluster_, NodeId(0), random_,
+                                         {.patience_ms = options_.timeout_ms}));
     ALPHEUS_RETURN_IF_ERROR(AddReplicas());
     for (int fetch = 0; fetch < kFetchesMax; ++fetch) {
       FetchMissing();

@@ -534,7 +534,10 @@ absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
   }
   creation.region_bytes = options.region_bytes;
   creation.log_name = options.log_name;
-  creation.deadline = Deadline::In(std::chrono::seconds(30));
+  const std::chrono::nanoseconds timeout =
+      std::chrono::milliseconds(options.timeout_ms);
+  creation.step_timeout_ns = (timeout / 3).count();
+  creation.deadline = Deadline::In(timeout);
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::unique_ptr<recovery::LogCreation> created,
       recovery::LogCreation::Start(*connectivity->fabric, Clock::Real(),

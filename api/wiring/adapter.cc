@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wiring/adapter.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,10 @@ absl::StatusOr<std::string> ChooseSource(
   return why;
 }
 
+int64_t PatienceOf(const AdapterOptions& options, int64_t of_the_fabric) {
+  return std::max(of_the_fabric, int64_t{options.patience_ms} * 1'000'000);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
@@ -46,10 +51,12 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
     tcp.warn = options.say;
     tcp.on_rejected = options.on_rejected;
     tcp.anonymous_max = options.unopened_max;
+    tcp.limits.retry_ns = PatienceOf(options, tcp.limits.retry_ns);
     return std::make_unique<fabric::tcp::TcpFabric>(tcp, Clock::Real(), random);
   }
   fabric::verbs::VerbsFabricOptions verbs;
   verbs.anonymous_max = options.unopened_max;
+  verbs.limits.retry_ns = PatienceOf(options, verbs.limits.retry_ns);
   ALPHEUS_ASSIGN_OR_RETURN(verbs.source_host, ChooseSource(cluster, near));
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<fabric::verbs::VerbsFabric> fabric,

@@ -34,6 +34,10 @@ struct AdapterOptions {
       on_rejected = nullptr;
   // Limit on connections that have sent nothing yet.
   uint32_t unopened_max = 64;
+  // Milliseconds until a silent peer counts as gone, if that is longer than the
+  // fabric's own time. A caller that
+  // gives up on peers by itself, later, sets it.
+  uint32_t patience_ms = 0;
 };
 
 // Opens the adapter. `near`: the member of this process, if it is one; else

@@ -18,6 +18,8 @@ constexpr int64_t kNanosPerSecond = 1'000'000'000;
 // Time for required events. Generous: the machine may be busy with other
 // things.
 constexpr int64_t kPatienceNanos = 300 * kNanosPerSecond;
+// The same, as programs take it.
+constexpr char kPatienceMillis[] = "300000";
 // Time in which a primary without a quorum must not acknowledge.
 constexpr int64_t kSilenceNanos = 5 * kNanosPerSecond;
 // Time between two readings of its output.
@@ -71,8 +73,9 @@ absl::Status ClusterRounds::PrepareLog() {
   history_.Clear();
   const absl::Status formatted =
       cluster_
-          .MustSucceed("format", {"--log", log_, "--size",
-                                  absl::StrCat(options_.region_bytes)})
+          .MustSucceed("format",
+                       {"--timeout-ms", kPatienceMillis, "--log", log_,
+                        "--size", absl::StrCat(options_.region_bytes)})
           .status();
   if (formatted.ok()) return formatted;
   return {formatted.code(),
@@ -405,8 +408,9 @@ absl::Status ClusterRounds::OpenAndCheck() {
   ALPHEUS_RETURN_IF_ERROR(cluster_.AwaitServed(log_));
   ALPHEUS_RETURN_IF_ERROR(
       cluster_
-          .MustSucceed("append", {"--node", absl::StrCat(plan_.primary_node),
-                                  "--log", log_})
+          .MustSucceed("append",
+                       {"--open-timeout-ms", kPatienceMillis, "--node",
+                        absl::StrCat(plan_.primary_node), "--log", log_})
           .status());
   ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records, ReadLog());
   return history_.Check(Facts(), std::move(records), /*is_final=*/true);
@@ -415,10 +419,12 @@ absl::Status ClusterRounds::OpenAndCheck() {
 absl::StatusOr<std::vector<RecoveredRecord>> ClusterRounds::ReadLog() {
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::string framed,
-      cluster_.MustSucceed("cat", {"--log", log_, "--framing", "len32"}));
+      cluster_.MustSucceed("cat", {"--timeout-ms", kPatienceMillis, "--log",
+                                   log_, "--framing", "len32"}));
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::string lines,
-      cluster_.MustSucceed("cat", {"--log", log_, "--json"}));
+      cluster_.MustSucceed(
+          "cat", {"--timeout-ms", kPatienceMillis, "--log", log_, "--json"}));
   return ParseRecords(framed, lines);
 }
 

@@ -20,9 +20,17 @@ constexpr int64_t kCheckNanos = 100'000'000;
 constexpr char kReplicasInSync[] = " replicas are in sync";
 
 Program ProgramOf(const Cluster& cluster, const ClusterWriterPlan& plan) {
-  std::vector<std::string> arguments = {
-      "--node",    absl::StrCat(plan.node),    "--log", plan.log,
-      "--threads", absl::StrCat(plan.threads), "--ack"};
+  // A region whose process was killed is not served until its node takes it
+  // over, which takes its time on a busy machine: it is waited for.
+  std::vector<std::string> arguments = {"--open-timeout-ms",
+                                        "60000",
+                                        "--node",
+                                        absl::StrCat(plan.node),
+                                        "--log",
+                                        plan.log,
+                                        "--threads",
+                                        absl::StrCat(plan.threads),
+                                        "--ack"};
   if (plan.has_own_replica) {
     arguments.insert(arguments.end(),
                      {"--file", cluster.region(plan.node, plan.log)});

@@ -25,6 +25,9 @@ struct FormatOptions {
   // members of this cluster, whose nodes must run. Empty: a local log.
   std::string cluster_file = {};
   std::string log_name = "main";
+  // Time after which the members are given up, in milliseconds; one that does
+  // not reply to a request, after a third of it.
+  uint32_t timeout_ms = 30'000;
 };
 
 // Change of the members that keep a replicated log, or of W.

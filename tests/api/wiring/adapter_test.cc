@@ -28,6 +28,22 @@ TEST(AdapterTest, SocketsAreTheDefault) {
   EXPECT_NE(dynamic_cast<fabric::tcp::TcpFabric*>(fabric->get()), nullptr);
 }
 
+// A caller who waits longer than the fabric would is not cut short by it.
+TEST(AdapterTest, PatienceOfTheCallerIsTheFabrics) {
+  EntropyRandom random;
+  const auto cluster = TwoNodes("127.0.0.1", quorum::ClusterFabric::kTcp);
+  const auto own = OpenAdapter(cluster, NodeId(1), random);
+  ASSERT_TRUE(own.ok()) << own.status();
+  const auto longer =
+      OpenAdapter(cluster, NodeId(1), random, {.patience_ms = 120'000});
+  ASSERT_TRUE(longer.ok()) << longer.status();
+  EXPECT_EQ((*longer)->limits().retry_ns, 120'000'000'000);
+  const auto shorter =
+      OpenAdapter(cluster, NodeId(1), random, {.patience_ms = 1});
+  ASSERT_TRUE(shorter.ok()) << shorter.status();
+  EXPECT_EQ((*shorter)->limits().retry_ns, (*own)->limits().retry_ns);
+}
+
 // With adapters or without: none of them leads to loopback's addresses of a
 // network that no machine has.
 TEST(AdapterTest, WithoutAnAdapterThatLeadsToAMemberItIsSaid) {

@@ -31,6 +31,8 @@ struct AppendArguments {
   int threads = 1;
   uint32_t frequency = 1;
   bool ack = false;
+  uint32_t open_timeout_ms = 10'000;  // these two as in ReplicationOptions
+  uint32_t ack_timeout_ms = 1'000;
 };
 
 std::string NameOf(const LogSource& source) {
@@ -44,6 +46,8 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
     options.replication.cluster_file = arguments.source.cluster;
     options.replication.log_name = arguments.source.log;
     options.replication.node = arguments.source.node;
+    options.replication.open_timeout_ms = arguments.open_timeout_ms;
+    options.replication.ack_timeout_ms = arguments.ack_timeout_ms;
   }
   options.exposure_records_max =
       std::max(options.exposure_records_max, 2 * arguments.frequency);
@@ -52,7 +56,8 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
         arguments.source,
         absl::StrCat("it gives up after ",
                      options.replication.open_timeout_ms / 1000,
-                     " s; with --file it may wait as long again for the file"));
+                     " s (--open-timeout-ms); with --file it may wait as long "
+                     "again for the file"));
     return Log::Open(options);
   }();
   if (log.ok() || !arguments.source.is_cluster()) return log;
@@ -163,6 +168,20 @@ void AddAppendCommand(CLI::App* app, Command* chosen) {
           "Print '<lsn> <record index> <thread>' for each record as "
           "soon as it is durable, and 'durable <lsn>' at the end; records "
           "and threads count from 0");
+  AddOption(command, "--open-timeout-ms", &arguments->open_timeout_ms,
+            "How long to try to open a cluster's log")
+      .Needs(FindOption(command, "--cluster"))
+      .Decimal()
+      .Range(uint32_t{1}, kTimeoutMillisMax)
+      .ShowDefault();
+  AddOption(command, "--ack-timeout-ms", &arguments->ack_timeout_ms,
+            "How long a node may leave records unacknowledged before it no "
+            "longer counts; with fewer than W left the command ends. A node "
+            "whose connection breaks is not waited for")
+      .Needs(FindOption(command, "--cluster"))
+      .Decimal()
+      .Range(uint32_t{1}, kTimeoutMillisMax)
+      .ShowDefault();
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
       return Explain(arguments->source, RunAppend(*arguments));

@@ -151,6 +151,7 @@ void AddCatCommand(CLI::App* app, Command* chosen) {
        .unavailable = "too few replicas can be reached to know how many more "
                       "records there are, or the medium failed"});
   AddReadSourceOptions(command, &arguments->source);
+  AddTimeoutOption(command, &arguments->source.timeout_ms);
   AddFramingOption(command, &arguments->framing);
   AddFlag(command, "--json", &arguments->json,
           "Instead of payloads one JSON object per line: lsn, epoch, "

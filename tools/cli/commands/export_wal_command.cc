@@ -230,6 +230,7 @@ void AddExportWalCommand(CLI::App* app, Command* chosen) {
   AddOption(command, "DIR", &arguments->second,
             "Folder in which to write the files");
   AddClusterOptions(command, &arguments->source);
+  AddTimeoutOption(command, &arguments->source.timeout_ms);
   RequireWhatIsMissing(command, [arguments]() -> std::string {
     const bool is_short =
         arguments->directory().empty() ||

@@ -20,6 +20,7 @@ namespace {
 struct FormatArguments {
   LogSource source;
   std::string size = "64MiB";
+  uint32_t timeout_ms = 30'000;  // as in FormatOptions
 };
 
 absl::Status RunFormat(const FormatArguments& arguments) {
@@ -28,6 +29,7 @@ absl::Status RunFormat(const FormatArguments& arguments) {
   options.path = source.file;
   options.cluster_file = source.cluster;
   options.log_name = source.log;
+  options.timeout_ms = arguments.timeout_ms;
   ALPHEUS_ASSIGN_OR_RETURN(options.region_bytes, ParseSize(arguments.size));
   ALPHEUS_ASSIGN_OR_RETURN(const Uuid log_id, Log::Format(options));
   std::fprintf(stderr, "alpheus: %s: formatted\n",
@@ -50,6 +52,12 @@ void AddFormatCommand(CLI::App* app, Command* chosen) {
   AddOption(
       command, "--size", &arguments->size,
       "Size of the region, as in 64MiB or 1GB; 0 means all of a DAX device")
+      .ShowDefault();
+  AddOption(command, "--timeout-ms", &arguments->timeout_ms,
+            "How long to wait for the nodes of the cluster, in all")
+      .Needs(FindOption(command, "--cluster"))
+      .Decimal()
+      .Range(uint32_t{1}, kTimeoutMillisMax)
       .ShowDefault();
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunFormat(*arguments); };

@@ -70,6 +70,7 @@ void AddInspectCommand(CLI::App* app, Command* chosen) {
                            "number of records of each type. Of a cluster's log "
                            "it shows every replica. Reads only."});
   AddReadSourceOptions(command, &arguments->source);
+  AddTimeoutOption(command, &arguments->source.timeout_ms);
   AddFlag(command, "--json", &arguments->json,
           "One JSON object per region instead of text");
   OnChosen(command, [arguments, chosen] {

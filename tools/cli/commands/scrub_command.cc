@@ -110,6 +110,7 @@ absl::Status RunScrub(const ScrubArguments& arguments) {
   options.cluster_file = arguments.source.cluster;
   options.log_name = arguments.source.log;
   options.node = arguments.source.node;
+  options.timeout_ms = arguments.source.timeout_ms;
   uint64_t records = 0;
   options.progress = [&](const ScrubResult& scrub) {
     records = std::max(records, scrub.said.pass.records);
@@ -147,6 +148,7 @@ void AddScrubCommand(CLI::App* app, Command* chosen) {
   FindOption(command, "--cluster").Required();
   AddNodeOption(command, &arguments->source,
                 "Only the replica of this node of the cluster");
+  AddTimeoutOption(command, &arguments->source.timeout_ms);
   AddFlag(command, "--json", &arguments->json, "One JSON object per replica");
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {

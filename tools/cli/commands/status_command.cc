@@ -83,12 +83,7 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
       .Decimal()
       .Range(uint32_t{0}, uint32_t{60'000})
       .ShowDefault();
-  AddOption(command, "--timeout-ms", &arguments->options.timeout_ms,
-            "How long a node may send nothing before the command gives up on "
-            "it; all nodes are asked at once")
-      .Decimal()
-      .Range(uint32_t{1}, uint32_t{3'600'000})
-      .ShowDefault();
+  AddTimeoutOption(command, &arguments->options.timeout_ms);
   AddFlag(command, "--all", &arguments->all,
           "Exit status 0 only if all replicas are whole, and served by their "
           "nodes");

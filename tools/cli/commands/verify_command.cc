@@ -43,6 +43,7 @@ absl::StatusOr<std::vector<uint64_t>> NodesOfPrimaries(
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
                            ClusterReader::Open({.cluster_file = source.cluster,
                                                 .log_name = source.log,
+                                                .timeout_ms = source.timeout_ms,
                                                 .without_records = true}));
   std::vector<uint64_t> nodes;
   for (const ReplicaReading& replica : reader->replicas()) {
@@ -155,6 +156,7 @@ void AddVerifyCommand(CLI::App* app, Command* chosen) {
        .unavailable = "a replica can't be reached, unless a running primary "
                       "has it as its own"});
   AddReadSourceOptions(command, &arguments->source);
+  AddTimeoutOption(command, &arguments->source.timeout_ms);
   AddFlag(command, "--json", &arguments->json,
           "One JSON object per region instead of text");
   OnChosen(command, [arguments, chosen] {

@@ -49,6 +49,7 @@ bool IsUnknownLog(const LogSource& source) {
   ClusterReaderOptions options;
   options.cluster_file = source.cluster;
   options.log_name = source.log;
+  options.timeout_ms = source.timeout_ms;
   options.without_records = true;
   const auto reader = ClusterReader::Open(options);
   return reader.ok() &&
@@ -81,6 +82,16 @@ void AddClusterOptions(CLI::App* command, LogSource* source) {
       "Cluster file: the members that keep the logs, and their addresses");
   AddOption(command, "--log", &source->log, "Name of the log in the cluster")
       .Needs(FindOption(command, "--cluster"))
+      .ShowDefault();
+}
+
+void AddTimeoutOption(CLI::App* command, uint32_t* timeout_ms) {
+  AddOption(command, "--timeout-ms", timeout_ms,
+            "How long a node may send nothing before the command gives up on "
+            "it; all nodes are asked at once")
+      .Needs(FindOption(command, "--cluster"))
+      .Decimal()
+      .Range(uint32_t{1}, kTimeoutMillisMax)
       .ShowDefault();
 }
 
@@ -171,6 +182,7 @@ absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
   options.cluster_file = source.cluster;
   options.log_name = source.log;
   options.node = source.node;
+  options.timeout_ms = source.timeout_ms;
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ClusterReader> reader,
                            ClusterReader::Open(options));
   if (source.node == 0 && reader->outdated().ok()) ReportBound(*reader);

@@ -15,11 +15,15 @@
 
 namespace alpheus::cli {
 
+// The longest time-out that an option may give.
+inline constexpr uint32_t kTimeoutMillisMax = 3'600'000;
+
 struct LogSource {
   std::string file;     // empty: use the cluster
   std::string cluster;  // file that names its members
   std::string log = "main";
-  uint64_t node = 0;  // 0: not given
+  uint64_t node = 0;            // 0: not given
+  uint32_t timeout_ms = 5'000;  // as ClusterReaderOptions
 
   bool is_cluster() const { return !cluster.empty(); }
 };
@@ -29,6 +33,9 @@ void AddClusterOptions(CLI::App* command, LogSource* source);
 
 // Adds --node, with --cluster.
 Option AddNodeOption(CLI::App* command, LogSource* source, const char* meaning);
+
+// Adds --timeout-ms, with --cluster: time until a silent node is given up.
+void AddTimeoutOption(CLI::App* command, uint32_t* timeout_ms);
 
 // Adds either --file, or --cluster with --log and --node.
 void AddReadSourceOptions(

@@ -460,8 +460,18 @@ TEST_F(CliClusterTest, SilentNodeIsWaitedForOnce) {
   EXPECT_THAT(status.output,
               HasSubstr(absl::StrCat(3 - silences, " of 3 replicas reached")));
   EXPECT_EQ(silent.CountConnections(), 1);
-  EXPECT_EQ(RunAlpheus(Of("status", {"--timeout-ms", "0"})).end.exit_status,
-            kUsage);
+  for (const char* command : {"cat", "verify", "inspect"}) {
+    EXPECT_THAT(RunAlpheus(Of(command, {"--timeout-ms", "300"})).error,
+                HasSubstr("silent for 300 ms"))
+        << command;
+  }
+  EXPECT_THAT(RunAlpheus(Of("scrub", {"--timeout-ms", "300"})).error,
+              HasSubstr("sent nothing for 300 ms"));
+  for (const char* command : {"status", "cat", "format", "scrub"}) {
+    EXPECT_EQ(RunAlpheus(Of(command, {"--timeout-ms", "0"})).end.exit_status,
+              kUsage)
+        << command;
+  }
 }
 
 // Goal: it hinders no other node. Its silence ends here by its end, once all
@@ -484,8 +494,8 @@ TEST_F(CliClusterTest, OpeningThatWaitsTells) {
   Format();
   cluster_.Stop(2);
   cluster_.Stop(3);
-  auto append =
-      demo::ChildProcess::Start(AlpheusProgram(Of("append", {"--node", "1"})));
+  auto append = demo::ChildProcess::Start(AlpheusProgram(
+      Of("append", {"--node", "1", "--open-timeout-ms", "3600000"})));
   ASSERT_TRUE(append.ok()) << append.status();
   std::string said;
   pollfd more{append->error().get(), POLLIN, 0};
@@ -493,8 +503,9 @@ TEST_F(CliClusterTest, OpeningThatWaitsTells) {
     ASSERT_EQ(poll(&more, 1, -1), 1);
   } while (demo::ReadSome(more.fd, &said) &&
            said.find('\n') == std::string::npos);
-  EXPECT_THAT(said, AllOf(HasSubstr("log main: waiting for node 2 ("),
-                          HasSubstr("node 3 ("), HasSubstr("gives up after")));
+  EXPECT_THAT(said,
+              AllOf(HasSubstr("log main: waiting for node 2 ("),
+                    HasSubstr("node 3 ("), HasSubstr("gives up after 3600 s")));
 }
 
 // A log that is nowhere does not come by waiting; one of which a node may know
@@ -596,6 +607,11 @@ TEST_F(CliClusterTest, BadUsageIsRefused) {
        {Of("append"), Of("append", {"--node", "0"}),
         Of("append", {"--node", "x"}), Of("append", {"--node", "9"}),
         Of("append", {"--node", "1", "--log", "a/b"}),
+        Of("append", {"--node", "1", "--ack-timeout-ms", "0"}),
+        Of("append", {"--node", "1", "--open-timeout-ms", "0"}),
+        Arguments{"append", "--file", file, "--ack-timeout-ms", "1"},
+        Arguments{"cat", "--file", file, "--timeout-ms", "1"},
+        Arguments{"export-wal", file, "wal", "--timeout-ms", "1"},
         Of("cat", {"--file", file}), Of("format", {"--file", file}),
         Of("format", {"--log", "other", "--size", "1"}), Arguments{"status"},
         Arguments{"cat", "--log", "main"},
