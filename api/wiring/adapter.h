@@ -35,8 +35,8 @@ struct AdapterOptions {
   // Limit on connections that have sent nothing yet.
   uint32_t unopened_max = 64;
   // Milliseconds until a silent peer counts as gone, if that is longer than the
-  // fabric's own time. A caller that
-  // gives up on peers by itself, later, sets it.
+  // fabric's own time. A caller that gives up on peers by itself, later, sets
+  // it.
   uint32_t patience_ms = 0;
 };
 

@@ -60,7 +60,8 @@ constexpr Constant kConstants[] = {
      "the instruction that writes a line back, without its fence", "guess"},
     {"fence", &Costs::fence, "ns", Origin::kOwn,
      "until a line that was written back is at the memory controller",
-     "docs/design/architecture.md#the-cost-of-a-record: 97 ns of an append of 64 B, DRAM"},
+     "docs/design/architecture.md#the-cost-of-a-record: 97 ns of an append of "
+     "64 B, DRAM"},
     {"post_receive", &Costs::post_receive, "ns", Origin::kAssumed,
      "processor: a receive buffer posted again, behind the ack", "guess"},
     {"apply", &Costs::apply, "ns", Origin::kAssumed,

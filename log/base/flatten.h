@@ -3,9 +3,9 @@
 //
 // Idea: an append goes through some forty small functions of a dozen classes,
 // each where a reader looks for it. With an RDMA adapter the calls between them
-// show (docs/design/architecture.md#the-cost-of-a-record). So a few functions on every append's path
-// are marked, and the compiler inlines their callees: with link-time
-// optimization (Release) across sources, else within one.
+// show (docs/design/architecture.md#the-cost-of-a-record). So a few functions
+// on every append's path are marked, and the compiler inlines their callees:
+// with link-time optimization (Release) across sources, else within one.
 // Replicator::DrainSome and its callers are not marked: GCC guesses the classes
 // behind its interfaces, and would inline half of recovery.
 //

@@ -96,7 +96,7 @@ def run_commands(suite):
         if status != 0:
             counts.append(f"{' '.join(command)}: status {status}")
             return False, counts
-    # What was skipped, or is not said any more, is not vouched for.
+    # A run that was skipped, or that counts no more, vouches for nothing.
     if not counts:
         counts.append(f"nothing ran: no line matches {suite.counts}")
         print(f"deep: {suite.name}: {counts[0]}", flush=True)

@@ -31,7 +31,8 @@ const WalHeader kData = {.kind = WalRecordKind::kData,
                          .offset = 0x1112131415161718,
                          .seconds = 0};
 
-// The bytes of docs/use/rocksdb.md#the-records-of-the-plugin-version-3: what is on media stays readable.
+// The bytes of docs/use/rocksdb.md#the-records-of-the-plugin-version-3: what is
+// on media stays readable.
 TEST(WalRecordTest, BytesAreThoseOfTheFormat) {
   EXPECT_EQ(Encoded(kData, "body"),
             std::string("AWAL\x01\x03\x00\x00"

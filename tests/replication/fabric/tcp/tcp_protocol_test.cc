@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The software adapter and peers that keep to docs/design/fabric.md#the-wire-of-the-adapter-over-tcp-version-1 or
-// break it; and its costs in system calls.
+// The software adapter and peers that keep to
+// docs/design/fabric.md#the-wire-of-the-adapter-over-tcp-version-1 or break it;
+// and its costs in system calls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -21,8 +21,8 @@ constexpr WireHeader kWriteHeader{.opcode = WireOpcode::kWriteImmediate,
                                   .offset = 0x2122232425262728,
                                   .sequence = 0x3132333435363738};
 
-// docs/design/fabric.md#the-wire-of-the-adapter-over-tcp-version-1, byte by byte: a program of another language
-// reads this.
+// docs/design/fabric.md#the-wire-of-the-adapter-over-tcp-version-1, byte by
+// byte: a program of another language reads this.
 TEST(WireTest, HeaderLiesAsDocumented) {
   const std::array<uint8_t, kWireHeaderBytes> expected = {
       'A',  'L',  'P',  'F',  17,   0,    0,    0,    4,    3,    2,    1,

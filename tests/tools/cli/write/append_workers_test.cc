@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an append that failed says of its input.
+// The words of a failed append about its input.
 #include "tools/cli/write/append_workers.h"
 
 #include <gmock/gmock.h>
