@@ -110,7 +110,7 @@ class ScrubAsker {
         ControlCall::Options{asked.scrub.address,
                              member.node,
                              hello,
-                             Deadline::AtNanos(asked.silent_at),
+                             Deadline(),  // StepOf gives up, and says why
                              {cluster_.key, &random_}},
         recovery::Scrub{/*start=*/true});
     nodes_.push_back(std::move(asked));

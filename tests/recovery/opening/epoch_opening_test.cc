@@ -449,7 +449,7 @@ TEST(EpochOpeningTest, DeadlineTellsWhatIsUndecidedOfARepairingReplica) {
   const auto primary = world.Open(0, options);
   EXPECT_TRUE(absl::IsUnavailable(primary->status())) << primary->status();
   EXPECT_THAT(primary->status().ToString(),
-              HasSubstr("replicas had answered and decided: "));
+              HasSubstr("replicas had reported and decided: "));
 }
 
 // Appends a record to the primary's own ring, replicates it, and counts the
