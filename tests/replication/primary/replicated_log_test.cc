@@ -178,6 +178,17 @@ TEST(ReplicatedLogTest, IdleLogHearsOfABrokenConnection) {
   EXPECT_TRUE(absl::IsAborted(world.Append(100).status()));
 }
 
+// The notice that says so is the only message.
+TEST(ReplicatedLogTest, RestingLogAnnouncesItsDurableRecords) {
+  ReplicatedLog world({});
+  ASSERT_TRUE(world.Append(100).ok());
+  EXPECT_EQ(world.fabric().executed(Operation::kSend), 0u);
+  while (world.log().Poll() != Polled::kIdle) {
+    world.fabric().WaitForActivity(Deadline());
+  }
+  EXPECT_EQ(world.fabric().executed(Operation::kSend), 1u);
+}
+
 // A backup that is not needed for W still has a timer.
 TEST(ReplicatedLogTest, LogIsNotIdleBeforeItsBackupsAre) {
   ReplicatedLog world(
