@@ -24,7 +24,7 @@ alpheus() { "$programs/alpheus" "$@"; }
 # An emulated guest may keep a node from its processor for longer than others
 # wait for its answer by default. A backup whose power is cut is not waited for:
 # its adapter does not answer, and the connection breaks within two seconds.
-patience_ms=120000
+patience_ms=240000
 patience="--timeout-ms $patience_ms"
 
 # format CLUSTER LOG: its replicas.

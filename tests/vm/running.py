@@ -10,9 +10,9 @@ import time
 
 from guest import GuestError
 
-# Guests are slow, and slower on busy machines. A wait that is longer than this
-# would never end.
-WAIT_S = 240
+# Guests are slow, and slower on busy machines: one may take minutes to boot. A
+# wait that is longer than this would never end.
+WAIT_S = 1500
 # The last lines of a console that are shown, without prompts that say only "go
 # on".
 SHOWN_LINES = 300

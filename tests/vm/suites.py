@@ -21,6 +21,8 @@ from rejoin import Rejoin  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+# A guest's life, at most: none lives so long, however busy the machine is.
+TIMEOUT_S = 3600
 
 
 class Suite:
@@ -43,8 +45,8 @@ class Suite:
         return "\n".join((f"here={HERE}", f"programs={self.programs}", *lines,
                           ""))
 
-    def expect(self, guest, script, timeout_s):
-        status, console = guest.run(script, timeout_s)
+    def expect(self, guest, script):
+        status, console = guest.run(script, TIMEOUT_S)
         if status != 0:
             raise GuestError(f"status {status}; the console:\n{console}")
         return console
@@ -56,7 +58,7 @@ class Suite:
             "$programs/verbs_conformance_test --gtest_brief=1 || exit 1",
             # P-R1: no receiver was ever found without a receive, but where a
             # case asks for it; the adapter counts for itself.
-            "cat /sys/class/infiniband/rxe*/ports/1/hw_counters/*rnr*"), 1200)
+            "cat /sys/class/infiniband/rxe*/ports/1/hw_counters/*rnr*"))
         return self.passed(console)
 
     @staticmethod
@@ -68,25 +70,24 @@ class Suite:
         counts = re.findall(r"\[   counts \] (.*)", console)
         return "; ".join(counts) or f"{cases.group(1)} cases"
 
-    def guest_test(self, name, cases, timeout_s, *before):
+    def guest_test(self, name, cases, *before):
         """Cases of verbs_guest_test on three adapters, one after another."""
         return self.passed(self.expect(self.guest(name), self.script(
             ". $here/network.sh", *before,
             *("$programs/verbs_guest_test --gtest_brief=1 "
-              f"--gtest_filter='{case}' || exit 1" for case in cases)),
-            timeout_s))
+              f"--gtest_filter='{case}' || exit 1" for case in cases))))
 
     def fence(self):
         """1,000 fences under an old primary that streams: no late byte."""
         trials = 250 if self.is_quick else 1000
-        return self.guest_test("fence", ["*FenceTest*"], 900,
+        return self.guest_test("fence", ["*FenceTest*"],
                                f"export ALPHEUS_FENCE_TRIALS={trials}")
 
     def faults(self):
         """No receives, credits, senders lost in mid-write, adapters that
         fail."""
         return self.guest_test(
-            "faults", ["*CreditTest*", "*LandingTest*", "*DeviceTest*"], 600)
+            "faults", ["*CreditTest*", "*LandingTest*", "*DeviceTest*"])
 
     def log(self):
         """A cluster of three processes on three adapters, one replica on the
@@ -109,7 +110,7 @@ class Suite:
             "$ALPHEUS_VERBS_ADDRESSES --device $dax || exit 1",
             f"$programs/alpheus-nemesis --rounds {rounds} --seed "
             f"{self.random.randrange(1 << 30)} --verbose --rdma-hosts "
-            "$ALPHEUS_VERBS_ADDRESSES --dir /pmem || exit 1"), 900)
+            "$ALPHEUS_VERBS_ADDRESSES --dir /pmem || exit 1"))
         found = re.findall(r"all +(\d+) +(\d+)", console)
         if len(found) != 2:
             raise GuestError(f"nothing was counted; the console:\n{console}")
@@ -139,7 +140,7 @@ class Suite:
                   ("", "verbs_conformance_test"),
                   ("ALPHEUS_VERBS_DEVICE=$dax", "verbs_conformance_test"),
                   ("ALPHEUS_VERBS_DEVICE=$dax",
-                   "verbs_guest_test --gtest_filter=*NativeTest*")))), 1500)
+                   "verbs_guest_test --gtest_filter=*NativeTest*")))))
         cases = re.findall(r"PASSED.*?(\d+) tests?", console)
         if len(cases) != 3:
             raise GuestError(f"not all ran; the console:\n{console}")
@@ -158,7 +159,7 @@ class Suite:
             f"{self.release}/bench_replicated --quick --rounds 41 --only verbs "
             "--json /tmp/out/replicated.json || exit 1",
             f"python3 -B {ROOT}/bench/plots/report.py "
-            "/tmp/out/replicated.json /tmp/out"), 900)
+            "/tmp/out/replicated.json /tmp/out"))
         return "\n" + "\n".join(
             line for line in console.splitlines() if "RDMA" in line
             or re.match(r" +64 B", line) or "VOID" in line)
@@ -170,7 +171,7 @@ class Suite:
             f"{self.release}/bench_remotelog --quick --over verbs --memory $dax "
             "--json /tmp/out/remotelog.json || exit 1",
             f"python3 -B {ROOT}/bench/plots/report.py "
-            "/tmp/out/remotelog.json /tmp/out"), 600)
+            "/tmp/out/remotelog.json /tmp/out"))
         return "\nOver verbs" + console.partition("Over verbs")[2].partition(
             "guest-exit-status")[0].rstrip()
 
@@ -184,7 +185,7 @@ class Suite:
         self.expect(guest, self.script(
             ". $here/pmem.sh",
             f"$programs/guest_log /pmem/log 64 {durable['fsdax']} || exit 1",
-            f"$programs/guest_log $dax 64 {durable['devdax']} || exit 1"), 240)
+            f"$programs/guest_log $dax 64 {durable['devdax']} || exit 1"))
         return (f"{cuts} power cuts, {durable['fsdax']} records durable on "
                 f"fsdax, {durable['devdax']} on device-DAX")
 
@@ -217,7 +218,7 @@ class Suite:
             f"write devdax $dax {durable['devdax']} &",
             "exec 8>/run/begin",
             "until [ -e /run/fsdax ] && [ -e /run/devdax ]; do sleep 0.1; done",
-            "exec 8>&-", "wait"), 240, hear)
+            "exec 8>&-", "wait"), TIMEOUT_S, hear)
         if status is not None:
             raise GuestError(f"the writers ended; the console:\n{console}")
 

@@ -43,10 +43,10 @@ alpheus() {
 }
 # An emulated guest may keep a node from its processor for longer than others
 # wait for its answer by default.
-patience="--timeout-ms 120000"
+patience="--timeout-ms 240000"
 alpheus format $patience --size 16MiB
 seq -f "record %.0f" 1 2000 >records
-alpheus append --open-timeout-ms 120000 --ack-timeout-ms 120000 --node 1 \
+alpheus append --open-timeout-ms 240000 --ack-timeout-ms 240000 --node 1 \
   --file node1/main.alpheus <records 2>appended
 cat appended
 # The daemon has its file again a moment after the primary has ended.

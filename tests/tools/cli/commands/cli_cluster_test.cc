@@ -460,13 +460,13 @@ TEST_F(CliClusterTest, SilentNodeIsWaitedForOnce) {
   EXPECT_THAT(status.output,
               HasSubstr(absl::StrCat(3 - silences, " of 3 replicas reached")));
   EXPECT_EQ(silent.CountConnections(), 1);
-  for (const char* command : {"cat", "verify", "inspect"}) {
+  // On a busy machine the fabric's own deadline may be over before theirs is.
+  for (const char* command : {"cat", "verify", "inspect", "scrub"}) {
     EXPECT_THAT(RunAlpheus(Of(command, {"--timeout-ms", "300"})).error,
-                HasSubstr("silent for 300 ms"))
+                AllOf(HasSubstr("node 3"), AnyOf(HasSubstr("for 300 ms"),
+                                                 HasSubstr("nobody answers"))))
         << command;
   }
-  EXPECT_THAT(RunAlpheus(Of("scrub", {"--timeout-ms", "300"})).error,
-              HasSubstr("sent nothing for 300 ms"));
   for (const char* command : {"status", "cat", "format", "scrub"}) {
     EXPECT_EQ(RunAlpheus(Of(command, {"--timeout-ms", "0"})).end.exit_status,
               kUsage)
