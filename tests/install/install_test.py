@@ -299,8 +299,8 @@ class InstallTest(unittest.TestCase):
     def test_c_test_calls_every_declared_function(self):
         header = re.sub(r"//[^\n]*", "", read(
             ROOT, "api", "include", "alpheus", "alpheus.h"))
-        tests = os.path.join(ROOT, "tests", "api", "c_api")
-        called = {name for file in os.listdir(tests)
+        tests = os.path.join(ROOT, "tests", "api", "c")
+        called = {name for file in os.listdir(tests) if file.endswith(".c")
                   for name in re.findall(r"\b(alpheus_\w+)", read(tests, file))}
         self.assertEqual(set(re.findall(r"\b(alpheus_\w+)\(", header)) - called,
                          set())
