@@ -573,7 +573,13 @@ TEST_F(CliClusterTest, TailOfCleanedRecordsNamesWhereTheLogBegins) {
   Format();
   RunWell(Of("append", {"--node", "1"}), "one\ntwo\nthree\n");
   RunWell(Of("cleanup", {"--through", "2"}));
-  const ProgramResult cleaned = RunAlpheus(Of("tail", {"--from", "1"}));
+  // A node that was too slow for the cleanup has them still, until an opening
+  // brings it along.
+  ProgramResult cleaned = RunAlpheus(Of("tail", {"--from", "1"}));
+  while (cleaned.end.exit_status == kGood) {
+    RunWell(Of("append", {"--node", "1"}), "");
+    cleaned = RunAlpheus(Of("tail", {"--from", "1"}));
+  }
   EXPECT_EQ(cleaned.end.exit_status, kFailed);
   EXPECT_THAT(cleaned.error,
               AllOf(HasSubstr("next LSN 3, durable up to LSN 3"),
