@@ -7,6 +7,8 @@ import importlib.util
 import io
 import json
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -179,6 +181,59 @@ class TidyTest(unittest.TestCase):
         said = {"tidy log/b.cc": "uses 0 for nullptr"}
         self.assertEqual(self.check(said=said)[0], 2)
         self.assertEqual(self.check(said=said)[2], [["log/a.cc", "log/b.cc"]])
+
+
+# The functions of tools/dev that say what has changed since a commit.
+CHANGED = r"""
+root=$1 own_folders=(log)
+eval "$(sed -n '/^changed_since_tidy() {/,/^}/p; /^tidy_options() /p' \
+  "$root/tools/dev")"
+tidy_base() { git -C "$root" rev-parse HEAD; }
+changed_since_tidy
+"""
+
+
+class ChangedSinceTidyTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = folder.name
+        for path in ("tools", "log", "tests", "cmake"):
+            os.mkdir(os.path.join(self.root, path))
+        self.dev = os.path.join(self.root, "tools", "dev")
+        shutil.copy(os.path.join(ROOT, "tools", "dev"), self.dev)
+        for path in (".clang-tidy", "tests/.clang-tidy", "CMakeLists.txt"):
+            shutil.copy(os.path.join(ROOT, path),
+                        os.path.join(self.root, path))
+        self.git("init", "--quiet")
+        self.git("add", "--all")
+        self.git("-c", "user.name=a", "-c", "user.email=a@b", "commit",
+                 "--quiet", "--message", "a")
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-C", self.root, *arguments], check=True)
+
+    def changed(self):
+        done = subprocess.run(["bash", "-euc", CHANGED, "bash", self.root],
+                              check=True, capture_output=True, text=True)
+        return done.stdout.split()
+
+    def test_nothing_has_changed(self):
+        self.assertEqual(self.changed(), [])
+
+    def test_other_lines_of_the_script_concern_nothing(self):
+        with open(self.dev, "a", encoding="utf-8") as file:
+            file.write("# More.\n")
+        self.assertEqual(self.changed(), [])
+
+    def test_other_flags_concern_all(self):
+        with open(self.dev, encoding="utf-8") as file:
+            text = file.read()
+        with open(self.dev, "w", encoding="utf-8") as file:
+            file.write(text.replace("-DCMAKE_CXX_FLAGS_DEBUG=-O0",
+                                    "-DCMAKE_CXX_FLAGS_DEBUG=-O1"))
+        self.assertEqual(self.changed(), ["tools/dev:check_tidy"])
 
 
 if __name__ == "__main__":
