@@ -80,6 +80,7 @@
 
 namespace alpheus {
 
+class Candidate;
 class LogEngine;
 
 class Log {
@@ -286,6 +287,7 @@ class Log {
   ReplicationStatus replication_status() const;
 
  private:
+  friend class Candidate;
   friend class LogTail;
   explicit Log(std::unique_ptr<LogEngine> engine);
 

@@ -125,11 +125,12 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
   for (const auto& [key, setting] : sample) {
     if (setting.is_default) defaults.insert(key);
   }
-  ASSERT_THAT(defaults,
-              UnorderedElementsAre(
-                  "followers-max", "listen", "platform",
-                  "scrub-bytes-per-second", "scrub-interval-seconds",
-                  "silent-max", "unproved-max", "waiting-max", "yield-turns"));
+  ASSERT_THAT(defaults, UnorderedElementsAre(
+                            "followers-max", "listen", "platform", "priority",
+                            "scrub-bytes-per-second", "scrub-interval-seconds",
+                            "silent-max", "stand", "unproved-max",
+                            "waiting-max", "yield-turns"));
+  EXPECT_EQ(sample.at("priority").value, "0");
   const NodeOptions options;
   for (const auto& [key, places] :
        std::map<std::string, uint64_t>{{"followers-max", options.followers_max},

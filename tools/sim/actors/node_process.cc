@@ -12,6 +12,7 @@
 #include "recovery/server/served_log.h"
 #include "tools/sim/actors/member_lists.h"
 #include "tools/sim/actors/replica_upkeep.h"
+#include "tools/sim/actors/standing_agent.h"
 #include "tools/sim/actors/watched_replica.h"
 #include "tools/sim/world/region_store.h"
 
@@ -158,6 +159,7 @@ recovery::ReplicaServerOptions NodeProcess::ServerOptions() {
   options.idle_ns = 100'000;
   options.scrubbing = ScrubbingOf(world_, world_.lists().of(machine_.number));
   options.regions = this;
+  options.desk = SimulatedDesk();
   if (world_.IsTraced()) {
     options.warn = [this](const std::string& what) {
       world_.Trace(absl::StrCat("machine ", machine_.number, ": ", what));

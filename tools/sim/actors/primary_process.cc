@@ -10,6 +10,7 @@
 #include "recovery/resync/member_upkeep.h"
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/operator.h"
+#include "tools/sim/actors/standing_agent.h"
 #include "tools/sim/actors/workload.h"
 #include "tools/sim/checkers/calm_checker.h"
 #include "tools/sim/checkers/checkers.h"
@@ -224,6 +225,9 @@ void PrimaryProcess::StartLog() {
   replicator.has_local_replica = is_member_;
   replicator.lag_bytes_max = world_.options().ring_capacity;
   replicator.ack_timeout_ns = 3'000'000;
+  if (world_.options().background_actors.elect) {
+    replicator.heartbeat_ns = kHeartbeatNanos;
+  }
   judge_.emplace(world_.oracle(), clock_, number_);
   sink_ = std::make_unique<Sink>(*this, replicator);
   const BackgroundActors& background_actors =
