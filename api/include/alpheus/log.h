@@ -115,8 +115,10 @@ class Log {
       const ChangeMembersOptions& options);
 
   // On return every recovered record is durable, and report() has the findings.
-  // Blocking: one pass over the records, then a flush of those that nothing
-  // proves persisted.
+  // Of a log of many MiB only the end is read: damage before
+  // RecoveryReport::read_from_lsn is an error of Recovered(), not of Open.
+  // Blocking: one pass over a few MiB of records, then a flush of those that
+  // nothing proves persisted.
   // Errors: NotFound; FailedPrecondition (another writer has it; another log
   // than options.expected_log_id); DataLoss (an acknowledged record, or the
   // region's own data, can't be read: the message names LSN, offset, remedy;
