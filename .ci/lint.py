@@ -104,6 +104,7 @@ DOORS = (
       "replication/fabric/socket_address.cc", "quorum/cluster/host_numbers.cc",
       "bench/replicated/candidates/raw_socket.cc",
       "tests/support/fabrics/counted_sends.cc",
+      "tests/replication/fabric/tcp/cut_sockets.cc",
       "tests/bench/replicated/free_ports_test.cc",
       "bench/replicated/candidates/system_calls.cc")),
     ("ZooKeeper", r"zookeeper(/|\.)", ("quorum/",)),

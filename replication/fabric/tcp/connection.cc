@@ -62,7 +62,7 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
 bool Connection::MayBeRead() const {
   const bool is_full = responder_.keeps() &&
                        shared_.kept_bytes >= shared_.options.kept_bytes_max;
-  return socket_.is_open() && !is_cut_ && !is_full;
+  return socket_.is_open() && !is_full;
 }
 
 bool Connection::Receive(int64_t now) {
@@ -291,8 +291,7 @@ bool Connection::Send(int64_t now) {
 
 bool Connection::Flush(int64_t now) {
   bool moved = false;
-  if (is_cut_ || !socket_.is_open() || state_ == State::kConnecting)
-    return false;
+  if (!socket_.is_open() || state_ == State::kConnecting) return false;
   const uint64_t sent_before = outbox_.sent_position();
   while (!outbox_.empty()) {
     std::array<iovec, kPiecesMax> pieces;
@@ -326,16 +325,11 @@ void Connection::Watch() {
   if (!socket_.is_open()) return;
   const bool in = MayBeRead();
   const bool has_more = !outbox_.empty() || responder_.waits_for_room();
-  const bool out = !is_cut_ && (state_ == State::kConnecting || has_more);
+  const bool out = state_ == State::kConnecting || has_more;
   if (in == watches_in_ && out == watches_out_) return;
   watches_in_ = in;
   watches_out_ = out;
   shared_.poller.Change(socket_, id_.value, in, out);
-}
-
-void Connection::SetCut(bool is_cut) {
-  is_cut_ = is_cut;
-  Watch();
 }
 
 // --- Handshake --------------------------------------------------------------

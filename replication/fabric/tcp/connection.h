@@ -108,9 +108,6 @@ class Connection {
   // Returns true if it did more than keep alive.
   bool OnTimers(int64_t now);
 
-  // Cuts or restores the connection: nothing passes while it is cut.
-  void SetCut(bool is_cut);
-
  private:
   static constexpr int64_t kNever = Deadline().at_nanos();
 
@@ -162,7 +159,6 @@ class Connection {
   const std::optional<std::string> private_data_;  // of this side's Connect
   bool watches_in_ = true;
   bool watches_out_;
-  bool is_cut_ = false;
   bool lingers_ = false;  // the socket only sends its last bytes
   bool has_ended_sending_ = false;
 

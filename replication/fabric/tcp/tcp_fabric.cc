@@ -310,18 +310,6 @@ TcpFabricCounters TcpFabric::counters() const {
   return now;
 }
 
-void TcpFabric::SetCut(std::string_view host, bool is_cut) {
-  Lock lock(*this);
-  if (is_cut) {
-    cut_hosts_.emplace(host);
-  } else {
-    cut_hosts_.erase(std::string(host));
-  }
-  for (const auto& [id, connection] : connections_) {
-    if (HostOf(connection->peer()) == host) connection->SetCut(is_cut);
-  }
-}
-
 // --- Connections ------------------------------------------------------------
 
 absl::StatusOr<std::string> TcpFabric::Listen(std::string_view address) {
@@ -346,9 +334,6 @@ Connection& TcpFabric::Add(Descriptor socket, std::string peer,
   auto connection = std::make_unique<Connection>(
       id, std::move(socket), std::move(peer), &shared_, std::move(private_data),
       deadline, clock_.NowNanos());
-  if (cut_hosts_.contains(HostOf(connection->peer()))) {
-    connection->SetCut(true);
-  }
   return *connections_.emplace(id, std::move(connection)).first->second;
 }
 

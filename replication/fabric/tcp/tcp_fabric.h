@@ -37,7 +37,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -84,10 +83,6 @@ class TcpFabric final : public Fabric {
   void Wake() override;
 
   TcpFabricCounters counters() const;
-
-  // Cuts or restores this adapter from peers on `host` (a number without port);
-  // nobody is told. For tests.
-  void SetCut(std::string_view host, bool is_cut);
 
  private:
   class Lock;  // tcp_fabric_lock.h
@@ -152,7 +147,6 @@ class TcpFabric final : public Fabric {
   // When accepting continues; the largest value: it is not paused.
   int64_t accept_at_ ABSL_GUARDED_BY(mutex_) = Deadline().at_nanos();
   bool is_exhausted_ ABSL_GUARDED_BY(mutex_) = false;  // and this was reported
-  std::set<std::string, std::less<>> cut_hosts_ ABSL_GUARDED_BY(mutex_);
 
   // Connections with something to send.
   std::vector<ConnectionId> sending_ ABSL_GUARDED_BY(mutex_);

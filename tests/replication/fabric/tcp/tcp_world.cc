@@ -2,6 +2,7 @@
 #include "tests/replication/fabric/tcp/tcp_world.h"
 
 #include "absl/strings/str_cat.h"
+#include "tests/replication/fabric/tcp/cut_sockets.h"
 
 namespace alpheus::testing {
 namespace {
@@ -42,15 +43,34 @@ bool TcpWorld::Pass() {
   fabric(next_to_wait_)
       .WaitForActivity(Deadline::AtNanos(clock_.NowNanos() + 1'000'000));
   next_to_wait_ = (next_to_wait_ + 1) % hosts();
+  if (IsRepeating()) return true;
   clock_.Forward(kStepNanos);
   idle_ns_ += kStepNanos;
   // All timers have had their turn by then.
   return idle_ns_ < 2 * options_.limits.retry_ns;
 }
 
-void TcpWorld::SetCut(int host, int other, bool is_cut) {
-  fabric(host).SetCut(Host(other), is_cut);
-  fabric(other).SetCut(Host(host), is_cut);
+bool TcpWorld::IsRepeating() {
+  for (auto host = healed_.begin(); host != healed_.end();) {
+    if (cut_off_[*host].empty() && HasPacketsInFlight(*host)) return true;
+    host = healed_.erase(host);
+  }
+  return false;
+}
+
+void TcpWorld::Cut(int host, int other) {
+  cut_off_[Host(host)].insert(Host(other));
+  cut_off_[Host(other)].insert(Host(host));
+  DropPackets(Host(host), cut_off_[Host(host)]);
+  DropPackets(Host(other), cut_off_[Host(other)]);
+}
+
+void TcpWorld::Heal(int host, int other) {
+  cut_off_[Host(host)].erase(Host(other));
+  cut_off_[Host(other)].erase(Host(host));
+  DropPackets(Host(host), cut_off_[Host(host)]);
+  DropPackets(Host(other), cut_off_[Host(other)]);
+  healed_.insert({Host(host), Host(other)});
 }
 
 }  // namespace alpheus::testing

@@ -3,7 +3,8 @@
 //
 // Each has a loopback address of its own. Time is the test's: it goes on only
 // when no adapter moved anything and the kernel had nothing for a moment, so
-// that a slow machine never looks like a silent peer.
+// that a slow machine never looks like a silent peer. After Heal it stands
+// still until the kernel has sent again what was dropped.
 //
 // Thread safety: one thread; the clock any.
 #ifndef ALPHEUS_TESTS_REPLICATION_FABRIC_TCP_TCP_WORLD_H_
@@ -11,7 +12,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,19 +46,24 @@ class TcpWorld final : public FabricWorld {
   std::string UnusedAddress(int host) override;
   int64_t NowNanos() override { return clock_.NowNanos(); }
   bool Pass() override;
-  void Cut(int host, int other) override { SetCut(host, other, true); }
-  void Heal(int host, int other) override { SetCut(host, other, false); }
+  void Cut(int host, int other) override;
+  void Heal(int host, int other) override;
 
   HandClock& clock() { return clock_; }
   const fabric::tcp::TcpFabricOptions& options() const { return options_; }
 
  private:
-  void SetCut(int host, int other, bool is_cut);
+  // Whether the kernel still has to send packets that were dropped before Heal.
+  bool IsRepeating();
 
   HandClock clock_;
   Random random_{/*seed=*/7};
   fabric::tcp::TcpFabricOptions options_;
   std::vector<std::unique_ptr<fabric::tcp::TcpFabric>> fabrics_;
+  // By address; those whose cables are cut, and those whose cable was healed
+  // and that may have packets to send again.
+  std::map<std::string, std::set<std::string>> cut_off_;
+  std::set<std::string> healed_;
   int next_to_wait_ = 0;
   int64_t idle_ns_ = 0;
 };
