@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // log_engine: owns the parts of one open log, behind the public Log.
 //
-// Idea: the public log calls the ring (log()), past this class, after one of
-// the two checks below. This class joins the ring with its region, its
+// Idea: the public log calls the ring (log()), past this class, after
+// CheckProcess or CheckToForce. This class joins the ring with its region, its
 // replication and the thread that both need, for every kind of memory and of
 // opening.
 //

@@ -25,6 +25,7 @@
 //   Fence()             OK = every Flush and CopyLinesNt of this thread before
 //                       it is inside the persistence domain. On failure what
 //                       is persistent is unknown; the log has failed.
+//   Error()             why a Fence failed.
 //   YieldPoint(name)    nothing in release; a scheduling point in the model.
 //   kFenceIsCall        a Fence is a system call that waits for a disk; one
 //                       fence for many records then beats all else.
@@ -35,6 +36,7 @@
 // of 8-byte words, in any order.
 // Thread safety: all members may be called concurrently; each Fence covers its
 // own thread only.
+// May block: Fence, where kFenceIsCall; all stores, for page faults.
 // References: docs/formats/log.md; protocol P-B5 P-F3 to P-F5.
 #ifndef ALPHEUS_LOG_PMEM_PERSISTENCE_H_
 #define ALPHEUS_LOG_PMEM_PERSISTENCE_H_

@@ -15,10 +15,10 @@
 // that of a repairing replica. If E's does not name it either, it counts for
 // nothing.
 //
-// Why the rows with a log_epoch below E and k at start(E) or above are as they
-// are: a replica below E never acknowledged an LSN that E owns, whatever its
-// ring holds. So it gives a nack even if it is blank, repairing, or has a
-// broken record there. (An opening that was cut off leaves such a record: it
+// Why a replica with a log_epoch below E nacks every LSN from start(E) on, the
+// first one that E owns: it never acknowledged any of them, whatever its ring
+// holds. So it gives a nack even if it is blank, repairing, or has a broken
+// record there. (An opening that was cut off leaves such a record: it
 // was writing records of E over old ones beyond the chosen end.) One case gives
 // nothing: the whole record of E is there, although the replica never installed
 // E. A resync that was cut off leaves it, and the replica has neither

@@ -6,10 +6,10 @@
 // waits for the others no longer than it must:
 //
 //   hello     OpeningQuorum members report their promises; the ballot is above
-//             all of these (P-A4.1). R of them would do for a ballot above
-//             every installed epoch (BallotSequence::Next). But with W > R the
-//             promise step needs more members, and these might refuse a ballot
-//             that ignores their promises
+//             all of these (P-A4.1). OpeningQuorum, not R: R members know every
+//             installed epoch (BallotSequence::Next), but with W > R the
+//             promise step needs more members, and the additional ones might
+//             refuse a ballot that ignores their promises
 //   ballot    the membership gives it (membership.h). Static membership answers
 //             at once. A service may take until the deadline. Nothing is
 //             promised or written for this opening meanwhile. Promises to

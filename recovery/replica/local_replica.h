@@ -114,8 +114,9 @@ class LocalReplica {
   // they return FailedPrecondition: open the region again.
 
   // Promises, if the rule of promise.h allows it. On OK the promise is
-  // persisted, in both copies. The caller must then first destroy all earlier
-  // sessions with their keys, those of the same epoch too. Errors: as
+  // persisted, in both copies, and the verdict is kNew or kAgain. Before the
+  // caller reports it, it must destroy all earlier sessions with their keys,
+  // those of the same epoch too. May block: for fences. Errors: as
   // AnswerPromise; InvalidArgument (an epoch that no later one could be above);
   // the medium's.
   absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(

@@ -25,8 +25,9 @@
 
 namespace alpheus::recovery {
 
-// The calls of local_replica.h, with their contracts. AcceptPromise is a fence,
-// too: when it returns OK, no earlier session writes here any more (P-H6).
+// The calls of local_replica.h, with their contracts. AcceptPromise also does
+// what LocalReplica leaves to its caller: when it returns OK, all earlier
+// sessions are destroyed, and none of them writes here any more (P-H6).
 class OpenersReplica {
  public:
   virtual ~OpenersReplica() = default;

@@ -5,7 +5,8 @@
 // Thread safety: ReleaseRegion, RestoreBytes and RepairCopies by one thread at
 // a time.
 // Called under: step_mutex_ of the log, from inside Poll of its replication.
-// May block: as member_upkeep.h says for scrubbing and stepping down.
+// May block: the repairs for the Reclaimer's lock, for fences and for page
+// faults; ReleaseRegion for calls under way, and for the region's lock.
 // References: protocol P-A7, P-A8; region_claim.h, own_scrub.h.
 #ifndef ALPHEUS_RECOVERY_REPLICA_PRIMARY_REPLICA_H_
 #define ALPHEUS_RECOVERY_REPLICA_PRIMARY_REPLICA_H_
@@ -28,7 +29,7 @@ class PrimaryReplica {
   // reach it, and releases the lock. Errors: the medium has failed, or the
   // mapping can't be replaced; the lock then stays.
   virtual absl::Status ReleaseRegion() = 0;
-  // These are as the calls of that name in RingLog.
+  // These are as the calls of that name in RegionRepair (region_repair.h).
   virtual bool IsUsable() const = 0;
   virtual std::byte* RingOnMedium() const = 0;
   virtual void WithRingFrozen(absl::FunctionRef<void()> work) = 0;

@@ -6,8 +6,8 @@
 // write of a batch carries an immediate, the line at which the batch ends. A
 // batch begins where the one before ended, so that a batch that wraps needs no
 // second immediate. Step then, in this order:
-//   1. persists everything that was announced under one fence, by the plan that
-//      is enough on every platform (persist_responder.h);
+//   1. persists, under one fence, everything that was announced, by the plan
+//      that is enough on every platform (persist_responder.h);
 //   2. walks it record by record, so that what is acknowledged can be read;
 //   3. sums payloads in slices, so that other logs of the node don't wait for a
 //      large record. It does so only where the link has no 32-bit check of its
@@ -37,13 +37,13 @@
 //        damage in the primary's memory.
 // Crash states: between two Steps any part of what the primary wrote may be
 // persistent, in any order. None of it was acknowledged; the scan takes each
-// record as torn or, if it is whole, as have. Records that the primary counts
-// by completions are whole then, even if their immediate was lost.
-// Thread safety: one thread.
-// May block: Step and PersistWatermark for the medium's fence (on a plain file:
-// for the disk), Step also for page faults of the ring; all members for the
-// fabric's lock (fabric.h). None waits for the primary.
-// References: protocol P-A3.4, P-A3.5, P-B6 P-R1; Arcadia §4.1.
+// record as torn or, if it is whole, as one that it has (Verdict::kHave).
+// Records that the primary counts by completions are whole then, even if their
+// immediate was lost. Thread safety: one thread. May block: Step and
+// PersistWatermark for the medium's fence (on a plain file: for the disk), Step
+// also for page faults of the ring; all members for the fabric's lock
+// (fabric.h). None waits for the primary. References: protocol P-A3.4, P-A3.5,
+// P-B6 P-R1; Arcadia §4.1.
 #ifndef ALPHEUS_REPLICATION_SESSION_BACKUP_SESSION_H_
 #define ALPHEUS_REPLICATION_SESSION_BACKUP_SESSION_H_
 

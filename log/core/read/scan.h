@@ -4,7 +4,8 @@
 // Idea: the log has no tail pointer, so it ends where the first record can't be
 // read. But a media error looks the same. So the scan looks for a proof that
 // the record was once persisted here. The proofs are the watermark, the durable
-// LSN in the header of any later record, and the start of the installed epoch.
+// LSN in the header of any later record, and the start of the installed epoch
+// (installing it persisted all records before).
 // If the record is *proven* so, it is *corrupt*, and the log is not shown. If
 // it is not proven, it is *torn* (or was never written), and the log ends
 // before it. The proof comes a little after the acknowledgement. So in the last

@@ -28,9 +28,9 @@
 // Persistence: a crash leaves the superline of the last update, and any subset
 // of the record words that no fence covered. scan.h recovers the log from that.
 // Thread safety: all members concurrently, but Close and the destructor alone.
-// May block: any call that touches the ring, for page faults. A call that
-// forces, and Poll, as a step does: for its fence (on a plain file: for the
-// disk), for locks of the log, and for the sink (log_durability.h). Cleanup and
+// May block: any call that touches the ring, for page faults. Poll, and a
+// call that forces, for a fence (on a plain file: for the disk), for locks of
+// the log, and for the sink (log_durability.h). Cleanup and
 // CleanupThrough for the superline's update and for a tail's copy. Calls with a
 // deadline wait until then for other threads, space and W replicas; CleanupAll
 // and Close wait for W replicas until the log fails.
@@ -86,8 +86,8 @@ struct RingLogOptions {
   FlushOrder flush_order = FlushOrder::kRemoteFirst;
 };
 
-// State in which opening an epoch left the region; see
-// recovery/replica/local_opening.h.
+// State in which opening an epoch left the region (local_opening.h of a local
+// log, LocalReplica::StartOfLog of a replicated one).
 struct RingLogStart {
   Superline superline;
   uint64_t superline_seq = 0;
@@ -203,8 +203,9 @@ class RingLog final : public AnyRingLog {
   }
 
   absl::Status Usable() const;
-  // Returns whether a record of `payload_bytes` is persisted at once, `forced`
-  // or not.
+  // Returns true if Append flushes and fences the record itself, instead of
+  // leaving it to a later force: a forced one always, others if they are too
+  // large to stay in the cache.
   bool IsPersistedAtOnce(Lsn lsn, size_t payload_bytes, bool forced);
   absl::Status CheckAssigned(Lsn lsn) const;
   // Fails if the log is not usable, or if the calling thread has any open

@@ -42,9 +42,9 @@ class PersistResponder {
   }
 
   // Runs the steps for what was written since the last call. `written` is one
-  // piece or, around the end of a ring, two. `acknowledge` is the caller's part
-  // of the ack: absl::Status(). Errors: the medium's (what is persistent is
-  // unknown); acknowledge's.
+  // piece or, around the end of a ring, two. `acknowledge` is called where
+  // the plan sends the ack, and returns an absl::Status. Errors: the medium's
+  // (what is persistent is unknown); acknowledge's.
   template <class Acknowledge>
   absl::Status Respond(std::span<const WrittenBytes> written,
                        const Acknowledge& acknowledge) {
