@@ -238,6 +238,7 @@ absl::StatusOr<RecoveryReport> ChangeLogMembers(
   open.replication.log_name = options.log_name;
   open.replication.node = SomePrimary(to).value;
   open.replication.open_timeout_ms = options.timeout_ms;
+  open.replication.gather_ms = options.gather_ms;
   ALPHEUS_RETURN_IF_ERROR(PrepareNewcomers(from, to, change, open));
   return OpenToChangeMembers(open, to, std::move(change), PeersOf(from, to));
 }

@@ -20,6 +20,7 @@ constexpr int64_t kNanosPerSecond = 1'000'000'000;
 constexpr int64_t kPatienceNanos = 300 * kNanosPerSecond;
 // The same, as programs take it.
 constexpr char kPatienceMillis[] = "300000";
+constexpr char kPatienceSeconds[] = "300";
 // Time in which a primary without a quorum must not acknowledge.
 constexpr int64_t kSilenceNanos = 5 * kNanosPerSecond;
 // Time between two readings of its output.
@@ -284,10 +285,14 @@ absl::Status ClusterRounds::HaveThemResync(ClusterWriter* primary,
   return MustReach(primary, primary->ack_count() + plan_.acks_during);
 }
 
-// It ends the primary's epoch. Replaced members count: others may go then.
+// It ends the primary's epoch. Replaced members count: others may go then. It
+// waits until all members are in: one that was slow, such as that of the
+// primary which steps down, may be needed as much as those that go.
 absl::Status ClusterRounds::HaveThemReplaced() {
   ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
-  std::vector<std::string> arguments = {"--log", log_};
+  std::vector<std::string> arguments = {"--timeout",   kPatienceSeconds,
+                                        "--gather-ms", kPatienceMillis,
+                                        "--log",       log_};
   for (const int node : plan_.hit_nodes) {
     arguments.insert(arguments.end(), {"--node", absl::StrCat(node)});
   }

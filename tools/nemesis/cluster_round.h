@@ -72,9 +72,6 @@ class ClusterRounds {
 
   // Makes the first log if there is none, and a new one if it is filling up.
   // Errors: DataLoss (a violation, or a step failed that must not: the message
-  // has all details), DeadlineExceeded (as well), Unavailable (a program can't
-  // be started).
-  // Errors: DataLoss (a violation, or a step failed that must not: the message
   // says all), DeadlineExceeded (as well), Unavailable (a program can't be
   // started).
   absl::StatusOr<ClusterRoundReport> RunRound(const RoundPlan& plan);

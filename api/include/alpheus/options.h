@@ -42,6 +42,11 @@ struct ChangeMembersOptions {
   // Time after which the change is given up, in milliseconds. It includes
   // copying the whole log to each joining member through this process.
   uint32_t timeout_ms = 60'000;
+  // Time that the change waits for more members once enough have answered, and
+  // once more when enough have the new list, in milliseconds. A member that
+  // misses it is in RecoveryReport::absent_members. It joins when the log is
+  // opened; until then don't stop others, as it may take all of them to open.
+  uint32_t gather_ms = 5'000;
 };
 
 // Options of a log that several nodes keep.

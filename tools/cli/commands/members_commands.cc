@@ -22,6 +22,7 @@ struct MembersArguments {
   std::string from;
   std::vector<uint64_t> nodes;
   uint32_t timeout_s = 60;
+  uint32_t gather_ms = ChangeMembersOptions().gather_ms;
 };
 
 std::string Describe(const std::string& log, const RecoveryReport& report) {
@@ -44,6 +45,7 @@ absl::Status RunChange(const MembersArguments& arguments) {
   options.replaced = arguments.nodes;
   options.log_name = arguments.source.log;
   options.timeout_ms = arguments.timeout_s * 1000;
+  options.gather_ms = arguments.gather_ms;
   const WaitNotice notice(
       arguments.source, absl::StrCat("it gives up after ", arguments.timeout_s,
                                      " s in all (--timeout)"));
@@ -77,6 +79,12 @@ CLI::App* AddMembersCommand(CLI::App* app, const char* name,
             "each node that joins: allow time for that")
       .Decimal()
       .Range(1u, 86'400u)
+      .ShowDefault();
+  AddOption(command, "--gather-ms", &arguments->gather_ms,
+            "Milliseconds to wait for more members once enough have answered. "
+            "One that misses the change is named; it joins when a program "
+            "opens the log, and until then do not stop others")
+      .Decimal()
       .ShowDefault();
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return ExplainChange(*arguments); };
