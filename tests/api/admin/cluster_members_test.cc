@@ -18,6 +18,7 @@ namespace alpheus {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::TestCluster;
@@ -182,6 +183,18 @@ TEST_F(ClusterMembersTest, MembersComeAndGo) {
   changed = Change(others, four, {}, 60'000, /*gather_ms=*/0);
   ASSERT_TRUE(changed.ok()) << changed.status();
   EXPECT_EQ(changed->end_lsn, Lsn(6));
+}
+
+TEST_F(ClusterMembersTest, MemberThatMissesTheChangeIsNamedAndJoinsLater) {
+  Format(three_);
+  Append(three_, 1, 0, 3);
+  cluster_.Stop(3);
+  const std::string four = cluster_.WriteList(2, {1, 2, 3, 4}, 3);
+  const auto changed = Change(four, three_, {}, 60'000, /*gather_ms=*/0);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_THAT(changed->absent_members, ElementsAre(HasSubstr("node 3")));
+  cluster_.Start(3);
+  Append(four, 4, 3, 2);
 }
 
 TEST_F(ClusterMembersTest, WhatCannotBeIsRefusedBeforeAnybodyIsAsked) {
