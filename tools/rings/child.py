@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 
 # A command that does not end in this time is killed.
@@ -88,3 +89,16 @@ def end_group(process):
         process.wait(END_SECONDS)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def busy_loops(count):
+    """Processes that keep a core busy each, until the block ends."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+             for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()

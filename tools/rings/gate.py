@@ -22,7 +22,6 @@ Called by `tools/dev gate`, as .ci/run does.
 import argparse
 import collections
 import concurrent.futures
-import contextlib
 import functools
 import glob
 import os
@@ -375,19 +374,6 @@ class Gate:
         return good
 
 
-@contextlib.contextmanager
-def busy_loops(count):
-    """Processes that keep a core busy each, until the block ends."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
-             for _ in range(count)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
-
-
 def run_in_clone(folder, commit, caches):
     """The gate of a commit in a clone of its own; whether it was green."""
     git = ["git", "-c", "safe.directory=*", "-c", "advice.detachedHead=false"]
@@ -461,7 +447,7 @@ def main():
         sys.exit(f"gate: {error}")
     if arguments.list:
         return print_list(Draw(commit))
-    with busy_loops(arguments.busy):
+    with child.busy_loops(arguments.busy):
         if arguments.fresh:
             return 0 if run_fresh(arguments.after) else 1
         return 0 if Gate(commit, Output()).run() else 1

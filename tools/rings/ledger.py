@@ -12,8 +12,16 @@ One entry is one run of one suite:
     outcome   "ok" or "failed"
     counts    the lines of its output that say how much it did
 
+and of a suite that ctest runs
+
+    programs  hash of the inputs of each test program (programs.py) with which its
+              tests were good last, in this run or an earlier one; "failed" if they
+              failed in their last run
+    ran       names of the programs whose tests this run ran
+
 An entry is valid while the files that it depends on have the same contents,
-whatever has happened to commits and other files since.
+whatever has happened to commits and other files since. With `programs` it is
+valid program by program.
 """
 
 import hashlib
@@ -23,6 +31,8 @@ import subprocess
 
 FIELDS = ("suite", "commit", "inputs", "date", "machine", "seconds", "outcome",
           "counts")
+FIELDS_OF_TESTS = ("programs", "ran")
+FAILED = "failed"
 
 
 class LedgerError(Exception):
@@ -51,10 +61,21 @@ class Tree:
 
     def inputs(self, paths):
         """Hash of all files that git has below these paths (pathspecs)."""
+        return hashlib.sha256(self._listed(paths).encode()).hexdigest()[:16]
+
+    def files(self, paths):
+        """{path: git's hash of it} of the same files."""
+        found = {}
+        for line in self._listed(paths).splitlines():
+            told, _, path = line.partition("\t")
+            found[path] = told.split()[1]
+        return found
+
+    def _listed(self, paths):
         listed = self.git("ls-files", "--stage", "--", *paths)
         if not listed:
             raise LedgerError(f"git has nothing below {' '.join(paths)}")
-        return hashlib.sha256(listed.encode()).hexdigest()[:16]
+        return listed
 
     def changes(self, paths):
         """Files below these paths that differ from what is committed."""
@@ -74,10 +95,12 @@ class Ledger:
             with open(path, encoding="utf-8") as file:
                 self.entries = json.load(file)
             for entry in self.entries:
-                if set(entry) != set(FIELDS):
+                if set(entry) not in (set(FIELDS),
+                                      set(FIELDS + FIELDS_OF_TESTS)):
                     raise ValueError(f"an entry has the fields "
                                      f"{', '.join(entry)} instead of "
-                                     f"{', '.join(FIELDS)}")
+                                     f"{', '.join(FIELDS)}, and maybe "
+                                     f"{', '.join(FIELDS_OF_TESTS)}")
         except (ValueError, TypeError) as error:
             raise LedgerError(f"{path}: {error}; the newest good version is in "
                               "git") from error
@@ -96,7 +119,8 @@ class Ledger:
     def write(self):
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         text = ",\n".join(
-            json.dumps({name: entry[name] for name in FIELDS}, indent=1)
+            json.dumps({name: entry[name] for name in FIELDS + FIELDS_OF_TESTS
+                        if name in entry}, indent=1)
             for entry in self.entries)
         # The new file is written beside the old one first: an interrupted run
         # leaves the old one.

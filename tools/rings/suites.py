@@ -5,7 +5,9 @@ Each suite of the deep ring is a list of commands: of tools/dev, or a program
 that tools/dev has built before. `inputs` are the files that decide what comes of
 it (git's pathspecs), `counts` tells the lines of its output that say how much it
 did, `minutes` is about how long it takes on two cores with nothing compiled, and
-`times` is how many runs in a row must be green.
+`times` is how many runs in a row must be green. `tests` is there if ctest runs the
+suite: it has one command, which takes ctest's arguments, and is kept by test
+program (programs.py).
 """
 
 import collections
@@ -14,9 +16,6 @@ import collections
 BUILD = ("CMakeLists.txt", "cmake", "tools/dev")
 PRODUCT = ("log", "quorum", "replication", "recovery", "api")
 FOLDERS = PRODUCT + ("tools", "tests", "bench")
-PROGRAMS = PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/daemon",
-                      "tools/demo", "tools/model", "tools/nemesis", "tools/sim",
-                      "tools/samples")
 ALL = BUILD + FOLDERS + (".ci",)
 # Documents that decide what comes of a test (the installation's test reads more
 # of them, as lint does, which is the gate's).
@@ -25,12 +24,18 @@ TIDIED = ALL + (".clang-format", ".clang-tidy")
 # The gate lints documents, too. An entry of the ledger changes no outcome.
 LINTED = ALL + (".clang-format", ".clang-tidy", "README.md", "docs",
                 ":(exclude)docs/results/deep.json")
+# What the programs of a suite are built from: rings_test.py compares it with what
+# ninja says. A build compiles more, and fails if that is broken.
 SIMULATED = BUILD + PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/model",
                                "tools/sim")
-ROCKSDB = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/support",
-                              "tests/api/rocksdb")
-GUEST_INPUTS = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/support",
-                             "tests/vm", "tests/replication/fabric")
+# alpheus, alpheusd, alpheus-nemesis.
+NODES = BUILD + PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/daemon",
+                           "tools/model", "tools/nemesis")
+FUZZED = SIMULATED + ("tests/CMakeLists.txt", "tests/support", "tests/fuzz")
+KILLED = NODES + ("tools/demo", "tests/CMakeLists.txt", "tests/support",
+                  "tests/api/rocksdb")
+GUEST_INPUTS = NODES + ("tests/CMakeLists.txt", "tests/support", "tests/vm",
+                        "tests/replication/fabric")
 
 # Suites that run in guests (tests/vm/suites.py), and about how many minutes
 # each takes.
@@ -38,12 +43,17 @@ GUESTS = {"verbs": 10, "fence": 10, "faults": 10, "log": 12, "power": 10,
           "rejoin": 12}
 
 Suite = collections.namedtuple(
-    "Suite", "name what commands inputs counts minutes times")
+    "Suite", "name what commands inputs counts minutes times tests")
+
+# The build folder; which part of how many the suite is; how many tests run at
+# once on each core, if no fewer may.
+Tests = collections.namedtuple("Tests", "folder part parts load",
+                               defaults=(1, 1, 0))
 
 
-def suite(name, what, commands, inputs, counts, minutes, times=1):
+def suite(name, what, commands, inputs, counts, minutes, times=1, tests=None):
     return Suite(name, what, [command.split() for command in commands], inputs,
-                 counts, minutes, times)
+                 counts, minutes, times, tests)
 
 
 # Slow tests that know neither clock nor thread nor process: they enumerate, or
@@ -60,28 +70,29 @@ SUITES = (
           r"clang-tidy: |check: ", 35),
     suite("tests", "all tests, without sanitizers, and all seeds",
           ["env ALPHEUS_ALL_SEEDS=1 tools/dev test"], TESTED, r"tests passed",
-          25),
+          25, tests=Tests("build")),
     suite("debug", "all fast tests, compiled by clang, not optimised, with "
-          "assert()", ["tools/dev test --debug"], TESTED, r"tests passed", 40),
+          "assert()", ["tools/dev test --debug"], TESTED, r"tests passed", 40,
+          tests=Tests("build-debug")),
     suite("address", "all tests but the slow ones, with the sanitizers of "
           "addresses and undefined behaviour, and all seeds",
           ["env ALPHEUS_ALL_SEEDS=1 tools/dev test --sanitize "
-           "address,undefined"], TESTED, r"tests passed", 40),
+           "address,undefined"], TESTED, r"tests passed", 40,
+          tests=Tests("build-asan")),
     suite("threads", "tests with several threads, with the sanitizer of threads",
-          ["tools/dev test --sanitize thread"], TESTED, r"tests passed", 20),
+          ["tools/dev test --sanitize thread"], TESTED, r"tests passed", 20,
+          tests=Tests("build-tsan")),
     *(suite(f"load-{part}", "each fast test 30 times, four at once on each "
             f"core: part {part} of 4",
-            [f"tools/dev test --under-load 30 -LE ^slow$ -I {part},,4"], TESTED,
-            r"tests passed", 60)
+            ["tools/dev test --under-load 30 -LE ^slow$"], TESTED,
+            r"tests passed", 60, tests=Tests("build", part, 4, load=4))
       for part in range(1, 5)),
     suite("load-slow", "the same of the slow tests that depend on time",
           [f"tools/dev test --under-load 30 -L ^slow$ -E {CLOCKLESS}"], TESTED,
-          r"tests passed", 120),
+          r"tests passed", 120, tests=Tests("build", load=4)),
     suite("fuzz", "all fuzzers, for 20 minutes",
           ["tools/dev fuzz --minutes 20"],
-          BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/support",
-                              "tests/fuzz"),
-          r"^fuzz: \d+ executions", 35),
+          FUZZED, r"^fuzz: \d+ executions", 35),
     suite("mutants", "each mutant by the test of its hole",
           ["tools/dev mutants --tests"], ALL, r"^mutants: ", 15),
     suite("mutants-by-seeds", "mutants and canaries by seeds of the simulator",
@@ -98,11 +109,11 @@ SUITES = (
            f"build/bin/rocksdb_kill_rounds 200 {SEED}",
            f"build/bin/rocksdb_failover_rounds 50 {SEED}",
            f"build/bin/rocksdb_stress 200 {SEED}"],
-          ROCKSDB, r"rounds|lost", 20),
+          KILLED, r"rounds|lost", 20),
     suite("nemesis", "clusters of 3 and 5 real nodes, 5 minutes each",
           [f"tools/dev nemesis --nodes 3 --minutes 5 --seed {SEED}",
            f"tools/dev nemesis --nodes 5 --minutes 5 --seed {SEED}"],
-          BUILD + PROGRAMS, r"^ *all ", 18),
+          NODES, r"^ *all ", 18),
     *(suite(f"guest-{name}", f"guests with adapters: vm-test {name}",
             [f"tools/dev vm-test --seed {SEED} {name}"], GUEST_INPUTS,
             r"^vm-test: (ok|FAILED)", minutes)

@@ -20,9 +20,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(ROOT, "tools", "rings"))
 import child  # noqa: E402, tools/rings
+import ctest  # noqa: E402, tools/rings
 import deep  # noqa: E402, tools/rings
 import gate  # noqa: E402, tools/rings
 import ledger  # noqa: E402, tools/rings
+import programs  # noqa: E402, tools/rings
 import suites  # noqa: E402, tools/rings
 from draw import Draw  # noqa: E402, tools/rings
 
@@ -431,7 +433,8 @@ class LedgerTest(unittest.TestCase):
         book = ledger.Ledger(self.path)
         for seconds, minutes in ((5, 1), (600, 10)):
             book.add(self.entry(seconds=seconds), 1)
-            self.assertEqual(deep.minutes_of(self.suite, book), minutes)
+            self.assertEqual(deep.minutes_of(self.suite, self.tree, book),
+                             minutes)
 
     def test_without_an_entry_it_never_ran(self):
         self.assertEqual(self.state(), ("never run", False))
@@ -480,6 +483,357 @@ class LedgerTest(unittest.TestCase):
             deep.run(self.suite, self.tree, ledger.Ledger(self.path))
 
 
+class BuildOfPrograms(unittest.TestCase):
+    """A tree with a folder that looks as cmake leaves it. one_test and two_test
+    are programs of GoogleTest, client_test is one that starts others; server is
+    none. script_test is a script."""
+
+    FILES = {
+        "tests/CMakeLists.txt": "alpheus_test(one_test SOURCES\n"
+                                "alpheus_test(two_test\n"
+                                "  alpheus_test(client_test\n",
+        "tests/one_test.cc": '#include "log/a.h"\n',
+        "tests/two_test.cc": '  #  include <two.h>\n// begins with posix_spawn\n',
+        "tests/two.h": "",
+        "tests/client_test.cc": '#include "../tests/begin.h"\n',
+        "tests/begin.h": "posix_spawn(&pid",
+        "tools/server.cc": '  execv("/proc/self/exe", arguments);',
+        "tools/unbuilt.cc": "",
+        "log/a.h": '#include "b.h"\n#include <string>\n',
+        "log/b.h": "",
+        "tests/script.sh": "true",
+    }
+    PROGRAMS = {"one_test": "tests/one_test.cc", "two_test": "tests/two_test.cc",
+                "client_test": "tests/client_test.cc", "server": "tools/server.cc"}
+    # The test programs of ctest, each with its tests.
+    TESTS = {"one_test": ["one_test.0", "one_test.1"],
+             "two_test": ["Kinds/TwoTest.Ends/1+1"], "client_test": ["client_test.0"],
+             "script_test": ["script_test"]}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+        for path, text in self.FILES.items():
+            write(self.folder, path, text)
+        self.configure()
+        for command in (["init", "-q"], ["add", "log", "tests", "tools"],
+                        ["commit", "-qm", "first"]):
+            git(self.folder, *command)
+        self.tree = ledger.Tree(self.folder)
+        self.paths = ("log", "tests", "tools")
+
+    def configure(self, folder="build"):
+        rules = []
+        for name, source in self.PROGRAMS.items():
+            unity = f"{self.folder}/{folder}/{name}/unity.cxx"
+            write(self.folder, f"{folder}/{name}/unity.cxx",
+                  f'#include "{self.folder}/{source}"\n')
+            rule = f"CXX_EXECUTABLE_LINKER__{name}_Debug"
+            rules.append(f"rule {rule}\n  command = link\n"
+                         f"build {name}.o: compile {unity}\n"
+                         f"build bin/{name} | {name}_tests.cmake: {rule} {name}.o\n")
+        write(self.folder, f"{folder}/build.ninja",
+              "rule compile\n  command = compile\n" + "".join(rules))
+        write(self.folder, f"{folder}/CTestTestfile.cmake", "".join(
+            f'add_test([=[{test}]=] "{self.command(name)}" "{test}")\n'
+            for name, tests in self.TESTS.items() for test in tests))
+
+    def command(self, name):
+        return os.path.join(self.folder, "build/bin" if name in self.PROGRAMS
+                            else "tests", name)
+
+    def change(self, *paths):
+        for path in paths:
+            with open(os.path.join(self.folder, path), "a",
+                      encoding="utf-8") as file:
+                file.write("\n// changed\n")
+        git(self.folder, "commit", "-qam", "changed")
+
+    def hashes(self):
+        known = programs.of_folder(self.tree, self.paths, "build")
+        return {name: known.inputs(name) for name in self.TESTS}
+
+    def changed_by(self, *paths):
+        """Names of the test programs whose inputs these files are."""
+        before = self.hashes()
+        self.change(*paths)
+        after = self.hashes()
+        return {name for name in before if before[name] != after[name]}
+
+
+class ProgramsTest(BuildOfPrograms):
+
+    def test_a_source_counts_for_its_program(self):
+        self.assertEqual(self.changed_by("tests/one_test.cc"),
+                         {"one_test", "script_test"})
+
+    def test_what_is_included_counts_wherever_compilers_look(self):
+        for path in ("log/a.h", "log/b.h"):
+            self.assertEqual(self.changed_by(path), {"one_test", "script_test"})
+        self.assertEqual(self.changed_by("tests/two.h"),
+                         {"two_test", "script_test"})
+
+    def test_a_header_that_an_include_means_from_now_on_counts(self):
+        before = self.hashes()
+        write(self.folder, "tools/two.h", "")
+        git(self.folder, "add", "tools")
+        after = self.hashes()
+        self.assertNotEqual(before["two_test"], after["two_test"])
+        self.assertEqual(before["one_test"], after["one_test"])
+
+    def test_what_is_no_cpp_counts_for_all(self):
+        for path in ("tests/CMakeLists.txt", "tests/script.sh"):
+            self.assertEqual(self.changed_by(path), set(self.TESTS))
+
+    def test_other_programs_count_for_one_that_may_start_them(self):
+        for path in ("tools/server.cc", "tools/unbuilt.cc", "tests/begin.h"):
+            self.assertEqual(self.changed_by(path), {"client_test", "script_test"})
+
+    def test_every_way_to_start_a_program_is_seen(self):
+        for text, starts in (
+                ("execl(path", True), ("::execvpe(path", True),
+                ("  begin = &execve;", True), ("fexecve(fd", True),
+                ("posix_spawnp(", True), ("std::system(line)", True),
+                ("popen(line", True), ("dlopen(path", True),
+                ("syscall(SYS_execve, path", True), ("a(); // then execv", True),
+                ("  // execv", False), ("the system", False),
+                ("file_system(path)", False), ("executor(", False),
+                ('execv("/proc/self/exe", argv)', False),
+                ('execv("/proc/self/exe", argv); execv(path', True)):
+            with self.subTest(text=text):
+                self.assertEqual(bool(programs.STARTS.search(
+                    programs.HARMLESS.sub("", text))), starts)
+
+    def test_scripts_that_are_known_to_read_less(self):
+        known = programs.of_folder(self.tree, self.paths, "build")
+        self.assertEqual(known.sources_of("script_test"), known.cpp)
+        self.assertEqual(known.sources_of(programs.WITHOUT_CPP[0]), set())
+        self.assertEqual(known.sources_of(programs.SCRIPTS[0]),
+                         {"tools/server.cc", "tools/unbuilt.cc"})
+
+    def test_the_plain_build_stands_in_for_a_folder_that_is_not_configured(self):
+        folders = [os.path.basename(programs.of_folder(
+            self.tree, self.paths, "build-debug").ninja.folder)]
+        self.configure("build-debug")
+        folders.append(os.path.basename(programs.of_folder(
+            self.tree, self.paths, "build-debug").ninja.folder))
+        self.assertEqual(folders, ["build", "build-debug"])
+
+    def test_without_a_configured_folder_nothing_is_known(self):
+        os.remove(os.path.join(self.folder, "build", "build.ninja"))
+        self.assertIsNone(programs.of_folder(self.tree, self.paths, "build"))
+
+
+class RunOfProgramsTest(BuildOfPrograms):
+    """A suite whose programs note that they ran, and fail as they are told."""
+
+    def setUp(self):
+        super().setUp()
+        for name in self.TESTS:
+            path = self.command(name)
+            write(self.folder, os.path.relpath(path, self.folder),
+                  f'#!/bin/sh\necho "$1" >>{self.folder}/ran\n'
+                  f"test ! -e {self.folder}/{name}.fails\n")
+            os.chmod(path, 0o700)
+        write(self.folder, "dev", "shift; echo dev: builds >&2\n"
+              'exec ctest --test-dir build "$@"\n')
+        git(self.folder, "add", "tests")
+        git(self.folder, "commit", "-qm", "programs")
+        self.suite = suites.suite("a", "what", ["sh dev test"], self.paths,
+                                  r"tests passed", 60, tests=suites.Tests("build"))
+        self.path = os.path.join(self.folder, "docs", "results", "deep.json")
+        self.loops = []
+        for patch in (mock.patch.object(deep, "ROOT", self.folder),
+                      mock.patch.object(child, "busy_loops", self.note_loops)):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    @contextlib.contextmanager
+    def note_loops(self, count):
+        self.loops.append(count)
+        yield
+
+    def run_suite(self, whole=False):
+        """(whether it was green, the tests that ran)"""
+        write(self.folder, "ran", "")
+        with contextlib.redirect_stdout(io.StringIO()):
+            green = deep.run(self.suite, self.tree, self.book(), whole)
+        with open(os.path.join(self.folder, "ran"), encoding="utf-8") as file:
+            return green, sorted(file.read().split())
+
+    def book(self):
+        return ledger.Ledger(self.path)
+
+    def entry(self):
+        return self.book().of("a")[-1]
+
+    def state(self):
+        return deep.state(self.suite, self.tree, self.book())
+
+    def all_tests(self):
+        return sorted(test for tests in self.TESTS.values() for test in tests)
+
+    def fail(self, name, fails=True):
+        path = os.path.join(self.folder, f"{name}.fails")
+        if fails:
+            write(self.folder, path, "")
+        else:
+            os.remove(path)
+
+    def test_the_first_run_runs_all_and_notes_the_inputs(self):
+        self.assertEqual(self.run_suite(), (True, self.all_tests()))
+        entry = self.entry()
+        self.assertEqual(entry["programs"], self.hashes())
+        self.assertEqual(entry["ran"].split(), sorted(self.TESTS))
+        self.assertEqual(entry["counts"],
+                         ["100% tests passed, 0 tests failed out of 5"])
+        self.assertTrue(self.state()[1])
+
+    def test_what_has_changed_runs_again_and_nothing_else(self):
+        self.run_suite()
+        self.change("log/b.h")
+        said, green = self.state()
+        self.assertFalse(green)
+        self.assertRegex(said, "stale since .*: 2 of 4 programs are to run")
+        self.assertEqual(self.run_suite(),
+                         (True, ["one_test.0", "one_test.1", "script_test"]))
+        entry = self.entry()
+        self.assertEqual(entry["programs"], self.hashes())
+        self.assertEqual(entry["ran"], "one_test script_test")
+        self.assertEqual(entry["commit"], self.tree.commit())
+        self.assertTrue(self.state()[1])
+
+    def test_a_test_whose_name_has_signs_of_patterns_runs_by_itself(self):
+        self.run_suite()
+        self.change("tests/two.h")
+        self.assertEqual(self.run_suite(),
+                         (True, ["Kinds/TwoTest.Ends/1+1", "script_test"]))
+
+    def test_what_failed_runs_again_with_what_has_changed(self):
+        self.run_suite()
+        self.change("tests/two.h")
+        self.fail("two_test")
+        self.assertFalse(self.run_suite()[0])
+        entry = self.entry()
+        self.assertEqual(entry["outcome"], "failed")
+        self.assertEqual(entry["programs"],
+                         {**self.hashes(), "two_test": ledger.FAILED})
+        self.assertRegex(self.state()[0], "FAILED at .*: two_test$")
+        self.change("tests/client_test.cc")
+        self.assertRegex(self.state()[0], "FAILED at .*: two_test; 3 of 4 programs")
+        self.fail("two_test", False)
+        self.assertEqual(self.run_suite(),
+                         (True, ["Kinds/TwoTest.Ends/1+1", "client_test.0",
+                                 "script_test"]))
+        self.assertEqual(self.entry()["programs"], self.hashes())
+        self.assertEqual(self.entry()["outcome"], "ok")
+
+    def test_a_run_that_fails_by_something_else_vouches_for_no_test(self):
+        write(self.folder, "dev", 'shift; ctest --test-dir build "$@"\n'
+              'test "$1" = -N')
+        self.assertFalse(self.run_suite()[0])
+        self.assertEqual(set(self.entry()["programs"].values()), {ledger.FAILED})
+
+    def test_a_build_that_fails_leaves_what_is_known(self):
+        self.run_suite()
+        before = self.entry()["programs"]
+        self.change("log/b.h")
+        write(self.folder, "dev", "exit 3")
+        self.assertEqual(self.run_suite(), (False, []))
+        self.assertEqual(self.entry()["programs"], before)
+        self.assertFalse(self.state()[1])
+
+    def test_nothing_is_noted_if_nothing_has_changed(self):
+        self.run_suite()
+        before = self.entry()
+        self.assertEqual(self.run_suite(), (True, []))
+        self.assertEqual(self.entry(), before)
+        write(self.folder, "tests/nothing.h", "")
+        git(self.folder, "add", "tests")
+        git(self.folder, "commit", "-qm", "for scripts")
+        self.assertRegex(self.state()[0], "2 of 4")  # client_test and the script
+
+    def test_all_of_it_runs_if_that_is_asked_for(self):
+        self.run_suite()
+        self.assertEqual(self.run_suite(whole=True), (True, self.all_tests()))
+
+    def test_an_older_entry_is_judged_by_all_files(self):
+        self.run_suite()
+        entry = {name: self.entry()[name] for name in ledger.FIELDS}
+        book = self.book()
+        book.add(entry, 1)
+        book.write()
+        self.assertTrue(self.state()[1])
+        self.change("tests/two.h")
+        self.assertRegex(self.state()[0], "stale: what it is built from")
+        self.assertEqual(self.run_suite(), (True, self.all_tests()))
+
+    def test_without_a_configured_folder_all_files_count(self):
+        self.run_suite()
+        os.remove(os.path.join(self.folder, "build", "build.ninja"))
+        self.assertTrue(self.state()[1])
+        self.change("tests/two.h")
+        said, green = self.state()
+        self.assertFalse(green)
+        self.assertIn("not known until build or build is configured", said)
+
+    def test_few_tests_get_the_load_of_many(self):
+        at_once = 3 * os.cpu_count()
+        self.suite = self.suite._replace(tests=suites.Tests("build", load=3))
+        with mock.patch.object(os, "cpu_count", return_value=2):
+            self.run_suite()
+            self.assertEqual(self.loops, [3 * 2 - 1])
+        self.suite = self.suite._replace(tests=suites.Tests("build", load=1))
+        with mock.patch.object(os, "cpu_count", return_value=2):
+            self.run_suite(whole=True)
+        self.assertEqual(self.loops[1:], [0])
+
+    def test_a_part_that_runs_takes_its_share_of_the_minutes(self):
+        self.assertEqual(deep.minutes_of(self.suite, self.tree, self.book()), 60)
+        self.run_suite()
+        self.change("log/b.h")
+        self.assertEqual(deep.minutes_of(self.suite, self.tree, self.book()),
+                         deep.MINUTES_TO_BUILD + 30)
+        self.assertEqual(deep.minutes_of(self.suite, self.tree, self.book(),
+                                         whole=True), 60)
+
+
+class CtestTest(unittest.TestCase):
+
+    def test_each_program_is_in_one_part_and_stays_there(self):
+        names = [f"{word}_test" for word in ("core", "api", "sim", "log", "pmem",
+                                             "base", "update", "fabric")]
+        all_of_them = {name: [f"{name}.0", f"{name}.1"] for name in names}
+        parts = [ctest.part(all_of_them, number, 4) for number in range(1, 5)]
+        self.assertEqual({name: tests for part in parts
+                          for name, tests in part.items()}, all_of_them)
+        self.assertEqual(sum(map(len, parts)), len(names))
+        del all_of_them["core_test"]
+        for number, part in enumerate(parts, 1):
+            part.pop("core_test", None)
+            self.assertEqual(ctest.part(all_of_them, number, 4), part)
+
+    def test_what_came_of_each_test(self):
+        with tempfile.TemporaryDirectory() as folder:
+            write(folder, "CTestTestfile.cmake", """
+                add_test(good true)
+                add_test(bad false)
+                add_test(absent /no/program)
+                add_test(skipped sh -c "exit 77")
+                set_tests_properties(skipped PROPERTIES SKIP_RETURN_CODE 77)
+                add_test(off true)
+                set_tests_properties(off PROPERTIES DISABLED ON)
+                add_test(later sh -c "echo >>runs; test $(wc -l <runs) -lt 3")
+                """)
+            told = os.path.join(folder, "tests.xml")
+            self.assertEqual(ctest.good_tests(told), set())
+            subprocess.run(["ctest", "--test-dir", folder, "--repeat",
+                            "until-fail:3", "--output-junit", told], check=False,
+                           capture_output=True)
+            self.assertEqual(ctest.good_tests(told), {"good", "skipped"})
+
+
 class SuitesTest(unittest.TestCase):
 
     def test_names_are_unique_and_inputs_exist(self):
@@ -505,6 +859,55 @@ class SuitesTest(unittest.TestCase):
             if suite.name.startswith("guest-"):
                 for line in (said.group(), f"dev: {said.group()}"):
                     self.assertIsNone(re.search(suite.counts, line), line)
+
+    def test_suites_of_ctest_are_one_command_each(self):
+        for suite in suites.SUITES:
+            runs = [command for command in suite.commands
+                    if "tools/dev test" in " ".join(command)]
+            self.assertEqual(len(runs), 1 if suite.tests else 0, suite.name)
+        parts = [suite.tests.part for suite in suites.SUITES
+                 if suite.name.startswith("load-") and suite.tests.parts == 4]
+        self.assertEqual(parts, [1, 2, 3, 4])
+
+    def test_scripts_that_read_less_are_tests(self):
+        with open(os.path.join(ROOT, "tests/CMakeLists.txt"),
+                  encoding="utf-8") as file:
+            text = file.read()
+        for name in programs.SCRIPTS + programs.WITHOUT_CPP:
+            self.assertRegex(text, rf"(_test\(|NAME ){name}\b")
+
+    def test_no_cpp_names_a_program_of_googletest(self):
+        with open(os.path.join(ROOT, "tests/CMakeLists.txt"),
+                  encoding="utf-8") as file:
+            names = programs.GOOGLETEST.findall(file.read())
+        self.assertGreater(len(names), 50)
+        pattern = re.compile(rf"\b({'|'.join(names)})\b")
+        for path in ledger.Tree(ROOT).files(suites.TESTED):
+            if path.endswith(programs.CPP):
+                with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                    text = programs.HARMLESS.sub("", file.read())
+                text = programs.INCLUDE.sub("", text)
+                self.assertIsNone(pattern.search(text), path)
+
+    def test_inputs_are_all_that_the_programs_are_built_from(self):
+        known = programs.of_folder(ledger.Tree(ROOT), suites.TESTED, "build")
+        if known is None:
+            self.skipTest("no build is configured")
+        nodes = ["alpheus", "alpheusd", "alpheus-nemesis"]
+        rounds = list(gate.KILL_ROUNDS)
+        run = {"nemesis": nodes, "kills": ["alpheus-demo", *nodes, *rounds],
+               "guest-log": ["verbs_conformance_test", "verbs_guest_test",
+                             "guest_log", *nodes],
+               "simulator": ["alpheus-sim"], "mutants-by-seeds": ["alpheus-sim"],
+               "fuzz": [name for name in known.ninja.programs
+                        if name.startswith("fuzz_")]}
+        for suite in suites.SUITES:
+            listed = ledger.Tree(ROOT).files(suite.inputs)
+            for name in run.get(suite.name, ()):
+                if name not in known.ninja.programs and name in rounds:
+                    continue  # RocksDB is missing
+                self.assertLessEqual(known.built_from(name), set(listed),
+                                     f"{suite.name}: {name}")
 
     def test_documents_that_tests_read_are_inputs_of_the_tests(self):
         with open(os.path.join(ROOT, "tests/CMakeLists.txt"),
