@@ -197,7 +197,7 @@ def run(suite, tree, ledger, whole=False):
         last = (ledger.of(suite.name) or [{}])[-1]
         good, counts, of_tests = run_tests(suite, tree, last.get("programs", {}),
                                            whole)
-        if good and not of_tests["ran"] and last["outcome"] == "ok":
+        if good and not of_tests["ran"] and last.get("outcome") == "ok":
             print(f"deep: {suite.name}: nothing ran, no program has changed since "
                   f"{last['commit'][:8]}; --whole runs all", flush=True)
             return True

@@ -779,7 +779,6 @@ class RunOfProgramsTest(BuildOfPrograms):
         self.assertIn("not known until build or build is configured", said)
 
     def test_few_tests_get_the_load_of_many(self):
-        at_once = 3 * os.cpu_count()
         self.suite = self.suite._replace(tests=suites.Tests("build", load=3))
         with mock.patch.object(os, "cpu_count", return_value=2):
             self.run_suite()
