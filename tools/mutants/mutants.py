@@ -47,7 +47,7 @@ WAIT_SECONDS = 1200
 BOUNDS = {"ALPHEUS_TINY_LOG_OPS": "2"}
 
 # killed_by is empty if all passed; how is "failed", "died", "hung" (it used up its
-# processor time) or "waits".
+# processor time), "waits" or "idle" (it ran no test). Those two kill nothing.
 Outcome = collections.namedtuple("Outcome", "killed_by how seconds output")
 
 
@@ -80,7 +80,7 @@ def run_test(folder, test, mutant_name, seconds, wait_seconds=WAIT_SECONDS):
     failed = re.findall(r"^\[  FAILED  \] ([\w/.]+)", output, re.MULTILINE)
     started = re.findall(r"^\[ RUN      \] ([\w/.]+)", output, re.MULTILINE)
     if not started:
-        return Outcome(f"{test} ran nothing", "died", took, output)
+        return Outcome(f"{test} ran nothing", "idle", took, output)
     if process.returncode == 0:
         return Outcome("", "", took, output)
     if failed:
@@ -137,7 +137,7 @@ class Run:
         """Prints a line per mutant; returns how many were killed."""
         killed = 0
         for mutant, (own, others) in self.each(self.try_to_kill, self.mutants):
-            is_killed = own.killed_by and own.how != "waits"
+            is_killed = own.killed_by and own.how not in ("waits", "idle")
             killed += bool(is_killed)
             if own.killed_by:
                 by = own.killed_by

@@ -173,6 +173,12 @@ kChecks ring_log.h:RL2 --nodes 1
         self.assertIn("ran nothing",
                       self.run_test("a_test:Nothing", "").killed_by)
 
+    def test_program_that_runs_no_test_kills_nothing(self):
+        _, killed, printed = self.run_all([entry("kFails", "a_test:Nothing")],
+                                          False)
+        self.assertEqual(killed, 0)
+        self.assertRegex(printed, r"kFails .* SURVIVED .* ran nothing \(idle\)")
+
     def run_all(self, entries, with_unmutated=True):
         run = mutants.Run(self.folder, 2, entries)
         with contextlib.redirect_stdout(io.StringIO()) as printed:
