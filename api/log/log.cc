@@ -261,6 +261,12 @@ std::string RecoveryReport::ToString() const {
   if (!medium_warning.empty()) {
     absl::StrAppend(&text, "; warning: ", medium_warning);
   }
+  if (!membership_warning.empty()) {
+    absl::StrAppend(&text, "; warning: ", membership_warning);
+  }
+  if (!ballot_warning.empty()) {
+    absl::StrAppend(&text, "; warning: ", ballot_warning);
+  }
   return text;
 }
 

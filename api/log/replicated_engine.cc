@@ -16,6 +16,7 @@
 #include "api/node/replica_file.h"
 #include "api/wiring/adapter.h"
 #include "api/wiring/fabric_pump.h"
+#include "api/wiring/membership.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
@@ -25,7 +26,6 @@
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/log_id.h"
 #include "quorum/membership/membership.h"
-#include "quorum/membership/static_membership.h"
 #include "recovery/opening/epoch_opening.h"
 #include "recovery/opening/log_creation.h"
 #include "recovery/opening/opening_quorums.h"
@@ -60,6 +60,9 @@ constexpr uint32_t kIdleForceMaxUs = 500'000;
 constexpr int64_t kBackOffNanosMax = 200 * kNanosPerMilli;
 // Interval of tries for a lock that a node was asked to release.
 constexpr int64_t kLockRetryNanos = 10 * kNanosPerMilli;
+// How often an opening looks whether the membership service has answered: it
+// sleeps in the fabric.
+constexpr int64_t kLookNanos = kNanosPerMilli / 2;
 
 class FabricReplication final : public EngineReplication {
  public:
@@ -153,6 +156,20 @@ RecoveryReport MakeReport(const EpochOpened& opened) {
     report.absent_members.push_back(TextOf(member));
   }
   return report;
+}
+
+// Returns why the service did not give the last ballot, or what else is to be
+// known of it; empty: nothing. The state is that of the last Poll, when the
+// ballot came.
+std::string WarningOf(const quorum::Membership& membership) {
+  const absl::Status problem = membership.problem();
+  if (!problem.ok()) return std::string(problem.message());
+  if (membership.session().state == quorum::SessionState::kConnected) {
+    return membership.warning();
+  }
+  return "the membership service that the cluster's file names did not answer, "
+         "so the epoch was numbered without it. Is it running, and can it be "
+         "reached?";
 }
 
 // Returns the error of the last try, with that of the one before.
@@ -303,14 +320,24 @@ class Opener {
   absl::StatusOr<EpochOpened> TryUntilDeadline(bool is_member) {
     const quorum::PrimaryId self{NodeId(options_.replication.node),
                                  connectivity_->random.Next() | 1};
-    ALPHEUS_ASSIGN_OR_RETURN(quorum::StaticMembership membership,
-                             quorum::StaticMembership::Make(self));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const std::unique_ptr<quorum::Membership> membership,
+        OpenMembership(cluster_,
+                       {.log_name = options_.replication.log_name,
+                        .self = self,
+                        .look_ns = kLookNanos},
+                       connectivity_->random));
+    membership->Poll();  // connects while replicas are greeted
     opening_ = OpeningOptions(is_member, self);
     absl::Status refusal;
     for (;;) {
+      if (membership->session().state == quorum::SessionState::kExpired) {
+        membership->Renew();
+      }
       bool again = false;
       absl::StatusOr<EpochOpened> opened =
-          TryOnce(is_member, membership, again);
+          TryOnce(is_member, *membership, again);
+      membership_warning_ = WarningOf(*membership);
       const int64_t now = Clock::Real().NowNanos();
       if (opened.ok()) return opened;
       if (!again || deadline_.HasPassed(now)) {
@@ -368,6 +395,8 @@ class Opener {
     RecoveryReport report = MakeReport(opened);
     report.shadow = std::move(shadow_);
     report.medium_warning = region_->warning();
+    report.membership_warning = membership_warning_;
+    report.ballot_warning = quorum::CounterWarning(opened.epoch);
     auto replication = std::make_unique<FabricReplication>(
         std::move(connectivity_), replicator,
         recovery::ResyncOptions{.opening = opening_}, opened, claim,
@@ -389,6 +418,7 @@ class Opener {
   std::vector<recovery::PeerAddress> asked_;
   recovery::EpochOpeningOptions opening_;  // of the last try
   std::string shadow_;                     // as ReplicaFile::shadow
+  std::string membership_warning_;  // as RecoveryReport::membership_warning
   std::optional<Region> region_;
   std::unique_ptr<P> pmem_;
   std::unique_ptr<recovery::LocalReplica<P>> replica_;

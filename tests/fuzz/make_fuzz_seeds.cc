@@ -13,6 +13,7 @@
 
 #include "log/base/bytes.h"
 #include "log/base/random.h"
+#include "quorum/membership/zookeeper/znode_contents.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/state_report_wire.h"
 #include "recovery/protocol/wire_parts.h"
@@ -109,6 +110,31 @@ void WriteMessages(SeedWriter& writer) {
                Unsummed(AsText(recovery::EncodeStateReport({7, 8}, report))));
 }
 
+// Whole ones, each behind its kind, and behind the choice that puts its first
+// line in front.
+void WriteZnodes(SeedWriter& writer) {
+  const quorum::PrimaryId process{NodeId(2), uint64_t{0x4f3a} << 48};
+  const Epoch ballot = quorum::PackBallot({17, process});
+  const std::string contents[] = {
+      quorum::EncodeFormat(),
+      quorum::EncodeBallot(ballot),
+      quorum::EncodeNode({"log", {NodeId(2), 9, "a:1", ballot}}),
+      quorum::EncodeMerits({Lsn(80), 3, ballot}),
+      quorum::EncodePrimary({ballot, process, "a:1"}),
+      quorum::EncodeMembers({4, 2, 2, {{NodeId(1), "a:1"}}})};
+  uint8_t kind = 0;
+  for (const std::string& content : contents) {
+    writer.Write(std::string(1, static_cast<char>(kind)) + content);
+    // 70 is a multiple of the number of kinds.
+    writer.Write(std::string(1, static_cast<char>(70 + kind)) +
+                 content.substr(content.find('\n') + 1));
+    ++kind;
+  }
+  writer.Write(std::string(1, '\6') + quorum::CandidatePrefix(process, 5) +
+               "0000000042");
+  writer.Write(std::string(1, '\6') + quorum::PrimaryName(ballot));
+}
+
 void WriteAll(const std::string& folder) {
   using namespace std::string_view_literals;
   SeedWriter(folder, "fuzz_scan_arbitrary").WriteRandom("", 1);
@@ -145,6 +171,8 @@ void WriteAll(const std::string& folder) {
     messages.WriteRandom({&choice, 1}, seed++);
   }
   WriteMessages(messages);
+  SeedWriter znodes(folder, "fuzz_znodes");
+  WriteZnodes(znodes);
 }
 
 }  // namespace

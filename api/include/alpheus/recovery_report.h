@@ -55,6 +55,14 @@ struct RecoveryReport {
   // Warning about the medium for the operator; empty: none.
   std::string medium_warning;
 
+  // Reason why the cluster's membership service did not number this epoch, as
+  // far as known, or what else an operator should know of it; empty: nothing,
+  // or the cluster is static.
+  std::string membership_warning;
+
+  // Warning about numbers of epochs that come to their end; empty: they do not.
+  std::string ballot_warning;
+
   // One line for people.
   std::string ToString() const;
 };

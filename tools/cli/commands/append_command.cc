@@ -68,10 +68,12 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
 }
 
 // Opening is silent unless it cut or repaired something, its adapter can't
-// write to the replica itself, or there is something to know of the medium.
+// write to the replica itself, or there is something to know of the medium, the
+// membership service or the numbers of epochs.
 void ReportRecovery(const LogSource& source, const RecoveryReport& report) {
   if (report.verdict == RecoveryVerdict::kComplete && report.repairs.empty() &&
-      report.shadow.empty() && report.medium_warning.empty()) {
+      report.shadow.empty() && report.medium_warning.empty() &&
+      report.membership_warning.empty() && report.ballot_warning.empty()) {
     return;
   }
   std::fprintf(stderr, "alpheus: %s: %s\n", NameOf(source).c_str(),

@@ -12,7 +12,7 @@
 #include "log/core/ring/region_state.h"
 #include "quorum/membership/static_membership.h"
 #include "tools/sim/actors/operator.h"
-#include "tools/sim/actors/sim_membership.h"
+#include "tools/sim/actors/sim_znodes.h"
 #include "tools/sim/actors/watched_replica.h"
 #include "tools/sim/checkers/ballot_checker.h"
 #include "tools/sim/checkers/checkers.h"
@@ -248,22 +248,29 @@ std::unique_ptr<quorum::Membership> PrimaryOpening::MakeMembership(
     return std::make_unique<quorum::StaticMembership>(
         *quorum::StaticMembership::Make(self));
   }
-  return std::make_unique<SimMembership>(
-      *opener_.world.membership(), opener_.clock, opener_.machine.number, self,
-      [&world = opener_.world, host = opener_.host] {
-        world.NoteActivity(host);
-      },
-      opener_.world.options().canary == Canary::kSharedBallot);
+  return MakeSimMembership(*opener_.world.membership(), opener_.clock,
+                           opener_.random, opener_.machine.number, self,
+                           [&world = opener_.world, host = opener_.host] {
+                             world.NoteActivity(host);
+                           });
 }
 
 bool PrimaryOpening::OpenEpoch(PrimaryNumber number) {
   self_ = {opener_.machine.id(), opener_.random.Next() | 1};
   opener_.world.checkers().fence.Names(opener_.host, self_);
   membership_ = MakeMembership(self_);
-  CheckedBallots ballots(*membership_, opener_.world.checkers().ballots, self_,
-                         opener_.world.membership() != nullptr);
+  quorum::BallotSource* source = membership_.get();
+  std::optional<SharedBallots> shared;
+  if (opener_.world.options().canary == Canary::kSharedBallot &&
+      opener_.world.membership() != nullptr) {
+    source = &shared.emplace(*membership_, *opener_.world.membership(), self_);
+  }
+  CheckedBallots ballots(*source, opener_.world.checkers().ballots, self_);
   recovery::EpochOpeningOptions options = OpeningOptions();
   for (bool again = true; again;) {
+    if (membership_->session().state == quorum::SessionState::kExpired) {
+      membership_->Renew();
+    }
     if (TryOnce(number, options, ballots, again)) return true;
     if (has_failed_medium()) return false;
     if (options.deadline.HasPassed(opener_.clock.NowNanos())) return false;

@@ -63,6 +63,7 @@ MembershipOptions MembershipOptionsOf(const RunOptions& options) {
   membership.watch_ns_max = options.watch_ns_max;
   membership.lost_odds = options.membership_lost_odds;
   membership.stale_odds = options.membership_stale_odds;
+  membership.other_session_odds = options.membership_stale_odds;
   return membership;
 }
 
