@@ -44,7 +44,7 @@ ROOM_RANK = {
     "replication/fabric": {"": 0, "tcp": 1, "verbs": 1},
     "replication/persist": {"platform": 0, "execute": 1, "plan": 2},
     "recovery": {"protocol": 0, "replica": 1, "follow": 1, "opening": 2,
-                 "scrub": 2, "server": 3, "resync": 4},
+                 "scrub": 2, "election": 3, "server": 3, "resync": 4},
     "api": {"include": 0, "examples": 1, "wiring": 1, "admin": 2, "node": 2,
             "log": 3, "c": 4, "rocksdb": 4},
     "api/rocksdb": {"store": 0, "failover": 1, "follow": 2, "fs": 3},

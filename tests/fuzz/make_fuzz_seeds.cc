@@ -67,7 +67,8 @@ void WriteMessages(SeedWriter& writer) {
   const recovery::Message messages[] = {
       recovery::Format{1 << 20, members, "log"},
       recovery::Formatted{},
-      recovery::Prepare{promise, 7},
+      recovery::Prepare{promise, 7, Epoch(8)},
+      recovery::Release{Epoch(8)},
       recovery::Promised{fabric::RegionKey(1), 1, fabric::RegionKey(2)},
       recovery::Refused{promise},
       recovery::OpenForRepair{Epoch(9), true},
@@ -81,7 +82,19 @@ void WriteMessages(SeedWriter& writer) {
       recovery::Prove{},
       recovery::Proved{},
       recovery::Fetch{RingOffset(64), 4096},
-      recovery::Fetched{RingOffset(64), {std::byte{1}, std::byte{2}}}};
+      recovery::Fetched{RingOffset(64), {std::byte{1}, std::byte{2}}},
+      recovery::Hear{recovery::Standing::kReady, 1000, 1, Epoch(9), 150, 500,
+                     recovery::PrimaryWord::kHeard, Epoch(9), 7, 8},
+      recovery::Heard{
+          recovery::PrimaryWord::kSilent,
+          promise,
+          Epoch(9),
+          Lsn(1),
+          Lsn(8),
+          {{promise.primary, recovery::Standing::kReady, 1, Epoch(9)}},
+          recovery::Instruction{recovery::InstructionKind::kElect, NodeId(2),
+                                7}},
+      recovery::Instruct{{recovery::InstructionKind::kDrain, NodeId(2), 7}}};
   for (const recovery::Message& message : messages) {
     writer.Write("\1" +
                  Unsummed(AsText(recovery::EncodeMessage({7, 8}, message))));
