@@ -235,6 +235,10 @@ std::string RecoveryReport::ToString() const {
   std::string text =
       absl::StrCat("recovered LSN ", head_lsn.value, " to ", end_lsn.value,
                    ": ", records, " records, ", payload_bytes, " bytes");
+  if (read_from_lsn > head_lsn) {
+    absl::StrAppend(&text, " from LSN ", read_from_lsn.value,
+                    " on, those before it unread");
+  }
   if (cleaned_records + aborted_records > 0) {
     absl::StrAppend(&text, ", ", cleaned_records, " cleaned, ", aborted_records,
                     " aborted");

@@ -42,6 +42,7 @@ LogEngine::LogEngine(Region region, const RingLogStart& start,
       is_shared_(replication_ != nullptr ||
                  region_.medium() != RegionMedium::kAnonymous),
       recovered_end_(start.end.lsn - 1),
+      read_from_(start.read_from),
       ring_offset_(start.superline.ring_offset),
       report_(std::move(report)),
       ring_(make_ring(region_.bytes(), OptionsOf(options), waiter_)),
@@ -122,8 +123,8 @@ absl::Status LogEngine::CheckPayloads() const {
 
 std::unique_ptr<RecoveredRange::Source> LogEngine::Recovered() const {
   return std::make_unique<RecoveredSource>(
-      log().ring(), ring_offset_, log().table(), log().head(), recovered_end_,
-      is_released_, region_.path());
+      log().ring(), ring_offset_, log().table(), log().head(), read_from_,
+      recovered_end_, is_released_, region_.path());
 }
 
 absl::Status LogEngine::OfParent() const {

@@ -35,6 +35,7 @@
 #include "log/base/status_macros.h"
 #include "log/base/waiter.h"
 #include "log/core/durability/replication_sink.h"
+#include "log/core/read/record_cursor.h"
 #include "log/core/ring/any_ring_log.h"
 #include "log/core/ring/ring_log.h"
 #include "log/core/space/reclaimer.h"
@@ -166,6 +167,7 @@ class LogEngine final : private recovery::PrimaryReplica {
   const bool is_shared_;
   const ForkWatch fork_watch_;
   const Lsn recovered_end_;
+  const LogPosition read_from_;  // records before it are recovered unread
   const uint64_t ring_offset_;
   RecoveryReport report_;
   OwnedRing ring_;

@@ -148,6 +148,7 @@ RecoveryReport MakeReport(const EpochOpened& opened) {
   report.previous_epoch = opened.previous_epoch;
   report.head_lsn = opened.head.lsn;
   report.end_lsn = opened.end.lsn - 1;
+  report.read_from_lsn = report.head_lsn;
   report.repairs = opened.repairs;
   for (const recovery::OtherMember& member : opened.not_installed) {
     report.absent_members.push_back(TextOf(member));

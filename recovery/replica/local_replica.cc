@@ -381,6 +381,7 @@ Superline LocalReplica<P>::SuperlineWith(
   next.head_lsn = installation.head.lsn;
   next.head_offset = installation.head.offset;
   next.head_chain = installation.head.chain;
+  next.ceiling = next.head_offset + next.ring_capacity;
   return next;
 }
 
@@ -415,7 +416,7 @@ absl::Status LocalReplica<P>::Commit() {
   ALPHEUS_RETURN_IF_ERROR(UnmarkCleanClose());
   ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.InstallEpoch(table, next, seq)));
   ALPHEUS_RETURN_IF_ERROR(OfMedium(
-      installer.RenewWatermarks(next.log_epoch, installation.end.lsn - 1)));
+      installer.RenewWatermarks({next.log_epoch, installation.end.lsn - 1})));
   if (!pads.empty()) {
     installer.RewritePads(table, pads);
     ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.Fence()));
@@ -459,6 +460,7 @@ absl::Status LocalReplica<P>::PublishHead(Epoch epoch,
   next.head_lsn = head.lsn;
   next.head_offset = head.offset;
   next.head_chain = head.chain;
+  next.ceiling = next.head_offset + next.ring_capacity;
   return UpdateSuperline(next);
 }
 

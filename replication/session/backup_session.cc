@@ -257,6 +257,7 @@ absl::Status BackupSession<P>::WalkAnnounced() {
       }
       const Lsn named(cursor.record().header.durable_lsn());
       durable_lsn_ = std::max(durable_lsn_, named);
+      last_ = {next_.offset, next_.chain};
       next_ = cursor.position();
       tries_ = 0;
       continue;
@@ -361,7 +362,7 @@ void BackupSession<P>::StoreWatermark() {
   if (watermark_lsn_ == persisted_lsn()) return;
   watermark_lsn_ = persisted_lsn();
   pmem_.StoreLineNt(WatermarkLine(memory_.region, watermark_line_),
-                    watermarks_[watermark_line_].Encode(watermark_lsn_));
+                    watermarks_[watermark_line_].Encode(watermark_lsn_, last_));
   watermark_line_ = 1 - watermark_line_;
 }
 

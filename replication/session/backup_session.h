@@ -151,7 +151,8 @@ class BackupSession {
   const WatermarkEncoder watermarks_[2];
   PersistResponder<P> responder_;
 
-  LogPosition next_;  // after the last record that is persisted and walked
+  LogPosition next_;     // after the last record that is persisted and walked
+  WatermarkPlace last_;  // of that record; none before the first
   RingOffset persisted_end_;
   uint64_t summed_ = 0;  // summed bytes of the payload at next_
   uint32_t sum_ = 0;     // their sum

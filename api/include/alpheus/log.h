@@ -117,8 +117,10 @@ class Log {
 
   // Recovers the log and opens a new epoch. On return every recovered record is
   // durable, and report() has the findings.
-  // Blocking: one pass over the records, then a flush of those that nothing
-  // proves persisted.
+  // Of a log of many MiB only the end is read. Damage before
+  // RecoveryReport::read_from_lsn is then an error of Recovered(), not of Open.
+  // Blocking: one pass over a few MiB of records, then a flush of those that
+  // nothing proves persisted.
   // Errors: NotFound; FailedPrecondition (another writer has it; another log
   // than options.expected_log_id); DataLoss (an acknowledged record, or the
   // region's own data, can't be read: the message names LSN, offset, remedy;

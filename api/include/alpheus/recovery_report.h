@@ -28,8 +28,12 @@ struct RecoveryReport {
   Epoch epoch;           // opened now
   Epoch previous_epoch;  // of the last opening; 0 for a new log
   bool was_closed_cleanly = false;
-  Lsn head_lsn;          // first recovered LSN, or end_lsn + 1
-  Lsn end_lsn;           // last recovered LSN; head_lsn - 1 if there is none
+  Lsn head_lsn;  // first recovered LSN, or end_lsn + 1
+  Lsn end_lsn;   // last recovered LSN; head_lsn - 1 if there is none
+  // First LSN that the opening read: head_lsn, or a later one in a log of many
+  // MiB. Records before it were known to be persisted. They are recovered, but
+  // are read and checked only when they are shown, and are not counted below.
+  Lsn read_from_lsn;
   uint64_t records = 0;  // recovered, not cleaned, not aborted
   uint64_t cleaned_records = 0;
   uint64_t aborted_records = 0;

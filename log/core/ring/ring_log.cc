@@ -14,6 +14,15 @@
 #include "log/pmem/backends.h"
 
 namespace alpheus {
+namespace {
+
+// In a cluster the ceiling is a lap after the head: backups are told of heads
+// alone.
+uint64_t CeilingStep(const RingLogOptions& options, const Ring& ring) {
+  return options.sink == nullptr ? options.ceiling_step_bytes : ring.capacity();
+}
+
+}  // namespace
 
 template <Persistence P>
 std::unique_ptr<ActivityWatch> RingLog<P>::MakeWatch(
@@ -28,8 +37,8 @@ std::unique_ptr<LogDurability<P>> RingLog<P>::MakeDurability(
   const LogDurabilityParts<P> parts = {
       options_.name, pmem_,     region_,   ring_,    *start.index, tracker_,
       reclaimer_,    reserver_, progress_, failure_, clock_};
-  const LogDurabilityStart begin = {start.superline.log_id,
-                                    start.superline.log_epoch, start.end};
+  const LogDurabilityStart begin = {
+      start.superline.log_id, start.superline.log_epoch, start.last, start.end};
   if (watch_ == nullptr) {
     return std::make_unique<LocalDurability<P>>(parts, begin);
   }
@@ -53,11 +62,8 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
       progress_(waiter_),
       tracker_(options.exposure_records_max),
       superline_(pmem, region, start.superline, start.superline_seq, failure_),
-      reclaimer_(pmem, options.name, start.superline.ring_offset, ring_,
-                 start.table,
-                 {start.superline.head_lsn, start.superline.head_offset,
-                  start.superline.head_chain},
-                 start.index, superline_),
+      reclaimer_(pmem, options.name, ring_, start.table, start.superline,
+                 CeilingStep(options, ring_), start.index, superline_),
       durability_(MakeDurability(start)),
       durable_lsn_word_(durability_->durable_lsn_word()),
       reserver_(ring_.capacity(), tracker_.size(),
@@ -309,8 +315,9 @@ absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t bytes,
           const uint64_t limit = durability_->reuse_limit_word().load();
           const auto outcome = reserver_.TryReserve(record_bytes, &space);
           if (outcome == Reserver::Outcome::kReserved) return true;
-          ALPHEUS_ASSIGN_OR_RETURN(const bool again,
-                                   MakeRoom(outcome, limit, bytes, deadline));
+          ALPHEUS_ASSIGN_OR_RETURN(
+              const bool again,
+              MakeRoom(outcome, limit, space, bytes, deadline));
           if (!again) return false;
         }
       }));
@@ -319,8 +326,9 @@ absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t bytes,
 
 template <Persistence P>
 absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
-                                          uint64_t limit, size_t bytes,
-                                          Deadline deadline) {
+                                          uint64_t limit,
+                                          const Reserver::Space& refused,
+                                          size_t bytes, Deadline deadline) {
   if (failure_.failed()) return failure_.status();
   if (refusal == Reserver::Outcome::kQuiesced) {
     durability_->Poll();
@@ -338,7 +346,8 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
         durability_->CheckNotBlockedBySelf(first_open_lsn()));
     return false;
   }
-  ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(reclaimer_.Publish(durable_lsn())));
+  ALPHEUS_RETURN_IF_ERROR(
+      NotifyIfFailed(reclaimer_.Publish(durable_lsn(), refused.end)));
   durability_->Poll();
   const bool awaits_backups = durability_->AwaitsBackups();
   // Space was freed by this call, or by another thread since the refusal.

@@ -23,7 +23,8 @@
 //   RL2. next_lsn - 1 - durable_lsn <= exposure_records_max, rounded up to a
 //        power of two (P-F6).
 //   RL3. Ring bytes are assigned only if the head in the persisted superline of
-//        every replica in sync has passed them (P-L4).
+//        every replica in sync has passed them (P-L4), and they lie before the
+//        ceiling in the own one (P-A3.7).
 //   RL4. After a failed fence nothing more is acknowledged (P-H20).
 // Persistence: a crash leaves the superline of the last update, and any subset
 // of the record words that no fence covered. scan.h recovers the log from that.
@@ -65,6 +66,7 @@
 #include "log/core/read/lsn_index.h"
 #include "log/core/ring/any_ring_log.h"
 #include "log/core/ring/region_repair.h"
+#include "log/core/space/ceiling.h"
 #include "log/core/space/reclaimer.h"
 #include "log/core/space/superline_store.h"
 #include "log/core/write/completion_tracker.h"
@@ -73,6 +75,7 @@
 #include "log/core/write/reserved_record.h"
 #include "log/core/write/reserver.h"
 #include "log/core/write/writer_watch.h"
+#include "log/format/watermark.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
@@ -84,6 +87,8 @@ struct RingLogOptions {
   // records durable. Null: a local log.
   ReplicationSink* sink = nullptr;
   FlushOrder flush_order = FlushOrder::kRemoteFirst;
+  // Bytes by which the ceiling of a local log is raised; a multiple of a line.
+  uint64_t ceiling_step_bytes = kCeilingStepBytes;
 };
 
 // State in which opening an epoch left the region; see
@@ -92,7 +97,11 @@ struct RingLogStart {
   Superline superline;
   uint64_t superline_seq = 0;
   EpochTable table;
-  LogPosition end;                  // next LSN, tail, chain
+  WatermarkPlace last;  // of the record before `end`, if it is known
+  LogPosition end;      // next LSN, tail, chain
+  // Where the opening began to read. Records before it, from the head on, are
+  // checked when they are shown.
+  LogPosition read_from{Lsn(0), RingOffset(0), 0};
   std::shared_ptr<LsnIndex> index;  // of the recovered records
 };
 
@@ -187,9 +196,11 @@ class RingLog final : public AnyRingLog {
   // Reserves with checks, waiting and errors.
   absl::StatusOr<Reserver::Space> TakeSpace(size_t bytes, Deadline deadline);
   // Tries once to make room after a refusal. Returns true if another try to
-  // reserve is worth it. `limit` is the reuse limit before the refusal.
+  // reserve is worth it. `limit` is the reuse limit before the refusal,
+  // `refused` the space that was refused for `bytes` of payload.
   absl::StatusOr<bool> MakeRoom(Reserver::Outcome refusal, uint64_t limit,
-                                size_t bytes, Deadline deadline);
+                                const Reserver::Space& refused, size_t bytes,
+                                Deadline deadline);
   absl::Status RingFull(size_t bytes) const;
 
   absl::Status ForceEverything();

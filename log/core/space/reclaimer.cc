@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/core/space/reclaimer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
+#include "log/core/space/ceiling.h"
 #include "log/pmem/backends.h"
 
 namespace alpheus {
@@ -19,21 +21,23 @@ constexpr size_t kManyEpochs = 256;
 }  // namespace
 
 template <Persistence P>
-Reclaimer<P>::Reclaimer(P& pmem, std::string name, uint64_t ring_offset,
-                        Ring ring, EpochTable table, const LogPosition& head,
+Reclaimer<P>::Reclaimer(P& pmem, std::string name, Ring ring, EpochTable table,
+                        const Superline& found, uint64_t ceiling_step,
                         std::shared_ptr<LsnIndex> index,
                         SuperlineStore<P>& superline)
     : pmem_(pmem),
       name_(std::move(name)),
-      ring_offset_(ring_offset),
+      ring_offset_(found.ring_offset),
       ring_(ring),
       table_(std::move(table)),
+      ceiling_step_(ceiling_step),
       index_(std::move(index)),
       superline_(superline),
-      head_(head),
-      published_(head),
-      head_lsn_(head.lsn.value),
-      reuse_limit_(head.offset.value + ring.capacity()) {}
+      head_{found.head_lsn, found.head_offset, found.head_chain},
+      published_(head_),
+      ceiling_(found.ceiling),
+      head_lsn_(found.head_lsn.value),
+      reuse_limit_(found.ceiling.value) {}
 
 template <Persistence P>
 absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
@@ -45,6 +49,7 @@ absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
       return Unreadable(cursor.position());
     }
+    index_->NoteWalked(cursor.position());
   }
   const RecordView& record = cursor.record();
   if (record.cleaned) return AlreadyCleaned(lsn);
@@ -68,6 +73,7 @@ absl::Status Reclaimer<P>::CleanThrough(Lsn lsn, Lsn durable_lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
       return Unreadable(cursor.position());
     }
+    index_->NoteWalked(cursor.position());
   }
   SetHead(cursor.position());
   ALPHEUS_RETURN_IF_ERROR(AdvanceOverCleaned(durable_lsn));
@@ -75,10 +81,18 @@ absl::Status Reclaimer<P>::CleanThrough(Lsn lsn, Lsn durable_lsn) {
 }
 
 template <Persistence P>
-absl::Status Reclaimer<P>::Publish(Lsn durable_lsn) {
+absl::Status Reclaimer<P>::Publish(Lsn durable_lsn, RingOffset wanted) {
   const MutexLock lock(mutex_);
-  ALPHEUS_RETURN_IF_ERROR(AdvanceOverCleaned(durable_lsn));
-  return head_ == published_ ? absl::OkStatus() : PublishLocked();
+  const absl::Status advanced = AdvanceOverCleaned(durable_lsn);
+  // Another thread may have raised the ceiling meanwhile.
+  const bool is_room_wanted =
+      wanted > ceiling_ && NextCeiling(wanted) > ceiling_;
+  // What can't be read stops the head, and no append that the ring has room
+  // for.
+  if (!is_room_wanted && (!advanced.ok() || head_ == published_)) {
+    return advanced;
+  }
+  return PublishLocked(wanted);
 }
 
 template <Persistence P>
@@ -175,22 +189,32 @@ absl::Status Reclaimer<P>::PublishLazily() {
   const bool is_little =
       head_.offset - published_.offset < ring_.capacity() / kPublishFraction;
   if (is_little && !LetsEpochsGo()) return absl::OkStatus();
-  return PublishLocked();
+  return PublishLocked(RingOffset(0));
+}
+
+// What is wanted lies after the head, and the log's end lies there, too.
+template <Persistence P>
+RingOffset Reclaimer<P>::NextCeiling(RingOffset wanted) const {
+  const RingOffset end = std::max(wanted, head_.offset);
+  return std::max(ceiling_, CeilingAfter(end, head_.offset, ring_.capacity(),
+                                         ceiling_step_));
 }
 
 template <Persistence P>
-absl::Status Reclaimer<P>::PublishLocked() {
+absl::Status Reclaimer<P>::PublishLocked(RingOffset wanted) {
   const LogPosition head = head_;
-  ALPHEUS_RETURN_IF_ERROR(superline_.Update([&head](Superline& superline) {
+  const RingOffset ceiling = NextCeiling(wanted);
+  ALPHEUS_RETURN_IF_ERROR(superline_.Update([&](Superline& superline) {
     superline.head_lsn = head.lsn;
     superline.head_offset = head.offset;
     superline.head_chain = head.chain;
+    superline.ceiling = ceiling;
   }));
   published_ = head;
-  // Release: a thread that may reuse the bytes knows that the head is on media
-  // (RCL2).
-  reuse_limit_.store(head.offset.value + ring_.capacity(),
-                     std::memory_order_release);
+  ceiling_ = ceiling;
+  // Release: a thread that may reuse the bytes knows that head and ceiling are
+  // on media (RCL2).
+  reuse_limit_.store(ceiling.value, std::memory_order_release);
   return absl::OkStatus();
 }
 

@@ -5,12 +5,14 @@
 // header: a hint that need not survive. Moving the head is a superline update,
 // which is expensive. So the head in memory runs ahead of the one on media, and
 // is published every sixteenth of the ring, on demand and at close. Only the
-// published head lets bytes be reused.
+// published head lets bytes be reused. The same update raises the ceiling
+// (ceiling.h), which is the limit of what may be written.
 //
 // Invariants:
 //   RCL1. published head <= head <= durable_lsn + 1 (P-L10).
-//   RCL2. The reuse limit is the published head's offset + capacity, and is set
-//         after the superline update returned (P-L4).
+//   RCL2. The reuse limit is the ceiling in the superline, which is at most a
+//         lap after the head there. It is set after the superline update
+//         returned (P-L4, P-A3.7).
 //   RCL3. The head moves only over records that are cleaned or aborted, or up
 //         to an LSN that the application named.
 //   RCL4. A tail gets a copy of a record, made while its bytes could not be
@@ -42,6 +44,7 @@
 #include "log/core/space/superline_store.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
+#include "log/format/superline.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
@@ -59,10 +62,10 @@ struct TailPlace {
 template <Persistence P>
 class Reclaimer {
  public:
-  // `name` is the region's and `ring_offset` the start of its ring; both for
-  // messages.
-  Reclaimer(P& pmem, std::string name, uint64_t ring_offset, Ring ring,
-            EpochTable table, const LogPosition& head,
+  // `found` is the superline on media. `name` is the region's, for messages.
+  // The ceiling is raised by `ceiling_step` bytes.
+  Reclaimer(P& pmem, std::string name, Ring ring, EpochTable table,
+            const Superline& found, uint64_t ceiling_step,
             std::shared_ptr<LsnIndex> index, SuperlineStore<P>& superline);
 
   Lsn head_lsn() const {
@@ -106,9 +109,11 @@ class Reclaimer {
     work();
   }
 
-  // Moves the head over cleaned records, then writes it to the superline if
-  // that frees space.
-  absl::Status Publish(Lsn durable_lsn);
+  // Moves the head over cleaned records. Then updates the superline if that
+  // frees space, or if the ceiling is below `wanted`, the end of a record that
+  // found no room, and can be raised. DataLoss: a record that the head should
+  // pass can't be read, and the ceiling is as high as it can be.
+  absl::Status Publish(Lsn durable_lsn, RingOffset wanted = RingOffset(0));
 
  private:
   absl::Status CheckDurable(Lsn lsn, Lsn durable_lsn) const;
@@ -117,7 +122,11 @@ class Reclaimer {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool LetsEpochsGo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PublishLazily() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status PublishLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status PublishLocked(RingOffset wanted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the ceiling to publish with the present head.
+  RingOffset NextCeiling(RingOffset wanted) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetHead(const LogPosition& head) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   RecordCursor HeaderCursor(const LogPosition& from) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -132,12 +141,14 @@ class Reclaimer {
   const uint64_t ring_offset_;
   const Ring ring_;
   const EpochTable table_;
+  const uint64_t ceiling_step_;
   const std::shared_ptr<LsnIndex> index_;
   SuperlineStore<P>& superline_;
 
   mutable Mutex mutex_;
   LogPosition head_ ABSL_GUARDED_BY(mutex_);
   LogPosition published_ ABSL_GUARDED_BY(mutex_);
+  RingOffset ceiling_ ABSL_GUARDED_BY(mutex_);  // in the superline
 
   std::atomic<uint64_t> head_lsn_;
   std::atomic<uint64_t> reuse_limit_;

@@ -190,9 +190,10 @@ absl::Status RedoAndClean(
     alpheus::Log& log,
     const std::function<absl::Status(const alpheus::RecoveredRecord&)>& redo) {
   const absl::Status redone = log.ForEachRecovered(redo);
-  if (!redone.ok() || log.report().records == 0) return redone;
+  const alpheus::RecoveryReport& report = log.report();
+  if (!redone.ok() || report.end_lsn < report.head_lsn) return redone;
   // Here the program makes persistent what redo did; then:
-  return log.CleanupThrough(log.report().end_lsn);
+  return log.CleanupThrough(report.end_lsn);
 }
 
 absl::StatusOr<alpheus::Lsn> AppendMakingRoom(

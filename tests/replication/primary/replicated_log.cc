@@ -44,6 +44,7 @@ absl::Status ReplicatedLog::Backup::PublishHead(Epoch epoch,
   superline.head_lsn = head.lsn;
   superline.head_offset = head.offset;
   superline.head_chain = head.chain;
+  superline.ceiling = head.offset + superline.ring_capacity;
   const bool written = WriteCell(pmem, SuperlinePlace(pmem.region()), 0,
                                  ++superline_seq, EncodeSuperline(superline));
   return written ? absl::OkStatus() : pmem.Error();

@@ -462,7 +462,12 @@ TEST(BackupSessionTest, WatermarkFollowsTheAck) {
   ASSERT_TRUE(path.Round().ok());
   EXPECT_EQ(watermark(backup.pmem.CutKeepingNone()), Lsn(1));
   ASSERT_TRUE(backup.session->PersistWatermark().ok());
-  EXPECT_EQ(watermark(backup.pmem.CutKeepingNone()), Lsn(2));
+  std::vector<std::byte> image = backup.pmem.CutKeepingNone();
+  EXPECT_EQ(watermark(image), Lsn(2));
+  // After LSN 1, which takes three lines.
+  const LogPosition place = ReadRegionState(image, "backup")->proven_place();
+  EXPECT_EQ(place.lsn, Lsn(2));
+  EXPECT_EQ(place.offset, RingOffset(3 * kLineBytes));
 }
 
 // WMK2 of watermark.h: the line that holds is not the one that is written.

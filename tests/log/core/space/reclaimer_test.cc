@@ -27,7 +27,6 @@ TEST(ReclaimerTest, BytesAreFreedOnlyWhenTheHeadIsOnMedia) {
   ASSERT_TRUE(harness.Open().ok());
   for (int i = 0; i < 4; ++i) harness.Append(std::string(500, 'x'));
   const Lsn durable = harness.log().durable_lsn();
-  const LogPosition head = harness.log().head();
   const RingLogStart start = harness.opened().start;
   harness.Drop();
 
@@ -38,9 +37,9 @@ TEST(ReclaimerTest, BytesAreFreedOnlyWhenTheHeadIsOnMedia) {
   SuperlineStore<ModelPersistence> superline(
       pmem, pmem.region(), start.superline, start.superline_seq, failure);
   const Ring ring = RingOf(pmem.region(), start.superline);
-  Reclaimer<ModelPersistence> reclaimer(
-      pmem, "model", start.superline.ring_offset, ring, start.table, head,
-      start.index, superline);
+  Reclaimer<ModelPersistence> reclaimer(pmem, "model", ring, start.table,
+                                        start.superline, kCeilingStepBytes,
+                                        start.index, superline);
   int spins = 0;
   pmem.SetHook([&](const ModelPersistence::Event&) {
     ++spins;
@@ -48,7 +47,7 @@ TEST(ReclaimerTest, BytesAreFreedOnlyWhenTheHeadIsOnMedia) {
     const auto state = ReadRegionState(image, "model");
     ASSERT_TRUE(state.ok()) << state.status();
     EXPECT_LE(reclaimer.reuse_limit_word().load(),
-              state->superline.head_offset.value + ring.capacity());
+              state->superline.ceiling.value);
   });
   ASSERT_TRUE(reclaimer.CleanThrough(durable, durable).ok());
   pmem.SetHook({});
