@@ -261,6 +261,9 @@ std::string RecoveryReport::ToString() const {
   if (!medium_warning.empty()) {
     absl::StrAppend(&text, "; warning: ", medium_warning);
   }
+  if (!membership_warning.empty()) {
+    absl::StrAppend(&text, "; warning: ", membership_warning);
+  }
   return text;
 }
 

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -180,9 +181,25 @@ class LogEngine final : private recovery::PrimaryReplica {
 absl::StatusOr<std::unique_ptr<LogEngine>> OpenLocalEngine(
     const LogOptions& options);
 
+struct OpeningTries {
+  // False: an opening that lost a race is not tried again. Others have won.
+  bool until_deadline = true;
+  // Nanoseconds in which the own replica must be there, and enough others
+  // report, as EpochOpeningOptions::report_ns; 0: until the deadline.
+  int64_t report_ns = 0;
+  // As EpochOpeningOptions::promised_max. The node's daemon keeps the own
+  // replica, too, if that has promised a later epoch.
+  std::optional<Epoch> promised_max = std::nullopt;
+  // Process that opens, and its membership, which gives the ballots and must
+  // outlive the call. Null: the opening has an identity and a membership of its
+  // own, for its time.
+  quorum::PrimaryId self = {};
+  quorum::Membership* membership = nullptr;
+};
+
 // Opens an epoch of the cluster's log that options.replication names.
 absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
-    const LogOptions& options);
+    const LogOptions& options, const OpeningTries& tries = {});
 
 // Makes the replicas of the cluster's log that `options` names.
 absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options);

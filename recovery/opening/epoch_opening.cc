@@ -42,7 +42,8 @@ EpochOpening::EpochOpening(fabric::Fabric& fabric, const Clock& clock,
       clock_(clock),
       random_(random),
       ballots_(ballots),
-      options_(options) {}
+      options_(options),
+      waits_since_(clock.NowNanos()) {}
 
 EpochOpening::~EpochOpening() = default;
 
@@ -188,6 +189,20 @@ void EpochOpening::RenewTimeAfterAPause(int64_t now) {
   if (now < expected_at_ || now - expected_at_ < kPauseNanos) return;
   for (const auto& peer : peers_) peer->RenewTime(now);
   if (gathered_at_ && phase_ == Phase::kPromise) gathered_at_ = now;
+  waits_since_ += now - expected_at_;
+}
+
+int64_t EpochOpening::ReportsDueNanos() const {
+  if (options_.report_ns == 0 || phase_ > Phase::kPromise) return kNever;
+  uint64_t capacity = 0;
+  if (own_ != nullptr) {
+    capacity = own_->ring().capacity();
+  } else {
+    for (const auto& peer : peers_) {
+      capacity = std::max(capacity, peer->server_hello().ring_capacity);
+    }
+  }
+  return waits_since_ + options_.report_ns + ReadingNanos(capacity);
 }
 
 absl::Status EpochOpening::Advance() {
@@ -222,7 +237,7 @@ Deadline EpochOpening::NextPoll() const {
   // A stopping opening no longer acts on the deadline.
   int64_t next = install_ == nullptr ? wake_at_ : install_->wake_at();
   if (install_ == nullptr || !install_->is_stopping()) {
-    next = std::min(next, options_.deadline.at_nanos());
+    next = std::min({next, options_.deadline.at_nanos(), ReportsDueNanos()});
   }
   if (ballot_ != nullptr) {
     next = std::min(next, ballot_->NextPoll().at_nanos());
@@ -297,7 +312,9 @@ absl::Status EpochOpening::CheckPossible() {
           " members can't promise an epoch, and ", needed, " must"));
     }
   }
-  if (!DeadlineHasPassed()) return absl::OkStatus();
+  const bool is_late =
+      DeadlineHasPassed() || clock_.NowNanos() >= ReportsDueNanos();
+  if (!is_late) return absl::OkStatus();
   if (phase_ == Phase::kBallot) {
     return TooFew(
         "the deadline passed before a ballot came. Check that the membership "
@@ -369,6 +386,14 @@ absl::Status EpochOpening::AskBallot() {
   if (newest < expected) {
     return MembersAreNotYet(options_.change.has_value(), newest, expected);
   }
+  const Epoch latest = std::ranges::max(promised);
+  if (options_.promised_max && latest > *options_.promised_max) {
+    lost_race_ = true;
+    return absl::UnavailableError(absl::StrCat(
+        "epoch ", latest.value, " is promised, above ",
+        options_.promised_max->value,
+        " of when this process decided to open. Another one was faster"));
+  }
   promised.push_back(options_.above);
   ballot_ = ballots_.Ask({std::move(promised), options_.sizes});
   phase_ = Phase::kBallot;
@@ -402,7 +427,8 @@ absl::Status EpochOpening::PromiseItself() {
 void EpochOpening::SendPrepares() {
   for (const auto& peer : peers_) {
     if (peer->state() != State::kGreeted) continue;
-    peer->Ask(Prepare{promise_, options_.configuration_id});
+    peer->Ask(
+        Prepare{promise_, options_.configuration_id, options_.promised_max});
   }
   // Sends the requests now: the scan of the own replica comes next.
   if (!is_working_copy_ && !own_report_) fabric_.RunTurn();
@@ -537,7 +563,8 @@ absl::Status EpochOpening::Begin(OpeningChoice choice,
   input.own_key = own_ring_->key();
   install_ = std::make_unique<EpochInstall>(
       PlanTerms{std::move(quorums), configuration_, promise_, options_.credits,
-                options_.copy_bytes_max, options_.slice_bytes},
+                options_.copy_bytes_max, options_.slice_bytes,
+                options_.heartbeat_ms},
       std::move(input), fabric_, clock_, random_,
       EpochInstallOptions{options_.gather_ns, options_.deadline,
                           options_.sizes.write_quorum,

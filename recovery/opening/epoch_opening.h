@@ -97,11 +97,18 @@ struct EpochOpeningOptions {
   // deadline. Without a deadline it is not tried again.
   int64_t reconnect_ns = 100'000'000;
   Deadline deadline;
+  // Nanoseconds in which enough replicas must report, beside those in which one
+  // may read its ring; 0: until the deadline. An opener keeps its own replica
+  // from others while it waits for theirs.
+  int64_t report_ns = 0;
 
   // The opening cleans records up to this one (opening_cleanup.h); 0: none.
   Lsn cleanup_through{0};
 
   uint32_t credits = 64;  // receives of each backup
+  // How often the primary will be heard, in milliseconds, as it promises to its
+  // backups; 0: it promises nothing (election.h).
+  uint32_t heartbeat_ms = 0;
   // Bytes of a batch to a backup that is behind; see SessionTerms.
   uint64_t batch_bytes_max = replication::SessionTerms().batch_bytes_max;
   uint64_t copy_bytes_max = uint64_t{4} << 20;  // bytes in flight, per copy
@@ -111,6 +118,11 @@ struct EpochOpeningOptions {
   // The ballot is above this epoch, which refused an earlier opening that lost
   // the race for the promises.
   Epoch above;
+  // Latest promise that the opener knew of when it decided to open. If it is
+  // set, the opening has lost the race (lost_race) before anybody promises,
+  // once it sees a later one: another primary came since. Replicas are told it,
+  // and refuse where they have gone further by then (Prepare).
+  std::optional<Epoch> promised_max = std::nullopt;
 };
 
 struct OpenedBackup {
@@ -268,6 +280,8 @@ class EpochOpening {
   bool DeadlineHasPassed() const {
     return options_.deadline.HasPassed(clock_.NowNanos());
   }
+  // Returns when report_ns is over; kNever: it is not limited.
+  int64_t ReportsDueNanos() const;
 
   fabric::Fabric& fabric_;
   const Clock& clock_;
@@ -294,6 +308,7 @@ class EpochOpening {
   std::optional<int64_t> gathered_at_;  // when enough reports were there
   int64_t wake_at_ = kNever;      // when gather_ns is over; kNever once noticed
   int64_t expected_at_ = kNever;  // when Poll was to be called next
+  int64_t waits_since_;           // for reports, but for pauses (EO5)
   // Peers whose reports were too few to choose from, last time.
   std::optional<std::vector<const OpeningPeer*>> tried_with_;
   std::string wait_reason_;

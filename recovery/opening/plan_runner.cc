@@ -196,7 +196,8 @@ absl::Status PlanRunner::ContinueInstall(Run& run) {
     run.step = Step::kInstalling;
     return StartInstallingOwn();
   }
-  run.peer->Ask(Install{WhatIsInstalled(), NewSession(random_), terms_.credits},
+  run.peer->Ask(Install{WhatIsInstalled(), NewSession(random_), terms_.credits,
+                        terms_.heartbeat_ms},
                 own_ring_.ring, own_ring_.key);
   run.step = Step::kInstalling;
   return absl::OkStatus();

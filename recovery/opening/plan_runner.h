@@ -55,7 +55,8 @@ struct PlanTerms {
   quorum::Promise promise;
   uint32_t credits = 0;
   uint64_t copy_bytes_max = 0;  // bytes in flight, per copy
-  uint64_t slice_bytes = 0;  // bytes that the own replica reads in one Advance
+  uint64_t slice_bytes = 0;   // bytes that the own replica reads in one Advance
+  uint32_t heartbeat_ms = 0;  // as in Install
 };
 
 // The plan and its replicas; peers by the index of their report.

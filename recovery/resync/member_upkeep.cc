@@ -64,7 +64,8 @@ Polled MemberUpkeep::OnPoll(Polled polled) {
     if (claim_ != nullptr && claim_->NextPoll().HasPassed(now)) PollClaim();
     if (scrub_ != nullptr && scrub_->NextPoll().HasPassed(now)) ContinueScrub();
   }
-  if (replicator_.in_sync() == replicas_ && noted_in_sync_ == replicas_) {
+  if (replicator_.in_sync() == replicas_ && noted_in_sync_ == replicas_ &&
+      replicator_.has_failed() == noted_failed_) {
     return Polled::kMoved;
   }
   Resync();
@@ -163,11 +164,17 @@ void MemberUpkeep::Resync() {
 void MemberUpkeep::NoteState() {
   const uint32_t in_sync = replicator_.in_sync();
   const ReplicaResync::Counters& counters = resync_.counters();
-  if (in_sync == noted_in_sync_ && counters == noted_) return;
+  const bool has_failed = replicator_.has_failed();
+  if (in_sync == noted_in_sync_ && counters == noted_ &&
+      has_failed == noted_failed_) {
+    return;
+  }
+  noted_failed_ = has_failed;
   noted_in_sync_ = in_sync;
   noted_ = counters;
   const MutexLock lock(state_mutex_);
   state_.in_sync = in_sync;
+  state_.has_failed = has_failed;
   state_.counters = counters;
   state_.out_of_sync = resync_.OutOfSync();
 }

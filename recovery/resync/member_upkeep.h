@@ -81,6 +81,7 @@ class MemberUpkeep final : private replication::Replicator::Observer {
 
   struct State {
     uint32_t in_sync = 0;
+    bool has_failed = false;
     ReplicaResync::Counters counters;
     std::vector<OtherMember>
         out_of_sync;  // with the reason, once one was tried
@@ -122,6 +123,7 @@ class MemberUpkeep final : private replication::Replicator::Observer {
   // Copies of in_sync and counters in state_, for the thread that writes it.
   uint32_t noted_in_sync_ = 0;
   ReplicaResync::Counters noted_;
+  bool noted_failed_ = false;
   mutable Mutex state_mutex_;
   State state_ ABSL_GUARDED_BY(state_mutex_);
 };

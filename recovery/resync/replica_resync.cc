@@ -235,7 +235,8 @@ absl::Status ReplicaResync::ContinueCopy() {
   joining_->Ask(Install{{log_.epoch, log_.table, planner_->running().head,
                          plan.next, log_.configuration},
                         NewSession(random_),
-                        options_.opening.credits},
+                        options_.opening.credits,
+                        options_.opening.heartbeat_ms},
                 log_.ring, log_.ring_key);
   return absl::OkStatus();
 }

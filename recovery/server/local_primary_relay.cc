@@ -266,6 +266,10 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::RelayPromise(
     return absl::FailedPreconditionError(
         "the process that asks for the promise has the replica itself");
   }
+  // OSV3 of opening_service.h: a local primary has opened the log.
+  if (OpeningService::IsUnknown(asker.asked, primary.promise)) {
+    return opening_.RefuseLate(asker, asker.asked, primary.promise);
+  }
   if (!primary.wanted_at.has_value()) primary.wanted_at = clock_.NowNanos();
   // Else it was sent Wanted already, or is sent it as soon as LPR4 allows.
   PeerConnection& connection = *connections_.Find(primary.connection);

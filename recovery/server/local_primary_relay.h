@@ -19,10 +19,11 @@
 // the other.
 //
 // Invariants:
-//   LPR1. A primary is sent Wanted only if the asker has proved the key and its
-//         promise is above the primary's. Nothing is promised for a log that
-//         this server does not have. Only a request for a promise makes a
-//         primary step down.
+//   LPR1. A primary is sent Wanted only if the asker has proved the key, its
+//         promise is above the primary's, and it knew of the primary's if it
+//         says which one it knew of. Nothing is promised for a log that this
+//         server does not have. Only a request for a promise makes a primary
+//         step down.
 //   LPR2. Bytes that a local primary shows go to the asker alone, and are no
 //         more than it asked for.
 //   LPR3. A log has one local primary, the one that said Claim last: the node
@@ -100,6 +101,13 @@ class LocalPrimaryRelay {
   // nothing.
   std::optional<quorum::Promise> PromiseOfPrimary(
       const PeerConnection& connection) const;
+
+  // Returns the promise of the log's local primary; epoch 0: none has said
+  // Claim.
+  quorum::Promise PromiseOfLog(Uuid log_id) const {
+    const LocalPrimary* const primary = FindPrimary(log_id);
+    return primary == nullptr ? quorum::Promise() : primary->promise;
+  }
 
   // Returns when the wait of an asker is over, in nanoseconds, and why.
   // Requires: it is in kWaiting or kFetching.

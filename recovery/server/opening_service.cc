@@ -56,6 +56,32 @@ absl::StatusOr<MaybeReply> OpeningService::Refusing(
   return Refused{*current};
 }
 
+bool OpeningService::IsUnknown(const Prepare& ask,
+                               const quorum::Promise& current) {
+  return ask.promised_max.has_value() && current.epoch > *ask.promised_max &&
+         current.primary != ask.promise.primary;
+}
+
+Message OpeningService::RefuseLate(const PeerConnection& connection,
+                                   const Prepare& ask,
+                                   const quorum::Promise& current) {
+  ++connections_.counters().refused;
+  connections_.Note(
+      connection,
+      absl::StrCat("is refused epoch ", ask.promise.epoch.value, ": epoch ",
+                   current.epoch.value, " is promised to node ",
+                   current.primary.node.value, " since it decided to open"));
+  return Refused{current};
+}
+
+bool OpeningService::ReadsReports(const ServedLog& log) const {
+  const auto reads = [&](const PeerConnection& connection) {
+    return connection.log == &log && (connection.phase == Phase::kReporting ||
+                                      connection.phase == Phase::kPromised);
+  };
+  return !connections_.Where(reads).empty();
+}
+
 // P-A4.2, in this order.
 absl::StatusOr<MaybeReply> OpeningService::OnPrepare(PeerConnection& connection,
                                                      const Prepare& ask) {
@@ -63,6 +89,11 @@ absl::StatusOr<MaybeReply> OpeningService::OnPrepare(PeerConnection& connection,
   ALPHEUS_RETURN_IF_ERROR(CheckAsker(connection, ask.promise));
   ALPHEUS_RETURN_IF_ERROR(
       CheckConfiguration(log.server_hello().configuration_id, ask));
+  // OSV3.
+  const quorum::Promise current = log.current_promise();
+  if (IsUnknown(ask, current) && !ReadsReports(log)) {
+    return RefuseLate(connection, ask, current);
+  }
   const absl::StatusOr<quorum::PromiseVerdict> verdict =
       log.AcceptPromise(ask.promise);
   if (!verdict.ok()) return Refusing(connection, ask.promise, verdict.status());
@@ -184,6 +215,8 @@ absl::StatusOr<Message> OpeningService::AfterInstall(
       {installation.epoch, install.session, installation.end, install.credits},
       fabric_, connection.id));
   connection.phase = Phase::kSession;
+  connection.heartbeat_ms = install.heartbeat_ms;
+  connection.has_spoken = false;
   ++connections_.counters().installed;
   const Followed said = connection.log->followed();
   connections_.Note(

@@ -252,8 +252,12 @@ Deadline Replicator::PollDeadline(Deadline deadline) const {
   const int64_t now = clock_.NowNanos();
   const int64_t observer_due = std::max(
       observer_due_ns_.load(std::memory_order_relaxed), now + kCheckNanos);
-  return Deadline::AtNanos(std::min(
-      {deadline.at_nanos(), now + options_.ack_timeout_ns / 4, observer_due}));
+  int64_t check_ns = options_.ack_timeout_ns / 4;
+  if (options_.heartbeat_ns != 0) {
+    check_ns = std::min(check_ns, options_.heartbeat_ns);
+  }
+  return Deadline::AtNanos(
+      std::min({deadline.at_nanos(), now + check_ns, observer_due}));
 }
 
 ALPHEUS_FLATTEN ReplicationState Replicator::replication_state() const {
@@ -279,6 +283,7 @@ bool Replicator::CheckBackups() {
     CatchUp(backup);
     Push(backup);
     PostReceives(backup);
+    Beat(backup);
     any_posted |= backup.session->batches() != before;
     if (!backup.status.ok()) continue;
     const uint64_t lag = LagOf(backup);
@@ -394,6 +399,20 @@ void Replicator::PostReceives(Backup& backup) {
   if (!MayPost(backup)) return;
   const absl::Status posted = backup.session->PostReceives();
   if (!posted.ok()) DropUnposted(backup, posted);
+}
+
+// RPR8.
+void Replicator::Beat(Backup& backup) {
+  if (options_.heartbeat_ns == 0 || !MayPost(backup)) return;
+  PrimarySession& session = *backup.session;
+  if (session.batches() == backup.said &&
+      last_poll_ns_ - backup.said_ns >= options_.heartbeat_ns) {
+    const absl::Status posted = session.Beat(durable_lsn_);
+    if (!posted.ok()) return DropUnposted(backup, posted);
+  }
+  if (session.batches() == backup.said) return;
+  backup.said = session.batches();
+  backup.said_ns = last_poll_ns_;
 }
 
 // RPR6.

@@ -58,6 +58,9 @@
 //         treated as any other.
 //   RPR7. When a connection breaks, everything that arrived on it is processed
 //         first: it may give the reason. Then the backup is dropped.
+//   RPR8. With heartbeats, a backup in sync hears something at least once in
+//         heartbeat_ns, as long as this host polls. It answers, so that one
+//         that has stopped is dropped while nothing is appended, too.
 // Thread safety: as ReplicationSink; PollDeadline also from any thread. The
 // observer must not call the log, except as PrimaryReplica (primary_replica.h).
 // Called under: step_mutex_ of the log's ReplicatedForcer; so is the observer.
@@ -110,6 +113,9 @@ class Replicator final : public ReplicationSink {
     // appended (RPR6). A higher rate ends its lag sooner and slows appends
     // more.
     uint64_t catch_up_bytes_per_second = uint64_t{128} << 20;
+    // Nanoseconds without a word to a backup after which it gets one (RPR8); 0:
+    // never.
+    int64_t heartbeat_ns = 0;
   };
 
   // Shares the fabric and the polls of the log.
@@ -236,6 +242,9 @@ class Replicator final : public ReplicationSink {
     int64_t catch_up_bytes = 0;
     RingOffset seen_end = {};
     int64_t seen_ns = 0;
+    // RPR8: when something was last posted to it, and how much by then.
+    int64_t said_ns = 0;
+    uint64_t said = 0;
   };
 
   // Counts of what arrived: completions and connection events.
@@ -265,6 +274,7 @@ class Replicator final : public ReplicationSink {
   void Push(Backup& backup);
   void PostReceives(Backup& backup);
   void CatchUp(Backup& backup);
+  void Beat(Backup& backup);
   void EarnCatchUp(Backup& backup) const;
   void Count();
   void CountRecords();

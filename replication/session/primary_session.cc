@@ -136,6 +136,15 @@ absl::Status PrimarySession::AdvanceHead(const LogPosition& head) {
 absl::Status PrimarySession::AdvanceDurable(Lsn lsn) {
   if (lsn <= durable_announced_ || !HasRoomForMessage())
     return absl::OkStatus();
+  return PostDurable(lsn);
+}
+
+absl::Status PrimarySession::Beat(Lsn lsn) {
+  if (!is_idle() || !HasRoomForMessage()) return absl::OkStatus();
+  return PostDurable(std::max(lsn, durable_announced_));
+}
+
+absl::Status PrimarySession::PostDurable(Lsn lsn) {
   const size_t slot = free_messages_.back();
   fabric::LocalBytes message = messages_->At(slot);
   message.bytes = message.bytes.first(kDurableUpdateBytes);

@@ -108,6 +108,11 @@ class PrimarySession {
   // call does. Errors: as Advance.
   absl::Status AdvanceDurable(Lsn lsn);
 
+  // Says that the primary is there, by what is durable, `lsn`, once more. Does
+  // nothing while anything is in flight, which the backup hears as well.
+  // Errors: as Advance.
+  absl::Status Beat(Lsn lsn);
+
   // Takes one completion of the session's connection. Errors: Unavailable (the
   // connection broke), Aborted (the backup ends the session for another
   // primary: overtaken_by()), DataLoss (the backup says what is impossible).
@@ -152,6 +157,7 @@ class PrimarySession {
   bool HasCredit() const;
   bool HasRoomFor(uint64_t bytes) const;
   bool HasRoomForMessage() const;
+  absl::Status PostDurable(Lsn lsn);
   absl::Status PostMessage(fabric::LocalBytes message, size_t slot);
   uint64_t SendsInFlight() const;
   absl::Status PostBatch(RingOffset end);

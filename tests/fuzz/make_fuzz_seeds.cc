@@ -13,6 +13,7 @@
 
 #include "log/base/bytes.h"
 #include "log/base/random.h"
+#include "quorum/membership/zookeeper/znode_contents.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/state_report_wire.h"
 #include "recovery/protocol/wire_parts.h"
@@ -67,7 +68,8 @@ void WriteMessages(SeedWriter& writer) {
   const recovery::Message messages[] = {
       recovery::Format{1 << 20, members, "log"},
       recovery::Formatted{},
-      recovery::Prepare{promise, 7},
+      recovery::Prepare{promise, 7, Epoch(8)},
+      recovery::Release{Epoch(8)},
       recovery::Promised{fabric::RegionKey(1), 1, fabric::RegionKey(2)},
       recovery::Refused{promise},
       recovery::OpenForRepair{Epoch(9), true},
@@ -81,7 +83,19 @@ void WriteMessages(SeedWriter& writer) {
       recovery::Prove{},
       recovery::Proved{},
       recovery::Fetch{RingOffset(64), 4096},
-      recovery::Fetched{RingOffset(64), {std::byte{1}, std::byte{2}}}};
+      recovery::Fetched{RingOffset(64), {std::byte{1}, std::byte{2}}},
+      recovery::Hear{recovery::Standing::kReady, 1000, 1, Epoch(9), 150, 500,
+                     recovery::PrimaryWord::kHeard, Epoch(9), 7, 8},
+      recovery::Heard{
+          recovery::PrimaryWord::kSilent,
+          promise,
+          Epoch(9),
+          Lsn(1),
+          Lsn(8),
+          {{promise.primary, recovery::Standing::kReady, 1, Epoch(9)}},
+          recovery::Instruction{recovery::InstructionKind::kElect, NodeId(2),
+                                7}},
+      recovery::Instruct{{recovery::InstructionKind::kDrain, NodeId(2), 7}}};
   for (const recovery::Message& message : messages) {
     writer.Write("\1" +
                  Unsummed(AsText(recovery::EncodeMessage({7, 8}, message))));
@@ -107,6 +121,31 @@ void WriteMessages(SeedWriter& writer) {
   recovery::AddVerdict(&report, recovery::Verdict::kTorn);
   writer.Write("\3" +
                Unsummed(AsText(recovery::EncodeStateReport({7, 8}, report))));
+}
+
+// Whole ones, each behind its kind, and behind the choice that puts its first
+// line in front.
+void WriteZnodes(SeedWriter& writer) {
+  const quorum::PrimaryId process{NodeId(2), uint64_t{0x4f3a} << 48};
+  const Epoch ballot = quorum::PackBallot({17, process});
+  const std::string contents[] = {
+      quorum::EncodeFormat(),
+      quorum::EncodeBallot(ballot),
+      quorum::EncodeNode({"log", {NodeId(2), 9, "a:1", ballot}}),
+      quorum::EncodeMerits({Lsn(80), 3, ballot}),
+      quorum::EncodePrimary({ballot, process, "a:1"}),
+      quorum::EncodeMembers({4, 2, 2, {{NodeId(1), "a:1"}}})};
+  uint8_t kind = 0;
+  for (const std::string& content : contents) {
+    writer.Write(std::string(1, static_cast<char>(kind)) + content);
+    // 70 is a multiple of the number of kinds.
+    writer.Write(std::string(1, static_cast<char>(70 + kind)) +
+                 content.substr(content.find('\n') + 1));
+    ++kind;
+  }
+  writer.Write(std::string(1, '\6') + quorum::CandidatePrefix(process, 5) +
+               "0000000042");
+  writer.Write(std::string(1, '\6') + quorum::PrimaryName(ballot));
 }
 
 void WriteAll(const std::string& folder) {
@@ -145,6 +184,8 @@ void WriteAll(const std::string& folder) {
     messages.WriteRandom({&choice, 1}, seed++);
   }
   WriteMessages(messages);
+  SeedWriter znodes(folder, "fuzz_znodes");
+  WriteZnodes(znodes);
 }
 
 }  // namespace

@@ -81,6 +81,7 @@
 
 namespace alpheus {
 
+class Candidate;
 class LogEngine;
 
 class Log {
@@ -288,6 +289,7 @@ class Log {
   ReplicationStatus replication_status() const;
 
  private:
+  friend class Candidate;
   friend class LogTail;
   explicit Log(std::unique_ptr<LogEngine> engine);
 

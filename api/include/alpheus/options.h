@@ -85,6 +85,10 @@ struct ReplicationOptions {
   // sleeps. Sleeping costs some 70 us; yielding keeps a core busy. 0: sleeps at
   // once.
   uint32_t yields = 200;
+  // How often the backups hear this primary while nothing is appended, in
+  // milliseconds, so that candidates may know it is there (candidate.h). 0:
+  // never, and no candidate takes its silence for its end.
+  uint32_t heartbeat_ms = 0;
   // Speed of background scrubbing of the log's own replica, in bytes per second
   // (docs/design/reading_and_scrubbing.md#scrubbing); damage is repaired from
   // other replicas. 0: only on request (`alpheus scrub`). Findings are in

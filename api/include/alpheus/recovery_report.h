@@ -55,6 +55,10 @@ struct RecoveryReport {
   // Warning about the medium for the operator; empty: none.
   std::string medium_warning;
 
+  // Reason why the cluster's membership service did not number this epoch, as
+  // far as known; empty: it did, or the cluster is static.
+  std::string membership_warning;
+
   // One line for people.
   std::string ToString() const;
 };

@@ -17,6 +17,9 @@ struct ReplicationStatus {
   // has just resynced may still be behind.
   uint32_t in_sync = 1;
 
+  // The log has failed: it must be opened again.
+  bool has_failed = false;
+
   // Members that resynced since the log was opened, and failed attempts.
   uint64_t joins = 0;
   uint64_t failed_joins = 0;

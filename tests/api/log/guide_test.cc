@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "alpheus/atomicity.h"
+#include "alpheus/candidate.h"
 #include "alpheus/cluster_tail.h"
 #include "alpheus/integrity.h"
 #include "alpheus/log.h"
@@ -249,6 +250,21 @@ absl::StatusOr<bool> OpenAgain(
       });
   if (!read.ok()) return read;
   return survived;
+}
+
+absl::Status ServeWhilePrimary(
+    alpheus::Candidate& candidate,
+    const std::function<absl::Status(alpheus::Log&)>& append_one) {
+  for (;;) {
+    absl::StatusOr<std::shared_ptr<alpheus::Log>> log = candidate.WaitForLog();
+    if (!log.ok()) return log.status();  // it withdrew
+    absl::Status appended;
+    while (appended.ok() && !candidate.must_give_back()) {
+      appended = append_one(**log);
+    }
+    // A log that has failed says so once more. The candidate stands again.
+    candidate.GiveBack(*std::move(log)).IgnoreError();
+  }
 }
 
 absl::Status AnnounceDurable(const std::string& path, std::ostream& out) {
@@ -650,6 +666,27 @@ TEST(GuideClusterTest, FailedPrimaryOpensAgain) {
   EXPECT_FALSE(*survived);
   EXPECT_THAT(Recovered(**first), ElementsAre("one", "two"));
   EXPECT_TRUE((*first)->Append("three").ok());
+}
+
+TEST_F(GuideTest, CandidateServesWhileItIsPrimary) {
+  alpheus::testing::TestCluster cluster(3);
+  alpheus::FormatOptions format;
+  format.region_bytes = 1 << 20;
+  format.cluster_file = cluster.file();
+  ASSERT_TRUE(alpheus::Log::Format(format).ok());
+  alpheus::CandidateOptions options;
+  options.log.replication.cluster_file = cluster.file();
+  options.log.replication.node = 1;
+  auto candidate = alpheus::Candidate::Stand(options);
+  ASSERT_TRUE(candidate.ok()) << candidate.status();
+  int appended = 0;
+  const absl::Status served =
+      ServeWhilePrimary(**candidate, [&](alpheus::Log& log) {
+        if (++appended == 3) (*candidate)->Withdraw();
+        return log.Append("a record").status();
+      });
+  EXPECT_TRUE(absl::IsCancelled(served)) << served;
+  EXPECT_EQ(appended, 3);
 }
 
 TEST_F(GuideTest, SealedBytesComeBackWholeOrNotAtAll) {

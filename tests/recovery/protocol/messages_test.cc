@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
+#include "log/core/ring/region_state.h"
 #include "tests/recovery/protocol/wire_samples.h"
 #include "tests/replication/persist/platform/all_platforms.h"
 
@@ -49,62 +52,79 @@ std::vector<Message> AllMessages() {
                                             {Lsn(2), RingOffset(64), 3},
                                             {Lsn(5), RingOffset(640), 4},
                                             TwoMembers()};
-  return {recovery::Format{1 << 20, TwoMembers(), "orders.wal-1"},
-          recovery::Formatted{},
-          recovery::Prepare{kPromise, 7},
-          recovery::Promised{RegionKey(3), 4096, RegionKey(4)},
-          recovery::Refused{kPromise},
-          recovery::OpenForRepair{Epoch(9), true},
-          recovery::OpenForRepair{Epoch(9), false},
-          recovery::RepairOpened{RegionKey(5)},
-          recovery::Install{installation, replication::SessionId(77), 16},
-          recovery::Installed{},
-          recovery::Failed{
-              absl::DataLossError("LSN 4 at offset 192 can't be read")},
-          recovery::View{},
-          recovery::Viewed{RegionKey(7), 1 << 20, {1, 2, 3}, {4, 5, 6, 7, 8}},
-          recovery::Release{},
-          recovery::Released{},
-          recovery::Challenge{{1, 2}},
-          recovery::Challenged{{3, 0}, DigestOf(4)},
-          recovery::Prove{DigestOf(5)},
-          recovery::Proved{},
-          recovery::Claim{kPromise},
-          recovery::Claim{kPromise,
-                          {3,
-                           true,
-                           false,
-                           {9, 8, 7, 6, 1},
-                           {1, 2, 3, 4, 5},
-                           {{Lsn(4), Lsn(6)}}}},
-          recovery::Wanted{kPromise},
-          recovery::Follow{Epoch(9)},
-          recovery::Followed{Epoch(9),
-                             true,
-                             true,
-                             false,
-                             3,
-                             2,
-                             4,
-                             kPromise,
-                             {Lsn(2), RingOffset(64), 3},
-                             Lsn(8),
-                             Lsn(7),
-                             RingOffset(128),
-                             TableOf(3)},
-          recovery::Scrub{true},
-          recovery::Scrubbed{3,
-                             true,
-                             false,
-                             {1, 2, 3, 4, 5},
-                             {6, 7, 8, 9, 10},
-                             {{Lsn(4), Lsn(5)}, {Lsn(8), Lsn(9)}}},
-          recovery::Fetch{RingOffset(640), recovery::kFetchBytesMax},
-          Fetched{RingOffset(640), {}},
-          Fetched{RingOffset(640), {std::byte{1}, std::byte{2}}},
-          recovery::Changed{},
-          recovery::AskCreation{},
-          recovery::Created{TwoMembers(), true}};
+  return {
+      recovery::Format{1 << 20, TwoMembers(), "orders.wal-1"},
+      recovery::Formatted{},
+      recovery::Prepare{kPromise, 7, Epoch(8)},
+      recovery::Promised{RegionKey(3), 4096, RegionKey(4)},
+      recovery::Refused{kPromise},
+      recovery::OpenForRepair{Epoch(9), true},
+      recovery::OpenForRepair{Epoch(9), false},
+      recovery::RepairOpened{RegionKey(5)},
+      recovery::Install{installation, replication::SessionId(77), 16},
+      recovery::Installed{},
+      recovery::Failed{
+          absl::DataLossError("LSN 4 at offset 192 can't be read")},
+      recovery::View{},
+      recovery::Viewed{RegionKey(7), 1 << 20, {1, 2, 3}, {4, 5, 6, 7, 8}},
+      recovery::Release{},
+      recovery::Released{},
+      recovery::Challenge{{1, 2}},
+      recovery::Challenged{{3, 0}, DigestOf(4)},
+      recovery::Prove{DigestOf(5)},
+      recovery::Proved{},
+      recovery::Claim{kPromise},
+      recovery::Claim{kPromise,
+                      {3,
+                       true,
+                       false,
+                       {9, 8, 7, 6, 1},
+                       {1, 2, 3, 4, 5},
+                       {{Lsn(4), Lsn(6)}}}},
+      recovery::Wanted{kPromise},
+      recovery::Follow{Epoch(9)},
+      recovery::Followed{Epoch(9),
+                         true,
+                         true,
+                         false,
+                         3,
+                         2,
+                         4,
+                         kPromise,
+                         {Lsn(2), RingOffset(64), 3},
+                         Lsn(8),
+                         Lsn(7),
+                         RingOffset(128),
+                         TableOf(3)},
+      recovery::Scrub{true},
+      recovery::Scrubbed{3,
+                         true,
+                         false,
+                         {1, 2, 3, 4, 5},
+                         {6, 7, 8, 9, 10},
+                         {{Lsn(4), Lsn(5)}, {Lsn(8), Lsn(9)}}},
+      recovery::Fetch{RingOffset(640), recovery::kFetchBytesMax},
+      Fetched{RingOffset(640), {}},
+      Fetched{RingOffset(640), {std::byte{1}, std::byte{2}}},
+      recovery::Changed{},
+      recovery::AskCreation{},
+      recovery::Created{TwoMembers(), true},
+      recovery::Hear{},
+      recovery::Hear{recovery::Standing::kDrained, 1000, 3, Epoch(8), 150, 500,
+                     recovery::PrimaryWord::kClaimed, Epoch(9), 17, 21},
+      recovery::Heard{},
+      recovery::Heard{recovery::PrimaryWord::kSilent,
+                      kPromise,
+                      Epoch(9),
+                      Lsn(2),
+                      Lsn(8),
+                      {{kPrimary, recovery::Standing::kReady, 7, Epoch(9)},
+                       {{NodeId(3), 5}, recovery::Standing::kDrained, 0, {}}},
+                      recovery::Instruction{recovery::InstructionKind::kDrain,
+                                            NodeId(2), 18}},
+      recovery::Instruct{{recovery::InstructionKind::kElect, NodeId(3), 19}},
+      recovery::Prepare{kPromise, 7},
+      recovery::Release{Epoch(8)}};
 }
 
 bool Decodes(std::span<const std::byte> bytes) {
@@ -234,6 +254,48 @@ TEST(MessagesTest, ConfigurationThatIsNoneIsNone) {
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 24, 0)));
 }
 
+// Prepare: 1 if it is set at 32, the epoch 36; Release: at 0 and 4.
+TEST(MessagesTest, LatestKnownPromiseThatCannotBeIsNone) {
+  const auto prepare = EncodeMessage(kLog, recovery::Prepare{kPromise, 1});
+  const auto release = EncodeMessage(kLog, recovery::Release{Epoch(0)});
+  EXPECT_TRUE(Decodes(prepare));
+  EXPECT_TRUE(Decodes(release));
+  EXPECT_FALSE(Decodes(With<uint32_t>(prepare, kBody + 32, 2)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(prepare, kBody + 36, 1)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(release, kBody, 2)));
+  EXPECT_TRUE(Decodes(With<uint32_t>(release, kBody, 0)));
+}
+
+TEST(MessagesTest, DigestOfCandidatesIsOfAllThatIsSaidOfThem) {
+  using recovery::CandidateState;
+  using recovery::Standing;
+  const CandidateState one{kPrimary, Standing::kReady, 1, Epoch(2)};
+  const CandidateState two{{NodeId(3), 5}, Standing::kDrained, 0, Epoch(0)};
+  const auto digest = [](std::vector<CandidateState> states) {
+    return recovery::DigestOf(states);
+  };
+  EXPECT_EQ(digest({}), 0u);
+  EXPECT_EQ(digest({one, two}), digest({two, one}));
+  std::set<uint64_t> digests = {digest({one}), digest({two}),
+                                digest({one, two}), digest({one, one})};
+  CandidateState other = one;
+  other.candidate.node = NodeId(4);
+  digests.insert(digest({other}));
+  other = one;
+  other.candidate.incarnation += 1;
+  digests.insert(digest({other}));
+  other = one;
+  other.standing = Standing::kDrained;
+  digests.insert(digest({other}));
+  other = one;
+  other.priority = 2;
+  digests.insert(digest({other}));
+  other = one;
+  other.holds = Epoch(3);
+  digests.insert(digest({other}));
+  EXPECT_EQ(digests.size(), 9u);
+}
+
 TEST(MessagesTest, NonceThatWasNotDrawnIsNone) {
   for (const Message& message :
        {Message(recovery::Challenge{{0, 1}}),
@@ -306,6 +368,42 @@ TEST(MessagesTest, ImpossibleScrubsAreNone) {
   for (const uint64_t end : {uint64_t{4}, kHuge}) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + 112, end))) << end;
   }
+}
+
+// Hear: standing at 0, silence 24, wait 32, word 40. Heard: word at 0,
+// persisted 44, count 52, candidates of 32 from 56 on, each with its
+// incarnation at 8 and its standing at 16; then the instruction: 1, kind, node,
+// id.
+TEST(MessagesTest, ImpossibleWordsOfAnElectionAreNone) {
+  const auto hear = EncodeMessage(kLog, recovery::Hear{});
+  EXPECT_TRUE(Decodes(With<uint32_t>(hear, kBody, 2)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(hear, kBody, 3)));
+  for (const size_t at : {24, 32}) {
+    EXPECT_TRUE(
+        Decodes(With<uint64_t>(hear, kBody + at, recovery::kHearNanosMax)));
+    EXPECT_FALSE(
+        Decodes(With<uint64_t>(hear, kBody + at, recovery::kHearNanosMax + 1)));
+  }
+  EXPECT_TRUE(Decodes(With<uint32_t>(hear, kBody + 40, 3)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(hear, kBody + 40, 4)));
+  recovery::Heard said;
+  said.candidates = {{kPrimary, recovery::Standing::kReady, 1, Epoch(2)}};
+  said.instruction =
+      recovery::Instruction{recovery::InstructionKind::kElect, NodeId(1), 5};
+  const auto heard = EncodeMessage(kLog, said);
+  ASSERT_TRUE(Decodes(heard));
+  EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody, 4)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(heard, kBody + 44, kLsnMax + 1)));
+  for (const uint32_t count : {0u, 2u, 65u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody + 52, count))) << count;
+  }
+  EXPECT_FALSE(Decodes(With<uint64_t>(heard, kBody + 64, 0)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody + 72, 0)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody + 72, 3)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody + 88, 2)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody + 92, 0)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody + 92, 3)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(heard, kBody + 104, 0)));
 }
 
 // Offset at 0, number of bytes 8, in Fetched the bytes from 12 on.
@@ -429,13 +527,15 @@ TEST(HandshakeTest, ShorterOrLongerOnesAreNone) {
 
 TEST(HandshakeTest, OtherVersionsAreNamed) {
   for (const absl::Status& status :
-       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 9)).status(),
-        DecodeHello(With<uint32_t>(EncodeHello(kHello) + "new", 4, 9)).status(),
-        DecodeServerHello(With<uint32_t>(EncodeServerHello(kServerHello), 4, 9))
+       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 17)).status(),
+        DecodeHello(With<uint32_t>(EncodeHello(kHello) + "new", 4, 17))
+            .status(),
+        DecodeServerHello(
+            With<uint32_t>(EncodeServerHello(kServerHello), 4, 17))
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
-    EXPECT_THAT(status.message(), HasSubstr("version 9"));
-    EXPECT_THAT(status.message(), HasSubstr("version 8"));
+    EXPECT_THAT(status.message(), HasSubstr("version 17"));
+    EXPECT_THAT(status.message(), HasSubstr("version 16"));
   }
 }
 
@@ -570,11 +670,11 @@ TEST(HandshakeTest, PlatformThatCannotBeIsRefused) {
 // docs/formats/recovery_wire.md, byte by byte.
 TEST(HandshakeTest, HelloHasTheBytesOfTheDocument) {
   const std::string expected(
-      "APHE\10\0\0\0"
+      "APHE\20\0\0\0"
       "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
       "\7\0\0\0\0\0\0\0\10\0\0\0\0\0\0\0"
       "\x34\x12\0\0\0\0\0\0\2\0\0\0"
-      "\311\036\017\041",
+      "XP:\007",
       56);
   EXPECT_EQ(EncodeHello(kHello), expected);
 }
@@ -582,8 +682,8 @@ TEST(HandshakeTest, HelloHasTheBytesOfTheDocument) {
 // docs/formats/recovery_wire.md, byte by byte.
 TEST(HandshakeTest, RejectionHasTheBytesOfTheDocument) {
   const std::string expected(
-      "APRE\10\0\0\0"
-      "\5\174\072\154"
+      "APRE\20\0\0\0"
+      "\5n\7\3"
       "no",
       14);
   EXPECT_EQ(EncodeRejection(absl::NotFoundError("no")), expected);
@@ -594,11 +694,11 @@ TEST(HandshakeTest, ServerHelloHasTheBytesOfTheDocument) {
   ServerHello server_hello{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
   server_hello.platform.domain = replication::PersistenceDomain::kHierarchy;
   const std::string expected(
-      "APWE\10\0\0\0"
+      "APWE\20\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0"
-      "\176\160\065\066",
+      "\357>\0\020",
       56);
   EXPECT_EQ(EncodeServerHello(server_hello), expected);
 }

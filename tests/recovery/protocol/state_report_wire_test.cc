@@ -95,7 +95,7 @@ TEST(StateReportBytesTest, HaveTheOrderOfTheDocument) {
   AddVerdict(&report, recovery::Verdict::kTorn);
   AddVerdict(&report, recovery::Verdict::kAbsent);
   const std::string expected(
-      "APAN\10\0\0\0"
+      "APAN\20\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
@@ -111,7 +111,7 @@ TEST(StateReportBytesTest, HaveTheOrderOfTheDocument) {
       "\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
       "\2\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
       "\0\0\0\0\0\0\0\0"
-      "\206\176\223\007",
+      "\362\305\304:",
       204);
   EXPECT_EQ(AsText(EncodeStateReport(kLog, report)), expected);
   EXPECT_TRUE(ReportDecodes(EncodeStateReport(kLog, report)));

@@ -158,6 +158,20 @@ TEST_F(ReplicaServerClaimTest, LowerBallotIsRefusedAndNotTold) {
   EXPECT_EQ(primary.replies.size(), 1u);
 }
 
+// OSV3: a primary steps down for nobody that did not know of it.
+TEST_F(ReplicaServerClaimTest, LateOpenerIsRefusedAndNotTold) {
+  Peer& primary = Claiming();
+  Peer& asker = Asker(2, 1);
+  EXPECT_EQ(world_->Ask(asker, Prepare{{Epoch(9), asker.self()}, 1, Epoch(4)}),
+            Message(recovery::Refused{kHeld}));
+  EXPECT_THAT(primary.replies, IsEmpty());
+  EXPECT_FALSE(primary.ended);
+  asker.Send(Prepare{{Epoch(9), asker.self()}, 1, kHeld.epoch});
+  world_->Run(kMillisecond);
+  EXPECT_THAT(primary.replies,
+              ElementsAre(Message(Wanted{{Epoch(9), asker.self()}})));
+}
+
 TEST_F(ReplicaServerClaimTest, WhoOnlyLooksDeposesNobody) {
   Peer& primary = Claiming();
   uint64_t incarnation = 0;

@@ -32,35 +32,39 @@ Peer& PeerAt(ServedWorld& world, At phase, Epoch epoch) {
 
 std::vector<Message> EveryMessage(const Peer& peer, Epoch epoch,
                                   const recovery::Installation& installation) {
-  return {recovery::Format{1 << 20, MembersOf(), "a"},
-          recovery::Formatted{},
-          recovery::Prepare{{epoch, peer.self()}},
-          recovery::Promised{fabric::RegionKey(1), 1, fabric::RegionKey(2)},
-          recovery::Refused{{epoch, peer.self()}},
-          recovery::OpenForRepair{epoch, false},
-          recovery::RepairOpened{fabric::RegionKey(1)},
-          Install{installation, kTheSession, 4},
-          recovery::Installed{},
-          recovery::Failed{absl::InternalError("x")},
-          recovery::View{},
-          recovery::Viewed{fabric::RegionKey(1), 1},
-          recovery::Release{},  // nobody here wants it
-          recovery::Released{},
-          recovery::Challenge{{1, 2}},  // nobody here has a key
-          recovery::Challenged{{1, 2}, {}},
-          recovery::Prove{},
-          recovery::Proved{},
-          recovery::Follow{},
-          recovery::Followed{},
-          recovery::Scrub{},
-          recovery::Scrubbed{},
-          recovery::Claim{{epoch, peer.self()}},  // of another machine
-          recovery::Wanted{{epoch, peer.self()}},
-          recovery::Fetch{RingOffset(0), 64},
-          recovery::Fetched{},
-          recovery::Changed{},
-          recovery::AskCreation{},
-          recovery::Created{MembersOf(), false}};
+  return {
+      recovery::Format{1 << 20, MembersOf(), "a"},
+      recovery::Formatted{},
+      recovery::Prepare{{epoch, peer.self()}},
+      recovery::Promised{fabric::RegionKey(1), 1, fabric::RegionKey(2)},
+      recovery::Refused{{epoch, peer.self()}},
+      recovery::OpenForRepair{epoch, false},
+      recovery::RepairOpened{fabric::RegionKey(1)},
+      Install{installation, kTheSession, 4},
+      recovery::Installed{},
+      recovery::Failed{absl::InternalError("x")},
+      recovery::View{},
+      recovery::Viewed{fabric::RegionKey(1), 1},
+      recovery::Release{},  // nobody here wants it
+      recovery::Released{},
+      recovery::Challenge{{1, 2}},  // nobody here has a key
+      recovery::Challenged{{1, 2}, {}},
+      recovery::Prove{},
+      recovery::Proved{},
+      recovery::Follow{},
+      recovery::Followed{},
+      recovery::Scrub{},
+      recovery::Scrubbed{},
+      recovery::Claim{{epoch, peer.self()}},  // of another machine
+      recovery::Wanted{{epoch, peer.self()}},
+      recovery::Fetch{RingOffset(0), 64},
+      recovery::Fetched{},
+      recovery::Changed{},
+      recovery::AskCreation{},
+      recovery::Created{MembersOf(), false},
+      recovery::Hear{},
+      recovery::Heard{},
+      recovery::Instruct{{recovery::InstructionKind::kElect, NodeId(1), 1}}};
 }
 
 bool IsInTurn(At phase, const Message& message) {
@@ -69,7 +73,9 @@ bool IsInTurn(At phase, const Message& message) {
       std::holds_alternative<recovery::Follow>(message) ||
       std::holds_alternative<recovery::AskCreation>(message) ||
       std::holds_alternative<recovery::Scrub>(message) ||
-      std::holds_alternative<recovery::Fetch>(message)) {
+      std::holds_alternative<recovery::Fetch>(message) ||
+      std::holds_alternative<recovery::Hear>(message) ||
+      std::holds_alternative<recovery::Instruct>(message)) {
     return phase == At::kControl;
   }
   if (phase == At::kPromised)
@@ -93,7 +99,7 @@ TEST(ReplicaServerTest, MessageOutOfTurnEndsItsConnectionOnly) {
       log.OpenEpoch(epoch);
       Peer& peer = PeerAt(world, phase, epoch);
       const Message message =
-          EveryMessage(peer, epoch, log.installation())[kind];
+          EveryMessage(peer, epoch, log.installation()).at(kind);
       const auto reply = world.Ask(peer, message);
       ASSERT_TRUE(reply.has_value()) << static_cast<int>(phase) << ", " << kind;
       if (IsInTurn(phase, message)) {

@@ -113,6 +113,51 @@ TEST_F(ReplicatorTest, DurableIsTheWthLargest) {
   EXPECT_TRUE(replicator_->status().ok());
 }
 
+// RPR8.
+TEST_F(ReplicatorTest, IdleBackupHearsHeartbeats) {
+  Make({.write_quorum = 1, .heartbeat_ns = 80}, 1);
+  replicator_->CheckBackups();
+  const uint64_t first = replicator_->batches();
+  Pass(72);
+  EXPECT_EQ(replicator_->batches(), first);
+  Pass(8);
+  EXPECT_EQ(replicator_->batches(), first + 1);
+  // One is on its way, and is no batch of records.
+  Pass(800);
+  EXPECT_EQ(replicator_->batches(), first + 1);
+  path_->fabric().Run();
+  Serve(0);
+  EXPECT_TRUE(replicator_->is_idle());
+  Pass(80);
+  EXPECT_EQ(replicator_->batches(), first + 2);
+  path_->fabric().Run();
+  Serve(0);
+  // Records are words, too.
+  Append();
+  Serve(0);
+  const uint64_t appended = replicator_->batches();
+  Pass(72);
+  EXPECT_EQ(replicator_->batches(), appended);
+  EXPECT_TRUE(replicator_->status().ok());
+}
+
+TEST_F(ReplicatorTest, WithoutHeartbeatsAnIdleBackupHearsNothing) {
+  Make({.write_quorum = 1}, 1);
+  replicator_->CheckBackups();
+  const uint64_t before = replicator_->batches();
+  Pass(10'000'000'000);
+  EXPECT_EQ(replicator_->batches(), before);
+}
+
+// A backup that stands still is dropped while nothing is appended, too.
+TEST_F(ReplicatorTest, BackupThatAnswersNoHeartbeatIsDropped) {
+  Make({.write_quorum = 1, .ack_timeout_ns = 1'000, .heartbeat_ns = 80}, 1);
+  Pass(800);
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  Pass(1'600);
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
 TEST_F(ReplicatorTest, RemoteOnlyCountsBackupsAlone) {
   Make({.write_quorum = 2, .has_local_replica = false}, 2);
   Append();

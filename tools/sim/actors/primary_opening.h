@@ -82,6 +82,9 @@ class PrimaryOpening {
   }
 
   uint32_t WriteQuorum() const;
+  // Returns the limit of an election (EpochOpeningOptions::promised_max);
+  // nothing: nobody elected this process.
+  std::optional<Epoch> PromisedMax() const;
   recovery::ResyncOptions MakeResyncOptions() const;
 
  private:

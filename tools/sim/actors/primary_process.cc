@@ -10,6 +10,7 @@
 #include "recovery/resync/member_upkeep.h"
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/operator.h"
+#include "tools/sim/actors/standing_agent.h"
 #include "tools/sim/actors/workload.h"
 #include "tools/sim/checkers/calm_checker.h"
 #include "tools/sim/checkers/checkers.h"
@@ -202,10 +203,16 @@ bool PrimaryProcess::has_failed() const {
 }
 
 void PrimaryProcess::TakeRegion() {
+  using Released = NodeProcess::Released;
+  const std::optional<Epoch> promised_max = opening_.PromisedMax();
   for (;;) {
-    if (machine_.region_user == World::RegionUser::kNobody ||
-        (machine_.region_user == World::RegionUser::kNode &&
-         machine_.node->Release())) {
+    const auto released = machine_.region_user == World::RegionUser::kNobody
+                              ? Released::kYes
+                          : machine_.region_user == World::RegionUser::kNode
+                              ? machine_.node->Release(promised_max)
+                              : Released::kNotYet;
+    if (released == Released::kRefused) world_.EndPrimary(machine_);
+    if (released == Released::kYes) {
       machine_.region_user = World::RegionUser::kPrimary;
       return;
     }
@@ -224,6 +231,9 @@ void PrimaryProcess::StartLog() {
   replicator.has_local_replica = is_member_;
   replicator.lag_bytes_max = world_.options().ring_capacity;
   replicator.ack_timeout_ns = 3'000'000;
+  if (world_.options().background_actors.elect) {
+    replicator.heartbeat_ns = kHeartbeatNanos;
+  }
   judge_.emplace(world_.oracle(), clock_, number_);
   sink_ = std::make_unique<Sink>(*this, replicator);
   const BackgroundActors& background_actors =

@@ -64,6 +64,7 @@ absl::StatusOr<std::optional<BackgroundActors>> BackgroundActorsOf(
     if (name == "operator") background_actors.changes = true;
     if (name == "scrub") background_actors.scrub = true;
     if (name == "claim" || name == "hold") background_actors.claim = true;
+    if (name == "elect") background_actors.elect = true;
   }
   return std::optional(background_actors);
 }
@@ -132,11 +133,12 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
       command, "--actors", &arguments->background_actors,
       "Background actors: a client that follows the log (tail), a client "
       "without the key, an operator that changes the members, scrubs of the "
-      "replicas, their release to a process that opens the log (claim); or "
-      "none; default drawn by the seed")
+      "replicas, their release to a process that opens the log (claim), "
+      "processes that stand for primary (elect; on request only); or none; "
+      "default drawn by the seed")
       .SplitAt(',')
-      .OneOf({"tail", "unauthenticated", "operator", "scrub", "claim", "none",
-              "stranger", "hold"});  // the last two are older names
+      .OneOf({"tail", "unauthenticated", "operator", "scrub", "claim", "elect",
+              "none", "stranger", "hold"});  // the last two are older names
   cli::AddFlag(command, "--beyond-budget", &arguments->beyond_budget,
                "Storage faults strike beyond what a log must survive: it "
                "may stay closed, but not be shorter");

@@ -231,6 +231,12 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   if (fixed.without_breaks) options.break_probability = 0;
   if (!fixed.background_actors && IsWithoutFaults(options))
     options.background_actors.changes = false;
+  // Those that stand need no service, and know one list of members.
+  if (options.background_actors.elect) {
+    options.has_membership_service = false;
+    options.background_actors.changes = false;
+    WithoutMembershipFaults(options);
+  }
   if (options.background_actors.changes) {
     AddSpares(options.nodes == 1 ? 1 + spares : spares, fixed, options);
   }
@@ -273,6 +279,7 @@ std::string Describe(const RunOptions& options) {
                     options.scrub_read_bytes);
   }
   if (options.background_actors.claim) absl::StrAppend(&text, " claim");
+  if (options.background_actors.elect) absl::StrAppend(&text, " elect");
   if (options.is_beyond_budget) absl::StrAppend(&text, " beyond the budget");
   absl::StrAppend(&text, " words ", options.stage_words, " platforms ",
                   PlatformsText(options.platforms));

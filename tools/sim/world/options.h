@@ -103,6 +103,8 @@ struct BackgroundActors {
   bool changes = false;          // an operator who changes the members
   bool scrub = false;  // nodes and primaries read their replicas through
   bool claim = false;  // a primary releases its replica to an opener
+  // Processes stand for primary, by the product's election. On request only.
+  bool elect = false;
 };
 
 // Parameters that the user fixes; the others are drawn as if nothing was fixed.

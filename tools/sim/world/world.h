@@ -63,6 +63,7 @@ class Operator;
 class PrimaryProcess;
 class RegionImages;
 class RegionStore;
+class StandingAgent;
 class UnauthenticatedClient;
 class TailClient;
 struct Checkers;
@@ -87,6 +88,7 @@ class World {
     std::unique_ptr<NodeProcess> node;
     std::unique_ptr<PrimaryProcess> primary;
     std::unique_ptr<CandidateAgent> candidate;  // with a membership service
+    std::unique_ptr<StandingAgent> standing;    // with the actor `elect`
     Breakpoint breakpoint;
 
     NodeId id() const { return NodeId(static_cast<uint64_t>(number) + 1); }
@@ -240,6 +242,11 @@ class World {
   int UnauthenticatedHost() const {
     return TailHost() + (options_.background_actors.tail ? 1 : 0);
   }
+  int StandingHost(const Machine& machine) const {
+    return UnauthenticatedHost() +
+           (options_.background_actors.unauthenticated ? 1 : 0) +
+           machine.number;
+  }
   // Returns the platform, both true and declared.
   replication::Platform PlatformOf(int machine) const;
   // Returns the bytes of the machine's replica that survive every power cut: on
@@ -315,6 +322,7 @@ class World {
   void ForgetNode(Machine& machine, bool with_power);
   void ForgetPrimary(Machine& machine, bool with_power);
   void StartCandidate(Machine& machine);
+  void StartStanding(Machine& machine);
   void LosePower(Machine& machine);
   // Returns all adapters of a machine, and those of clients on it.
   std::vector<int> LinkedHostsOf(int machine) const;
