@@ -55,7 +55,7 @@ ROOM_RANK = {
     "tools/cli": {"io": 0, "plan": 1, "source": 1, "verify": 1, "write": 1,
                   "reports": 2, "commands": 3, "bench": 4, "": 5},
     "bench": {"harness": 0, "local": 1, "ordered_store": 2, "replicated": 2,
-              "remotelog": 3, "rocksdb": 3},
+              "failover": 3, "remotelog": 3, "rocksdb": 3},
     "bench/local": {"candidates": 0, "scenarios": 1, "": 2},
     "bench/replicated": {"candidates": 0, "peers": 1, "scenarios": 2, "": 3},
 }
@@ -103,6 +103,7 @@ DOORS = (
      # and a benchmark's floor, which must not stand on what it measures.
      ("replication/fabric/tcp/", "replication/fabric/socket_address.h",
       "replication/fabric/socket_address.cc", "quorum/cluster/host_numbers.cc",
+      "bench/failover/alpheus/cut.cc",
       "bench/replicated/candidates/raw_socket.cc",
       "tests/support/fabrics/counted_sends.cc",
       "tests/replication/fabric/tcp/cut_sockets.cc",
@@ -116,8 +117,9 @@ DOORS = (
     ("ISA-L", r"isa-l([./]|_)", ("log/format/checksum.cc",)),
     # A benchmark is a client of etcd, whose interface is gRPC.
     ("gRPC", r"(grpc|grpcpp|grpc\+\+)/|.*\.grpc\.pb\.h",
-     ("tools/", "api/", "bench/replicated/peers/etcd.cc")),
-    ("hiredis", r"hiredis/", ("bench/replicated/peers/redis.cc",)),
+     ("tools/", "api/", "bench/replicated/peers/etcd_cluster.cc")),
+    ("hiredis", r"hiredis/", ("bench/replicated/peers/redis_client.h",
+                               "bench/replicated/peers/redis_client.cc")),
     ("libcrypto", r"openssl/", ("quorum/members/cluster_key.cc",)),
     ("toml++", r"toml\+\+/", ("quorum/cluster/cluster_file.cc",)),
     # All inline, and slow to compile.

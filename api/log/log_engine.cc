@@ -90,6 +90,7 @@ void LogEngine::CountRecovered() {
     ++report_.records;
     report_.payload_bytes += record.payload.size();
   }
+  report_.moments.opened_ns = Clock::Real().NowNanos();
 }
 
 absl::Status LogEngine::Close() {

@@ -42,6 +42,8 @@
 #include "log/format/layout.h"
 #include "log/pmem/persistence.h"
 #include "log/pmem/region.h"
+#include "quorum/arithmetic/ballot.h"
+#include "quorum/membership/membership.h"
 #include "recovery/replica/primary_replica.h"
 
 namespace alpheus {
@@ -76,8 +78,8 @@ class LogEngine final : private recovery::PrimaryReplica {
                   }) {}
 
   absl::Status StartService() { return service_.Start(); }
-  // Counts the records for the report, after an opening that did not. Requires:
-  // no append yet.
+  // Counts the records for the report, after an opening that did not, which is
+  // over then (OpeningMoments). Requires: no append yet.
   void CountRecovered();
 
   // Returns whether the parent of this fork's child opened it. Then the two

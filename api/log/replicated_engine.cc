@@ -154,6 +154,9 @@ RecoveryReport MakeReport(const EpochOpened& opened) {
   report.previous_epoch = opened.previous_epoch;
   report.head_lsn = opened.head.lsn;
   report.end_lsn = opened.end.lsn - 1;
+  report.moments.promised_ns = opened.promised_ns;
+  report.moments.chosen_ns = opened.chosen_ns;
+  report.moments.installed_ns = opened.installed_ns;
   report.repairs = opened.repairs;
   for (const recovery::OtherMember& member : opened.not_installed) {
     report.absent_members.push_back(TextOf(member));
@@ -186,11 +189,12 @@ template <Persistence P>
 class Opener {
  public:
   Opener(const LogOptions& options, const ClusterConfiguration& cluster,
-         std::unique_ptr<Connectivity> connectivity,
+         std::unique_ptr<Connectivity> connectivity, int64_t began_ns,
          const OpeningTries& tries = {})
       : options_(options),
         cluster_(cluster),
         tries_(tries),
+        began_ns_(began_ns),
         connectivity_(std::move(connectivity)),
         deadline_(Deadline::In(
             std::chrono::milliseconds(options.replication.open_timeout_ms))) {}
@@ -222,7 +226,9 @@ class Opener {
     for (const recovery::OpenedBackup& backup : opened.backups) {
       connectivity_->fabric->Close(backup.connection).IgnoreError();
     }
-    return MakeReport(opened);
+    RecoveryReport report = MakeReport(opened);
+    report.moments.began_ns = began_ns_;
+    return report;
   }
 
   // Opens without an own replica (remote-only).
@@ -404,6 +410,7 @@ class Opener {
     const std::optional<RegionClaimOptions> claim =
         ClaimOptions(is_member, opened.epoch);
     RecoveryReport report = MakeReport(opened);
+    report.moments.began_ns = began_ns_;
     report.shadow = std::move(shadow_);
     report.medium_warning = region_->warning();
     report.membership_warning = membership_warning_;
@@ -423,6 +430,7 @@ class Opener {
   const LogOptions& options_;
   const ClusterConfiguration& cluster_;
   const OpeningTries tries_;
+  const int64_t began_ns_;  // as OpeningMoments
   std::unique_ptr<Connectivity> connectivity_;
   const Deadline deadline_;
   std::optional<recovery::MembersChange> change_;
@@ -559,6 +567,7 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
 
 absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
     const LogOptions& options, const OpeningTries& tries) {
+  const int64_t began_ns = Clock::Real().NowNanos();
   ALPHEUS_RETURN_IF_ERROR(CheckEngineOptions(options));
   ALPHEUS_ASSIGN_OR_RETURN(
       const ClusterConfiguration cluster,
@@ -569,7 +578,7 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
       Connectivity::Open(cluster, NodeId(options.replication.node)));
   if (options.path.empty()) {
     return Opener<LibpmemPersistence>(options, cluster, std::move(connectivity),
-                                      tries)
+                                      began_ns, tries)
         .OpenWithCache();
   }
   ALPHEUS_ASSIGN_OR_RETURN(
@@ -577,7 +586,8 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
       TakeReplicaFile(options, cluster, *connectivity, tries));
   return std::visit(
       [&]<class P>(std::unique_ptr<P>& pmem) {
-        return Opener<P>(options, cluster, std::move(connectivity), tries)
+        return Opener<P>(options, cluster, std::move(connectivity), began_ns,
+                         tries)
             .OpenWithReplica(*file, std::move(pmem));
       },
       file->pmem());
@@ -588,7 +598,8 @@ absl::StatusOr<RecoveryReport> OpenToChangeMembers(
     recovery::MembersChange change, std::vector<recovery::PeerAddress> asked) {
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Connectivity> connectivity,
                            Connectivity::Open(to, NodeId(0)));
-  return Opener<LibpmemPersistence>(options, to, std::move(connectivity))
+  return Opener<LibpmemPersistence>(options, to, std::move(connectivity),
+                                    Clock::Real().NowNanos())
       .ChangeMembers(std::move(change), std::move(asked));
 }
 

@@ -477,7 +477,7 @@ absl::Status EpochOpening::Gather() {
     }
   }
   const int64_t now = clock_.NowNanos();
-  if (!gathered_at_) gathered_at_ = now;
+  if (!gathered_at_) gathered_at_ = promised_ns_ = now;
   wake_at_ = *gathered_at_ + options_.gather_ns;
   if (!all && now < wake_at_) return absl::OkStatus();
   wake_at_ = kNever;
@@ -527,6 +527,7 @@ absl::Status EpochOpening::Begin(OpeningChoice choice,
                                  std::vector<StateReport> reports,
                                  std::vector<OpeningPeer*> peers) {
   Decision& decision = choice.decision;
+  chosen_ns_ = clock_.NowNanos();
   configuration_ = std::move(choice.target);
   for (const auto& peer : peers_) {
     if (peer->state() == State::kReported) continue;
@@ -625,6 +626,9 @@ void EpochOpening::Finish() {
   opened.start = own_->StartOfLog();
   opened.epoch = promise_.epoch;
   opened.previous_epoch = decision.epoch;
+  opened.promised_ns = promised_ns_;
+  opened.chosen_ns = chosen_ns_;
+  opened.installed_ns = clock_.NowNanos();
   opened.head = decision.head;
   opened.end = decision.end;
   opened.repairs = runner.Sentences();

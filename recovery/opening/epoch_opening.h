@@ -143,6 +143,12 @@ struct EpochOpened {
       start;  // start of the log in the own replica or the working copy
   Epoch epoch;
   Epoch previous_epoch;  // 0 for a new log
+  // Moments by the opening's clock, in nanoseconds: enough members had promised
+  // and reported; the log was chosen; enough had installed it, and the others
+  // were waited for no more.
+  int64_t promised_ns = 0;
+  int64_t chosen_ns = 0;
+  int64_t installed_ns = 0;
   LogPosition head;
   LogPosition end;
   std::vector<std::string> repairs;        // one sentence each
@@ -305,7 +311,10 @@ class EpochOpening {
   std::optional<StateReport> own_report_;
   std::unique_ptr<replication::RegisteredBytes> own_ring_;
 
-  std::optional<int64_t> gathered_at_;  // when enough reports were there
+  // When enough reports were there; after a pause, when it ended (EO5).
+  std::optional<int64_t> gathered_at_;
+  int64_t promised_ns_ = 0;       // as EpochOpened
+  int64_t chosen_ns_ = 0;         // as EpochOpened
   int64_t wake_at_ = kNever;      // when gather_ns is over; kNever once noticed
   int64_t expected_at_ = kNever;  // when Poll was to be called next
   int64_t waits_since_;           // for reports, but for pauses (EO5)

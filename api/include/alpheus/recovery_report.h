@@ -22,6 +22,16 @@ enum class RecoveryVerdict {
   kTornTail,
 };
 
+// Moments of the opening of a replicated log, in nanoseconds of the clock of
+// Deadline; all 0 for a local log.
+struct OpeningMoments {
+  int64_t began_ns = 0;      // Log::Open was called, or a candidate was to open
+  int64_t promised_ns = 0;   // enough members had promised and reported
+  int64_t chosen_ns = 0;     // it was chosen which records the log has
+  int64_t installed_ns = 0;  // enough members had these records and the epoch
+  int64_t opened_ns = 0;     // the log could be used; 0: nobody was to use it
+};
+
 struct RecoveryReport {
   RecoveryVerdict verdict = RecoveryVerdict::kComplete;
   Uuid log_id;
@@ -58,6 +68,8 @@ struct RecoveryReport {
   // Reason why the cluster's membership service did not number this epoch, as
   // far as known; empty: it did, or the cluster is static.
   std::string membership_warning;
+
+  OpeningMoments moments;
 
   // One line for people.
   std::string ToString() const;

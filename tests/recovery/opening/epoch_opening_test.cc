@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -54,6 +55,9 @@ TEST_P(EpochOpeningWithServerTest, FreshLogOpensOnAnyNumberOfReplicas) {
       EXPECT_EQ(opened.head, LogPosition());
       EXPECT_EQ(opened.end, LogPosition());
       EXPECT_EQ(opened.start.superline.log_epoch, opened.epoch);
+      EXPECT_TRUE(members == 1 || opened.promised_ns > 0);
+      EXPECT_GE(opened.chosen_ns, opened.promised_ns);
+      EXPECT_GE(opened.installed_ns, opened.chosen_ns);
       EXPECT_THAT(opened.repairs, IsEmpty());
       EXPECT_THAT(opened.not_installed, IsEmpty());
       EXPECT_EQ(opened.backups.size(), static_cast<size_t>(members) - 1);
@@ -483,6 +487,22 @@ TEST(EpochOpeningTest, ReportsAreWaitedForNoLongerThanTheyMayTake) {
   EXPECT_TRUE(absl::IsUnavailable(primary->status())) << primary->status();
   EXPECT_GE(world.network().clock().NowNanos(), 20'000'000);
   EXPECT_LT(world.network().clock().NowNanos(), 30'000'000);
+}
+
+// Two have reported, and the third never does.
+TEST(EpochOpeningTest, MomentsTellHowLongOneMoreReportWasWaitedFor) {
+  OpeningWorld world({});
+  world.server(3).on_request = [](const Message& message) {
+    return !std::holds_alternative<recovery::Prepare>(message);
+  };
+  EpochOpeningOptions options = world.OpeningOptions(0);
+  options.step_timeout_ns = 1'000'000'000;
+  const auto primary = world.Open(0, options);
+  ASSERT_TRUE(primary->status().ok()) << primary->status();
+  const recovery::EpochOpened& opened = *primary->opened;
+  EXPECT_GT(opened.promised_ns, 0);
+  EXPECT_GE(opened.chosen_ns, opened.promised_ns + options.gather_ns);
+  EXPECT_GT(opened.installed_ns, opened.chosen_ns);
 }
 
 // Appends a record to the primary's own ring, replicates it, and counts the
