@@ -386,6 +386,17 @@ class Candidate::Stander {
     Changed();
   }
 
+  // A log that changed its members goes on in an epoch that it opened itself:
+  // nodes and clients are to know it, and its promises are no lone ones.
+  void FollowEpoch(Epoch epoch) {
+    if (epoch == candidacy_.election().holds()) return;
+    candidacy_.Opened(epoch);
+    entries_.Opened(epoch);
+    Say(absl::StrCat("log ", LogName(), ": node ",
+                     log_options_.replication.node, " goes on in epoch ",
+                     epoch.value));
+  }
+
   // Returns false once the log was given back.
   bool WatchLog() {
     absl::Status failure;
@@ -400,6 +411,8 @@ class Candidate::Stander {
       if (status.has_failed) {
         failure = absl::AbortedError(absl::StrCat(
             "log ", LogName(), ": it has failed: ", status.ToString()));
+      } else {
+        FollowEpoch(EpochOf(*log));
       }
     }
     // The one who has it may take its time.
@@ -434,6 +447,8 @@ class Candidate::Stander {
   absl::Status last_failure_;
   BackgroundThread thread_;
 };
+
+Epoch Candidate::EpochOf(const Log& log) { return log.engine_->change().epoch; }
 
 std::shared_ptr<Log> Candidate::MakeLog(std::unique_ptr<LogEngine> engine) {
   return std::shared_ptr<Log>(new Log(std::move(engine)));

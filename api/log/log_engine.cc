@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/log/recovered_source.h"
+#include "log/base/status_macros.h"
 #include "log/core/read/record_cursor.h"
 #include "log/core/read/region_check.h"
 
@@ -49,7 +50,7 @@ LogEngine::LogEngine(Region region, const RingLogStart& start,
       service_(ServiceWork(), log().progress(), log().waiter(),
                std::chrono::microseconds(options.idle_force_us)),
       has_thread_(options.idle_force_us != 0) {
-  if (replication_ != nullptr) replication_->ClaimReplica(*this);
+  if (replication_ != nullptr) replication_->ClaimReplica(*this, *this);
 }
 
 ServiceThread::Work LogEngine::ServiceWork() {
@@ -124,6 +125,15 @@ std::unique_ptr<RecoveredRange::Source> LogEngine::Recovered() const {
   return std::make_unique<RecoveredSource>(
       log().ring(), ring_offset_, log().table(), log().head(), recovered_end_,
       is_released_, region_.path());
+}
+
+absl::Status LogEngine::AskChange(recovery::SuccessionRequest request) {
+  ALPHEUS_RETURN_IF_ERROR(CheckProcess());
+  if (replication_ == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(region_.path(), ": a local log has no members to change"));
+  }
+  return replication_->AskChange(std::move(request));
 }
 
 absl::Status LogEngine::OfParent() const {

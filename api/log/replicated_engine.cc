@@ -30,6 +30,7 @@
 #include "recovery/opening/log_creation.h"
 #include "recovery/opening/opening_quorums.h"
 #include "recovery/protocol/control_call.h"
+#include "recovery/resync/epoch_succession.h"
 #include "recovery/resync/member_upkeep.h"
 #include "replication/fabric/fabric.h"
 
@@ -73,26 +74,37 @@ class FabricReplication final : public EngineReplication {
                     const recovery::ResyncOptions& resync, EpochOpened& opened,
                     std::optional<RegionClaimOptions> claim,
                     recovery::ScrubbingOptions scrubbing)
-      : sizes_(resync.opening.sizes),
-        claim_(std::move(claim)),
+      : claim_(std::move(claim)),
         scrubbing_(std::move(scrubbing)),
         connectivity_(std::move(connectivity)),
         replication_(*connectivity_->fabric, Clock::Real(),
-                     connectivity_->random, replicator, resync, opened) {}
+                     connectivity_->random,
+                     recovery::SuccessionOptions{.replicator = replicator,
+                                                 .resync = resync},
+                     opened) {}
 
-  ReplicationSink& sink() override { return replication_.replicator(); }
+  ReplicationSink& sink() override { return replication_; }
 
-  void ClaimReplica(recovery::PrimaryReplica& replica) override {
+  void ClaimReplica(recovery::PrimaryReplica& replica,
+                    recovery::SucceedingLog& log) override {
     if (!claim_) return;
     claim_->credentials.random = &connectivity_->random;
-    replication_.ClaimReplica(*claim_, scrubbing_, replica);
+    replication_.ClaimReplica(*claim_, scrubbing_, replica, log);
+  }
+
+  absl::Status AskChange(recovery::SuccessionRequest request) override {
+    return replication_.Ask(std::move(request));
+  }
+  recovery::EpochSuccession::Change change() const override {
+    return replication_.change();
   }
 
   ReplicationStatus status() const override {
     const recovery::MemberUpkeep::State state = replication_.state();
     ReplicationStatus status;
-    status.replicas = sizes_.replica_count;
-    status.write_quorum = sizes_.write_quorum;
+    const quorum::QuorumSizes sizes = replication_.sizes();
+    status.replicas = sizes.replica_count;
+    status.write_quorum = sizes.write_quorum;
     status.in_sync = state.in_sync;
     status.has_failed = state.has_failed;
     status.joins = state.counters.joins;
@@ -110,11 +122,10 @@ class FabricReplication final : public EngineReplication {
   }
 
  private:
-  const quorum::QuorumSizes sizes_;
   std::optional<RegionClaimOptions> claim_;  // set if the process has a replica
   const recovery::ScrubbingOptions scrubbing_;  // of it
   std::unique_ptr<Connectivity> connectivity_;
-  recovery::MemberUpkeep replication_;
+  recovery::EpochSuccession replication_;
 };
 
 absl::Status CheckOptions(const LogOptions& options,

@@ -84,14 +84,15 @@ absl::Status EpochOpening::CheckOptions() const {
   if (own_ != nullptr) nodes.insert(own_->superline().node);
   size_t expected = options_.sizes.replica_count;
   if (const auto& change = options_.change) {
-    if (!is_working_copy_ || change->to != options_.sizes ||
+    if (change->to != options_.sizes ||
         change->to_id != options_.configuration_id) {
       return absl::InvalidArgumentError(absl::StrCat(
           "opening log ", options_.log_id.ToString(), " to change its ",
-          "configuration to ", change->to_id, " with a replica of its own or ",
-          "other sizes; expected neither. Change it from a process without"));
+          "configuration to ", change->to_id,
+          " with another id or other sizes, expected those of the new list"));
     }
     ALPHEUS_RETURN_IF_ERROR(CheckChange(*change));
+    if (own_ != nullptr) ALPHEUS_RETURN_IF_ERROR(CheckStays(*change));
     std::set<NodeId> all(change->from_nodes.begin(), change->from_nodes.end());
     all.insert(change->to_nodes.begin(), change->to_nodes.end());
     expected = all.size();
@@ -109,6 +110,24 @@ absl::Status EpochOpening::CheckOptions() const {
   return absl::InvalidArgumentError(absl::StrCat(
       "opening log ", options_.log_id.ToString(), " with ", options_.credits,
       " credits, expected 1 to ", receives - 1, " (receives of the fabric)"));
+}
+
+// EO6. A replica that leaves or is replaced installs nothing, so that its
+// process would have no log to go on with.
+absl::Status EpochOpening::CheckStays(const MembersChange& change) const {
+  const NodeId own = own_->superline().node;
+  const auto names = [own](const std::vector<NodeId>& nodes) {
+    return std::ranges::find(nodes, own) != nodes.end();
+  };
+  if (names(change.from_nodes) && names(change.to_nodes) &&
+      !names(change.replaced)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      own_->name(), ": node ", own.value, " does not stay a member from ",
+      "configuration ", change.from_id, " to ", change.to_id,
+      ". Have another node become primary first (`alpheus elect`), or change "
+      "the members from a process without a replica"));
 }
 
 absl::Status EpochOpening::CheckOwn() const {
@@ -566,9 +585,10 @@ absl::Status EpochOpening::Begin(OpeningChoice choice,
                 options_.copy_bytes_max, options_.slice_bytes,
                 options_.heartbeat_ms},
       std::move(input), fabric_, clock_, random_,
-      EpochInstallOptions{options_.gather_ns, options_.deadline,
-                          options_.sizes.write_quorum,
-                          options_.change.has_value()});
+      EpochInstallOptions{
+          options_.install_gather_ns.value_or(options_.gather_ns),
+          options_.deadline, options_.sizes.write_quorum,
+          options_.change.has_value()});
   phase_ = Phase::kInstall;
   return absl::OkStatus();
 }

@@ -38,6 +38,8 @@
 //   EO5. No peer is given up for time in which this process did nothing. A
 //        caller that polls much later than NextPoll has paused: the peers get
 //        their time again.
+//   EO6. In a change the own replica is a member before and after. So it counts
+//        once in the quorums of both lists.
 // Thread safety: one thread.
 // References: protocol P-A4, P-H1 to P-H8, P-H12, P-H13, P-H16 to P-H19.
 #ifndef ALPHEUS_RECOVERY_OPENING_EPOCH_OPENING_H_
@@ -83,13 +85,16 @@ struct EpochOpeningOptions {
   std::vector<PeerAddress> peers;
   // Id of the list of members. In a change, id and `sizes` are the new list's.
   uint64_t configuration_id = 1;
-  // Change of members; only a primary without a replica of its own makes one.
+  // Change of members. An own replica must stay a member (EO6).
   std::optional<MembersChange> change = std::nullopt;
   quorum::ClusterKey key = {};  // not set: no proofs are asked for
 
   // Nanoseconds that an opening waits for more replicas than it needs, once it
   // has enough. It does not wait for a process whose host says that it is gone.
   int64_t gather_ns = 500'000'000;
+  // The same once enough have installed, for the others; not set: gather_ns. A
+  // log whose users wait leaves a copy of the whole log to the resync.
+  std::optional<int64_t> install_gather_ns = std::nullopt;
   // Nanoseconds in which a replica must reply to one request. To scan and to
   // read its whole ring are requests, too.
   int64_t step_timeout_ns = 10'000'000'000;
@@ -168,7 +173,8 @@ class EpochOpening {
   // `ballots` is of options.self, and one for all openings of this process. The
   // caller polls the opening also when the source of ballots has news. Errors:
   // InvalidArgument (impossible options); FailedPrecondition (the replica is of
-  // another cluster, log or configuration); the fabric's.
+  // another cluster, log or configuration, or does not stay a member); the
+  // fabric's.
   static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
       fabric::Fabric& fabric, const Clock& clock, RandomSource& random,
       quorum::BallotSource& ballots, const EpochOpeningOptions& options,
@@ -237,6 +243,7 @@ class EpochOpening {
   };
 
   absl::Status CheckOptions() const;
+  absl::Status CheckStays(const MembersChange& change) const;
   absl::Status CheckOwn() const;
   void MakeElectorates();
   void MakePeers();

@@ -83,6 +83,19 @@ class LocalOpenersReplica : public OpenersReplica {
   const std::function<void()> fence_;
 };
 
+// Owns the replica, too.
+template <Persistence P>
+class OwningOpenersReplica final : public LocalOpenersReplica<P> {
+ public:
+  OwningOpenersReplica(std::unique_ptr<LocalReplica<P>> replica,
+                       std::function<void()> fence)
+      : LocalOpenersReplica<P>(*replica, std::move(fence)),
+        owned_(std::move(replica)) {}
+
+ private:
+  const std::unique_ptr<LocalReplica<P>> owned_;
+};
+
 template <Persistence P>
 std::unique_ptr<OpenersReplica> AsOpenersReplica(
     LocalReplica<P>& replica, std::function<void()> fence = {}) {

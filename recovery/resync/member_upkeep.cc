@@ -146,6 +146,15 @@ void MemberUpkeep::StepDown(const quorum::Promise& wanted) {
   claim_.reset();
 }
 
+// The connection to the own node ends: until the next claim the node finds the
+// replica's lock taken, and tells openers to come again.
+void MemberUpkeep::Retire() {
+  resync_.Stop();
+  scrub_.reset();
+  claim_.reset();
+  NoteNextPoll();
+}
+
 // A failed log is opened again; nobody joins it.
 void MemberUpkeep::Resync() {
   if (replicator_.has_failed()) resync_.Stop();

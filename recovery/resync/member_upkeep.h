@@ -64,6 +64,11 @@ class MemberUpkeep final : private replication::Replicator::Observer {
                const ResyncOptions& resync, EpochOpened& opened,
                replication::Replicator::Observer* others = nullptr);
 
+  // Gives up all that rests on the promise of this epoch: the own replica has
+  // promised the next one. Members that are dropped stay out, and the claim is
+  // over. Events still go to `others`. Not from inside OnPoll.
+  void Retire();
+
   // Returns the sink for the log.
   replication::Replicator& replicator() { return replicator_; }
 

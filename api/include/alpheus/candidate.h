@@ -141,6 +141,8 @@ class Candidate {
  private:
   class Stander;
   static std::shared_ptr<Log> MakeLog(std::unique_ptr<LogEngine> engine);
+  // Returns the epoch in which the log runs now.
+  static Epoch EpochOf(const Log& log);
   explicit Candidate(std::unique_ptr<Stander> stander);
 
   std::unique_ptr<Stander> stander_;

@@ -182,6 +182,20 @@ absl::Status Forcer<P>::WriteIdleWatermark() {
   return failure_.status();
 }
 
+// The next thread that stores a watermark sees all of this: it persists a
+// record that was reserved after Reserver::Unhold, or quiesces the reserver
+// itself.
+template <Persistence P>
+bool Forcer<P>::Continue(Uuid log_id, Epoch epoch, const LogPosition& next) {
+  if (next.lsn != durable_lsn() + 1 || next.chain != chain_) return false;
+  watermarks_ = {WatermarkEncoder(log_id, 0, epoch),
+                 WatermarkEncoder(log_id, 1, epoch)};
+  watermark_line_ = 0;
+  watermark_lsn_ = next.lsn - 1;
+  batches_since_watermark_ = 0;
+  return true;
+}
+
 template <Persistence P>
 absl::Status Forcer<P>::WriteFinalWatermarks() {
   for (int i = 0; i < 2; ++i) {

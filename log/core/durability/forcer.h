@@ -104,6 +104,12 @@ class Forcer {
   // (Reserver::TryQuiesce).
   absl::Status WriteIdleWatermark();
 
+  // Goes on in the next epoch. Returns false, and changes nothing, unless
+  // `next` is the end of this log. Requires: nothing is reserved, no thread can
+  // reserve, and no other call is active; both watermark lines on media are of
+  // `epoch`.
+  bool Continue(Uuid log_id, Epoch epoch, const LogPosition& next);
+
   // Makes both watermark lines name the durable LSN, for a clean close.
   // Notifies of a failure.
   // Requires: no other call is active.
@@ -129,7 +135,7 @@ class Forcer {
   P& pmem_;
   const std::span<std::byte> region_;
   const Ring ring_;
-  const std::array<WatermarkEncoder, 2> watermarks_;
+  std::array<WatermarkEncoder, 2> watermarks_;  // of this epoch
   CompletionTracker& tracker_;
   LsnIndex& index_;
   Progress& progress_;

@@ -174,6 +174,7 @@ bool ReplicatedForcer<P>::Publish(const ReplicationState& sink) {
   // was idle.
   bool is_news = is_idle_.exchange(sink.is_idle, std::memory_order_acq_rel) &&
                  !sink.is_idle;
+  is_news |= sink.has_resumed;
   if (failure_.failed()) {
     return is_news;  // RF4
   }

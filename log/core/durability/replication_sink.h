@@ -61,6 +61,8 @@ struct ReplicationState {
   bool is_catching_up = false;
   // True if status() is not OK.
   bool has_failed = false;
+  // True after a Poll that let calls continue that were held: they look again.
+  bool has_resumed = false;
 };
 
 class ReplicationSink {

@@ -25,6 +25,9 @@
 //   RL3. Ring bytes are assigned only if the head in the persisted superline of
 //        every replica in sync has passed them (P-L4).
 //   RL4. After a failed fence nothing more is acknowledged (P-H20).
+//   RL5. The epoch changes only while every record of the one before is durable
+//        and no thread has a reservation: so each record is written, persisted
+//        and acknowledged in one epoch (P-A5.4).
 // Persistence: a crash leaves the superline of the last update, and any subset
 // of the record words that no fence covered. scan.h recovers the log from that.
 // Thread safety: all members concurrently, but Close and the destructor alone.
@@ -140,6 +143,12 @@ class RingLog final : public AnyRingLog {
                             std::span<const std::byte> bytes) override;
   absl::StatusOr<int> RepairCopies() override;
 
+  bool TryHold() override;
+  bool IsAtRest() const override { return reserver_.Exposed() == 0; }
+  void HandRegion() override { reclaimer_.HoldHead(); }
+  absl::Status Continue(const RingLogStart& start) override;
+  void Resume() override;
+
   Polled Poll() override { return idle_keeper_.Poll(); }
   void WaitForWork(uint32_t seen, Deadline deadline) override {
     durability_->WaitForWork(seen, deadline);
@@ -192,6 +201,9 @@ class RingLog final : public AnyRingLog {
                                 size_t bytes, Deadline deadline);
   absl::Status RingFull(size_t bytes) const;
 
+  absl::Status CloseWhole();
+  // Writes the head of now into the superline; waits while it is held.
+  absl::Status PublishHead();
   absl::Status ForceEverything();
   absl::Status WriteCleanCloseWord();
   // Notifies of a failure that a step may have met under locks; returns
@@ -224,6 +236,8 @@ class RingLog final : public AnyRingLog {
   const uint64_t payload_bytes_max_;
   const Clock& clock_;
   std::atomic<bool> closed_{false};
+  std::atomic<bool> is_closing_{false};  // the epoch changes no more
+  std::atomic<bool> is_held_{false};     // by TryHold
   const std::unique_ptr<ActivityWatch> watch_;
   Waiter& waiter_;  // the watch, if there is one
   Progress progress_;

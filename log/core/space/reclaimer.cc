@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/check.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/backends.h"
 
@@ -27,13 +28,16 @@ Reclaimer<P>::Reclaimer(P& pmem, std::string name, uint64_t ring_offset,
       name_(std::move(name)),
       ring_offset_(ring_offset),
       ring_(ring),
-      table_(std::move(table)),
       index_(std::move(index)),
       superline_(superline),
       head_(head),
       published_(head),
       head_lsn_(head.lsn.value),
-      reuse_limit_(head.offset.value + ring.capacity()) {}
+      reuse_limit_(head.offset.value + ring.capacity()) {
+  const MutexLock lock(mutex_);
+  tables_.push_back(std::make_unique<const EpochTable>(std::move(table)));
+  table_.store(tables_.back().get(), std::memory_order_release);
+}
 
 template <Persistence P>
 absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
@@ -75,10 +79,35 @@ absl::Status Reclaimer<P>::CleanThrough(Lsn lsn, Lsn durable_lsn) {
 }
 
 template <Persistence P>
-absl::Status Reclaimer<P>::Publish(Lsn durable_lsn) {
+absl::StatusOr<bool> Reclaimer<P>::Publish(Lsn durable_lsn) {
   const MutexLock lock(mutex_);
   ALPHEUS_RETURN_IF_ERROR(AdvanceOverCleaned(durable_lsn));
-  return head_ == published_ ? absl::OkStatus() : PublishLocked();
+  if (is_held_) return false;
+  if (head_ != published_) ALPHEUS_RETURN_IF_ERROR(PublishLocked());
+  return true;
+}
+
+template <Persistence P>
+void Reclaimer<P>::HoldHead() {
+  const MutexLock lock(mutex_);
+  is_held_ = true;
+}
+
+template <Persistence P>
+void Reclaimer<P>::Continue(EpochTable table, const LogPosition& head) {
+  const MutexLock lock(mutex_);
+  ALPHEUS_CHECK(is_held_ && head.lsn == published_.lsn,
+                "the head is held (RCL5)");
+  tables_.push_back(std::make_unique<const EpochTable>(std::move(table)));
+  // Release: a thread that sees the new table sees its entries.
+  table_.store(tables_.back().get(), std::memory_order_release);
+  is_held_ = false;
+}
+
+template <Persistence P>
+void Reclaimer<P>::UnholdHead() {
+  const MutexLock lock(mutex_);
+  is_held_ = false;
 }
 
 template <Persistence P>
@@ -164,7 +193,7 @@ absl::Status Reclaimer<P>::AdvanceOverCleaned(Lsn durable_lsn) {
 // live record.
 template <Persistence P>
 bool Reclaimer<P>::LetsEpochsGo() const {
-  const std::vector<EpochEntry>& entries = table_.entries();
+  const std::vector<EpochEntry>& entries = table().entries();
   if (entries.size() < kManyEpochs) return false;
   const Lsn end_of_oldest = entries[1].start_lsn;
   return published_.lsn < end_of_oldest && end_of_oldest <= head_.lsn;
@@ -174,7 +203,7 @@ template <Persistence P>
 absl::Status Reclaimer<P>::PublishLazily() {
   const bool is_little =
       head_.offset - published_.offset < ring_.capacity() / kPublishFraction;
-  if (is_little && !LetsEpochsGo()) return absl::OkStatus();
+  if (is_held_ || (is_little && !LetsEpochsGo())) return absl::OkStatus();
   return PublishLocked();
 }
 
@@ -202,7 +231,7 @@ void Reclaimer<P>::SetHead(const LogPosition& head) {
 
 template <Persistence P>
 RecordCursor Reclaimer<P>::HeaderCursor(const LogPosition& from) const {
-  return {ring_, table_, from, published_.offset + ring_.capacity(),
+  return {ring_, table(), from, published_.offset + ring_.capacity(),
           RecordCursor::Payloads::kSkip};
 }
 

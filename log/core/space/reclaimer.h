@@ -16,6 +16,9 @@
 //   RCL4. A tail gets a copy of a record, made while its bytes could not be
 //         reused: at the head or after it, under the lock that publishing a
 //         head takes.
+//   RCL5. While the head is held the superline is another writer's: the head in
+//         memory goes on, and is published afterwards. A table that was shown
+//         stays in memory as long as the log: iterators read it without a lock.
 // Persistence: after a crash the head is the published one, and any subset of
 // the cleaned words is there.
 // Thread safety: all members concurrently.
@@ -80,7 +83,10 @@ class Reclaimer {
   // Word for the reserver's gate: offsets below it may be reused, as far as
   // this replica is concerned.
   const std::atomic<uint64_t>& reuse_limit_word() const { return reuse_limit_; }
-  const EpochTable& table() const { return table_; }
+  // Returns the table of the running epoch. It stays valid (RCL5).
+  const EpochTable& table() const {
+    return *table_.load(std::memory_order_acquire);
+  }
 
   // The caller notifies of a failure of the medium in the calls below
   // (log_failure.h).
@@ -107,8 +113,16 @@ class Reclaimer {
   }
 
   // Moves the head over cleaned records, then writes it to the superline if
-  // that frees space.
-  absl::Status Publish(Lsn durable_lsn);
+  // that frees space. Returns false if the head is held, and was not written.
+  absl::StatusOr<bool> Publish(Lsn durable_lsn);
+
+  // Publishes nothing from now on (RCL5). Returns once nobody does.
+  void HoldHead();
+  // Publishes again, in the epoch that `table` ends with. Requires: the head is
+  // held; `head` is that of the superline, the one that was published last.
+  void Continue(EpochTable table, const LogPosition& head);
+  // Publishes again; the superline is as it was.
+  void UnholdHead();
 
  private:
   absl::Status CheckDurable(Lsn lsn, Lsn durable_lsn) const;
@@ -131,14 +145,18 @@ class Reclaimer {
   const std::string name_;
   const uint64_t ring_offset_;
   const Ring ring_;
-  const EpochTable table_;
   const std::shared_ptr<LsnIndex> index_;
   SuperlineStore<P>& superline_;
 
   mutable Mutex mutex_;
   LogPosition head_ ABSL_GUARDED_BY(mutex_);
   LogPosition published_ ABSL_GUARDED_BY(mutex_);
+  bool is_held_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of all epochs that this log had; the last one is in force.
+  std::vector<std::unique_ptr<const EpochTable>> tables_
+      ABSL_GUARDED_BY(mutex_);
 
+  std::atomic<const EpochTable*> table_;
   std::atomic<uint64_t> head_lsn_;
   std::atomic<uint64_t> reuse_limit_;
 };

@@ -117,6 +117,9 @@ class Reserver {
   // Blocks reserving until Unhold, if every reserved record is durable; else
   // returns false. The caller is then alone at the log's end.
   bool TryQuiesce();
+  // Blocks reserving until Unhold, whatever is reserved. Returns false if it is
+  // blocked already. Once nothing is exposed the caller is alone, too.
+  bool TryHold();
   void Unhold();
 
  private:

@@ -316,11 +316,22 @@ ReplicationSink& OpeningWorld::MakeReplication(
     Primary& primary, const replication::Replicator::Options& replicator) {
   recovery::EpochOpened& opened = *primary.opened;
   fabric::Fabric& fabric = network_->fabric(primary.host);
+  recovery::ResyncOptions resync;
+  resync.opening = primary.asked;
+  resync.retry_ns = 200'000;
+  resync.slice_bytes = 64;  // comparing takes its time
+  if (options_.succeeds) {
+    primary.succession = std::make_unique<recovery::EpochSuccession>(
+        fabric, network_->clock(), *primary.random,
+        recovery::SuccessionOptions{.replicator = replicator,
+                                    .resync = resync,
+                                    .drain_ns = 5'000'000,
+                                    .open_ns = 100'000'000,
+                                    .rest_ns = 200'000},
+        opened, primary.others.get());
+    return *primary.succession;
+  }
   if (options_.resyncs) {
-    recovery::ResyncOptions resync;
-    resync.opening = primary.asked;
-    resync.retry_ns = 200'000;
-    resync.slice_bytes = 64;  // comparing takes its time
     primary.upkeep = std::make_unique<recovery::MemberUpkeep>(
         fabric, network_->clock(), *primary.random, replicator, resync, opened,
         primary.others.get());
