@@ -42,6 +42,8 @@
 #include "log/format/layout.h"
 #include "log/pmem/persistence.h"
 #include "log/pmem/region.h"
+#include "quorum/arithmetic/ballot.h"
+#include "quorum/membership/membership.h"
 #include "recovery/replica/primary_replica.h"
 
 namespace alpheus {

@@ -535,11 +535,6 @@ Followed ReadFollowed(ByteReader& from, Uuid log_id) {
   return followed;
 }
 
-bool ReadFlag(ByteReader& from) {
-  const uint32_t flag = from.U32();
-  return from.Expect(flag <= 1) && flag == 1;
-}
-
 Scrubbed ReadScrubbed(ByteReader& from) {
   Scrubbed scrubbed;
   scrubbed.passes = from.U64();

@@ -74,9 +74,6 @@ class ClusterRounds {
   // Errors: DataLoss (a violation, or a step failed that must not: the message
   // has all details), DeadlineExceeded (as well), Unavailable (a program can't
   // be started).
-  // Errors: DataLoss (a violation, or a step failed that must not: the message
-  // says all), DeadlineExceeded (as well), Unavailable (a program can't be
-  // started).
   absl::StatusOr<ClusterRoundReport> RunRound(const RoundPlan& plan);
 
   const std::string& log() const { return log_; }
@@ -118,12 +115,6 @@ class ClusterRounds {
   absl::Status MustEndWell(ClusterWriter* writer);
   absl::Status CheckBesideWriter(ClusterWriter* successor);
   absl::Status OpenAndCheck();
-  absl::StatusOr<std::vector<RecoveredRecord>> ReadLog();
-  // Reads the log while it is written; it must have all records up to this LSN.
-  absl::StatusOr<std::vector<RecoveredRecord>> ReadBesideWriter(
-      uint64_t lsn_max);
-  absl::StatusOr<ProgramResult> CatBesideWriter(
-      const std::vector<std::string>& arguments);
   std::vector<WriterFacts> Facts() const;
 
   const ClusterRoundOptions options_;

@@ -103,6 +103,13 @@ SUITES = (
           [f"tools/dev nemesis --nodes 3 --minutes 5 --seed {SEED}",
            f"tools/dev nemesis --nodes 5 --minutes 5 --seed {SEED}"],
           BUILD + PROGRAMS, r"^ *all ", 18),
+    suite("elections-two", "1,000 rounds of two candidates at once",
+          ["tools/dev nemesis --elections two-at-once --rounds 1000 --seed "
+           f"{SEED}"], BUILD + PROGRAMS, r"rounds of elections", 60),
+    suite("elections-mixed", "500 rounds of elections after mixed faults, with "
+          "an ensemble of ZooKeeper",
+          ["tools/dev nemesis --elections mixed --zookeeper 3 --rounds 500 "
+           f"--seed {SEED}"], BUILD + PROGRAMS, r"rounds of elections", 60),
     *(suite(f"guest-{name}", f"guests with adapters: vm-test {name}",
             [f"tools/dev vm-test --seed {SEED} {name}"], GUEST_INPUTS,
             r"^vm-test: (ok|FAILED)", minutes)
