@@ -255,6 +255,14 @@ bool EpochOpening::MayComeYet(const OpeningPeer& peer) const {
          !DeadlineHasPassed();
 }
 
+// Returns true if a change waits for this peer although it failed. A member
+// that misses a change has the old list, and until it joins the log more
+// members are needed to open it. Any other opening goes on at once, and the
+// member resyncs.
+bool EpochOpening::IsAwaited(const OpeningPeer& peer) const {
+  return options_.change && !IsLeaving(peer.node()) && MayComeYet(peer);
+}
+
 // Makes the lists of electors: the peers, and this process if it has a replica.
 void EpochOpening::MakeElectorates() {
   std::vector<NodeId> nodes;
@@ -439,7 +447,8 @@ absl::Status EpochOpening::Gather() {
   for (const auto& peer : peers_) {
     const bool has = peer->state() == State::kReported;
     if (has) from.push_back(peer.get());
-    all &= has || peer->failed() || peer->state() == State::kRefused;
+    all &= has || peer->state() == State::kRefused ||
+           (peer->failed() && !IsAwaited(*peer));
   }
   const auto has_reported = [](const OpeningPeer& peer) {
     return peer.state() == State::kReported;
@@ -452,7 +461,8 @@ absl::Status EpochOpening::Gather() {
   }
   const int64_t now = clock_.NowNanos();
   if (!gathered_at_) gathered_at_ = now;
-  wake_at_ = *gathered_at_ + options_.gather_ns;
+  const int64_t left = options_.deadline.at_nanos() - *gathered_at_;
+  wake_at_ = *gathered_at_ + std::min(options_.gather_ns, left / 2);
   if (!all && now < wake_at_) return absl::OkStatus();
   wake_at_ = kNever;
   if (from != tried_with_) {

@@ -89,6 +89,8 @@ struct EpochOpeningOptions {
 
   // Nanoseconds that an opening waits for more replicas than it needs, once it
   // has enough. It does not wait for a process whose host says that it is gone.
+  // A change waits for that process, too, if the member stays. Half of the time
+  // that is left until the deadline is kept for the steps that follow.
   int64_t gather_ns = 500'000'000;
   // Nanoseconds in which a replica must reply to one request. To scan and to
   // read its whole ring are requests, too.
@@ -255,6 +257,7 @@ class EpochOpening {
   void End(const absl::Status& status);
 
   bool MayComeYet(const OpeningPeer& peer) const;
+  bool IsAwaited(const OpeningPeer& peer) const;
   // Returns the number of electors whose peers satisfy the predicate, plus the
   // own replica.
   uint32_t Count(const Electorate& electorate,

@@ -286,6 +286,80 @@ TEST_F(MembersChangeTest, NewcomerThatMissedItsChangeJoins) {
   EXPECT_EQ(world_->Payloads(3), acknowledged_);
 }
 
+// A list of five, of which the last is replaced: three others are enough.
+class MemberThatFailsTest : public MembersChangeTest {
+ protected:
+  static constexpr int64_t kGatherNanos = 50'000'000;
+  const List five_{1, {1, 2, 3, 4, 5}, 3};
+
+  void SetUp() override {
+    Make(five_, 0);
+    Write(five_, 3);
+  }
+  EpochOpeningOptions Patient(const List& to,
+                              const std::vector<int>& replaced) {
+    EpochOpeningOptions options = Options(five_, to, replaced);
+    options.gather_ns = kGatherNanos;
+    options.deadline = Deadline::AtNanos(Now() + 20 * kGatherNanos);
+    return options;
+  }
+  int64_t Now() { return world_->network().clock().NowNanos(); }
+};
+
+// It promises, and its connection breaks before its report, as when a primary
+// on that node steps down. The change waits until the node is there again.
+TEST_F(MemberThatFailsTest, IsInTheChangeIfItComesBack) {
+  world_->Replace(5, /*like=*/1);
+  const EpochOpeningOptions options = Patient(five_, {5});
+  const Epoch before = world_->replica(1).superline().promised_epoch;
+  const auto change = world_->Begin(world_->outsider(), options);
+  while (world_->replica(1).superline().promised_epoch == before) {
+    ASSERT_TRUE(world_->Step({change.get()}));
+  }
+  world_->Crash(1, /*power_cut=*/false);
+  // The others have reported.
+  const int64_t back_at = Now() + kGatherNanos / 2;
+  while (Now() < back_at) ASSERT_TRUE(world_->Step({change.get()}));
+  world_->Restart(1);
+  world_->Drive({change.get()});
+  ASSERT_TRUE(change->status().ok()) << change->status();
+  EXPECT_EQ(change->opened->backups.size(), 5u);
+  EXPECT_LT(Now(), back_at + kGatherNanos / 2);
+}
+
+TEST_F(MemberThatFailsTest, IsNotWaitedForIfItStaysAway) {
+  world_->Replace(5, /*like=*/1);
+  world_->Crash(1, /*power_cut=*/false);
+  const int64_t start = Now();
+  const auto change = world_->Open(world_->outsider(), Patient(five_, {5}));
+  ASSERT_TRUE(change->status().ok()) << change->status();
+  EXPECT_EQ(change->opened->backups.size(), 4u);
+  ASSERT_EQ(change->opened->not_installed.size(), 1u);
+  EXPECT_EQ(change->opened->not_installed[0].node, NodeId(1));
+  EXPECT_GE(Now() - start, kGatherNanos);
+  EXPECT_LT(Now() - start, 2 * kGatherNanos);
+}
+
+TEST_F(MemberThatFailsTest, IsNotWaitedForUntilTheDeadline) {
+  world_->Replace(5, /*like=*/1);
+  world_->Crash(1, /*power_cut=*/false);
+  EpochOpeningOptions options = Patient(five_, {5});
+  options.deadline = Deadline::AtNanos(Now() + kGatherNanos / 2);
+  const auto change = world_->Open(world_->outsider(), options);
+  ASSERT_TRUE(change->status().ok()) << change->status();
+  EXPECT_EQ(change->opened->backups.size(), 4u);
+}
+
+TEST_F(MemberThatFailsTest, IsNotWaitedForIfItLeaves) {
+  world_->Crash(1, /*power_cut=*/false);
+  const int64_t start = Now();
+  const auto change =
+      world_->Open(world_->outsider(), Patient({2, {2, 3, 4, 5}, 3}, {}));
+  ASSERT_TRUE(change->status().ok()) << change->status();
+  EXPECT_EQ(change->opened->backups.size(), 4u);
+  EXPECT_LT(Now() - start, kGatherNanos);
+}
+
 TEST_F(MembersChangeTest, ChangeThatCannotBeMadeAtOnceIsRefused) {
   const List five{1, {1, 2, 3, 4, 5}, 3};
   struct Case {
