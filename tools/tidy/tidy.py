@@ -245,8 +245,12 @@ def check(reader, found, chosen, keys, jobs):
             if said:
                 broken.add(source)
                 print(f"{source}, by itself:\n{said}", flush=True)
+        read = 0
         for (_, sources), said in zip(stale, pool.map(
                 lambda item: reader.tidy(*item), stale)):
+            before, read = read, read + len(sources)
+            if read * 10 // count > before * 10 // count:
+                print(f"clang-tidy: {read} of {count} read", flush=True)
             if said:
                 broken.update(sources)
                 print(f"{', '.join(sources)}:\n{said}", flush=True)
