@@ -6,7 +6,7 @@
 // is told anything, as with a cut cable. The kernel sends again what it dropped
 // once the filter is gone; that takes real time (200 ms and more).
 //
-// Thread safety: none opens or closes sockets meanwhile.
+// Thread safety: one thread; no other one opens or closes sockets meanwhile.
 #ifndef ALPHEUS_TESTS_REPLICATION_FABRIC_TCP_CUT_SOCKETS_H_
 #define ALPHEUS_TESTS_REPLICATION_FABRIC_TCP_CUT_SOCKETS_H_
 
