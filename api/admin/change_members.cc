@@ -2,15 +2,18 @@
 #include "api/admin/change_members.h"
 
 #include <algorithm>
-#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "api/admin/ask_primary.h"
 #include "api/wiring/adapter.h"
 #include "api/wiring/log_members.h"
 #include "log/base/clock.h"
+#include "log/base/deadline.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "quorum/arithmetic/quorum.h"
@@ -27,6 +30,8 @@ using recovery::MembersChange;
 using recovery::PeerAddress;
 
 namespace {
+
+constexpr int64_t kNanosPerMilli = 1'000'000;
 
 NodeId SomePrimary(const ClusterConfiguration& cluster) {
   const auto some =
@@ -189,7 +194,7 @@ absl::StatusOr<MembersSeen> FetchMembers(
 absl::Status PrepareNewcomers(const ClusterConfiguration& from,
                               const ClusterConfiguration& to,
                               const MembersChange& change,
-                              const LogOptions& options) {
+                              const LogOptions& options, Deadline deadline) {
   EntropyRandom random;
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<fabric::Fabric> fabric,
                            OpenAdapter(to, NodeId(0), random));
@@ -199,8 +204,7 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
   members.log_id = quorum::LogIdOf(to.cluster_id, members.log_name);
   members.self = NodeId(options.replication.node);
   members.key = to.key;
-  members.deadline = Deadline::In(
-      std::chrono::milliseconds(options.replication.open_timeout_ms));
+  members.deadline = deadline;
   const std::vector<PeerAddress> all = PeersOf(from, to);
   ALPHEUS_ASSIGN_OR_RETURN(const MembersSeen seen,
                            FetchMembers(*fabric, random, members, change, all));
@@ -239,7 +243,23 @@ absl::StatusOr<RecoveryReport> ChangeLogMembers(
   open.replication.node = SomePrimary(to).value;
   open.replication.open_timeout_ms = options.timeout_ms;
   open.replication.gather_ms = options.gather_ms;
-  ALPHEUS_RETURN_IF_ERROR(PrepareNewcomers(from, to, change, open));
+  const int64_t began_at = Clock::Real().NowNanos();
+  const int64_t in_all_ns = int64_t{options.timeout_ms} * kNanosPerMilli;
+  const Deadline deadline = Deadline::AtNanos(began_at + in_all_ns);
+  ALPHEUS_RETURN_IF_ERROR(PrepareNewcomers(from, to, change, open, deadline));
+  // An opening ends a primary that can't be asked, so its time is the rest.
+  const Deadline begun_by = Deadline::AtNanos(began_at + in_all_ns / 3);
+  ALPHEUS_ASSIGN_OR_RETURN(
+      std::optional<RecoveryReport> made,
+      AskPrimary(to,
+                 {options.log_name, begun_by, deadline,
+                  int64_t{options.gather_ms} * kNanosPerMilli},
+                 change, PeersOf(from, to)));
+  if (made.has_value()) return *std::move(made);
+  const int64_t rest_ms =
+      (deadline.at_nanos() - Clock::Real().NowNanos()) / kNanosPerMilli;
+  open.replication.open_timeout_ms =
+      static_cast<uint32_t>(std::max<int64_t>(rest_ms, 1));
   return OpenToChangeMembers(open, to, std::move(change), PeersOf(from, to));
 }
 

@@ -3,7 +3,9 @@
 // open epoch with the new ones.
 //
 // Idea: joining nodes get blank replicas first, while the primary continues.
-// Then an opening makes the change (opening_quorums.h), and is closed.
+// Then the primary is asked to make the change (ask_primary.h), and its log
+// goes on. If there is none that can, an opening makes it (opening_quorums.h),
+// and is closed.
 //
 // Thread safety: each call has connections of its own; it blocks.
 // References: protocol P-A5, P-H16, P-H18; docs/design/recovery.md, "Changing
@@ -26,9 +28,10 @@ namespace alpheus {
 absl::StatusOr<RecoveryReport> ChangeLogMembers(
     const ChangeMembersOptions& options);
 
-// Opens an epoch that makes the change, and closes it (the second half; in
-// replicated_engine.cc). The process belongs to options.replication.node, has
-// no replica, and asks the members of before and after.
+// Opens an epoch that makes the change, and closes it (the second half, without
+// a primary that can; in replicated_engine.cc). The process belongs to
+// options.replication.node, has no replica, and asks the members of before and
+// after.
 absl::StatusOr<RecoveryReport> OpenToChangeMembers(
     const LogOptions& options, const quorum::ClusterConfiguration& to,
     recovery::MembersChange change, std::vector<recovery::PeerAddress> asked);

@@ -69,6 +69,7 @@ DEMO_ROUNDS = 30
 KILL_ROUNDS = {"rocksdb_kill_rounds": 8, "rocksdb_failover_rounds": 4,
                "rocksdb_stress": 8}
 NEMESIS_ROUNDS = 3
+ELECTION_ROUNDS = 2
 
 # Runs with the caches of the commit before (--after).
 AFTER_TIMES = 3
@@ -222,6 +223,11 @@ def lanes_before_tests(draw, changed=()):
         *([f"build/bin/{program}", str(rounds), seed]
           for program, rounds in KILL_ROUNDS.items()),
         dev("nemesis", "--rounds", str(NEMESIS_ROUNDS), "--seed", seed),
+        dev("nemesis", "--elections", "two-at-once", "--rounds",
+            str(ELECTION_ROUNDS), "--seed", seed),
+        # One server: an ensemble takes longer to start than the rounds.
+        dev("nemesis", "--elections", "mixed", "--zookeeper", "1", "--rounds",
+            str(ELECTION_ROUNDS), "--seed", seed),
         dev("vm-test", "--quick", "--seed", seed, *guest),
     ])
 

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <ios>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "alpheus/log.h"
@@ -119,10 +122,91 @@ TEST_F(ClusterMembersTest, LostReplicaIsReplacedBesideAPrimaryWithItsOwn) {
   LoseMedium(2);
   const auto changed = Change(three_, "", {2});
   ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_TRUE(changed->was_running);
+  EXPECT_EQ(changed->end_lsn, Lsn(1));
+  EXPECT_THAT(changed->absent_members, IsEmpty()) << "node 2 has joined";
+  ASSERT_TRUE((*log)->Append("two").ok());
+  ASSERT_TRUE((*log)->Close().ok());
+  log->reset();
+  cluster_.Stop(3);
+  Append(three_, 2, 2, 1);
+}
+
+// A primary with its own replica makes the change itself. Its users wait
+// meanwhile, and none of their calls fails.
+TEST_F(ClusterMembersTest, UsersOfARunningLogSeeAPause) {
+  Format(three_);
+  LogOptions options = By(three_, 1);
+  options.path = cluster_.ReplicaPath(1);
+  auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  std::atomic<bool> ends{false};
+  absl::Status failed;
+  uint64_t appended = 0;
+  std::thread writer([&] {
+    while (!ends) {
+      const auto lsn = (*log)->Append("record");
+      failed = lsn.ok() ? (*log)->CleanupThrough(*lsn) : lsn.status();
+      if (!failed.ok()) return;
+      appended = lsn->value;
+    }
+  });
+  const std::string others = cluster_.WriteList(2, {1, 2, 4}, 2);
+  const auto changed = Change(others, three_);
+  ends = true;
+  writer.join();
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_TRUE(changed->was_running);
+  EXPECT_THAT(changed->absent_members, IsEmpty()) << "node 4 has joined";
+  EXPECT_TRUE(failed.ok()) << failed;
+  EXPECT_GT(changed->epoch, (*log)->report().epoch);
+  const auto last = (*log)->Append("the last one");
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(*last, Lsn(appended + 1));
+  ASSERT_TRUE((*log)->Close().ok());
+  log->reset();
+  cluster_.Stop(1);
+  Append(others, 4, static_cast<int>(last->value), 1);
+}
+
+TEST_F(ClusterMembersTest, RunningLogWithAnOpenReservationGoesOnAsItWas) {
+  Format(three_);
+  LogOptions options = By(three_, 1);
+  options.path = cluster_.ReplicaPath(1);
+  auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  const std::string others = cluster_.WriteList(2, {1, 2, 4}, 2);
+  {
+    const auto open = (*log)->Reserve(8);
+    ASSERT_TRUE(open.ok()) << open.status();
+    const auto refused = Change(others, three_);
+    EXPECT_TRUE(absl::IsUnavailable(refused.status())) << refused.status();
+    EXPECT_THAT(refused.status().message(),
+                AllOf(HasSubstr("holds reservations open"),
+                      HasSubstr("Nothing was changed, and the log goes on")));
+  }
+  ASSERT_TRUE((*log)->Append("goes on").ok());
+  const auto changed = Change(others, three_);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_TRUE(changed->was_running);
+}
+
+// Its replica would not stay: the change is made from outside, as before.
+TEST_F(ClusterMembersTest, PrimaryThatLeavesLosesItsLog) {
+  Format(three_);
+  LogOptions options = By(three_, 1);
+  options.path = cluster_.ReplicaPath(1);
+  auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  ASSERT_TRUE((*log)->Append("one").ok());
+  const std::string others = cluster_.WriteList(2, {2, 3, 4}, 2);
+  const auto changed = Change(others, three_);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_FALSE(changed->was_running);
   EXPECT_TRUE(absl::IsAborted((*log)->Append("two").status()));
   (*log)->Close().IgnoreError();
-  cluster_.Stop(3);
-  Append(three_, 2, 1, 1);
+  log->reset();
+  Append(others, 2, 1, 1);
 }
 
 TEST_F(ClusterMembersTest, ReplicaThatIsThereIsNotReplaced) {

@@ -23,6 +23,7 @@ using ::testing::HasSubstr;
 using testing::kTwoOfThree;
 using testing::ReplyOf;
 using testing::ReportsOf;
+using testing::Shortened;
 using testing::naive::Choice;
 using testing::naive::Reply;
 
@@ -112,6 +113,24 @@ TEST(ChooserTest, HolesOfOneEpochAreFilledFromEachOther) {
 
 // P-H8, P-H13: replica 2 still has LSN 2 of epoch 1, which lost it to epoch 2.
 // Replica 1, whose own copy is damaged, says so by its table.
+// CH3: the records that one replica names lead to the place of another.
+TEST(ChooserTest, PlaceOfAnotherHistoryIsAnError) {
+  const Reply reply = ReplyOf(1, 1, {{1, 1}}, "hhhh");
+  Reply other = reply;
+  other.node = 2;
+  std::vector<StateReport> reports = ReportsOf({reply, other}, kTwoOfThree);
+  reports[1] = Shortened(reports[1], 3);
+  ASSERT_TRUE(reports[1].place.has_value());
+  const auto chosen = Choose(kTwoOfThree, reports);
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  EXPECT_EQ(chosen->chosen_from, *reports[1].place);
+  EXPECT_EQ(chosen->end.lsn, Lsn(5));
+  reports[1].place->chain ^= 1;
+  const absl::Status refused = Choose(kTwoOfThree, reports).status();
+  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("as another replica proves"));
+}
+
 TEST(ChooserTest, RecordOfAnEpochThatLostTheLsnIsNotMerged) {
   const Choice choice =
       Chosen(kTwoOfThree, {ReplyOf(1, 3, {{1, 1}, {2, 2}, {3, 3}}, "hc"),

@@ -27,7 +27,6 @@ TEST(ReclaimerTest, BytesAreFreedOnlyWhenTheHeadIsOnMedia) {
   ASSERT_TRUE(harness.Open().ok());
   for (int i = 0; i < 4; ++i) harness.Append(std::string(500, 'x'));
   const Lsn durable = harness.log().durable_lsn();
-  const LogPosition head = harness.log().head();
   const RingLogStart start = harness.opened().start;
   harness.Drop();
 
@@ -38,9 +37,9 @@ TEST(ReclaimerTest, BytesAreFreedOnlyWhenTheHeadIsOnMedia) {
   SuperlineStore<ModelPersistence> superline(
       pmem, pmem.region(), start.superline, start.superline_seq, failure);
   const Ring ring = RingOf(pmem.region(), start.superline);
-  Reclaimer<ModelPersistence> reclaimer(
-      pmem, "model", start.superline.ring_offset, ring, start.table, head,
-      start.index, superline);
+  Reclaimer<ModelPersistence> reclaimer(pmem, "model", ring, start.table,
+                                        start.superline, kCeilingStepBytes,
+                                        start.index, superline);
   int spins = 0;
   pmem.SetHook([&](const ModelPersistence::Event&) {
     ++spins;
@@ -48,13 +47,50 @@ TEST(ReclaimerTest, BytesAreFreedOnlyWhenTheHeadIsOnMedia) {
     const auto state = ReadRegionState(image, "model");
     ASSERT_TRUE(state.ok()) << state.status();
     EXPECT_LE(reclaimer.reuse_limit_word().load(),
-              state->superline.head_offset.value + ring.capacity());
+              state->superline.ceiling.value);
   });
   ASSERT_TRUE(reclaimer.CleanThrough(durable, durable).ok());
   pmem.SetHook({});
   EXPECT_GE(spins, 6);
   EXPECT_EQ(reclaimer.reuse_limit_word().load(),
             reclaimer.head().offset.value + ring.capacity());
+}
+
+// RCL5, and P-A3.7: the ceiling is raised before its last half step is used.
+TEST(ReclaimerTest, CeilingIsRaisedAheadUnlessTheHeadIsHeld) {
+  testing::LogHarness harness({.ring_capacity = 4096});
+  ASSERT_TRUE(harness.Open().ok());
+  const RingLogStart start = harness.opened().start;
+  harness.Drop();
+
+  ModelPersistence& pmem = harness.pmem();
+  FutexWaiter waiter(Clock::Real());
+  Progress progress(waiter);
+  LogFailure failure(progress);
+  Superline found = start.superline;
+  found.ceiling = RingOffset(512);
+  SuperlineStore<ModelPersistence> superline(pmem, pmem.region(), found,
+                                             start.superline_seq, failure);
+  const Ring ring = RingOf(pmem.region(), found);
+  Reclaimer<ModelPersistence> reclaimer(pmem, "model", ring, start.table, found,
+                                        /*ceiling_step=*/1024, start.index,
+                                        superline);
+  const auto raised = [&reclaimer](uint64_t end) {
+    EXPECT_TRUE(reclaimer.RaiseAhead(RingOffset(end)).ok());
+    return reclaimer.published().ceiling;
+  };
+  reclaimer.HoldHead();
+  EXPECT_EQ(raised(64), RingOffset(512));
+  EXPECT_EQ(superline.seq(), start.superline_seq);
+  reclaimer.UnholdHead();
+  EXPECT_EQ(raised(64), RingOffset(64 + 1024));
+  EXPECT_EQ(reclaimer.publications(), 1u);
+  EXPECT_EQ(raised(64 + 512), RingOffset(64 + 1024)) << "half a step is left";
+  EXPECT_EQ(raised(128 + 512), RingOffset(128 + 512 + 1024));
+  EXPECT_EQ(raised(4000 / 64 * 64), RingOffset(4096)) << "a lap";
+  EXPECT_EQ(reclaimer.publications(), 3u);
+  EXPECT_EQ(raised(4096), RingOffset(4096));
+  EXPECT_EQ(reclaimer.publications(), 3u);
 }
 
 // After a failed update the copies may differ, and which one is newer only the

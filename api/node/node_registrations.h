@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// node_registrations: tells the membership service which replicas a node
+// serves.
+//
+// Idea: each log has a membership of its own, with a session that ends with the
+// process. Nothing rests on what the service then says: replicas are asked for
+// on the fabric. Clients and operators read it.
+//
+// Invariants:
+//   NR1. A replica is registered only while this process serves it. A primary
+//        of this machine that has it registers nothing.
+//   NR2. An expired session is renewed.
+// Thread safety: one thread. Poll may block, as ZnodeMembership::Poll.
+// References: quorum/membership/membership.h, docs/design/zookeeper.md.
+#ifndef ALPHEUS_API_NODE_NODE_REGISTRATIONS_H_
+#define ALPHEUS_API_NODE_NODE_REGISTRATIONS_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/deadline.h"
+#include "quorum/membership/membership.h"
+
+namespace alpheus {
+
+class NodeRegistrations {
+ public:
+  // Opens this process's membership of a log.
+  using Opener =
+      std::function<absl::StatusOr<std::unique_ptr<quorum::Membership>>(
+          const std::string& log_name)>;
+
+  // `say` gets a sentence when the service begins to be of no use for a log, or
+  // an operator should know of something else: once for each change.
+  NodeRegistrations(Opener open, std::function<void(const std::string&)> say);
+  ~NodeRegistrations();
+
+  // Registers the replica of a log that the node serves.
+  void Register(const std::string& log_name,
+                const quorum::Registration& registration);
+  bool IsRegistered(const std::string& log_name) const;
+  // Takes back the registrations of all logs for which `is_served` is false.
+  void KeepOnly(absl::FunctionRef<bool(const std::string& log_name)> is_served);
+  void Poll();
+  Deadline NextPoll() const;
+
+ private:
+  struct Log {
+    std::unique_ptr<quorum::Membership> membership;  // null: not to be opened
+    std::optional<quorum::Registration> registration;
+    absl::Status said;   // the last problem
+    std::string warned;  // the last warning
+  };
+
+  void Say(const std::string& log_name, Log& log, const absl::Status& problem);
+  void Warn(const std::string& log_name, Log& log, const std::string& warning);
+
+  const Opener open_;
+  const std::function<void(const std::string&)> say_;
+  std::map<std::string, Log> logs_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_NODE_NODE_REGISTRATIONS_H_
