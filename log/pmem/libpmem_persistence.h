@@ -65,14 +65,8 @@ class LibpmemPersistence {
     auto* to = static_cast<__m128i*>(dst);
     const auto* from = static_cast<const __m128i*>(src);
     for (size_t i = 0; i < lines; ++i, to += 4, from += 4) {
-      const __m128i a = _mm_loadu_si128(from);
-      const __m128i b = _mm_loadu_si128(from + 1);
-      const __m128i c = _mm_loadu_si128(from + 2);
-      const __m128i d = _mm_loadu_si128(from + 3);
-      _mm_stream_si128(to, a);
-      _mm_stream_si128(to + 1, b);
-      _mm_stream_si128(to + 2, c);
-      _mm_stream_si128(to + 3, d);
+      StoreParts(to, _mm_loadu_si128(from), _mm_loadu_si128(from + 1),
+                 _mm_loadu_si128(from + 2), _mm_loadu_si128(from + 3));
     }
 #else
     std::memcpy(dst, src, lines * kLineBytes);
@@ -83,12 +77,11 @@ class LibpmemPersistence {
 
   void StoreLineNt(void* dst, const LineWords& words) {
 #if defined(__SSE2__)
-    auto* to = static_cast<__m128i*>(dst);
-    for (size_t i = 0; i < 4; ++i) {
-      _mm_stream_si128(
-          to + i, _mm_set_epi64x(static_cast<int64_t>(words.word[2 * i + 1]),
-                                 static_cast<int64_t>(words.word[2 * i])));
-    }
+    const auto part = [&words](size_t i) {
+      return _mm_set_epi64x(static_cast<int64_t>(words.word[2 * i + 1]),
+                            static_cast<int64_t>(words.word[2 * i]));
+    };
+    StoreParts(static_cast<__m128i*>(dst), part(0), part(1), part(2), part(3));
     ++ThreadPersistenceCounters().nt_lines;
 #else
     CopyLinesNt(dst, &words, 1);
@@ -132,6 +125,22 @@ class LibpmemPersistence {
   void YieldPoint(const char* /*name*/) {}
 
  private:
+#if defined(__SSE2__)
+  // Stores the parts of a line one right after the other. A processor that has
+  // to wait in the middle of a line may write out what it has of it: the line
+  // then takes several ways to the memory, and the fence waits for them
+  // (docs/design/architecture.md#an-append-on-one-machine).
+  static void StoreParts(__m128i* to, __m128i a, __m128i b, __m128i c,
+                         __m128i d) {
+    // The compiler has all parts in registers before it stores the first.
+    asm("" : "+x"(a), "+x"(b), "+x"(c), "+x"(d));
+    _mm_stream_si128(to, a);
+    _mm_stream_si128(to + 1, b);
+    _mm_stream_si128(to + 2, c);
+    _mm_stream_si128(to + 3, d);
+  }
+#endif
+
   static void FlushLines(const void* address, size_t bytes);
   static void Drain();
   void SpinEmulatedLatency() const;

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -25,11 +26,14 @@
 namespace alpheus {
 namespace {
 
+constexpr int kStoresPerLine = 4;
+
 struct Counts {
   int instructions = 0;
   int locked = 0;
   int fences = 0;  // sfence, mfence, and locked ones with stores pending
   int nt_stores = 0;
+  int within_lines = 0;  // others between the stores of one line, at most
   int flushes = 0;
   int system_calls = 0;
 };
@@ -79,6 +83,7 @@ class Tally {
     if (second == 0x05) ++counts_.system_calls;
     // movntdq, movntps, movnti
     if (second == 0xe7 || second == 0x2b || second == 0xc3) {
+      NoteLineStore();
       ++counts_.nt_stores;
       pending_ = true;
     }
@@ -96,8 +101,16 @@ class Tally {
     ++counts_.fences;
     pending_ = false;
   }
+  void NoteLineStore() {
+    const int others = counts_.instructions - last_store_ - 1;
+    if (counts_.nt_stores % kStoresPerLine != 0) {
+      counts_.within_lines = std::max(counts_.within_lines, others);
+    }
+    last_store_ = counts_.instructions;
+  }
 
   Counts counts_;
+  int last_store_ = 0;
   bool pending_ = false;
 };
 
@@ -190,7 +203,6 @@ class InstructionCountTest : public ::testing::Test {
 // One locked instruction reserves, one fence persists, and nothing is flushed,
 // because every line goes past the cache once.
 TEST_F(InstructionCountTest, ForcedAppendTakesOneLockAndOneFence) {
-  constexpr int kStoresPerLine = 4;
   for (const size_t bytes : {size_t{0}, size_t{16}, size_t{64}, size_t{256},
                              size_t{1000}, size_t{4096}}) {
     const Counts counts = OfAppend(bytes);
@@ -201,6 +213,15 @@ TEST_F(InstructionCountTest, ForcedAppendTakesOneLockAndOneFence) {
     // The record's lines and the watermark's.
     const int lines = static_cast<int>((48 + bytes + 63) / 64) + 1;
     EXPECT_EQ(counts.nt_stores, kStoresPerLine * lines) << bytes;
+  }
+}
+
+// A line that is stored with a pause in it may reach the memory in pieces, and
+// the fence waits for each (LibpmemPersistence::StoreParts).
+TEST_F(InstructionCountTest, LinesAreStoredInOneGo) {
+  for (const size_t bytes : {size_t{0}, size_t{16}, size_t{40}, size_t{64},
+                             size_t{80}, size_t{256}, size_t{1000}}) {
+    EXPECT_LE(OfAppend(bytes).within_lines, 1) << bytes;
   }
 }
 
