@@ -78,7 +78,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline WordsBesideHeader StoreRange(
   const std::byte* from = range.data();
   size_t left = range.size();
   WordsBesideHeader first{};
-  if (left <= kFirstBytes) {
+  if (left < kFirstBytes) {
     if (left != 0) std::memcpy(&first, from, left);
     return first;
   }
