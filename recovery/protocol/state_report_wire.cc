@@ -80,8 +80,9 @@ std::vector<ReportedRecord> ReadRecords(ByteReader& from,
   return records;
 }
 
-// Checks that records follow each other within one lap from the head, and that
-// each record's epoch owns its LSN (ET2).
+// Checks that records follow each other within one lap from the head, that none
+// crosses the end of the ring (its bytes are copied from there, and to there),
+// and that each record's epoch owns its LSN (ET2).
 bool AreRecordsGood(const StateReport& report) {
   const RingOffset limit = report.head.offset + report.ring_capacity;
   RingOffset free = report.head.offset;
@@ -94,7 +95,9 @@ bool AreRecordsGood(const StateReport& report) {
       const bool fits =
           record.lines > 0 && record.offset.value % kLineBytes == 0 &&
           record.offset >= free && record.offset < limit &&
-          uint64_t{record.lines} * kLineBytes <= limit - record.offset;
+          uint64_t{record.lines} * kLineBytes <= limit - record.offset &&
+          uint64_t{record.lines} * kLineBytes <=
+              report.ring_capacity - record.offset.value % report.ring_capacity;
       if (!fits || owner == nullptr || owner->epoch != record.epoch) {
         return false;
       }

@@ -228,6 +228,10 @@ TEST(StateReportBytesTest, ReportedRecordsThatCannotBeAreNone) {
   }
   // The last one may end where the lap does, at 1088, not behind it.
   EXPECT_FALSE(ReportDecodes(With<uint32_t>(bytes, kFirst + 48 + 20, 2)));
+  // Nor across the end of the ring, at 1024.
+  EXPECT_TRUE(ReportDecodes(With<uint64_t>(bytes, kFirst + 48 + 8, 960)));
+  EXPECT_FALSE(ReportDecodes(With<uint32_t>(
+      With<uint64_t>(bytes, kFirst + 48 + 8, 960), kFirst + 48 + 20, 2)));
   // Nothing owns LSN 2 in an empty table.
   StateReport unowned = SampleReport();
   unowned.table = EpochTable::Empty(kLog);

@@ -216,8 +216,8 @@ TEST_F(InstructionCountTest, ForcedAppendTakesOneLockAndOneFence) {
   }
 }
 
-// A line that is stored with a pause in it may reach the memory in pieces, and
-// the fence waits for each (LibpmemPersistence::StoreParts).
+// A pause between the parts of a line makes the fence slow on some processors
+// (LibpmemPersistence::StoreParts).
 TEST_F(InstructionCountTest, LinesAreStoredInOneGo) {
   for (const size_t bytes : {size_t{0}, size_t{16}, size_t{40}, size_t{64},
                              size_t{80}, size_t{256}, size_t{1000}}) {
