@@ -390,8 +390,8 @@ TEST_F(ClusterLogTest, MemberThatReconnectsJoinsAndCounts) {
 }
 
 TEST_F(ClusterLogTest, LocalLogKeepsItself) {
-  const std::string path = ::testing::TempDir() + "/keeps_itself.alph";
-  std::remove(path.c_str());
+  const TempDirectory directory;
+  const std::string path = directory.File("log");
   ASSERT_TRUE(Log::Format({.path = path, .region_bytes = 256 * 1024}).ok());
   LogOptions options;
   options.path = path;
