@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that wait for a sink, and sleep: no wake-up is lost.
+// Threads that wait for a sink, and sleep: no wake-up is lost. And what they
+// change while a sink sends it.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -22,6 +28,7 @@
 #include "log/core/ring/format_region.h"
 #include "log/core/ring/ring_log.h"
 #include "log/format/layout.h"
+#include "log/format/record.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/region.h"
 #include "recovery/replica/local_opening.h"
@@ -243,6 +250,63 @@ TEST(ReplicationSinkThreadsTest, CallbacksThatForceHoldNobodyUp) {
   EXPECT_TRUE(log.Close().ok());
   EXPECT_EQ(told, kThreads * kAppends);
   EXPECT_EQ(log.durable_lsn(), Lsn(3 * kThreads * kAppends));
+}
+
+// RCL5 (reclaimer.h). Cleaning changes one word of a record that is still sent
+// to a slow backup, and nothing else.
+TEST(ReplicationSinkThreadsTest, RecordMayBeCleanedWhileItIsSent) {
+  constexpr uint64_t kRingBytes = 1 << 16;
+  constexpr uint64_t kRecords = 50;
+  ThreadsLog world(kRingBytes);
+  RingLog<LibpmemPersistence>& log = *world.log;
+  const std::string text(100, 'x');
+  const std::span<const std::byte> part = AsBytes(text);
+  for (uint64_t i = 0; i < kRecords; ++i) {
+    ASSERT_TRUE(log.Append({&part, 1}, 1, Deadline()).ok());
+  }
+  const std::span<const std::byte> ring = world.region->bytes().subspan(
+      Layout::ForRing(kRingBytes, 64)->ring_offset, kRingBytes);
+  std::vector<uint64_t> before(ring.size() / sizeof(uint64_t));
+  std::memcpy(before.data(), ring.data(), ring.size());
+
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(nowhere, 0);
+  // No order of memory, so that nothing orders what is sent and what is stored.
+  std::atomic<uint64_t> sent{0};
+  std::atomic<bool> ends{false};
+  std::thread sender([&] {
+    while (!ends.load(std::memory_order_relaxed)) {
+      if (write(nowhere, ring.data(), ring.size()) > 0) {
+        sent.fetch_add(1, std::memory_order_relaxed);
+      }
+    }
+  });
+  const auto await_another = [&] {
+    const uint64_t seen = sent.load(std::memory_order_relaxed);
+    while (sent.load(std::memory_order_relaxed) == seen) {
+      std::this_thread::yield();
+    }
+  };
+  await_another();
+  for (uint64_t i = 0; i < kRecords; ++i) {
+    EXPECT_TRUE(log.Cleanup(Lsn(1 + i)).ok());
+  }
+  await_another();
+  ends.store(true, std::memory_order_relaxed);
+  sender.join();
+  close(nowhere);
+
+  uint64_t changed = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    const size_t offset = i * sizeof(uint64_t);
+    uint64_t now = 0;
+    std::memcpy(&now, &ring[offset], sizeof(now));
+    if (now == before[i]) continue;
+    ++changed;
+    EXPECT_EQ(offset % kLineBytes, offsetof(RecordHeader, cleaned)) << offset;
+  }
+  EXPECT_EQ(changed, kRecords);
+  EXPECT_TRUE(log.Close().ok());
 }
 
 }  // namespace
