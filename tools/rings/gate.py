@@ -82,6 +82,9 @@ LINES_AGAIN = 60
 TEST_BEGINS = re.compile(r"^ +Start +[0-9]+: ")
 TEST_PASSES = re.compile(r" Passed +[0-9.]+ sec *$")
 SUMMARY_BEGINS = re.compile(r"^[0-9]+% tests passed")
+FAILED_TEST = re.compile(r"^\s+[0-9]+ - (\S+) \(")
+# How much of a command names it.
+NAME_CHARACTERS = 60
 
 
 
@@ -262,6 +265,13 @@ def is_news(line):
     return not (TEST_BEGINS.search(line) or TEST_PASSES.search(line))
 
 
+def failure(command, lines):
+    """The command, and the tests that failed by what ctest said."""
+    name = " ".join(command)[:NAME_CHARACTERS]
+    tests = [match[1] for match in map(FAILED_TEST.match, lines) if match]
+    return f"{name} ({' '.join(tests)})" if tests else name
+
+
 class Output:
     """Prints what stages print."""
 
@@ -288,6 +298,7 @@ class Gate:
         self.output = output
         self.summary = []
         self.failed = []
+        self.failures = []
         self.children = child.Group()
 
     def stage(self, command, at_once=True, environment=None):
@@ -317,6 +328,7 @@ class Gate:
         self.summary.append(line)
         if not good:
             self.failed.append((line, list(last)))
+            self.failures.append(failure(command, last))
         self.output.say(*held, f"==== {line}")
 
     def lane(self, commands, at_once):
@@ -352,7 +364,16 @@ class Gate:
         self.output.say(f"==== {' '.join(command)}")
         good = child.run(command, ROOT, show) == 0
         self.output.say(*summary)
+        if not good:
+            self.failures.append(failure(command, summary))
         return good
+
+    def verdict(self, seconds):
+        """The last line. The ledger keeps it, and nothing else of a gate."""
+        what = f"at {self.draw.commit[:8]} after {seconds:.0f} s"
+        if not self.failures:
+            return f"gate: ok {what}"
+        return f"gate: FAILED {what}: {'; '.join(self.failures)}"
 
     def run(self):
         """All stages; whether all were good."""
@@ -367,11 +388,9 @@ class Gate:
         self.output.say(*self.summary)
         # Its end is the end of the output, which is read by programs: nothing
         # may follow but one line.
-        good = self.run_tests(dev("test", "-LE", "^slow$")) and not self.failed
-        self.output.say(f"gate: {'ok' if good else 'FAILED'} at "
-                        f"{self.draw.commit[:8]} after "
-                        f"{time.monotonic() - start:.0f} s")
-        return good
+        self.run_tests(dev("test", "-LE", "^slow$"))
+        self.output.say(self.verdict(time.monotonic() - start))
+        return not self.failures
 
 
 def run_in_clone(folder, commit, caches):

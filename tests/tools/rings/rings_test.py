@@ -197,6 +197,16 @@ class GateTest(unittest.TestCase):
         self.assertEqual(stream.getvalue().splitlines()[1:],
                          [lines[0], lines[3], *lines[1:3]])
 
+    def test_the_last_line_names_what_failed(self):
+        run = gate.Gate("c" * 40, gate.Output(io.StringIO()))
+        self.assertEqual(run.verdict(7), "gate: ok at cccccccc after 7 s")
+        run.stage(["sh", "-c", "exit 3", "x" * 100])
+        run.run_tests(["sh", "-c", "printf '%s\\n' \"$@\"; exit 8", "sh",
+                       "0% tests passed, 2 tests failed", "The following tests "
+                       "FAILED:", "\t  1 - a.b (Failed)", "\t 12 - c (Timeout)"])
+        self.assertRegex(run.verdict(7), "^gate: FAILED at cccccccc after 7 s: "
+                         r"sh -c exit 3 x{47}; sh -c .{54} \(a\.b c\)$")
+
     def test_lanes_run_at_once_and_are_shown_apart(self):
         stream = io.StringIO()
         run = gate.Gate("c" * 40, gate.Output(stream))
