@@ -80,9 +80,15 @@ std::vector<ReportedRecord> ReadRecords(ByteReader& from,
   return records;
 }
 
+// The bytes of such a record would be copied from behind the ring, and to
+// there.
+bool CrossesTheEnd(const ReportedRecord& record, uint64_t ring_capacity) {
+  const uint64_t left = ring_capacity - record.offset.value % ring_capacity;
+  return record.lines > left / kLineBytes;
+}
+
 // Checks that records follow each other within one lap from the head, that none
-// crosses the end of the ring (its bytes are copied from there, and to there),
-// and that each record's epoch owns its LSN (ET2).
+// crosses the end of the ring, and that each record's epoch owns its LSN (ET2).
 bool AreRecordsGood(const StateReport& report) {
   const RingOffset limit = report.head.offset + report.ring_capacity;
   RingOffset free = report.head.offset;
@@ -96,8 +102,7 @@ bool AreRecordsGood(const StateReport& report) {
           record.lines > 0 && record.offset.value % kLineBytes == 0 &&
           record.offset >= free && record.offset < limit &&
           uint64_t{record.lines} * kLineBytes <= limit - record.offset &&
-          uint64_t{record.lines} * kLineBytes <=
-              report.ring_capacity - record.offset.value % report.ring_capacity;
+          !CrossesTheEnd(record, report.ring_capacity);
       if (!fits || owner == nullptr || owner->epoch != record.epoch) {
         return false;
       }

@@ -52,7 +52,8 @@ absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
   std::byte* header = ring_.At(record.offset);
   auto* word =
       reinterpret_cast<uint64_t*>(header + offsetof(RecordHeader, cleaned));
-  // RCL5. The sanitizer of threads takes a fabric's reads for those of a thread.
+  // RCL5. The sanitizer of threads takes a fabric's reads for those of a
+  // thread.
   ABSL_ANNOTATE_BENIGN_RACE_SIZED(word, sizeof(*word), "RCL5");
   pmem_.Store8(word, CleanedWord(record.seed));
   // No fence: a hint that is lost only makes the record come back (P-L9).
