@@ -20,7 +20,7 @@
 #include "alpheus/log_reader.h"
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
-#include "tests/support/fixtures/file_hole.h"
+#include "tests/support/fixtures/one_step.h"
 #include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 
@@ -158,8 +158,7 @@ TEST_P(LogFileTest, RenamedFolderEndsTheLog) {
 TEST_P(LogFileTest, OlderCopyOfTheFolderEndsTheLogAndIsLeftAlone) {
   const std::string copy = directory_.File("copy");
   fs::copy(folder_, copy);
-  fs::rename(folder_, directory_.File("aside"));
-  fs::rename(copy, folder_);
+  testing::Exchange(folder_, copy);
   const std::vector<std::byte> bytes = testing::ReadFile(path_);
   ExpectEnd("another file was put in its place");
   log_.reset();

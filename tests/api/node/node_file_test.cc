@@ -15,7 +15,7 @@
 #include "alpheus/log.h"
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
-#include "tests/support/fixtures/file_hole.h"
+#include "tests/support/fixtures/one_step.h"
 #include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/support/fixtures/test_cluster.h"
@@ -118,11 +118,9 @@ TEST_F(NodeFileTest, TruncatedReplicaEndsNothingElse) {
 // in the other one would be found by nobody.
 TEST_F(NodeFileTest, ReplacedFolderAcknowledgesNoMore) {
   const fs::path folder = fs::path(path_).parent_path();
-  const fs::path aside = folder.string() + ".aside";
   const fs::path copy = folder.string() + ".copy";
   fs::copy(folder, copy);
-  fs::rename(folder, aside);
-  fs::rename(copy, folder);
+  testing::Exchange(folder, copy);
   const Deadline deadline = testing::InPatience();
   for (const std::string log : {"log main", "log other"}) {
     const std::string told = log + ": not served: " +
@@ -141,7 +139,6 @@ TEST_F(NodeFileTest, ReplacedFolderAcknowledgesNoMore) {
 
 // The file has its length, and holds no replica any more.
 TEST_F(NodeFileTest, ZeroedReplicaAcknowledgesNoMore) {
-  // In one step: the node could look between two.
   testing::MakeHole(path_);
   AppendUntilTold("extended again");
 }
