@@ -80,8 +80,8 @@ std::vector<ReportedRecord> ReadRecords(ByteReader& from,
   return records;
 }
 
-// The bytes of such a record would be copied from behind the ring, and to
-// there.
+// An opening copies the bytes of a record as they lie: across the end of the
+// ring it would read and write what lies behind it.
 bool CrossesTheEnd(const ReportedRecord& record, uint64_t ring_capacity) {
   const uint64_t left = ring_capacity - record.offset.value % ring_capacity;
   return record.lines > left / kLineBytes;

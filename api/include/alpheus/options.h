@@ -70,7 +70,8 @@ struct ReplicationOptions {
 
   FlushOrder flush_order = FlushOrder::kRemoteFirst;
   // Time that Open waits for more replicas once enough have answered, in
-  // milliseconds. A replica that misses the start of the epoch must resync.
+  // milliseconds; at most half of the time that open_timeout_ms leaves. A
+  // replica that misses the start of the epoch must resync.
   uint32_t gather_ms = 500;
   // Time that Open tries, in milliseconds; other primaries may be opening the
   // log too, and replicas may be down.

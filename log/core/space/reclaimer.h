@@ -16,10 +16,9 @@
 //   RCL4. A tail gets a copy of a record, made while its bytes could not be
 //         reused: at the head or after it, under the lock that publishing a
 //         head takes.
-//   RCL5. A record may be marked while the fabric sends it to a backup that W
-//         others did not wait for. The backup gets the word from before or the
-//         one from after: it is aligned, and no checksum covers it. Either will
-//         do (P-L9).
+//   RCL5. A durable record may be marked while the fabric sends it to a slow
+//         backup, which gets the old word or the new one: the word is aligned,
+//         and no checksum covers it. Either will do (P-L9).
 // Persistence: after a crash the head is the published one, and any subset of
 // the cleaned words is there.
 // Thread safety: all members concurrently.
