@@ -65,8 +65,8 @@ class LibpmemPersistence {
     auto* to = static_cast<__m128i*>(dst);
     const auto* from = static_cast<const __m128i*>(src);
     for (size_t i = 0; i < lines; ++i, to += 4, from += 4) {
-      StoreParts(to, _mm_loadu_si128(from), _mm_loadu_si128(from + 1),
-                 _mm_loadu_si128(from + 2), _mm_loadu_si128(from + 3));
+      StoreQuarters(to, _mm_loadu_si128(from), _mm_loadu_si128(from + 1),
+                    _mm_loadu_si128(from + 2), _mm_loadu_si128(from + 3));
     }
 #else
     std::memcpy(dst, src, lines * kLineBytes);
@@ -77,11 +77,12 @@ class LibpmemPersistence {
 
   void StoreLineNt(void* dst, const LineWords& words) {
 #if defined(__SSE2__)
-    const auto part = [&words](size_t i) {
+    const auto quarter = [&words](size_t i) {
       return _mm_set_epi64x(static_cast<int64_t>(words.word[2 * i + 1]),
                             static_cast<int64_t>(words.word[2 * i]));
     };
-    StoreParts(static_cast<__m128i*>(dst), part(0), part(1), part(2), part(3));
+    StoreQuarters(static_cast<__m128i*>(dst), quarter(0), quarter(1),
+                  quarter(2), quarter(3));
     ++ThreadPersistenceCounters().nt_lines;
 #else
     CopyLinesNt(dst, &words, 1);
@@ -126,12 +127,12 @@ class LibpmemPersistence {
 
  private:
 #if defined(__SSE2__)
-  // Stores the parts of a line one right after the other. With a pause between
-  // them, the fence behind took three times as long on some processors
+  // Stores the quarters of a line one right after the other. With a pause
+  // between them, the fence behind took three times as long on some processors
   // (docs/design/architecture.md#an-append-on-one-machine).
-  static void StoreParts(__m128i* to, __m128i a, __m128i b, __m128i c,
-                         __m128i d) {
-    // The compiler has all parts in registers before it stores the first.
+  static void StoreQuarters(__m128i* to, __m128i a, __m128i b, __m128i c,
+                            __m128i d) {
+    // The compiler has all four in registers before it stores the first.
     asm("" : "+x"(a), "+x"(b), "+x"(c), "+x"(d));
     _mm_stream_si128(to, a);
     _mm_stream_si128(to + 1, b);

@@ -297,8 +297,7 @@ class Gate:
         self.draw = Draw(commit)
         self.output = output
         self.summary = []
-        self.failed = []
-        self.failures = []
+        self.failed = []  # (command, last lines)
         self.children = child.Group()
 
     def stage(self, command, at_once=True, environment=None):
@@ -327,8 +326,7 @@ class Gate:
                 f"{time.monotonic() - start:5.0f} s  {name}")
         self.summary.append(line)
         if not good:
-            self.failed.append((line, list(last)))
-            self.failures.append(failure(command, last))
+            self.failed.append((command, list(last)))
         self.output.say(*held, f"==== {line}")
 
     def lane(self, commands, at_once):
@@ -365,15 +363,16 @@ class Gate:
         good = child.run(command, ROOT, show) == 0
         self.output.say(*summary)
         if not good:
-            self.failures.append(failure(command, summary))
+            self.failed.append((command, summary))
         return good
 
     def verdict(self, seconds):
         """The last line. The ledger keeps it, and nothing else of a gate."""
         what = f"at {self.draw.commit[:8]} after {seconds:.0f} s"
-        if not self.failures:
+        if not self.failed:
             return f"gate: ok {what}"
-        return f"gate: FAILED {what}: {'; '.join(self.failures)}"
+        names = "; ".join(failure(*failed) for failed in self.failed)
+        return f"gate: FAILED {what}: {names}"
 
     def run(self):
         """All stages; whether all were good."""
@@ -383,14 +382,14 @@ class Gate:
         slow = slow_tests(self.draw)
         if slow:
             self.stage(test_command(slow))
-        for line, lines in self.failed:
-            self.output.say(f"==== the end of: {line}", *lines)
+        for command, lines in self.failed:
+            self.output.say(f"==== the end of: {' '.join(command)}", *lines)
         self.output.say(*self.summary)
         # Its end is the end of the output, which is read by programs: nothing
         # may follow but one line.
         self.run_tests(dev("test", "-LE", "^slow$"))
         self.output.say(self.verdict(time.monotonic() - start))
-        return not self.failures
+        return not self.failed
 
 
 def run_in_clone(folder, commit, caches):

@@ -29,6 +29,7 @@
 #include "log/core/ring/ring_log.h"
 #include "log/format/layout.h"
 #include "log/format/record.h"
+#include "log/pmem/file_descriptor.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/region.h"
 #include "recovery/replica/local_opening.h"
@@ -269,14 +270,14 @@ TEST(ReplicationSinkThreadsTest, RecordMayBeCleanedWhileItIsSent) {
   std::vector<uint64_t> before(ring.size() / sizeof(uint64_t));
   std::memcpy(before.data(), ring.data(), ring.size());
 
-  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  ASSERT_GE(nowhere, 0);
+  const FileDescriptor nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  ASSERT_GE(nowhere.get(), 0);
   // No order of memory, so that nothing orders what is sent and what is stored.
   std::atomic<uint64_t> sent{0};
   std::atomic<bool> ends{false};
   std::thread sender([&] {
     while (!ends.load(std::memory_order_relaxed)) {
-      if (write(nowhere, ring.data(), ring.size()) > 0) {
+      if (write(nowhere.get(), ring.data(), ring.size()) > 0) {
         sent.fetch_add(1, std::memory_order_relaxed);
       }
     }
@@ -294,7 +295,6 @@ TEST(ReplicationSinkThreadsTest, RecordMayBeCleanedWhileItIsSent) {
   await_another();
   ends.store(true, std::memory_order_relaxed);
   sender.join();
-  close(nowhere);
 
   uint64_t changed = 0;
   for (size_t i = 0; i < before.size(); ++i) {

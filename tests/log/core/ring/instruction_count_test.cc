@@ -216,8 +216,8 @@ TEST_F(InstructionCountTest, ForcedAppendTakesOneLockAndOneFence) {
   }
 }
 
-// A pause between the parts of a line makes the fence slow on some processors
-// (LibpmemPersistence::StoreParts).
+// A pause between the quarters of a line makes the fence slow on some
+// processors (LibpmemPersistence::StoreQuarters).
 TEST_F(InstructionCountTest, LinesAreStoredInOneGo) {
   for (const size_t bytes : {size_t{0}, size_t{16}, size_t{40}, size_t{64},
                              size_t{80}, size_t{256}, size_t{1000}}) {
