@@ -7,7 +7,8 @@ import os
 import urllib.error
 import urllib.request
 
-from peer_process import NotThere, Server, free_ports, wait_until
+from peer_process import (START_TIMEOUT_S, NotThere, Server, free_ports,
+                          wait_until)
 
 
 def _text(data):
@@ -68,11 +69,12 @@ class EtcdTrio:
         except (OSError, ValueError, urllib.error.URLError) as error:
             raise NotThere(str(error)) from error
 
-    def add(self, member, value):
+    def add(self, member, value, timeout_s=START_TIMEOUT_S):
         """True: acknowledged. Keys sort in the order of the values."""
         self._count += 1
         self.tell(member, "kv/put", {
-            "key": _text(b"r%06d" % self._count), "value": _text(value)})
+            "key": _text(b"r%06d" % self._count), "value": _text(value)},
+            timeout_s)
         return True
 
     def read(self, member, own=True):

@@ -21,11 +21,13 @@ import time
 sys.dont_write_bytecode = True
 
 from etcd_trio import EtcdTrio  # noqa: E402
-from peer_process import NotThere, flip, patch, wait_until  # noqa: E402
+from peer_process import (NotThere, await_in_file, flip, patch,  # noqa: E402
+                          wait_until)
 from redis_trio import RedisTrio  # noqa: E402
 
 RECORDS = 100
 FAILOVER_S = 5.0
+TRY_S = 0.5  # until another member is asked
 ALONE_S = 10.0
 PACKAGES = {"etcd": ("etcd", "etcd-server"),
             "Redis": ("redis-server", "redis-server")}
@@ -58,7 +60,7 @@ def first_ack(trio, members, value, timeout_s=20.0):
     def try_all():
         for member in members:
             try:
-                if trio.add(member, value):
+                if trio.add(member, value, TRY_S):
                     return True
             except NotThere:
                 continue
@@ -135,6 +137,8 @@ def etcd_flip(trio, members, path_of):
     # A record near the end: it is in the file, and more records follow it.
     value = acked[RECORDS // 2]
     for i in chosen:
+        await_in_file(lambda member=i: path_of(trio, member), value,
+                      "the file of member %d" % i)
         trio.servers[i].kill()
     for i in chosen:
         turned = [patch(path, value, flip) for path in path_of(trio, i)]
@@ -187,6 +191,7 @@ def etcd_kill_all(trio):
 
 def etcd_cut_all(trio):
     _, acked = etcd_with_records(trio)
+    await_in_logs(trio, acked[-1])
     for server in trio.servers:
         server.kill()
     for i in range(3):
@@ -196,6 +201,13 @@ def etcd_cut_all(trio):
     trio.start()
     return ("the last acknowledged record torn off the log of all three: a "
             "member " + etcd_restarted(trio, [0, 1, 2], acked[:-1]))
+
+
+def await_in_logs(trio, value):
+    """Waits until the logs of all three members have it."""
+    for i in range(3):
+        await_in_file(lambda member=i: trio.log_of(member), value,
+                      "the log of member %d" % i)
 
 
 def cut_from(path, value, zero):
@@ -254,7 +266,7 @@ def redis_pause(trio):
     acked += add_all(trio, 1, values(RECORDS, RECORDS))
     trio.servers[0].go_on()
     strange = b"written to the old primary"
-    old = ("acknowledged" if trio.add(0, strange, wait_ms=500)
+    old = ("acknowledged" if trio.add(0, strange, timeout_s=0.5)
            else "taken, but WAIT says that no replica has it")
     trio.follow(0, 1)
     wait_until(lambda: trio.online(1) == 2, "the old primary")
@@ -266,6 +278,8 @@ def redis_pause(trio):
 
 def redis_flip(trio, member):
     acked = redis_with_records(trio)
+    await_in_file(lambda: trio.log_of(member), acked[RECORDS // 2],
+                  "the file of member %d" % member)
     trio.servers[member].kill()
     turned = [patch(path, acked[RECORDS // 2], flip)
               for path in trio.log_of(member)]
@@ -302,6 +316,7 @@ def redis_kill_all(trio):
 
 def redis_cut_all(trio):
     acked = redis_with_records(trio)
+    await_in_logs(trio, acked[-1])
     for server in trio.servers:
         server.kill()
     for i in range(3):

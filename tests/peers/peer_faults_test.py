@@ -59,6 +59,24 @@ class PeerFaultsTest(unittest.TestCase):
                 torn = file.read()
             self.assertEqual(torn, b"beforevalue-".ljust(len(data), b"\0"))
 
+    def test_record_is_awaited_in_a_file_that_is_written_late(self):
+        value = peer_faults.values(7, 1)[0]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "file")
+            parts = [value[:5], value[5:]]  # after a look at no file
+
+            def paths():
+                if os.path.exists(path) or looks:
+                    with open(path, "ab") as file:
+                        file.write(parts.pop(0))
+                looks.append(path)
+                return [path]
+
+            looks = []
+            peer_process.await_in_file(paths, value, "a file")
+            self.assertEqual(parts, [])
+            self.assertEqual(len(looks), 3)
+
     def test_server_that_is_not_installed_is_skipped_in_sight(self):
         ran = run()
         self.assertEqual(ran.returncode, 0, ran.stderr)

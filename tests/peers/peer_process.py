@@ -97,6 +97,21 @@ def wait_until(check, what, timeout_s=START_TIMEOUT_S):
     raise NotThere("%s: not within %.0f s: %s" % (what, timeout_s, why))
 
 
+def await_in_file(paths_of, value, what):
+    """Waits until one of the files has all of it: a server writes some of its
+    files later than it answers. `paths_of` names the files at each look."""
+    wait_until(lambda: any(_has(path, value) for path in paths_of()),
+               "the record in %s" % what)
+
+
+def _has(path, value):
+    try:
+        with open(path, "rb") as file:
+            return value in file.read()
+    except FileNotFoundError as error:
+        raise NotThere(str(error)) from error
+
+
 def patch(path, find, change):
     """Replaces the last place of `find` in a file by `change` of it, and drops
     nothing else. True if it was there."""

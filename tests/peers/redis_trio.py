@@ -85,12 +85,12 @@ class RedisTrio:
         finally:
             connection.close()
 
-    def add(self, member, value, wait_ms=5000):
+    def add(self, member, value, timeout_s=5.0):
         """True: acknowledged by two of three."""
         connection = Connection(self.ports[member])
         try:
             connection("XADD", "log", "*", "r", value)
-            return connection("WAIT", 1, wait_ms) >= 1
+            return connection("WAIT", 1, int(timeout_s * 1000)) >= 1
         finally:
             connection.close()
 
