@@ -136,9 +136,10 @@ def etcd_flip(trio, members, path_of):
               else list(range(3)))
     # A record near the end: it is in the file, and more records follow it.
     value = acked[RECORDS // 2]
-    for i in chosen:
+    for i in chosen:  # before the first is killed: it may have to send the record
         await_in_file(lambda member=i: path_of(trio, member), value,
                       "the file of member %d" % i)
+    for i in chosen:
         trio.servers[i].kill()
     for i in chosen:
         turned = [patch(path, value, flip) for path in path_of(trio, i)]

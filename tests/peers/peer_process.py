@@ -100,16 +100,16 @@ def wait_until(check, what, timeout_s=START_TIMEOUT_S):
 def await_in_file(paths_of, value, what):
     """Waits until one of the files has all of it: a server writes some of its
     files later than it answers. `paths_of` names the files at each look."""
-    wait_until(lambda: any(_has(path, value) for path in paths_of()),
-               "the record in %s" % what)
-
-
-def _has(path, value):
-    try:
-        with open(path, "rb") as file:
-            return value in file.read()
-    except FileNotFoundError as error:
-        raise NotThere(str(error)) from error
+    def has_it():
+        try:
+            for path in paths_of():
+                with open(path, "rb") as file:
+                    if value in file.read():
+                        return True
+        except FileNotFoundError as error:
+            raise NotThere(str(error)) from error
+        return False
+    wait_until(has_it, "the record in %s" % what)
 
 
 def patch(path, find, change):
