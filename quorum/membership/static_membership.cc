@@ -49,6 +49,12 @@ void StaticMembership::Register(const Registration& registration) {
   events_.Note(MembershipEvent::kRegistrationsChanged);
 }
 
+void StaticMembership::Unregister() {
+  if (members_.empty()) return;
+  members_.clear();
+  events_.Note(MembershipEvent::kRegistrationsChanged);
+}
+
 void StaticMembership::Stand() {
   if (!candidates_.empty()) return;
   candidates_ = {{0, self_}};

@@ -36,6 +36,7 @@ class StaticMembership final : public Membership {
   void Renew() override;
 
   void Register(const Registration& registration) override;
+  void Unregister() override;
   void Stand() override;
   void Withdraw() override;
   // Both lists have this process, once it registered or stands, and no other.

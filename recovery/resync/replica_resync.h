@@ -72,7 +72,7 @@ class ReplicaResync {
  public:
   // How far the log is now.
   struct Now {
-    LogPosition head;
+    RingBounds bounds;
     RingEnd finished;
     Lsn durable_lsn;
   };
@@ -136,7 +136,7 @@ class ReplicaResync {
   absl::Status Advance(const Now& now);
   absl::Status SendPrepare();
   absl::Status ContinuePlan(const Now& now);
-  absl::Status ContinueCopy();
+  absl::Status ContinueCopy(const Now& now);
   absl::Status CheckPinned(const Now& now) const;
   void FinishJoin();
   void Fail(const absl::Status& why);

@@ -421,6 +421,22 @@ TEST_F(NodeOutsideTest, ReplicaIsNoLocalLog) {
   ExpectEndsWell(SIGTERM);
 }
 
+// The node stands by itself: it opens its log, steps down for a program
+// that opens it without an election, and has it again afterwards.
+TEST_F(NodeOutsideTest, NodeThatStandsHoldsItsLog) {
+  StartWith({"--cluster", cluster_, "--node", "1", "--directory", replicas_,
+             "--stand", "main"});
+  ASSERT_EQ(Format("main"), 0);
+  ASSERT_TRUE(Says("log main: node 1 is primary, in epoch "));
+  EXPECT_EQ(Append("main", "a\n"), 0);
+  ASSERT_TRUE(Says("log main: it has failed"));
+  said_.clear();
+  ASSERT_TRUE(Says("log main: node 1 is primary, in epoch "));
+  // The primary tells its node a little later that it has the replica.
+  EXPECT_TRUE(Eventually([&] { return Status("main") == 0; }));
+  ExpectEndsWell(SIGTERM);
+}
+
 // The printed command works as it is.
 TEST_F(NodeOutsideTest, RemovedReplicaIsNamedWithItsRemedy) {
   Start();

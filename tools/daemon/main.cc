@@ -20,12 +20,15 @@
 #include "tools/cli/io/standard_streams.h"
 #include "tools/daemon/message_writer.h"
 #include "tools/daemon/signals.h"
+#include "tools/daemon/standing_logs.h"
 
 namespace alpheus::daemon {
 namespace {
 
 struct Arguments {
   NodeOptions node;
+  std::vector<std::string> stand;
+  uint32_t priority = 0;
   bool check_config = false;
 };
 
@@ -88,6 +91,16 @@ void AddOptions(cli::Parser* parser, Arguments* arguments) {
       "Traits that decide what keeps records when the power fails: words "
       "separated by commas; see the sample configuration")
       .ShowDefault(replication::PlatformToString(options->platform));
+  cli::AddOption(app, "--stand", &arguments->stand,
+                 "Log for which the node itself stands for primary: it opens "
+                 "the log when it is elected, and holds it; may be given "
+                 "several times");
+  cli::AddOption(app, "--priority", &arguments->priority,
+                 "Of candidates whose replicas are equally fresh the one with "
+                 "the highest priority becomes primary")
+      .Needs(cli::FindOption(app, "--stand"))
+      .Decimal()
+      .ShowDefault();
   AddPlaces(app, options);
   cli::AddOption(app, "--yield-turns", &options->yield_turns,
                  "How many turns after the last activity go without sleep; "
@@ -150,8 +163,9 @@ cli::ExitStatus CheckConfig(const NodeOptions& options) {
                                   : cli::ExitStatus::kFailed;
 }
 
-cli::ExitStatus Run(const NodeOptions& options, Signals* signals, int argc,
+cli::ExitStatus Run(const Arguments& arguments, Signals* signals, int argc,
                     char** argv) {
+  const NodeOptions& options = arguments.node;
   const auto say = options.say;
   const auto fail = [&](const absl::Status& status) {
     say(std::string(status.message()));
@@ -159,10 +173,22 @@ cli::ExitStatus Run(const NodeOptions& options, Signals* signals, int argc,
   };
   const absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(options);
   if (!node.ok()) return fail(node.status());
+  StandingLogs standing;
   const absl::Status waits = signals->Start(
-      [&] { (*node)->Stop(); }, [&] { Reload(node->get(), say, argc, argv); });
+      [&] {
+        standing.Stop();
+        (*node)->Stop();
+      },
+      [&] { Reload(node->get(), say, argc, argv); });
   if (!waits.ok()) return fail(waits);
   say(absl::StrCat("node ", options.node, " listens on ", (*node)->address()));
+  const absl::Status stands =
+      standing.Start({arguments.stand, arguments.priority, options.cluster_file,
+                      options.node, options.directory, say});
+  if (!stands.ok()) {
+    signals->Stop();
+    return fail(stands);
+  }
   (*node)->Run();
   signals->Stop();
   say(absl::StrCat("node ", options.node, " ends"));
@@ -182,7 +208,7 @@ cli::ExitStatus Main(int argc, char** argv) {
   arguments.node.say = [&](const std::string& sentence) {
     messages.Write(sentence);
   };
-  return Run(arguments.node, &signals, argc, argv);
+  return Run(arguments, &signals, argc, argv);
 }
 
 }  // namespace

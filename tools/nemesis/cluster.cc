@@ -67,7 +67,8 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Create(
   for (const Node& node : cluster->nodes_) addresses.push_back(node.address);
   ALPHEUS_RETURN_IF_ERROR(
       quorum::MakeClusterKeyFile(cluster->key_file(), entropy));
-  ALPHEUS_RETURN_IF_ERROR(cluster->WriteFile(cluster->file(), addresses));
+  ALPHEUS_RETURN_IF_ERROR(
+      cluster->WriteFile(cluster->file(), addresses, options.zookeeper));
   for (int node = 1; node <= cluster->node_count(); ++node) {
     std::error_code error;
     std::filesystem::create_directories(cluster->node_directory(node), error);
@@ -103,7 +104,8 @@ absl::Status Cluster::DrawAddresses() {
 }
 
 absl::Status Cluster::WriteFile(
-    const std::string& path, const std::vector<std::string>& addresses) const {
+    const std::string& path, const std::vector<std::string>& addresses,
+    const std::vector<std::string>& zookeeper) const {
   std::string text =
       absl::StrCat("cluster_id = \"", cluster_id_, "\"\nkey_file = \"",
                    std::filesystem::absolute(key_file()).string(), "\"\n");
@@ -112,6 +114,12 @@ absl::Status Cluster::WriteFile(
   }
   if (options_.write_quorum != 0) {
     absl::StrAppend(&text, "write_quorum = ", options_.write_quorum, "\n");
+  }
+  if (!zookeeper.empty()) {
+    absl::StrAppend(
+        &text, "membership = \"zookeeper\"\n\n[zookeeper]\nservers = [\"",
+        absl::StrJoin(zookeeper, "\", \""),
+        "\"]\nsession_timeout_ms = ", options_.session_timeout_ms, "\n");
   }
   for (size_t i = 0; i < addresses.size(); ++i) {
     absl::StrAppend(&text, "\n[[member]]\nnode = ", i + 1, "\naddress = \"",

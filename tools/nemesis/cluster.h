@@ -38,6 +38,10 @@ struct ClusterOptions {
   int write_quorum = 0;  // 0: not in the file, which means the majority
   // Addresses of RDMA adapters, one for each node; none: TCP and loopback.
   std::vector<std::string> rdma_hosts = {};
+  // ZooKeeper's servers, which must be of this machine; none: the membership is
+  // static.
+  std::vector<std::string> zookeeper = {};
+  uint32_t session_timeout_ms = 2'000;
   // Commands to put before a node's program, by node.
   std::map<int, std::vector<std::string>> wrappers = {};
 };
@@ -100,9 +104,14 @@ class Cluster {
   std::string node_directory(int node) const;
   std::string region(int node, const std::string& log) const;
 
-  // Writes a file like `file` with other addresses, one for each node.
+  // Writes a file like `file` with other addresses, one for each node, and for
+  // each server of ZooKeeper.
   absl::Status WriteFile(const std::string& path,
-                         const std::vector<std::string>& addresses) const;
+                         const std::vector<std::string>& addresses,
+                         const std::vector<std::string>& zookeeper) const;
+  const std::vector<std::string>& zookeeper() const {
+    return options_.zookeeper;
+  }
 
  private:
   struct Node {

@@ -9,28 +9,19 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
-#include "tools/nemesis/log_output.h"
+#include "tools/nemesis/cluster_reading.h"
+#include "tools/nemesis/patience.h"
 
 namespace alpheus::demo {
 namespace {
 
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
-// Time for required events. Generous: the machine may be busy with other
-// things.
-constexpr int64_t kPatienceNanos = 300 * kNanosPerSecond;
-// The same, as programs take it.
-constexpr char kPatienceMillis[] = "300000";
-constexpr char kPatienceSeconds[] = "300";
 // Time in which a primary without a quorum must not acknowledge.
 constexpr int64_t kSilenceNanos = 5 * kNanosPerSecond;
 // Time between two readings of its output.
 constexpr int64_t kListenNanos = 20'000'000;
 // Time in which a primary must fail to open the log.
 constexpr int64_t kVainNanos = kNanosPerSecond;
-
-// Exit status of `alpheus` (tools/cli/io/exit_status.h): the outcome is
-// unknown.
-constexpr int kUnavailable = 4;
 
 // Far more than is appended between two signals, so that there is always
 // something in flight, and few enough to be appended quickly at the end.
@@ -285,9 +276,10 @@ absl::Status ClusterRounds::HaveThemResync(ClusterWriter* primary,
   return MustReach(primary, primary->ack_count() + plan_.acks_during);
 }
 
-// It ends the primary's epoch. Replaced members count: others may go then. It
-// waits until all members are in: one that was slow, such as that of the
-// primary which steps down, may be needed as much as those that go.
+// It ends the primary's log, or has it go on in the next epoch if it has a
+// replica of its own. Replaced members count: others may go then. It waits
+// until all members are in: one that was slow, such as that of a primary which
+// steps down, may be needed as much as those that go.
 absl::Status ClusterRounds::HaveThemReplaced() {
   ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
   std::vector<std::string> arguments = {"--timeout",   kPatienceSeconds,
@@ -404,8 +396,9 @@ absl::Status ClusterRounds::CheckBesideWriter(ClusterWriter* successor) {
   for (size_t i = 0; i < facts.size(); ++i) {
     facts[i].fed_count = now[i].fed_count;
   }
-  ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records,
-                           ReadBesideWriter(history_.LsnFloor(facts)));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      std::vector<RecoveredRecord> records,
+      ReadBesideWriter(&cluster_, log_, history_.LsnFloor(facts)));
   return history_.Check(facts, std::move(records), /*is_final=*/false);
 }
 
@@ -417,57 +410,9 @@ absl::Status ClusterRounds::OpenAndCheck() {
                        {"--open-timeout-ms", kPatienceMillis, "--node",
                         absl::StrCat(plan_.primary_node), "--log", log_})
           .status());
-  ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records, ReadLog());
+  ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records,
+                           ReadLog(&cluster_, log_));
   return history_.Check(Facts(), std::move(records), /*is_final=*/true);
-}
-
-absl::StatusOr<std::vector<RecoveredRecord>> ClusterRounds::ReadLog() {
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const std::string framed,
-      cluster_.MustSucceed("cat", {"--timeout-ms", kPatienceMillis, "--log",
-                                   log_, "--framing", "len32"}));
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const std::string lines,
-      cluster_.MustSucceed(
-          "cat", {"--timeout-ms", kPatienceMillis, "--log", log_, "--json"}));
-  return ParseRecords(framed, lines);
-}
-
-// A node that did not answer in its time may be the one that proves the last
-// records: less than there must be is an answer only if none was silent, or if
-// it stays so.
-absl::StatusOr<std::vector<RecoveredRecord>> ClusterRounds::ReadBesideWriter(
-    uint64_t lsn_max) {
-  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
-  for (;;) {
-    ALPHEUS_ASSIGN_OR_RETURN(const ProgramResult framed,
-                             CatBesideWriter({"--framing", "len32"}));
-    ALPHEUS_ASSIGN_OR_RETURN(const ProgramResult lines,
-                             CatBesideWriter({"--json"}));
-    ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records,
-                             ParseCommonRecords(framed.output, lines.output));
-    const bool has_all = !records.empty() && records.back().lsn >= lsn_max;
-    const bool is_certain =
-        framed.end.exit_status == 0 && lines.end.exit_status == 0;
-    if (has_all || is_certain || Clock::Real().NowNanos() >= end) {
-      return records;
-    }
-  }
-}
-
-// Writers' own replicas are not served: the proven records are shown, and a
-// note that there may be more.
-absl::StatusOr<ProgramResult> ClusterRounds::CatBesideWriter(
-    const std::vector<std::string>& arguments) {
-  std::vector<std::string> all = {"--log", log_};
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  ALPHEUS_ASSIGN_OR_RETURN(ProgramResult result,
-                           RunProgram(cluster_.Alpheus("cat", all)));
-  const int exit_status = result.end.exit_status;
-  if (exit_status == 0 || exit_status == kUnavailable) return result;
-  return absl::DataLossError(
-      absl::StrCat("alpheus cat beside a writer: ", result.end.ToString(), ": ",
-                   result.error));
 }
 
 std::vector<WriterFacts> ClusterRounds::Facts() const {

@@ -115,12 +115,6 @@ class ClusterRounds {
   absl::Status MustEndWell(ClusterWriter* writer);
   absl::Status CheckBesideWriter(ClusterWriter* successor);
   absl::Status OpenAndCheck();
-  absl::StatusOr<std::vector<RecoveredRecord>> ReadLog();
-  // Reads the log while it is written; it must have all records up to this LSN.
-  absl::StatusOr<std::vector<RecoveredRecord>> ReadBesideWriter(
-      uint64_t lsn_max);
-  absl::StatusOr<ProgramResult> CatBesideWriter(
-      const std::vector<std::string>& arguments);
   std::vector<WriterFacts> Facts() const;
 
   const ClusterRoundOptions options_;

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // cluster_writer: a primary, `alpheus append --ack --cluster`, fed and listened
-// to while faults hit it and its backups.
+// to while faults hit it and its backups. One that stands (`--stand`) appends
+// while it is primary.
+//
+// Idea: a program that loses the log says how many records it had taken. Those
+// of them that it did not acknowledge are left out, or may be in the log. So
+// its records between two losses are a term, and are judged as those of a
+// writer of their own.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_CLUSTER_WRITER_H_
 #define ALPHEUS_TOOLS_NEMESIS_CLUSTER_WRITER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,7 +39,9 @@ struct ClusterWriterPlan {
   uint64_t first_number = 0;  // in the feed
   uint64_t lsn_floor = 0;     // the last LSN known before it starts
   FeedLimits limits = {};
-  std::string cluster_file = {};  // empty: the cluster's own
+  std::string cluster_file = {};          // empty: the cluster's own
+  bool stands = false;                    // for primary
+  std::vector<std::string> options = {};  // of `append`, behind all others
 };
 
 class ClusterWriter {
@@ -75,7 +85,18 @@ class ClusterWriter {
   int64_t start_nanos() const { return start_nanos_; }
   std::optional<int64_t> first_ack_nanos() const { return first_ack_nanos_; }
 
+  // Returns the epochs of which it said that it is primary.
+  std::vector<uint64_t> Epochs() const;
+  // Returns true once it has asked all nodes, and they know that it stands.
+  bool HasSaidThatItStands() const;
+  // Returns whether its last word is that it is primary: neither that it is to
+  // hand over, nor that it has lost the log.
+  bool HasTheLog() const;
+
+  // Requires: it does not stand.
   WriterFacts Facts() const;
+  // Returns those of each of its terms.
+  std::vector<WriterFacts> Terms() const;
   // Returns "primary on node 2", for people.
   std::string ToString() const;
 
@@ -83,6 +104,7 @@ class ClusterWriter {
   ClusterWriter(Cluster* cluster, ChildProcess process, const Feed* feed,
                 const ClusterWriterPlan& plan);
   absl::Status ListenAndFeed(int64_t timeout_nanos);
+  absl::Status TakeWhatItSaid();
 
   Cluster& cluster_;
   const ClusterWriterPlan plan_;
@@ -93,6 +115,8 @@ class ClusterWriter {
   int64_t next_check_nanos_ = 0;
   bool has_ended_output_ = false;
   std::optional<ProcessEnd> end_;
+  size_t seen_bytes_ = 0;            // of what it said, for losses
+  std::vector<uint64_t> term_ends_;  // how many records were taken by then
 };
 
 }  // namespace alpheus::demo

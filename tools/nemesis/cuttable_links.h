@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuttable_links: links to the nodes of a cluster that can be cut, for programs
-// that use the cluster file with these links.
+// cuttable_links: links to the nodes of a cluster, and to its servers of
+// ZooKeeper, that can be cut, for programs that use the cluster file with these
+// links.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_CUTTABLE_LINKS_H_
@@ -19,15 +20,17 @@ namespace alpheus::demo {
 
 class CuttableLinks {
  public:
-  // Makes a link to each node, and a file beside the cluster's own that names
-  // them.
+  // Makes a link to each node and server, and a file beside the cluster's own
+  // that names them; `name` tells several such files apart.
   // Errors: Unavailable (no port; the file can't be written).
   static absl::StatusOr<std::unique_ptr<CuttableLinks>> Make(
-      const Cluster& cluster);
+      const Cluster& cluster, const std::string& name = "linked");
 
   const std::string& cluster_file() const { return cluster_file_; }
   // Cuts the links to these nodes; the others stay as they are.
   void Cut(const std::vector<int>& nodes, CutDirection direction);
+  // Cuts the links to all servers of ZooKeeper.
+  void CutZookeeper(CutDirection direction);
   // Heals all links.
   void Heal();
 
@@ -36,6 +39,7 @@ class CuttableLinks {
 
   std::string cluster_file_;
   std::vector<std::unique_ptr<CuttingProxy>> links_;  // to node i + 1
+  std::vector<std::unique_ptr<CuttingProxy>> zookeeper_links_;
 };
 
 }  // namespace alpheus::demo

@@ -80,7 +80,7 @@ void FedWriter::EndInput() {
 void FedWriter::FillPending() {
   while (!ends_input_ && !is_paused_ && pending_.size() < kPendingBytes &&
          made_ring_bytes_ < limits_.ring_bytes_max &&
-         made_count_ - acknowledgements_.size() < limits_.unacknowledged_max) {
+         UnsettledCount() < limits_.unacknowledged_max) {
     const std::string record = feed_.Record(first_number_ + made_count_);
     pending_.append(record);
     pending_.push_back('\n');
@@ -89,6 +89,19 @@ void FedWriter::FillPending() {
     ++made_count_;
     unfed_ends_.push_back(made_bytes_);
   }
+}
+
+uint64_t FedWriter::UnsettledCount() const {
+  return made_count_ - settled_count_ - acknowledged_beyond_;
+}
+
+void FedWriter::Settle(uint64_t count) {
+  settled_count_ = std::clamp(count, settled_count_, made_count_);
+  acknowledged_beyond_ = static_cast<uint64_t>(std::count_if(
+      acknowledgements_.begin(), acknowledgements_.end(),
+      [this](const Acknowledgement& ack) {
+        return ack.record.number >= first_number_ + settled_count_;
+      }));
 }
 
 bool FedWriter::FeedSome() {
@@ -164,6 +177,7 @@ absl::Status FedWriter::TakeLine(const std::string& line) {
         absl::StrCat("'", line, "' is no acknowledgement"));
   }
   acknowledgements_.push_back({{lsn, first_number_ + index}, thread});
+  if (index >= settled_count_) ++acknowledged_beyond_;
   last_ack_nanos_ = clock_.NowNanos();
   return absl::OkStatus();
 }

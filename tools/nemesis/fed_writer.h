@@ -55,6 +55,9 @@ class FedWriter {
   // Parses the acknowledgements read so far. Errors: DataLoss (not an
   // acknowledgement).
   absl::Status ReadAcknowledgements();
+  // Takes that of the first `count` records no more will be acknowledged, so
+  // that others are made in their place.
+  void Settle(uint64_t count);
 
   uint64_t first_number() const { return first_number_; }
   // Returns the number of records wholly written to its standard input.
@@ -72,6 +75,8 @@ class FedWriter {
 
  private:
   void FillPending();
+  // Returns how many of the made records may still be acknowledged.
+  uint64_t UnsettledCount() const;
   bool FeedSome();  // false: the pipe is full or closed
   void StopFeeding();
   absl::Status TakeLine(const std::string& line);
@@ -91,7 +96,9 @@ class FedWriter {
   uint64_t made_bytes_ = 0;  // of all records made so far
   uint64_t made_count_ = 0;
   uint64_t made_ring_bytes_ = 0;
-  std::deque<uint64_t> unfed_ends_;  // ends of records not wholly fed
+  uint64_t settled_count_ = 0;        // of the first records
+  uint64_t acknowledged_beyond_ = 0;  // of those after them
+  std::deque<uint64_t> unfed_ends_;   // ends of records not wholly fed
 
   std::string heard_;  // lines not taken yet
   std::string said_;

@@ -31,9 +31,15 @@ absl::StatusOr<std::vector<std::string>> SplitLen32(const std::string& bytes) {
   return absl::DataLossError("cat --framing len32: output is cut off");
 }
 
-// LSNs of the records that have content, from `cat --json`.
-absl::StatusOr<std::vector<uint64_t>> LsnsOf(const std::string& lines) {
-  std::vector<uint64_t> lsns;
+// Where a record stands.
+struct Place {
+  uint64_t lsn = 0;
+  uint64_t epoch = 0;
+};
+
+// Places of the records that have content, from `cat --json`.
+absl::StatusOr<std::vector<Place>> PlacesOf(const std::string& lines) {
+  std::vector<Place> places;
   size_t begin = 0;
   while (begin < lines.size()) {
     const size_t end = std::min(lines.find('\n', begin), lines.size());
@@ -46,9 +52,10 @@ absl::StatusOr<std::vector<uint64_t>> LsnsOf(const std::string& lines) {
     }
     const std::string state = record.value("state", "");
     if (state != "durable" && state != "completed") continue;
-    lsns.push_back(record["lsn"].get<uint64_t>());
+    places.push_back(
+        {record["lsn"].get<uint64_t>(), record.value("epoch", uint64_t{0})});
   }
-  return lsns;
+  return places;
 }
 
 // Errors: DataLoss (no object, or it has no such member).
@@ -63,22 +70,23 @@ absl::StatusOr<nlohmann::json> MemberOf(const std::string& json,
 
 struct Columns {
   std::vector<std::string> payloads;
-  std::vector<uint64_t> lsns;
+  std::vector<Place> places;
 };
 
 absl::StatusOr<Columns> ParseColumns(const std::string& framed,
                                      const std::string& json_lines) {
   Columns columns;
   ALPHEUS_ASSIGN_OR_RETURN(columns.payloads, SplitLen32(framed));
-  ALPHEUS_ASSIGN_OR_RETURN(columns.lsns, LsnsOf(json_lines));
+  ALPHEUS_ASSIGN_OR_RETURN(columns.places, PlacesOf(json_lines));
   return columns;
 }
 
 std::vector<RecoveredRecord> Join(Columns columns) {
   std::vector<RecoveredRecord> records;
-  const size_t count = std::min(columns.lsns.size(), columns.payloads.size());
+  const size_t count = std::min(columns.places.size(), columns.payloads.size());
   for (size_t i = 0; i < count; ++i) {
-    records.push_back({columns.lsns[i], std::move(columns.payloads[i])});
+    records.push_back({columns.places[i].lsn, std::move(columns.payloads[i]),
+                       columns.places[i].epoch});
   }
   return records;
 }
@@ -88,12 +96,12 @@ std::vector<RecoveredRecord> Join(Columns columns) {
 absl::StatusOr<std::vector<RecoveredRecord>> ParseRecords(
     const std::string& framed, const std::string& json_lines) {
   ALPHEUS_ASSIGN_OR_RETURN(Columns columns, ParseColumns(framed, json_lines));
-  if (columns.payloads.size() == columns.lsns.size()) {
+  if (columns.payloads.size() == columns.places.size()) {
     return Join(std::move(columns));
   }
   return absl::DataLossError(absl::StrCat("cat gives ", columns.payloads.size(),
                                           " payloads, cat --json ",
-                                          columns.lsns.size(), " records"));
+                                          columns.places.size(), " records"));
 }
 
 absl::StatusOr<std::vector<RecoveredRecord>> ParseCommonRecords(

@@ -38,11 +38,6 @@ absl::Status LinkDevice(const NemesisOptions& options, const Cluster& cluster) {
       absl::StrCat("a link to ", options.device, ": ", error.message()));
 }
 
-bool IsOver(const NemesisOptions& options, uint64_t rounds, int64_t nanos) {
-  if (options.rounds_max != 0 && rounds >= options.rounds_max) return true;
-  return options.nanos_max != 0 && nanos >= options.nanos_max;
-}
-
 void AddRow(const char* name, const FaultTotals& totals, std::string* text) {
   absl::StrAppendFormat(
       text, "%-28s %7d %12d %12d %10d %8d %10.1f %8.1f\n", name, totals.rounds,
@@ -54,6 +49,11 @@ void AddRow(const char* name, const FaultTotals& totals, std::string* text) {
 }
 
 }  // namespace
+
+bool IsOver(const NemesisOptions& options, uint64_t rounds, int64_t nanos) {
+  if (options.rounds_max != 0 && rounds >= options.rounds_max) return true;
+  return options.nanos_max != 0 && nanos >= options.nanos_max;
+}
 
 void FaultTotals::Add(const ClusterRoundReport& report) {
   Add({.rounds = 1,

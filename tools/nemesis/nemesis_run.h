@@ -36,6 +36,9 @@ struct NemesisOptions {
   ClusterRoundOptions round;
 };
 
+// Returns whether so many rounds, or so much time, is what was asked for.
+bool IsOver(const NemesisOptions& options, uint64_t rounds, int64_t nanos);
+
 // Totals of all rounds with one kind of fault.
 struct FaultTotals {
   uint64_t rounds = 0;

@@ -25,6 +25,7 @@ class Judge {
       CheckThreads(writer);
       CheckFloor(writer);
     }
+    CheckEpochs();
     return std::move(judgement_);
   }
 
@@ -42,10 +43,20 @@ class Judge {
            number - writer.first_number < writer.fed_count;
   }
 
-  bool IsOfThisRound(uint64_t number) const {
-    return std::any_of(
+  const WriterFacts* WriterOf(uint64_t number) const {
+    const auto found = std::find_if(
         facts_.writers.begin(), facts_.writers.end(),
         [&](const WriterFacts& writer) { return IsOf(writer, number); });
+    return found == facts_.writers.end() ? nullptr : &*found;
+  }
+
+  bool IsOfThisRound(uint64_t number) const {
+    return WriterOf(number) != nullptr;
+  }
+
+  // The thread of the record with that index among those of the writer.
+  static uint64_t ThreadOf(const WriterFacts& writer, uint64_t index) {
+    return (writer.first_index + index) % writer.threads;
   }
 
   // RO3, and the "exactly once" of RO1 and RO2.
@@ -132,7 +143,7 @@ class Judge {
     std::vector<uint64_t> acknowledged(writer.threads, 0);
     for (const Acknowledgement& ack : writer.acknowledgements) {
       const uint64_t index = ack.record.number - writer.first_number;
-      const uint64_t thread = index % writer.threads;
+      const uint64_t thread = ThreadOf(writer, index);
       if (ack.thread != thread ||
           index / writer.threads != acknowledged[thread]) {
         Violate(&judgement_.out_of_order_count, "RO5: thread ", ack.thread,
@@ -158,7 +169,7 @@ class Judge {
     for (const PlacedRecord& record : judgement_.survivors) {
       if (!IsOf(writer, record.number)) continue;
       const uint64_t index = record.number - writer.first_number;
-      const uint64_t thread = index % writer.threads;
+      const uint64_t thread = ThreadOf(writer, index);
       if (index / writer.threads != next[thread]) {
         Violate(&judgement_.out_of_order_count, "RO5: thread ", thread,
                 ": record ", record.number, " stands where its ", next[thread],
@@ -178,6 +189,29 @@ class Judge {
       Violate(&judgement_.out_of_order_count, "RO6: record ", record.number,
               " has LSN ", record.lsn, ", but LSN ", writer.lsn_floor,
               " was known before its writer started");
+    }
+  }
+
+  // RO7. Writers of earlier rounds are not known any more.
+  void CheckEpochs() {
+    uint64_t last = 0;
+    std::unordered_map<uint64_t, const WriterFacts*> primaries;
+    for (const RecoveredRecord& record : facts_.recovered) {
+      if (record.epoch == 0) continue;
+      if (record.epoch < last) {
+        Violate(&judgement_.out_of_order_count, "RO7: LSN ", record.lsn,
+                " is of epoch ", record.epoch, ", after one of epoch ", last);
+      }
+      last = std::max(last, record.epoch);
+      const auto number = Feed::NumberOf(record.payload);
+      const WriterFacts* const writer = number ? WriterOf(*number) : nullptr;
+      if (writer == nullptr) continue;
+      const auto [found, is_new] = primaries.emplace(record.epoch, writer);
+      if (found->second == writer) continue;
+      Violate(&judgement_.out_of_order_count, "RO7: epoch ", record.epoch,
+              " has records of two primaries: record ", *number, " at LSN ",
+              record.lsn, " is not of the one that was fed record ",
+              found->second->first_number);
     }
   }
 

@@ -21,6 +21,8 @@
 //        the number of its acknowledgements, or one more.
 //   RO6. A writer's records come after all that was acknowledged, or returned,
 //        before it started.
+//   RO7. One primary per epoch: epochs never fall from LSN to LSN, and all
+//        records of an epoch are of one writer.
 // Thread safety: pure.
 #ifndef ALPHEUS_TOOLS_NEMESIS_RECOVERY_ORACLE_H_
 #define ALPHEUS_TOOLS_NEMESIS_RECOVERY_ORACLE_H_
@@ -50,6 +52,7 @@ struct Acknowledgement {
 struct RecoveredRecord {
   uint64_t lsn = 0;
   std::string payload;
+  uint64_t epoch = 0;  // 0: not known
 
   bool operator==(const RecoveredRecord&) const = default;
 };
@@ -63,10 +66,12 @@ struct KillFacts {
   std::vector<RecoveredRecord> recovered;
 };
 
-// One process that appended.
+// One process that appended. One that lost the log and won it again counts as
+// another one: records that it had taken were left out.
 struct WriterFacts {
   uint64_t threads = 1;
   uint64_t first_number = 0;  // of the records fed to it
+  uint64_t first_index = 0;   // in its input, of the first of them
   uint64_t fed_count = 0;     // wholly written to its standard input
   uint64_t lsn_floor = 0;     // the last LSN known before it started
   std::vector<Acknowledgement> acknowledgements;
@@ -87,7 +92,7 @@ struct Judgement {
   uint64_t lost_count = 0;              // RO1, RO2
   uint64_t duplicated_count = 0;        // RO1, RO2
   uint64_t invented_count = 0;          // RO3
-  uint64_t out_of_order_count = 0;      // RO4, RO5, RO6
+  uint64_t out_of_order_count = 0;      // RO4, RO5, RO6, RO7
   std::vector<std::string> violations;  // the first few, for people
   // Records that the next round must find again.
   std::vector<PlacedRecord> survivors;

@@ -46,6 +46,7 @@ import weave  # noqa: E402, tools/mutants
 from draw import Draw  # noqa: E402, beside this file
 from ledger import LedgerError, Tree  # noqa: E402, beside this file
 from suites import FOLDERS, GUESTS  # noqa: E402, beside this file
+from suites import REQUESTED, REQUESTED_SEEDS  # noqa: E402, beside this file
 
 # How much of each suite a commit draws: some minutes in all, on two cores.
 TIDIED = 30
@@ -63,12 +64,14 @@ SLOW_CASES = 8
 CRASH_CASES = 3
 SLOW_OTHERS = 2
 SEEDS = 60
+SEEDS_OF_REQUESTED = 20
 # Seeds that the deep ring has found good (suites.py).
 LAST_SEED = 2000
 DEMO_ROUNDS = 30
 KILL_ROUNDS = {"rocksdb_kill_rounds": 8, "rocksdb_failover_rounds": 4,
                "rocksdb_stress": 8}
 NEMESIS_ROUNDS = 3
+ELECTION_ROUNDS = 2
 
 # Runs with the caches of the commit before (--after).
 AFTER_TIMES = 3
@@ -204,6 +207,8 @@ def lanes_before_tests(draw, changed=()):
         for path in glob.glob(os.path.join(ROOT, "tests/fuzz/fuzz_*.cc"))),
                           FUZZERS)
     first_seed = draw.number("simulator", 1, LAST_SEED - SEEDS + 1)
+    requested = draw.number("requested seeds", 1,
+                            REQUESTED_SEEDS - SEEDS_OF_REQUESTED + 1)
     seed = str(draw.number("kills", 1, 1 << 30))
     guest = draw.sample("guest", list(GUESTS), 1)
     without_address, without_threads = left_out(draw, changed)
@@ -222,9 +227,18 @@ def lanes_before_tests(draw, changed=()):
         ["build/bin/alpheus-demo", "--local", "--rounds", str(DEMO_ROUNDS),
          "--quiet", "--seed", seed],
         dev("sim", "--seeds", f"{first_seed}-{first_seed + SEEDS - 1}"),
+        *(dev("sim", "--seeds",
+              f"{requested}-{requested + SEEDS_OF_REQUESTED - 1}",
+              *options.split())
+          for options in draw.sample("requested actors", REQUESTED, 2)),
         *([f"build/bin/{program}", str(rounds), seed]
           for program, rounds in KILL_ROUNDS.items()),
         dev("nemesis", "--rounds", str(NEMESIS_ROUNDS), "--seed", seed),
+        dev("nemesis", "--elections", "two-at-once", "--rounds",
+            str(ELECTION_ROUNDS), "--seed", seed),
+        # One server: an ensemble takes longer to start than the rounds.
+        dev("nemesis", "--elections", "mixed", "--zookeeper", "1", "--rounds",
+            str(ELECTION_ROUNDS), "--seed", seed),
         dev("vm-test", "--quick", "--seed", seed, *guest),
     ])
 

@@ -482,6 +482,11 @@ typedef struct alpheus_recovery_report {
   const char* const* repairs;
   size_t repair_count;
   const char* text;  // the whole report in one line for people
+  // First LSN that the opening read: head_lsn, or a later one in a log of
+  // many MiB. Records before it were known to be persisted. They are recovered,
+  // but are read and checked only when they are shown, and are not counted
+  // above.
+  uint64_t read_from_lsn;
 } alpheus_recovery_report;
 
 const alpheus_recovery_report* alpheus_log_report(const alpheus_log* log)

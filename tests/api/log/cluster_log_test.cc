@@ -20,6 +20,7 @@
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
 #include "log/base/bytes.h"
+#include "log/base/clock.h"
 #include "log/base/random.h"
 #include "quorum/members/cluster_key.h"
 #include "tests/support/fixtures/temp_directory.h"
@@ -105,8 +106,16 @@ TEST_F(ClusterLogTest, AppendedRecordsAreRecoveredByAnyNode) {
     EXPECT_EQ(log->durable_lsn(), Lsn(2));
     ASSERT_TRUE(log->Close().ok());
   }
+  const int64_t before = Clock::Real().NowNanos();
   const auto log = MustOpen(OptionsOf(cluster, 2));
   ASSERT_NE(log, nullptr);
+  const OpeningMoments& moments = log->report().moments;
+  EXPECT_GE(moments.began_ns, before);
+  EXPECT_GE(moments.promised_ns, moments.began_ns);
+  EXPECT_GE(moments.chosen_ns, moments.promised_ns);
+  EXPECT_GE(moments.installed_ns, moments.chosen_ns);
+  EXPECT_GE(moments.opened_ns, moments.installed_ns);
+  EXPECT_LE(moments.opened_ns, Clock::Real().NowNanos());
   EXPECT_THAT(Recovered(*log), ElementsAre("one", "two"));
   EXPECT_EQ(log->report().records, 2u);
   EXPECT_EQ(log->report().payload_bytes, 6u);

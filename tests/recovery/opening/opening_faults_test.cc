@@ -388,6 +388,8 @@ TEST(OpeningFaultsTest, CopyThatGetsOnIsNotCutOff) {
   EpochOpeningOptions options = world.OpeningOptions(0);
   options.copy_bytes_max = kLineBytes;
   options.gather_ns = 50'000;
+  // This bounds the wait for reports alone.
+  options.report_ns = 100'000;
   const int64_t start = world.network().clock().NowNanos();
   primary = world.Open(0, options);
   ASSERT_TRUE(primary->status().ok()) << primary->status();

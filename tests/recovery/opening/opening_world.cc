@@ -66,8 +66,8 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
 
   void Advance(const RingEnd& finished) override { inner_.Advance(finished); }
   void LocalPersisted(Lsn lsn) override { inner_.LocalPersisted(lsn); }
-  void AdvanceHead(const LogPosition& head) override {
-    inner_.AdvanceHead(head);
+  void AdvanceBounds(const RingBounds& bounds) override {
+    inner_.AdvanceBounds(bounds);
   }
   void AnnounceDurable() override { inner_.AnnounceDurable(); }
   Polled Poll() override { return inner_.Poll(); }
@@ -144,6 +144,7 @@ void OpeningWorld::Restart(int number, bool suspect) {
   recovery::LocalReplicaOptions options;
   options.name = absl::StrCat("replica of node ", number);
   options.suspect = suspect;
+  if (options_.reads_least) options.read_whole_bytes_max = 0;
   node.replica = *recovery::LocalReplica<Model>::Open(
       node.pmem, node.pmem.region(), options);
   node.server = std::make_unique<ScriptedReplica>(
@@ -316,11 +317,23 @@ ReplicationSink& OpeningWorld::MakeReplication(
     Primary& primary, const replication::Replicator::Options& replicator) {
   recovery::EpochOpened& opened = *primary.opened;
   fabric::Fabric& fabric = network_->fabric(primary.host);
+  recovery::ResyncOptions resync;
+  resync.opening = primary.asked;
+  resync.retry_ns = 200'000;
+  resync.slice_bytes = 64;  // comparing takes its time
+  if (options_.succeeds) {
+    primary.succession = std::make_unique<recovery::EpochSuccession>(
+        fabric, network_->clock(), *primary.random,
+        recovery::SuccessionOptions{.replicator = replicator,
+                                    .resync = resync,
+                                    .drain_ns = 5'000'000,
+                                    .open_ns = 100'000'000,
+                                    .rest_ns = 200'000,
+                                    .open_ballots = options_.open_ballots},
+        opened, primary.others.get());
+    return *primary.succession;
+  }
   if (options_.resyncs) {
-    recovery::ResyncOptions resync;
-    resync.opening = primary.asked;
-    resync.retry_ns = 200'000;
-    resync.slice_bytes = 64;  // comparing takes its time
     primary.upkeep = std::make_unique<recovery::MemberUpkeep>(
         fabric, network_->clock(), *primary.random, replicator, resync, opened,
         primary.others.get());

@@ -281,7 +281,10 @@ TEST_F(ReplicaTest, TableThatDoesNotFitIsRefusedWithAWayOut) {
 // The head may have been told to this replica alone.
 TEST_F(ReplicaTest, LogThatStartsBehindOwnHeadIsInstalled) {
   InstallLog();
-  ASSERT_TRUE(replica().PublishHead(Epoch(6), log_.PositionOf(Lsn(2))).ok());
+  ASSERT_TRUE(
+      replica()
+          .PublishBounds(Epoch(6), log_.BoundsWith(log_.PositionOf(Lsn(2))))
+          .ok());
   log_.OpenEpoch(Epoch(7));
   ASSERT_TRUE(world_.InstallAll(log_).ok());
   EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b"));

@@ -148,7 +148,8 @@ TEST_F(ReplicaTest, FailureOfTheMediumSticks) {
       status = replica().Install(log_.ToInstall());
     }
     if (status.ok()) {
-      status = replica().PublishHead(Epoch(6), log_.PositionOf(Lsn(3)));
+      status = replica().PublishBounds(
+          Epoch(6), log_.BoundsWith(log_.PositionOf(Lsn(3))));
     }
     return status;
   };
@@ -164,7 +165,10 @@ TEST_F(ReplicaTest, FailureOfTheMediumSticks) {
              [&] { return replica().MakeStateReport().status(); },
              [&] { return replica().BeginRepair(Epoch(6)); },
              [&] { return replica().Install(log_.ToInstall()); },
-             [&] { return replica().PublishHead(Epoch(6), log_.end()); }}) {
+             [&] {
+               return replica().PublishBounds(Epoch(6),
+                                              log_.BoundsWith(log_.end()));
+             }}) {
       ExpectRefused(call, Code::kFailedPrecondition, "Open the replica again");
     }
     world_.PowerCut();

@@ -318,7 +318,7 @@ TEST_F(ResyncTest, MemberThatHoldsUpTheLogIsDropped) {
   GoAway(/*power_cut=*/true);
   world_->Restart(kJoiner);
   ASSERT_TRUE(StepUntil([&] {
-    return primary_->sink->replication_state().reuse_head.value > 0 ||
+    return primary_->sink->replication_state().reuse_limit.value > kRingBytes ||
            primary_->upkeep->resync().pinned().has_value();
   }));
   ASSERT_TRUE(primary_->upkeep->resync().pinned().has_value());

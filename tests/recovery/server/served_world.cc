@@ -88,6 +88,7 @@ void PrimaryLog::OpenEpoch(Epoch epoch) {
   installation_.epoch = epoch;
   installation_.configuration = MembersOf();
   installation_.end = end;
+  installation_.ceiling = installation_.head.offset + ring().capacity();
   installation_.table = installation_.table.With(
       {epoch, epoch.value * 1'000'003, end.lsn, end.offset, end.chain},
       installation_.head.lsn);
@@ -370,10 +371,14 @@ void ServedWorld::GetInstalled(Peer& peer, PrimaryLog& log, uint32_t credits) {
   ASSERT_EQ(*reply, Message(recovery::Installed{})) << reports_.size();
   const RegionKey own = *peer.fabric().Register({ring.data(), ring.capacity()},
                                                 fabric::RemoteAccess::kNone);
-  peer.session = *replication::PrimarySession::Start(
-      {ring, own, opened.ring_key},
-      {installation.epoch, kTheSession, installation.end, credits},
-      peer.fabric(), peer.connection());
+  peer.session =
+      *replication::PrimarySession::Start({ring, own, opened.ring_key},
+                                          {.epoch = installation.epoch,
+                                           .session = kTheSession,
+                                           .next = installation.end,
+                                           .credits = credits,
+                                           .ceiling = installation.ceiling},
+                                          peer.fabric(), peer.connection());
 }
 
 }  // namespace alpheus::testing

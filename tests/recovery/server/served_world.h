@@ -141,10 +141,15 @@ class WatchedLog final : public recovery::ServedLog {
       const quorum::Promise& p) override {
     return inner_.AcceptPromise(p);
   }
-  absl::Status StartStateReport() override { return inner_.StartStateReport(); }
+  absl::Status StartStateReport(bool from_head) override {
+    return inner_.StartStateReport(from_head);
+  }
   recovery::StateReport TakeStateReport() override;
   absl::Status BeginRepair(Epoch epoch) override {
     return inner_.BeginRepair(epoch);
+  }
+  absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling) override {
+    return inner_.RaiseCeiling(epoch, ceiling);
   }
   absl::Status StartInstall(
       const recovery::Installation& installation) override {

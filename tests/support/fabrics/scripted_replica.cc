@@ -174,14 +174,17 @@ absl::StatusOr<recovery::Message> ScriptedReplica::TryReply(
   ALPHEUS_CHECK(install != nullptr, "a primary asks no more than this");
   const recovery::Installation& log = install->installation;
   ALPHEUS_RETURN_IF_ERROR(replica_->Install(log));
-  ALPHEUS_ASSIGN_OR_RETURN(
-      connection.session,
-      replication::BackupSession<Model>::Start(
-          pmem_,
-          {replica_->region(), ring, &replica_->table(),
-           replica_->superline().log_id},
-          {log.epoch, install->session, log.end, install->credits}, fabric_,
-          id));
+  ALPHEUS_ASSIGN_OR_RETURN(connection.session,
+                           replication::BackupSession<Model>::Start(
+                               pmem_,
+                               {replica_->region(), ring, &replica_->table(),
+                                replica_->superline().log_id},
+                               {.epoch = log.epoch,
+                                .session = install->session,
+                                .next = log.end,
+                                .credits = install->credits,
+                                .ceiling = log.ceiling},
+                               fabric_, id));
   return recovery::Installed{};
 }
 

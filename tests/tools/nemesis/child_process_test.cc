@@ -158,6 +158,27 @@ TEST_F(FedWriterTest, NoMoreIsFedThanMayBeUnacknowledged) {
   EXPECT_EQ(writer.durable_lsn(), 3u);
 }
 
+// The second one is acknowledged late, and was settled already.
+TEST_F(FedWriterTest, SettledRecordsMakeRoomForOthers) {
+  auto child = ChildProcess::Start(
+      Shell("read a; read b; read c; read d; read e; echo 1 1 0; echo 2 3 0; "
+            "read f; echo durable 2"));
+  ASSERT_TRUE(child.ok()) << child.status();
+  FedWriter writer(&*child, &feed_, 0,
+                   {.ring_bytes_max = 1 << 20, .unacknowledged_max = 3});
+  writer.FillInput();
+  EXPECT_EQ(writer.fed_count(), 3u);
+  writer.Settle(2);
+  writer.FillInput();
+  EXPECT_EQ(writer.fed_count(), 5u);
+  while (writer.ListenAndFeed(kPatienceNanos)) {
+    ASSERT_TRUE(writer.ReadAcknowledgements().ok());
+  }
+  ASSERT_TRUE(writer.ReadAcknowledgements().ok());
+  EXPECT_EQ(writer.acknowledgements().size(), 2u);
+  EXPECT_EQ(writer.fed_count(), 6u);
+}
+
 TEST_F(FedWriterTest, LineThatIsNoAcknowledgementIsAnError) {
   auto child = ChildProcess::Start(Shell("echo 1 0 0 more"));
   ASSERT_TRUE(child.ok()) << child.status();

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/random.h"
+#include "tools/nemesis/election_nemesis.h"
 
 namespace alpheus::demo {
 namespace {
@@ -130,6 +132,66 @@ TEST(NemesisTest, EveryFaultIsDrawnWithAndWithoutEachOfItsChoices) {
   }
   for (const auto& choice : {own, late, vain, killed, silent, for_all}) {
     EXPECT_EQ(choice.size(), 2u);
+  }
+}
+
+TEST(ElectionNemesisTest, EveryFaultIsDrawnAndLeavesAMajority) {
+  Random random(14);
+  std::map<ElectionFault, uint64_t> faults;
+  std::map<ServiceFault, uint64_t> services;
+  std::set<bool> hits_backup;
+  std::set<bool> stays;
+  std::set<int> candidates;
+  for (uint64_t draw = 0; draw < kDraws; ++draw) {
+    const ElectionPlan plan = DrawElection(ElectionKind::kMixed, 3,
+                                           /*has_service=*/true, &random);
+    SCOPED_TRACE(plan.ToString());
+    ++faults[plan.fault];
+    ++services[plan.service];
+    hits_backup.insert(plan.hits_backup);
+    stays.insert(plan.service_stays);
+    candidates.insert(plan.candidate);
+    EXPECT_GE(plan.acks_before, 1u);
+    EXPECT_GE(plan.acks_after, 1u);
+    if (!plan.hits_backup) continue;
+    // These take a second replica away.
+    EXPECT_NE(plan.fault, ElectionFault::kKillMachine);
+    EXPECT_NE(plan.fault, ElectionFault::kPause);
+    EXPECT_NE(plan.fault, ElectionFault::kCut);
+  }
+  for (const ElectionFault fault : kMixedFaults) {
+    EXPECT_GT(faults[fault], kDraws / 20) << ElectionFaultName(fault);
+  }
+  for (const ServiceFault fault : kServiceFaults) {
+    EXPECT_GT(services[fault], kDraws / 20) << ServiceFaultName(fault);
+  }
+  EXPECT_EQ(hits_backup.size(), 2u);
+  EXPECT_EQ(stays.size(), 2u);
+  EXPECT_EQ(candidates, (std::set<int>{1, 2}));
+}
+
+TEST(ElectionNemesisTest, CollisionsAreOfCandidatesAlone) {
+  Random random(15);
+  std::map<ElectionFault, uint64_t> faults;
+  for (uint64_t draw = 0; draw < kDraws; ++draw) {
+    const ElectionPlan plan = DrawElection(ElectionKind::kCollisions, 3,
+                                           /*has_service=*/true, &random);
+    ++faults[plan.fault];
+    EXPECT_FALSE(plan.hits_backup);
+    EXPECT_EQ(plan.service, ServiceFault::kNone);
+  }
+  EXPECT_EQ(faults.size(), std::size(kCollisions));
+}
+
+TEST(ElectionNemesisTest, WhileTheServiceIsStoppedOnlyThePrimaryIsHit) {
+  Random random(16);
+  for (uint64_t draw = 0; draw < kDraws; ++draw) {
+    const ElectionPlan plan = DrawElection(ElectionKind::kStopped, 3,
+                                           /*has_service=*/true, &random);
+    EXPECT_EQ(plan.fault, ElectionFault::kKillPrimary);
+    EXPECT_FALSE(plan.hits_backup);
+    EXPECT_EQ(plan.service, ServiceFault::kPauseAll);
+    EXPECT_FALSE(plan.service_stays);
   }
 }
 

@@ -156,6 +156,61 @@ TEST(RecoveryOracleTest, RightLogOfSeveralWritersPasses) {
   EXPECT_EQ(judgement.unacknowledged_count, 1u);
 }
 
+// A term of a writer with two threads begins where its last one ended, in the
+// middle of what its threads take in turn; record 13 was left out between.
+HistoryFacts MakeTwoTerms() {
+  HistoryFacts facts;
+  WriterFacts first;
+  first.threads = 2;
+  first.first_number = 10;
+  first.fed_count = 5;
+  first.acknowledgements = {{{1, 10}, 0}, {{2, 11}, 1}, {{3, 12}, 0}};
+  WriterFacts second = first;
+  second.first_number = 15;
+  second.first_index = 5;
+  second.lsn_floor = 3;
+  second.acknowledgements = {{{5, 15}, 1}, {{6, 16}, 0}, {{7, 17}, 1}};
+  WriterFacts other;
+  other.first_number = 30;
+  other.fed_count = 1;
+  other.acknowledgements = {{{4, 30}, 0}};
+  facts.writers = {first, second, other};
+  facts.recovered = {Recover(1, 10), Recover(2, 11), Recover(3, 12),
+                     Recover(4, 30), Recover(5, 15), Recover(6, 16),
+                     Recover(7, 17)};
+  for (size_t i = 0; i < facts.recovered.size(); ++i) {
+    facts.recovered[i].epoch = i < 3 ? 1 : i < 4 ? 2 : 3;
+  }
+  return facts;
+}
+
+TEST(RecoveryOracleTest, TermsOfAWriterPass) {
+  const Judgement judgement = JudgeHistory(TestFeed(), MakeTwoTerms());
+  EXPECT_TRUE(judgement.holds()) << judgement.violations.front();
+}
+
+TEST(RecoveryOracleTest, TwoPrimariesOfAnEpochAreFound) {
+  HistoryFacts facts = MakeTwoTerms();
+  facts.recovered[3].epoch = 3;
+  const Judgement judgement = JudgeHistory(TestFeed(), facts);
+  EXPECT_EQ(judgement.out_of_order_count, 3u);
+  ASSERT_FALSE(judgement.violations.empty());
+  EXPECT_EQ(judgement.violations[0].substr(0, 4), "RO7:");
+}
+
+TEST(RecoveryOracleTest, EpochsThatFallAreFound) {
+  HistoryFacts facts = MakeTwoTerms();
+  facts.recovered[3].epoch = 4;
+  EXPECT_EQ(JudgeHistory(TestFeed(), facts).out_of_order_count, 3u);
+}
+
+// By its own records alone they would be another thread's.
+TEST(RecoveryOracleTest, ThreadsOfATermGoByTheWholeInput) {
+  HistoryFacts facts = MakeTwoTerms();
+  facts.writers[1].first_index = 0;
+  EXPECT_GT(JudgeHistory(TestFeed(), facts).out_of_order_count, 0u);
+}
+
 struct BrokenHistory {
   std::string name;
   std::function<void(HistoryFacts*)> damage;

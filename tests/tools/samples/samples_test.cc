@@ -126,10 +126,11 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
     if (setting.is_default) defaults.insert(key);
   }
   ASSERT_THAT(defaults, UnorderedElementsAre(
-                            "followers-max", "listen", "platform",
+                            "followers-max", "listen", "platform", "priority",
                             "scrub-bytes-per-second", "scrub-interval-seconds",
-                            "unopened-max", "unproved-max", "waiting-max",
-                            "yield-turns"));
+                            "stand", "unopened-max", "unproved-max",
+                            "waiting-max", "yield-turns"));
+  EXPECT_EQ(sample.at("priority").value, "0");
   const NodeOptions options;
   for (const auto& [key, places] :
        std::map<std::string, uint64_t>{{"followers-max", options.followers_max},

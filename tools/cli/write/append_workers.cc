@@ -84,6 +84,7 @@ std::string WhatIsInTheLog(const std::string& cat, Lsn begin, Lsn durable,
 AppendWorkers::AppendWorkers(Log* log, const AppendWorkersOptions& options)
     : log_(*log),
       options_(options),
+      next_index_(options.first_index),
       failure_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   ALPHEUS_CHECK(failure_fd_ >= 0,
                 "a failure must wake the thread that waits for input");
@@ -197,7 +198,12 @@ void AppendWorkers::Fail(uint64_t record_index, const absl::Status& status) {
   for (const auto& worker : workers_) worker->queue.Cancel();
   const uint64_t one = 1;
   // Fails only when it is full, which is as readable as can be.
-  (void)!write(failure_fd_, &one, sizeof(one));
+  (void)!write(failure_fd(), &one, sizeof(one));
+}
+
+bool AppendWorkers::has_failed() {
+  const MutexLock lock(failure_mutex_);
+  return !failure_.ok();
 }
 
 void AppendWorkers::Join() {

@@ -83,7 +83,11 @@ struct AppendWorkersOptions {
   // Descriptor that gets "<lsn> <record index> <thread>" for each durable
   // record, by one write(2) each; -1: none.
   int ack_fd = -1;
-  std::string when_full;  // remedy then; part of a sentence
+  std::string when_full;     // remedy then; part of a sentence
+  uint64_t first_index = 0;  // of the first record
+  // Event descriptor that becomes readable when a worker has failed, in place
+  // of one of its own; -1: none.
+  int failure_fd = -1;
 };
 
 class AppendWorkers {
@@ -98,16 +102,19 @@ class AppendWorkers {
 
   // Descriptor that becomes readable when a worker has failed, so that a caller
   // stops waiting for input.
-  int failure_fd() const { return failure_fd_; }
+  int failure_fd() const {
+    return options_.failure_fd >= 0 ? options_.failure_fd : failure_fd_;
+  }
+  // Returns the index of the next record.
+  uint64_t next_index() const { return next_index_; }
+  // Returns true once a worker has failed. Finish returns the reason.
+  bool has_failed();
 
   // Waits until all records are appended, forces them, and writes the due
   // acknowledgements. Called once.
   // Errors: the first failure, with the index of its record, counted from 0;
   // for records forced together, of the first that is not durable. The error of
   // the last force.
-  // Errors: the first failure, with the index of its record, counted from 0, or
-  // of the first that is not durable of those forced together; what the log
-  // says to the last force.
   absl::Status Finish();
 
  private:
@@ -138,7 +145,7 @@ class AppendWorkers {
 
   Log& log_;
   const AppendWorkersOptions options_;
-  uint64_t next_index_ = 0;
+  uint64_t next_index_;
   std::vector<std::unique_ptr<Worker>> workers_;
 
   const int failure_fd_;

@@ -85,7 +85,8 @@ void Operator::GiveListInForce() {
 bool Operator::IsInProgress() const {
   return std::ranges::any_of(
       world_.machines(), [](const World::Machine& machine) {
-        return machine.primary != nullptr && machine.primary->is_change();
+        return machine.primary != nullptr &&
+               (machine.primary->is_change() || machine.primary->is_changing());
       });
 }
 
@@ -348,10 +349,27 @@ void Operator::EndApplications() {
   }
 }
 
+bool Operator::BeginOnline(size_t number) {
+  if (!world_.options().background_actors.online || finishes_changes_ ||
+      random_.Below(4) == 0) {
+    return false;
+  }
+  World::Machine* const machine =
+      world_.FindMachine(random_.Next() >> 8, [](const World::Machine& m) {
+        return m.has_power && m.primary != nullptr && m.primary->is_open();
+      });
+  if (machine == nullptr || !machine->primary->AskChange(number)) return false;
+  ++world_.counters().changes;
+  world_.Trace(absl::StrCat("change ", number, ": machine ", machine->number,
+                            " is asked to make it while its log runs"));
+  return true;
+}
+
 bool Operator::Begin(size_t number) {
   const ListChange change = changes_[number];
   if (finishes_changes_) EndApplications();
   if (!Prepare(change)) return false;
+  if (BeginOnline(number)) return true;
   World::Machine* const machine =
       world_.FindMachine(random_.Next() >> 8, [](const World::Machine& m) {
         return m.has_power && m.primary == nullptr;

@@ -65,7 +65,12 @@ class PrimaryOpening {
   // Reports the open epoch to the checkers. Returns its records; nothing after
   // a violation.
   std::optional<std::vector<History::Shown>> NotifyHistory(
-      PrimaryNumber number);
+      PrimaryNumber number) {
+    return NotifyHistory(number, *opened_);
+  }
+  // The same of an epoch that the log goes on in, opened since.
+  std::optional<std::vector<History::Shown>> NotifyHistory(
+      PrimaryNumber number, const recovery::EpochOpened& opened);
 
   // Returns the status of the last try.
   const absl::Status& status() const { return status_; }
@@ -81,7 +86,14 @@ class PrimaryOpening {
     return pmem_ != nullptr && !pmem_->Error().ok();
   }
 
+  // Opens the source of ballots of a later epoch of this process
+  // (SuccessionOptions::open_ballots), which this object must outlive.
+  std::unique_ptr<quorum::BallotSource> OpenBallots();
+
   uint32_t WriteQuorum() const;
+  // Returns the limit of an election (EpochOpeningOptions::promised_max);
+  // nothing: nobody elected this process.
+  std::optional<Epoch> PromisedMax() const;
   recovery::ResyncOptions MakeResyncOptions() const;
 
  private:

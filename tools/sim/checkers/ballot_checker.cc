@@ -67,12 +67,13 @@ class CheckedBallots::Request final : public quorum::BallotRequest {
     if (polled != Polled::kDone) return polled;
     if (const absl::StatusOr<Epoch> ballot = request_->ballot(); ballot.ok()) {
       ballots_.checker_.Assigned(question_, *ballot, ballots_.process_,
-                                 ballots_.is_of_register_);
+                                 request_->is_of_register());
     }
     return polled;
   }
   Deadline NextPoll() const override { return request_->NextPoll(); }
   absl::StatusOr<Epoch> ballot() const override { return request_->ballot(); }
+  bool is_of_register() const override { return request_->is_of_register(); }
 
  private:
   CheckedBallots& ballots_;

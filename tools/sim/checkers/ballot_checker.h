@@ -55,11 +55,8 @@ class CheckedBallots final : public quorum::BallotSource {
  public:
   // All must outlive it.
   CheckedBallots(quorum::BallotSource& source, BallotChecker& checker,
-                 const quorum::PrimaryId& process, bool is_of_register)
-      : source_(source),
-        checker_(checker),
-        process_(process),
-        is_of_register_(is_of_register) {}
+                 const quorum::PrimaryId& process)
+      : source_(source), checker_(checker), process_(process) {}
 
   std::unique_ptr<quorum::BallotRequest> Ask(
       const quorum::BallotQuestion& question) override;
@@ -70,7 +67,6 @@ class CheckedBallots final : public quorum::BallotSource {
   quorum::BallotSource& source_;
   BallotChecker& checker_;
   const quorum::PrimaryId process_;
-  const bool is_of_register_;
 };
 
 }  // namespace alpheus::sim

@@ -9,6 +9,7 @@
 #include "tools/sim/checkers/choice_checker.h"
 #include "tools/sim/checkers/configuration_checker.h"
 #include "tools/sim/checkers/durability_checker.h"
+#include "tools/sim/checkers/election_checker.h"
 #include "tools/sim/checkers/epoch_checker.h"
 #include "tools/sim/checkers/fence_checker.h"
 #include "tools/sim/checkers/mark_checker.h"
@@ -25,6 +26,7 @@ struct Checkers {
         ballots(world.oracle()),
         choices(world.oracle()),
         configurations(world),
+        elections(world.oracle(), world.options()),
         epochs(world),
         fence(world),
         durability(world),
@@ -37,6 +39,7 @@ struct Checkers {
   BallotChecker ballots;
   ChoiceChecker choices;
   ConfigurationChecker configurations;
+  ElectionChecker elections;
   EpochChecker epochs;
   FenceChecker fence;
   DurabilityChecker durability;

@@ -94,9 +94,9 @@ int DurabilityChecker::Holders(const Copy& copy) const {
 void DurabilityChecker::JudgeReport(int machine,
                                     const recovery::StateReport& report) const {
   recovery::VerdictReader reader(report);
-  // A scan ends a lap after the head (P-A4.3). Records there were copied to a
-  // replica whose head is older, and nobody counted them before it installed
-  // that log, head included.
+  // A scan ends at the ceiling, a lap after the head at most (P-A4.3). Records
+  // after a lap were copied to a replica whose head is older, and nobody
+  // counted them before it installed that log, head included.
   const RingOffset scanned =
       report.head.offset + world_.options().ring_capacity;
   for (auto it = copies_.lower_bound(report.head.lsn.value);
@@ -107,10 +107,10 @@ void DurabilityChecker::JudgeReport(int machine,
       continue;
     }
     const recovery::VerdictReader::Seen seen = reader.At(Lsn(lsn));
-    if (seen.verdict == recovery::Verdict::kHave && seen.record != nullptr &&
-        seen.record->header_checksum == copy.header_crc) {
-      continue;
-    }
+    const bool is_it = seen.record == nullptr
+                           ? seen.epoch == copy.epoch
+                           : seen.record->header_checksum == copy.header_crc;
+    if (seen.verdict == recovery::Verdict::kHave && is_it) continue;
     return world_.oracle().Violate(
         "P-INV-9",
         absl::StrCat("machine ", machine, " answers ",

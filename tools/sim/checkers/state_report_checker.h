@@ -53,6 +53,8 @@ class StateReportChecker {
   // Judges the fields that rank a report.
   void JudgeFrame(int machine, const recovery::StateReport& report,
                   const RegionState& medium);
+  void JudgePlace(int machine, const recovery::StateReport& report,
+                  const RegionState& medium);
   void JudgeRecord(int machine, Lsn lsn,
                    const recovery::ReportedRecord& record);
   void Violate(int machine, const char* invariant, const std::string& what);

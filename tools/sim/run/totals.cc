@@ -99,7 +99,7 @@ std::string Describe(const Totals& totals) {
       "no key     %12d, %d refused; %d recorded handshakes\n"
       "changes    %12d of members, %d made, %d of lost "
       "replicas, %d refused; %d beside another one, %d machines stopped for "
-      "one\n"
+      "one; %d epochs in which a running log went on\n"
       "storage    %12d regions refused; %d seeds that need "
       "not go on\n",
       counters.tails, counters.tail_records, counters.tails_overtaken,
@@ -107,8 +107,8 @@ std::string Describe(const Totals& totals) {
       counters.unauthenticated_clients, counters.unauthenticated_refused,
       counters.replays, counters.changes, counters.changes_made,
       counters.replacements_made, counters.changes_refused,
-      counters.competing_changes, counters.stopped, counters.regions_refused,
-      counters.progress_undemanded);
+      counters.competing_changes, counters.stopped, counters.successions,
+      counters.regions_refused, counters.progress_undemanded);
   absl::StrAppendFormat(
       &text,
       "scrubs     %12d, %d by primaries; %d places written again, %d records, "

@@ -103,6 +103,11 @@ struct BackgroundActors {
   bool changes = false;          // an operator who changes the members
   bool scrub = false;  // nodes and primaries read their replicas through
   bool claim = false;  // a primary releases its replica to an opener
+  // Processes stand for primary, by the product's election. On request only.
+  bool elect = false;
+  // The operator, by lot, asks the primary to change the members while its log
+  // runs. On request only.
+  bool online = false;
 };
 
 // Parameters that the user fixes; the others are drawn as if nothing was fixed.
@@ -149,6 +154,12 @@ struct RunOptions {
   // Exposure cap of RingLogOptions; at least twice the records that a policy
   // waits for.
   uint32_t exposure_records_max = 64;
+  // Of RingLogOptions and EpochOpeningOptions; at least a lap: a lap.
+  uint64_t ceiling_step_bytes = uint64_t{1} << 20;
+  // Of LocalReplicaOptions. 0: a replica reads nothing before its proven place.
+  // In runs with storage faults it reads all: a record that was damaged there
+  // is found by a scrub, and until then no call may meet it.
+  uint64_t read_whole_bytes_max = uint64_t{1} << 20;
   std::set<uint32_t> left_out;
   Canary canary = Canary::kNone;
   bool has_membership_service = false;  // false: static

@@ -63,6 +63,7 @@ class Operator;
 class PrimaryProcess;
 class RegionImages;
 class RegionStore;
+class StandingAgent;
 class UnauthenticatedClient;
 class TailClient;
 struct Checkers;
@@ -87,6 +88,7 @@ class World {
     std::unique_ptr<NodeProcess> node;
     std::unique_ptr<PrimaryProcess> primary;
     std::unique_ptr<CandidateAgent> candidate;  // with a membership service
+    std::unique_ptr<StandingAgent> standing;    // with the actor `elect`
     Breakpoint breakpoint;
 
     NodeId id() const { return NodeId(static_cast<uint64_t>(number) + 1); }
@@ -140,6 +142,7 @@ class World {
     uint64_t changes_refused = 0;    // another list, or too large for one step
     uint64_t replacements_made = 0;  // of a lost replica; among changes_made
     uint64_t competing_changes = 0;  // begun during another one
+    uint64_t successions = 0;        // epochs in which a running log went on
     uint64_t stopped = 0;            // machines, to let a change continue
     uint64_t newcomers = 0;          // blank replicas
     uint64_t scrubs = 0;             // passes over a replica that began
@@ -240,6 +243,11 @@ class World {
   int UnauthenticatedHost() const {
     return TailHost() + (options_.background_actors.tail ? 1 : 0);
   }
+  int StandingHost(const Machine& machine) const {
+    return UnauthenticatedHost() +
+           (options_.background_actors.unauthenticated ? 1 : 0) +
+           machine.number;
+  }
   // Returns the platform, both true and declared.
   replication::Platform PlatformOf(int machine) const;
   // Returns the bytes of the machine's replica that survive every power cut: on
@@ -315,6 +323,7 @@ class World {
   void ForgetNode(Machine& machine, bool with_power);
   void ForgetPrimary(Machine& machine, bool with_power);
   void StartCandidate(Machine& machine);
+  void StartStanding(Machine& machine);
   void LosePower(Machine& machine);
   // Returns all adapters of a machine, and those of clients on it.
   std::vector<int> LinkedHostsOf(int machine) const;

@@ -107,6 +107,7 @@ class ScriptedSource final : public quorum::BallotSource {
     Polled Poll() override { return report_ ? Polled::kDone : Polled::kIdle; }
     Deadline NextPoll() const override { return Deadline::AtNanos(42); }
     absl::StatusOr<Epoch> ballot() const override { return *report_; }
+    bool is_of_register() const override { return true; }
 
    private:
     std::optional<absl::StatusOr<Epoch>>& report_;
@@ -115,7 +116,7 @@ class ScriptedSource final : public quorum::BallotSource {
 
 TEST_F(BallotCheckerTest, WhatASourceGivesIsPassedOnAndJudged) {
   ScriptedSource source;
-  CheckedBallots ballots(source, checker_, Process(1), /*is_of_register=*/true);
+  CheckedBallots ballots(source, checker_, Process(1));
   const auto request = ballots.Ask({{BallotOf(4, 1)}, kThree});
   EXPECT_EQ(request->NextPoll().at_nanos(), 42);
   EXPECT_EQ(request->Poll(), Polled::kIdle);

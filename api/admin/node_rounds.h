@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// node_rounds: asks all nodes of a log again and again, over a connection each,
+// for a command that waits until they say what it is to hear.
+//
+// Idea: in a round each node is asked once, and answers within a bounded time.
+// One that is slow is not asked again before it has answered: it is waited for
+// in the next rounds, too. One whose connection broke is connected to anew.
+//
+// Thread safety: one thread. A round blocks for up to a quarter of a second.
+// References: ask_primary.h, instruct_candidates.h; control_call.h.
+#ifndef ALPHEUS_API_ADMIN_NODE_ROUNDS_H_
+#define ALPHEUS_API_ADMIN_NODE_ROUNDS_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "api/wiring/adapter.h"
+#include "log/base/deadline.h"
+#include "log/base/ids.h"
+#include "quorum/members/configuration.h"
+#include "recovery/protocol/control_call.h"
+#include "recovery/protocol/messages.h"
+
+namespace alpheus {
+
+class NodeRounds {
+ public:
+  // What came of the last round.
+  struct Answer {
+    std::optional<recovery::Message> reply;
+    // Why there is none; OK: the node does not answer yet.
+    absl::Status failure;
+  };
+
+  // `cluster` and `connectivity` must outlive it. `hello` is of no node: each
+  // one sees the command as a process of its own, which may wait for its
+  // replica. The deadline is that of all connections.
+  NodeRounds(const quorum::ClusterConfiguration& cluster,
+             Connectivity& connectivity, const recovery::Hello& hello,
+             Deadline deadline)
+      : cluster_(cluster),
+        connectivity_(connectivity),
+        hello_(hello),
+        deadline_(deadline) {}
+  NodeRounds(const NodeRounds&) = delete;
+  NodeRounds& operator=(const NodeRounds&) = delete;
+
+  // Adds a node; they are numbered from 0 in that order.
+  void Add(NodeId node, const std::string& address);
+
+  // Asks all nodes once, and waits a little before it returns. `request` is
+  // called for each node that is asked now, with its number.
+  void Ask(absl::FunctionRef<recovery::Message(size_t number)> request);
+
+  const Answer& answer(size_t number) const { return nodes_[number].answer; }
+
+  // For the pump.
+  bool OnConnectionEvent(const fabric::ConnectionEvent& event);
+  bool OnCompletion(const fabric::Completion& completion);
+
+ private:
+  struct Node {
+    NodeId id;
+    std::string address;
+    std::unique_ptr<recovery::ControlCall> call;
+    Answer answer;
+  };
+
+  void Begin(Node& node, const recovery::Message& request);
+  static void Take(Node& node);
+
+  const quorum::ClusterConfiguration& cluster_;
+  Connectivity& connectivity_;
+  const recovery::Hello hello_;
+  const Deadline deadline_;
+  std::vector<Node> nodes_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_ADMIN_NODE_ROUNDS_H_

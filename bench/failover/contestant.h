@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// contestant: something with a primary that is lost, and with another one that
+// takes its place.
+//
+// Thread safety: one thread.
+#ifndef ALPHEUS_BENCH_FAILOVER_CONTESTANT_H_
+#define ALPHEUS_BENCH_FAILOVER_CONTESTANT_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace alpheus::bench::failover {
+
+// How the primary is lost.
+enum class Fault {
+  kKill,   // SIGKILL
+  kStop,   // SIGSTOP, for good
+  kCut,    // no packet comes to it or from it
+  kDrain,  // an operator wants another one
+};
+
+// Milliseconds by part of a fail-over. "total": from the fault to the first
+// record that the next primary acknowledged.
+using Parts = std::map<std::string, double>;
+
+// A part that is no time: how many openings of the log failed before one did
+// not.
+inline constexpr const char* kFailedOpenings = "failed openings";
+
+class Contestant {
+ public:
+  virtual ~Contestant() = default;
+
+  virtual std::string name() const = 0;
+  // Returns why a fault can't be measured; empty: it can.
+  virtual std::string WhyNot(Fault /*fault*/) const { return ""; }
+  // Returns whether a turn that fails is begun again: of a program of others
+  // that takes its primary for lost when nobody has touched it.
+  virtual bool may_fail() const { return false; }
+  // Starts all of it anew, has the primary write, and takes the time of one
+  // fail-over. So no round is slower because of what an earlier one has shown.
+  // Errors: Unavailable, DeadlineExceeded (nobody took its place).
+  virtual absl::StatusOr<Parts> Run(Fault fault, uint64_t log_mib) = 0;
+};
+
+}  // namespace alpheus::bench::failover
+
+#endif  // ALPHEUS_BENCH_FAILOVER_CONTESTANT_H_

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// membership_entries: a candidate's entries with the membership service.
+//
+// Idea: the service tells clients and operators what the nodes tell candidates:
+// who stands, how fresh each one is, who is primary, and who the members are.
+// This keeps the entries up to date with the election. Nothing is decided by
+// them. In return the service says of one primary that it has gone: its session
+// has expired. That is slow, but no wrong suspicion lengthens it.
+//
+// Invariants:
+//   ENT1. The process is named as primary only while it has the log open, from
+//         the opening of its epoch on.
+//   ENT2. A drained process is no candidate.
+//   ENT3. An expired session is renewed, whatever the election does.
+//   ENT4. The list that is published with an epoch is that of the log in this
+//         epoch.
+//   ENT5. How fresh the replica is is told once an epoch, and again when its
+//         node hears the primary no more. It grows with each word of the node,
+//         and each change is read by all: of 100 logs that are written, the
+//         service would have some hundred writes a second.
+// Thread safety: one thread. Nothing blocks, but for Membership::Poll.
+// References: quorum/membership/membership.h; docs/design/election.md.
+#ifndef ALPHEUS_RECOVERY_ELECTION_MEMBERSHIP_ENTRIES_H_
+#define ALPHEUS_RECOVERY_ELECTION_MEMBERSHIP_ENTRIES_H_
+
+#include <optional>
+#include <string>
+
+#include "log/base/deadline.h"
+#include "log/base/ids.h"
+#include "quorum/arithmetic/ballot.h"
+#include "quorum/membership/membership.h"
+#include "recovery/election/election.h"
+
+namespace alpheus::recovery {
+
+class MembershipEntries {
+ public:
+  struct Options {
+    quorum::PrimaryId self;  // as that of the membership
+    uint32_t priority = 0;
+    std::string address;  // where clients find this process
+  };
+
+  // `membership` must outlive the object.
+  MembershipEntries(quorum::Membership& membership, Options options);
+
+  // Advances the membership, with the entries as the election is now. Returns
+  // the epoch of another process's primary that the service names no more: its
+  // session has expired, or it has taken its entry back.
+  std::optional<Epoch> Poll(const Election& election);
+  Deadline NextPoll() const { return membership_.NextPoll(); }
+
+  // Say that this process has opened the epoch, with these members, and that
+  // its log is closed or has failed.
+  void Opened(Epoch epoch, const quorum::MembersCopy& members);
+  void Ended();
+  // Takes all entries back: the process stands no more.
+  void Withdraw();
+
+ private:
+  void FollowStanding(const Election& election);
+  void Describe(const Election& election);
+  std::optional<Epoch> TakeChanges();
+
+  quorum::Membership& membership_;
+  const Options options_;
+  bool stands_ = false;
+  quorum::Merits merits_;
+  std::optional<quorum::LivePrimary> known_;  // the primary that was named last
+};
+
+}  // namespace alpheus::recovery
+
+#endif  // ALPHEUS_RECOVERY_ELECTION_MEMBERSHIP_ENTRIES_H_

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// election_desk: a node's words to the candidates of its logs: whether it hears
+// the primary, how fresh its replica is, who else stands, and what an operator
+// wants.
+//
+// Idea: a node hears the primary of a log by the session that the primary has
+// with it. A candidate asks by Hear, and says what it knows already. The desk
+// keeps the question until it has news, or until the asker's time is over. So a
+// candidate hears of a broken connection at once, of silence when its silence
+// is over, and of another candidate as soon as that one asks. Nobody polls.
+//
+//   the log's promise owner at this node             word
+//   none                                             kGone
+//   in a session, promised no heartbeats             kHeard
+//   in a session, heard within the asker's silence   kHeard
+//   in a session, not heard for so long              kSilent
+//   opens the log                                    kHeard; kSilent after
+//                                                    opening_silence_ns and the
+//                                                    time to copy a ring
+//   a process of this machine has the region         kClaimed
+//
+// Invariants:
+//   ELD1. The desk changes nothing of a log or of its connections' promises.
+//         Safety rests on promises alone; its words may be wrong.
+//   ELD2. Only peers that have proved the key are told anything, and are heard.
+//   ELD3. Time in which this node did not poll is no silence of a primary.
+//   ELD4. An asker that waits has its reply after its wait_ns at the latest.
+//   ELD5. Memory is bounded: one instruction for each log that a connection
+//         names, kept for instruction_ns; everything else is in connections.
+//   ELD6. A candidate is told only instructions that came while it stood: one
+//         that was drained and began again stands.
+//   ELD7. A candidate is named from its first question on that may wait, until
+//         its connection ends, or until it has not asked for twice the time
+//         that its last question may wait.
+// Thread safety: one thread. Nothing blocks.
+// References: protocol P-A7; docs/design/election.md; election.h.
+#ifndef ALPHEUS_RECOVERY_SERVER_ELECTION_DESK_H_
+#define ALPHEUS_RECOVERY_SERVER_ELECTION_DESK_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/ids.h"
+#include "recovery/protocol/messages.h"
+#include "recovery/server/local_primary_relay.h"
+#include "recovery/server/peer_connections.h"
+
+namespace alpheus::recovery {
+
+struct ElectionDeskOptions {
+  // Nanoseconds in which an opener says nothing before it counts as silent,
+  // beside those in which it may copy a whole ring without a word.
+  int64_t opening_silence_ns = 2'000'000'000;
+  // Nanoseconds for which candidates are told an instruction.
+  int64_t instruction_ns = 10'000'000'000;
+  // A Poll that comes so many nanoseconds too late was a pause of this node
+  // (ELD3).
+  int64_t pause_ns = 50'000'000;
+};
+
+class ElectionDesk {
+ public:
+  // All must outlive the object.
+  ElectionDesk(PeerConnections& connections, const LocalPrimaryRelay& relay,
+               const Clock& clock, const ElectionDeskOptions& options = {})
+      : connections_(connections),
+        relay_(relay),
+        clock_(clock),
+        options_(options) {}
+
+  // Requests. Requires: the connection has proved the key. Errors: reasons for
+  // which the connection ends.
+  absl::StatusOr<MaybeReply> OnHear(PeerConnection& connection,
+                                    const Hear& hear);
+  absl::StatusOr<MaybeReply> OnInstruct(const PeerConnection& connection,
+                                        const Instruct& instruct);
+  // Says that a connection has ended, or has another phase.
+  void NoteChange() { has_news_ = true; }
+
+  // Replies to those who wait, as far as there is news or their time is over.
+  // Called after events were taken; costs a comparison when there is nothing
+  // to do.
+  void Poll();
+  // Returns when Poll has something to do by itself.
+  Deadline NextPoll() const {
+    return Deadline::AtNanos(has_news_ ? 0 : due_at_);
+  }
+
+ private:
+  using Phase = PeerConnection::Phase;
+
+  struct KeptInstruction {
+    Instruction instruction;
+    int64_t came_at = 0;
+  };
+
+  PrimaryWord WordOf(Uuid log_id, const PeerConnection& asker,
+                     int64_t now) const;
+  // Returns when a primary that is heard now becomes silent; nothing: never.
+  std::optional<int64_t> SilentAt(const PeerConnection& primary,
+                                  uint64_t silence_ns) const;
+  const PeerConnection* PrimaryOf(Uuid log_id) const;
+  // Returns what others are told of this connection; nothing: it does not
+  // stand (ELD7).
+  static std::optional<CandidateState> NamedAs(const PeerConnection& connection,
+                                               int64_t now);
+  std::vector<CandidateState> CandidatesOf(Uuid log_id, int64_t now) const;
+  Heard HeardBy(const PeerConnection& asker, int64_t now) const;
+  std::optional<Instruction> InstructionFor(const PeerConnection& asker,
+                                            int64_t now) const;
+  bool HasNewsFor(const PeerConnection& asker, int64_t now) const;
+  void Excuse(int64_t now);
+  int64_t DueAt(const PeerConnection& asker) const;
+
+  PeerConnections& connections_;
+  const LocalPrimaryRelay& relay_;
+  const Clock& clock_;
+  const ElectionDeskOptions options_;
+  std::map<Uuid, KeptInstruction> instructions_;  // by log
+  bool has_news_ = false;
+  int64_t due_at_ = Deadline().at_nanos();
+};
+
+}  // namespace alpheus::recovery
+
+#endif  // ALPHEUS_RECOVERY_SERVER_ELECTION_DESK_H_

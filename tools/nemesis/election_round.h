@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// election_round: lets an elected primary append on a cluster of real
+// processes, takes it away, and lets the oracle judge what the next one goes on
+// with.
+//
+// Idea: at each node a program stands for primary (`alpheus append --stand`).
+// One that has ended is started again, as a supervisor does; who becomes
+// primary is up to the election, but for faults that are an operator's word.
+//
+// A round (election_nemesis.h draws the open choices):
+//   1. what was hit in the last round, and stays hit, comes back; programs that
+//      are gone are started; a primary appends
+//   2. the fault of ZooKeeper, and of a backup; then that of the primary, with
+//      a load before and behind it, if the plan has one
+//   3. a primary appends: another one, if the fault takes the first one away
+//   4. what was hit comes back; the first one, if it lives, loses the log
+//   5. a check at the log while it is at work
+// When the log is full of records, all programs are killed, a last check is
+// made, and the next round begins with a new log.
+//
+// Checks: each look at the log against all acknowledgements and all earlier
+// looks (log_history.h), term by term of each program; each epoch is announced
+// by one program, and has the records of one (RO7 of recovery_oracle.h).
+//
+// Thread safety: one thread.
+#ifndef ALPHEUS_TOOLS_NEMESIS_ELECTION_ROUND_H_
+#define ALPHEUS_TOOLS_NEMESIS_ELECTION_ROUND_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/nemesis/cluster.h"
+#include "tools/nemesis/cluster_writer.h"
+#include "tools/nemesis/cuttable_links.h"
+#include "tools/nemesis/election_nemesis.h"
+#include "tools/nemesis/feed.h"
+#include "tools/nemesis/log_history.h"
+#include "tools/nemesis/standing_programs.h"
+#include "tools/nemesis/zookeeper_servers.h"
+
+namespace alpheus::demo {
+
+struct ElectionRoundOptions {
+  uint64_t region_bytes = 8 << 20;
+  uint64_t threads = 4;
+  // Silence after which a primary is suspected: many processes share the cores.
+  uint32_t silence_ms = 300;
+  // Size of a log's records, in bytes, at which a new log is made.
+  uint64_t log_bytes_max = 1 << 20;
+};
+
+struct ElectionReport {
+  ElectionPlan plan;
+  uint64_t acknowledged_count = 0;  // in this round
+  uint64_t epoch_count = 0;         // opened in this round
+  // From the fault to an acknowledgement by another program; 0: none was due.
+  int64_t fail_over_nanos = 0;
+};
+
+class ElectionRounds {
+ public:
+  // All arguments must outlive it; `servers` may be null. Requires: the
+  // cluster's nodes and the servers run.
+  ElectionRounds(const ElectionRoundOptions& options, Cluster* cluster,
+                 ZookeeperServers* servers, const Feed* feed)
+      : options_(options),
+        cluster_(*cluster),
+        servers_(servers),
+        history_(feed),
+        programs_(cluster, feed, [this](const ClusterWriter& ended) {
+          return RestartEnded(ended);
+        }) {}
+  ElectionRounds(const ElectionRounds&) = delete;
+  ElectionRounds& operator=(const ElectionRounds&) = delete;
+
+  // Errors: DataLoss (a violation, or a step failed that must not: the message
+  // has all details), DeadlineExceeded (as well), Unavailable (a program can't
+  // be started).
+  absl::StatusOr<ElectionReport> RunRound(const ElectionPlan& plan);
+  // Kills all programs, and makes the last check. Errors: as RunRound.
+  absl::Status Finish();
+
+ private:
+  absl::Status PrepareLog();
+  absl::Status RunPlan();
+  absl::Status StartMissing();
+  absl::Status StartProgram(int node);
+  // Starts a program again that ended for want of a quorum.
+  absl::Status RestartEnded(const ClusterWriter& ended);
+
+  // Appends for that long, by one primary: no call fails meanwhile.
+  absl::Status AppendFor(int64_t nanos);
+
+  absl::Status HitService(const ClusterWriter& primary);
+  absl::Status HitBackup(const ClusterWriter& primary);
+  absl::Status HitPrimary(ClusterWriter* primary);
+  absl::Status ElectTwo(const ClusterWriter& primary);
+  absl::Status WakeTwo(ClusterWriter* primary);
+  absl::Status StartTwo(const ClusterWriter& primary);
+  // An operator's command; nodes may learn late who stands.
+  absl::Status MustInstruct(const std::string& command, int node);
+  absl::Status Return(ClusterWriter* primary);
+  absl::Status HealService();
+
+  absl::Status CheckBeside();
+  absl::Status CheckAnnounced();
+  absl::Status CheckLast();
+
+  int NodeAfter(int node, int places) const;
+  // The node of a candidate other than the primary's and plan_.candidate's.
+  int OtherNode(const ClusterWriter& primary) const;
+  std::string Said() const;
+
+  const ElectionRoundOptions options_;
+  Cluster& cluster_;
+  ZookeeperServers* const servers_;
+  LogHistory history_;
+  std::map<int, std::unique_ptr<CuttableLinks>> links_;  // by program's node
+  std::string log_;                                      // empty: none was made
+  uint64_t log_count_ = 0;
+  bool is_service_hit_ = false;
+
+  // Of this log.
+  StandingPrograms programs_;
+  std::map<uint64_t, const ClusterWriter*> announced_;  // by epoch
+
+  ElectionPlan plan_;
+  ElectionReport report_;
+};
+
+}  // namespace alpheus::demo
+
+#endif  // ALPHEUS_TOOLS_NEMESIS_ELECTION_ROUND_H_
