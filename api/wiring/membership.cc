@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "absl/status/status.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
 #include "quorum/membership/static_membership.h"
@@ -14,9 +15,13 @@ namespace alpheus {
 absl::StatusOr<std::unique_ptr<quorum::Membership>> OpenMembership(
     const quorum::ClusterConfiguration& cluster,
     const MembershipOptions& options, RandomSource& random) {
-  if (!cluster.zookeeper) {
-    ALPHEUS_ASSIGN_OR_RETURN(quorum::StaticMembership membership,
-                             quorum::StaticMembership::Make(options.self));
+  if (!cluster.zookeeper || cluster.zookeeper->servers.empty()) {
+    const absl::Status problem =
+        cluster.zookeeper ? absl::UnavailableError(cluster.zookeeper->warning)
+                          : absl::OkStatus();
+    ALPHEUS_ASSIGN_OR_RETURN(
+        quorum::StaticMembership membership,
+        quorum::StaticMembership::Make(options.self, problem));
     return std::make_unique<quorum::StaticMembership>(std::move(membership));
   }
   quorum::ZnodeMembershipOptions by_znodes;
@@ -24,6 +29,7 @@ absl::StatusOr<std::unique_ptr<quorum::Membership>> OpenMembership(
   by_znodes.path = cluster.zookeeper->path;
   by_znodes.cluster_id = cluster.cluster_id;
   by_znodes.log_name = options.log_name;
+  by_znodes.warning = cluster.zookeeper->warning;
   by_znodes.observes = options.observes;
   by_znodes.look_ns = options.look_ns;
   by_znodes.register_patience_ns = options.register_patience_ns;

@@ -30,7 +30,8 @@ struct MembershipOptions {
 };
 
 // Opens the membership of a process for one log. With ZooKeeper it connects
-// later, in Poll. `random` must outlive it. Errors: InvalidArgument (as
+// later, in Poll; a service without a server is as none, and the membership's
+// problem says so. `random` must outlive it. Errors: InvalidArgument (as
 // BallotSequence::Make); Unimplemented (the file names ZooKeeper, and this
 // program has no client); Internal.
 absl::StatusOr<std::unique_ptr<quorum::Membership>> OpenMembership(

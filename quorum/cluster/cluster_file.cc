@@ -486,21 +486,47 @@ absl::Status LoadKey(ClusterConfiguration& cluster, const std::string& path,
   return absl::OkStatus();
 }
 
-// Resolves the servers' hosts and reads the identity, which may be missing only
-// where nobody else reaches the servers.
+// Replaces servers' hosts by their numbers. One whose name leads nowhere is
+// left out: a log is opened without ZooKeeper, too, and the name server may be
+// away just then. `*reached` becomes a server that other machines reach, if
+// there may be one.
+absl::Status ResolveServers(const std::string& path, const HostLookup& look_up,
+                            ZookeeperService& service,
+                            std::optional<Address>* reached) {
+  std::vector<Address> resolved;
+  std::string left_out;
+  for (const Address& server : service.servers) {
+    const absl::StatusOr<ResolvedAddress> found =
+        ResolveAddress(server, look_up);
+    const absl::Status& status = found.status();
+    if (found.ok()) {
+      resolved.push_back(found->address);
+    } else if (absl::IsNotFound(status) || absl::IsUnavailable(status)) {
+      absl::StrAppend(&left_out, "; ", status.message());
+    } else {
+      return {status.code(),
+              absl::StrCat(path, ": ZooKeeper: ", status.message())};
+    }
+    if (!found.ok() || !found->is_loopback) *reached = server;
+  }
+  if (!left_out.empty()) {
+    service.warning = absl::StrCat(
+        path, ": of ", service.servers.size(), " servers of ZooKeeper ",
+        resolved.size(),
+        " are used, as the names of the others lead nowhere. Names are looked "
+        "up when a program starts: start it again once they do",
+        left_out);
+  }
+  service.servers = std::move(resolved);
+  return absl::OkStatus();
+}
+
+// Completes the service by its servers' numbers and the identity, which may be
+// missing only where nobody else reaches the servers.
 absl::Status CompleteService(const std::string& path, const HostLookup& look_up,
                              ZookeeperService& service) {
   std::optional<Address> reached;
-  for (Address& server : service.servers) {
-    const absl::StatusOr<ResolvedAddress> found =
-        ResolveAddress(server, look_up);
-    if (!found.ok()) {
-      return {found.status().code(),
-              absl::StrCat(path, ": ZooKeeper: ", found.status().message())};
-    }
-    if (!found->is_loopback) reached = server;
-    server = found->address;
-  }
+  ALPHEUS_RETURN_IF_ERROR(ResolveServers(path, look_up, service, &reached));
   if (!service.identity_file.empty()) {
     service.identity_file =
         (std::filesystem::path(path).parent_path() / service.identity_file)

@@ -52,7 +52,9 @@ enum class ClusterFabric {
 
 // Where processes find ZooKeeper, if they use it.
 struct ZookeeperService {
-  std::vector<Address> servers;   // of one ensemble; at least one
+  // Of one ensemble. At least one, unless no name led anywhere: then the
+  // service is of no use.
+  std::vector<Address> servers;
   std::string path = "/alpheus";  // under which all clusters' znodes are
   // name:password, and its file; empty: znodes are open to everybody.
   std::string identity_file = {};
@@ -63,6 +65,9 @@ struct ZookeeperService {
   // give rights.
   std::string admin = {};
   uint32_t session_timeout_ms = 6'000;
+  // Says which servers were left out, since their names led nowhere when the
+  // file was read; empty: none.
+  std::string warning = {};
 
   bool operator==(const ZookeeperService&) const = default;
 };

@@ -306,6 +306,7 @@ std::string ZnodeMembership::warning() const {
     return absl::StrCat("the membership service ", without_register_,
                         ", so the epoch was numbered without it");
   }
+  if (!options_.warning.empty()) return options_.warning;
   if (znodes_ == nullptr || session_.id == 0 ||
       znodes_->timeout_ns() == znodes_->asked_timeout_ns()) {
     return "";

@@ -95,6 +95,9 @@ struct ZnodeMembershipOptions {
   std::string path = "/alpheus";  // of all clusters of this service
   Uuid cluster_id;
   std::string log_name;
+  // What an operator should know of the service's configuration; empty:
+  // nothing.
+  std::string warning = {};
   // Reads the lists although the process neither registers nor stands (ZM14).
   bool observes = false;
   // How long a ballot waits for the register (ZM8).
@@ -140,7 +143,8 @@ class ZnodeMembership final : public Membership {
   // session ended.
   absl::Status problem() const override { return problem_; }
   // The last ballot was counted up though the session counts as connected; or
-  // the servers' bounds changed the time-out that was asked for.
+  // that of the options; or the servers' bounds changed the time-out that was
+  // asked for.
   std::string warning() const override;
   bool is_settled() const override {
     return session_.state == SessionState::kConnected && is_idle_;

@@ -513,10 +513,28 @@ TEST_F(ClusterFileIdentityTest, MayBeLeftOutOnOneMachineOnly) {
   EXPECT_TRUE(LoadService("['a:2']", "insecure_without_identity = true").ok());
 }
 
-TEST_F(ClusterFileIdentityTest, ServersThatLeadNowhereAreRefused) {
-  const absl::Status status = LoadService("['nobody:2']", "").status();
-  EXPECT_TRUE(absl::IsNotFound(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("ZooKeeper"));
+// A log is opened without ZooKeeper, too.
+TEST_F(ClusterFileIdentityTest, ServersWhoseNamesLeadNowhereAreLeftOut) {
+  const std::string open = "insecure_without_identity = true";
+  const auto some = LoadService("['nobody:2', '127.0.0.1:1']", open);
+  ASSERT_TRUE(some.ok()) << some.status();
+  EXPECT_EQ(some->zookeeper->servers, (std::vector<Address>{{"127.0.0.1", 1}}));
+  EXPECT_THAT(some->zookeeper->warning,
+              HasSubstr("of 2 servers of ZooKeeper 1 are used"));
+  EXPECT_THAT(some->zookeeper->warning, HasSubstr("nobody:2"));
+  const auto none = LoadService("['nobody:2']", open);
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_TRUE(none->zookeeper->servers.empty());
+  EXPECT_THAT(none->zookeeper->warning, HasSubstr("nobody:2"));
+  EXPECT_EQ(LoadService("['127.0.0.1:1']", "")->zookeeper->warning, "");
+}
+
+TEST_F(ClusterFileIdentityTest, IsNeededForAServerWhoseNameLeadsNowhereYet) {
+  const absl::Status status =
+      LoadService("['127.0.0.1:1', 'nobody:2']", "").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("nobody:2 can be reached"));
 }
 
 }  // namespace
