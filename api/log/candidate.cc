@@ -47,6 +47,9 @@ constexpr int64_t kLookNanos = 10 * kNanosPerMilli;
 constexpr int64_t kMembershipLookNanos = kNanosPerMilli / 2;
 // How often it reads the cluster's file while its nodes have a newer list.
 constexpr int64_t kReadListNanos = 1'000 * kNanosPerMilli;
+// How much longer others leave the log to an elected candidate than the present
+// primary has to hand over.
+constexpr int64_t kElectedOpensNanos = 2'000 * kNanosPerMilli;
 
 // A list of the log's members.
 struct KnownList {
@@ -96,13 +99,15 @@ recovery::CandidacyOptions CandidacyOf(const CandidateOptions& options,
   election.silence_ns_max = options.silence_ms_max * kNanosPerMilli;
   // Machines that stand still for longer open logs more slowly, too.
   election.rank_ns = election.silence_ns / 3;
+  election.hand_over_ns = options.hand_over_ms * kNanosPerMilli;
+  election.yield_ns = election.hand_over_ns + kElectedOpensNanos;
   return candidacy;
 }
 
 // Until it has promised itself, an opener that waits for its ballot is heard by
-// nobody. The next candidate must not open meanwhile: the later of two that
-// wait would promise with its replica to nobody, once the other one has the log
-// (ELE9 of election.h). So the wait ends before the next one's turn.
+// nobody. Two openers may wait at once, and one opens the log. The other one
+// then promises with its own replica only, which is a lone promise (ELE9 of
+// election.h). So the wait ends before the next one's turn.
 int64_t PatienceOf(const recovery::ElectionOptions& election) {
   return std::min(MembershipOptions().register_patience_ns,
                   election.rank_ns * 4 / 5);
@@ -162,6 +167,23 @@ absl::Status CheckCandidateOptions(const CandidateOptions& options,
   return absl::OkStatus();
 }
 
+// Returns the cluster of the file, if a candidate can stand there. Errors: as
+// Candidate::Check.
+absl::StatusOr<ClusterConfiguration> CheckedCluster(
+    const CandidateOptions& options) {
+  const std::string& file = options.log.replication.cluster_file;
+  if (file.empty()) {
+    return absl::InvalidArgumentError(
+        "a candidate without a cluster file: only a cluster's log has an "
+        "election");
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
+                           quorum::LoadClusterFile(file));
+  ALPHEUS_RETURN_IF_ERROR(CheckCandidateOptions(options, cluster));
+  ALPHEUS_RETURN_IF_ERROR(CheckEngineOptions(options.log));
+  return cluster;
+}
+
 std::chrono::steady_clock::time_point TimeOf(Deadline deadline) {
   return std::chrono::steady_clock::time_point(
       std::chrono::nanoseconds(deadline.at_nanos()));
@@ -174,14 +196,16 @@ std::chrono::steady_clock::time_point TimeOf(Deadline deadline) {
 // only CheckIsOwn may be called there.
 class Candidate::Stander {
  public:
-  Stander(CandidateOptions options, std::unique_ptr<Connectivity> connectivity,
+  Stander(CandidateOptions options, ClusterConfiguration cluster,
+          std::unique_ptr<Connectivity> connectivity,
           std::unique_ptr<quorum::Membership> membership,
           recovery::MembershipEntries::Options entries,
-          recovery::CandidacyOptions candidacy, KnownList list)
+          recovery::CandidacyOptions candidacy)
       : options_(std::move(options)),
         log_options_(LogOptionsOf(options_)),
         connectivity_(std::move(connectivity)),
-        list_(std::move(list)),
+        cluster_(std::move(cluster)),
+        list_(ListOf(cluster_)),
         self_(candidacy.election.self),
         membership_(std::move(membership)),
         entries_(*membership_, std::move(entries)),
@@ -298,6 +322,9 @@ class Candidate::Stander {
   // it ends with this object.
   void Run() {
     FabricPump pump(*connectivity_->fabric);
+    if (!membership_->warning().empty()) {
+      Say(absl::StrCat("log ", LogName(), ": ", membership_->warning()));
+    }
     while (!is_withdrawn()) {
       while (pump.Turn(candidacy_)) {
       }
@@ -323,7 +350,8 @@ class Candidate::Stander {
       pump.Sleep(Deadline::AtNanos(
           std::min(next.at_nanos(), entries_.NextPoll().at_nanos())));
     }
-    entries_.Withdraw();
+    // CAN5. Its session ends, and its znodes with it.
+    membership_.reset();
     // It ends without the lock, since that may block.
     std::shared_ptr<Log> untaken;
     const std::lock_guard lock(mutex_);
@@ -348,6 +376,7 @@ class Candidate::Stander {
             .report_ns = kFirstReportNanos << std::min(
                              candidacy_.election().failures(), kDoublingsMax),
             .promised_max = candidacy_.election().PromisedMax(),
+            .cluster = &cluster_,
             .self = self_,
             .membership = membership_.get()};
   }
@@ -369,23 +398,27 @@ class Candidate::Stander {
   }
 
   // Goes by the list that replicas have, as soon as the cluster's file has it,
-  // too: only that says where nodes are. A primary knows its own log's.
+  // too: only that says where nodes are. A primary knows its own log's, and
+  // opens it by the file's after that. The file is read for this alone: reading
+  // looks up names, for which a candidate may wait when it is needed most.
   void FollowList() {
     if (is_primary_) return;
     const int64_t now = Clock::Real().NowNanos();
     if (now < reads_list_at_) return;
-    uint64_t newest = 0;
+    uint64_t newest = list_.id;
     for (const recovery::PeerAddress& at : list_.nodes) {
       const recovery::Heard* const heard =
           candidacy_.election().HeardAt(at.node);
       if (heard != nullptr) newest = std::max(newest, heard->configuration_id);
     }
-    if (newest <= list_.id) return;
+    if (newest <= cluster_.id) return;
     reads_list_at_ = now + kReadListNanos;
     const std::string& file = log_options_.replication.cluster_file;
-    const absl::StatusOr<ClusterConfiguration> cluster =
+    absl::StatusOr<ClusterConfiguration> cluster =
         quorum::LoadClusterFile(file);
-    if (cluster.ok() && cluster->id > list_.id) return TakeFile(*cluster);
+    if (cluster.ok() && cluster->id > cluster_.id && cluster->id >= list_.id) {
+      return TakeFile(*std::move(cluster));
+    }
     if (std::exchange(asked_for_list_, newest) == newest) return;
     Say(absl::StrCat(
         "log ", LogName(), ": its members have configuration ", newest, ", ",
@@ -397,18 +430,18 @@ class Candidate::Stander {
         "become primary"));
   }
 
-  void TakeFile(const ClusterConfiguration& cluster) {
+  void TakeFile(ClusterConfiguration cluster) {
+    cluster_ = std::move(cluster);
     const NodeId self = self_.node;
-    if (quorum::FindMember(cluster, self) != nullptr) {
-      TakeList(ListOf(cluster));
+    if (quorum::FindMember(cluster_, self) != nullptr) {
+      TakeList(ListOf(cluster_));
       return Say(absl::StrCat("log ", LogName(), ": node ", self.value,
                               " stands by configuration ", list_.id));
     }
-    // It looks no more, and is in nobody's way.
-    list_.id = cluster.id;
+    // It is in nobody's way.
     candidacy_.Drain();
     Say(absl::StrCat("log ", LogName(), ": node ", self.value,
-                     " is no member by configuration ", cluster.id,
+                     " is no member by configuration ", cluster_.id,
                      ", and stands no more"));
   }
 
@@ -519,12 +552,13 @@ class Candidate::Stander {
   const LogOptions log_options_;
   const std::unique_ptr<Connectivity> connectivity_;
   // The thread's own.
-  KnownList list_;  // by which it stands
+  ClusterConfiguration cluster_;  // the file's, as it was read last
+  KnownList list_;                // by which it stands
   int64_t reads_list_at_ = 0;
   uint64_t asked_for_list_ = 0;  // id of the list that it has asked for
   const quorum::PrimaryId self_;
-  const std::unique_ptr<quorum::Membership> membership_;
-  recovery::MembershipEntries entries_;
+  std::unique_ptr<quorum::Membership> membership_;  // null after Run
+  recovery::MembershipEntries entries_;             // of no use after Run
   absl::Status said_problem_;
   recovery::Candidacy candidacy_;
   bool has_said_ = false;  // that it stands
@@ -555,18 +589,15 @@ Candidate::~Candidate() {
   if (!stander_->CheckIsOwn().ok()) static_cast<void>(stander_.release());
 }
 
+absl::Status Candidate::Check(const CandidateOptions& options) {
+  return CheckedCluster(options).status();
+}
+
 absl::StatusOr<std::unique_ptr<Candidate>> Candidate::Stand(
     const CandidateOptions& options) {
   const ReplicationOptions& replication = options.log.replication;
-  if (replication.cluster_file.empty()) {
-    return absl::InvalidArgumentError(
-        "a candidate without a cluster file: only a cluster's log has an "
-        "election");
-  }
-  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
-                           quorum::LoadClusterFile(replication.cluster_file));
-  ALPHEUS_RETURN_IF_ERROR(CheckCandidateOptions(options, cluster));
-  ALPHEUS_RETURN_IF_ERROR(CheckEngineOptions(options.log));
+  ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
+                           CheckedCluster(options));
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<Connectivity> connectivity,
       Connectivity::Open(cluster, NodeId(replication.node)));
@@ -581,9 +612,11 @@ absl::StatusOr<std::unique_ptr<Candidate>> Candidate::Stand(
                       .look_ns = kMembershipLookNanos,
                       .register_patience_ns = PatienceOf(candidacy.election)},
                      connectivity->random));
+  recovery::MembershipEntries::Options entries =
+      EntriesOf(options, cluster, self);
   auto stander = std::make_unique<Stander>(
-      options, std::move(connectivity), std::move(membership),
-      EntriesOf(options, cluster, self), std::move(candidacy), ListOf(cluster));
+      options, std::move(cluster), std::move(connectivity),
+      std::move(membership), std::move(entries), std::move(candidacy));
   ALPHEUS_RETURN_IF_ERROR(stander->Start());
   return std::unique_ptr<Candidate>(new Candidate(std::move(stander)));
 }

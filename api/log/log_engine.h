@@ -46,6 +46,7 @@
 #include "log/pmem/persistence.h"
 #include "log/pmem/region.h"
 #include "quorum/arithmetic/ballot.h"
+#include "quorum/members/configuration.h"
 #include "quorum/membership/membership.h"
 #include "recovery/replica/local_replica.h"
 #include "recovery/replica/openers_replica.h"
@@ -254,6 +255,9 @@ struct OpeningTries {
   // As EpochOpeningOptions::promised_max. The node's daemon keeps the own
   // replica, too, if that has promised a later epoch.
   std::optional<Epoch> promised_max = std::nullopt;
+  // The cluster, which must outlive the call. Null: it is read from its file,
+  // which may wait for a name server.
+  const quorum::ClusterConfiguration* cluster = nullptr;
   // Process that opens, and its membership, which gives the ballots and must
   // outlive the call. Null: the opening has an identity and a membership of its
   // own, for its time.

@@ -387,7 +387,10 @@ class Opener {
   }
 
   // Opens the membership of this process once more, for changes of a log that
-  // runs: that of the opening ends with it, or is a candidate's own.
+  // runs: that of the opening ends with it, or is a candidate's own. A second
+  // sequence of one process takes no epoch twice all the same (BA3): the own
+  // replica has promised all that the first one gave, and each question names
+  // its promise.
   std::function<absl::StatusOr<std::unique_ptr<quorum::BallotSource>>()>
   BallotsOpener() {
     return [cluster = cluster_, log_name = options_.replication.log_name,
@@ -610,9 +613,12 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
     const LogOptions& options, const OpeningTries& tries) {
   const int64_t began_ns = Clock::Real().NowNanos();
   ALPHEUS_RETURN_IF_ERROR(CheckEngineOptions(options));
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const ClusterConfiguration cluster,
-      quorum::LoadClusterFile(options.replication.cluster_file));
+  std::optional<ClusterConfiguration> read;
+  if (tries.cluster == nullptr) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        read, quorum::LoadClusterFile(options.replication.cluster_file));
+  }
+  const ClusterConfiguration& cluster = read ? *read : *tries.cluster;
   ALPHEUS_RETURN_IF_ERROR(CheckOptions(options, cluster));
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<Connectivity> connectivity,

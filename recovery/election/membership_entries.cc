@@ -69,10 +69,4 @@ void MembershipEntries::Opened(Epoch epoch,
 
 void MembershipEntries::Ended() { membership_.Retract(); }
 
-void MembershipEntries::Withdraw() {
-  membership_.Retract();
-  membership_.Withdraw();
-  stands_ = false;
-}
-
 }  // namespace alpheus::recovery

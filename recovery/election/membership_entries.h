@@ -7,6 +7,8 @@
 // them. In return the service says of one primary that it has gone: its session
 // has expired. That is slow, but no wrong suspicion lengthens it.
 //
+// A process that stands no more ends its membership, and all entries with it.
+//
 // Invariants:
 //   ENT1. The process is named as primary only while it has the log open, from
 //         the opening of its epoch on.
@@ -55,8 +57,6 @@ class MembershipEntries {
   // its log is closed or has failed.
   void Opened(Epoch epoch, const quorum::MembersCopy& members);
   void Ended();
-  // Takes all entries back: the process stands no more.
-  void Withdraw();
 
  private:
   void FollowStanding(const Election& election);

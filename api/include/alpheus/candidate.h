@@ -25,6 +25,12 @@
 //   CAN3. A candidate belongs to the process that made it. In a fork's child
 //         its calls fail with FailedPrecondition, and the destructor leaves it
 //         to the parent.
+//   CAN4. An opening reads no cluster file, and so waits for no name server,
+//         which may be away when the primary dies. It goes by the file as it
+//         was when the candidate began to stand. That is read again only for a
+//         newer list of members than it has.
+//   CAN5. A process that has withdrawn is soon named by nobody, although its
+//         log may be open for long yet.
 // Thread safety: all members by many threads at once, except the destructor.
 // References: docs/design/election.md.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_CANDIDATE_H_
@@ -55,7 +61,10 @@ struct CandidateOptions {
   // are equally fresh.
   uint32_t priority = 0;
   // Time without a word of the primary after which a candidate suspects it, in
-  // milliseconds; each wrong suspicion doubles it, up to the most.
+  // milliseconds; each wrong suspicion doubles it, up to the most. All
+  // candidates of a log need the same one: a third of it is the time that each
+  // leaves to one that goes first, and that one's ballot may take most of it.
+  // Nothing checks that.
   uint32_t silence_ms = 150;
   uint32_t silence_ms_max = 4'000;
   // How often this process is heard while it is primary. At most a third of
@@ -64,6 +73,10 @@ struct CandidateOptions {
   // Time that an opening waits for more replicas than it needs: those that are
   // left out join later.
   uint32_t gather_ms = 50;
+  // How long the present primary has to hand over, once this candidate is
+  // elected; then it is deposed. This candidate leaves the log as long, and two
+  // seconds more, to another one that is elected: all need the same one.
+  uint32_t hand_over_ms = 1'000;
   // Gets one sentence when something happens, on a thread of the candidate.
   std::function<void(const std::string&)> say = {};
   // Called on that thread when this process has become primary, and when it is
@@ -91,13 +104,20 @@ struct PrimaryReport {
 
 class Candidate {
  public:
-  // Stands from now on. Returns before it knows any node. Errors:
-  // InvalidArgument (no cluster file, options); ResourceExhausted (no thread);
-  // those of the cluster file, and of the adapter.
+  // Checks what Stand checks before it connects to anything: options, and the
+  // files that they name. Changes nothing. May block, as it looks up the names
+  // of hosts. Errors: InvalidArgument (no cluster file, options); those of the
+  // cluster file.
+  static absl::Status Check(const CandidateOptions& options);
+  // Stands from now on. Returns before it knows any node. Goes by the cluster
+  // file as it is now; reads it again only when the nodes have a newer list of
+  // members. Errors: as Check; ResourceExhausted (no thread); those of the
+  // adapter.
   static absl::StatusOr<std::unique_ptr<Candidate>> Stand(
       const CandidateOptions& options);
   // Withdraws. A log that was handed out stays with its owner. May block: an
-  // opening that has begun ends first. Requires: no other call runs.
+  // opening that has begun ends first; with ZooKeeper up to 4.5 s more, until
+  // the service has heard that the session ends. Requires: no other call runs.
   ~Candidate();
   Candidate(const Candidate&) = delete;
   Candidate& operator=(const Candidate&) = delete;
@@ -126,12 +146,13 @@ class Candidate {
   void Withdraw();
 
   // Has the candidate of that node become primary; the present one hands over
-  // first. One that does not do so within a second is deposed, and appends of
-  // it may have an unknown outcome. Safe at any moment. Returns once the
-  // candidate is primary. May block, up to timeout_ms. Errors: InvalidArgument
-  // (no member); FailedPrecondition (nobody stands at that node);
-  // DeadlineExceeded (nobody said in time that it is primary; it may become so
-  // yet); Unavailable (no node could be reached); those of the cluster file.
+  // first. One that does not do so within the elected one's hand_over_ms is
+  // deposed, and appends of it may have an unknown outcome. Safe at any moment.
+  // Returns once the candidate is primary. May block, up to timeout_ms. Errors:
+  // InvalidArgument (no member); FailedPrecondition (nobody stands at that
+  // node); DeadlineExceeded (nobody said in time that it is primary; it may
+  // become so yet); Unavailable (no node could be reached); those of the
+  // cluster file.
   static absl::StatusOr<PrimaryReport> Elect(const ElectOptions& options);
   // Has the candidate of that node hand over, and stand no more before it is
   // elected or another process takes its place. Returns the report of the

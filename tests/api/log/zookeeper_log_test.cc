@@ -11,9 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "alpheus/candidate.h"
 #include "alpheus/log.h"
 #include "log/base/bytes.h"
 #include "log/base/clock.h"
+#include "log/base/deadline.h"
 #include "log/base/random.h"
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/cluster/cluster_file.h"
@@ -53,15 +55,16 @@ class ZookeeperLogTest : public ::testing::Test {
   }
 
   // That list, and ZooKeeper: the nodes need not know of it.
-  void WriteFile(const std::string& list, const std::string& path) {
+  void WriteFile(const std::string& list, const std::string& path,
+                 int session_timeout_ms = 1'000) {
     std::ifstream nodes_file(list);
     std::stringstream text;
     text << nodes_file.rdbuf();
     std::ofstream file(path);
     file << "membership = \"zookeeper\"\n"
          << text.str()
-         << "[zookeeper]\nsession_timeout_ms = 1000\nservers = [\""
-         << servers_->addresses()[0].ToString() << "\"]\n";
+         << "[zookeeper]\nsession_timeout_ms = " << session_timeout_ms
+         << "\nservers = [\"" << servers_->addresses()[0].ToString() << "\"]\n";
   }
 
   std::unique_ptr<Log> Open(uint64_t node) {
@@ -86,8 +89,9 @@ class ZookeeperLogTest : public ::testing::Test {
     warning_ = log->report().membership_warning;
     return log->report().epoch;
   }
-  // The counter in the register; 0: there is none.
-  Epoch Register() const {
+  // What the service answers about that znode of the log.
+  quorum::ZnodeEvent Ask(quorum::ZnodeCall call,
+                         const std::string& name) const {
     const auto cluster = quorum::LoadClusterFile(file_);
     EXPECT_TRUE(cluster.ok()) << cluster.status();
     auto znodes = *quorum::OpenZookeeper(*cluster->zookeeper, Clock::Real());
@@ -99,19 +103,30 @@ class ZookeeperLogTest : public ::testing::Test {
       if (!was_sent && znodes->state() == SessionState::kConnected) {
         was_sent = true;
         quorum::ZnodeRequest request;
-        request.call = quorum::ZnodeCall::kGet;
+        request.call = call;
         request.path =
-            "/alpheus/" + cluster->cluster_id.ToString() + "/logs/main/ballot";
+            "/alpheus/" + cluster->cluster_id.ToString() + "/logs/main/" + name;
         znodes->Send(request);
       }
       pollfd ready{znodes->descriptor(), POLLIN, 0};
       poll(&ready, 1, 5);
     }
     EXPECT_FALSE(events.empty());
-    if (events.empty() || events[0].outcome != quorum::ZnodeOutcome::kDone) {
-      return Epoch(0);
+    return events.empty() ? quorum::ZnodeEvent() : events[0];
+  }
+  // The counter in the register; 0: there is none.
+  Epoch Register() const {
+    const quorum::ZnodeEvent found = Ask(quorum::ZnodeCall::kGet, "ballot");
+    if (found.outcome != quorum::ZnodeOutcome::kDone) return Epoch(0);
+    return quorum::DecodeBallot(found.data).value_or(Epoch(0));
+  }
+  // Returns whether the service names so many candidates in time.
+  bool AreCandidates(size_t count) const {
+    const Deadline end = testing::InPatience();
+    while (Ask(quorum::ZnodeCall::kList, "candidates").names.size() != count) {
+      if (end.HasPassed(Clock::Real().NowNanos())) return false;
     }
-    return *quorum::DecodeBallot(events[0].data);
+    return true;
   }
   // Until an epoch comes from the register: a busy machine may be late.
   Epoch AppendByRegister(uint64_t node) {
@@ -179,6 +194,28 @@ TEST_F(ZookeeperLogTest, ZookeeperThatLostItsDataGivesNoOlderEpochs) {
   EXPECT_GT(epoch, last);
 }
 
+// CAN5. The session would live for longer than the test.
+TEST_F(ZookeeperLogTest, WhoWithdrawsIsNoCandidateAlthoughItKeepsTheLog) {
+  constexpr int kEndlessMs = 600'000;
+  static_assert(kEndlessMs > testing::kPatienceMs);
+  WriteFile(cluster_->file(), file_, kEndlessMs);
+  CandidateOptions options;
+  options.log.path = cluster_->ReplicaPath(1);
+  options.log.replication.cluster_file = file_;
+  options.log.replication.node = 1;
+  options.log.replication.open_timeout_ms = testing::kPatienceMs;
+  options.log.replication.ack_timeout_ms = testing::kPatienceMs;
+  const auto candidate = Candidate::Stand(options);
+  ASSERT_TRUE(candidate.ok()) << candidate.status();
+  const auto log = (*candidate)->WaitForLog(testing::InPatience());
+  ASSERT_TRUE(log.ok()) << log.status();
+  ASSERT_TRUE(AreCandidates(1)) << servers_->Said();
+  (*candidate)->Withdraw();
+  EXPECT_TRUE(AreCandidates(0)) << servers_->Said();
+  const auto appended = (*log)->Append(AsBytes("a record"));
+  EXPECT_TRUE(appended.ok()) << appended.status();
+}
+
 // P-A5.4. Changes follow until one comes from the register: a busy machine may
 // be late.
 TEST_F(ZookeeperLogTest, EpochsOfALogThatGoesOnAreNumberedByTheRegister) {
@@ -195,7 +232,8 @@ TEST_F(ZookeeperLogTest, EpochsOfALogThatGoesOnAreNumberedByTheRegister) {
   change.timeout_ms = testing::kPatienceMs;
   change.gather_ms = testing::kPatienceMs;
   change.cluster_file = file_;
-  for (int id = 2; id < 20; ++id) {
+  const Deadline end = testing::InPatience();
+  for (int id = 2; !end.HasPassed(Clock::Real().NowNanos()); ++id) {
     change.previous_cluster_file = change.cluster_file;
     change.cluster_file = directory_.File("list" + std::to_string(id));
     const int write_quorum = id % 2 == 0 ? 3 : 2;

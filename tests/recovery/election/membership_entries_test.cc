@@ -139,13 +139,6 @@ TEST_F(MembershipEntriesTest, DrainedProcessStandsAgainOnceItIsElected) {
   EXPECT_THAT(membership_.Calls(), ElementsAre("stand"));
 }
 
-TEST_F(MembershipEntriesTest, ProcessThatEndsTakesAllBack) {
-  Poll();
-  membership_.Calls();
-  entries_.Withdraw();
-  EXPECT_THAT(membership_.Calls(), ElementsAre("retract", "withdraw"));
-}
-
 // ENT3.
 TEST_F(MembershipEntriesTest, ExpiredSessionIsRenewed) {
   Poll();
