@@ -98,7 +98,7 @@ void ZookeeperServers::WriteFiles(int index) const {
   std::filesystem::create_directories(server.directory + "/data");
   std::ofstream config(server.directory + "/zoo.cfg");
   config << "tickTime=100\ninitLimit=100\nsyncLimit=40\n"
-         << "minSessionTimeout=200\nmaxSessionTimeout=60000\n"
+         << "minSessionTimeout=200\nmaxSessionTimeout=900000\n"
          << "dataDir=" << server.directory << "/data\n"
          << "clientPort=" << kClientPort << "\n"
          << "clientPortAddress=" << server.host << "\n"

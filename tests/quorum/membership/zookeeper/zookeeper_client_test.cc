@@ -40,9 +40,13 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 constexpr int64_t kMilli = 1'000'000;
-// Time-outs of sessions that are to be kept, however busy the machine is; and
-// of those that are to be lost.
+// Time-outs of sessions that are to be kept, however busy the machine is; of
+// those that outlive the test's patience, so that what ends is known to have
+// been ended; and of those that are to be lost. With the longest one the client
+// connects again after up to 15 s.
 constexpr uint32_t kLongTimeoutMs = 30'000;
+constexpr uint32_t kEndlessTimeoutMs = 900'000;
+static_assert(kEndlessTimeoutMs > testing::kPatienceMs);
 constexpr uint32_t kTimeoutMs = 2'000;
 constexpr QuorumSizes kThree{3, 2, 2};
 constexpr Uuid kCluster{0xc1, 0x57e4};
@@ -270,7 +274,8 @@ TEST_F(ZookeeperClientTest, TheEndOfAnObjectEndsItsSession) {
   StartServers(1);
   const std::unique_ptr<Znodes> witness = Connect(Service());
   Create(*witness, "/a");
-  std::unique_ptr<Znodes> other = Connect(Service());
+  std::unique_ptr<Znodes> other =
+      Connect(ZookeeperTest::Service(kEndlessTimeoutMs));
   Create(*other, "/a/b", "", ZnodeLife::kEphemeral);
   Do(*witness, ZnodeCall::kList, "/a", "", kAnyVersion, /*watch=*/true);
   other.reset();
@@ -442,7 +447,7 @@ TEST_F(ZookeeperClientTest, ASessionOfWhichNothingIsHeardExpires) {
 TEST_F(ZookeeperClientTest, ASessionThatAnotherClientEndsExpires) {
   StartServers(1);
   const std::unique_ptr<Znodes> one =
-      Connect(ZookeeperTest::Service(kTimeoutMs));
+      Connect(ZookeeperTest::Service(kEndlessTimeoutMs));
   const std::unique_ptr<Znodes> witness = Connect(Service());
   Create(*witness, "/a");
   Create(*one, "/a/b", "", ZnodeLife::kEphemeral);
@@ -540,7 +545,7 @@ class ZookeeperMembershipTest : public ZookeeperTest {
     options.cluster_id = kCluster;
     options.log_name = "orders";
     options.register_patience_ns = register_patience_ns_;
-    ZookeeperService service = Service(kTimeoutMs);
+    ZookeeperService service = Service(timeout_ms_);
     service.identity = identity_;
     // "ops:power"
     if (!identity_.empty()) service.admin = "ops:XjEJMJX5CRRxaOJaQowoCJDUNu0=";
@@ -645,7 +650,8 @@ class ZookeeperMembershipTest : public ZookeeperTest {
   }
 
   Random random_{11};
-  std::string identity_;  // of those that are made
+  std::string identity_;              // of those that are made
+  uint32_t timeout_ms_ = kTimeoutMs;  // of their sessions
   uint64_t number_ = 0;
   // A busy machine may answer late.
   int64_t register_patience_ns_ = 20'000 * kMilli;
@@ -656,6 +662,7 @@ class ZookeeperMembershipTest : public ZookeeperTest {
 
 TEST_F(ZookeeperMembershipTest, TwoProcessesSeeEachOther) {
   StartServers(1);
+  timeout_ms_ = kEndlessTimeoutMs;
   ZnodeMembership& one = Standing(1);
   ZnodeMembership& two = Standing(2);
   EXPECT_TRUE(RunUntil([&] { return IsSeen(one, 2) && IsSeen(two, 1); }));
@@ -679,6 +686,7 @@ TEST_F(ZookeeperMembershipTest, TwoProcessesSeeEachOther) {
 
 TEST_F(ZookeeperMembershipTest, WhoEndsIsGoneAtOnce) {
   StartServers(1);
+  timeout_ms_ = kEndlessTimeoutMs;
   ZnodeMembership& one = Standing(1);
   Standing(2);
   memberships_.pop_back();
@@ -753,6 +761,7 @@ TEST_F(ZookeeperMembershipTest, WhoseSessionExpiredStandsBehindTheOthers) {
 
 TEST_F(ZookeeperMembershipTest, WhoseSessionAnotherClientEndsStandsAgain) {
   StartServers(1);
+  timeout_ms_ = kEndlessTimeoutMs;
   ZnodeMembership& one = Standing(1);
   ZnodeMembership& two = Standing(2);
   const Epoch first = BallotOfRegister(one, Epoch(0));
