@@ -15,7 +15,8 @@
 //   NR3. A membership is polled only when it has something to do, or its wishes
 //        have changed: a poll costs system calls, in a node that waits for the
 //        next record.
-// Thread safety: one thread. Poll may block, as ZnodeMembership::Poll.
+// Thread safety: one thread. Nothing blocks, but for the destructor, as that of
+// a membership.
 // References: quorum/membership/membership.h, docs/design/zookeeper.md.
 #ifndef ALPHEUS_API_NODE_NODE_REGISTRATIONS_H_
 #define ALPHEUS_API_NODE_NODE_REGISTRATIONS_H_

@@ -240,7 +240,8 @@ void ZnodeMembership::Expire(const absl::Status& why) {
   ForgetInFlight();
   znodes_.reset();
   connections_ = 0;
-  is_synced_ = is_format_known_ = is_avoided_ = has_made_znodes_ = false;
+  is_synced_ = is_format_known_ = has_made_znodes_ = false;
+  is_avoided_ = are_lists_avoided_ = false;
   is_members_read_ = is_members_done_ = false;
   tree_next_ = tree_.size();
   nodes_folder_.Forget();
@@ -273,9 +274,21 @@ void ZnodeMembership::Renew() {
 // Leaves the service alone for a while: it can be reached, but is of no use.
 void ZnodeMembership::Avoid(const absl::Status& why) {
   is_avoided_ = true;
-  const int64_t least = options_.renew_ns_max / 2;
-  avoided_until_ns_ = clock_.NowNanos() + least + RandomUpTo(least);  // ZM13
+  avoided_until_ns_ = AfterAPause();
   SetProblem(why);
+}
+
+// ZM17.
+void ZnodeMembership::AvoidLists(const absl::Status& why) {
+  are_lists_avoided_ = true;
+  lists_at_ns_ = AfterAPause();
+  SetProblem(why);
+}
+
+// ZM13.
+int64_t ZnodeMembership::AfterAPause() {
+  const int64_t least = options_.renew_ns_max / 2;
+  return clock_.NowNanos() + least + RandomUpTo(least);
 }
 
 void ZnodeMembership::SetProblem(const absl::Status& problem) {
@@ -334,9 +347,14 @@ Deadline ZnodeMembership::NextPoll() const {
   const int64_t timeout_ns = znodes_->timeout_ns();
   const int64_t heard_at_ns = znodes_->heard_at_ns();
   if (is_connected && !in_flight_) {
-    next = std::min(next, sent_at_ns_ + timeout_ns / kPingPart);
+    // ZM3: until it has synced it asks nothing, and the client alone keeps the
+    // session.
+    if (is_synced_ || sync_at_ns_ == 0) {
+      next = std::min(next, sent_at_ns_ + timeout_ns / kPingPart);
+    } else {
+      next = std::min(next, sync_at_ns_);
+    }
     if (is_avoided_) next = std::min(next, avoided_until_ns_);
-    if (!is_synced_ && sync_at_ns_ != 0) next = std::min(next, sync_at_ns_);
     if (lists_at_ns_ > clock_.NowNanos()) next = std::min(next, lists_at_ns_);
   }
   if (session_.state == SessionState::kConnected) {
@@ -457,6 +475,7 @@ std::optional<ZnodeRequest> ZnodeMembership::NextRequest(int64_t now) {
     if (auto request = NextBallotRequest()) return request;
     const bool are_lists_put_off = WantsLists() && now < lists_at_ns_;
     if (WantsLists() && !are_lists_put_off) {
+      is_tried_again_ |= std::exchange(are_lists_avoided_, false);
       if (auto request = NextCandidateRequest()) return request;
       if (auto request = NextRegistrationRequest()) return request;
       if (auto request = NextPrimaryRequest()) return request;
@@ -583,7 +602,8 @@ std::optional<ZnodeRequest> ZnodeMembership::NextPrimaryRequest() {
     }
   }
   for (const auto& [other, child] : live_folder_.children()) {
-    if (other == name) continue;
+    // One of no session is nobody's: it may have children, too.
+    if (other == name || child.owner == 0) continue;
     const std::optional<Epoch> epoch = ParsePrimaryName(other);
     const bool is_lower = announced_ && epoch && *epoch < announced_->epoch;
     if (!is_lower && !IsOwn(child)) continue;
@@ -634,11 +654,19 @@ void ZnodeMembership::OnAnswer(const ZnodeEvent& answer) {
   if (answer.outcome == ZnodeOutcome::kRefused && task != Task::kSync &&
       task != Task::kTree && task != Task::kMembers &&
       task != Task::kMembersWrite) {
-    return Avoid(absl::PermissionDeniedError(absl::StrCat(
-        "the service refuses node ", options_.self.node.value, " access to ",
-        request_.path,
-        ": expected the identity that made it. Give all machines the same "
-        "identity file; see docs/design/zookeeper.md#rights")));
+    const std::string what =
+        absl::StrCat("the service refuses node ", options_.self.node.value,
+                     " access to ", request_.path,
+                     ": expected the identity that made it. Give all machines "
+                     "the same identity file; see "
+                     "docs/design/zookeeper.md#rights");
+    if (request_.call != ZnodeCall::kDelete) {
+      return Avoid(absl::PermissionDeniedError(what));
+    }
+    return AvoidLists(absl::PermissionDeniedError(absl::StrCat(
+        what,
+        ". If there are znodes in it, somebody made them, and it: delete "
+        "them by hand (deleteall)")));
   }
   if (answer.outcome == ZnodeOutcome::kOverloaded) {
     Avoid(absl::ResourceExhaustedError(absl::StrCat(

@@ -18,7 +18,7 @@
 //   ZM1. A number whose writing has an unknown outcome is consumed: it is no
 //        ballot, and is not tried again (MB3, register_ballot.h).
 //   ZM2. A znode of this process counts only if its owner is the present
-//        session: one of an earlier session goes away at any moment.
+//        session. One of an earlier session goes away at any moment.
 //   ZM3. After each connection nothing is read before a sync is answered: the
 //        server may be behind what this process saw, or wrote, elsewhere.
 //   ZM4. A session that comes back with another id has expired: the service
@@ -31,14 +31,14 @@
 //   ZM7. The znode of a primary is named by its epoch, and the highest one
 //        counts. A primary makes its own, unless it knows of a higher one, and
 //        deletes lower ones then. So a late loser takes nothing from a later
-//        primary; versions would not keep it from that, as each znode that is
-//        made again begins at 0. Ballots that were taken meanwhile do not
-//        count.
+//        primary. Versions would not keep it from that: each znode that is made
+//        again begins at 0. Ballots that were taken meanwhile do not count. A
+//        znode that belongs to no session is no primary's, and is left alone.
 //   ZM8. A ballot comes within a bounded time, whatever the service does. If
 //        the register can't be used, or does not answer, the ballot is counted
-//        up from the promises, as with static membership; numbers that the
-//        register may have got are left out. A process that was polled without
-//        a session for ten times as long does not wait at all.
+//        up from the promises, as with static membership. Numbers that the
+//        register may have got are left out. A process does not wait at all
+//        once it was polled for ten times as long and had no session.
 //   ZM9. A register that is more than kRegisterLeadMax ahead of all promises is
 //        not believed: following it would use up the counters.
 //   ZM10. While the layout that was read last is of another version, nothing is
@@ -55,11 +55,14 @@
 //        than that of the nodes it would lock them out.
 //   ZM15. What is missing and may not be made is tried again later, not at
 //        once: the service would be asked without end.
+//   ZM16. After a Poll nothing is due at once: an owner that polls whenever
+//        something is due sleeps in between.
+//   ZM17. An entry that may not be deleted, as somebody made znodes in it, is
+//        left alone for a while with all lists. Ballots do not wait for it.
 // Crash states: a process may end at any request. Its ephemeral znodes go with
 // the session; a number that was written and not given is consumed; a tree that
 // is made in part is completed by the next process.
-// Thread safety: one thread. Poll never blocks, but for the end of a session
-// that came back as another (ZM4, ZK3). The destructor may block (ZK3).
+// Thread safety: one thread. Only the destructor may block (ZK3).
 // References: membership.h; protocol P-A4.1, P-H4, P-H24.
 #ifndef ALPHEUS_QUORUM_MEMBERSHIP_ZOOKEEPER_ZNODE_MEMBERSHIP_H_
 #define ALPHEUS_QUORUM_MEMBERSHIP_ZOOKEEPER_ZNODE_MEMBERSHIP_H_
@@ -217,8 +220,10 @@ class ZnodeMembership final : public Membership {
   void ForgetInFlight();
   void OnWish();
   void Avoid(const absl::Status& why);
+  void AvoidLists(const absl::Status& why);
   void SetProblem(const absl::Status& problem);
   void PutOffLists();
+  int64_t AfterAPause();
   int64_t RandomUpTo(int64_t most);
   void Change(SessionState state);
   bool WantsLists() const;
@@ -284,7 +289,8 @@ class ZnodeMembership final : public Membership {
   bool has_waited_ = false;  // for the service, in vain, since it was synced
   int64_t avoided_until_ns_ = 0;  // the service is of no use until then
   bool is_avoided_ = false;
-  bool is_tried_again_ = false;   // what problem_ is of
+  bool are_lists_avoided_ = false;  // until lists_at_ns_
+  bool is_tried_again_ = false;     // what problem_ is of
   std::string without_register_;  // why the last ballot did; empty: it did not
   int64_t lists_at_ns_ = 0;       // they are not read before
   int64_t begin_at_ns_ = 0;       // of the next session

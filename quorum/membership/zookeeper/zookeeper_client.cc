@@ -140,7 +140,7 @@ class ZookeeperClient final : public Znodes {
   uint64_t connections_ = 0;
   int64_t timeout_ns_;
   int64_t heard_at_ns_;
-  bool has_ephemerals_ = false;
+  bool has_ephemerals_ = false;  // of this session, or may have
   std::vector<ZnodeEvent> events_;
 };
 
@@ -231,8 +231,10 @@ void ZookeeperClient::OnSession(zhandle_t* handle, int type, int state,
                        " ms. Does another program listen at its address? It "
                        "is tried again by itself"));
     }
-    client.session_id_ =
-        static_cast<uint64_t>(zoo_client_id(handle)->client_id);
+    const auto id = static_cast<uint64_t>(zoo_client_id(handle)->client_id);
+    // ZK3: what an earlier session made is gone, or is not this one's.
+    if (id != client.session_id_) client.has_ephemerals_ = false;
+    client.session_id_ = id;
     client.timeout_ns_ = int64_t{timeout_ms} * kNanosPerMilli;
     client.heard_at_ns_ = client.clock_.NowNanos();
     client.state_ = SessionState::kConnected;

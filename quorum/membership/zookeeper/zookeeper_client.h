@@ -10,14 +10,17 @@
 // other servers take another object.
 //
 // Invariants:
-//   ZK1. Calls into the library are under one lock of the process: it has state
-//        that all handles share. The end that waits (ZK3) is not: it uses only
-//        a counter of requests, and a number that is given twice does no harm.
+//   ZK1. Calls into the library are under one lock of the process, since all
+//        handles share some state. The end that waits (ZK3) is not under it. It
+//        uses a counter of requests only, and a number that is given twice does
+//        no harm.
 //   ZK2. An error that is neither an answer nor a lost connection ends the
 //        session.
-//   ZK3. Nothing blocks, except the end of an object whose session has made
-//        ephemeral znodes, and was heard lately: it waits for the server to
-//        delete them, up to 1.5 s, and 3 s more if that takes no bytes.
+//   ZK3. Nothing blocks, except the end of an object. It blocks if its session
+//        has made ephemeral znodes, is connected, and was heard lately: the
+//        server is told to delete them. The end waits up to 3 s while the
+//        socket takes no bytes, then up to 1.5 s for the answer. An earlier
+//        session of the object does not count.
 //   ZK4. A descriptor that the library may have closed is not touched: its
 //        number may be another file's. Child processes inherit none.
 //   ZK5. A connection that is lost while a request is sent is kSuspended at

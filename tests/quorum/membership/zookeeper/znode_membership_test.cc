@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a membership by znodes keep its rules (ZM1 to ZM15), whatever a service
+// Does a membership by znodes keep its rules (ZM1 to ZM17), whatever a service
 // answers, loses or says?
 #include "quorum/membership/zookeeper/znode_membership.h"
 
@@ -75,7 +75,10 @@ class ZnodeMembershipTest : public ::testing::Test {
   void Run(int64_t ns) {
     for (const int64_t until = clock_.now_ns + ns; clock_.now_ns < until;
          clock_.now_ns += kMilli) {
-      for (const auto& membership : memberships_) membership->Poll();
+      for (const auto& membership : memberships_) {
+        membership->Poll();
+        EXPECT_GE(membership->NextPoll().at_nanos(), clock_.now_ns) << "ZM16";
+      }
     }
   }
   // Waits until a request is answered, and returns the answer.
@@ -344,7 +347,7 @@ TEST_F(ZnodeMembershipTest, AServiceThatIsOverloadedIsLeftAloneForAWhile) {
   EXPECT_EQ(CandidatesInTree().size(), 1u);
 }
 
-// The same, before the first answer.
+// The same, before the first answer. Its owner sleeps meanwhile: ZM16.
 TEST_F(ZnodeMembershipTest, AnOverloadedServiceIsNotAskedForASyncAtOnce) {
   ZnodeMembership& one = New(1);
   service_.fault = [](const ZnodeRequest&) {
@@ -354,6 +357,7 @@ TEST_F(ZnodeMembershipTest, AnOverloadedServiceIsNotAskedForASyncAtOnce) {
   Run(1'000 * kMilli);
   EXPECT_EQ(service_.CountOf(ZnodeCall::kSync, ""), 1u);
   EXPECT_EQ(one.session().state, SessionState::kConnecting);
+  EXPECT_GE(one.NextPoll().at_nanos(), clock_.now_ns);
   EXPECT_LE(one.NextPoll().at_nanos(), clock_.now_ns + 1'010 * kMilli);
   service_.fault = nullptr;
   Run(1'100 * kMilli);
@@ -1178,6 +1182,43 @@ TEST_F(ZnodeMembershipTest, WhatNobodyCanReadIsNoPrimaryAndInNobodysWay) {
   one.Announce({BallotBy(4, 1), Process(1), "here"});
   Run(50 * kMilli);
   EXPECT_EQ(one.live_primary()->address, "here");
+}
+
+// ZM7. It may have children, so that nobody could delete it.
+TEST_F(ZnodeMembershipTest, APrimaryLeavesAloneWhatBelongsToNoSession) {
+  ZnodeMembership& one = Standing(1);
+  const std::string by_hand = PrimaryPath(BallotBy(2, 3));
+  service_.Put(by_hand, EncodePrimary({BallotBy(2, 3), Process(3), ""}));
+  service_.Tell(PathOf("/logs/orders/live"));
+  one.Announce({BallotBy(4, 1), Process(1), "here"});
+  Run(50 * kMilli);
+  EXPECT_TRUE(one.is_settled());
+  EXPECT_EQ(one.live_primary()->address, "here");
+  EXPECT_EQ(service_.CountOf(ZnodeCall::kDelete, by_hand), 0u);
+}
+
+// ZM17: somebody made it, and a znode in it.
+TEST_F(ZnodeMembershipTest, AnEntryThatMayNotBeDeletedLeavesTheRegisterInUse) {
+  ZnodeMembership& one = Connected(1);
+  const std::string own = "/nodes/1-0000000000000007";
+  service_.Put(PathOf(own), "by hand");
+  Fail(ZnodeCall::kDelete, own, ZnodeOutcome::kRefused);
+  one.Register({NodeId(1), 7, "here", Epoch(3)});
+  Run(20 * kMilli);
+  EXPECT_TRUE(absl::IsPermissionDenied(one.problem())) << one.problem();
+  EXPECT_THAT(one.problem().message(), HasSubstr("delete them by hand"));
+  EXPECT_FALSE(one.is_settled());
+  const auto request = one.Ask(Above(4));
+  EXPECT_EQ(*Finish(*request), BallotBy(5, 1));
+  EXPECT_TRUE(request->is_of_register());
+  Run(6'000 * kMilli);
+  EXPECT_LE(service_.CountOf(ZnodeCall::kDelete, own), 7u);
+  // It is put right.
+  service_.fault = nullptr;
+  Run(2'100 * kMilli);
+  EXPECT_TRUE(one.is_settled());
+  EXPECT_TRUE(one.problem().ok()) << one.problem();
+  EXPECT_EQ(one.registrations().size(), 1u);
 }
 
 TEST_F(ZnodeMembershipTest, WhatOthersLeftInFoldersIsNotShown) {
