@@ -21,7 +21,7 @@ std::optional<Epoch> MembershipEntries::Poll(const Election& election) {
   FollowStanding(election);
   Describe(election);
   membership_.Poll();
-  return TakeChanges();
+  return PrimaryThatLeft();
 }
 
 void MembershipEntries::FollowStanding(const Election& election) {
@@ -48,16 +48,16 @@ void MembershipEntries::Describe(const Election& election) {
   membership_.Describe(merits_);
 }
 
-std::optional<Epoch> MembershipEntries::TakeChanges() {
-  for (const quorum::MembershipEvent event : membership_.TakeEvents()) {
-    if (event != quorum::MembershipEvent::kPrimaryChanged) continue;
-    const std::optional<quorum::LivePrimary> now = membership_.live_primary();
-    const std::optional<quorum::LivePrimary> before =
-        std::exchange(known_, now);
-    const bool has_gone = before.has_value() && !now.has_value();
-    if (has_gone && before->primary != options_.self) return before->epoch;
-  }
-  return std::nullopt;
+// ENT6. States are compared, since an event may be of an earlier session.
+std::optional<Epoch> MembershipEntries::PrimaryThatLeft() {
+  const bool is_connected =
+      membership_.session().state == quorum::SessionState::kConnected;
+  if (!is_connected || !membership_.is_settled()) return std::nullopt;
+  const std::optional<quorum::LivePrimary> now = membership_.live_primary();
+  const std::optional<quorum::LivePrimary> before = std::exchange(known_, now);
+  const bool has_gone = before.has_value() && !now.has_value();
+  if (!has_gone || before->primary == options_.self) return std::nullopt;
+  return before->epoch;
 }
 
 // ENT4.

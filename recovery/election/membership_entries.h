@@ -20,7 +20,11 @@
 //         node hears the primary no more. It grows with each word of the node,
 //         and each change is read by all: of 100 logs that are written, the
 //         service would have some hundred writes a second.
-// Thread safety: one thread. Nothing blocks, but for Membership::Poll.
+//   ENT6. A primary has left if the service named it, and names nobody in a
+//   list
+//         that was read since. What is known before the list is read, of a new
+//         session, says nothing.
+// Thread safety: one thread. Nothing blocks.
 // References: quorum/membership/membership.h; docs/design/election.md.
 #ifndef ALPHEUS_RECOVERY_ELECTION_MEMBERSHIP_ENTRIES_H_
 #define ALPHEUS_RECOVERY_ELECTION_MEMBERSHIP_ENTRIES_H_
@@ -61,13 +65,14 @@ class MembershipEntries {
  private:
   void FollowStanding(const Election& election);
   void Describe(const Election& election);
-  std::optional<Epoch> TakeChanges();
+  std::optional<Epoch> PrimaryThatLeft();
 
   quorum::Membership& membership_;
   const Options options_;
   bool stands_ = false;
   quorum::Merits merits_;
-  std::optional<quorum::LivePrimary> known_;  // the primary that was named last
+  // The primary that the last list named.
+  std::optional<quorum::LivePrimary> known_;
 };
 
 }  // namespace alpheus::recovery

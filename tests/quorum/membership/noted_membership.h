@@ -33,8 +33,10 @@ class NotedMembership final : public quorum::Membership {
   quorum::Session session() const override { return {1, state}; }
   absl::Status problem() const override { return trouble; }
   std::string warning() const override { return warns; }
+  bool is_settled() const override { return settled; }
   void Renew() override {
     state = quorum::SessionState::kConnecting;
+    live.reset();
     calls.emplace_back("renew");
   }
   void Register(const quorum::Registration& registration) override {
@@ -74,6 +76,7 @@ class NotedMembership final : public quorum::Membership {
   quorum::SessionState state = quorum::SessionState::kConnected;
   absl::Status trouble;
   std::string warns;
+  bool settled = true;
   bool expires = false;  // in the next Poll
   Deadline next_poll;
   int polls = 0;

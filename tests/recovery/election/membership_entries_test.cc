@@ -14,7 +14,6 @@
 
 namespace alpheus::testing {
 
-using quorum::MembershipEvent;
 using quorum::SessionState;
 using recovery::Election;
 using recovery::ElectionOptions;
@@ -65,8 +64,16 @@ class MembershipEntriesTest : public ::testing::Test {
   std::optional<Epoch> ServiceNames(
       const std::optional<quorum::LivePrimary>& primary) {
     membership_.live = primary;
-    membership_.events = {MembershipEvent::kPrimaryChanged};
     return Poll();
+  }
+  // A session ends, and the next one has not read the lists yet.
+  void SessionIsRenewed() {
+    membership_.state = SessionState::kExpired;
+    membership_.settled = false;
+    EXPECT_EQ(Poll(), std::nullopt);
+    EXPECT_EQ(membership_.state, SessionState::kConnecting);
+    membership_.state = SessionState::kConnected;
+    EXPECT_EQ(Poll(), std::nullopt);
   }
 
   int64_t now_ = 1'000'000'000;
@@ -155,6 +162,25 @@ TEST_F(MembershipEntriesTest, PrimaryThatIsNamedNoMoreHasLeft) {
             std::nullopt);
   EXPECT_EQ(ServiceNames(std::nullopt), Epoch(6));
   EXPECT_EQ(Poll(), std::nullopt);
+}
+
+// ENT6.
+TEST_F(MembershipEntriesTest, PrimaryThatLeftBeforeTheNextSessionHasLeft) {
+  ServiceNames(quorum::LivePrimary{Epoch(5), kOther, "a:7000"});
+  SessionIsRenewed();
+  membership_.settled = true;
+  EXPECT_EQ(Poll(), Epoch(5));
+  EXPECT_EQ(Poll(), std::nullopt);
+}
+
+// ENT6.
+TEST_F(MembershipEntriesTest, PrimaryThatIsNamedInTheNextSessionHasNotLeft) {
+  ServiceNames(quorum::LivePrimary{Epoch(5), kOther, "a:7000"});
+  SessionIsRenewed();
+  membership_.settled = true;
+  EXPECT_EQ(ServiceNames(quorum::LivePrimary{Epoch(5), kOther, "a:7000"}),
+            std::nullopt);
+  EXPECT_EQ(ServiceNames(std::nullopt), Epoch(5));
 }
 
 TEST_F(MembershipEntriesTest, OwnEntryThatGoesSaysNothing) {
