@@ -25,6 +25,14 @@ bool SaysYes(PrimaryWord word) {
   return word == PrimaryWord::kGone || word == PrimaryWord::kSilent;
 }
 
+// Returns true if a node has said something newer than its answer, which came
+// by another connection. A node whose replica is claimed may not know of the
+// promise, and its answer counts.
+bool IsOlder(const Heard& answer, const std::optional<Heard>& word) {
+  return word.has_value() && answer.word != PrimaryWord::kClaimed &&
+         answer.promised.epoch < word->promised.epoch;
+}
+
 }  // namespace
 
 Election::Election(RandomSource& random, ElectionOptions options, int64_t now)
@@ -94,13 +102,15 @@ void Election::OnAnswer(NodeId node, const std::optional<Heard>& heard,
                         int64_t now) {
   Seen* const seen = Find(node);
   if (seen == nullptr) return;
-  if (heard.has_value()) OnHeard(node, *heard, now);
+  if (heard.has_value() && !IsOlder(*heard, seen->heard)) {
+    OnHeard(node, *heard, now);
+  }
   if (state_ != State::kAsking) return;
   seen->has_answered = true;
   if (heard.has_value()) seen->answer = heard;
 }
 
-// ELE3. The nodes may know of a later primary than the service.
+// ELE14. The nodes may know of a later primary than the service.
 void Election::OnPrimaryLeft(Epoch epoch) {
   const bool is_old = std::ranges::any_of(seen_, [&](const Seen& seen) {
     return seen.heard.has_value() && seen.heard->promised.epoch > epoch;
@@ -241,6 +251,19 @@ bool Election::MayStand(int64_t now) const {
   return !is_drained_ && now >= yields_until_ && AreAllTried(now);
 }
 
+// A word counts more than the node's answer, unless it is of an older promise:
+// both may be taken at once, after a pause of this process. Of the own node it
+// counts without an answer, too: another candidate may have opened the log.
+const Heard* Election::SaidBy(const Seen& seen) const {
+  const Heard* const word = HeardAt(seen.node);
+  if (!seen.answer.has_value()) {
+    return seen.node == options_.self.node ? word : nullptr;
+  }
+  const bool is_newer =
+      word != nullptr && word->promised.epoch >= seen.answer->promised.epoch;
+  return is_newer ? word : &*seen.answer;
+}
+
 std::vector<CandidateState> Election::Candidates() const {
   std::vector<CandidateState> all;
   for (const Seen& seen : seen_) {
@@ -270,6 +293,7 @@ std::optional<Epoch> Election::PromisedMax() const {
   return latest;
 }
 
+// ELE11.
 uint32_t Election::Rank() const {
   uint64_t held_max = 0;
   for (const Seen& seen : seen_) {
@@ -354,6 +378,7 @@ Election::Advice Election::Poll(int64_t now) {
   return Advice::kNothing;
 }
 
+// ELE13.
 bool Election::IsAtRest(int64_t now) const {
   const bool has_news = denied_on_.has_value() && *denied_on_ != OwnEvidence();
   return now < until_ && !elected_by_.has_value() && !has_news;
@@ -431,19 +456,14 @@ Election::Advice Election::Judge(int64_t now) {
   bool is_complete = true;
   for (const Seen& seen : seen_) {
     is_complete &= seen.has_answered;
-    if (!seen.answer.has_value()) continue;
+    const Heard* const said = SaidBy(seen);
+    if (said == nullptr) continue;
     const bool is_own = seen.node == options_.self.node;
-    // A word of its own counts more, unless it is of an older promise: both may
-    // be taken at once, after a pause of this process.
-    const bool is_newer =
-        seen.heard.has_value() &&
-        seen.heard->promised.epoch >= seen.answer->promised.epoch;
-    const Heard& said = is_newer ? *seen.heard : *seen.answer;
-    if (SaysNo(said.word)) {
-      heard = std::max(heard.value_or(Epoch()), said.promised.epoch);
+    if (SaysNo(said->word)) {
+      heard = std::max(heard.value_or(Epoch()), said->promised.epoch);
     }
-    is_own_against |= is_own && !SaysYes(said.word);
-    if (!is_own && SaysYes(said.word)) ++yes;
+    is_own_against |= is_own && !SaysYes(said->word);
+    if (!is_own && SaysYes(said->word)) ++yes;
   }
   const bool is_enough = yes + 1 >= opening_quorum_;
   if (is_enough && !is_own_against) {
@@ -470,7 +490,7 @@ Election::Advice Election::Judge(int64_t now) {
       std::max(denied_, suspect_.has_value() ? suspect_->epoch : Epoch());
   denied_ = std::max(denied_, *heard);
   const bool is_wrong = *heard <= known;
-  if (OwnWord() == PrimaryWord::kGone) {
+  if (OwnWord() == PrimaryWord::kGone) {  // ELE12
     constexpr uint32_t kDoublingsMax = 8;
     denials_ = is_wrong ? std::min(denials_ + 1, kDoublingsMax) : 0;
     Rest(std::min(options_.silence_ns << denials_, options_.silence_ns_max),

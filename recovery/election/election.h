@@ -14,27 +14,22 @@
 //   kResting     it lost, or the question was answered by no
 //   kDrained     an operator wants it to stand no more
 //
-// Ahead is the candidate with the fresher replica, then the higher priority,
-// then the lower number. Freshness is rounded, so that a few records decide
-// nothing. Several may open at once all the same; promises decide then, and
-// losers rest for a random time.
+// Several may open at once all the same. Promises decide then, and losers rest
+// for a random time.
 //
 // Invariants:
 //   ELE1. Nothing here is needed for safety: an opening at a wrong time costs
 //         the log's users an opening, and no record.
 //   ELE2. It opens only if at least opening_quorum - 1 other nodes, asked since
-//         it suspected, do not hear a primary, and neither does its own node,
-//         unless that is down; or on an operator's word. So a candidate with a
-//         cut link deposes nobody that others hear.
+//         it suspected, do not hear a primary. Its own node must not hear one
+//         either, by its answer or by its last word. If that node is down, the
+//         others suffice. An operator's word needs neither. A late answer takes
+//         nothing back that its node has said since. So a candidate with a cut
+//         link deposes nobody that others hear.
 //   ELE3. A silence that proves nothing doubles the candidate's silence, up to
-//         silence_ns_max: others hear the primary, it is heard again, or it
-//         was deposed for silence and still stands. calm_ns without one, and
-//         the silence is as at first. A broken connection, as after a restart
-//         of the own node, says nothing of the silence. If others hear the
-//         primary all the same, it doubles the time until the next question.
-//         A candidate asks at once if its own node says something new. If the
-//         membership service names the newest primary no more, the silence is
-//         as at first: nodes decide, but no longer late.
+//         silence_ns_max. It proves nothing if others hear the primary, if the
+//         primary is heard again, or if it was deposed for silence and still
+//         stands. After calm_ns without one the silence is as at first.
 //   ELE4. After an opening that failed the candidate rests for a random time,
 //         longer after each failure in a row. A primary that its node hears
 //         ends the row. It never opens twice for one question.
@@ -55,6 +50,18 @@
 //         the time is as at first.
 //   ELE10. Only members of the list that the owner gave last are asked, and
 //         count. What is known of a member that stays is kept.
+//   ELE11. The candidate whose replica has the later log epoch goes first, then
+//         the one that has persisted more, then the higher priority, then the
+//         lower number. What is persisted is rounded, so that a few records
+//         decide nothing. All candidates need the same rank_ns for that.
+//   ELE12. A broken connection, as after a restart of the own node, says
+//   nothing
+//         of the silence. If others hear the primary all the same, it doubles
+//         the time until the next question.
+//   ELE13. A candidate to which others said no asks again at once if its own
+//         node says something new.
+//   ELE14. If the membership service names the newest primary no more, the
+//         silence is as at first. Nodes decide, but no longer late.
 // Thread safety: one thread. Nothing blocks.
 // References: docs/design/election.md; candidacy.h, election_desk.h.
 #ifndef ALPHEUS_RECOVERY_ELECTION_ELECTION_H_
@@ -84,7 +91,7 @@ struct ElectionOptions {
   int64_t silence_ns = 150'000'000;
   int64_t silence_ns_max = 4'000'000'000;
   int64_t calm_ns = 60'000'000'000;
-  // A candidate behind k others waits so long k times.
+  // A candidate behind k others waits so long k times (ELE11).
   int64_t rank_ns = 50'000'000;
   // How long it waits for answers; at first, for the nodes' first words.
   int64_t answer_ns = 200'000'000;
@@ -202,6 +209,8 @@ class Election {
 
   Seen* Find(NodeId node);
   const Seen* Find(NodeId node) const;
+  // Returns what a node says to the question that is asked; nullptr: nothing.
+  const Heard* SaidBy(const Seen& seen) const;
   void Obey(const Instruction& instruction, int64_t now);
   void NoteSuspect(const Seen& seen, int64_t now);
   void NoteLonePromise(Seen& seen, int64_t now);

@@ -22,6 +22,9 @@ absl::StatusOr<MaybeReply> ElectionDesk::OnHear(PeerConnection& connection,
   const std::optional<CandidateState> named = NamedAs(connection, now);
   connection.hear = hear;
   connection.asked_at = now;
+  if (connection.untold && connection.untold->id == hear.known_instruction) {
+    connection.untold.reset();
+  }
   has_news_ |= NamedAs(connection, now) != named;
   if (hear.wait_ns == 0 || HasNewsFor(connection, now)) {
     return HeardBy(connection, now);
@@ -40,6 +43,7 @@ absl::StatusOr<MaybeReply> ElectionDesk::OnInstruct(
   }
   const int64_t now = clock_.NowNanos();
   instructions_[connection.hello.log_id] = {instruct.instruction, now};
+  KeepForStanding(connection.hello.log_id, instruct.instruction);
   std::erase_if(instructions_, [&](const auto& entry) {
     return now - entry.second.came_at >= options_.instruction_ns;
   });
@@ -92,9 +96,22 @@ PrimaryWord ElectionDesk::WordOf(Uuid log_id, const PeerConnection& asker,
   return is_silent ? PrimaryWord::kSilent : PrimaryWord::kHeard;
 }
 
+// ELD9. One that has not asked for long stands all the same: it may open the
+// log.
+void ElectionDesk::KeepForStanding(Uuid log_id,
+                                   const Instruction& instruction) {
+  for (auto& [id, connection] : connections_.all()) {
+    const bool stands = connection.hello.log_id == log_id &&
+                        connection.hear.standing != Standing::kNo &&
+                        connection.hear.wait_ns != 0;
+    if (stands) connection.untold = instruction;
+  }
+}
+
 // ELD6.
 std::optional<Instruction> ElectionDesk::InstructionFor(
     const PeerConnection& asker, int64_t now) const {
+  if (asker.untold.has_value()) return asker.untold;
   const auto found = instructions_.find(asker.hello.log_id);
   if (found == instructions_.end()) return std::nullopt;
   const auto& [instruction, came_at] = found->second;

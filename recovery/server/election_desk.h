@@ -26,12 +26,17 @@
 //   ELD3. Time in which this node did not poll is no silence of a primary.
 //   ELD4. An asker that waits has its reply after its wait_ns at the latest.
 //   ELD5. Memory is bounded: one instruction for each log that a connection
-//         names, kept for instruction_ns; everything else is in connections.
-//   ELD6. A candidate is told only instructions that came while it stood: one
-//         that was drained and began again stands.
+//         names, kept for instruction_ns. All else is in connections.
+//   ELD6. A candidate is told only instructions that came while it stood. One
+//         that was drained, and was started again, stands.
 //   ELD7. A candidate is named from its first question on that may wait, until
 //         its connection ends, or until it has not asked for twice the time
 //         that its last question may wait.
+//   ELD8. The word of a node is that of the table above.
+//   ELD9. A candidate that stood when an instruction came is told it, however
+//         late it asks again, as long as its connection lives. While it opens
+//         the log it does not ask, and that may take longer than
+//         instruction_ns.
 // Thread safety: one thread. Nothing blocks.
 // References: protocol P-A7; docs/design/election.md; election.h.
 #ifndef ALPHEUS_RECOVERY_SERVER_ELECTION_DESK_H_
@@ -56,7 +61,8 @@ struct ElectionDeskOptions {
   // Nanoseconds in which an opener says nothing before it counts as silent,
   // beside those in which it may copy a whole ring without a word.
   int64_t opening_silence_ns = 2'000'000'000;
-  // Nanoseconds for which candidates are told an instruction.
+  // Nanoseconds for which candidates are told an instruction, if they have
+  // connected since it came (ELD9).
   int64_t instruction_ns = 10'000'000'000;
   // A Poll that comes so many nanoseconds too late was a pause of this node
   // (ELD3).
@@ -113,6 +119,7 @@ class ElectionDesk {
   Heard HeardBy(const PeerConnection& asker, int64_t now) const;
   std::optional<Instruction> InstructionFor(const PeerConnection& asker,
                                             int64_t now) const;
+  void KeepForStanding(Uuid log_id, const Instruction& instruction);
   bool HasNewsFor(const PeerConnection& asker, int64_t now) const;
   void Excuse(int64_t now);
   int64_t DueAt(const PeerConnection& asker) const;

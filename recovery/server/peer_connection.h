@@ -61,6 +61,9 @@ struct PeerConnection {
   Fetch fetch;    // kFetching
   Hear hear;      // kHearing; the last one, for others that ask who stands
   int64_t asked_at = 0;  // nanoseconds; of `hear`, 0: never
+  // An operator's word that came since the peer began to stand, until the peer
+  // says that it knows it (ELD9).
+  std::optional<Instruction> untold;
   Phase phase = Phase::kControl;
   Place place = Place::kNew;
   quorum::Promise promise;  // last promise that it got

@@ -59,6 +59,8 @@
 //        something is due sleeps in between.
 //   ZM17. An entry that may not be deleted, as somebody made znodes in it, is
 //        left alone for a while with all lists. Ballots do not wait for it.
+//   ZM18. For an owner that does not wait on descriptor(), Poll is due often
+//        while something is waited for, and seldom otherwise (look_ns).
 // Crash states: a process may end at any request. Its ephemeral znodes go with
 // the session; a number that was written and not given is consumed; a tree that
 // is made in part is completed by the next process.

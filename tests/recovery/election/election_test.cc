@@ -232,6 +232,47 @@ TEST_F(ElectionTest, OldWordAfterAnAnswerDoesNotCount) {
   EXPECT_EQ(state(), State::kResting);
 }
 
+// ELE2: another candidate was faster, and the own node does not answer. It
+// said so by itself.
+TEST_F(ElectionTest, OwnNodeThatHearsTheNextPrimaryNeedNotAnswer) {
+  for (const bool is_late : {false, true}) {
+    SCOPED_TRACE(is_late);
+    Election election(random_, Options(), now_);
+    for (const uint64_t node : {1, 2, 3}) {
+      election.OnHeard(NodeId(node), Says(PrimaryWord::kGone), now_);
+    }
+    ASSERT_EQ(election.Poll(now_), Advice::kAsk);
+    election.OnHeard(NodeId(2), Says(PrimaryWord::kHeard, 6), now_);
+    election.OnAnswer(NodeId(1), Says(PrimaryWord::kGone), now_);
+    if (!is_late) election.OnAnswer(NodeId(2), std::nullopt, now_);
+    now_ += Options().answer_ns;
+    EXPECT_EQ(election.Poll(now_), Advice::kNothing);
+    EXPECT_EQ(election.state(), State::kResting);
+  }
+}
+
+// ELE2: it was sent before the word, and came by another connection.
+TEST_F(ElectionTest, LateAnswerTakesNoNewerWordBack) {
+  All(Says(PrimaryWord::kGone));
+  ASSERT_EQ(Poll(), Advice::kAsk);
+  Hear(2, Says(PrimaryWord::kHeard, 6));
+  Answer(2, Says(PrimaryWord::kGone));
+  Answer(3, Says(PrimaryWord::kGone));
+  EXPECT_EQ(Poll(), Advice::kNothing);
+  EXPECT_EQ(state(), State::kResting);
+  EXPECT_EQ(election_.HeardAt(NodeId(2))->word, PrimaryWord::kHeard);
+}
+
+// A node does not know what the process promised that has its replica.
+TEST_F(ElectionTest, ClaimIsToldWithAnyPromise) {
+  All(Says(PrimaryWord::kGone));
+  ASSERT_EQ(Poll(), Advice::kAsk);
+  Answer(2, Says(PrimaryWord::kClaimed, 0));
+  Answer(3, Says(PrimaryWord::kGone));
+  EXPECT_EQ(Poll(), Advice::kNothing);
+  EXPECT_EQ(state(), State::kResting);
+}
+
 TEST_F(ElectionTest, AnswerOfANodeThatIsLostSinceCounts) {
   All(Says(PrimaryWord::kGone));
   ASSERT_EQ(Poll(), Advice::kAsk);
@@ -269,6 +310,7 @@ TEST_F(ElectionTest, FirstWordsOfAllNodesAreWaitedFor) {
 }
 
 // Rank: by epoch, then by what is persisted, then by priority, then by number.
+// ELE11.
 TEST_F(ElectionTest, RankGoesByFreshnessThenPriorityThenNumber) {
   const auto stands = [](uint64_t node, uint32_t priority = 0) {
     return Ready(node, Epoch(), priority);
@@ -377,7 +419,7 @@ TEST_F(ElectionTest, WrongSuspicionsDoubleTheSilenceUpToItsMost) {
   EXPECT_EQ(election_.silence_ns(), Options().silence_ns);
 }
 
-// ELE3: the service says late that a primary has gone, and never wrongly
+// ELE14: the service says late that a primary has gone, and never wrongly
 // because the network was slow.
 TEST_F(ElectionTest, PrimaryThatTheServiceNamesNoMoreIsSuspectedInTimeAgain) {
   All(Says(PrimaryWord::kHeard, 5));
@@ -394,7 +436,7 @@ TEST_F(ElectionTest, PrimaryThatTheServiceNamesNoMoreIsSuspectedInTimeAgain) {
   EXPECT_EQ(election_.silence_ns(), Options().silence_ns);
 }
 
-// ELE3: it hears nothing before the primary has brought it up to date.
+// ELE12: it hears nothing before the primary has brought it up to date.
 TEST_F(ElectionTest, RestartOfTheOwnNodeLeavesTheSilenceAsItIs) {
   All(Says(PrimaryWord::kHeard));
   Hear(2, Says(PrimaryWord::kGone));
@@ -409,7 +451,7 @@ TEST_F(ElectionTest, RestartOfTheOwnNodeLeavesTheSilenceAsItIs) {
   EXPECT_EQ(election_.wrong_suspicions(), 0u);
 }
 
-// ELE3: a cut link between two nodes is asked about less and less often.
+// ELE12: a cut link between two nodes is asked about less and less often.
 TEST_F(ElectionTest, CutLinkIsAskedAboutLessAndLess) {
   All(Says(PrimaryWord::kHeard, 6));
   Hear(2, Says(PrimaryWord::kGone, 5));
@@ -426,7 +468,8 @@ TEST_F(ElectionTest, CutLinkIsAskedAboutLessAndLess) {
   EXPECT_GE(questions, 5);
 }
 
-// ELE3. It was wrong about one primary, and is not deaf to the end of the next.
+// ELE13. It was wrong about one primary, and is not deaf to the end of the
+// next.
 TEST_F(ElectionTest, NewSuspicionIsAskedAboutAtOnce) {
   All(Says(PrimaryWord::kHeard, 6));
   Hear(2, Says(PrimaryWord::kGone, 5));

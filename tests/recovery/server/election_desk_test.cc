@@ -339,6 +339,65 @@ TEST_F(ElectionDeskTest, InstructionReachesWhoStandsAtOnceAndForAWhile) {
   EXPECT_FALSE(Ask(asker_, Look()).instruction.has_value());
 }
 
+// ELD9. It opens the log meanwhile, which takes long, and asks nothing.
+TEST_F(ElectionDeskTest, InstructionIsKeptForWhoStoodUntilItAsksAgain) {
+  candidate_.Send(Question(PrimaryWord::kGone, 0));
+  world_.Run(5 * kTick);
+  Peer& opener = world_.Connected(2, 902);
+  world_.GetPromise(opener, Epoch(6));
+  world_.Run(5 * kTick);
+  const std::optional<Heard> of_itself = TakeReply(candidate_);
+  ASSERT_TRUE(of_itself.has_value());
+  EXPECT_FALSE(of_itself->instruction.has_value());
+  world_.Run(1'500 * kTick);  // it is named no more
+  const Instruction instruction{InstructionKind::kDrain, NodeId(2), 99};
+  Ask(asker_, Instruct{instruction});
+  world_.Run(5'000 * kTick);
+  EXPECT_FALSE(Ask(asker_, Look()).instruction.has_value());
+  Hear hear = Question(PrimaryWord::kGone, 0);
+  hear.stood_ns = 7'000 * kTick;
+  EXPECT_EQ(Ask(candidate_, hear).instruction, instruction);
+  // It knows it now.
+  hear.known_instruction = instruction.id;
+  hear.wait_ns = 0;
+  EXPECT_FALSE(Ask(candidate_, hear).instruction.has_value());
+}
+
+// ELD4. Each by its own time.
+TEST_F(ElectionDeskTest, EachOfManyThatWaitHasItsReplyInTime) {
+  Peer& patient = world_.Connected(1, 11);
+  Hear hear = Question(PrimaryWord::kGone, 0);
+  hear.standing = Standing::kNo;
+  hear.known_candidates = recovery::DigestOf({});
+  hear.wait_ns = 3 * kWait;
+  patient.Send(hear);
+  hear.wait_ns = kWait;
+  candidate_.Send(hear);
+  world_.Run(kWait - 20 * kTick);
+  EXPECT_THAT(candidate_.replies, IsEmpty());
+  world_.Run(40 * kTick);
+  EXPECT_THAT(candidate_.replies, SizeIs(1));
+  EXPECT_THAT(patient.replies, IsEmpty());
+  world_.Run(2 * kWait);
+  EXPECT_THAT(patient.replies, SizeIs(1));
+}
+
+// ELD5. One for each log, and the last one counts.
+TEST_F(ElectionDeskTest, LaterInstructionTakesThePlaceOfTheOneBefore) {
+  candidate_.Send(Question(PrimaryWord::kGone, 0));
+  world_.Run(5 * kTick);
+  for (const uint64_t id : {98u, 99u}) {
+    Ask(asker_, Instruct{{InstructionKind::kDrain, NodeId(2), id}});
+    world_.Run(5 * kTick);
+    EXPECT_EQ(Ask(asker_, Look()).instruction->id, id);
+  }
+  // It has taken neither.
+  TakeReply(candidate_);
+  Hear hear = Question(PrimaryWord::kGone, 0);
+  hear.stood_ns = kWait;
+  EXPECT_EQ(Ask(candidate_, hear).instruction->id, 99u);
+}
+
 // ELD6. It has reached the same process by another node, or it was meant for
 // the one before it.
 TEST_F(ElectionDeskTest, InstructionIsForThoseThatStoodWhenItCame) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a membership by znodes keep its rules (ZM1 to ZM17), whatever a service
+// Does a membership by znodes keep its rules (ZM1 to ZM18), whatever a service
 // answers, loses or says?
 #include "quorum/membership/zookeeper/znode_membership.h"
 
@@ -599,7 +599,7 @@ TEST_F(ZnodeMembershipTest, WhoIsIdleAsksOftenEnoughToNoticeSilence) {
 }
 
 // ZM6: its znodes are gone anyway, and a lost connection may never come back.
-// Its owner sleeps elsewhere.
+// Its owner sleeps elsewhere: ZM18.
 TEST_F(ZnodeMembershipTest, ItLooksOftenForWhatIsWaitedFor) {
   look_ns_ = kMilli;
   ZnodeMembership& one = New(1);
