@@ -53,10 +53,18 @@ void NodeRegistrations::KeepOnly(
   for (auto& [log_name, log] : logs_) {
     if (!log.registration.has_value() || is_served(log_name)) continue;
     log.registration.reset();
-    if (log.membership == nullptr) continue;
-    log.membership->Unregister();
     log.due_at = due_at_ = 0;
+    if (log.membership != nullptr) log.membership->Unregister();
   }
+}
+
+// NR4. A session that was never there, or is gone, has left nothing.
+bool NodeRegistrations::IsOver(const Log& log) {
+  if (log.registration.has_value()) return false;
+  if (log.membership == nullptr) return true;
+  const quorum::Session session = log.membership->session();
+  return session.id == 0 || session.state == quorum::SessionState::kExpired ||
+         log.membership->is_settled();
 }
 
 // NR3.
@@ -68,6 +76,7 @@ void NodeRegistrations::Poll(int64_t now) {
     if (now >= log.due_at) Advance(log_name, log, now);
     due_at_ = std::min(due_at_, log.due_at);
   }
+  std::erase_if(logs_, [](const auto& entry) { return IsOver(entry.second); });
 }
 
 void NodeRegistrations::Advance(const std::string& log_name, Log& log,

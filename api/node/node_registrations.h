@@ -15,6 +15,8 @@
 //   NR3. A membership is polled only when it has something to do, or its wishes
 //        have changed: a poll costs system calls, in a node that waits for the
 //        next record.
+//   NR4. A log that is not served any more keeps no session, once the service
+//        has nothing of it or the session is gone. Its end waits for nothing.
 // Thread safety: one thread. Nothing blocks, but for the destructor, as that of
 // a membership.
 // References: quorum/membership/membership.h, docs/design/zookeeper.md.
@@ -68,6 +70,7 @@ class NodeRegistrations {
     int64_t due_at = 0;  // of the next poll
   };
 
+  static bool IsOver(const Log& log);
   void Advance(const std::string& log_name, Log& log, int64_t now);
   void Say(const std::string& log_name, Log& log, const absl::Status& problem);
   void Warn(const std::string& log_name, Log& log, const std::string& warning);

@@ -332,9 +332,19 @@ std::string ZnodeMembership::warning() const {
       "(minSessionTimeout, maxSessionTimeout)");
 }
 
+bool ZnodeMembership::WishesForEntries() const {
+  return registration_ || wants_to_stand_ || announced_;
+}
+
 bool ZnodeMembership::WantsLists() const {
-  return options_.observes || registration_ || wants_to_stand_ || announced_ ||
-         has_made_znodes_;
+  return options_.observes || WishesForEntries() || has_made_znodes_;
+}
+
+// ZM19.
+void ZnodeMembership::OnListsDone() {
+  if (WishesForEntries()) return;
+  has_made_znodes_ = false;
+  znodes_->ForgetEphemerals();
 }
 
 Deadline ZnodeMembership::NextPoll() const {
@@ -479,6 +489,7 @@ std::optional<ZnodeRequest> ZnodeMembership::NextRequest(int64_t now) {
       if (auto request = NextCandidateRequest()) return request;
       if (auto request = NextRegistrationRequest()) return request;
       if (auto request = NextPrimaryRequest()) return request;
+      OnListsDone();
     }
     if (auto request = NextMembersRequest()) return request;
     is_idle_ = !are_lists_put_off;
@@ -746,8 +757,7 @@ void ZnodeMembership::OnAnswer(const ZnodeEvent& answer) {
 }
 
 bool ZnodeMembership::IsObserver() const {
-  return options_.observes && !registration_ && !wants_to_stand_ &&
-         !announced_ && !members_ && !HasAsked();
+  return options_.observes && !WishesForEntries() && !members_ && !HasAsked();
 }
 
 // ZM14.

@@ -61,6 +61,9 @@
 //        left alone for a while with all lists. Ballots do not wait for it.
 //   ZM18. For an owner that does not wait on descriptor(), Poll is due often
 //        while something is waited for, and seldom otherwise (look_ns).
+//   ZM19. Once no wish is left, and the lists show no znode of this session,
+//   the
+//        lists are read no more, and the end waits for nothing.
 // Crash states: a process may end at any request. Its ephemeral znodes go with
 // the session; a number that was written and not given is consumed; a tree that
 // is made in part is completed by the next process.
@@ -228,7 +231,9 @@ class ZnodeMembership final : public Membership {
   int64_t AfterAPause();
   int64_t RandomUpTo(int64_t most);
   void Change(SessionState state);
+  bool WishesForEntries() const;
   bool WantsLists() const;
+  void OnListsDone();
 
   // Requests.
   void SendNext(int64_t now);

@@ -120,6 +120,9 @@ class Znodes {
 
   // Sends a request. Requires: state() == kConnected.
   virtual void Send(const ZnodeRequest& request) = 0;
+  // Takes that all ephemeral znodes of the session are gone, as its owner has
+  // read: the end has nothing to wait for.
+  virtual void ForgetEphemerals() = 0;
 };
 
 // Makes the next session. Errors: Unimplemented (the program was built without

@@ -96,6 +96,7 @@ class ZookeeperClient final : public Znodes {
   }
   int64_t heard_at_ns() const override { return heard_at_ns_; }
   void Send(const ZnodeRequest& request) override;
+  void ForgetEphemerals() override { has_ephemerals_ = false; }
 
  private:
   // A request in flight; its completion frees it.

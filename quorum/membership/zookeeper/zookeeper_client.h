@@ -20,7 +20,8 @@
 //        has made ephemeral znodes, is connected, and was heard lately: the
 //        server is told to delete them. The end waits up to 3 s while the
 //        socket takes no bytes, then up to 1.5 s for the answer. An earlier
-//        session of the object does not count.
+//        session of the object does not count, and neither do znodes that are
+//        gone (Znodes::ForgetEphemerals).
 //   ZK4. A descriptor that the library may have closed is not touched: its
 //        number may be another file's. Child processes inherit none.
 //   ZK5. A connection that is lost while a request is sent is kSuspended at

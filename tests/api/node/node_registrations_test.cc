@@ -34,6 +34,7 @@ class NodeRegistrationsTest : public ::testing::Test {
               auto membership = std::make_unique<NotedMembership>();
               membership->next_poll = Deadline::AtNanos(0);
               at_[log_name] = membership.get();
+              life_[log_name] = membership->life;
               return membership;
             },
             [this](const std::string& sentence) {
@@ -44,9 +45,16 @@ class NodeRegistrationsTest : public ::testing::Test {
     return {NodeId(2), 0x102, "b:7000", Epoch(log_epoch)};
   }
   NotedMembership& at(const std::string& log_name) { return *at_[log_name]; }
+  bool HasSession(const std::string& log_name) {
+    return !life_[log_name].expired();
+  }
+  void ServeNone() {
+    registrations_.KeepOnly([](const std::string&) { return false; });
+  }
 
   absl::Status opens_;
   std::map<std::string, NotedMembership*> at_;
+  std::map<std::string, std::weak_ptr<bool>> life_;
   std::vector<std::string> said_;
   NodeRegistrations registrations_;
 };
@@ -157,6 +165,49 @@ TEST_F(NodeRegistrationsTest, EachIsPolledWhenItHasSomethingToDo) {
   registrations_.Poll(51);
   EXPECT_EQ(at("main").polls, 2);
   EXPECT_EQ(at("audit").polls, 2);
+}
+
+// NR4: a node serves one log after the other.
+TEST_F(NodeRegistrationsTest, LogThatIsNotServedKeepsNoSession) {
+  registrations_.Register("main", Served(3));
+  registrations_.Poll(1);
+  ServeNone();
+  at("main").settled = false;
+  registrations_.Poll(2);
+  // Its znode is still to be deleted.
+  EXPECT_TRUE(HasSession("main"));
+  at("main").settled = true;
+  registrations_.Poll(3);
+  EXPECT_FALSE(HasSession("main"));
+  // It is served again.
+  registrations_.Register("main", Served(4));
+  EXPECT_TRUE(HasSession("main"));
+  EXPECT_THAT(at("main").Calls(), ElementsAre("register b:7000 4"));
+  registrations_.Poll(4);
+  EXPECT_TRUE(HasSession("main"));
+}
+
+// NR4.
+TEST_F(NodeRegistrationsTest, LogThatIsNotServedDoesNotWaitForAGoneSession) {
+  registrations_.Register("main", Served(3));
+  registrations_.Poll(1);
+  at("main").settled = false;
+  at("main").expires = true;
+  ServeNone();
+  registrations_.Poll(2);
+  EXPECT_FALSE(HasSession("main"));
+}
+
+// NR4. A membership that could not be opened leaves nothing either.
+TEST_F(NodeRegistrationsTest, LogThatWasNeverOpenedIsForgotten) {
+  opens_ = absl::InternalError("too many open files");
+  registrations_.Register("main", Served(3));
+  ServeNone();
+  registrations_.Poll(1);
+  EXPECT_FALSE(registrations_.IsRegistered("main"));
+  registrations_.Register("main", Served(3));
+  // It is a new one, and says so.
+  EXPECT_EQ(said_.size(), 2U);
 }
 
 // NR2: it says of itself that it never has anything to do again.

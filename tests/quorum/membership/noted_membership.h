@@ -77,6 +77,7 @@ class NotedMembership final : public quorum::Membership {
   absl::Status trouble;
   std::string warns;
   bool settled = true;
+  std::shared_ptr<bool> life = std::make_shared<bool>(true);  // ends with it
   bool expires = false;  // in the next Poll
   Deadline next_poll;
   int polls = 0;

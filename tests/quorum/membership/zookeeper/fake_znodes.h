@@ -148,7 +148,11 @@ class FakeZnodes final : public Znodes {
   void Send(const ZnodeRequest& request) override {
     service_.requests.push_back(request);
     waiting_.push_back(request);
+    has_ephemerals_ |= request.call == ZnodeCall::kCreate &&
+                       request.life != ZnodeLife::kPersistent;
   }
+  void ForgetEphemerals() override { has_ephemerals_ = false; }
+  bool has_ephemerals() const { return has_ephemerals_; }
 
  private:
   FakeService& service_;
@@ -156,6 +160,7 @@ class FakeZnodes final : public Znodes {
   uint64_t id_ = 0;
   uint64_t connections_ = 0;
   int64_t heard_at_ns_;
+  bool has_ephemerals_ = false;  // or may have
   std::vector<ZnodeRequest> waiting_;
   std::vector<ZnodeEvent> events_;
   std::set<std::string> watched_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a membership by znodes keep its rules (ZM1 to ZM18), whatever a service
+// Does a membership by znodes keep its rules (ZM1 to ZM19), whatever a service
 // answers, loses or says?
 #include "quorum/membership/zookeeper/znode_membership.h"
 
@@ -260,6 +260,29 @@ TEST_F(ZnodeMembershipTest, WhoUnregistersIsNotRegistered) {
   EXPECT_EQ(service_.At(PathOf("/nodes/1-0000000000000007")), "none");
   EXPECT_THAT(memberships_[0]->registrations(), IsEmpty());
   EXPECT_EQ(CandidatesInTree().size(), 1u);
+}
+
+// ZM19: the end of a session that has znodes waits for the service.
+TEST_F(ZnodeMembershipTest, WhoHasTakenAllBackHasNothingToWaitFor) {
+  ZnodeMembership& one = Standing(1);
+  EXPECT_TRUE(service_.session().has_ephemerals());
+  one.Unregister();
+  Run(50 * kMilli);
+  EXPECT_TRUE(service_.session().has_ephemerals());
+  one.Withdraw();
+  EXPECT_TRUE(service_.session().has_ephemerals());
+  Run(50 * kMilli);
+  ASSERT_TRUE(one.is_settled());
+  EXPECT_FALSE(service_.session().has_ephemerals());
+  // Lists are of no concern any more.
+  service_.requests.clear();
+  service_.Tell(PathOf("/nodes"));
+  Run(20 * kMilli);
+  EXPECT_EQ(service_.CountOf(ZnodeCall::kList, "/nodes"), 0u);
+  one.Register({NodeId(1), 7, "here", Epoch(3)});
+  Run(50 * kMilli);
+  EXPECT_TRUE(service_.session().has_ephemerals());
+  EXPECT_EQ(one.registrations().size(), 1u);
 }
 
 // ZM12: an owner that ends its wishes waits for that before it ends.
