@@ -9,9 +9,8 @@
 // Invariants:
 //   NR1. A replica is registered only while this process serves it. A primary
 //        of this machine that has it registers nothing.
-//   NR2. An expired session is renewed. A membership that could not be opened
-//   is
-//        opened at a later Register: the process may have had too many files.
+//   NR2. An expired session is renewed. If a membership could not be opened, a
+//        later Register opens it: the process may have had too many files.
 //   NR3. A membership is polled only when it has something to do, or its wishes
 //        have changed: a poll costs system calls, in a node that waits for the
 //        next record.
