@@ -54,9 +54,8 @@
 //         the one that has persisted more, then the higher priority, then the
 //         lower number. What is persisted is rounded, so that a few records
 //         decide nothing. All candidates need the same rank_ns for that.
-//   ELE12. A broken connection, as after a restart of the own node, says
-//   nothing
-//         of the silence. If others hear the primary all the same, it doubles
+//   ELE12. A broken connection says nothing of the silence: the own node may
+//         have begun again. If others hear the primary all the same, it doubles
 //         the time until the next question.
 //   ELE13. A candidate to which others said no asks again at once if its own
 //         node says something new.

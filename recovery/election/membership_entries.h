@@ -20,10 +20,8 @@
 //         node hears the primary no more. It grows with each word of the node,
 //         and each change is read by all: of 100 logs that are written, the
 //         service would have some hundred writes a second.
-//   ENT6. A primary has left if the service named it, and names nobody in a
-//   list
-//         that was read since. What is known before the list is read, of a new
-//         session, says nothing.
+//   ENT6. A primary has left if the service named it, and a list that was read
+//         since names nobody. Before its first list a new session says nothing.
 // Thread safety: one thread. Nothing blocks.
 // References: quorum/membership/membership.h; docs/design/election.md.
 #ifndef ALPHEUS_RECOVERY_ELECTION_MEMBERSHIP_ENTRIES_H_

@@ -61,9 +61,8 @@
 //        left alone for a while with all lists. Ballots do not wait for it.
 //   ZM18. For an owner that does not wait on descriptor(), Poll is due often
 //        while something is waited for, and seldom otherwise (look_ns).
-//   ZM19. Once no wish is left, and the lists show no znode of this session,
-//   the
-//        lists are read no more, and the end waits for nothing.
+//   ZM19. Once no wish and no znode of this session is left, the lists are not
+//        read, and the end waits for nothing.
 // Crash states: a process may end at any request. Its ephemeral znodes go with
 // the session; a number that was written and not given is consumed; a tree that
 // is made in part is completed by the next process.
