@@ -12,8 +12,8 @@
 //         long after each failure, up to retry_ns_max.
 //   CDY2. A node counts as lost as soon as its connection ends, until it has
 //         replied again.
-//   CDY3. While the owner opens the log this need not be polled. Words that
-//         nodes said meanwhile are taken afterwards.
+//   CDY3. The owner need not call Poll while it opens the log. What nodes said
+//         meanwhile is taken afterwards.
 //   CDY4. A node that leaves the list is asked no more. Connections to nodes
 //         that stay, at the same address, go on.
 // Thread safety: one thread. Nothing blocks.
