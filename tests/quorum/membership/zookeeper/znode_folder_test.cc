@@ -35,6 +35,7 @@ ZnodeEvent Without(ZnodeOutcome outcome) {
   return event;
 }
 
+// ZF2.
 TEST(ZnodeFolderTest, ItIsListedThenEachChildIsRead) {
   ZnodeFolder folder("/f");
   ASSERT_EQ(folder.Next()->call, ZnodeCall::kList);

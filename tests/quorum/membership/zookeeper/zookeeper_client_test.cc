@@ -270,6 +270,7 @@ TEST_F(ZookeeperClientTest, AWatchTellsOfOneChange) {
   EXPECT_THAT(events_, IsEmpty());
 }
 
+// ZK3. By itself the session would outlive the test.
 TEST_F(ZookeeperClientTest, TheEndOfAnObjectEndsItsSession) {
   StartServers(1);
   const std::unique_ptr<Znodes> witness = Connect(Service());
