@@ -259,6 +259,7 @@ TEST_F(CandidateTest, DrainedPrimaryHandsOverWithoutAnUnknownOutcome) {
       first->WaitForLog(Deadline::In(std::chrono::milliseconds(1))).status()));
 }
 
+// CAN2.
 TEST_F(CandidateTest, LogWithAnOpenReservationStaysWithItsOwner) {
   const auto candidate = Stand(Options(1));
   auto log = LogOf(*candidate);
