@@ -147,7 +147,7 @@ struct MembersCopy {
   uint64_t configuration_id = 0;
   uint32_t write_quorum = 0;
   uint32_t read_quorum = 0;
-  std::vector<std::pair<NodeId, std::string>> members;  // with addresses
+  std::vector<std::pair<NodeId, std::string>> members = {};  // with addresses
 
   bool operator==(const MembersCopy&) const = default;
 };
