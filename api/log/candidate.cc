@@ -34,6 +34,13 @@ namespace alpheus {
 using quorum::ClusterConfiguration;
 using quorum::ClusterMember;
 
+// A list of the log's members. It has a linkage, since Stander has one.
+struct KnownList {
+  uint64_t id = 0;
+  quorum::QuorumSizes sizes;
+  std::vector<recovery::PeerAddress> nodes;
+};
+
 namespace {
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
@@ -50,13 +57,6 @@ constexpr int64_t kReadListNanos = 1'000 * kNanosPerMilli;
 // How much longer others leave the log to an elected candidate than the present
 // primary has to hand over.
 constexpr int64_t kElectedOpensNanos = 2'000 * kNanosPerMilli;
-
-// A list of the log's members.
-struct KnownList {
-  uint64_t id = 0;
-  quorum::QuorumSizes sizes;
-  std::vector<recovery::PeerAddress> nodes;
-};
 
 KnownList ListOf(const ClusterConfiguration& cluster) {
   KnownList list{cluster.id, cluster.sizes, {}};
