@@ -18,6 +18,7 @@
 #include "quorum/arithmetic/quorum.h"
 #include "quorum/membership/membership.h"
 #include "tests/recovery/opening/opening_world.h"
+#include "tests/recovery/opening/own_log.h"
 #include "tests/support/fixtures/log_harness.h"
 
 namespace alpheus::testing {
@@ -105,13 +106,8 @@ class EpochSuccessionTest : public ::testing::Test {
     primary_->asked.ceiling_step_bytes = ceiling_step_bytes;
     world_->StartLog(*primary_);
     running_ = std::make_unique<RunningLog>(*world_, *primary_);
-    recovery::RegionClaimOptions claim;
-    claim.address = "sim:9:1";  // nobody
-    claim.node = NodeId(1);
-    claim.hello = {primary_->asked.cluster_id, primary_->asked.log_id,
-                   primary_->asked.self};
-    claim.promise = {primary_->opened->epoch, primary_->asked.self};
-    succession().ClaimReplica(claim, {}, *running_, *running_);
+    succession().ClaimReplica(ClaimHeardByNobody(*primary_), {}, *running_,
+                              *running_);
   }
 
   // Where a change gets its ballots. An error: it counts up from the promises.
