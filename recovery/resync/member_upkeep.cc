@@ -169,7 +169,7 @@ void MemberUpkeep::Resync() {
     replicator_.Join(DescribePeer({joined.node, joined.name}),
                      joined.connection, std::move(joined.session));
   }
-  if (resync_.TakeSuspicion() && scrub_ != nullptr) {
+  if (resync_.TakeScrubRequest() && scrub_ != nullptr) {
     scrub_->Start();
     NoteNextPoll();
   }

@@ -269,15 +269,15 @@ void ReplicaResync::FinishJoin() {
   trying_->failures = 0;
   trying_->is_out_of_sync = false;
   trying_->reports_all = false;
-  trying_->has_raised_suspicion = false;
+  trying_->has_asked_for_scrub = false;
   EndTry(options_.retry_ns);
 }
 
 // RSY5.
 void ReplicaResync::NoteDamage() {
-  if (trying_->reports_all && !trying_->has_raised_suspicion) {
-    trying_->has_raised_suspicion = true;
-    is_ring_suspect_ = true;
+  if (trying_->reports_all && !trying_->has_asked_for_scrub) {
+    trying_->has_asked_for_scrub = true;
+    wants_scrub_ = true;
   }
   trying_->reports_all = true;
 }
