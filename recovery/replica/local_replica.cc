@@ -263,9 +263,10 @@ absl::Status LocalReplica<P>::RaiseCeiling(Epoch epoch, RingOffset ceiling) {
   return UpdateSuperline(next);
 }
 
-// REP8. What the repair copies before the place is only visible at first. The
-// repair may be cut off. Then a report of another process would begin at the
-// place once more, and its installation would persist nothing before it.
+// REP8. Bytes that the repair copies before the place are only visible at
+// first. The repair may be cut off. Then a report of another process would
+// begin at the place once more, and its installation would persist nothing
+// before it.
 template <Persistence P>
 absl::Status LocalReplica<P>::ForgetPlace() {
   const Lsn place = state_.proven_place().lsn;

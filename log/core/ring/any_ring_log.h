@@ -83,8 +83,9 @@ class AnyRingLog {
   //   TryHold       holds new reservations. Returns false if they are held
   //                 already, or the log is closed, closing or failed
   //   IsAtRest      returns true once all that was reserved is durable
-  //   HasRoomForEpoch  returns true if the epoch table has room for an epoch
-  //                 that begins at the next record. Requires: at rest
+  //   HasRoomForEpoch
+  //                 returns true if the epoch table has room for an epoch that
+  //                 begins at the next record. Requires: at rest
   //   HandRegion    from now on the log writes neither superline nor watermark,
   //                 and nothing into the ring but CLEANED words, which are
   //                 hints. Requires: at rest

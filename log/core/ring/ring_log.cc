@@ -541,8 +541,8 @@ absl::Status RingLog<P>::Continue(const RingLogStart& start) {
   const LogPosition head = {superline.head_lsn, superline.head_offset,
                             superline.head_chain};
   const LogPosition published = reclaimer_.published().head;
-  // A member may have known a later head, from a primary before this one. What
-  // lies before it was cleaned.
+  // A member may have known a later head, from a primary before this one.
+  // Records before it were cleaned.
   const bool goes_back = head.lsn < published.lsn;
   if (start.end.offset != next.tail || goes_back ||
       !durability_->forcer().Continue(superline.log_id, superline.log_epoch,

@@ -24,8 +24,9 @@
 //   RCL6. While the head is held the superline is another writer's: the head in
 //         memory goes on, and is published afterwards. A table that was shown
 //         stays in memory as long as the log: iterators read it without a lock.
-//         Whoever takes table and head without it takes the table first: an
-//         earlier table owns whatever a later one does from its head on.
+//         A caller that takes table and head without the lock takes the table
+//         first: an earlier table owns whatever a later one does from its head
+//         on.
 // Persistence: after a crash the head is the published one, and any subset of
 // the cleaned words is there.
 // Thread safety: all members concurrently.

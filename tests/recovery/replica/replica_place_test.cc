@@ -210,7 +210,7 @@ TEST_F(ReplicaPlaceTest, PlaceStaysWhereNoRepairBeginsBeforeIt) {
   ASSERT_TRUE(replica().MakeStateReport(/*from_head=*/true).ok());
   ASSERT_TRUE(replica().RaiseCeiling(Epoch(7), RingOffset(0)).ok());
   EXPECT_EQ(world_.State().proven_place(), place);
-  // What was proven stays so.
+  // Without a place the same is proven.
   ASSERT_TRUE(replica().RaiseCeiling(Epoch(7), log_.end().offset).ok());
   EXPECT_EQ(world_.State().proven_place(), log_.head());
   EXPECT_EQ(world_.State().ProvenLsn(), Lsn(2));

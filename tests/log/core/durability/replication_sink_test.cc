@@ -317,7 +317,7 @@ TEST_F(SuccessionRingTest, AnotherEndIsNotItsOwn) {
   EXPECT_TRUE(GoOn(next.start).ok());
 }
 
-// A member had it from the primary of before; what lies before it was cleaned.
+// A member had it from the primary of before; records before it were cleaned.
 TEST_F(SuccessionRingTest, LaterHeadOfTheNextEpochIsShown) {
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(Append().ok());
   TailPlace tail;
