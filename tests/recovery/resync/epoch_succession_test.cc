@@ -130,15 +130,15 @@ class RunningLog final : public recovery::PrimaryReplica,
   Primary& primary_;
 };
 
-struct Setup {
+struct SuccessionSetup {
   // Changes the options with which the first epoch was opened.
-  std::function<void(recovery::EpochOpeningOptions&)> opened_with;
+  std::function<void(recovery::EpochOpeningOptions&)> opened_with = {};
   uint64_t read_whole_bytes_max = kReadWholeBytesMax;  // of all replicas
 };
 
 class EpochSuccessionTest : public ::testing::Test {
  protected:
-  explicit EpochSuccessionTest(const Setup& setup = {}) {
+  explicit EpochSuccessionTest(const SuccessionSetup& setup = {}) {
     options_.real_server = true;
     options_.succeeds = true;
     options_.spares = 1;

@@ -327,7 +327,8 @@ TEST_F(SuccessionRingTest, LaterHeadOfTheNextEpochIsShown) {
   ASSERT_TRUE(GoOn(OpenInPlace(/*cleanup_through=*/Lsn(2)).start).ok());
   EXPECT_EQ(log_->head_lsn(), Lsn(3));
   EXPECT_TRUE(absl::IsOutOfRange(log_->CopyNext(tail).status()));
-  tail = {.lsn = Lsn(3)};
+  tail = TailPlace();
+  tail.lsn = Lsn(3);
   EXPECT_TRUE(log_->CopyNext(tail).ok());
   EXPECT_TRUE(log_->CleanupThrough(Lsn(1)).ok()) << "it was, before";
   EXPECT_TRUE(absl::IsNotFound(log_->Cleanup(Lsn(2))));
