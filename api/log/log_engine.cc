@@ -127,8 +127,9 @@ absl::Status LogEngine::CheckPayloads() const {
 }
 
 std::unique_ptr<RecoveredRange::Source> LogEngine::Recovered() const {
+  const EpochTable& table = log().table();  // before the head (RCL6)
   return std::make_unique<RecoveredSource>(
-      log().ring(), ring_offset_, log().table(), log().head(), read_from_,
+      log().ring(), ring_offset_, table, log().head(), read_from_,
       recovered_end_, is_released_, region_.path());
 }
 

@@ -214,6 +214,7 @@ class LogEngine final : private recovery::PrimaryReplica,
   // SucceedingLog.
   bool TryHold() override { return log().TryHold(); }
   bool IsAtRest() const override { return log().IsAtRest(); }
+  bool HasRoomForEpoch() const override { return log().HasRoomForEpoch(); }
   void HandRegion() override { log().HandRegion(); }
   absl::Status Continue(const recovery::EpochOpened& opened) override {
     return log().Continue(opened.start);

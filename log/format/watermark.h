@@ -7,9 +7,9 @@
 // the same fence never contradict each other at a power cut (P-H9, P-H10). Two
 // lines on pages of their own are written in turn; a power cut tears at most
 // one. A line also has the place of the record that it names, so that a scan
-// may begin there (local_opening.h). The scan reads that record, too. Else a
-// fault of the medium could take proven records, and with them those that
-// nothing proves yet, and not be seen (P-L14).
+// may begin there (local_opening.h). The scan reads that record, too. Without
+// that, one fault could destroy the last proven record and the unproven ones
+// after it, and the scan would see only an end (P-L14).
 //
 // Invariants:
 //   WMK1. A valid watermark (e, n) implies: every record up to n that epoch e

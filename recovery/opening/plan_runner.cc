@@ -35,8 +35,8 @@ Installation PlanRunner::WhatIsInstalled() const {
           terms_.configuration};
 }
 
-// Returns the ceiling of all that install. It is the same at each call: the own
-// replica's is raised to the log's end at most before it is installed.
+// Returns the ceiling that all install. Repeated calls agree: before its own
+// installation the own replica's ceiling is raised at most to the log's end.
 RingOffset PlanRunner::Ceiling() const {
   const RingOffset head = input_.decision.head.offset;
   const uint64_t lap = own_ring_.ring.capacity();

@@ -170,7 +170,9 @@ struct OpenForRepair {
   Epoch epoch;
   bool set_repairing = false;
   // Ring offset before which the primary will write; 0: nothing is written. The
-  // replica first raises its ceiling to it, at most to a lap after its head.
+  // replica first raises its ceiling to it, at most to a lap after its head,
+  // and forgets its place if its report named records before that (REP8 of
+  // local_replica.h).
   RingOffset ceiling = {};
 
   bool operator==(const OpenForRepair&) const = default;

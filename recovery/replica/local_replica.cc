@@ -116,6 +116,7 @@ absl::StatusOr<quorum::PromiseVerdict> LocalReplica<P>::AcceptPromise(
   ALPHEUS_ASSIGN_OR_RETURN(const quorum::PromiseVerdict verdict,
                            quorum::AnswerPromise(current, request));
   EndWork();  // of an owner that this promise fences
+  reported_from_.reset();
   ALPHEUS_RETURN_IF_ERROR(RepairTable());
   // A promise in one copy only would be lost with that copy (P-S2). A suspect
   // medium may not hold what it shows.
@@ -199,8 +200,7 @@ StateReport LocalReplica<P>::TakeStateReport() {
                 "an answer was made (local_replica.h)");
   StateReport report = work_->scan->Take();
   report.promised_before = promised_before_;
-  const Lsn from = report.start().lsn;
-  reported_from_ = std::min(reported_from_.value_or(from), from);
+  reported_from_ = report.start().lsn;
   work_.reset();
   return report;
 }
@@ -255,11 +255,30 @@ absl::Status LocalReplica<P>::RaiseCeiling(Epoch epoch, RingOffset ceiling) {
         options_.name, ": epoch ", epoch.value, ": no line begins at offset ",
         ceiling.value, ". Nothing was changed; the sender is faulty"));
   }
+  if (ceiling != RingOffset(0)) ALPHEUS_RETURN_IF_ERROR(ForgetPlace());
   ceiling = std::min(ceiling, found.head_offset + found.ring_capacity);
   if (ceiling <= found.ceiling) return absl::OkStatus();
   Superline next = found;
   next.ceiling = ceiling;
   return UpdateSuperline(next);
+}
+
+// REP8. Bytes that the repair copies before the place are only visible at
+// first. The repair may be cut off. Then a report of another process would
+// begin at the place once more, and its installation would persist nothing
+// before it.
+template <Persistence P>
+absl::Status LocalReplica<P>::ForgetPlace() {
+  const Lsn place = state_.proven_place().lsn;
+  const bool is_named_before = place > state_.superline.head_lsn &&
+                               reported_from_.value_or(Lsn(0)) < place;
+  if (!is_named_before) return absl::OkStatus();
+  EndWork();
+  ALPHEUS_RETURN_IF_ERROR(UnmarkCleanClose());
+  const Epoch epoch = state_.superline.log_epoch;
+  return OfMedium(
+      Installer<P>(pmem_, region_, state_)
+          .RenewWatermarks({epoch, state_.watermarks.Proven(epoch), {}}));
 }
 
 template <Persistence P>
@@ -431,12 +450,10 @@ absl::Status LocalReplica<P>::StartInstall(const Installation& installation) {
 }
 
 // What a repair copied lies after the place, or before the own head: a replica
-// holds all between the two that is the log's. Not so after a report that named
-// records before the place, as one does whose head can't be read: damaged ones
-// were repaired then. Of a replica that knows nothing any record may have been
-// overwritten. One record at least is read, so that the watermarks can name its
-// place. A place outside of the log, by a region or a table that was made to
-// look right, is not taken.
+// holds all between the two that is the log's (REP8). Of a replica that knows
+// nothing any record may have been overwritten. One record at least is read, so
+// that the watermarks can name its place. A place outside of the log, by a
+// region or a table that was made to look right, is not taken.
 template <Persistence P>
 LogPosition LocalReplica<P>::ReadingStart(
     const Installation& installation) const {
@@ -446,10 +463,9 @@ LogPosition LocalReplica<P>::ReadingStart(
   if (!knows || head.lsn < found.head_lsn) return head;
   const LogPosition place = SharedPlace(state_.table, state_.proven_place(),
                                         installation.table, head);
-  const bool is_as_it_was = reported_from_ && place.lsn <= *reported_from_;
   const bool is_far =
-      is_as_it_was && place.lsn < installation.end.lsn &&
-      place.offset > head.offset && place.offset < installation.end.offset &&
+      place.lsn < installation.end.lsn && place.offset > head.offset &&
+      place.offset < installation.end.offset &&
       place.offset - head.offset > options_.read_whole_bytes_max;
   return is_far ? place : head;
 }

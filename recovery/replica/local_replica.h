@@ -24,6 +24,10 @@
 //         object says and changes nothing any more.
 //   REP7. The configuration changes only together with REP3, to one that names
 //         this replica and is no older (P-A5, P-H18).
+//   REP8. A repair that may write before the proven place begins only once no
+//         watermark on the medium has a place. So what it writes is read and
+//         persisted by the installation that ends it, in whatever process that
+//         is (P-A4.5).
 // Persistence, crash states of Install in order; each reopens as before
 // Install, or, from the superline on, as after it:
 //   1. installed records flushed
@@ -36,7 +40,8 @@
 //   7. damaged PADs written again: under the new table nothing valid lies
 //      there; until then scans pass over them (RC2 of record_cursor.h)
 // AcceptPromise, BeginRepair, RaiseCeiling and PublishBounds are one superline
-// update each.
+// update each. RaiseCeiling may write both watermark lines before it, one after
+// the other: they prove what they proved, and have no place.
 // AcceptPromise first repairs what a cut left of an earlier update.
 //
 // The views of a replica, each for one kind of user, in headers of their names:
@@ -153,25 +158,25 @@ class LocalReplica {
   // not the promised one, or is installed); the medium's.
   absl::Status BeginRepair(Epoch epoch);
 
+  // Allows a repair to copy bytes before `ceiling` here; 0: it copies nothing.
   // Raises the ceiling to the given one, or to a lap after the head if that is
-  // less; called before bytes beyond the ceiling are copied here (SUP5). Does
-  // nothing if it is there already. Errors: FailedPrecondition (`epoch` is not
-  // the promised one); InvalidArgument (no line begins there); the medium's.
+  // less (SUP5); does nothing if it is there already. Forgets the proven place
+  // if the last report named records before it, or if this promise had none
+  // (REP8). Errors: FailedPrecondition (`epoch` is not the promised one);
+  // InvalidArgument (no line begins there); the medium's.
   absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling);
 
   // Reads the records of the log, persists them, and commits (REP3). Records
   // that this replica has before its proven place, and that are the log's, were
-  // read before; they are not read again, if there are more than
-  // read_whole_bytes_max and every report since the last installation began at
-  // the place: others may have been repaired, and are not persisted yet. Their
-  // chain is that of the place. It uses no record of a report's scan, since the
-  // primary may have written the ring after it. The
-  // head may go back, since this replica may know a later head that its primary
-  // told no other replica. But where the epoch is installed already, neither
-  // the head, nor the ceiling, nor the end of what this replica said it has
-  // persisted may go back (P-A5). Requires: no process writes into the ring
-  // until Continue is done. Errors, except the medium's, change no byte;
-  // DataLoss comes from Continue:
+  // read before. They are not read again if there are more than
+  // read_whole_bytes_max (REP8). Their chain is that of the place. It uses no
+  // record of a report's scan, since the primary may have written the ring
+  // after it. The head may go back, since this replica may know a later head
+  // that its primary told no other replica. But where the epoch is installed
+  // already, neither the head, nor the ceiling, nor the end of what this
+  // replica said it has persisted may go back (P-A5). Requires: no process
+  // writes into the ring until Continue is done. Errors, except the medium's,
+  // change no byte; DataLoss comes from Continue:
   //   FailedPrecondition  the epoch is not the promised one, or is below the
   //                       log epoch, or is installed and something would go
   //                       back, or is installed with another configuration; the
@@ -256,6 +261,7 @@ class LocalReplica {
 
   // Marks the replica on the medium as knowing nothing.
   absl::Status MarkRepairing();
+  absl::Status ForgetPlace();
   absl::StatusOr<bool> FlushOn(uint64_t bytes_max);
   absl::StatusOr<bool> ContinueWork(uint64_t bytes_max);
   absl::Status ContinueToTheEnd();
@@ -278,9 +284,8 @@ class LocalReplica {
   Condition condition_ = Condition::kGood;
   bool suspect_;           // until an epoch is installed
   Epoch promised_before_;  // the promise before the current one
-  // First LSN that a report named, of all since the last installation: a repair
-  // may have overwritten what is there or later, and nothing before. None: no
-  // report was made.
+  // First LSN that the last report of this promise named: its repair writes
+  // there or later. None: no report was made.
   std::optional<Lsn> reported_from_;
   std::optional<InstalledLog> installed_;
   std::unique_ptr<Work> work_;

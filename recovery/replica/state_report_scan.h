@@ -9,10 +9,10 @@
 // Invariants:
 //   SSC1. The report does not depend on the slices.
 //   SSC2. A report that begins after the head names a proven record first, and
-//         the header at the head could be read. So a fault in one run of bytes
-//         that took records which nothing proves, and others, is seen as damage
-//         of a proven record, as a report of the whole ring shows it (SC5 of
-//         scan.h).
+//         the header at the head could be read. So one contiguous fault that
+//         takes unproven records together with others also takes a record that
+//         is read: the report says corrupt, never that the log ends there (SC5
+//         of scan.h).
 //   SSC3. Nothing at or after the ceiling is read (P-A3.7).
 // Thread safety: one thread.
 // References: protocol P-A4.3, P-H9, P-H10; state_report.h.

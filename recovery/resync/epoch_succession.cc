@@ -339,6 +339,13 @@ void EpochSuccession::Drain() {
         "holds reservations open, or too few replicas answer. The log goes on "
         "with the members of before; try again"));
   }
+  // No later try could open an epoch either, nor one without the change.
+  if (!log_->HasRoomForEpoch()) {
+    return Refuse(absl::ResourceExhaustedError(
+        "the epoch table is full: each of its epochs has records that are not "
+        "cleaned. The log goes on with the members of before. Clean the oldest "
+        "records, then try again"));
+  }
   log_->HandRegion();
   has_promised_ = false;
   with_change_ = true;
@@ -445,6 +452,33 @@ void EpochSuccession::OpeningFailed(const absl::Status& why, bool again) {
                         random_.Below(static_cast<uint64_t>(options_.rest_ns)));
 }
 
+// A list in which a replica was replaced has the number of before. So an
+// opening without the change may find it, where a try before had installed it
+// on some member, and it completes the change.
+bool EpochSuccession::HasReplaced(const Configuration& opened) const {
+  const MembersChange& change = request_.change;
+  if (change.to_id != change.from_id) return false;
+  const Configuration before = members().configuration;
+  return std::ranges::none_of(before.members, [&](const Member& member) {
+    return std::ranges::find(change.replaced, member.node) !=
+               change.replaced.end() &&
+           Names(opened, member);
+  });
+}
+
+void EpochSuccession::TakeNewList() {
+  const MembersChange& change = request_.change;
+  EpochOpeningOptions& running_list = options_.resync.opening;
+  running_list.sizes = change.to;
+  running_list.configuration_id = change.to_id;
+  running_list.peers = WithoutNode(request_.peers, claim_->node);
+  std::erase_if(running_list.peers, [&change](const PeerAddress& at) {
+    return std::ranges::find(change.to_nodes, at.node) == change.to_nodes.end();
+  });
+  options_.replicator.write_quorum = change.to.write_quorum;
+  scrubbing_.peers = running_list.peers;
+}
+
 // EPS3.
 void EpochSuccession::GoOn(EpochOpened opened) {
   const absl::Status continued = log_->Continue(opened);
@@ -454,25 +488,14 @@ void EpochSuccession::GoOn(EpochOpened opened) {
     }
     return End(continued);
   }
-  EpochOpeningOptions& running_list = options_.resync.opening;
-  if (with_change_) {
-    const MembersChange& change = request_.change;
-    running_list.sizes = change.to;
-    running_list.configuration_id = change.to_id;
-    running_list.peers = WithoutNode(request_.peers, claim_->node);
-    std::erase_if(running_list.peers, [&change](const PeerAddress& at) {
-      return std::ranges::find(change.to_nodes, at.node) ==
-             change.to_nodes.end();
-    });
-    options_.replicator.write_quorum = change.to.write_quorum;
-    scrubbing_.peers = running_list.peers;
-  }
+  const bool is_made = with_change_ || HasReplaced(opened.configuration);
+  if (is_made) TakeNewList();
   ReplaceUpkeep(opened);
   phase_ = Phase::kRunning;
   has_promised_ = false;
   has_resumed_ = true;
   log_->Resume();
-  if (with_change_) return Done(ChangeWord::kInstalled, absl::OkStatus());
+  if (is_made) return Done(ChangeWord::kInstalled, absl::OkStatus());
   Done(is_half_made_ ? ChangeWord::kCutOff : ChangeWord::kRefused,
        absl::UnavailableError(absl::StrCat(
            "the members could not be changed: ", not_changed_.message(),

@@ -27,10 +27,11 @@
 //   EPS2. From the own replica's promise on nothing of the old epoch counts:
 //         not its acks, its end of sessions, nor its claim.
 //   EPS3. The log goes on only in an epoch that begins where it ends.
-//   EPS4. A change that fails before the own replica promises costs a pause.
-//         After that an opening without the change is tried, too, before the
-//         log ends; unless a member may have the new list already: then the
-//         change is tried for all of open_ns.
+//   EPS4. Before the own replica promises, a failed change costs a pause only.
+//         Afterwards, while no member can have the new list, an opening without
+//         the change is tried before the log ends. Once a member may have it,
+//         the change is tried again for open_ns, unless an error says that
+//         another try is of no use.
 //   EPS5. A pause is bounded: drain_ns, and then open_ns.
 //   EPS6. A change that came with an id is begun once, and its outcome is told
 //         as long as fewer than kOutcomesMax came after it.
@@ -42,6 +43,9 @@
 //         and the first opening had another. BA3 (ballot.h) holds all the same:
 //         the own replica promises a ballot at once (EO1) or refuses it for a
 //         higher one, and each later ballot is above what it promised.
+//   EPS10. A change begins only if the epoch table has room for the epochs of
+//         its openings: each replaces the one before, as nothing is written in
+//         between.
 // Crash states: those of EpochOpening. The process may end anywhere; the next
 // opening finds all that was durable, and the lists as P-A5.3 says.
 // Thread safety: as ReplicationSink; Ask, change and state from any thread.
@@ -96,6 +100,7 @@ class SucceedingLog {
 
   virtual bool TryHold() = 0;
   virtual bool IsAtRest() const = 0;
+  virtual bool HasRoomForEpoch() const = 0;
   virtual void HandRegion() = 0;
   // Continue(opened.start).
   virtual absl::Status Continue(const EpochOpened& opened) = 0;
@@ -238,6 +243,9 @@ class EpochSuccession final : public ReplicationSink,
   void OpenOrFail();
   void ContinueOpening();
   void OpeningFailed(const absl::Status& why, bool again);
+  // Returns true if no member that was to be replaced is in this list.
+  bool HasReplaced(const Configuration& opened) const;
+  void TakeNewList();
   void GoOn(EpochOpened opened);
   void ReplaceUpkeep(EpochOpened& opened);
   // The own replica has promised the next epoch (EPS2).

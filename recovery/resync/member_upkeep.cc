@@ -169,6 +169,10 @@ void MemberUpkeep::Resync() {
     replicator_.Join(DescribePeer({joined.node, joined.name}),
                      joined.connection, std::move(joined.session));
   }
+  if (resync_.TakeScrubRequest() && scrub_ != nullptr) {
+    scrub_->Start();
+    NoteNextPoll();
+  }
   std::optional<RingOffset> limit = resync_.pinned();
   if (limit) limit = *limit + log_.ring.capacity();
   replicator_.SetJoining(resync_.is_at_work(), limit);

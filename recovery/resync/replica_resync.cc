@@ -193,7 +193,9 @@ absl::Status ReplicaResync::SendPrepare() {
         "FILE --log NAME --node ",
         joining_->node().value, "` makes it one from the others"));
   }
-  joining_->Ask(Prepare{{log_.epoch, options_.opening.self}, configuration_id});
+  joining_->Ask(Prepare{.promise = {log_.epoch, options_.opening.self},
+                        .configuration_id = configuration_id,
+                        .from_head = trying_->reports_all});
   return absl::OkStatus();
 }
 
@@ -266,12 +268,24 @@ void ReplicaResync::FinishJoin() {
              joining_->ReleaseConnection(), joining_->ReleaseSession()};
   trying_->failures = 0;
   trying_->is_out_of_sync = false;
+  trying_->reports_all = false;
+  trying_->has_asked_for_scrub = false;
   EndTry(options_.retry_ns);
+}
+
+// RSY5.
+void ReplicaResync::NoteDamage() {
+  if (trying_->reports_all && !trying_->has_asked_for_scrub) {
+    trying_->has_asked_for_scrub = true;
+    wants_scrub_ = true;
+  }
+  trying_->reports_all = true;
 }
 
 void ReplicaResync::Fail(const absl::Status& why) {
   ++counters_.failures;
   trying_->why = why;
+  if (absl::IsDataLoss(why)) NoteDamage();
   const uint32_t doublings = std::min(trying_->failures, kDoublingsMax);
   ++trying_->failures;
   EndTry(options_.retry_ns << doublings);

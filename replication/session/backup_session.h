@@ -41,11 +41,12 @@
 // persistent, in any order. None of it was acknowledged; the scan takes each
 // record as torn or, if it is whole, as one that it has (Verdict::kHave).
 // Records that the primary counts by completions are whole then, even if their
-// immediate was lost. Thread safety: one thread. May block: Step and
-// PersistWatermark for the medium's fence (on a plain file: for the disk), Step
-// also for page faults of the ring; all members for the fabric's lock
-// (fabric.h). None waits for the primary. References: protocol P-A3.4, P-A3.5,
-// P-B6 P-R1; Arcadia §4.1.
+// immediate was lost.
+// Thread safety: one thread.
+// May block: Step and PersistWatermark for the medium's fence (on a plain file:
+// for the disk), Step also for page faults of the ring; all members for the
+// fabric's lock (fabric.h). None waits for the primary.
+// References: protocol P-A3.4, P-A3.5, P-B6, P-R1; Arcadia §4.1.
 #ifndef ALPHEUS_REPLICATION_SESSION_BACKUP_SESSION_H_
 #define ALPHEUS_REPLICATION_SESSION_BACKUP_SESSION_H_
 

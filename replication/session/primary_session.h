@@ -102,8 +102,9 @@ class PrimarySession {
 
   // Announces head and ceiling to the backup, once a credit and a buffer are
   // free; else a later call does. The head is announced once everything before
-  // it is posted; until then the ceiling is announced as far as a lap after the
-  // last head that was. Requires: neither goes back. Errors: as Advance.
+  // it is posted. Until then the ceiling is announced, but capped at a lap
+  // after the last head that was announced. Requires: neither goes back.
+  // Errors: as Advance.
   absl::Status AdvanceBounds(const RingBounds& bounds);
 
   // Announces to the backup that W replicas have persisted all up to `lsn`,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/core/ring/ring_log.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -519,6 +520,20 @@ bool RingLog<P>::TryHold() {
   return true;
 }
 
+// By the published head: an opening finds none that is earlier, and whatever
+// leaves the table with a later one makes more room.
+template <Persistence P>
+bool RingLog<P>::HasRoomForEpoch() const {
+  const EpochTable& table = reclaimer_.table();
+  EpochEntry next = table.entries().back();
+  next.epoch = next.epoch + 1;
+  next.start_lsn = next_lsn();
+  const Lsn head = reclaimer_.published().head.lsn;
+  const uint64_t room =
+      std::min(superline_.Current().table_capacity, kEpochTableCapacity);
+  return table.With(next, head).entries().size() <= room;
+}
+
 template <Persistence P>
 absl::Status RingLog<P>::Continue(const RingLogStart& start) {
   const Superline& superline = start.superline;
@@ -526,14 +541,18 @@ absl::Status RingLog<P>::Continue(const RingLogStart& start) {
   const LogPosition head = {superline.head_lsn, superline.head_offset,
                             superline.head_chain};
   const LogPosition published = reclaimer_.published().head;
-  if (start.end.offset != next.tail || head.lsn != published.lsn ||
+  // A member may have known a later head, from a primary before this one.
+  // Records before it were cleaned.
+  const bool goes_back = head.lsn < published.lsn;
+  if (start.end.offset != next.tail || goes_back ||
       !durability_->forcer().Continue(superline.log_id, superline.log_epoch,
                                       start.end)) {
-    return absl::DataLossError(absl::StrCat(
-        options_.name, ": epoch ", superline.log_epoch.value,
-        " was opened with LSN ", head.lsn.value, " to ",
-        start.end.lsn.value - 1, ", expected ", published.lsn.value, " to ",
-        next.lsn.value - 1, " of this log. Open the log again"));
+    return absl::DataLossError(
+        absl::StrCat(options_.name, ": epoch ", superline.log_epoch.value,
+                     " was opened with LSN ", head.lsn.value, " to ",
+                     start.end.lsn.value - 1, ", expected ",
+                     published.lsn.value, " or a later one to ",
+                     next.lsn.value - 1, " of this log. Open the log again"));
   }
   superline_.Continue(superline, start.superline_seq);
   reclaimer_.Continue(start.table, superline);

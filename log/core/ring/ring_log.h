@@ -154,6 +154,7 @@ class RingLog final : public AnyRingLog {
 
   bool TryHold() override;
   bool IsAtRest() const override { return reserver_.Exposed() == 0; }
+  bool HasRoomForEpoch() const override;
   void HandRegion() override { reclaimer_.HoldHead(); }
   absl::Status Continue(const RingLogStart& start) override;
   void Resume() override;

@@ -10,7 +10,8 @@
 //
 // Invariants:
 //   CLG1. A log that has a replica open writes no byte there at or after the
-//         persisted ceiling. So the reuse limit is the ceiling.
+//         persisted ceiling. So space is assigned below the ceiling only;
+//         `reuse_limit` is the name of that bound.
 //   CLG2. The ceiling is at most a lap after the persisted head (P-L4).
 //   CLG3. While one log has the replica open, its ceiling only grows.
 // Thread safety: pure functions.

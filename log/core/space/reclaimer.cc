@@ -117,12 +117,16 @@ void Reclaimer<P>::HoldHead() {
 template <Persistence P>
 void Reclaimer<P>::Continue(EpochTable table, const Superline& superline) {
   const MutexLock lock(mutex_);
-  ALPHEUS_CHECK(is_held_ && superline.head_lsn == published_.lsn,
-                "the head is held (RCL6)");
+  ALPHEUS_CHECK(is_held_, "the head is held (RCL6)");
+  ALPHEUS_CHECK(superline.head_lsn >= published_.lsn,
+                "no head goes back that is on media (RCL1)");
   ALPHEUS_CHECK(superline.ceiling >= ceiling_, "CLG3 (ceiling.h)");
   tables_.push_back(std::make_unique<const EpochTable>(std::move(table)));
   // Release: a thread that sees the new table sees its entries.
   table_.store(tables_.back().get(), std::memory_order_release);
+  published_ = {superline.head_lsn, superline.head_offset,
+                superline.head_chain};
+  if (head_.lsn < published_.lsn) SetHead(published_);
   ceiling_ = superline.ceiling;
   // Release: as in PublishLocked.
   reuse_limit_.store(ceiling_.value, std::memory_order_release);

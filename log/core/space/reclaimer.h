@@ -24,6 +24,9 @@
 //   RCL6. While the head is held the superline is another writer's: the head in
 //         memory goes on, and is published afterwards. A table that was shown
 //         stays in memory as long as the log: iterators read it without a lock.
+//         A caller that takes table and head without the lock takes the table
+//         first: an earlier table owns whatever a later one does from its head
+//         on.
 // Persistence: after a crash the head is the published one, and any subset of
 // the cleaned words is there.
 // Thread safety: all members concurrently.
@@ -94,7 +97,8 @@ class Reclaimer {
   // Word for the reserver's gate: offsets below it may be reused, as far as
   // this replica is concerned.
   const std::atomic<uint64_t>& reuse_limit_word() const { return reuse_limit_; }
-  // Returns the table of the running epoch. It stays valid (RCL6).
+  // Returns the table of the running epoch. It stays valid. Take it before
+  // head() (RCL6).
   const EpochTable& table() const {
     return *table_.load(std::memory_order_acquire);
   }
@@ -134,7 +138,8 @@ class Reclaimer {
   // Publishes nothing from now on (RCL6). Returns once nobody does.
   void HoldHead();
   // Publishes again, in the epoch that `table` ends with. `superline` is the
-  // one on media. Requires: the head is held; its head is the one that was
+  // one on media. Its head is shown if it is later than the one in memory.
+  // Requires: the head is held; its head is not before the one that was
   // published last, its ceiling no lower.
   void Continue(EpochTable table, const Superline& superline);
   // Publishes again; the superline is as it was.

@@ -448,6 +448,28 @@ TEST(EpochOpeningTest, SlowReplicaBeyondWIsLeftBehind) {
   EXPECT_THAT(primary->opened->not_installed[0].why, HasSubstr("too slow"));
 }
 
+// Nor is a replica that reads its ring waited for where users wait.
+TEST(EpochOpeningTest, NobodyIsWaitedForOnceEnoughHaveInstalled) {
+  OpeningWorld world({.ring_capacity = uint64_t{4} << 20});
+  auto primary = world.Open(0);
+  ASSERT_TRUE(primary->status().ok()) << primary->status();
+  constexpr uint64_t kBytes = uint64_t{512} << 10;
+  for (int i = 0; i < 4; ++i) {
+    world.Append(*primary, std::string(kBytes, 'x'), {1, 2, 3});
+  }
+  primary.reset();
+  world.server(3).on_request = [](const Message& message) {
+    return !std::holds_alternative<recovery::Install>(message);
+  };
+  EpochOpeningOptions options = world.OpeningOptions(0);
+  options.install_gather_ns = 0;
+  const auto next = world.Open(0, options);
+  ASSERT_TRUE(next->status().ok()) << next->status();
+  EXPECT_EQ(next->opened->not_installed.size(), 1u);
+  EXPECT_LT(next->opened->installed_ns - next->opened->chosen_ns,
+            recovery::ReadingNanos(4 * kBytes));
+}
+
 TEST(EpochOpeningTest, TooFewReplicasAreUnavailable) {
   OpeningWorld world({});
   world.Crash(2);

@@ -144,7 +144,7 @@ void OpeningWorld::Restart(int number, bool suspect) {
   recovery::LocalReplicaOptions options;
   options.name = absl::StrCat("replica of node ", number);
   options.suspect = suspect;
-  if (options_.reads_least) options.read_whole_bytes_max = 0;
+  options.read_whole_bytes_max = options_.read_whole_bytes_max;
   node.replica = *recovery::LocalReplica<Model>::Open(
       node.pmem, node.pmem.region(), options);
   node.server = std::make_unique<ScriptedReplica>(

@@ -18,6 +18,7 @@
 
 #include "log/base/random.h"
 #include "log/core/ring/format_region.h"
+#include "log/core/ring/region_state.h"
 #include "log/core/ring/ring_log.h"
 #include "quorum/membership/membership.h"
 #include "recovery/opening/epoch_opening.h"
@@ -61,8 +62,8 @@ class OpeningWorld {
     std::map<int, quorum::ClusterKey> other_keys = {};
     // Nodes behind the members, each with a blank replica.
     int spares = 0;
-    // Replicas read nothing before their proven places.
-    bool reads_least = false;
+    // As LocalReplicaOptions, of all replicas of nodes.
+    uint64_t read_whole_bytes_max = kReadWholeBytesMax;
     // Hosts behind all others, which the world leaves alone.
     int onlookers = 0;
   };

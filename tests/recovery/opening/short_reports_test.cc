@@ -33,7 +33,9 @@ class Twins {
   explicit Twins(uint64_t seed) : random_(seed) {
     for (const bool is_short : {false, true}) {
       worlds_.push_back(std::make_unique<OpeningWorld>(OpeningWorld::Options{
-          .members = kMembers, .seed = seed, .reads_least = is_short}));
+          .members = kMembers,
+          .seed = seed,
+          .read_whole_bytes_max = is_short ? 0 : kReadWholeBytesMax}));
     }
   }
 
@@ -85,7 +87,7 @@ TEST(ShortReportsTest, OpeningsChooseWhatWholeReportsSay) {
 
 // A member that was away gets what lies before the others' places as bytes.
 TEST(ShortReportsTest, MemberThatWasAwayGetsWhatNobodyNames) {
-  OpeningWorld world({.reads_least = true});
+  OpeningWorld world({.read_whole_bytes_max = 0});
   auto primary = world.Open(0);
   ASSERT_TRUE(primary->status().ok()) << primary->status();
   for (const char* text : {"a", "b", "c"}) {
@@ -108,7 +110,7 @@ TEST(ShortReportsTest, MemberThatWasAwayGetsWhatNobodyNames) {
 // Three records on all members, whose watermarks name the last one.
 std::unique_ptr<OpeningWorld> WithThreeRecords() {
   auto world = std::make_unique<OpeningWorld>(
-      OpeningWorld::Options{.reads_least = true});
+      OpeningWorld::Options{.read_whole_bytes_max = 0});
   auto primary = world->Open(0);
   EXPECT_TRUE(primary->status().ok()) << primary->status();
   for (const char* text : {"a", "b", "c"}) {
@@ -136,7 +138,7 @@ TEST(ShortReportsTest, DamageBeforeThePlaceShortensNoLog) {
 // A member that installs reads what was copied to it, and finds damage that no
 // report named. The next opening asks for all, and repairs it (P-C8).
 TEST(ShortReportsTest, DamageThatACopyMeetsIsLookedForByTheNextOpening) {
-  OpeningWorld world({.reads_least = true});
+  OpeningWorld world({.read_whole_bytes_max = 0});
   auto primary = world.Open(0);
   ASSERT_TRUE(primary->status().ok()) << primary->status();
   for (const char* text : {"a", "b", "c"}) {

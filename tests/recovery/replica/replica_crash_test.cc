@@ -419,5 +419,39 @@ TEST(ReplicaKillTest, PromiseOfAKilledProcessIsPersistedFirst) {
   }
 }
 
+// REP8, WMK2: a cut while the place is forgotten leaves it, or leaves none; the
+// same is proven. Once that has returned no cut brings it back.
+TEST(ReplicaForgetsTest, NoCutBringsThePlaceBack) {
+  const LogImage log = TwoRecords();
+  ReplicaWorld world(kSmall);
+  world.Reset(Installed(log, [](ReplicaWorld&) {}));
+  const LogPosition place = world.State().proven_place();
+  ASSERT_EQ(place.lsn, Lsn(2));
+  ASSERT_TRUE(world.Open().ok());
+  ASSERT_TRUE(world.AcceptPromise(kNewEpoch).ok());
+  ASSERT_TRUE(world.replica().MakeStateReport(/*from_head=*/true).ok());
+  bool is_forgotten = false;
+  CrashEnumerator enumerator({.product_max = 1 << 14});
+  const auto judge = [&](const CrashState& cut) {
+    std::vector<std::byte> region(cut.image.begin(), cut.image.end());
+    const auto state = ReadRegionState(region, "cut");
+    ASSERT_TRUE(state.ok()) << state.status();
+    EXPECT_EQ(state->ProvenLsn(), place.lsn);
+    const LogPosition left = state->proven_place();
+    EXPECT_TRUE(left == log.head() || (left == place && !is_forgotten));
+  };
+  int fences = 0;
+  world.pmem().SetHook([&](const ModelPersistence::Event& event) {
+    if (event.primitive != ModelPersistence::Primitive::kFence) return;
+    ++fences;
+    enumerator.Enumerate(world.pmem(), 0, judge);
+  });
+  ASSERT_TRUE(world.replica().RaiseCeiling(kNewEpoch, log.end().offset).ok());
+  world.pmem().SetHook({});
+  EXPECT_EQ(fences, 2) << "one line after the other";
+  is_forgotten = true;
+  enumerator.Enumerate(world.pmem(), 1, judge);
+}
+
 }  // namespace
 }  // namespace alpheus::recovery

@@ -41,6 +41,28 @@ class ReplicaPlaceTest : public ReplicaTest {
     for (int i = 0; i < count; ++i) log_.Append("unmarked");
     world_.CopyRecords(log_, first, log_.end().lsn);
   }
+
+  // The header at the head of InstallLog's log was damaged. A repair has copied
+  // it again, which is visible only, and was cut off.
+  void CutOffARepairBeforeThePlace() {
+    InstallLog();
+    log_.OpenEpoch(Epoch(7));
+    ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
+    Damage(Lsn(1), 0);
+    world_.pmem().Flush(replica().ring().At(log_.head().offset), kLineBytes);
+    ASSERT_TRUE(world_.pmem().Fence());
+    ASSERT_FALSE(replica().MakeStateReport()->place.has_value());
+    ASSERT_TRUE(replica().RaiseCeiling(Epoch(7), log_.end().offset).ok());
+    world_.CopyRecords(log_, Lsn(1), Lsn(2));
+  }
+  // The next try of the same epoch, and then a power cut.
+  void ExpectTheNextTryPersistsAll() {
+    ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
+    EXPECT_FALSE(replica().MakeStateReport()->place.has_value());
+    ASSERT_TRUE(replica().Install(log_.ToInstall()).ok());
+    world_.PowerCut();
+    EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b"));
+  }
 };
 
 TEST_F(ReplicaPlaceTest, ReportBeginsAtTheProvenPlace) {
@@ -162,23 +184,36 @@ TEST_F(ReplicaPlaceTest, InstallationReadsFromTheSharedPlaceOn) {
   EXPECT_TRUE(absl::IsDataLoss(replica().Install(log_.ToInstall())));
 }
 
-// REP3: a report that began at the head had records before the place repaired,
-// and a later one that begins at the place does not change that.
+// REP8: a report that began at the head had records before the place repaired.
 TEST_F(ReplicaPlaceTest, WhatWasRepairedBeforeThePlaceIsPersisted) {
+  CutOffARepairBeforeThePlace();
+  ExpectTheNextTryPersistsAll();
+}
+
+// REP8: no object in memory has to know of it.
+TEST_F(ReplicaPlaceTest, AnotherProcessPersistsWhatWasRepairedBeforeThePlace) {
+  CutOffARepairBeforeThePlace();
+  ASSERT_TRUE(world_.Open(kReadsLeast).ok());
+  ExpectTheNextTryPersistsAll();
+}
+
+// REP8: what follows a large log is repaired without reading all of it.
+TEST_F(ReplicaPlaceTest, PlaceStaysWhereNoRepairBeginsBeforeIt) {
   InstallLog();
-  log_.OpenEpoch(Epoch(7));
+  const LogPosition place = world_.State().proven_place();
+  ASSERT_EQ(place.lsn, Lsn(2));
   ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
-  Damage(Lsn(1), 0);
-  std::byte* const head = replica().ring().At(log_.head().offset);
-  world_.pmem().Flush(head, kLineBytes);
-  ASSERT_TRUE(world_.pmem().Fence());
-  ASSERT_FALSE(replica().MakeStateReport()->place.has_value());
-  world_.CopyRecords(log_, Lsn(1), Lsn(2));
-  ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
-  ASSERT_TRUE(replica().MakeStateReport()->place.has_value());
-  ASSERT_TRUE(replica().Install(log_.ToInstall()).ok());
-  world_.PowerCut();
-  EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b"));
+  ASSERT_TRUE(replica().MakeStateReport().ok());
+  ASSERT_TRUE(replica().RaiseCeiling(Epoch(7), log_.end().offset).ok());
+  EXPECT_EQ(world_.State().proven_place(), place);
+  // Nor where nothing is repaired.
+  ASSERT_TRUE(replica().MakeStateReport(/*from_head=*/true).ok());
+  ASSERT_TRUE(replica().RaiseCeiling(Epoch(7), RingOffset(0)).ok());
+  EXPECT_EQ(world_.State().proven_place(), place);
+  // Without a place the same is proven.
+  ASSERT_TRUE(replica().RaiseCeiling(Epoch(7), log_.end().offset).ok());
+  EXPECT_EQ(world_.State().proven_place(), log_.head());
+  EXPECT_EQ(world_.State().ProvenLsn(), Lsn(2));
 }
 
 TEST_F(ReplicaPlaceTest, InstallationWritesThePlaceOfItsLastRecord) {

@@ -13,11 +13,16 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "log/base/bytes.h"
+#include "log/base/status_macros.h"
+#include "log/core/read/record_cursor.h"
+#include "log/core/ring/region_state.h"
 #include "log/core/space/ceiling.h"
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/arithmetic/quorum.h"
 #include "quorum/membership/membership.h"
+#include "recovery/replica/openers_replica.h"
 #include "tests/recovery/opening/opening_world.h"
+#include "tests/recovery/opening/own_log.h"
 #include "tests/support/fixtures/log_harness.h"
 
 namespace alpheus::testing {
@@ -35,6 +40,37 @@ std::vector<NodeId> NodesOf(const std::vector<int>& numbers) {
   }
   return nodes;
 }
+
+// The own replica of an opening, whose installation may be held up or fail.
+class HeldReplica final : public recovery::LocalOpenersReplica<Model> {
+ public:
+  // Returns true if the installation may go on.
+  using Hold = std::function<absl::StatusOr<bool>()>;
+
+  HeldReplica(std::unique_ptr<recovery::LocalReplica<Model>> replica,
+              std::function<void()> fence, const Hold& hold)
+      : LocalOpenersReplica(*replica, std::move(fence)),
+        owned_(std::move(replica)),
+        hold_(hold) {}
+
+  absl::Status StartInstall(const recovery::Installation& what) override {
+    installs_ = true;
+    return LocalOpenersReplica::StartInstall(what);
+  }
+  absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
+    if (installs_ && hold_) {
+      const Hold hold = hold_;  // it may put another in its place
+      ALPHEUS_ASSIGN_OR_RETURN(const bool may_go_on, hold());
+      if (!may_go_on) return false;
+    }
+    return LocalOpenersReplica::Continue(bytes_max);
+  }
+
+ private:
+  const std::unique_ptr<recovery::LocalReplica<Model>> owned_;
+  const Hold& hold_;
+  bool installs_ = false;
+};
 
 // The primary's log, and its replica on node 1.
 class RunningLog final : public recovery::PrimaryReplica,
@@ -64,6 +100,9 @@ class RunningLog final : public recovery::PrimaryReplica,
 
   bool TryHold() override { return !is_closing && primary_.log->TryHold(); }
   bool IsAtRest() const override { return primary_.log->IsAtRest(); }
+  bool HasRoomForEpoch() const override {
+    return primary_.log->HasRoomForEpoch();
+  }
   void HandRegion() override { primary_.log->HandRegion(); }
   absl::Status Continue(const recovery::EpochOpened& opened) override {
     if (!other_epoch.ok()) return other_epoch;
@@ -73,12 +112,15 @@ class RunningLog final : public recovery::PrimaryReplica,
   absl::StatusOr<std::unique_ptr<recovery::OpenersReplica>> OpenReplica(
       std::function<void()> fence) override {
     auto replica = recovery::LocalReplica<Model>::Open(
-        world_.pmem(1), world_.pmem(1).region(), {.name = "own replica"});
+        world_.pmem(1), world_.pmem(1).region(),
+        {.name = "own replica", .read_whole_bytes_max = read_whole_bytes_max});
     if (!replica.ok()) return replica.status();
-    return std::make_unique<recovery::OwningOpenersReplica<Model>>(
-        *std::move(replica), std::move(fence));
+    return std::make_unique<HeldReplica>(*std::move(replica), std::move(fence),
+                                         hold_install);
   }
 
+  uint64_t read_whole_bytes_max = kReadWholeBytesMax;
+  HeldReplica::Hold hold_install;
   bool is_released = false;
   bool is_closing = false;
   absl::Status other_epoch;  // an error: the epoch is not this log's
@@ -88,30 +130,30 @@ class RunningLog final : public recovery::PrimaryReplica,
   Primary& primary_;
 };
 
+struct SuccessionSetup {
+  // Changes the options with which the first epoch was opened.
+  std::function<void(recovery::EpochOpeningOptions&)> opened_with = {};
+  uint64_t read_whole_bytes_max = kReadWholeBytesMax;  // of all replicas
+};
+
 class EpochSuccessionTest : public ::testing::Test {
  protected:
-  // Later epochs raise ceilings by so much.
-  explicit EpochSuccessionTest(
-      uint64_t ceiling_step_bytes = kCeilingStepBytes) {
-    OpeningWorld::Options options;
-    options.real_server = true;
-    options.succeeds = true;
-    options.spares = 1;
-    options.ring_capacity = 8192;
-    options.open_ballots = [this] { return OpenBallots(); };
-    world_ = std::make_unique<OpeningWorld>(options);
+  explicit EpochSuccessionTest(const SuccessionSetup& setup = {}) {
+    options_.real_server = true;
+    options_.succeeds = true;
+    options_.spares = 1;
+    options_.ring_capacity = 8192;
+    options_.read_whole_bytes_max = setup.read_whole_bytes_max;
+    options_.open_ballots = [this] { return OpenBallots(); };
+    world_ = std::make_unique<OpeningWorld>(options_);
     primary_ = world_->Open(0);
     EXPECT_TRUE(primary_->status().ok()) << primary_->status();
-    primary_->asked.ceiling_step_bytes = ceiling_step_bytes;
+    if (setup.opened_with) setup.opened_with(primary_->asked);
     world_->StartLog(*primary_);
     running_ = std::make_unique<RunningLog>(*world_, *primary_);
-    recovery::RegionClaimOptions claim;
-    claim.address = "sim:9:1";  // nobody
-    claim.node = NodeId(1);
-    claim.hello = {primary_->asked.cluster_id, primary_->asked.log_id,
-                   primary_->asked.self};
-    claim.promise = {primary_->opened->epoch, primary_->asked.self};
-    succession().ClaimReplica(claim, {}, *running_, *running_);
+    running_->read_whole_bytes_max = setup.read_whole_bytes_max;
+    succession().ClaimReplica(ClaimHeardByNobody(*primary_), {}, *running_,
+                              *running_);
   }
 
   // Where a change gets its ballots. An error: it counts up from the promises.
@@ -149,6 +191,27 @@ class EpochSuccessionTest : public ::testing::Test {
       ASSERT_TRUE(lsn.ok()) << lsn.status();
       acknowledged_.push_back(text);
     }
+  }
+  // W of the list changes to and fro, so that the running log has one more
+  // epoch.
+  void ChangeQuorum() {
+    recovery::SuccessionRequest request =
+        Request(succession().members().configuration.id);
+    request.change.from = succession().members().sizes;
+    request.change.to = *quorum::MakeQuorumSizes(
+        3, request.change.from.write_quorum == 2 ? 3 : 2);
+    request.change.to_nodes = request.change.from_nodes;
+    request.peers.pop_back();
+    ASSERT_TRUE(succession().Ask(request).ok());
+    ASSERT_TRUE(StepUntil([&] { return IsDone(); }));
+  }
+  LogPosition PositionOf(Lsn lsn) {
+    RecordCursor cursor(primary_->log->ring(), primary_->log->table(),
+                        primary_->log->head(), primary_->log->tail());
+    while (cursor.position().lsn < lsn &&
+           cursor.Next() == RecordCursor::Step::kRecord) {
+    }
+    return cursor.position();
   }
   void StepOnce() {
     world_->StepOthers(0);
@@ -193,6 +256,7 @@ class EpochSuccessionTest : public ::testing::Test {
                 ElementsAreArray(acknowledged_));
   }
 
+  OpeningWorld::Options options_;
   std::unique_ptr<OpeningWorld> world_;
   std::unique_ptr<RunningLog> running_;
   std::unique_ptr<Primary> primary_;
@@ -232,7 +296,10 @@ TEST_F(EpochSuccessionTest, AppendsGoOnOverAChangeOfMembers) {
 
 class SuccessionCeilingTest : public EpochSuccessionTest {
  protected:
-  SuccessionCeilingTest() : EpochSuccessionTest(2 * kLineBytes) {}
+  SuccessionCeilingTest()
+      : EpochSuccessionTest({.opened_with = [](auto& asked) {
+          asked.ceiling_step_bytes = 2 * kLineBytes;
+        }}) {}
 };
 
 // CLG3: the log may have assigned space up to the ceiling of before.
@@ -599,6 +666,199 @@ TEST_F(EpochSuccessionTest, ChangeThatIsNoneIsRefusedAtOnce) {
   EXPECT_EQ(said.word, recovery::ChangeWord::kRefused);
   EXPECT_TRUE(absl::IsInvalidArgument(said.why)) << said.why;
   EXPECT_EQ(succession().change().asked, 0u);
+}
+
+// EPS10: each opening of the change would fail, after the own promise.
+TEST_F(EpochSuccessionTest, FullEpochTableCostsAPause) {
+  const std::span<const std::byte> nothing;
+  const auto append = [&] {
+    const absl::StatusOr<Lsn> lsn = primary_->log->Append({&nothing, 1}, 1, {});
+    ASSERT_TRUE(lsn.ok()) << lsn.status();
+  };
+  ASSERT_NO_FATAL_FAILURE(append());
+  while (primary_->log->HasRoomForEpoch()) {
+    ASSERT_NO_FATAL_FAILURE(ChangeQuorum());
+    ASSERT_TRUE(succession().change().status.ok())
+        << succession().change().status;
+    ASSERT_NO_FATAL_FAILURE(append());
+  }
+  const Epoch last = epoch();
+  ASSERT_NO_FATAL_FAILURE(ChangeQuorum());
+  const recovery::EpochSuccession::Change change = succession().change();
+  EXPECT_TRUE(absl::IsResourceExhausted(change.status)) << change.status;
+  EXPECT_EQ(change.word, recovery::ChangeWord::kRefused);
+  EXPECT_EQ(epoch(), last);
+  ASSERT_NO_FATAL_FAILURE(append());
+  // The remedy that it names.
+  ASSERT_TRUE(primary_->log->CleanupAll().ok());
+  ASSERT_NO_FATAL_FAILURE(ChangeQuorum());
+  EXPECT_TRUE(succession().change().status.ok())
+      << succession().change().status;
+  EXPECT_GT(epoch(), last);
+}
+
+// P-A5.4: node 3 has a head that the primary before this epoch told it alone.
+TEST_F(EpochSuccessionTest, MemberWithALaterHeadDoesNotEndTheLog) {
+  const Epoch first = epoch();
+  Append(6);
+  const LogPosition fourth = PositionOf(Lsn(4));
+  world_->Crash(3, /*power_cut=*/false);
+  world_->Crash(4);
+  // Nodes 1 and 2 go on in an epoch that node 3 does not know.
+  ASSERT_TRUE(succession().Ask(Request()).ok());
+  ASSERT_TRUE(StepUntil([&] { return IsDone(); }));
+  ASSERT_GT(epoch(), first);
+  Append(1);
+  {
+    const auto away = recovery::LocalReplica<Model>::Open(
+        world_->pmem(3), world_->pmem(3).region(), {.name = "node 3"});
+    ASSERT_TRUE(away.ok()) << away.status();
+    const RingBounds later = {fourth, (*away)->superline().ceiling};
+    ASSERT_TRUE((*away)->PublishBounds(first, later).ok());
+  }
+  ASSERT_EQ(primary_->log->head_lsn(), Lsn(1));
+  ASSERT_TRUE(succession().Ask(Request()).ok());
+  world_->Restart(3);
+  world_->Restart(4);
+  ASSERT_TRUE(StepUntil([&] { return IsDone(); }));
+  EXPECT_TRUE(succession().change().status.ok())
+      << succession().change().status;
+  EXPECT_EQ(primary_->log->head_lsn(), Lsn(4));
+  EXPECT_EQ(succession().replication_state().durable_head_lsn, Lsn(4));
+  Append(2);
+  ASSERT_TRUE(StepUntil([&] { return succession().state().in_sync == 3; }));
+  acknowledged_.erase(acknowledged_.begin(), acknowledged_.begin() + 3);
+  ExpectAllByList(2, {1, 2, 4});
+}
+
+// A replacement keeps the number of its list. Node 2 has the new one when the
+// own replica fails, so the opening without the change makes the change.
+TEST_F(EpochSuccessionTest, ReplacementThatWasHalfMadeIsCompletedAndSaid) {
+  Append(3);
+  const Configuration before = succession().members().configuration;
+  world_->Replace(3, /*like=*/2);
+  recovery::SuccessionRequest request = Request();
+  request.change.to_id = request.change.from_id;
+  request.change.to_nodes = request.change.from_nodes;
+  request.change.replaced = NodesOf({3});
+  request.peers.pop_back();
+  running_->hold_install = [&]() -> absl::StatusOr<bool> {
+    if (ConfigurationOf(2).members == before.members) return false;
+    running_->hold_install = {};
+    return absl::DataLossError("a record that can't be read");
+  };
+  ASSERT_TRUE(succession().Ask(request).ok());
+  ASSERT_TRUE(StepUntil([&] { return IsDone(); }));
+  ASSERT_FALSE(running_->hold_install) << "it failed";
+  const recovery::EpochSuccession::Change change = succession().change();
+  EXPECT_EQ(change.word, recovery::ChangeWord::kInstalled) << change.status;
+  EXPECT_TRUE(change.status.ok()) << change.status;
+  EXPECT_NE(succession().members().configuration.members, before.members);
+  Append(1);
+  EXPECT_TRUE(StepUntil([&] { return succession().state().in_sync == 3; }));
+}
+
+// Options of the first opening that a later one must not take over.
+class SuccessionOptionsTest : public EpochSuccessionTest {
+ protected:
+  SuccessionOptionsTest()
+      : EpochSuccessionTest({.opened_with = [](auto& asked) {
+          asked.cleanup_through = Lsn(2);
+          asked.promised_max = Epoch(0);
+          asked.report_ns = 1;
+        }}) {}
+};
+
+// The newcomer is started late, and yet its report is waited for.
+TEST_F(SuccessionOptionsTest, ThoseOfTheFirstOpeningAreOver) {
+  Append(3);
+  world_->Crash(4);
+  const int64_t asked_at = now();
+  ASSERT_TRUE(succession().Ask(Request()).ok());
+  ASSERT_TRUE(StepUntil([&] { return now() > asked_at + 2'000'000; }));
+  ASSERT_FALSE(IsDone()) << succession().change().status;
+  world_->Restart(4);
+  ASSERT_TRUE(StepUntil([&] { return IsDone(); }));
+  EXPECT_TRUE(succession().change().status.ok())
+      << succession().change().status;
+  EXPECT_EQ(primary_->log->head_lsn(), Lsn(1)) << "nothing is cleaned again";
+  Append(1);
+}
+
+// The newcomer is needed for no quorum, and gets its copy while the log runs.
+TEST_F(EpochSuccessionTest, NobodyIsWaitedForWhoIsNotNeeded) {
+  Append(3);
+  ASSERT_TRUE(succession().Ask(Request()).ok());
+  ASSERT_TRUE(StepUntil([&] { return IsDone(); }));
+  ASSERT_TRUE(succession().change().status.ok())
+      << succession().change().status;
+  EXPECT_EQ(succession().state().in_sync, 2u);
+}
+
+// Replicas name nothing before their places.
+class SuccessionShortReportsTest : public EpochSuccessionTest {
+ protected:
+  SuccessionShortReportsTest()
+      : EpochSuccessionTest({.read_whole_bytes_max = 0}) {}
+};
+
+// P-C8: the newcomer is needed, and gets a record from the own ring that is
+// damaged before the place. The next opening asks for whole reports.
+TEST_F(SuccessionShortReportsTest, DamageThatANewcomerMeetsIsLookedFor) {
+  Append(4);
+  ASSERT_TRUE(
+      StepUntil([&] { return succession().replication_state().is_idle; }));
+  const RegionState own = *ReadRegionState(world_->pmem(1).region(), "own");
+  ASSERT_GT(own.proven_place().lsn, Lsn(1));
+  world_->Damage(1, PositionOf(Lsn(1)));
+  recovery::SuccessionRequest request = Request();
+  request.change.to = *quorum::MakeQuorumSizes(3, 3);
+  ASSERT_TRUE(succession().Ask(request).ok());
+  ASSERT_TRUE(StepUntil([&] { return IsDone(); }));
+  EXPECT_TRUE(succession().change().status.ok())
+      << succession().change().status;
+  for (const int node : {1, 2, 4}) {
+    EXPECT_THAT(world_->Payloads(node), ElementsAreArray(acknowledged_));
+  }
+}
+
+// Crash states of the succession: the power of node 1 goes at a fence of any
+// node. Of what it had not persisted, it keeps nothing or all.
+TEST_F(EpochSuccessionTest, CutAtAnyFenceLosesNothing) {
+  Append(3);
+  std::vector<std::vector<std::vector<std::byte>>> cuts;
+  const auto note_cuts = [&](const model::ModelPersistence::Event& event) {
+    if (event.primitive != model::ModelPersistence::Primitive::kFence) return;
+    for (const bool keeps_all : {false, true}) {
+      auto& images = cuts.emplace_back();
+      for (const int node : {1, 2, 3, 4}) {
+        const Model& pmem = world_->pmem(node);
+        images.push_back(keeps_all || node != 1 ? pmem.CutKeepingAll()
+                                                : pmem.CutKeepingNone());
+      }
+    }
+  };
+  for (const int node : {1, 2, 3, 4}) world_->pmem(node).SetHook(note_cuts);
+  ASSERT_TRUE(succession().Ask(Request()).ok());
+  ASSERT_TRUE(StepUntil([&] { return IsDone(); }));
+  ASSERT_TRUE(StepUntil([&] { return succession().state().in_sync == 3; }));
+  for (const int node : {1, 2, 3, 4}) world_->pmem(node).SetHook({});
+  ASSERT_TRUE(succession().change().status.ok());
+  EXPECT_GT(cuts.size(), 20u);
+  for (size_t i = 0; i < cuts.size() && !HasFailure(); ++i) {
+    SCOPED_TRACE(i);
+    OpeningWorld world(options_, cuts[i]);
+    uint64_t id = 0;
+    for (const int node : {1, 2, 3, 4}) {
+      world.Restart(node);
+      id = std::max(id, world.replica(node).superline().configuration.id);
+    }
+    const std::vector<int> nodes = {1, 2, id == 1 ? 3 : 4};
+    const std::unique_ptr<Primary> next = world.Open(
+        0, world.OpeningOptions(0, id, nodes, *quorum::MakeQuorumSizes(3, 2)));
+    ASSERT_TRUE(next->status().ok()) << next->status();
+    EXPECT_THAT(world.Payloads(1), ElementsAreArray(acknowledged_));
+  }
 }
 
 // EPS5. All records are durable, and the next primary finds them.

@@ -65,6 +65,7 @@ class OwnRegion final : public recovery::PrimaryReplica,
 
   bool TryHold() override { return log_->TryHold(); }
   bool IsAtRest() const override { return log_->IsAtRest(); }
+  bool HasRoomForEpoch() const override { return log_->HasRoomForEpoch(); }
   void HandRegion() override { log_->HandRegion(); }
   absl::Status Continue(const recovery::EpochOpened& opened) override;
   void Resume() override { log_->Resume(); }

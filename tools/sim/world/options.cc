@@ -166,8 +166,10 @@ namespace {
 void DrawReading(RunOptions& options) {
   const uint64_t drawn = Mix(options.seed, 0x6365696c696e6773);  // "ceilings"
   options.ceiling_step_bytes = uint64_t{512} << 2 * (drawn % 4);
-  const bool may_skip = !HasStorageFaults(options) && drawn / 4 % 4 != 0;
-  options.read_whole_bytes_max = may_skip ? 0 : options.ring_capacity;
+  const uint64_t all = options.ring_capacity;
+  const uint64_t read_whole[] = {all, all / 4, 0, 0};
+  options.read_whole_bytes_max =
+      HasStorageFaults(options) ? all : read_whole[drawn / 4 % 4];
 }
 
 }  // namespace

@@ -157,6 +157,8 @@ struct RunOptions {
   // Of RingLogOptions and EpochOpeningOptions; at least a lap: a lap.
   uint64_t ceiling_step_bytes = uint64_t{1} << 20;
   // Of LocalReplicaOptions. 0: a replica reads nothing before its proven place.
+  // A part of the ring: that depends on how far the head is away, as with the
+  // sizes of a real log.
   // In runs with storage faults it reads all: a record that was damaged there
   // is found by a scrub, and until then no call may meet it.
   uint64_t read_whole_bytes_max = uint64_t{1} << 20;

@@ -183,9 +183,10 @@ class SuccessionRingTest : public ReplicationSinkTest {
  protected:
   SuccessionRingTest() { Open(FlushOrder::kRemoteFirst); }
 
-  recovery::OpenedEpoch OpenInPlace() {
+  recovery::OpenedEpoch OpenInPlace(Lsn cleanup_through = Lsn(0)) {
     recovery::LocalOpeningOptions opening;
     opening.name = "model";
+    opening.cleanup_through = cleanup_through;
     return *recovery::OpenEpochLocally(pmem_, pmem_.region(), opening, random_);
   }
   absl::Status GoOn(const RingLogStart& start) {
@@ -299,19 +300,76 @@ TEST_F(SuccessionRingTest, FullRingIsNoErrorWhileTheHeadIsHeld) {
 
 TEST_F(SuccessionRingTest, AnotherEndIsNotItsOwn) {
   ASSERT_TRUE(Append().ok());
+  ASSERT_TRUE(log_->CleanupAll().ok());
+  ASSERT_TRUE(Append().ok());
   ASSERT_TRUE(log_->TryHold());
   log_->HandRegion();
   const recovery::OpenedEpoch next = OpenInPlace();
   RingLogStart other = next.start;
-  other.end.lsn = Lsn(3);
+  other.end.lsn = Lsn(4);
   EXPECT_TRUE(absl::IsDataLoss(log_->Continue(other)));
   other = next.start;
   other.end.chain ^= 1;
   EXPECT_TRUE(absl::IsDataLoss(log_->Continue(other)));
   other = next.start;
-  other.superline.head_lsn = Lsn(2);
-  EXPECT_TRUE(absl::IsDataLoss(log_->Continue(other)));
+  other.superline.head_lsn = Lsn(1);
+  EXPECT_TRUE(absl::IsDataLoss(log_->Continue(other))) << "an earlier head";
   EXPECT_TRUE(GoOn(next.start).ok());
+}
+
+// A member had it from the primary of before; records before it were cleaned.
+TEST_F(SuccessionRingTest, LaterHeadOfTheNextEpochIsShown) {
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Append().ok());
+  TailPlace tail;
+  ASSERT_TRUE(log_->CopyNext(tail).ok());
+  ASSERT_TRUE(log_->TryHold());
+  log_->HandRegion();
+  ASSERT_TRUE(GoOn(OpenInPlace(/*cleanup_through=*/Lsn(2)).start).ok());
+  EXPECT_EQ(log_->head_lsn(), Lsn(3));
+  EXPECT_TRUE(absl::IsOutOfRange(log_->CopyNext(tail).status()));
+  tail = TailPlace();
+  tail.lsn = Lsn(3);
+  EXPECT_TRUE(log_->CopyNext(tail).ok());
+  EXPECT_TRUE(log_->CleanupThrough(Lsn(1)).ok()) << "it was, before";
+  EXPECT_TRUE(absl::IsNotFound(log_->Cleanup(Lsn(2))));
+  ASSERT_TRUE(Append().ok());
+  EXPECT_TRUE(log_->Cleanup(Lsn(3)).ok());
+  EXPECT_EQ(log_->head_lsn(), Lsn(4));
+  log_->CheckInvariants();
+  ASSERT_TRUE(log_->CleanupAll().ok());
+  log_.reset();
+  EXPECT_EQ(OpenInPlace().start.superline.head_lsn, Lsn(6));
+}
+
+TEST_F(SuccessionRingTest, HeadInMemoryMayBeLaterThanThat) {
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Append().ok());
+  ASSERT_TRUE(log_->TryHold());
+  log_->HandRegion();
+  ASSERT_TRUE(log_->CleanupThrough(Lsn(3)).ok());
+  ASSERT_TRUE(GoOn(OpenInPlace(/*cleanup_through=*/Lsn(2)).start).ok());
+  EXPECT_EQ(log_->head_lsn(), Lsn(4));
+  ASSERT_TRUE(log_->Close().ok());
+  log_.reset();
+  EXPECT_EQ(OpenInPlace().start.superline.head_lsn, Lsn(4));
+}
+
+// EPS10 (epoch_succession.h). Each epoch has one record, of a line.
+TEST_F(SuccessionRingTest, FullTableHasNoRoomForAnotherEpoch) {
+  const uint64_t room = opened_->start.superline.table_capacity;
+  ASSERT_EQ(room, 64u);
+  for (uint64_t entries = 1; entries <= room; ++entries) {
+    EXPECT_TRUE(log_->HasRoomForEpoch()) << "the last one has no record";
+    const std::span<const std::byte> nothing;
+    const absl::StatusOr<Lsn> lsn = log_->Append(
+        {&nothing, 1}, 1, Deadline::AtNanos(clock_.NowNanos() + 100'000));
+    ASSERT_TRUE(lsn.ok()) << lsn.status();
+    EXPECT_EQ(log_->HasRoomForEpoch(), entries < room) << entries;
+    if (entries < room) Succeed();
+  }
+  ASSERT_TRUE(log_->CleanupThrough(Lsn(1)).ok());
+  EXPECT_FALSE(log_->HasRoomForEpoch()) << "its head is not published";
+  ASSERT_TRUE(log_->CleanupAll().ok());
+  EXPECT_TRUE(log_->HasRoomForEpoch());
 }
 
 // The thread that closes makes the progress of the change.
