@@ -14,8 +14,7 @@
 //                is exchanged, within the fault budget
 //   again        an earlier change once more, whatever its result
 //   on line      (actor `online`) by lot the primary is asked to make the
-//   change
-//                while its log runs, as AskChange of messages.h does
+//                change while its log runs, as AskChange of messages.h does
 //   files        gives the last list to one machine after the other; at times a
 //                machine gets a list that is not made yet
 //
