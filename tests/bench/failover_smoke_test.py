@@ -49,6 +49,10 @@ class SmokeTest(smoke.SmokeCase):
             self.assertEqual({m["metric"] for m in self.of(scenario, "floor")},
                              FLOOR_PARTS | {"total"})
 
+    def test_rounds_that_were_begun_again_are_counted(self):
+        for m in self.data["measurements"]:
+            self.assertGreaterEqual(m["details"]["begun_again"], 0, m)
+
     def test_parts_make_up_the_total(self):
         for scenario in failover.SCENARIOS:
             for who in ("alpheus", "floor"):
