@@ -24,6 +24,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tools/nemesis/child_process.h"
 #include "tools/nemesis/cluster.h"
 #include "tools/nemesis/cluster_writer.h"
 #include "tools/nemesis/feed.h"
@@ -67,6 +68,9 @@ class StandingPrograms {
   // than now, and returns it. Errors: as Await.
   absl::StatusOr<ClusterWriter*> AwaitPrimary(const ClusterWriter* but,
                                               uint64_t ack_count);
+  // Feeds all while a command runs, to its end. Errors: Unavailable (it can't
+  // be started); as Await.
+  absl::StatusOr<ProgramResult> RunBesideLoad(const Program& command);
 
   std::vector<WriterFacts> Terms() const;
   uint64_t AckCount() const;
