@@ -105,10 +105,11 @@ class NodeOutsideTest : public ::testing::Test {
     }
     return true;
   }
-  bool Says(const std::string& what) {
+  // Behind the first `from` characters: one read may bring several lines.
+  bool Says(const std::string& what, size_t from = 0) {
     return Eventually([&] {
       demo::ReadSome(node_->error().get(), &said_);
-      return said_.find(what) != std::string::npos;
+      return said_.find(what, from) != std::string::npos;
     });
   }
   // Another node of the same directory, to its end.
@@ -430,11 +431,40 @@ TEST_F(NodeOutsideTest, NodeThatStandsHoldsItsLog) {
   ASSERT_TRUE(Says("log main: node 1 is primary, in epoch "));
   EXPECT_EQ(Append("main", "a\n"), 0);
   ASSERT_TRUE(Says("log main: it has failed"));
-  said_.clear();
-  ASSERT_TRUE(Says("log main: node 1 is primary, in epoch "));
+  const size_t lost_at = said_.find("log main: it has failed");
+  ASSERT_TRUE(Says("log main: node 1 is primary, in epoch ", lost_at));
   // The primary tells its node a little later that it has the replica.
   EXPECT_TRUE(Eventually([&] { return Status("main") == 0; }));
   ExpectEndsWell(SIGTERM);
+}
+
+// STL3, and what the candidate refuses: the check says no to all that the start
+// refuses.
+TEST_F(NodeOutsideTest, LogForWhichTheNodeCannotStandIsRefusedByTheCheckToo) {
+  const auto refused = [&](std::vector<std::string> words,
+                           const std::string& why) {
+    words.insert(words.begin(), {"--node", "1"});
+    const demo::ProgramResult started = RunNode(words);
+    words.emplace_back("--check-config");
+    const demo::ProgramResult checked = RunNode(words);
+    for (const demo::ProgramResult& result : {started, checked}) {
+      EXPECT_EQ(result.end.exit_status, 2) << result.error;
+      EXPECT_THAT(result.error, HasSubstr(why));
+      EXPECT_THAT(result.output, Not(HasSubstr("is good")));
+      EXPECT_THAT(result.error, Not(HasSubstr("listens on")));
+    }
+  };
+  refused({"--stand", "main", "--stand", "main"}, "the log is named twice");
+  refused({"--stand", "a/b"}, "a/b");
+  refused({"--stand", "main", "--silence-ms", "80"}, "silence_ms 80");
+  refused({"--stand", "main", "--heartbeat-ms", "51"}, "heartbeat_ms 51");
+  EXPECT_EQ(RunNode({"--node", "1", "--stand", "main", "--stand", "orders",
+                     "--silence-ms", "300", "--silence-ms-max", "9000",
+                     "--heartbeat-ms", "100", "--check-config"})
+                .end.exit_status,
+            0);
+  std::ofstream(cluster_, std::ios::app) << "may_be_primary = false\n";
+  refused({"--stand", "main"}, "may_be_primary");
 }
 
 // The printed command works as it is.
