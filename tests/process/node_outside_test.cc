@@ -463,7 +463,9 @@ TEST_F(NodeOutsideTest, LogForWhichTheNodeCannotStandIsRefusedByTheCheckToo) {
                      "--heartbeat-ms", "100", "--check-config"})
                 .end.exit_status,
             0);
-  std::ofstream(cluster_, std::ios::app) << "may_be_primary = false\n";
+  std::ofstream(cluster_, std::ios::app)
+      << "may_be_primary = false\n[[member]]\nnode = 2\naddress = '"
+      << FreeAddress() << "'\n";
   refused({"--stand", "main"}, "may_be_primary");
 }
 
