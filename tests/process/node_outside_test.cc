@@ -22,6 +22,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/clock.h"
+#include "quorum/membership/zookeeper/zookeeper_client.h"
 #include "replication/fabric/tcp/socket.h"
 #include "tests/support/fixtures/own_host.h"
 #include "tests/support/fixtures/patience.h"
@@ -68,6 +69,16 @@ class NodeOutsideTest : public ::testing::Test {
         << "configuration_id = " << configuration << "\n"
         << "key_file = 'cluster.key'\n"
         << "[[member]]\nnode = 1\naddress = '" << address_ << "'\n";
+  }
+  // With ZooKeeper's server where nobody listens. Returns its address.
+  std::string WriteClusterWithZookeeper(const std::string& more = "") {
+    std::string server = FreeAddress();
+    std::ofstream(cluster_)
+        << "cluster_id = '9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a'\n"
+        << "key_file = 'cluster.key'\nmembership = 'zookeeper'\n"
+        << "[zookeeper]\nservers = ['" << server << "']\n"
+        << more << "[[member]]\nnode = 1\naddress = '" << address_ << "'\n";
+    return server;
   }
   void Start() {
     StartWith({"--cluster", cluster_, "--node", "1", "--directory", replicas_});
@@ -467,6 +478,59 @@ TEST_F(NodeOutsideTest, LogForWhichTheNodeCannotStandIsRefusedByTheCheckToo) {
       << "may_be_primary = false\n[[member]]\nnode = 2\naddress = '"
       << FreeAddress() << "'\n";
   refused({"--stand", "main"}, "may_be_primary");
+}
+
+// Each program that reads the cluster's file names what is wrong with it.
+TEST_F(NodeOutsideTest, IdentityFileThatIsMissingOrNoneIsNamed) {
+  WriteClusterWithZookeeper("identity_file = 'zookeeper.identity'\n");
+  const std::string path = directory_.File("zookeeper.identity");
+  for (const bool is_there : {false, true}) {
+    if (is_there) {
+      std::ofstream(path) << "no colon\n";
+      std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+    }
+    for (const demo::ProgramResult& result :
+         {RunNode({"--node", "1"}), RunNode({"--node", "1", "--check-config"}),
+          Run({"status", "--log", "main"}),
+          Run({"append", "--node", "1", "--stand"})}) {
+      EXPECT_NE(result.end.exit_status, 0);
+      EXPECT_THAT(result.error,
+                  AllOf(HasSubstr(path), HasSubstr("name:password")));
+      EXPECT_THAT(result.error, Not(HasSubstr("no colon")));
+    }
+  }
+}
+
+TEST_F(NodeOutsideTest, ZookeeperThatIsAwayIsNamedByStatus) {
+  if (!quorum::HasZookeeperClient()) {
+    GTEST_SKIP() << "skipped: built without libzookeeper-st-dev";
+  }
+  const std::string server = WriteClusterWithZookeeper();
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  EXPECT_THAT(
+      Run({"status", "--log", "main", "--timeout-ms", "1000"}).error,
+      HasSubstr(absl::StrCat("ZooKeeper at ", server, " (", cluster_,
+                             ") did not answer within 1000 ms; expected a "
+                             "session")));
+  ExpectEndsWell(SIGTERM);
+}
+
+// The node serves on.
+TEST_F(NodeOutsideTest, ProgramsWithoutAClientOfZookeeperSaySo) {
+  if (quorum::HasZookeeperClient()) {
+    GTEST_SKIP() << "skipped: built with libzookeeper-st-dev";
+  }
+  WriteClusterWithZookeeper();
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  for (const demo::ProgramResult& result :
+       {Run({"status", "--log", "main"}), Run({"append", "--node", "1"}),
+        Run({"append", "--node", "1", "--stand"})}) {
+    EXPECT_THAT(result.error,
+                HasSubstr("was built without a client of ZooKeeper"));
+  }
+  ExpectEndsWell(SIGTERM);
 }
 
 // The printed command works as it is.
