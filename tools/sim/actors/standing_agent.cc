@@ -16,7 +16,7 @@ namespace alpheus::sim {
 namespace {
 
 // How often the agent looks after its application.
-constexpr int64_t kCheckNanos = 200'000;
+constexpr int64_t kLookNanos = 200'000;
 // Most of the time between two words of an operator.
 constexpr uint64_t kInstructNanosMax = 40'000'000;
 
@@ -138,7 +138,7 @@ void StandingAgent::Run() {
       next = std::min(next, entries_->NextPoll().at_nanos());
     }
     if (application_ != 0) {
-      next = std::min(next, clock_.NowNanos() + kCheckNanos);
+      next = std::min(next, clock_.NowNanos() + kLookNanos);
     }
     world_.WaitForActivity(host_, clock_.InWorld(Deadline::AtNanos(next)));
   }
