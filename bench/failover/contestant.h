@@ -35,6 +35,10 @@ inline constexpr const char* kFailedOpenings = "failed openings";
 // Of a program of others, whatever its turn ended with.
 inline constexpr int kPeerTriesMax = 3;
 
+// Of rounds that are void. A machine on which so many in a row are void has no
+// time for this.
+inline constexpr int kVoidTriesMax = 20;
+
 class Contestant {
  public:
   virtual ~Contestant() = default;

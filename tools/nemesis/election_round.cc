@@ -366,7 +366,7 @@ absl::Status ElectionRounds::EndDrained(ClusterWriter* primary) {
   }
   return absl::DataLossError(absl::StrCat(
       primary->ToString(), " was drained under load, and did not give the log ",
-      "back in good order: appends of it have an unknown outcome (CAN2)"));
+      "back in good order: appends of it have an unknown outcome"));
 }
 
 // --- Checks ------------------------------------------------------------------

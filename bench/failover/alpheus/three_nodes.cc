@@ -33,8 +33,6 @@ constexpr uint64_t kNodes = 3;
 constexpr uint64_t kFirst = 1;  // its program is primary first
 constexpr std::chrono::seconds kClusterStartTimeout{60};
 constexpr std::chrono::milliseconds kLookAtNotesAgain{1};
-// A machine on which so many rounds in a row are void has no time for this.
-constexpr int kVoidTriesMax = 20;
 
 absl::Status Await(const std::string& what, std::chrono::nanoseconds timeout,
                    const std::function<bool()>& is_so) {
