@@ -253,7 +253,8 @@ void StandingAgent::CheckOpening() const {
         election.HeardAt(world_.machine(number).id());
     if (heard == nullptr) continue;
     word.word = heard->word;
-    word.promised = heard->promised.epoch;
+    word.is_current =
+        heard->promised.epoch == world_.checkers().epochs.promise(number).epoch;
   }
   world_.checkers().elections.Opens(
       machine_.number, quorum::OpeningQuorumSize(list.sizes()), told);

@@ -9,8 +9,8 @@
 //
 // Everywhere: an opening that is on no operator's word needs opening_quorum
 // nodes that do not hear a primary. What nodes told the candidate last shows
-// when that can't be so. A word by an older promise than the latest one may be
-// out of date, so it proves nothing.
+// when that can't be so. A word of before the node's last promise may be out of
+// date, so it proves nothing.
 //
 // Checked:
 //   ELE2  both (election.h)
@@ -23,7 +23,6 @@
 #include <optional>
 #include <vector>
 
-#include "log/base/ids.h"
 #include "recovery/protocol/messages.h"
 #include "tools/sim/world/options.h"
 #include "tools/sim/world/oracle.h"
@@ -35,7 +34,7 @@ struct ToldWord {
   bool is_own = false;  // the candidate's own node
   // Nothing: it was not heard of.
   std::optional<recovery::PrimaryWord> word;
-  Epoch promised;
+  bool is_current = true;  // the node has promised no later epoch since
 };
 
 class ElectionChecker {

@@ -4,10 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <optional>
 
-#include "log/base/ids.h"
 #include "recovery/protocol/messages.h"
 #include "tests/tools/sim/world/checked_world.h"
 
@@ -29,11 +27,11 @@ class ElectionCheckerTest : public CheckerTest {
   static constexpr auto kHeard = recovery::PrimaryWord::kHeard;
   static constexpr auto kSilent = recovery::PrimaryWord::kSilent;
   static constexpr auto kClaimed = recovery::PrimaryWord::kClaimed;
-  static ToldWord Own(Word word, uint64_t promised = 6) {
-    return {true, word, Epoch(word ? promised : 0)};
+  static ToldWord Own(Word word, bool is_current = true) {
+    return {true, word, is_current};
   }
-  static ToldWord Other(Word word, uint64_t promised = 6) {
-    return {false, word, Epoch(word ? promised : 0)};
+  static ToldWord Other(Word word, bool is_current = true) {
+    return {false, word, is_current};
   }
 
   ElectionChecker calm_{oracle_, RunOptions{}};
@@ -83,8 +81,8 @@ TEST_F(ElectionCheckerTest, OpeningThatTheOwnNodeDeniesViolatesEle2) {
   EXPECT_EQ(violated(), "ELE2");
 }
 
-TEST_F(ElectionCheckerTest, WordByAnOlderPromiseProvesNothing) {
-  other_.Opens(0, 2, {Own(kHeard, 5), Other(kHeard, 5), Other(kGone, 6)});
+TEST_F(ElectionCheckerTest, WordOfBeforeAPromiseProvesNothing) {
+  other_.Opens(0, 2, {Own(kHeard, false), Other(kHeard, false), Other(kHeard)});
   EXPECT_EQ(violated(), "");
 }
 
