@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/checkers/election_checker.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
