@@ -24,8 +24,8 @@ constexpr char kInstructSeconds[] = "20";
 // Few, since records that were taken when the log is lost are left out.
 constexpr uint64_t kWindowRecords = 100;
 // Part of a region that one program may fill. It is fed only while its
-// acknowledgements are waited for, so with log_bytes_max three of them never
-// fill the ring.
+// acknowledgements are waited for, or an operator's command runs, so with
+// log_bytes_max three of them never fill the ring.
 constexpr uint64_t kProgramShare = 4;
 // A load is so many records, and then a pause. With the records that are under
 // way that is less than kLoadBytesPerSecond (election_run.cc).

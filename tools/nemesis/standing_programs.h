@@ -2,8 +2,8 @@
 // standing_programs: programs that stand for primary of one log, each at a node
 // of its own, which are fed and listened to side by side.
 //
-// Idea: a program gets new records only while acknowledgements are waited for.
-// So it fills no ring however long a fault takes.
+// Idea: a program gets new records only while acknowledgements are waited for,
+// or a command runs beside it. So it fills no ring however long a fault takes.
 //
 // Invariants:
 //   STP1. Every wait has a deadline.
