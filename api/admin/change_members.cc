@@ -36,8 +36,6 @@ using recovery::PeerAddress;
 
 namespace {
 
-constexpr int64_t kNanosPerMs = 1'000'000;
-
 NodeId SomePrimary(const ClusterConfiguration& cluster) {
   const auto some =
       std::find_if(cluster.members.begin(), cluster.members.end(),

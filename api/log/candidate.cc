@@ -331,6 +331,7 @@ class Candidate::Stander {
       PollMembership();
       const Advice advice = candidacy_.Poll();
       SayThatItStands();
+      SayThatItWasWrong();
       FollowList();
       if (advice == Advice::kOpen) {
         Open();
@@ -395,6 +396,18 @@ class Candidate::Stander {
                       why.ok() ? "it does not answer" : why.message());
     }
     Say(text);
+  }
+
+  void SayThatItWasWrong() {
+    const recovery::Election& election = candidacy_.election();
+    if (std::exchange(said_wrong_, election.wrong_suspicions()) ==
+        election.wrong_suspicions()) {
+      return;
+    }
+    Say(absl::StrCat("log ", LogName(), ": node ",
+                     log_options_.replication.node,
+                     " suspected the primary wrongly; it bears a silence of ",
+                     election.silence_ns() / kNanosPerMilli, " ms now"));
   }
 
   // Goes by the list that replicas have, as soon as the cluster's file has it,
@@ -561,7 +574,8 @@ class Candidate::Stander {
   recovery::MembershipEntries entries_;             // of no use after Run
   absl::Status said_problem_;
   recovery::Candidacy candidacy_;
-  bool has_said_ = false;  // that it stands
+  bool has_said_ = false;    // that it stands
+  uint64_t said_wrong_ = 0;  // suspicions
   bool is_primary_ = false;
   std::weak_ptr<Log> handed_out_;
 

@@ -54,19 +54,18 @@ std::string TextOf(const recovery::OtherMember& member) {
   return absl::StrCat(node, ": ", member.why);
 }
 
-constexpr int64_t kNanosPerMilli = 1'000'000;
 // Upper bound on the interval: backups drop a primary that is silent for two
 // seconds.
 constexpr uint32_t kIdleForceMaxUs = 500'000;
 // Upper bound on the random wait after a refused ballot.
-constexpr int64_t kBackOffNanosMax = 200 * kNanosPerMilli;
+constexpr int64_t kBackOffNanosMax = 200 * kNanosPerMs;
 // Interval of tries for a lock that a node was asked to release.
-constexpr int64_t kLockRetryNanos = 10 * kNanosPerMilli;
+constexpr int64_t kLockRetryNanos = 10 * kNanosPerMs;
 // How often the lock is tried once the daemon has said that it releases it.
-constexpr int64_t kReleasedRetryNanos = kNanosPerMilli / 2;
+constexpr int64_t kReleasedRetryNanos = kNanosPerMs / 2;
 // How often an opening looks whether the membership service has answered: it
 // sleeps in the fabric.
-constexpr int64_t kLookNanos = kNanosPerMilli / 2;
+constexpr int64_t kBallotLookNanos = kNanosPerMs / 2;
 
 class FabricReplication final : public EngineReplication {
  public:
@@ -272,7 +271,7 @@ class Opener {
     opening.configuration_id = cluster_.id;
     opening.key = cluster_.key;
     opening.cleanup_through = options_.cleanup_through;
-    opening.gather_ns = int64_t{replication.gather_ms} * kNanosPerMilli;
+    opening.gather_ns = int64_t{replication.gather_ms} * kNanosPerMs;
     opening.deadline = deadline_;
     opening.report_ns = tries_.report_ns;
     opening.promised_max = tries_.promised_max;
@@ -354,7 +353,7 @@ class Opener {
           own, OpenMembership(cluster_,
                               {.log_name = options_.replication.log_name,
                                .self = self,
-                               .look_ns = kLookNanos},
+                               .look_ns = kBallotLookNanos},
                               connectivity_->random));
       membership = own.get();
     }
@@ -400,7 +399,7 @@ class Opener {
           std::unique_ptr<quorum::Membership> membership,
           OpenMembership(
               cluster,
-              {.log_name = log_name, .self = self, .look_ns = kLookNanos},
+              {.log_name = log_name, .self = self, .look_ns = kBallotLookNanos},
               random));
       membership->Poll();  // connects while replicas are greeted
       return membership;
@@ -428,7 +427,7 @@ class Opener {
     recovery::ScrubbingOptions scrubbing;
     scrubbing.bytes_per_second = replication.scrub_bytes_per_second;
     scrubbing.interval_ns =
-        int64_t{replication.scrub_interval_s} * 1'000 * kNanosPerMilli;
+        int64_t{replication.scrub_interval_s} * 1'000 * kNanosPerMs;
     scrubbing.peers = opening_.peers;
     return scrubbing;
   }
@@ -440,9 +439,8 @@ class Opener {
     replication::Replicator::Options replicator;
     replicator.write_quorum = cluster_.sizes.write_quorum;
     replicator.has_local_replica = is_member;
-    replicator.ack_timeout_ns =
-        int64_t{options.ack_timeout_ms} * kNanosPerMilli;
-    replicator.heartbeat_ns = int64_t{options.heartbeat_ms} * kNanosPerMilli;
+    replicator.ack_timeout_ns = int64_t{options.ack_timeout_ms} * kNanosPerMs;
+    replicator.heartbeat_ns = int64_t{options.heartbeat_ms} * kNanosPerMs;
     replicator.lag_bytes_max = options.lag_bytes_max != 0
                                    ? options.lag_bytes_max
                                    : opened.start.superline.ring_capacity;

@@ -47,7 +47,7 @@ namespace {
 constexpr int64_t kRecheckNanos = 200'000'000;
 // How often the node looks whether the membership service has answered: it
 // sleeps in the fabric.
-constexpr int64_t kMembershipLookNanos = 10'000'000;
+constexpr int64_t kRegistrationLookNanos = 10'000'000;
 // Interval of checks of served files.
 constexpr int64_t kCheckFilesNanos = 500'000'000;
 // Turns between checks in a node that never idles.
@@ -242,7 +242,7 @@ absl::Status Node::Begin() {
               cluster_,
               {.log_name = log_name,
                .self = {NodeId(options_.node), random_.Next() | 1},
-               .look_ns = kMembershipLookNanos},
+               .look_ns = kRegistrationLookNanos},
               random_);
         },
         options_.say);

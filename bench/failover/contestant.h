@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace alpheus::bench::failover {
@@ -31,6 +32,13 @@ using Parts = std::map<std::string, double>;
 // not.
 inline constexpr const char* kFailedOpenings = "failed openings";
 
+// Of a program of others, whatever its turn ended with.
+inline constexpr int kPeerTriesMax = 3;
+
+// Of rounds that are void. A machine on which so many in a row are void has no
+// time for this.
+inline constexpr int kVoidTriesMax = 20;
+
 class Contestant {
  public:
   virtual ~Contestant() = default;
@@ -38,12 +46,14 @@ class Contestant {
   virtual std::string name() const = 0;
   // Returns why a fault can't be measured; empty: it can.
   virtual std::string WhyNot(Fault /*fault*/) const { return ""; }
-  // Returns whether a turn that fails is begun again: of a program of others
-  // that takes its primary for lost when nobody has touched it.
-  virtual bool may_fail() const { return false; }
+  // Returns how often a turn that ended so is begun in all: more than once
+  // where a primary was taken for lost when nobody had touched it. That is
+  // counted, and no time of it.
+  virtual int TriesMax(const absl::Status& /*ended*/) const { return 1; }
   // Starts all of it anew, has the primary write, and takes the time of one
   // fail-over. So no round is slower because of what an earlier one has shown.
-  // Errors: Unavailable, DeadlineExceeded (nobody took its place).
+  // Errors: Unavailable, DeadlineExceeded (nobody took its place), Aborted (it
+  // was taken for lost before).
   virtual absl::StatusOr<Parts> Run(Fault fault, uint64_t log_mib) = 0;
 };
 

@@ -1,42 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // floor: what a fail-over must cost at least, by messages over sockets alone.
 //
-// Idea: whoever takes over must
+// Idea: a floor has the processes, the hops and the way of waiting of what it
+// judges. So there are a primary that writes under the same load, two nodes,
+// and a candidate beside one of them, which must
 //
-//   learn that the primary has gone   its connection ends, or it is silent for
-//                                     as long as candidates bear; an operator's
-//                                     word is one round trip
-//   ask one other node                a connection and a round trip: else a cut
-//                                     link of its own would depose a primary
-//                                     that others hear
-//   open the log                      a connection and three round trips: what
-//                                     was promised, the promise, the epoch
+//   learn that the primary has gone   its node tells it: the connection of the
+//                                     primary ends, or is silent for as long as
+//                                     candidates bear. An operator's word goes
+//                                     by a node to the primary, which ends
+//   ask another node                  a round trip: else a cut link of its own
+//                                     would depose a primary that others hear
+//   open the log                      three round trips: what was promised, the
+//                                     promise, the epoch
 //   make one record durable           a round trip
 //
-// All that the log does beside it, it does above this: it reads and chooses
-// records, repairs replicas, and changes media.
+// The question, the opening and an operator each have a connection of their
+// own, which takes a round trip to begin. All that the log does beside it, it
+// does above this: it reads and chooses records, repairs replicas, and changes
+// media.
 //
 // Thread safety: one thread.
+// References: floor_processes.h.
 #ifndef ALPHEUS_BENCH_FAILOVER_FLOOR_H_
 #define ALPHEUS_BENCH_FAILOVER_FLOOR_H_
 
 #include <memory>
 
-#include "absl/status/status.h"
 #include "bench/failover/contestant.h"
 
 namespace alpheus::bench::failover {
 
 inline constexpr const char* kFloorName = "floor";
-inline constexpr const char* kEchoKind = "echo";
 
 // Its parts: detection (with the question), promises, repair (the epoch) and
 // open, as those of the log.
 std::unique_ptr<Contestant> Floor();
-
-// Sends back what comes, until it is killed. Says its port. Errors:
-// Unavailable.
-absl::Status ServeEcho();
 
 }  // namespace alpheus::bench::failover
 

@@ -2,6 +2,7 @@
 // bench_failover: measures how long a log is without a primary once that is
 // lost, beside its floor and its peers, by turns in one run, and writes the
 // results as JSON (docs/results/README.md). bench/plots judges and draws them.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,8 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "bench/failover/alpheus/processes.h"
-#include "bench/failover/floor.h"
+#include "bench/failover/floor_processes.h"
 #include "bench/failover/scenarios.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/program.h"
@@ -71,13 +73,34 @@ absl::Status Serve(const std::string& kind, const std::string& folder,
       kind, " of node ", node, " with ", log_mib, " MiB: unknown"));
 }
 
+// `bench_failover floor-node`, `bench_failover floor-primary PORT...`, see
+// floor_processes.h.
+absl::Status ServeFloor(const std::vector<std::string>& words) {
+  if (words == std::vector<std::string>{kFloorNodeKind}) {
+    return ServeFloorNode();
+  }
+  std::vector<uint16_t> ports;
+  for (size_t i = 1; i < words.size(); ++i) {
+    uint32_t port = 0;
+    if (!absl::SimpleAtoi(words[i], &port) || port > UINT16_MAX) break;
+    ports.push_back(static_cast<uint16_t>(port));
+  }
+  if (words.front() == kFloorPrimaryKind && !ports.empty() &&
+      ports.size() + 1 == words.size()) {
+    return ServeFloorPrimary(ports);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(absl::StrJoin(words, " "), ": unknown"));
+}
+
 }  // namespace
 }  // namespace alpheus::bench::failover
 
 int main(int argc, char** argv) {
   namespace failover = alpheus::bench::failover;
-  if (argc == 2 && std::string_view(argv[1]) == failover::kEchoKind) {
-    return alpheus::bench::ExitStatus("bench_failover", failover::ServeEcho());
+  if (argc > 1 && std::string_view(argv[1]).starts_with("floor-")) {
+    return alpheus::bench::ExitStatus(
+        "bench_failover", failover::ServeFloor({argv + 1, argv + argc}));
   }
   if (argc == 5 && std::string_view(argv[1]).substr(0, 1) != "-") {
     return alpheus::bench::ExitStatus(

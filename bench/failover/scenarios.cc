@@ -17,8 +17,6 @@
 namespace alpheus::bench::failover {
 namespace {
 
-constexpr int kTries = 3;
-
 // One contestant with one size of the log.
 struct Turn {
   Contestant* contestant = nullptr;
@@ -36,8 +34,9 @@ struct Turn {
 absl::Status RunTurn(Fault fault, Turn& turn) {
   if (turn.done() == turn.rounds) return absl::OkStatus();
   absl::StatusOr<Parts> parts = turn.contestant->Run(fault, turn.log_mib);
-  for (int i = 1; i < kTries && !parts.ok(); ++i) {
-    if (!turn.contestant->may_fail()) break;
+  for (int tries = 1;
+       !parts.ok() && tries < turn.contestant->TriesMax(parts.status());
+       ++tries) {
     ++turn.begun_again;
     parts = turn.contestant->Run(fault, turn.log_mib);
   }

@@ -33,8 +33,8 @@ Settings QuickSettings();
 Settings TinySettings();
 
 // Measures fail-overs after this fault, by size of the log: the log, the floor
-// and peers by turns. Errors: those of the log's turns; of a peer's turn that
-// failed three times.
+// and peers by turns. Turns that are begun again are counted. Errors: those of
+// turns that were begun as often as TriesMax says.
 absl::Status MeasureFault(Fault fault, const std::string& scenario,
                           const Settings& settings, Report* report);
 

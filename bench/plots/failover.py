@@ -35,8 +35,9 @@ def to_text(results):
 
 def remarks(results):
     lines = ["From the fault to the first record that the next primary "
-             "acknowledged. Each round has new\nprocesses, so no silence is "
-             "longer because of an earlier round.\n"]
+             "acknowledged. Each round has new\nprocesses. A round in which "
+             "the primary was suspected before the fault is begun again:\n"
+             "no silence was longer than its setting when the fault came.\n"]
     shares = ["%s %.0f %%" % (d["scenario"], d["share_of_others"] * 100)
               for d in results.data.get("disturbances", ())]
     if shares:
@@ -68,20 +69,18 @@ def fail_overs(results, scenario):
                      "%.1f" % m["max"]]
                     + ["-" if part is None else "%.2f" % part
                        for part in parts]
-                    + [_failed(results, scenario, m, mib)])
+                    + [_failed(results, scenario, m, mib),
+                       "%.0f" % m["details"].get("begun_again", 0)])
     if not rows:
         return ""
     return table("After %s: ms, parts by their medians" % SCENARIOS[scenario],
                  ["", "log", "rounds", "p50", "p99", "max"] + list(PARTS)
-                 + ["failed openings"], rows)
+                 + ["failed openings", "begun again"], rows)
 
 
 def _failed(results, scenario, m, mib):
     found = results.one(scenario, m["candidate"], FAILED, log_mib=mib)
-    if found is not None:
-        return "%.0f" % sum(found["samples"])
-    again = m["details"].get("begun_again", 0)
-    return "begun again: %.0f" % again if again else "-"
+    return "-" if found is None else "%.0f" % sum(found["samples"])
 
 
 class Verdict:

@@ -12,10 +12,10 @@
 namespace alpheus::recovery {
 namespace {
 
-constexpr int64_t kNever = Deadline().at_nanos();
+constexpr int64_t kNotDue = Deadline().at_nanos();
 // How often a change looks whether all records are durable, and how long a
 // waiter sleeps at least while it is another thread's turn to step.
-constexpr int64_t kLookNanos = 100'000;
+constexpr int64_t kSuccessionLookNanos = 100'000;
 constexpr int64_t kTurnNanos = 20'000;
 
 std::vector<PeerAddress> WithoutNode(std::vector<PeerAddress> peers,
@@ -37,7 +37,7 @@ EpochSuccession::EpochSuccession(fabric::Fabric& fabric, const Clock& clock,
       others_(others),
       options_(std::move(options)),
       first_bounds_{opened.head, opened.start.superline.ceiling},
-      due_ns_(kNever),
+      due_ns_(kNotDue),
       upkeep_(MakeUpkeep(opened)) {
   const MutexLock lock(mutex_);
   members_ = MembersOf(opened.epoch, opened.configuration);
@@ -232,7 +232,7 @@ Deadline EpochSuccession::PollDeadline(Deadline deadline) const {
     until = upkeep_->replicator().PollDeadline(deadline);
   }
   const int64_t due = due_ns_.load(std::memory_order_acquire);
-  if (due != kNever) {
+  if (due != kNotDue) {
     until = Deadline::AtNanos(std::min(
         until.at_nanos(), std::max(due, clock_.NowNanos() + kTurnNanos)));
   }
@@ -252,13 +252,13 @@ void EpochSuccession::OnConnectionEvent(const fabric::ConnectionEvent& event) {
 // --- The change --------------------------------------------------------------
 
 void EpochSuccession::NoteDue() {
-  int64_t due = kNever;
+  int64_t due = kNotDue;
   switch (phase_) {
     case Phase::kRunning:
     case Phase::kEnded:
       break;
     case Phase::kDraining:
-      due = clock_.NowNanos() + kLookNanos;
+      due = clock_.NowNanos() + kSuccessionLookNanos;
       break;
     case Phase::kOpening:
       due = opening_->NextPoll().at_nanos();
@@ -270,7 +270,8 @@ void EpochSuccession::NoteDue() {
   due_ns_.store(due, std::memory_order_release);
   // One that was asked for since has set it already.
   if (phase_ == Phase::kRunning && is_asked_.load(std::memory_order_acquire)) {
-    due_ns_.store(clock_.NowNanos() + kLookNanos, std::memory_order_release);
+    due_ns_.store(clock_.NowNanos() + kSuccessionLookNanos,
+                  std::memory_order_release);
   }
 }
 

@@ -36,7 +36,9 @@ class ElectionRoundTest : public alpheus::testing::ClusterTest {
     ElectionRoundOptions round;
     round.region_bytes = 2 << 20;
     // A busy machine must not depose anybody under load.
-    if (plan.load_nanos > 0) round.silence_ms = 30'000;
+    const bool has_load =
+        plan.load_nanos > 0 || plan.fault == ElectionFault::kDrain;
+    if (has_load) round.silence_ms = 30'000;
     ElectionRounds rounds(round, cluster_.get(), /*servers=*/nullptr, &feed_);
     const auto report = rounds.RunRound(plan);
     if (!report.ok()) return report.status();

@@ -20,6 +20,7 @@
 #include "tests/support/fixtures/patience.h"
 #include "tools/nemesis/cluster_reading.h"
 #include "tools/nemesis/cluster_writer.h"
+#include "tools/nemesis/fed_writer.h"
 #include "tools/nemesis/standing_programs.h"
 
 namespace alpheus::testing {
@@ -58,8 +59,7 @@ class ProgramFailOverTest : public ClusterTest {
     plan.has_own_replica = true;
     plan.first_number = history_.DrawFirstNumber();
     plan.lsn_floor = history_.LsnFloor(programs_->Terms());
-    // Few, as those that are taken when the log is lost are left out.
-    plan.limits = {.ring_bytes_max = 256 << 10, .unacknowledged_max = 8};
+    plan.limits = limits_;
     // A busy machine must not decide.
     plan.options = {"--ack-timeout-ms", "60000"};
     plan.options.insert(plan.options.end(), options.begin(), options.end());
@@ -98,6 +98,9 @@ class ProgramFailOverTest : public ClusterTest {
     EXPECT_TRUE(looked.ok()) << looked << "\n" << Said();
   }
 
+  // Few, as those that are taken when the log is lost are left out.
+  demo::FeedLimits limits_ = {.ring_bytes_max = 256 << 10,
+                              .unacknowledged_max = 8};
   std::unique_ptr<demo::StandingPrograms> programs_;
 };
 

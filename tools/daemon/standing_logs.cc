@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/daemon/standing_logs.h"
 
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -19,30 +20,49 @@ void SayWarnings(const std::string& log, const RecoveryReport& report,
   }
 }
 
+CandidateOptions CandidateFor(const StandingOptions& options,
+                              const std::string& log) {
+  CandidateOptions candidate = options.candidate;
+  candidate.log.path = absl::StrCat(options.directory, "/", log, ".alpheus");
+  candidate.log.replication.cluster_file = options.cluster_file;
+  candidate.log.replication.node = options.node;
+  candidate.log.replication.log_name = log;
+  return candidate;
+}
+
 }  // namespace
+
+absl::Status StandingLogs::Check(const StandingOptions& options) {
+  std::set<std::string> names;
+  for (const std::string& name : options.logs) {
+    if (!names.insert(name).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--stand ", name,
+                       ": the log is named twice, and has one candidate at "
+                       "each node. Name it once"));
+    }
+    ALPHEUS_RETURN_IF_ERROR(Candidate::Check(CandidateFor(options, name)));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status StandingLogs::Start(const StandingOptions& options) {
   const std::lock_guard lock(mutex_);
   if (is_stopped_) return absl::OkStatus();
+  ALPHEUS_RETURN_IF_ERROR(Check(options));
   std::vector<std::unique_ptr<Standing>> logs;
   for (const std::string& name : options.logs) {
-    CandidateOptions candidate;
-    candidate.log.path = absl::StrCat(options.directory, "/", name, ".alpheus");
-    candidate.log.replication.cluster_file = options.cluster_file;
-    candidate.log.replication.node = options.node;
-    candidate.log.replication.log_name = name;
-    candidate.priority = options.priority;
-    candidate.say = options.say;
     auto standing = std::make_unique<Standing>();
     standing->name = name;
-    ALPHEUS_ASSIGN_OR_RETURN(standing->candidate, Candidate::Stand(candidate));
+    ALPHEUS_ASSIGN_OR_RETURN(standing->candidate,
+                             Candidate::Stand(CandidateFor(options, name)));
     logs.push_back(std::move(standing));
   }
   logs_ = std::move(logs);
   for (const auto& standing : logs_) {
     try {
       standing->thread = std::thread(
-          [&log = *standing, say = options.say] { Hold(log, say); });
+          [&log = *standing, say = options.candidate.say] { Hold(log, say); });
     } catch (const std::system_error&) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "no thread could be started to stand for log ", standing->name,

@@ -9,6 +9,7 @@
 //   STL1. A log that this node holds is closed in good order before Stop
 //         returns.
 //   STL2. Either all logs have a candidate, or none has.
+//   STL3. A log has one candidate: two of one replica would depose each other.
 // Thread safety: Start and Stop by any threads. Both may block.
 // References: docs/design/election.md; alpheus/candidate.h.
 #ifndef ALPHEUS_TOOLS_DAEMON_STANDING_LOGS_H_
@@ -30,11 +31,11 @@ namespace alpheus::daemon {
 // Logs for which a node stands, and how it opens them.
 struct StandingOptions {
   std::vector<std::string> logs;  // names
-  uint32_t priority = 0;
   std::string cluster_file;
   uint64_t node = 0;
   std::string directory;  // of the node's replicas
-  std::function<void(const std::string&)> say;
+  // For each log; what is above is set in it.
+  CandidateOptions candidate;
 };
 
 class StandingLogs {
@@ -44,9 +45,12 @@ class StandingLogs {
   StandingLogs(const StandingLogs&) = delete;
   StandingLogs& operator=(const StandingLogs&) = delete;
 
+  // Checks whether the node could stand for each log. Changes nothing. Errors:
+  // InvalidArgument (a log is named twice: STL3); as Candidate::Check.
+  static absl::Status Check(const StandingOptions& options);
   // Stands for each log, unless Stop was called before. Called once. Errors: as
-  // Candidate::Stand; ResourceExhausted (no thread). None stands for long then:
-  // the destructor stops the others.
+  // Check and Candidate::Stand; ResourceExhausted (no thread). None stands for
+  // long then: the destructor stops the others.
   absl::Status Start(const StandingOptions& options);
   // Closes the logs in good order, and stands no more. The node must serve
   // until then. May block: an opening that has begun ends first, and a log that

@@ -55,6 +55,17 @@ absl::Status WriteText(const std::string& path, const std::string& text) {
   return absl::UnavailableError(absl::StrCat(path, ": can't be written"));
 }
 
+absl::Status WriteSecret(const std::string& path, const std::string& text) {
+  ALPHEUS_RETURN_IF_ERROR(WriteText(path, text));
+  std::error_code error;
+  std::filesystem::permissions(
+      path,
+      std::filesystem::perms::owner_read | std::filesystem::perms::owner_write,
+      error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(path, ": ", error.message()));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Create(
@@ -67,6 +78,10 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Create(
   for (const Node& node : cluster->nodes_) addresses.push_back(node.address);
   ALPHEUS_RETURN_IF_ERROR(
       quorum::MakeClusterKeyFile(cluster->key_file(), entropy));
+  if (!options.zookeeper_identity.empty()) {
+    ALPHEUS_RETURN_IF_ERROR(
+        WriteSecret(cluster->identity_file(), options.zookeeper_identity));
+  }
   ALPHEUS_RETURN_IF_ERROR(
       cluster->WriteFile(cluster->file(), addresses, options.zookeeper));
   for (int node = 1; node <= cluster->node_count(); ++node) {
@@ -120,6 +135,11 @@ absl::Status Cluster::WriteFile(
         &text, "membership = \"zookeeper\"\n\n[zookeeper]\nservers = [\"",
         absl::StrJoin(zookeeper, "\", \""),
         "\"]\nsession_timeout_ms = ", options_.session_timeout_ms, "\n");
+    if (!options_.zookeeper_identity.empty()) {
+      absl::StrAppend(&text, "identity_file = \"",
+                      std::filesystem::absolute(identity_file()).string(),
+                      "\"\n");
+    }
   }
   for (size_t i = 0; i < addresses.size(); ++i) {
     absl::StrAppend(&text, "\n[[member]]\nnode = ", i + 1, "\naddress = \"",
@@ -143,6 +163,10 @@ std::string Cluster::file() const {
 
 std::string Cluster::key_file() const {
   return absl::StrCat(options_.directory, "/", kKeyName);
+}
+
+std::string Cluster::identity_file() const {
+  return absl::StrCat(options_.directory, "/zookeeper.identity");
 }
 
 std::string Cluster::node_directory(int node) const {

@@ -42,6 +42,7 @@ struct ClusterOptions {
   // static.
   std::vector<std::string> zookeeper = {};
   uint32_t session_timeout_ms = 2'000;
+  std::string zookeeper_identity = {};  // name:password; empty: none
   // Commands to put before a node's program, by node.
   std::map<int, std::vector<std::string>> wrappers = {};
 };
@@ -101,6 +102,7 @@ class Cluster {
   const std::string& address(int node) const { return At(node).address; }
   std::string file() const;
   std::string key_file() const;
+  std::string identity_file() const;
   std::string node_directory(int node) const;
   std::string region(int node, const std::string& log) const;
 

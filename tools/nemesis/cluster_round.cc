@@ -10,12 +10,12 @@
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
 #include "tools/nemesis/cluster_reading.h"
+#include "tools/nemesis/millis.h"
 #include "tools/nemesis/patience.h"
 
 namespace alpheus::demo {
 namespace {
 
-constexpr int64_t kNanosPerSecond = 1'000'000'000;
 // Time in which a primary without a quorum must not acknowledge.
 constexpr int64_t kSilenceNanos = 5 * kNanosPerSecond;
 // Time between two readings of its output.

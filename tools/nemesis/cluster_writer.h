@@ -92,6 +92,9 @@ class ClusterWriter {
   // Returns whether its last word is that it is primary: neither that it is to
   // hand over, nor that it has lost the log.
   bool HasTheLog() const;
+  // Returns how often it has said that it lost a log in which it was primary:
+  // one that it gave back in good order is not lost.
+  size_t LossCount() const { return term_ends_.size(); }
 
   // Requires: it does not stand.
   WriterFacts Facts() const;

@@ -20,15 +20,19 @@
 //
 // Checks: each look at the log against all acknowledgements and all earlier
 // looks (log_history.h), term by term of each program; each epoch is announced
-// by one program, and has the records of one (RO7 of recovery_oracle.h).
+// by one program, and has the records of one (RO7 of recovery_oracle.h). A
+// primary that is drained under load loses nothing: no append of it ends with
+// an unknown outcome (CAN2 of candidate.h).
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_ELECTION_ROUND_H_
 #define ALPHEUS_TOOLS_NEMESIS_ELECTION_ROUND_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -103,7 +107,11 @@ class ElectionRounds {
   absl::Status StartTwo(const ClusterWriter& primary);
   // An operator's command; nodes may learn late who stands.
   absl::Status MustInstruct(const std::string& command, int node);
+  // Returns the command, as one that is given up before it is given again.
+  Program Instruction(const std::string& command, int node) const;
   absl::Status Return(ClusterWriter* primary);
+  // Ends a primary that was drained: it stands no more.
+  absl::Status EndDrained(ClusterWriter* primary);
   absl::Status HealService();
 
   absl::Status CheckBeside();
@@ -123,6 +131,8 @@ class ElectionRounds {
   std::string log_;                                      // empty: none was made
   uint64_t log_count_ = 0;
   bool is_service_hit_ = false;
+  // Of a primary that had the log when it was drained: its losses by then.
+  std::optional<size_t> losses_before_drain_;
 
   // Of this log.
   StandingPrograms programs_;

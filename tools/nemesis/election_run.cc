@@ -25,7 +25,6 @@ namespace {
 // region that one of two primaries may fill.
 constexpr uint64_t kLoadBytesPerSecond = 200'000;
 constexpr uint64_t kLoadShare = 4;
-constexpr int64_t kSecondNanos = 1'000'000'000;
 // Nobody is silent there, but a machine may be busy.
 constexpr uint32_t kLoadSilenceMillis = 10'000;
 
@@ -35,7 +34,7 @@ ElectionRoundOptions RoundOptionsOf(const ElectionRunOptions& options) {
   if (options.kind != ElectionKind::kStopped) return round;
   round.silence_ms = kLoadSilenceMillis;
   const uint64_t bytes =
-      static_cast<uint64_t>(options.stop_nanos / 2 / kSecondNanos + 1) *
+      static_cast<uint64_t>(options.stop_nanos / 2 / kNanosPerSecond + 1) *
       kLoadBytesPerSecond * kLoadShare;
   while (round.region_bytes < bytes) round.region_bytes *= 2;
   return round;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// millis: times as the reports of the demonstrations show them.
+// millis: units of time, and times as the reports of the demonstrations show
+// them.
 #ifndef ALPHEUS_TOOLS_NEMESIS_MILLIS_H_
 #define ALPHEUS_TOOLS_NEMESIS_MILLIS_H_
 
 #include <cstdint>
 
 namespace alpheus::demo {
+
+inline constexpr int64_t kNanosPerSecond = 1'000'000'000;
 
 constexpr double Millis(int64_t nanos) {
   return static_cast<double>(nanos) / 1e6;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
 #include "tools/nemesis/patience.h"
@@ -105,6 +107,27 @@ absl::StatusOr<ClusterWriter*> StandingPrograms::AwaitPrimary(
   is_fed_ = false;
   ALPHEUS_RETURN_IF_ERROR(status);
   return primary;
+}
+
+absl::StatusOr<ProgramResult> StandingPrograms::RunBesideLoad(
+    const Program& command) {
+  ALPHEUS_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(command));
+  child.input().Close();
+  std::optional<ProcessEnd> end;
+  is_fed_ = true;
+  const absl::Status status =
+      Await(absl::StrCat(absl::StrJoin(command.argv, " "), " has ended"), [&] {
+        end = child.WaitFor(0);
+        return end.has_value();
+      });
+  is_fed_ = false;
+  ALPHEUS_RETURN_IF_ERROR(status);
+  ProgramResult result{.end = *end, .output = {}, .error = {}};
+  while (ReadSome(child.output().get(), &result.output)) {
+  }
+  while (ReadSome(child.error().get(), &result.error)) {
+  }
+  return result;
 }
 
 std::vector<WriterFacts> StandingPrograms::Terms() const {

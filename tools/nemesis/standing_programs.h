@@ -2,8 +2,8 @@
 // standing_programs: programs that stand for primary of one log, each at a node
 // of its own, which are fed and listened to side by side.
 //
-// Idea: a program gets new records only while acknowledgements are waited for.
-// So it fills no ring however long a fault takes.
+// Idea: a program gets new records only while acknowledgements are waited for,
+// or a command runs beside it. So it fills no ring however long a fault takes.
 //
 // Invariants:
 //   STP1. Every wait has a deadline.
@@ -24,6 +24,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tools/nemesis/child_process.h"
 #include "tools/nemesis/cluster.h"
 #include "tools/nemesis/cluster_writer.h"
 #include "tools/nemesis/feed.h"
@@ -67,6 +68,9 @@ class StandingPrograms {
   // than now, and returns it. Errors: as Await.
   absl::StatusOr<ClusterWriter*> AwaitPrimary(const ClusterWriter* but,
                                               uint64_t ack_count);
+  // Feeds all while a command runs, to its end. Errors: Unavailable (it can't
+  // be started); as Await.
+  absl::StatusOr<ProgramResult> RunBesideLoad(const Program& command);
 
   std::vector<WriterFacts> Terms() const;
   uint64_t AckCount() const;

@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
+#include "tools/nemesis/millis.h"
 
 namespace alpheus::demo {
 namespace {
 
-constexpr int64_t kNanosPerSecond = 1'000'000'000;
 // Time without an acknowledgement or an end after which a victim hangs.
 // Generous: the machine may be busy with other things.
 constexpr int64_t kSilenceNanosMax = 60 * kNanosPerSecond;

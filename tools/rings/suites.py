@@ -70,6 +70,7 @@ WITH_SERVERS = r"^(zookeeper_test\.|ZookeeperFailOverTest\.)"
 # be there with it.
 REQUESTED = tuple(options + others
                   for options in ("--actors elect",
+                                  "--faults none --no-breaks --actors drain",
                                   "--workload mixed --actors online")
                   for others in ("", ",tail,unauthenticated,scrub,claim"))
 REQUESTED_SEEDS = 500

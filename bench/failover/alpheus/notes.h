@@ -28,10 +28,11 @@ inline constexpr uint32_t kPortsMax = 64;
 
 // All 0 at first.
 struct Notes {
-  // Of a program that stands. The moments of its last opening
-  // (OpeningMoments), when its first record since was durable, how many
-  // openings failed, and the moments at which it has told that it stands, and
-  // at which the log had its size and three replicas.
+  // Of a program that stands. The moments of its first opening
+  // (OpeningMoments), when its first record was durable, how many openings
+  // failed and how often it suspected the primary wrongly, and the moments at
+  // which it has told that it stands, and at which the log had its size and
+  // three replicas.
   std::atomic<int64_t> began_ns;
   std::atomic<int64_t> promised_ns;
   std::atomic<int64_t> chosen_ns;
@@ -39,6 +40,7 @@ struct Notes {
   std::atomic<int64_t> opened_ns;
   std::atomic<int64_t> first_ack_ns;
   std::atomic<uint64_t> failed_openings;
+  std::atomic<uint64_t> wrong_suspicions;
   std::atomic<int64_t> stands_ns;
   std::atomic<int64_t> loaded_ns;
 

@@ -79,18 +79,14 @@ class Program {
     if (absl::StrContains(sentence, ": not opened: ")) {
       notes_.failed_openings.fetch_add(1);
     }
+    if (absl::StrContains(sentence, " suspected the primary wrongly")) {
+      notes_.wrong_suspicions.fetch_add(1);
+    }
   }
 
   absl::Status Lead(const Candidate& candidate, Log& log) {
     ALPHEUS_RETURN_IF_ERROR(log.Append(payload_).status());
-    const int64_t first_ack = NowNanos();
-    const OpeningMoments& moments = log.report().moments;
-    notes_.began_ns.store(moments.began_ns);
-    notes_.promised_ns.store(moments.promised_ns);
-    notes_.chosen_ns.store(moments.chosen_ns);
-    notes_.installed_ns.store(moments.installed_ns);
-    notes_.opened_ns.store(moments.opened_ns);
-    notes_.first_ack_ns.store(first_ack);
+    NoteFirstAck(log.report().moments, NowNanos());
     ALPHEUS_RETURN_IF_ERROR(Fill(log));
     notes_.loaded_ns.store(NowNanos());
     while (!candidate.must_give_back()) {
@@ -98,6 +94,16 @@ class Program {
       ALPHEUS_RETURN_IF_ERROR(Clean(log));
     }
     return absl::OkStatus();
+  }
+
+  void NoteFirstAck(const OpeningMoments& moments, int64_t first_ack_ns) {
+    if (notes_.first_ack_ns.load() != 0) return;
+    notes_.began_ns.store(moments.began_ns);
+    notes_.promised_ns.store(moments.promised_ns);
+    notes_.chosen_ns.store(moments.chosen_ns);
+    notes_.installed_ns.store(moments.installed_ns);
+    notes_.opened_ns.store(moments.opened_ns);
+    notes_.first_ack_ns.store(first_ack_ns);
   }
 
   // Returns once the log has its size, and all replicas have it.

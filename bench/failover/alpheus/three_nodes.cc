@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "alpheus/candidate.h"
 #include "bench/failover/alpheus/cut.h"
+#include "bench/failover/alpheus/fail_over.h"
 #include "bench/failover/alpheus/notes.h"
 #include "bench/failover/alpheus/processes.h"
 #include "bench/failover/times.h"
@@ -81,8 +82,25 @@ class Cluster {
 
   explicit Cluster(ClusterFolder folder) : folder_(std::move(folder)) {}
 
+  // Takes the primary away under load, and waits for the next one's first
+  // record. Errors: Aborted (the round is void, FOV1); DeadlineExceeded.
+  absl::StatusOr<Parts> Run(Fault fault) const {
+    std::vector<const Notes*> notes;
+    for (const Told& one : programs_) notes.push_back(&*one.notes);
+    const FailOver fail_over(std::move(notes));
+    std::this_thread::sleep_for(LoadTime());
+    ALPHEUS_RETURN_IF_ERROR(fail_over.CheckBegin());
+    ALPHEUS_ASSIGN_OR_RETURN(const int64_t fault_ns, Lose(fault));
+    const Notes* next = nullptr;
+    ALPHEUS_RETURN_IF_ERROR(
+        Await("the next primary's first record", kFailOverTimeout,
+              [&] { return (next = fail_over.Next(fault_ns)) != nullptr; }));
+    return fail_over.PartsOf(*next, fault_ns);
+  }
+
+ private:
   // Returns when the primary was lost.
-  absl::StatusOr<int64_t> Lose(Fault fault) {
+  absl::StatusOr<int64_t> Lose(Fault fault) const {
     switch (fault) {
       case Fault::kKill:
         return LoseBySignal(SIGKILL);
@@ -96,39 +114,6 @@ class Cluster {
     return absl::InvalidArgumentError("no such fault");
   }
 
-  // Waits for the next primary's first record. Errors: DeadlineExceeded.
-  absl::StatusOr<Parts> Next(int64_t fault_ns) const {
-    const Notes* next = nullptr;
-    ALPHEUS_RETURN_IF_ERROR(
-        Await("the next primary's first record", kFailOverTimeout, [&] {
-          for (const Told& one : programs_) {
-            if (&one != &programs_.front() &&
-                one.notes->first_ack_ns.load() != 0) {
-              next = &*one.notes;
-            }
-          }
-          return next != nullptr;
-        }));
-    Parts parts;
-    int64_t last = fault_ns;
-    const auto until = [&](const char* part, int64_t at) {
-      parts[part] = MillisBetween(last, at);
-      last = at;
-    };
-    until("detection", next->began_ns.load());
-    until("promises", next->promised_ns.load());
-    until("choice", next->chosen_ns.load());
-    until("repair", next->installed_ns.load());
-    until("open", next->first_ack_ns.load());
-    parts["total"] = MillisBetween(fault_ns, last);
-    for (const Told& one : programs_) {
-      parts[kFailedOpenings] +=
-          static_cast<double>(one.notes->failed_openings.load());
-    }
-    return parts;
-  }
-
- private:
   // The first one has the log, and all of its size, before others stand.
   absl::Status StartProcesses(uint64_t log_mib) {
     for (uint64_t node = kFirst; node <= kNodes; ++node) {
@@ -151,9 +136,6 @@ class Cluster {
           Await("the first primary's log", kClusterStartTimeout,
                 [&] { return notes.loaded_ns.load() != 0; }));
     }
-    std::this_thread::sleep_for(LoadTime());
-    // What happened before is not of the fail-over.
-    for (const Told& one : programs_) one.notes->failed_openings.store(0);
     return absl::OkStatus();
   }
 
@@ -206,12 +188,14 @@ class AlpheusContestant final : public Contestant {
   explicit AlpheusContestant(std::string folder) : folder_(std::move(folder)) {}
 
   std::string name() const override { return kAlpheusName; }
+  int TriesMax(const absl::Status& ended) const override {
+    return absl::IsAborted(ended) ? kVoidTriesMax : 1;
+  }
 
   absl::StatusOr<Parts> Run(Fault fault, uint64_t log_mib) override {
     ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Cluster> cluster,
                              Cluster::Start(folder_, log_mib));
-    ALPHEUS_ASSIGN_OR_RETURN(const int64_t lost_ns, cluster->Lose(fault));
-    return cluster->Next(lost_ns);
+    return cluster->Run(fault);
   }
 
  private:

@@ -37,7 +37,9 @@ class EtcdContestant final : public Contestant {
   std::string name() const override {
     return silence_ms_ == 0 ? kEtcdName : kEtcdFastName;
   }
-  bool may_fail() const override { return true; }
+  int TriesMax(const absl::Status& /*ended*/) const override {
+    return kPeerTriesMax;
+  }
   std::string WhyNot(Fault fault) const override {
     if (fault != Fault::kCut) return "";
     return "the sockets of another program are cut off by root only";

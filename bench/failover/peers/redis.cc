@@ -238,7 +238,9 @@ class RedisContestant final : public Contestant {
         silence_ms_(silence_ms) {}
 
   std::string name() const override { return kRedisName; }
-  bool may_fail() const override { return true; }
+  int TriesMax(const absl::Status& /*ended*/) const override {
+    return kPeerTriesMax;
+  }
   std::string WhyNot(Fault fault) const override {
     if (fault != Fault::kCut) return "";
     return "the sockets of another program are cut off by root only";

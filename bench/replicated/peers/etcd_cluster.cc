@@ -17,20 +17,20 @@
 namespace alpheus::bench::replicated {
 namespace {
 
-constexpr std::chrono::milliseconds kStartTimeout{30'000};
+constexpr std::chrono::milliseconds kEtcdStartTimeout{30'000};
 constexpr std::chrono::seconds kCallTimeout{5};
 
 constexpr const char* kPut = "/etcdserverpb.KV/Put";
 constexpr const char* kStatus = "/etcdserverpb.Maintenance/Status";
 constexpr const char* kMoveLeader = "/etcdserverpb.Maintenance/MoveLeader";
 // Fields of their messages.
-constexpr uint32_t kHeader = 1;    // of all answers
-constexpr uint32_t kMember = 2;    // of a header: who answers
-constexpr uint32_t kRevision = 3;  // of a header
-constexpr uint32_t kLeader = 4;    // of the answer of Status
-constexpr uint32_t kKey = 1;       // of a put
-constexpr uint32_t kValue = 2;     // of a put
-constexpr uint32_t kTarget = 1;    // of a move of the leader
+constexpr uint32_t kHeader = 1;       // of all answers
+constexpr uint32_t kMemberField = 2;  // of a header: who answers
+constexpr uint32_t kRevision = 3;     // of a header
+constexpr uint32_t kLeader = 4;       // of the answer of Status
+constexpr uint32_t kKey = 1;          // of a put
+constexpr uint32_t kValue = 2;        // of a put
+constexpr uint32_t kTarget = 1;       // of a move of the leader
 
 // A member takes a second to listen; asking for it again takes little. The
 // least of it is also how long a connection may take.
@@ -177,7 +177,7 @@ absl::StatusOr<EtcdStatus> EtcdClient::AskStatus() {
   ALPHEUS_ASSIGN_OR_RETURN(const std::string_view header,
                            BytesField(answer, kHeader));
   EtcdStatus status;
-  ALPHEUS_ASSIGN_OR_RETURN(status.member, NumberField(header, kMember));
+  ALPHEUS_ASSIGN_OR_RETURN(status.member, NumberField(header, kMemberField));
   ALPHEUS_ASSIGN_OR_RETURN(status.leader, NumberField(answer, kLeader));
   return status;
 }
@@ -228,7 +228,7 @@ absl::Status EtcdCluster::StartMembers(const std::string& parent, int count,
     members_.push_back(std::move(member));
     clients_.push_back(std::make_unique<EtcdClient>(ports[i].client));
   }
-  return AwaitReady(members_, kStartTimeout, [&] { return FindLeader(); });
+  return AwaitReady(members_, kEtcdStartTimeout, [&] { return FindLeader(); });
 }
 
 // All members agree on it.

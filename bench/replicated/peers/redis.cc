@@ -20,7 +20,7 @@
 namespace alpheus::bench::replicated {
 namespace {
 
-constexpr std::chrono::milliseconds kStartTimeout{20'000};
+constexpr std::chrono::milliseconds kRedisStartTimeout{20'000};
 // Entries that the stream keeps, about: a log is cleaned as well.
 constexpr const char* kEntriesMax = "10000";
 
@@ -75,7 +75,7 @@ class RedisCandidate final : public Candidate {
                              absl::StrCat(own, ".log")));
       servers_.push_back(std::move(server));
     }
-    return AwaitReady(servers_, kStartTimeout,
+    return AwaitReady(servers_, kRedisStartTimeout,
                       [&] { return CheckReplicas(ports.front()); });
   }
 

@@ -95,13 +95,17 @@ class TextTest(unittest.TestCase):
             measured("kill", [30.0, 40.0]),
             measured("kill", [1.25, 1.25], metric="choice"),
             measured("kill", [0.0, 2.0], metric=failover.FAILED),
-            measured("kill", [1000.0], candidate="etcd"))
+            dict(measured("kill", [1000.0], candidate="etcd"),
+                 details={"begun_again": 3}))
         text = failover.to_text(run)
         self.assertIn("After SIGKILL of the primary", text)
         row = [line.split() for line in text.splitlines()
                if line.split()[:1] == ["alpheus"]][0]
         self.assertEqual(row, ["alpheus", "64", "MiB", "2", "40.0", "40.0",
-                               "40.0", "-", "-", "1.25", "-", "-", "2"])
+                               "40.0", "-", "-", "1.25", "-", "-", "2", "0"])
+        peer = [line.split() for line in text.splitlines()
+                if line.split()[:1] == ["etcd"]][0]
+        self.assertEqual(peer[-2:], ["-", "3"])
         self.assertIn("1000.0", text)
         self.assertNotIn("SIGSTOP of the primary: ms", text)
 

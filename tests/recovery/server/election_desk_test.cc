@@ -415,6 +415,16 @@ TEST_F(ElectionDeskTest, InstructionIsForThoseThatStoodWhenItCame) {
   EXPECT_EQ(Ask(candidate_, hear).instruction, instruction);
 }
 
+// A primary that is to hand over is there until it has closed the log.
+TEST_F(ElectionDeskTest, InstructionSaysNothingOfThePrimary) {
+  Peer& primary = Primary();
+  const Instruct drain{{InstructionKind::kDrain, NodeId(1), 99}};
+  EXPECT_EQ(Ask(asker_, drain).word, PrimaryWord::kHeard);
+  EXPECT_EQ(Word(), PrimaryWord::kHeard);
+  Beat(primary);
+  EXPECT_EQ(Word(), PrimaryWord::kHeard);
+}
+
 TEST_F(ElectionDeskTest, ConnectionWithAPromiseAsksForNothing) {
   Peer& opener = world_.Connected(1, 6);
   world_.GetPromise(opener, Epoch(6));

@@ -19,6 +19,7 @@
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/progress.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/io/standing_options.h"
 #include "tools/cli/source/log_source.h"
 #include "tools/cli/source/wait_notice.h"
 #include "tools/cli/write/append_workers.h"
@@ -36,8 +37,7 @@ struct AppendArguments {
   uint32_t open_timeout_ms = 10'000;  // these two as in ReplicationOptions
   uint32_t ack_timeout_ms = 1'000;
   bool stand = false;
-  uint32_t priority = 0;
-  uint32_t silence_ms = CandidateOptions().silence_ms;
+  StandingArguments standing;
 };
 
 std::string NameOf(const LogSource& source) {
@@ -162,10 +162,7 @@ class StandingAppend {
   absl::Status Run() {
     CandidateOptions options;
     options.log = LogOptionsOf(arguments_);
-    options.priority = arguments_.priority;
-    options.silence_ms = arguments_.silence_ms;
-    options.silence_ms_max =
-        std::max(options.silence_ms_max, options.silence_ms);
+    SetStanding(arguments_.standing, &options);
     options.say = [this](const std::string& sentence) {
       SayOnError(Spelled(arguments_.source, sentence));
     };
@@ -288,24 +285,13 @@ absl::Status RunAppend(const AppendArguments& arguments) {
   return explained;
 }
 
-void AddStandingOptions(CLI::App* command, AppendArguments* arguments) {
+void AddStand(CLI::App* command, AppendArguments* arguments) {
   AddFlag(command, "--stand", &arguments->stand,
           "Stand for primary: append while this process is primary, and wait "
           "while another one is. When the log is lost, records that were taken "
           "from the input are not appended again")
       .Needs(FindOption(command, "--cluster"));
-  AddOption(command, "--priority", &arguments->priority,
-            "Of processes whose replicas are equally fresh the one with the "
-            "highest priority becomes primary")
-      .Needs(FindOption(command, "--stand"))
-      .Decimal()
-      .ShowDefault();
-  AddOption(command, "--silence-ms", &arguments->silence_ms,
-            "How long nothing is heard of the primary before it is suspected")
-      .Needs(FindOption(command, "--stand"))
-      .Decimal()
-      .Range(uint32_t{90}, uint32_t{600'000})
-      .ShowDefault();
+  AddStandingOptions(command, &arguments->standing);
 }
 
 }  // namespace
@@ -353,7 +339,7 @@ void AddAppendCommand(CLI::App* app, Command* chosen) {
       .Decimal()
       .Range(uint32_t{1}, kTimeoutMillisMax)
       .ShowDefault();
-  AddStandingOptions(command, arguments.get());
+  AddStand(command, arguments.get());
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
       return Explain(arguments->source, arguments->stand

@@ -13,7 +13,7 @@ namespace alpheus::sim {
 namespace {
 
 // How often the agent of a first candidate looks after its application.
-constexpr int64_t kCheckNanos = 200'000;
+constexpr int64_t kLookAtApplicationNanos = 200'000;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void CandidateAgent::Run() {
     Act();
     int64_t next = membership_->NextPoll().at_nanos();
     if (application_ != 0 || has_stepped_down_) {
-      next = std::min(next, clock_.NowNanos() + kCheckNanos);
+      next = std::min(next, clock_.NowNanos() + kLookAtApplicationNanos);
     }
     world_.threads().WaitFor(this, clock_.InWorld(Deadline::AtNanos(next)));
   }
@@ -101,7 +101,7 @@ void CandidateAgent::Act() {
 
 void CandidateAgent::LetOthersGoFirst() {
   has_stepped_down_ = true;
-  stands_again_at_ = clock_.NowNanos() + kCheckNanos;
+  stands_again_at_ = clock_.NowNanos() + kLookAtApplicationNanos;
   membership_->Withdraw();
 }
 

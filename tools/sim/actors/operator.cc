@@ -18,7 +18,7 @@ namespace {
 // Incarnations of replicas that are to join; those of other faults are lower.
 constexpr uint64_t kFirstIncarnation = 100'000;
 constexpr size_t kMembersOfAList = 5;
-constexpr int kTries = 8;
+constexpr int kListDrawsMax = 8;
 // Odds, 1 in this many acts: makes a change again; exchanges a medium; begins
 // from any list; gives a list away too early.
 constexpr uint64_t kAgainOdds = 6;
@@ -253,7 +253,7 @@ void Operator::ExchangeMedium() {
 }
 
 std::optional<size_t> Operator::DrawList() {
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kListDrawsMax; ++i) {
     const size_t from = random_.Below(kOldListOdds) == 0
                             ? random_.Below(world_.lists().count())
                             : made_;

@@ -253,6 +253,8 @@ void PrimaryProcess::Close() {
 
 void PrimaryProcess::CloseInOrder() {
   must_end_in_order_ = true;
+  must_end_well_ =
+      IsCalmButForDrains(world_.options()) && is_open() && !has_failed();
   Close();
 }
 
@@ -485,6 +487,12 @@ void PrimaryProcess::EndInOrder() {
   } else if (!absl::IsAborted(closed) &&
              !(absl::IsUnavailable(closed) && has_failed_medium())) {
     world_.oracle().Violate("API", absl::StrCat("close: ", closed.ToString()));
+  } else if (must_end_well_) {
+    world_.oracle().Violate(
+        "CAN2", absl::StrCat("machine ", machine_.number,
+                             " was drained, nothing failed, and its log ends "
+                             "with an unknown outcome: ",
+                             closed.ToString()));
   }
   log_.reset();
   sink_.reset();

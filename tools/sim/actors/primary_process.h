@@ -160,6 +160,7 @@ class PrimaryProcess {
   bool is_closing_ = false;
   bool becomes_idle_ = false;
   bool must_end_in_order_ = false;
+  bool must_end_well_ = false;  // nobody has a reason to take the log away
 };
 
 }  // namespace alpheus::sim

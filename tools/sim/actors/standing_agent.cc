@@ -10,12 +10,13 @@
 #include "tools/sim/actors/primary_process.h"
 #include "tools/sim/actors/sim_znodes.h"
 #include "tools/sim/checkers/checkers.h"
+#include "tools/sim/checkers/election_checker.h"
 
 namespace alpheus::sim {
 namespace {
 
 // How often the agent looks after its application.
-constexpr int64_t kCheckNanos = 200'000;
+constexpr int64_t kLookNanos = 200'000;
 // Most of the time between two words of an operator.
 constexpr uint64_t kInstructNanosMax = 40'000'000;
 
@@ -118,8 +119,7 @@ void StandingAgent::Run() {
   candidacy_ =
       std::make_unique<recovery::Candidacy>(fabric_, clock_, random_, options);
   EnterMembership(options.election);
-  instructs_at_ = clock_.NowNanos() +
-                  static_cast<int64_t>(random_.Below(kInstructNanosMax));
+  DrawNextInstruction();
   while (!world_.is_quiet()) {
     const bool any = Turn();
     Look();
@@ -138,7 +138,7 @@ void StandingAgent::Run() {
       next = std::min(next, entries_->NextPoll().at_nanos());
     }
     if (application_ != 0) {
-      next = std::min(next, clock_.NowNanos() + kCheckNanos);
+      next = std::min(next, clock_.NowNanos() + kLookNanos);
     }
     world_.WaitForActivity(host_, clock_.InWorld(Deadline::AtNanos(next)));
   }
@@ -218,6 +218,7 @@ void StandingAgent::Act(recovery::Candidacy::Advice advice) {
       if (MayNotOpen()) return candidacy_->OpeningFailed();
       world_.Trace(absl::StrCat("machine ", machine_.number, ": is elected"));
       ++world_.counters().elections;
+      CheckOpening();
       promised_max_ = candidacy_->election().PromisedMax();
       world_.StartPrimary(machine_);
       application_ =
@@ -227,6 +228,9 @@ void StandingAgent::Act(recovery::Candidacy::Advice advice) {
     case recovery::Candidacy::Advice::kHandOver:
       world_.Trace(absl::StrCat("machine ", machine_.number, ": hands over"));
       ++world_.counters().stepped_down;
+      if (IsCalmButForDrains(world_.options())) {
+        world_.checkers().elections.HandsOver(machine_.number);
+      }
       if (IsRunning()) machine_.primary->CloseInOrder();
       break;
     case recovery::Candidacy::Advice::kAsk:
@@ -235,12 +239,53 @@ void StandingAgent::Act(recovery::Candidacy::Advice advice) {
   }
 }
 
-// A machine that was drained is elected by and by.
-void StandingAgent::Instruct() {
+// An opening that meets no limit may be on an operator's word, or follows one
+// that has failed.
+void StandingAgent::CheckOpening() const {
+  const recovery::Election& election = candidacy_->election();
+  if (!election.PromisedMax().has_value()) return;
+  const MemberList& list = world_.lists().of(machine_.number);
+  std::vector<ToldWord> told;
+  for (const int number : list.machines) {
+    ToldWord& word = told.emplace_back();
+    word.is_own = number == machine_.number;
+    const recovery::Heard* const heard =
+        election.HeardAt(world_.machine(number).id());
+    if (heard == nullptr) continue;
+    word.word = heard->word;
+    word.is_current =
+        heard->promised.epoch == world_.checkers().epochs.promise(number).epoch;
+  }
+  world_.checkers().elections.Opens(
+      machine_.number, quorum::OpeningQuorumSize(list.sizes()), told);
+}
+
+bool StandingAgent::is_drained() const {
+  return candidacy_ != nullptr &&
+         candidacy_->election().standing() == recovery::Standing::kDrained;
+}
+
+// A primary that is drained must have been one for a while: candidates that
+// begin together may depose each other.
+void StandingAgent::DrawNextInstruction() {
   instructs_at_ = clock_.NowNanos() +
                   static_cast<int64_t>(random_.Below(kInstructNanosMax));
+  if (IsCalmButForDrains(world_.options())) {
+    instructs_at_ += ElectionChecker::kSettledNanos;
+  }
+}
+
+void StandingAgent::Instruct() {
+  DrawNextInstruction();
   instructions_.clear();
-  if (IsCalm(world_.options())) return;
+  if (!IsCalm(world_.options())) return Tell(AnyInstruction());
+  const bool is_operator = machine_.number == 0;
+  if (!is_operator || !IsCalmButForDrains(world_.options())) return;
+  if (const auto drain = NextDrain()) Tell(*drain);
+}
+
+// A machine that was drained is elected by and by.
+recovery::Instruction StandingAgent::AnyInstruction() {
   const MemberList list = world_.lists().of(machine_.number);
   const int chosen = list.machines[random_.Below(list.machines.size())];
   recovery::Instruction instruction;
@@ -248,12 +293,34 @@ void StandingAgent::Instruct() {
                                            : recovery::InstructionKind::kElect;
   instruction.node = world_.machine(chosen).id();
   instruction.id = random_.Next() | 1;
+  return instruction;
+}
+
+std::optional<recovery::Instruction> StandingAgent::NextDrain() {
+  std::vector<int> standing;
+  for (const int number : world_.lists().of(machine_.number).machines) {
+    const auto& agent = world_.machine(number).standing;
+    if (agent == nullptr || agent->is_drained()) continue;
+    // It has not heard of it yet.
+    if (drains_ == number) return std::nullopt;
+    standing.push_back(number);
+  }
+  if (standing.size() < 2) return std::nullopt;
+  drains_ = standing[random_.Below(standing.size())];
+  recovery::Instruction instruction;
+  instruction.kind = recovery::InstructionKind::kDrain;
+  instruction.node = world_.machine(*drains_).id();
+  instruction.id = random_.Next() | 1;
+  return instruction;
+}
+
+void StandingAgent::Tell(const recovery::Instruction& instruction) {
   world_.Trace(absl::StrCat(
-      "machine ", chosen, ": an operator ",
+      "node ", instruction.node.value, ": an operator ",
       instruction.kind == recovery::InstructionKind::kElect ? "elects"
                                                             : "drains",
       " it"));
-  for (const int number : list.machines) {
+  for (const int number : world_.lists().of(machine_.number).machines) {
     instructions_.push_back(std::make_unique<recovery::ControlCall>(
         fabric_,
         recovery::ControlCall::Options{

@@ -8,7 +8,10 @@
 // one process: so a pause of the application is one of the agent. With a
 // membership service the agent has its entries there; the application asks it
 // for ballots, in a session of its own. Beside that an agent now and then says
-// for an operator, by lot, that a machine is to be elected or drained.
+// for an operator, by lot, that a machine is to be elected or drained. Where
+// nothing fails nobody is; with the actor `drain` one agent has one machine
+// after the other drained, the last one excepted: such a primary must end its
+// log well (CAN2 of candidate.h).
 //
 // Thread safety: one thread.
 // References: candidacy.h, api/log/candidate.cc, whose loop this is in virtual
@@ -48,6 +51,9 @@ class StandingAgent {
   // Returns the limit of the opening that it has started (Election::PromisedMax
   // of then); nothing: there is no limit, or it opens none.
   std::optional<Epoch> PromisedMax() const;
+  // Returns whether that process is its application.
+  bool HasStarted(ProcessId process) const { return application_ == process; }
+  bool is_drained() const;
 
  private:
   void Run();
@@ -55,7 +61,15 @@ class StandingAgent {
   bool Turn();
   void Act(recovery::Candidacy::Advice advice);
   void Look();
+  void CheckOpening() const;
+  void DrawNextInstruction();
   void Instruct();
+  // Returns the instruction of an operator that elects and drains anybody.
+  recovery::Instruction AnyInstruction();
+  // Returns that of one who drains, as long as somebody stands then; nothing:
+  // not now.
+  std::optional<recovery::Instruction> NextDrain();
+  void Tell(const recovery::Instruction& instruction);
   bool IsRunning() const;
   quorum::MembersCopy Members() const;
   recovery::CandidacyOptions Options();
@@ -80,6 +94,7 @@ class StandingAgent {
   std::optional<Epoch> promised_max_;  // of its opening
   bool is_open_ = false;               // it has opened the log
   int64_t instructs_at_ = 0;
+  std::optional<int> drains_;  // the machine that it has drained last
   std::vector<std::unique_ptr<recovery::ControlCall>> instructions_;
   std::array<fabric::Completion, 64> completions_;
   std::vector<fabric::ConnectionEvent> events_;

@@ -4,7 +4,8 @@
 //
 // Checked:
 //   P-INV-4  no ballot of a register is given to two processes (MB1 of
-//            membership.h)
+//            membership.h), and none to a node that another one wrote there,
+//            whatever its source
 //   P-A4.1   a ballot is above every promise in its question (MB2). A register
 //            had it before it was given, written by the process that got it
 //            (MB3). Each one written is above the one before, with a counter of
@@ -43,6 +44,11 @@ class BallotChecker {
 
  private:
   void JudgeOwner(Epoch ballot, const quorum::PrimaryId& process);
+  // Returns who wrote that ballot, other than `process`; nullptr: nobody.
+  const quorum::PrimaryId* OtherWriterOf(
+      Epoch ballot, const quorum::PrimaryId& process) const;
+  void ViolateByWriter(Epoch ballot, const quorum::PrimaryId& writer,
+                       const quorum::PrimaryId& process);
 
   Oracle& oracle_;
   std::set<std::pair<Epoch, quorum::PrimaryId>> written_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// election_checker: checks that in a run in which nothing fails a log changes
-// hands for nobody's pleasure.
+// election_checker: checks that nobody deposes a primary that nodes hear.
 //
 // Idea: a candidate that opens the log deposes its primary. Where nothing
 // fails, no process stands still and no operator wants it, every node hears the
@@ -8,6 +7,13 @@
 // Candidates that begin together may open at once: that is before the log was
 // open for a while.
 //
+// Everywhere: an opening that is on no operator's word needs opening_quorum
+// nodes that do not hear a primary. What nodes told the candidate last shows
+// when that can't be so. A word of before the node's last promise may be out of
+// date, so it proves nothing.
+//
+// Checked:
+//   ELE2  both (election.h)
 // Thread safety: one thread.
 // References: election.h; docs/verify/simulation.md.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_ELECTION_CHECKER_H_
@@ -15,11 +21,21 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "recovery/protocol/messages.h"
 #include "tools/sim/world/options.h"
 #include "tools/sim/world/oracle.h"
 
 namespace alpheus::sim {
+
+// What a member's node has told a candidate last.
+struct ToldWord {
+  bool is_own = false;  // the candidate's own node
+  // Nothing: it was not heard of.
+  std::optional<recovery::PrimaryWord> word;
+  bool is_current = true;  // the node has promised no later epoch since
+};
 
 class ElectionChecker {
  public:
@@ -29,6 +45,12 @@ class ElectionChecker {
   ElectionChecker(Oracle& oracle, const RunOptions& options)
       : oracle_(oracle), is_calm_(IsCalm(options)) {}
 
+  // A candidate begins to open the log on no operator's word. `told` is of each
+  // member.
+  void Opens(int machine, uint32_t opening_quorum,
+             const std::vector<ToldWord>& told);
+  // An operator wants another primary: this one gives the log back.
+  void HandsOver(int machine);
   // An elected application has opened the log, at this time.
   void Opened(int machine, int64_t now_ns);
 

@@ -140,6 +140,10 @@ bool IsCalm(const RunOptions& options) {
   return IsWithoutFaults(options) && !options.background_actors.changes;
 }
 
+bool IsCalmButForDrains(const RunOptions& options) {
+  return IsCalm(options) && options.background_actors.drain;
+}
+
 bool IsOfMembership(FaultKind kind) {
   return kind == FaultKind::kExpireSession ||
          kind == FaultKind::kCutMembership ||
@@ -246,7 +250,7 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   if (fixed.without_breaks) options.break_probability = 0;
   if (!fixed.background_actors && IsWithoutFaults(options))
     options.background_actors.changes = false;
-  // Those that stand mostly know one list of members.
+  // Standing processes expect one list of members, unless it changes online.
   if (options.background_actors.elect) {
     options.background_actors.changes = options.background_actors.online;
   }
@@ -295,6 +299,7 @@ std::string Describe(const RunOptions& options) {
   }
   if (options.background_actors.claim) absl::StrAppend(&text, " claim");
   if (options.background_actors.elect) absl::StrAppend(&text, " elect");
+  if (options.background_actors.drain) absl::StrAppend(&text, " drain");
   if (options.background_actors.online) absl::StrAppend(&text, " online");
   if (options.is_beyond_budget) absl::StrAppend(&text, " beyond the budget");
   absl::StrAppend(&text, " words ", options.stage_words, " platforms ",

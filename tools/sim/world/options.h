@@ -105,6 +105,9 @@ struct BackgroundActors {
   bool claim = false;  // a primary releases its replica to an opener
   // Processes stand for primary, by the product's election. On request only.
   bool elect = false;
+  // As `elect`; where nothing fails an operator drains them, one at a time. On
+  // request only.
+  bool drain = false;
   // The operator, by lot, asks the primary to change the members while its log
   // runs. On request only.
   bool online = false;
@@ -188,6 +191,8 @@ struct RunOptions {
 // Returns whether nothing happens to anybody: no faults, no broken connections,
 // no changes of members.
 bool IsCalm(const RunOptions& options);
+// Returns whether nothing happens but that an operator drains primaries.
+bool IsCalmButForDrains(const RunOptions& options);
 bool HasStorageFaults(const RunOptions& options);
 
 RunOptions DrawOptions(uint64_t seed, const Fixed& fixed);

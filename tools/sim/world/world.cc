@@ -456,6 +456,20 @@ void World::StartStanding(Machine& machine) {
   machine.standing = std::make_unique<StandingAgent>(*this, machine);
 }
 
+// In the product an application and what stands for it are one process. A
+// supervisor starts it again: another candidate, which knows nothing.
+void World::RestartStanding(Machine& machine) {
+  if (machine.standing == nullptr ||
+      !machine.standing->HasStarted(machine.primary->process())) {
+    return;
+  }
+  const ProcessId process = machine.standing->process();
+  Abandon(machine.standing);
+  network_->EndProgram(StandingHost(machine));
+  threads_->Kill(process);
+  StartStanding(machine);
+}
+
 // A thread of the node's daemon, if there is one. With the actor `elect` the
 // product's election takes its place.
 void World::StartCandidate(Machine& machine) {
@@ -526,6 +540,7 @@ void World::KillPrimary(Machine& machine) {
   if (machine.primary == nullptr) return;
   Trace(absl::StrCat("machine ", machine.number, ": application is killed"));
   const ProcessId process = machine.primary->process();
+  RestartStanding(machine);
   ForgetPrimary(machine, /*with_power=*/true);
   threads_->Kill(process);
 }

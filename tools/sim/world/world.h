@@ -324,6 +324,8 @@ class World {
   void ForgetPrimary(Machine& machine, bool with_power);
   void StartCandidate(Machine& machine);
   void StartStanding(Machine& machine);
+  // Kills the candidate whose application is to be killed, and starts another.
+  void RestartStanding(Machine& machine);
   void LosePower(Machine& machine);
   // Returns all adapters of a machine, and those of clients on it.
   std::vector<int> LinkedHostsOf(int machine) const;

@@ -15,7 +15,7 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr int64_t kStepNanos = 10'000;
+constexpr int64_t kAgentStepNanos = 10'000;
 // In which an application is started, and has opened the log.
 constexpr int64_t kElectionNanos = 30'000'000;
 
@@ -35,7 +35,8 @@ class CandidateAgentTest : public ::testing::Test {
   template <class Done>
   bool RunUntil(const Done& done) {
     const int64_t until = world_.now() + kElectionNanos;
-    while (!done() && world_.now() < until) world_.network().Run(kStepNanos);
+    while (!done() && world_.now() < until)
+      world_.network().Run(kAgentStepNanos);
     return done();
   }
   void Run() {

@@ -89,6 +89,17 @@ TEST_F(BallotCheckerTest, WithoutARegisterABallotMayBeGivenTwice) {
   EXPECT_EQ(violated(), "P-A4.1");
 }
 
+// The source may be wrong about where a ballot is from.
+TEST_F(BallotCheckerTest, TheBallotOfAnotherNodeViolatesInv4WithoutARegister) {
+  Write(Epoch(0), BallotOf(5, 1));
+  checker_.Assigned({{BallotOf(4, 1)}, kThree}, BallotOf(5, 1), Process(1),
+                    /*is_of_register=*/false);
+  EXPECT_EQ(violated(), "");
+  checker_.Assigned({{BallotOf(4, 1)}, kThree}, BallotOf(5, 1), Process(2),
+                    /*is_of_register=*/false);
+  EXPECT_EQ(violated(), "P-INV-4");
+}
+
 // Answers what it was told to.
 class ScriptedSource final : public quorum::BallotSource {
  public:
