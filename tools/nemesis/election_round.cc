@@ -31,9 +31,10 @@ constexpr uint64_t kProgramShare = 4;
 // way that is less than kLoadBytesPerSecond (election_run.cc).
 constexpr uint64_t kLoadRecords = 50;
 constexpr int64_t kLoadPauseNanos = 400'000'000;
-// With a load no call may fail: nodes of a busy machine may stand still.
-constexpr std::array<const char*, 2> kLoadOptions = {"--ack-timeout-ms",
-                                                     "60000"};
+// Times after which others are taken for lost.
+constexpr std::array<const char*, 2> kHastyOptions = {"--silence-ms", "300"};
+constexpr std::array<const char*, 4> kPatientOptions = {
+    "--silence-ms", "30000", "--ack-timeout-ms", "60000"};
 
 }  // namespace
 
@@ -137,10 +138,10 @@ absl::Status ElectionRounds::StartProgram(int node) {
   plan.lsn_floor = history_.LsnFloor(programs_.Terms());
   plan.limits = {.ring_bytes_max = options_.region_bytes / kProgramShare,
                  .unacknowledged_max = kWindowRecords};
-  plan.options = {"--silence-ms", absl::StrCat(options_.silence_ms)};
-  if (plan_.load_nanos > 0) {
-    plan.options.insert(plan.options.end(), kLoadOptions.begin(),
-                        kLoadOptions.end());
+  if (options_.is_patient) {
+    plan.options.assign(kPatientOptions.begin(), kPatientOptions.end());
+  } else {
+    plan.options.assign(kHastyOptions.begin(), kHastyOptions.end());
   }
   return programs_.Start(std::move(plan)).status();
 }
@@ -250,7 +251,9 @@ absl::Status ElectionRounds::HitPrimary(ClusterWriter* primary) {
     }
     case ElectionFault::kDrain:
       losses_before_drain_.reset();
-      if (primary->HasTheLog()) losses_before_drain_ = primary->LossCount();
+      if (options_.is_patient && primary->HasTheLog()) {
+        losses_before_drain_ = primary->LossCount();
+      }
       return MustInstruct("drain", node);
     case ElectionFault::kElect:
       return MustInstruct("elect", NodeAfter(node, plan_.candidate));

@@ -20,9 +20,9 @@
 //
 // Checks: each look at the log against all acknowledgements and all earlier
 // looks (log_history.h), term by term of each program; each epoch is announced
-// by one program, and has the records of one (RO7 of recovery_oracle.h). A
-// primary that is drained under load loses nothing: no append of it ends with
-// an unknown outcome (CAN2 of candidate.h).
+// by one program, and has the records of one (RO7 of recovery_oracle.h). Where
+// rounds are patient, a primary that is drained under load loses nothing: no
+// append of it ends with an unknown outcome (CAN2 of candidate.h).
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_ELECTION_ROUND_H_
@@ -51,8 +51,10 @@ namespace alpheus::demo {
 struct ElectionRoundOptions {
   uint64_t region_bytes = 8 << 20;
   uint64_t threads = 4;
-  // Silence after which a primary is suspected: many processes share the cores.
-  uint32_t silence_ms = 300;
+  // Whether nobody takes a process for lost because the machine is busy: then a
+  // primary that nothing hits may fail no call, nor lose the log. Else it may:
+  // fail-overs are fast, and many processes share the cores.
+  bool is_patient = false;
   // Size of a log's records, in bytes, at which a new log is made.
   uint64_t log_bytes_max = 1 << 20;
 };

@@ -25,14 +25,12 @@ namespace {
 // region that one of two primaries may fill.
 constexpr uint64_t kLoadBytesPerSecond = 200'000;
 constexpr uint64_t kLoadShare = 4;
-// Nobody is silent there, but a machine may be busy.
-constexpr uint32_t kLoadSilenceMillis = 10'000;
 
 // With a load, the ring has room for all of it.
 ElectionRoundOptions RoundOptionsOf(const ElectionRunOptions& options) {
   ElectionRoundOptions round = options.round;
   if (options.kind != ElectionKind::kStopped) return round;
-  round.silence_ms = kLoadSilenceMillis;
+  round.is_patient = true;
   const uint64_t bytes =
       static_cast<uint64_t>(options.stop_nanos / 2 / kNanosPerSecond + 1) *
       kLoadBytesPerSecond * kLoadShare;
