@@ -2,19 +2,19 @@
 // candidacy: one process that stands for primary of one log: its talk with the
 // nodes, and the advice that the election gives its owner.
 //
-// Idea: it has a connection to each node, on which it stands: it asks by Hear,
-// the node replies when it has news, and it asks again. A question of the
-// election goes out on connections of its own, since nodes may keep the
-// standing ones waiting. The owner opens and closes the log; Advice says when.
+// Idea: it stands on one connection to each node: it asks by Hear, the node
+// replies when it has news, and it asks again. The election's question goes out
+// on other connections, since nodes may keep the standing ones waiting. The
+// owner opens and closes the log; Advice says when.
 //
 // Invariants:
-//   CDY1. A node that can't be reached is tried again after retry_ns, twice as
-//         long after each failure, up to retry_ns_max.
+//   CDY1. A node that can't be reached is tried again after retry_ns. Each
+//         failure doubles that time, up to retry_ns_max.
 //   CDY2. A node counts as lost as soon as its connection ends, until it has
 //         replied again.
-//   CDY3. The owner need not call Poll while it opens the log. What nodes said
-//         meanwhile is taken afterwards.
-//   CDY4. A node that leaves the list is asked no more. Connections to nodes
+//   CDY3. The owner need not call Poll while it opens the log. The words that
+//         nodes said meanwhile are taken afterwards.
+//   CDY4. A node that leaves the list is no longer asked. Connections to nodes
 //         that stay, at the same address, go on.
 // Thread safety: one thread. Nothing blocks.
 // References: docs/design/election.md; election.h, control_call.h.
@@ -50,8 +50,8 @@ struct CandidacyOptions {
   quorum::ClusterKey key = {};  // not set: no proofs are asked for
   // How long a node may keep a question, in nanoseconds.
   int64_t wait_ns = 500'000'000;
-  // How long a node may take to accept a connection, and to answer beyond what
-  // it may keep; then it counts as lost.
+  // How long a node may take to accept a connection, and to reply after
+  // `wait_ns` are over, in nanoseconds; then it counts as lost.
   int64_t reply_ns = 1'000'000'000;
   int64_t retry_ns = 10'000'000;
   int64_t retry_ns_max = 500'000'000;
@@ -70,14 +70,14 @@ class Candidacy {
   bool OnConnectionEvent(const fabric::ConnectionEvent& event);
   bool OnCompletion(const fabric::Completion& completion);
 
-  // Advances, after the caller took everything that the fabric had. Returns
-  // the owner's next step, as Election::Advice, but kAsk, which is done here.
+  // Advances. Call it after everything that the fabric had was taken. Returns
+  // the owner's next step, never kAsk: the candidacy asks by itself.
   Advice Poll();
   // Returns when Poll has something to do although nothing arrived.
   Deadline NextPoll() const;
 
-  // Say what the membership service says, how an opening ended, and that the
-  // log is closed or has failed, as those of Election.
+  // Pass a word of the membership service or of the owner on to the election:
+  // the calls of Election with these names.
   void OnPrimaryLeft(Epoch epoch) { election_.OnPrimaryLeft(epoch); }
   void Drain() { election_.Drain(); }
   // Takes the log's newest list of members (CDY4). Requires: it is not empty,
@@ -88,7 +88,7 @@ class Candidacy {
   void Ended();
 
   const Election& election() const { return election_; }
-  // Returns why a node could not be reached last; OK if it is.
+  // Returns why the last try did not reach a node; OK if it is reached.
   absl::Status StatusOf(NodeId node) const;
 
  private:
@@ -96,7 +96,7 @@ class Candidacy {
     PeerAddress at;
     std::unique_ptr<ControlCall> standing;
     std::unique_ptr<ControlCall> question;
-    // When `standing` has replied at the latest; of the next try without one.
+    // Deadline of the reply on `standing`; without one, time of the next try.
     int64_t due_at = 0;
     uint32_t failures = 0;
     absl::Status status;
@@ -105,7 +105,7 @@ class Candidacy {
   Hear Question(const Node& node, int64_t wait_ns) const;
   std::unique_ptr<ControlCall> Call(const Node& node, const Hear& hear) const;
   void Connect(Node& node, int64_t now);
-  // By value: what it ends may have the status.
+  // `why` is by value: the call that ends here may own it.
   void Lose(Node& node, absl::Status why, int64_t now);
   void Advance(Node& node, int64_t now);
   void AdvanceQuestion(Node& node, int64_t now);

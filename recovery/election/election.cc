@@ -252,7 +252,7 @@ bool Election::MayStand(int64_t now) const {
 }
 
 // A word counts more than the node's answer, unless it is of an older promise:
-// both may be taken at once, after a pause of this process. Of the own node it
+// both may be taken at once, after a pause of this process. The own node's word
 // counts without an answer, too: another candidate may have opened the log.
 const Heard* Election::SaidBy(const Seen& seen) const {
   const Heard* const word = HeardAt(seen.node);

@@ -3,11 +3,11 @@
 //
 // Idea: the service tells clients and operators what the nodes tell candidates:
 // who stands, how fresh each one is, who is primary, and who the members are.
-// This keeps the entries up to date with the election. Nothing is decided by
-// them. In return the service says of one primary that it has gone: its session
-// has expired. That is slow, but no wrong suspicion lengthens it.
+// This class keeps the entries up to date with the election. They decide
+// nothing. In return the service says that a primary has gone, once its session
+// has expired. That is slow, but no wrong suspicion makes it slower.
 //
-// A process that stands no more ends its membership, and all entries with it.
+// A process that no longer stands ends its membership, and all entries with it.
 //
 // Invariants:
 //   ENT1. The process is named as primary only while it has the log open, from
@@ -16,12 +16,12 @@
 //   ENT3. An expired session is renewed, whatever the election does.
 //   ENT4. The list that is published with an epoch is that of the log in this
 //         epoch.
-//   ENT5. How fresh the replica is is told once an epoch, and again when its
-//         node hears the primary no more. It grows with each word of the node,
-//         and each change is read by all: of 100 logs that are written, the
-//         service would have some hundred writes a second.
+//   ENT5. The replica's freshness is told once an epoch, and again when its
+//         node no longer hears the primary. It grows with each word of the
+//         node, and each change is read by all: 100 logs that are written would
+//         cost the service some hundred writes a second.
 //   ENT6. A primary has left if the service named it, and a list that was read
-//         since names nobody. Before its first list a new session says nothing.
+//         since names nobody. A new session says nothing before its first list.
 // Thread safety: one thread. Nothing blocks.
 // References: quorum/membership/membership.h; docs/design/election.md.
 #ifndef ALPHEUS_RECOVERY_ELECTION_MEMBERSHIP_ENTRIES_H_
@@ -41,7 +41,7 @@ namespace alpheus::recovery {
 class MembershipEntries {
  public:
   struct Options {
-    quorum::PrimaryId self;  // as that of the membership
+    quorum::PrimaryId self;  // the same as the membership's
     uint32_t priority = 0;
     std::string address;  // where clients find this process
   };
@@ -50,8 +50,8 @@ class MembershipEntries {
   MembershipEntries(quorum::Membership& membership, Options options);
 
   // Advances the membership, with the entries as the election is now. Returns
-  // the epoch of another process's primary that the service names no more: its
-  // session has expired, or it has taken its entry back.
+  // the epoch of another process's primary that the service no longer names:
+  // its session has expired, or it has taken its entry back.
   std::optional<Epoch> Poll(const Election& election);
   Deadline NextPoll() const { return membership_.NextPoll(); }
 

@@ -13,7 +13,7 @@
 //   none                                             kGone
 //   in a session, promised no heartbeats             kHeard
 //   in a session, heard within the asker's silence   kHeard
-//   in a session, not heard for so long              kSilent
+//   in a session, not heard for that long            kSilent
 //   opens the log                                    kHeard; kSilent after
 //                                                    opening_silence_ns and the
 //                                                    time to copy a ring
@@ -22,16 +22,16 @@
 // Invariants:
 //   ELD1. The desk changes nothing of a log or of its connections' promises.
 //         Safety rests on promises alone; its words may be wrong.
-//   ELD2. Only peers that have proved the key are told anything, and are heard.
+//   ELD2. Only peers that have proved the key are told anything, or heard.
 //   ELD3. Time in which this node did not poll is no silence of a primary.
-//   ELD4. An asker that waits has its reply after its wait_ns at the latest.
+//   ELD4. An asker that waits has its reply within its wait_ns.
 //   ELD5. Memory is bounded: one instruction for each log that a connection
 //         names, kept for instruction_ns. All else is in connections.
-//   ELD6. A candidate is told only instructions that came while it stood. One
-//         that was drained, and was started again, stands.
-//   ELD7. A candidate is named from its first question on that may wait, until
-//         its connection ends, or until it has not asked for twice the time
-//         that its last question may wait.
+//   ELD6. A candidate is told only instructions that came while it stood. So a
+//         drained candidate that was started again stands.
+//   ELD7. A candidate is named from its first question that may wait (wait_ns
+//         is not 0), until its connection ends, or until it has not asked for
+//         twice the wait_ns of its last question.
 //   ELD8. The word of a node is that of the table above.
 //   ELD9. A candidate that stood when an instruction came is told it, however
 //         late it asks again, as long as its connection lives. While it opens
@@ -58,13 +58,13 @@
 namespace alpheus::recovery {
 
 struct ElectionDeskOptions {
-  // Nanoseconds in which an opener says nothing before it counts as silent,
-  // beside those in which it may copy a whole ring without a word.
+  // Nanoseconds without a word after which an opener counts as silent, beside
+  // those in which it may copy a whole ring without one.
   int64_t opening_silence_ns = 2'000'000'000;
-  // Nanoseconds for which candidates are told an instruction, if they have
-  // connected since it came (ELD9).
+  // Nanoseconds for which candidates that connect after an instruction are told
+  // of it. Those that stood then are told as long as they are connected (ELD9).
   int64_t instruction_ns = 10'000'000'000;
-  // A Poll that comes so many nanoseconds too late was a pause of this node
+  // A Poll that comes this many nanoseconds late shows a pause of this node
   // (ELD3).
   int64_t pause_ns = 50'000'000;
 };
@@ -88,9 +88,9 @@ class ElectionDesk {
   // Says that a connection has ended, or has another phase.
   void NoteChange() { has_news_ = true; }
 
-  // Replies to those who wait, as far as there is news or their time is over.
-  // Called after events were taken; costs a comparison when there is nothing
-  // to do.
+  // Replies to askers that wait, if there is news for them or their time is
+  // over. Called after events were taken; costs a comparison when there is
+  // nothing to do.
   void Poll();
   // Returns when Poll has something to do by itself.
   Deadline NextPoll() const {
@@ -111,8 +111,8 @@ class ElectionDesk {
   std::optional<int64_t> SilentAt(const PeerConnection& primary,
                                   uint64_t silence_ns) const;
   const PeerConnection* PrimaryOf(Uuid log_id) const;
-  // Returns what others are told of this connection; nothing: it does not
-  // stand (ELD7).
+  // Returns the state that others are told of this connection; nothing: it does
+  // not stand (ELD7).
   static std::optional<CandidateState> NamedAs(const PeerConnection& connection,
                                                int64_t now);
   std::vector<CandidateState> CandidatesOf(Uuid log_id, int64_t now) const;
