@@ -684,7 +684,7 @@ void EpochOpening::Finish() {
   phase_ = Phase::kOver;
 }
 
-// What installs reads all that was copied to it (P-A4.5).
+// A replica that installs reads all that was copied to it (P-A4.5).
 bool EpochOpening::HasMetUnnamedDamage(const absl::Status& status) const {
   if (phase_ != Phase::kInstall || !keeps_unnamed_) return false;
   return absl::IsDataLoss(status) ||

@@ -339,7 +339,7 @@ struct AskChange {
   bool operator==(const AskChange&) const = default;
 };
 
-// What has become of a change.
+// The state of a change that was asked for.
 enum class ChangeWord : uint32_t {
   // No process here can make it: none has this node's replica, or the one that
   // has it can't, or its log has ended (`why`).

@@ -449,11 +449,11 @@ absl::Status LocalReplica<P>::StartInstall(const Installation& installation) {
   return absl::OkStatus();
 }
 
-// What a repair copied lies after the place, or before the own head: a replica
-// holds all between the two that is the log's (REP8). Of a replica that knows
-// nothing any record may have been overwritten. One record at least is read, so
-// that the watermarks can name its place. A place outside of the log, by a
-// region or a table that was made to look right, is not taken.
+// A repair copies records after the place, or before the own head: between the
+// two a replica holds all records of the log (REP8). If a replica knows
+// nothing, any of its records may have been overwritten. At least one record is
+// read, so that the watermarks can name its place. A place outside of the log,
+// by a region or a table that was made to look right, is not taken.
 template <Persistence P>
 LogPosition LocalReplica<P>::ReadingStart(
     const Installation& installation) const {

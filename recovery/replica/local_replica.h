@@ -137,9 +137,9 @@ class LocalReplica {
   // changes the replica ends the running one, and so does a repeated promise; a
   // refused promise does not.
 
-  // Persists what is visible, scans and reports. Of the ring only what the
-  // report reads is flushed and scanned: from the proven place, or, if
-  // `from_head`, from the head to the ceiling (P-A3.7). Requires: fenced, as
+  // Persists what is visible, scans and reports. Only the part of the ring that
+  // the report reads is flushed and scanned: up to the ceiling, from the proven
+  // place, or from the head if `from_head` (P-A3.7). Requires: fenced, as
   // above, until TakeStateReport. Errors: the medium's.
   absl::Status StartStateReport(bool from_head);
   // Returns the report. Call it once, when the scan is done.

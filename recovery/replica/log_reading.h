@@ -4,8 +4,9 @@
 //
 // Idea: a replica installs only what it has read itself. Each record must be
 // there with its payload, each epoch must start where the table says, and the
-// log must end at its place. What it read when it arrived, and has proven
-// since, is not read again; the chain at the end says that it is of this log.
+// log must end at its place. Records that it read when they arrived, and has
+// proven since, are not read again; the chain at the end says that they are of
+// this log.
 // The caller may stop the reading and continue it anywhere, as it may a
 // StateReportScan.
 //

@@ -6,46 +6,46 @@
 // next one itself, for the same log object:
 //
 //   kRunning   MemberUpkeep keeps the members. A change is asked for
-//   kDraining  new reservations wait; what is reserved becomes durable
+//   kDraining  new reservations wait; reserved records become durable
 //   kOpening   all is durable and nobody writes the region: an EpochOpening
 //              goes through all steps of P-A4 with the own replica
 //   kResting   it failed after it had promised; the next try waits
 //   kEnded     the log has ended, as if it were fenced
 //
-// A change is asked for by the process that has the log (Ask), or by an
-// operator: his AskChange comes by the node that has the claim of the own
-// replica (region_claim.h), and the next claims say what has become of it.
+// The process that has the log asks for a change (Ask), or an operator does. An
+// operator's AskChange comes through the node that has the claim of the own
+// replica (region_claim.h), and the next claims tell the state of the change.
 //
-// The fabric is polled through MemberUpkeep in all of them, so that the old
-// sessions live until a replica promises the next epoch: if the opening fails
+// In all phases the fabric is polled through MemberUpkeep, so that the old
+// sessions live until a replica promises the next epoch. If the opening fails
 // before the own replica promises, the log goes on with them.
 //
 // Invariants: those of replication_sink.h, over all epochs.
 //   EPS1. An opening begins only while all that was reserved is durable and
 //         nothing can be reserved. So no record has an unknown outcome,
 //         whatever becomes of the opening (P-A5.4).
-//   EPS2. From the own replica's promise on nothing of the old epoch counts:
-//         not its acks, its end of sessions, nor its claim.
-//   EPS3. The log goes on only in an epoch that begins where it ends.
-//   EPS4. Before the own replica promises, a failed change costs a pause only.
+//   EPS2. Once the own replica has promised, nothing of the old epoch counts:
+//         neither its acks, nor the end of its sessions, nor its claim.
+//   EPS3. The log goes on only in an epoch that begins where the log ends.
+//   EPS4. Before the own replica promises, a failed change costs only a pause.
 //         Afterwards, while no member can have the new list, an opening without
 //         the change is tried before the log ends. Once a member may have it,
-//         the change is tried again for open_ns, unless an error says that
-//         another try is of no use.
-//   EPS5. A pause is bounded: drain_ns, and then open_ns.
-//   EPS6. A change that came with an id is begun once, and its outcome is told
-//         as long as fewer than kOutcomesMax came after it.
-//   EPS7. Each change that is asked for is done in the end, also where the log
-//         has ended before: then nobody here can make it.
-//   EPS8. A change that is not of the running list is refused at once.
-//   EPS9. Its ballots are of the membership, as those of any opening: of the
-//         register, where there is one. Each change has a source of its own,
-//         and the first opening had another. BA3 (ballot.h) holds all the same:
-//         the own replica promises a ballot at once (EO1) or refuses it for a
-//         higher one, and each later ballot is above what it promised.
-//   EPS10. A change begins only if the epoch table has room for the epochs of
-//         its openings: each replaces the one before, as nothing is written in
-//         between.
+//         the change is tried again until open_ns are over, unless an error
+//         says that another try is of no use.
+//   EPS5. A pause is at most drain_ns, and then open_ns.
+//   EPS6. A change that came with an id is begun once. Its outcome is told
+//         until kOutcomesMax later ones have come.
+//   EPS7. Each change that is asked for is done in the end. If the log has
+//         ended before, nobody here can make it (kNobody).
+//   EPS8. A change that is not from the running list is refused at once.
+//   EPS9. The ballots of a change come from the membership, as for any opening:
+//         from the register, where there is one. Each change has a source of
+//         its own, and the first opening had another. BA3 (ballot.h) still
+//         holds: the own replica promises a ballot at once (EO1), or refuses it
+//         for a higher one, and each later ballot is above its promise.
+//   EPS10. A change begins only if the epoch table has room for one more epoch.
+//         All openings of a change need no more: each replaces the epoch of the
+//         one before, as nothing is written in between.
 // Crash states: those of EpochOpening. The process may end anywhere; the next
 // opening finds all that was durable, and the lists as P-A5.3 says.
 // Thread safety: as ReplicationSink; Ask, change and state from any thread.
@@ -123,15 +123,16 @@ struct SuccessionOptions {
   replication::Replicator::Options replicator;
   // How the first epoch was opened; its deadlines are not used.
   ResyncOptions resync;
-  // Nanoseconds for what is reserved to become durable, and for all openings of
-  // one change: half of it for those that make the change.
+  // Nanoseconds for reserved records to become durable, and for all openings of
+  // one change. Openings that make the change have half of open_ns (but EPS4).
   int64_t drain_ns = 1'000'000'000;
   int64_t open_ns = 5'000'000'000;
-  // Most of the random time between two openings (P-A4.1).
+  // Bound of the random time between two openings (P-A4.1), in nanoseconds.
   int64_t rest_ns = 200'000'000;
   // Opens the source of the ballots of one change, for the same process. The
   // source ends when the change is done: a session that nobody polls would
-  // expire. Not set, or if it fails: they are counted up from the promises.
+  // expire. If this is not set, or fails, ballots are counted up from the
+  // promises.
   std::function<absl::StatusOr<std::unique_ptr<quorum::BallotSource>>()>
       open_ballots = {};
 };
@@ -160,10 +161,10 @@ class EpochSuccession final : public ReplicationSink,
   // stay); Unavailable (another one is not done); those of CheckChange and
   // CheckFound (opening_quorums.h).
   absl::Status Ask(SuccessionRequest request);
-  // The same for an operator, by the claim (RegionClaimOptions::change):
-  // begins the change unless it was begun (EPS6), and returns what has become
-  // of it; nullptr: of the last one that came so. Called by the thread that
-  // polls.
+  // The same for an operator's change, which comes with the claim
+  // (RegionClaimOptions::change). Begins it unless it was begun (EPS6), and
+  // returns its state. With nullptr returns the state of the last such change.
+  // Called by the thread that polls.
   ChangeState AnswerNode(const AskChange* asked);
 
   struct Change {
@@ -178,7 +179,7 @@ class EpochSuccession final : public ReplicationSink,
     return change_;
   }
 
-  // As MemberUpkeep::state. While an epoch is opened that of before.
+  // As MemberUpkeep::state. While an epoch is being opened, the state before.
   MemberUpkeep::State state() const {
     const MutexLock lock(mutex_);
     return shown_ ? *shown_ : upkeep_->state();
@@ -225,9 +226,9 @@ class EpochSuccession final : public ReplicationSink,
   std::unique_ptr<MemberUpkeep> MakeUpkeep(EpochOpened& opened);
 
   Members MembersOf(Epoch epoch, Configuration configuration) const;
-  // Returns why this process can make no change, or not this one.
+  // Returns why this process can't make this change, or any.
   absl::Status CheckAble(const MembersChange& change) const;
-  // Returns why nobody can make this change of the running list.
+  // Returns why nobody can make this change to the running list.
   absl::Status CheckPossible(const MembersChange& change) const;
   absl::Status Ask(SuccessionRequest request, uint64_t id);
   ChangeState Begin(const AskChange& asked);
@@ -272,7 +273,7 @@ class EpochSuccession final : public ReplicationSink,
   PrimaryReplica* replica_ = nullptr;
   SucceedingLog* log_ = nullptr;
 
-  // Of the thread that polls.
+  // Used only by the thread that polls.
   Phase phase_ = Phase::kRunning;
   bool has_resumed_ = false;   // in the last Poll
   bool has_promised_ = false;  // EPS2
@@ -300,11 +301,11 @@ class EpochSuccession final : public ReplicationSink,
   std::optional<SuccessionRequest> asked_ ABSL_GUARDED_BY(mutex_);
   int64_t asked_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   Change change_ ABSL_GUARDED_BY(mutex_);
-  // Of changes that came with an id, oldest first; `missing` is not kept.
+  // Outcomes of changes that came with an id, oldest first, without `missing`.
   std::vector<ChangeState> outcomes_ ABSL_GUARDED_BY(mutex_);
   uint64_t asked_id_ ABSL_GUARDED_BY(mutex_) =
       0;  // of the last change; 0: none
-  // With which the running epoch began.
+  // LSNs with which the running epoch began.
   Lsn head_lsn_ ABSL_GUARDED_BY(mutex_);
   Lsn next_lsn_ ABSL_GUARDED_BY(mutex_);
   Members members_ ABSL_GUARDED_BY(mutex_);

@@ -58,8 +58,8 @@ LogPosition JoinPlanner::Shared() const {
   if (!report_.knows() || head.lsn < report_.head.lsn) return head;
   LogPosition shared =
       SharedPlace(report_.table, report_.start(), running_.table, head);
-  // What this primary wrote last may not be finished in its own ring. A place
-  // that can't be in it comes from a faulty program, and is not believed.
+  // The last records of this primary may not be finished in its own ring. A
+  // place that can't be in it comes from a faulty program, and is not believed.
   const bool is_possible =
       shared.lsn <= running_.finished.lsn + 1 && shared.offset >= head.offset &&
       shared.offset <= running_.finished.offset &&
