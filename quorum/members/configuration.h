@@ -52,8 +52,8 @@ enum class ClusterFabric {
 
 // Where processes find ZooKeeper, if they use it.
 struct ZookeeperService {
-  // Of one ensemble. At least one, unless no name led anywhere: then the
-  // service is of no use.
+  // Servers of one ensemble. At least one, unless no name led anywhere: then
+  // the service is of no use.
   std::vector<Address> servers;
   std::string path = "/alpheus";  // under which all clusters' znodes are
   // name:password, and its file; empty: znodes are open to everybody.

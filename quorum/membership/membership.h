@@ -9,8 +9,8 @@
 // are there, or the reverse, and both views may be wrong meanwhile (P-H24).
 //
 // Safety rests on ballots alone:
-//   MB1. A ballot of a register is given to one process, and once. Another one
-//        is given once by one process (BA3, BA4 of ballot.h).
+//   MB1. A ballot of a register is given to one process, and once. Without a
+//        register no process gives a ballot twice (BA3, BA4 of ballot.h).
 //   MB2. A ballot is above every promise that its question names. A register's
 //        ballot is also above all that the register gave before.
 //   MB3. An unknown outcome gives no ballot: its number is consumed.
@@ -66,11 +66,11 @@ class BallotRequest {
   // Returns when Poll has something to do although nothing came from the
   // service.
   virtual Deadline NextPoll() const = 0;
-  // Returns the ballot. A service that is away is no error: its ballots are
-  // counted up then. Requires: Poll has returned kDone. Errors: Unavailable
-  // (too few promises); FailedPrecondition (no counter is left).
+  // Returns the ballot. If the service is away, the ballot is counted up from
+  // the promises, without an error. Requires: Poll has returned kDone. Errors:
+  // Unavailable (too few promises); FailedPrecondition (no counter is left).
   virtual absl::StatusOr<Epoch> ballot() const = 0;
-  // Returns whether a register gave it. If not, it was counted up from the
+  // Returns true if a register gave the ballot. Else it was counted up from the
   // promises alone. Requires: as ballot().
   virtual bool is_of_register() const { return false; }
 };
@@ -113,8 +113,8 @@ struct Registration {
   bool operator==(const Registration&) const = default;
 };
 
-// A candidate's word for itself: how fresh its replica is, the LSN rounded as
-// the candidate likes, and the operator's preference. Candidates go by log
+// A candidate's word for itself: how fresh its replica is, with an LSN that it
+// may round, and the operator's preference. Candidates are ordered by log
 // epoch, then LSN, then priority: records of an earlier epoch may be dropped.
 struct Merits {
   Lsn persisted;
@@ -142,7 +142,7 @@ struct LivePrimary {
   bool operator==(const LivePrimary&) const = default;
 };
 
-// The list of members, for clients. Replicas go by their superlines alone.
+// A copy of the list of members, for clients. Replicas go by their superlines.
 struct MembersCopy {
   uint64_t configuration_id = 0;
   uint32_t write_quorum = 0;
@@ -167,20 +167,20 @@ class Membership : public BallotSource {
   // Returns when Poll has something to do although nothing came: to keep the
   // session.
   virtual Deadline NextPoll() const = 0;
-  // Returns a descriptor that can be read from when something came; -1: there
-  // is none. It may be another one after each Poll.
+  // Returns a descriptor that can be read from when something came; -1: none.
+  // Each Poll may change it.
   virtual int descriptor() const { return -1; }
 
   virtual Session session() const = 0;
-  // Returns the reason that keeps the service from being of use, for an
-  // operator; OK: none is known.
+  // Returns why the service is of no use, for an operator; OK: no reason is
+  // known.
   virtual absl::Status problem() const { return absl::OkStatus(); }
-  // Returns what an operator should know of a service that is of use; empty:
-  // nothing.
+  // Returns a warning for an operator about a service that is of use; empty:
+  // none.
   virtual std::string warning() const { return ""; }
   // Returns true if the lists were read since the service was reached, and have
-  // all that this process wishes, and no more of it. An owner that ends its
-  // wishes may wait for this before it ends.
+  // every entry that this process wishes, and no other one of it. An owner that
+  // ends its wishes may wait for this before it ends.
   virtual bool is_settled() const { return true; }
   // Begins a new session and registers everything again. Requires: the session
   // has expired.
@@ -215,11 +215,12 @@ class Membership : public BallotSource {
   virtual std::vector<MembershipEvent> TakeEvents() = 0;
 };
 
-// Counters above this are half used up. No number of openings gets there.
+// Above this value half of the counters are used up. No number of openings gets
+// there.
 inline constexpr uint64_t kBallotCounterAlarm = kBallotCounterMax / 2;
 
-// Returns a warning for an operator if the counters of ballots come to their
-// end; empty: they do not. The ballot is the log's last one.
+// Returns a warning for an operator if more than half of the counters are used
+// up; else an empty text. `ballot` is the log's last one.
 std::string CounterWarning(Epoch ballot);
 
 // Returns true if the process is first, as far as known. Only a hint (see

@@ -26,8 +26,8 @@ namespace alpheus::quorum {
 
 class StaticMembership final : public Membership {
  public:
-  // `problem` says why the service is of no use whose place this takes; OK: the
-  // cluster has none. Errors: as BallotSequence::Make.
+  // Takes the place of a service that is of no use, for the reason `problem`;
+  // OK: the cluster has no service. Errors: as BallotSequence::Make.
   static absl::StatusOr<StaticMembership> Make(
       const PrimaryId& self, absl::Status problem = absl::OkStatus());
 

@@ -8,10 +8,10 @@
 //   counter 17
 //   node 2
 //
-// Keys that a reader does not know are skipped, so that a later version may add
-// some; a key that it needs and does not find, or finds twice, is an error, and
-// so is another version. Anybody with the right may have written the text: it
-// is checked and never trusted (P-H24).
+// A reader skips keys that it does not know, so that a later version may add
+// some. It is an error if a key that it needs is missing or there twice, or if
+// the version is another one. Anybody with the right may have written the text:
+// it is checked and never trusted (P-H24).
 //
 // Invariants:
 //   ZC1. Decode reads back the value that Encode wrote.
@@ -38,8 +38,8 @@
 
 namespace alpheus::quorum {
 
-// Largest content that is read. A content that is written has less than a
-// kilobyte for each member.
+// Largest content that is read. A written content has less than a kilobyte for
+// each member.
 inline constexpr size_t kZnodeBytesMax = size_t{64} * 1024;
 
 // The version of the layout; a process that finds another one keeps away.
@@ -84,7 +84,7 @@ std::optional<CandidateName> ParseCandidateName(std::string_view name);
 
 std::string EncodePrimary(const LivePrimary& primary);
 absl::StatusOr<LivePrimary> DecodePrimary(std::string_view text);
-// "primary-<epoch>", in 16 digits: the last name is that of the highest epoch.
+// "primary-<epoch>", in 16 digits: the last name has the highest epoch.
 std::string PrimaryName(Epoch epoch);
 // Returns nothing for a name that no primary's znode has.
 std::optional<Epoch> ParsePrimaryName(std::string_view name);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // znode_folder: the children of one znode with their contents, kept up to date.
 //
-// Idea: pure. It says what to read next, and is told the answers and notices. A
-// list with a watch says which children there are; each one that is not known
-// is read, with a watch, too. Notices are late and told once, so that the next
-// read sets the watch again: the last change is always seen.
+// Idea: pure. It says what to read next, and takes the answers and notices. It
+// reads the list of children with a watch, then each child that is not known,
+// with a watch, too. A notice comes late and once, and the next read sets the
+// watch again: so the last change is always seen.
 //
 //   nothing known --list--> names --get, each--> current
 //        ^                    ^                     |
@@ -12,7 +12,7 @@
 //        \--------------------+---------------------/
 //
 // Invariants:
-//   ZF1. While is_current(), every change that follows is told of by a watch.
+//   ZF1. While is_current(), a watch tells of every later change.
 //   ZF2. It asks for nothing while it is current.
 // Thread safety: one thread.
 // References: znodes.h.
@@ -47,15 +47,15 @@ class ZnodeFolder {
   const std::string& path() const { return path_; }
   std::string PathOf(std::string_view name) const;
 
-  // All must be read again: after a lost connection. Children stay.
+  // Reads all again, after a lost connection. Children stay.
   void Doubt();
-  // The list must be read again: one was made or deleted.
+  // Reads the list again: a child was made or deleted.
   void DoubtList() { is_listed_ = false; }
   void DoubtChild(std::string_view name) { unread_.emplace(name); }
-  // Nothing is known: of a new session.
+  // Forgets all, for a new session.
   void Forget();
 
-  // A change was told of. Returns whether it concerns the folder.
+  // Takes a notice of a change. Returns whether it concerns the folder.
   bool OnChanged(std::string_view path);
 
   bool is_current() const { return is_listed_ && unread_.empty(); }
@@ -65,7 +65,7 @@ class ZnodeFolder {
   // is missing.
   bool OnAnswer(const ZnodeRequest& request, const ZnodeEvent& answer);
 
-  // As it was read last.
+  // Returns the children as they were read last.
   const Children& children() const { return children_; }
   const Child* Find(std::string_view name) const;
   // Returns whether children changed since the last call.

@@ -167,8 +167,8 @@ void ZnodeMembership::Poll() {
   Settle(now);
 }
 
-// ZM8. The last Poll left the session so. Of a time in which the owner polled
-// nothing only a part counts: the service may have been there.
+// ZM8. The session is as the last Poll left it. If the owner did not poll for a
+// while, only a part of that time counts: the service may have been there.
 void ZnodeMembership::NoteWait(int64_t now) {
   const int64_t gap = now - std::exchange(polled_at_ns_, now);
   const int64_t counted =
@@ -300,7 +300,7 @@ int64_t ZnodeMembership::RandomUpTo(int64_t most) {
   return static_cast<int64_t>(random_.Below(static_cast<uint64_t>(most) + 1));
 }
 
-// ZM13. What is put off is not put off again.
+// ZM13. Lists that are put off are not put off again.
 void ZnodeMembership::PutOffLists() {
   const int64_t now = clock_.NowNanos();
   if (now < lists_at_ns_ || options_.spread_ns == 0) return;
@@ -493,7 +493,7 @@ std::optional<ZnodeRequest> ZnodeMembership::NextRequest(int64_t now) {
     }
     if (auto request = NextMembersRequest()) return request;
     is_idle_ = !are_lists_put_off;
-    // What it was avoided for would have come up again.
+    // The reason to avoid it would have come up again.
     if (is_idle_ && is_tried_again_) SetProblem(absl::OkStatus());
   }
   if (now - sent_at_ns_ < znodes_->timeout_ns() / kPingPart) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // znode_membership: a process's membership of one log, kept by znodes.
 //
-// Idea: wishes and what is known of their fulfilment. One request is in flight
-// at a time; when it is answered, the next one follows from the difference. So
-// an unknown outcome needs no special case: the lists are read again, and show
-// what is missing. Ballots go first.
+// Idea: it keeps its owner's wishes, and the znodes as it read them last. One
+// request is in flight at a time; when it is answered, the next one follows
+// from the difference. So an unknown outcome needs no special case: the lists
+// are read again, and show what is missing. Ballots go first.
 //
 //   kConnecting --session, synced--> kConnected --no answer--> kSuspended
 //        ^                             ^  |                     |     |
@@ -26,46 +26,48 @@
 //   ZM5. A session that was not heard for a third of its time-out is in doubt
 //        (kSuspended), even if its connection stands.
 //   ZM6. After an expiry, or 4 time-outs without a word, nothing of the session
-//        is used again. The next one begins after a pause of 50 ms, doubled up
-//        to 2 s, of which a random half is left out.
+//        is used again. The next one begins after a pause. Pauses double from
+//        50 ms up to 2 s, and a random part of up to one half of each is left
+//        out.
 //   ZM7. The znode of a primary is named by its epoch, and the highest one
 //        counts. A primary makes its own, unless it knows of a higher one, and
-//        deletes lower ones then. So a late loser takes nothing from a later
-//        primary. Versions would not keep it from that: each znode that is made
+//        then deletes lower ones. So a late loser takes nothing from a later
+//        primary. Versions would not prevent that: each znode that is made
 //        again begins at 0. Ballots that were taken meanwhile do not count. A
 //        znode that belongs to no session is no primary's, and is left alone.
 //   ZM8. A ballot comes within a bounded time, whatever the service does. If
-//        the register can't be used, or does not answer, the ballot is counted
-//        up from the promises, as with static membership. Numbers that the
-//        register may have got are left out. A process does not wait at all
-//        once it was polled for ten times as long and had no session.
+//        the register can't be used, or does not answer in time, the ballot is
+//        counted up from the promises, as with static membership. Numbers that
+//        the register may have got are left out. A process that was polled
+//        without a session for ten times that time does not wait at all.
 //   ZM9. A register that is more than kRegisterLeadMax ahead of all promises is
 //        not believed: following it would use up the counters.
 //   ZM10. While the layout that was read last is of another version, nothing is
 //        written.
 //   ZM11. A service that has too much to do is left alone for a while, and
 //        ballots do not wait for it.
-//   ZM12. It is settled only while it is connected, has read the lists since,
-//        and has nothing left to write. A wish or a change ends that at once.
-//   ZM13. What all processes learn at the same moment they do not act on at the
-//        same moment: lists are read again within 10 ms after a change or a new
+//   ZM12. The membership is settled only while it is connected, has read the
+//        lists since, and has nothing left to write. A wish or a change ends
+//        that at once.
+//   ZM13. Processes that learn something at the same moment act on it at random
+//        times: lists are read again within 10 ms after a change or a new
 //        connection, and a service that is left alone is asked again within 1
-//        to 2 s, at random times. A process's own writes are read at once.
-//   ZM14. A process that only observes makes nothing: with another identity
-//        than that of the nodes it would lock them out.
-//   ZM15. What is missing and may not be made is tried again later, not at
+//        to 2 s. A process's own writes are read at once.
+//   ZM14. A process that only observes makes nothing: with an identity other
+//        than the nodes' it would lock them out.
+//   ZM15. A missing znode that may not be made is tried again later, not at
 //        once: the service would be asked without end.
 //   ZM16. After a Poll nothing is due at once: an owner that polls whenever
 //        something is due sleeps in between.
-//   ZM17. An entry that may not be deleted, as somebody made znodes in it, is
-//        left alone for a while with all lists. Ballots do not wait for it.
+//   ZM17. If an entry can't be deleted, because somebody made znodes in it, it
+//        is left alone for a while, and so are all lists. Ballots do not wait.
 //   ZM18. For an owner that does not wait on descriptor(), Poll is due often
-//        while something is waited for, and seldom otherwise (look_ns).
-//   ZM19. Once no wish and no znode of this session is left, the lists are not
-//        read, and the end waits for nothing.
+//        while an answer is awaited, and seldom otherwise (look_ns).
+//   ZM19. Once no wish and no znode of this session is left, the lists are no
+//        longer read, and the end of the object waits for nothing.
 // Crash states: a process may end at any request. Its ephemeral znodes go with
-// the session; a number that was written and not given is consumed; a tree that
-// is made in part is completed by the next process.
+// the session. A number that was written and not given is consumed. The next
+// process completes a tree that was made in part.
 // Thread safety: one thread. Only the destructor may block (ZK3).
 // References: membership.h; protocol P-A4.1, P-H4, P-H24.
 #ifndef ALPHEUS_QUORUM_MEMBERSHIP_ZOOKEEPER_ZNODE_MEMBERSHIP_H_
@@ -93,8 +95,8 @@
 
 namespace alpheus::quorum {
 
-// Counters that a register may be ahead of the promises. Each lost ballot puts
-// it one ahead; a million of them without one promise do not happen.
+// A register may be ahead of the promises by this many counters. Each lost
+// ballot adds one; a million of them without one promise do not happen.
 inline constexpr uint64_t kRegisterLeadMax = uint64_t{1} << 20;
 
 struct ZnodeMembershipOptions {
@@ -102,19 +104,19 @@ struct ZnodeMembershipOptions {
   std::string path = "/alpheus";  // of all clusters of this service
   Uuid cluster_id;
   std::string log_name;
-  // What an operator should know of the service's configuration; empty:
-  // nothing.
+  // A warning about the service's configuration, for an operator; empty: none.
   std::string warning = {};
   // Reads the lists although the process neither registers nor stands (ZM14).
   bool observes = false;
   // How long a ballot waits for the register (ZM8).
   int64_t register_patience_ns = 100'000'000;
-  // How often Poll looks whether something came that is waited for, for owners
-  // that do not wait on descriptor(); 0: they do. A session is looked for 20
-  // times less often, a change of which nobody asked 200 times.
+  // Time between two looks for an answer, for owners that do not wait on
+  // descriptor(); 0: they do. Looks for a session are 20 times less frequent,
+  // looks for changes that others make 200 times.
   int64_t look_ns = 0;
-  // Within how long lists are read that have changed for all (ZM13).
+  // Lists that changed for all are read within this time (ZM13).
   int64_t spread_ns = 10'000'000;
+  // Pauses between two sessions (ZM6).
   int64_t renew_ns_min = 50'000'000;
   int64_t renew_ns_max = 2'000'000'000;
 };
@@ -132,7 +134,7 @@ struct ZnodeMembershipCounters {
 class ZnodeMembership final : public Membership {
  public:
   // Both must outlive it. Errors: as BallotSequence::Make, and as `make`, which
-  // is called at once: what can't work at all is told at the start.
+  // is called at once, so that a client that can't work is known at the start.
   static absl::StatusOr<std::unique_ptr<ZnodeMembership>> Start(
       ZnodesMaker make, const Clock& clock, RandomSource& random,
       const ZnodeMembershipOptions& options);
@@ -146,12 +148,12 @@ class ZnodeMembership final : public Membership {
   Deadline NextPoll() const override;
   int descriptor() const override;
   Session session() const override { return session_; }
-  // No right, another layout, a ballot that is not believed, or why the last
-  // session ended.
+  // One of: no right; another layout; a ballot that is not believed; the reason
+  // why the last session ended.
   absl::Status problem() const override { return problem_; }
-  // The last ballot was counted up though the session counts as connected; or
-  // that of the options; or the servers' bounds changed the time-out that was
-  // asked for.
+  // The first of: the last ballot was counted up although the session counts as
+  // connected; the warning of the options; the servers' bounds changed the
+  // time-out that was asked for.
   std::string warning() const override;
   bool is_settled() const override {
     return session_.state == SessionState::kConnected && is_idle_;
@@ -296,9 +298,9 @@ class ZnodeMembership final : public Membership {
   int64_t avoided_until_ns_ = 0;  // the service is of no use until then
   bool is_avoided_ = false;
   bool are_lists_avoided_ = false;  // until lists_at_ns_
-  bool is_tried_again_ = false;     // what problem_ is of
+  bool is_tried_again_ = false;     // the cause of problem_
   std::string without_register_;  // why the last ballot did; empty: it did not
-  int64_t lists_at_ns_ = 0;       // they are not read before
+  int64_t lists_at_ns_ = 0;       // lists are not read before
   int64_t begin_at_ns_ = 0;       // of the next session
   int64_t renew_ns_ = 0;          // pause before it
 
@@ -311,7 +313,7 @@ class ZnodeMembership final : public Membership {
 
   // Knowledge.
   size_t tree_next_;     // of tree_, to be made; past its end: nothing is
-  std::string refused_;  // the last part of it that may not be made
+  std::string refused_;  // path of the last znode of it that may not be made
   ZnodeFolder nodes_folder_;
   ZnodeFolder candidates_folder_;
   ZnodeFolder live_folder_;
@@ -331,7 +333,7 @@ class ZnodeMembership final : public Membership {
   ZnodeRequest request_;
   bool is_idle_ = false;  // nothing was left to ask for, and no wish since
   std::shared_ptr<Asked> in_flight_ballot_;
-  bool has_changed_in_flight_ = false;  // what it reads
+  bool has_changed_in_flight_ = false;  // the content that it reads
   int64_t sent_at_ns_ = 0;
   std::vector<ZnodeEvent> arrived_;
 };

@@ -2,16 +2,16 @@
 // znodes: one session with a coordination service that keeps znodes, and the
 // few operations on them that a membership needs.
 //
-// Idea: what a membership does is one state machine (znode_membership.h),
-// whatever stands behind it: the client of Apache ZooKeeper
-// (zookeeper_client.h) or the simulated service (tools/sim). An object is one
-// session: when that has expired it is of no more use, and another one is made.
+// Idea: a membership is one state machine (znode_membership.h), over the client
+// of Apache ZooKeeper (zookeeper_client.h) or over the simulated service
+// (tools/sim). An object is one session. When that has expired, the object is
+// of no use, and another one is made.
 //
 // Invariants:
 //   ZN1. Each request is answered once, by an event with its number. If the
-//        connection is lost, the outcome is kUnknown: the request may have been
-//        carried out, or may be later. Or the request is sent over the next
-//        connection, before all others, and answered there.
+//        connection is lost, either the outcome is kUnknown, and the request
+//        may have been carried out, or may be later; or the request is sent
+//        over the next connection, before all others, and answered there.
 //   ZN2. A watch is told of once, as kChanged, some time after the change, and
 //        perhaps before the read that set it is answered. It outlives lost
 //        connections, and ends with the session.
@@ -47,7 +47,7 @@ enum class ZnodeLife {
 // The rights of others to a znode that is made.
 enum class ZnodeRights {
   kFolder,      // its children come and go
-  kKeepFolder,  // what is made in it is never deleted by the service's identity
+  kKeepFolder,  // the identity of the service may not delete its children
   kLeaf,
 };
 
@@ -92,8 +92,8 @@ struct ZnodeEvent {
 
 class Znodes {
  public:
-  // Ends the session if the service can be reached; else it ends by silence.
-  // May block, as the implementation says.
+  // Ends the session if the service can be reached; else silence ends it. May
+  // block, as the implementation says.
   virtual ~Znodes() = default;
 
   // Takes what came from the service, sends what waits, and appends events.

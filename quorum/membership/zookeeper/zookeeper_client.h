@@ -5,15 +5,15 @@
 // Idea: the single-threaded client (libzookeeper-st) fits the poll rule: it
 // says which descriptor it waits for and until when, and does its work when it
 // is called. So a process that hangs loses its session by itself, and no
-// callback runs on another thread. Asynchronous calls only. Left alone are
-// those with known faults: zoo_set_servers, zoo_remove_watches, the recipes;
-// other servers take another object.
+// callback runs on another thread. Only asynchronous calls are used, and none
+// with known faults: zoo_set_servers, zoo_remove_watches, the recipes. Other
+// servers take another object.
 //
 // Invariants:
 //   ZK1. Calls into the library are under one lock of the process, since all
-//        handles share some state. The end that waits (ZK3) is not under it. It
-//        uses a counter of requests only, and a number that is given twice does
-//        no harm.
+//        handles share some state. The end that waits (ZK3) is not under it: of
+//        that state it uses only a counter of requests, and a number that is
+//        given twice does no harm.
 //   ZK2. An error that is neither an answer nor a lost connection ends the
 //        session.
 //   ZK3. Nothing blocks, except the end of an object. It blocks if its session
@@ -24,8 +24,8 @@
 //        gone (Znodes::ForgetEphemerals).
 //   ZK4. A descriptor that the library may have closed is not touched: its
 //        number may be another file's. Child processes inherit none.
-//   ZK5. A connection that is lost while a request is sent is kSuspended at
-//        once, though the library tells nobody.
+//   ZK5. A session whose connection is lost while a request is sent is
+//        kSuspended at once, although the library tells nobody.
 //   ZK6. A poll of a connected session that has nothing to do takes a few
 //        system calls: no name is looked up.
 //   ZK7. A session with a time-out that no server grants ends. The library
@@ -54,8 +54,8 @@ bool HasZookeeperClient();
 // Begins a session; connecting goes on in Poll. `clock` must outlive it.
 // `service.servers` have numbers for hosts, or this may wait for a name server.
 // Errors: Unimplemented (there is no client in this program); Internal (the
-// client can't be made). May block: with the names of hosts; and the end of the
-// object (ZK3).
+// client can't be made). May block: with the names of hosts, and at the end of
+// the object (ZK3).
 absl::StatusOr<std::unique_ptr<Znodes>> OpenZookeeper(
     const ZookeeperService& service, const Clock& clock);
 
