@@ -142,7 +142,7 @@ absl::StatusOr<Superline> DecodeSuperline(std::span<const std::byte> content) {
   s.head_chain = f.head_chain;
   s.repairing = (f.flags & kFlagRepairing) != 0;
   s.unsafe_shutdown_count = f.unsafe_shutdown_count;
-  // Of an earlier version, bytes may have been written anywhere in the ring.
+  // A program of an earlier version may have written anywhere in the ring.
   s.ceiling =
       RingOffset(version < 3 ? f.head_offset + f.ring_capacity : f.ceiling);
   s.configuration.id = f.configuration_id;

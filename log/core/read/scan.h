@@ -66,7 +66,7 @@ struct ScanResult {
   LogPosition last{Lsn(0), RingOffset(0)};  // before it; LSN 0 if none is kept
   TailVerdict verdict = TailVerdict::kComplete;
 
-  // Of the records that were read: from the start on.
+  // Counts of the records that were read, from the scan's start on.
   uint64_t data_records = 0;     // kept, not cleaned, not aborted
   uint64_t cleaned_records = 0;  // kept
   uint64_t aborted_records = 0;  // kept

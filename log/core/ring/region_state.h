@@ -15,8 +15,8 @@
 //         beyond the ring, and report them lost.
 //   RGS2. Every record before proven_place(), and the one there, was written or
 //         read by this log, and persisted. So the log does not end before it,
-//         and a scan may begin there. What was damaged before it since is found
-//         when it is read, or by a scrub (P-A3.7).
+//         and a scan may begin there. Later damage before it is found when the
+//         record is read, or by a scrub (P-A3.7).
 // Thread safety: pure; a region that is being written may be read in the middle
 // of an update, see ReadSharedRegionState.
 // References: protocol P-A2, P-S1 to P-S5; docs/formats/log.md.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ceiling: how far ahead of the log's end a replica says that nothing was
-// written yet.
+// ceiling: the ring offset from which on, as a replica says, nothing of the log
+// was written.
 //
 // Idea: the log has no tail pointer, and records after an unreadable place may
 // lie anywhere in the ring. So an opening would have to search all of it. The
@@ -10,8 +10,8 @@
 //
 // Invariants:
 //   CLG1. A log that has a replica open writes no byte there at or after the
-//         persisted ceiling. So space is assigned below the ceiling only;
-//         `reuse_limit` is the name of that bound.
+//         persisted ceiling. So space is assigned only below the ceiling. That
+//         bound is called `reuse_limit`.
 //   CLG2. The ceiling is at most a lap after the persisted head (P-L4).
 //   CLG3. While one log has the replica open, its ceiling only grows.
 // Thread safety: pure functions.
@@ -28,8 +28,8 @@
 
 namespace alpheus {
 
-// What a superline says of its ring: what is needed lies between the two, and
-// bytes are written there only.
+// Bounds of a ring, as its superline has them. All records that are needed lie
+// between the two, and bytes are written only there.
 struct RingBounds {
   LogPosition head;
   RingOffset ceiling;

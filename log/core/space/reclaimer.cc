@@ -98,8 +98,8 @@ absl::StatusOr<bool> Reclaimer<P>::Publish(Lsn durable_lsn, RingOffset wanted) {
   // Another thread may have raised the ceiling meanwhile.
   const bool is_room_wanted =
       wanted > ceiling_ && NextCeiling(wanted) > ceiling_;
-  // What can't be read stops the head, and no append that the ring has room
-  // for.
+  // A record that can't be read stops the head, but no append that the ring has
+  // room for.
   if (!is_room_wanted && (!advanced.ok() || head_ == published_)) {
     ALPHEUS_RETURN_IF_ERROR(advanced);
     return true;
@@ -250,7 +250,7 @@ absl::Status Reclaimer<P>::PublishLazily() {
   return PublishLocked(RingOffset(0));
 }
 
-// What is wanted lies after the head, and the log's end lies there, too.
+// A `wanted` that is not 0 lies after the head, and so does the log's end.
 template <Persistence P>
 RingOffset Reclaimer<P>::NextCeiling(RingOffset wanted) const {
   const RingOffset end = std::max(wanted, head_.offset);

@@ -6,7 +6,7 @@
 // which is expensive. So the head in memory runs ahead of the one on media, and
 // is published every sixteenth of the ring, on demand and at close. Only the
 // published head lets bytes be reused. The same update raises the ceiling
-// (ceiling.h), which is the limit of what may be written.
+// (ceiling.h), below which bytes may be written.
 //
 // Invariants:
 //   RCL1. published head <= head <= durable_lsn + 1 (P-L10).
@@ -21,8 +21,8 @@
 //   RCL5. A durable record may be marked while the fabric sends it to a slow
 //         backup, which gets the old word or the new one: the word is aligned,
 //         and no checksum covers it. Either will do (P-L9).
-//   RCL6. While the head is held the superline is another writer's: the head in
-//         memory goes on, and is published afterwards. A table that was shown
+//   RCL6. While the head is held, another writer has the superline: the head in
+//         memory moves on, and is published afterwards. A table that was shown
 //         stays in memory as long as the log: iterators read it without a lock.
 //         A caller that takes table and head without the lock takes the table
 //         first: an earlier table owns whatever a later one does from its head
@@ -90,12 +90,12 @@ class Reclaimer {
     const MutexLock lock(mutex_);
     return {published_, ceiling_};
   }
-  // Returns a number that grows each time these change.
+  // Returns a number that grows each time head or ceiling change there.
   uint64_t publications() const {
     return publications_.load(std::memory_order_acquire);
   }
-  // Word for the reserver's gate: offsets below it may be reused, as far as
-  // this replica is concerned.
+  // Returns the word for the reserver's gate: for this replica, offsets below
+  // it may be reused.
   const std::atomic<uint64_t>& reuse_limit_word() const { return reuse_limit_; }
   // Returns the table of the running epoch. It stays valid. Take it before
   // head() (RCL6).
@@ -137,19 +137,19 @@ class Reclaimer {
 
   // Publishes nothing from now on (RCL6). Returns once nobody does.
   void HoldHead();
-  // Publishes again, in the epoch that `table` ends with. `superline` is the
-  // one on media. Its head is shown if it is later than the one in memory.
-  // Requires: the head is held; its head is not before the one that was
-  // published last, its ceiling no lower.
+  // Publishes again, in the last epoch of `table`. `superline` is the one on
+  // media. Its head is shown if it is later than the one in memory. Requires:
+  // the head is held; the superline's head is not before the last one that was
+  // published, and its ceiling is no lower.
   void Continue(EpochTable table, const Superline& superline);
-  // Publishes again; the superline is as it was.
+  // Publishes again, with the superline as it was.
   void UnholdHead();
 
-  // Raises the ceiling once less than half a step is left after `end`, the end
-  // of the finished records, or less than a sixteenth of a ring that is small:
-  // so backups know the new one before it is needed.
-  // Does nothing while the head is held, and at the end of a lap, where there
-  // is nearly nothing to raise.
+  // Raises the ceiling once less than half a step is left below it after `end`,
+  // the end of the finished records; in a small ring, less than a sixteenth of
+  // the ring. So backups know the new ceiling before it is needed.
+  // Does nothing while the head is held, nor at the end of a lap, where the
+  // ceiling could rise by next to nothing.
   absl::Status RaiseAhead(RingOffset end);
 
  private:
@@ -187,7 +187,7 @@ class Reclaimer {
   LogPosition published_ ABSL_GUARDED_BY(mutex_);
   RingOffset ceiling_ ABSL_GUARDED_BY(mutex_);  // in the superline
   bool is_held_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of all epochs that this log had; the last one is in force.
+  // Tables of all epochs that this log had; the last one is in force.
   std::vector<std::unique_ptr<const EpochTable>> tables_
       ABSL_GUARDED_BY(mutex_);
 
