@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// change_inquiry: what has become of a change of the members that a primary was
-// asked for, by what the nodes say again and again.
+// change_inquiry: judges, by the repeated words of the nodes, what has become
+// of a change of the members that a primary was asked for.
 //
-// Idea: each round gives what every node said. The word of the primary counts;
+// Idea: each round brings a word of every node. The word of the primary counts;
 // a node without a primary says that nobody is there. Several processes may
 // take themselves for the primary: then the one with the latest epoch is
 // believed, and a change that one of them has made is made.
@@ -15,12 +15,12 @@
 //   unknown    an error, once the deadline has passed
 //
 // Invariants:
-//   CIQ1. Nobody is left only if no node can be the primary's any more; or if
-//         none has begun the change by `begun_by`; or if the one that had begun
-//         has said nothing for longer than a change may take.
-//   CIQ2. A change that was begun, and of which nothing is known at the
-//         deadline, is unknown. It is never said to be not made.
-//   CIQ3. What is heard of once as made stays made.
+//   CIQ1. The result is `nobody` only if no node can be the primary's any more;
+//         or if none has begun the change by `begun_by`; or if the primary that
+//         had begun has said nothing for longer than a change may take.
+//   CIQ2. If a change was begun, and nothing is known of it at the deadline,
+//         the result is `unknown`. Such a change is never said to be not made.
+//   CIQ3. A change that was said to be made stays made.
 // Thread safety: one thread. Nothing blocks.
 // References: ask_primary.h; ChangeWord of messages.h.
 #ifndef ALPHEUS_API_ADMIN_CHANGE_INQUIRY_H_
@@ -44,7 +44,7 @@ namespace alpheus {
 struct ChangeInquiryOptions {
   std::string log_name;
   Uuid log_id;
-  // By then somebody must have begun the change.
+  // Somebody must have begun the change by then.
   Deadline begun_by;
   // Deadline of the change, newcomers' copies included.
   Deadline deadline;
@@ -67,15 +67,15 @@ struct AskedPrimary {
 class ChangeInquiry {
  public:
   // Nanoseconds without a primary after which one that had begun is taken for
-  // gone. It tells its node where it is once a second
+  // gone. A primary tries once a second to reach its node
   // (RegionClaimOptions::retry_ns).
   static constexpr int64_t kGoneNanos = 2'000'000'000;
-  // The same while some node may still be the primary's: a change is over by
-  // then, whatever became of it (drain_ns and open_ns of SuccessionOptions, and
-  // the time to say so).
+  // The same while some node may still be the primary's. A change is over by
+  // then in any case (drain_ns and open_ns of SuccessionOptions, and the time
+  // to say so).
   static constexpr int64_t kSilentNanos = 10'000'000'000;
 
-  // What a node said in the last round.
+  // A node's answer of the last round.
   struct Answer {
     std::optional<recovery::ChangeState> said;
     // Why it said nothing; OK: it does not answer yet.

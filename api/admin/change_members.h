@@ -4,9 +4,9 @@
 //
 // Idea: joining nodes get blank replicas first, while the primary continues.
 // Then the primary is asked to make the change (ask_primary.h), and its log
-// goes on. One whose node leaves hands over to another candidate first
-// (instruct_candidates.h), which is asked then. If there is none that can, an
-// opening makes the change (opening_quorums.h), and is closed.
+// goes on. A primary whose node leaves first hands over to another candidate
+// (instruct_candidates.h), which is asked next. If no primary can make the
+// change, an opening makes it (opening_quorums.h), and is closed.
 //
 // Invariants:
 //   CHM1. A primary is ended without its consent only if it can't be asked, or
@@ -34,10 +34,9 @@ namespace alpheus {
 absl::StatusOr<RecoveryReport> ChangeLogMembers(
     const ChangeMembersOptions& options);
 
-// Opens an epoch that makes the change, and closes it (the second half, without
-// a primary that can; in replicated_engine.cc). The process belongs to
-// options.replication.node, has no replica, and asks the members of before and
-// after.
+// Opens an epoch that makes the change, and closes it (the second half, if no
+// primary can make it; in replicated_engine.cc). The process belongs to
+// options.replication.node, has no replica, and asks the members of both lists.
 absl::StatusOr<RecoveryReport> OpenToChangeMembers(
     const LogOptions& options, const quorum::ClusterConfiguration& to,
     recovery::MembersChange change, std::vector<recovery::PeerAddress> asked);

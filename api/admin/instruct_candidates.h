@@ -7,8 +7,8 @@
 // (Hear).
 //
 // Invariants:
-//   ICA1. Nobody is told anything unless a candidate of the node stands; and,
-//         to drain it, another one.
+//   ICA1. Nobody is told anything unless a candidate of the node stands and,
+//         for a drain, another one stands, too.
 // Thread safety: one thread.
 // References: docs/design/election.md; election_desk.h.
 #ifndef ALPHEUS_API_ADMIN_INSTRUCT_CANDIDATES_H_

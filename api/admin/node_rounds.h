@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // node_rounds: asks all nodes of a log again and again, over a connection each,
-// for a command that waits until they say what it is to hear.
+// for a command that waits for certain answers.
 //
 // Idea: in a round each node is asked once, and answers within a bounded time.
-// One that is slow is not asked again before it has answered: it is waited for
-// in the next rounds, too. One whose connection broke is connected to anew.
+// A slow node is not asked again before it has answered: the next rounds wait
+// for it, too. A node whose connection broke gets a new one.
 //
 // Thread safety: one thread. A round blocks for up to a quarter of a second.
 // References: ask_primary.h, instruct_candidates.h; control_call.h.
@@ -30,15 +30,15 @@ namespace alpheus {
 
 class NodeRounds {
  public:
-  // What came of the last round.
+  // A node's answer of the last round.
   struct Answer {
     std::optional<recovery::Message> reply;
     // Why there is none; OK: the node does not answer yet.
     absl::Status failure;
   };
 
-  // `cluster` and `connectivity` must outlive it. `hello` is of no node: each
-  // one sees the command as a process of its own, which may wait for its
+  // `cluster` and `connectivity` must outlive it. `hello` names no node: each
+  // node sees the command as a process of that node, which may wait for its
   // replica. The deadline is that of all connections.
   NodeRounds(const quorum::ClusterConfiguration& cluster,
              Connectivity& connectivity, const recovery::Hello& hello,

@@ -21,16 +21,16 @@
 //         A change of the members is no reason to give the log back: it goes
 //         on in the next epoch, if it has the node's replica (log.h).
 //   CAN2. A log that is given back in good order, because an operator wants it,
-//         leaves no record with an unknown outcome, as Log::Close.
+//         leaves no record with an unknown outcome, as with Log::Close.
 //   CAN3. A candidate belongs to the process that made it. In a fork's child
 //         its calls fail with FailedPrecondition, and the destructor leaves it
 //         to the parent.
-//   CAN4. An opening reads no cluster file, and so waits for no name server,
+//   CAN4. An opening reads no cluster file, so it waits for no name server,
 //         which may be away when the primary dies. It goes by the file as it
-//         was when the candidate began to stand. That is read again only for a
-//         newer list of members than it has.
-//   CAN5. A process that has withdrawn is soon named by nobody, although its
-//         log may be open for long yet.
+//         was when the candidate began to stand. The file is read again only if
+//         the log has a newer list of members.
+//   CAN5. Soon after a process has withdrawn nobody names it, even if its log
+//         stays open for long.
 // Thread safety: all members by many threads at once, except the destructor.
 // References: docs/design/election.md.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_CANDIDATE_H_
@@ -57,31 +57,32 @@ struct CandidateOptions {
   // names the node's replica, or is empty. heartbeat_ms 0 becomes
   // `heartbeat_ms` below, and gather_ms becomes that below.
   LogOptions log = {};
-  // The one with the higher priority goes first, of candidates whose replicas
-  // are equally fresh.
+  // Among candidates whose replicas are equally fresh, the one with the highest
+  // priority goes first.
   uint32_t priority = 0;
-  // Time without a word of the primary after which a candidate suspects it, in
-  // milliseconds; each wrong suspicion doubles it, up to the most. All
-  // candidates of a log need the same one: a third of it is the time that each
-  // leaves to one that goes first, and that one's ballot may take most of it.
-  // Nothing checks that.
+  // Milliseconds without a word of the primary after which a candidate suspects
+  // it. Each wrong suspicion doubles this time, up to silence_ms_max. All
+  // candidates of a log need the same silence_ms: each leaves a third of it to
+  // a candidate that goes first, whose ballot may take most of that third.
+  // Nothing checks this.
   uint32_t silence_ms = 150;
   uint32_t silence_ms_max = 4'000;
-  // How often this process is heard while it is primary. At most a third of
-  // the others' silence.
+  // While this process is primary, it is heard once in so many milliseconds. At
+  // most a third of the others' silence.
   uint32_t heartbeat_ms = 30;
-  // Time that an opening waits for more replicas than it needs: those that are
-  // left out join later.
+  // Milliseconds for which an opening waits for more replicas than it needs.
+  // Replicas that are left out join later.
   uint32_t gather_ms = 50;
-  // How long the present primary has to hand over, once this candidate is
-  // elected; then it is deposed. This candidate leaves the log as long, and two
-  // seconds more, to another one that is elected: all need the same one.
+  // Milliseconds that the present primary has to hand over, once this candidate
+  // is elected; then it is deposed. If another candidate is elected, this one
+  // leaves the log to it for two seconds more than that. So all candidates need
+  // the same hand_over_ms.
   uint32_t hand_over_ms = 1'000;
   // Gets one sentence when something happens, on a thread of the candidate.
   std::function<void(const std::string&)> say = {};
   // Called on that thread when this process has become primary, and when it is
-  // to give the log back. The log may have been taken before the call comes. It
-  // should be short, and may not call the candidate.
+  // to give the log back. The log may have been taken before the call comes.
+  // The call should be short, and may not call the candidate.
   std::function<void()> on_change = {};
 };
 
@@ -130,41 +131,42 @@ class Candidate {
   // Returns true if the log that was handed out is to be given back: it has
   // failed, another primary is wanted, or this process has withdrawn.
   bool must_give_back() const;
-  // Waits until that is so, and returns the reason. Cancelled: another primary
-  // is wanted, by an operator or to win back a member, and all calls of the log
-  // still work; or this process withdraws. Aborted: the log has failed, perhaps
-  // after it was wanted. FailedPrecondition: none is handed out; CAN3.
-  // DeadlineExceeded: the log is this process's still. May block.
+  // Waits until must_give_back(), and returns the reason. Cancelled: another
+  // primary is wanted, by an operator or to win back a member, and all calls of
+  // the log still work; or this process withdraws. Aborted: the log has failed,
+  // perhaps after another primary was wanted. FailedPrecondition: no log is
+  // handed out; CAN3. DeadlineExceeded: the log still is this process's. May
+  // block.
   absl::Status WaitToGiveBack(Deadline deadline = {});
   // Closes the log, drops this reference, and stands again once there is no
-  // other. To drop all references does the same, without a status. May block,
+  // other. Dropping all references does the same, without a status. May block,
   // as Log::Close. Errors: as Log::Close; after FailedPrecondition the log is
-  // open, and the caller has it still. Requires: `log` is not null.
+  // open, and the caller still has it. Requires: `log` is not null.
   absl::Status GiveBack(std::shared_ptr<Log>&& log);
 
-  // Stands no more. Waits of other threads end. Does not block.
+  // Ends the candidacy. Waits of other threads end. Does not block.
   void Withdraw();
 
-  // Has the candidate of that node become primary; the present one hands over
-  // first. One that does not do so within the elected one's hand_over_ms is
-  // deposed, and appends of it may have an unknown outcome. Safe at any moment.
-  // Returns once the candidate is primary. May block, up to timeout_ms. Errors:
-  // InvalidArgument (no member); FailedPrecondition (nobody stands at that
-  // node); DeadlineExceeded (nobody said in time that it is primary; it may
-  // become so yet); Unavailable (no node could be reached); those of the
+  // Makes the candidate of that node primary. The present primary hands over
+  // first. If it does not do so within the elected candidate's hand_over_ms, it
+  // is deposed, and its appends may have an unknown outcome. Safe at any
+  // moment. Returns once the candidate is primary. May block, up to timeout_ms.
+  // Errors: InvalidArgument (no member); FailedPrecondition (nobody stands at
+  // that node); DeadlineExceeded (nobody said in time that it is primary; it
+  // may still become so); Unavailable (no node could be reached); those of the
   // cluster file.
   static absl::StatusOr<PrimaryReport> Elect(const ElectOptions& options);
-  // Has the candidate of that node hand over, and stand no more before it is
+  // Has the candidate of that node hand over. It no longer stands, until it is
   // elected or another process takes its place. Returns the report of the
   // primary after it. May block, as Elect. Errors: as Elect; FailedPrecondition
-  // also if nobody else stands; DeadlineExceeded (it has the log still, or
+  // also if nobody else stands; DeadlineExceeded (it still has the log, or
   // nobody else became primary).
   static absl::StatusOr<PrimaryReport> Drain(const ElectOptions& options);
 
  private:
   class Stander;
   static std::shared_ptr<Log> MakeLog(std::unique_ptr<LogEngine> engine);
-  // Returns the engine of a log, which is the log's.
+  // Returns the engine that a log owns.
   static const LogEngine& EngineOf(const Log& log);
   explicit Candidate(std::unique_ptr<Stander> stander);
 

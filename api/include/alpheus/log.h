@@ -55,13 +55,13 @@
 //   Aborted has this meaning alone.
 // * A change of the members (ChangeMembers) is no failure for a log with a
 //   replica of its own (LogOptions::path): it goes on in the next epoch, after
-//   a pause of an opening, and of at most 6 s. Meanwhile Reserve and Append
-//   wait, until their deadline, for a record that they may reserve; so do
-//   CleanupAll and Close. All other calls go on. No record has an unknown
-//   outcome by it, and no callback runs for it. A reservation that stays open
-//   for longer than a second puts the change off. If no epoch can be opened any
-//   more, once replicas have promised the next one, the log fails (Aborted):
-//   then all records that were reserved are durable.
+//   a pause for one opening, at most 6 s. Meanwhile Reserve and Append wait,
+//   until their deadline, before they reserve; CleanupAll and Close wait, too.
+//   All other calls go on. The change gives no record an unknown outcome, and
+//   runs no callback. A reservation that stays open for longer than a second
+//   puts the change off. If replicas have promised the next epoch, and none can
+//   be opened any more, the log fails (Aborted): then all records that were
+//   reserved are durable.
 // * Cancelled: nobody waits for the record any more, though the log has not
 //   failed. The record may become durable later.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
@@ -114,9 +114,9 @@ class Log {
   // replica (LogOptions::path), is asked to open it; its log goes on, after a
   // pause (above). A process whose replica does not stay a member hands over
   // first, as by Candidate::Drain, if it is a candidate and another one stands;
-  // then that one is asked. Without a process that can, this call opens the
-  // epoch itself. Then a log that is open fails (Aborted, outcome unknown), and
-  // is to be opened again, with the new list of members if there is one.
+  // then that one is asked. If no process can open the epoch, this call opens
+  // it itself. Then a log that is open fails (Aborted, outcome unknown). Open
+  // it again, with the new list of members if there is one.
   // On return the new members keep the log; the report names those that are
   // behind, and says whether the log goes on (was_running). Blocking: as Open,
   // and a copy of the log to each joining member.
@@ -133,7 +133,7 @@ class Log {
 
   // Recovers the log and opens a new epoch. On return every recovered record is
   // durable, and report() has the findings.
-  // Of a log of many MiB only the end is read. Damage before
+  // A log of many MiB is read only at its end. Damage before
   // RecoveryReport::read_from_lsn is then an error of Recovered(), not of Open.
   // Blocking: one pass over a few MiB of records, in a cluster also over those
   // that a member lacks, and over all if this process has no replica; then a
@@ -301,7 +301,7 @@ class Log {
   absl::StatusOr<std::unique_ptr<LogTail>> Tail(Lsn from);
 
   // Returns the findings of Open. A change of the members leaves them as they
-  // are, also `epoch`.
+  // are, `epoch` included.
   const RecoveryReport& report() const;
   // Returns which members keep the log now, by the list of the running epoch.
   // Takes two locks; any thread. Never changes for a local log.
