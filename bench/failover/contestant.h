@@ -28,15 +28,15 @@ enum class Fault {
 // record that the next primary acknowledged.
 using Parts = std::map<std::string, double>;
 
-// A part that is no time: how many openings of the log failed before one did
-// not.
+// A part that is a count, not a time: openings of the log that failed before
+// one succeeded.
 inline constexpr const char* kFailedOpenings = "failed openings";
 
-// Of a program of others, whatever its turn ended with.
+// Most tries of a peer's turn, whatever each ended with.
 inline constexpr int kPeerTriesMax = 3;
 
-// Of rounds that are void. A machine on which so many in a row are void has no
-// time for this.
+// Most tries of a turn whose round is void. A machine on which so many in a row
+// are void has no time for this.
 inline constexpr int kVoidTriesMax = 20;
 
 class Contestant {
@@ -46,14 +46,14 @@ class Contestant {
   virtual std::string name() const = 0;
   // Returns why a fault can't be measured; empty: it can.
   virtual std::string WhyNot(Fault /*fault*/) const { return ""; }
-  // Returns how often a turn that ended so is begun in all: more than once
-  // where a primary was taken for lost when nobody had touched it. That is
-  // counted, and no time of it.
+  // Returns how often in all a turn that ended so is begun: more than once if a
+  // primary was taken for lost that nobody had touched. Such a turn is counted,
+  // but none of its times is.
   virtual int TriesMax(const absl::Status& /*ended*/) const { return 1; }
-  // Starts all of it anew, has the primary write, and takes the time of one
-  // fail-over. So no round is slower because of what an earlier one has shown.
-  // Errors: Unavailable, DeadlineExceeded (nobody took its place), Aborted (it
-  // was taken for lost before).
+  // Starts everything anew, has the primary write, and takes the time of one
+  // fail-over. So no earlier round makes this one slower. Errors: Unavailable,
+  // DeadlineExceeded (nobody took the primary's place), Aborted (the primary
+  // was taken for lost before the fault).
   virtual absl::StatusOr<Parts> Run(Fault fault, uint64_t log_mib) = 0;
 };
 

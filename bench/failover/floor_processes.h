@@ -2,13 +2,13 @@
 // floor_processes: processes that pass messages on as those of the log do, and
 // do nothing else (floor.h).
 //
-//   node     echoes. It hears a primary by the records on its connection, and
-//            answers whoever waits for its end: when the connection ends, or
-//            after a candidate's silence. An operator's word goes on to the
-//            primary.
+//   node     echoes. It hears a primary by the records on its connection. It
+//            tells a candidate that waits when that connection ends, or when
+//            the primary was silent for the candidate's silence. It passes an
+//            operator's word on to the primary.
 //   primary  sends each record to all nodes, and the next one once one of them
-//            has answered, as W = 2 with its own replica. An operator's word
-//            ends it.
+//            has answered, as with W = 2 and a replica of its own. An
+//            operator's word ends it.
 //
 // Both yield the core for as many turns as the log's processes do, before they
 // sleep.
@@ -33,16 +33,16 @@ inline constexpr const char* kFloorPrimaryKind = "floor-primary";
 // The first byte of a message says what is to be done with it.
 enum class FloorWord : char {
   kEcho = 'e',    // sent back at once
-  kRecord = 'r',  // as well: it is of the primary, whose connection this is
-  kHear = 'h',    // sent back when nobody hears the primary any more
+  kRecord = 'r',  // sent back, too; the connection is then the primary's
+  kHear = 'h',    // sent back when the primary is no longer heard
   kDrain = 'd',   // sent back, and passed on to the primary, which ends
 };
 inline constexpr size_t kFloorMessageBytes = 64;
 
-// Connects to a node, with a round trip, in which the log's processes prove
+// Connects to a node, with one round trip: the log's processes need it to prove
 // the cluster's key. Errors: Unavailable.
 absl::StatusOr<replicated::RawSocket> JoinFloorNode(uint16_t port);
-// Sends such a message. Errors: Unavailable.
+// Sends a message that begins with that word. Errors: Unavailable.
 absl::Status SendWord(const replicated::RawSocket& socket, FloorWord word);
 // Waits for the answer to one message. Sleeps at once, as a candidate does.
 // Errors: Unavailable, OutOfRange (the connection ended).

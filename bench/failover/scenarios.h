@@ -20,21 +20,22 @@ struct Settings {
   std::string preset;
   std::string folder = "/dev/shm";
   uint64_t rounds = 0;   // of the log and the floor at `log_mib`
-  uint64_t log_mib = 0;  // where peers are beside
+  uint64_t log_mib = 0;  // the size at which peers are measured, too
   uint64_t peer_rounds = 0;
   std::vector<uint64_t> other_mib;  // further sizes of the log
   uint64_t other_rounds = 0;        // of them
 };
 
-// Presets: an hour or two; within some ten minutes; within a minute, for tests:
-// its figures mean nothing.
+// Presets. The full one takes an hour or two, the quick one some ten minutes.
+// The tiny one takes less than a minute; it is for tests, and its figures mean
+// nothing.
 Settings FullSettings();
 Settings QuickSettings();
 Settings TinySettings();
 
 // Measures fail-overs after this fault, by size of the log: the log, the floor
 // and peers by turns. Turns that are begun again are counted. Errors: those of
-// turns that were begun as often as TriesMax says.
+// a turn that was begun as often as TriesMax allows.
 absl::Status MeasureFault(Fault fault, const std::string& scenario,
                           const Settings& settings, Report* report);
 

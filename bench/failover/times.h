@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// times: what all contestants' turns have in common.
+// times: sizes and times that all contestants' turns have in common.
 #ifndef ALPHEUS_BENCH_FAILOVER_TIMES_H_
 #define ALPHEUS_BENCH_FAILOVER_TIMES_H_
 
@@ -11,11 +11,11 @@
 
 namespace alpheus::bench::failover {
 
-inline constexpr size_t kPayloadBytes = 1024;  // of what is written under load
+inline constexpr size_t kPayloadBytes = 1024;  // of each record under load
 inline constexpr std::chrono::seconds kFailOverTimeout{30};
 
-// Returns how long a primary works before it is lost: 300 to 400 ms, so that a
-// fault meets no heartbeat in step.
+// Returns how long a primary works before it is lost: 300 to 400 ms at random,
+// so that faults keep no step with heartbeats.
 inline std::chrono::microseconds LoadTime() {
   EntropyRandom random;
   return std::chrono::microseconds(300'000 + random.Below(100'000));

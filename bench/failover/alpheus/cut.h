@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // cut: cuts the program of a primary off, without root and without its help.
 //
-// Idea: a socket drops all that comes to it once it has a filter of the kernel
-// that takes no byte, and no program is told, as with a cut cable. All
-// connections of a program that stands are its own: it connects to nodes, and
-// listens nowhere. So a cut is in force when
+// Idea: once a socket has a filter of the kernel that takes no byte, it drops
+// all that comes to it. No program is told, as with a cut cable. A program that
+// stands began all its connections itself: it connects to nodes, and listens
+// nowhere. So a cut is in force when
 //
 //   the program   has such a filter on each of its sockets, and gives one to
 //                 each socket that it connects later, before it connects

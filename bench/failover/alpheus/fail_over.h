@@ -2,18 +2,18 @@
 // fail_over: one fail-over of the log, judged by what its programs have told
 // (notes.h).
 //
-// Idea: a stall of the machine looks like the loss of a primary. Where
-// candidates have taken one for it before the fault, the fault meets another
-// primary, or a silence that has been lengthened: such a round measures
-// something else, and is void.
+// Idea: a stall of the machine looks like the loss of a primary. If candidates
+// have taken a stall for a loss before the fault, the fault meets another
+// primary, or a lengthened silence. Such a round measures something else, and
+// is void.
 //
 // Invariants:
-//   FOV1. A round counts only if, when the fault comes, the first program is
-//         the one that was ever primary, no other one has begun to open the
-//         log, and none has suspected the primary wrongly.
+//   FOV1. A round counts only if, when the fault comes, no program but the
+//         first one was ever primary, no other one has begun to open the log,
+//         and none has suspected the primary wrongly.
 //   FOV2. The next primary is the program whose first record was durable first
 //         after the fault.
-//   FOV3. Parts make up the total, and none is negative.
+//   FOV3. The parts add up to the total, and none is negative.
 // Thread safety: one thread, while the programs write their notes.
 #ifndef ALPHEUS_BENCH_FAILOVER_ALPHEUS_FAIL_OVER_H_
 #define ALPHEUS_BENCH_FAILOVER_ALPHEUS_FAIL_OVER_H_
@@ -31,8 +31,8 @@ namespace alpheus::bench::failover {
 class FailOver {
  public:
   // `programs[node - 1]` are the notes of that node's program, and outlive the
-  // object; the first one has the log. Notes what happened before: it is not of
-  // the fail-over.
+  // object; the first program has the log. Takes note of the openings that have
+  // failed so far: they are not part of the fail-over.
   explicit FailOver(std::vector<const Notes*> programs);
 
   // Call right before the fault. Errors: Aborted (the round is void, FOV1).

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// notes: what a process of the log's cluster tells the benchmark, in a file
-// that both have mapped.
+// notes: values that a process of the log's cluster tells the benchmark, in a
+// file that both have mapped.
 //
-// Idea: a process that is stopped or cut off still has told all that it knew,
+// Idea: a process that is stopped or cut off has told all that it knew by then,
 // and telling takes no system call in the middle of a fail-over. All times are
 // of one machine's steady clock.
 //
 // Invariants:
 //   NOT1. Each value has one writer. `first_ack_ns`, `loaded_ns`, `stands_ns`
-//         and `cut_ns` are written after what they say is done, and release
-//         what was written before them.
+//         and `cut_ns` are written after their event, and release all that was
+//         written before them.
 // Thread safety: all members concurrently.
 #ifndef ALPHEUS_BENCH_FAILOVER_ALPHEUS_NOTES_H_
 #define ALPHEUS_BENCH_FAILOVER_ALPHEUS_NOTES_H_
@@ -28,11 +28,10 @@ inline constexpr uint32_t kPortsMax = 64;
 
 // All 0 at first.
 struct Notes {
-  // Of a program that stands. The moments of its first opening
-  // (OpeningMoments), when its first record was durable, how many openings
-  // failed and how often it suspected the primary wrongly, and the moments at
-  // which it has told that it stands, and at which the log had its size and
-  // three replicas.
+  // Notes of a program that stands: the moments of its first opening
+  // (OpeningMoments); when its first record was durable; how many openings
+  // failed, and how often it suspected the primary wrongly; when it told that
+  // it stands; when the log had its size and three replicas.
   std::atomic<int64_t> began_ns;
   std::atomic<int64_t> promised_ns;
   std::atomic<int64_t> chosen_ns;
@@ -44,8 +43,8 @@ struct Notes {
   std::atomic<int64_t> stands_ns;
   std::atomic<int64_t> loaded_ns;
 
-  // Of a cut (cut.h). The ports of a program's own sockets are its word; those
-  // that a node is to drop are the benchmark's.
+  // Notes of a cut (cut.h). A program writes the ports of its own sockets; the
+  // benchmark writes the ports that a node is to drop.
   std::atomic<uint32_t> port_count;
   std::array<std::atomic<uint16_t>, kPortsMax> ports;
   std::atomic<int64_t> cut_ns;  // when it was done

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// processes: what the processes of the log's cluster do: a node serves its
-// replica, as alpheusd does, and the program of a node stands, and appends
-// while it is primary, as `alpheus append --stand` does.
+// processes: the processes of the log's cluster. A node serves its replica, as
+// alpheusd does. The program of a node stands, and appends while it is primary,
+// as `alpheus append --stand` does.
 //
 // Thread safety: one thread each.
 #ifndef ALPHEUS_BENCH_FAILOVER_ALPHEUS_PROCESSES_H_
@@ -17,7 +17,7 @@ namespace alpheus::bench::failover {
 inline constexpr const char* kNodeKind = "node";
 inline constexpr const char* kProgramKind = "program";
 
-// Return the file with the notes of such a process.
+// Returns the file with the notes of such a process.
 std::string NotesOf(const std::string& folder, const std::string& kind,
                     uint64_t node);
 

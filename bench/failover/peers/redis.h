@@ -3,8 +3,8 @@
 // under load, and the Sentinels promote a replica.
 //
 // A record counts once its server and one replica have synced it, as with the
-// log. The client asks both replicas in turn whether they are primary. What was
-// acknowledged before may be lost: docs/results/peers.md.
+// log. The client asks both replicas in turn whether they are primary. Records
+// that were acknowledged before may be lost: docs/results/peers.md.
 #ifndef ALPHEUS_BENCH_FAILOVER_PEERS_REDIS_H_
 #define ALPHEUS_BENCH_FAILOVER_PEERS_REDIS_H_
 
