@@ -38,8 +38,8 @@ struct ClusterOptions {
   int write_quorum = 0;  // 0: not in the file, which means the majority
   // Addresses of RDMA adapters, one for each node; none: TCP and loopback.
   std::vector<std::string> rdma_hosts = {};
-  // ZooKeeper's servers, which must be of this machine; none: the membership is
-  // static.
+  // ZooKeeper's servers, which must run on this machine; none: the membership
+  // is static.
   std::vector<std::string> zookeeper = {};
   uint32_t session_timeout_ms = 2'000;
   std::string zookeeper_identity = {};  // name:password; empty: none

@@ -3,10 +3,10 @@
 // to while faults hit it and its backups. One that stands (`--stand`) appends
 // while it is primary.
 //
-// Idea: a program that loses the log says how many records it had taken. Those
-// of them that it did not acknowledge are left out, or may be in the log. So
-// its records between two losses are a term, and are judged as those of a
-// writer of their own.
+// Idea: a program that loses the log says how many records it had taken.
+// Records of these that it did not acknowledge are left out, or may be in the
+// log. So its records between two losses are a term, and each term is judged
+// like a writer of its own.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_CLUSTER_WRITER_H_
@@ -85,20 +85,20 @@ class ClusterWriter {
   int64_t start_nanos() const { return start_nanos_; }
   std::optional<int64_t> first_ack_nanos() const { return first_ack_nanos_; }
 
-  // Returns the epochs of which it said that it is primary.
+  // Returns the epochs in which it said that it is primary.
   std::vector<uint64_t> Epochs() const;
   // Returns true once it has asked all nodes, and they know that it stands.
   bool HasSaidThatItStands() const;
-  // Returns whether its last word is that it is primary: neither that it is to
-  // hand over, nor that it has lost the log.
+  // Returns whether its last word is that it is primary, not that it is to hand
+  // over, nor that it has lost the log.
   bool HasTheLog() const;
-  // Returns how often it has said that it lost a log in which it was primary:
-  // one that it gave back in good order is not lost.
+  // Returns how often it has said that it lost a log in which it was primary. A
+  // log that it gave back in good order is not lost.
   size_t LossCount() const { return term_ends_.size(); }
 
   // Requires: it does not stand.
   WriterFacts Facts() const;
-  // Returns those of each of its terms.
+  // Returns the facts of each of its terms.
   std::vector<WriterFacts> Terms() const;
   // Returns "primary on node 2", for people.
   std::string ToString() const;

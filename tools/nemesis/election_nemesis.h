@@ -17,7 +17,7 @@
 
 namespace alpheus::demo {
 
-// What becomes of the primary, so that there is another one.
+// A fault of the primary, after which there is another one.
 enum class ElectionFault {
   // Two candidates at once.
   kElectTwo,  // an operator elects both at the same time
@@ -45,7 +45,7 @@ const char* ElectionFaultName(ElectionFault fault);
 // Returns whether another program must go on.
 bool ReplacesPrimary(ElectionFault fault);
 
-// What becomes of ZooKeeper.
+// A fault of ZooKeeper.
 enum class ServiceFault {
   kNone,
   kKillOne,   // of an ensemble, its leader
@@ -68,7 +68,7 @@ enum class ElectionKind {
   kCollisions,  // two candidates at once
   kMixed,       // faults of both planes
   // ZooKeeper stands still all the time while the log is appended to, and the
-  // primary is killed in the midst of it.
+  // primary is killed in the middle of that time.
   kStopped,
 };
 
@@ -76,18 +76,18 @@ struct ElectionPlan {
   ElectionFault fault = ElectionFault::kKillPrimary;
   uint64_t acks_before = 1;  // acknowledgements before the fault
   int64_t delay_nanos = 0;   // of the fault after those
-  // Between what happens to one candidate and to the other.
+  // Time between the fault's step at one candidate and at the other.
   int64_t apart_nanos = 0;
   uint64_t acks_after = 1;
-  // Draws the candidates: the one that many places after the primary's.
+  // Names a candidate: the one so many places after the primary's node.
   int candidate = 1;
-  // Whether another node's own program is gone, too: killed or paused.
+  // Whether another node's own program is hit, too: killed or paused.
   bool hits_backup = false;
   bool pauses_backup = false;
   CutDirection cut = CutDirection::kBoth;
   ServiceFault service = ServiceFault::kNone;
   bool service_stays = false;  // hit until the next round begins
-  // How long the log is appended to before the primary's fault, and again
+  // Time for which the log is appended to before the primary's fault, and again
   // after it; nothing else happens meanwhile. Not drawn.
   int64_t load_nanos = 0;
 

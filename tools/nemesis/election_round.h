@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // election_round: lets an elected primary append on a cluster of real
-// processes, takes it away, and lets the oracle judge what the next one goes on
-// with.
+// processes, takes it away, and lets the oracle judge the log with which the
+// next one goes on.
 //
-// Idea: at each node a program stands for primary (`alpheus append --stand`).
-// One that has ended is started again, as a supervisor does; who becomes
-// primary is up to the election, but for faults that are an operator's word.
+// Idea: at each node a program stands for primary (`alpheus append --stand`). A
+// program that has ended is started again, as by a supervisor. The election
+// decides which one becomes primary, except where the fault is an operator's
+// word.
 //
 // A round (election_nemesis.h draws the open choices):
-//   1. what was hit in the last round, and stays hit, comes back; programs that
-//      are gone are started; a primary appends
+//   1. servers of ZooKeeper that the last round left hit come back; missing
+//      programs are started; a primary appends
 //   2. the fault of ZooKeeper, and of a backup; then that of the primary, with
-//      a load before and behind it, if the plan has one
+//      a load before and after it, if the plan has one
 //   3. a primary appends: another one, if the fault takes the first one away
-//   4. what was hit comes back; the first one, if it lives, loses the log
-//   5. a check at the log while it is at work
+//   4. all that was hit comes back; the first primary, if it lives, loses the
+//      log
+//   5. a check of the log while it is written
 // When the log is full of records, all programs are killed, a last check is
 // made, and the next round begins with a new log.
 //
-// Checks: each look at the log against all acknowledgements and all earlier
-// looks (log_history.h), term by term of each program; each epoch is announced
-// by one program, and has the records of one (RO7 of recovery_oracle.h). Where
-// rounds are patient, a primary that is drained under load loses nothing: no
-// append of it ends with an unknown outcome (CAN2 of candidate.h).
+// Checks: each look at the log is held against all acknowledgements and all
+// earlier looks (log_history.h), for each term of each program. Each epoch is
+// announced by one program, and has the records of one program (RO7 of
+// recovery_oracle.h). If rounds are patient, a primary that is drained under
+// load loses nothing: none of its appends ends with an unknown outcome (CAN2 of
+// candidate.h).
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_ELECTION_ROUND_H_
@@ -51,9 +54,10 @@ namespace alpheus::demo {
 struct ElectionRoundOptions {
   uint64_t region_bytes = 8 << 20;
   uint64_t threads = 4;
-  // Whether nobody takes a process for lost because the machine is busy: then a
-  // primary that nothing hits may fail no call, nor lose the log. Else it may:
-  // fail-overs are fast, and many processes share the cores.
+  // Whether times are so long that nobody takes a process for lost only because
+  // the machine is busy. Then a primary that nothing hits may fail no call, nor
+  // lose the log. Else it may: fail-overs are fast, and many processes share
+  // the cores.
   bool is_patient = false;
   // Size of a log's records, in bytes, at which a new log is made.
   uint64_t log_bytes_max = 1 << 20;
@@ -95,7 +99,7 @@ class ElectionRounds {
   absl::Status RunPlan();
   absl::Status StartMissing();
   absl::Status StartProgram(int node);
-  // Starts a program again that ended for want of a quorum.
+  // Starts a program again that ended for lack of a quorum.
   absl::Status RestartEnded(const ClusterWriter& ended);
 
   // Appends for that long, by one primary: no call fails meanwhile.
@@ -107,12 +111,13 @@ class ElectionRounds {
   absl::Status ElectTwo(const ClusterWriter& primary);
   absl::Status WakeTwo(ClusterWriter* primary);
   absl::Status StartTwo(const ClusterWriter& primary);
-  // An operator's command; nodes may learn late who stands.
+  // Gives an operator's command until it succeeds: nodes may learn late who
+  // stands.
   absl::Status MustInstruct(const std::string& command, int node);
-  // Returns the command, as one that is given up before it is given again.
+  // Returns the command, with a time after which it gives up.
   Program Instruction(const std::string& command, int node) const;
   absl::Status Return(ClusterWriter* primary);
-  // Ends a primary that was drained: it stands no more.
+  // Ends a primary that was drained: it no longer stands.
   absl::Status EndDrained(ClusterWriter* primary);
   absl::Status HealService();
 
@@ -121,7 +126,8 @@ class ElectionRounds {
   absl::Status CheckLast();
 
   int NodeAfter(int node, int places) const;
-  // The node of a candidate other than the primary's and plan_.candidate's.
+  // Returns the node of a candidate other than the primary's and
+  // plan_.candidate's.
   int OtherNode(const ClusterWriter& primary) const;
   std::string Said() const;
 
@@ -133,10 +139,10 @@ class ElectionRounds {
   std::string log_;                                      // empty: none was made
   uint64_t log_count_ = 0;
   bool is_service_hit_ = false;
-  // Of a primary that had the log when it was drained: its losses by then.
+  // Losses by then of a primary that had the log when it was drained.
   std::optional<size_t> losses_before_drain_;
 
-  // Of this log.
+  // State of this log.
   StandingPrograms programs_;
   std::map<uint64_t, const ClusterWriter*> announced_;  // by epoch
 

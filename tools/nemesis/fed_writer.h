@@ -55,8 +55,8 @@ class FedWriter {
   // Parses the acknowledgements read so far. Errors: DataLoss (not an
   // acknowledgement).
   absl::Status ReadAcknowledgements();
-  // Takes that of the first `count` records no more will be acknowledged, so
-  // that others are made in their place.
+  // Takes that no further one of the first `count` records will be
+  // acknowledged, so that others are made in their place.
   void Settle(uint64_t count);
 
   uint64_t first_number() const { return first_number_; }

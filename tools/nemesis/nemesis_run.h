@@ -36,7 +36,8 @@ struct NemesisOptions {
   ClusterRoundOptions round;
 };
 
-// Returns whether so many rounds, or so much time, is what was asked for.
+// Returns whether the run is over: it had as many rounds, or as much time, as
+// was asked for.
 bool IsOver(const NemesisOptions& options, uint64_t rounds, int64_t nanos);
 
 // Totals of all rounds with one kind of fault.

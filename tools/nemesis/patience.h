@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// patience: how long those who run the programs wait for what must come.
+// patience: how long those who run the programs wait for an event that must
+// come.
 #ifndef ALPHEUS_TOOLS_NEMESIS_PATIENCE_H_
 #define ALPHEUS_TOOLS_NEMESIS_PATIENCE_H_
 

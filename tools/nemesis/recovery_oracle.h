@@ -66,8 +66,8 @@ struct KillFacts {
   std::vector<RecoveredRecord> recovered;
 };
 
-// One process that appended. One that lost the log and won it again counts as
-// another one: records that it had taken were left out.
+// One process that appended. A process that lost the log and won it again
+// counts as another one: records that it had taken were left out.
 struct WriterFacts {
   uint64_t threads = 1;
   uint64_t first_number = 0;  // of the records fed to it

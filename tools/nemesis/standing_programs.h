@@ -3,12 +3,13 @@
 // of its own, which are fed and listened to side by side.
 //
 // Idea: a program gets new records only while acknowledgements are waited for,
-// or a command runs beside it. So it fills no ring however long a fault takes.
+// or a command runs beside it. So it never fills the ring, however long a fault
+// takes.
 //
 // Invariants:
 //   STP1. Every wait has a deadline.
 //   STP2. A program that was started stays until Clear, so that its
-//         acknowledgements and its word are not lost.
+//         acknowledgements and its output are not lost.
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_STANDING_PROGRAMS_H_
 #define ALPHEUS_TOOLS_NEMESIS_STANDING_PROGRAMS_H_
@@ -41,7 +42,7 @@ class StandingPrograms {
   StandingPrograms(Cluster* cluster, const Feed* feed, OnEnd on_end)
       : cluster_(*cluster), feed_(*feed), on_end_(std::move(on_end)) {}
 
-  // Starts one; plan.stands is set. It is the object's own. Errors:
+  // Starts a program, with plan.stands set here. The object owns it. Errors:
   // Unavailable.
   absl::StatusOr<ClusterWriter*> Start(ClusterWriterPlan plan);
   // Kills all. Errors: as ClusterWriter::Kill.
@@ -56,11 +57,11 @@ class StandingPrograms {
   // Returns the one that runs at that node, or null.
   ClusterWriter* At(int node) const;
 
-  // Takes what all say, for a moment. Errors: as ClusterWriter::RunUntil; of
-  // OnEnd.
+  // Takes the output of all, for a moment. Errors: as ClusterWriter::RunUntil;
+  // of OnEnd.
   absl::Status Listen();
   absl::Status ListenFor(int64_t nanos);
-  // Listens until it is so. Errors: DeadlineExceeded (with `what`); as Listen.
+  // Listens until is_so(). Errors: DeadlineExceeded (with `what`); as Listen.
   absl::Status Await(const std::string& what, absl::FunctionRef<bool()> is_so);
   // Listens until all that run have said that they stand. Errors: as Await.
   absl::Status AwaitStanding();

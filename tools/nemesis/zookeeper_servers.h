@@ -2,10 +2,10 @@
 // zookeeper_servers: servers of Apache ZooKeeper on this machine, alone or as
 // an ensemble, to be killed, paused, started again and robbed of their data.
 //
-// Idea: Debian's libzookeeper-java and a JRE without windows. Each server
-// listens at a loopback address of its own and keeps its data in a directory of
-// its own. Its tick is short, so that sessions may be, too. Used by the
-// demonstration, the nemesis and tests.
+// Idea: it runs Debian's libzookeeper-java on a JRE without windows. Each
+// server listens at a loopback address of its own and keeps its data in a
+// directory of its own. Its tick is short, so that sessions may be short, too.
+// The demonstration, the nemesis and tests use it.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_NEMESIS_ZOOKEEPER_SERVERS_H_
@@ -28,8 +28,8 @@ class ZookeeperServers {
   // Returns why there can be none on this machine; empty: there can.
   static std::string WhyMissing();
 
-  // So many; an ensemble if there are more than one. Nothing runs yet.
-  // Requires: `directory` exists.
+  // Makes `count` servers, an ensemble if there is more than one. None runs
+  // yet. Requires: `directory` exists.
   ZookeeperServers(int count, const std::string& directory);
   // The same at these hosts.
   ZookeeperServers(const std::vector<std::string>& hosts,
@@ -38,8 +38,8 @@ class ZookeeperServers {
   std::vector<quorum::Address> addresses() const;
   int count() const { return static_cast<int>(servers_.size()); }
 
-  // Starts server 0, 1 and so on; or continues it. It answers some time later.
-  // Does nothing if it runs. Errors: Unavailable.
+  // Starts a server (0, 1 and so on), or continues it. It answers some time
+  // later. Does nothing if it runs. Errors: Unavailable.
   absl::Status Start(int server);
   absl::Status StartAll();
   // Does nothing if it does not run.
@@ -49,8 +49,8 @@ class ZookeeperServers {
   void Continue(int server);
   // Requires: it was killed.
   void LoseData(int server);
-  // Returns what it answers to one of its words of four letters; empty:
-  // nothing.
+  // Returns a server's answer to one of ZooKeeper's words of four letters;
+  // empty: none.
   std::string Ask(int server, const std::string& word) const;
   // Returns the sessions that a server knows, by its word `dump`.
   std::vector<uint64_t> Sessions(int server) const;
@@ -62,7 +62,7 @@ class ZookeeperServers {
   // Waits until each that runs answers, and an ensemble has a leader. Returns
   // false if that takes too long.
   bool AwaitAll() const;
-  // Returns the last that servers said, for the message of a failure.
+  // Returns the last output of the servers, for the message of a failure.
   std::string Said() const;
 
  private:
@@ -74,7 +74,7 @@ class ZookeeperServers {
   };
 
   void WriteFiles(int server) const;
-  // Runs a script of bash to which the server is file 3. Returns its output;
+  // Runs a script of bash whose file 3 is the server. Returns its output;
   // empty: it took too long.
   std::string Talk(int server, const std::string& script,
                    int64_t nanos_max) const;

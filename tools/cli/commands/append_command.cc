@@ -211,7 +211,7 @@ class StandingAppend {
   // Errors: the input's; Cancelled (the log is to be given back).
   absl::StatusOr<bool> FeedWhilePrimary(AppendWorkers* workers) {
     for (;;) {
-      // What happened before is seen by the checks that follow.
+      // The checks that follow see all that happened before.
       stop_.Clear();
       if (candidate_->must_give_back()) {
         return absl::CancelledError("the log is to be given back");

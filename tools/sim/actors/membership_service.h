@@ -5,9 +5,9 @@
 // Idea: it promises what ZooKeeper does, and no more. All changes happen in one
 // order; reads may be behind it, but no session goes back in time. A session
 // ends when nothing was heard of it for its timeout, even if its process lives.
-// A watcher hears of a change some time later, once, and in no order with what
-// other sessions hear. A request or its answer may be lost, and a lost request
-// may still arrive.
+// A watcher hears of a change some time later, once, and in no order with the
+// notices of other sessions. A request or its answer may be lost, and a lost
+// request may still arrive.
 //
 // Its links are not those of the data plane: a machine may reach it and no
 // replica, or the reverse (P-H24). Requests and answers on a link that is cut
@@ -47,8 +47,8 @@ struct MembershipOptions {
   int64_t watch_ns_max = 50'000;   // until a watcher hears of a change
   uint32_t lost_odds = 0;          // 1 in this many messages is lost; 0: none
   uint32_t stale_odds = 0;         // 1 in this many reads is stale; 0: none
-  // 1 in this many sessions that have expired comes back as another one, as if
-  // nothing had happened; 0: none.
+  // 1 in this many expired sessions comes back as another one, as if nothing
+  // had happened; 0: none.
   uint32_t other_session_odds = 0;
 };
 
@@ -116,11 +116,11 @@ class MembershipService {
   // Replaces the register by an older one: restored from a copy, or lost.
   // Sessions end.
   void RollBack();
-  // Loses all znodes, or says in the register what nobody wrote: no ballot, or
-  // one that is far above all. Sessions end.
+  // Loses all znodes, or puts a text into the register that nobody wrote: no
+  // ballot, or one that is far above all. Sessions end.
   void Lie();
-  // As an operator does, by hand; with what is below it. Returns false if there
-  // is no such znode. Sessions go on.
+  // Deletes a znode with all below it, as an operator does by hand. Returns
+  // false if there is no such znode. Sessions go on.
   bool Delete(const std::string& path);
   // Ends all faults, also random ones.
   void Heal();
@@ -128,9 +128,9 @@ class MembershipService {
   bool is_up() const { return is_up_; }
   std::optional<quorum::BallotRegister> ballots() const;
   size_t sessions() const { return sessions_.size(); }
-  // Returns the path of each znode whose name ends so.
+  // Returns the path of each znode that ends with `suffix`.
   std::vector<std::string> PathsThatEnd(std::string_view suffix) const;
-  // Returns what a znode says; nothing: there is none.
+  // Returns the content of a znode; nothing: there is no such znode.
   std::optional<std::string> Content(const std::string& path) const;
   // Returns the last ballot written by another process; for a canary.
   std::optional<Epoch> BallotOfAnother(const quorum::PrimaryId& process) const;

@@ -68,7 +68,7 @@ class PrimaryOpening {
       PrimaryNumber number) {
     return NotifyHistory(number, *opened_);
   }
-  // The same of an epoch that the log goes on in, opened since.
+  // The same for a later epoch, in which the log goes on.
   std::optional<std::vector<History::Shown>> NotifyHistory(
       PrimaryNumber number, const recovery::EpochOpened& opened);
 
@@ -86,8 +86,8 @@ class PrimaryOpening {
     return pmem_ != nullptr && !pmem_->Error().ok();
   }
 
-  // Opens the source of ballots of a later epoch of this process
-  // (SuccessionOptions::open_ballots), which this object must outlive.
+  // Opens the source of ballots for a later epoch of this process
+  // (SuccessionOptions::open_ballots). This object must outlive it.
   std::unique_ptr<quorum::BallotSource> OpenBallots();
 
   uint32_t WriteQuorum() const;

@@ -26,8 +26,8 @@ constexpr int64_t kIdleNanos = 100'000;
 constexpr int64_t kClaimRetryNanos = 300'000;
 constexpr int64_t kClaimNeverNanos = 1'000'000'000'000;
 constexpr int64_t kClaimConnectNanos = 2'000'000;
-// Of a change while the log runs: for what is reserved to become durable, for
-// its openings, and between two of these.
+// Times of a change while the log runs: for reserved records to become durable,
+// for its openings, and between two of these.
 constexpr int64_t kDrainNanos = 3'000'000;
 constexpr int64_t kSuccessionNanos = 40'000'000;
 constexpr int64_t kRestNanos = 500'000;

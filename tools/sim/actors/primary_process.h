@@ -115,7 +115,7 @@ class PrimaryProcess {
   bool HasRival() const;
   void NotifyHistory();
   void StartLog();
-  // Its log has another epoch from here on.
+  // The log goes on in this epoch.
   void GoOn(const recovery::EpochOpened& opened);
   // The change that it was asked for is over.
   void Changed(const recovery::EpochSuccession::Change& change);

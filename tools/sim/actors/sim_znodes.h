@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// sim_znodes: a process's client of the simulated membership service: what the
-// C client of ZooKeeper is in production, in virtual time.
+// sim_znodes: a process's client of the simulated membership service, in
+// virtual time. In production ZooKeeper's C client is in its place.
 //
-// Idea: it keeps a connection, and tells its owner when that is lost: when a
-// request is not answered for two thirds of the session's timeout. All that was
-// under way then has an unknown outcome. The membership above it is the one of
-// production (znode_membership.h).
+// Idea: it keeps a connection, and tells its owner when that is lost. A
+// connection is lost if a request is not answered for two thirds of the
+// session's timeout. All requests in flight then have an unknown outcome. The
+// membership above it is that of production (znode_membership.h).
 //
 // Thread safety: one thread.
 // References: membership_service.h; quorum/membership/zookeeper/znodes.h.

@@ -3,15 +3,16 @@
 // does that uses the election of recovery/election, and starts the application
 // when it is to open the log.
 //
-// Idea: the candidacy is the product's, with an adapter of its own; the nodes'
-// desks are, too. The application is PrimaryProcess. In the product both are
-// one process: so a pause of the application is one of the agent. With a
-// membership service the agent has its entries there; the application asks it
-// for ballots, in a session of its own. Beside that an agent now and then says
-// for an operator, by lot, that a machine is to be elected or drained. Where
-// nothing fails nobody is; with the actor `drain` one agent has one machine
-// after the other drained, the last one excepted: such a primary must end its
-// log well (CAN2 of candidate.h).
+// Idea: the candidacy is the product's, with an adapter of its own, and so are
+// the nodes' desks. The application is PrimaryProcess. In the product both are
+// one process, so a pause of the application pauses the agent, too. With a
+// membership service the agent has its entries there; the application asks the
+// service for ballots, in a session of its own.
+//
+// Now and then an agent speaks for an operator: by lot a machine is elected or
+// drained. Where nothing fails, no machine is. With the actor `drain` one agent
+// has one machine after the other drained, except the last one. A drained
+// primary must end its log well (CAN2 of candidate.h).
 //
 // Thread safety: one thread.
 // References: candidacy.h, api/log/candidate.cc, whose loop this is in virtual
@@ -49,7 +50,7 @@ class StandingAgent {
 
   ProcessId process() const { return process_; }
   // Returns the limit of the opening that it has started (Election::PromisedMax
-  // of then); nothing: there is no limit, or it opens none.
+  // at that time); nothing: there is no limit, or no opening.
   std::optional<Epoch> PromisedMax() const;
   // Returns whether that process is its application.
   bool HasStarted(ProcessId process) const { return application_ == process; }
@@ -64,10 +65,10 @@ class StandingAgent {
   void CheckOpening() const;
   void DrawNextInstruction();
   void Instruct();
-  // Returns the instruction of an operator that elects and drains anybody.
+  // Returns the instruction of an operator who elects and drains anybody.
   recovery::Instruction AnyInstruction();
-  // Returns that of one who drains, as long as somebody stands then; nothing:
-  // not now.
+  // Returns the next instruction of an operator who only drains, if somebody
+  // else stands after it; nothing: there is none now.
   std::optional<recovery::Instruction> NextDrain();
   void Tell(const recovery::Instruction& instruction);
   bool IsRunning() const;

@@ -4,8 +4,8 @@
 //
 // Checked:
 //   P-INV-4  no ballot of a register is given to two processes (MB1 of
-//            membership.h), and none to a node that another one wrote there,
-//            whatever its source
+//            membership.h); no node is given a ballot, from whatever source,
+//            that another node wrote to a register
 //   P-A4.1   a ballot is above every promise in its question (MB2). A register
 //            had it before it was given, written by the process that got it
 //            (MB3). Each one written is above the one before, with a counter of

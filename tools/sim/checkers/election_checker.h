@@ -2,15 +2,15 @@
 // election_checker: checks that nobody deposes a primary that nodes hear.
 //
 // Idea: a candidate that opens the log deposes its primary. Where nothing
-// fails, no process stands still and no operator wants it, every node hears the
-// primary; so a log that is open stays with its primary (ELE2 of election.h).
-// Candidates that begin together may open at once: that is before the log was
-// open for a while.
+// fails, no process stands still and no operator wants another primary, every
+// node hears the primary; so a log that is open stays with its primary (ELE2 of
+// election.h). Candidates that begin together may open at once, before the log
+// was open for a while.
 //
-// Everywhere: an opening that is on no operator's word needs opening_quorum
-// nodes that do not hear a primary. What nodes told the candidate last shows
-// when that can't be so. A word of before the node's last promise may be out of
-// date, so it proves nothing.
+// Everywhere: an opening without an operator's word needs opening_quorum nodes
+// that do not hear a primary. The last words of nodes to the candidate show
+// when that can't be so. A word from before its node's last promise may be out
+// of date, so it proves nothing.
 //
 // Checked:
 //   ELE2  both (election.h)
@@ -29,24 +29,24 @@
 
 namespace alpheus::sim {
 
-// What a member's node has told a candidate last.
+// The last word of a member's node to a candidate.
 struct ToldWord {
   bool is_own = false;  // the candidate's own node
-  // Nothing: it was not heard of.
+  // Nothing: the candidate has no word of it.
   std::optional<recovery::PrimaryWord> word;
   bool is_current = true;  // the node has promised no later epoch since
 };
 
 class ElectionChecker {
  public:
-  // By then all candidates that began together have noticed.
+  // After so long all candidates that began together have noticed.
   static constexpr int64_t kSettledNanos = 10'000'000;
 
   ElectionChecker(Oracle& oracle, const RunOptions& options)
       : oracle_(oracle), is_calm_(IsCalm(options)) {}
 
-  // A candidate begins to open the log on no operator's word. `told` is of each
-  // member.
+  // A candidate begins to open the log without an operator's word. `told` has
+  // each member.
   void Opens(int machine, uint32_t opening_quorum,
              const std::vector<ToldWord>& told);
   // An operator wants another primary: this one gives the log back.

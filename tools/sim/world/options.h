@@ -157,11 +157,11 @@ struct RunOptions {
   // Exposure cap of RingLogOptions; at least twice the records that a policy
   // waits for.
   uint32_t exposure_records_max = 64;
-  // Of RingLogOptions and EpochOpeningOptions; at least a lap: a lap.
+  // As in RingLogOptions and EpochOpeningOptions; a lap or more: a lap.
   uint64_t ceiling_step_bytes = uint64_t{1} << 20;
-  // Of LocalReplicaOptions. 0: a replica reads nothing before its proven place.
-  // A part of the ring: that depends on how far the head is away, as with the
-  // sizes of a real log.
+  // As in LocalReplicaOptions. 0: a replica reads nothing before its proven
+  // place. A part of the ring: that depends on how far the head is away, as
+  // with the sizes of a real log.
   // In runs with storage faults it reads all: a record that was damaged there
   // is found by a scrub, and until then no call may meet it.
   uint64_t read_whole_bytes_max = uint64_t{1} << 20;

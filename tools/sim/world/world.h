@@ -151,7 +151,7 @@ class World {
     uint64_t repaired_records = 0;   // in these places
     uint64_t repaired_durable = 0;   // of these, durable and unreadable before
     uint64_t regions_released = 0;   // by a primary, to an opener
-    // Of RocksDB's plugin:
+    // RocksDB's plugin:
     uint64_t wal_files_found = 0;  // by openings
     uint64_t wal_syncs = 0;        // that were OK
     uint64_t wal_files_removed = 0;
