@@ -299,7 +299,7 @@ class MediaFaultTest : public ::testing::TestWithParam<Recipe> {
     return CheckCutByItself(opened);
   }
 
-  // Of two faults, that which the opening read must cut as much by itself.
+  // Two faults: the one that the opening read must cut as much by itself.
   std::string CheckCutByItself(const OpenedEpoch& opened) {
     std::vector<std::byte> image = image_;
     const RegionState state = *ReadRegionState(image, specimen_.name);

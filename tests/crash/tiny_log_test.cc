@@ -295,8 +295,8 @@ INSTANTIATE_TEST_SUITE_P(AllRings, TinyLogTest, ::testing::ValuesIn(AllRings()),
                          RingName);
 
 // P-A3.7: with a ceiling a line or two ahead, nearly each record raises it.
-// What an opening finds that searches no further is what a scan of the whole
-// ring finds (OpenModel).
+// An opening that searches no further finds all that a scan of the whole ring
+// finds (OpenModel).
 class TinyLogCeilingTest : public ::testing::TestWithParam<Ring> {};
 
 TEST_P(TinyLogCeilingTest, LowCeilingsHideNothingFromAnOpening) {

@@ -134,7 +134,7 @@ class ZnodeReader {
   uint64_t number_ = 0;
 };
 
-// What the znodes of log main say.
+// The words of the znodes of log main.
 struct Told {
   std::set<uint64_t> served;      // nodes that serve a replica
   std::set<uint64_t> candidates;  // nodes
@@ -292,8 +292,8 @@ class ZookeeperFailOverTest : public ProgramFailOverTest {
     return next;
   }
 
-  // What `alpheus status` says by a cluster file in which `to` stands in place
-  // of `from`.
+  // Returns the words of `alpheus status` by a cluster file in which `to`
+  // stands in place of `from`.
   std::string StatusWith(const std::string& from, const std::string& to,
                          const std::vector<std::string>& arguments) {
     std::ifstream file(cluster_->file());
@@ -421,7 +421,7 @@ TEST_F(ZookeeperFailOverTest, FailsOverWhileAnEnsembleChangesItsLeader) {
   CheckAll();
 }
 
-// Of what keeps ZooKeeper from being of use. The log is well all the same.
+// Status tells why ZooKeeper is of no use. The log is well all the same.
 TEST_F(ZookeeperFailOverTest, StatusTellsWhetherZookeeperAnswers) {
   ASSERT_NO_FATAL_FAILURE(BeginWith(1));
   demo::ClusterWriter* const primary = Next(nullptr);
@@ -447,7 +447,7 @@ TEST_F(ZookeeperFailOverTest, StatusTellsWhetherZookeeperAnswers) {
   CheckAll();
 }
 
-// What other identities made can't be used. The log is well all the same.
+// Znodes of other identities can't be used. The log is well all the same.
 TEST_F(ZookeeperFailOverTest, StatusTellsOfAWrongIdentity) {
   ASSERT_NO_FATAL_FAILURE(BeginWith(1, kSessionMs, "cluster:secret"));
   demo::ClusterWriter* const primary = Next(nullptr);

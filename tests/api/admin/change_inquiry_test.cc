@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command makes of the words that nodes say of a change: rounds of three
-// nodes and a newcomer, by a clock of the test. Node 1 is the primary's.
+// A command judges the words that nodes say of a change: rounds of three nodes
+// and a newcomer, by a clock of the test. Node 1 is the primary's.
 #include "api/admin/change_inquiry.h"
 
 #include <gmock/gmock.h>

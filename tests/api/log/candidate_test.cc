@@ -39,7 +39,7 @@ bool Becomes(const Condition& condition) {
   return true;
 }
 
-// What a candidate says, on its thread.
+// The sentences that a candidate says, on its thread.
 class Sentences {
  public:
   void Note(const std::string& sentence) {

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::LogHarness;
 
-// Of five records, the opening has read those from LSN 4 on.
+// The opening has read records 4 and 5 of five.
 class RecoveredSourceTest : public ::testing::Test {
  protected:
   RecoveredSourceTest() : harness_({.ring_capacity = 4096}) {

@@ -89,7 +89,7 @@ class ZookeeperLogTest : public ::testing::Test {
     warning_ = log->report().membership_warning;
     return log->report().epoch;
   }
-  // What the service answers about that znode of the log.
+  // Returns the service's answer about that znode of the log.
   quorum::ZnodeEvent Ask(quorum::ZnodeCall call,
                          const std::string& name) const {
     const auto cluster = quorum::LoadClusterFile(file_);

@@ -101,8 +101,8 @@ TEST(StateReportBytesTest, PlaceComesBackAsItWas) {
 }
 
 TEST(StateReportBytesTest, PlacesThatCannotBeAreNone) {
-  // Of a record that is not proven; of none, after the head; more than a lap
-  // after it; with fewer lines than records before it.
+  // Places of a record that is not proven; of none, after the head; more than a
+  // lap after it; with fewer lines than records before it.
   for (const LogPosition& place : {LogPosition{Lsn(8), RingOffset(640), 6},
                                    LogPosition{Lsn(2), RingOffset(128), 6},
                                    LogPosition{Lsn(1), RingOffset(64), 6},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an opening reads of a large log: from the proven place to the ceiling
-// (P-A3.7).
+// The part of a large log that an opening reads: from the proven place to the
+// ceiling (P-A3.7).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -328,7 +328,7 @@ TEST_F(LocalOpeningReadsTest, OpeningCleansUnreadRecords) {
   EXPECT_EQ(harness_.opened().start.read_from.lsn, Lsn(101));
 }
 
-// What is to be cleaned must be walked over; an error changes no byte (LO1).
+// Records to be cleaned must be walked over; an error changes no byte (LO1).
 TEST_F(LocalOpeningReadsTest, DamagedHeaderAmongWhatIsToBeCleanedIsAnError) {
   Append(100);
   harness_.PowerCut();

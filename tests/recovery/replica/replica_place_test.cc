@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a replica reads for a report and for an installation: from its proven
-// place to its ceiling (P-A3.7).
+// The part of its ring that a replica reads for a report and for an
+// installation: from its proven place to its ceiling (P-A3.7).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -272,7 +272,7 @@ TEST_F(ReplicaPlaceTest, RepairingReplicaReadsAllThatItInstalls) {
   EXPECT_TRUE(absl::IsDataLoss(replica().Install(log_.ToInstall())));
 }
 
-// What lies before the own head was copied here.
+// Records before the own head were copied here.
 TEST_F(ReplicaPlaceTest, LogFromAnEarlierHeadIsReadAsAWhole) {
   InstallLog();
   ASSERT_TRUE(

@@ -823,7 +823,7 @@ TEST_F(SuccessionShortReportsTest, DamageThatANewcomerMeetsIsLookedFor) {
 }
 
 // Crash states of the succession: the power of node 1 goes at a fence of any
-// node. Of what it had not persisted, it keeps nothing or all.
+// node. It keeps nothing or all of what it had not persisted.
 TEST_F(EpochSuccessionTest, CutAtAnyFenceLosesNothing) {
   Append(3);
   std::vector<std::vector<std::vector<std::byte>>> cuts;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kCapacity = 1 << 20;
 
-// Of a log of records of one line each.
+// Returns a record's place in a log of records of one line each.
 LogPosition At(uint64_t lsn) {
   return {Lsn(lsn), RingOffset(lsn * kLineBytes), lsn + 1000};
 }

@@ -60,7 +60,7 @@ TEST_F(ElectionCheckerTest, LogThatWasHandedOverChangesHands) {
   EXPECT_EQ(violated(), "ELE2");
 }
 
-// Of three members, with OQ 2: the own node and another one.
+// Three members, OQ 2: the own node and another one say yes, or may have.
 TEST_F(ElectionCheckerTest, OpeningByTheWordsOfAQuorumViolatesNothing) {
   for (const auto& own : {Own(kGone), Own(kSilent), Own(std::nullopt)}) {
     other_.Opens(0, 2, {own, Other(kHeard), Other(kGone)});
