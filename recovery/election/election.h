@@ -203,7 +203,7 @@ class Election {
   struct Suspect {
     Epoch epoch;
     std::optional<quorum::PrimaryId> candidate;
-    bool is_silent = false;                // else its connection broke
+    bool is_silent = false;  // else its connection broke
     // Set once it is deposed: if it still stands before then, the suspicion was
     // wrong.
     std::optional<int64_t> deposed_until;

@@ -80,9 +80,11 @@ void PauseAt(int members, int w, int event, bool* finished) {
   std::vector<std::string> expected = shown;
   expected.emplace_back("new");
   expected.emplace_back("newer");
-  for (int node = 2; node <= w + 1 && node <= members; ++node) {
-    EXPECT_EQ(world.Payloads(node), expected) << "node " << node;
+  int holders = 0;
+  for (int node = 2; node <= members; ++node) {
+    holders += world.Payloads(node) == expected ? 1 : 0;
   }
+  EXPECT_GE(holders, w);
 }
 
 class PausedPrimaryTest : public ::testing::TestWithParam<std::pair<int, int>> {

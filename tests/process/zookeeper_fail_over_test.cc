@@ -97,12 +97,12 @@ class ZnodeReader {
   // is not known.
   ZnodeEvent Ask(ZnodeCall call, const std::string& path) {
     const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
-    std::optional<uint64_t> sent;
+    uint64_t sent = 0;  // number of the request; 0: none waits for an answer
     std::vector<ZnodeEvent> events;
     while (Clock::Real().NowNanos() < end) {
       if (znodes_ == nullptr || znodes_->state() == SessionState::kExpired) {
         znodes_ = *quorum::OpenZookeeper(service_, Clock::Real());
-        sent.reset();
+        sent = 0;
       }
       znodes_->Poll(events);
       for (const ZnodeEvent& event : std::exchange(events, {})) {
@@ -110,9 +110,9 @@ class ZnodeReader {
           continue;
         }
         if (event.outcome != ZnodeOutcome::kUnknown) return event;
-        sent.reset();
+        sent = 0;
       }
-      if (!sent && znodes_->state() == SessionState::kConnected) {
+      if (sent == 0 && znodes_->state() == SessionState::kConnected) {
         quorum::ZnodeRequest request;
         request.number = ++number_;
         request.call = call;

@@ -245,7 +245,7 @@ TEST(ClusterFileTest, SampleShowsEveryDefaultOfZookeeper) {
   const auto bytes = testing::ReadFile(ALPHEUS_SAMPLE_CLUSTER);
   std::string text(AsText(bytes));
   for (const char* line :
-       {"membership = \"static\"", "[zookeeper]", "servers = ", "path = ",
+       {"membership = \"static\"", "[zookeeper]\n", "servers = ", "path = ",
         "insecure_without_identity = ", "admin = ", "session_timeout_ms = "}) {
     const size_t at = text.find(std::string("\n# ") + line);
     ASSERT_NE(at, std::string::npos) << line;

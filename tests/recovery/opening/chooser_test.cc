@@ -22,6 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::kTwoOfThree;
 using testing::ReplyOf;
+using testing::ReportOf;
 using testing::ReportsOf;
 using testing::Shortened;
 using testing::naive::Choice;
@@ -145,11 +146,10 @@ std::vector<StateReport> TablesThatAgreeAgain() {
                 kTwoOfThree);
   reports[1] = Shortened(reports[1], 5);
   const std::vector<EpochEntry> entries = reports[1].table.entries();
-  EpochEntry between = entries[1];
-  between.epoch = Epoch(2);
-  between.start_lsn = Lsn(3);
-  between.start_offset = RingOffset(2 * kLineBytes);
-  reports[1].table = TableWith({entries[0], between, entries[1]});
+  const EpochTable with_between =
+      ReportOf(ReplyOf(2, 3, {{1, 1}, {2, 3}}, ""), kTwoOfThree).table;
+  reports[1].table =
+      TableWith({entries[0], with_between.entries()[1], entries[1]});
   return reports;
 }
 

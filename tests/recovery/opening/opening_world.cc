@@ -141,18 +141,22 @@ void OpeningWorld::Restart(int number, bool suspect) {
   Node& node = node_at(number);
   if (!network_->IsUp(node.host)) network_->Restart(node.host);
   fabric::Fabric& fabric = network_->fabric(node.host);
-  recovery::LocalReplicaOptions options;
-  options.name = absl::StrCat("replica of node ", number);
-  options.suspect = suspect;
-  options.read_whole_bytes_max = options_.read_whole_bytes_max;
-  node.replica = *recovery::LocalReplica<Model>::Open(
-      node.pmem, node.pmem.region(), options);
+  OpenReplica(node, suspect);
   node.server = std::make_unique<ScriptedReplica>(
       fabric, NodeId(static_cast<uint64_t>(number)), node.pmem,
       node.replica.get());
   Serve(node);
   ALPHEUS_CHECK(fabric.Listen(model::SimNetwork::Address(node.host, 1)).ok(),
                 "a new adapter listens");
+}
+
+void OpeningWorld::OpenReplica(Node& node, bool suspect) {
+  recovery::LocalReplicaOptions options;
+  options.name = absl::StrCat("replica of node ", node.host + 1);
+  options.suspect = suspect;
+  options.read_whole_bytes_max = options_.read_whole_bytes_max;
+  node.replica = *recovery::LocalReplica<Model>::Open(
+      node.pmem, node.pmem.region(), options);
 }
 
 void OpeningWorld::Serve(Node& node) {
@@ -458,9 +462,7 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Open(
     Node& node = *nodes_[member];
     // Sessions of its server end, too: it has a new process.
     node.real_server.reset();
-    node.replica = *recovery::LocalReplica<Model>::Open(
-        node.pmem, node.pmem.region(),
-        {.name = absl::StrCat("replica of node ", host + 1)});
+    OpenReplica(node);
     node.server->SetReplica(node.replica.get());
     Serve(node);
   }

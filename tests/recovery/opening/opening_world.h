@@ -180,6 +180,8 @@ class OpeningWorld {
   ReplicationSink& MakeReplication(
       Primary& primary, const replication::Replicator::Options& replicator);
 
+  // Opens the replica as a process that starts.
+  void OpenReplica(Node& node, bool suspect = false);
   void Serve(Node& node);
   void Fence(Node& node);
   Node& node_at(int node) { return *nodes_[node - 1]; }

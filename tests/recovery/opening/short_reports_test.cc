@@ -126,7 +126,7 @@ std::unique_ptr<OpeningWorld> WithThreeRecords() {
 // nack, so that the log ends where it did (P-C6). A scrub repairs it.
 TEST(ShortReportsTest, DamageBeforeThePlaceShortensNoLog) {
   const std::unique_ptr<OpeningWorld> world = WithThreeRecords();
-  world->Damage(2, world->positions[0]);
+  world->Damage(2, world->positions[1]);
   const auto primary = world->Open(0);
   ASSERT_TRUE(primary->status().ok()) << primary->status();
   EXPECT_EQ(primary->opened->end.lsn, Lsn(4));
@@ -150,7 +150,7 @@ TEST(ShortReportsTest, DamageThatACopyMeetsIsLookedForByTheNextOpening) {
   ASSERT_TRUE(primary->status().ok()) << primary->status();
   primary.reset();
   world.Restart(3);
-  world.Damage(1, world.positions[0]);
+  world.Damage(1, world.positions[1]);
   // Node 2, which has all, does not open its ring, so that node 1 is read.
   world.server(2).on_request = [](const recovery::Message& request) {
     return !std::holds_alternative<recovery::OpenForRepair>(request);

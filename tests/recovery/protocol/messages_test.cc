@@ -152,6 +152,16 @@ std::vector<Message> AllMessages() {
       recovery::Claim{kPromise, {}, ChangeSaid()}};
 }
 
+// Returns the first of AllMessages of its kind.
+template <class Kind>
+Message Sample() {
+  for (const Message& message : AllMessages()) {
+    if (std::holds_alternative<Kind>(message)) return message;
+  }
+  ADD_FAILURE() << "AllMessages has none of this kind";
+  return Kind{};
+}
+
 bool Decodes(std::span<const std::byte> bytes) {
   return DecodeMessage(kLog, bytes).ok();
 }
@@ -239,17 +249,17 @@ TEST(MessagesTest, FullTableFits) {
 
 TEST(MessagesTest, TableIsOfTheLogThatIsSpokenOf) {
   constexpr Uuid kOther{1, 1};
-  const auto bytes = EncodeMessage(kLog, AllMessages()[8]);
+  const auto bytes = EncodeMessage(kLog, Sample<recovery::Install>());
   const auto other = DecodeMessage(kOther, Resummed(bytes, bytes, kOther));
   ASSERT_TRUE(other.ok());
-  EXPECT_NE(*other, AllMessages()[8]);
+  EXPECT_NE(*other, Sample<recovery::Install>());
 }
 
 // Format: region bytes at 0, configuration id 8, N 16, W 20, members 24, what
 // it was made from 56, incarnation 120, what it replaces 128, length of the
 // name 136.
 TEST(MessagesTest, FormatThatCannotBeIsNone) {
-  const auto bytes = EncodeMessage(kLog, AllMessages()[0]);
+  const auto bytes = EncodeMessage(kLog, Sample<recovery::Format>());
   for (const uint32_t n : {0u, 1u, 3u, 17u, 0xffffffffu}) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + 16, n))) << "N " << n;
   }
@@ -584,7 +594,7 @@ TEST(MessagesTest, ChangeOfTheMembersHasTheBytesOfTheDocument) {
 // configuration of two members 76, made from one of three at 124, count of the
 // table's entries 188, entries of 40 bytes from 192 on.
 TEST(MessagesTest, InstallThatCannotBeIsNone) {
-  const auto bytes = EncodeMessage(kLog, AllMessages()[8]);
+  const auto bytes = EncodeMessage(kLog, Sample<recovery::Install>());
   ASSERT_TRUE(Decodes(bytes));
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
   EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 16, 0)));

@@ -34,8 +34,9 @@ TEST_F(ReplicaTest, InstalledRecordsOutliveAPowerCut) {
   EXPECT_EQ(state.superline.log_epoch, Epoch(6));
   EXPECT_TRUE(state.superline_cell.copies_agree());
   EXPECT_TRUE(state.table_cell.copies_agree());
+  const LogPosition& last = log_.PositionOf(Lsn(2));
   for (const auto& line : state.watermarks.lines) {
-    EXPECT_EQ(line, (Watermark{Epoch(6), Lsn(2)}));
+    EXPECT_EQ(line, (Watermark{Epoch(6), Lsn(2), {last.offset, last.chain}}));
   }
   EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b"));
 }

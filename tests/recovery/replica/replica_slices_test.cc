@@ -149,6 +149,7 @@ TEST_F(ReplicaSlicesTest, MediumThatFailsInASliceEndsIt) {
     ReplicaWorld world;
     ASSERT_TRUE(world.Open().ok());
     ASSERT_TRUE(world.AcceptPromise(Epoch(6)).ok());
+    ASSERT_TRUE(world.replica().RaiseCeiling(Epoch(6), RingOffset(1024)).ok());
     world.pmem().FailFence(fence);
     ASSERT_TRUE(world.replica().StartStateReport(/*from_head=*/false).ok());
     absl::StatusOr<bool> done = false;

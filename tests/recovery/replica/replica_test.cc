@@ -117,8 +117,9 @@ TEST_F(ReplicaTest, WatermarkStaysUntilTheNextEpochIsInstalled) {
   ASSERT_TRUE(replica().BeginRepair(Epoch(7)).ok());
   EXPECT_EQ(world_.State().ProvenLsn(), Lsn(5));
   ASSERT_TRUE(replica().Install(log_.ToInstall()).ok());
+  const LogPosition& last = log_.PositionOf(Lsn(5));
   for (const auto& line : world_.State().watermarks.lines) {
-    EXPECT_EQ(line, (Watermark{Epoch(7), Lsn(5)}));
+    EXPECT_EQ(line, (Watermark{Epoch(7), Lsn(5), {last.offset, last.chain}}));
   }
 }
 

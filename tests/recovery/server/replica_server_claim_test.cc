@@ -358,6 +358,7 @@ TEST_F(ReplicaServerClaimTest, ChangeIsRelayedToThePrimary) {
   Peer& other = Asker(2, 2);
   const auto ask = [&](Peer& peer, uint64_t id) {
     const auto reply = world_->Ask(peer, ChangeOf(id));
+    world_->Run(kMillisecond);  // the primary hears of it, too
     const auto* said =
         reply ? std::get_if<recovery::ChangeState>(&*reply) : nullptr;
     EXPECT_NE(said, nullptr);

@@ -47,6 +47,18 @@ std::unique_ptr<ModelPersistence> FormattedRegion(Uuid log_id, NodeId node,
   return pmem;
 }
 
+// Raises the ceiling, as an opening does that is to copy the whole ring.
+void RaiseCeilingByALap(ModelPersistence& pmem) {
+  const RegionState state = *ReadRegionState(pmem.region(), "log");
+  Superline raised = state.superline;
+  raised.ceiling = raised.head_offset + kRingBytes;
+  const bool is_written = WriteCell(
+      pmem, SuperlinePlace(pmem.region()), state.superline_cell.newest,
+      state.superline_cell.copies[*state.superline_cell.newest].seq + 1,
+      EncodeSuperline(raised));
+  ALPHEUS_CHECK(is_written, "modelled memory does not fail unasked");
+}
+
 // --- PrimaryLog --------------------------------------------------------------
 
 PrimaryLog::PrimaryLog(Uuid log_id)
@@ -242,6 +254,7 @@ ServedWorld::ServedWorld(Options options)
       adapter_(network_.fabric(0)),
       pmem_a_(FormattedRegion(kLogA, kNode, options.configuration_id)),
       pmem_b_(FormattedRegion(kLogB, kNode)) {
+  if (options.is_written) RaiseCeilingByALap(*pmem_a_);
   options.server.cluster_id = kCluster;
   options.server.node = kNode;
   options.server.warn = [this](const std::string& text) {

@@ -223,6 +223,9 @@ class ServedWorld {
     model::SimOptions network;
     bool serve_b = false;           // log B, too
     uint64_t configuration_id = 1;  // of log A
+    // Log A: its ceiling is a lap after its head, so that a scan reads the
+    // whole ring. Else it was formatted, and a scan reads nothing.
+    bool is_written = false;
     // Nanoseconds that a scan takes.
     int64_t scan_ns = 0;
     recovery::ReplicaServerOptions server;
