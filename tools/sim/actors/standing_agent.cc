@@ -229,7 +229,7 @@ void StandingAgent::Act(recovery::Candidacy::Advice advice) {
       world_.Trace(absl::StrCat("machine ", machine_.number, ": hands over"));
       ++world_.counters().stepped_down;
       if (IsCalmButForDrains(world_.options())) {
-        world_.checkers().elections.HandsOver(machine_.number);
+        world_.checkers().elections.Leaves(machine_.number);
       }
       if (IsRunning()) machine_.primary->CloseInOrder();
       break;

@@ -32,7 +32,7 @@ void ElectionChecker::Opens(int machine, uint32_t opening_quorum,
                    opening_quorum - 1));
 }
 
-void ElectionChecker::HandsOver(int machine) {
+void ElectionChecker::Leaves(int machine) {
   if (primary_ == machine) primary_.reset();
 }
 

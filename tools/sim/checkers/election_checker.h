@@ -49,8 +49,8 @@ class ElectionChecker {
   // each member.
   void Opens(int machine, uint32_t opening_quorum,
              const std::vector<ToldWord>& told);
-  // An operator wants another primary: this one gives the log back.
-  void HandsOver(int machine);
+  // The machine's primary gives the log back to an operator, or is killed.
+  void Leaves(int machine);
   // An elected application has opened the log, at this time.
   void Opened(int machine, int64_t now_ns);
 

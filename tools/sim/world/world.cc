@@ -540,6 +540,7 @@ void World::KillPrimary(Machine& machine) {
   if (machine.primary == nullptr) return;
   Trace(absl::StrCat("machine ", machine.number, ": application is killed"));
   const ProcessId process = machine.primary->process();
+  checkers_->elections.Leaves(machine.number);
   RestartStanding(machine);
   ForgetPrimary(machine, /*with_power=*/true);
   threads_->Kill(process);

@@ -52,10 +52,10 @@ TEST_F(ElectionCheckerTest, DeposedPrimaryViolatesEle2) {
 
 TEST_F(ElectionCheckerTest, LogThatWasHandedOverChangesHands) {
   calm_.Opened(0, 1);
-  calm_.HandsOver(0);
+  calm_.Leaves(0);
   calm_.Opened(1, 1 + kLater);
   EXPECT_EQ(violated(), "");
-  calm_.HandsOver(0);  // it has not got the log
+  calm_.Leaves(0);  // it has not got the log
   calm_.Opened(2, 1 + 2 * kLater);
   EXPECT_EQ(violated(), "ELE2");
 }
