@@ -162,8 +162,7 @@ absl::StatusOr<recovery::Message> ScriptedReplica::TryReply(
     if (open->set_repairing) {
       ALPHEUS_RETURN_IF_ERROR(replica_->BeginRepair(open->epoch));
     }
-    ALPHEUS_RETURN_IF_ERROR(
-        replica_->RaiseCeiling(open->epoch, open->ceiling));
+    ALPHEUS_RETURN_IF_ERROR(replica_->RaiseCeiling(open->epoch, open->ceiling));
     for (const fabric::RegionKey key : connection.keys) {
       fabric_.Deregister(key).IgnoreError();
     }
