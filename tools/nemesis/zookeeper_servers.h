@@ -55,7 +55,7 @@ class ZookeeperServers {
   // Returns the sessions that a server knows, by its word `dump`.
   std::vector<uint64_t> Sessions(int server) const;
   // Ends a session as a second client with its id does. Returns false if the
-  // server knows no such session, or does not answer.
+  // server knows it still.
   bool EndSession(int server, uint64_t session) const;
   // Returns the server that leads now, or nothing.
   std::optional<int> Leader() const;
