@@ -47,7 +47,7 @@ std::optional<absl::StatusOr<AskedPrimary>> ChangeInquiry::Take(
     }
     return std::nullopt;
   }
-  if (made_) {
+  if (made_.has_value()) {
     // CIQ3. Its node is slow, or it is gone.
     if (is_late || now - made_at_ >= kGoneNanos) return AskedPrimary{Report()};
     return std::nullopt;

@@ -25,8 +25,8 @@
 //         memory moves on, and is published afterwards. A table that was shown
 //         stays in memory as long as the log: iterators read it without a lock.
 //         A caller that takes table and head without the lock takes the table
-//         first: an earlier table owns whatever a later one does from its head
-//         on.
+//         first: a later table may no longer name the owners of records at an
+//         earlier head.
 // Persistence: after a crash the head is the published one, and any subset of
 // the cleaned words is there.
 // Thread safety: all members concurrently.
