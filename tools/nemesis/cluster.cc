@@ -140,6 +140,9 @@ absl::Status Cluster::WriteFile(
                       std::filesystem::absolute(identity_file()).string(),
                       "\"\n");
     }
+    if (!options_.zookeeper_admin.empty()) {
+      absl::StrAppend(&text, "admin = \"", options_.zookeeper_admin, "\"\n");
+    }
   }
   for (size_t i = 0; i < addresses.size(); ++i) {
     absl::StrAppend(&text, "\n[[member]]\nnode = ", i + 1, "\naddress = \"",

@@ -43,6 +43,7 @@ struct ClusterOptions {
   std::vector<std::string> zookeeper = {};
   uint32_t session_timeout_ms = 2'000;
   std::string zookeeper_identity = {};  // name:password; empty: none
+  std::string zookeeper_admin = {};     // name:digest; empty: none
   // Commands to put before a node's program, by node.
   std::map<int, std::vector<std::string>> wrappers = {};
 };

@@ -219,7 +219,10 @@ bool ZookeeperServers::EndSession(int server, uint64_t session) const {
   const int64_t until = Clock::Real().NowNanos() + kPatienceNanos;
   while (Clock::Real().NowNanos() < until) {
     Talk(server, script, kPatienceNanos);
-    if (!std::ranges::binary_search(Sessions(server), session)) return true;
+    const std::vector<uint64_t> left = Sessions(server);
+    // None at all: the server did not answer.
+    if (!left.empty() && !std::ranges::binary_search(left, session))
+      return true;
   }
   return false;
 }

@@ -421,8 +421,6 @@ int ZookeeperClient::Create(const ZnodeRequest& request, const Call* call) {
   if (request.rights == ZnodeRights::kFolder) rights |= ZOO_PERM_DELETE;
   // Somebody must be able to give rights.
   if (admin.empty()) rights |= ZOO_PERM_ADMIN;
-  // Without an identity all is open.
-  if (service_.identity.empty()) rights = ZOO_PERM_ALL;
   ACL entries[2] = {
       {rights, {everyone_scheme.data(), everyone.data()}},
       {ZOO_PERM_ALL, {admin_scheme.data(), admin.data()}},
