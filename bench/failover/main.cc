@@ -15,6 +15,7 @@
 #include "bench/failover/alpheus/processes.h"
 #include "bench/failover/floor_processes.h"
 #include "bench/failover/scenarios.h"
+#include "bench/harness/large_pages.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/program.h"
 #include "bench/harness/result.h"
@@ -23,8 +24,12 @@
 namespace alpheus::bench::failover {
 namespace {
 
+constexpr const char* kLarge = "large";
+constexpr const char* kSmall = "small";
+
 struct Options : ProgramOptions {
   std::vector<uint64_t> sizes;
+  std::string pages = kLarge;
 };
 
 void Declare(Parser& parser, Options& options) {
@@ -34,6 +39,22 @@ void Declare(Parser& parser, Options& options) {
   parser.DeclareNumbers("--sizes", options.sizes,
                         "Logs of these MiB only; peers are beside the first", 1,
                         64 << 10);
+  parser.DeclareWord("--pages", options.pages,
+                     "Pages of a tmpfs: large (2 MiB, as DAX has them) or small",
+                     {kLarge, kSmall});
+}
+
+// Returns the folder and its pages, for the report.
+std::string PreparePages(const Options& options) {
+  if (options.pages == kSmall) {
+    return absl::StrCat(options.folder, ", small pages");
+  }
+  const absl::Status mounted = MountLargePages(options.folder);
+  if (mounted.ok()) {
+    return absl::StrCat(options.folder, ", a tmpfs with pages of 2 MiB");
+  }
+  return absl::StrCat(options.folder, ", not with large pages because ",
+                      mounted.message());
 }
 
 Settings SettingsFor(const Options& options) {
@@ -50,6 +71,7 @@ absl::Status Run(const Options& options) {
   const Settings settings = SettingsFor(options);
   ALPHEUS_ASSIGN_OR_RETURN(Report report,
                            BeginReport("failover", settings, options));
+  report.folder = PreparePages(options);
   for (const Scenario& scenario : kScenarios) {
     const std::string name(scenario.name);
     ALPHEUS_RETURN_IF_ERROR(RunScenario(
