@@ -39,9 +39,10 @@ void Declare(Parser& parser, Options& options) {
   parser.DeclareNumbers("--sizes", options.sizes,
                         "Logs of these MiB only; peers are beside the first", 1,
                         64 << 10);
-  parser.DeclareWord("--pages", options.pages,
-                     "Pages of a tmpfs: large (2 MiB, as DAX has them) or small",
-                     {kLarge, kSmall});
+  parser.DeclareWord(
+      "--pages", options.pages,
+      "Pages of a tmpfs: large (2 MiB, as DAX has them) or small",
+      {kLarge, kSmall});
 }
 
 // Returns the folder and its pages, for the report.

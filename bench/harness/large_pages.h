@@ -2,11 +2,11 @@
 // large_pages: a folder whose files are mapped by pages of 2 MiB.
 //
 // Idea: DAX maps persistent memory by pages of 2 MiB, tmpfs by pages of 4 KiB.
-// A process that ends, or closes a file, takes as long as it has pages mapped: a
-// gigabyte of small pages takes some 100 ms, of large ones less than one. A
-// benchmark in which processes end measures that, and not its log. Linux makes a
-// tmpfs with large pages; a mount of its own shows it to this process alone and
-// to those that it starts.
+// A process that ends, or closes a file, takes as long as it has pages mapped:
+// a gigabyte of small pages takes some 100 ms, of large ones less than one. A
+// benchmark in which processes end measures that, and not its log. Linux makes
+// a tmpfs with large pages; a mount of its own shows it to this process alone
+// and to those that it starts.
 #ifndef ALPHEUS_BENCH_HARNESS_LARGE_PAGES_H_
 #define ALPHEUS_BENCH_HARNESS_LARGE_PAGES_H_
 

@@ -2,7 +2,7 @@
 // Do rounds of elections pass with each fault, and do they notice a cluster
 // that lies? A script stands in for `alpheus`: it passes everything on to the
 // real one, but for one lie.
-#include "tools/nemesis/election_round.h"
+#include "tools/nemesis/rounds/election_round.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <string>
 
 #include "tests/process/cluster_fixture.h"
-#include "tools/nemesis/election_nemesis.h"
+#include "tools/nemesis/rounds/election_nemesis.h"
 
 namespace alpheus::demo {
 namespace {

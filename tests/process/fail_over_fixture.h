@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fail_over_fixture: three nodes, and a program at each that stands for
-// primary (tools/nemesis/standing_programs.h).
+// primary (tools/nemesis/processes/standing_programs.h).
 #ifndef ALPHEUS_TESTS_PROCESS_FAIL_OVER_FIXTURE_H_
 #define ALPHEUS_TESTS_PROCESS_FAIL_OVER_FIXTURE_H_
 
@@ -18,10 +18,10 @@
 #include "absl/strings/str_cat.h"
 #include "tests/process/cluster_fixture.h"
 #include "tests/support/fixtures/patience.h"
-#include "tools/nemesis/cluster_reading.h"
-#include "tools/nemesis/cluster_writer.h"
-#include "tools/nemesis/fed_writer.h"
-#include "tools/nemesis/standing_programs.h"
+#include "tools/nemesis/oracles/cluster_reading.h"
+#include "tools/nemesis/processes/standing_programs.h"
+#include "tools/nemesis/writers/cluster_writer.h"
+#include "tools/nemesis/writers/fed_writer.h"
 
 namespace alpheus::testing {
 

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/process/cluster_fixture.h"
 #include "tests/process/fail_over_fixture.h"
-#include "tools/nemesis/cluster_writer.h"
+#include "tools/nemesis/writers/cluster_writer.h"
 
 namespace alpheus::testing {
 namespace {

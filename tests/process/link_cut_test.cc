@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "tests/process/cluster_fixture.h"
-#include "tools/nemesis/cutting_proxy.h"
+#include "tools/nemesis/links/cutting_proxy.h"
 
 namespace alpheus::testing {
 namespace {

@@ -27,7 +27,7 @@
 #include "tests/support/fixtures/own_host.h"
 #include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {

@@ -35,8 +35,8 @@
 #include "tests/process/fail_over_fixture.h"
 #include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/zookeeper_servers.h"
-#include "tools/nemesis/child_process.h"
-#include "tools/nemesis/cluster_writer.h"
+#include "tools/nemesis/processes/child_process.h"
+#include "tools/nemesis/writers/cluster_writer.h"
 
 namespace alpheus::testing {
 namespace {

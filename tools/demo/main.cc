@@ -15,7 +15,7 @@
 #include "tools/cli/io/parser.h"
 #include "tools/demo/cluster_demo.h"
 #include "tools/demo/local_demo.h"
-#include "tools/nemesis/work_directory.h"
+#include "tools/nemesis/processes/work_directory.h"
 
 namespace alpheus::demo {
 namespace {

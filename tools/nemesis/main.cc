@@ -15,11 +15,11 @@
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/io/parser.h"
-#include "tools/nemesis/child_process.h"
-#include "tools/nemesis/election_run.h"
-#include "tools/nemesis/millis.h"
-#include "tools/nemesis/nemesis_run.h"
-#include "tools/nemesis/work_directory.h"
+#include "tools/nemesis/processes/child_process.h"
+#include "tools/nemesis/processes/millis.h"
+#include "tools/nemesis/processes/work_directory.h"
+#include "tools/nemesis/rounds/election_run.h"
+#include "tools/nemesis/rounds/nemesis_run.h"
 
 namespace alpheus::demo {
 namespace {

@@ -29,7 +29,7 @@
 #include "tests/support/fixtures/own_host.h"
 #include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/zookeeper_servers.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::quorum {
 namespace {

@@ -20,7 +20,7 @@
 #include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/test_cluster.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {

@@ -15,7 +15,7 @@
 #include "recovery/protocol/messages.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {
