@@ -47,6 +47,8 @@ constexpr int64_t kNanosPerMilli = 1'000'000;
 // How long the first opening waits for replicas; each that fails doubles the
 // time of the next one, up to open_timeout_ms.
 constexpr int64_t kFirstReportNanos = 500 * kNanosPerMilli;
+// As EpochOpeningOptions::gather_factor.
+constexpr uint32_t kGatherFactor = 3;
 // How often a primary looks whether its log has failed or was given back.
 constexpr int64_t kLookNanos = 10 * kNanosPerMilli;
 // How often it looks whether the membership service has answered: it sleeps in
@@ -376,6 +378,7 @@ class Candidate::Stander {
     return {.until_deadline = false,
             .report_ns = kFirstReportNanos << std::min(
                              candidacy_.election().failures(), kDoublingsMax),
+            .gather_factor = kGatherFactor,
             .promised_max = candidacy_.election().PromisedMax(),
             .cluster = &cluster_,
             .self = self_,

@@ -253,6 +253,8 @@ struct OpeningTries {
   // Nanoseconds in which the own replica must be there, and enough others
   // report, as EpochOpeningOptions::report_ns; 0: until the deadline.
   int64_t report_ns = 0;
+  // As EpochOpeningOptions.
+  uint32_t gather_factor = 0;
   // As EpochOpeningOptions::promised_max. The node's daemon keeps the own
   // replica, too, if that has promised a later epoch.
   std::optional<Epoch> promised_max = std::nullopt;

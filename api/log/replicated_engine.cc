@@ -274,6 +274,7 @@ class Opener {
     opening.gather_ns = int64_t{replication.gather_ms} * kNanosPerMs;
     opening.deadline = deadline_;
     opening.report_ns = tries_.report_ns;
+    opening.gather_factor = tries_.gather_factor;
     opening.promised_max = tries_.promised_max;
     opening.credits = replication.batches_max;
     opening.heartbeat_ms = replication.heartbeat_ms;

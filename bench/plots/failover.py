@@ -38,7 +38,6 @@ def remarks(results):
              "acknowledged. Each round has new\nprocesses. A round in which "
              "the primary was suspected before the fault is begun again:\n"
              "no silence was longer than its setting when the fault came.\n"]
-    lines.append("Files are in %s.\n" % results.data["folder"])
     shares = ["%s %.0f %%" % (d["scenario"], d["share_of_others"] * 100)
               for d in results.data.get("disturbances", ())]
     if shares:

@@ -507,8 +507,7 @@ absl::Status EpochOpening::Gather() {
   }
   const int64_t now = clock_.NowNanos();
   if (!gathered_at_) gathered_at_ = promised_ns_ = now;
-  const int64_t left = options_.deadline.at_nanos() - *gathered_at_;
-  wake_at_ = *gathered_at_ + std::min(options_.gather_ns, left / 2);
+  wake_at_ = *gathered_at_ + PatienceForReports();
   if (!all && now < wake_at_) return absl::OkStatus();
   wake_at_ = kNever;
   if (from != tried_with_) {
@@ -516,6 +515,15 @@ absl::Status EpochOpening::Gather() {
     ALPHEUS_RETURN_IF_ERROR(ChooseFromReports());
   }
   return phase_ == Phase::kPromise ? CheckAnyoneIsLeft() : absl::OkStatus();
+}
+
+// For more than are needed. Requires: those that are needed are there.
+int64_t EpochOpening::PatienceForReports() const {
+  const int64_t left = options_.deadline.at_nanos() - *gathered_at_;
+  const int64_t patience = std::min(options_.gather_ns, left / 2);
+  if (options_.gather_factor == 0) return patience;
+  return std::min(patience, (*gathered_at_ - waits_since_) *
+                                int64_t{options_.gather_factor});
 }
 
 absl::Status EpochOpening::ChooseFromReports() {

@@ -94,6 +94,10 @@ struct EpochOpeningOptions {
   // A change waits for that process, too, if the member stays. Half of the time
   // that is left until the deadline is kept for the steps that follow.
   int64_t gather_ns = 500'000'000;
+  // Reports are waited for no longer than so many times what those that are
+  // needed took; 0: that does not matter. Replicas that are well take about the
+  // same time, and a log whose users wait leaves the others to the resync.
+  uint32_t gather_factor = 0;
   // The same once enough have installed, for the others; not set: gather_ns. A
   // log whose users wait leaves a copy of the whole log to the resync.
   std::optional<int64_t> install_gather_ns = std::nullopt;
@@ -317,6 +321,7 @@ class EpochOpening {
   bool DeadlineHasPassed() const {
     return options_.deadline.HasPassed(clock_.NowNanos());
   }
+  int64_t PatienceForReports() const;
   // Returns when report_ns is over; kNever: it is not limited.
   int64_t ReportsDueNanos() const;
 

@@ -70,7 +70,8 @@ struct CandidateOptions {
   // While this process is primary, it is heard once in so many milliseconds. At
   // most a third of the others' silence.
   uint32_t heartbeat_ms = 30;
-  // Milliseconds for which an opening waits for more replicas than it needs.
+  // Milliseconds for which an opening waits at most for more replicas than it
+  // needs; and no longer than three times what the needed ones took to report.
   // Replicas that are left out join later.
   uint32_t gather_ms = 50;
   // Milliseconds that the present primary has to hand over, once this candidate

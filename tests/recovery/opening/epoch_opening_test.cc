@@ -560,6 +560,25 @@ TEST(EpochOpeningTest, MomentsTellHowLongOneMoreReportWasWaitedFor) {
   EXPECT_GT(opened.installed_ns, opened.chosen_ns);
 }
 
+// The third one is not waited for as long as it may take.
+TEST(EpochOpeningTest, MoreReportsAreWaitedForAsLongAsOthersTook) {
+  OpeningWorld world({});
+  world.server(3).on_request = [](const Message& message) {
+    return !std::holds_alternative<recovery::Prepare>(message);
+  };
+  EpochOpeningOptions options = world.OpeningOptions(0);
+  options.step_timeout_ns = 1'000'000'000;
+  options.gather_ns = 500'000'000;
+  options.gather_factor = 3;
+  const int64_t began_ns = world.network().clock().NowNanos();
+  const auto primary = world.Open(0, options);
+  ASSERT_TRUE(primary->status().ok()) << primary->status();
+  const recovery::EpochOpened& opened = *primary->opened;
+  const int64_t took_ns = opened.promised_ns - began_ns;
+  EXPECT_GE(opened.chosen_ns - opened.promised_ns, 3 * took_ns);
+  EXPECT_LT(opened.chosen_ns - opened.promised_ns, options.gather_ns / 2);
+}
+
 // Appends a record to the primary's own ring, replicates it, and counts the
 // replicas that have it by their acks, its own included.
 uint32_t AcksOfOneRecord(OpeningWorld& world, Primary& primary,

@@ -205,6 +205,7 @@ std::vector<uint64_t> ZookeeperServers::Sessions(int server) const {
 }
 
 bool ZookeeperServers::EndSession(int server, uint64_t session) const {
+  if (!std::ranges::binary_search(Sessions(server), session)) return false;
   const std::string id = absl::StrCat(absl::Hex(session, absl::kZeroPad16));
   // Length, version, last change seen, time-out, session, its password.
   const std::string connect =

@@ -55,7 +55,8 @@ class ZookeeperServers {
   // Returns the sessions that a server knows, by its word `dump`.
   std::vector<uint64_t> Sessions(int server) const;
   // Ends a session as a second client with its id does. Returns false if the
-  // server knows it still, or does not answer. Requires: there are others.
+  // server does not know it, knows it still in the end, or does not answer.
+  // Requires: there are others.
   bool EndSession(int server, uint64_t session) const;
   // Returns the server that leads now, or nothing.
   std::optional<int> Leader() const;

@@ -134,6 +134,7 @@ recovery::EpochOpeningOptions PrimaryOpening::OpeningOptions() const {
     // Only that it is more than none has a meaning.
     options.heartbeat_ms = 1;
     options.report_ns = kReportNanos;
+    options.gather_factor = 3;
     options.promised_max = PromisedMax();
   }
   // A lagging backup catches up in several batches.
