@@ -318,6 +318,25 @@ TEST_F(ResyncTest, DamageInTheOwnRingIsScrubbedForAJoiner) {
   EXPECT_EQ(world_->Payloads(1), live_);
 }
 
+// RSY5: the same, when it is a session that sends it. That one breaks, and the
+// next tries meet the damage.
+TEST_F(ResyncTest, DamageInTheOwnRingIsScrubbedForALaggingMember) {
+  OpenLog();
+  ClaimReplica();
+  Append(3);
+  GoAway(/*power_cut=*/false);
+  Append(3);
+  world_->Damage(1, PositionOf(Lsn(6)));
+  ComeBack();
+  EXPECT_TRUE(StepUntil([&] {
+    return primary_->upkeep->state().scrub_passes == 1;
+  })) << Why();
+  EXPECT_EQ(primary_->upkeep->state().scrubbed.repaired, 1u);
+  ASSERT_TRUE(StepUntil([&] { return in_sync() == 3; })) << Why();
+  ExpectJoined();
+  EXPECT_EQ(world_->Payloads(1), live_);
+}
+
 // JP5.
 TEST_F(ResyncTest, BlankMemberDoesNotJoin) {
   OpenLog();
