@@ -53,9 +53,11 @@ TIDIED = 30
 # So many sources that are neighbours are drawn at once. Most of clang-tidy's time
 # goes into headers, and neighbours are read as one (tools/tidy/tidy.py).
 TIDIED_NEIGHBOURS = 10
-# How many in a hundred programs whose folders a change leaves alone run with the
-# address sanitizer.
-SANITIZED_PERCENT = 50
+# Programs whose folders a change leaves alone that run with the sanitizer of
+# addresses, and others that run with that of threads. Each costs a compilation
+# that takes three times as long as a plain one.
+ADDRESS_PROGRAMS = 20
+THREADS_PROGRAMS = 10
 MUTANT_PROGRAMS = 2
 SIMULATED_MUTANTS = 6
 CONFIGURATIONS = 4
@@ -151,18 +153,21 @@ def sanitized_programs():
 
 def left_out(draw, changed):
     """Programs that (the sanitizer of addresses, that of threads) leaves out in
-    this run. Each that has several threads runs with one of the two. None is left
-    out that has tests of a folder in which a file has changed."""
+    this run. None is left out that has tests of a folder in which a file has
+    changed. Of the others, none runs with both."""
     programs = sanitized_programs()
     folders = {os.path.dirname(path.removeprefix("tests/")) for path in changed}
     # The benchmarks are drawn as one: what they share takes long to compile.
     groups = [[name] for name in programs if not name.startswith("bench_")]
     groups.append([name for name in programs if name.startswith("bench_")])
-    drawn = sum(draw.sample("address", groups, len(groups) *
-                            (100 - SANITIZED_PERCENT) // 100), [])
+    address = sum(draw.sample("address", groups, ADDRESS_PROGRAMS), [])
+    threads = draw.sample("threads", [
+        name for name in programs
+        if programs[name].several_threads and name not in address],
+                          THREADS_PROGRAMS)
     free = [name for name in programs if not programs[name].folders & folders]
-    return ([name for name in free if name in drawn],
-            [name for name in free if name not in drawn
+    return ([name for name in free if name not in address],
+            [name for name in free if name not in threads
              and programs[name].several_threads])
 
 

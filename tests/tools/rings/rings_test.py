@@ -162,10 +162,14 @@ class GateTest(unittest.TestCase):
         address, threads = set(), set()
         for commit in COMMITS:
             without = [set(names) for names in gate.left_out(Draw(commit), [])]
-            self.assertEqual(without[0] & without[1], set())
-            self.assertLess(len(without[0]), len(programs) * 0.7)
-            address |= set(programs) - without[0]
-            threads |= several - without[1]
+            with_address = set(programs) - without[0]
+            with_threads = several - without[1]
+            self.assertEqual(with_address & with_threads, set())
+            self.assertGreaterEqual(len(with_address), gate.ADDRESS_PROGRAMS)
+            self.assertGreater(len(with_threads), gate.THREADS_PROGRAMS // 2)
+            self.assertLessEqual(len(with_threads), gate.THREADS_PROGRAMS)
+            address |= with_address
+            threads |= with_threads
         self.assertEqual(address, set(programs))
         self.assertEqual(threads, several)
 
