@@ -5,12 +5,14 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "api/admin/node_rounds.h"
 #include "api/wiring/adapter.h"
 #include "log/base/clock.h"
@@ -37,6 +39,7 @@ class Instructing {
               const quorum::ClusterConfiguration& cluster,
               Connectivity& connectivity, InstructionKind kind)
       : options_(options),
+        configuration_id_(cluster.id),
         instruction_{kind, NodeId(options.node),
                      connectivity.random.Next() | 1},
         stands_by_(
@@ -118,6 +121,8 @@ class Instructing {
     const bool needs_another = instruction_.kind == InstructionKind::kDrain;
     for (;;) {
       Round(/*is_look=*/true);
+      ALPHEUS_RETURN_IF_ERROR(CheckList());
+      ALPHEUS_RETURN_IF_ERROR(CheckHasReplicas());
       const absl::Status why = WhyNobodyCould(needs_another);
       if (why.ok()) return why;
       const bool is_reached = std::ranges::any_of(
@@ -129,12 +134,42 @@ class Instructing {
     }
   }
 
+  // ICA2. Who goes by this list, too, can't open the log.
+  absl::Status CheckList() const {
+    for (const Node& node : nodes_) {
+      if (!node.heard || node.heard->configuration_id <= configuration_id_) {
+        continue;
+      }
+      return absl::FailedPreconditionError(absl::StrCat(
+          "log ", options_.log_name, ": node ", node.id.value,
+          " has list of members ", node.heard->configuration_id,
+          ", newer than ", configuration_id_, " in ", options_.cluster_file,
+          ". Nobody was told anything. Take the newest cluster file, here and "
+          "at the nodes"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckHasReplicas() const {
+    const bool is_nowhere = std::ranges::all_of(
+        nodes_, [](const Node& node) { return absl::IsNotFound(node.status); });
+    if (!is_nowhere) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat(
+        "log ", options_.log_name,
+        ": all nodes answer, and none has a replica. Is the name right? "
+        "`alpheus format` makes a log"));
+  }
+
   absl::Status WhyNobodyCould(bool needs_another) const {
     if (!Stands(/*at_the_node=*/true)) {
       return absl::FailedPreconditionError(absl::StrCat(
           "log ", options_.log_name, ": nobody stands for primary at node ",
-          options_.node, ". Start `alpheusd --stand ", options_.log_name,
-          "` there, or a program that stands"));
+          options_.node,
+          needs_another
+              ? ", so there is nothing to hand over"
+              : absl::StrCat(". Start `alpheusd --stand ", options_.log_name,
+                             "` there, or a program that stands"),
+          NotReached()));
     }
     if (!needs_another || Stands(/*at_the_node=*/false)) {
       return absl::OkStatus();
@@ -142,11 +177,43 @@ class Instructing {
     return absl::FailedPreconditionError(absl::StrCat(
         "log ", options_.log_name, ": nobody but node ", options_.node,
         " stands for primary, so nobody would take the log over. Nothing was "
-        "changed. Start `alpheusd --stand ",
-        options_.log_name,
+        "changed. ",
+        Drained(), "Start `alpheusd --stand ", options_.log_name,
         "` at another node, or a program that stands; to leave the log without "
         "a primary, end the program at node ",
-        options_.node));
+        options_.node, NotReached()));
+  }
+
+  // Returns what to do with candidates that were drained, as a sentence; "":
+  // there are none.
+  std::string Drained() const {
+    std::set<uint64_t> drained;
+    for (const Node& node : nodes_) {
+      if (!node.heard) continue;
+      for (const recovery::CandidateState& state : node.heard->candidates) {
+        if (state.standing == recovery::Standing::kDrained &&
+            state.candidate.node != instruction_.node) {
+          drained.insert(state.candidate.node.value);
+        }
+      }
+    }
+    if (drained.empty()) return "";
+    return absl::StrCat(
+        "Programs that were drained stand again once they are elected "
+        "(`alpheus "
+        "elect`): node ",
+        absl::StrJoin(drained, ", "), ". ");
+  }
+
+  // Names the nodes that may know more, as a part of a sentence.
+  std::string NotReached() const {
+    std::string text;
+    for (const Node& node : nodes_) {
+      if (node.heard) continue;
+      absl::StrAppend(&text, "; node ", node.id.value,
+                      " was not asked: ", node.status.message());
+    }
+    return text;
   }
 
   // Returns true if a node names a candidate of the instructed node, or one of
@@ -215,6 +282,7 @@ class Instructing {
   }
 
   const ElectOptions& options_;
+  const uint64_t configuration_id_;
   const recovery::Instruction instruction_;
   const Deadline stands_by_;  // the node's candidate is there by then
   const Deadline deadline_;

@@ -9,6 +9,8 @@
 // Invariants:
 //   ICA1. Nobody is told anything unless a candidate of the node stands and,
 //         for a drain, another one stands, too.
+//   ICA2. Nobody is told anything by a list of members that is older than a
+//         node's: candidates with it can't open the log.
 // Thread safety: one thread.
 // References: docs/design/election.md; election_desk.h.
 #ifndef ALPHEUS_API_ADMIN_INSTRUCT_CANDIDATES_H_

@@ -156,15 +156,19 @@ absl::Status CheckCandidateOptions(const CandidateOptions& options,
   const uint64_t heartbeat_ms = HeartbeatMsOf(options);
   constexpr uint64_t kSilenceMsMax =
       recovery::kHearNanosMax / uint64_t{kNanosPerMilli};
-  if (heartbeat_ms == 0 || options.silence_ms < 3 * heartbeat_ms ||
-      options.silence_ms_max < options.silence_ms ||
-      options.silence_ms_max > kSilenceMsMax) {
+  if (heartbeat_ms == 0) {
+    return absl::InvalidArgumentError("heartbeat_ms 0, expected 1 at least");
+  }
+  if (options.silence_ms < 3 * heartbeat_ms) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "silence_ms ", options.silence_ms, ", silence_ms_max ",
-        options.silence_ms_max, ", heartbeat_ms ", heartbeat_ms,
-        ": the silence must be three heartbeats at least, and no longer than "
-        "its most, which is at most ",
-        kSilenceMsMax));
+        "silence_ms ", options.silence_ms, ", expected ", 3 * heartbeat_ms,
+        " at least: three times heartbeat_ms, ", heartbeat_ms));
+  }
+  if (options.silence_ms_max < options.silence_ms ||
+      options.silence_ms_max > kSilenceMsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("silence_ms_max ", options.silence_ms_max, ", expected ",
+                     options.silence_ms, " (silence_ms) to ", kSilenceMsMax));
   }
   return absl::OkStatus();
 }
@@ -395,7 +399,8 @@ class Candidate::Stander {
     for (const recovery::PeerAddress& at : list_.nodes) {
       if (election.HeardAt(at.node) != nullptr) continue;
       const absl::Status why = candidacy_.StatusOf(at.node);
-      absl::StrAppend(&text, "; node ", at.node.value, " is not reached: ",
+      absl::StrAppend(&text, "; node ", at.node.value,
+                      absl::IsNotFound(why) ? ": " : " is not reached: ",
                       why.ok() ? "it does not answer" : why.message());
     }
     Say(text);

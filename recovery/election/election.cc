@@ -88,6 +88,9 @@ void Election::OnHeard(NodeId node, const Heard& heard, int64_t now) {
   NoteSuspect(*seen, now);
   NoteLonePromise(*seen, now);
   if (heard.instruction.has_value()) Obey(*heard.instruction, now);
+  const bool is_open = heard.word == PrimaryWord::kHeard &&
+                       heard.log_epoch == heard.promised.epoch;
+  if (is_open && heard.promised.primary.node == yields_to_) yields_until_ = 0;
 }
 
 void Election::OnLost(NodeId node, int64_t /*now*/) {
@@ -181,6 +184,7 @@ void Election::Obey(const Instruction& instruction, int64_t now) {
     return;
   }
   elected_by_.reset();
+  yields_to_ = instruction.node;
   yields_until_ = now + options_.yield_ns;
   is_to_hand_over_ = state_ == State::kPrimary;
 }

@@ -257,6 +257,9 @@ class Election {
   // Set while an operator wants this candidate: it opens by then.
   std::optional<int64_t> elected_by_;
   bool opens_on_word_ = false;  // of kOpening: an operator wanted it
+  // The log is left to the one at this node until then, or until that one has
+  // opened it.
+  NodeId yields_to_;
   int64_t yields_until_ = 0;
   bool is_to_hand_over_ = false;
   bool is_drained_ = false;

@@ -137,12 +137,18 @@ absl::Status EpochOpening::CheckOwn() const {
       own.configuration.id <= options_.configuration_id) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      own_->name(), ": a replica of cluster ", own.cluster_id.ToString(),
-      ", log ", own.log_id.ToString(), ", configuration ", own.configuration.id,
-      ", expected ", options_.cluster_id.ToString(), ", ",
-      options_.log_id.ToString(), ", ", options_.configuration_id,
-      ". Name the right region"));
+  if (own.cluster_id == options_.cluster_id && own.log_id == options_.log_id) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        own_->name(), ": has list of members ", own.configuration.id,
+        ", newer than ", options_.configuration_id,
+        " of this process: the members have changed. Open the log with the "
+        "newest cluster file"));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(own_->name(), ": a replica of cluster ",
+                   own.cluster_id.ToString(), ", log ", own.log_id.ToString(),
+                   ", expected ", options_.cluster_id.ToString(), ", ",
+                   options_.log_id.ToString(), ". Name the right region"));
 }
 
 absl::Status EpochOpening::RegisterOwnRing() {

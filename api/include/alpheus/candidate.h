@@ -153,7 +153,8 @@ class Candidate {
   // is deposed, and its appends may have an unknown outcome. Safe at any
   // moment. Returns once the candidate is primary. May block, up to timeout_ms.
   // Errors: InvalidArgument (no member); FailedPrecondition (nobody stands at
-  // that node); DeadlineExceeded (nobody said in time that it is primary; it
+  // that node; the nodes have a newer list of members); NotFound (no node has
+  // the log); DeadlineExceeded (nobody said in time that it is primary; it
   // may still become so); Unavailable (no node could be reached); those of the
   // cluster file.
   static absl::StatusOr<PrimaryReport> Elect(const ElectOptions& options);

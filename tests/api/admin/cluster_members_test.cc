@@ -151,6 +151,27 @@ TEST_F(ClusterMembersTest, LostReplicaIsReplacedWhileTheLogRuns) {
   EXPECT_EQ(RecordsOf(3), 8);
 }
 
+// It would end the primary, and the next one could not open the log.
+TEST_F(ClusterMembersTest, OlderListElectsNobody) {
+  Format(three_);
+  Append(three_, 1, 0, 1);
+  const std::string others = cluster_.WriteList(2, {1, 2, 4}, 2);
+  const auto changed = Change(others, three_);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  ElectOptions elect;
+  elect.cluster_file = three_;
+  elect.node = 1;
+  elect.timeout_ms = 60'000;
+  const absl::Status elected = Candidate::Elect(elect).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(elected)) << elected;
+  EXPECT_THAT(elected.message(), HasSubstr("newer than 1 in "));
+  LogOptions old = By(three_, 1);
+  old.path = cluster_.ReplicaPath(1);
+  const absl::Status opened = Log::Open(old).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(opened)) << opened;
+  EXPECT_THAT(opened.message(), HasSubstr("newest cluster file"));
+}
+
 // Neither the lost replica nor the one that the primary has as its own tells
 // who the members are: the opening finds out.
 TEST_F(ClusterMembersTest, LostReplicaIsReplacedBesideAPrimaryWithItsOwn) {

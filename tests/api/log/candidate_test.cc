@@ -387,6 +387,30 @@ TEST_F(CandidateTest, NobodyIsElectedWhoDoesNotStand) {
   EXPECT_TRUE(absl::IsInvalidArgument(Candidate::Elect(At(9)).status()));
 }
 
+TEST_F(CandidateTest, LogThatNoNodeHasIsSaidAtOnce) {
+  ElectOptions options = At(1);
+  options.log_name = "other";
+  const absl::Status elected = Candidate::Elect(options).status();
+  EXPECT_TRUE(absl::IsNotFound(elected)) << elected;
+  EXPECT_THAT(elected.message(), HasSubstr("none has a replica"));
+}
+
+TEST_F(CandidateTest, DrainNamesThoseThatWereDrainedBefore) {
+  const auto first = Stand(Options(1));
+  auto log = LogOf(*first);
+  ASSERT_NE(log, nullptr);
+  const auto second = Stand(Options(2));
+  std::jthread drained([&] { EXPECT_TRUE(Candidate::Drain(At(1)).ok()); });
+  EXPECT_TRUE(absl::IsCancelled(first->WaitToGiveBack(InPatience())));
+  EXPECT_TRUE(first->GiveBack(std::move(log)).ok());
+  const auto next = LogOf(*second);
+  ASSERT_NE(next, nullptr);
+  drained.join();
+  const absl::Status last = Candidate::Drain(AtOnce(2)).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(last)) << last;
+  EXPECT_THAT(last.message(), HasSubstr("(`alpheus elect`): node 1."));
+}
+
 TEST_F(CandidateTest, WhoWithdrawsWaitsNoMore) {
   const auto first = Stand(Options(1));
   auto log = LogOf(*first);

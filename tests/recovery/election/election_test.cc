@@ -581,6 +581,26 @@ TEST_F(ElectionTest, PrimaryHandsOverToWhoIsElectedAndYields) {
   EXPECT_EQ(Within(1'000 * kMilli), Advice::kAsk);
 }
 
+// An operator who elects one node and then drains it waits for nobody.
+TEST_F(ElectionTest, YieldEndsWhenWhoWasElectedHasOpened) {
+  Win(6);
+  Hear(1, With(Says(PrimaryWord::kHeard, 6), InstructionKind::kElect, 3, 9));
+  EXPECT_EQ(Poll(), Advice::kHandOver);
+  election_.Ended(now_);
+  Heard elected = Says(PrimaryWord::kHeard, 7);
+  elected.promised.primary = {NodeId(3), 1};
+  // It opens the log, and may fail.
+  elected.log_epoch = Epoch(6);
+  All(elected);
+  All(Says(PrimaryWord::kGone, 7));
+  EXPECT_EQ(Within(Options().yield_ns / 2), Advice::kNothing);
+  elected.log_epoch = Epoch(7);
+  All(elected);
+  EXPECT_EQ(Poll(), Advice::kNothing);
+  All(Says(PrimaryWord::kGone, 7));
+  EXPECT_EQ(Within(Options().yield_ns / 4), Advice::kAsk);
+}
+
 // The other candidate may hear too late of the one that opens first.
 TEST_F(ElectionTest, OpeningIsToMeetNoPromiseThatTheCandidateHasNotHeardOf) {
   All(Says(PrimaryWord::kGone, 6));

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -259,7 +261,22 @@ class StandingAppend {
   Lsn durable_;
 };
 
+// A wrong path would be noticed only when this process is elected.
+absl::Status CheckHasReplica(const LogSource& source) {
+  std::error_code error;
+  if (source.file.empty() || std::filesystem::exists(source.file, error)) {
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(absl::StrCat(
+      source.file, ": there is no such file, expected the replica of node ",
+      source.node, ": ", source.log,
+      ".alpheus in the directory of its alpheusd. If it was lost, `alpheus "
+      "replace ",
+      AsOptions(source), " --node ", source.node, "` makes a new one"));
+}
+
 absl::Status RunStandingAppend(const AppendArguments& arguments) {
+  ALPHEUS_RETURN_IF_ERROR(CheckHasReplica(arguments.source));
   ALPHEUS_ASSIGN_OR_RETURN(const Framing framing,
                            ParseFraming(arguments.framing));
   StandingAppend standing(arguments, framing);

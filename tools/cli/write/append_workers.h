@@ -6,8 +6,10 @@
 // as those of an application's threads do.
 //
 // Invariants:
-//   AW1. A queue never holds more than kQueueRecordsMax records, nor more than
-//        kQueueBytesMax bytes unless it holds one record only.
+//   AW1. A queue never holds more than kRecordsMax records, nor more than
+//        kBytesMax bytes unless it holds one record only. With acknowledgements
+//        it holds a few: they would be appended one by one before the log can
+//        be given back.
 //   AW2. An acknowledgement is written only after its record is durable.
 //   AW3. After the first failure nothing new is appended.
 //   AW4. If each record is to be forced, and acknowledgements are off, a worker
@@ -43,6 +45,11 @@ struct NumberedRecord {
 // Hands records from one thread to another, in order.
 class RecordQueue {
  public:
+  static constexpr size_t kRecordsMax = 1024;
+
+  explicit RecordQueue(size_t records_max = kRecordsMax)
+      : records_max_(records_max) {}
+
   // Waits for room. Returns false after Cancel: the record was not taken.
   bool Push(NumberedRecord record);
   // Takes all queued records; waits for the first one. Returns false when no
@@ -54,13 +61,13 @@ class RecordQueue {
   void Cancel();
 
  private:
-  static constexpr size_t kQueueRecordsMax = 1024;
-  static constexpr size_t kQueueBytesMax = 4 << 20;
+  static constexpr size_t kBytesMax = 4 << 20;
 
   // Requires: mutex_ held.
   bool HasRoomOrIsCancelled() const;
   bool HasRecordsOrEnded() const;
 
+  const size_t records_max_;
   // A std::mutex, for the condition variable. Guards all fields below.
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -123,6 +130,8 @@ class AppendWorkers {
     uint64_t index;
   };
   struct Worker {
+    explicit Worker(size_t records_max) : queue(records_max) {}
+
     RecordQueue queue;
     // Owned by the worker's thread.
     std::deque<Appended> unacknowledged;
