@@ -375,8 +375,8 @@ absl::StatusOr<std::optional<ZookeeperService>> ReadMembership(
     if (found == nullptr) return std::optional<ZookeeperService>();
     return root.ErrorOf("zookeeper",
                         "[zookeeper] is there, and membership is \"static\". "
-                        "Write membership = \"zookeeper\", or leave the table "
-                        "out");
+                        "Write membership = \"zookeeper\" above the first "
+                        "table, or leave this one out");
   }
   if (found == nullptr || !found->is_table()) {
     return root.ErrorOf("zookeeper",
