@@ -183,9 +183,9 @@ std::string WarningOf(const quorum::Membership& membership) {
   if (membership.session().state == quorum::SessionState::kConnected) {
     return membership.warning();
   }
-  return "the membership service that the cluster's file names did not answer, "
-         "so the epoch was numbered without it. Is it running, and can it be "
-         "reached?";
+  return "ZooKeeper, where the cluster's file says it is, did not answer, so "
+         "the "
+         "epoch was numbered without it. Is it running, and can it be reached?";
 }
 
 // Returns the error of the last try, with that of the one before.

@@ -197,8 +197,8 @@ void ZnodeMembership::CheckSession(int64_t now) {
     return Expire(absl::UnavailableError(absl::StrCat(
         "session ", absl::Hex(session_.id), " of node ",
         options_.self.node.value, " was not heard for ", silent_ns / 1'000'000,
-        " ms, several times its time-out. Is the service "
-        "running, and can it be reached?")));
+        " ms, several times its time-out. Is ZooKeeper running, and can it be "
+        "reached?")));
   }
   if (state == SessionState::kConnected &&
       znodes_->connections() != connections_) {
@@ -316,7 +316,7 @@ void ZnodeMembership::Change(SessionState state) {
 std::string ZnodeMembership::warning() const {
   constexpr int64_t kNanosPerMilli = 1'000'000;
   if (!without_register_.empty()) {
-    return absl::StrCat("the membership service ", without_register_,
+    return absl::StrCat("ZooKeeper ", without_register_,
                         ", so the epoch was numbered without it");
   }
   if (!options_.warning.empty()) return options_.warning;
@@ -325,9 +325,9 @@ std::string ZnodeMembership::warning() const {
     return "";
   }
   return absl::StrCat(
-      "the membership service ends sessions after ",
-      znodes_->timeout_ns() / kNanosPerMilli, " ms of silence; the cluster's ",
-      "file asks for ", znodes_->asked_timeout_ns() / kNanosPerMilli,
+      "ZooKeeper ends sessions after ", znodes_->timeout_ns() / kNanosPerMilli,
+      " ms of silence; the cluster's ", "file asks for ",
+      znodes_->asked_timeout_ns() / kNanosPerMilli,
       " ms. Change session_timeout_ms, or the bounds of the servers "
       "(minSessionTimeout, maxSessionTimeout)");
 }
