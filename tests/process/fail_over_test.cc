@@ -8,17 +8,21 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/process/cluster_fixture.h"
 #include "tests/process/fail_over_fixture.h"
+#include "tools/nemesis/processes/child_process.h"
 #include "tools/nemesis/writers/cluster_writer.h"
 
 namespace alpheus::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(ProgramFailOverTest, KilledPrimaryIsReplacedAgainAndAgain) {
   Begin();
@@ -74,6 +78,48 @@ TEST_F(ProgramFailOverTest, DrainedPrimaryHandsOverWithoutAnUnknownOutcome) {
   EXPECT_FALSE(primary->end()) << Said();
   EXPECT_EQ(primary->LossCount(), 0u) << Said();
   CheckAll();
+}
+
+// Its input never makes it wait, and it has read thousands of records that it
+// has not appended: they wait for its next term.
+TEST_F(ProgramFailOverTest, DrainedPrimaryAppendsNoMoreOfItsInput) {
+  constexpr size_t kRecords = 20'000;
+  StartCluster();
+  MakeLog();
+  {
+    std::ofstream input(directory_.File("input"));
+    for (size_t i = 0; i < kRecords; ++i) input << i << "\n";
+  }
+  demo::Program program = cluster_->Alpheus(
+      "append", {"--log", "main", "--stand", "--ack", "--node", "1", "--file",
+                 cluster_->region(1, "main"), "--silence-ms", "60000",
+                 "--ack-timeout-ms", "60000"});
+  const std::vector<std::string> shell = {
+      "/bin/sh", "-c",
+      absl::StrCat("exec \"$0\" \"$@\" <", directory_.File("input"), " >",
+                   directory_.File("acks"), " 2>", directory_.File("said"))};
+  program.argv.insert(program.argv.begin(), shell.begin(), shell.end());
+  auto drained = demo::ChildProcess::Start(program);
+  ASSERT_TRUE(drained.ok()) << drained.status();
+  const auto lines_of = [&](const std::string& name) {
+    std::ifstream file(directory_.File(name));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
+  };
+  ASSERT_TRUE(Eventually([&] { return lines_of("acks").size() > 10; }));
+  demo::ClusterWriter& other = Stand(2, {"--silence-ms", "60000"});
+  ASSERT_TRUE(Eventually([&] { return other.HasSaidThatItStands(); }));
+  RunWell("drain", {"--log", "main", "--timeout", PatienceSeconds(), "1"});
+  EXPECT_EQ(Next(nullptr), &other) << Said();
+  const std::vector<std::string> acks = lines_of("acks");
+  EXPECT_LT(acks.size(), kRecords);
+  for (size_t i = 0; i < acks.size(); ++i) {
+    EXPECT_THAT(acks[i], HasSubstr(absl::StrCat(" ", i, " 0"))) << "in order";
+  }
+  for (const std::string& line : lines_of("said")) {
+    EXPECT_THAT(line, Not(HasSubstr("is no longer primary")));
+  }
 }
 
 TEST_F(ProgramFailOverTest, PriorityDecidesAmongEquals) {

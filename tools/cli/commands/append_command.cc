@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "alpheus/candidate.h"
@@ -93,11 +94,14 @@ void ReportRecovery(const LogSource& source, const RecoveryReport& report) {
 }
 
 // Returns true at the end of the input, false once a worker has failed. Errors:
-// the input's; Cancelled (it is to stop).
-absl::StatusOr<bool> FeedRecords(FrameReader* reader, AppendWorkers* workers) {
+// the input's; Cancelled (it is to stop). It is asked for each record: the
+// reader may have thousands that it has read already.
+absl::StatusOr<bool> FeedRecords(FrameReader* reader, AppendWorkers* workers,
+                                 absl::FunctionRef<bool()> is_to_stop) {
   ProgressLine progress("appending");
   std::string record;
   for (uint64_t fed = 1;; ++fed) {
+    if (is_to_stop()) return absl::CancelledError("the input is to wait");
     ALPHEUS_ASSIGN_OR_RETURN(const bool found, reader->Next(&record));
     if (!found) return true;
     if (!workers->Push(std::move(record))) return false;
@@ -140,7 +144,8 @@ absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
   Input input(STDIN_FILENO, workers.failure_fd());
   const std::unique_ptr<FrameReader> reader =
       MakeFrameReader(framing, &input, log->payload_bytes_max());
-  const absl::Status fed = FeedRecords(reader.get(), &workers).status();
+  const absl::Status fed =
+      FeedRecords(reader.get(), &workers, [] { return false; }).status();
   const absl::Status finished = workers.Finish();
   const absl::Status& failure = finished.ok() ? fed : finished;
   if (failure.ok()) return failure;
@@ -219,7 +224,9 @@ class StandingAppend {
         return absl::CancelledError("the log is to be given back");
       }
       if (workers->has_failed()) return false;
-      absl::StatusOr<bool> fed = FeedRecords(reader_.get(), workers);
+      absl::StatusOr<bool> fed = FeedRecords(reader_.get(), workers, [this] {
+        return candidate_->must_give_back();
+      });
       // The event also says that this process has become primary.
       if (!absl::IsCancelled(fed.status())) return fed;
     }
