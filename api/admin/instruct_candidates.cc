@@ -134,7 +134,7 @@ class Instructing {
     }
   }
 
-  // ICA2. Who goes by this list, too, can't open the log.
+  // ICA2.
   absl::Status CheckList() const {
     for (const Node& node : nodes_) {
       if (!node.heard || node.heard->configuration_id <= configuration_id_) {
@@ -199,8 +199,7 @@ class Instructing {
     }
     if (drained.empty()) return "";
     return absl::StrCat(
-        "Programs that were drained stand again once they are elected "
-        "(`alpheus "
+        "A program that was drained stands again once it is elected (`alpheus "
         "elect`): node ",
         absl::StrJoin(drained, ", "), ". ");
   }

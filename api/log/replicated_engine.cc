@@ -183,8 +183,7 @@ std::string WarningOf(const quorum::Membership& membership) {
   if (membership.session().state == quorum::SessionState::kConnected) {
     return membership.warning();
   }
-  return "ZooKeeper, where the cluster's file says it is, did not answer, so "
-         "the "
+  return "ZooKeeper, as the cluster's file names it, did not answer, so the "
          "epoch was numbered without it. Is it running, and can it be reached?";
 }
 

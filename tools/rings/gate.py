@@ -154,7 +154,7 @@ def sanitized_programs():
 def left_out(draw, changed):
     """Programs that (the sanitizer of addresses, that of threads) leaves out in
     this run. None is left out that has tests of a folder in which a file has
-    changed. Of the others, none runs with both."""
+    changed. No other one runs with both."""
     programs = sanitized_programs()
     folders = {os.path.dirname(path.removeprefix("tests/")) for path in changed}
     # The benchmarks are drawn as one: what they share takes long to compile.

@@ -17,7 +17,7 @@
 namespace alpheus::bench {
 namespace {
 
-// What a child found.
+// The exit status of a child.
 enum Found : int { kAsItMust = 0, kOtherwise = 1, kNotMountable = 2 };
 
 bool IsMountedLarge(const std::string& folder) {
