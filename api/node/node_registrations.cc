@@ -17,7 +17,15 @@ NodeRegistrations::~NodeRegistrations() = default;
 void NodeRegistrations::Say(const std::string& log_name, Log& log,
                             const absl::Status& problem) {
   if (problem == std::exchange(log.said, problem) || problem.ok()) return;
+  log.is_said = false;
   say_(absl::StrCat("log ", log_name, ": ", problem.message()));
+}
+
+void NodeRegistrations::SayRegistered(const std::string& log_name, Log& log) {
+  if (std::exchange(log.is_said, true)) return;
+  say_(absl::StrCat("log ", log_name,
+                    ": its replica is registered in "
+                    "ZooKeeper"));
 }
 
 void NodeRegistrations::Warn(const std::string& log_name, Log& log,
@@ -91,6 +99,10 @@ void NodeRegistrations::Advance(const std::string& log_name, Log& log,
   // Between two sessions there is none.
   if (state == quorum::SessionState::kConnected) {
     Warn(log_name, log, membership.warning());
+    if (log.registration.has_value() && membership.is_settled() &&
+        log.said.ok()) {
+      SayRegistered(log_name, log);
+    }
   }
   // One that has expired does nothing before it is renewed.
   log.due_at = state == quorum::SessionState::kExpired

@@ -16,6 +16,8 @@
 //        next record.
 //   NR4. A log that is not served any more keeps no session, once the service
 //        has nothing of it or the session is gone. Its end waits for nothing.
+//   NR5. An operator hears once that a replica is registered, and again after
+//        each problem that is over.
 // Thread safety: one thread. Nothing blocks, but for the destructor, as that of
 // a membership.
 // References: quorum/membership/membership.h, docs/design/zookeeper.md.
@@ -44,8 +46,9 @@ class NodeRegistrations {
       std::function<absl::StatusOr<std::unique_ptr<quorum::Membership>>(
           const std::string& log_name)>;
 
-  // `say` gets a sentence when the service begins to be of no use for a log, or
-  // an operator should know of something else: once for each change.
+  // `say` gets a sentence when a replica has been registered, when the service
+  // begins to be of no use for a log, and when an operator should know of
+  // something else: once for each change.
   NodeRegistrations(Opener open, std::function<void(const std::string&)> say);
   ~NodeRegistrations();
 
@@ -66,6 +69,7 @@ class NodeRegistrations {
     std::optional<quorum::Registration> registration;
     absl::Status said;   // the last problem
     std::string warned;  // the last warning
+    bool is_said = false;  // that it is registered, since the last problem
     int64_t due_at = 0;  // of the next poll
   };
 
@@ -73,6 +77,7 @@ class NodeRegistrations {
   void Advance(const std::string& log_name, Log& log, int64_t now);
   void Say(const std::string& log_name, Log& log, const absl::Status& problem);
   void Warn(const std::string& log_name, Log& log, const std::string& warning);
+  void SayRegistered(const std::string& log_name, Log& log);
 
   const Opener open_;
   const std::function<void(const std::string&)> say_;

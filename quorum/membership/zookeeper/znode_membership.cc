@@ -200,6 +200,13 @@ void ZnodeMembership::CheckSession(int64_t now) {
         " ms, several times its time-out. Is ZooKeeper running, and can it be "
         "reached?")));
   }
+  if (silent_ns >= znodes_->timeout_ns() && problem_.ok()) {
+    SetProblem(absl::UnavailableError(absl::StrCat(
+        "no server of ZooKeeper has answered node ", options_.self.node.value,
+        " for ", silent_ns / 1'000'000,
+        " ms, the session's time-out. Is ZooKeeper running, and can it be "
+        "reached? It is tried again by itself")));
+  }
   if (state == SessionState::kConnected &&
       znodes_->connections() != connections_) {
     OnConnection();

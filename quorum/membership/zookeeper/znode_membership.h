@@ -24,7 +24,8 @@
 //   ZM4. A session that comes back with another id has expired: the service
 //        made a new one silently.
 //   ZM5. A session that was not heard for a third of its time-out is in doubt
-//        (kSuspended), even if its connection stands.
+//        (kSuspended), even if its connection stands. After all of its
+//        time-out problem() says so, also of a session that never came.
 //   ZM6. After an expiry, or 4 time-outs without a word, nothing of the session
 //        is used again. The next one begins after a pause. Pauses double from
 //        50 ms up to 2 s, and a random part of up to one half of each is left

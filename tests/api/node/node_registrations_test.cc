@@ -48,6 +48,7 @@ class NodeRegistrationsTest : public ::testing::Test {
   bool HasSession(const std::string& log_name) {
     return !life_[log_name].expired();
   }
+  std::vector<std::string> Said() { return std::exchange(said_, {}); }
   void ServeNone() {
     registrations_.KeepOnly([](const std::string&) { return false; });
   }
@@ -100,16 +101,42 @@ TEST_F(NodeRegistrationsTest, EachProblemIsSaidOnce) {
   at("main").trouble = absl::PermissionDeniedError("no right to create");
   registrations_.Poll(1);
   registrations_.Poll(1);
-  EXPECT_THAT(said_, ElementsAre("log main: no right to create"));
+  EXPECT_THAT(Said(), ElementsAre("log main: no right to create"));
   at("main").trouble = absl::OkStatus();
+  at("main").settled = false;
   registrations_.Poll(1);
+  EXPECT_THAT(Said(), IsEmpty());
   at("main").trouble = absl::PermissionDeniedError("no right to create");
   registrations_.Poll(1);
-  EXPECT_EQ(said_.size(), 2U);
+  EXPECT_THAT(Said(), ElementsAre("log main: no right to create"));
+}
+
+TEST_F(NodeRegistrationsTest, ReplicaIsSaidToBeRegisteredOnceAfterEachProblem) {
+  registrations_.Register("main", Served(3));
+  at("main").settled = false;
+  registrations_.Poll(1);
+  EXPECT_THAT(Said(), IsEmpty());
+  at("main").settled = true;
+  for (int i = 0; i < 2; ++i) {
+    registrations_.Poll(1);
+    registrations_.Poll(1);
+    EXPECT_THAT(
+        Said(),
+        ElementsAre("log main: its replica is registered in ZooKeeper"));
+    at("main").trouble = absl::UnavailableError("no server has answered");
+    registrations_.Poll(1);
+    EXPECT_THAT(Said(), ElementsAre("log main: no server has answered"));
+    at("main").trouble = absl::OkStatus();
+  }
+  ServeNone();
+  at("main").settled = false;
+  registrations_.Poll(1);
+  EXPECT_THAT(Said(), IsEmpty());
 }
 
 TEST_F(NodeRegistrationsTest, EachWarningIsSaidOnceWhateverBecomesOfSessions) {
   registrations_.Register("main", Served(3));
+  at("main").settled = false;
   at("main").warns = "another time-out";
   registrations_.Poll(1);
   at("main").state = SessionState::kSuspended;
@@ -118,7 +145,7 @@ TEST_F(NodeRegistrationsTest, EachWarningIsSaidOnceWhateverBecomesOfSessions) {
   at("main").state = SessionState::kConnected;
   at("main").warns = "another time-out";
   registrations_.Poll(1);
-  EXPECT_THAT(said_, ElementsAre("log main: warning: another time-out"));
+  EXPECT_THAT(Said(), ElementsAre("log main: warning: another time-out"));
 }
 
 TEST_F(NodeRegistrationsTest, ProgramWithoutAClientSaysSoAndServesOn) {
@@ -126,7 +153,7 @@ TEST_F(NodeRegistrationsTest, ProgramWithoutAClientSaysSoAndServesOn) {
   registrations_.Register("main", Served(3));
   registrations_.Register("main", Served(4));
   registrations_.Poll(1);
-  EXPECT_THAT(said_, ElementsAre("log main: built without a client"));
+  EXPECT_THAT(Said(), ElementsAre("log main: built without a client"));
   EXPECT_TRUE(registrations_.IsRegistered("main"));
 }
 
@@ -139,7 +166,7 @@ TEST_F(NodeRegistrationsTest, MembershipThatFailedToOpenIsOpenedLater) {
   EXPECT_THAT(at("main").Calls(), ElementsAre("register b:7000 3"));
   registrations_.Register("main", Served(3));
   EXPECT_THAT(at("main").Calls(), IsEmpty());
-  EXPECT_THAT(said_, ElementsAre("log main: too many open files"));
+  EXPECT_THAT(Said(), ElementsAre("log main: too many open files"));
 }
 
 // NR3.
@@ -207,7 +234,7 @@ TEST_F(NodeRegistrationsTest, LogThatWasNeverOpenedIsForgotten) {
   EXPECT_FALSE(registrations_.IsRegistered("main"));
   registrations_.Register("main", Served(3));
   // It is a new one, and says so.
-  EXPECT_EQ(said_.size(), 2U);
+  EXPECT_EQ(Said().size(), 2U);
 }
 
 // NR2: it says of itself that it never has anything to do again.

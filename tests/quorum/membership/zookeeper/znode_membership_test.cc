@@ -638,6 +638,34 @@ TEST_F(ZnodeMembershipTest, ItLooksOftenForWhatIsWaitedFor) {
   EXPECT_GT(one.NextPoll().at_nanos(), clock_.now_ns + 20 * kMilli);
 }
 
+// ZM5.
+TEST_F(ZnodeMembershipTest, ServersThatNeverAnswerAreAProblem) {
+  ZnodeMembership& membership = New(1);
+  Run(kFakeTimeoutNanos);
+  EXPECT_TRUE(membership.problem().ok()) << membership.problem();
+  Run(2 * kMilli);
+  EXPECT_THAT(membership.problem().message(),
+              HasSubstr("no server of ZooKeeper has answered node 1 for"));
+  EXPECT_EQ(membership.session().state, SessionState::kConnecting);
+  service_.session().Connect(kSession);
+  Run(20 * kMilli);
+  EXPECT_TRUE(membership.problem().ok()) << membership.problem();
+}
+
+// ZM5: while the session may still be there.
+TEST_F(ZnodeMembershipTest, ALostSessionIsAProblemAfterItsTimeout) {
+  ZnodeMembership& membership = Standing(1);
+  service_.session().Lose();
+  Run(kFakeTimeoutNanos - 100 * kMilli);
+  EXPECT_TRUE(membership.problem().ok()) << membership.problem();
+  Run(200 * kMilli);
+  EXPECT_TRUE(absl::IsUnavailable(membership.problem()));
+  EXPECT_EQ(membership.session().state, SessionState::kSuspended);
+  service_.session().Connect(kSession);
+  Run(20 * kMilli);
+  EXPECT_TRUE(membership.problem().ok()) << membership.problem();
+}
+
 TEST_F(ZnodeMembershipTest, ASessionThatIsNotHeardForLongIsGivenUp) {
   ZnodeMembership& membership = Standing(1);
   service_.session().Lose();
