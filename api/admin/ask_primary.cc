@@ -73,6 +73,7 @@ absl::StatusOr<AskedPrimary> AskPrimary(
     std::optional<absl::StatusOr<AskedPrimary>> over =
         inquiry.Take(std::move(answers), Clock::Real().NowNanos());
     if (over) return *std::move(over);
+    rounds.Rest();
   }
 }
 

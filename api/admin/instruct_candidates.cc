@@ -62,6 +62,7 @@ class Instructing {
       Round();
       if (const std::optional<PrimaryReport> done = Obeyed()) return *done;
       if (deadline_.HasPassed(Clock::Real().NowNanos())) return TooLate();
+      rounds_.Rest();
     }
   }
 
@@ -131,6 +132,7 @@ class Instructing {
         return why;
       }
       if (deadline_.HasPassed(Clock::Real().NowNanos())) return Unreached();
+      rounds_.Rest();
     }
   }
 

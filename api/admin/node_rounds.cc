@@ -10,8 +10,7 @@
 namespace alpheus {
 namespace {
 
-// Nodes are asked again after this time; so are those that are not reached.
-constexpr int64_t kAskNanos = 20'000'000;
+constexpr int64_t kRestNanos = 20'000'000;
 // How long a round waits for nodes that are slow.
 constexpr int64_t kRoundNanos = 200'000'000;
 
@@ -46,7 +45,11 @@ void NodeRounds::Ask(
   };
   pump.RunUntil(is_over, In(kRoundNanos), *this);
   for (Node& node : nodes_) Take(node);
-  pump.RunUntil([] { return false; }, In(kAskNanos), *this);
+}
+
+void NodeRounds::Rest() {
+  FabricPump(*connectivity_.fabric)
+      .RunUntil([] { return false; }, In(kRestNanos), *this);
 }
 
 void NodeRounds::Begin(Node& node, const recovery::Message& request) {

@@ -53,9 +53,12 @@ class NodeRounds {
   // Adds a node; they are numbered from 0 in that order.
   void Add(NodeId node, const std::string& address);
 
-  // Asks all nodes once, and waits a little before it returns. `request` is
-  // called for each node that is asked now, with its number.
+  // Asks all nodes once, and waits for their answers. `request` is called for
+  // each node that is asked now, with its number.
   void Ask(absl::FunctionRef<recovery::Message(size_t number)> request);
+  // Waits before nodes are asked for the same again, and before those that are
+  // not reached are tried again.
+  void Rest();
 
   const Answer& answer(size_t number) const { return nodes_[number].answer; }
 
