@@ -54,6 +54,11 @@ LogEngine::LogEngine(Region region, const RingLogStart& start,
   if (replication_ != nullptr) replication_->ClaimReplica(*this, *this);
 }
 
+LogEngine::~LogEngine() {
+  region_end_.is_suspect = !is_released_.load(std::memory_order_acquire) &&
+                           !log().MediumError().ok();
+}
+
 ServiceThread::Work LogEngine::ServiceWork() {
   return {
       [this] {

@@ -98,6 +98,14 @@ class LogEngine final : private recovery::PrimaryReplica,
                                std::move(open)};
             }) {}
 
+  ~LogEngine();
+
+  // Sets a function that takes the region of a log whose medium failed, once
+  // nothing else has it: bytes that were persisted may be lost there (P-A8).
+  void OnMediumFailed(std::function<void(Region)> give_up) {
+    region_end_.give_up = std::move(give_up);
+  }
+
   absl::Status StartService() { return service_.Start(); }
   // Counts the records that the opening read, for the report, after an opening
   // that did not, which is over then (OpeningMoments). Requires: no append yet.
@@ -220,11 +228,23 @@ class LogEngine final : private recovery::PrimaryReplica,
     return log().Continue(opened.start);
   }
   void Resume() override { log().Resume(); }
+  absl::Status MediumError() const override { return log().MediumError(); }
   OwnReplica OpenReplica(std::function<void()> fence) override {
     return ring_.open(std::move(fence));
   }
 
+  // Ends after all that uses the region.
+  struct RegionEnd {
+    ~RegionEnd() {
+      if (is_suspect && give_up) give_up(std::move(region));
+    }
+    Region& region;
+    std::function<void(Region)> give_up = {};
+    bool is_suspect = false;
+  };
+
   Region region_;
+  RegionEnd region_end_{region_};
   std::atomic<bool> is_released_{false};
   std::unique_ptr<EngineReplication> replication_;  // outlives the log
   FutexWaiter waiter_;

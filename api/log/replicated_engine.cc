@@ -210,6 +210,14 @@ class Opener {
         connectivity_(std::move(connectivity)),
         deadline_(Deadline::In(
             std::chrono::milliseconds(options.replication.open_timeout_ms))) {}
+  ~Opener() {
+    replica_.reset();
+    if (CanBeRepaired() && region_ && !pmem_->Error().ok()) {
+      ReplicaFile::GiveUpSuspect(*std::move(region_), identity());
+    }
+  }
+  Opener(const Opener&) = delete;
+  Opener& operator=(const Opener&) = delete;
 
   // Opens with the own replica in `file`.
   absl::StatusOr<std::unique_ptr<LogEngine>> OpenWithReplica(
@@ -217,11 +225,12 @@ class Opener {
     shadow_ = file.shadow();
     region_.emplace(std::move(file.region()));
     pmem_ = std::move(pmem);
+    is_own_ = true;
     recovery::LocalReplicaOptions replica;
     replica.name = region_->path();
-    replica.expected_cluster_id = cluster_.cluster_id;
-    replica.expected_log_id = log_id();
-    replica.expected_node = NodeId(options_.replication.node);
+    replica.expected_cluster_id = identity().cluster_id;
+    replica.expected_log_id = identity().log_id;
+    replica.expected_node = identity().node;
     ALPHEUS_ASSIGN_OR_RETURN(replica_, recovery::LocalReplica<P>::Open(
                                            *pmem_, region_->bytes(), replica));
     return Open(/*is_member=*/true);
@@ -251,6 +260,15 @@ class Opener {
  private:
   Uuid log_id() const {
     return quorum::LogIdOf(cluster_.cluster_id, options_.replication.log_name);
+  }
+
+  // Returns whether the own replica may be taken for lost: with W = 1 no other
+  // one need have its records, and no opening could go on without it.
+  bool CanBeRepaired() const {
+    return is_own_ && cluster_.sizes.write_quorum > 1;
+  }
+  ReplicaIdentity identity() const {
+    return {cluster_.cluster_id, log_id(), NodeId(options_.replication.node)};
   }
 
   recovery::EpochOpeningOptions OpeningOptions(
@@ -461,8 +479,13 @@ class Opener {
         std::move(connectivity_), std::move(succession), opened, claim,
         OwnScrubbing());
     auto engine = std::make_unique<LogEngine>(
-        *std::move(region_), std::move(pmem_), start, std::move(report),
-        options_, std::move(replication));
+        *std::exchange(region_, std::nullopt), std::move(pmem_), start,
+        std::move(report), options_, std::move(replication));
+    if (CanBeRepaired()) {
+      engine->OnMediumFailed([identity = identity()](Region region) {
+        ReplicaFile::GiveUpSuspect(std::move(region), identity);
+      });
+    }
     // First the thread: it answers backups while records are counted.
     ALPHEUS_RETURN_IF_ERROR(engine->StartService());
     engine->CountRecovered();
@@ -480,6 +503,7 @@ class Opener {
   recovery::EpochOpeningOptions opening_;  // of the last try
   std::string shadow_;                     // as ReplicaFile::shadow
   std::string membership_warning_;  // as RecoveryReport::membership_warning
+  bool is_own_ = false;             // the region is the own replica's
   std::optional<Region> region_;
   std::unique_ptr<P> pmem_;
   std::unique_ptr<recovery::LocalReplica<P>> replica_;

@@ -67,10 +67,10 @@ class NodeRegistrations {
     // Null: it could not be opened.
     std::unique_ptr<quorum::Membership> membership;
     std::optional<quorum::Registration> registration;
-    absl::Status said;   // the last problem
-    std::string warned;  // the last warning
+    absl::Status said;     // the last problem
+    std::string warned;    // the last warning
     bool is_said = false;  // that it is registered, since the last problem
-    int64_t due_at = 0;  // of the next poll
+    int64_t due_at = 0;    // of the next poll
   };
 
   static bool IsOver(const Log& log);

@@ -160,6 +160,15 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
   return On(std::move(region), options);
 }
 
+void ReplicaFile::GiveUpSuspect(Region region,
+                                const ReplicaIdentity& identity) {
+  const ReplicaFileOptions options;
+  std::unique_ptr<ReplicaFile> file(
+      new ReplicaFile(std::move(region), /*shadow=*/"", options));
+  const bool is_marked = file->Serve(identity, /*suspect=*/true).ok();
+  if (!is_marked) static_cast<void>(file.release());
+}
+
 absl::StatusOr<std::unique_ptr<recovery::ServedLog>> ReplicaFile::Serve(
     const ReplicaIdentity& identity, bool suspect) {
   recovery::LocalReplicaOptions options;

@@ -57,6 +57,8 @@ std::optional<Epoch> MembershipEntries::PrimaryThatLeft() {
   const std::optional<quorum::LivePrimary> before = std::exchange(known_, now);
   const bool has_gone = before.has_value() && !now.has_value();
   if (!has_gone || before->primary == options_.self) return std::nullopt;
+  // A primary whose znode is deleted by hand makes it again.
+  if (std::exchange(left_, before->epoch) == before->epoch) return std::nullopt;
   return before->epoch;
 }
 

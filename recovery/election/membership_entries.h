@@ -22,6 +22,8 @@
 //         cost the service some hundred writes a second.
 //   ENT6. A primary has left if the service named it, and a list that was read
 //         since names nobody. A new session says nothing before its first list.
+//         A primary leaves once: its znode may be deleted by hand again and
+//         again, and wrong suspicions of it are damped all the same (ELE3).
 // Thread safety: one thread. Nothing blocks.
 // References: quorum/membership/membership.h; docs/design/election.md.
 #ifndef ALPHEUS_RECOVERY_ELECTION_MEMBERSHIP_ENTRIES_H_
@@ -71,6 +73,7 @@ class MembershipEntries {
   quorum::Merits merits_;
   // The primary that the last list named.
   std::optional<quorum::LivePrimary> known_;
+  Epoch left_;  // of the primary that left last
 };
 
 }  // namespace alpheus::recovery

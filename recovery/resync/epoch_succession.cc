@@ -279,10 +279,7 @@ void EpochSuccession::AdvanceChange() {
   // The log has failed, or its region was released. An opening that has not
   // promised yet may not touch it any more.
   if (phase_ != Phase::kEnded && !has_promised_ && running().has_failed()) {
-    opening_.reset();
-    phase_ = Phase::kEnded;
-    status_ = running().status();
-    return NotBegun(ChangeWord::kNobody, status_);
+    return EndUnpromised();
   }
   switch (phase_) {
     case Phase::kRunning:
@@ -440,9 +437,17 @@ void EpochSuccession::Retire() {
 // EPS4. Once a member may have the new list, it refuses openings by the old
 // one: the change is completed, if time allows it.
 void EpochSuccession::OpeningFailed(const absl::Status& why, bool again) {
-  if (!has_promised_) return Refuse(why);
+  if (!has_promised_) {
+    // The promise may be on the medium or not, and the log can't go on there.
+    const absl::Status medium = log_->MediumError();
+    if (medium.ok()) return Refuse(why);
+    running().End(medium);
+    return EndUnpromised();
+  }
   const int64_t now = clock_.NowNanos();
-  if (open_until_.HasPassed(now) || (!again && !with_change_)) return End(why);
+  if (open_until_.HasPassed(now) || (!again && !with_change_)) {
+    return EndPromised(why);
+  }
   const bool is_too_late = change_until_.HasPassed(now) && !is_half_made_;
   if (!again || is_too_late) {
     if (with_change_) not_changed_ = why;
@@ -487,7 +492,7 @@ void EpochSuccession::GoOn(EpochOpened opened) {
     for (const OpenedBackup& backup : opened.backups) {
       fabric_.Close(backup.connection).IgnoreError();
     }
-    return End(continued);
+    return EndPromised(continued);
   }
   const bool is_made = with_change_ || HasReplaced(opened.configuration);
   if (is_made) TakeNewList();
@@ -557,8 +562,21 @@ void EpochSuccession::Refuse(const absl::Status& why) {
   Done(ChangeWord::kRefused, why);
 }
 
-// MUK1 (member_upkeep.h).
 void EpochSuccession::End(const absl::Status& why) {
+  if (phase_ == Phase::kEnded) return;
+  if (has_promised_) return EndPromised(why);
+  running().End(why);  // a change notices it
+}
+
+void EpochSuccession::EndUnpromised() {
+  opening_.reset();
+  phase_ = Phase::kEnded;
+  status_ = running().status();
+  NotBegun(ChangeWord::kNobody, status_);
+}
+
+// MUK1 (member_upkeep.h).
+void EpochSuccession::EndPromised(const absl::Status& why) {
   opening_.reset();
   status_ = absl::AbortedError(absl::StrCat(
       why.message(),

@@ -27,7 +27,9 @@
 //   EPS2. Once the own replica has promised, nothing of the old epoch counts:
 //         neither its acks, nor the end of its sessions, nor its claim.
 //   EPS3. The log goes on only in an epoch that begins where the log ends.
-//   EPS4. Before the own replica promises, a failed change costs only a pause.
+//   EPS4. Before the own replica promises, a failed change costs only a pause;
+//         but if the own medium has failed, the log ends, and nobody is told
+//         that it goes on.
 //         Afterwards, while no member can have the new list, an opening without
 //         the change is tried before the log ends. Once a member may have it,
 //         the change is tried again until open_ns are over, unless an error
@@ -105,6 +107,8 @@ class SucceedingLog {
   // Continue(opened.start).
   virtual absl::Status Continue(const EpochOpened& opened) = 0;
   virtual void Resume() = 0;
+  // Returns why the medium below the log is of no more use; OK: it is.
+  virtual absl::Status MediumError() const = 0;
   // Returns the own replica for one opening; `fence` is that of
   // LocalOpenersReplica. Requires: the region was handed. Errors: as
   // LocalReplica::Open.
@@ -204,6 +208,7 @@ class EpochSuccession final : public ReplicationSink,
     running().AdvanceBounds(bounds);
   }
   void AnnounceDurable() override { running().AnnounceDurable(); }
+  void End(const absl::Status& why) override;
   Polled Poll() override;
   ReplicationState replication_state() const override;
   absl::Status status() const override;
@@ -254,7 +259,8 @@ class EpochSuccession final : public ReplicationSink,
   void Done(ChangeWord word, const absl::Status& status);
   void NotBegun(ChangeWord word, const absl::Status& why);
   void Refuse(const absl::Status& why);
-  void End(const absl::Status& why);
+  void EndUnpromised();
+  void EndPromised(const absl::Status& why);
   void NoteDue();
   EpochOpeningOptions OptionsToOpen() const;
 

@@ -153,10 +153,6 @@ class Replicator final : public ReplicationSink {
   // else why it is out of sync.
   absl::Status StatusOf(const std::string& name) const;
 
-  // Ends the primary: closes all backups. Nothing becomes durable any more,
-  // even if it was persisted. Requires: !why.ok().
-  void End(const absl::Status& why);
-
   // Says that a member is joining, and up to which offset bytes may be assigned
   // while it needs the ring, if it does yet. The log is then not idle.
   void SetJoining(bool is_joining, std::optional<RingOffset> pinned_limit) {
@@ -173,6 +169,8 @@ class Replicator final : public ReplicationSink {
   void LocalPersisted(Lsn lsn) override;
   void AdvanceBounds(const RingBounds& bounds) override;
   void AnnounceDurable() override;
+  // Also keeps records that are persisted from becoming durable.
+  void End(const absl::Status& why) override;
   // Takes what arrived, sends what may be sent, looks at the backups if that is
   // due, and lets the observer work. Ends after a bounded number of rounds.
   Polled Poll() override;

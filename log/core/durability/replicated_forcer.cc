@@ -109,12 +109,21 @@ typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
     }
     is_offered = lsn > offered_.lsn && OfferFinished();
   }
+  EndSinkIfFailed();
   const bool is_news =
       is_offered || sink_.Poll() != Polled::kIdle || has_announced;
   if (!is_news && has_published_) return {};
   has_published_ = true;
   const ReplicationState state = sink_.replication_state();
   return {Publish(state), state.has_failed ? sink_.status() : absl::OkStatus()};
+}
+
+// RF4.
+template <Persistence P>
+void ReplicatedForcer<P>::EndSinkIfFailed() {
+  if (!failure_.failed() || has_ended_sink_) return;
+  has_ended_sink_ = true;
+  if (!sink_.replication_state().has_failed) sink_.End(failure_.status());
 }
 
 template <Persistence P>

@@ -31,7 +31,9 @@
 //        allowed before: nothing is posted there until it has the higher one
 //        (RSE6 of primary_session.h).
 //   RF4. Once the sink or this host's medium fails, no further record becomes
-//        durable (P-H20). LogFailure reports it to all callers (P-F7).
+//        durable (P-H20). LogFailure reports it to all callers (P-F7). The sink
+//        of a log whose medium failed is ended: if it went on, other nodes
+//        would hear a primary that can append nothing, and elect no other.
 //   RF5. When is_idle() becomes false, the thread that changed it notifies:
 //        another thread that saw true and announced itself may sleep.
 // Thread safety: all members concurrently. step_mutex_ is only ever tried: a
@@ -157,6 +159,7 @@ class ReplicatedForcer {
   bool OfferFinished() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   RingEnd FindFinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   bool AnnounceHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
+  void EndSinkIfFailed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
 
   ReplicationSink& sink_;
   const FlushOrder order_;
@@ -183,6 +186,7 @@ class ReplicatedForcer {
   RingEnd offered_ ABSL_GUARDED_BY(step_mutex_);
   // The sink's state was published at least once.
   bool has_published_ ABSL_GUARDED_BY(step_mutex_) = false;
+  bool has_ended_sink_ ABSL_GUARDED_BY(step_mutex_) = false;
   // The next step sends the durable LSN to the backups.
   std::atomic<bool> is_to_announce_{false};
 };

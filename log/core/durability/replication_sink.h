@@ -87,6 +87,11 @@ class ReplicationSink {
   // does nothing.
   virtual void AnnounceDurable() {}
 
+  // Ends the sink, because the log has failed: its sessions end, so that the
+  // other nodes know, and no further record becomes durable. status() is not OK
+  // any more. Requires: !why.ok().
+  virtual void End(const absl::Status& why) = 0;
+
   // Processes what arrived and posts what waits. Waits for no arrival. Returns
   // kIdle if replication_state() is unchanged, and else kMoved.
   virtual Polled Poll() = 0;

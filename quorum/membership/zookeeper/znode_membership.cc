@@ -1039,7 +1039,7 @@ void ZnodeMembership::OnBallotRead(Asked& asked, const ZnodeEvent& answer) {
     return CountUp(asked);
   }
   const uint64_t promised = LargestCounter(asked.question.promised);
-  if (BallotCounter(*last) > promised + kRegisterLeadMax) {  // ZM9
+  if (BallotCounter(*last) > promised + RegisterLeadMax(promised)) {  // ZM9
     SetProblem(absl::OutOfRangeError(absl::StrCat(
         request_.path, " has counter ", BallotCounter(*last),
         ", and no replica promised more than ", promised,

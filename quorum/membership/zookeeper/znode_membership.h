@@ -41,8 +41,10 @@
 //        counted up from the promises, as with static membership. Numbers that
 //        the register may have got are left out. A process that was polled
 //        without a session for ten times that time does not wait at all.
-//   ZM9. A register that is more than kRegisterLeadMax ahead of all promises is
-//        not believed: following it would use up the counters.
+//   ZM9. A register that is further ahead of all promises than RegisterLeadMax
+//        is not believed: following it would use up the counters. If it lies
+//        each time, half of them are left after hundreds of openings, and from
+//        there on a hundred thousand more do no harm.
 //   ZM10. While the layout that was read last is of another version, nothing is
 //        written.
 //   ZM11. A service that has too much to do is left alone for a while, and
@@ -96,9 +98,12 @@
 
 namespace alpheus::quorum {
 
-// A register may be ahead of the promises by this many counters. Each lost
-// ballot adds one; a million of them without one promise do not happen.
-inline constexpr uint64_t kRegisterLeadMax = uint64_t{1} << 20;
+// Returns by how many counters a register may be ahead of the largest one that
+// is promised. Each lost ballot adds one; a million of them without one promise
+// do not happen. In the second half of all counters fewer are believed.
+constexpr uint64_t RegisterLeadMax(uint64_t promised) {
+  return uint64_t{1} << (promised < kBallotCounterMax / 2 ? 20 : 10);
+}
 
 struct ZnodeMembershipOptions {
   PrimaryId self;

@@ -183,6 +183,17 @@ TEST_F(MembershipEntriesTest, PrimaryThatIsNamedInTheNextSessionHasNotLeft) {
   EXPECT_EQ(ServiceNames(std::nullopt), Epoch(5));
 }
 
+// ENT6. Somebody deletes the znode of a primary that is there.
+TEST_F(MembershipEntriesTest, PrimaryLeavesOnceHoweverOftenItsEntryGoes) {
+  const quorum::LivePrimary named{Epoch(5), kOther, "a:7000"};
+  ServiceNames(named);
+  EXPECT_EQ(ServiceNames(std::nullopt), Epoch(5));
+  EXPECT_EQ(ServiceNames(named), std::nullopt);
+  EXPECT_EQ(ServiceNames(std::nullopt), std::nullopt);
+  ServiceNames(quorum::LivePrimary{Epoch(6), kOther, "a:7000"});
+  EXPECT_EQ(ServiceNames(std::nullopt), Epoch(6));
+}
+
 TEST_F(MembershipEntriesTest, OwnEntryThatGoesSaysNothing) {
   ServiceNames(quorum::LivePrimary{Epoch(5), kSelf, "b:7000"});
   EXPECT_EQ(ServiceNames(std::nullopt), std::nullopt);

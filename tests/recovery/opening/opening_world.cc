@@ -70,6 +70,7 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
     inner_.AdvanceBounds(bounds);
   }
   void AnnounceDurable() override { inner_.AnnounceDurable(); }
+  void End(const absl::Status& why) override { inner_.End(why); }
   Polled Poll() override { return inner_.Poll(); }
   ReplicationState replication_state() const override {
     return inner_.replication_state();

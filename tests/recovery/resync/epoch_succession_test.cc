@@ -109,6 +109,9 @@ class RunningLog final : public recovery::PrimaryReplica,
     return primary_.log->Continue(opened.start);
   }
   void Resume() override { primary_.log->Resume(); }
+  absl::Status MediumError() const override {
+    return primary_.log->MediumError();
+  }
   absl::StatusOr<std::unique_ptr<recovery::OpenersReplica>> OpenReplica(
       std::function<void()> fence) override {
     auto replica = recovery::LocalReplica<Model>::Open(
@@ -568,6 +571,22 @@ TEST_F(EpochSuccessionTest, LogMayFailWhileItDrains) {
   EXPECT_TRUE(absl::IsFailedPrecondition(said.why)) << said.why;
   EXPECT_EQ(succession().change().asked, 1u);
   primary_->log->Abort(*open);
+}
+
+// EPS4. The fences that the own replica needs before its promise is told.
+class SuccessionMediumTest : public EpochSuccessionTest,
+                             public ::testing::WithParamInterface<uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Fences, SuccessionMediumTest,
+                         ::testing::Range(uint64_t{1}, uint64_t{4}));
+
+TEST_P(SuccessionMediumTest, LogWhoseMediumFailsDoesNotGoOn) {
+  Append(1);
+  ASSERT_TRUE(succession().Ask(Request()).ok());
+  world_->pmem(1).FailFence(GetParam());
+  ASSERT_TRUE(StepUntil([&] { return IsDone(); }));
+  EXPECT_EQ(succession().change().word, recovery::ChangeWord::kNobody);
+  EXPECT_TRUE(succession().state().has_failed);
+  ASSERT_TRUE(StepUntil([&] { return !primary_->log->IsUsable(); }));
 }
 
 // EPS7. It is asked before it notices.

@@ -63,6 +63,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
     inner_.AdvanceBounds(bounds);
   }
   void AnnounceDurable() override { inner_.AnnounceDurable(); }
+  void End(const absl::Status& why) override { inner_.End(why); }
   Polled Poll() override {
     world_.ClearActivity(primary_.host_);
     const Polled polled = inner_.Poll();
@@ -268,9 +269,7 @@ bool PrimaryProcess::is_idle() const {
 
 uint32_t PrimaryProcess::in_sync() const { return sink_->in_sync(); }
 
-bool PrimaryProcess::has_failed() const {
-  return !sink_->status().ok() || has_failed_medium();
-}
+bool PrimaryProcess::has_failed() const { return !sink_->status().ok(); }
 
 void PrimaryProcess::TakeRegion() {
   using Released = NodeProcess::Released;

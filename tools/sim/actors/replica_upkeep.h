@@ -69,6 +69,7 @@ class OwnRegion final : public recovery::PrimaryReplica,
   void HandRegion() override { log_->HandRegion(); }
   absl::Status Continue(const recovery::EpochOpened& opened) override;
   void Resume() override { log_->Resume(); }
+  absl::Status MediumError() const override { return log_->MediumError(); }
   absl::StatusOr<std::unique_ptr<recovery::OpenersReplica>> OpenReplica(
       std::function<void()> fence) override;
 

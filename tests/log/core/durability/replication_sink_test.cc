@@ -43,6 +43,7 @@ class FakeSink final : public ReplicationSink {
   mutable int questions = 0;  // how often it was asked
   int waits = 0;
   int wakes = 0;
+  std::vector<absl::Status> ended;
 
   void Advance(const RingEnd& finished) override { on_advance(finished); }
   void LocalPersisted(Lsn lsn) override {
@@ -50,6 +51,7 @@ class FakeSink final : public ReplicationSink {
     if (follows_local) durable = lsn;
   }
   void AdvanceBounds(const RingBounds& bounds) override { bounds_ = bounds; }
+  void End(const absl::Status& why) override { ended.push_back(why); }
   // A copy: it may put another in its place.
   Polled Poll() override {
     const auto act = on_poll;
@@ -164,6 +166,30 @@ TEST_F(ReplicationSinkTest, OwnReplicaCountsOnlyBehindItsFenceInEveryOrder) {
     EXPECT_TRUE(Append().ok());
     EXPECT_TRUE(told);
     EXPECT_EQ(flushed_before_post, order == FlushOrder::kRemoteFirst ? 0u : 3u);
+  }
+}
+
+// RF4: other nodes would hear a primary that can append nothing.
+TEST_F(ReplicationSinkTest, SinkIsEndedOnceTheMediumFails) {
+  for (const FlushOrder order :
+       {FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst,
+        FlushOrder::kParallel}) {
+    log_.reset();
+    pmem_.Reset(std::vector<std::byte>(pmem_.region().size()));
+    ASSERT_TRUE(FormatRegion(pmem_, pmem_.region(), *Layout::ForRing(4096, 64),
+                             NewLocalIdentity(random_))
+                    .ok());
+    sink_.durable = Lsn(0);
+    sink_.ended.clear();
+    Open(order);
+    EXPECT_TRUE(Append().ok());
+    EXPECT_TRUE(sink_.ended.empty());
+    pmem_.FailFence(1);
+    EXPECT_FALSE(Append().ok());
+    log_->Poll();
+    log_->Poll();
+    ASSERT_EQ(sink_.ended.size(), 1U);
+    EXPECT_EQ(sink_.ended[0], log_->MediumError());
   }
 }
 

@@ -62,6 +62,7 @@ class ThreadedSink final : public ReplicationSink {
   }
   void LocalPersisted(Lsn lsn) override { local_ = lsn; }
   void AdvanceBounds(const RingBounds& bounds) override { bounds_ = bounds; }
+  void End(const absl::Status& /*why*/) override {}
   Polled Poll() override {
     const std::lock_guard lock(mutex_);
     arrived_ = false;

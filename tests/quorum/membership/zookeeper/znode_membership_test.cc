@@ -914,9 +914,24 @@ TEST_F(ZnodeMembershipTest, ARegisterThatIsFarAheadIsNotBelieved) {
   EXPECT_EQ(*Finish(*request), BallotBy(6, 1));
   EXPECT_FALSE(request->is_of_register());
   EXPECT_THAT(one.problem().message(), HasSubstr("not believed"));
-  service_.Put(ballot_path(), EncodeBallot(BallotBy(5 + kRegisterLeadMax, 2)));
-  EXPECT_EQ(*Finish(*one.Ask(Above(5))), BallotBy(6 + kRegisterLeadMax, 1));
+  const uint64_t lead = RegisterLeadMax(5);
+  service_.Put(ballot_path(), EncodeBallot(BallotBy(5 + lead, 2)));
+  EXPECT_EQ(*Finish(*one.Ask(Above(5))), BallotBy(6 + lead, 1));
   EXPECT_TRUE(one.problem().ok());
+}
+
+// ZM9. Each opening is promised the number that the register led it to.
+TEST_F(ZnodeMembershipTest, ARegisterThatLiesEachTimeLeavesCounters) {
+  ZnodeMembership& one = Connected(1);
+  uint64_t promised = 5;
+  for (int opening = 0; opening < 600; ++opening) {
+    const uint64_t told = promised + RegisterLeadMax(promised);
+    service_.Put(ballot_path(), EncodeBallot(BallotBy(told, 2)));
+    const absl::StatusOr<Epoch> ballot = Finish(*one.Ask(Above(promised)));
+    ASSERT_TRUE(ballot.ok()) << ballot.status();
+    promised = BallotCounter(*ballot);
+  }
+  EXPECT_LT(promised, kBallotCounterMax / 4 * 3);
 }
 
 // Near the end of the counters, as its promises are.
