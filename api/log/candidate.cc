@@ -608,7 +608,8 @@ Candidate::Candidate(std::unique_ptr<Stander> stander)
 
 Candidate::~Candidate() {
   // CAN3. Its memory ends with the child.
-  if (!stander_->CheckIsOwn().ok()) static_cast<void>(stander_.release());
+  if (stander_->CheckIsOwn().ok()) return;
+  [[maybe_unused]] const Stander* const left = stander_.release();
 }
 
 absl::Status Candidate::Check(const CandidateOptions& options) {

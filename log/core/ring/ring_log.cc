@@ -455,7 +455,7 @@ absl::Status RingLog<P>::CloseWhole() {
     ALPHEUS_RETURN_IF_ERROR(durability_->WaitFor(
         "close", Deadline(), [&]() -> absl::StatusOr<bool> {
           durability_->Poll();
-          ALPHEUS_RETURN_IF_ERROR(failure_.status());
+          if (failure_.failed()) return failure_.status();
           return !is_held_.load(std::memory_order_acquire);
         }));
   }

@@ -469,7 +469,8 @@ void ZookeeperClient::Send(const ZnodeRequest& request) {
       break;
   }
   if (code == ZOK) {
-    (void)call.release();  // its completion frees it
+    // Its completion frees it.
+    [[maybe_unused]] const auto* const sent = call.release();
   } else {
     Answer(code, call.release());
   }

@@ -40,10 +40,10 @@ class ZookeeperServers {
 
   // Starts a server (0, 1 and so on), or continues it. It answers some time
   // later. Does nothing if it runs. Errors: Unavailable.
-  absl::Status Start(int server);
+  absl::Status Start(int index);
   absl::Status StartAll();
   // Does nothing if it does not run.
-  void Kill(int server);
+  void Kill(int index);
   // Requires: it runs.
   void Pause(int server);
   void Continue(int server);
@@ -74,7 +74,7 @@ class ZookeeperServers {
     bool is_paused = false;
   };
 
-  void WriteFiles(int server) const;
+  void WriteFiles(int index) const;
   // Runs a script of bash whose file 3 is the server. Returns its output;
   // empty: it took too long.
   std::string Talk(int server, const std::string& script,

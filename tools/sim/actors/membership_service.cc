@@ -460,7 +460,7 @@ void MembershipService::Lie() {
     case 1:
       if (!path.empty()) tree_[path].data = "not a ballot";
       break;
-    case 2:
+    default:
       if (!path.empty()) {
         tree_[path].data = quorum::EncodeBallot(quorum::PackBallot(
             {quorum::kBallotCounterMax, {NodeId(1), uint64_t{1} << 63}}));

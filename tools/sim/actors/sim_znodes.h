@@ -46,7 +46,7 @@ class SimZnodes final : public quorum::Znodes {
   int64_t timeout_ns() const override { return service_.options().session_ns; }
   int64_t asked_timeout_ns() const override { return timeout_ns(); }
   int64_t heard_at_ns() const override { return heard_at_; }
-  void Send(const quorum::ZnodeRequest& request) override;
+  void Send(const quorum::ZnodeRequest& call) override;
   void ForgetEphemerals() override {}
 
  private:

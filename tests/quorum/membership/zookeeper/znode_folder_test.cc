@@ -120,10 +120,9 @@ TEST(ZnodeFolderTest, WhatItShowsWhenAllIsToldIsWhatIsThere) {
       const bool may_change = step < 120;
       const std::string name(1, static_cast<char>('a' + random.Below(4)));
       if (may_change && random.Below(3) == 0) {
-        if (there.erase(name) == 0) {
+        const bool is_made_again = random.Below(2) == 0;
+        if (there.erase(name) == 0 || is_made_again) {
           there[name] = std::to_string(step);
-        } else if (random.Below(2) == 0) {
-          there[name] = std::to_string(step);  // deleted and made again
         }
         tell("/f/" + name);
         tell("/f");
