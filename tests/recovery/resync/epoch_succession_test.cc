@@ -585,7 +585,7 @@ TEST_P(SuccessionMediumTest, LogWhoseMediumFailsDoesNotGoOn) {
   world_->pmem(1).FailFence(GetParam());
   ASSERT_TRUE(StepUntil([&] { return IsDone(); }));
   EXPECT_EQ(succession().change().word, recovery::ChangeWord::kNobody);
-  EXPECT_TRUE(succession().state().has_failed);
+  ASSERT_TRUE(StepUntil([&] { return succession().state().has_failed; }));
   ASSERT_TRUE(StepUntil([&] { return !primary_->log->IsUsable(); }));
 }
 

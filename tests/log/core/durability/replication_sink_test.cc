@@ -193,6 +193,18 @@ TEST_F(ReplicationSinkTest, SinkIsEndedOnceTheMediumFails) {
   }
 }
 
+// RF4: the sink hears of acks that were under way when it was ended.
+TEST_F(ReplicationSinkTest, NothingBecomesDurableBehindAFailure) {
+  Open(FlushOrder::kRemoteFirst);
+  sink_.follows_local = false;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Append()));
+  pmem_.FailFence(1);
+  EXPECT_EQ(Append(), log_->MediumError());
+  sink_.durable = Lsn(1);
+  log_->Poll();
+  EXPECT_EQ(log_->durable_lsn(), Lsn(0));
+}
+
 // RF1: W others may be faster than this host; slots are not given up for that.
 TEST_F(ReplicationSinkTest, DurableIsAtMostWhatIsPersistedHere) {
   Open(FlushOrder::kRemoteFirst);
