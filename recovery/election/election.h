@@ -176,6 +176,8 @@ class Election {
   // later one would depose somebody whom no candidate has judged. Nothing: the
   // opening has no such limit, on an operator's word or after a failed opening.
   std::optional<Epoch> PromisedMax() const;
+  // Returns whether its last opening was on an operator's word (ELE2).
+  bool opens_on_word() const { return opens_on_word_; }
   // Returns how many candidates are ahead.
   uint32_t Rank() const;
   // Returns how many openings in a row have failed (ELE4).

@@ -170,9 +170,11 @@ class Log {
   // threads until the deadline.
   // Errors: InvalidArgument (larger than half the ring); ResourceExhausted
   // (ring full of records that nobody cleaned, after the wait if there is a
-  // deadline); FailedPrecondition (only this thread's own open reservations
-  // stand in the way; closed); DeadlineExceeded (until then the exposure stayed
-  // at its cap, or backups freed no space); the log's failure.
+  // deadline); DataLoss (ring full, and a header that the head should pass
+  // can't be read: a scrub repairs it); FailedPrecondition (only this thread's
+  // own open reservations stand in the way; closed); DeadlineExceeded (until
+  // then the exposure stayed at its cap, or backups freed no space); the log's
+  // failure.
   // After any error no LSN was assigned.
   absl::StatusOr<Reservation> Reserve(size_t bytes, Deadline deadline = {});
 
@@ -207,11 +209,11 @@ class Log {
 
   // Reserves, copies, completes and forces in one call, with one fence. Several
   // parts are joined in order.
-  // Errors: as the four calls, where InvalidArgument, ResourceExhausted and
-  // FailedPrecondition mean that nothing was written; Cancelled (under a
-  // policy: the record is completed, but this thread's own open reservation
-  // keeps it from being forced). Cancelled, DeadlineExceeded, the log's
-  // failure: outcome unknown.
+  // Errors: as the four calls, where InvalidArgument, ResourceExhausted,
+  // DataLoss and FailedPrecondition mean that nothing was written; Cancelled
+  // (under a policy: the record is completed, but this thread's own open
+  // reservation keeps it from being forced). Cancelled, DeadlineExceeded, the
+  // log's failure: outcome unknown.
   absl::StatusOr<Lsn> Append(std::span<const std::byte> bytes,
                              ForceOptions options = {});
   absl::StatusOr<Lsn> Append(std::string_view text, ForceOptions options = {});
@@ -270,8 +272,8 @@ class Log {
   // are cleaned already.
   absl::Status CleanupThrough(Lsn lsn);
   // Cleans everything; on return no earlier record is ever recovered again.
-  // LSNs continue. Errors: FailedPrecondition (open reservations; closed); the
-  // log's failure.
+  // LSNs continue. Errors: FailedPrecondition (open reservations; closed);
+  // DataLoss (damaged header); the log's failure.
   absl::Status CleanupAll();
 
   // Calls `visit` for each recovered record that is not cleaned or aborted, in

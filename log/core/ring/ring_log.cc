@@ -462,7 +462,12 @@ absl::Status RingLog<P>::CloseWhole() {
   ALPHEUS_RETURN_IF_ERROR(ForceEverything());
   CheckInvariants();
   ALPHEUS_RETURN_IF_ERROR(durability_->Finish());
-  ALPHEUS_RETURN_IF_ERROR(PublishHead());
+  const absl::Status published = PublishHead();
+  // A record that can't be read stops the head. Everything is durable all the
+  // same, and the next opening begins at the head of before.
+  if (!absl::IsDataLoss(published)) {
+    ALPHEUS_RETURN_IF_ERROR(published);
+  }
   ALPHEUS_RETURN_IF_ERROR(durability_->WaitHeadDurable(Deadline()));
   ALPHEUS_RETURN_IF_ERROR(WriteCleanCloseWord());
   closed_.store(true, std::memory_order_release);

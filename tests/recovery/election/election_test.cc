@@ -615,6 +615,22 @@ TEST_F(ElectionTest, OpeningIsToMeetNoPromiseThatTheCandidateHasNotHeardOf) {
   EXPECT_EQ(election_.PromisedMax(), std::nullopt);
 }
 
+// ELE2 holds after a failed opening, too.
+TEST_F(ElectionTest, FailedOpeningNeedsTheOthersAgain) {
+  All(Says(PrimaryWord::kGone));
+  ASSERT_EQ(Within(1'000 * kMilli), Advice::kAsk);
+  Answer(2, Says(PrimaryWord::kGone));
+  Answer(3, Says(PrimaryWord::kGone));
+  ASSERT_EQ(Poll(), Advice::kOpen);
+  EXPECT_FALSE(election_.opens_on_word());
+  election_.OpeningFailed(now_);
+  ASSERT_EQ(Within(10'000 * kMilli), Advice::kAsk);
+  Answer(2, Says(PrimaryWord::kGone));
+  Answer(1, Says(PrimaryWord::kHeard));
+  Answer(3, Says(PrimaryWord::kHeard));
+  EXPECT_EQ(Poll(), Advice::kNothing);
+}
+
 // ELE4. Years may be between two elections.
 TEST_F(ElectionTest, PrimaryThatIsHeardEndsTheRowOfFailures) {
   const auto decide_to_open = [this] {

@@ -169,6 +169,23 @@ TEST_F(LocalOpeningReadsTest, DamageAfterTheHeadStopsNoAppend) {
   EXPECT_THAT(full.message(), HasSubstr("LSN 2"));
 }
 
+// The head stands before it. Everything is durable, and nothing is cleaned that
+// the application still needs.
+TEST_F(LocalOpeningReadsTest, DamageAfterTheHeadKeepsNoLogOpen) {
+  Append(20);
+  harness_.PowerCut();
+  SpoilHeader(1);
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_EQ(harness_.log().Cleanup(Lsn(1)).code(), Code::kDataLoss);
+  const absl::Status closed = harness_.log().Close();
+  EXPECT_TRUE(closed.ok()) << closed;
+  harness_.Drop();
+  EXPECT_TRUE(State().closed_cleanly);
+  EXPECT_EQ(State().head().lsn, Lsn(1));
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_EQ(harness_.opened().start.end.lsn, Lsn(21));
+}
+
 // P-L14: a bad page has the last proven record and all after it.
 TEST_F(LocalOpeningReadsTest, FaultOverTheWatermarksRecordIsRefused) {
   Append(20);

@@ -198,6 +198,17 @@ TEST_F(ReplicaPlaceTest, AnotherProcessPersistsWhatWasRepairedBeforeThePlace) {
 }
 
 // REP8: what follows a large log is repaired without reading all of it.
+// A log of at most read_whole_bytes_max is checked as a whole each time.
+TEST_F(ReplicaPlaceTest, SmallLogIsReadAsAWholeByAnInstallation) {
+  InstallLog();
+  log_.OpenEpoch(Epoch(7));
+  ASSERT_TRUE(world_.Open({.name = "model"}).ok());
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
+  Damage(Lsn(1), kRecordHeaderBytes);
+  ASSERT_TRUE(replica().MakeStateReport().ok());
+  EXPECT_TRUE(absl::IsDataLoss(replica().Install(log_.ToInstall())));
+}
+
 TEST_F(ReplicaPlaceTest, PlaceStaysWhereNoRepairBeginsBeforeIt) {
   InstallLog();
   const LogPosition place = world_.State().proven_place();

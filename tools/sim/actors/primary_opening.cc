@@ -324,12 +324,14 @@ bool PrimaryOpening::OpenEpoch(PrimaryNumber number) {
     if (membership_->session().state == quorum::SessionState::kExpired) {
       membership_->Renew();
     }
+    const bool saw_all = options.whole_reports;
     if (TryOnce(number, options, ballots, again)) return true;
     if (has_failed_medium()) return false;
     if (options.deadline.HasPassed(opener_.clock.NowNanos())) return false;
-    // An elected one leaves it to the election who is next.
+    // An elected one leaves it to the election who is next. Nobody has won
+    // where damage is to be looked for (as api/log/replicated_engine.cc).
     if (opener_.world.options().background_actors.elect &&
-        !opener_.world.is_quiet()) {
+        options.whole_reports == saw_all && !opener_.world.is_quiet()) {
       return false;
     }
     const auto back_off =
@@ -339,11 +341,25 @@ bool PrimaryOpening::OpenEpoch(PrimaryNumber number) {
   return false;
 }
 
+std::optional<int> PrimaryOpening::replica_machine() const {
+  if (!opener_.is_member) return std::nullopt;
+  return opener_.machine.number;
+}
+
 std::optional<std::vector<History::Shown>> PrimaryOpening::NotifyHistory(
     PrimaryNumber number, const recovery::EpochOpened& opened) {
-  const Ring ring = RingOf(pmem_->region(), opened.start.superline);
-  RecordCursor cursor(ring, opened.start.table, opened.head, opened.end.offset);
+  const Superline& superline = opened.start.superline;
   Checkers& checkers = opener_.world.checkers();
+  // A record that a fault took, and that the opening need not have read, is a
+  // part of the log (DMG3).
+  const std::span<std::byte> region = pmem_->region();
+  restored_ =
+      opener_.is_member
+          ? checkers.damage.Restored(opener_.machine.number, region,
+                                     opened.start.table, opened.head.lsn)
+          : DamageChecker::Bytes(region.begin(), region.end());
+  const Ring ring = RingOf(restored_, superline);
+  RecordCursor cursor(ring, opened.start.table, opened.head, opened.end.offset);
   const Configuration found = checkers.configurations.Of(opened.previous_epoch);
   checkers.epochs.OnOpened(opened.epoch, found, opened.configuration);
   checkers.owners.ChainKnown(opened.head);
@@ -369,6 +385,9 @@ std::optional<std::vector<History::Shown>> PrimaryOpening::NotifyHistory(
   opener_.world.history().Opened(number, opened.epoch, opened.head.lsn,
                                  opened.end.lsn, shown);
   checkers.durability.Check();
+  read_from_ = std::max(read_from_, opened.start.read_from.lsn);
+  can_read_all_ = checkers.damage.ReadRecovered(
+      replica_machine(), RingOf(region, superline), opened, shown);
   return shown;
 }
 

@@ -241,6 +241,15 @@ void PrimaryProcess::Run() {
 
 void PrimaryProcess::NotifyHistory() {
   const auto shown = opening_.NotifyHistory(number_);
+  if (shown && !change_ && !opening_.can_read_all()) {
+    world_.Trace(absl::StrCat("machine ", machine_.number,
+                              ": not all of the log can be read"));
+    // A database does not open by a part of its log. Its node scrubs the
+    // replica meanwhile, or another machine's process has the database.
+    if (world_.options().workload == Workload::kRocksDb) {
+      world_.EndPrimary(machine_);
+    }
+  }
   if (shown && world_.options().workload == Workload::kRocksDb) {
     rocksdb_files_ = std::make_unique<RocksDbFiles>(*this);
     rocksdb_files_->Recover(*shown);
@@ -319,6 +328,8 @@ void PrimaryProcess::StartLog() {
   options.sink = sink_.get();
   log_ = std::make_unique<RingLog<Model>>(pmem, pmem.region(), start, options,
                                           clock_, waiter_);
+  world_.checkers().damage.ReadTail(opening_.replica_machine(), *log_,
+                                    opening_.read_from());
   is_serving_ = true;
   world_.threads().Start(process_, [this] { Serve(); });
   if (!world_.is_quiet()) StartClients();
@@ -500,6 +511,15 @@ void PrimaryProcess::EndInOrder() {
 
 // --- Calls of clients -------------------------------------------------------
 
+// DMG4.
+bool PrimaryProcess::MayMeetDamage(const absl::Status& status) const {
+  if (!is_member_ || !absl::IsDataLoss(status)) return false;
+  const bool may = world_.checkers().damage.MayRefuse(
+      machine_.number, opening_.read_from(), status);
+  world_.counters().damage_met += may ? 1 : 0;
+  return may;
+}
+
 bool PrimaryProcess::Returned(const BegunCall& call, Lsn lsn,
                               const absl::Status& status) {
   ++world_.counters().calls;
@@ -510,7 +530,8 @@ bool PrimaryProcess::Returned(const BegunCall& call, Lsn lsn,
                               status.ToString()));
   }
   judge_->Returned(call, lsn, status, has_failed(),
-                   clock_.SteadySince(world_.threads().SteadySince(process_)));
+                   clock_.SteadySince(world_.threads().SteadySince(process_)),
+                   MayMeetDamage(status));
   if (!status.ok() && has_failed()) Close();
   return status.ok();
 }

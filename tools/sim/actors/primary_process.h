@@ -114,6 +114,8 @@ class PrimaryProcess {
   // since.
   bool HasRival() const;
   void NotifyHistory();
+  // Returns whether the log refuses a call for a record that was damaged.
+  bool MayMeetDamage(const absl::Status& status) const;
   void StartLog();
   // The log goes on in this epoch.
   void GoOn(const recovery::EpochOpened& opened);

@@ -239,11 +239,14 @@ void StandingAgent::Act(recovery::Candidacy::Advice advice) {
   }
 }
 
-// An opening that meets no limit may be on an operator's word, or follows one
-// that has failed.
+// An operator's word needs no other. An opening that follows one that failed
+// has no limit, but needs the words of nodes all the same.
 void StandingAgent::CheckOpening() const {
   const recovery::Election& election = candidacy_->election();
-  if (!election.PromisedMax().has_value()) return;
+  if (election.opens_on_word()) return;
+  if (election.failures() != 0) {
+    ++world_.counters().elections_after_failure;
+  }
   const MemberList& list = world_.lists().of(machine_.number);
   std::vector<ToldWord> told;
   for (const int number : list.machines) {

@@ -137,22 +137,20 @@ void StateReportChecker::JudgeFrame(int machine,
   }
 }
 
-// STR4 (state_report.h), as far as the medium is whole: what a fault has hurt
-// is known to the store.
+// STR4 (state_report.h), with the records put back that a fault took: a report
+// may claim those by its place (DMG1).
 void StateReportChecker::JudgePlace(int machine,
                                     const recovery::StateReport& report,
                                     const RegionState& medium) {
   if (!report.place) return;
-  const std::span<const std::byte> image = world_.Medium(machine);
-  std::vector<std::byte> bytes(image.begin(), image.end());
+  std::vector<std::byte> bytes = world_.checkers().damage.Restored(
+      machine, world_.Medium(machine), medium.table, medium.head().lsn);
   RecordCursor cursor(RingOf(bytes, medium.superline), medium.table,
                       medium.head(), report.place->offset,
                       RecordCursor::Payloads::kSkip);
-  const auto& lacks = world_.store().lacks(machine);
   while (cursor.position().lsn < report.place->lsn) {
     const Lsn lsn = cursor.position().lsn;
     if (cursor.Next() == RecordCursor::Step::kRecord) continue;
-    if (!lacks.empty()) return;
     return Violate(
         machine, "P-INV-7",
         absl::StrCat("the report has all before LSN ", report.place->lsn.value,
@@ -172,6 +170,7 @@ void StateReportChecker::JudgePlace(int machine,
 void StateReportChecker::JudgeRecord(int machine, Lsn lsn,
                                      const recovery::ReportedRecord& record) {
   ++world_.counters().reports_checked;
+  world_.checkers().damage.Named(machine, lsn);
   World::Model& pmem = *world_.machine(machine).pmem;
   const Ring place(nullptr, world_.options().ring_capacity);
   const uint64_t at = world_.layout().ring_offset + place.Place(record.offset);

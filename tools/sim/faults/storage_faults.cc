@@ -178,9 +178,10 @@ bool MayLack(const FaultBudget& budget, const Machine& machine,
   for (const ImageRecord& record : log.records) {
     const auto lack = lacks.find(record.lsn.value);
     if (lack == lacks.end()) continue;
-    const bool may = lack->second ? budget.MayHurt(machine.number)
-                                  : budget.IsSpare(machine.number, image,
-                                                   record, log.log_epoch);
+    const bool may =
+        lack->second.is_proven
+            ? budget.MayHurt(machine.number)
+            : budget.IsSpare(machine.number, image, record, log.log_epoch);
     if (!may) return false;
   }
   return true;

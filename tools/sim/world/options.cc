@@ -172,8 +172,14 @@ void DrawReading(RunOptions& options) {
   options.ceiling_step_bytes = uint64_t{512} << 2 * (drawn % 4);
   const uint64_t all = options.ring_capacity;
   const uint64_t read_whole[] = {all, all / 4, 0, 0};
-  options.read_whole_bytes_max =
-      HasStorageFaults(options) ? all : read_whole[drawn / 4 % 4];
+  options.read_whole_bytes_max = read_whole[drawn / 4 % 4];
+  // An opening does not see damage before a place. Only a scrub repairs it, and
+  // until then a log may not be able to go on. Some scrubs come late, so that
+  // readers and openings meet the damage first.
+  if (HasStorageFaults(options) && options.read_whole_bytes_max < all) {
+    options.background_actors.scrub = true;
+    options.scrub_interval_ns <<= 2 * (drawn / 16 % 4);
+  }
 }
 
 }  // namespace

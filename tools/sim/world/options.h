@@ -162,8 +162,9 @@ struct RunOptions {
   // As in LocalReplicaOptions. 0: a replica reads nothing before its proven
   // place. A part of the ring: that depends on how far the head is away, as
   // with the sizes of a real log.
-  // In runs with storage faults it reads all: a record that was damaged there
-  // is found by a scrub, and until then no call may meet it.
+  // A record that was damaged there is found by whoever reads it, or by a scrub
+  // (damage_checker.h). So replicas are scrubbed in a run with storage faults
+  // in which less than a lap is read.
   uint64_t read_whole_bytes_max = uint64_t{1} << 20;
   std::set<uint32_t> left_out;
   Canary canary = Canary::kNone;

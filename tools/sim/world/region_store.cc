@@ -113,8 +113,7 @@ void RegionStore::RollBack(int machine, const Image& image) {
   }
 }
 
-void RegionStore::Damage(int machine, const Image& image,
-                         const std::map<uint64_t, bool>& lacks) {
+void RegionStore::Damage(int machine, const Image& image, const Lacks& lacks) {
   ALPHEUS_CHECK(IsOwn(machine), "it is in its place");
   if (!lacks.empty()) KeepBefore(machine);
   places_[machine].lacks.insert(lacks.begin(), lacks.end());

@@ -119,8 +119,9 @@ class World {
     uint64_t final_openings = 0;   // after the end, with an unchanged log
     uint64_t regions_refused = 0;  // that were not their machine's replica
     uint64_t progress_undemanded =
-        0;                      // seeds with more damage than allowed for
-    uint64_t ballots = 0;       // BallotChecker
+        0;                 // seeds with more damage than allowed for
+    uint64_t ballots = 0;  // BallotChecker
+    uint64_t elections_after_failure = 0;  // judged, though the last one failed
     uint64_t elections = 0;     // of candidates, that started an application
     uint64_t stepped_down = 0;  // of applications, ended by their candidates
     uint64_t overtaken = 0;     // of applications, left to be fenced
@@ -147,6 +148,8 @@ class World {
     uint64_t newcomers = 0;          // blank replicas
     uint64_t scrubs = 0;             // passes over a replica that began
     uint64_t own_scrubs = 0;         // of these, by a primary
+    uint64_t damage_read = 0;        // readers that got an error for it
+    uint64_t damage_met = 0;         // calls that got one
     uint64_t repaired_places = 0;    // of rings, that passes repaired
     uint64_t repaired_records = 0;   // in these places
     uint64_t repaired_durable = 0;   // of these, durable and unreadable before

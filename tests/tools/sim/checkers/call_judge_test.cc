@@ -56,6 +56,27 @@ TEST_F(CallJudgeTest, WhatALogMayAnswerViolatesNothing) {
   EXPECT_EQ(violated(), "");
 }
 
+// DMG4 (damage_checker.h).
+TEST_F(CallJudgeTest, OnlyCallsThatMoveTheHeadMeetDamage) {
+  const auto meets = [&](ClientCall call, bool may) {
+    judge_.Returned(Begin(call, 5), Lsn(1), absl::DataLossError(""),
+                    /*log_has_failed=*/false, /*steady_since=*/0, may);
+  };
+  for (const ClientCall call :
+       {ClientCall::kReserve, ClientCall::kAppend, ClientCall::kCleanup,
+        ClientCall::kCleanupThrough, ClientCall::kCleanupAll}) {
+    meets(call, true);
+    EXPECT_EQ(violated(), "");
+  }
+  meets(ClientCall::kForce, true);
+  EXPECT_EQ(violated(), "API");
+}
+
+TEST_F(CallJudgeTest, DamageThatNoFaultDidViolatesTheApi) {
+  Returned(Begin(ClientCall::kAppend, 5), absl::DataLossError(""));
+  EXPECT_EQ(violated(), "API");
+}
+
 TEST_F(CallJudgeTest, AFailureOfALogThatHasNotFailedIsSeen) {
   Returned(Begin(ClientCall::kForce, 5), absl::UnavailableError(""));
   EXPECT_EQ(violated(), "API");
