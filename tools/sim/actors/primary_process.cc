@@ -278,7 +278,9 @@ bool PrimaryProcess::is_idle() const {
 
 uint32_t PrimaryProcess::in_sync() const { return sink_->in_sync(); }
 
-bool PrimaryProcess::has_failed() const { return !sink_->status().ok(); }
+bool PrimaryProcess::has_failed() const {
+  return !sink_->status().ok() || has_failed_medium();
+}
 
 void PrimaryProcess::TakeRegion() {
   using Released = NodeProcess::Released;
@@ -460,7 +462,8 @@ void PrimaryProcess::StartClient(std::function<void()> run) {
 void PrimaryProcess::Serve() {
   Progress& progress = log_->progress();
   while (!is_closing_ || clients_ != 0) {
-    if (has_failed()) {
+    // Owners see the status; a medium that failed must end that, too (RF4).
+    if (!sink_->status().ok()) {
       judge_->LogFailed();
       Close();
     }
