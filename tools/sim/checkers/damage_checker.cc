@@ -81,6 +81,14 @@ DamageChecker::Bytes DamageChecker::Restored(int machine,
   return bytes;
 }
 
+DamageChecker::Bytes DamageChecker::Restored(
+    int machine, std::span<const std::byte> region) const {
+  Bytes bytes(region.begin(), region.end());
+  const absl::StatusOr<RegionState> state = ReadRegionState(bytes, "region");
+  if (!state.ok()) return bytes;
+  return Restored(machine, region, state->table, state->head().lsn);
+}
+
 bool DamageChecker::IsLacking(int machine, Lsn lsn) const {
   const Lacks& lacks = world_.store().lacks(machine);
   const auto lack = lacks.find(lsn.value);

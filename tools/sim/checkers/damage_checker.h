@@ -63,6 +63,8 @@ class DamageChecker {
   // lacks, as far as they are of the log with that table and head.
   Bytes Restored(int machine, std::span<const std::byte> region,
                  const EpochTable& table, Lsn head) const;
+  // The same for the log that the region has; all as it is if it has none.
+  Bytes Restored(int machine, std::span<const std::byte> region) const;
   // Returns whether the machine's medium lacks the record now.
   bool IsLacking(int machine, Lsn lsn) const;
 

@@ -35,10 +35,12 @@ bool RegionStore::SharesFate(int machine, int other) const {
 }
 
 void RegionStore::KeepBefore(int machine) {
-  const auto bytes = medium(machine)->persistent();
+  // What an earlier fault took, and nobody has read since, was there, too.
   places_[machine].before.push_back(
       {world_.checkers().epochs.log_epoch(machine),
-       places_[machine].incarnation, Image(bytes.begin(), bytes.end())});
+       places_[machine].incarnation,
+       world_.checkers().damage.Restored(machine,
+                                         medium(machine)->persistent())});
 }
 
 void RegionStore::Swap(int a, int b) {

@@ -108,7 +108,8 @@ class RegionStore {
     return places_[machine].before;
   }
 
-  // Keeps the content of the medium before a fault. Requires: there is one.
+  // Keeps the content of the medium before a fault, with the records put back
+  // that it lacks already. Requires: there is one.
   // Requires: there is one.
   void KeepBefore(int machine);
 

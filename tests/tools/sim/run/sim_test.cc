@@ -236,14 +236,16 @@ TEST(SimCanaryTest, AnOldWriteQuorumIsCaught) {
     Fixed fixed;
     fixed.nodes = 3;
     fixed.write_quorum = 1;
-    // The other one may see a head first that too few media have.
     fixed.workload = Workload::kWal;
     fixed.background_actors = {.changes = true};
     fixed.canary = Canary::kOldQuorum;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     if (!violation) continue;
     ++caught;
-    EXPECT_EQ(violation->invariant, "P-INV-22") << seed << violation->what;
+    // Too few media have a record, or a head.
+    EXPECT_TRUE(violation->invariant == "P-INV-22" ||
+                violation->invariant == "P-L11")
+        << seed << violation->invariant << violation->what;
   }
   EXPECT_GE(caught, 3);
 }
