@@ -98,7 +98,7 @@ class LogEngine final : private recovery::PrimaryReplica,
                                std::move(open)};
             }) {}
 
-  ~LogEngine();
+  ~LogEngine() override;
 
   // Sets a function that takes the region of a log whose medium failed, once
   // nothing else has it: bytes that were persisted may be lost there (P-A8).
