@@ -101,8 +101,11 @@ namespace alpheus::quorum {
 // Returns by how many counters a register may be ahead of the largest one that
 // is promised. Each lost ballot adds one; a million of them without one promise
 // do not happen. In the second half of all counters fewer are believed.
-constexpr uint64_t RegisterLeadMax(uint64_t promised) {
-  return uint64_t{1} << (promised < kBallotCounterMax / 2 ? 20 : 10);
+inline uint64_t RegisterLeadMax(uint64_t promised) {
+  constexpr uint64_t kEarly = uint64_t{1} << 20;
+  constexpr uint64_t kLate = uint64_t{1} << 10;
+  const bool is_late = promised >= kBallotCounterMax / 2;
+  return is_late ? kLate : kEarly;
 }
 
 struct ZnodeMembershipOptions {
