@@ -3,19 +3,27 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "alpheus/candidate.h"
+#include "api/admin/ask_primary.h"
+#include "api/admin/change_inquiry.h"
+#include "api/admin/instruct_candidates.h"
 #include "api/wiring/adapter.h"
 #include "api/wiring/log_members.h"
 #include "log/base/clock.h"
+#include "log/base/deadline.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "quorum/arithmetic/quorum.h"
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/log_id.h"
+#include "recovery/protocol/messages.h"
 #include "recovery/protocol/state_report.h"
 #include "replication/fabric/fabric.h"
 
@@ -189,7 +197,7 @@ absl::StatusOr<MembersSeen> FetchMembers(
 absl::Status PrepareNewcomers(const ClusterConfiguration& from,
                               const ClusterConfiguration& to,
                               const MembersChange& change,
-                              const LogOptions& options) {
+                              const LogOptions& options, Deadline deadline) {
   EntropyRandom random;
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<fabric::Fabric> fabric,
                            OpenAdapter(to, NodeId(0), random));
@@ -199,8 +207,7 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
   members.log_id = quorum::LogIdOf(to.cluster_id, members.log_name);
   members.self = NodeId(options.replication.node);
   members.key = to.key;
-  members.deadline = Deadline::In(
-      std::chrono::milliseconds(options.replication.open_timeout_ms));
+  members.deadline = deadline;
   const std::vector<PeerAddress> all = PeersOf(from, to);
   ALPHEUS_ASSIGN_OR_RETURN(const MembersSeen seen,
                            FetchMembers(*fabric, random, members, change, all));
@@ -216,6 +223,76 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
     if (is_replaced || joins) newcomers.push_back(peer);
   }
   return MakeBlankReplicas(*fabric, random, members, seen.newest, newcomers);
+}
+
+// Returns the first third of what is left until the deadline: an opening ends a
+// primary that can't be asked, so its time is the rest.
+int64_t ThirdOf(Deadline deadline) {
+  return std::max<int64_t>((deadline.at_nanos() - Clock::Real().NowNanos()) / 3,
+                           kNanosPerMs);
+}
+
+// Has the primary at a node that leaves hand the log over, so that its users
+// see an end in good order and no outcome is unknown (CHM1). Errors: as
+// Candidate::Drain; after DeadlineExceeded it was told.
+absl::Status HandOver(const ChangeMembersOptions& options, NodeId leaving,
+                      Deadline deadline) {
+  ElectOptions drain;
+  drain.cluster_file = options.previous_cluster_file.empty()
+                           ? options.cluster_file
+                           : options.previous_cluster_file;
+  drain.log_name = options.log_name;
+  drain.node = leaving.value;
+  constexpr int64_t kDrainMillisMax = 30'000;
+  drain.timeout_ms = static_cast<uint32_t>(
+      std::min(ThirdOf(deadline) / kNanosPerMs, kDrainMillisMax));
+  return InstructCandidates(drain, recovery::InstructionKind::kDrain).status();
+}
+
+// Asks the primary to make the change; one whose node leaves hands over first,
+// and the next one is asked. Notes the nodes that were told to. Returns nothing
+// if nobody can make the change while the log runs. Errors: as AskPrimary.
+absl::StatusOr<std::optional<RecoveryReport>> ChangeByPrimary(
+    const ChangeMembersOptions& options, const ClusterConfiguration& from,
+    const ClusterConfiguration& to, const MembersChange& change,
+    Deadline deadline, std::vector<NodeId>& drained) {
+  for (;;) {
+    const Deadline begun_by =
+        Deadline::AtNanos(Clock::Real().NowNanos() + ThirdOf(deadline));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        AskedPrimary asked,
+        AskPrimary(to,
+                   {options.log_name, begun_by, deadline,
+                    int64_t{options.gather_ms} * kNanosPerMs},
+                   change, PeersOf(from, to)));
+    if (asked.made || !asked.leaving) return std::move(asked.made);
+    const NodeId leaving = *asked.leaving;
+    if (std::ranges::find(drained, leaving) != drained.end()) {
+      return std::nullopt;
+    }
+    const absl::Status handed = HandOver(options, leaving, deadline);
+    if (handed.ok() || absl::IsDeadlineExceeded(handed)) {
+      drained.push_back(leaving);
+    }
+    if (!handed.ok()) return std::nullopt;
+  }
+}
+
+// A drained candidate stands no more, whatever becomes of the change.
+absl::Status WithDrained(const absl::Status& why,
+                         const ChangeMembersOptions& options,
+                         const std::vector<NodeId>& drained) {
+  if (drained.empty()) return why;
+  return {
+      why.code(),
+      absl::StrCat(why.message(), ". Before that the program that has log ",
+                   options.log_name, " open was told to hand over, at node ",
+                   absl::StrJoin(drained, ", ",
+                                 [](std::string* text, NodeId node) {
+                                   absl::StrAppend(text, node.value);
+                                 }),
+                   ": it stands for primary again after `alpheus elect`, "
+                   "or when it is started again")};
 }
 
 }  // namespace
@@ -239,8 +316,22 @@ absl::StatusOr<RecoveryReport> ChangeLogMembers(
   open.replication.node = SomePrimary(to).value;
   open.replication.open_timeout_ms = options.timeout_ms;
   open.replication.gather_ms = options.gather_ms;
-  ALPHEUS_RETURN_IF_ERROR(PrepareNewcomers(from, to, change, open));
-  return OpenToChangeMembers(open, to, std::move(change), PeersOf(from, to));
+  const Deadline deadline =
+      Deadline::In(std::chrono::milliseconds(options.timeout_ms));
+  ALPHEUS_RETURN_IF_ERROR(PrepareNewcomers(from, to, change, open, deadline));
+  std::vector<NodeId> drained;
+  absl::StatusOr<std::optional<RecoveryReport>> made =
+      ChangeByPrimary(options, from, to, change, deadline, drained);
+  if (!made.ok()) return WithDrained(made.status(), options, drained);
+  if (made->has_value()) return **std::move(made);
+  const int64_t rest_ms =
+      (deadline.at_nanos() - Clock::Real().NowNanos()) / kNanosPerMs;
+  open.replication.open_timeout_ms =
+      static_cast<uint32_t>(std::max<int64_t>(rest_ms, 1));
+  absl::StatusOr<RecoveryReport> opened =
+      OpenToChangeMembers(open, to, std::move(change), PeersOf(from, to));
+  if (!opened.ok()) return WithDrained(opened.status(), options, drained);
+  return opened;
 }
 
 }  // namespace alpheus

@@ -3,8 +3,16 @@
 // open epoch with the new ones.
 //
 // Idea: joining nodes get blank replicas first, while the primary continues.
-// Then an opening makes the change (opening_quorums.h), and is closed.
+// Then the primary is asked to make the change (ask_primary.h), and its log
+// goes on. A primary whose node leaves first hands over to another candidate
+// (instruct_candidates.h), which is asked next. If no primary can make the
+// change, an opening makes it (opening_quorums.h), and is closed.
 //
+// Invariants:
+//   CHM1. A primary is ended without its consent only if it can't be asked, or
+//         can't make the change and does not hand over: because no other
+//         candidate stands, or because its program does not give the log back
+//         in time.
 // Thread safety: each call has connections of its own; it blocks.
 // References: protocol P-A5, P-H16, P-H18; docs/design/recovery.md, "Changing
 // the members".
@@ -26,9 +34,9 @@ namespace alpheus {
 absl::StatusOr<RecoveryReport> ChangeLogMembers(
     const ChangeMembersOptions& options);
 
-// Opens an epoch that makes the change, and closes it (the second half; in
-// replicated_engine.cc). The process belongs to options.replication.node, has
-// no replica, and asks the members of before and after.
+// Opens an epoch that makes the change, and closes it (the second half, if no
+// primary can make it; in replicated_engine.cc). The process belongs to
+// options.replication.node, has no replica, and asks the members of both lists.
 absl::StatusOr<RecoveryReport> OpenToChangeMembers(
     const LogOptions& options, const quorum::ClusterConfiguration& to,
     recovery::MembersChange change, std::vector<recovery::PeerAddress> asked);

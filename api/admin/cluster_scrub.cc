@@ -28,8 +28,6 @@ using recovery::ControlCall;
 
 namespace {
 
-constexpr int64_t kNanosPerMilli = 1'000'000;
-
 class ScrubAsker {
  public:
   ScrubAsker(const ClusterScrubOptions& options,
@@ -100,7 +98,7 @@ class ScrubAsker {
     Asked asked;
     asked.scrub.node = member.node.value;
     asked.scrub.address = member.address.ToString();
-    asked.silent_at = Now() + options_.timeout_ms * kNanosPerMilli;
+    asked.silent_at = Now() + options_.timeout_ms * kNanosPerMs;
     recovery::Hello hello;
     hello.cluster_id = cluster_.cluster_id;
     hello.log_id = quorum::LogIdOf(cluster_.cluster_id, options_.log_name);
@@ -135,7 +133,7 @@ class ScrubAsker {
     }
     if (now < asked.ask_again_at) return;
     asked.is_asked = true;
-    asked.silent_at = now + options_.timeout_ms * kNanosPerMilli;
+    asked.silent_at = now + options_.timeout_ms * kNanosPerMs;
     control_call.Ask(recovery::Scrub{});
   }
 
@@ -161,7 +159,7 @@ class ScrubAsker {
                      "kind. The node is faulty: see its messages")));
     }
     asked.is_asked = false;
-    asked.ask_again_at = now + options_.interval_ms * kNanosPerMilli;
+    asked.ask_again_at = now + options_.interval_ms * kNanosPerMs;
     asked.scrub.said = *said;
     if (!asked.passes.has_value()) asked.passes = said->passes + 1;
     if (options_.progress) options_.progress(asked.scrub);

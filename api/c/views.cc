@@ -37,6 +37,7 @@ ReportView::ReportView(const RecoveryReport& report)
   view_.repairs = repairs_.data();
   view_.repair_count = repairs_.size();
   view_.text = text_.c_str();
+  view_.read_from_lsn = report.read_from_lsn.value;
 }
 
 RegionInfoView::RegionInfoView(const RegionInfo& info)

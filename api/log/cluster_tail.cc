@@ -19,7 +19,6 @@
 namespace alpheus {
 namespace {
 
-constexpr int64_t kNanosPerMs = 1'000'000;
 constexpr uint32_t kPollMsMax = 10'000;
 // At most this part of the timeout is charged between two polls, so that a
 // caller that rarely calls, or was stopped, tries as long as others.

@@ -33,6 +33,7 @@ RecoveryReport MakeReport(const recovery::OpenedEpoch& opened) {
   report.was_closed_cleanly = opened.was_closed_cleanly;
   report.head_lsn = opened.head.lsn;
   report.end_lsn = scan.end.lsn - 1;
+  report.read_from_lsn = opened.start.read_from.lsn;
   report.records = scan.data_records;
   report.cleaned_records = scan.cleaned_records;
   report.aborted_records = scan.aborted_records;

@@ -235,6 +235,10 @@ std::string RecoveryReport::ToString() const {
   std::string text =
       absl::StrCat("recovered LSN ", head_lsn.value, " to ", end_lsn.value,
                    ": ", records, " records, ", payload_bytes, " bytes");
+  if (read_from_lsn > head_lsn) {
+    absl::StrAppend(&text, " from LSN ", read_from_lsn.value,
+                    " on, those before it unread");
+  }
   if (cleaned_records + aborted_records > 0) {
     absl::StrAppend(&text, ", ", cleaned_records, " cleaned, ", aborted_records,
                     " aborted");
@@ -260,6 +264,12 @@ std::string RecoveryReport::ToString() const {
   if (!shadow.empty()) absl::StrAppend(&text, "; ", shadow);
   if (!medium_warning.empty()) {
     absl::StrAppend(&text, "; warning: ", medium_warning);
+  }
+  if (!membership_warning.empty()) {
+    absl::StrAppend(&text, "; warning: ", membership_warning);
+  }
+  if (!ballot_warning.empty()) {
+    absl::StrAppend(&text, "; warning: ", ballot_warning);
   }
   return text;
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/log/recovered_source.h"
+#include "log/base/status_macros.h"
 #include "log/core/read/record_cursor.h"
 #include "log/core/read/region_check.h"
 
@@ -42,6 +43,7 @@ LogEngine::LogEngine(Region region, const RingLogStart& start,
       is_shared_(replication_ != nullptr ||
                  region_.medium() != RegionMedium::kAnonymous),
       recovered_end_(start.end.lsn - 1),
+      read_from_(start.read_from),
       ring_offset_(start.superline.ring_offset),
       report_(std::move(report)),
       ring_(make_ring(region_.bytes(), OptionsOf(options), waiter_)),
@@ -49,7 +51,12 @@ LogEngine::LogEngine(Region region, const RingLogStart& start,
       service_(ServiceWork(), log().progress(), log().waiter(),
                std::chrono::microseconds(options.idle_force_us)),
       has_thread_(options.idle_force_us != 0) {
-  if (replication_ != nullptr) replication_->ClaimReplica(*this);
+  if (replication_ != nullptr) replication_->ClaimReplica(*this, *this);
+}
+
+LogEngine::~LogEngine() {
+  region_end_.is_suspect = !is_released_.load(std::memory_order_acquire) &&
+                           !log().MediumError().ok();
 }
 
 ServiceThread::Work LogEngine::ServiceWork() {
@@ -78,8 +85,11 @@ RingLogOptions LogEngine::OptionsOf(const LogOptions& options) const {
 }
 
 void LogEngine::CountRecovered() {
-  RecordCursor cursor(log().ring(), log().table(), log().head(),
-                      log().head().offset + log().ring().capacity(),
+  const LogPosition head = log().head();
+  const LogPosition& from = read_from_.lsn > head.lsn ? read_from_ : head;
+  report_.read_from_lsn = from.lsn;
+  RecordCursor cursor(log().ring(), log().table(), from,
+                      head.offset + log().ring().capacity(),
                       RecordCursor::Payloads::kTrust);
   while (cursor.position().lsn <= recovered_end_ &&
          cursor.Next() == RecordCursor::Step::kRecord) {
@@ -90,6 +100,7 @@ void LogEngine::CountRecovered() {
     ++report_.records;
     report_.payload_bytes += record.payload.size();
   }
+  report_.moments.opened_ns = Clock::Real().NowNanos();
 }
 
 absl::Status LogEngine::Close() {
@@ -121,9 +132,19 @@ absl::Status LogEngine::CheckPayloads() const {
 }
 
 std::unique_ptr<RecoveredRange::Source> LogEngine::Recovered() const {
+  const EpochTable& table = log().table();  // before the head (RCL6)
   return std::make_unique<RecoveredSource>(
-      log().ring(), ring_offset_, log().table(), log().head(), recovered_end_,
-      is_released_, region_.path());
+      log().ring(), ring_offset_, table, log().head(), read_from_,
+      recovered_end_, is_released_, region_.path());
+}
+
+absl::Status LogEngine::AskChange(recovery::SuccessionRequest request) {
+  ALPHEUS_RETURN_IF_ERROR(CheckProcess());
+  if (replication_ == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(region_.path(), ": a local log has no members to change"));
+  }
+  return replication_->AskChange(std::move(request));
 }
 
 absl::Status LogEngine::OfParent() const {

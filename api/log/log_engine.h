@@ -14,8 +14,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -35,13 +38,20 @@
 #include "log/base/status_macros.h"
 #include "log/base/waiter.h"
 #include "log/core/durability/replication_sink.h"
+#include "log/core/read/record_cursor.h"
 #include "log/core/ring/any_ring_log.h"
 #include "log/core/ring/ring_log.h"
 #include "log/core/space/reclaimer.h"
 #include "log/format/layout.h"
 #include "log/pmem/persistence.h"
 #include "log/pmem/region.h"
+#include "quorum/arithmetic/ballot.h"
+#include "quorum/members/configuration.h"
+#include "quorum/membership/membership.h"
+#include "recovery/replica/local_replica.h"
+#include "recovery/replica/openers_replica.h"
 #include "recovery/replica/primary_replica.h"
+#include "recovery/resync/epoch_succession.h"
 
 namespace alpheus {
 
@@ -52,12 +62,20 @@ class EngineReplication {
   virtual ReplicationSink& sink() = 0;
   // Returns the status; any thread.
   virtual ReplicationStatus status() const = 0;
-  // Gives the log's own region, if it is a replica. Called before the log
-  // exists, whose Poll uses it.
-  virtual void ClaimReplica(recovery::PrimaryReplica& replica) = 0;
+  // Gives the log's own region, if it is a replica, and the log. Called once,
+  // before the log's first Poll, which uses both.
+  virtual void ClaimReplica(recovery::PrimaryReplica& replica,
+                            recovery::SucceedingLog& log) = 0;
+  // Asks for a change of the members while the log runs. Any thread. Errors: as
+  // EpochSuccession::Ask.
+  virtual absl::Status AskChange(recovery::SuccessionRequest request) = 0;
+  virtual recovery::EpochSuccession::Change change() const = 0;
+  // Returns the running list of members. Any thread.
+  virtual recovery::EpochSuccession::Members members() const = 0;
 };
 
-class LogEngine final : private recovery::PrimaryReplica {
+class LogEngine final : private recovery::PrimaryReplica,
+                        private recovery::SucceedingLog {
  public:
   // `start` comes from opening the epoch; all of it is recovered. Without
   // `replication` the log is local.
@@ -65,18 +83,32 @@ class LogEngine final : private recovery::PrimaryReplica {
   LogEngine(Region region, std::unique_ptr<P> pmem, const RingLogStart& start,
             RecoveryReport report, const LogOptions& options,
             std::unique_ptr<EngineReplication> replication = nullptr)
-      : LogEngine(std::move(region), start, std::move(report), options,
-                  std::move(replication),
-                  [&](std::span<std::byte> bytes, const RingLogOptions& ring,
-                      Waiter& waiter) {
-                    auto log = std::make_unique<RingLog<P>>(
-                        *pmem, bytes, start, ring, Clock::Real(), waiter);
-                    return OwnedRing{std::move(pmem), std::move(log)};
-                  }) {}
+      : LogEngine(
+            std::move(region), start, std::move(report), options,
+            std::move(replication),
+            [&](std::span<std::byte> bytes, const RingLogOptions& ring,
+                Waiter& waiter) {
+              auto log = std::make_unique<RingLog<P>>(*pmem, bytes, start, ring,
+                                                      Clock::Real(), waiter);
+              OpenOwn open = [&medium = *pmem, bytes,
+                              name = ring.name](std::function<void()> fence) {
+                return OpenOwnReplica<P>(medium, bytes, name, std::move(fence));
+              };
+              return OwnedRing{std::move(pmem), std::move(log),
+                               std::move(open)};
+            }) {}
+
+  ~LogEngine() override;
+
+  // Sets a function that takes the region of a log whose medium failed, once
+  // nothing else has it: bytes that were persisted may be lost there (P-A8).
+  void OnMediumFailed(std::function<void(Region)> give_up) {
+    region_end_.give_up = std::move(give_up);
+  }
 
   absl::Status StartService() { return service_.Start(); }
-  // Counts the records for the report, after an opening that did not. Requires:
-  // no append yet.
+  // Counts the records that the opening read, for the report, after an opening
+  // that did not, which is over then (OpeningMoments). Requires: no append yet.
   void CountRecovered();
 
   // Returns whether the parent of this fork's child opened it. Then the two
@@ -111,16 +143,34 @@ class LogEngine final : private recovery::PrimaryReplica {
   absl::Status CheckPayloads() const;
   std::unique_ptr<RecoveredRange::Source> Recovered() const;
   const RecoveryReport& report() const { return report_; }
+  // Asks the running primary to change the members (epoch_succession.h).
+  // Returns at once. Errors: FailedPrecondition (a local log; no own replica);
+  // Unavailable (another change is not done).
+  absl::Status AskChange(recovery::SuccessionRequest request);
+  // Returns what has become of the last change, and the running epoch.
+  recovery::EpochSuccession::Change change() const {
+    return replication_ == nullptr ? recovery::EpochSuccession::Change()
+                                   : replication_->change();
+  }
+  // Returns the list of members of the running epoch. Requires: not a local
+  // log.
+  recovery::EpochSuccession::Members members() const {
+    return replication_->members();
+  }
   ReplicationStatus replication_status() const {
     return replication_ == nullptr || IsOfParent() ? ReplicationStatus()
                                                    : replication_->status();
   }
 
  private:
+  using OwnReplica = absl::StatusOr<std::unique_ptr<recovery::OpenersReplica>>;
+  using OpenOwn = std::function<OwnReplica(std::function<void()> fence)>;
+
   // A ring, and the persistence below it, whose type only the ring knows.
   struct OwnedRing {
     std::shared_ptr<void> pmem;  // outlives the log
     std::unique_ptr<AnyRingLog> log;
+    OpenOwn open;  // as SucceedingLog::OpenReplica
   };
   using MakeRing = absl::FunctionRef<OwnedRing(std::span<std::byte> region,
                                                const RingLogOptions& options,
@@ -129,6 +179,17 @@ class LogEngine final : private recovery::PrimaryReplica {
   LogEngine(Region region, const RingLogStart& start, RecoveryReport report,
             const LogOptions& options,
             std::unique_ptr<EngineReplication> replication, MakeRing make_ring);
+
+  template <Persistence P>
+  static OwnReplica OpenOwnReplica(P& pmem, std::span<std::byte> region,
+                                   const std::string& name,
+                                   std::function<void()> fence) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        std::unique_ptr<recovery::LocalReplica<P>> replica,
+        recovery::LocalReplica<P>::Open(pmem, region, {.name = name}));
+    return std::make_unique<recovery::OwningOpenersReplica<P>>(
+        std::move(replica), std::move(fence));
+  }
 
   absl::Status OfParent() const;
   absl::Status RegionReleased() const;
@@ -158,7 +219,32 @@ class LogEngine final : private recovery::PrimaryReplica {
   }
   absl::StatusOr<int> RepairCopies() override { return log().RepairCopies(); }
 
+  // SucceedingLog.
+  bool TryHold() override { return log().TryHold(); }
+  bool IsAtRest() const override { return log().IsAtRest(); }
+  bool HasRoomForEpoch() const override { return log().HasRoomForEpoch(); }
+  void HandRegion() override { log().HandRegion(); }
+  absl::Status Continue(const recovery::EpochOpened& opened) override {
+    return log().Continue(opened.start);
+  }
+  void Resume() override { log().Resume(); }
+  absl::Status MediumError() const override { return log().MediumError(); }
+  OwnReplica OpenReplica(std::function<void()> fence) override {
+    return ring_.open(std::move(fence));
+  }
+
+  // Ends after all that uses the region.
+  struct RegionEnd {
+    ~RegionEnd() {
+      if (is_suspect && give_up) give_up(std::move(region));
+    }
+    Region& region;
+    std::function<void(Region)> give_up = {};
+    bool is_suspect = false;
+  };
+
   Region region_;
+  RegionEnd region_end_{region_};
   std::atomic<bool> is_released_{false};
   std::unique_ptr<EngineReplication> replication_;  // outlives the log
   FutexWaiter waiter_;
@@ -166,6 +252,7 @@ class LogEngine final : private recovery::PrimaryReplica {
   const bool is_shared_;
   const ForkWatch fork_watch_;
   const Lsn recovered_end_;
+  const LogPosition read_from_;  // records before it are recovered unread
   const uint64_t ring_offset_;
   RecoveryReport report_;
   OwnedRing ring_;
@@ -180,9 +267,30 @@ class LogEngine final : private recovery::PrimaryReplica {
 absl::StatusOr<std::unique_ptr<LogEngine>> OpenLocalEngine(
     const LogOptions& options);
 
+struct OpeningTries {
+  // False: an opening that lost a race is not tried again. Others have won.
+  bool until_deadline = true;
+  // Nanoseconds in which the own replica must be there, and enough others
+  // report, as EpochOpeningOptions::report_ns; 0: until the deadline.
+  int64_t report_ns = 0;
+  // As EpochOpeningOptions.
+  uint32_t gather_factor = 0;
+  // As EpochOpeningOptions::promised_max. The node's daemon keeps the own
+  // replica, too, if that has promised a later epoch.
+  std::optional<Epoch> promised_max = std::nullopt;
+  // The cluster, which must outlive the call. Null: it is read from its file,
+  // which may wait for a name server.
+  const quorum::ClusterConfiguration* cluster = nullptr;
+  // Process that opens, and its membership, which gives the ballots and must
+  // outlive the call. Null: the opening has an identity and a membership of its
+  // own, for its time.
+  quorum::PrimaryId self = {};
+  quorum::Membership* membership = nullptr;
+};
+
 // Opens an epoch of the cluster's log that options.replication names.
 absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
-    const LogOptions& options);
+    const LogOptions& options, const OpeningTries& tries = {});
 
 // Makes the replicas of the cluster's log that `options` names.
 absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options);

@@ -10,11 +10,15 @@ namespace alpheus {
 
 RecoveredSource::RecoveredSource(const Ring& ring, uint64_t ring_offset,
                                  const EpochTable& table,
-                                 const LogPosition& head, Lsn end_lsn,
+                                 const LogPosition& head,
+                                 const LogPosition& read_from, Lsn end_lsn,
                                  const std::atomic<bool>& is_released,
                                  std::string name)
-    // Open has just checked the payloads.
-    : cursor_(ring, table, head, head.offset + ring.capacity(),
+    : read_from_(read_from.lsn < head.lsn ? head : read_from),
+      unread_(ring, table, head, head.offset + ring.capacity(),
+              RecordCursor::Payloads::kCheck),
+      // Open has checked the payloads.
+      cursor_(ring, table, read_from_, head.offset + ring.capacity(),
               RecordCursor::Payloads::kTrust),
       ring_(ring),
       ring_offset_(ring_offset),
@@ -25,15 +29,20 @@ RecoveredSource::RecoveredSource(const Ring& ring, uint64_t ring_offset,
 // Reads each record when it is shown: bytes that were cleaned and overwritten
 // since must not be taken for a record.
 bool RecoveredSource::Next(RecoveredRecord* record) {
-  while (status_.ok() && cursor_.position().lsn <= end_lsn_) {
-    const LogPosition at = cursor_.position();
-    const RecordCursor::Step step = cursor_.Next();
+  while (status_.ok() && Current().position().lsn <= end_lsn_) {
+    RecordCursor& cursor = Current();
+    const LogPosition at = cursor.position();
+    const RecordCursor::Step step = cursor.Next();
     if (IsReleased()) return false;
     if (step != RecordCursor::Step::kRecord) {
       status_ = Unreadable(at);
       return false;
     }
-    const RecordView& view = cursor_.record();
+    if (unread_.position().lsn == read_from_.lsn && &cursor == &unread_) {
+      status_ = CheckJoint();
+      if (!status_.ok()) return false;
+    }
+    const RecordView& view = cursor.record();
     if (view.cleaned || view.aborted()) continue;
     *record = {view.lsn(), view.epoch(), view.payload};
     return true;
@@ -62,18 +71,39 @@ absl::Status RecoveredSource::ForEach(
   RecoveredRecord record;
   while (Next(&record)) {
     absl::Status visited = visit(record);
-    if (visited.ok() && cursor_.position().lsn <= end_lsn_) {
-      cursor_.WalkPlain<RecordCursor::Payloads::kTrust>(
-          [&](const LogPosition&, const RecordView& view) {
-            if (!view.cleaned && !view.aborted()) {
-              visited = visit({view.lsn(), view.epoch(), view.payload});
-            }
-            return visited.ok() && view.lsn() < end_lsn_;
-          });
+    // Next() reads the last unread record, and checks the joint after it.
+    const bool is_read = &Current() == &cursor_;
+    const Lsn last = is_read ? end_lsn_ : read_from_.lsn - 2;
+    const auto show = [&](const LogPosition&, const RecordView& view) {
+      if (!view.cleaned && !view.aborted()) {
+        visited = visit({view.lsn(), view.epoch(), view.payload});
+      }
+      return visited.ok() && view.lsn() < last;
+    };
+    if (visited.ok() && Current().position().lsn <= last) {
+      if (is_read) {
+        cursor_.WalkPlain<RecordCursor::Payloads::kTrust>(show);
+      } else {
+        unread_.WalkPlain(show);
+      }
     }
     ALPHEUS_RETURN_IF_ERROR(visited);
   }
   return status_;
+}
+
+absl::Status RecoveredSource::CheckJoint() const {
+  const LogPosition& at = unread_.position();
+  if (at == read_from_) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      name_, ": the records before LSN ", at.lsn.value, " end at offset ",
+      ring_offset_ + ring_.Place(at.offset), " with chain ",
+      absl::Hex(at.chain), ", expected offset ",
+      ring_offset_ + ring_.Place(read_from_.offset), " and chain ",
+      absl::Hex(read_from_.chain),
+      ", as was noted when they were written: some of them are not those. "
+      "Restore the region from a copy, or take what is left with `alpheus "
+      "salvage`"));
 }
 
 absl::Status RecoveredSource::Unreadable(const LogPosition& at) const {

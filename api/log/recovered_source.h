@@ -23,12 +23,15 @@ namespace alpheus {
 
 class RecoveredSource final : public RecoveredRange::Source {
  public:
-  // Delivers the records from `head` to `end_lsn`. `ring_offset` (bytes from
-  // the start of the region) and `name` are for messages. Once `is_released`
-  // others may write to the ring, so that delivered records are in doubt
-  // (Aborted). `is_released` and `table` must outlive the source.
+  // Delivers the records from `head` to `end_lsn`. The opening has checked
+  // those from `read_from` on; the others are checked here, with their chain.
+  // `ring_offset` (bytes from the start of the region) and `name` are for
+  // messages. Once `is_released` others may write to the ring, so that
+  // delivered records are in doubt (Aborted). `is_released` and `table` must
+  // outlive the source.
   RecoveredSource(const Ring& ring, uint64_t ring_offset,
-                  const EpochTable& table, const LogPosition& head, Lsn end_lsn,
+                  const EpochTable& table, const LogPosition& head,
+                  const LogPosition& read_from, Lsn end_lsn,
                   const std::atomic<bool>& is_released, std::string name);
 
   bool Next(RecoveredRecord* record) override;
@@ -38,9 +41,17 @@ class RecoveredSource final : public RecoveredRange::Source {
       override;
 
  private:
+  // Returns the cursor that reads the next record.
+  RecordCursor& Current() {
+    return unread_.position().lsn < read_from_.lsn ? unread_ : cursor_;
+  }
   absl::Status Unreadable(const LogPosition& at) const;
+  // Checks that the unread records lead to those that the opening read.
+  absl::Status CheckJoint() const;
   bool IsReleased();
 
+  const LogPosition read_from_;
+  RecordCursor unread_;  // up to read_from_; checks payloads
   RecordCursor cursor_;
   const Ring ring_;
   const uint64_t ring_offset_;

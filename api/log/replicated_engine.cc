@@ -2,6 +2,7 @@
 // The composition root of a replicated log: cluster file, adapter, own replica
 // or cache, the opening of an epoch, replication, ring log.
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "api/node/replica_file.h"
 #include "api/wiring/adapter.h"
 #include "api/wiring/fabric_pump.h"
+#include "api/wiring/membership.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
@@ -25,11 +27,11 @@
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/log_id.h"
 #include "quorum/membership/membership.h"
-#include "quorum/membership/static_membership.h"
 #include "recovery/opening/epoch_opening.h"
 #include "recovery/opening/log_creation.h"
 #include "recovery/opening/opening_quorums.h"
 #include "recovery/protocol/control_call.h"
+#include "recovery/resync/epoch_succession.h"
 #include "recovery/resync/member_upkeep.h"
 #include "replication/fabric/fabric.h"
 
@@ -52,43 +54,58 @@ std::string TextOf(const recovery::OtherMember& member) {
   return absl::StrCat(node, ": ", member.why);
 }
 
-constexpr int64_t kNanosPerMilli = 1'000'000;
 // Upper bound on the interval: backups drop a primary that is silent for two
 // seconds.
 constexpr uint32_t kIdleForceMaxUs = 500'000;
 // Upper bound on the random wait after a refused ballot.
-constexpr int64_t kBackOffNanosMax = 200 * kNanosPerMilli;
+constexpr int64_t kBackOffNanosMax = 200 * kNanosPerMs;
 // Interval of tries for a lock that a node was asked to release.
-constexpr int64_t kLockRetryNanos = 10 * kNanosPerMilli;
+constexpr int64_t kLockRetryNanos = 10 * kNanosPerMs;
+// How often the lock is tried once the daemon has said that it releases it.
+constexpr int64_t kReleasedRetryNanos = kNanosPerMs / 2;
+// How often an opening looks whether the membership service has answered: it
+// sleeps in the fabric.
+constexpr int64_t kBallotLookNanos = kNanosPerMs / 2;
 
 class FabricReplication final : public EngineReplication {
  public:
   FabricReplication(std::unique_ptr<Connectivity> connectivity,
-                    const replication::Replicator::Options& replicator,
-                    const recovery::ResyncOptions& resync, EpochOpened& opened,
+                    recovery::SuccessionOptions options, EpochOpened& opened,
                     std::optional<RegionClaimOptions> claim,
                     recovery::ScrubbingOptions scrubbing)
-      : sizes_(resync.opening.sizes),
-        claim_(std::move(claim)),
+      : claim_(std::move(claim)),
         scrubbing_(std::move(scrubbing)),
         connectivity_(std::move(connectivity)),
         replication_(*connectivity_->fabric, Clock::Real(),
-                     connectivity_->random, replicator, resync, opened) {}
+                     connectivity_->random, std::move(options), opened) {}
 
-  ReplicationSink& sink() override { return replication_.replicator(); }
+  ReplicationSink& sink() override { return replication_; }
 
-  void ClaimReplica(recovery::PrimaryReplica& replica) override {
+  void ClaimReplica(recovery::PrimaryReplica& replica,
+                    recovery::SucceedingLog& log) override {
     if (!claim_) return;
     claim_->credentials.random = &connectivity_->random;
-    replication_.ClaimReplica(*claim_, scrubbing_, replica);
+    replication_.ClaimReplica(*claim_, scrubbing_, replica, log);
+  }
+
+  absl::Status AskChange(recovery::SuccessionRequest request) override {
+    return replication_.Ask(std::move(request));
+  }
+  recovery::EpochSuccession::Change change() const override {
+    return replication_.change();
+  }
+  recovery::EpochSuccession::Members members() const override {
+    return replication_.members();
   }
 
   ReplicationStatus status() const override {
     const recovery::MemberUpkeep::State state = replication_.state();
     ReplicationStatus status;
-    status.replicas = sizes_.replica_count;
-    status.write_quorum = sizes_.write_quorum;
+    const quorum::QuorumSizes sizes = replication_.members().sizes;
+    status.replicas = sizes.replica_count;
+    status.write_quorum = sizes.write_quorum;
     status.in_sync = state.in_sync;
+    status.has_failed = state.has_failed;
     status.joins = state.counters.joins;
     status.failed_joins = state.counters.failures;
     status.joining =
@@ -104,11 +121,10 @@ class FabricReplication final : public EngineReplication {
   }
 
  private:
-  const quorum::QuorumSizes sizes_;
   std::optional<RegionClaimOptions> claim_;  // set if the process has a replica
   const recovery::ScrubbingOptions scrubbing_;  // of it
   std::unique_ptr<Connectivity> connectivity_;
-  recovery::MemberUpkeep replication_;
+  recovery::EpochSuccession replication_;
 };
 
 absl::Status CheckOptions(const LogOptions& options,
@@ -148,11 +164,27 @@ RecoveryReport MakeReport(const EpochOpened& opened) {
   report.previous_epoch = opened.previous_epoch;
   report.head_lsn = opened.head.lsn;
   report.end_lsn = opened.end.lsn - 1;
+  report.moments.promised_ns = opened.promised_ns;
+  report.moments.chosen_ns = opened.chosen_ns;
+  report.moments.installed_ns = opened.installed_ns;
   report.repairs = opened.repairs;
   for (const recovery::OtherMember& member : opened.not_installed) {
     report.absent_members.push_back(TextOf(member));
   }
   return report;
+}
+
+// Returns why the service did not give the last ballot, or what else is to be
+// known of it; empty: nothing. The state is that of the last Poll, when the
+// ballot came.
+std::string WarningOf(const quorum::Membership& membership) {
+  const absl::Status problem = membership.problem();
+  if (!problem.ok()) return std::string(problem.message());
+  if (membership.session().state == quorum::SessionState::kConnected) {
+    return membership.warning();
+  }
+  return "ZooKeeper, as the cluster's file names it, did not answer, so the "
+         "epoch was numbered without it. Is it running, and can it be reached?";
 }
 
 // Returns the error of the last try, with that of the one before.
@@ -169,12 +201,23 @@ template <Persistence P>
 class Opener {
  public:
   Opener(const LogOptions& options, const ClusterConfiguration& cluster,
-         std::unique_ptr<Connectivity> connectivity)
+         std::unique_ptr<Connectivity> connectivity, int64_t began_ns,
+         const OpeningTries& tries = {})
       : options_(options),
         cluster_(cluster),
+        tries_(tries),
+        began_ns_(began_ns),
         connectivity_(std::move(connectivity)),
         deadline_(Deadline::In(
             std::chrono::milliseconds(options.replication.open_timeout_ms))) {}
+  ~Opener() {
+    replica_.reset();
+    if (CanBeRepaired() && region_ && !pmem_->Error().ok()) {
+      ReplicaFile::GiveUpSuspect(*std::move(region_), identity());
+    }
+  }
+  Opener(const Opener&) = delete;
+  Opener& operator=(const Opener&) = delete;
 
   // Opens with the own replica in `file`.
   absl::StatusOr<std::unique_ptr<LogEngine>> OpenWithReplica(
@@ -182,11 +225,12 @@ class Opener {
     shadow_ = file.shadow();
     region_.emplace(std::move(file.region()));
     pmem_ = std::move(pmem);
+    is_own_ = true;
     recovery::LocalReplicaOptions replica;
     replica.name = region_->path();
-    replica.expected_cluster_id = cluster_.cluster_id;
-    replica.expected_log_id = log_id();
-    replica.expected_node = NodeId(options_.replication.node);
+    replica.expected_cluster_id = identity().cluster_id;
+    replica.expected_log_id = identity().log_id;
+    replica.expected_node = identity().node;
     ALPHEUS_ASSIGN_OR_RETURN(replica_, recovery::LocalReplica<P>::Open(
                                            *pmem_, region_->bytes(), replica));
     return Open(/*is_member=*/true);
@@ -203,7 +247,9 @@ class Opener {
     for (const recovery::OpenedBackup& backup : opened.backups) {
       connectivity_->fabric->Close(backup.connection).IgnoreError();
     }
-    return MakeReport(opened);
+    RecoveryReport report = MakeReport(opened);
+    report.moments.began_ns = began_ns_;
+    return report;
   }
 
   // Opens without an own replica (remote-only).
@@ -214,6 +260,15 @@ class Opener {
  private:
   Uuid log_id() const {
     return quorum::LogIdOf(cluster_.cluster_id, options_.replication.log_name);
+  }
+
+  // Returns whether the own replica may be taken for lost: with W = 1 no other
+  // one need have its records, and no opening could go on without it.
+  bool CanBeRepaired() const {
+    return is_own_ && cluster_.sizes.write_quorum > 1;
+  }
+  ReplicaIdentity identity() const {
+    return {cluster_.cluster_id, log_id(), NodeId(options_.replication.node)};
   }
 
   recovery::EpochOpeningOptions OpeningOptions(
@@ -233,9 +288,13 @@ class Opener {
     opening.configuration_id = cluster_.id;
     opening.key = cluster_.key;
     opening.cleanup_through = options_.cleanup_through;
-    opening.gather_ns = int64_t{replication.gather_ms} * kNanosPerMilli;
+    opening.gather_ns = int64_t{replication.gather_ms} * kNanosPerMs;
     opening.deadline = deadline_;
+    opening.report_ns = tries_.report_ns;
+    opening.gather_factor = tries_.gather_factor;
+    opening.promised_max = tries_.promised_max;
     opening.credits = replication.batches_max;
+    opening.heartbeat_ms = replication.heartbeat_ms;
     return opening;
   }
 
@@ -293,6 +352,7 @@ class Opener {
     FabricPump(*connectivity_->fabric).RunUntilDone(*tried);
     again = tried->may_try_again();
     if (tried->refused_by()) opening_.above = tried->refused_by()->epoch;
+    opening_.whole_reports |= tried->wants_whole_reports();
     ALPHEUS_RETURN_IF_ERROR(tried->status());
     return tried->TakeOpened();
   }
@@ -301,19 +361,38 @@ class Opener {
   // hear of a higher ballot, others only that replicas closed their
   // connections.
   absl::StatusOr<EpochOpened> TryUntilDeadline(bool is_member) {
-    const quorum::PrimaryId self{NodeId(options_.replication.node),
-                                 connectivity_->random.Next() | 1};
-    ALPHEUS_ASSIGN_OR_RETURN(quorum::StaticMembership membership,
-                             quorum::StaticMembership::Make(self));
+    quorum::PrimaryId self = tries_.self;
+    quorum::Membership* membership = tries_.membership;
+    std::unique_ptr<quorum::Membership> own;
+    if (membership == nullptr) {
+      self = {NodeId(options_.replication.node),
+              connectivity_->random.Next() | 1};
+      ALPHEUS_ASSIGN_OR_RETURN(
+          own, OpenMembership(cluster_,
+                              {.log_name = options_.replication.log_name,
+                               .self = self,
+                               .look_ns = kBallotLookNanos},
+                              connectivity_->random));
+      membership = own.get();
+    }
+    membership->Poll();  // connects while replicas are greeted
     opening_ = OpeningOptions(is_member, self);
     absl::Status refusal;
     for (;;) {
+      if (membership->session().state == quorum::SessionState::kExpired) {
+        membership->Renew();
+      }
       bool again = false;
+      const bool saw_all = opening_.whole_reports;
       absl::StatusOr<EpochOpened> opened =
-          TryOnce(is_member, membership, again);
+          TryOnce(is_member, *membership, again);
+      membership_warning_ = WarningOf(*membership);
       const int64_t now = Clock::Real().NowNanos();
       if (opened.ok()) return opened;
-      if (!again || deadline_.HasPassed(now)) {
+      // Nobody has won where damage is to be looked for.
+      const bool may_go_on =
+          tries_.until_deadline || opening_.whole_reports != saw_all;
+      if (!again || !may_go_on || deadline_.HasPassed(now)) {
         return WithRefusal(opened.status(), refusal);
       }
       refusal = opened.status();
@@ -322,6 +401,27 @@ class Opener {
           static_cast<int64_t>(connectivity_->random.Below(kBackOffNanosMax)));
       FabricPump(*connectivity_->fabric).DropUntil(retry);
     }
+  }
+
+  // Opens the membership of this process once more, for changes of a log that
+  // runs: that of the opening ends with it, or is a candidate's own. A second
+  // sequence of one process takes no epoch twice all the same (BA3): the own
+  // replica has promised all that the first one gave, and each question names
+  // its promise.
+  std::function<absl::StatusOr<std::unique_ptr<quorum::BallotSource>>()>
+  BallotsOpener() {
+    return [cluster = cluster_, log_name = options_.replication.log_name,
+            self = opening_.self, &random = connectivity_->random]()
+               -> absl::StatusOr<std::unique_ptr<quorum::BallotSource>> {
+      ALPHEUS_ASSIGN_OR_RETURN(
+          std::unique_ptr<quorum::Membership> membership,
+          OpenMembership(
+              cluster,
+              {.log_name = log_name, .self = self, .look_ns = kBallotLookNanos},
+              random));
+      membership->Poll();  // connects while replicas are greeted
+      return membership;
+    };
   }
 
   // Options for the daemon that had the own replica, and will have it again.
@@ -345,7 +445,7 @@ class Opener {
     recovery::ScrubbingOptions scrubbing;
     scrubbing.bytes_per_second = replication.scrub_bytes_per_second;
     scrubbing.interval_ns =
-        int64_t{replication.scrub_interval_s} * 1'000 * kNanosPerMilli;
+        int64_t{replication.scrub_interval_s} * 1'000 * kNanosPerMs;
     scrubbing.peers = opening_.peers;
     return scrubbing;
   }
@@ -357,8 +457,8 @@ class Opener {
     replication::Replicator::Options replicator;
     replicator.write_quorum = cluster_.sizes.write_quorum;
     replicator.has_local_replica = is_member;
-    replicator.ack_timeout_ns =
-        int64_t{options.ack_timeout_ms} * kNanosPerMilli;
+    replicator.ack_timeout_ns = int64_t{options.ack_timeout_ms} * kNanosPerMs;
+    replicator.heartbeat_ns = int64_t{options.heartbeat_ms} * kNanosPerMs;
     replicator.lag_bytes_max = options.lag_bytes_max != 0
                                    ? options.lag_bytes_max
                                    : opened.start.superline.ring_capacity;
@@ -366,15 +466,26 @@ class Opener {
     const std::optional<RegionClaimOptions> claim =
         ClaimOptions(is_member, opened.epoch);
     RecoveryReport report = MakeReport(opened);
+    report.moments.began_ns = began_ns_;
     report.shadow = std::move(shadow_);
     report.medium_warning = region_->warning();
+    report.membership_warning = membership_warning_;
+    report.ballot_warning = quorum::CounterWarning(opened.epoch);
+    recovery::SuccessionOptions succession;
+    succession.replicator = replicator;
+    succession.resync.opening = opening_;
+    if (cluster_.zookeeper) succession.open_ballots = BallotsOpener();
     auto replication = std::make_unique<FabricReplication>(
-        std::move(connectivity_), replicator,
-        recovery::ResyncOptions{.opening = opening_}, opened, claim,
+        std::move(connectivity_), std::move(succession), opened, claim,
         OwnScrubbing());
     auto engine = std::make_unique<LogEngine>(
-        *std::move(region_), std::move(pmem_), start, std::move(report),
-        options_, std::move(replication));
+        *std::exchange(region_, std::nullopt), std::move(pmem_), start,
+        std::move(report), options_, std::move(replication));
+    if (CanBeRepaired()) {
+      engine->OnMediumFailed([identity = identity()](Region region) {
+        ReplicaFile::GiveUpSuspect(std::move(region), identity);
+      });
+    }
     // First the thread: it answers backups while records are counted.
     ALPHEUS_RETURN_IF_ERROR(engine->StartService());
     engine->CountRecovered();
@@ -383,12 +494,16 @@ class Opener {
 
   const LogOptions& options_;
   const ClusterConfiguration& cluster_;
+  const OpeningTries tries_;
+  const int64_t began_ns_;  // as OpeningMoments
   std::unique_ptr<Connectivity> connectivity_;
   const Deadline deadline_;
   std::optional<recovery::MembersChange> change_;
   std::vector<recovery::PeerAddress> asked_;
   recovery::EpochOpeningOptions opening_;  // of the last try
   std::string shadow_;                     // as ReplicaFile::shadow
+  std::string membership_warning_;  // as RecoveryReport::membership_warning
+  bool is_own_ = false;             // the region is the own replica's
   std::optional<Region> region_;
   std::unique_ptr<P> pmem_;
   std::unique_ptr<recovery::LocalReplica<P>> replica_;
@@ -420,14 +535,37 @@ absl::Status CheckIsOwn(const LogOptions& options,
       ", or give --node ", info.node.value, " on the machine of that node"));
 }
 
+// Checks that the daemon keeps the replica for no later primary than those that
+// this process knew of. Errors: Aborted.
+absl::Status CheckNotRefused(const LogOptions& options,
+                             const recovery::ControlCall& release) {
+  const auto* const refused =
+      release.reply().has_value()
+          ? std::get_if<recovery::Refused>(&*release.reply())
+          : nullptr;
+  if (refused == nullptr) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      options.path, ": epoch ", refused->current.epoch.value,
+      " is promised to node ", refused->current.primary.node.value,
+      " since this process decided to open. Another one was faster; its "
+      "replica stays with it"));
+}
+
 // Opens the replica's file; asks this node's daemon, if there is one, to
-// release it, until it does.
+// release it, until it does. Errors: those of the file; NotFound (no such
+// file); FailedPrecondition (it is not released); Aborted (it is another
+// primary's by now).
 absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
     const LogOptions& options, const ClusterConfiguration& cluster,
-    Connectivity& connectivity) {
-  const Deadline deadline = Deadline::In(
+    Connectivity& connectivity, const OpeningTries& tries) {
+  Deadline deadline = Deadline::In(
       std::chrono::milliseconds(options.replication.open_timeout_ms));
+  if (tries.report_ns != 0) {
+    const int64_t soon = Clock::Real().NowNanos() + tries.report_ns;
+    deadline = Deadline::AtNanos(std::min(deadline.at_nanos(), soon));
+  }
   bool is_checked = false;
+  int64_t released_until = 0;  // until then the daemon closes the file
   for (;;) {
     absl::StatusOr<std::unique_ptr<ReplicaFile>> file = ReplicaFile::Open(
         options.path, {.fabric = connectivity.fabric.get(),
@@ -455,6 +593,12 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
           "primary that is stopped. End that process, or open the log without "
           "a file"));
     }
+    FabricPump pump(*connectivity.fabric);
+    if (Clock::Real().NowNanos() < released_until) {
+      pump.DropUntil(
+          Deadline::AtNanos(Clock::Real().NowNanos() + kReleasedRetryNanos));
+      continue;
+    }
     recovery::Hello hello;
     hello.cluster_id = cluster.cluster_id;
     hello.log_id =
@@ -469,37 +613,50 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
                                    hello,
                                    deadline,
                                    {cluster.key, &connectivity.random}},
-                                  recovery::Release{});
-    FabricPump pump(*connectivity.fabric);
+                                  recovery::Release{tries.promised_max});
     pump.RunUntil([&] { return release.done(); }, deadline, release);
-    // The lock decides, whatever the daemon replied.
-    const Deadline retry =
-        Deadline::AtNanos(Clock::Real().NowNanos() + kLockRetryNanos);
-    pump.RunUntil([] { return false; }, retry, release);
+    ALPHEUS_RETURN_IF_ERROR(CheckNotRefused(options, release));
+    // The lock decides, whatever else the daemon replied. A daemon that
+    // releases the replica closes its file within moments.
+    const int64_t now = Clock::Real().NowNanos();
+    if (release.reply().has_value() &&
+        std::holds_alternative<recovery::Released>(*release.reply())) {
+      released_until = now + kLockRetryNanos;
+      continue;
+    }
+    pump.RunUntil([] { return false; },
+                  Deadline::AtNanos(now + kLockRetryNanos), release);
   }
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
-    const LogOptions& options) {
+    const LogOptions& options, const OpeningTries& tries) {
+  const int64_t began_ns = Clock::Real().NowNanos();
   ALPHEUS_RETURN_IF_ERROR(CheckEngineOptions(options));
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const ClusterConfiguration cluster,
-      quorum::LoadClusterFile(options.replication.cluster_file));
+  std::optional<ClusterConfiguration> read;
+  if (tries.cluster == nullptr) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        read, quorum::LoadClusterFile(options.replication.cluster_file));
+  }
+  const ClusterConfiguration& cluster = read ? *read : *tries.cluster;
   ALPHEUS_RETURN_IF_ERROR(CheckOptions(options, cluster));
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<Connectivity> connectivity,
       Connectivity::Open(cluster, NodeId(options.replication.node)));
   if (options.path.empty()) {
-    return Opener<LibpmemPersistence>(options, cluster, std::move(connectivity))
+    return Opener<LibpmemPersistence>(options, cluster, std::move(connectivity),
+                                      began_ns, tries)
         .OpenWithCache();
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ReplicaFile> file,
-                           TakeReplicaFile(options, cluster, *connectivity));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ReplicaFile> file,
+      TakeReplicaFile(options, cluster, *connectivity, tries));
   return std::visit(
       [&]<class P>(std::unique_ptr<P>& pmem) {
-        return Opener<P>(options, cluster, std::move(connectivity))
+        return Opener<P>(options, cluster, std::move(connectivity), began_ns,
+                         tries)
             .OpenWithReplica(*file, std::move(pmem));
       },
       file->pmem());
@@ -510,7 +667,8 @@ absl::StatusOr<RecoveryReport> OpenToChangeMembers(
     recovery::MembersChange change, std::vector<recovery::PeerAddress> asked) {
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Connectivity> connectivity,
                            Connectivity::Open(to, NodeId(0)));
-  return Opener<LibpmemPersistence>(options, to, std::move(connectivity))
+  return Opener<LibpmemPersistence>(options, to, std::move(connectivity),
+                                    Clock::Real().NowNanos())
       .ChangeMembers(std::move(change), std::move(asked));
 }
 

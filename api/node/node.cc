@@ -20,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "api/node/node_directory.h"
 #include "api/wiring/fabric_pump.h"
+#include "api/wiring/membership.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
 #include "log/core/read/region_check.h"
@@ -30,6 +31,7 @@
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/cluster/host_numbers.h"
 #include "quorum/members/log_id.h"
+#include "recovery/protocol/superline_report.h"
 #include "replication/fabric/socket_address.h"
 #include "replication/persist/plan/planner.h"
 #include "replication/persist/platform/platform_declaration.h"
@@ -43,6 +45,9 @@ namespace {
 
 // Interval of tries for a file that another process has.
 constexpr int64_t kRecheckNanos = 200'000'000;
+// How often the node looks whether the membership service has answered: it
+// sleeps in the fabric.
+constexpr int64_t kRegistrationLookNanos = 10'000'000;
 // Interval of checks of served files.
 constexpr int64_t kCheckFilesNanos = 500'000'000;
 // Turns between checks in a node that never idles.
@@ -230,6 +235,18 @@ absl::Status Node::Begin() {
   ALPHEUS_RETURN_IF_ERROR(FindFiles());
   // Before files are opened: peers that connect wait for the first turn of Run.
   ALPHEUS_ASSIGN_OR_RETURN(address_, fabric_->Listen(own));
+  if (cluster_.zookeeper.has_value()) {
+    registrations_.emplace(
+        [this](const std::string& log_name) {
+          return OpenMembership(
+              cluster_,
+              {.log_name = log_name,
+               .self = {NodeId(options_.node), random_.Next() | 1},
+               .look_ns = kRegistrationLookNanos},
+              random_);
+        },
+        options_.say);
+  }
   Recheck();
   return absl::OkStatus();
 }
@@ -596,6 +613,7 @@ void Node::ReleaseAsked() {
       hosted.file.reset();
       hosted.left_until = Clock::Real().NowNanos() + kReleasedNanos;
       hosted.recheck_at = Clock::Real().NowNanos() + kReleasedCheckNanos;
+      rechecks_soon_ = true;
       options_.say(absl::StrCat("log ", log_name,
                                 ": released to a process of this machine"));
     }
@@ -684,6 +702,38 @@ void Node::Recheck() {
     TryToServe(file->first);
     if (std::exchange(is_gone_, false)) files_.erase(file);
   }
+  UpdateRegistrations();
+}
+
+void Node::UpdateRegistrations() {
+  if (!registrations_.has_value()) return;
+  registrations_->KeepOnly([this](const std::string& log_name) {
+    const auto found = files_.find(log_name);
+    return found != files_.end() && found->second.is_served;
+  });
+  const int64_t now = Clock::Real().NowNanos();
+  const bool is_due = now >= registrations_due_at_;
+  if (is_due) registrations_due_at_ = now + kCheckFilesNanos;
+  for (const auto& [log_name, hosted] : files_) {
+    if (!hosted.is_served) continue;
+    if (is_due || !registrations_->IsRegistered(log_name)) {
+      Register(log_name, hosted);
+    }
+  }
+}
+
+void Node::Register(const std::string& log_name, const HostedFile& hosted) {
+  const std::span<std::byte> region = hosted.file->region().bytes();
+  const Uuid log_id = LogIdOf(cluster_.cluster_id, log_name);
+  const NodeId self(options_.node);
+  const auto hello =
+      recovery::ServerHelloOfClaimed(region, cluster_.cluster_id, log_id, self);
+  const auto followed =
+      recovery::FollowedOfClaimed(region, cluster_.cluster_id, log_id, self);
+  // In the middle of an update neither can be read: the next time.
+  if (!hello.has_value() || !followed.has_value()) return;
+  registrations_->Register(
+      log_name, {self, hello->incarnation, address_, followed->log_epoch});
 }
 
 // --- What an operator changes
@@ -728,7 +778,11 @@ std::string Node::OptionsOfAStart(const NodeOptions& options) const {
 // Reads cluster_id, fabric and node only, which never change.
 absl::Status Node::Reload(const NodeOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster, LoadAgain(options));
-  if (const std::string names = OptionsOfAStart(options); !names.empty()) {
+  std::string names = OptionsOfAStart(options);
+  if (cluster.zookeeper != cluster_.zookeeper) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", "membership");
+  }
+  if (!names.empty()) {
     options_.say(absl::StrCat(
         "reload: these changes take effect only after a restart: ", names));
   }
@@ -777,6 +831,10 @@ Deadline Node::NextPoll() const {
     const int64_t due = hosted.is_served ? files_due_at_ : hosted.recheck_at;
     if (due < next.at_nanos()) next = Deadline::AtNanos(due);
   }
+  if (registrations_.has_value()) {
+    next = Deadline::AtNanos(
+        std::min(next.at_nanos(), registrations_->NextPoll().at_nanos()));
+  }
   return next;
 }
 
@@ -807,6 +865,9 @@ void Node::Run() {
       // A busy machine may never have this many idle turns.
       const bool is_due = any ? ++busy_turns % kBusyTurns == 0 : IsCheckDue();
       if (std::exchange(rechecks_soon_, false) || is_due) Recheck();
+      if (registrations_.has_value() && (!any || is_due)) {
+        registrations_->Poll(Clock::Real().NowNanos());
+      }
       due_at = any ? 0 : NextPoll().at_nanos();
     }
     if (any) {

@@ -58,6 +58,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "api/node/node_registrations.h"
 #include "api/node/replica_file.h"
 #include "api/wiring/adapter.h"
 #include "api/wiring/retry_times.h"
@@ -167,6 +168,10 @@ class Node final : private recovery::LogCreator,
       const NodeOptions& options) const;
   std::string OptionsOfAStart(const NodeOptions& options) const;
   void TakeChange();
+  // Has the membership service know the replicas that are served, and no
+  // others.
+  void UpdateRegistrations();
+  void Register(const std::string& log_name, const HostedFile& hosted);
   void TryToServe(const std::string& log_name);
   // Tries to serve the log at once, if another process had its file.
   void RecheckNow(Uuid log_id);
@@ -221,6 +226,9 @@ class Node final : private recovery::LogCreator,
   FileDescriptor directory_lock_{-1};       // from Begin on
   std::unique_ptr<fabric::Fabric> fabric_;  // from Begin on
   std::unique_ptr<recovery::ReplicaServer> server_;
+  // Set in a cluster with a membership service.
+  std::optional<NodeRegistrations> registrations_;
+  int64_t registrations_due_at_ = 0;  // when epochs are read again
   // Entries of the directory that are no replicas; reported once.
   std::set<std::string> passed_over_;
   std::filesystem::file_time_type directory_time_;  // when it was read

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
+#include "log/base/mutex.h"
 #include "log/base/status_macros.h"
 #include "log/core/ring/format_region.h"
 #include "log/core/ring/region_use.h"
@@ -73,6 +76,14 @@ absl::StatusOr<std::string> ShadowIfNeeded(fabric::Fabric* fabric,
                       RoundUp(bytes, kMebibyte) / kMebibyte,
                       " MiB of memory, and copied to it before they are "
                       "acknowledged");
+}
+
+// Keeps a file's lock until the process ends.
+void KeepForGood(std::unique_ptr<ReplicaFile> file) {
+  static Mutex mutex;
+  static auto* const kept = new std::vector<std::unique_ptr<ReplicaFile>>();
+  const MutexLock lock(mutex);
+  kept->push_back(std::move(file));
 }
 
 }  // namespace
@@ -158,6 +169,15 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
                          ? Region::Create(path, format.region_bytes, content)
                          : Region::Replace(path, format.region_bytes, content));
   return On(std::move(region), options);
+}
+
+void ReplicaFile::GiveUpSuspect(Region region,
+                                const ReplicaIdentity& identity) {
+  const ReplicaFileOptions options;
+  std::unique_ptr<ReplicaFile> file(
+      new ReplicaFile(std::move(region), /*shadow=*/"", options));
+  const bool is_marked = file->Serve(identity, /*suspect=*/true).ok();
+  if (!is_marked) KeepForGood(std::move(file));
 }
 
 absl::StatusOr<std::unique_ptr<recovery::ServedLog>> ReplicaFile::Serve(

@@ -79,6 +79,11 @@ class ReplicaFile {
   // nothing that Serve returned is left.
   void ForgetFailure();
 
+  // Gives up a region whose medium failed under a primary, so that nobody takes
+  // it for good: its superline says `repairing` before the lock goes. If that
+  // can't be written either, the lock stays until this process ends.
+  static void GiveUpSuspect(Region region, const ReplicaIdentity& identity);
+
   replication::ReplicaMedium medium() const;
   // Returns a sentence on why peers write to a shadow, and its cost; empty if
   // they don't.

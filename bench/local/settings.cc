@@ -24,6 +24,7 @@ Settings FullSettings() {
   s.tenant_ring_bytes = 8 << 20;
   s.recovery_mib = {16, 32, 64, 128, 256};
   s.recovery_sizes = {64, 1024, 16384};
+  s.opening_mib = {16, 64, 256, 1024};
   return s;
 }
 
@@ -39,6 +40,7 @@ Settings QuickSettings() {
   s.tenant_sizes = {64, 1024, 16384};
   s.tenant_ring_bytes = 2 << 20;
   s.recovery_mib = {16, 64};
+  s.opening_mib = {16, 256};
   return s;
 }
 
@@ -57,6 +59,7 @@ Settings TinySettings() {
   s.stage_ops = 100;
   s.tenants = 2;
   s.recovery_mib = {2, 4};
+  s.opening_mib = {2, 4};
   return s;
 }
 

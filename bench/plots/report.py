@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Prints tables, aims and the paper's claims for a run of bench_local,
-bench_replicated, bench_rocksdb or bench_ordered_store, or tables and the
-taxonomy's findings for one of bench_remotelog, and draws the figures.
+bench_replicated, bench_rocksdb or bench_ordered_store, tables and aims for one
+of bench_failover, or tables and the taxonomy's findings for one of
+bench_remotelog, and draws the figures.
 
 usage: report.py RESULT.json FOLDER
 
@@ -15,6 +16,7 @@ import os
 import sys
 
 import claims
+import failover
 import ordered_store
 import remotelog
 import replicated
@@ -47,11 +49,13 @@ def local_text(results):
 
 TEXTS = {"local": local_text, "replicated": replicated.to_text,
          "remotelog": remotelog.to_text, "rocksdb": rocksdb_wal.to_text,
-         "ordered_store": ordered_store.to_text}
+         "ordered_store": ordered_store.to_text,
+         "failover": failover.to_text}
 
 
 def draw(results, name, folder):
     try:
+        import failover_figure
         import figures
         import ordered_store_figure
         import remotelog_figure
@@ -63,7 +67,8 @@ def draw(results, name, folder):
     os.makedirs(folder, exist_ok=True)
     drawing = {"local": figures, "replicated": replicated_figure,
                "remotelog": remotelog_figure, "rocksdb": rocksdb_figure,
-               "ordered_store": ordered_store_figure}
+               "ordered_store": ordered_store_figure,
+               "failover": failover_figure}
     drawn, skipped = drawing[name].draw_all(results, folder)
     for path in drawn:
         print("drawn: " + path)

@@ -11,7 +11,8 @@ APPEND_COLUMNS = ("alpheus", "alpheus-freq8", "alpheus-freq16", "libpmemlog",
 def to_text(results):
     sections = [machine(results), append(results), counts(results),
                 threads(results), policies(results), stages(results),
-                tenants(results), recovery(results), skips(results)]
+                tenants(results), recovery(results), opening(results),
+                skips(results)]
     return "\n".join(section for section in sections if section)
 
 
@@ -208,6 +209,21 @@ def touched_pages(results):
         return ""
     return ("A page of a mapped file that is touched for the first time: "
             "%.0f to %.0f ns\n" % (min(nanos), max(nanos)))
+
+
+def opening(results):
+    metrics = ("after a crash", "after a close")
+    rows = []
+    for m in results.find("opening", "alpheus", metrics[0]):
+        where = m["parameters"]
+        rows.append(["%d MiB" % where["log_mib"], bytes_text(where["bytes"])]
+                    + [cell(results.median("opening", "alpheus", metric,
+                                           **where), "%.2f")
+                       for metric in metrics])
+    if not rows:
+        return ""
+    return table("Opening of a full log: ms", ["log", "record"]
+                 + list(metrics), rows)
 
 
 def skips(results):

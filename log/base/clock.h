@@ -9,6 +9,8 @@
 
 namespace alpheus {
 
+inline constexpr int64_t kNanosPerMs = 1'000'000;
+
 class Clock {
  public:
   virtual ~Clock() = default;

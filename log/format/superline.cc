@@ -37,6 +37,12 @@ absl::Status TakeMembers(const MemberFormat (&from)[kMembersMax],
   return absl::OkStatus();
 }
 
+size_t ContentBytesOf(uint32_t version) {
+  return version == 1   ? kSuperlineBytesOfVersion1
+         : version == 2 ? kSuperlineBytesOfVersion2
+                        : sizeof(SuperlineFormat);
+}
+
 }  // namespace
 
 bool HasPossibleSizes(const MemberList& list) {
@@ -83,6 +89,7 @@ std::vector<std::byte> EncodeSuperline(const Superline& superline) {
     f.from_write_quorum = from->write_quorum;
     PutMembers(*from, f.from_members);
   }
+  f.ceiling = superline.ceiling.value;
   std::vector<std::byte> content(sizeof(f));
   std::memcpy(content.data(), &f, sizeof(f));
   return content;
@@ -109,7 +116,7 @@ absl::StatusOr<Superline> DecodeSuperline(std::span<const std::byte> content) {
         ". Use a program of that version to read the region"));
   }
   SuperlineFormat f{};
-  const size_t expected = version == 1 ? kSuperlineBytesOfVersion1 : sizeof(f);
+  const size_t expected = ContentBytesOf(version);
   if (content.size() != expected) {
     return absl::DataLossError(absl::StrCat("superline: ", content.size(),
                                             " bytes of content, expected ",
@@ -135,6 +142,9 @@ absl::StatusOr<Superline> DecodeSuperline(std::span<const std::byte> content) {
   s.head_chain = f.head_chain;
   s.repairing = (f.flags & kFlagRepairing) != 0;
   s.unsafe_shutdown_count = f.unsafe_shutdown_count;
+  // A program of an earlier version may have written anywhere in the ring.
+  s.ceiling =
+      RingOffset(version < 3 ? f.head_offset + f.ring_capacity : f.ceiling);
   s.configuration.id = f.configuration_id;
   s.configuration.replica_count = f.replica_count;
   s.configuration.write_quorum = f.write_quorum;

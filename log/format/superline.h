@@ -15,6 +15,10 @@
 //         superline with a later head is persisted (P-L4).
 //   SUP4. The epoch table with number `table_seq` holds; a table copy with
 //         another number is an update that did not happen.
+//   SUP5. head_offset <= ceiling <= head_offset + ring_capacity. No record that
+//         the epoch table gives an owner was ever written at or after the
+//         ceiling: it is raised, and persisted, before bytes beyond it are
+//         written (P-A3.7).
 // Thread safety: values and pure functions.
 // References: protocol P-A2; docs/formats/log.md#superline.
 #ifndef ALPHEUS_LOG_FORMAT_SUPERLINE_H_
@@ -34,10 +38,11 @@
 
 namespace alpheus {
 
-// Version that is written. Version 1 can be read too; its lists lack the
-// configuration that they were made from. The first update of the superline
+// Version that is written. Earlier ones can be read too: lists of version 1
+// lack the configuration that they were made from, and versions 1 and 2 have no
+// ceiling; it is then a lap after the head. The first update of the superline
 // makes it this version.
-inline constexpr uint32_t kFormatVersion = 2;
+inline constexpr uint32_t kFormatVersion = 3;
 inline constexpr uint64_t kSuperlineMagic = 0x315355454850'4c41u;  // "ALPHEUS1"
 inline constexpr size_t kMembersMax = 16;
 
@@ -94,6 +99,7 @@ struct Superline {
   uint64_t head_chain = 0;  // chain value before the record at head
   bool repairing = false;   // in the middle of a destructive repair (P-H12)
   uint64_t unsafe_shutdown_count = 0;  // of the platform; 0: it has none
+  RingOffset ceiling;  // nothing was written at or after it (SUP5)
 
   bool operator==(const Superline&) const = default;
 };
@@ -103,7 +109,8 @@ struct MemberFormat {
   uint64_t incarnation;
 };
 
-// Content of the cell on media; version 1 ends before from_id.
+// Content of the cell on media; version 1 ends before from_id, version 2 before
+// ceiling.
 struct SuperlineFormat {
   uint32_t format_version;                 // 0..4
   uint32_t flags;                          // 4..8     bit 0 repairing
@@ -132,10 +139,12 @@ struct SuperlineFormat {
   uint32_t from_replica_count;             // 440..444   0: not known, or none
   uint32_t from_write_quorum;              // 444..448
   MemberFormat from_members[kMembersMax];  // 448..704
+  uint64_t ceiling;                        // 704..712
 };
 inline constexpr size_t kSuperlineBytesOfVersion1 = 432;
+inline constexpr size_t kSuperlineBytesOfVersion2 = 704;
 static_assert(std::is_trivially_copyable_v<SuperlineFormat>);
-static_assert(sizeof(SuperlineFormat) == 704);
+static_assert(sizeof(SuperlineFormat) == 712);
 static_assert(offsetof(SuperlineFormat, format_version) == 0);
 static_assert(offsetof(SuperlineFormat, flags) == 4);
 static_assert(offsetof(SuperlineFormat, cluster_id) == 8);
@@ -163,6 +172,7 @@ static_assert(offsetof(SuperlineFormat, from_id) == kSuperlineBytesOfVersion1);
 static_assert(offsetof(SuperlineFormat, from_replica_count) == 440);
 static_assert(offsetof(SuperlineFormat, from_write_quorum) == 444);
 static_assert(offsetof(SuperlineFormat, from_members) == 448);
+static_assert(offsetof(SuperlineFormat, ceiling) == kSuperlineBytesOfVersion2);
 
 std::vector<std::byte> EncodeSuperline(const Superline& superline);
 

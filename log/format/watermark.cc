@@ -27,6 +27,8 @@ WatermarkFormat EncodeWatermark(Uuid log_id, int line, Watermark watermark) {
   WatermarkFormat f{};
   f.epoch = watermark.epoch.value;
   f.lsn = watermark.lsn.value;
+  f.offset = watermark.place.offset.value;
+  f.chain = watermark.place.chain;
   f.magic = kWatermarkMagic;
   f.crc = LineChecksum(log_id, line, f);
   return f;
@@ -43,15 +45,21 @@ std::optional<Watermark> DecodeWatermark(Uuid log_id, int line,
   if (f.magic != kWatermarkMagic || f.crc != LineChecksum(log_id, line, f)) {
     return std::nullopt;
   }
-  return Watermark{Epoch(f.epoch), Lsn(f.lsn)};
+  return Watermark{Epoch(f.epoch), Lsn(f.lsn), {RingOffset(f.offset), f.chain}};
+}
+
+const Watermark* WatermarkPair::Latest(Epoch epoch) const {
+  const Watermark* latest = nullptr;
+  for (const auto& line : lines) {
+    if (!line || line->epoch != epoch) continue;
+    if (latest == nullptr || line->lsn > latest->lsn) latest = &*line;
+  }
+  return latest;
 }
 
 Lsn WatermarkPair::Proven(Epoch epoch) const {
-  Lsn proven;
-  for (const auto& line : lines) {
-    if (line && line->epoch == epoch && line->lsn > proven) proven = line->lsn;
-  }
-  return proven;
+  const Watermark* const latest = Latest(epoch);
+  return latest == nullptr ? Lsn(0) : latest->lsn;
 }
 
 int WatermarkPair::NextLine(Epoch epoch) const {

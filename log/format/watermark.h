@@ -6,11 +6,15 @@
 // was *already fenced* when it was written. So a watermark and the batch under
 // the same fence never contradict each other at a power cut (P-H9, P-H10). Two
 // lines on pages of their own are written in turn; a power cut tears at most
-// one.
+// one. A line also has the place of the record that it names, so that a scan
+// may begin there (local_opening.h). The scan reads that record, too. Without
+// that, one fault could destroy the last proven record and the unproven ones
+// after it, and the scan would see only an end (P-L14).
 //
 // Invariants:
 //   WMK1. A valid watermark (e, n) implies: every record up to n that epoch e
-//         owns was persisted here, before the watermark was stored.
+//         owns was persisted here, before the watermark was stored. Its place,
+//         if it has one, is where record n starts, with the chain before it.
 //   WMK2. The line that holds is never overwritten before the other one is
 //         persisted; both lines bad is damage, not a power cut.
 //   WMK3. Watermarks of other epochs than the log epoch mean nothing.
@@ -32,9 +36,19 @@ namespace alpheus {
 
 inline constexpr uint32_t kWatermarkMagic = 0x4b52414d;  // "MARK"
 
+// Where a record starts, its PAD included. Zeros if that is not known: of all
+// records only LSN 1 starts at offset 0, and these are its place.
+struct WatermarkPlace {
+  RingOffset offset;
+  uint64_t chain = 0;  // before the record
+
+  bool operator==(const WatermarkPlace&) const = default;
+};
+
 struct Watermark {
   Epoch epoch;
   Lsn lsn;
+  WatermarkPlace place = {};  // of record `lsn`
 
   bool operator==(const Watermark&) const = default;
 };
@@ -42,13 +56,17 @@ struct Watermark {
 struct alignas(kLineBytes) WatermarkFormat {
   uint64_t epoch;        // 0..8
   uint64_t lsn;          // 8..16
-  uint64_t reserved[5];  // 16..56   0
+  uint64_t offset;       // 16..24   place; 0 if none is known, as the chain
+  uint64_t chain;        // 24..32
+  uint64_t reserved[3];  // 32..56   0
   uint32_t magic;        // 56..60
   uint32_t crc;          // 60..64   over bytes 0..60, seeded with log and line
 };
 static_assert(sizeof(WatermarkFormat) == kLineBytes);
 static_assert(offsetof(WatermarkFormat, epoch) == 0);
 static_assert(offsetof(WatermarkFormat, lsn) == 8);
+static_assert(offsetof(WatermarkFormat, offset) == 16);
+static_assert(offsetof(WatermarkFormat, chain) == 24);
 static_assert(offsetof(WatermarkFormat, magic) == 56);
 static_assert(offsetof(WatermarkFormat, crc) == 60);
 
@@ -60,11 +78,13 @@ class WatermarkEncoder {
  public:
   WatermarkEncoder(Uuid log_id, int line, Epoch epoch);
 
-  LineWords Encode(Lsn lsn) const {
+  LineWords Encode(Lsn lsn, const WatermarkPlace& place) const {
     uint64_t crc = Crc32cWord(crc_of_epoch_, lsn.value);
-    for (int i = 0; i < 5; ++i) crc = Crc32cWord(crc, 0);
+    crc = Crc32cWord(crc, place.offset.value);
+    crc = Crc32cWord(crc, place.chain);
+    for (int i = 0; i < 3; ++i) crc = Crc32cWord(crc, 0);
     const uint32_t sum = Crc32cHalfWord(crc, kWatermarkMagic);
-    return {{epoch_, lsn.value, 0, 0, 0, 0, 0,
+    return {{epoch_, lsn.value, place.offset.value, place.chain, 0, 0, 0,
              uint64_t{kWatermarkMagic} | uint64_t{sum} << 32}};
   }
 
@@ -83,6 +103,8 @@ struct WatermarkPair {
   std::array<std::optional<Watermark>, 2> lines;
 
   bool both_bad() const { return !lines[0] && !lines[1]; }
+  // Returns the line of `epoch` with the highest LSN; nullptr if there is none.
+  const Watermark* Latest(Epoch epoch) const;
   // Returns the highest LSN that a line of `epoch` proves persisted; Lsn(0) if
   // none does.
   Lsn Proven(Epoch epoch) const;

@@ -22,6 +22,7 @@
 #include "log/pmem/file_error.h"
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/members/cluster_key.h"
+#include "quorum/members/identity.h"
 
 // The package's shared library throws. The headers alone do not, and nothing is
 // linked.
@@ -34,6 +35,10 @@ namespace alpheus::quorum {
 namespace {
 
 constexpr uint64_t kInt64Max = std::numeric_limits<int64_t>::max();
+constexpr size_t kServersMax = 16;
+// Below that a pause of a machine ends sessions; servers bound it, too.
+constexpr uint64_t kSessionTimeoutMsMin = 200;
+constexpr uint64_t kSessionTimeoutMsMax = 600'000;
 
 absl::string_view View(std::string_view text) {
   return {text.data(), text.size()};
@@ -277,6 +282,112 @@ absl::Status ReadKeyOptions(const TableReader& root, ClusterOptions& options) {
                       "\"key_file\". Leave one of the two out");
 }
 
+absl::StatusOr<std::vector<Address>> ReadServers(const TableReader& reader,
+                                                 const toml::table& table) {
+  ALPHEUS_RETURN_IF_ERROR(reader.Require("servers"));
+  const toml::array* list = table.get("servers")->as_array();
+  if (list == nullptr || list->empty() || list->size() > kServersMax) {
+    return reader.ErrorOf("servers",
+                          absl::StrCat("\"servers\" is not a list of 1 to ",
+                                       kServersMax, " addresses"));
+  }
+  std::vector<Address> servers;
+  for (const toml::node& entry : *list) {
+    const auto* text = entry.as_string();
+    absl::StatusOr<Address> server = absl::InvalidArgumentError(absl::StrCat(
+        "a server is ", View(TypeName(entry.type())), ", not a string"));
+    if (text != nullptr) server = ParseAddress(text->get());
+    if (!server.ok()) {
+      return reader.ErrorAt(entry.source(), Why(server.status()));
+    }
+    servers.push_back(*std::move(server));
+  }
+  return servers;
+}
+
+absl::Status CheckIdentityKeys(const TableReader& reader,
+                               const ZookeeperService& service) {
+  if (reader.Require("identity_file").ok() && service.identity_file.empty()) {
+    return reader.ErrorOf(
+        "identity_file",
+        "\"identity_file\" names no file. Name one, or leave it out");
+  }
+  if (!service.identity_file.empty() && service.insecure_without_identity) {
+    return reader.ErrorOf("insecure_without_identity",
+                          "\"insecure_without_identity\" is for clusters "
+                          "without an \"identity_file\". Leave one of the two "
+                          "out");
+  }
+  const size_t colon = service.admin.find(':');
+  if (!service.admin.empty() && (colon == 0 || colon == std::string::npos ||
+                                 colon + 1 == service.admin.size())) {
+    return reader.ErrorOf("admin",
+                          "\"admin\" is not name:digest, as ZooKeeper's "
+                          "DigestAuthenticationProvider prints it");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ZookeeperService> ReadZookeeper(std::string_view file,
+                                               const toml::table& table) {
+  const TableReader reader(file, table);
+  ALPHEUS_RETURN_IF_ERROR(reader.CheckKeys({"servers", "path", "identity_file",
+                                            "insecure_without_identity",
+                                            "admin", "session_timeout_ms"}));
+  ZookeeperService service;
+  ALPHEUS_ASSIGN_OR_RETURN(service.servers, ReadServers(reader, table));
+  ALPHEUS_RETURN_IF_ERROR(reader.Read("path", service.path));
+  if (const absl::Status path = CheckZnodePath(service.path); !path.ok()) {
+    return reader.ErrorOf("path", Why(path));
+  }
+  ALPHEUS_RETURN_IF_ERROR(reader.Read("identity_file", service.identity_file));
+  ALPHEUS_RETURN_IF_ERROR(reader.Read("insecure_without_identity",
+                                      service.insecure_without_identity));
+  ALPHEUS_RETURN_IF_ERROR(reader.Read("admin", service.admin));
+  ALPHEUS_RETURN_IF_ERROR(CheckIdentityKeys(reader, service));
+  uint64_t timeout_ms = service.session_timeout_ms;
+  ALPHEUS_RETURN_IF_ERROR(
+      reader.ReadNumber("session_timeout_ms", kInt64Max, timeout_ms));
+  if (timeout_ms < kSessionTimeoutMsMin || timeout_ms > kSessionTimeoutMsMax) {
+    return reader.ErrorOf(
+        "session_timeout_ms",
+        absl::StrCat("\"session_timeout_ms\" is ", timeout_ms, "; it must be ",
+                     kSessionTimeoutMsMin, " to ", kSessionTimeoutMsMax));
+  }
+  service.session_timeout_ms = static_cast<uint32_t>(timeout_ms);
+  return service;
+}
+
+// Reads which service keeps the membership. The table [zookeeper] is there
+// exactly if that is ZooKeeper.
+absl::StatusOr<std::optional<ZookeeperService>> ReadMembership(
+    std::string_view file, const TableReader& root, const toml::table& table) {
+  std::string name = "static";
+  ALPHEUS_RETURN_IF_ERROR(root.Read("membership", name));
+  if (name != "static" && name != "zookeeper") {
+    return root.ErrorOf("membership",
+                        absl::StrCat("membership \"", name,
+                                     "\" is unknown. Known are static and "
+                                     "zookeeper"));
+  }
+  const toml::node* found = table.get("zookeeper");
+  if (name == "static") {
+    if (found == nullptr) return std::optional<ZookeeperService>();
+    return root.ErrorOf("zookeeper",
+                        "[zookeeper] is there, and membership is \"static\". "
+                        "Write membership = \"zookeeper\" above the first "
+                        "table, or leave this one out");
+  }
+  if (found == nullptr || !found->is_table()) {
+    return root.ErrorOf("zookeeper",
+                        "membership is \"zookeeper\", and there is no table "
+                        "[zookeeper] that says where it is");
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(ZookeeperService service,
+                           ReadZookeeper(file, *found->as_table()));
+  return std::optional<ZookeeperService>(std::move(service));
+}
+
 // Checks the sizes once more, to name the key that is wrong.
 absl::Status CheckSizes(const TableReader& root,
                         const ClusterOptions& options) {
@@ -294,7 +405,8 @@ absl::StatusOr<ClusterConfiguration> ReadCluster(std::string_view file,
   const TableReader root(file, table);
   ALPHEUS_RETURN_IF_ERROR(root.CheckKeys(
       {"cluster_id", "configuration_id", "write_quorum", "read_quorum",
-       "fabric", "key_file", "insecure_without_key", "member"}));
+       "fabric", "key_file", "insecure_without_key", "membership", "zookeeper",
+       "member"}));
   ClusterOptions options;
   ALPHEUS_ASSIGN_OR_RETURN(options.cluster_id, ReadClusterId(root));
   ALPHEUS_RETURN_IF_ERROR(
@@ -305,6 +417,8 @@ absl::StatusOr<ClusterConfiguration> ReadCluster(std::string_view file,
                            ReadQuorum(root, "read_quorum"));
   ALPHEUS_RETURN_IF_ERROR(ReadFabric(root, options.fabric));
   ALPHEUS_RETURN_IF_ERROR(ReadKeyOptions(root, options));
+  ALPHEUS_ASSIGN_OR_RETURN(options.zookeeper,
+                           ReadMembership(file, root, table));
   ALPHEUS_ASSIGN_OR_RETURN(options.members, ReadMembers(file, root, table));
   ALPHEUS_RETURN_IF_ERROR(CheckSizes(root, options));
   absl::StatusOr<ClusterConfiguration> cluster =
@@ -372,6 +486,64 @@ absl::Status LoadKey(ClusterConfiguration& cluster, const std::string& path,
   return absl::OkStatus();
 }
 
+// Replaces servers' hosts by their numbers. One whose name leads nowhere is
+// left out: a log is opened without ZooKeeper, too, and the name server may be
+// away just then. `*reached` becomes a server that other machines reach, if
+// there may be one.
+absl::Status ResolveServers(const std::string& path, const HostLookup& look_up,
+                            ZookeeperService& service,
+                            std::optional<Address>* reached) {
+  std::vector<Address> resolved;
+  std::string left_out;
+  for (const Address& server : service.servers) {
+    const absl::StatusOr<ResolvedAddress> found =
+        ResolveAddress(server, look_up);
+    const absl::Status& status = found.status();
+    if (found.ok()) {
+      resolved.push_back(found->address);
+    } else if (absl::IsNotFound(status) || absl::IsUnavailable(status)) {
+      absl::StrAppend(&left_out, "; ", status.message());
+    } else {
+      return {status.code(),
+              absl::StrCat(path, ": ZooKeeper: ", status.message())};
+    }
+    if (!found.ok() || !found->is_loopback) *reached = server;
+  }
+  if (!left_out.empty()) {
+    service.warning = absl::StrCat(
+        path, ": of ", service.servers.size(), " servers of ZooKeeper ",
+        resolved.size(),
+        " are used, as the names of the others lead nowhere. Names are looked "
+        "up when a program starts: start it again once they do",
+        left_out);
+  }
+  service.servers = std::move(resolved);
+  return absl::OkStatus();
+}
+
+// Completes the service by its servers' numbers and the identity, which may be
+// missing only where nobody else reaches the servers.
+absl::Status CompleteService(const std::string& path, const HostLookup& look_up,
+                             ZookeeperService& service) {
+  std::optional<Address> reached;
+  ALPHEUS_RETURN_IF_ERROR(ResolveServers(path, look_up, service, &reached));
+  if (!service.identity_file.empty()) {
+    service.identity_file =
+        (std::filesystem::path(path).parent_path() / service.identity_file)
+            .string();
+    ALPHEUS_ASSIGN_OR_RETURN(service.identity,
+                             LoadIdentity(service.identity_file));
+    return absl::OkStatus();
+  }
+  if (!reached || service.insecure_without_identity) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, ": [zookeeper] has no identity_file, and its server ",
+      reached->ToString(),
+      " can be reached from other machines: anyone who reaches it could change "
+      "the znodes. Write name:password into a file with mode 600 and name it "
+      "(identity_file); or set insecure_without_identity = true"));
+}
+
 }  // namespace
 
 absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
@@ -420,6 +592,9 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(
   ALPHEUS_RETURN_IF_ERROR(
       ResolveMembers(path, look_up, cluster, &reached_node));
   ALPHEUS_RETURN_IF_ERROR(LoadKey(cluster, path, reached_node));
+  if (cluster.zookeeper) {
+    ALPHEUS_RETURN_IF_ERROR(CompleteService(path, look_up, *cluster.zookeeper));
+  }
   return cluster;
 }
 

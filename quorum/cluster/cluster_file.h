@@ -14,6 +14,8 @@
 //   node = 1
 //   address = "10.0.0.1:7400"
 //
+// With membership = "zookeeper" a table [zookeeper] says where that is.
+//
 // Thread safety: pure functions; LoadClusterFile reads a file and asks for
 // hosts, which may block.
 #ifndef ALPHEUS_QUORUM_CLUSTER_CLUSTER_FILE_H_
@@ -38,12 +40,15 @@ inline constexpr size_t kClusterFileBytesMax = size_t{256} * 1024;
 absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
                                                       std::string_view name);
 
-// Reads a cluster file, and the key file that it names, relative to its own
-// place. Members' hosts become numbers, as `look_up` gives them. Errors: as
-// ParseClusterFile and LoadClusterKey; InvalidArgument (too large);
-// FailedPrecondition (no key, a member that other machines reach, and not
-// insecure_without_key); NotFound, Unavailable (an unknown host); the system's
-// for a file that can't be opened or read.
+// Reads a cluster file, and the files of key and identity that it names,
+// relative to its own place. Hosts become numbers, as `look_up` gives them. A
+// server of ZooKeeper whose name leads nowhere is left out
+// (ZookeeperService::warning). Errors: as ParseClusterFile, LoadClusterKey and
+// LoadIdentity; InvalidArgument (too large); FailedPrecondition (no key, a
+// member that other machines reach, and not insecure_without_key; the same of
+// the identity and a server, or one that was left out); NotFound, Unavailable
+// (an unknown host of a member); the system's for a file that can't be opened
+// or read.
 absl::StatusOr<ClusterConfiguration> LoadClusterFile(
     const std::string& path, const HostLookup& look_up = LookUpHost);
 

@@ -53,6 +53,22 @@ absl::Status CheckMembers(std::span<const ClusterMember> members) {
   return absl::OkStatus();
 }
 
+absl::Status CheckZnodePath(std::string_view path) {
+  bool is_good = path.size() > 1 && path.size() <= 256 && path[0] == '/' &&
+                 path.back() != '/';
+  for (size_t i = 1; is_good && i < path.size(); ++i) {
+    const char c = path[i];
+    is_good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+              (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+              (c == '/' && path[i - 1] != '/');
+  }
+  if (is_good && !path.starts_with("/zookeeper")) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", absl::string_view(path.data(), path.size()),
+      "\" is no path for znodes. Write one such as /alpheus: parts of letters, "
+      "digits, - and _, each after a /, and not below /zookeeper"));
+}
+
 absl::StatusOr<ClusterConfiguration> MakeClusterConfiguration(
     ClusterOptions options) {
   if (options.cluster_id.is_zero()) {
@@ -81,6 +97,7 @@ absl::StatusOr<ClusterConfiguration> MakeClusterConfiguration(
   cluster.fabric = options.fabric;
   cluster.key_file = std::move(options.key_file);
   cluster.insecure_without_key = options.insecure_without_key;
+  cluster.zookeeper = std::move(options.zookeeper);
   cluster.members = std::move(options.members);
   std::sort(cluster.members.begin(), cluster.members.end(),
             [](const ClusterMember& a, const ClusterMember& b) {

@@ -23,6 +23,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -49,6 +50,31 @@ enum class ClusterFabric {
   kVerbs,  // adapters with RDMA
 };
 
+// Where processes find ZooKeeper, if they use it.
+struct ZookeeperService {
+  // Servers of one ensemble. At least one, unless no name led anywhere: then
+  // the service is of no use.
+  std::vector<Address> servers;
+  std::string path = "/alpheus";  // under which all clusters' znodes are
+  // name:password, and its file; empty: znodes are open to everybody.
+  std::string identity_file = {};
+  std::string identity = {};
+  // Allows no identity even if other machines reach the servers.
+  bool insecure_without_identity = false;
+  // An administrator with all rights, as name:digest; empty: the identity may
+  // give rights.
+  std::string admin = {};
+  uint32_t session_timeout_ms = 6'000;
+  // Says which servers were left out, since their names led nowhere when the
+  // file was read; empty: none.
+  std::string warning = {};
+
+  bool operator==(const ZookeeperService&) const = default;
+};
+
+// Checks a path of znodes: absolute, of plain parts. Errors: InvalidArgument.
+absl::Status CheckZnodePath(std::string_view path);
+
 struct ClusterConfiguration {
   Uuid cluster_id;
   uint64_t id = 1;  // grows with each change
@@ -60,6 +86,7 @@ struct ClusterConfiguration {
   bool insecure_without_key = false;
   ClusterKey key = {};
   ClusterFabric fabric = ClusterFabric::kTcp;
+  std::optional<ZookeeperService> zookeeper = {};  // nothing: static
 
   bool operator==(const ClusterConfiguration&) const = default;
 };
@@ -78,6 +105,7 @@ struct ClusterOptions {
   std::string key_file = {};
   bool insecure_without_key = false;
   ClusterFabric fabric = ClusterFabric::kTcp;
+  std::optional<ZookeeperService> zookeeper = {};
 };
 
 // Checks CF2 and CF3 for each member and each pair. It does not check that one

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quorum/membership/membership.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace alpheus::quorum {
 
 std::string_view NameOf(SessionState state) {
@@ -15,6 +17,17 @@ std::string_view NameOf(SessionState state) {
       return "expired";
   }
   return "?";
+}
+
+std::string CounterWarning(Epoch ballot) {
+  const uint64_t counter = BallotCounter(ballot);
+  if (counter <= kBallotCounterAlarm) return "";
+  return absl::StrCat(
+      "the ballots of the log count up to ", kBallotCounterMax, ", and are at ",
+      counter,
+      ". No number of openings gets there: a superline or the service's "
+      "register was wrong. At the end the log can't be opened any more: move "
+      "its records to a new log before");
 }
 
 bool IsFirst(const Membership& membership, const PrimaryId& process) {

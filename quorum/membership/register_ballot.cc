@@ -49,11 +49,6 @@ void RegisterBallot::OnUnknown() {
   step_ = Step::kRead;
 }
 
-void RegisterBallot::Fail(const absl::Status& status) {
-  ALPHEUS_CHECK(!status.ok(), "a failure has a reason");
-  if (step_ != Step::kDone) Finish(status);
-}
-
 void RegisterBallot::Finish(absl::StatusOr<Epoch> result) {
   result_ = std::move(result);
   step_ = Step::kDone;

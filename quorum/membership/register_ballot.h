@@ -37,7 +37,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
 #include "quorum/arithmetic/ballot.h"
@@ -75,9 +74,6 @@ class RegisterBallot {
   void OnOvertaken();
   // Outcome of any step: unknown, as the connection was lost.
   void OnUnknown();
-  // Ends the request: the session is gone, or the register can't be read.
-  // Requires: !status.ok().
-  void Fail(const absl::Status& status);
 
   // Requires: step() == kDone.
   const absl::StatusOr<Epoch>& result() const { return result_; }

@@ -24,10 +24,11 @@ class Answered final : public BallotRequest {
 
 }  // namespace
 
-absl::StatusOr<StaticMembership> StaticMembership::Make(const PrimaryId& self) {
+absl::StatusOr<StaticMembership> StaticMembership::Make(const PrimaryId& self,
+                                                        absl::Status problem) {
   ALPHEUS_ASSIGN_OR_RETURN(const BallotSequence ballots,
                            BallotSequence::Make(self));
-  return StaticMembership(self, ballots);
+  return StaticMembership(self, ballots, std::move(problem));
 }
 
 std::unique_ptr<BallotRequest> StaticMembership::Ask(
@@ -46,6 +47,12 @@ void StaticMembership::Renew() {
 
 void StaticMembership::Register(const Registration& registration) {
   members_ = {registration};
+  events_.Note(MembershipEvent::kRegistrationsChanged);
+}
+
+void StaticMembership::Unregister() {
+  if (members_.empty()) return;
+  members_.clear();
   events_.Note(MembershipEvent::kRegistrationsChanged);
 }
 

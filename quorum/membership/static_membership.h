@@ -3,7 +3,8 @@
 //
 // Idea: a process knows nothing of others, and asks nobody. Ballots are counted
 // up from what the replicas promised (BallotSequence). Every candidate is first
-// as far as it knows; the operator sees to it that there are few.
+// as far as it knows; the operator sees to it that there are few. It also takes
+// the place of a service that can't be found at all.
 //
 // Thread safety: one thread.
 // References: membership.h; protocol P-A4.1.
@@ -11,8 +12,10 @@
 #define ALPHEUS_QUORUM_MEMBERSHIP_STATIC_MEMBERSHIP_H_
 
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/deadline.h"
 #include "quorum/arithmetic/ballot.h"
@@ -23,8 +26,10 @@ namespace alpheus::quorum {
 
 class StaticMembership final : public Membership {
  public:
-  // Errors: as BallotSequence::Make.
-  static absl::StatusOr<StaticMembership> Make(const PrimaryId& self);
+  // Takes the place of a service that is of no use, for the reason `problem`;
+  // OK: the cluster has no service. Errors: as BallotSequence::Make.
+  static absl::StatusOr<StaticMembership> Make(
+      const PrimaryId& self, absl::Status problem = absl::OkStatus());
 
   // Answers at once.
   std::unique_ptr<BallotRequest> Ask(const BallotQuestion& question) override;
@@ -33,9 +38,11 @@ class StaticMembership final : public Membership {
   Deadline NextPoll() const override { return Deadline(); }
   // Returns a session that is always connected.
   Session session() const override;
+  absl::Status problem() const override { return problem_; }
   void Renew() override;
 
   void Register(const Registration& registration) override;
+  void Unregister() override;
   void Stand() override;
   void Withdraw() override;
   // Both lists have this process, once it registered or stands, and no other.
@@ -48,10 +55,12 @@ class StaticMembership final : public Membership {
   std::vector<MembershipEvent> TakeEvents() override { return events_.Take(); }
 
  private:
-  StaticMembership(const PrimaryId& self, const BallotSequence& ballots)
-      : self_(self), ballots_(ballots) {}
+  StaticMembership(const PrimaryId& self, const BallotSequence& ballots,
+                   absl::Status problem)
+      : self_(self), problem_(std::move(problem)), ballots_(ballots) {}
 
   PrimaryId self_;
+  absl::Status problem_;
   BallotSequence ballots_;
   std::vector<Registration> members_;
   std::vector<Candidate> candidates_;

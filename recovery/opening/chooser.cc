@@ -96,7 +96,9 @@ struct Tally {
   ReportSet nacks = 0;
   ReportSet unknown = 0;  // count as nothing
   ReportSet corrupt = 0;
-  const ReportedRecord* record = nullptr;  // the first holder's record
+  ReportSet unnamed = 0;                   // holders that do not name it
+  const ReportedRecord* record = nullptr;  // of the first holder that names it
+  Lsn end;                                 // all reports say the same before it
   bool conflict = false;
 };
 
@@ -129,6 +131,11 @@ class Chooser {
   absl::Status RankEpochs();
   absl::Status CheckTables() const;
   absl::Status FindHead();
+  absl::Status FindStart();
+  absl::Status CheckJoint(size_t index) const;
+  absl::Status KeepUnread();
+  absl::Status FindUnreadBytes();
+  std::optional<RingOffset> OffsetOf(Lsn lsn) const;
   absl::StatusOr<bool> Step();
 
   CountsAs Judge(size_t index, const VerdictReader::Seen& seen) const;
@@ -144,6 +151,8 @@ class Chooser {
   bool AllReported() const;
   std::string Where(size_t index) const;
   std::string WhatIsSeen();
+  absl::Status Contradiction();
+  absl::Status PlacesDisagree(Lsn lsn) const;
 
   const quorum::QuorumSizes sizes_;
   const std::span<const StateReport> reports_;
@@ -364,9 +373,132 @@ absl::Status Chooser::FindHead() {
   return absl::OkStatus();
 }
 
+// Finds the last place that a report shares with E's table; choosing begins
+// there.
+absl::Status Chooser::FindStart() {
+  LogPosition& start = decision_.chosen_from;
+  start = decision_.head;
+  for (size_t i = 0; i < reports_.size(); ++i) {
+    const StateReport& report = reports_[i];
+    LogPosition shared = decision_.head;
+    if (Contains(decision_.counts, i) && report.knows()) {
+      shared = SharedPlace(report.table, report.start(), decision_.table,
+                           decision_.head);
+    }
+    decision_.shared.push_back(shared);
+    if (start.lsn < shared.lsn) start = shared;
+  }
+  for (size_t i = 0; i < reports_.size(); ++i) {
+    if (!Contains(decision_.counts, i) || !reports_[i].knows()) continue;
+    ALPHEUS_RETURN_IF_ERROR(CheckJoint(i));
+  }
+  return absl::OkStatus();
+}
+
+// Checks that the records that a report names, from its place on and without a
+// gap, lead to the place where choosing begins.
+absl::Status Chooser::CheckJoint(size_t index) const {
+  const StateReport& report = reports_[index];
+  LogPosition at = report.start();
+  const LogPosition& start = decision_.chosen_from;
+  const bool is_shared = decision_.shared[index] == at;
+  if (!is_shared || at.lsn < decision_.head.lsn) return absl::OkStatus();
+  while (at.lsn < start.lsn) {
+    const ReportedRecord* const record = FindRecord(report, at.lsn);
+    const EpochEntry* const owner = decision_.table.Owner(at.lsn);
+    if (record == nullptr || owner == nullptr ||
+        owner->epoch != record->epoch) {
+      return absl::OkStatus();
+    }
+    at = {at.lsn + 1, record->end(),
+          ExtendChain(at.chain, record->header_checksum)};
+  }
+  if (at.lsn != start.lsn || at == start) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      Where(index), " has records that lead to LSN ", at.lsn.value,
+      " at offset ", at.offset.value, " with chain ", at.chain,
+      ", expected offset ", start.offset.value, " and chain ", start.chain,
+      " as another replica proves. Two histories in one epoch; keep all "
+      "regions and restore the log from a copy"));
+}
+
+// Returns where the records before `lsn` end, which lies before the place where
+// choosing begins, and where the holders change. A PAD before the record may
+// already lie before that place. None: no report says it, which is so only
+// where two reports contradict each other.
+std::optional<RingOffset> Chooser::OffsetOf(Lsn lsn) const {
+  for (const LogPosition& known : {decision_.head, decision_.chosen_from}) {
+    if (known.lsn == lsn) return known.offset;
+  }
+  const EpochEntry* const owner = decision_.table.Owner(lsn);
+  if (owner != nullptr && owner->start_lsn == lsn) return owner->start_offset;
+  std::optional<RingOffset> begin;
+  for (size_t i = 0; i < reports_.size(); ++i) {
+    if (!Contains(decision_.counts, i)) continue;
+    if (decision_.shared[i].lsn == lsn) return decision_.shared[i].offset;
+    const ReportedRecord* const before = FindRecord(reports_[i], lsn - 1);
+    const EpochEntry* const its = decision_.table.Owner(lsn - 1);
+    if (before != nullptr && its != nullptr && before->epoch == its->epoch) {
+      return before->end();
+    }
+    const ReportedRecord* const record = FindRecord(reports_[i], lsn);
+    if (record != nullptr && owner != nullptr &&
+        record->epoch == owner->epoch) {
+      begin = record->offset;
+    }
+  }
+  return begin;
+}
+
+// Keeps all from the head to the place where choosing begins.
+absl::Status Chooser::KeepUnread() {
+  const LogPosition start = decision_.chosen_from;
+  std::vector<KeptRun>& kept = decision_.kept;
+  while (lsn() < start.lsn) {
+    FindOwner();
+    const Tally tally = Count();
+    if (tally.conflict) return Contradiction();
+    // The replica that shares the last place holds all before it (chooser.h),
+    // unless its report contradicts itself.
+    if (tally.holders == 0) return PlacesDisagree(lsn());
+    const Lsn end = std::min(tally.end, start.lsn);
+    if (!kept.empty() && kept.back().epoch == owner_ &&
+        kept.back().holders == tally.holders) {
+      kept.back().end = end;
+    } else {
+      kept.push_back({lsn(), end, owner_, tally.holders, std::nullopt});
+    }
+    decision_.end.lsn = end;
+  }
+  ALPHEUS_RETURN_IF_ERROR(FindUnreadBytes());
+  decision_.end = start;
+  while (next_start_ < decision_.table.entries().size() &&
+         decision_.table.entries()[next_start_].start_lsn < start.lsn) {
+    ++next_start_;
+  }
+  return absl::OkStatus();
+}
+
+// Finds where the unread runs lie. They are bytes to be copied, so their bounds
+// must be possible whatever tables and places say (CH5).
+absl::Status Chooser::FindUnreadBytes() {
+  const RingOffset lap = decision_.head.offset + ring_capacity_;
+  RingOffset at = decision_.head.offset;
+  for (KeptRun& run : decision_.kept) {
+    const std::optional<RingOffset> end = OffsetOf(run.end);
+    const bool is_possible = end && *end > at && *end <= lap &&
+                             end->value % kLineBytes == 0 &&
+                             run.end - run.first <= (*end - at) / kLineBytes;
+    if (!is_possible) return PlacesDisagree(run.end);
+    run.unread = KeptBytes{at, *end};
+    at = *end;
+  }
+  return absl::OkStatus();
+}
+
 CountsAs Chooser::Judge(size_t index, const VerdictReader::Seen& seen) const {
   const StateReport& report = reports_[index];
-  const bool owns = seen.record != nullptr && seen.record->epoch == owner_;
+  const bool owns = seen.verdict == Verdict::kHave && seen.epoch == owner_;
   const bool knows_only_itself = report.repairing || report.blank;
   for (const ReportRow& row : kReportRows) {
     if (row.verdict == seen.verdict && Fits(row.repairing, knows_only_itself) &&
@@ -381,14 +513,21 @@ CountsAs Chooser::Judge(size_t index, const VerdictReader::Seen& seen) const {
 
 Tally Chooser::Count() {
   Tally tally;
+  tally.end = owner_end_;
   for (size_t i = 0; i < reports_.size(); ++i) {
     const ReportSet bit = ReportSet{1} << i;
     if (!Contains(decision_.counts | decision_.newcomers, i)) continue;
     const VerdictReader::Seen seen = readers_[i].At(lsn());
     if (seen.verdict == Verdict::kCorrupt) tally.corrupt |= bit;
+    tally.end =
+        std::min(tally.end, seen.record != nullptr ? lsn() + 1 : seen.end);
     switch (Judge(i, seen)) {
       case CountsAs::kHolder:
         tally.holders |= bit;
+        if (seen.record == nullptr) {
+          tally.unnamed |= bit;
+          break;
+        }
         if (tally.record == nullptr) tally.record = seen.record;
         if (*tally.record != *seen.record) tally.conflict = true;
         break;
@@ -462,10 +601,11 @@ void Chooser::Keep(const Tally& tally) {
   std::vector<KeptRun>& kept = decision_.kept;
   const ReportedRecord& record = *tally.record;
   if (!kept.empty() && kept.back().epoch == record.epoch &&
-      kept.back().holders == tally.holders) {
+      kept.back().holders == tally.holders && !kept.back().unread) {
     kept.back().end = lsn() + 1;
   } else {
-    kept.push_back({lsn(), lsn() + 1, record.epoch, tally.holders});
+    kept.push_back(
+        {lsn(), lsn() + 1, record.epoch, tally.holders, std::nullopt});
   }
   LogPosition& end = decision_.end;
   end.lsn = end.lsn + 1;
@@ -483,11 +623,40 @@ void Chooser::FindOwner() {
                                 : kEndOfLsns;
 }
 
+absl::Status Chooser::Contradiction() {
+  return absl::DataLossError(absl::StrCat(
+      "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(),
+      ", but these are different records of that epoch, expected one. Two "
+      "histories in one epoch; keep all regions and restore the log from a "
+      "copy"));
+}
+
+// Says that places and epoch tables of the reports can't be of one log.
+absl::Status Chooser::PlacesDisagree(Lsn lsn) const {
+  std::string said;
+  for (size_t i = 0; i < reports_.size(); ++i) {
+    if (!Contains(decision_.counts, i) || !reports_[i].knows()) continue;
+    const LogPosition& start = reports_[i].start();
+    absl::StrAppend(&said, said.empty() ? "" : ", ", Where(i),
+                    ": all records before LSN ", start.lsn.value, " at offset ",
+                    start.offset.value);
+  }
+  return absl::DataLossError(absl::StrCat(
+      "LSN ", lsn.value, ": ", said,
+      "; with these places and epoch tables it lies nowhere between offset ",
+      decision_.head.offset.value,
+      " and a lap after it, expected one place. A "
+      "program is faulty; nothing was changed but promises. Open the log "
+      "without that replica"));
+}
+
 // Decides one LSN. Returns true if the log continues.
 absl::StatusOr<bool> Chooser::Step() {
   FindOwner();
   ALPHEUS_RETURN_IF_ERROR(CheckStarts());
   const Tally tally = Count();
+  // From the last shared place on each holder names its record (CH5).
+  if (tally.unnamed != 0) return PlacesDisagree(lsn());
   switch (Decide(tally)) {
     case Action::kKeep:
       ALPHEUS_RETURN_IF_ERROR(CheckPlace(*tally.record));
@@ -505,11 +674,7 @@ absl::StatusOr<bool> Chooser::Step() {
           " say that it was never acknowledged. Start more replicas");
       return false;
     case Action::kContradiction:
-      return absl::DataLossError(absl::StrCat(
-          "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(),
-          ", but these are different records of that epoch, expected one. Two "
-          "histories in one epoch; keep all regions and restore the log from a "
-          "copy"));
+      return Contradiction();
     case Action::kCorrupt:
       return absl::DataLossError(absl::StrCat(
           "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(),
@@ -557,6 +722,8 @@ absl::StatusOr<Decision> Chooser::Run() {
   ALPHEUS_RETURN_IF_ERROR(RankEpochs());
   ALPHEUS_RETURN_IF_ERROR(FindHead());
   for (const StateReport& report : reports_) readers_.emplace_back(report);
+  ALPHEUS_RETURN_IF_ERROR(FindStart());
+  ALPHEUS_RETURN_IF_ERROR(KeepUnread());
   for (bool more = true; more;) {
     ALPHEUS_ASSIGN_OR_RETURN(more, Step());
   }
@@ -577,14 +744,10 @@ absl::StatusOr<Decision> Choose(const quorum::QuorumSizes& sizes,
 
 const ReportedRecord& RecordAt(std::span<const StateReport> reports,
                                const KeptRun& run, Lsn lsn) {
-  const StateReport& report = reports[std::countr_zero(run.holders)];
-  const auto after =
-      std::upper_bound(report.runs.begin(), report.runs.end(), lsn,
-                       [](Lsn l, const VerdictRun& r) { return l < r.first; });
-  ALPHEUS_CHECK(after != report.runs.begin(), "STR1 (state_report.h)");
-  const VerdictRun& in = *(after - 1);
-  ALPHEUS_CHECK(in.verdict == Verdict::kHave, "holders have (chooser.h)");
-  return report.records[in.first_record + (lsn - in.first)];
+  const ReportedRecord* const record =
+      FindRecord(reports[std::countr_zero(run.holders)], lsn);
+  ALPHEUS_CHECK(record != nullptr, "holders have (chooser.h)");
+  return *record;
 }
 
 }  // namespace alpheus::recovery

@@ -24,16 +24,35 @@
 // E. A resync that was cut off leaves it, and the replica has neither
 // acknowledged nor denied it.
 //
+// Reports name records only from their starts on (STR4 of state_report.h).
+// Before its start a replica has all records, of the epochs that own them in
+// its own table. So it has the log's, up to where the owners differ from those
+// of E's table: its *shared place* (SharedPlace). The last shared place of all
+// that count is where choosing begins; all before it is kept.
+//
+// Why nothing is missed there. The replica whose shared place is the last one
+// holds each LSN from the head to it, so that the tables keep each. From that
+// place on each report names what it has, or has there what E's table gives to
+// other owners: that counts as a nack, named or not. For the owners of two
+// tables never agree again once they differ, and a replica of E has E's table.
+// Chains of two places are never compared: only records that are named, up to
+// the place where choosing begins.
+//
 // Invariants:
 //   CH1. Every cut has N - W + 1 nacks of distinct, fenced replicas. None of
 //        them is suspect; a blank one nacks only what it never acknowledged
 //        (P-INV-2, P-H16).
 //   CH2. The end is not before that of any report with log_epoch E (P-INV-1).
-//   CH3. The chain of the kept records is unbroken, from the head's value
-//        through every start in E's table (P-INV-8).
+//   CH3. The chain of the kept records is unbroken, from the value at the place
+//        where choosing begins through every later start in E's table
+//        (P-INV-8).
 //   CH4. An LSN that can't be decided gives an error or a wait, never a shorter
 //        log (P-C6 of the protocol). An empty log is an end like any other
 //        (P-INV-10).
+//   CH5. Reports that no replicas of one log can give are an error, whatever
+//        they are: they came from another process. So a kept run lies within a
+//        lap of the head, with a line for each record, and each holder of an
+//        LSN from the place where choosing began on names its record.
 // Thread safety: pure.
 // References: protocol P-A4.4, P-H1 to P-H4, P-H8 to P-H10, P-H12, P-H13, P-H16
 // to P-H18, P-H25.
@@ -42,6 +61,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,12 +82,23 @@ constexpr bool Contains(ReportSet set, size_t index) {
   return (set >> index & 1) != 0;
 }
 
+// Bytes of the ring.
+struct KeptBytes {
+  RingOffset begin;
+  RingOffset end;
+
+  bool operator==(const KeptBytes&) const = default;
+};
+
 // A run of kept LSNs of one epoch that the same replicas hold.
 struct KeptRun {
   Lsn first;
   Lsn end;  // one past the last
   Epoch epoch;
   ReportSet holders = 0;  // holders of the chosen records; never empty
+  // Set for LSNs before the place where choosing began: records and PADs lie
+  // there, and not every holder names them.
+  std::optional<KeptBytes> unread = std::nullopt;
 
   bool operator==(const KeptRun&) const = default;
 };
@@ -90,9 +121,13 @@ struct Decision {
 
   // Set for kChosen:
   LogPosition head;
+  LogPosition chosen_from;    // the head, or the last shared place
   LogPosition end;            // one past the last kept record
   std::vector<KeptRun> kept;  // unbroken from head to end
   ReportSet nacks = 0;        // nacks of end.lsn
+  // Shared place of each report, in their order; the head if it is not after
+  // the head, or if the report does not count.
+  std::vector<LogPosition> shared;
 };
 
 // Returns the configuration of the highest log epoch among reports that are not
@@ -109,7 +144,8 @@ const Configuration* NewestConfiguration(std::span<const StateReport> reports);
 absl::StatusOr<Decision> Choose(const quorum::QuorumSizes& sizes,
                                 std::span<const StateReport> reports);
 
-// Returns the chosen record at an LSN of `run`.
+// Returns the chosen record at an LSN of `run`. Requires: the run is not
+// unread.
 const ReportedRecord& RecordAt(std::span<const StateReport> reports,
                                const KeptRun& run, Lsn lsn);
 

@@ -6,6 +6,25 @@
 #include "log/base/bytes.h"
 
 namespace alpheus::recovery {
+namespace {
+
+// Adds bytes that may wrap at the end of the ring.
+void AddWhole(const KeptBytes& kept, ReportSet sources, uint64_t ring_capacity,
+              std::vector<CopyRange>* ranges) {
+  const uint64_t bytes = kept.end - kept.begin;
+  const uint64_t until_end =
+      std::min(bytes, ring_capacity - kept.begin.value % ring_capacity);
+  if (until_end > 0) {
+    AddRange(kept.begin, until_end, sources, ring_capacity, ranges);
+  }
+  if (bytes > until_end) {
+    AddRange(kept.begin + until_end, bytes - until_end, sources, ring_capacity,
+             ranges);
+  }
+}
+
+}  // namespace
+
 void AddRange(RingOffset offset, uint64_t bytes, ReportSet sources,
               uint64_t ring_capacity, std::vector<CopyRange>* ranges) {
   const uint64_t place = offset.value % ring_capacity;
@@ -27,6 +46,14 @@ std::vector<CopyRange> RangesOf(const Decision& decision,
   auto copy = copies.begin();
   RingOffset at = decision.head.offset;
   for (const KeptRun& run : decision.kept) {
+    if (run.unread) {
+      while (copy != copies.end() && copy->end <= run.first) ++copy;
+      if (copy != copies.end() && copy->first <= run.first) {
+        AddWhole(*run.unread, copy->sources, ring_capacity, &ranges);
+      }
+      at = run.unread->end;
+      continue;
+    }
     for (Lsn lsn = run.first; lsn < run.end; lsn = lsn + 1) {
       const ReportedRecord& record = RecordAt(reports, run, lsn);
       while (copy != copies.end() && copy->end <= lsn) ++copy;

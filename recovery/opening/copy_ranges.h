@@ -3,7 +3,8 @@
 //
 // Idea: every replica has a record at the same place of its ring, so copying
 // records means copying ranges. A PAD goes with the record after it, but only
-// its header's line.
+// its header's line. Records before the place where choosing began are copied
+// with all bytes between them.
 //
 // Thread safety: pure.
 // References: protocol P-A4.5; repair_plan.h.

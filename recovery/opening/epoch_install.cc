@@ -27,8 +27,10 @@ absl::Status EpochInstall::Gather() {
   const bool got_on = progress != progress_;
   if (!gathered_at_ || got_on) gathered_at_ = now;
   progress_ = progress;
-  const int64_t until =
-      *gathered_at_ + options_.gather_ns + runner_.PatienceNanos();
+  // Where users wait, nobody who is not needed is waited for.
+  const int64_t reading_ns =
+      options_.gather_ns == 0 ? 0 : runner_.PatienceNanos();
+  const int64_t until = *gathered_at_ + options_.gather_ns + reading_ns;
   if (!late && !runner_.is_over() && now < until) {
     wake_at_ = until;
     return absl::OkStatus();

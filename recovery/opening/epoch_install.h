@@ -32,7 +32,7 @@
 namespace alpheus::recovery {
 
 struct EpochInstallOptions {
-  int64_t gather_ns = 0;
+  int64_t gather_ns = 0;  // 0: not even for those that read their rings
   Deadline deadline;
   uint32_t write_quorum = 0;  // for messages, as is_change
   bool is_change = false;

@@ -42,7 +42,8 @@ EpochOpening::EpochOpening(fabric::Fabric& fabric, const Clock& clock,
       clock_(clock),
       random_(random),
       ballots_(ballots),
-      options_(options) {}
+      options_(options),
+      waits_since_(clock.NowNanos()) {}
 
 EpochOpening::~EpochOpening() = default;
 
@@ -83,14 +84,15 @@ absl::Status EpochOpening::CheckOptions() const {
   if (own_ != nullptr) nodes.insert(own_->superline().node);
   size_t expected = options_.sizes.replica_count;
   if (const auto& change = options_.change) {
-    if (!is_working_copy_ || change->to != options_.sizes ||
+    if (change->to != options_.sizes ||
         change->to_id != options_.configuration_id) {
       return absl::InvalidArgumentError(absl::StrCat(
           "opening log ", options_.log_id.ToString(), " to change its ",
-          "configuration to ", change->to_id, " with a replica of its own or ",
-          "other sizes; expected neither. Change it from a process without"));
+          "configuration to ", change->to_id,
+          " with another id or other sizes, expected those of the new list"));
     }
     ALPHEUS_RETURN_IF_ERROR(CheckChange(*change));
+    if (own_ != nullptr) ALPHEUS_RETURN_IF_ERROR(CheckStays(*change));
     std::set<NodeId> all(change->from_nodes.begin(), change->from_nodes.end());
     all.insert(change->to_nodes.begin(), change->to_nodes.end());
     expected = all.size();
@@ -110,6 +112,24 @@ absl::Status EpochOpening::CheckOptions() const {
       " credits, expected 1 to ", receives - 1, " (receives of the fabric)"));
 }
 
+// EO6. A replica that leaves or is replaced installs nothing, so that its
+// process would have no log to go on with.
+absl::Status EpochOpening::CheckStays(const MembersChange& change) const {
+  const NodeId own = own_->superline().node;
+  const auto names = [own](const std::vector<NodeId>& nodes) {
+    return std::ranges::find(nodes, own) != nodes.end();
+  };
+  if (names(change.from_nodes) && names(change.to_nodes) &&
+      !names(change.replaced)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      own_->name(), ": node ", own.value, " does not stay a member from ",
+      "configuration ", change.from_id, " to ", change.to_id,
+      ". Have another node become primary first (`alpheus elect`), or change "
+      "the members from a process without a replica"));
+}
+
 absl::Status EpochOpening::CheckOwn() const {
   const Superline& own = own_->superline();
   // An older configuration is fine: the replica was away when members changed.
@@ -117,12 +137,18 @@ absl::Status EpochOpening::CheckOwn() const {
       own.configuration.id <= options_.configuration_id) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      own_->name(), ": a replica of cluster ", own.cluster_id.ToString(),
-      ", log ", own.log_id.ToString(), ", configuration ", own.configuration.id,
-      ", expected ", options_.cluster_id.ToString(), ", ",
-      options_.log_id.ToString(), ", ", options_.configuration_id,
-      ". Name the right region"));
+  if (own.cluster_id == options_.cluster_id && own.log_id == options_.log_id) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        own_->name(), ": has list of members ", own.configuration.id,
+        ", newer than ", options_.configuration_id,
+        " of this process: the members have changed. Open the log with the "
+        "newest cluster file"));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(own_->name(), ": a replica of cluster ",
+                   own.cluster_id.ToString(), ", log ", own.log_id.ToString(),
+                   ", expected ", options_.cluster_id.ToString(), ", ",
+                   options_.log_id.ToString(), ". Name the right region"));
 }
 
 absl::Status EpochOpening::RegisterOwnRing() {
@@ -188,6 +214,20 @@ void EpochOpening::RenewTimeAfterAPause(int64_t now) {
   if (now < expected_at_ || now - expected_at_ < kPauseNanos) return;
   for (const auto& peer : peers_) peer->RenewTime(now);
   if (gathered_at_ && phase_ == Phase::kPromise) gathered_at_ = now;
+  waits_since_ += now - expected_at_;
+}
+
+int64_t EpochOpening::ReportsDueNanos() const {
+  if (options_.report_ns == 0 || phase_ > Phase::kPromise) return kNever;
+  uint64_t capacity = 0;
+  if (own_ != nullptr) {
+    capacity = own_->ring().capacity();
+  } else {
+    for (const auto& peer : peers_) {
+      capacity = std::max(capacity, peer->server_hello().ring_capacity);
+    }
+  }
+  return waits_since_ + options_.report_ns + ReadingNanos(capacity);
 }
 
 absl::Status EpochOpening::Advance() {
@@ -222,7 +262,7 @@ Deadline EpochOpening::NextPoll() const {
   // A stopping opening no longer acts on the deadline.
   int64_t next = install_ == nullptr ? wake_at_ : install_->wake_at();
   if (install_ == nullptr || !install_->is_stopping()) {
-    next = std::min(next, options_.deadline.at_nanos());
+    next = std::min({next, options_.deadline.at_nanos(), ReportsDueNanos()});
   }
   if (ballot_ != nullptr) {
     next = std::min(next, ballot_->NextPoll().at_nanos());
@@ -305,7 +345,9 @@ absl::Status EpochOpening::CheckPossible() {
           " members can't promise an epoch, and ", needed, " must"));
     }
   }
-  if (!DeadlineHasPassed()) return absl::OkStatus();
+  const bool is_late =
+      DeadlineHasPassed() || clock_.NowNanos() >= ReportsDueNanos();
+  if (!is_late) return absl::OkStatus();
   if (phase_ == Phase::kBallot) {
     return TooFew(
         "the deadline passed before a ballot came. Check that the membership "
@@ -377,6 +419,14 @@ absl::Status EpochOpening::AskBallot() {
   if (newest < expected) {
     return MembersAreNotYet(options_.change.has_value(), newest, expected);
   }
+  const Epoch latest = std::ranges::max(promised);
+  if (options_.promised_max && latest > *options_.promised_max) {
+    lost_race_ = true;
+    return absl::UnavailableError(absl::StrCat(
+        "epoch ", latest.value, " is promised, above ",
+        options_.promised_max->value,
+        " of when this process decided to open. Another one was faster"));
+  }
   promised.push_back(options_.above);
   ballot_ = ballots_.Ask({std::move(promised), options_.sizes});
   phase_ = Phase::kBallot;
@@ -392,7 +442,8 @@ absl::Status EpochOpening::TakeBallot() {
   ALPHEUS_RETURN_IF_ERROR(PromiseItself());
   phase_ = Phase::kPromise;
   SendPrepares();
-  return is_working_copy_ ? absl::OkStatus() : own_->StartStateReport();
+  return is_working_copy_ ? absl::OkStatus()
+                          : own_->StartStateReport(AsksForAll());
 }
 
 // Promise.
@@ -410,7 +461,8 @@ absl::Status EpochOpening::PromiseItself() {
 void EpochOpening::SendPrepares() {
   for (const auto& peer : peers_) {
     if (peer->state() != State::kGreeted) continue;
-    peer->Ask(Prepare{promise_, options_.configuration_id});
+    peer->Ask(Prepare{promise_, options_.configuration_id,
+                      options_.promised_max, AsksForAll()});
   }
   // Sends the requests now: the scan of the own replica comes next.
   if (!is_working_copy_ && !own_report_) fabric_.RunTurn();
@@ -460,9 +512,8 @@ absl::Status EpochOpening::Gather() {
     }
   }
   const int64_t now = clock_.NowNanos();
-  if (!gathered_at_) gathered_at_ = now;
-  const int64_t left = options_.deadline.at_nanos() - *gathered_at_;
-  wake_at_ = *gathered_at_ + std::min(options_.gather_ns, left / 2);
+  if (!gathered_at_) gathered_at_ = promised_ns_ = now;
+  wake_at_ = *gathered_at_ + PatienceForReports();
   if (!all && now < wake_at_) return absl::OkStatus();
   wake_at_ = kNever;
   if (from != tried_with_) {
@@ -470,6 +521,15 @@ absl::Status EpochOpening::Gather() {
     ALPHEUS_RETURN_IF_ERROR(ChooseFromReports());
   }
   return phase_ == Phase::kPromise ? CheckAnyoneIsLeft() : absl::OkStatus();
+}
+
+// For more than are needed. Requires: those that are needed are there.
+int64_t EpochOpening::PatienceForReports() const {
+  const int64_t left = options_.deadline.at_nanos() - *gathered_at_;
+  const int64_t patience = std::min(options_.gather_ns, left / 2);
+  if (options_.gather_factor == 0) return patience;
+  return std::min(patience, (*gathered_at_ - waits_since_) *
+                                int64_t{options_.gather_factor});
 }
 
 absl::Status EpochOpening::ChooseFromReports() {
@@ -511,6 +571,8 @@ absl::Status EpochOpening::Begin(OpeningChoice choice,
                                  std::vector<StateReport> reports,
                                  std::vector<OpeningPeer*> peers) {
   Decision& decision = choice.decision;
+  chosen_ns_ = clock_.NowNanos();
+  keeps_unnamed_ = decision.chosen_from != decision.head;
   configuration_ = std::move(choice.target);
   for (const auto& peer : peers_) {
     if (peer->state() == State::kReported) continue;
@@ -547,11 +609,14 @@ absl::Status EpochOpening::Begin(OpeningChoice choice,
   input.own_key = own_ring_->key();
   install_ = std::make_unique<EpochInstall>(
       PlanTerms{std::move(quorums), configuration_, promise_, options_.credits,
-                options_.copy_bytes_max, options_.slice_bytes},
+                options_.copy_bytes_max, options_.slice_bytes,
+                options_.heartbeat_ms, options_.ceiling_step_bytes,
+                options_.keeps_ceiling},
       std::move(input), fabric_, clock_, random_,
-      EpochInstallOptions{options_.gather_ns, options_.deadline,
-                          options_.sizes.write_quorum,
-                          options_.change.has_value()});
+      EpochInstallOptions{
+          options_.install_gather_ns.value_or(options_.gather_ns),
+          options_.deadline, options_.sizes.write_quorum,
+          options_.change.has_value()});
   phase_ = Phase::kInstall;
   return absl::OkStatus();
 }
@@ -608,6 +673,9 @@ void EpochOpening::Finish() {
   opened.start = own_->StartOfLog();
   opened.epoch = promise_.epoch;
   opened.previous_epoch = decision.epoch;
+  opened.promised_ns = promised_ns_;
+  opened.chosen_ns = chosen_ns_;
+  opened.installed_ns = clock_.NowNanos();
   opened.head = decision.head;
   opened.end = decision.end;
   opened.repairs = runner.Sentences();
@@ -630,10 +698,21 @@ void EpochOpening::Finish() {
   phase_ = Phase::kOver;
 }
 
+// A replica that installs reads all that was copied to it (P-A4.5).
+bool EpochOpening::HasMetUnnamedDamage(const absl::Status& status) const {
+  if (phase_ != Phase::kInstall || !keeps_unnamed_) return false;
+  return absl::IsDataLoss(status) ||
+         std::ranges::any_of(peers_, [](const auto& peer) {
+           return peer->failed() && absl::IsDataLoss(peer->failure());
+         });
+}
+
 // Closes connections first, so that no operation uses the memory any more.
 void EpochOpening::End(const absl::Status& status) {
-  may_try_again_ =
-      lost_race_ || (absl::IsUnavailable(status) && phase_ == Phase::kInstall);
+  may_be_installed_ = phase_ == Phase::kInstall;
+  wants_whole_reports_ = HasMetUnnamedDamage(status);
+  may_try_again_ = lost_race_ || wants_whole_reports_ ||
+                   (absl::IsUnavailable(status) && phase_ == Phase::kInstall);
   status_ = absl::Status(
       status.code(),
       absl::StrCat("opening ",

@@ -38,6 +38,8 @@
 //   EO5. No peer is given up for time in which this process did nothing. A
 //        caller that polls much later than NextPoll has paused: the peers get
 //        their time again.
+//   EO6. In a change the own replica is a member before and after. So it counts
+//        once in the quorums of both lists.
 // Thread safety: one thread.
 // References: protocol P-A4, P-H1 to P-H8, P-H12, P-H13, P-H16 to P-H19.
 #ifndef ALPHEUS_RECOVERY_OPENING_EPOCH_OPENING_H_
@@ -83,7 +85,7 @@ struct EpochOpeningOptions {
   std::vector<PeerAddress> peers;
   // Id of the list of members. In a change, id and `sizes` are the new list's.
   uint64_t configuration_id = 1;
-  // Change of members; only a primary without a replica of its own makes one.
+  // Change of members. An own replica must stay a member (EO6).
   std::optional<MembersChange> change = std::nullopt;
   quorum::ClusterKey key = {};  // not set: no proofs are asked for
 
@@ -92,6 +94,13 @@ struct EpochOpeningOptions {
   // A change waits for that process, too, if the member stays. Half of the time
   // that is left until the deadline is kept for the steps that follow.
   int64_t gather_ns = 500'000'000;
+  // Reports are waited for no longer than so many times what those that are
+  // needed took; 0: that does not matter. Replicas that are well take about the
+  // same time, and a log whose users wait leaves the others to the resync.
+  uint32_t gather_factor = 0;
+  // The same once enough have installed, for the others; not set: gather_ns. A
+  // log whose users wait leaves a copy of the whole log to the resync.
+  std::optional<int64_t> install_gather_ns = std::nullopt;
   // Nanoseconds in which a replica must reply to one request. To scan and to
   // read its whole ring are requests, too.
   int64_t step_timeout_ns = 10'000'000'000;
@@ -99,20 +108,41 @@ struct EpochOpeningOptions {
   // deadline. Without a deadline it is not tried again.
   int64_t reconnect_ns = 100'000'000;
   Deadline deadline;
+  // Nanoseconds in which enough replicas must report, beside those in which one
+  // may read its ring; 0: until the deadline. An opener keeps its own replica
+  // from others while it waits for theirs.
+  int64_t report_ns = 0;
 
   // The opening cleans records up to this one (opening_cleanup.h); 0: none.
   Lsn cleanup_through{0};
 
+  // Reports name all records from the head on, and so what is damaged before
+  // their places: an opening before this one asks for it (wants_whole_reports).
+  bool whole_reports = false;
+
   uint32_t credits = 64;  // receives of each backup
+  // How often the primary will be heard, in milliseconds, as it promises to its
+  // backups; 0: it promises nothing (election.h).
+  uint32_t heartbeat_ms = 0;
   // Bytes of a batch to a backup that is behind; see SessionTerms.
   uint64_t batch_bytes_max = replication::SessionTerms().batch_bytes_max;
   uint64_t copy_bytes_max = uint64_t{4} << 20;  // bytes in flight, per copy
   // Bytes of the own ring that one Poll reads: a millisecond or two of a warm
   // file. Adapters give up a connection that is silent for two seconds.
   uint64_t slice_bytes = uint64_t{4} << 20;
+  // Bytes that the ceilings lie after the end of the log that is installed.
+  uint64_t ceiling_step_bytes = kCeilingStepBytes;
+  // The log that opened the epoch before goes on in this one: the ceilings are
+  // at least that of the own replica, below which it may have assigned space.
+  bool keeps_ceiling = false;
   // The ballot is above this epoch, which refused an earlier opening that lost
   // the race for the promises.
   Epoch above;
+  // Latest promise that the opener knew of when it decided to open. If it is
+  // set, the opening has lost the race (lost_race) before anybody promises,
+  // once it sees a later one: another primary came since. Replicas are told it,
+  // and refuse where they have gone further by then (Prepare).
+  std::optional<Epoch> promised_max = std::nullopt;
 };
 
 struct OpenedBackup {
@@ -133,6 +163,12 @@ struct EpochOpened {
       start;  // start of the log in the own replica or the working copy
   Epoch epoch;
   Epoch previous_epoch;  // 0 for a new log
+  // Moments by the opening's clock, in nanoseconds: enough members had promised
+  // and reported; the log was chosen; enough had installed it, and the others
+  // were waited for no more.
+  int64_t promised_ns = 0;
+  int64_t chosen_ns = 0;
+  int64_t installed_ns = 0;
   LogPosition head;
   LogPosition end;
   std::vector<std::string> repairs;        // one sentence each
@@ -155,10 +191,12 @@ class EpochOpening {
  public:
   // For a primary whose own replica is a member; its region's lock is held.
   // `fabric`, `clock`, `random` and `ballots` must outlive the opening.
-  // `ballots` is of options.self, and one for all openings of this process. The
-  // caller polls the opening also when the source of ballots has news. Errors:
+  // `ballots` is of options.self, and one for all openings of this process that
+  // have no own replica in common. The caller polls the opening also when the
+  // source of ballots has news. Errors:
   // InvalidArgument (impossible options); FailedPrecondition (the replica is of
-  // another cluster, log or configuration); the fabric's.
+  // another cluster, log or configuration, or does not stay a member); the
+  // fabric's.
   static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
       fabric::Fabric& fabric, const Clock& clock, RandomSource& random,
       quorum::BallotSource& ballots, const EpochOpeningOptions& options,
@@ -198,9 +236,16 @@ class EpochOpening {
   // After any error, nothing was shown.
   const absl::Status& status() const { return status_; }
   // Returns true if another opening with a higher ballot may succeed at once:
-  // after a lost race, or if replicas went in the middle of this one, perhaps
-  // fenced by another primary.
+  // after a lost race, if replicas went in the middle of this one, perhaps
+  // fenced by another primary, or with wants_whole_reports.
   bool may_try_again() const { return may_try_again_; }
+  // Returns true if members may have installed its list, although it failed: it
+  // had begun to install.
+  bool may_be_installed() const { return may_be_installed_; }
+  // Returns true if it failed because a replica could not read what it was
+  // given, and reports did not name all records: one that is said to be had may
+  // be damaged (STR4 of state_report.h). Try again with whole_reports.
+  bool wants_whole_reports() const { return wants_whole_reports_; }
   // Returns true if it failed because another primary was promised a higher
   // ballot. Wait for a random time, then try again `above` refused_by().
   bool lost_race() const { return lost_race_; }
@@ -227,6 +272,7 @@ class EpochOpening {
   };
 
   absl::Status CheckOptions() const;
+  absl::Status CheckStays(const MembersChange& change) const;
   absl::Status CheckOwn() const;
   void MakeElectorates();
   void MakePeers();
@@ -239,6 +285,10 @@ class EpochOpening {
   absl::Status TakeBallot();
   absl::Status PromiseItself();
   void SendPrepares();
+  // Returns true if the opening cleans records.
+  bool IsToClean() const { return options_.cleanup_through != Lsn(0); }
+  bool AsksForAll() const { return IsToClean() || options_.whole_reports; }
+  bool HasMetUnnamedDamage(const absl::Status& status) const;
   absl::Status ContinueScan();
   absl::Status Gather();
   absl::Status ChooseFromReports();
@@ -271,6 +321,9 @@ class EpochOpening {
   bool DeadlineHasPassed() const {
     return options_.deadline.HasPassed(clock_.NowNanos());
   }
+  int64_t PatienceForReports() const;
+  // Returns when report_ns is over; kNever: it is not limited.
+  int64_t ReportsDueNanos() const;
 
   fabric::Fabric& fabric_;
   const Clock& clock_;
@@ -282,6 +335,9 @@ class EpochOpening {
   Phase phase_ = Phase::kServerHello;
   absl::Status status_;
   bool may_try_again_ = false;
+  bool may_be_installed_ = false;
+  bool keeps_unnamed_ = false;  // records that the choice kept are not named
+  bool wants_whole_reports_ = false;
   bool lost_race_ = false;
   std::optional<quorum::Promise> refused_by_;
   std::unique_ptr<quorum::BallotRequest>
@@ -294,9 +350,13 @@ class EpochOpening {
   std::optional<StateReport> own_report_;
   std::unique_ptr<replication::RegisteredBytes> own_ring_;
 
-  std::optional<int64_t> gathered_at_;  // when enough reports were there
+  // When enough reports were there; after a pause, when it ended (EO5).
+  std::optional<int64_t> gathered_at_;
+  int64_t promised_ns_ = 0;       // as EpochOpened
+  int64_t chosen_ns_ = 0;         // as EpochOpened
   int64_t wake_at_ = kNever;      // when gather_ns is over; kNever once noticed
   int64_t expected_at_ = kNever;  // when Poll was to be called next
+  int64_t waits_since_;           // for reports, but for pauses (EO5)
   // Peers whose reports were too few to choose from, last time.
   std::optional<std::vector<const OpeningPeer*>> tried_with_;
   std::string wait_reason_;

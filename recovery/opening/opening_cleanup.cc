@@ -16,6 +16,14 @@ absl::Status CleanThrough(Lsn through, std::span<const StateReport> reports,
         decision.end.lsn.value - 1, ". Nothing was changed but promises"));
   }
   for (KeptRun& run : decision.kept) {
+    if (run.first > through) break;
+    if (run.unread) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "LSN ", run.first.value, " to ", run.end.value - 1,
+          ": a replica was asked to name each record, and named only its last "
+          "ones, so that none can be cleaned here. Run programs of one version "
+          "on all nodes"));
+    }
     for (; run.first < run.end && run.first <= through;
          run.first = run.first + 1) {
       const ReportedRecord& record = RecordAt(reports, run, run.first);

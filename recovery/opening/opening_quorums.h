@@ -162,25 +162,13 @@
 #include "log/format/superline.h"
 #include "quorum/arithmetic/quorum.h"
 #include "recovery/opening/chooser.h"
+#include "recovery/protocol/members_change.h"
 #include "recovery/protocol/state_report.h"
 
 namespace alpheus::recovery {
 
 // Returns N, W and the least R of a list that superlines record.
 quorum::QuorumSizes SizesOf(const MemberList& list);
-
-// A change of the configuration that an opening makes.
-struct MembersChange {
-  // Lists before and after; nodes in ascending order.
-  uint64_t from_id = 1;
-  quorum::QuorumSizes from;
-  std::vector<NodeId> from_nodes;
-  uint64_t to_id = 1;
-  quorum::QuorumSizes to;
-  std::vector<NodeId> to_nodes;
-  // Nodes of both lists that have lost their replica and have a new, blank one.
-  std::vector<NodeId> replaced;
-};
 
 // Returns OK if an opening can make the change, wherever it may be cut off.
 // Errors: InvalidArgument (nothing changes; sizes and nodes do not fit; a

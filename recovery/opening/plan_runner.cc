@@ -29,8 +29,28 @@ PlanRunner::PlanRunner(const PlanTerms& terms, PlanInput input,
 }
 
 Installation PlanRunner::WhatIsInstalled() const {
-  return {terms_.promise.epoch, input_.plan.table, input_.decision.head,
-          input_.decision.end, terms_.configuration};
+  const LogPosition& head = input_.decision.head;
+  const LogPosition& end = input_.decision.end;
+  return {terms_.promise.epoch, input_.plan.table, head, end, Ceiling(),
+          terms_.configuration};
+}
+
+// Returns the ceiling that all install. Repeated calls agree: before its own
+// installation the own replica's ceiling is raised at most to the log's end.
+RingOffset PlanRunner::Ceiling() const {
+  const RingOffset head = input_.decision.head.offset;
+  const uint64_t lap = own_ring_.ring.capacity();
+  const RingOffset ceiling = CeilingAfter(input_.decision.end.offset, head, lap,
+                                          terms_.ceiling_step_bytes);
+  if (!terms_.keeps_ceiling) return ceiling;
+  return std::max(ceiling,
+                  std::min(input_.own->superline().ceiling, head + lap));
+}
+
+// Returns the ring offset before which the repair writes; 0 if it writes
+// nothing.
+RingOffset PlanRunner::WrittenEnd(const ReplicaRepair& repair) const {
+  return repair.copies.empty() ? RingOffset(0) : input_.decision.end.offset;
 }
 
 absl::StatusOr<std::unique_ptr<RingCopier>> PlanRunner::MakeCopier(
@@ -162,13 +182,16 @@ absl::Status PlanRunner::Begin(Run& run) {
     if (run.repair.set_repairing) {
       ALPHEUS_RETURN_IF_ERROR(input_.own->BeginRepair(epoch));
     }
+    ALPHEUS_RETURN_IF_ERROR(
+        input_.own->RaiseCeiling(epoch, WrittenEnd(run.repair)));
     run.step = Step::kOpeningForRepair;
     return absl::OkStatus();
   }
   run.peer->SuspendReads(true);
   if (run.peer->posted() != 0) return absl::OkStatus();
   run.peer->SuspendReads(false);
-  run.peer->Ask(OpenForRepair{epoch, run.repair.set_repairing});
+  run.peer->Ask(
+      OpenForRepair{epoch, run.repair.set_repairing, WrittenEnd(run.repair)});
   run.step = Step::kOpeningForRepair;
   return absl::OkStatus();
 }
@@ -196,7 +219,8 @@ absl::Status PlanRunner::ContinueInstall(Run& run) {
     run.step = Step::kInstalling;
     return StartInstallingOwn();
   }
-  run.peer->Ask(Install{WhatIsInstalled(), NewSession(random_), terms_.credits},
+  run.peer->Ask(Install{WhatIsInstalled(), NewSession(random_), terms_.credits,
+                        terms_.heartbeat_ms},
                 own_ring_.ring, own_ring_.key);
   run.step = Step::kInstalling;
   return absl::OkStatus();

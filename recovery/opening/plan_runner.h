@@ -39,6 +39,7 @@
 
 #include "absl/status/status.h"
 #include "log/base/random.h"
+#include "log/core/space/ceiling.h"
 #include "quorum/arithmetic/promise.h"
 #include "recovery/opening/chooser.h"
 #include "recovery/opening/opening_quorums.h"
@@ -55,7 +56,10 @@ struct PlanTerms {
   quorum::Promise promise;
   uint32_t credits = 0;
   uint64_t copy_bytes_max = 0;  // bytes in flight, per copy
-  uint64_t slice_bytes = 0;  // bytes that the own replica reads in one Advance
+  uint64_t slice_bytes = 0;   // bytes that the own replica reads in one Advance
+  uint32_t heartbeat_ms = 0;  // as in Install
+  uint64_t ceiling_step_bytes = kCeilingStepBytes;
+  bool keeps_ceiling = false;  // both as in EpochOpeningOptions
 };
 
 // The plan and its replicas; peers by the index of their report.
@@ -145,6 +149,8 @@ class PlanRunner {
       size_t number, OpeningPeer* destination,
       const std::vector<CopyRun>& copies);
   Installation WhatIsInstalled() const;
+  RingOffset Ceiling() const;
+  RingOffset WrittenEnd(const ReplicaRepair& repair) const;
   Member MemberOf(const Run& run) const;
   // Returns the number of the quorum's members whose runs satisfy the
   // predicate.

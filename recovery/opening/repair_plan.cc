@@ -23,6 +23,7 @@ class Planner {
   bool OverwritesValid(size_t index, const ReplicaRepair& repair) const;
   std::vector<Extent> Written(const std::vector<CopyRun>& copies) const;
   std::vector<Extent> ValidOthers(size_t index) const;
+  void AddUnnamedOthers(size_t index, std::vector<Extent>* valid) const;
   EpochTable Table(const NewEpoch& next) const;
   std::vector<ReplicaRepair> Order(
       const std::vector<ReplicaRepair>& repairs) const;
@@ -40,6 +41,14 @@ std::vector<Extent> Planner::Written(const std::vector<CopyRun>& copies) const {
   auto copy = copies.begin();
   RingOffset at = decision_.head.offset;
   for (const KeptRun& run : decision_.kept) {
+    if (run.unread) {
+      while (copy != copies.end() && copy->end <= run.first) ++copy;
+      if (copy != copies.end() && copy->first <= run.first) {
+        AddExtent(run.unread->begin, run.unread->end, &written);
+      }
+      at = run.unread->end;
+      continue;
+    }
     for (Lsn lsn = run.first; lsn < run.end; lsn = lsn + 1) {
       const ReportedRecord& record = RecordAt(reports_, run, lsn);
       while (copy != copies.end() && copy->end <= lsn) ++copy;
@@ -58,6 +67,7 @@ std::vector<Extent> Planner::Written(const std::vector<CopyRun>& copies) const {
 std::vector<Extent> Planner::ValidOthers(size_t index) const {
   const StateReport& report = reports_[index];
   std::vector<Extent> valid;
+  AddUnnamedOthers(index, &valid);
   auto kept = decision_.kept.begin();
   for (const VerdictRun& run : report.runs) {
     if (run.verdict != Verdict::kHave) continue;
@@ -74,6 +84,24 @@ std::vector<Extent> Planner::ValidOthers(size_t index) const {
     }
   }
   return valid;
+}
+
+// Adds the bytes before the report's start that are not chosen: before the
+// chosen head, and after the shared place.
+void Planner::AddUnnamedOthers(size_t index, std::vector<Extent>* valid) const {
+  const StateReport& report = reports_[index];
+  const LogPosition& start = report.start();
+  if (start == report.head) return;
+  const LogPosition& head = decision_.head;
+  const LogPosition& shared = decision_.shared[index];
+  const RingOffset before = std::min(head.offset, start.offset);
+  if (report.head.offset < before) {
+    AddExtent(report.head.offset, before, valid);
+  }
+  const RingOffset after = std::max(shared.offset, report.head.offset);
+  if (head.lsn < start.lsn && after < start.offset) {
+    AddExtent(after, start.offset, valid);
+  }
 }
 
 bool Planner::OverwritesValid(size_t index, const ReplicaRepair& repair) const {

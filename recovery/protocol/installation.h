@@ -18,7 +18,8 @@ struct Installation {
   Epoch epoch;
   EpochTable table;  // ends with the entry of `epoch`
   LogPosition head;
-  LogPosition end;  // start of the epoch, or a place among its records
+  LogPosition end;     // start of the epoch, or a place among its records
+  RingOffset ceiling;  // of the superline (P-A3.7)
   // The members from this epoch on. Without members: as before. The working
   // copy of a primary, which is no member, has it so.
   Configuration configuration = {};

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/check.h"
+#include "log/base/mix.h"
 #include "log/base/status_macros.h"
 #include "log/core/ring/region_state.h"
 #include "quorum/members/log_id.h"
@@ -59,6 +60,11 @@ enum class Kind : uint32_t {
   kChanged = 27,
   kAskCreation = 28,
   kCreated = 29,
+  kHear = 30,
+  kHeard = 31,
+  kInstruct = 32,
+  kAskChange = 33,
+  kChangeState = 34,
 };
 
 // Flags of Followed; on the wire, never renumber.
@@ -72,6 +78,15 @@ constexpr size_t kStartBytes = 8;
 constexpr size_t kServerHelloBytes = 56;
 // The first version whose messages have sums.
 constexpr uint32_t kSummedVersion = 8;
+// Returns true for a version that no turned bit makes one without sums (MSG1).
+constexpr bool KeepsItsSum(uint32_t version) {
+  for (uint32_t bit = 1; bit != 0; bit <<= 1) {
+    const uint32_t turned = version ^ bit;
+    if (turned > 0 && turned < kSummedVersion) return false;
+  }
+  return true;
+}
+static_assert(KeepsItsSum(kProtocolVersion), "take the next one that does");
 // Without magic, version, and code with its sum.
 constexpr size_t kRejectionTextBytes = kHelloBytes - 12;
 constexpr size_t kFailedTextBytes = 4096;
@@ -111,6 +126,44 @@ Promise ReadPromise(ByteReader& from) {
   promise.primary.incarnation = from.U64();
   from.Expect(IsPromise(promise));
   return promise;
+}
+
+void PutMaybeEpoch(ByteWriter& to, const std::optional<Epoch>& epoch) {
+  to.U32(epoch.has_value() ? 1 : 0);
+  to.Id(epoch.value_or(Epoch()));
+}
+
+void Put(ByteWriter& to, const Instruction& instruction) {
+  to.U32(static_cast<uint32_t>(instruction.kind));
+  to.Id(instruction.node);
+  to.U64(instruction.id);
+}
+
+Instruction ReadInstruction(ByteReader& from) {
+  Instruction instruction;
+  const uint32_t kind = from.U32();
+  const bool is_known =
+      from.Expect(kind == static_cast<uint32_t>(InstructionKind::kElect) ||
+                  kind == static_cast<uint32_t>(InstructionKind::kDrain));
+  if (is_known) instruction.kind = static_cast<InstructionKind>(kind);
+  instruction.node = from.As<NodeId>();
+  instruction.id = from.U64();
+  from.Expect(instruction.id != 0);
+  return instruction;
+}
+
+PrimaryWord ReadPrimaryWord(ByteReader& from) {
+  const uint32_t word = from.U32();
+  const bool is_known =
+      from.Expect(word <= static_cast<uint32_t>(PrimaryWord::kClaimed));
+  return is_known ? static_cast<PrimaryWord>(word) : PrimaryWord::kGone;
+}
+
+Standing ReadStanding(ByteReader& from) {
+  const uint32_t standing = from.U32();
+  const bool is_known =
+      from.Expect(standing <= static_cast<uint32_t>(Standing::kDrained));
+  return is_known ? static_cast<Standing>(standing) : Standing::kNo;
 }
 
 void Put(ByteWriter& to, const Nonce& nonce) {
@@ -173,6 +226,40 @@ void Put(ByteWriter& to, const ScrubCounts& counts) {
   to.U64(counts.unrepairable);
 }
 
+void Put(ByteWriter& to, const quorum::QuorumSizes& sizes) {
+  to.U32(sizes.replica_count);
+  to.U32(sizes.write_quorum);
+  to.U32(sizes.read_quorum);
+}
+
+// QU1 (quorum.h). Sizes of no list have nothing to compare with.
+quorum::QuorumSizes ReadQuorumSizes(ByteReader& from) {
+  quorum::QuorumSizes sizes;
+  sizes.replica_count = from.U32();
+  sizes.write_quorum = from.U32();
+  sizes.read_quorum = from.U32();
+  const uint32_t n = sizes.replica_count;
+  from.Expect(n >= 1 && n <= kMembersMax && sizes.write_quorum >= 1 &&
+              sizes.write_quorum <= n && sizes.read_quorum >= 1 &&
+              sizes.read_quorum <= n &&
+              sizes.write_quorum + sizes.read_quorum > n);
+  return sizes;
+}
+
+void Put(ByteWriter& to, const std::vector<NodeId>& nodes) {
+  to.U32(static_cast<uint32_t>(nodes.size()));
+  for (const NodeId node : nodes) to.Id(node);
+}
+
+std::vector<NodeId> ReadNodes(ByteReader& from) {
+  const uint32_t count = from.U32();
+  from.Expect(count <= kMembersMax);
+  std::vector<NodeId> nodes;
+  if (!from.Holds(count, sizeof(uint64_t))) return nodes;
+  for (uint32_t i = 0; i < count; ++i) nodes.push_back(from.As<NodeId>());
+  return nodes;
+}
+
 ScrubCounts ReadScrubCounts(ByteReader& from) {
   ScrubCounts counts;
   counts.records = from.U64();
@@ -196,7 +283,7 @@ static_assert(std::is_same_v<std::variant_alternative_t<11, Message>, Viewed>);
 static_assert(
     std::is_same_v<std::variant_alternative_t<14, Message>, Challenge>);
 static_assert(std::variant_size_v<Message> ==
-              static_cast<size_t>(Kind::kCreated));
+              static_cast<size_t>(Kind::kChangeState));
 
 struct BodyWriter {
   ByteWriter& to;
@@ -214,6 +301,8 @@ struct BodyWriter {
   void operator()(const Prepare& ask) const {
     Put(to, ask.promise);
     to.U64(ask.configuration_id);
+    PutMaybeEpoch(to, ask.promised_max);
+    to.U32(ask.from_head ? 1 : 0);
   }
   void operator()(const Promised& promised) const {
     to.Id(promised.report_key);
@@ -224,6 +313,7 @@ struct BodyWriter {
   void operator()(const OpenForRepair& open) const {
     to.Id(open.epoch);
     to.U32(open.set_repairing ? 1 : 0);
+    to.Id(open.ceiling);
   }
   void operator()(const RepairOpened& opened) const { to.Id(opened.ring_key); }
   void operator()(const Install& install) const {
@@ -233,8 +323,10 @@ struct BodyWriter {
     to.U32(install.credits);
     Put(to, installation.head);
     Put(to, installation.end);
+    to.Id(installation.ceiling);
     Put(to, installation.configuration);
     Put(to, installation.table);
+    to.U32(install.heartbeat_ms);
   }
   void operator()(const Installed& /*installed*/) const {}
   void operator()(const Failed& failed) const {
@@ -249,7 +341,9 @@ struct BodyWriter {
     for (const uint64_t count : viewed.rejects) to.U64(count);
     Put(to, viewed.scrubbed);
   }
-  void operator()(const Release& /*release*/) const {}
+  void operator()(const Release& release) const {
+    PutMaybeEpoch(to, release.promised_max);
+  }
   void operator()(const Released& /*released*/) const {}
   void operator()(const Challenge& challenge) const {
     Put(to, challenge.nonce);
@@ -290,6 +384,7 @@ struct BodyWriter {
   void operator()(const Claim& suspended) const {
     Put(to, suspended.promise);
     (*this)(suspended.scrubbed);
+    (*this)(suspended.change_state);
   }
   void operator()(const Wanted& wanted) const { Put(to, wanted.promise); }
   void operator()(const Fetch& fetch) const {
@@ -306,6 +401,65 @@ struct BodyWriter {
   void operator()(const Created& created) const {
     Put(to, created.configuration);
     to.U32(created.is_used ? 1 : 0);
+  }
+  void operator()(const Hear& hear) const {
+    to.U32(static_cast<uint32_t>(hear.standing));
+    to.U64(hear.stood_ns);
+    to.U32(hear.priority);
+    to.Id(hear.holds);
+    to.U64(hear.silence_ns);
+    to.U64(hear.wait_ns);
+    to.U32(static_cast<uint32_t>(hear.known_word));
+    to.Id(hear.known_epoch);
+    to.U64(hear.known_instruction);
+    to.U64(hear.known_candidates);
+  }
+  void operator()(const Heard& heard) const {
+    to.U32(static_cast<uint32_t>(heard.word));
+    Put(to, heard.promised);
+    to.Id(heard.log_epoch);
+    to.Id(heard.head_lsn);
+    to.Id(heard.persisted_lsn);
+    to.U32(static_cast<uint32_t>(heard.candidates.size()));
+    for (const CandidateState& state : heard.candidates) {
+      to.Id(state.candidate.node);
+      to.U64(state.candidate.incarnation);
+      to.U32(static_cast<uint32_t>(state.standing));
+      to.U32(state.priority);
+      to.Id(state.holds);
+    }
+    to.U32(heard.instruction.has_value() ? 1 : 0);
+    if (heard.instruction.has_value()) Put(to, *heard.instruction);
+    to.U64(heard.configuration_id);
+  }
+  void operator()(const Instruct& instruct) const {
+    Put(to, instruct.instruction);
+  }
+  void operator()(const AskChange& asked_change) const {
+    const MembersChange& change = asked_change.change;
+    to.U64(asked_change.id);
+    to.U64(change.from_id);
+    Put(to, change.from);
+    Put(to, change.from_nodes);
+    to.U64(change.to_id);
+    Put(to, change.to);
+    Put(to, change.to_nodes);
+    Put(to, change.replaced);
+    to.U32(static_cast<uint32_t>(asked_change.peers.size()));
+    for (const PeerAddress& peer : asked_change.peers) {
+      to.Id(peer.node);
+      to.Text(peer.address);
+    }
+  }
+  void operator()(const ChangeState& change_state) const {
+    to.U64(change_state.id);
+    to.U32(static_cast<uint32_t>(change_state.word));
+    to.Id(change_state.epoch);
+    to.Id(change_state.head_lsn);
+    to.Id(change_state.next_lsn);
+    Put(to, change_state.missing);
+    to.U32(static_cast<uint32_t>(change_state.why.code()));
+    to.Text(FrontOf(change_state.why, kFailedTextBytes));
   }
 };
 
@@ -343,11 +497,19 @@ Promised ReadPromised(ByteReader& from) {
   return promised;
 }
 
+// Reads an offset at which a line begins.
+RingOffset ReadLineOffset(ByteReader& from) {
+  const auto offset = from.As<RingOffset>();
+  from.Expect(offset.value < kOffsetEnd && offset.value % kLineBytes == 0);
+  return offset;
+}
+
 OpenForRepair ReadOpenForRepair(ByteReader& from) {
   OpenForRepair open;
   open.epoch = from.As<Epoch>();
   const uint32_t set_repairing = from.U32();
   open.set_repairing = set_repairing == 1;
+  open.ceiling = ReadLineOffset(from);
   from.Expect(open.epoch.value > 0 && set_repairing <= 1);
   return open;
 }
@@ -365,8 +527,10 @@ Install ReadInstall(ByteReader& from, Uuid log_id) {
   install.credits = from.U32();
   install.installation.head = ReadPosition(from);
   install.installation.end = ReadPosition(from);
+  install.installation.ceiling = ReadLineOffset(from);
   install.installation.configuration = ReadConfiguration(from);
   install.installation.table = ReadTable(from, log_id);
+  install.heartbeat_ms = from.U32();
   from.Expect(install.installation.epoch.value > 0 && install.credits > 0);
   return install;
 }
@@ -377,10 +541,25 @@ Failed ReadFailed(ByteReader& from) {
   return {absl::Status(code, text)};
 }
 
+bool ReadFlag(ByteReader& from) {
+  const uint32_t flag = from.U32();
+  return from.Expect(flag <= 1) && flag == 1;
+}
+
+std::optional<Epoch> ReadMaybeEpoch(ByteReader& from) {
+  const bool is_set = ReadFlag(from);
+  const auto epoch = from.As<Epoch>();
+  from.Expect(is_set || epoch == Epoch());
+  if (!is_set) return std::nullopt;
+  return epoch;
+}
+
 Prepare ReadPrepare(ByteReader& from) {
   Prepare ask;
   ask.promise = ReadPromise(from);
   ask.configuration_id = from.U64();
+  ask.promised_max = ReadMaybeEpoch(from);
+  ask.from_head = ReadFlag(from);
   from.Expect(ask.configuration_id > 0);
   return ask;
 }
@@ -431,11 +610,6 @@ Followed ReadFollowed(ByteReader& from, Uuid log_id) {
               followed.persisted_lsn.value <= kLsnMax &&
               followed.durable_lsn.value <= kLsnMax);
   return followed;
-}
-
-bool ReadFlag(ByteReader& from) {
-  const uint32_t flag = from.U32();
-  return from.Expect(flag <= 1) && flag == 1;
 }
 
 Scrubbed ReadScrubbed(ByteReader& from) {
@@ -489,6 +663,101 @@ Created ReadCreated(ByteReader& from) {
   return created;
 }
 
+Hear ReadHear(ByteReader& from) {
+  Hear hear;
+  hear.standing = ReadStanding(from);
+  hear.stood_ns = from.U64();
+  hear.priority = from.U32();
+  hear.holds = from.As<Epoch>();
+  hear.silence_ns = from.U64();
+  hear.wait_ns = from.U64();
+  hear.known_word = ReadPrimaryWord(from);
+  hear.known_epoch = from.As<Epoch>();
+  hear.known_instruction = from.U64();
+  hear.known_candidates = from.U64();
+  from.Expect(hear.silence_ns <= kHearNanosMax &&
+              hear.wait_ns <= kHearNanosMax);
+  return hear;
+}
+
+Heard ReadHeard(ByteReader& from) {
+  Heard heard;
+  heard.word = ReadPrimaryWord(from);
+  heard.promised.epoch = from.As<Epoch>();
+  heard.promised.primary.node = from.As<NodeId>();
+  heard.promised.primary.incarnation = from.U64();
+  heard.log_epoch = from.As<Epoch>();
+  heard.head_lsn = from.As<Lsn>();
+  heard.persisted_lsn = from.As<Lsn>();
+  const uint32_t count = from.U32();
+  from.Expect(count <= kCandidatesMax && heard.head_lsn.value <= kLsnMax &&
+              heard.persisted_lsn.value <= kLsnMax);
+  constexpr size_t kStateBytes = 32;
+  if (!from.Holds(count, kStateBytes)) return heard;
+  for (uint32_t i = 0; i < count; ++i) {
+    CandidateState state;
+    state.candidate.node = from.As<NodeId>();
+    state.candidate.incarnation = from.U64();
+    state.standing = ReadStanding(from);
+    state.priority = from.U32();
+    state.holds = from.As<Epoch>();
+    from.Expect(state.candidate.incarnation != 0 &&
+                state.standing != Standing::kNo);
+    heard.candidates.push_back(state);
+  }
+  if (ReadFlag(from)) heard.instruction = ReadInstruction(from);
+  heard.configuration_id = from.U64();
+  return heard;
+}
+
+// Whether an opening can make the change is judged by who is asked to
+// (CheckChange of opening_quorums.h).
+AskChange ReadAskChange(ByteReader& from) {
+  AskChange asked_change;
+  asked_change.id = from.U64();
+  MembersChange& change = asked_change.change;
+  change.from_id = from.U64();
+  change.from = ReadQuorumSizes(from);
+  change.from_nodes = ReadNodes(from);
+  change.to_id = from.U64();
+  change.to = ReadQuorumSizes(from);
+  change.to_nodes = ReadNodes(from);
+  change.replaced = ReadNodes(from);
+  const uint32_t count = from.U32();
+  from.Expect(asked_change.id != 0 && count <= 2 * kMembersMax);
+  constexpr size_t kPeerBytes = 12;  // at least
+  if (!from.Holds(count, kPeerBytes)) return asked_change;
+  for (uint32_t i = 0; i < count; ++i) {
+    PeerAddress peer;
+    peer.node = from.As<NodeId>();
+    peer.address = from.Text(kAddressBytesMax);
+    asked_change.peers.push_back(std::move(peer));
+  }
+  return asked_change;
+}
+
+ChangeState ReadChangeState(ByteReader& from) {
+  ChangeState change_state;
+  change_state.id = from.U64();
+  const uint32_t word = from.U32();
+  const bool is_known =
+      from.Expect(word <= static_cast<uint32_t>(ChangeWord::kCutOff));
+  if (is_known) change_state.word = static_cast<ChangeWord>(word);
+  change_state.epoch = from.As<Epoch>();
+  change_state.head_lsn = from.As<Lsn>();
+  change_state.next_lsn = from.As<Lsn>();
+  change_state.missing = ReadNodes(from);
+  const uint32_t code = from.U32();
+  const std::string text = from.Text(kFailedTextBytes);
+  from.Expect((code == 0 ? text.empty() : IsCode(code)) &&
+              change_state.head_lsn.value <= kLsnMax &&
+              change_state.next_lsn.value <= kLsnMax);
+  if (from.good() && code != 0) {
+    change_state.why = absl::Status(static_cast<absl::StatusCode>(code), text);
+  }
+  return change_state;
+}
+
 Message ReadBody(Kind kind, ByteReader& from, Uuid log_id) {
   switch (kind) {
     case Kind::kFormat:
@@ -516,7 +785,7 @@ Message ReadBody(Kind kind, ByteReader& from, Uuid log_id) {
     case Kind::kViewed:
       return ReadViewed(from);
     case Kind::kRelease:
-      return Release{};
+      return Release{ReadMaybeEpoch(from)};
     case Kind::kReleased:
       return Released{};
     case Kind::kChallenge:
@@ -537,7 +806,9 @@ Message ReadBody(Kind kind, ByteReader& from, Uuid log_id) {
       return ReadScrubbed(from);
     case Kind::kClaim: {
       const Promise promise = ReadPromise(from);
-      return Claim{promise, ReadScrubbed(from)};
+      Claim claim{promise, ReadScrubbed(from)};
+      claim.change_state = ReadChangeState(from);
+      return claim;
     }
     case Kind::kWanted:
       return Wanted{ReadPromise(from)};
@@ -551,6 +822,16 @@ Message ReadBody(Kind kind, ByteReader& from, Uuid log_id) {
       return AskCreation{};
     case Kind::kCreated:
       return ReadCreated(from);
+    case Kind::kHear:
+      return ReadHear(from);
+    case Kind::kHeard:
+      return ReadHeard(from);
+    case Kind::kInstruct:
+      return Instruct{ReadInstruction(from)};
+    case Kind::kAskChange:
+      return ReadAskChange(from);
+    case Kind::kChangeState:
+      return ReadChangeState(from);
   }
   from.Expect(false);  // another version, or no message
   return Installed{};
@@ -720,6 +1001,18 @@ absl::Status RequestChanged() {
   return absl::UnavailableError(
       "the request was damaged on the way, and was not carried out. Try again; "
       "if it happens again, check the network and the memory of both hosts");
+}
+
+uint64_t DigestOf(std::span<const CandidateState> candidates) {
+  uint64_t digest = 0;
+  for (const CandidateState& state : candidates) {
+    uint64_t mixed =
+        Mix(state.candidate.node.value, state.candidate.incarnation);
+    mixed = Mix(mixed, static_cast<uint64_t>(state.standing));
+    mixed = Mix(mixed, state.priority);
+    digest += Mix(mixed, state.holds.value);
+  }
+  return digest;
 }
 
 std::vector<std::byte> EncodeMessage(Uuid log_id, const Message& message) {

@@ -17,10 +17,10 @@
 //   Install                           ->  Installed
 //   (from here on batches and acks; see primary_session.h)
 //
-// View, Follow, Release, Scrub, Fetch and Claim need no promise. Any request
-// may be answered by Failed, or by Changed. Numbers are little-endian. Bytes
-// that arrive are never trusted: a message that is too short, too long, or
-// impossible is no message.
+// View, Follow, Release, Scrub, Fetch, Claim, Hear, Instruct and AskChange
+// need no promise. Any request may be answered by Failed, or by Changed.
+// Numbers are little-endian. Bytes that arrive are never trusted: a message
+// that is too short, too long, or impossible is no message.
 //
 // Invariants:
 //   MSG1. Bytes whose sum does not hold are not decoded, and nothing is done
@@ -51,6 +51,7 @@
 #include "quorum/arithmetic/promise.h"
 #include "quorum/members/cluster_key.h"
 #include "recovery/protocol/installation.h"
+#include "recovery/protocol/members_change.h"
 #include "recovery/protocol/reject_counters.h"
 #include "recovery/protocol/scrub_counts.h"
 #include "replication/fabric/fabric.h"
@@ -59,7 +60,7 @@
 
 namespace alpheus::recovery {
 
-inline constexpr uint32_t kProtocolVersion = 8;
+inline constexpr uint32_t kProtocolVersion = 24;
 
 // Bytes of private data; every fabric carries that many.
 inline constexpr size_t kHelloBytes = 56;
@@ -139,6 +140,13 @@ struct Prepare {
   // Id of the primary's list of members. One older than the replica's is
   // refused (P-A5).
   uint64_t configuration_id = 1;
+  // The latest promise that the primary knew of when it decided to open the
+  // log. Not set: it opens the log whatever promises it meets. A replica that
+  // has gone further with a later promise refuses (OSV3 of opening_service.h).
+  std::optional<Epoch> promised_max = std::nullopt;
+  // The report shall name each record from the head on, since the primary will
+  // clean some, or looks for damage.
+  bool from_head = false;
 
   bool operator==(const Prepare&) const = default;
 };
@@ -161,6 +169,11 @@ struct Refused {
 struct OpenForRepair {
   Epoch epoch;
   bool set_repairing = false;
+  // Ring offset before which the primary will write; 0: nothing is written. The
+  // replica first raises its ceiling to it, at most to a lap after its head,
+  // and forgets its place if its report named records before that (REP8 of
+  // local_replica.h).
+  RingOffset ceiling = {};
 
   bool operator==(const OpenForRepair&) const = default;
 };
@@ -177,6 +190,9 @@ struct Install {
   Installation installation;
   replication::SessionId session;
   uint32_t credits = 0;  // receives that the replica must post
+  // The primary says something at least so often, in milliseconds, as long as
+  // it can. 0: it promises nothing, and its silence means nothing.
+  uint32_t heartbeat_ms = 0;
 
   bool operator==(const Install&) const = default;
 };
@@ -239,6 +255,10 @@ struct Followed {
 // machine that is to be primary with it (P-A7). The daemon takes it back when
 // that process ends.
 struct Release {
+  // As in Prepare. The reply is Refused if the replica has promised a later
+  // epoch: its primary keeps it.
+  std::optional<Epoch> promised_max = std::nullopt;
+
   bool operator==(const Release&) const = default;
 };
 struct Released {
@@ -306,18 +326,65 @@ struct Scrubbed {
   bool operator==(const Scrubbed&) const = default;
 };
 
+// Asks for a change of the members while the log runs (epoch_succession.h). A
+// node gives it to the primary that has its replica, and replies with what that
+// primary said last. So an operator asks again, by the same id, until the
+// change is over; a primary begins it once.
+inline constexpr size_t kAddressBytesMax = 256;
+struct AskChange {
+  uint64_t id = 0;  // random, not 0
+  MembersChange change;
+  std::vector<PeerAddress> peers;  // of both lists; at most 2 * kMembersMax
+
+  bool operator==(const AskChange&) const = default;
+};
+
+// The state of a change that was asked for.
+enum class ChangeWord : uint32_t {
+  // No process here can make it: none has this node's replica, or the one that
+  // has it can't, or its log has ended (`why`).
+  kNobody = 0,
+  kWaiting = 1,    // the primary has not said anything of it yet
+  kRunning = 2,    // it was begun: users of the log wait
+  kInstalled = 3,  // it was made, with `epoch`
+  // It was not begun, or no member has the new list: nothing has changed, and
+  // the log goes on, perhaps in a later epoch (`why`).
+  kRefused = 4,
+  // It was not made, or in part: replicas may have either list, and the same
+  // change completes it. The log goes on by the list of before (`why`), or it
+  // has ended, and nobody says so.
+  kCutOff = 5,
+};
+struct ChangeState {
+  uint64_t id = 0;  // of the change; 0: nobody has asked for any
+  ChangeWord word = ChangeWord::kNobody;
+  Epoch epoch;  // in which the log runs; 0: not known
+  // LSNs with which that epoch began: its head, and the next one.
+  Lsn head_lsn;
+  Lsn next_lsn;
+  // Members that are not in sync now; of those that missed the epoch some may
+  // have joined since. At most kMembersMax.
+  std::vector<NodeId> missing;
+  absl::Status why;  // see ChangeWord; a very long text is cut
+
+  bool operator==(const ChangeState&) const = default;
+};
+
 // Says that a primary has the region of this node's replica, and its lock
-// (P-A7). Asks the daemon to reply when a process wants the promise, or a
-// scrub.
+// (P-A7). Asks the daemon to reply when a process wants the promise, a scrub,
+// or a change of the members.
 struct Claim {
   quorum::Promise promise;  // the replica's promise to this primary
   // State of the primary's own scrubbing of the replica.
   Scrubbed scrubbed = {};
+  // The change that it was asked for last.
+  ChangeState change_state = {};
 
   bool operator==(const Claim&) const = default;
 };
 // The reply to Claim, at any later time: a process asks for a higher promise. A
-// Scrub or a Fetch of another process may come as a reply instead.
+// Scrub, a Fetch or an AskChange of another process may come as a reply
+// instead.
 struct Wanted {
   quorum::Promise promise;
 
@@ -343,6 +410,89 @@ struct Fetched {
   bool operator==(const Fetched&) const = default;
 };
 
+// An operator's word to the candidates of a log (election.h).
+enum class InstructionKind : uint32_t {
+  kElect = 1,  // the node is to become primary
+  kDrain = 2,  // the node is to hand over, and not to stand any more
+};
+struct Instruction {
+  InstructionKind kind = InstructionKind::kElect;
+  NodeId node;
+  uint64_t id = 0;  // random, not 0: one instruction may come by several nodes
+
+  bool operator==(const Instruction&) const = default;
+};
+
+// A node's word of the primary of its replica.
+enum class PrimaryWord : uint32_t {
+  kGone = 0,     // no process has its promise and a connection
+  kHeard = 1,    // heard within the silence, or one that promised no heartbeats
+  kSilent = 2,   // connected, and not heard within the silence
+  kClaimed = 3,  // a process of its machine has the replica: it hears none
+};
+
+// Whether a process is a candidate. One that stands does so until its
+// connection ends.
+enum class Standing : uint32_t {
+  kNo = 0,       // it only asks
+  kReady = 1,    // it stands
+  kDrained = 2,  // it stands, and opens nothing before it is elected
+};
+
+// Asks a node for all that candidates must know. Needs no promise. The reply
+// comes when it differs from what the asker knows, at the latest after wait_ns.
+inline constexpr uint64_t kHearNanosMax = 3'600'000'000'000;
+struct Hear {
+  Standing standing = Standing::kNo;  // of the process that said Hello
+  // For how long it has stood: an older instruction is not for it.
+  uint64_t stood_ns = 0;
+  uint32_t priority = 0;  // of equally fresh candidates the higher goes first
+  Epoch holds;            // epoch that it has open; 0: none
+  uint64_t silence_ns = 0;
+  uint64_t wait_ns = 0;
+  // All that the asker knows: it waits only while this is so.
+  PrimaryWord known_word = PrimaryWord::kGone;
+  Epoch known_epoch;
+  uint64_t known_instruction = 0;
+  uint64_t known_candidates = 0;  // DigestOf them
+
+  bool operator==(const Hear&) const = default;
+};
+// A candidate, as it said itself.
+struct CandidateState {
+  quorum::PrimaryId candidate;  // its incarnation is of its candidacy
+  Standing standing = Standing::kReady;
+  uint32_t priority = 0;
+  Epoch holds;
+
+  bool operator==(const CandidateState&) const = default;
+};
+inline constexpr size_t kCandidatesMax = 64;
+// Returns a digest that does not depend on the order; 0: there are none.
+uint64_t DigestOf(std::span<const CandidateState> candidates);
+struct Heard {
+  PrimaryWord word = PrimaryWord::kGone;
+  quorum::Promise promised;  // the replica's current promise; epoch 0: none
+  // The replica's; zeros if the node does not have it now.
+  Epoch log_epoch;
+  Lsn head_lsn;
+  Lsn persisted_lsn;
+  std::vector<CandidateState> candidates;  // by connection
+  std::optional<Instruction> instruction;  // the last one, for a while
+  // Id of the replica's list of members; 0 if the node does not have it now.
+  uint64_t configuration_id = 0;
+
+  bool operator==(const Heard&) const = default;
+};
+
+// Tells the candidates that stand at a node what an operator wants. The reply
+// is Heard.
+struct Instruct {
+  Instruction instruction;
+
+  bool operator==(const Instruct&) const = default;
+};
+
 // The request was damaged on the way (MSG1); nothing of it was done. The
 // connection is of no more use.
 struct Changed {
@@ -356,7 +506,8 @@ using Message =
                  RepairOpened, Install, Installed, Failed, View, Viewed,
                  Release, Released, Challenge, Challenged, Prove, Proved,
                  Follow, Followed, Scrub, Scrubbed, Claim, Wanted, Fetch,
-                 Fetched, Changed, AskCreation, Created>;
+                 Fetched, Changed, AskCreation, Created, Hear, Heard, Instruct,
+                 AskChange, ChangeState>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

@@ -465,7 +465,8 @@ void OpeningPeer::StartSession() {
   auto session = replication::PrimarySession::Start(
       {own_ring_, own_ring_key_, ring_key_},
       {installed.epoch, install_.session, installed.end, install_.credits,
-       server_hello_.platform, installed.head, options_.batch_bytes_max},
+       server_hello_.platform, installed.head, installed.ceiling,
+       options_.batch_bytes_max},
       fabric_, connection_);
   if (!session.ok()) return BreakUnless(session.status());
   session_ = *std::move(session);

@@ -32,6 +32,7 @@
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
 #include "recovery/protocol/handshake.h"
+#include "recovery/protocol/members_change.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/state_report.h"
 #include "replication/fabric/fabric.h"
@@ -40,12 +41,6 @@
 #include "replication/wire/message_slots.h"
 
 namespace alpheus::recovery {
-
-// A member and its address.
-struct PeerAddress {
-  NodeId node;
-  std::string address;  // as the fabric writes it
-};
 
 // "node 2 at <address>".
 std::string DescribePeer(const PeerAddress& peer);
@@ -60,7 +55,7 @@ struct OpeningPeerOptions {
   PeerAddress at;
   Hello hello;
   // Nanoseconds in which a reply must come. ReadingNanos is added where the
-  // replica reads its whole ring for it.
+  // replica may read its whole ring for it.
   int64_t step_timeout_ns = 0;
   Deadline deadline;  // deadline of all requests together
   Credentials credentials = {};

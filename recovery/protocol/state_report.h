@@ -9,12 +9,20 @@
 // knows nothing. Verdicts are kept in runs, so that a whole log is one run and
 // a flat vector of records.
 //
+// A replica has walked and persisted its records long before anybody asks. So
+// it reads, and reports one by one, only what lies after its proven place
+// (P-A3.7); of what lies before, the place says enough (chooser.h).
+//
 // Invariants:
-//   STR1. Runs are sorted, disjoint and unbroken from head.lsn on; after the
+//   STR1. Runs are sorted, disjoint and unbroken from start() on; after the
 //         last run everything is absent.
 //   STR2. A replica that is blank, suspect or repairing reports unknown for
 //         every LSN (P-H12, P-H16, P-H25).
 //   STR3. No LSN up to proven_lsn is torn or absent (P-INV-9).
+//   STR4. From the head to start() the replica has each record, of the epoch
+//         that owns it in the replica's own table, with the chain of start().
+//         It was walked and persisted, but not read again for the report. The
+//         record at a start() after the head is proven.
 // Thread safety: values and pure functions.
 // References: protocol P-A4.3, P-H9, P-H10, P-H12, P-H16, P-H25;
 // state_report_scan.h.
@@ -24,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "log/base/ids.h"
@@ -79,6 +88,8 @@ struct StateReport {
   Epoch promised_before;
   EpochTable table;
   LogPosition head;
+  // Proven place, after the head; none: the head is (STR4).
+  std::optional<LogPosition> place = std::nullopt;
   // Last LSN that is proven: by the watermark, the start of the log epoch, or
   // the header of a later record.
   Lsn proven_lsn;
@@ -91,6 +102,8 @@ struct StateReport {
   std::vector<ReportedRecord> records;
 
   bool knows() const { return !blank && !suspect && !repairing; }
+  // Returns where the runs begin.
+  const LogPosition& start() const { return place ? *place : head; }
 };
 
 // Both add the next LSNs, to the last run or as a new one.
@@ -106,8 +119,9 @@ class VerdictReader {
 
   struct Seen {
     Verdict verdict = Verdict::kUnknown;
-    const ReportedRecord* record = nullptr;  // for kHave
-    Lsn end;  // one past the last LSN of the same run
+    const ReportedRecord* record = nullptr;  // for kHave, from start() on
+    Epoch epoch;                             // of a record that the replica has
+    Lsn end;  // one past the last LSN of the same run, and of its owner
   };
   // Returns what counts of the report at `lsn`. STR2 and STR3 hold of it
   // whatever the runs say, since a program of another version may have sent
@@ -118,6 +132,17 @@ class VerdictReader {
   const StateReport* report_;
   size_t run_ = 0;
 };
+
+// Returns the record that the report names at `lsn`; nullptr if there is none.
+const ReportedRecord* FindRecord(const StateReport& report, Lsn lsn);
+
+// Returns the last place up to which the replica's records are those of the log
+// with this table, as far as its own table and proven place say: `place`, or
+// where the owners of LSNs begin to differ. Searches from `from` on; returns
+// `from` if the place is not after it, or if the owners differ from there on.
+// Requires: `from` is a place of both logs.
+LogPosition SharedPlace(const EpochTable& own, const LogPosition& place,
+                        const EpochTable& table, const LogPosition& from);
 
 // Returns true if the configuration names another incarnation than this one.
 bool IsBlank(const Superline& superline);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recovery/protocol/state_report_wire.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
@@ -34,7 +36,7 @@ std::vector<VerdictRun> ReadRuns(ByteReader& from, const StateReport& report) {
   const uint64_t count = from.U64();
   if (!from.Holds(count, kRunBytes)) return runs;
   runs.reserve(count);
-  Lsn next = report.head.lsn;
+  Lsn next = report.start().lsn;
   size_t records = 0;
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t verdict = from.U64();
@@ -87,11 +89,29 @@ bool CrossesTheEnd(const ReportedRecord& record, uint64_t ring_capacity) {
   return record.lines > left / kLineBytes;
 }
 
+// Reads the place where the runs begin: the head, or that of a proven record a
+// lap after it at most, with a line for each record before it, each of which
+// has an owner.
+std::optional<LogPosition> ReadPlace(ByteReader& from,
+                                     const StateReport& report) {
+  const LogPosition place = ReadPosition(from);
+  if (place == report.head) return std::nullopt;
+  const LogPosition& head = report.head;
+  from.Expect(place.lsn > head.lsn && place.offset > head.offset &&
+              place.offset.value % kLineBytes == 0 &&
+              place.offset - head.offset <= report.ring_capacity &&
+              place.lsn - head.lsn <=
+                  (place.offset - head.offset) / kLineBytes &&
+              place.lsn <= report.proven_lsn &&
+              report.table.Owner(head.lsn) != nullptr && report.knows());
+  return place;
+}
+
 // Checks that records follow each other within one lap from the head, that none
 // crosses the end of the ring, and that each record's epoch owns its LSN (ET2).
 bool AreRecordsGood(const StateReport& report) {
   const RingOffset limit = report.head.offset + report.ring_capacity;
-  RingOffset free = report.head.offset;
+  RingOffset free = report.start().offset;
   for (const VerdictRun& run : report.runs) {
     if (run.verdict != Verdict::kHave) continue;
     for (Lsn lsn = run.first; lsn < run.end; lsn = lsn + 1) {
@@ -137,6 +157,7 @@ std::vector<std::byte> EncodeStateReport(Uuid log_id,
   to.U32((report.blank ? kBlank : 0) | (report.suspect ? kSuspect : 0) |
          (report.repairing ? kRepairing : 0));
   Put(to, report.table);
+  Put(to, report.start());
   to.U64(report.runs.size());
   for (const VerdictRun& run : report.runs) {
     to.U64(static_cast<uint64_t>(run.verdict));
@@ -185,6 +206,8 @@ absl::StatusOr<StateReport> DecodeStateReport(
                    report.proven_lsn < report.head.lsn + LinesOf(report))) {
     return none;
   }
+  report.place = ReadPlace(from, report);
+  if (!from.good()) return none;
   report.runs = ReadRuns(from, report);
   if (!from.good()) return none;
   report.records = ReadRecords(from, report);

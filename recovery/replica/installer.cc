@@ -75,12 +75,12 @@ absl::Status Installer<P>::RepairTable() {
 }
 
 template <Persistence P>
-absl::Status Installer<P>::RenewWatermarks(Epoch epoch, Lsn lsn) {
-  const int first = state_.watermarks.NextLine(epoch);
+absl::Status Installer<P>::RenewWatermarks(const Watermark& watermark) {
+  const int first = state_.watermarks.NextLine(watermark.epoch);
   for (const int line : {first, 1 - first}) {
-    const WatermarkFormat watermark =
-        EncodeWatermark(state_.superline.log_id, line, {epoch, lsn});
-    pmem_.CopyLinesNt(WatermarkLine(region_, line), &watermark, 1);
+    const WatermarkFormat format =
+        EncodeWatermark(state_.superline.log_id, line, watermark);
+    pmem_.CopyLinesNt(WatermarkLine(region_, line), &format, 1);
     ALPHEUS_RETURN_IF_ERROR(Fence());
   }
   return absl::OkStatus();

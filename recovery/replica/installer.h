@@ -25,6 +25,7 @@
 #include "log/core/ring/region_state.h"
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
+#include "log/format/watermark.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus::recovery {
@@ -62,8 +63,9 @@ class Installer {
                             uint64_t superline_seq);
   // Makes the table copy that the superline does not name equal to the other.
   absl::Status RepairTable();
-  // Writes one line after the other, a bad one first, so that one always holds.
-  absl::Status RenewWatermarks(Epoch epoch, Lsn lsn);
+  // Makes both lines equal to `watermark`; writes one after the other, a bad
+  // one first, so that one always holds.
+  absl::Status RenewWatermarks(const Watermark& watermark);
 
  private:
   absl::Status Fenced(bool persisted) const {

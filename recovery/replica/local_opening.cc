@@ -31,7 +31,8 @@ absl::Status Corrupt(const std::string& name, const Superline& superline,
       name, " OUT`"));
 }
 
-// Returns where the log starts after records up to `lsn` are cleaned.
+// Returns where the log starts after records up to `lsn` are cleaned. Walks
+// from where the scan began, if the record lies there.
 absl::StatusOr<LogPosition> HeadAfter(const ScanInput& input,
                                       const LogPosition& end, Lsn lsn,
                                       const std::string& name) {
@@ -42,14 +43,19 @@ absl::StatusOr<LogPosition> HeadAfter(const ScanInput& input,
         " is to be cleaned but was never assigned; the log ends at ",
         end.lsn.value - 1));
   }
-  RecordCursor cursor(input.ring, *input.table, input.head,
+  const LogPosition& from = lsn >= input.start.lsn ? input.start : input.head;
+  RecordCursor cursor(input.ring, *input.table, from,
                       input.head.offset + input.ring.capacity(),
                       RecordCursor::Payloads::kSkip);
   while (cursor.position().lsn <= lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
-      return absl::DataLossError(
-          absl::StrCat(name, ": LSN ", cursor.position().lsn.value,
-                       " changed while the log was being opened"));
+      const LogPosition& at = cursor.position();
+      return absl::DataLossError(absl::StrCat(
+          name, ": LSN ", at.lsn.value, " at ring offset ", at.offset.value,
+          " is to be cleaned with those up to LSN ", lsn.value,
+          ", and its header can't be read, though it was persisted. Nothing "
+          "was changed. `alpheus verify` says what is damaged; take what is "
+          "left with `alpheus salvage`"));
     }
   }
   return cursor.position();
@@ -88,11 +94,14 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
         found.repairing ? " in the middle of a repair" : "",
         " can't be opened on its own. Nothing was changed"));
   }
-  ScanInput input = ScanInputOf(region, state, options.file);
+  ScanInput input =
+      OpeningScanOf(region, state, options.file, options.read_whole_bytes_max);
   OpenedEpoch opened;
   opened.start.index = std::make_shared<LsnIndex>(found.ring_capacity);
   LsnIndex& index = *opened.start.index;
+  if (input.start != input.head) index.BeginAt(input.start);
   opened.scan = ScanLog(input, &index);
+  opened.start.last = {opened.scan.last.offset, opened.scan.last.chain};
   // The end is a position, too: it is looked up below.
   index.Note(opened.scan.end);
   if (opened.scan.verdict == TailVerdict::kCorrupt) {
@@ -105,8 +114,10 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   if (opened.head != input.head) {
     // Records that are cleaned now are not reported as recovered.
     input.head = opened.head;
+    if (input.start.lsn < input.head.lsn) input.start = input.head;
     opened.scan = ScanLog(input);
   }
+  opened.start.read_from = input.start;
 
   const Epoch epoch = std::max(found.promised_epoch, found.log_epoch) + 1;
   const uint64_t nonce = random.Next();
@@ -139,6 +150,8 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   next.head_lsn = opened.head.lsn;
   next.head_offset = opened.head.offset;
   next.head_chain = opened.head.chain;
+  next.ceiling = CeilingAfter(end.offset, opened.head.offset,
+                              found.ring_capacity, options.ceiling_step_bytes);
 
   ALPHEUS_RETURN_IF_ERROR(
       CheckRoomToContinue(options.name, next, opened.start.superline_seq, end));
@@ -154,7 +167,8 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   ALPHEUS_RETURN_IF_ERROR(installer.UnmarkCleanClose());
   ALPHEUS_RETURN_IF_ERROR(
       installer.InstallEpoch(table, next, opened.start.superline_seq));
-  ALPHEUS_RETURN_IF_ERROR(installer.RenewWatermarks(epoch, end.lsn - 1));
+  ALPHEUS_RETURN_IF_ERROR(
+      installer.RenewWatermarks({epoch, end.lsn - 1, opened.start.last}));
   return opened;
 }
 

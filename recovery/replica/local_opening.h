@@ -4,7 +4,8 @@
 // Idea: protocol P-A4 with N = W = R = 1. The region's lock is the fence: no
 // other process can write. So the scan may come before the promise, and a
 // region that can't be opened is left exactly as it was. Promise and install
-// are one superline update.
+// are one superline update. The scan reads a few MiB, whatever the size of the
+// log: from the proven place (region_state.h) to the ceiling (ceiling.h).
 //
 // Invariants:
 //   LO1. Nothing is written before the verdict; an error changes no byte.
@@ -12,6 +13,9 @@
 //        superline is (P-H7). Records that nothing proves persisted (WMK1,
 //        watermark.h) are flushed first, with everything before the ring.
 //   LO3. The log is shown only after the superline update (P-H3).
+//   LO4. Damage before the place where the scan began is no error here, the
+//        header at the head excepted. It shortens no log: it is an error when
+//        the record is read (P-A4.6).
 // Persistence, crash states in order; each reopens as the log before, or, from
 // the superline on, as the log after:
 //   1. unproven records flushed, damaged PADs rewritten
@@ -36,7 +40,9 @@
 #include "log/base/ids.h"
 #include "log/base/random.h"
 #include "log/core/read/scan.h"
+#include "log/core/ring/region_state.h"
 #include "log/core/ring/ring_log.h"
+#include "log/core/space/ceiling.h"
 #include "log/pmem/file_view.h"
 #include "log/pmem/persistence.h"
 
@@ -47,6 +53,10 @@ struct LocalOpeningOptions {
   std::optional<Uuid> expected_log_id = std::nullopt;
   Lsn cleanup_through{0};
   FileView file = {};  // file of the region, or none
+  // See OpeningScanOf (region_state.h).
+  uint64_t read_whole_bytes_max = kReadWholeBytesMax;
+  // As RingLogOptions::ceiling_step_bytes (ring_log.h).
+  uint64_t ceiling_step_bytes = kCeilingStepBytes;
 };
 
 struct OpenedEpoch {

@@ -116,6 +116,7 @@ absl::StatusOr<quorum::PromiseVerdict> LocalReplica<P>::AcceptPromise(
   ALPHEUS_ASSIGN_OR_RETURN(const quorum::PromiseVerdict verdict,
                            quorum::AnswerPromise(current, request));
   EndWork();  // of an owner that this promise fences
+  reported_from_.reset();
   ALPHEUS_RETURN_IF_ERROR(RepairTable());
   // A promise in one copy only would be lost with that copy (P-S2). A suspect
   // medium may not hold what it shows.
@@ -134,15 +135,18 @@ absl::StatusOr<quorum::PromiseVerdict> LocalReplica<P>::AcceptPromise(
 }
 
 template <Persistence P>
-absl::Status LocalReplica<P>::StartStateReport() {
+absl::Status LocalReplica<P>::StartStateReport(bool from_head) {
   ALPHEUS_RETURN_IF_ERROR(Begin());
-  const RingOffset head = state_.superline.head_offset;
   Installer<P>(pmem_, region_, state_).FlushBeforeRing();
   work_ = std::make_unique<Work>();
-  work_->flushed = head;
-  work_->flush_end = head + state_.superline.ring_capacity;
   work_->scan = std::make_unique<StateReportScan>(
-      region_, state_, StateReportOptions{.suspect = suspect_});
+      region_, state_,
+      StateReportOptions{
+          .suspect = suspect_,
+          .read_whole_bytes_max =
+              from_head ? kAllBytes : options_.read_whole_bytes_max});
+  work_->flushed = work_->scan->begin();
+  work_->flush_end = work_->scan->end();
   return absl::OkStatus();
 }
 
@@ -196,6 +200,7 @@ StateReport LocalReplica<P>::TakeStateReport() {
                 "an answer was made (local_replica.h)");
   StateReport report = work_->scan->Take();
   report.promised_before = promised_before_;
+  reported_from_ = report.start().lsn;
   work_.reset();
   return report;
 }
@@ -209,8 +214,8 @@ absl::Status LocalReplica<P>::ContinueToTheEnd() {
 }
 
 template <Persistence P>
-absl::StatusOr<StateReport> LocalReplica<P>::MakeStateReport() {
-  ALPHEUS_RETURN_IF_ERROR(StartStateReport());
+absl::StatusOr<StateReport> LocalReplica<P>::MakeStateReport(bool from_head) {
+  ALPHEUS_RETURN_IF_ERROR(StartStateReport(from_head));
   ALPHEUS_RETURN_IF_ERROR(ContinueToTheEnd());
   return TakeStateReport();
 }
@@ -238,6 +243,42 @@ absl::Status LocalReplica<P>::BeginRepair(Epoch epoch) {
   }
   if (state_.superline.repairing) return absl::OkStatus();
   return MarkRepairing();
+}
+
+template <Persistence P>
+absl::Status LocalReplica<P>::RaiseCeiling(Epoch epoch, RingOffset ceiling) {
+  ALPHEUS_RETURN_IF_ERROR(Begin());
+  ALPHEUS_RETURN_IF_ERROR(CheckPromised("a ceiling", epoch));
+  const Superline& found = state_.superline;
+  if (ceiling.value % kLineBytes != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.name, ": epoch ", epoch.value, ": no line begins at offset ",
+        ceiling.value, ". Nothing was changed; the sender is faulty"));
+  }
+  if (ceiling != RingOffset(0)) ALPHEUS_RETURN_IF_ERROR(ForgetPlace());
+  ceiling = std::min(ceiling, found.head_offset + found.ring_capacity);
+  if (ceiling <= found.ceiling) return absl::OkStatus();
+  Superline next = found;
+  next.ceiling = ceiling;
+  return UpdateSuperline(next);
+}
+
+// REP8. Bytes that the repair copies before the place are only visible at
+// first. The repair may be cut off. Then a report of another process would
+// begin at the place once more, and its installation would persist nothing
+// before it.
+template <Persistence P>
+absl::Status LocalReplica<P>::ForgetPlace() {
+  const Lsn place = state_.proven_place().lsn;
+  const bool is_named_before = place > state_.superline.head_lsn &&
+                               reported_from_.value_or(Lsn(0)) < place;
+  if (!is_named_before) return absl::OkStatus();
+  EndWork();
+  ALPHEUS_RETURN_IF_ERROR(UnmarkCleanClose());
+  const Epoch epoch = state_.superline.log_epoch;
+  return OfMedium(
+      Installer<P>(pmem_, region_, state_)
+          .RenewWatermarks({epoch, state_.watermarks.Proven(epoch), {}}));
 }
 
 template <Persistence P>
@@ -297,15 +338,18 @@ absl::Status LocalReplica<P>::CheckNothingGoesBack(
                              entries.back() == state_.table.entries().back();
   const Lsn proven = state_.ProvenLsn();
   if (is_same_epoch && installation.head.lsn >= state_.head().lsn &&
-      installation.end.lsn > proven) {
+      installation.end.lsn > proven &&
+      installation.ceiling >= state_.superline.ceiling) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
       options_.name, ": epoch ", installation.epoch.value,
       " is installed already, with the head ", DescribePosition(state_.head()),
-      " and persisted records up to LSN ", proven.value, "; a log from ",
+      ", persisted records up to LSN ", proven.value, " and the ceiling ",
+      state_.superline.ceiling.value, "; a log from ",
       DescribePosition(installation.head), " to ",
-      DescribePosition(installation.end),
+      DescribePosition(installation.end), " with the ceiling ",
+      installation.ceiling.value,
       is_same_epoch ? "" : ", whose table starts the epoch elsewhere,",
       " would take some of it back. Nothing was changed; open a later epoch"));
 }
@@ -317,12 +361,15 @@ absl::Status LocalReplica<P>::CheckPositions(
   const LogPosition& end = installation.end;
   const bool possible =
       HasRoom(head) && HasRoom(end) && Follows(head, end) &&
-      end.offset - head.offset <= state_.superline.ring_capacity &&
+      end.offset <= installation.ceiling &&
+      installation.ceiling.value % kLineBytes == 0 &&
+      installation.ceiling - head.offset <= state_.superline.ring_capacity &&
       (Follows(state_.head(), head) || Follows(head, state_.head()));
   if (possible) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       options_.name, ": epoch ", installation.epoch.value, ": a log from ",
       DescribePosition(head), " to ", DescribePosition(end),
+      " with the ceiling ", installation.ceiling.value,
       " is impossible in a ring of ", state_.superline.ring_capacity,
       " bytes whose head is ", DescribePosition(state_.head()),
       ". Nothing was changed; the sender is faulty"));
@@ -381,6 +428,7 @@ Superline LocalReplica<P>::SuperlineWith(
   next.head_lsn = installation.head.lsn;
   next.head_offset = installation.head.offset;
   next.head_chain = installation.head.chain;
+  next.ceiling = installation.ceiling;
   return next;
 }
 
@@ -389,15 +437,37 @@ absl::Status LocalReplica<P>::StartInstall(const Installation& installation) {
   ALPHEUS_RETURN_IF_ERROR(Begin());
   ALPHEUS_RETURN_IF_ERROR(CheckInstallation(installation));
   ALPHEUS_ASSIGN_OR_RETURN(EpochTable table, CheckTable(installation));
-  const RingOffset head = installation.head.offset;
   work_ = std::make_unique<Work>();
   work_->installation = installation;
   work_->installation.table = std::move(table);
-  work_->flushed = head;
+  const LogPosition start = ReadingStart(work_->installation);
+  work_->flushed = start.offset;
   work_->flush_end = installation.end.offset;
-  work_->reading = std::make_unique<LogReading>(
-      options_.name, ring(), state_.superline.ring_offset, work_->installation);
+  work_->reading = std::make_unique<LogReading>(options_.name, ring(),
+                                                state_.superline.ring_offset,
+                                                work_->installation, start);
   return absl::OkStatus();
+}
+
+// A repair copies records after the place, or before the own head: between the
+// two a replica holds all records of the log (REP8). If a replica knows
+// nothing, any of its records may have been overwritten. At least one record is
+// read, so that the watermarks can name its place. A place outside of the log,
+// by a region or a table that was made to look right, is not taken.
+template <Persistence P>
+LogPosition LocalReplica<P>::ReadingStart(
+    const Installation& installation) const {
+  const LogPosition& head = installation.head;
+  const Superline& found = state_.superline;
+  const bool knows = !found.repairing && !suspect_ && !IsBlank(found);
+  if (!knows || head.lsn < found.head_lsn) return head;
+  const LogPosition place = SharedPlace(state_.table, state_.proven_place(),
+                                        installation.table, head);
+  const bool is_far =
+      place.lsn < installation.end.lsn && place.offset > head.offset &&
+      place.offset < installation.end.offset &&
+      place.offset - head.offset > options_.read_whole_bytes_max;
+  return is_far ? place : head;
 }
 
 // Installs, in one step, the log that was read in slices.
@@ -414,8 +484,8 @@ absl::Status LocalReplica<P>::Commit() {
   Installer<P> installer(pmem_, region_, state_);
   ALPHEUS_RETURN_IF_ERROR(UnmarkCleanClose());
   ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.InstallEpoch(table, next, seq)));
-  ALPHEUS_RETURN_IF_ERROR(OfMedium(
-      installer.RenewWatermarks(next.log_epoch, installation.end.lsn - 1)));
+  ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.RenewWatermarks(
+      {next.log_epoch, installation.end.lsn - 1, work_->reading->last()})));
   if (!pads.empty()) {
     installer.RewritePads(table, pads);
     ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.Fence()));
@@ -424,7 +494,9 @@ absl::Status LocalReplica<P>::Commit() {
   state_.superline = next;
   state_.table = table;
   superline_seq_ = seq;
-  installed_ = InstalledLog{installation.end, work_->reading->index()};
+  reported_from_.reset();
+  installed_ = InstalledLog{work_->reading->last(), installation.end,
+                            work_->reading->start(), work_->reading->index()};
   return absl::OkStatus();
 }
 
@@ -435,8 +507,8 @@ absl::Status LocalReplica<P>::Install(const Installation& installation) {
 }
 
 template <Persistence P>
-absl::Status LocalReplica<P>::PublishHead(Epoch epoch,
-                                          const LogPosition& head) {
+absl::Status LocalReplica<P>::PublishBounds(Epoch epoch,
+                                            const RingBounds& bounds) {
   ALPHEUS_RETURN_IF_ERROR(Begin());
   ALPHEUS_RETURN_IF_ERROR(CheckPromised("head", epoch));
   if (epoch != state_.superline.log_epoch) {
@@ -445,20 +517,30 @@ absl::Status LocalReplica<P>::PublishHead(Epoch epoch,
         " refused: installed is epoch ", state_.superline.log_epoch.value,
         ". Install the epoch first"));
   }
-  const bool is_behind = head.lsn < state_.superline.head_lsn;
-  if (is_behind) return absl::OkStatus();
-  if (head == state_.head()) return absl::OkStatus();
-  if (!HasRoom(head) || (!is_behind && !Follows(state_.head(), head))) {
+  const Superline& found = state_.superline;
+  const bool is_behind = bounds.head.lsn < found.head_lsn;
+  const LogPosition head = is_behind ? state_.head() : bounds.head;
+  const RingOffset ceiling = std::max(bounds.ceiling, found.ceiling);
+  if (head == state_.head() && ceiling == found.ceiling) {
+    return absl::OkStatus();
+  }
+  const bool is_possible =
+      HasRoom(head) && (is_behind || Follows(state_.head(), head)) &&
+      ceiling >= head.offset && ceiling - head.offset <= found.ring_capacity &&
+      bounds.ceiling.value % kLineBytes == 0;
+  if (!is_possible) {
     return absl::InvalidArgumentError(absl::StrCat(
         options_.name, ": epoch ", epoch.value, ": a head of ",
-        DescribePosition(head), " is impossible: the present one is ",
-        DescribePosition(state_.head()),
-        ". Nothing was changed; the sender is faulty"));
+        DescribePosition(bounds.head), " with the ceiling ",
+        bounds.ceiling.value, " is impossible: the present one is ",
+        DescribePosition(state_.head()), " with the ceiling ",
+        found.ceiling.value, ". Nothing was changed; the sender is faulty"));
   }
-  Superline next = state_.superline;
+  Superline next = found;
   next.head_lsn = head.lsn;
   next.head_offset = head.offset;
   next.head_chain = head.chain;
+  next.ceiling = ceiling;
   return UpdateSuperline(next);
 }
 
@@ -499,7 +581,9 @@ RingLogStart LocalReplica<P>::StartOfLog() {
   start.superline = state_.superline;
   start.superline_seq = superline_seq_;
   start.table = state_.table;
+  start.last = installed_->last;
   start.end = installed_->end;
+  start.read_from = installed_->read_from;
   start.index = installed_->index;
   return start;
 }

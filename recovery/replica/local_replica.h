@@ -15,7 +15,7 @@
 //         before TakeStateReport returns it (P-H7).
 //   REP3. log_epoch = e is on media only when this replica has read every
 //         record of the installed log, with payload and chain, and persisted it
-//         (P-H3, P-INV-3).
+//         (P-H3, P-INV-3): now, or before it stored a watermark that names it.
 //   REP4. `repairing` is cleared only together with REP3 (P-H12).
 //   REP5. The region is read again before each change, so that the copy that is
 //         overwritten first is never the only good one (INS1 of installer.h).
@@ -24,6 +24,10 @@
 //         object says and changes nothing any more.
 //   REP7. The configuration changes only together with REP3, to one that names
 //         this replica and is no older (P-A5, P-H18).
+//   REP8. A repair that may write before the proven place begins only once no
+//         watermark on the medium has a place. So what it writes is read and
+//         persisted by the installation that ends it, in whatever process that
+//         is (P-A4.5).
 // Persistence, crash states of Install in order; each reopens as before
 // Install, or, from the superline on, as after it:
 //   1. installed records flushed
@@ -35,7 +39,9 @@
 //   6. watermark lines of epoch e, one after the other
 //   7. damaged PADs written again: under the new table nothing valid lies
 //      there; until then scans pass over them (RC2 of record_cursor.h)
-// AcceptPromise, BeginRepair and PublishHead are one superline update each.
+// AcceptPromise, BeginRepair, RaiseCeiling and PublishBounds are one superline
+// update each. RaiseCeiling may write both watermark lines before it, one after
+// the other: they prove what they proved, and have no place.
 // AcceptPromise first repairs what a cut left of an earlier update.
 //
 // The views of a replica, each for one kind of user, in headers of their names:
@@ -71,6 +77,7 @@
 #include "log/core/read/scan.h"
 #include "log/core/ring/region_state.h"
 #include "log/core/ring/ring_log.h"
+#include "log/core/space/ceiling.h"
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
 #include "log/pmem/persistence.h"
@@ -87,6 +94,9 @@ struct LocalReplicaOptions {
   std::optional<Uuid> expected_log_id = std::nullopt;
   std::optional<NodeId> expected_node = std::nullopt;
   bool suspect = false;  // the medium may have lost bytes; see StateReport
+  // Bytes between the head and the proven place that reports and installations
+  // read all the same.
+  uint64_t read_whole_bytes_max = kReadWholeBytesMax;
 };
 
 template <Persistence P>
@@ -127,12 +137,11 @@ class LocalReplica {
   // changes the replica ends the running one, and so does a repeated promise; a
   // refused promise does not.
 
-  // Persists what is visible, scans and reports. Requires: fenced, as above,
-  // until TakeStateReport. The whole region is flushed, as earlier sessions may
-  // have written anywhere in the ring. This costs one write-back per line,
-  // nearly all of clean lines, and less than the scan, which reads every line.
-  // Errors: the medium's.
-  absl::Status StartStateReport();
+  // Persists what is visible, scans and reports. Only the part of the ring that
+  // the report reads is flushed and scanned: up to the ceiling, from the proven
+  // place, or from the head if `from_head` (P-A3.7). Requires: fenced, as
+  // above, until TakeStateReport. Errors: the medium's.
+  absl::Status StartStateReport(bool from_head);
   // Returns the report. Call it once, when the scan is done.
   StateReport TakeStateReport();
   // Reads about `bytes_max` more bytes. Returns true once done. An error ends
@@ -140,7 +149,7 @@ class LocalReplica {
   // started).
   absl::StatusOr<bool> Continue(uint64_t bytes_max);
   // The whole at once.
-  absl::StatusOr<StateReport> MakeStateReport();
+  absl::StatusOr<StateReport> MakeStateReport(bool from_head = false);
   // Gives up running work, if there is any: its asker is gone.
   void EndWork();
 
@@ -149,15 +158,25 @@ class LocalReplica {
   // not the promised one, or is installed); the medium's.
   absl::Status BeginRepair(Epoch epoch);
 
-  // Reads all records of the log, persists them, and commits (REP3). It uses
-  // nothing of a report's scan, since the primary may have written the ring
-  // after it.
-  // The head may go back, since this replica may know a later head that its
-  // primary told no other replica. But where the epoch is installed already,
-  // neither the head nor the end of what this replica said it has persisted may
-  // go back (P-A5).
-  // Requires: no process writes into the ring until Continue is done. Errors,
-  // except the medium's, change no byte; DataLoss comes from Continue:
+  // Allows a repair to copy bytes before `ceiling` here; 0: it copies nothing.
+  // Raises the ceiling to the given one, or to a lap after the head if that is
+  // less (SUP5); does nothing if it is there already. Forgets the proven place
+  // if the last report named records before it, or if this promise had none
+  // (REP8). Errors: FailedPrecondition (`epoch` is not the promised one);
+  // InvalidArgument (no line begins there); the medium's.
+  absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling);
+
+  // Reads the records of the log, persists them, and commits (REP3). Records
+  // that this replica has before its proven place, and that are the log's, were
+  // read before. They are not read again if there are more than
+  // read_whole_bytes_max (REP8). Their chain is that of the place. It uses no
+  // record of a report's scan, since the primary may have written the ring
+  // after it. The head may go back, since this replica may know a later head
+  // that its primary told no other replica. But where the epoch is installed
+  // already, neither the head, nor the ceiling, nor the end of what this
+  // replica said it has persisted may go back (P-A5). Requires: no process
+  // writes into the ring until Continue is done. Errors, except the medium's,
+  // change no byte; DataLoss comes from Continue:
   //   FailedPrecondition  the epoch is not the promised one, or is below the
   //                       log epoch, or is installed and something would go
   //                       back, or is installed with another configuration; the
@@ -173,11 +192,12 @@ class LocalReplica {
   // The whole at once.
   absl::Status Install(const Installation& installation);
 
-  // Moves the head: records before it are no longer needed. Does nothing if the
-  // head is there or further already. Errors: FailedPrecondition (`epoch` is
+  // Moves head and ceiling: records before the head are no longer needed.
+  // Neither goes back: an older head only raises the ceiling. Does nothing if
+  // both are there or further already. Errors: FailedPrecondition (`epoch` is
   // not both promised and installed); InvalidArgument (an impossible position);
   // the medium's.
-  absl::Status PublishHead(Epoch epoch, const LogPosition& head);
+  absl::Status PublishBounds(Epoch epoch, const RingBounds& bounds);
 
   // Rewrites each of superline and epoch table of which one copy is unreadable
   // or differs from the other (REP5). Returns how many of the two it rewrote.
@@ -193,7 +213,9 @@ class LocalReplica {
   enum class Condition { kGood, kMediumFailed, kOfTheLog };
 
   struct InstalledLog {
+    WatermarkPlace last;  // of the record before `end`
     LogPosition end;
+    LogPosition read_from;
     std::shared_ptr<LsnIndex> index;
   };
 
@@ -234,9 +256,12 @@ class LocalReplica {
                : installation.configuration;
   }
   Superline SuperlineWith(const Installation& installation) const;
+  // Returns where reading the log to be installed begins.
+  LogPosition ReadingStart(const Installation& installation) const;
 
   // Marks the replica on the medium as knowing nothing.
   absl::Status MarkRepairing();
+  absl::Status ForgetPlace();
   absl::StatusOr<bool> FlushOn(uint64_t bytes_max);
   absl::StatusOr<bool> ContinueWork(uint64_t bytes_max);
   absl::Status ContinueToTheEnd();
@@ -259,6 +284,9 @@ class LocalReplica {
   Condition condition_ = Condition::kGood;
   bool suspect_;           // until an epoch is installed
   Epoch promised_before_;  // the promise before the current one
+  // First LSN that the last report of this promise named: its repair writes
+  // there or later. None: no report was made.
+  std::optional<Lsn> reported_from_;
   std::optional<InstalledLog> installed_;
   std::unique_ptr<Work> work_;
 };

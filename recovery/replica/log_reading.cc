@@ -23,14 +23,17 @@ std::string DescribePosition(const LogPosition& position) {
 }
 
 LogReading::LogReading(std::string name, Ring ring, uint64_t ring_offset,
-                       const Installation& installation)
+                       const Installation& installation,
+                       const LogPosition& start)
     : name_(std::move(name)),
       ring_(ring),
       ring_offset_(ring_offset),
       installation_(installation),
-      cursor_(ring_, installation_.table, installation_.head,
-              installation_.end.offset),
-      index_(std::make_shared<LsnIndex>(ring.capacity())) {}
+      start_(start),
+      cursor_(ring_, installation_.table, start, installation_.end.offset),
+      index_(std::make_shared<LsnIndex>(ring.capacity())) {
+  if (start != installation.head) index_->BeginAt(start);
+}
 
 absl::Status LogReading::CheckStart(const LogPosition& at) const {
   const EpochEntry* const owner = installation_.table.Owner(at.lsn);
@@ -71,9 +74,12 @@ absl::StatusOr<bool> LogReading::Continue(uint64_t bytes_max) {
   const uint64_t left = end.offset > from ? end.offset - from : 0;
   const RingOffset until = from + std::min(bytes_max, left);
   for (;;) {
-    cursor_.WalkPlain([this](const LogPosition& before,
-                             const RecordView&) { index_->Note(before); },
-                      until);
+    cursor_.WalkPlain(
+        [this](const LogPosition& before, const RecordView&) {
+          index_->Note(before);
+          last_ = {before.offset, before.chain};
+        },
+        until);
     const LogPosition before = cursor_.position();
     index_->Note(before);
     // The walk above stops at each epoch, so that each start is seen here.
@@ -88,6 +94,7 @@ absl::StatusOr<bool> LogReading::Continue(uint64_t bytes_max) {
     if (cursor_.Next() != RecordCursor::Step::kRecord) {
       return Unreadable(before);
     }
+    last_ = {before.offset, before.chain};
     if (cursor_.pad_damaged()) {
       damaged_pads_.push_back({before.lsn, cursor_.record_begin()});
     }

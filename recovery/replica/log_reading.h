@@ -4,8 +4,11 @@
 //
 // Idea: a replica installs only what it has read itself. Each record must be
 // there with its payload, each epoch must start where the table says, and the
-// log must end at its place. The caller may stop the reading and continue it
-// anywhere, as it may a StateReportScan.
+// log must end at its place. Records that it read when they arrived, and has
+// proven since, are not read again; the chain at the end says that they are of
+// this log.
+// The caller may stop the reading and continue it anywhere, as it may a
+// StateReportScan.
 //
 // Thread safety: one thread.
 // References: protocol P-A4.5; REP3 of local_replica.h.
@@ -25,6 +28,7 @@
 #include "log/core/read/scan.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
+#include "log/format/watermark.h"
 #include "recovery/protocol/installation.h"
 
 namespace alpheus::recovery {
@@ -35,10 +39,11 @@ std::string DescribePosition(const LogPosition& position);
 class LogReading {
  public:
   // Reads the log of `installation` in `ring`, which begins `ring_offset` bytes
-  // after the start of region `name`. The installation's table has the keys of
-  // the log, and must outlive the object.
+  // after the start of region `name`, from `start` on: the head or a place
+  // after it. The installation's table has the keys of the log, and must
+  // outlive the object.
   LogReading(std::string name, Ring ring, uint64_t ring_offset,
-             const Installation& installation);
+             const Installation& installation, const LogPosition& start);
   LogReading(const LogReading&) = delete;
   LogReading& operator=(const LogReading&) = delete;
 
@@ -47,7 +52,10 @@ class LogReading {
   // record is not there, or the chain differs).
   absl::StatusOr<bool> Continue(uint64_t bytes_max);
 
-  // Both below are complete once Continue has returned true.
+  const LogPosition& start() const { return start_; }
+  // Those below are complete once Continue has returned true.
+  // Place of the last record; zeros if none was read.
+  const WatermarkPlace& last() const { return last_; }
   const std::shared_ptr<LsnIndex>& index() const { return index_; }
   const std::vector<DamagedPad>& damaged_pads() const { return damaged_pads_; }
 
@@ -61,7 +69,9 @@ class LogReading {
   const Ring ring_;
   const uint64_t ring_offset_;
   const Installation& installation_;
+  const LogPosition start_;
   RecordCursor cursor_;
+  WatermarkPlace last_;
   std::shared_ptr<LsnIndex> index_;
   std::vector<DamagedPad> damaged_pads_;
 };

@@ -37,9 +37,10 @@ class OpenersReplica {
   virtual Ring ring() const = 0;
   virtual absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(
       const quorum::Promise& request) = 0;
-  virtual absl::Status StartStateReport() = 0;
+  virtual absl::Status StartStateReport(bool from_head) = 0;
   virtual StateReport TakeStateReport() = 0;
   virtual absl::Status BeginRepair(Epoch epoch) = 0;
+  virtual absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling) = 0;
   virtual absl::Status StartInstall(const Installation& installation) = 0;
   virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
   virtual RingLogStart StartOfLog() = 0;
@@ -64,12 +65,15 @@ class LocalOpenersReplica : public OpenersReplica {
     if (verdict.ok() && fence_) fence_();
     return verdict;
   }
-  absl::Status StartStateReport() override {
-    return replica_.StartStateReport();
+  absl::Status StartStateReport(bool from_head) override {
+    return replica_.StartStateReport(from_head);
   }
   StateReport TakeStateReport() override { return replica_.TakeStateReport(); }
   absl::Status BeginRepair(Epoch epoch) override {
     return replica_.BeginRepair(epoch);
+  }
+  absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling) override {
+    return replica_.RaiseCeiling(epoch, ceiling);
   }
   absl::Status StartInstall(const Installation& installation) override {
     return replica_.StartInstall(installation);
@@ -82,6 +86,19 @@ class LocalOpenersReplica : public OpenersReplica {
  private:
   LocalReplica<P>& replica_;
   const std::function<void()> fence_;
+};
+
+// Owns the replica, too.
+template <Persistence P>
+class OwningOpenersReplica final : public LocalOpenersReplica<P> {
+ public:
+  OwningOpenersReplica(std::unique_ptr<LocalReplica<P>> replica,
+                       std::function<void()> fence)
+      : LocalOpenersReplica<P>(*replica, std::move(fence)),
+        owned_(std::move(replica)) {}
+
+ private:
+  const std::unique_ptr<LocalReplica<P>> owned_;
 };
 
 template <Persistence P>

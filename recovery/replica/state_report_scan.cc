@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "log/core/read/header_search.h"
+#include "log/core/read/scan.h"
 #include "log/format/layout.h"
 #include "log/format/record.h"
 
@@ -37,8 +38,19 @@ void MarkCorrupt(StateReport* report) {
     add(middle, run.end, run.verdict);
   }
   const Lsn said =
-      report->runs.empty() ? report->head.lsn : report->runs.back().end;
+      report->runs.empty() ? report->start().lsn : report->runs.back().end;
   add(said, after_proven, Verdict::kCorrupt);
+}
+
+// SSC2.
+ScanInput InputOf(std::span<std::byte> region, const RegionState& state,
+                  const StateReportOptions& options) {
+  ScanInput input =
+      OpeningScanOf(region, state, {}, options.read_whole_bytes_max);
+  if (input.start != input.head && !HeadIsReadable(input)) {
+    input.start = input.head;
+  }
+  return input;
 }
 
 }  // namespace
@@ -47,9 +59,10 @@ StateReportScan::StateReportScan(std::span<std::byte> region,
                                  const RegionState& state,
                                  const StateReportOptions& options)
     : state_(state),
-      input_(ScanInputOf(region, state_)),
-      limit_(input_.head.offset + input_.ring.capacity()),
-      cursor_(input_.ring, *input_.table, input_.head, limit_) {
+      input_(InputOf(region, state_, options)),
+      end_(std::min(input_.ceiling,
+                    input_.head.offset + input_.ring.capacity())),
+      cursor_(input_.ring, *input_.table, input_.start, end_) {
   const Superline& superline = state_.superline;
   report_.node = superline.node;
   report_.incarnation = superline.incarnation;
@@ -63,13 +76,16 @@ StateReportScan::StateReportScan(std::span<std::byte> region,
   report_.blank = IsBlank(superline);
   report_.suspect = options.suspect;
   report_.repairing = superline.repairing;
+  if (report_.knows() && input_.start != input_.head) {
+    report_.place = input_.start;
+  }
   is_done_ = !report_.knows();
 }
 
 bool StateReportScan::Continue(uint64_t bytes_max) {
   const RingOffset from = in_hole_ ? hole_at_ : cursor_.position().offset;
   const RingOffset until =
-      from + std::min(std::max(bytes_max, kLineBytes), limit_ - from);
+      from + std::min(std::max(bytes_max, kLineBytes), end_ - from);
   while (!is_done_) {
     if (!in_hole_) {
       if (!WalkRecords(until)) return false;
@@ -88,7 +104,7 @@ bool StateReportScan::Continue(uint64_t bytes_max) {
 bool StateReportScan::LooksTorn() const {
   const LogPosition& at = cursor_.position();
   const EpochEntry* const owner = input_.table->Owner(at.lsn);
-  if (owner == nullptr || at.offset + kLineBytes > limit_) return false;
+  if (owner == nullptr || at.offset + kLineBytes > end_) return false;
   RecordHeader header;
   std::memcpy(&header, input_.ring.At(at.offset), sizeof(header));
   return header.lsn == at.lsn.value && header.epoch == owner->epoch.value;
@@ -112,7 +128,7 @@ bool StateReportScan::WalkRecords(RingOffset until) {
     } else {
       AddVerdict(&report_, Verdict::kTorn);
     }
-    if (cursor_.position().offset >= until && until < limit_) return false;
+    if (cursor_.position().offset >= until && until < end_) return false;
   }
 }
 
@@ -121,13 +137,13 @@ bool StateReportScan::WalkRecords(RingOffset until) {
 // ends before.
 bool StateReportScan::SkipHole(RingOffset until) {
   const Lsn first = cursor_.position().lsn;
-  HeaderSearch search(input_.ring, *input_.table, limit_);
+  HeaderSearch search(input_.ring, *input_.table, end_);
   RecordView record;
-  for (; search.Next(&hole_at_, until, &record);
+  for (; search.Next(&hole_at_, std::min(until, end_), &record);
        hole_at_ = hole_at_ + kLineBytes) {
     if (record.lsn() <= first) continue;
     const Lsn said =
-        report_.runs.empty() ? input_.head.lsn : report_.runs.back().end;
+        report_.runs.empty() ? input_.start.lsn : report_.runs.back().end;
     AddVerdict(&report_, Verdict::kAbsent, record.lsn() - said);
     LogPosition next;
     next.lsn = record.lsn();
@@ -136,8 +152,13 @@ bool StateReportScan::SkipHole(RingOffset until) {
     in_hole_ = false;
     return true;
   }
-  is_done_ = until == limit_;
+  is_done_ = std::max(until, hole_at_) >= end_;
   return is_done_;
+}
+
+uint64_t StateReportScan::bytes_read() const {
+  const RingOffset at = in_hole_ ? hole_at_ : cursor_.position().offset;
+  return at - input_.start.offset;
 }
 
 StateReport ReportOfRegion(std::span<std::byte> region,

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // state_report_scan: reads a replica's ring for its state report, in slices.
 //
-// Idea: a scan of several GiB takes seconds, and its thread has other logs to
+// Idea: a scan begins at the proven place and ends at the ceiling (P-A3.7). One
+// of several GiB takes seconds all the same, and its thread has other logs to
 // serve. The state of the scan is in the object, so that the caller may stop
 // and continue it anywhere.
 //
 // Invariants:
 //   SSC1. The report does not depend on the slices.
+//   SSC2. A report that begins after the head names a proven record first, and
+//         the header at the head could be read. So one contiguous fault that
+//         takes unproven records together with others also takes a record that
+//         is read: the report says corrupt, never that the log ends there (SC5
+//         of scan.h).
+//   SSC3. Nothing at or after the ceiling is read (P-A3.7).
 // Thread safety: one thread.
 // References: protocol P-A4.3, P-H9, P-H10; state_report.h.
 #ifndef ALPHEUS_RECOVERY_REPLICA_STATE_REPORT_SCAN_H_
@@ -28,6 +35,8 @@ struct StateReportOptions {
   // The medium may have lost what was persisted: its unsafe-shutdown count
   // grew.
   bool suspect = false;
+  // See OpeningScanOf (region_state.h).
+  uint64_t read_whole_bytes_max = kReadWholeBytesMax;
 };
 
 class StateReportScan {
@@ -46,6 +55,13 @@ class StateReportScan {
   // Returns the report. Call it once, after Continue returned true.
   StateReport Take() { return std::move(report_); }
 
+  // Range of the ring that is read, for who persists it before. The end is a
+  // lap after the head at most.
+  RingOffset begin() const { return input_.start.offset; }
+  RingOffset end() const { return end_; }
+  // Number of bytes of the ring that the scan has looked at.
+  uint64_t bytes_read() const;
+
  private:
   bool WalkRecords(RingOffset until);
   bool SkipHole(RingOffset until);
@@ -53,7 +69,7 @@ class StateReportScan {
 
   const RegionState state_;
   const ScanInput input_;
-  const RingOffset limit_;
+  const RingOffset end_;  // the ceiling
   RecordCursor cursor_;
   StateReport report_;
   bool is_done_ = false;
@@ -62,7 +78,7 @@ class StateReportScan {
   RingOffset hole_at_;
 };
 
-// Scans the whole ring at once.
+// Scans at once.
 StateReport ReportOfRegion(std::span<std::byte> region,
                            const RegionState& state,
                            const StateReportOptions& options);

@@ -3,16 +3,19 @@
 // epoch.
 //
 // Idea: the primary's own ring holds the whole log from the head on, so the
-// replica is compared with it, record by record. Equal records stay, the others
-// are copied. The end of the comparison depends on what the replica knows. A
-// replica of an earlier epoch installs the log as the epoch began. A replica of
-// this epoch keeps what it has without a gap, and gets what it said to have.
-// The session brings all later records, live ones included, at its own pace, as
-// to any backup that is behind.
+// replica is compared with it, record by record, from the place up to which the
+// replica says that it has the same (SharedPlace of state_report.h). Equal
+// records stay, the others are copied. The end of the comparison depends on
+// what the replica knows. A replica of an earlier epoch installs the log as the
+// epoch began. A replica of this epoch keeps what it has without a gap, and
+// gets what it said to have. The session brings all later records, live ones
+// included, at its own pace, as to any backup that is behind.
 //
 // Invariants:
 //   JP1. All records from the head to `next` are those of the primary's ring;
-//        the replica has them or they are copied.
+//        the replica has them or they are copied. Those before the shared place
+//        are not compared: an epoch has one record at an LSN, and the replica
+//        walked its own.
 //   JP2. `next` is after all that the replica may have acknowledged in this
 //        epoch: after what it proves and, if it knows nothing, after what is
 //        durable.
@@ -67,6 +70,7 @@ struct JoinPlan {
   std::vector<CopyRange> copies;  // copied from the primary's own ring
   uint64_t records = 0;           // number of records in `copies`
   bool set_repairing = false;     // before any copy
+  RingOffset written_end;         // end of the last copy; 0 without copies
   LogPosition next;               // one past what is installed
 };
 
@@ -92,10 +96,14 @@ class JoinPlanner {
 
  private:
   bool is_of_this_epoch() const { return report_.log_epoch == running_.epoch; }
+  LogPosition Shared() const;
+  void KeepShared();
+  void AddUnnamedOthers(std::vector<Extent>* valid) const;
   // Returns the last LSN that the replica must have before it follows.
   Lsn MustHave() const;
   bool EndsBefore(Lsn lsn, bool has) const;
   void Copy(RingOffset begin, const RecordView& record);
+  absl::Status Unreadable(const LogPosition& at) const;
   void Keep(Lsn lsn);
   std::vector<Extent> ValidOthers() const;
   bool OverwritesValid() const;
@@ -104,6 +112,7 @@ class JoinPlanner {
   const Ring ring_;
   const RunningEpoch running_;
   const StateReport report_;
+  const LogPosition shared_;
   RecordCursor cursor_;
   VerdictReader verdicts_;
   std::vector<VerdictRun> kept_;  // replica's records that equal the primary's

@@ -35,7 +35,7 @@ MemberUpkeep::MemberUpkeep(fabric::Fabric& fabric, const Clock& clock,
       replicas_(resync.opening.peers.size() +
                 (replicator.has_local_replica ? 1 : 0)),
       ring_(std::move(opened.ring)),
-      first_head_(opened.head),
+      first_bounds_{opened.head, opened.start.superline.ceiling},
       replicator_(fabric, clock, replicator,
                   {opened.end.lsn - 1, opened.end.offset}, this),
       log_(LogOf(opened, *ring_)),
@@ -52,8 +52,9 @@ MemberUpkeep::MemberUpkeep(fabric::Fabric& fabric, const Clock& clock,
   NoteState();
 }
 
-LogPosition MemberUpkeep::Head() const {
-  return replicator_.head().lsn == Lsn(0) ? first_head_ : replicator_.head();
+const RingBounds& MemberUpkeep::Bounds() const {
+  const RingBounds& bounds = replicator_.bounds();
+  return bounds.head.lsn == Lsn(0) ? first_bounds_ : bounds;
 }
 
 // Nearly always all replicas are in sync, and the first test returns.
@@ -64,7 +65,8 @@ Polled MemberUpkeep::OnPoll(Polled polled) {
     if (claim_ != nullptr && claim_->NextPoll().HasPassed(now)) PollClaim();
     if (scrub_ != nullptr && scrub_->NextPoll().HasPassed(now)) ContinueScrub();
   }
-  if (replicator_.in_sync() == replicas_ && noted_in_sync_ == replicas_) {
+  if (replicator_.in_sync() == replicas_ && noted_in_sync_ == replicas_ &&
+      replicator_.has_failed() == noted_failed_) {
     return Polled::kMoved;
   }
   Resync();
@@ -106,8 +108,9 @@ Fetched MemberUpkeep::Show(const Fetch& fetch) const {
   Fetched shown{fetch.from, {}};
   if (replicator_.has_failed() || !replica_->IsUsable()) return shown;
   const RingOffset end = replicator_.local_end().offset;
-  replica_->WithRingFrozen(
-      [&] { shown = FetchedFrom(log_.ring, Head().offset, end, fetch); });
+  replica_->WithRingFrozen([&] {
+    shown = FetchedFrom(log_.ring, Bounds().head.offset, end, fetch);
+  });
   return shown;
 }
 
@@ -117,7 +120,8 @@ void MemberUpkeep::ContinueScrub() {
     scrub_.reset();
     return NoteNextPoll();
   }
-  const Polled polled = scrub_->Poll(Head(), replicator_.local_end().lsn);
+  const Polled polled =
+      scrub_->Poll(Bounds().head, replicator_.local_end().lsn);
   NoteNextPoll();
   if (polled == Polled::kIdle) return;
   const Scrubbed said = scrub_->State();
@@ -145,29 +149,50 @@ void MemberUpkeep::StepDown(const quorum::Promise& wanted) {
   claim_.reset();
 }
 
+// The connection to the own node ends: until the next claim the node finds the
+// replica's lock taken, and tells openers to come again.
+void MemberUpkeep::Retire() {
+  resync_.Stop();
+  scrub_.reset();
+  claim_.reset();
+  NoteNextPoll();
+}
+
 // A failed log is opened again; nobody joins it.
 void MemberUpkeep::Resync() {
   if (replicator_.has_failed()) resync_.Stop();
   const Polled polled = resync_.Poll(
-      {Head(), replicator_.end(), replicator_.durable_lsn()},
+      {Bounds(), replicator_.end(), replicator_.durable_lsn()},
       [this](const std::string& name) { return replicator_.StatusOf(name); });
   if (polled == Polled::kMoved) {
     OpenedBackup joined = resync_.TakeJoined();
     replicator_.Join(DescribePeer({joined.node, joined.name}),
                      joined.connection, std::move(joined.session));
   }
-  replicator_.SetJoining(resync_.is_at_work(), resync_.pinned());
+  if (resync_.TakeScrubRequest() && scrub_ != nullptr) {
+    scrub_->Start();
+    NoteNextPoll();
+  }
+  std::optional<RingOffset> limit = resync_.pinned();
+  if (limit) limit = *limit + log_.ring.capacity();
+  replicator_.SetJoining(resync_.is_at_work(), limit);
 }
 
 // Takes the lock only if something changed, so that appends pay nothing.
 void MemberUpkeep::NoteState() {
   const uint32_t in_sync = replicator_.in_sync();
   const ReplicaResync::Counters& counters = resync_.counters();
-  if (in_sync == noted_in_sync_ && counters == noted_) return;
+  const bool has_failed = replicator_.has_failed();
+  if (in_sync == noted_in_sync_ && counters == noted_ &&
+      has_failed == noted_failed_) {
+    return;
+  }
+  noted_failed_ = has_failed;
   noted_in_sync_ = in_sync;
   noted_ = counters;
   const MutexLock lock(state_mutex_);
   state_.in_sync = in_sync;
+  state_.has_failed = has_failed;
   state_.counters = counters;
   state_.out_of_sync = resync_.OutOfSync();
 }

@@ -64,6 +64,11 @@ class MemberUpkeep final : private replication::Replicator::Observer {
                const ResyncOptions& resync, EpochOpened& opened,
                replication::Replicator::Observer* others = nullptr);
 
+  // Gives up all that rests on the promise of this epoch: the own replica has
+  // promised the next one. Members that are dropped stay out, and the claim is
+  // over. Events still go to `others`. Not from inside OnPoll.
+  void Retire();
+
   // Returns the sink for the log.
   replication::Replicator& replicator() { return replicator_; }
 
@@ -81,6 +86,7 @@ class MemberUpkeep final : private replication::Replicator::Observer {
 
   struct State {
     uint32_t in_sync = 0;
+    bool has_failed = false;
     ReplicaResync::Counters counters;
     std::vector<OtherMember>
         out_of_sync;  // with the reason, once one was tried
@@ -101,7 +107,7 @@ class MemberUpkeep final : private replication::Replicator::Observer {
   void PollClaim();
   void StepDown(const quorum::Promise& wanted);
   void ContinueScrub();
-  LogPosition Head() const;
+  const RingBounds& Bounds() const;
   void OnCompletion(const fabric::Completion& completion) override;
   void OnConnectionEvent(const fabric::ConnectionEvent& event) override;
   Polled OnPoll(Polled polled) override;
@@ -111,7 +117,7 @@ class MemberUpkeep final : private replication::Replicator::Observer {
   replication::Replicator::Observer* const others_;
   const uint64_t replicas_;
   const std::unique_ptr<replication::RegisteredBytes> ring_;
-  const LogPosition first_head_;  // with which the log was opened
+  const RingBounds first_bounds_;  // with which the log was opened
   replication::Replicator replicator_;
   const ResyncSource log_;
   ReplicaResync resync_;
@@ -122,6 +128,7 @@ class MemberUpkeep final : private replication::Replicator::Observer {
   // Copies of in_sync and counters in state_, for the thread that writes it.
   uint32_t noted_in_sync_ = 0;
   ReplicaResync::Counters noted_;
+  bool noted_failed_ = false;
   mutable Mutex state_mutex_;
   State state_ ABSL_GUARDED_BY(state_mutex_);
 };

@@ -58,15 +58,26 @@ void RegionClaim::Connect() {
       Question(/*start_scrub=*/false));
 }
 
-Claim RegionClaim::Question(bool start_scrub) const {
-  return {options_.promise,
-          options_.scrub ? options_.scrub(start_scrub) : Scrubbed()};
+Claim RegionClaim::Question(bool start_scrub, const AskChange* change) const {
+  Claim claim{options_.promise,
+              options_.scrub ? options_.scrub(start_scrub) : Scrubbed()};
+  if (options_.change) {
+    claim.change_state = options_.change(change);
+  } else if (change != nullptr) {
+    claim.change_state.id = change->id;
+  }
+  return claim;
 }
 
 // RGC1. A node that replies anything else is tried again later.
 void RegionClaim::OnReply() {
   if (const auto* scrub = std::get_if<Scrub>(&*control_call_->reply())) {
     return control_call_->Ask(Question(scrub->start));
+  }
+  if (const auto* change = std::get_if<AskChange>(&*control_call_->reply())) {
+    // Asking anew drops the reply.
+    const Claim claim = Question(/*start_scrub=*/false, change);
+    return control_call_->Ask(claim);
   }
   if (const auto* fetch = std::get_if<Fetch>(&*control_call_->reply())) {
     return Show(Fetch(*fetch));

@@ -18,6 +18,9 @@
 //         progress.
 //   RGC4. Bytes of the ring are shown in pieces of 32 KiB, with time for the
 //         log between two of them.
+//   RGC5. A change of the members that is asked for is begun once, however
+//         often the node asks, and each Claim says what has become of the last
+//         one.
 // Thread safety: one thread at a time.
 // References: protocol P-A4.2, P-A7; docs/design/replication.md.
 #ifndef ALPHEUS_RECOVERY_RESYNC_REGION_CLAIM_H_
@@ -50,6 +53,9 @@ struct RegionClaimOptions {
   std::function<Scrubbed(bool start)> scrub = {};
   // Returns bytes of the ring that may be shown. Not set: nothing is shown.
   std::function<Fetched(const Fetch& fetch)> show = {};
+  // Begins a change of the members unless it was begun, and returns what has
+  // become of it; nullptr: of the last one. Not set: nothing can be changed.
+  std::function<ChangeState(const AskChange* asked)> change = {};
   // Nanoseconds between two tries to reach the node (doubled while the node
   // says that it has no such replica), and nanoseconds for each try.
   int64_t retry_ns = 1'000'000'000;
@@ -80,7 +86,7 @@ class RegionClaim {
  private:
   void Connect();
   void TryLater(bool is_refused);
-  Claim Question(bool start_scrub) const;
+  Claim Question(bool start_scrub, const AskChange* change = nullptr) const;
   // Acts on the reply to the question.
   void OnReply();
   void Show(const Fetch& fetch);

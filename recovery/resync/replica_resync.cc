@@ -169,7 +169,7 @@ absl::Status ReplicaResync::Advance(const Now& now) {
     case PeerState::kReported:
       return ContinuePlan(now);
     case PeerState::kRepairOpened:
-      return ContinueCopy();
+      return ContinueCopy(now);
     default:
       return absl::OkStatus();
   }
@@ -193,30 +193,33 @@ absl::Status ReplicaResync::SendPrepare() {
         "FILE --log NAME --node ",
         joining_->node().value, "` makes it one from the others"));
   }
-  joining_->Ask(Prepare{{log_.epoch, options_.opening.self}, configuration_id});
+  joining_->Ask(Prepare{.promise = {log_.epoch, options_.opening.self},
+                        .configuration_id = configuration_id,
+                        .from_head = trying_->reports_all});
   return absl::OkStatus();
 }
 
 absl::Status ReplicaResync::ContinuePlan(const Now& now) {
   if (planner_ == nullptr) {
-    RunningEpoch running{log_.configuration, log_.epoch, log_.table,
-                         log_.start,         now.head,   now.finished,
+    RunningEpoch running{log_.configuration, log_.epoch,      log_.table,
+                         log_.start,         now.bounds.head, now.finished,
                          now.durable_lsn};
     ALPHEUS_RETURN_IF_ERROR(
         CheckJoins(running, log_.ring.capacity(), joining_->report()));
-    pinned_ = now.head.offset;
+    pinned_ = now.bounds.head.offset;
     planner_ = std::make_unique<JoinPlanner>(log_.ring, std::move(running),
                                              joining_->report());
   }
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_planned,
                            planner_->Continue(options_.slice_bytes));
   if (is_planned) {
-    joining_->Ask(OpenForRepair{log_.epoch, planner_->plan().set_repairing});
+    joining_->Ask(OpenForRepair{log_.epoch, planner_->plan().set_repairing,
+                                planner_->plan().written_end});
   }
   return absl::OkStatus();
 }
 
-absl::Status ReplicaResync::ContinueCopy() {
+absl::Status ReplicaResync::ContinueCopy(const Now& now) {
   const JoinPlan& plan = planner_->plan();
   if (copier_ == nullptr) {
     ALPHEUS_ASSIGN_OR_RETURN(
@@ -232,10 +235,15 @@ absl::Status ReplicaResync::ContinueCopy() {
   }
   ALPHEUS_RETURN_IF_ERROR(copier_->Post());
   if (!copier_->is_done()) return absl::OkStatus();
-  joining_->Ask(Install{{log_.epoch, log_.table, planner_->running().head,
-                         plan.next, log_.configuration},
+  const LogPosition& head = planner_->running().head;
+  // The session raises it (RSE6 of primary_session.h).
+  const RingOffset ceiling =
+      std::min(now.bounds.ceiling, head.offset + log_.ring.capacity());
+  joining_->Ask(Install{{log_.epoch, log_.table, head, plan.next, ceiling,
+                         log_.configuration},
                         NewSession(random_),
-                        options_.opening.credits},
+                        options_.opening.credits,
+                        options_.opening.heartbeat_ms},
                 log_.ring, log_.ring_key);
   return absl::OkStatus();
 }
@@ -243,7 +251,7 @@ absl::Status ReplicaResync::ContinueCopy() {
 // RSY2.
 absl::Status ReplicaResync::CheckPinned(const Now& now) const {
   if (!pinned_) return absl::OkStatus();
-  const uint64_t pinned_bytes = now.head.offset - *pinned_;
+  const uint64_t pinned_bytes = now.bounds.head.offset - *pinned_;
   if (pinned_bytes <= log_.ring.capacity() / kPinnedFraction)
     return absl::OkStatus();
   return absl::ResourceExhaustedError(
@@ -260,12 +268,24 @@ void ReplicaResync::FinishJoin() {
              joining_->ReleaseConnection(), joining_->ReleaseSession()};
   trying_->failures = 0;
   trying_->is_out_of_sync = false;
+  trying_->reports_all = false;
+  trying_->has_asked_for_scrub = false;
   EndTry(options_.retry_ns);
+}
+
+// RSY5.
+void ReplicaResync::NoteDamage() {
+  if (trying_->reports_all && !trying_->has_asked_for_scrub) {
+    trying_->has_asked_for_scrub = true;
+    wants_scrub_ = true;
+  }
+  trying_->reports_all = true;
 }
 
 void ReplicaResync::Fail(const absl::Status& why) {
   ++counters_.failures;
   trying_->why = why;
+  if (absl::IsDataLoss(why)) NoteDamage();
   const uint32_t doublings = std::min(trying_->failures, kDoublingsMax);
   ++trying_->failures;
   EndTry(options_.retry_ns << doublings);

@@ -17,6 +17,9 @@
 //   RSY3. A replica that promised a later epoch is not asked again: it can't
 //         join this one any more.
 //   RSY4. Nothing of a replica counts before it has installed (P-A5).
+//   RSY5. No damage keeps a replica out for good. If a try met some, the next
+//         one asks for a whole report, which names what is damaged there. If
+//         that one met some, too, the own ring is to be scrubbed (P-C8).
 // Thread safety: one thread.
 // References: protocol P-A5, P-H12, P-H21; docs/design/recovery.md.
 #ifndef ALPHEUS_RECOVERY_RESYNC_REPLICA_RESYNC_H_
@@ -72,7 +75,7 @@ class ReplicaResync {
  public:
   // How far the log is now.
   struct Now {
-    LogPosition head;
+    RingBounds bounds;
     RingEnd finished;
     Lsn durable_lsn;
   };
@@ -107,6 +110,9 @@ class ReplicaResync {
   // Returns the member that has joined, once; its session now holds what was
   // pinned. Requires: Poll has just returned kMoved.
   OpenedBackup TakeJoined() { return std::move(joined_); }
+  // Returns true if the own ring is to be scrubbed, because it may be damaged
+  // (RSY5): once for each time that a member is out of sync.
+  bool TakeScrubRequest() { return std::exchange(wants_scrub_, false); }
   // Returns true while a member is joining.
   bool is_at_work() const { return joining_ != nullptr; }
   // Returns the offset from which on ring bytes must not change, if any.
@@ -124,10 +130,12 @@ class ReplicaResync {
     PeerAddress at;
     std::string name;
     bool is_out_of_sync = false;
-    int64_t due_nanos = 0;  // when it is tried next
-    uint32_t failures = 0;  // number since it was in sync
-    bool is_lost = false;   // RSY3
-    absl::Status why;       // why it is out of sync, or could not join
+    int64_t due_nanos = 0;             // when it is tried next
+    uint32_t failures = 0;             // number since it was in sync
+    bool is_lost = false;              // RSY3
+    bool reports_all = false;          // RSY5: in the next try
+    bool has_asked_for_scrub = false;  // since it was in sync
+    absl::Status why;  // why it is out of sync, or could not join
   };
 
   void NoteOutOfSync(const StatusOf& status_of);
@@ -136,9 +144,10 @@ class ReplicaResync {
   absl::Status Advance(const Now& now);
   absl::Status SendPrepare();
   absl::Status ContinuePlan(const Now& now);
-  absl::Status ContinueCopy();
+  absl::Status ContinueCopy(const Now& now);
   absl::Status CheckPinned(const Now& now) const;
   void FinishJoin();
+  void NoteDamage();
   void Fail(const absl::Status& why);
   void EndTry(int64_t wait_ns);
 
@@ -150,6 +159,7 @@ class ReplicaResync {
   std::vector<Member> members_;
   Counters counters_;
   bool stopped_ = false;
+  bool wants_scrub_ = false;
   int64_t expected_at_;  // when Poll was to be called next
 
   // The member that is joining; nullptr: none.

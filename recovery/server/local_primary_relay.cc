@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recovery/server/local_primary_relay.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
@@ -37,6 +40,9 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::Reply(PeerConnection& connection,
   }
   if (const auto* scrub = std::get_if<Scrub>(&message)) {
     return OnScrub(connection, *scrub);
+  }
+  if (const auto* asked_change = std::get_if<AskChange>(&message)) {
+    return OnAskChange(connection, *asked_change);
   }
   if (const auto* fetch = std::get_if<Fetch>(&message)) {
     return OnFetch(connection, *fetch);
@@ -89,11 +95,15 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnClaim(
   }
   const Uuid log_id = connection.hello.log_id;
   bool is_to_scrub = false;
+  std::optional<AskChange> asked_change;
+  std::vector<ChangeState> outcomes;
   bool is_new = true;
   if (const LocalPrimary* const before = FindPrimary(log_id);
       before != nullptr) {
     if (before->connection == connection.id) {
       is_to_scrub = before->is_to_scrub;
+      asked_change = before->asked_change;
+      outcomes = before->outcomes;
       is_new = false;
     } else {
       connections_.End(before->connection, absl::OkStatus());
@@ -105,6 +115,9 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnClaim(
   primary.promise = claim.promise;
   primary.scrubbed = claim.scrubbed;
   primary.is_to_scrub = is_to_scrub;
+  primary.asked_change = std::move(asked_change);
+  primary.outcomes = std::move(outcomes);
+  Note(primary, claim.change_state);
   connection.phase = Phase::kClaiming;
   if (is_new) {
     connections_.Note(connection,
@@ -132,6 +145,9 @@ void LocalPrimaryRelay::RelayNext(Uuid log_id) {
     }
   }
   auto primary = primaries_.find(log_id);
+  if (primary == primaries_.end()) return;
+  RelayChange(primary->second);
+  primary = primaries_.find(log_id);
   if (primary == primaries_.end()) return;
   if (primary->second.is_to_scrub) RelayScrub(primary->second);
   primary = primaries_.find(log_id);
@@ -176,6 +192,46 @@ void LocalPrimaryRelay::RelayScrub(LocalPrimary& primary) {
   connection.phase = Phase::kControl;
   connections_.SendReply(connection,
                          Scrub{std::exchange(primary.is_to_scrub, false)});
+}
+
+// LPR6. As with a scrub, the next Claim has the news.
+Message LocalPrimaryRelay::OnAskChange(const PeerConnection& connection,
+                                       const AskChange& asked_change) {
+  const auto found = primaries_.find(connection.hello.log_id);
+  ChangeState said;
+  said.id = asked_change.id;
+  said.word = ChangeWord::kWaiting;
+  if (found == primaries_.end()) return said;
+  LocalPrimary& primary = found->second;
+  const auto known =
+      std::ranges::find(primary.outcomes, asked_change.id, &ChangeState::id);
+  if (known != primary.outcomes.end()) said = *known;
+  said.epoch = std::max(said.epoch, primary.promise.epoch);
+  if (!primary.asked_change.has_value()) {
+    primary.asked_change = asked_change;
+    RelayChange(primary);
+  }
+  return said;
+}
+
+void LocalPrimaryRelay::Note(LocalPrimary& primary, const ChangeState& said) {
+  constexpr size_t kKeptMax = 4;  // operators that ask in turn
+  if (said.id == 0) return;
+  std::erase_if(primary.outcomes, [&said](const ChangeState& kept) {
+    return kept.id == said.id;
+  });
+  if (primary.outcomes.size() == kKeptMax) {
+    primary.outcomes.erase(primary.outcomes.begin());
+  }
+  primary.outcomes.push_back(said);
+}
+
+void LocalPrimaryRelay::RelayChange(LocalPrimary& primary) {
+  if (!primary.asked_change.has_value()) return;
+  PeerConnection& connection = *connections_.Find(primary.connection);
+  if (connection.phase != Phase::kClaiming) return;
+  connection.phase = Phase::kControl;
+  connections_.SendReply(connection, *std::exchange(primary.asked_change, {}));
 }
 
 absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFetch(
@@ -265,6 +321,10 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::RelayPromise(
   if (verdict.ok() && *verdict == quorum::PromiseVerdict::kAgain) {
     return absl::FailedPreconditionError(
         "the process that asks for the promise has the replica itself");
+  }
+  // OSV3 of opening_service.h: a local primary has opened the log.
+  if (OpeningService::IsUnknown(asker.asked, primary.promise)) {
+    return opening_.RefuseLate(asker, asker.asked, primary.promise);
   }
   if (!primary.wanted_at.has_value()) primary.wanted_at = clock_.NowNanos();
   // Else it was sent Wanted already, or is sent it as soon as LPR4 allows.

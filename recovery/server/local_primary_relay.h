@@ -10,6 +10,7 @@
 //   asker's request   to the local primary   reply to the asker
 //   Prepare           Wanted                 none: it waits until AddLog
 //   Scrub             Scrub                  what the last Claim said
+//   AskChange         AskChange              what the last Claim said of it
 //   Fetch             Fetch                  Fetched, once it has come
 //   Follow            none                   what its superline says
 //
@@ -19,19 +20,24 @@
 // the other.
 //
 // Invariants:
-//   LPR1. A primary is sent Wanted only if the asker has proved the key and its
-//         promise is above the primary's. Nothing is promised for a log that
-//         this server does not have. Only a request for a promise makes a
-//         primary step down.
+//   LPR1. A primary is sent Wanted only if the asker has proved the key, its
+//         promise is above the primary's, and it knew of the primary's if it
+//         says which one it knew of. Nothing is promised for a log that this
+//         server does not have. Only a request for a promise makes a primary
+//         step down.
 //   LPR2. Bytes that a local primary shows go to the asker alone, and are no
 //         more than it asked for.
 //   LPR3. A log has one local primary, the one that said Claim last: the node
 //         may not have heard that an older process is gone.
 //   LPR4. At most one request is in flight to a local primary. Openers come
-//         first, then a scrub, then the fetch that has waited longest.
+//         first, then a change of the members, then a scrub, then the fetch
+//         that has waited longest.
 //   LPR5. No asker waits without end. An opener waits step_down_timeout_ns from
 //         the moment at which Wanted was sent to the local primary, and
 //         silence_ns_max if it was not sent. An asker for bytes waits show_ns.
+//   LPR6. An asker for a change hears of its own change only, and kWaiting
+//         until the primary has said something of it. One change waits to be
+//         relayed, the first that came; who asked for another asks again.
 // Thread safety: one thread.
 // References: protocol P-A7, P-H21; region_claim.h, the other end;
 // local_regions.h; docs/design/replication.md.
@@ -41,6 +47,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -101,6 +108,13 @@ class LocalPrimaryRelay {
   std::optional<quorum::Promise> PromiseOfPrimary(
       const PeerConnection& connection) const;
 
+  // Returns the promise of the log's local primary; epoch 0: none has said
+  // Claim.
+  quorum::Promise PromiseOfLog(Uuid log_id) const {
+    const LocalPrimary* const primary = FindPrimary(log_id);
+    return primary == nullptr ? quorum::Promise() : primary->promise;
+  }
+
   // Returns when the wait of an asker is over, in nanoseconds, and why.
   // Requires: it is in kWaiting or kFetching.
   int64_t DueAt(const PeerConnection& asker) const;
@@ -117,6 +131,8 @@ class LocalPrimaryRelay {
     // A scrub was asked for: the primary is to be notified, or was.
     bool is_to_scrub = false;
     bool was_asked_to_scrub = false;
+    std::vector<ChangeState> outcomes;      // as it said last; see Note
+    std::optional<AskChange> asked_change;  // waits to be relayed (LPR6)
     // The bytes that it is showing now, and the asker.
     std::optional<Fetch> fetch;
     fabric::ConnectionId fetching;
@@ -128,6 +144,10 @@ class LocalPrimaryRelay {
                                        const Prepare& ask);
   absl::StatusOr<MaybeReply> OnScrub(const PeerConnection& connection,
                                      const Scrub& scrub);
+  // Replies kWaiting where a process has the region and has not said Claim: it
+  // may be opening the next epoch.
+  Message OnAskChange(const PeerConnection& connection,
+                      const AskChange& asked_change);
   absl::StatusOr<MaybeReply> OnFollow(PeerConnection& connection,
                                       const Follow& follow);
   absl::StatusOr<MaybeReply> OnFetch(PeerConnection& connection,
@@ -147,6 +167,9 @@ class LocalPrimaryRelay {
   void RelayNext(Uuid log_id);
   // Returns nothing if the asker is to wait.
   absl::StatusOr<MaybeReply> RelayPromise(PeerConnection& asker);
+  // Keeps what a primary said of a change; of the last few changes.
+  static void Note(LocalPrimary& primary, const ChangeState& said);
+  void RelayChange(LocalPrimary& primary);
   void RelayScrub(LocalPrimary& primary);
   void RelayFetch(Uuid log_id, LocalPrimary& primary);
 

@@ -56,6 +56,32 @@ absl::StatusOr<MaybeReply> OpeningService::Refusing(
   return Refused{*current};
 }
 
+bool OpeningService::IsUnknown(const Prepare& ask,
+                               const quorum::Promise& current) {
+  return ask.promised_max.has_value() && current.epoch > *ask.promised_max &&
+         current.primary != ask.promise.primary;
+}
+
+Message OpeningService::RefuseLate(const PeerConnection& connection,
+                                   const Prepare& ask,
+                                   const quorum::Promise& current) {
+  ++connections_.counters().refused;
+  connections_.Note(
+      connection,
+      absl::StrCat("is refused epoch ", ask.promise.epoch.value, ": epoch ",
+                   current.epoch.value, " is promised to node ",
+                   current.primary.node.value, " since it decided to open"));
+  return Refused{current};
+}
+
+bool OpeningService::ReadsReports(const ServedLog& log) const {
+  const auto reads = [&](const PeerConnection& connection) {
+    return connection.log == &log && (connection.phase == Phase::kReporting ||
+                                      connection.phase == Phase::kPromised);
+  };
+  return !connections_.Where(reads).empty();
+}
+
 // P-A4.2, in this order.
 absl::StatusOr<MaybeReply> OpeningService::OnPrepare(PeerConnection& connection,
                                                      const Prepare& ask) {
@@ -63,12 +89,17 @@ absl::StatusOr<MaybeReply> OpeningService::OnPrepare(PeerConnection& connection,
   ALPHEUS_RETURN_IF_ERROR(CheckAsker(connection, ask.promise));
   ALPHEUS_RETURN_IF_ERROR(
       CheckConfiguration(log.server_hello().configuration_id, ask));
+  // OSV3.
+  const quorum::Promise current = log.current_promise();
+  if (IsUnknown(ask, current) && !ReadsReports(log)) {
+    return RefuseLate(connection, ask, current);
+  }
   const absl::StatusOr<quorum::PromiseVerdict> verdict =
       log.AcceptPromise(ask.promise);
   if (!verdict.ok()) return Refusing(connection, ask.promise, verdict.status());
   connection.promise = ask.promise;
   Fence(connection);  // OSV1: before the scan
-  ALPHEUS_RETURN_IF_ERROR(log.StartStateReport());
+  ALPHEUS_RETURN_IF_ERROR(log.StartStateReport(ask.from_head));
   connection.phase = Phase::kReporting;
   return std::nullopt;
 }
@@ -144,6 +175,8 @@ absl::StatusOr<Message> OpeningService::OnOpenForRepair(
   if (open.set_repairing) {
     ALPHEUS_RETURN_IF_ERROR(connection.log->BeginRepair(open.epoch));
   }
+  ALPHEUS_RETURN_IF_ERROR(
+      connection.log->RaiseCeiling(open.epoch, open.ceiling));
   // The report is dropped. The ring's old key stays valid, since reads by it
   // may be in flight.
   fabric_.Deregister(connection.keys.front()).IgnoreError();
@@ -180,10 +213,16 @@ absl::StatusOr<Message> OpeningService::AfterInstall(
   const Installation& installation = install.installation;
   // PCN1: no control receive is posted. The session posts its own before the
   // primary hears that it may begin.
-  ALPHEUS_RETURN_IF_ERROR(connection.log->StartSession(
-      {installation.epoch, install.session, installation.end, install.credits},
-      fabric_, connection.id));
+  ALPHEUS_RETURN_IF_ERROR(
+      connection.log->StartSession({.epoch = installation.epoch,
+                                    .session = install.session,
+                                    .next = installation.end,
+                                    .credits = install.credits,
+                                    .ceiling = installation.ceiling},
+                                   fabric_, connection.id));
   connection.phase = Phase::kSession;
+  connection.heartbeat_ms = install.heartbeat_ms;
+  connection.has_spoken = false;
   ++connections_.counters().installed;
   const Followed said = connection.log->followed();
   connections_.Note(

@@ -16,6 +16,11 @@
 //   OSV2. After that the ring changes only through the promise owner's
 //         connection. Keys that allow writes exist from RepairOpened until that
 //         connection ends.
+//   OSV3. A request that says which promise its primary knew of does not depose
+//         a later one that has gone further than the state report, or is gone
+//         itself: it is refused before anything is promised. Between two that
+//         still read reports the higher ballot decides. Nothing here is needed
+//         for safety (docs/design/election.md#two-candidates-at-once).
 // Thread safety: one thread.
 // References: protocol P-A4.2, P-A4.5, P-A5, P-H6, P-R1, P-R2; messages.h,
 // served_log.h; docs/design/recovery.md.
@@ -55,6 +60,14 @@ class OpeningService {
                                       const quorum::Promise& request,
                                       const absl::Status& why);
 
+  // Returns true if the asker did not know of `current` when it decided to open
+  // the log, and `current` is another process's.
+  static bool IsUnknown(const Prepare& ask, const quorum::Promise& current);
+  // Counts a promise that is refused because its asker did not know of
+  // `current` (OSV3), notes it, and returns Refused.
+  Message RefuseLate(const PeerConnection& connection, const Prepare& ask,
+                     const quorum::Promise& current);
+
   // Requests. Requires: the connection has a log. Errors: the reasons for which
   // the connection ends.
   absl::StatusOr<MaybeReply> OnPrepare(PeerConnection& connection,
@@ -69,6 +82,8 @@ class OpeningService {
  private:
   using Phase = PeerConnection::Phase;
 
+  // Returns true if the primary of the log's promise still reads reports.
+  bool ReadsReports(const ServedLog& log) const;
   absl::StatusOr<Message> AfterReport(PeerConnection& connection);
   absl::StatusOr<Message> AfterInstall(PeerConnection& connection);
   // Checks that the connection holds the promise of this epoch, is in this

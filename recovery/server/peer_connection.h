@@ -42,6 +42,7 @@ struct PeerConnection {
     kClaiming,
     kWaiting,
     kFetching,
+    kHearing,
     kEnding,
   };
 
@@ -58,6 +59,11 @@ struct PeerConnection {
   std::optional<ServerHello> claimed;
   Prepare asked;  // kWaiting
   Fetch fetch;    // kFetching
+  Hear hear;      // kHearing; the last one, for others that ask who stands
+  int64_t asked_at = 0;  // nanoseconds; of `hear`, 0: never
+  // An operator's word that came since the peer began to stand, until the peer
+  // says that it knows it (ELD9).
+  std::optional<Instruction> untold;
   Phase phase = Phase::kControl;
   Place place = Place::kNew;
   quorum::Promise promise;  // last promise that it got
@@ -71,8 +77,11 @@ struct PeerConnection {
   Install install;                      // request that is being served
   std::vector<fabric::RegionKey> keys;  // given to the peer; the report's first
 
-  int64_t heard_at = 0;        // nanoseconds
-  bool is_heard = false;       // something came since the last Poll
+  int64_t heard_at = 0;       // nanoseconds
+  bool is_heard = false;      // something came since the last Poll
+  uint32_t heartbeat_ms = 0;  // of the session, as in Install
+  // Something came in the session: its primary has opened the log.
+  bool has_spoken = false;
   bool watermark_due = false;  // batches came since the last watermark
 
   // Returns true if the peer may make requests.
@@ -82,7 +91,8 @@ struct PeerConnection {
   // kClaiming (RS2 of replica_server.h).
   bool is_promise_owner() const {
     return phase != Phase::kControl && phase != Phase::kWaiting &&
-           phase != Phase::kFetching && phase != Phase::kEnding;
+           phase != Phase::kFetching && phase != Phase::kHearing &&
+           phase != Phase::kEnding;
   }
   // Returns true while work in slices runs for this connection.
   bool is_at_work() const {

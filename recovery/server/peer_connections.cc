@@ -215,6 +215,13 @@ void PeerConnections::Note(const PeerConnection& connection,
                              " at ", connection.peer, ", ", what));
 }
 
+void PeerConnections::NoteOfOther(const PeerConnection& connection,
+                                  const std::string& what) const {
+  if (!options_.note) return;
+  options_.note(absl::StrCat("log ", NameOf(connection.hello.log_id), ": ",
+                             connection.peer, " ", what));
+}
+
 std::string PeerConnections::Describe(const PeerConnection& connection) const {
   const quorum::PrimaryId& peer = connection.hello.primary;
   std::string text =

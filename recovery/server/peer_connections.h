@@ -129,6 +129,10 @@ class PeerConnections {
   std::string NameOf(Uuid log_id) const;
   std::string Describe(const PeerConnection& connection) const;
   void Note(const PeerConnection& connection, const std::string& what) const;
+  // As Note, of a connection that is no primary's: the sentence begins with the
+  // peer's address.
+  void NoteOfOther(const PeerConnection& connection,
+                   const std::string& what) const;
   // Counts a connection that ends by an error, and warns of it.
   void WarnOfEnd(const PeerConnection& connection, const absl::Status& why);
   // Warns of `why`. Counts a rejection, and warns only of the first of its

@@ -37,11 +37,15 @@ ReplicaServer::ReplicaServer(fabric::Fabric& fabric, const Clock& clock,
       connections_(
           fabric, clock,
           {options_.node, options_.name_of, options_.note, options_.warn,
-           [this](const PeerConnection& ended) { relay_.OnEnd(ended); }}),
+           [this](const PeerConnection& ended) {
+             relay_.OnEnd(ended);
+             desk_.NoteChange();
+           }}),
       opening_(fabric, connections_, scrubbing_),
       relay_(connections_, opening_, regions_, clock,
              {options_.node, options_.step_down_timeout_ns, options_.show_ns,
               options_.silence_ns_max}),
+      desk_(connections_, relay_, clock, options_.desk),
       admission_(fabric, clock, connections_, relay_, AdmissionOptions()),
       slices_(connections_, options_.slice_bytes) {}
 
@@ -280,10 +284,13 @@ bool ReplicaServer::Dispatch(const fabric::Completion& completion) {
     if (request.has_value()) Serve(connection, *request);
     return true;
   }
-  if (completion.operation == fabric::Operation::kReceiveImmediate) {
-    connection.is_heard = true;
-    connection.watermark_due = true;
-  }
+  const bool is_batch =
+      completion.operation == fabric::Operation::kReceiveImmediate;
+  const bool is_word =
+      is_batch || completion.operation == fabric::Operation::kReceive;
+  connection.is_heard |= is_word;
+  connection.has_spoken |= is_word;
+  connection.watermark_due |= is_batch;
   const absl::Status taken = connection.log->OnCompletion(completion);
   if (!taken.ok()) connections_.End(completion.connection, taken);
   return true;
@@ -320,6 +327,15 @@ absl::StatusOr<MaybeReply> ReplicaServer::Reply(PeerConnection& connection,
   if (place != connection.place) {
     ALPHEUS_RETURN_IF_ERROR(admission_.TakePlace(connection, place));
   }
+  if (const auto* hear = std::get_if<Hear>(&message)) {
+    ALPHEUS_RETURN_IF_ERROR(CheckKept(connection));
+    return desk_.OnHear(connection, *hear);
+  }
+  if (const auto* instruct = std::get_if<Instruct>(&message)) {
+    ALPHEUS_RETURN_IF_ERROR(CheckKept(connection));
+    return desk_.OnInstruct(connection, *instruct);
+  }
+  desk_.NoteChange();
   if (connection.claimed.has_value()) return relay_.Reply(connection, message);
   if (const auto* format = std::get_if<Format>(&message)) {
     return OnFormat(connection, *format);
@@ -347,9 +363,14 @@ absl::StatusOr<MaybeReply> ReplicaServer::Reply(PeerConnection& connection,
   if (const auto* follow = std::get_if<Follow>(&message)) {
     return OnFollow(connection, *follow);
   }
-  if (std::holds_alternative<Release>(message)) return OnRelease(connection);
+  if (const auto* release = std::get_if<Release>(&message)) {
+    return OnRelease(connection, *release);
+  }
   if (const auto* scrub = std::get_if<Scrub>(&message)) {
     return OnScrub(connection, *scrub);
+  }
+  if (const auto* asked_change = std::get_if<AskChange>(&message)) {
+    return OnAskChange(connection, *asked_change);
   }
   if (const auto* fetch = std::get_if<Fetch>(&message)) {
     return OnFetch(connection, *fetch);
@@ -374,6 +395,17 @@ absl::StatusOr<MaybeReply> ReplicaServer::OnHandshake(
         admission_.TakePlace(connection, PeerConnection::Place::kNew));
   }
   return reply;
+}
+
+// A node without the replica has nobody to hear, and nobody stands at it.
+absl::Status ReplicaServer::CheckKept(const PeerConnection& connection) const {
+  if (connection.log != nullptr || connection.claimed.has_value()) {
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(
+      absl::StrCat("node ", options_.node.value, ": log ",
+                   connection.hello.log_id.ToString(),
+                   " is not kept by this node, so it hears no primary"));
 }
 
 // Reading disturbs nobody: the key ends with the connection. All views of a
@@ -407,11 +439,18 @@ absl::StatusOr<Message> ReplicaServer::OnFollow(
 }
 
 absl::StatusOr<Message> ReplicaServer::OnRelease(
-    const PeerConnection& connection) {
-  // Another machine's process could not take the lock.
+    const PeerConnection& connection, const Release& release) {
   const Uuid log_id = connection.log->log_id();
-  if (connection.hello.primary.node != options_.node ||
-      !regions_.ReleaseRegion(log_id)) {
+  // Another machine's process could not take the lock.
+  const bool is_own = connection.hello.primary.node == options_.node;
+  // Nothing is promised yet: the process that was faster keeps the replica,
+  // however far it has come.
+  const quorum::Promise current = connection.log->current_promise();
+  if (is_own && release.promised_max.has_value() &&
+      current.epoch > *release.promised_max) {
+    return Refused{current};
+  }
+  if (!is_own || !regions_.ReleaseRegion(log_id)) {
     return absl::FailedPreconditionError(
         absl::StrCat("node ", options_.node.value,
                      ": this replica can't be released, or only to a primary "
@@ -431,6 +470,22 @@ absl::StatusOr<Message> ReplicaServer::OnScrub(const PeerConnection& connection,
   const Uuid log_id = connection.log->log_id();
   if (scrub.start) scrubbing_.Ask(log_id);
   return scrubbing_.StateOf(log_id);
+}
+
+// A primary of another machine has its own node's replica, or none.
+absl::StatusOr<Message> ReplicaServer::OnAskChange(
+    const PeerConnection& connection, const AskChange& asked_change) const {
+  if (connection.phase != Phase::kControl) {
+    return absl::FailedPreconditionError(
+        "AskChange refused: this connection holds the promise, and changes "
+        "the members itself");
+  }
+  ChangeState nobody;
+  nobody.id = asked_change.id;
+  nobody.why = absl::UnavailableError(absl::StrCat(
+      "node ", options_.node.value,
+      ": no process of its machine has the replica, so no primary is here"));
+  return nobody;
 }
 
 // Gives as much as a View does. The asker checks what it gets.
@@ -515,6 +570,7 @@ void ReplicaServer::Poll() {
     const std::optional<int64_t> due = DueAt(connection);
     if (due.has_value() && *due <= now) EndLate(connection);
   }
+  desk_.Poll();
   const absl::Status scrubbed = WithinMemory([&] {
     scrubbing_.Poll([this](Uuid log_id) { return IsBeingOpened(log_id); });
     return absl::OkStatus();
@@ -560,6 +616,8 @@ void ReplicaServer::RunSlice() {
     if (!is_over.ok()) {
       connections_.Fail(*connection, is_over.status());
     } else if (*is_over) {
+      connection->heard_at = clock_.NowNanos();
+      desk_.NoteChange();
       connections_.SendReply(*connection, opening_.AfterWork(*connection));
     }
     return absl::OkStatus();
@@ -595,13 +653,16 @@ std::optional<int64_t> ReplicaServer::DueAt(
     if (!connection.watermark_due) return std::nullopt;
     return connection.heard_at + options_.idle_ns;
   }
-  if (connection.is_promise_owner()) return std::nullopt;
+  if (connection.is_promise_owner() || connection.phase == Phase::kHearing) {
+    return std::nullopt;
+  }
   return IsWaiting(connection) ? relay_.DueAt(connection)
                                : admission_.DueAt(connection);
 }
 
 Deadline ReplicaServer::NextPoll() const {
   Deadline next = scrubbing_.NextPoll();
+  if (desk_.NextPoll().at_nanos() < next.at_nanos()) next = desk_.NextPoll();
   for (const auto& [id, connection] : connections_.all()) {
     const bool has_more =
         connection.phase == Phase::kSession && connection.log->has_more();

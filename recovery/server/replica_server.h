@@ -14,10 +14,11 @@
 //   kControl         View            Viewed                 kControl
 //                    Follow          Followed               kControl
 //                    Scrub           Scrubbed               kControl
+//                    AskChange       ChangeState            kControl
 //                    Fetch           Fetched                kControl
 //                    AskCreation     Created                kControl
 //                    Format          Formatted              kControl
-//   kControl,        Release         Released               as before
+//   kControl,        Release         Released, or Refused   as before
 //   kPromised,       Prepare         later                  kReporting
 //   kRepairOpened                    or Refused             as before
 //   kReporting       none            Promised               kPromised
@@ -28,15 +29,21 @@
 //   A log whose region another process of this machine has:
 //   kControl         Follow          Followed               kControl
 //                    Scrub           Scrubbed               kControl
+//                    AskChange       ChangeState            kControl
 //                    Prepare         later                  kWaiting
 //                                    or Refused             kControl
 //                    Fetch           later                  kFetching
 //                    Claim           later                  kClaiming
 //                    Fetched         later                  kClaiming
+//   Either kind of log:
+//   kControl         Hear            Heard, perhaps later   kHearing
+//                    Instruct        Heard                  kControl
+//   kHearing         none            Heard                  kControl
 //   kWaiting         none            Refused                kControl
 //                                    or none: it is served  kReporting
 //   kFetching        none            Fetched                kControl
-//   kClaiming        none            Wanted, Scrub, Fetch   kControl
+//   kClaiming        none            Wanted, Scrub, Fetch,
+//                                    or AskChange           kControl
 //   Both:
 //   any              damaged bytes   Changed                kEnding, closed
 //   any              anything else   Failed, if possible    kEnding, closed
@@ -51,6 +58,7 @@
 //   peer_connections.h      messages, keys and ends of all connections
 //   connection_admission.h  which connections there may be
 //   opening_service.h       Prepare, OpenForRepair and Install
+//   election_desk.h         what candidates ask for
 //   local_primary_relay.h   logs whose region a primary of this machine has
 //   slice_scheduler.h       scans and installations of whole rings
 //   scrubbing.h             scrubs of the replicas
@@ -96,6 +104,7 @@
 #include "recovery/protocol/reject_counters.h"
 #include "recovery/scrub/scrubbing.h"
 #include "recovery/server/connection_admission.h"
+#include "recovery/server/election_desk.h"
 #include "recovery/server/local_primary_relay.h"
 #include "recovery/server/local_regions.h"
 #include "recovery/server/opening_service.h"
@@ -144,6 +153,7 @@ struct ReplicaServerOptions {
   int64_t show_ns = 1'000'000'000;
   // Returns the name of a log for messages. Not set: its id.
   std::function<std::string(Uuid log_id)> name_of;
+  ElectionDeskOptions desk = {};
   // Gets one sentence, for an operator's log file, for each promise, each
   // session and the end of each primary.
   std::function<void(const std::string&)> note;
@@ -235,12 +245,17 @@ class ReplicaServer {
                                 const Format& format) const;
   absl::StatusOr<Message> OnFormat(PeerConnection& connection,
                                    const Format& format);
+  // Errors: NotFound (this node has no replica of the connection's log).
+  absl::Status CheckKept(const PeerConnection& connection) const;
   absl::StatusOr<Message> OnView(PeerConnection& connection);
   static absl::StatusOr<Message> OnFollow(const PeerConnection& connection,
                                           const Follow& follow);
-  absl::StatusOr<Message> OnRelease(const PeerConnection& connection);
+  absl::StatusOr<Message> OnRelease(const PeerConnection& connection,
+                                    const Release& release);
   absl::StatusOr<Message> OnScrub(const PeerConnection& connection,
                                   const Scrub& scrub);
+  absl::StatusOr<Message> OnAskChange(const PeerConnection& connection,
+                                      const AskChange& asked_change) const;
   static absl::StatusOr<Message> OnFetch(const PeerConnection& connection,
                                          const Fetch& fetch);
 
@@ -268,6 +283,7 @@ class ReplicaServer {
   PeerConnections connections_;
   OpeningService opening_;
   LocalPrimaryRelay relay_;
+  ElectionDesk desk_;
   ConnectionAdmission admission_;
   SliceScheduler slices_;
 };

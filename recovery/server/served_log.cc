@@ -65,8 +65,8 @@ absl::Status ServedReplica<P>::StartSession(
     fabric::ConnectionId connection) {
   const replication::BackupMemory memory{
       replica_->region(), replica_->ring(), &replica_->table(), log_id(),
-      [this](Epoch epoch, const LogPosition& head) {
-        return replica_->PublishHead(epoch, head);
+      [this](Epoch epoch, const RingBounds& bounds) {
+        return replica_->PublishBounds(epoch, bounds);
       }};
   ALPHEUS_ASSIGN_OR_RETURN(
       session_, replication::BackupSession<P>::Start(pmem_, memory, terms,

@@ -61,9 +61,10 @@ class ServedLog : public ScrubbedReplica {
   // The calls below are as those of LocalReplica.
   virtual absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(
       const quorum::Promise& request) = 0;
-  virtual absl::Status StartStateReport() = 0;
+  virtual absl::Status StartStateReport(bool from_head) = 0;
   virtual StateReport TakeStateReport() = 0;
   virtual absl::Status BeginRepair(Epoch epoch) = 0;
+  virtual absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling) = 0;
   virtual absl::Status StartInstall(const Installation& installation) = 0;
   virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
   virtual void EndWork() = 0;
@@ -138,13 +139,16 @@ class ServedReplica final : public ServedLog {
       const quorum::Promise& request) override {
     return replica_->AcceptPromise(request);
   }
-  absl::Status StartStateReport() override {
-    return replica_->StartStateReport();
+  absl::Status StartStateReport(bool from_head) override {
+    return replica_->StartStateReport(from_head);
   }
   StateReport TakeStateReport() override { return replica_->TakeStateReport(); }
   absl::Status BeginRepair(Epoch epoch) override {
     end_.reset();
     return replica_->BeginRepair(epoch);
+  }
+  absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling) override {
+    return replica_->RaiseCeiling(epoch, ceiling);
   }
   absl::Status StartInstall(const Installation& installation) override {
     end_.reset();

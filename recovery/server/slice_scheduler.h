@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// slice_scheduler: the order in which a node reads whole rings: a slice at a
-// time, one job after the other.
+// slice_scheduler: the order in which a node reads rings: a slice at a time,
+// one job after the other.
 //
-// Idea: scans and installations read the whole ring, which takes seconds for
-// some GiB. They run in slices, one in each Poll. So sessions of other logs
+// Idea: scans and installations may read the whole ring, which takes seconds
+// for some GiB. They run in slices, one in each Poll. So sessions of other logs
 // wait for one slice at most.
 //
 // Invariants:

@@ -106,9 +106,9 @@ ALPHEUS_FLATTEN void Replicator::Advance(const RingEnd& end) {
   fabric_.FlushSends();  // sends now; Poll comes later
 }
 
-void Replicator::AdvanceHead(const LogPosition& head) {
+void Replicator::AdvanceBounds(const RingBounds& bounds) {
   NoteNews();
-  head_ = head;
+  bounds_ = bounds;
   for (Backup& backup : backups_) Push(backup);
   Count();
 }
@@ -123,7 +123,9 @@ bool Replicator::IsIdle(const Backup& backup) const {
   const PrimarySession& session = *backup.session;
   return session.is_idle() && session.posted().offset == end_.offset &&
          session.durable_announced() >= announced_lsn_ &&
-         (head_.lsn == Lsn(0) || session.head_published().lsn >= head_.lsn);
+         (bounds_.head.lsn == Lsn(0) ||
+          (session.bounds_published().head.lsn >= bounds_.head.lsn &&
+           session.bounds_published().ceiling >= bounds_.ceiling));
 }
 
 bool Replicator::is_catching_up() const {
@@ -145,11 +147,11 @@ void Replicator::NoteNews() {
   }
 }
 
-RingOffset Replicator::reuse_head() const {
-  RingOffset least = head_.offset;
+RingOffset Replicator::reuse_limit() const {
+  RingOffset least = bounds_.ceiling;
   for (const Backup& backup : backups_) {
     if (!backup.status.ok()) continue;
-    least = std::min(least, backup.session->head_published().offset);
+    least = std::min(least, backup.session->bounds_published().ceiling);
   }
   return least;
 }
@@ -168,7 +170,7 @@ ALPHEUS_FLATTEN bool Replicator::OnCompletion(
   if (!backup->status.ok()) return true;
   const uint64_t before = backup->session->batches_acked();
   const Lsn persisted_before = backup->session->acked_lsn();
-  const Lsn head_before = backup->session->head_published().lsn;
+  const Lsn head_before = backup->session->bounds_published().head.lsn;
   const absl::Status taken = backup->session->OnCompletion(completion);
   if (!taken.ok()) {
     Drop(*backup, taken);
@@ -179,7 +181,9 @@ ALPHEUS_FLATTEN bool Replicator::OnCompletion(
     backup->is_heard |= backup->session->batches_acked() != before;
     Push(*backup);
     CountRecords();
-    if (backup->session->head_published().lsn != head_before) CountHeads();
+    if (backup->session->bounds_published().head.lsn != head_before) {
+      CountHeads();
+    }
   } else if (completion.operation == fabric::Operation::kWrite) {
     // A piece of a batch arrived. The last one, with the immediate, is no sign
     // of the backup's program: an adapter takes it alone.
@@ -252,18 +256,24 @@ Deadline Replicator::PollDeadline(Deadline deadline) const {
   const int64_t now = clock_.NowNanos();
   const int64_t observer_due = std::max(
       observer_due_ns_.load(std::memory_order_relaxed), now + kCheckNanos);
-  return Deadline::AtNanos(std::min(
-      {deadline.at_nanos(), now + options_.ack_timeout_ns / 4, observer_due}));
+  int64_t check_ns = options_.ack_timeout_ns / 4;
+  if (options_.heartbeat_ns != 0) {
+    check_ns = std::min(check_ns, options_.heartbeat_ns);
+  }
+  return Deadline::AtNanos(
+      std::min({deadline.at_nanos(), now + check_ns, observer_due}));
 }
 
 ALPHEUS_FLATTEN ReplicationState Replicator::replication_state() const {
   ReplicationState state{.durable_lsn = durable_lsn_,
-                         .reuse_head = reuse_head(),
+                         .reuse_limit = reuse_limit(),
                          .durable_head_lsn = durable_head_lsn_,
                          .is_idle = !is_joining_ && is_idle(),
                          .is_catching_up = is_joining_ || is_catching_up(),
                          .has_failed = has_failed()};
-  if (pinned_) state.reuse_head = std::min(state.reuse_head, *pinned_);
+  if (pinned_limit_) {
+    state.reuse_limit = std::min(state.reuse_limit, *pinned_limit_);
+  }
   return state;
 }
 
@@ -279,6 +289,7 @@ bool Replicator::CheckBackups() {
     CatchUp(backup);
     Push(backup);
     PostReceives(backup);
+    Beat(backup);
     any_posted |= backup.session->batches() != before;
     if (!backup.status.ok()) continue;
     const uint64_t lag = LagOf(backup);
@@ -380,8 +391,9 @@ void Replicator::Push(Backup& backup) {
   if (end_.offset > session.posted().offset && !backup.is_catching_up) {
     posted = session.Advance(end_);
   }
-  if (head_.lsn > session.head_sent().lsn && posted.ok()) {
-    posted = session.AdvanceHead(head_);
+  const bool has_bounds = bounds_.head.lsn != Lsn(0);
+  if (has_bounds && bounds_ != session.bounds_sent() && posted.ok()) {
+    posted = session.AdvanceBounds(bounds_);
   }
   if (announced_lsn_ > session.durable_announced() && posted.ok()) {
     posted = session.AdvanceDurable(announced_lsn_);
@@ -394,6 +406,20 @@ void Replicator::PostReceives(Backup& backup) {
   if (!MayPost(backup)) return;
   const absl::Status posted = backup.session->PostReceives();
   if (!posted.ok()) DropUnposted(backup, posted);
+}
+
+// RPR8.
+void Replicator::Beat(Backup& backup) {
+  if (options_.heartbeat_ns == 0 || !MayPost(backup)) return;
+  PrimarySession& session = *backup.session;
+  if (session.batches() == backup.said &&
+      last_poll_ns_ - backup.said_ns >= options_.heartbeat_ns) {
+    const absl::Status posted = session.Beat(durable_lsn_);
+    if (!posted.ok()) return DropUnposted(backup, posted);
+  }
+  if (session.batches() == backup.said) return;
+  backup.said = session.batches();
+  backup.said_ns = last_poll_ns_;
 }
 
 // RPR6.
@@ -443,8 +469,8 @@ void Replicator::CountRecords() {
 
 void Replicator::CountHeads() {
   if (is_ended_) return;  // P-H20
-  const auto head = Quorum(head_.lsn, [](const PrimarySession& session) {
-    return session.head_published().lsn;
+  const auto head = Quorum(bounds_.head.lsn, [](const PrimarySession& session) {
+    return session.bounds_published().head.lsn;
   });
   if (head) durable_head_lsn_ = std::max(durable_head_lsn_, *head);
 }

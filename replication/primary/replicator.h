@@ -48,8 +48,9 @@
 //   RPR4. At most a quarter of ack_timeout_ns of the time between two polls
 //         counts as a backup's silence. So a primary that was stopped, or was
 //         not polled, does not drop its backups for that.
-//   RPR5. reuse_head() is at most the head that each replica in sync has said
-//         is in its superline (P-L4). A backup out of sync holds nothing up.
+//   RPR5. reuse_limit() is at most the ceiling that each replica in sync has
+//         said is in its superline (P-L4, P-A3.7). A backup out of sync holds
+//         nothing up.
 //   RPR6. A backup that joined and is behind *catches up*: it gets the rest in
 //         small batches, which only Poll sends. So a caller that waits for
 //         others' acks waits for a few small batches at most. The rate is
@@ -58,6 +59,9 @@
 //         treated as any other.
 //   RPR7. When a connection breaks, everything that arrived on it is processed
 //         first: it may give the reason. Then the backup is dropped.
+//   RPR8. With heartbeats, a backup in sync hears something at least once in
+//         heartbeat_ns, as long as this host polls. It answers, so that one
+//         that has stopped is dropped while nothing is appended, too.
 // Thread safety: as ReplicationSink; PollDeadline also from any thread. The
 // observer must not call the log, except as PrimaryReplica (primary_replica.h).
 // Called under: step_mutex_ of the log's ReplicatedForcer; so is the observer.
@@ -110,6 +114,9 @@ class Replicator final : public ReplicationSink {
     // appended (RPR6). A higher rate ends its lag sooner and slows appends
     // more.
     uint64_t catch_up_bytes_per_second = uint64_t{128} << 20;
+    // Nanoseconds without a word to a backup after which it gets one (RPR8); 0:
+    // never.
+    int64_t heartbeat_ns = 0;
   };
 
   // Shares the fabric and the polls of the log.
@@ -146,15 +153,11 @@ class Replicator final : public ReplicationSink {
   // else why it is out of sync.
   absl::Status StatusOf(const std::string& name) const;
 
-  // Ends the primary: closes all backups. Nothing becomes durable any more,
-  // even if it was persisted. Requires: !why.ok().
-  void End(const absl::Status& why);
-
-  // Says that a member is joining, and from which offset on it needs the ring,
-  // if it does yet. The log is then not idle, and reuses nothing from there on.
-  void SetJoining(bool is_joining, std::optional<RingOffset> pinned) {
+  // Says that a member is joining, and up to which offset bytes may be assigned
+  // while it needs the ring, if it does yet. The log is then not idle.
+  void SetJoining(bool is_joining, std::optional<RingOffset> pinned_limit) {
     is_joining_ = is_joining;
-    pinned_ = pinned;
+    pinned_limit_ = pinned_limit;
   }
   // Sets the time at which the observer needs a Poll although nothing arrives.
   void SetObserverDue(Deadline at) {
@@ -164,8 +167,10 @@ class Replicator final : public ReplicationSink {
   // Posts the records, and sends them now.
   void Advance(const RingEnd& end) override;
   void LocalPersisted(Lsn lsn) override;
-  void AdvanceHead(const LogPosition& head) override;
+  void AdvanceBounds(const RingBounds& bounds) override;
   void AnnounceDurable() override;
+  // Also keeps records that are persisted from becoming durable.
+  void End(const absl::Status& why) override;
   // Takes what arrived, sends what may be sent, looks at the backups if that is
   // due, and lets the observer work. Ends after a bounded number of rounds.
   Polled Poll() override;
@@ -199,11 +204,12 @@ class Replicator final : public ReplicationSink {
   // Returns an end up to which this host's replica has persisted the ring: a
   // lower bound.
   const RingEnd& local_end() const { return local_end_; }
-  // Returns the last head that AdvanceHead was given; LSN 0: none yet.
-  const LogPosition& head() const { return head_; }
+  // Returns what AdvanceBounds was given last; head LSN 0: nothing yet.
+  const RingBounds& bounds() const { return bounds_; }
   Lsn durable_lsn() const { return durable_lsn_; }
-  // Returns 0 until each backup in sync has published a head.
-  RingOffset reuse_head() const;
+  // Returns the least ceiling of the replicas in sync; 0 until AdvanceBounds
+  // was called.
+  RingOffset reuse_limit() const;
   // Returns the W-th largest head of the replicas in sync, or LSN 0 with fewer
   // than W. Never goes back.
   Lsn durable_head_lsn() const { return durable_head_lsn_; }
@@ -236,6 +242,9 @@ class Replicator final : public ReplicationSink {
     int64_t catch_up_bytes = 0;
     RingOffset seen_end = {};
     int64_t seen_ns = 0;
+    // RPR8: when something was last posted to it, and how much by then.
+    int64_t said_ns = 0;
+    uint64_t said = 0;
   };
 
   // Counts of what arrived: completions and connection events.
@@ -265,6 +274,7 @@ class Replicator final : public ReplicationSink {
   void Push(Backup& backup);
   void PostReceives(Backup& backup);
   void CatchUp(Backup& backup);
+  void Beat(Backup& backup);
   void EarnCatchUp(Backup& backup) const;
   void Count();
   void CountRecords();
@@ -286,7 +296,7 @@ class Replicator final : public ReplicationSink {
   RingEnd end_;
   Lsn local_lsn_;
   RingEnd local_end_;
-  LogPosition head_{Lsn(0), RingOffset(0), 0};  // LSN 0: none yet
+  RingBounds bounds_{{Lsn(0), RingOffset(0), 0}, RingOffset(0)};
   Lsn durable_lsn_;
   Lsn announced_lsn_;  // last LSN to announce as durable
   Lsn durable_head_lsn_{0};
@@ -296,7 +306,7 @@ class Replicator final : public ReplicationSink {
   absl::Status status_;
   bool is_ended_ = false;  // End was called
   bool is_joining_ = false;
-  std::optional<RingOffset> pinned_;
+  std::optional<RingOffset> pinned_limit_;
   // Scratch of Poll; a member, as to construct it costs more than to poll.
   std::array<fabric::Completion, 64> completions_;
   std::vector<fabric::ConnectionEvent> events_;  // not taken yet

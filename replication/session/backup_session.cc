@@ -47,6 +47,7 @@ BackupSession<P>::BackupSession(P& pmem, const BackupMemory& memory,
       next_(terms.next),
       persisted_end_(terms.next.offset),
       announced_(terms.next.offset),
+      ceiling_(terms.ceiling),
       watermark_lsn_(terms.next.lsn - 1),
       free_acks_(kAcksInFlight) {
   std::iota(free_acks_.begin(), free_acks_.end(), 0);
@@ -122,6 +123,13 @@ absl::Status BackupSession<P>::OnAnnouncement(
         " on, more than the ring of ", capacity,
         "; close the session, its memory may be damaged"));
   }
+  // BS7.
+  if (announced_ > ceiling_) {
+    return absl::DataLossError(absl::StrCat(
+        "epoch ", terms_.epoch.value, ": the primary announced bytes up to ",
+        "offset ", announced_.value, ", and the ceiling here is ",
+        ceiling_.value, "; close the session, its memory may be damaged"));
+  }
   ++batches_;
   return receives_->Taken(completion.work);
 }
@@ -165,14 +173,19 @@ absl::Status BackupSession<P>::OnHead(const fabric::Completion& completion) {
         "epoch ", terms_.epoch.value, ": the primary sent ", completion.bytes,
         " bytes that are no head of this session"));
   }
-  if (update->head.lsn < head_.lsn || update->head.offset < head_.offset) {
+  const LogPosition& before = bounds_.head;
+  const LogPosition& head = update->bounds.head;
+  if (head.lsn < before.lsn || head.offset < before.offset ||
+      update->bounds.ceiling < bounds_.ceiling) {
     return absl::DataLossError(absl::StrCat(
-        "epoch ", terms_.epoch.value, ": the primary moved the head back from ",
-        "LSN ", head_.lsn.value, " at offset ", head_.offset.value, " to LSN ",
-        update->head.lsn.value, " at offset ", update->head.offset.value));
+        "epoch ", terms_.epoch.value,
+        ": the primary moved the head or the ceiling back, from LSN ",
+        before.lsn.value, " at offset ", before.offset.value, " and ",
+        bounds_.ceiling.value, " to LSN ", head.lsn.value, " at offset ",
+        head.offset.value, " and ", update->bounds.ceiling.value));
   }
-  head_ = update->head;
-  head_is_new_ = true;
+  bounds_ = update->bounds;
+  bounds_are_new_ = true;
   ++batches_;
   return receives_->Taken(completion.work);
 }
@@ -209,7 +222,7 @@ absl::Status BackupSession<P>::Acknowledge() {
   if (awaited_) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(WalkAnnounced());
   if (next_.offset < persisted_end_) return absl::OkStatus();
-  if (head_is_new_) ALPHEUS_RETURN_IF_ERROR(PublishHead());
+  if (bounds_are_new_) ALPHEUS_RETURN_IF_ERROR(PublishBounds());
   persisted_ = batches_;
   return free_acks_.empty() ? absl::OkStatus() : SendAck();
 }
@@ -217,27 +230,31 @@ absl::Status BackupSession<P>::Acknowledge() {
 // A head at the end must have the end's place and chain. An earlier head is the
 // place of a record, which only a walk from the old head could check.
 template <Persistence P>
-absl::Status BackupSession<P>::PublishHead() {
-  const bool can_be =
-      head_.lsn == next_.lsn
-          ? head_ == next_
-          : head_.lsn < next_.lsn && head_.offset < next_.offset &&
-                next_.offset - head_.offset <= memory_.ring.capacity() &&
-                head_.offset.value % kLineBytes == 0;
+absl::Status BackupSession<P>::PublishBounds() {
+  const LogPosition& head = bounds_.head;
+  const uint64_t capacity = memory_.ring.capacity();
+  const bool can_be = head.lsn == next_.lsn
+                          ? head == next_
+                          : head.lsn < next_.lsn &&
+                                head.offset < next_.offset &&
+                                next_.offset - head.offset <= capacity &&
+                                head.offset.value % kLineBytes == 0;
   if (!can_be) {
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value, ": the primary's head, LSN ",
-        head_.lsn.value, " at offset ", head_.offset.value,
+        head.lsn.value, " at offset ", head.offset.value,
         ", is no place of this log, which ends before LSN ", next_.lsn.value,
         " at offset ", next_.offset.value, "; it was not published"));
   }
-  if (!memory_.publish_head) {
+  if (!memory_.publish_bounds) {
     return absl::FailedPreconditionError(absl::StrCat(
         "epoch ", terms_.epoch.value, ": the primary moved the head to LSN ",
-        head_.lsn.value, ", and this session can't publish it"));
+        head.lsn.value, ", and this session can't publish it"));
   }
-  head_is_new_ = false;
-  return memory_.publish_head(terms_.epoch, head_);
+  bounds_are_new_ = false;
+  ALPHEUS_RETURN_IF_ERROR(memory_.publish_bounds(terms_.epoch, bounds_));
+  ceiling_ = std::max(ceiling_, bounds_.ceiling);
+  return absl::OkStatus();
 }
 
 // BS6. Payloads are summed here, in slices, and not by the cursor.
@@ -257,6 +274,7 @@ absl::Status BackupSession<P>::WalkAnnounced() {
       }
       const Lsn named(cursor.record().header.durable_lsn());
       durable_lsn_ = std::max(durable_lsn_, named);
+      last_ = {next_.offset, next_.chain};
       next_ = cursor.position();
       tries_ = 0;
       continue;
@@ -361,7 +379,7 @@ void BackupSession<P>::StoreWatermark() {
   if (watermark_lsn_ == persisted_lsn()) return;
   watermark_lsn_ = persisted_lsn();
   pmem_.StoreLineNt(WatermarkLine(memory_.region, watermark_line_),
-                    watermarks_[watermark_line_].Encode(watermark_lsn_));
+                    watermarks_[watermark_line_].Encode(watermark_lsn_, last_));
   watermark_line_ = 1 - watermark_line_;
 }
 

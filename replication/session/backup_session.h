@@ -12,7 +12,7 @@
 //   3. sums payloads in slices, so that other logs of the node don't wait for a
 //      large record. It does so only where the link has no 32-bit check of its
 //      own (planner.h);
-//   4. publishes the head, if a message moved it;
+//   4. publishes head and ceiling, if a message moved one of them;
 //   5. acknowledges the last LSN;
 //   6. stores the watermark, which the next batch's fence persists (P-A3.5).
 // A payload that does not match its header is asked for again a few times
@@ -35,15 +35,18 @@
 //        damaged on its way, or in the primary's memory after it was summed
 //        there. On a link with its own check only scan and scrubbing find
 //        damage in the primary's memory.
+//   BS7. No byte at or after the ceiling in the superline is taken for part of
+//        a batch (P-A3.7).
 // Crash states: between two Steps any part of what the primary wrote may be
 // persistent, in any order. None of it was acknowledged; the scan takes each
 // record as torn or, if it is whole, as one that it has (Verdict::kHave).
 // Records that the primary counts by completions are whole then, even if their
-// immediate was lost. Thread safety: one thread. May block: Step and
-// PersistWatermark for the medium's fence (on a plain file: for the disk), Step
-// also for page faults of the ring; all members for the fabric's lock
-// (fabric.h). None waits for the primary. References: protocol P-A3.4, P-A3.5,
-// P-B6 P-R1; Arcadia §4.1.
+// immediate was lost.
+// Thread safety: one thread.
+// May block: Step and PersistWatermark for the medium's fence (on a plain file:
+// for the disk), Step also for page faults of the ring; all members for the
+// fabric's lock (fabric.h). None waits for the primary.
+// References: protocol P-A3.4, P-A3.5, P-B6, P-R1; Arcadia §4.1.
 #ifndef ALPHEUS_REPLICATION_SESSION_BACKUP_SESSION_H_
 #define ALPHEUS_REPLICATION_SESSION_BACKUP_SESSION_H_
 
@@ -61,6 +64,7 @@
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
 #include "log/core/read/record_cursor.h"
+#include "log/core/space/ceiling.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "log/format/watermark.h"
@@ -80,9 +84,9 @@ struct BackupMemory {
   Ring ring;
   const EpochTable* table = nullptr;
   Uuid log_id;
-  // Writes the head to the superline and persists it; returns OK if it is there
-  // already. Empty: heads are refused.
-  std::function<absl::Status(Epoch, const LogPosition&)> publish_head = {};
+  // Writes head and ceiling to the superline and persists them; returns OK if
+  // they are there already. Empty: heads are refused.
+  std::function<absl::Status(Epoch, const RingBounds&)> publish_bounds = {};
 };
 
 template <Persistence P>
@@ -103,7 +107,7 @@ class BackupSession {
   // nothing if nothing was. Errors: DataLoss (the announced bytes are no
   // records, or have other payloads: says where, and what was expected; the
   // head is impossible); the medium's (what is persistent is unknown); those of
-  // publish_head; the fabric's. After an error the session is of no more use,
+  // publish_bounds; the fabric's. After an error the session is of no more use,
   // as in OnCompletion.
   absl::Status Step();
   // Returns true if further Steps must sum payloads before the next ack.
@@ -130,7 +134,7 @@ class BackupSession {
   absl::Status OnAnnouncement(const fabric::Completion& completion);
   absl::Status OnMessage(const fabric::Completion& completion);
   absl::Status OnHead(const fabric::Completion& completion);
-  absl::Status PublishHead();
+  absl::Status PublishBounds();
   std::array<WrittenBytes, 2> Announced() const;
   absl::Status Acknowledge();
   absl::Status WalkAnnounced();
@@ -151,7 +155,8 @@ class BackupSession {
   const WatermarkEncoder watermarks_[2];
   PersistResponder<P> responder_;
 
-  LogPosition next_;  // after the last record that is persisted and walked
+  LogPosition next_;     // after the last record that is persisted and walked
+  WatermarkPlace last_;  // of that record; none before the first
   RingOffset persisted_end_;
   uint64_t summed_ = 0;  // summed bytes of the payload at next_
   uint32_t sum_ = 0;     // their sum
@@ -162,8 +167,9 @@ class BackupSession {
   int tries_ = 0;  // requests for the record at next_
   std::string news_;
   RingOffset announced_;  // end of what is announced
-  LogPosition head_;      // last head that was announced
-  bool head_is_new_ = false;
+  RingBounds bounds_;     // last ones that were announced
+  bool bounds_are_new_ = false;
+  RingOffset ceiling_;      // in the superline
   uint64_t batches_ = 0;    // announced batches, and messages
   uint64_t persisted_ = 0;  // of these, persisted
   uint64_t acked_ = 0;      // of these, acknowledged

@@ -52,8 +52,8 @@ PrimarySession::PrimarySession(const ReplicatedRing& ring,
       posted_{terms.next.lsn - 1, terms.next.offset},
       acked_(posted_),
       unpersisted_(terms.credits),
-      head_sent_(terms.head),
-      head_published_(terms.head),
+      bounds_sent_{terms.head, terms.ceiling},
+      bounds_published_(bounds_sent_),
       in_flight_(terms.credits),
       free_messages_(kMessagesInFlight) {
   std::iota(free_messages_.begin(), free_messages_.end(), 0);
@@ -85,6 +85,7 @@ absl::Status PrimarySession::Advance(const RingEnd& end, Pace pace) {
     const RingEnd batch = NextBatch(end, batch_bytes_max);
     const bool is_behind = batch.offset != end.offset;
     if (is_behind && in_flight_.size() >= in_flight_max) break;
+    if (batch.offset > bounds_published_.ceiling) break;  // RSE6
     if (!HasRoomFor(batch.offset - posted_.offset)) break;
     ALPHEUS_RETURN_IF_ERROR(PostBatch(batch.offset));
     posted_ = batch;
@@ -118,24 +119,35 @@ RingEnd PrimarySession::EndAfterRecord(const RingEnd& at) const {
   return {at.lsn + 1, offset + RecordBytes(header.payload_bytes())};
 }
 
-absl::Status PrimarySession::AdvanceHead(const LogPosition& head) {
-  const bool is_after_all = posted_.lsn + 1 >= head.lsn;
-  if (head.lsn <= head_sent_.lsn || !is_after_all || !HasRoomForMessage()) {
-    return absl::OkStatus();
-  }
+absl::Status PrimarySession::AdvanceBounds(const RingBounds& bounds) {
+  RingBounds next = bounds_sent_;
+  const bool is_after_all = posted_.lsn + 1 >= bounds.head.lsn;
+  if (is_after_all && bounds.head.lsn > next.head.lsn) next.head = bounds.head;
+  const RingOffset lap = next.head.offset + ring_.ring.capacity();
+  next.ceiling = std::max(next.ceiling, std::min(bounds.ceiling, lap));
+  if (next == bounds_sent_ || !HasRoomForMessage()) return absl::OkStatus();
   const size_t slot = free_messages_.back();
   const fabric::LocalBytes message = messages_->At(slot);
-  EncodeHeadUpdate({terms_.epoch, terms_.session, head},
+  EncodeHeadUpdate({terms_.epoch, terms_.session, next},
                    message.bytes.first<kHeadUpdateBytes>());
   ALPHEUS_RETURN_IF_ERROR(PostMessage(message, slot));
-  head_sent_ = head;
-  in_flight_.Push({posted_, head});
+  bounds_sent_ = next;
+  in_flight_.Push({posted_, next});
   return absl::OkStatus();
 }
 
 absl::Status PrimarySession::AdvanceDurable(Lsn lsn) {
   if (lsn <= durable_announced_ || !HasRoomForMessage())
     return absl::OkStatus();
+  return PostDurable(lsn);
+}
+
+absl::Status PrimarySession::Beat(Lsn lsn) {
+  if (!is_idle() || !HasRoomForMessage()) return absl::OkStatus();
+  return PostDurable(std::max(lsn, durable_announced_));
+}
+
+absl::Status PrimarySession::PostDurable(Lsn lsn) {
   const size_t slot = free_messages_.back();
   fabric::LocalBytes message = messages_->At(slot);
   message.bytes = message.bytes.first(kDurableUpdateBytes);
@@ -338,8 +350,8 @@ absl::Status PrimarySession::SendAgain() {
 }
 
 void PrimarySession::OnBatchAcked(const InFlight& acked) {
-  if (acked.head) {
-    head_published_ = *acked.head;
+  if (acked.bounds) {
+    bounds_published_ = *acked.bounds;
   } else if (!acked.is_durable_update) {
     requester_.OnAck();
   }

@@ -23,6 +23,8 @@
 //   RSE3. Only acks of this epoch and this session count (P-H21).
 //   RSE4. A head is sent only after all records before it.
 //   RSE5. A batch ends at the end of a record.
+//   RSE6. Nothing at or after the ceiling that the backup said is in its
+//         superline is posted (P-A3.7).
 // After an error the session is broken. It is unknown which of the posted
 // records the backup has; acked_lsn() stays true.
 // A backup that ends the session for a newer promise says so first, if it can.
@@ -47,7 +49,7 @@
 #include "log/base/ids.h"
 #include "log/base/numbered_queue.h"
 #include "log/core/durability/replication_sink.h"
-#include "log/core/read/record_cursor.h"
+#include "log/core/space/ceiling.h"
 #include "log/format/layout.h"
 #include "quorum/arithmetic/promise.h"
 #include "replication/fabric/fabric.h"
@@ -98,15 +100,22 @@ class PrimarySession {
   // acknowledged. Errors: the fabric's; the session is then broken.
   absl::Status Advance(const RingEnd& end, Pace pace = Pace::kFull);
 
-  // Announces the head to the backup, once everything before it is posted and a
-  // credit and a buffer are free; else a later call does. Requires: `head` does
-  // not go back. Errors: as Advance.
-  absl::Status AdvanceHead(const LogPosition& head);
+  // Announces head and ceiling to the backup, once a credit and a buffer are
+  // free; else a later call does. The head is announced once everything before
+  // it is posted. Until then the ceiling is announced, but capped at a lap
+  // after the last head that was announced. Requires: neither goes back.
+  // Errors: as Advance.
+  absl::Status AdvanceBounds(const RingBounds& bounds);
 
   // Announces to the backup that W replicas have persisted all up to `lsn`,
   // unless it knows more, once a credit and a buffer are free; else a later
   // call does. Errors: as Advance.
   absl::Status AdvanceDurable(Lsn lsn);
+
+  // Says that the primary is there, by what is durable, `lsn`, once more. Does
+  // nothing while anything is in flight, which the backup hears as well.
+  // Errors: as Advance.
+  absl::Status Beat(Lsn lsn);
 
   // Takes one completion of the session's connection. Errors: Unavailable (the
   // connection broke), Aborted (the backup ends the session for another
@@ -122,11 +131,11 @@ class PrimarySession {
   const RingEnd& posted() const { return posted_; }
   // Bytes posted and not acknowledged.
   uint64_t lag_bytes() const { return posted_.offset - acked_.offset; }
-  // Returns the last head that was announced; first that of the terms.
-  const LogPosition& head_sent() const { return head_sent_; }
-  // Returns the last head that the backup said is in its superline; first that
-  // of the terms.
-  const LogPosition& head_published() const { return head_published_; }
+  // Returns what was announced last; first that of the terms.
+  const RingBounds& bounds_sent() const { return bounds_sent_; }
+  // Returns what the backup said last that is in its superline; first that of
+  // the terms.
+  const RingBounds& bounds_published() const { return bounds_published_; }
   // Returns the last LSN that was announced as durable; 0: none yet.
   Lsn durable_announced() const { return durable_announced_; }
   // Returns true if everything sent is acknowledged.
@@ -142,9 +151,9 @@ class PrimarySession {
 
   // A batch or message that the backup acknowledges as one.
   struct InFlight {
-    RingEnd end;                      // end of this batch and all before
-    std::optional<LogPosition> head;  // set: a head, not a batch
-    bool is_durable_update = false;   // neither of the two
+    RingEnd end;                       // end of this batch and all before
+    std::optional<RingBounds> bounds;  // set: a message of them, not a batch
+    bool is_durable_update = false;    // neither of the two
   };
 
   RingEnd NextBatch(const RingEnd& end, uint64_t bytes_max) const;
@@ -152,6 +161,7 @@ class PrimarySession {
   bool HasCredit() const;
   bool HasRoomFor(uint64_t bytes) const;
   bool HasRoomForMessage() const;
+  absl::Status PostDurable(Lsn lsn);
   absl::Status PostMessage(fabric::LocalBytes message, size_t slot);
   uint64_t SendsInFlight() const;
   absl::Status PostBatch(RingOffset end);
@@ -174,8 +184,8 @@ class PrimarySession {
   RingEnd acked_;
   // Ends of batches that are not persisted yet.
   NumberedQueue<RingEnd> unpersisted_;
-  LogPosition head_sent_;
-  LogPosition head_published_;
+  RingBounds bounds_sent_;
+  RingBounds bounds_published_;
   Lsn durable_announced_;
   NumberedQueue<InFlight> in_flight_;  // not acknowledged yet
   uint64_t batches_ = 0;

@@ -23,6 +23,8 @@ struct SessionTerms {
   Platform platform = {};
   // The log's head, which is in the backup's superline.
   LogPosition head = {};
+  // The ceiling in the backup's superline (P-A3.7).
+  RingOffset ceiling = {};
   // Bytes, in whole records, that the primary posts as one batch to a backup
   // that is behind by more; one record at least. Persisting that much takes the
   // backup a few milliseconds, in which its node serves no other log.

@@ -21,7 +21,7 @@ from smoke import REPORT, plotting_python, run  # noqa: E402
 
 FIGURES = ("5a", "5b", "5c", "5d", "7a", "8a", "8b", "8c", "8d")
 SCENARIOS = ("append", "threads", "policies", "frequencies", "stages",
-             "tenants", "recovery")
+             "tenants", "recovery", "opening")
 MEASUREMENT_KEYS = {"scenario", "candidate", "metric", "unit", "parameters",
                     "median", "min", "max", "samples", "details"}
 

@@ -3,6 +3,10 @@
 // are damaged opens with exactly what it held, or says that it can't and stays
 // as it is. Only above what is proven to have been acknowledged may damage
 // pass for a torn tail (protocol P-A8, P-H9 to P-H11).
+//
+// An opening that reads no more than it must also opens logs with damage that
+// it does not read. That is an error when the record is read, and no fault in
+// one run of bytes makes such a log shorter (P-A3.7).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +16,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -20,6 +25,7 @@
 #include "log/base/mix.h"
 #include "log/base/random.h"
 #include "log/core/read/record_cursor.h"
+#include "log/core/ring/region_state.h"
 #include "log/format/layout.h"
 #include "tests/support/fixtures/tiny_log.h"
 #include "tests/support/oracles/log_oracle.h"
@@ -32,6 +38,7 @@ using recovery::OpenedEpoch;
 namespace {
 
 constexpr uint64_t kSeed = 1;
+constexpr uint64_t kRingLines = 8;
 
 // A small log at rest, from which damaged copies are made.
 struct Specimen {
@@ -54,16 +61,18 @@ enum class Ending {
 };
 
 struct Recipe {
-  const char* name;
+  std::string name;
   uint64_t phase_lines;
   std::vector<TinyOp> ops;
   Ending ending;
   // 0: the power is cut after the last operation; else before this fence in
   // it.
   uint64_t cut_before_fence = 0;
+  // The opening reads all records, as in a small log.
+  bool is_read_whole = true;
 };
 
-std::vector<Recipe> Recipes() {
+std::vector<Recipe> WholeRecipes() {
   using enum TinyOp;
   const std::vector<TinyOp> mixed = {
       kAppendOneLine, kAppendTwoLines, kAbort,        kFillInPlace,
@@ -77,6 +86,10 @@ std::vector<Recipe> Recipes() {
   const std::vector<TinyOp> epochs = {kAppendOneLine,  kReopen, kAppendOneLine,
                                       kAppendTwoLines, kReopen, kReopen,
                                       kAppendOneLine};
+  // Four records are forced at once, so that no watermark names the last.
+  const std::vector<TinyOp> full = {
+      kAppendOneLine, kAppendTwoLines, kAppendOneLine, kFillInPlace,
+      kFillInPlace,   kFillInPlace,    kFillInPlace,   kForceLast};
   return {
       {"Empty", 0, {}, Ending::kClosed},
       {"ClosedMixed", 0, mixed, Ending::kClosed},
@@ -87,6 +100,7 @@ std::vector<Recipe> Recipes() {
       {"CrashedUnforced", 11, unforced, Ending::kCrashKeepingAll},
       {"CrashedTorn", 12, unforced, Ending::kCrashKeepingHalf},
       {"CrashedSeveralEpochs", 10, epochs, Ending::kCrashKeepingNone},
+      {"CrashedFull", 11, full, Ending::kCrashKeepingNone},
       // One copy of the superline is torn; the head moves.
       {"CrashedInsideCleanup", 9, cleaned, Ending::kCrashKeepingHalf, 1},
       // Between the copies of the superline, and of the epoch table.
@@ -94,6 +108,16 @@ std::vector<Recipe> Recipes() {
       {"CrashedInsideOpening", 9, reopened, Ending::kCrashKeepingHalf, 7},
       {"CrashedInsideInstall", 9, reopened, Ending::kCrashKeepingNone, 9},
   };
+}
+
+std::vector<Recipe> Recipes() {
+  std::vector<Recipe> recipes = WholeRecipes();
+  for (Recipe recipe : WholeRecipes()) {
+    recipe.name += "Unread";
+    recipe.is_read_whole = false;
+    recipes.push_back(std::move(recipe));
+  }
+  return recipes;
 }
 
 std::vector<std::byte> ImageOf(ModelPersistence& model, Ending ending) {
@@ -113,7 +137,7 @@ Specimen Make(const Recipe& recipe) {
   Specimen specimen;
   specimen.name = recipe.name;
   specimen.closed_cleanly = recipe.ending == Ending::kClosed;
-  TinyLog log({.ring_lines = 8, .phase_lines = recipe.phase_lines});
+  TinyLog log({.ring_lines = kRingLines, .phase_lines = recipe.phase_lines});
   uint64_t fences = 0;
   for (size_t i = 0; i < recipe.ops.size(); ++i) {
     if (i + 1 == recipe.ops.size() && recipe.cut_before_fence != 0) {
@@ -141,7 +165,7 @@ Specimen Make(const Recipe& recipe) {
   EXPECT_GE(fences, recipe.cut_before_fence);
   specimen.reference = std::make_unique<ModelPersistence>(specimen.image);
   const absl::StatusOr<OpenedEpoch> opened =
-      OpenModel(*specimen.reference, kSeed);
+      OpenModel(*specimen.reference, {.seed = kSeed});
   EXPECT_TRUE(opened.ok()) << opened.status();
   specimen.recovered = *ReadRecovered(*specimen.reference, *opened);
   EXPECT_EQ(specimen.oracle.Check(specimen.recovered), "");
@@ -157,11 +181,24 @@ enum Outcome {
   kCutReported,  // a record that nothing proves acknowledged is cut as torn
   kCutAsEnd,     // the same, and the log looks complete
   kUncleaned,    // a cleaned record comes back
+  // The next two: DataLoss when a record is read that the opening did not read.
+  kUnreadable,     // opens with the end of the undamaged log
+  kCutUnreadable,  // a record that nothing proves acknowledged is cut, too
   kOutcomes,
 };
-constexpr const char* kOutcomeNames[kOutcomes] = {
-    "unused", "repaired",       "refused",
-    "cut",    "cut as the end", "cleaned record back"};
+constexpr const char* kOutcomeNames[kOutcomes] = {"unused",
+                                                  "repaired",
+                                                  "refused",
+                                                  "cut",
+                                                  "cut as the end",
+                                                  "cleaned record back",
+                                                  "unreadable when shown",
+                                                  "cut and unreadable"};
+
+enum class Fault {
+  kOneRun,   // of bytes
+  kTwoRuns,  // with good bytes in between
+};
 
 class MediaFaultTest : public ::testing::TestWithParam<Recipe> {
  protected:
@@ -172,10 +209,11 @@ class MediaFaultTest : public ::testing::TestWithParam<Recipe> {
         image_(specimen_.image) {}
 
   // Opens the damaged image_ and judges the outcome; then undoes the damage.
-  void Judge(absl::FunctionRef<std::string()> describe) {
+  void Judge(absl::FunctionRef<std::string()> describe,
+             Fault fault = Fault::kOneRun) {
     if (!HasFailure()) {
       Outcome outcome = kUnused;
-      const std::string wrong = OutcomeOf(&outcome);
+      const std::string wrong = OutcomeOf(fault, &outcome);
       if (wrong.empty()) {
         ++counts_[outcome];
       } else {
@@ -220,15 +258,17 @@ class MediaFaultTest : public ::testing::TestWithParam<Recipe> {
   uint64_t unused_count_ = 0;
 
  private:
-  std::string OutcomeOf(Outcome* outcome) {
+  std::string OutcomeOf(Fault fault, Outcome* outcome) {
     model_.Reset(image_);
-    const absl::StatusOr<OpenedEpoch> opened = OpenModel(model_, kSeed + 1);
+    const absl::StatusOr<OpenedEpoch> opened = Open(model_, kSeed + 1);
     if (!opened.ok()) {
       *outcome = kRefused;
       return CheckRefused(opened.status());
     }
     const absl::StatusOr<RecoveredLog> found = ReadRecovered(model_, *opened);
-    if (!found.ok()) return found.status().ToString();
+    if (!found.ok()) {
+      return CheckUnreadable(*opened, found.status(), fault, outcome);
+    }
     std::string wrong = CheckRecovered(*opened, *found, outcome);
     // Most bits are unused, and most of what opens is alike.
     const bool look_again = *outcome != kUnused || ++unused_count_ % 16 == 0;
@@ -236,6 +276,42 @@ class MediaFaultTest : public ::testing::TestWithParam<Recipe> {
     return wrong.empty()
                ? wrong
                : absl::StrCat(wrong, "\n found:\n", found->Describe());
+  }
+
+  absl::StatusOr<OpenedEpoch> Open(ModelPersistence& model, uint64_t seed) {
+    return OpenModel(model,
+                     {.seed = seed,
+                      .read_whole_bytes_max =
+                          GetParam().is_read_whole ? kReadWholeBytesMax : 0});
+  }
+
+  // An opening that reads all would have refused.
+  std::string CheckUnreadable(const OpenedEpoch& opened,
+                              const absl::Status& status, Fault fault,
+                              Outcome* outcome) {
+    if (GetParam().is_read_whole || !absl::IsDataLoss(status)) {
+      return status.ToString();
+    }
+    *outcome = kUnreadable;
+    if (opened.start.end.lsn == specimen_.recovered.next()) return "";
+    *outcome = kCutUnreadable;
+    if (fault == Fault::kOneRun) return "shorter, with damage before its end";
+    return CheckCutByItself(opened);
+  }
+
+  // Two faults: the one that the opening read must cut as much by itself.
+  std::string CheckCutByItself(const OpenedEpoch& opened) {
+    std::vector<std::byte> image = image_;
+    const RegionState state = *ReadRegionState(image, specimen_.name);
+    const Ring ring = RingOf(image, state.superline);
+    for (RingOffset at = state.head().offset; at < state.proven_place().offset;
+         at = at + kLineBytes) {
+      const std::ptrdiff_t place = ring.At(at) - image.data();
+      std::memcpy(ring.At(at), specimen_.image.data() + place, kLineBytes);
+    }
+    const ScanResult scan = ScanLog(ScanInputOf(image, state));
+    if (scan.verdict == TailVerdict::kCorrupt) return "what is left is corrupt";
+    return scan.end == opened.start.end ? "" : "what is left ends elsewhere";
   }
 
   std::string CheckRefused(const absl::Status& status) {
@@ -276,7 +352,7 @@ class MediaFaultTest : public ::testing::TestWithParam<Recipe> {
   // A log that was opened in spite of damage is healthy from then on.
   std::string CheckAgain(const RecoveredLog& found) {
     again_.Reset(model_.persistent());
-    const absl::StatusOr<OpenedEpoch> opened = OpenModel(again_, kSeed + 2);
+    const absl::StatusOr<OpenedEpoch> opened = Open(again_, kSeed + 2);
     if (!opened.ok()) {
       return absl::StrCat("opens once, then: ", opened.status().ToString());
     }
@@ -337,6 +413,23 @@ TEST_P(MediaFaultTest, EveryUnitZeroedOrSetToOnes) {
   Print("units wiped");
 }
 
+// Bad blocks may have any size. Only the ring has more than one line of a
+// thing.
+TEST_P(MediaFaultTest, EveryRunOfLinesOfTheRingWiped) {
+  const size_t ring = image_.size() / kLineBytes - kRingLines;
+  for (size_t begin = ring; begin < lines(); ++begin) {
+    for (size_t end = begin + 1; end <= lines(); ++end) {
+      for (const int value : {0x00, 0xff}) {
+        std::memset(Line(begin), value, (end - begin) * kLineBytes);
+        Judge([=] {
+          return absl::StrCat("lines ", begin, " to ", end, " set to ", value);
+        });
+      }
+    }
+  }
+  Print("runs wiped");
+}
+
 // Misdirected writes: a line lies where another belongs, or both do.
 TEST_P(MediaFaultTest, EveryPairOfLinesSwappedOrCopied) {
   for (size_t a = 0; a < lines(); ++a) {
@@ -347,7 +440,8 @@ TEST_P(MediaFaultTest, EveryPairOfLinesSwappedOrCopied) {
       Judge([=] { return absl::StrCat("line ", a, " copied to ", b); });
       if (a > b && !LineIsZero(b)) continue;  // swapped already
       std::swap_ranges(Line(a), Line(a) + kLineBytes, Line(b));
-      Judge([=] { return absl::StrCat("lines ", a, " and ", b, " swapped"); });
+      Judge([=] { return absl::StrCat("lines ", a, " and ", b, " swapped"); },
+            a + 1 == b ? Fault::kOneRun : Fault::kTwoRuns);
     }
   }
   Print("lines misdirected");
@@ -362,7 +456,8 @@ TEST_P(MediaFaultTest, EveryPairOfPagesSwappedOrCopied) {
       std::memcpy(page(b), page(a), kPageBytes);
       Judge([=] { return absl::StrCat("page ", a, " copied to ", b); });
       std::swap_ranges(page(a), page(a) + kPageBytes, page(b));
-      Judge([=] { return absl::StrCat("pages ", a, " and ", b, " swapped"); });
+      Judge([=] { return absl::StrCat("pages ", a, " and ", b, " swapped"); },
+            Fault::kTwoRuns);
     }
   }
   Print("pages misdirected");
@@ -381,10 +476,12 @@ TEST_P(MediaFaultTest, EveryPairOfRecordsSwappedOrCopied) {
           image_.begin() + static_cast<std::ptrdiff_t>(a.offset),
           image_.begin() + static_cast<std::ptrdiff_t>(a.offset + a.bytes),
           image_.begin() + static_cast<std::ptrdiff_t>(b.offset));
-      Judge([&] {
-        return absl::StrCat("records at ", a.offset, " and ", b.offset,
-                            " swapped");
-      });
+      Judge(
+          [&] {
+            return absl::StrCat("records at ", a.offset, " and ", b.offset,
+                                " swapped");
+          },
+          Fault::kTwoRuns);
     }
   }
   Print("records misdirected");
@@ -417,7 +514,7 @@ TEST_P(MediaFaultTest, EveryTruncationIsRefused) {
 INSTANTIATE_TEST_SUITE_P(Specimens, MediaFaultTest,
                          ::testing::ValuesIn(Recipes()),
                          [](const ::testing::TestParamInfo<Recipe>& info) {
-                           return std::string(info.param.name);
+                           return info.param.name;
                          });
 
 }  // namespace

@@ -294,6 +294,40 @@ INSTANTIATE_TEST_SUITE_P(AllRings, TinyLogSixOperationsTest,
 INSTANTIATE_TEST_SUITE_P(AllRings, TinyLogTest, ::testing::ValuesIn(AllRings()),
                          RingName);
 
+// P-A3.7: with a ceiling a line or two ahead, nearly each record raises it.
+// An opening that searches no further finds all that a scan of the whole ring
+// finds (OpenModel).
+class TinyLogCeilingTest : public ::testing::TestWithParam<Ring> {};
+
+TEST_P(TinyLogCeilingTest, LowCeilingsHideNothingFromAnOpening) {
+  const Ring ring = GetParam();
+  for (const uint64_t step : {1, 2}) {
+    RecoveryChecker::Options recovery;
+    recovery.ceiling_step_bytes = step * kLineBytes;
+    PowerCutter cutter(absl::StrCat("ceilings, ring ", ring.lines, " phase ",
+                                    ring.phase, " step ", step),
+                       {}, recovery);
+    TinyConfig config = ConfigOf(ring);
+    config.ceiling_lines = step;
+    for (size_t length = 1; length <= SequenceLengthMax(3) - 1; ++length) {
+      ForEachSequence(AllOps(), length, [&](std::span<const TinyOp> ops) {
+        cutter.RunSequence(config, ops);
+        return !cutter.Failed();
+      });
+    }
+    for (const size_t length : {size_t{3}, size_t{4}}) {
+      ForEachSequence(kFillAndEmpty, length, [&](std::span<const TinyOp> ops) {
+        cutter.RunSequence(config, ops);
+        return !cutter.Failed();
+      });
+    }
+    cutter.Print();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllRings, TinyLogCeilingTest,
+                         ::testing::ValuesIn(AllRings()), RingName);
+
 // Crashes inside the recovery from every image of short sequences, and, one in
 // some, inside the recovery from that.
 class TinyLogRecoveryTest : public ::testing::TestWithParam<Ring> {};
@@ -375,13 +409,16 @@ TEST_P(TinyLogRunTest, RandomRunsWithCrashesBetweenSurviveEveryPowerCut) {
   const uint64_t seed = Seed();
   CrashEnumerator::Options enumeration;
   enumeration.product_max = 256;  // many points rather than all of one
+  RecoveryChecker::Options recovery;
+  recovery.ceiling_step_bytes = kLineBytes;
   PowerCutter cutter(absl::StrCat("random runs, ring ", ring_lines),
-                     enumeration, {});
+                     enumeration, recovery);
   for (uint64_t run = 0; run < kRuns && !cutter.Failed(); ++run) {
     Random random(Mix(seed, run));
     TinyConfig config;
     config.ring_lines = ring_lines;
     config.phase_lines = random.Below(2 * ring_lines);
+    config.ceiling_lines = random.Below(4);
     config.seed = Mix(seed, run);
     TinyLog log(config);
     for (int i = 0; i < kOps && !cutter.Failed(); ++i) {

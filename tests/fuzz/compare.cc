@@ -167,6 +167,7 @@ void ExpectSameSuperline(const Superline& p, const naive::Superline& n) {
   ExpectSame("head chain", p.head_chain, n.head_chain);
   ExpectSame("repairing", p.repairing, (n.flags & 1) != 0);
   ExpectSame("unsafe shutdowns", p.unsafe_shutdown_count, n.unsafe_shutdowns);
+  ExpectSame("ceiling", p.ceiling, n.ceiling);
   ExpectSame("configuration id", p.configuration.id, n.configuration_id);
   ExpectSame("N", p.configuration.replica_count, n.replica_count);
   ExpectSame("W", p.configuration.write_quorum, n.write_quorum);
@@ -198,6 +199,8 @@ void ExpectSameWatermark(const std::optional<Watermark>& p,
   if (!p) return;
   ExpectSame("watermark's epoch", p->epoch, n->epoch);
   ExpectSame("watermark's LSN", p->lsn, n->lsn);
+  ExpectSame("watermark's offset", p->place.offset, n->offset);
+  ExpectSame("watermark's chain", p->place.chain, n->chain);
 }
 
 naive::ScanOutcome ExpectSameScan(const ScanInput& input,

@@ -4,15 +4,22 @@
 // lie the bytes themselves, for most choices with the right first words put in
 // front of them. Answers also come from a list of verdicts, with one byte
 // changed. Sums are put behind what the input has, or nothing would be decoded.
+// A report that decodes is chosen from, and what a repair would copy is looked
+// at.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "log/base/bytes.h"
+#include "recovery/opening/chooser.h"
+#include "recovery/opening/copy_ranges.h"
+#include "recovery/opening/opening_quorums.h"
+#include "recovery/opening/repair_plan.h"
 #include "recovery/protocol/byte_stream.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/state_report_wire.h"
@@ -64,6 +71,41 @@ void FuzzMessage(std::span<const std::byte> unsummed) {
              "what is encoded decodes as it was");
 }
 
+// An opener's part, with a second member that has nothing if there is one (CH5
+// of chooser.h).
+void FuzzChoice(recovery::StateReport report) {
+  const Configuration list = report.configuration;
+  const uint64_t capacity = report.ring_capacity;
+  if (list.members.empty()) return;
+  report.node = list.members[0].node;
+  report.incarnation = list.members[0].incarnation;
+  // The two that opening_peer.h checks.
+  const std::vector<EpochEntry>& entries = report.table.entries();
+  report.log_epoch = entries.empty() ? Epoch(0) : entries.back().epoch;
+  if (report.log_epoch.value >= uint64_t{1} << 62) return;
+  std::vector<recovery::StateReport> reports = {std::move(report)};
+  if (list.members.size() > 1) {
+    recovery::StateReport& other = reports.emplace_back();
+    other.node = list.members[1].node;
+    other.incarnation = list.members[1].incarnation;
+    other.configuration = list;
+    other.ring_capacity = capacity;
+  }
+  const quorum::QuorumSizes sizes = recovery::SizesOf(list);
+  const auto decision = recovery::Choose(sizes, reports);
+  if (!decision.ok() || decision->outcome != recovery::Outcome::kChosen) return;
+  const recovery::RepairPlan plan = recovery::PlanRepair(
+      sizes, *decision, reports, {kLogId, decision->epoch + 1, 1, list});
+  for (const recovery::ReplicaRepair& repair : plan.repairs) {
+    for (const recovery::CopyRange& range :
+         recovery::RangesOf(*decision, reports, repair.copies, capacity)) {
+      ExpectTrue(range.bytes > 0 && range.bytes <= capacity &&
+                     range.place <= capacity - range.bytes,
+                 "what is copied lies in the ring");
+    }
+  }
+}
+
 void FuzzStateReport(std::span<const std::byte> unsummed) {
   const std::vector<std::byte> bytes = Summed(unsummed, kLogId);
   const auto report = recovery::DecodeStateReport(kLogId, bytes);
@@ -85,6 +127,7 @@ void FuzzStateReport(std::span<const std::byte> unsummed) {
           "a have has a record");
     }
   }
+  FuzzChoice(*report);
 }
 
 recovery::StateReport EmptyReport() {

@@ -147,6 +147,8 @@ void FuzzOne(FuzzInput& input) {
   scan.table = &*table;
   scan.head = {Lsn(task.head.lsn), RingOffset(task.head.offset),
                task.head.chain};
+  scan.start = scan.head;
+  scan.ceiling = scan.head.offset + scan.ring.capacity();
   scan.proven_lsn = Lsn(task.proven_lsn);
   ExpectSameScan(scan, task);
 }

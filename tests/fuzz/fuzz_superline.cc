@@ -20,10 +20,11 @@ namespace {
 
 constexpr size_t kContentBytes = sizeof(SuperlineFormat);
 
-// Makes the content one of version 1.
-void MakeOlder(std::vector<std::byte>& content) {
-  content.resize(kSuperlineBytesOfVersion1);
-  content[0] = std::byte{1};
+// Makes the content one of version 1 or 2.
+void MakeOlder(std::vector<std::byte>& content, uint8_t version) {
+  content.resize(version == 1 ? kSuperlineBytesOfVersion1
+                              : kSuperlineBytesOfVersion2);
+  content[0] = std::byte{version};
 }
 
 // A good content, cut or not, with the input's bytes laid over it.
@@ -32,7 +33,7 @@ std::vector<std::byte> MakeContent(FuzzInput& input) {
       std::span(PlainImage().bytes).subspan(naive::kCellHeader, kContentBytes);
   std::vector<std::byte> content(good.begin(), good.end());
   const uint8_t size = input.Byte();
-  if (size < 64) MakeOlder(content);
+  if (size < 64) MakeOlder(content, size < 32 ? 1 : 2);
   if (size >= 192) content.resize(input.Below(kContentBytes + 64));
   while (!input.empty() && !content.empty()) {
     const size_t at = input.Below(content.size());

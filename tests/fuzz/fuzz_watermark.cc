@@ -35,6 +35,8 @@ LineBuffer MakeLine(FuzzInput& input, int index) {
   } else {
     naive::StoreLittle(line.bytes(), 0, 8, input.Below(4));
     naive::StoreLittle(line.bytes(), 8, 8, input.Near(8));
+    naive::StoreLittle(line.bytes(), 16, 8, input.Near(64));
+    naive::StoreLittle(line.bytes(), 24, 8, input.Near(1));
   }
   if (choice % 8 != 7) naive::StoreLittle(line.bytes(), 56, 4, kMark);
   if (choice % 16 != 15) {

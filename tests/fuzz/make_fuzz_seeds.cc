@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "log/base/bytes.h"
 #include "log/base/random.h"
+#include "quorum/membership/zookeeper/znode_contents.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/state_report_wire.h"
 #include "recovery/protocol/wire_parts.h"
@@ -58,6 +60,19 @@ std::string Unsummed(std::string_view bytes) {
   return std::string(bytes.substr(0, bytes.size() - recovery::kSumBytes));
 }
 
+recovery::AskChange ChangeAsked() {
+  const std::vector<NodeId> from = {NodeId(1), NodeId(2), NodeId(3)};
+  const std::vector<NodeId> to = {NodeId(1), NodeId(2), NodeId(4)};
+  return {7,
+          {1, {3, 2, 2}, from, 2, {3, 3, 1}, to, {NodeId(2)}},
+          {{NodeId(1), "127.0.0.1:7401"}, {NodeId(4), "[::1]:7404"}}};
+}
+
+recovery::ChangeState ChangeSaid() {
+  return {7,           recovery::ChangeWord::kRefused, Epoch(9), Lsn(2), Lsn(8),
+          {NodeId(4)}, absl::UnavailableError("x")};
+}
+
 // Whole ones, each behind the choice that takes all bytes from the input.
 void WriteMessages(SeedWriter& writer) {
   const quorum::Promise promise{Epoch(9), {NodeId(2), 3}};
@@ -67,13 +82,16 @@ void WriteMessages(SeedWriter& writer) {
   const recovery::Message messages[] = {
       recovery::Format{1 << 20, members, "log"},
       recovery::Formatted{},
-      recovery::Prepare{promise, 7},
+      recovery::Prepare{promise, 7, Epoch(8)},
+      recovery::Prepare{promise, 7, std::nullopt, true},
+      recovery::Release{Epoch(8)},
       recovery::Promised{fabric::RegionKey(1), 1, fabric::RegionKey(2)},
       recovery::Refused{promise},
-      recovery::OpenForRepair{Epoch(9), true},
+      recovery::OpenForRepair{Epoch(9), true, RingOffset(640)},
       recovery::RepairOpened{fabric::RegionKey(3)},
-      recovery::Install{
-          {Epoch(9), table, {}, {}}, replication::SessionId(5), 4},
+      recovery::Install{{Epoch(9), table, {}, {}, RingOffset(640)},
+                        replication::SessionId(5),
+                        4},
       recovery::Installed{},
       recovery::Failed{absl::DataLossError("x")},
       recovery::Challenge{{1, 2}},
@@ -81,7 +99,22 @@ void WriteMessages(SeedWriter& writer) {
       recovery::Prove{},
       recovery::Proved{},
       recovery::Fetch{RingOffset(64), 4096},
-      recovery::Fetched{RingOffset(64), {std::byte{1}, std::byte{2}}}};
+      recovery::Fetched{RingOffset(64), {std::byte{1}, std::byte{2}}},
+      recovery::Hear{recovery::Standing::kReady, 1000, 1, Epoch(9), 150, 500,
+                     recovery::PrimaryWord::kHeard, Epoch(9), 7, 8},
+      recovery::Heard{
+          recovery::PrimaryWord::kSilent,
+          promise,
+          Epoch(9),
+          Lsn(1),
+          Lsn(8),
+          {{promise.primary, recovery::Standing::kReady, 1, Epoch(9)}},
+          recovery::Instruction{recovery::InstructionKind::kElect, NodeId(2),
+                                7}},
+      recovery::Instruct{{recovery::InstructionKind::kDrain, NodeId(2), 7}},
+      recovery::Claim{promise, {}, ChangeSaid()},
+      ChangeAsked(),
+      ChangeSaid()};
   for (const recovery::Message& message : messages) {
     writer.Write("\1" +
                  Unsummed(AsText(recovery::EncodeMessage({7, 8}, message))));
@@ -107,6 +140,31 @@ void WriteMessages(SeedWriter& writer) {
   recovery::AddVerdict(&report, recovery::Verdict::kTorn);
   writer.Write("\3" +
                Unsummed(AsText(recovery::EncodeStateReport({7, 8}, report))));
+}
+
+// Whole ones, each behind its kind, and behind the choice that puts its first
+// line in front.
+void WriteZnodes(SeedWriter& writer) {
+  const quorum::PrimaryId process{NodeId(2), uint64_t{0x4f3a} << 48};
+  const Epoch ballot = quorum::PackBallot({17, process});
+  const std::string contents[] = {
+      quorum::EncodeFormat(),
+      quorum::EncodeBallot(ballot),
+      quorum::EncodeNode({"log", {NodeId(2), 9, "a:1", ballot}}),
+      quorum::EncodeMerits({Lsn(80), 3, ballot}),
+      quorum::EncodePrimary({ballot, process, "a:1"}),
+      quorum::EncodeMembers({4, 2, 2, {{NodeId(1), "a:1"}}})};
+  uint8_t kind = 0;
+  for (const std::string& content : contents) {
+    writer.Write(std::string(1, static_cast<char>(kind)) + content);
+    // 70 is a multiple of the number of kinds.
+    writer.Write(std::string(1, static_cast<char>(70 + kind)) +
+                 content.substr(content.find('\n') + 1));
+    ++kind;
+  }
+  writer.Write(std::string(1, '\6') + quorum::CandidatePrefix(process, 5) +
+               "0000000042");
+  writer.Write(std::string(1, '\6') + quorum::PrimaryName(ballot));
 }
 
 void WriteAll(const std::string& folder) {
@@ -145,6 +203,8 @@ void WriteAll(const std::string& folder) {
     messages.WriteRandom({&choice, 1}, seed++);
   }
   WriteMessages(messages);
+  SeedWriter znodes(folder, "fuzz_znodes");
+  WriteZnodes(znodes);
 }
 
 }  // namespace

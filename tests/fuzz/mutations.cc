@@ -22,7 +22,8 @@ struct Field {
 
 constexpr Field kRecordFields[] = {{0, 8},  {8, 8},  {16, 8}, {24, 4}, {28, 2},
                                    {30, 1}, {31, 1}, {32, 4}, {40, 8}};
-constexpr Field kWatermarkFields[] = {{0, 8}, {8, 8}, {16, 8}, {56, 4}};
+constexpr Field kWatermarkFields[] = {{0, 8},  {8, 8},  {16, 8},
+                                      {24, 8}, {32, 8}, {56, 4}};
 constexpr uint64_t kEntryBytes = 40;
 constexpr uint64_t kSuperlineWords = 432 / 8;
 

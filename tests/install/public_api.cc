@@ -2,6 +2,7 @@
 // Names every function that the public C++ headers declare and do not define:
 // it links only if the installed library exports them all.
 #include <alpheus/atomicity.h>
+#include <alpheus/candidate.h>
 #include <alpheus/cluster_reader.h>
 #include <alpheus/cluster_tail.h>
 #include <alpheus/integrity.h>
@@ -13,6 +14,7 @@
 
 namespace {
 
+using alpheus::Candidate;
 using alpheus::ClusterReader;
 using alpheus::ClusterTail;
 using alpheus::Log;
@@ -49,6 +51,13 @@ bool LogExists() {
                &alpheus::RecoveryReport::ToString);
 }
 
+bool CandidateExists() {
+  return Exist(&Candidate::Stand, &Candidate::WaitForLog,
+               &Candidate::must_give_back, &Candidate::WaitToGiveBack,
+               &Candidate::GiveBack, &Candidate::Withdraw, &Candidate::Elect,
+               &Candidate::Drain, &alpheus::PrimaryReport::ToString);
+}
+
 bool ReaderExists() {
   return Exist(&ClusterReader::Open, &ClusterReader::replicas,
                &ClusterReader::write_quorum, &ClusterReader::durable_lsn,
@@ -81,14 +90,16 @@ bool ObjectsLive() {
   *region = std::move(moved);
   auto log = Log::Open({.anonymous_bytes = 1 << 20});
   if (!log.ok() || !(*log)->Recovered().status().ok()) return false;
+  // Without a cluster file nobody stands.
+  if (Candidate::Stand({}).ok()) return false;
   return !LogReader::Open("/nowhere").ok();
 }
 
 }  // namespace
 
 int main() {
-  const bool good =
-      LogExists() && ReaderExists() && RegionExists() && ObjectsLive();
+  const bool good = LogExists() && CandidateExists() && ReaderExists() &&
+                    RegionExists() && ObjectsLive();
   std::puts(good ? "all public functions exist" : "something is missing");
   return good ? 0 : 1;
 }

@@ -3,8 +3,9 @@
 """check: searches the models of the protocol with spin, and their weakenings.
 
 Usage: check.py [--quick] [--trail] [--list] [NAME...]
-The models, of epochs and of changes of their configuration, must have no
-counterexample as they are, and each weakening must have one.
+The models, of epochs, of changes of their configuration, of where a log ends
+and of ceilings that are told, must have no counterexample as they are, and each
+weakening must have one.
 Prints a line for each configuration and exits with 1 if one is not as it must
 be, with 77 if spin or the compiler is not there. --trail prints the shortest
 execution that refutes a weakening. docs/verify/models.md explains both.
@@ -52,6 +53,22 @@ def sound_change(name, macros, quick=False):
 def weak_change(name, macros, quick=True):
     return Configuration(name, ["WEAKENED", "DEPTH_FIRST", "PRIMARIES=1", name] +
                          macros.split(), False, quick, "configurations.pml")
+
+
+def sound_end(name, macros, quick=False):
+    return Configuration(name, macros.split(), True, quick, "ends.pml")
+
+
+def weak_end(name):
+    return Configuration(name, ["WEAKENED", name], False, True, "ends.pml")
+
+
+def sound_ceiling(name, macros, quick=False):
+    return Configuration(name, macros.split(), True, quick, "ceilings.pml")
+
+
+def weak_ceiling(name):
+    return Configuration(name, ["WEAKENED", name], False, True, "ceilings.pml")
 
 
 # In worlds as small as these three later rules alone hide some weakenings.
@@ -116,6 +133,21 @@ CONFIGURATIONS = (
     weak_change("NEWCOMERS_FIRST", "REPLACE OPENINGS=5"),
     weak_change("FORMER_MEMBER_RETURNS", "REPLACE OPENINGS=5"),
     weak_change("BLANK_NACKS_ALL", "REPLACE OPENINGS=4 DAMAGE"),
+    sound_end("ends", "LSNS=6"),
+    sound_end("ends_short", "LSNS=5 OPENINGS=2", quick=True),
+    weak_end("CEILING_AFTER_BYTES"),
+    weak_end("CEILING_OF_ANY_LAP"),
+    weak_end("MARK_BEFORE_RECORDS"),
+    weak_end("END_AT_THE_PLACE"),
+    weak_end("PLACE_AFTER_THE_RECORD"),
+    weak_end("HEAD_UNREAD"),
+    sound_ceiling("ceilings", "LSNS=5 OPENINGS=2"),
+    sound_ceiling("ceilings_openings", "LSNS=4 OPENINGS=3"),
+    sound_ceiling("ceilings_short", "LSNS=4 OPENINGS=2", quick=True),
+    weak_ceiling("POSTED_WHEN_TOLD"),
+    weak_ceiling("ACKED_BEFORE_THE_SUPERLINE"),
+    weak_ceiling("REPAIRED_BEYOND_THE_CEILING"),
+    weak_ceiling("SUCCESSION_LOWERS"),
 )
 
 Result = collections.namedtuple(

@@ -16,7 +16,7 @@
 #include "quorum/members/cluster_key.h"
 #include "replication/fabric/tcp/socket.h"
 #include "tests/support/fixtures/temp_directory.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {

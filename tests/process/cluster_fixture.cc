@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "log/base/clock.h"
-#include "tools/nemesis/log_output.h"
+#include "tools/nemesis/oracles/log_output.h"
 
 namespace alpheus::testing {
 

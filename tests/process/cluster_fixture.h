@@ -15,11 +15,11 @@
 #include "nlohmann/json.hpp"
 #include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
-#include "tools/nemesis/child_process.h"
-#include "tools/nemesis/cluster.h"
-#include "tools/nemesis/cluster_writer.h"
-#include "tools/nemesis/feed.h"
-#include "tools/nemesis/log_history.h"
+#include "tools/nemesis/oracles/log_history.h"
+#include "tools/nemesis/processes/child_process.h"
+#include "tools/nemesis/processes/cluster.h"
+#include "tools/nemesis/writers/cluster_writer.h"
+#include "tools/nemesis/writers/feed.h"
 
 namespace alpheus::testing {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Do the rounds on a cluster notice one that lies? A script stands in for
 // `alpheus`: it passes everything on to the real one, but for one lie.
-#include "tools/nemesis/cluster_round.h"
+#include "tools/nemesis/rounds/cluster_round.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

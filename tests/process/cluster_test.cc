@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster that other tests rely on: does it see what becomes of its nodes?
 // Scripts stand in for `alpheusd` where a node is to misbehave.
-#include "tools/nemesis/cluster.h"
+#include "tools/nemesis/processes/cluster.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

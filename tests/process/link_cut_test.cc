@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "tests/process/cluster_fixture.h"
-#include "tools/nemesis/cutting_proxy.h"
+#include "tools/nemesis/links/cutting_proxy.h"
 
 namespace alpheus::testing {
 namespace {
@@ -33,7 +34,9 @@ class LinkCutTest : public ClusterTest {
       addresses.push_back(links_.back()->address());
     }
     plan_.cluster_file = directory_.File("linked.toml");
-    ASSERT_TRUE(cluster_->WriteFile(plan_.cluster_file, addresses).ok());
+    const absl::Status written = cluster_->WriteFile(
+        plan_.cluster_file, addresses, cluster_->zookeeper());
+    ASSERT_TRUE(written.ok()) << written;
   }
 
   ClusterWriterPlan plan_;

@@ -22,11 +22,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/clock.h"
+#include "quorum/membership/zookeeper/zookeeper_client.h"
 #include "replication/fabric/tcp/socket.h"
 #include "tests/support/fixtures/own_host.h"
 #include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {
@@ -69,6 +70,16 @@ class NodeOutsideTest : public ::testing::Test {
         << "key_file = 'cluster.key'\n"
         << "[[member]]\nnode = 1\naddress = '" << address_ << "'\n";
   }
+  // With ZooKeeper's server where nobody listens. Returns its address.
+  std::string WriteClusterWithZookeeper(const std::string& more = "") {
+    std::string server = FreeAddress();
+    std::ofstream(cluster_)
+        << "cluster_id = '9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a'\n"
+        << "key_file = 'cluster.key'\nmembership = 'zookeeper'\n"
+        << "[zookeeper]\nservers = ['" << server << "']\n"
+        << more << "[[member]]\nnode = 1\naddress = '" << address_ << "'\n";
+    return server;
+  }
   void Start() {
     StartWith({"--cluster", cluster_, "--node", "1", "--directory", replicas_});
   }
@@ -105,10 +116,11 @@ class NodeOutsideTest : public ::testing::Test {
     }
     return true;
   }
-  bool Says(const std::string& what) {
+  // Behind the first `from` characters: one read may bring several lines.
+  bool Says(const std::string& what, size_t from = 0) {
     return Eventually([&] {
       demo::ReadSome(node_->error().get(), &said_);
-      return said_.find(what) != std::string::npos;
+      return said_.find(what, from) != std::string::npos;
     });
   }
   // Another node of the same directory, to its end.
@@ -418,6 +430,106 @@ TEST_F(NodeOutsideTest, ReplicaIsNoLocalLog) {
   EXPECT_NE(appended->end.exit_status, 0);
   EXPECT_THAT(appended->error, AllOf(HasSubstr("the replica of node 1"),
                                      HasSubstr("--cluster")));
+  ExpectEndsWell(SIGTERM);
+}
+
+// The node stands by itself: it opens its log, steps down for a program
+// that opens it without an election, and has it again afterwards.
+TEST_F(NodeOutsideTest, NodeThatStandsHoldsItsLog) {
+  StartWith({"--cluster", cluster_, "--node", "1", "--directory", replicas_,
+             "--stand", "main"});
+  ASSERT_EQ(Format("main"), 0);
+  ASSERT_TRUE(Says("log main: node 1 is primary, in epoch "));
+  EXPECT_EQ(Append("main", "a\n"), 0);
+  ASSERT_TRUE(Says("log main: it has failed"));
+  const size_t lost_at = said_.find("log main: it has failed");
+  ASSERT_TRUE(Says("log main: node 1 is primary, in epoch ", lost_at));
+  // The primary tells its node a little later that it has the replica.
+  EXPECT_TRUE(Eventually([&] { return Status("main") == 0; }));
+  ExpectEndsWell(SIGTERM);
+}
+
+// STL3, and what the candidate refuses: the check says no to all that the start
+// refuses.
+TEST_F(NodeOutsideTest, LogForWhichTheNodeCannotStandIsRefusedByTheCheckToo) {
+  const auto refused = [&](std::vector<std::string> words,
+                           const std::string& why) {
+    words.insert(words.begin(), {"--node", "1"});
+    const demo::ProgramResult started = RunNode(words);
+    words.emplace_back("--check-config");
+    const demo::ProgramResult checked = RunNode(words);
+    for (const demo::ProgramResult& result : {started, checked}) {
+      EXPECT_EQ(result.end.exit_status, 2) << result.error;
+      EXPECT_THAT(result.error, HasSubstr(why));
+      EXPECT_THAT(result.output, Not(HasSubstr("is good")));
+      EXPECT_THAT(result.error, Not(HasSubstr("listens on")));
+    }
+  };
+  refused({"--stand", "main", "--stand", "main"}, "the log is named twice");
+  refused({"--stand", "a/b"}, "a/b");
+  refused({"--stand", "main", "--silence-ms", "80"}, "silence_ms 80");
+  refused({"--stand", "main", "--heartbeat-ms", "51"}, "heartbeat_ms 51");
+  EXPECT_EQ(RunNode({"--node", "1", "--stand", "main", "--stand", "orders",
+                     "--silence-ms", "300", "--silence-ms-max", "9000",
+                     "--heartbeat-ms", "100", "--check-config"})
+                .end.exit_status,
+            0);
+  std::ofstream(cluster_, std::ios::app)
+      << "may_be_primary = false\n[[member]]\nnode = 2\naddress = '"
+      << FreeAddress() << "'\n";
+  refused({"--stand", "main"}, "may_be_primary");
+}
+
+// Each program that reads the cluster's file names what is wrong with it.
+TEST_F(NodeOutsideTest, IdentityFileThatIsMissingOrNoneIsNamed) {
+  WriteClusterWithZookeeper("identity_file = 'zookeeper.identity'\n");
+  const std::string path = directory_.File("zookeeper.identity");
+  for (const bool is_there : {false, true}) {
+    if (is_there) {
+      std::ofstream(path) << "no colon\n";
+      std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+    }
+    for (const demo::ProgramResult& result :
+         {RunNode({"--node", "1"}), RunNode({"--node", "1", "--check-config"}),
+          Run({"status", "--log", "main"}),
+          Run({"append", "--node", "1", "--stand"})}) {
+      EXPECT_NE(result.end.exit_status, 0);
+      EXPECT_THAT(result.error,
+                  AllOf(HasSubstr(path), HasSubstr("name:password")));
+      EXPECT_THAT(result.error, Not(HasSubstr("no colon")));
+    }
+  }
+}
+
+TEST_F(NodeOutsideTest, ZookeeperThatIsAwayIsNamedByStatus) {
+  if (!quorum::HasZookeeperClient()) {
+    GTEST_SKIP() << "skipped: built without libzookeeper-st-dev";
+  }
+  const std::string server = WriteClusterWithZookeeper();
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  EXPECT_THAT(
+      Run({"status", "--log", "main", "--timeout-ms", "1000"}).error,
+      HasSubstr(absl::StrCat("ZooKeeper at ", server, " (", cluster_,
+                             ") did not answer within 1000 ms; expected a "
+                             "session")));
+  ExpectEndsWell(SIGTERM);
+}
+
+// The node serves on.
+TEST_F(NodeOutsideTest, ProgramsWithoutAClientOfZookeeperSaySo) {
+  if (quorum::HasZookeeperClient()) {
+    GTEST_SKIP() << "skipped: built with libzookeeper-st-dev";
+  }
+  WriteClusterWithZookeeper();
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  for (const demo::ProgramResult& result :
+       {Run({"status", "--log", "main"}), Run({"append", "--node", "1"}),
+        Run({"append", "--node", "1", "--stand"})}) {
+    EXPECT_THAT(result.error,
+                HasSubstr("was built without a client of ZooKeeper"));
+  }
   ExpectEndsWell(SIGTERM);
 }
 

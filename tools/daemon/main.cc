@@ -18,16 +18,31 @@
 #include "tools/cli/io/exit_status.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
+#include "tools/cli/io/standing_options.h"
 #include "tools/daemon/message_writer.h"
 #include "tools/daemon/signals.h"
+#include "tools/daemon/standing_logs.h"
 
 namespace alpheus::daemon {
 namespace {
 
 struct Arguments {
   NodeOptions node;
+  std::vector<std::string> stand;
+  cli::StandingArguments standing;
   bool check_config = false;
 };
+
+StandingOptions StandingOptionsOf(const Arguments& arguments) {
+  StandingOptions options;
+  options.logs = arguments.stand;
+  options.cluster_file = arguments.node.cluster_file;
+  options.node = arguments.node.node;
+  options.directory = arguments.node.directory;
+  cli::SetStanding(arguments.standing, &options.candidate);
+  options.candidate.say = arguments.node.say;
+  return options;
+}
 
 // Adds limits on connections without a promise.
 void AddPlaces(CLI::App* app, NodeOptions* options) {
@@ -88,6 +103,11 @@ void AddOptions(cli::Parser* parser, Arguments* arguments) {
       "Traits that decide what keeps records when the power fails: words "
       "separated by commas; see the sample configuration")
       .ShowDefault(replication::PlatformToString(options->platform));
+  cli::AddOption(app, "--stand", &arguments->stand,
+                 "Log for which the node itself stands for primary: it opens "
+                 "the log when it is elected, and holds it; may be given "
+                 "several times");
+  cli::AddStandingOptions(app, &arguments->standing);
   AddPlaces(app, options);
   cli::AddOption(app, "--yield-turns", &options->yield_turns,
                  "How many turns after the last activity go without sleep; "
@@ -138,8 +158,14 @@ void Reload(Node* node, const std::function<void(const std::string&)>& say,
   }
 }
 
-cli::ExitStatus CheckConfig(const NodeOptions& options) {
-  const absl::StatusOr<std::string> checked = Node::Check(options);
+absl::StatusOr<std::string> Check(const Arguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(std::string node, Node::Check(arguments.node));
+  ALPHEUS_RETURN_IF_ERROR(StandingLogs::Check(StandingOptionsOf(arguments)));
+  return node;
+}
+
+cli::ExitStatus CheckConfig(const Arguments& arguments) {
+  const absl::StatusOr<std::string> checked = Check(arguments);
   if (!checked.ok()) {
     std::fprintf(stderr, "alpheusd: %s\n",
                  std::string(checked.status().message()).c_str());
@@ -150,19 +176,34 @@ cli::ExitStatus CheckConfig(const NodeOptions& options) {
                                   : cli::ExitStatus::kFailed;
 }
 
-cli::ExitStatus Run(const NodeOptions& options, Signals* signals, int argc,
+cli::ExitStatus Run(const Arguments& arguments, Signals* signals, int argc,
                     char** argv) {
+  const NodeOptions& options = arguments.node;
   const auto say = options.say;
   const auto fail = [&](const absl::Status& status) {
     say(std::string(status.message()));
     return cli::ExitStatusOf(status.code());
   };
+  // Before the node listens: nobody shall see a node that ends at once.
+  const StandingOptions stands_for = StandingOptionsOf(arguments);
+  const absl::Status may_stand = StandingLogs::Check(stands_for);
+  if (!may_stand.ok()) return fail(may_stand);
   const absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(options);
   if (!node.ok()) return fail(node.status());
+  StandingLogs standing;
   const absl::Status waits = signals->Start(
-      [&] { (*node)->Stop(); }, [&] { Reload(node->get(), say, argc, argv); });
+      [&] {
+        standing.Stop();
+        (*node)->Stop();
+      },
+      [&] { Reload(node->get(), say, argc, argv); });
   if (!waits.ok()) return fail(waits);
   say(absl::StrCat("node ", options.node, " listens on ", (*node)->address()));
+  const absl::Status stands = standing.Start(stands_for);
+  if (!stands.ok()) {
+    signals->Stop();
+    return fail(stands);
+  }
   (*node)->Run();
   signals->Stop();
   say(absl::StrCat("node ", options.node, " ends"));
@@ -175,14 +216,14 @@ cli::ExitStatus Main(int argc, char** argv) {
   Arguments arguments;
   AddOptions(&parser, &arguments);
   if (const auto end = parser.Parse(argc, argv)) return *end;
-  if (arguments.check_config) return CheckConfig(arguments.node);
+  if (arguments.check_config) return CheckConfig(arguments);
   Signals signals;
   RaiseFileLimit();
   MessageWriter messages(STDERR_FILENO, "alpheusd");
   arguments.node.say = [&](const std::string& sentence) {
     messages.Write(sentence);
   };
-  return Run(arguments.node, &signals, argc, argv);
+  return Run(arguments, &signals, argc, argv);
 }
 
 }  // namespace

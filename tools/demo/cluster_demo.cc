@@ -11,25 +11,31 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "log/base/clock.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
-#include "tools/nemesis/cluster.h"
-#include "tools/nemesis/cluster_writer.h"
-#include "tools/nemesis/feed.h"
-#include "tools/nemesis/log_output.h"
-#include "tools/nemesis/millis.h"
-#include "tools/nemesis/recovery_oracle.h"
-#include "tools/nemesis/work_directory.h"
+#include "quorum/membership/zookeeper/zookeeper_client.h"
+#include "tools/nemesis/oracles/log_output.h"
+#include "tools/nemesis/oracles/recovery_oracle.h"
+#include "tools/nemesis/processes/cluster.h"
+#include "tools/nemesis/processes/millis.h"
+#include "tools/nemesis/processes/patience.h"
+#include "tools/nemesis/processes/standing_programs.h"
+#include "tools/nemesis/processes/work_directory.h"
+#include "tools/nemesis/processes/zookeeper_servers.h"
+#include "tools/nemesis/writers/cluster_writer.h"
+#include "tools/nemesis/writers/feed.h"
 
 namespace alpheus::demo {
 namespace {
 
 constexpr char kLog[] = "main";
-constexpr int64_t kPatienceNanos = 300'000'000'000;
 constexpr uint64_t kAcksMax = 20'000;
 // Largest delay of the kill after the drawn acknowledgement.
 constexpr uint64_t kDelayNanosMax = 1'000'000;
 constexpr uint64_t kUnacknowledgedMax = 2'000;
+// Part of the ring that each of the four programs may fill.
+constexpr uint64_t kProgramShare = 6;
 constexpr uint64_t kNumbersPerWriter = 1 << 24;
 
 class Demo {
@@ -38,12 +44,20 @@ class Demo {
       : options_(options),
         feed_(*feed),
         cluster_(*cluster),
-        random_(options.seed) {}
+        random_(options.seed),
+        programs_(cluster, feed, [](const ClusterWriter& ended) {
+          return absl::DataLossError(absl::StrCat(
+              ended.ToString(), " ended by itself with ",
+              ended.end()->ToString(), "; it said: ", ended.said()));
+        }) {}
 
   absl::Status Run() {
     ALPHEUS_RETURN_IF_ERROR(Begin());
-    ALPHEUS_RETURN_IF_ERROR(WriteAndDie());
-    ALPHEUS_RETURN_IF_ERROR(RecoverAndContinue());
+    ALPHEUS_RETURN_IF_ERROR(StandAndElect());
+    ALPHEUS_RETURN_IF_ERROR(DieAndElect());
+    ALPHEUS_RETURN_IF_ERROR(ComeBack());
+    ALPHEUS_RETURN_IF_ERROR(DrainAndElect());
+    ALPHEUS_RETURN_IF_ERROR(End());
     ALPHEUS_RETURN_IF_ERROR(OpenOnAll());
     return ProveReplicas();
   }
@@ -72,48 +86,102 @@ class Demo {
     return absl::OkStatus();
   }
 
-  absl::Status WriteAndDie() {
-    ALPHEUS_ASSIGN_OR_RETURN(ClusterWriter * primary, StartWriter(1));
-    ALPHEUS_RETURN_IF_ERROR(MustReach(primary, 1));
-    ALPHEUS_RETURN_IF_ERROR(PrintPrimary(*primary));
-    ALPHEUS_RETURN_IF_ERROR(MustReach(primary, DrawAcks()));
-    ALPHEUS_RETURN_IF_ERROR(
-        primary
-            ->RunUntil(UINT64_MAX,
-                       static_cast<int64_t>(random_.Below(kDelayNanosMax)))
-            .status());
-    ALPHEUS_RETURN_IF_ERROR(primary->Kill());
-    cluster_.Kill(1);
+  absl::Status StandAndElect() {
+    for (int node = 1; node <= cluster_.node_count(); ++node) {
+      ALPHEUS_RETURN_IF_ERROR(StartProgram(node));
+    }
     absl::PrintF(
-        "            killed in mid-stream with SIGKILL, and alpheusd of node 1 "
-        "too\n"
-        "            %d lines acknowledged, %d fed\n\n",
-        primary->ack_count(), primary->Facts().fed_count);
+        "programs    alpheus append --stand --ack on each node, %d threads, "
+        "with the node's replica:\n"
+        "            each stands for primary, and appends while it is\n",
+        options_.threads);
+    std::fflush(stdout);
+    ALPHEUS_ASSIGN_OR_RETURN(primary_, programs_.AwaitPrimary(nullptr, 1));
+    PrintPrimary("elected");
+    ALPHEUS_RETURN_IF_ERROR(programs_.AwaitStanding());
+    return Append(DrawAcks());
+  }
+
+  absl::Status DieAndElect() {
+    ALPHEUS_RETURN_IF_ERROR(programs_.ListenFor(
+        static_cast<int64_t>(random_.Below(kDelayNanosMax))));
+    ClusterWriter* const killed = primary_;
+    const int64_t killed_at = Clock::Real().NowNanos();
+    ALPHEUS_RETURN_IF_ERROR(killed->Kill());
+    cluster_.Kill(killed->plan().node);
+    absl::PrintF(
+        "            killed in mid-stream with SIGKILL, and alpheusd of node "
+        "%d too;\n"
+        "            %d lines acknowledged\n\n",
+        killed->plan().node, killed->ack_count());
+    std::fflush(stdout);
+    ALPHEUS_ASSIGN_OR_RETURN(primary_, programs_.AwaitPrimary(killed, 1));
+    PrintPrimary("elected by the others");
+    absl::PrintF(
+        "            recovered the log without node %d: %.0f ms from the kill "
+        "to the next acknowledgement\n",
+        killed->plan().node, Millis(Clock::Real().NowNanos() - killed_at));
+    killed_node_ = killed->plan().node;
+    return Append(DrawAcks());
+  }
+
+  absl::Status ComeBack() {
+    ALPHEUS_RETURN_IF_ERROR(cluster_.Start(killed_node_));
+    ALPHEUS_RETURN_IF_ERROR(StartProgram(killed_node_));
+    ALPHEUS_RETURN_IF_ERROR(programs_.AwaitStanding());
+    absl::PrintF(
+        "            node %d is back: it serves its replica, and its program "
+        "stands again\n\n",
+        killed_node_);
+    std::fflush(stdout);
+    return Append(DrawAcks() / 4);
+  }
+
+  // As an operator does before work on a machine, and after it.
+  absl::Status DrainAndElect() {
+    const int drained = primary_->plan().node;
+    ALPHEUS_RETURN_IF_ERROR(Instruct("drain", drained));
+    ALPHEUS_RETURN_IF_ERROR(Append(DrawAcks() / 4));
+    return primary_->plan().node == killed_node_
+               ? Instruct("elect", drained)
+               : Instruct("elect", killed_node_);
+  }
+
+  // Runs the command, and shows it with what it says.
+  absl::Status Instruct(const std::string& command, int node) {
+    const ClusterWriter* const before = primary_;
+    const uint64_t acknowledged = before->ack_count();
+    absl::PrintF("operator    alpheus %s --log %s %d\n", command, kLog, node);
+    std::fflush(stdout);
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const std::string said,
+        cluster_.MustSucceed(
+            command, {"--log", kLog, "--timeout", "300", absl::StrCat(node)}));
+    absl::PrintF("            %s", said);
+    ALPHEUS_ASSIGN_OR_RETURN(primary_, programs_.AwaitPrimary(before, 1));
+    PrintPrimary("elected");
+    absl::PrintF(
+        "            node %d had handed over in good order, with %d lines "
+        "acknowledged meanwhile\n",
+        before->plan().node, before->ack_count() - acknowledged);
     std::fflush(stdout);
     return absl::OkStatus();
   }
 
-  absl::Status RecoverAndContinue() {
-    ALPHEUS_ASSIGN_OR_RETURN(ClusterWriter * successor, StartWriter(2));
-    ALPHEUS_RETURN_IF_ERROR(MustReach(successor, 1));
-    ALPHEUS_RETURN_IF_ERROR(PrintPrimary(*successor));
-    absl::PrintF(
-        "            recovered the log without node 1: %.3f ms from its start "
-        "to its first acknowledgement\n",
-        Millis(*successor->first_ack_nanos() - successor->start_nanos()));
-    ALPHEUS_RETURN_IF_ERROR(MustReach(successor, DrawAcks()));
-    ALPHEUS_RETURN_IF_ERROR(cluster_.Start(1));
-    absl::PrintF("            alpheusd of node 1 is back\n");
-    ALPHEUS_RETURN_IF_ERROR(
-        MustReach(successor, successor->ack_count() + DrawAcks() / 4));
-    ALPHEUS_RETURN_IF_ERROR(MustEndWell(successor));
-    absl::PrintF("            ended; %d lines acknowledged, %d fed\n\n",
-                 successor->ack_count(), successor->Facts().fed_count);
+  absl::Status End() {
+    ALPHEUS_RETURN_IF_ERROR(Append(DrawAcks() / 4));
+    // Those that wait would go on.
+    for (const auto& program : programs_.all()) {
+      if (program.get() != primary_) ALPHEUS_RETURN_IF_ERROR(program->Kill());
+    }
+    ALPHEUS_RETURN_IF_ERROR(MustEndWell(primary_));
+    absl::PrintF("            ended; %d lines acknowledged by all programs\n\n",
+                 programs_.AckCount());
     std::fflush(stdout);
     return absl::OkStatus();
   }
 
-  // The log that node 1 missed comes to it when an epoch is installed there.
+  // A node that missed something has it once an epoch is installed there.
   absl::Status OpenOnAll() {
     ALPHEUS_RETURN_IF_ERROR(cluster_.AwaitServed(kLog));
     ALPHEUS_RETURN_IF_ERROR(
@@ -149,9 +217,7 @@ class Demo {
 
   absl::Status ProveReplica(int node, uint64_t epoch) {
     HistoryFacts facts;
-    for (const auto& writer : writers_) {
-      facts.writers.push_back(writer->Facts());
-    }
+    facts.writers = programs_.Terms();
     ALPHEUS_ASSIGN_OR_RETURN(facts.recovered, ReadReplica(node));
     const Judgement judgement = JudgeHistory(feed_, facts);
     if (!judgement.holds()) {
@@ -159,14 +225,12 @@ class Demo {
           absl::StrCat("replica of node ", node, ", epoch ", epoch, ":\n",
                        absl::StrJoin(judgement.violations, "\n")));
     }
-    uint64_t acknowledged = 0;
-    for (const auto& writer : writers_) acknowledged += writer->ack_count();
     absl::PrintF(
         "replica %d   epoch %d: %d lines; all %d acknowledged are there byte "
         "by byte,\n"
         "            %d more were in flight; lost 0, duplicated 0, invented 0, "
         "out of order 0\n",
-        node, epoch, facts.recovered.size(), acknowledged,
+        node, epoch, facts.recovered.size(), programs_.AckCount(),
         judgement.unacknowledged_count);
     return absl::OkStatus();
   }
@@ -176,47 +240,42 @@ class Demo {
   // The acknowledgements waited for must fit the ring several times over.
   uint64_t AcksMax() const {
     return std::clamp<uint64_t>(
-        options_.region_bytes / 16 / feed_.mean_record_bytes(), 1, kAcksMax);
+        options_.region_bytes / 32 / feed_.mean_record_bytes(), 4, kAcksMax);
   }
 
-  absl::StatusOr<ClusterWriter*> StartWriter(int node) {
+  absl::Status StartProgram(int node) {
     ClusterWriterPlan plan;
     plan.node = node;
     plan.has_own_replica = true;
     plan.log = kLog;
     plan.threads = options_.threads;
-    plan.first_number = writers_.size() * kNumbersPerWriter;
-    for (const auto& writer : writers_) {
-      for (const Acknowledgement& ack : writer->Facts().acknowledgements) {
+    plan.first_number = programs_.all().size() * kNumbersPerWriter;
+    for (const WriterFacts& term : programs_.Terms()) {
+      for (const Acknowledgement& ack : term.acknowledgements) {
         plan.lsn_floor = std::max(plan.lsn_floor, ack.record.lsn);
       }
     }
-    plan.limits = {.ring_bytes_max = options_.region_bytes / 3,
+    plan.limits = {.ring_bytes_max = options_.region_bytes / kProgramShare,
                    .unacknowledged_max = kUnacknowledgedMax};
-    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ClusterWriter> writer,
-                             ClusterWriter::Start(&cluster_, &feed_, plan));
-    writers_.push_back(std::move(writer));
-    return writers_.back().get();
+    // A busy machine must not end it.
+    plan.options = {"--ack-timeout-ms", "10000"};
+    return programs_.Start(std::move(plan)).status();
   }
 
-  absl::Status PrintPrimary(const ClusterWriter& writer) {
-    ALPHEUS_ASSIGN_OR_RETURN(const uint64_t epoch, EpochOf(writer.plan().node));
-    absl::PrintF(
-        "node %d      primary of epoch %d: alpheus append --ack, %d threads, "
-        "with its own replica\n",
-        writer.plan().node, epoch, options_.threads);
+  void PrintPrimary(const char* how) {
+    const std::vector<uint64_t> epochs = primary_->Epochs();
+    absl::PrintF("node %d      %s: primary of epoch %d\n",
+                 primary_->plan().node, how,
+                 epochs.empty() ? 0 : epochs.back());
     std::fflush(stdout);
-    return absl::OkStatus();
   }
 
-  absl::Status MustReach(ClusterWriter* writer, uint64_t ack_count) {
-    ALPHEUS_ASSIGN_OR_RETURN(const bool reached,
-                             writer->RunUntil(ack_count, kPatienceNanos));
-    if (reached) return absl::OkStatus();
-    return absl::DataLossError(
-        absl::StrCat(writer->ToString(), " has acknowledged ",
-                     writer->ack_count(), " lines, not the ", ack_count,
-                     " waited for; it said: ", writer->said()));
+  // So many lines more, by whoever is primary then.
+  absl::Status Append(uint64_t ack_count) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        primary_,
+        programs_.AwaitPrimary(nullptr, std::max<uint64_t>(ack_count, 1)));
+    return absl::OkStatus();
   }
 
   absl::Status MustEndWell(ClusterWriter* writer) {
@@ -261,19 +320,58 @@ class Demo {
   const Feed& feed_;
   Cluster& cluster_;
   Random random_;
-  std::vector<std::unique_ptr<ClusterWriter>> writers_;
+  StandingPrograms programs_;
+  ClusterWriter* primary_ = nullptr;  // the last one that appended
+  int killed_node_ = 0;
 };
 
 void PrintSuccess() {
   absl::PrintF(
       "\nverdict     every acknowledged line is on every replica of the last "
       "epoch\n"
-      "\nThis shows that killing a node loses nothing. It does not show what "
-      "a\n"
-      "power cut does: the page cache outlives a SIGKILL, and all nodes are "
-      "on\n"
-      "this machine. Power cuts are tested by the crash model in tests/crash\n"
-      "(tools/dev test), other faults by tools/dev nemesis.\n");
+      "\nThis shows that a primary is replaced without an operator, and that\n"
+      "killing a node loses nothing. It does not show what a power cut does:\n"
+      "the page cache outlives a SIGKILL, and all nodes are on this machine.\n"
+      "Power cuts are tested by the crash model in tests/crash (tools/dev "
+      "test),\n"
+      "other faults by tools/dev nemesis.\n");
+}
+
+// Why the membership is static here; empty: it need not be.
+std::string WhyStatic() {
+  const std::string missing = ZookeeperServers::WhyMissing();
+  if (!missing.empty()) return missing;
+  return quorum::HasZookeeperClient() ? ""
+                                      : "built without libzookeeper-st-dev";
+}
+
+// Starts a server of ZooKeeper where there is one, and says which membership
+// the cluster has.
+absl::Status StartZookeeper(const std::string& directory,
+                            std::optional<ZookeeperServers>* servers,
+                            ClusterOptions* cluster) {
+  if (const std::string why = WhyStatic(); !why.empty()) {
+    absl::PrintF(
+        "membership  static: ballots and candidates by the nodes alone. "
+        "ZooKeeper would keep them, too\n"
+        "            (%s)\n",
+        why);
+    std::fflush(stdout);
+    return absl::OkStatus();
+  }
+  servers->emplace(1, directory);
+  ALPHEUS_RETURN_IF_ERROR((*servers)->StartAll());
+  if (!(*servers)->AwaitAll()) {
+    return absl::UnavailableError(
+        absl::StrCat("ZooKeeper does not answer: ", (*servers)->Said()));
+  }
+  cluster->zookeeper = {(*servers)->addresses()[0].ToString()};
+  absl::PrintF(
+      "membership  ZooKeeper on %s names members, candidates and the primary, "
+      "and gives ballots\n",
+      cluster->zookeeper[0]);
+  std::fflush(stdout);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -287,6 +385,9 @@ absl::Status RunClusterDemo(const ClusterDemoOptions& options) {
   cluster_options.alpheus = absl::StrCat(own, "/alpheus");
   cluster_options.alpheusd = absl::StrCat(own, "/alpheusd");
   cluster_options.directory = directory.path();
+  std::optional<ZookeeperServers> servers;
+  ALPHEUS_RETURN_IF_ERROR(
+      StartZookeeper(directory.path(), &servers, &cluster_options));
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Cluster> cluster,
                            Cluster::Create(cluster_options));
   const absl::Status status = Demo(options, &feed, cluster.get()).Run();

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// cluster_demo: proves, for people to read, that a cluster of three nodes loses
-// nothing that was acknowledged when the node that writes dies.
+// cluster_demo: proves, for people to read, that a cluster of three nodes
+// replaces its primary without an operator, and loses nothing that was
+// acknowledged.
 //
-// Three nodes run on this machine. The primary, with its own replica on node 1,
-// appends the lines of a file from several threads and is killed in mid-stream
-// together with its node. Node 2 recovers the log and continues; node 1 comes
-// back; another epoch is opened on all. At the end each replica of this epoch
-// is read alone and compared with every acknowledgement, byte by byte
+// Three nodes run on this machine, with ZooKeeper where that is installed. On
+// each a program stands for primary; the one that is elected appends the lines
+// of a file from several threads. It is killed in mid-stream together with its
+// node, and another one goes on; the node comes back. Then an operator drains
+// the primary, and elects one. At the end each replica of the last epoch is
+// read alone and compared with every acknowledgement, byte by byte
 // (recovery_oracle.h).
 //
 // Thread safety: one thread.

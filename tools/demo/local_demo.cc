@@ -10,9 +10,9 @@
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/io/arguments.h"
-#include "tools/nemesis/kill_round.h"
-#include "tools/nemesis/millis.h"
-#include "tools/nemesis/work_directory.h"
+#include "tools/nemesis/processes/millis.h"
+#include "tools/nemesis/processes/work_directory.h"
+#include "tools/nemesis/rounds/kill_round.h"
 
 namespace alpheus::demo {
 namespace {

@@ -15,7 +15,7 @@
 #include "tools/cli/io/parser.h"
 #include "tools/demo/cluster_demo.h"
 #include "tools/demo/local_demo.h"
-#include "tools/nemesis/work_directory.h"
+#include "tools/nemesis/processes/work_directory.h"
 
 namespace alpheus::demo {
 namespace {
@@ -81,10 +81,12 @@ absl::Status RunOnCluster(const LocalDemoOptions& options) {
 
 int Main(int argc, char** argv) {
   cli::Parser parser(
-      "Run three nodes on this machine. The node that writes the lines of a "
-      "file is killed with SIGKILL in mid-stream; another node recovers the "
-      "log and continues. Then every acknowledged line must be on every "
-      "replica of the last epoch. Exit status 0 only if that holds.",
+      "Run three nodes on this machine, and a program on each that stands for "
+      "primary. The one that is elected writes the lines of a file. It is "
+      "killed with SIGKILL in mid-stream, together with its node; another one "
+      "is elected, recovers the log and continues. Then an operator drains and "
+      "elects. At the end every acknowledged line must be on every replica of "
+      "the last epoch. Exit status 0 only if that holds.",
       "alpheus-demo");
   Arguments arguments;
   AddOptions(parser.app(), &arguments);

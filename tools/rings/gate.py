@@ -46,15 +46,18 @@ import weave  # noqa: E402, tools/mutants
 from draw import Draw  # noqa: E402, beside this file
 from ledger import LedgerError, Tree  # noqa: E402, beside this file
 from suites import FOLDERS, GUESTS  # noqa: E402, beside this file
+from suites import REQUESTED, REQUESTED_SEEDS  # noqa: E402, beside this file
 
 # How much of each suite a commit draws: some minutes in all, on two cores.
 TIDIED = 30
 # So many sources that are neighbours are drawn at once. Most of clang-tidy's time
 # goes into headers, and neighbours are read as one (tools/tidy/tidy.py).
 TIDIED_NEIGHBOURS = 10
-# How many in a hundred programs whose folders a change leaves alone run with the
-# address sanitizer.
-SANITIZED_PERCENT = 50
+# Programs whose folders a change leaves alone that run with the sanitizer of
+# addresses, and others that run with that of threads. Each costs a compilation
+# that takes three times as long as a plain one.
+ADDRESS_PROGRAMS = 20
+THREADS_PROGRAMS = 10
 MUTANT_PROGRAMS = 2
 SIMULATED_MUTANTS = 6
 CONFIGURATIONS = 4
@@ -63,12 +66,14 @@ SLOW_CASES = 8
 CRASH_CASES = 3
 SLOW_OTHERS = 2
 SEEDS = 60
+SEEDS_OF_REQUESTED = 20
 # Seeds that the deep ring has found good (suites.py).
 LAST_SEED = 2000
 DEMO_ROUNDS = 30
 KILL_ROUNDS = {"rocksdb_kill_rounds": 8, "rocksdb_failover_rounds": 4,
                "rocksdb_stress": 8}
 NEMESIS_ROUNDS = 3
+ELECTION_ROUNDS = 2
 
 # Runs with the caches of the commit before (--after).
 AFTER_TIMES = 3
@@ -148,18 +153,21 @@ def sanitized_programs():
 
 def left_out(draw, changed):
     """Programs that (the sanitizer of addresses, that of threads) leaves out in
-    this run. Each that has several threads runs with one of the two. None is left
-    out that has tests of a folder in which a file has changed."""
+    this run. None is left out that has tests of a folder in which a file has
+    changed. No other one runs with both."""
     programs = sanitized_programs()
     folders = {os.path.dirname(path.removeprefix("tests/")) for path in changed}
     # The benchmarks are drawn as one: what they share takes long to compile.
     groups = [[name] for name in programs if not name.startswith("bench_")]
     groups.append([name for name in programs if name.startswith("bench_")])
-    drawn = sum(draw.sample("address", groups, len(groups) *
-                            (100 - SANITIZED_PERCENT) // 100), [])
+    address = sum(draw.sample("address", groups, ADDRESS_PROGRAMS), [])
+    threads = draw.sample("threads", [
+        name for name in programs
+        if programs[name].several_threads and name not in address],
+                          THREADS_PROGRAMS)
     free = [name for name in programs if not programs[name].folders & folders]
-    return ([name for name in free if name in drawn],
-            [name for name in free if name not in drawn
+    return ([name for name in free if name not in address],
+            [name for name in free if name not in threads
              and programs[name].several_threads])
 
 
@@ -204,6 +212,8 @@ def lanes_before_tests(draw, changed=()):
         for path in glob.glob(os.path.join(ROOT, "tests/fuzz/fuzz_*.cc"))),
                           FUZZERS)
     first_seed = draw.number("simulator", 1, LAST_SEED - SEEDS + 1)
+    requested = draw.number("requested seeds", 1,
+                            REQUESTED_SEEDS - SEEDS_OF_REQUESTED + 1)
     seed = str(draw.number("kills", 1, 1 << 30))
     guest = draw.sample("guest", list(GUESTS), 1)
     without_address, without_threads = left_out(draw, changed)
@@ -222,9 +232,18 @@ def lanes_before_tests(draw, changed=()):
         ["build/bin/alpheus-demo", "--local", "--rounds", str(DEMO_ROUNDS),
          "--quiet", "--seed", seed],
         dev("sim", "--seeds", f"{first_seed}-{first_seed + SEEDS - 1}"),
+        *(dev("sim", "--seeds",
+              f"{requested}-{requested + SEEDS_OF_REQUESTED - 1}",
+              *options.split())
+          for options in draw.sample("requested actors", REQUESTED, 2)),
         *([f"build/bin/{program}", str(rounds), seed]
           for program, rounds in KILL_ROUNDS.items()),
         dev("nemesis", "--rounds", str(NEMESIS_ROUNDS), "--seed", seed),
+        dev("nemesis", "--elections", "two-at-once", "--rounds",
+            str(ELECTION_ROUNDS), "--seed", seed),
+        # One server: an ensemble takes longer to start than the rounds.
+        dev("nemesis", "--elections", "mixed", "--zookeeper", "1", "--rounds",
+            str(ELECTION_ROUNDS), "--seed", seed),
         dev("vm-test", "--quick", "--seed", seed, *guest),
     ])
 

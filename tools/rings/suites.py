@@ -61,6 +61,20 @@ def suite(name, what, commands, inputs, counts, minutes, times=1, tests=None):
 CLOCKLESS = (r"(TinyLog.*|ClusterCutDeep|SimDeep|ChooserHistory|World|MediaFault)"
              r"Test\.|^model_test$")
 
+# Tests that start servers of ZooKeeper. Each server is a virtual machine of Java,
+# which takes seconds of a core to start: many at once show only how slow that is.
+WITH_SERVERS = r"^(zookeeper_test\.|ZookeeperFailOverTest\.)"
+
+# What no seed of the simulator draws by itself: processes that stand for primary,
+# and members that change while the log runs; each alone and beside all that may
+# be there with it.
+REQUESTED = tuple(options + others
+                  for options in ("--actors elect",
+                                  "--faults none --no-breaks --actors drain",
+                                  "--workload mixed --actors online")
+                  for others in ("", ",tail,unauthenticated,scrub,claim"))
+REQUESTED_SEEDS = 500
+
 # Repeats all that is drawn; the gate draws other seeds.
 SEED = 20261127
 
@@ -84,12 +98,18 @@ SUITES = (
           tests=Tests("build-tsan")),
     *(suite(f"load-{part}", "each fast test 30 times, four at once on each "
             f"core: part {part} of 4",
-            ["tools/dev test --under-load 30 -LE ^slow$"], TESTED,
+            [f"tools/dev test --under-load 30 -LE ^slow$ -E {WITH_SERVERS}"],
+            TESTED,
             r"tests passed", 60, tests=Tests("build", part, 4, load=4))
       for part in range(1, 5)),
     suite("load-slow", "the same of the slow tests that depend on time",
-          [f"tools/dev test --under-load 30 -L ^slow$ -E {CLOCKLESS}"], TESTED,
+          [f"tools/dev test --under-load 30 -L ^slow$ -E "
+           f"{CLOCKLESS}|{WITH_SERVERS}"], TESTED,
           r"tests passed", 120, tests=Tests("build", load=4)),
+    suite("load-servers", "tests that start servers of ZooKeeper, 5 times, two "
+          "at once",
+          [f"tools/dev test --under-load 5 -j 2 -R {WITH_SERVERS}"], TESTED,
+          r"tests passed", 60, tests=Tests("build", load=1)),
     suite("fuzz", "all fuzzers, for 20 minutes",
           ["tools/dev fuzz --minutes 20"],
           FUZZED, r"^fuzz: \d+ executions", 35),
@@ -103,6 +123,10 @@ SUITES = (
           ["tools/dev model"], ("tests/model",), r"^model: ", 20),
     suite("simulator", "2,000 seeds of clusters in virtual time",
           ["tools/dev sim --seeds 1-2000"], SIMULATED, r"seeds", 25),
+    suite("simulator-requested", f"{REQUESTED_SEEDS} seeds of each kind of cluster "
+          "that seeds draw on request only",
+          [f"tools/dev sim --seeds 1-{REQUESTED_SEEDS} {options}"
+           for options in REQUESTED], SIMULATED, r"seeds", 30),
     suite("kills", "kill rounds of the local log, of RocksDB and its successors",
           ["tools/dev build",
            "build/bin/alpheus-demo --local --rounds 1000 --quiet",
@@ -114,6 +138,17 @@ SUITES = (
           [f"tools/dev nemesis --nodes 3 --minutes 5 --seed {SEED}",
            f"tools/dev nemesis --nodes 5 --minutes 5 --seed {SEED}"],
           NODES, r"^ *all ", 18),
+    suite("elections-two", "1,000 rounds of two candidates at once",
+          ["tools/dev nemesis --elections two-at-once --rounds 1000 --seed "
+           f"{SEED}"], NODES, r"rounds of elections", 60),
+    suite("elections-mixed", "500 rounds of elections after mixed faults, with "
+          "an ensemble of ZooKeeper",
+          ["tools/dev nemesis --elections mixed --zookeeper 3 --rounds 500 "
+           f"--seed {SEED}"], NODES, r"rounds of elections", 60),
+    suite("elections-stopped", "ZooKeeper stopped for 10 minutes under load, with "
+          "an automatic fail-over in it",
+          ["tools/dev nemesis --elections stopped --zookeeper 3 --minutes 10 "
+           f"--seed {SEED}"], NODES, r"rounds of elections", 15),
     *(suite(f"guest-{name}", f"guests with adapters: vm-test {name}",
             [f"tools/dev vm-test --seed {SEED} {name}"], GUEST_INPUTS,
             r"^vm-test: (ok|FAILED)", minutes)

@@ -131,7 +131,7 @@ def unities(tree, build):
 
 def key(tree, unity, source, common):
     """A sum of all that is read for a source, wherever this clone is."""
-    text = [common, " ".join(unity.flags).replace(tree.root + "/", "")]
+    text = [common, " ".join(unity.flags).replace(tree.root, "")]
     text += [f"{path} {tree.file(path)[0]}"
              for path in sorted(tree.closure(source))]
     return hashlib.sha256("\n".join(text).encode()).hexdigest()

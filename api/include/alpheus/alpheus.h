@@ -252,9 +252,10 @@ alpheus_log_close(alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
 // until it is completed or aborted.
 // Errors: INVALID_ARGUMENT (larger than half the ring); RESOURCE_EXHAUSTED
 // (ring full of records that nobody cleaned, after the wait if there is a
-// deadline); FAILED_PRECONDITION (only this thread's own open reservations
-// stand in the way); DEADLINE_EXCEEDED (until then the exposure stayed at its
-// cap); UNAVAILABLE.
+// deadline); DATA_LOSS (ring full, and a header that the head should pass can't
+// be read); FAILED_PRECONDITION (only this thread's own open reservations stand
+// in the way); DEADLINE_EXCEEDED (until then the exposure stayed at its cap);
+// UNAVAILABLE.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_reserve(alpheus_log* log, size_t bytes, int64_t deadline_ns,
                     uint64_t* lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
@@ -349,10 +350,11 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_on_durable(
 
 // Reserves, copies, completes and forces in one call, with one fence. Gives the
 // LSN if `lsn` is not NULL. _parts joins its parts in order.
-// Errors: as the four, where INVALID_ARGUMENT, RESOURCE_EXHAUSTED and
-// FAILED_PRECONDITION mean that nothing was written; CANCELLED (under a policy:
-// the record is completed, but this thread's own open reservation keeps it from
-// being forced). CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE: outcome unknown.
+// Errors: as the four, where INVALID_ARGUMENT, RESOURCE_EXHAUSTED, DATA_LOSS
+// and FAILED_PRECONDITION mean that nothing was written; CANCELLED (under a
+// policy: the record is completed, but this thread's own open reservation keeps
+// it from being forced). CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE: outcome
+// unknown.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_append(alpheus_log* log, const void* data, size_t size,
                    const alpheus_force_options* options, uint64_t* lsn,
@@ -395,7 +397,8 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_cleanup_through(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
 // Cleans everything; on ALPHEUS_OK no earlier record is ever recovered again.
 // LSNs continue.
-// Errors: FAILED_PRECONDITION (open reservations); UNAVAILABLE.
+// Errors: FAILED_PRECONDITION (open reservations); DATA_LOSS (damaged header);
+// UNAVAILABLE.
 ALPHEUS_NODISCARD alpheus_code alpheus_log_cleanup_all(
     alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
@@ -482,6 +485,11 @@ typedef struct alpheus_recovery_report {
   const char* const* repairs;
   size_t repair_count;
   const char* text;  // the whole report in one line for people
+  // First LSN that the opening read: head_lsn, or a later one in a log of
+  // many MiB. Records before it were known to be persisted. They are recovered,
+  // but are read and checked only when they are shown, and are not counted
+  // above.
+  uint64_t read_from_lsn;
 } alpheus_recovery_report;
 
 const alpheus_recovery_report* alpheus_log_report(const alpheus_log* log)

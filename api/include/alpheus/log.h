@@ -53,6 +53,15 @@
 //   log. Then every later call fails with that error, which the comments below
 //   call the log's failure; open the log again to find out what survived.
 //   Aborted has this meaning alone.
+// * A change of the members (ChangeMembers) is no failure for a log with a
+//   replica of its own (LogOptions::path): it goes on in the next epoch, after
+//   a pause for one opening, at most 6 s. Meanwhile Reserve and Append wait,
+//   until their deadline, before they reserve; CleanupAll and Close wait, too.
+//   All other calls go on. The change gives no record an unknown outcome, and
+//   runs no callback. A reservation that stays open for longer than a second
+//   puts the change off. If replicas have promised the next epoch, and none can
+//   be opened any more, the log fails (Aborted): then all records that were
+//   reserved are durable.
 // * Cancelled: nobody waits for the record any more, though the log has not
 //   failed. The record may become durable later.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
@@ -81,6 +90,7 @@
 
 namespace alpheus {
 
+class Candidate;
 class LogEngine;
 
 class Log {
@@ -99,30 +109,39 @@ class Log {
   static absl::StatusOr<Uuid> Format(const FormatOptions& options);
 
   // Changes the members of a replicated log, or W, or replaces a member's lost
-  // replica. It opens an epoch that satisfies the quorums of the old list and
-  // of the new one. In a process that has the log open, the log fails (Aborted,
-  // outcome unknown). That process opens it again, with the new list of members
-  // if there is one.
+  // replica. An epoch is opened that satisfies the quorums of the old list and
+  // of the new one. A process that has the log open, with its own node's
+  // replica (LogOptions::path), is asked to open it; its log goes on, after a
+  // pause (above). A process whose replica does not stay a member hands over
+  // first, as by Candidate::Drain, if it is a candidate and another one stands;
+  // then that one is asked. If no process can open the epoch, this call opens
+  // it itself. Then a log that is open fails (Aborted, outcome unknown). Open
+  // it again, with the new list of members if there is one.
   // On return the new members keep the log; the report names those that are
-  // behind. Blocking: as Open, and a copy of the log to each joining member.
+  // behind, and says whether the log goes on (was_running). Blocking: as Open,
+  // and a copy of the log to each joining member.
   // Errors: InvalidArgument (lists or nodes that don't fit; nothing changes);
   // FailedPrecondition (the log's list is not the previous one; the change is
   // too large for one step: the message names the steps; a replica to be
   // replaced still exists; a joining node already has one); Unavailable (too
   // few members could be reached, or the deadline passed: nothing was shown,
-  // the change may be half made, and the same call completes it); others as
-  // Open.
+  // the change may be half made, and the same call completes it; or the process
+  // that has the log open could not make the change, and its log goes on);
+  // others as Open.
   static absl::StatusOr<RecoveryReport> ChangeMembers(
       const ChangeMembersOptions& options);
 
   // Recovers the log and opens a new epoch. On return every recovered record is
   // durable, and report() has the findings.
-  // Blocking: one pass over the records, then a flush of those that nothing
-  // proves persisted.
-  // Errors: NotFound; FailedPrecondition (another writer has it; another log
-  // than options.expected_log_id); DataLoss (an acknowledged record, or the
-  // region's own data, can't be read: the message names LSN, offset, remedy;
-  // nothing was changed); ResourceExhausted (epoch table full, see
+  // A log of many MiB is read only at its end. Damage before
+  // RecoveryReport::read_from_lsn is then an error of Recovered(), not of Open.
+  // Blocking: one pass over a few MiB of records, in a cluster also over those
+  // that a member lacks, and over all if this process has no replica; then a
+  // flush of those that nothing proves persisted. Errors:
+  // NotFound; FailedPrecondition (another writer has it; another log than
+  // options.expected_log_id); DataLoss (an acknowledged record, or the region's
+  // own data, can't be read: the message names LSN, offset, remedy; nothing was
+  // changed); ResourceExhausted (epoch table full, see
   // LogOptions::cleanup_through; a file with holes on a full file system);
   // OutOfRange (cleanup_through was never assigned); Unimplemented (format
   // version); InvalidArgument (options); PermissionDenied; Unavailable (system
@@ -151,9 +170,11 @@ class Log {
   // threads until the deadline.
   // Errors: InvalidArgument (larger than half the ring); ResourceExhausted
   // (ring full of records that nobody cleaned, after the wait if there is a
-  // deadline); FailedPrecondition (only this thread's own open reservations
-  // stand in the way; closed); DeadlineExceeded (until then the exposure stayed
-  // at its cap, or backups freed no space); the log's failure.
+  // deadline); DataLoss (ring full, and a header that the head should pass
+  // can't be read: a scrub repairs it); FailedPrecondition (only this thread's
+  // own open reservations stand in the way; closed); DeadlineExceeded (until
+  // then the exposure stayed at its cap, or backups freed no space); the log's
+  // failure.
   // After any error no LSN was assigned.
   absl::StatusOr<Reservation> Reserve(size_t bytes, Deadline deadline = {});
 
@@ -188,11 +209,11 @@ class Log {
 
   // Reserves, copies, completes and forces in one call, with one fence. Several
   // parts are joined in order.
-  // Errors: as the four calls, where InvalidArgument, ResourceExhausted and
-  // FailedPrecondition mean that nothing was written; Cancelled (under a
-  // policy: the record is completed, but this thread's own open reservation
-  // keeps it from being forced). Cancelled, DeadlineExceeded, the log's
-  // failure: outcome unknown.
+  // Errors: as the four calls, where InvalidArgument, ResourceExhausted,
+  // DataLoss and FailedPrecondition mean that nothing was written; Cancelled
+  // (under a policy: the record is completed, but this thread's own open
+  // reservation keeps it from being forced). Cancelled, DeadlineExceeded, the
+  // log's failure: outcome unknown.
   absl::StatusOr<Lsn> Append(std::span<const std::byte> bytes,
                              ForceOptions options = {});
   absl::StatusOr<Lsn> Append(std::string_view text, ForceOptions options = {});
@@ -251,8 +272,8 @@ class Log {
   // are cleaned already.
   absl::Status CleanupThrough(Lsn lsn);
   // Cleans everything; on return no earlier record is ever recovered again.
-  // LSNs continue. Errors: FailedPrecondition (open reservations; closed); the
-  // log's failure.
+  // LSNs continue. Errors: FailedPrecondition (open reservations; closed);
+  // DataLoss (damaged header); the log's failure.
   absl::Status CleanupAll();
 
   // Calls `visit` for each recovered record that is not cleaned or aborted, in
@@ -281,13 +302,15 @@ class Log {
   // was never assigned and is not the next LSN).
   absl::StatusOr<std::unique_ptr<LogTail>> Tail(Lsn from);
 
-  // Returns the findings of Open.
+  // Returns the findings of Open. A change of the members leaves them as they
+  // are, `epoch` included.
   const RecoveryReport& report() const;
-  // Returns which members keep the log now. Takes one lock; any thread. Never
-  // changes for a local log.
+  // Returns which members keep the log now, by the list of the running epoch.
+  // Takes two locks; any thread. Never changes for a local log.
   ReplicationStatus replication_status() const;
 
  private:
+  friend class Candidate;
   friend class LogTail;
   explicit Log(std::unique_ptr<LogEngine> engine);
 

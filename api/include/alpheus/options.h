@@ -40,12 +40,15 @@ struct ChangeMembersOptions {
   std::vector<uint64_t> replaced = {};
   std::string log_name = "main";
   // Time after which the change is given up, in milliseconds. It includes
-  // copying the whole log to each joining member through this process.
+  // copying the whole log to each joining member, by the process that has the
+  // log open or by this one. If no process has begun the change after a third
+  // of it, this one makes it.
   uint32_t timeout_ms = 60'000;
   // Time that the change waits for more members once enough have answered, and
   // once more when enough have the new list, in milliseconds. A member that
-  // misses it is in RecoveryReport::absent_members. It joins when the log is
-  // opened; until then don't stop others, as it may take all of them to open.
+  // misses it is in RecoveryReport::absent_members. It joins once a process has
+  // the log open; until then don't stop others, as it may take all of them to
+  // open.
   uint32_t gather_ms = 5'000;
 };
 
@@ -91,6 +94,10 @@ struct ReplicationOptions {
   // sleeps. Sleeping costs some 70 us; yielding keeps a core busy. 0: sleeps at
   // once.
   uint32_t yields = 200;
+  // How often the backups hear this primary while nothing is appended, in
+  // milliseconds, so that candidates may know it is there (candidate.h). 0:
+  // never, and no candidate takes its silence for its end.
+  uint32_t heartbeat_ms = 0;
   // Speed of background scrubbing of the log's own replica, in bytes per second
   // (docs/design/reading_and_scrubbing.md#scrubbing); damage is repaired from
   // other replicas. 0: only on request (`alpheus scrub`). Findings are in

@@ -17,7 +17,11 @@ struct ReplicationStatus {
   // has just resynced may still be behind.
   uint32_t in_sync = 1;
 
-  // Members that resynced since the log was opened, and failed attempts.
+  // The log has failed: it must be opened again.
+  bool has_failed = false;
+
+  // Members that resynced since the log was opened, or its members changed
+  // last, and failed attempts.
   uint64_t joins = 0;
   uint64_t failed_joins = 0;
   // A member is resyncing at this moment.

@@ -32,6 +32,7 @@
 #include "bench/local/candidates/flex_log.h"
 #include "bench/local/candidates/pmemlog_candidate.h"
 #include "bench/local/candidates/zero_log.h"
+#include "bench/local/scenarios/log_image.h"
 #include "bench/local/scenarios/scenarios.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
@@ -41,17 +42,8 @@ namespace alpheus::bench {
 namespace {
 
 constexpr uint64_t kMainSize = 1024;  // of the records of Figure 7
-constexpr uint64_t kMiB = 1 << 20;
 // Metric: ns a page, not ms.
 constexpr const char* kTouch = "touch";
-
-absl::Status CopyFile(const std::string& from, const std::string& to) {
-  std::error_code error;
-  std::filesystem::copy_file(from, to, error);
-  if (!error) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("copy of ", from, " to ", to, ": ", error.message()));
-}
 
 absl::Status CheckCount(const std::string& who, uint64_t found,
                         uint64_t expected) {
@@ -172,40 +164,13 @@ class Recoverer {
   std::map<std::string, std::vector<double>> samples_;
 };
 
-// Fills the log to the brim; returns the number of records.
-absl::StatusOr<uint64_t> Fill(Log& log, const std::vector<std::byte>& payload) {
-  ForceOptions rarely;
-  rarely.frequency = 64;
-  for (uint64_t count = 0;; ++count) {
-    const absl::Status appended = log.Append(payload, rarely).status();
-    if (appended.ok()) continue;
-    if (!absl::IsResourceExhausted(appended)) return appended;
-    ALPHEUS_RETURN_IF_ERROR(log.Force(log.next_lsn() - 1));
-    return count;
-  }
-}
-
-// Fills `image` with a full log of Alpheus, copied while it is open; returns
-// the number of records.
-absl::StatusOr<uint64_t> WriteOpenLog(const Workload& workload,
-                                      const std::vector<std::byte>& payload,
-                                      const std::string& image) {
-  const ScratchFile file(RegionFilePath(workload, "alpheus-open"));
-  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log,
-                           MakeLog(file.path(), workload));
-  ALPHEUS_ASSIGN_OR_RETURN(const uint64_t records, Fill(*log, payload));
-  ALPHEUS_RETURN_IF_ERROR(CopyFile(file.path(), image));
-  return records;
-}
-
 class AlpheusRecoverer final : public Recoverer {
  public:
   explicit AlpheusRecoverer(const Workload& workload)
       : Recoverer("alpheus", workload) {}
 
   absl::Status Write() override {
-    ALPHEUS_ASSIGN_OR_RETURN(records_,
-                             WriteOpenLog(workload(), payload(), image()));
+    ALPHEUS_ASSIGN_OR_RETURN(records_, WriteLogImage(workload(), image()));
     return absl::OkStatus();
   }
 
@@ -238,8 +203,7 @@ class PartsRecoverer final : public Recoverer {
       : Recoverer("parts", workload) {}
 
   absl::Status Write() override {
-    ALPHEUS_ASSIGN_OR_RETURN(records_,
-                             WriteOpenLog(workload(), payload(), image()));
+    ALPHEUS_ASSIGN_OR_RETURN(records_, WriteLogImage(workload(), image()));
     return absl::OkStatus();
   }
 

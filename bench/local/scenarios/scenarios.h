@@ -35,6 +35,7 @@ struct Settings {
   uint64_t tenant_ring_bytes = 0;
   std::vector<uint64_t> recovery_mib;    // of logs with records of 1 KiB
   std::vector<uint64_t> recovery_sizes;  // records of the largest log
+  std::vector<uint64_t> opening_mib;     // of logs with records of 1 KiB
 };
 
 // Presets: minutes; within a minute; within seconds, for tests: its figures
@@ -58,6 +59,8 @@ absl::Status MeasureStages(const Settings& settings, Report* report);
 absl::Status MeasureTenants(const Settings& settings, Report* report);
 // Measures the time from a file that was not closed to the last record visited.
 absl::Status MeasureRecovery(const Settings& settings, Report* report);
+// Measures the opening alone, by size of the log.
+absl::Status MeasureOpening(const Settings& settings, Report* report);
 
 struct Scenario {
   std::string_view name;
@@ -66,14 +69,15 @@ struct Scenario {
   // start.
   bool all_cores = false;
 };
-inline constexpr std::array<Scenario, 7> kScenarios = {
+inline constexpr std::array<Scenario, 8> kScenarios = {
     {{"append", MeasureAppend},
      {"threads", MeasureThreads},
      {"policies", MeasurePolicies},
      {"frequencies", MeasureFrequencies},
      {"stages", MeasureStages},
      {"tenants", MeasureTenants},
-     {"recovery", MeasureRecovery, true}}};
+     {"recovery", MeasureRecovery, true},
+     {"opening", MeasureOpening, true}}};
 
 }  // namespace alpheus::bench
 

@@ -83,6 +83,8 @@ OwnProcess::~OwnProcess() {
   waitpid(pid_, nullptr, 0);
 }
 
+void OwnProcess::Signal(int signal) const { kill(pid_, signal); }
+
 void Say(std::string_view line) {
   std::printf("%.*s\n", static_cast<int>(line.size()), line.data());
   std::fflush(stdout);

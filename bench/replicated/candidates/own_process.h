@@ -28,6 +28,8 @@ class OwnProcess {
   ~OwnProcess();  // by SIGKILL; it is gone then
 
   const std::string& said() const { return said_; }
+  // Sends the signal.
+  void Signal(int signal) const;
 
  private:
   OwnProcess(pid_t pid, std::string said);

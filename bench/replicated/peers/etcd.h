@@ -4,10 +4,9 @@
 //
 // Idea: gRPC is etcd's own and fastest interface; the JSON gateway is one more
 // hop inside the server. One channel to the leader is kept, so that no member
-// passes requests on. Three messages of a few fields are encoded by hand
-// (protobuf_fields.h).
+// passes requests on.
 //
-// References: etcd 3.4, etcdserver/etcdserverpb/rpc.proto (Put, Status).
+// References: etcd_cluster.h.
 #ifndef ALPHEUS_BENCH_REPLICATED_PEERS_ETCD_H_
 #define ALPHEUS_BENCH_REPLICATED_PEERS_ETCD_H_
 

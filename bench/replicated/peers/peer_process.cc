@@ -91,6 +91,10 @@ PeerProcess::~PeerProcess() {
   waitpid(pid_, nullptr, 0);
 }
 
+void PeerProcess::Signal(int signal) const {
+  if (pid_ >= 0) kill(pid_, signal);
+}
+
 absl::Status PeerProcess::CheckRuns() {
   if (pid_ >= 0 && waitpid(pid_, nullptr, WNOHANG) == pid_) {
     pid_ = -1;  // somebody else may get this id

@@ -35,6 +35,8 @@ class PeerProcess {
   PeerProcess& operator=(PeerProcess&& other) = delete;
   ~PeerProcess();  // ends it
 
+  // Sends the signal.
+  void Signal(int signal) const;
   // Checks that it runs. Errors: Unavailable: it has ended; with its last
   // output.
   absl::Status CheckRuns();

@@ -92,6 +92,11 @@ absl::StatusOr<Field> Find(std::string_view message, uint32_t field,
 
 }  // namespace
 
+void AppendNumberField(uint32_t field, uint64_t number, std::string* message) {
+  AppendVarint(field << kKindBits | kVarint, message);
+  AppendVarint(number, message);
+}
+
 void AppendBytesField(uint32_t field, std::string_view bytes,
                       std::string* message) {
   AppendVarint(uint64_t{field} << kKindBits | kBytes, message);

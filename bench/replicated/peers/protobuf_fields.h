@@ -21,6 +21,9 @@ namespace alpheus::bench::replicated {
 void AppendBytesField(uint32_t field, std::string_view bytes,
                       std::string* message);
 
+// Appends field `field` with this number. Requires: field in [1, 15].
+void AppendNumberField(uint32_t field, uint64_t number, std::string* message);
+
 // Return the last value of that field; a missing field is 0 or empty, as in the
 // format.
 // Errors: DataLoss: no such message; InvalidArgument: the field is of the other

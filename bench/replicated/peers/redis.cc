@@ -1,139 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replicated/peers/redis.h"
 
-#include <hiredis/hiredis.h>
-
-#include <array>
 #include <chrono>
-#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "bench/replicated/candidates/cluster_folder.h"
-#include "bench/replicated/candidates/raw_socket.h"
 #include "bench/replicated/peers/peer_process.h"
+#include "bench/replicated/peers/redis_client.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench::replicated {
 namespace {
 
-constexpr std::chrono::milliseconds kStartTimeout{20'000};
-constexpr size_t kReceiveOnceBytes = size_t{64} << 10;
+constexpr std::chrono::milliseconds kRedisStartTimeout{20'000};
 // Entries that the stream keeps, about: a log is cleaned as well.
 constexpr const char* kEntriesMax = "10000";
-
-struct FreeReader {
-  void operator()(redisReader* reader) const { redisReaderFree(reader); }
-};
-struct FreeReply {
-  void operator()(redisReply* reply) const { freeReplyObject(reply); }
-};
-
-// hiredis formats and parses; all candidates share the socket and the way of
-// waiting.
-class RedisClient {
- public:
-  static absl::StatusOr<std::unique_ptr<RedisClient>> Connect(uint16_t port) {
-    ALPHEUS_ASSIGN_OR_RETURN(RawSocket socket, RawSocket::Connect(port));
-    return std::make_unique<RedisClient>(std::move(socket));
-  }
-
-  explicit RedisClient(RawSocket socket)
-      : socket_(std::move(socket)), reader_(redisReaderCreate()) {}
-
-  absl::Status Send(std::string_view commands) const {
-    return socket_.Send(std::as_bytes(std::span(commands)));
-  }
-
-  // The next reply; it must not be an error.
-  using Reply = std::unique_ptr<redisReply, FreeReply>;
-  absl::StatusOr<Reply> Receive(Waiting waiting) {
-    const int fd = socket_.fd();
-    for (;;) {
-      void* found = nullptr;
-      if (redisReaderGetReply(reader_.get(), &found) != REDIS_OK) {
-        return absl::UnavailableError(
-            absl::StrCat("redis: no reply: ", reader_->errstr));
-      }
-      if (found != nullptr) return Checked(static_cast<redisReply*>(found));
-      ALPHEUS_ASSIGN_OR_RETURN(const size_t got, socket_.Receive(buffer_));
-      if (got == 0) {
-        WaitForAny(std::span(&fd, 1), waiting);
-      } else if (redisReaderFeed(reader_.get(),
-                                 reinterpret_cast<const char*>(buffer_.data()),
-                                 got) != REDIS_OK) {
-        return absl::UnavailableError(
-            absl::StrCat("redis: no reply: ", reader_->errstr));
-      }
-    }
-  }
-
- private:
-  static absl::StatusOr<Reply> Checked(redisReply* found) {
-    Reply reply(found);
-    if (reply->type != REDIS_REPLY_ERROR) return reply;
-    return absl::UnavailableError(
-        absl::StrCat("redis says: ", std::string(reply->str, reply->len)));
-  }
-
-  RawSocket socket_;
-  std::unique_ptr<redisReader, FreeReader> reader_;
-  std::array<std::byte, kReceiveOnceBytes> buffer_{};
-};
-
-// One command as Redis wants it.
-std::string Command(const std::vector<std::string>& words) {
-  std::vector<const char*> texts;
-  std::vector<size_t> sizes;
-  for (const std::string& word : words) {
-    texts.push_back(word.data());
-    sizes.push_back(word.size());
-  }
-  char* formatted = nullptr;
-  const auto bytes = redisFormatCommandArgv(
-      &formatted, static_cast<int>(words.size()), texts.data(), sizes.data());
-  std::string command(formatted, static_cast<size_t>(bytes));
-  redisFreeCommand(formatted);
-  return command;
-}
-
-std::vector<std::string> ServerArguments(const std::string& folder,
-                                         uint16_t port, uint16_t primary) {
-  std::vector<std::string> arguments = {
-      "--port",
-      absl::StrCat(port),
-      "--bind",
-      "127.0.0.1",
-      "--dir",
-      folder,
-      "--appendonly",
-      "yes",
-      "--appendfsync",
-      "always",
-      // No background work during the measurement.
-      "--save",
-      "",
-      "--auto-aof-rewrite-percentage",
-      "0",
-      "--repl-diskless-sync-delay",
-      "0",
-      "--loglevel",
-      "warning",
-  };
-  if (port != primary) {
-    arguments.insert(arguments.end(),
-                     {"--replicaof", "127.0.0.1", absl::StrCat(primary)});
-  }
-  return arguments;
-}
 
 class RedisCandidate final : public Candidate {
  public:
@@ -145,11 +34,11 @@ class RedisCandidate final : public Candidate {
   absl::Status Begin(uint64_t payload_bytes, Waiting waiting) override {
     waiting_ = waiting;
     const std::string add =
-        Command({"XADD", "log", "MAXLEN", "~", kEntriesMax, "*", "r",
-                 std::string(payload_bytes, 'Z')});
+        RedisCommand({"XADD", "log", "MAXLEN", "~", kEntriesMax, "*", "r",
+                      std::string(payload_bytes, 'Z')});
     commands_.clear();
     for (uint64_t i = 0; i < work_.batch; ++i) commands_ += add;
-    commands_ += Command({"WAIT", absl::StrCat(work_.copies() - 1), "0"});
+    commands_ += RedisCommand({"WAIT", absl::StrCat(work_.copies() - 1), "0"});
     return StartPeers([&] { return StartServers(); }, [&] { return End(); });
   }
 
@@ -182,11 +71,11 @@ class RedisCandidate final : public Candidate {
       ALPHEUS_ASSIGN_OR_RETURN(
           PeerProcess server,
           PeerProcess::Start(program_,
-                             ServerArguments(own, port, ports.front()),
+                             RedisServerArguments(own, port, ports.front()),
                              absl::StrCat(own, ".log")));
       servers_.push_back(std::move(server));
     }
-    return AwaitReady(servers_, kStartTimeout,
+    return AwaitReady(servers_, kRedisStartTimeout,
                       [&] { return CheckReplicas(ports.front()); });
   }
 
@@ -195,9 +84,9 @@ class RedisCandidate final : public Candidate {
     if (client_ == nullptr) {
       ALPHEUS_ASSIGN_OR_RETURN(client_, RedisClient::Connect(port));
     }
-    ALPHEUS_RETURN_IF_ERROR(
-        client_->Send(Command({"XADD", "log", "*", "r", "ready"}) +
-                      Command({"WAIT", absl::StrCat(work_.backups), "50"})));
+    ALPHEUS_RETURN_IF_ERROR(client_->Send(
+        RedisCommand({"XADD", "log", "*", "r", "ready"}) +
+        RedisCommand({"WAIT", absl::StrCat(work_.backups), "50"})));
     ALPHEUS_RETURN_IF_ERROR(client_->Receive(Waiting::kBlock).status());
     return ReceiveWaited(Waiting::kBlock, work_.backups);
   }

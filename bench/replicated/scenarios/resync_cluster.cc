@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kResyncPrimary = 1;
 constexpr uint64_t kResyncBackup = 2;
-constexpr uint64_t kMember = 3;
+constexpr uint64_t kJoiner = 3;
 constexpr uint64_t kFilledBytes = 1024;  // of a payload
 constexpr uint32_t kResyncFillBatch = 64;
 constexpr uint64_t kRecordsBefore = 1000;  // that the member does not miss
@@ -78,7 +78,7 @@ absl::Status ResyncCluster::Open() {
   ALPHEUS_RETURN_IF_ERROR(Fill(kRecordsBefore));
   ALPHEUS_ASSIGN_OR_RETURN(Region primary,
                            MapReplica(folder_.path(), kResyncPrimary));
-  ALPHEUS_ASSIGN_OR_RETURN(Region member, MapReplica(folder_.path(), kMember));
+  ALPHEUS_ASSIGN_OR_RETURN(Region member, MapReplica(folder_.path(), kJoiner));
   primary_file_.emplace(std::move(primary));
   member_file_.emplace(std::move(member));
   return absl::OkStatus();
@@ -87,7 +87,7 @@ absl::Status ResyncCluster::Open() {
 absl::Status ResyncCluster::StartMember() {
   ALPHEUS_ASSIGN_OR_RETURN(
       BackupProcess member,
-      BackupProcess::Start(kAlpheusBlockKind, folder_.path(), kMember));
+      BackupProcess::Start(kAlpheusBlockKind, folder_.path(), kJoiner));
   member_.emplace(std::move(member));
   return absl::OkStatus();
 }

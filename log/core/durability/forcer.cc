@@ -9,9 +9,9 @@ namespace alpheus {
 
 template <Persistence P>
 Forcer<P>::Forcer(P& pmem, std::span<std::byte> region, Ring ring, Uuid log_id,
-                  Epoch epoch, const LogPosition& next,
-                  CompletionTracker& tracker, LsnIndex& index,
-                  Progress& progress, LogFailure& failure)
+                  Epoch epoch, const WatermarkPlace& last,
+                  const LogPosition& next, CompletionTracker& tracker,
+                  LsnIndex& index, Progress& progress, LogFailure& failure)
     : pmem_(pmem),
       region_(region),
       ring_(ring),
@@ -22,7 +22,8 @@ Forcer<P>::Forcer(P& pmem, std::span<std::byte> region, Ring ring, Uuid log_id,
       progress_(progress),
       failure_(failure),
       durable_lsn_(next.lsn.value - 1),
-      chain_(next.chain),
+      last_(last),
+      next_{next.offset, next.chain},
       watermark_lsn_(next.lsn - 1),
       batched_lsn_(next.lsn - 1) {
   index_.Note(next);
@@ -168,7 +169,7 @@ void Forcer<P>::StoreWatermarkIfMine(Lsn own_lsn) {
 template <Persistence P>
 void Forcer<P>::StoreWatermark(Lsn lsn) {
   pmem_.StoreLineNt(WatermarkLine(region_, watermark_line_),
-                    watermarks_[watermark_line_].Encode(lsn));
+                    watermarks_[watermark_line_].Encode(lsn, last_));
   watermark_line_ = 1 - watermark_line_;
   watermark_lsn_ = lsn;
 }
@@ -180,6 +181,20 @@ absl::Status Forcer<P>::WriteIdleWatermark() {
   if (pmem_.Fence()) return absl::OkStatus();
   Fail();
   return failure_.status();
+}
+
+// The next thread that stores a watermark sees all of this: it persists a
+// record that was reserved after Reserver::Unhold, or quiesces the reserver
+// itself.
+template <Persistence P>
+bool Forcer<P>::Continue(Uuid log_id, Epoch epoch, const LogPosition& next) {
+  if (next.lsn != durable_lsn() + 1 || next.chain != next_.chain) return false;
+  watermarks_ = {WatermarkEncoder(log_id, 0, epoch),
+                 WatermarkEncoder(log_id, 1, epoch)};
+  watermark_line_ = 0;
+  watermark_lsn_ = next.lsn - 1;
+  batches_since_watermark_ = 0;
+  return true;
 }
 
 template <Persistence P>
@@ -235,8 +250,9 @@ void Forcer<P>::AdvanceDurable() {
 
 template <Persistence P>
 void Forcer<P>::Extend(Lsn lsn, RingOffset end, uint32_t header_crc) {
-  chain_ = ExtendChain(chain_, header_crc);
-  index_.Note({lsn + 1, end, chain_});
+  last_ = next_;
+  next_ = {end, ExtendChain(next_.chain, header_crc)};
+  index_.Note({lsn + 1, end, next_.chain});
 }
 
 ALPHEUS_INSTANTIATE_CLASS(Forcer);

@@ -18,10 +18,11 @@
 //        before the next begins (WMK2, watermark.h).
 //   FC4. A watermark names a durable LSN from before its own fence (WMK1): the
 //        fence of batch b carries the end of batch b - 1.
-//   FC5. Only two kinds of thread move the durable LSN and its chain, never
-//        both at once. The holder of advance_mutex_ moves them over a record
-//        that is marked persisted. The appender of record durable_lsn + 1 moves
-//        them over its own record while that is not marked.
+//   FC5. Only two kinds of thread move the durable LSN, and the places with it,
+//        never both at once. The holder of advance_mutex_ moves them over a
+//        record that is marked persisted. The appender of the record after
+//        durable_lsn moves them over its own record while that is not marked.
+//        The thread of FC3 may read the places: nobody moves them meanwhile.
 // Persistence: a crash in a batch leaves any subset of its words.
 // Thread safety: all members concurrently.
 // May block: for this thread's own fence (on a plain file: for the disk), and
@@ -62,11 +63,13 @@ class Forcer {
     kFailed,   // the medium failed; LogFailure has it
   };
 
+  // `last` is the place of the record before `next`, if it is known.
   // Requires: everything before `next` is durable, and both watermark lines on
   // media are of this epoch.
   Forcer(P& pmem, std::span<std::byte> region, Ring ring, Uuid log_id,
-         Epoch epoch, const LogPosition& next, CompletionTracker& tracker,
-         LsnIndex& index, Progress& progress, LogFailure& failure);
+         Epoch epoch, const WatermarkPlace& last, const LogPosition& next,
+         CompletionTracker& tracker, LsnIndex& index, Progress& progress,
+         LogFailure& failure);
 
   Lsn durable_lsn() const {
     return Lsn(durable_lsn_.load(std::memory_order_acquire));
@@ -104,6 +107,12 @@ class Forcer {
   // (Reserver::TryQuiesce).
   absl::Status WriteIdleWatermark();
 
+  // Goes on in the next epoch. Returns false, and changes nothing, unless
+  // `next` is the end of this log. Requires: nothing is reserved, no thread can
+  // reserve, and no other call is active; both watermark lines on media are of
+  // `epoch`.
+  bool Continue(Uuid log_id, Epoch epoch, const LogPosition& next);
+
   // Makes both watermark lines name the durable LSN, for a clean close.
   // Notifies of a failure.
   // Requires: no other call is active.
@@ -123,20 +132,22 @@ class Forcer {
   bool IsMyTurn(Lsn lsn, int spins) const;
   // Moves the durable LSN over the records that are marked persisted.
   void AdvanceDurable();
-  // Adds record durable_lsn + 1, which ends at `end`, to the chain.
+  // Moves both places over record durable_lsn + 1, which ends at `end`.
   void Extend(Lsn lsn, RingOffset end, uint32_t header_crc);
 
   P& pmem_;
   const std::span<std::byte> region_;
   const Ring ring_;
-  const std::array<WatermarkEncoder, 2> watermarks_;
+  std::array<WatermarkEncoder, 2> watermarks_;  // of this epoch
   CompletionTracker& tracker_;
   LsnIndex& index_;
   Progress& progress_;
   LogFailure& failure_;
 
   alignas(kLineBytes) std::atomic<uint64_t> durable_lsn_;
-  uint64_t chain_;  // after durable_lsn_; guarded by FC5
+  // Places of the records durable_lsn and durable_lsn + 1; guarded by FC5.
+  WatermarkPlace last_;
+  WatermarkPlace next_;
   // Guarded by FC3, handed from thread to thread through durable_lsn_.
   int watermark_line_ = 0;
   Lsn watermark_lsn_{0};  // named by the last line

@@ -27,8 +27,8 @@ struct LocalForcing {
   LocalForcing(const LogDurabilityParts<P>& parts,
                const LogDurabilityStart& start)
       : own_forcer(parts.pmem, parts.region, parts.ring, start.log_id,
-                   start.log_epoch, start.end, parts.tracker, parts.index,
-                   parts.progress, parts.failure) {}
+                   start.log_epoch, start.last, start.end, parts.tracker,
+                   parts.index, parts.progress, parts.failure) {}
 
   Forcer<P> own_forcer;
 };

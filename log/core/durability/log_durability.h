@@ -56,6 +56,7 @@
 #include "log/core/write/log_failure.h"
 #include "log/core/write/reserver.h"
 #include "log/format/layout.h"
+#include "log/format/watermark.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
@@ -80,7 +81,8 @@ struct LogDurabilityParts {
 struct LogDurabilityStart {
   Uuid log_id;
   Epoch log_epoch;
-  LogPosition end;  // everything before it is durable
+  WatermarkPlace last;  // of the record before `end`, if it is known
+  LogPosition end;      // everything before it is durable
 };
 
 template <Persistence P>

@@ -21,13 +21,12 @@ ReplicatedForcing<P>::ReplicatedForcing(const LogDurabilityParts<P>& parts,
                                         const ReplicationParts& replication)
     : own_progress(replication.watch),
       own_forcer(parts.pmem, parts.region, parts.ring, start.log_id,
-                 start.log_epoch, start.end, parts.tracker, parts.index,
-                 own_progress, parts.failure),
+                 start.log_epoch, start.last, start.end, parts.tracker,
+                 parts.index, own_progress, parts.failure),
       replicated_forcer(replication.sink, replication.flush_order,
                         RingEnd{start.end.lsn - 1, start.end.offset},
-                        parts.reclaimer.published(), parts.ring.capacity(),
-                        parts.tracker, own_forcer, parts.reclaimer,
-                        parts.progress, parts.failure) {}
+                        parts.reclaimer.published(), parts.tracker, own_forcer,
+                        parts.reclaimer, parts.progress, parts.failure) {}
 
 template <Persistence P>
 ReplicatedDurability<P>::ReplicatedDurability(
@@ -69,7 +68,7 @@ absl::Status ReplicatedDurability<P>::BeginForce(Lsn lsn) {
 
 template <Persistence P>
 absl::Status ReplicatedDurability<P>::WaitHeadDurable(Deadline deadline) {
-  const Lsn head = parts().reclaimer.published().lsn;
+  const Lsn head = parts().reclaimer.published().head.lsn;
   return WaitFor("publish the head", deadline, [&]() -> absl::StatusOr<bool> {
     Poll();
     if (replicated_forcer.durable_head_lsn() >= head) return true;

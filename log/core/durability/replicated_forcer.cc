@@ -8,25 +8,25 @@
 namespace alpheus {
 
 template <Persistence P>
-ReplicatedForcer<P>::ReplicatedForcer(
-    ReplicationSink& sink, FlushOrder order, const RingEnd& start,
-    const LogPosition& head, uint64_t ring_capacity,
-    const CompletionTracker& tracker, Forcer<P>& forcer,
-    const Reclaimer<P>& reclaimer, Progress& progress, LogFailure& failure)
+ReplicatedForcer<P>::ReplicatedForcer(ReplicationSink& sink, FlushOrder order,
+                                      const RingEnd& start,
+                                      const RingBounds& bounds,
+                                      const CompletionTracker& tracker,
+                                      Forcer<P>& forcer,
+                                      Reclaimer<P>& reclaimer,
+                                      Progress& progress, LogFailure& failure)
     : sink_(sink),
       order_(order),
-      ring_capacity_(ring_capacity),
-      first_head_(head.offset),
+      first_limit_(bounds.ceiling),
       tracker_(tracker),
       forcer_(forcer),
       reclaimer_(reclaimer),
       progress_(progress),
       failure_(failure),
       durable_lsn_(start.lsn.value),
-      reuse_limit_(head.offset.value + ring_capacity),
+      reuse_limit_(bounds.ceiling.value),
       offered_lsn_(start.lsn.value),
-      durable_head_lsn_(head.lsn.value),
-      announced_limit_(head.offset.value + ring_capacity),
+      durable_head_lsn_(bounds.head.lsn.value),
       offered_(start) {}
 
 template <Persistence P>
@@ -38,8 +38,7 @@ bool ReplicatedForcer<P>::AnnounceDurable() {
 
 template <Persistence P>
 void ReplicatedForcer<P>::PollIfHeadMoved() {
-  if (reclaimer_.reuse_limit_word().load(std::memory_order_acquire) !=
-      announced_limit_.load(std::memory_order_acquire)) {
+  if (reclaimer_.publications() != announced_.load(std::memory_order_acquire)) {
     Poll();
   }
 }
@@ -100,6 +99,8 @@ typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
   bool has_announced = false;
   bool is_offered = false;
   if (!failure_.failed()) {
+    // A failure of the medium is the log's; it is seen below.
+    reclaimer_.RaiseAhead(offered_.offset).IgnoreError();
     has_announced = AnnounceHead();
     if (is_to_announce_.load(std::memory_order_acquire)) {
       is_to_announce_.store(false, std::memory_order_release);
@@ -108,12 +109,21 @@ typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
     }
     is_offered = lsn > offered_.lsn && OfferFinished();
   }
+  EndSinkIfFailed();
   const bool is_news =
       is_offered || sink_.Poll() != Polled::kIdle || has_announced;
   if (!is_news && has_published_) return {};
   has_published_ = true;
   const ReplicationState state = sink_.replication_state();
   return {Publish(state), state.has_failed ? sink_.status() : absl::OkStatus()};
+}
+
+// RF4.
+template <Persistence P>
+void ReplicatedForcer<P>::EndSinkIfFailed() {
+  if (!failure_.failed() || has_ended_sink_) return;
+  has_ended_sink_ = true;
+  if (!sink_.replication_state().has_failed) sink_.End(failure_.status());
 }
 
 template <Persistence P>
@@ -158,12 +168,11 @@ RingEnd ReplicatedForcer<P>::FindFinished() const {
 
 template <Persistence P>
 bool ReplicatedForcer<P>::AnnounceHead() {
-  const uint64_t limit =
-      reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
-  if (limit == announced_limit_.load(std::memory_order_relaxed)) return false;
-  // The head may be newer than the limit; it is announced again then.
-  sink_.AdvanceHead(reclaimer_.published());
-  announced_limit_.store(limit, std::memory_order_release);
+  const uint64_t publications = reclaimer_.publications();
+  if (publications == announced_.load(std::memory_order_relaxed)) return false;
+  // The bounds may be newer than the count; they are announced again then.
+  sink_.AdvanceBounds(reclaimer_.published());
+  announced_.store(publications, std::memory_order_release);
   return true;
 }
 
@@ -174,14 +183,15 @@ bool ReplicatedForcer<P>::Publish(const ReplicationState& sink) {
   // was idle.
   bool is_news = is_idle_.exchange(sink.is_idle, std::memory_order_acq_rel) &&
                  !sink.is_idle;
+  is_news |= sink.has_resumed;
   if (failure_.failed()) {
     return is_news;  // RF4
   }
   const Lsn durable = std::min(sink.durable_lsn, forcer_.durable_lsn());
   const uint64_t own_limit =
       reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
-  const uint64_t limit = std::min(
-      own_limit, std::max(sink.reuse_head, first_head_).value + ring_capacity_);
+  const uint64_t limit =
+      std::min(own_limit, std::max(sink.reuse_limit, first_limit_).value);
   is_news |= Raise(durable_head_lsn_, sink.durable_head_lsn.value);
   is_news |= Raise(reuse_limit_, limit);
   is_news |= Raise(durable_lsn_, durable.value);

@@ -24,11 +24,16 @@
 //        Every step forces here what it offered, so that no caller waits for
 //        that.
 //   RF2. The sink gets a persisted LSN only after its fence (P-H22).
-//   RF3. reuse_limit <= capacity + the lowest head of all replicas in sync, the
-//        own one included (P-L4). So bytes are reused only when no replica
-//        needs the old ones after a crash.
+//   RF3. reuse_limit <= the lowest ceiling of all replicas in sync, the own one
+//        included (P-L4, P-A3.7). So bytes are reused only when no replica
+//        needs the old ones after a crash, and written only where each would
+//        look for them. A replica that joins may have a lower ceiling than was
+//        allowed before: nothing is posted there until it has the higher one
+//        (RSE6 of primary_session.h).
 //   RF4. Once the sink or this host's medium fails, no further record becomes
-//        durable (P-H20). LogFailure reports it to all callers (P-F7).
+//        durable (P-H20). LogFailure reports it to all callers (P-F7). The sink
+//        of a log whose medium failed is ended: if it went on, other nodes
+//        would hear a primary that can append nothing, and elect no other.
 //   RF5. When is_idle() becomes false, the thread that changed it notifies:
 //        another thread that saw true and announced itself may sleep.
 // Thread safety: all members concurrently. step_mutex_ is only ever tried: a
@@ -55,6 +60,7 @@
 #include "log/core/durability/flush_order.h"
 #include "log/core/durability/forcer.h"
 #include "log/core/durability/replication_sink.h"
+#include "log/core/space/ceiling.h"
 #include "log/core/space/reclaimer.h"
 #include "log/core/write/completion_tracker.h"
 #include "log/core/write/log_failure.h"
@@ -67,14 +73,14 @@ class ReplicatedForcer {
  public:
   using Progressed = typename Forcer<P>::Progressed;
 
-  // Requires: everything up to `start` is durable, and `head` is in the
+  // Requires: everything up to `start` is durable, and `bounds` are in the
   // superline of every replica. Only this object calls `forcer` while threads
   // append.
   ReplicatedForcer(ReplicationSink& sink, FlushOrder order,
-                   const RingEnd& start, const LogPosition& head,
-                   uint64_t ring_capacity, const CompletionTracker& tracker,
-                   Forcer<P>& forcer, const Reclaimer<P>& reclaimer,
-                   Progress& progress, LogFailure& failure);
+                   const RingEnd& start, const RingBounds& bounds,
+                   const CompletionTracker& tracker, Forcer<P>& forcer,
+                   Reclaimer<P>& reclaimer, Progress& progress,
+                   LogFailure& failure);
 
   Lsn durable_lsn() const {
     return Lsn(durable_lsn_.load(std::memory_order_acquire));
@@ -153,14 +159,14 @@ class ReplicatedForcer {
   bool OfferFinished() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   RingEnd FindFinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   bool AnnounceHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
+  void EndSinkIfFailed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
 
   ReplicationSink& sink_;
   const FlushOrder order_;
-  const uint64_t ring_capacity_;
-  const RingOffset first_head_;
+  const RingOffset first_limit_;
   const CompletionTracker& tracker_;
   Forcer<P>& forcer_;
-  const Reclaimer<P>& reclaimer_;
+  Reclaimer<P>& reclaimer_;
   Progress& progress_;
   LogFailure& failure_;
 
@@ -171,7 +177,7 @@ class ReplicatedForcer {
   std::atomic<uint64_t> durable_head_lsn_;
   std::atomic<bool> is_idle_{true};
   std::atomic<bool> is_catching_up_{false};
-  std::atomic<uint64_t> announced_limit_;  // reuse limit that the sink knows
+  std::atomic<uint64_t> announced_{0};  // publications that the sink knows
 
   // Largest LSN + 1 requested by threads that found the step taken; 0: none.
   alignas(kLineBytes) std::atomic<uint64_t> missed_{0};
@@ -180,6 +186,7 @@ class ReplicatedForcer {
   RingEnd offered_ ABSL_GUARDED_BY(step_mutex_);
   // The sink's state was published at least once.
   bool has_published_ ABSL_GUARDED_BY(step_mutex_) = false;
+  bool has_ended_sink_ ABSL_GUARDED_BY(step_mutex_) = false;
   // The next step sends the durable LSN to the backups.
   std::atomic<bool> is_to_announce_{false};
 };

@@ -12,8 +12,8 @@
 //         replicas in sync (P-INV-22), and never goes back. The log's own
 //         replica counts with the LSN that LocalPersisted was given. Example: W
 //         = 2 and persisted LSNs 9, 7 and 4 allow a durable_lsn of 7.
-//   RSK2. reuse_head is at most the head that each replica in sync has in its
-//         persisted superline (P-L4).
+//   RSK2. reuse_limit is at most the ceiling that each replica in sync has in
+//         its persisted superline (P-L4, P-A3.7).
 //   RSK3. Once status() is not OK it stays so, and durable_lsn stays where it
 //         is (P-H20).
 // Thread safety: any thread may call WaitForActivity and Wake at any time; one
@@ -33,7 +33,7 @@
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
 #include "log/base/polled.h"
-#include "log/core/read/record_cursor.h"
+#include "log/core/space/ceiling.h"
 
 namespace alpheus {
 
@@ -46,12 +46,12 @@ struct RingEnd {
 // State of a sink, in one struct because each step needs all of it.
 struct ReplicationState {
   Lsn durable_lsn;
-  // Ring offset below which no replica needs bytes. 0: not reported yet; the
-  // log then uses the head with which it was opened, which every replica has
+  // Ring offset below which bytes may be assigned. 0: not reported yet; the log
+  // then uses the ceiling with which it was opened, which every replica has
   // (P-A4.5).
-  RingOffset reuse_head;
-  // Largest head, of those given to AdvanceHead, that W replicas have in their
-  // persisted superlines; LSN 0 before.
+  RingOffset reuse_limit;
+  // Largest head, of those given to AdvanceBounds, that W replicas have in
+  // their persisted superlines; LSN 0 before.
   Lsn durable_head_lsn;
   // Nothing is in flight: another Poll changes nothing until a call or a
   // message comes.
@@ -61,6 +61,8 @@ struct ReplicationState {
   bool is_catching_up = false;
   // True if status() is not OK.
   bool has_failed = false;
+  // True after a Poll that let calls continue that were held: they look again.
+  bool has_resumed = false;
 };
 
 class ReplicationSink {
@@ -76,13 +78,19 @@ class ReplicationSink {
   // replica.
   virtual void LocalPersisted(Lsn lsn) = 0;
 
-  // Notes the head in the log's own superline. Requires: does not go back.
-  virtual void AdvanceHead(const LogPosition& head) = 0;
+  // Notes head and ceiling in the log's own superline. Requires: neither goes
+  // back.
+  virtual void AdvanceBounds(const RingBounds& bounds) = 0;
 
   // Notes that the log is idle: nothing is exposed. The backups then get the
   // durable LSN, for readers that follow the log there. A sink without readers
   // does nothing.
   virtual void AnnounceDurable() {}
+
+  // Ends the sink, because the log has failed: its sessions end, so that the
+  // other nodes know, and no further record becomes durable. status() is not OK
+  // any more. Requires: !why.ok().
+  virtual void End(const absl::Status& why) = 0;
 
   // Processes what arrived and posts what waits. Waits for no arrival. Returns
   // kIdle if replication_state() is unchanged, and else kMoved.

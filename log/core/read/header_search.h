@@ -2,9 +2,9 @@
 // header_search: finds records in places where none is known to begin.
 //
 // Idea: after an unreadable place, and after the end of the log, each line may
-// be the header of a record. All lines are examined, so the cost grows with the
-// ring's capacity, not with its content. Lines are read through a window; where
-// the region is a file, past the mapping (file_view.h).
+// be the header of a record. All lines are examined, so the cost grows with
+// what is searched, not with what it holds. Lines are read through a window;
+// where the region is a file, past the mapping (file_view.h).
 //
 // Invariants:
 //   HS1. The result does not depend on how the bytes are read.

@@ -32,8 +32,11 @@ struct Sums {
   uint64_t aborted = 0;
   uint64_t payload_bytes = 0;  // of all other records
   uint64_t durable_lsn = 0;    // highest in a header
+  LogPosition last{Lsn(0), RingOffset(0)};
 
-  [[gnu::always_inline]] void Add(const RecordView& record) {
+  [[gnu::always_inline]] void Add(const LogPosition& before,
+                                  const RecordView& record) {
+    last = before;
     durable_lsn = std::max(durable_lsn, record.header.durable_lsn());
     if (record.cleaned) [[unlikely]] {
       ++cleaned;
@@ -45,14 +48,15 @@ struct Sums {
   }
 };
 
-// Examines every line from `from` to the limit for headers that hold. They tell
-// how much is cut, and may prove that it was acknowledged. A record can lie
-// after a hole because threads complete in any order.
+// Examines every line from `from` to the ceiling for headers that hold. They
+// tell how much is cut, and may prove that it was acknowledged. A record can
+// lie after a hole because threads complete in any order.
 void InspectAfter(const ScanInput& input, LogPosition from,
                   ScanResult* result) {
   HeaderSearch search = SearchOf(input);
   RecordView record;
-  for (RingOffset at = from.offset; search.Next(&at, LimitOf(input), &record);
+  const RingOffset until = std::min(input.ceiling, LimitOf(input));
+  for (RingOffset at = from.offset; search.Next(&at, until, &record);
        at = at + kLineBytes) {
     if (record.lsn() <= from.lsn) continue;
     ++result->cut_records;
@@ -75,12 +79,18 @@ bool LooksTorn(const ScanInput& input, const LogPosition& end) {
 template <class Visit>
 ScanResult Scan(const ScanInput& input, const Visit& visit) {
   ScanResult result;
-  RecordCursor cursor(input.ring, *input.table, input.head, LimitOf(input));
+  if (input.start != input.head && !HeadIsReadable(input)) {
+    result.end = input.head;
+    result.proven_lsn = input.proven_lsn;
+    result.verdict = TailVerdict::kCorrupt;
+    return result;
+  }
+  RecordCursor cursor(input.ring, *input.table, input.start, LimitOf(input));
   RecordCursor::Step step{};
   Sums sums;
   for (;;) {
     cursor.WalkPlain([&](const LogPosition& before, const RecordView& record) {
-      sums.Add(record);
+      sums.Add(before, record);
       visit(before, record);
     });
     result.end = cursor.position();
@@ -89,15 +99,16 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
     if (cursor.pad_damaged()) {
       result.damaged_pads.push_back({result.end.lsn, cursor.record_begin()});
     }
-    sums.Add(cursor.record());
+    sums.Add(result.end, cursor.record());
     visit(result.end, cursor.record());
   }
-  const uint64_t kept = result.end.lsn - input.head.lsn;  // SC1
+  const uint64_t kept = result.end.lsn - input.start.lsn;  // SC1
   result.data_records = kept - sums.cleaned - sums.aborted;
   result.cleaned_records = sums.cleaned;
   result.aborted_records = sums.aborted;
   result.payload_bytes = sums.payload_bytes;
   result.named_durable_lsn = Lsn(sums.durable_lsn);
+  result.last = sums.last;
   if (step == RecordCursor::Step::kBadPayload) {
     result.bad_payload = true;
     result.bad_bytes = RecordBytes(cursor.record().header.payload_bytes());
@@ -140,6 +151,12 @@ ScanResult ScanLog(const ScanInput& input, LsnIndex* index) {
   return Scan(input, [index](const LogPosition& before, const RecordView&) {
     index->Note(before);
   });
+}
+
+bool HeadIsReadable(const ScanInput& input) {
+  RecordCursor cursor(input.ring, *input.table, input.head, LimitOf(input),
+                      RecordCursor::Payloads::kSkip);
+  return cursor.Next() == RecordCursor::Step::kRecord;
 }
 
 LogPosition FindRecordAfter(const ScanInput& input, LogPosition from) {

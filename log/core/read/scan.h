@@ -12,11 +12,23 @@
 // batch before a crash a damaged record counts as torn, too; nowhere else does
 // a log become shorter in silence (P-C6).
 //
+// An opening need not read all of that (region_state.h). It may start at a
+// record after the head, if all up to that one are proven. It need not search
+// for later records after the ceiling, where none was ever written.
+//
 // Invariants:
-//   SC1. The kept records are an unbroken run of LSNs from the head.
+//   SC1. The kept records are an unbroken run of LSNs from the start on.
 //   SC2. A record at or below proven_lsn that can't be read is corrupt (P-H9).
 //   SC3. A log whose first record can't be read is empty only if nothing proves
 //        a record (P-H10).
+//   SC4. Where start and ceiling say the truth, end, verdict and cut records
+//        are those of a scan of the whole ring, if that can read every record
+//        before the start.
+//   SC5. Let the start be after the head, and the record there proven. If a
+//        fault in one run of bytes took records before it, and others that
+//        nothing proves, the log is corrupt, as a scan of the whole ring finds.
+//        Reason: either way round the ring, that run has the record at the
+//        start or the header at the head, and both are read.
 // Thread safety: pure.
 // References: protocol P-A3.5, P-A4.3, P-H9 to P-H11; docs/formats/log.md#scan.
 #ifndef ALPHEUS_LOG_CORE_READ_SCAN_H_
@@ -51,8 +63,10 @@ struct DamagedPad {
 
 struct ScanResult {
   LogPosition end;  // after the last record that is kept
+  LogPosition last{Lsn(0), RingOffset(0)};  // before it; LSN 0 if none is kept
   TailVerdict verdict = TailVerdict::kComplete;
 
+  // Counts of the records that were read, from the scan's start on.
   uint64_t data_records = 0;     // kept, not cleaned, not aborted
   uint64_t cleaned_records = 0;  // kept
   uint64_t aborted_records = 0;  // kept
@@ -80,11 +94,13 @@ struct ScanInput {
   uint64_t ring_begin = 0;  // bytes
   const EpochTable* table = nullptr;
   LogPosition head;
+  LogPosition start;   // where reading begins; the head or after it
+  RingOffset ceiling;  // where the search for later records ends
   // Highest LSN proven by the watermark and the installed epoch (RegionState).
   Lsn proven_lsn;
 };
 
-// Scans from the head; calls `visit` with each kept record in LSN order
+// Scans from the start; calls `visit` with each kept record in LSN order
 // (cleaned and aborted ones included) and the position before it.
 using ScanVisitor =
     absl::FunctionRef<void(const LogPosition& before, const RecordView&)>;
@@ -92,6 +108,9 @@ ScanResult ScanLog(const ScanInput& input, ScanVisitor visit);
 ScanResult ScanLog(const ScanInput& input);
 // Scans, and notes positions in `index`.
 ScanResult ScanLog(const ScanInput& input, LsnIndex* index);
+
+// Returns true if the header of the record at the head can be read (SC5).
+bool HeadIsReadable(const ScanInput& input);
 
 // Returns the position of the first record after `from` whose header holds,
 // with an LSN above `from.lsn`; LSN 0 if there is none. For salvage.

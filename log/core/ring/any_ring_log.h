@@ -31,6 +31,8 @@
 
 namespace alpheus {
 
+struct RingLogStart;
+
 class AnyRingLog {
  public:
   virtual ~AnyRingLog() = default;
@@ -75,6 +77,31 @@ class AnyRingLog {
   virtual absl::Status RestoreBytes(RingOffset offset,
                                     std::span<const std::byte> bytes) = 0;
   virtual absl::StatusOr<int> RepairCopies() = 0;
+
+  // Changing the epoch of a log that goes on (EPS1 of epoch_succession.h).
+  // Called from inside the sink's Poll, in this order:
+  //   TryHold       holds new reservations. Returns false if they are held
+  //                 already, or the log is closed, closing or failed
+  //   IsAtRest      returns true once all that was reserved is durable
+  //   HasRoomForEpoch
+  //                 returns true if the epoch table has room for an epoch that
+  //                 begins at the next record. Requires: at rest
+  //   HandRegion    from now on the log writes neither superline nor watermark,
+  //                 and nothing into the ring but CLEANED words, which are
+  //                 hints. Requires: at rest
+  //   Continue      goes on as the region was left, in the epoch that it was
+  //                 installed with, and with its head if that is later. Errors:
+  //                 DataLoss (another end than this log has, or an earlier
+  //                 head; the log is of no more use)
+  //   Resume        lets reservations continue, in whatever epoch; also before
+  //                 HandRegion, and in place of Continue if the region is as it
+  //                 was
+  virtual bool TryHold() = 0;
+  virtual bool IsAtRest() const = 0;
+  virtual bool HasRoomForEpoch() const = 0;
+  virtual void HandRegion() = 0;
+  virtual absl::Status Continue(const RingLogStart& start) = 0;
+  virtual void Resume() = 0;
 
   // For the log's own thread.
 

@@ -161,6 +161,14 @@ bool IsPosition(Lsn lsn, RingOffset offset) {
          offset.value % kLineBytes == 0;
 }
 
+// SUP5.
+bool HasPossibleCeiling(const Superline& superline) {
+  const RingOffset head = superline.head_offset;
+  return head <= superline.ceiling &&
+         superline.ceiling <= head + superline.ring_capacity &&
+         superline.ceiling.value % kLineBytes == 0;
+}
+
 // Checksums keep out accidents, not a region that was made to look right.
 absl::Status CheckConsistency(const std::string& name, ReadingMode mode,
                               const RegionState& state) {
@@ -175,6 +183,10 @@ absl::Status CheckConsistency(const std::string& name, ReadingMode mode,
     wrong =
         absl::StrCat("log epoch ", superline.log_epoch.value,
                      " with promised epoch ", superline.promised_epoch.value);
+  } else if (!HasPossibleCeiling(superline)) {
+    wrong = absl::StrCat("a ceiling at offset ", superline.ceiling.value,
+                         " with the head at ", superline.head_offset.value,
+                         " in a ring of ", superline.ring_capacity, " bytes");
   } else if (superline.table_seq > kNumberMax ||
              state.superline_cell.copies[*state.superline_cell.newest].seq >
                  kNumberMax) {
@@ -205,6 +217,20 @@ Lsn RegionState::ProvenLsn() const {
     proven = std::max(proven, table.entries().back().start_lsn - 1);
   }
   return proven;
+}
+
+LogPosition RegionState::proven_place() const {
+  const LogPosition from = head();
+  const Watermark* const mark = watermarks.Latest(superline.log_epoch);
+  if (mark == nullptr || mark->lsn <= from.lsn) return from;
+  const RingOffset offset = mark->place.offset;
+  // Each record takes a line at least.
+  const bool is_possible =
+      offset > from.offset && offset < superline.ceiling &&
+      offset.value % kLineBytes == 0 &&
+      mark->lsn - from.lsn <= (offset - from.offset) / kLineBytes;
+  if (!is_possible) return from;
+  return {mark->lsn, offset, mark->place.chain};
 }
 
 absl::StatusOr<RegionState> ReadRegionState(std::span<std::byte> region,
@@ -255,7 +281,20 @@ ScanInput ScanInputOf(std::span<std::byte> region, const RegionState& state,
   input.ring_begin = state.superline.ring_offset;
   input.table = &state.table;
   input.head = state.head();
+  input.start = input.head;
+  input.ceiling = input.head.offset + input.ring.capacity();
   input.proven_lsn = state.ProvenLsn();
+  return input;
+}
+
+ScanInput OpeningScanOf(std::span<std::byte> region, const RegionState& state,
+                        FileView file, uint64_t read_whole_bytes_max) {
+  ScanInput input = ScanInputOf(region, state, file);
+  const LogPosition place = state.proven_place();
+  if (place.offset - input.head.offset > read_whole_bytes_max) {
+    input.start = place;
+  }
+  input.ceiling = state.superline.ceiling;
   return input;
 }
 

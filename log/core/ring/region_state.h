@@ -13,7 +13,10 @@
 //         persisted before the bytes that it frees are reused (P-L4). In the
 //         other order a reader that paused in between would look for records
 //         beyond the ring, and report them lost.
-//
+//   RGS2. Every record before proven_place(), and the one there, was written or
+//         read by this log, and persisted. So the log does not end before it,
+//         and a scan may begin there. Later damage before it is found when the
+//         record is read, or by a scrub (P-A3.7).
 // Thread safety: pure; a region that is being written may be read in the middle
 // of an update, see ReadSharedRegionState.
 // References: protocol P-A2, P-S1 to P-S5; docs/formats/log.md.
@@ -66,6 +69,10 @@ struct RegionState {
   // Returns the highest LSN proven persisted by watermark or installed epoch:
   // an epoch opens only after its recovered records are persisted.
   Lsn ProvenLsn() const;
+  // Returns the place that the latest watermark names. Returns the head if that
+  // is later, or if the watermark names no place that can be in this ring
+  // (RGS2).
+  LogPosition proven_place() const;
 };
 
 enum class ReadingMode {
@@ -95,9 +102,21 @@ absl::StatusOr<RegionState> ReadSharedRegionState(
     std::span<std::byte> region, const std::string& name, ReadingMode mode,
     absl::FunctionRef<bool()> has_writer);
 
-// `file` is the region's file, or none.
+// Returns a scan of all that the ring may hold. `file` is the region's file, or
+// none.
 ScanInput ScanInputOf(std::span<std::byte> region, const RegionState& state,
                       FileView file = {});
+
+// Bytes between the head and the proven place that an opening reads all the
+// same: a small log is checked as a whole each time.
+inline constexpr uint64_t kReadWholeBytesMax = uint64_t{4} << 20;
+
+// Returns the scan of an opening: it begins at the proven place if more than
+// `read_whole_bytes_max` lie before it, and searches for later records up to
+// the ceiling. Requires: no process writes the region.
+ScanInput OpeningScanOf(std::span<std::byte> region, const RegionState& state,
+                        FileView file = {},
+                        uint64_t read_whole_bytes_max = kReadWholeBytesMax);
 
 }  // namespace alpheus
 

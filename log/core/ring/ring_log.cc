@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/core/ring/ring_log.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -28,8 +29,8 @@ std::unique_ptr<LogDurability<P>> RingLog<P>::MakeDurability(
   const LogDurabilityParts<P> parts = {
       options_.name, pmem_,     region_,   ring_,    *start.index, tracker_,
       reclaimer_,    reserver_, progress_, failure_, clock_};
-  const LogDurabilityStart begin = {start.superline.log_id,
-                                    start.superline.log_epoch, start.end};
+  const LogDurabilityStart begin = {
+      start.superline.log_id, start.superline.log_epoch, start.last, start.end};
   if (watch_ == nullptr) {
     return std::make_unique<LocalDurability<P>>(parts, begin);
   }
@@ -53,11 +54,8 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
       progress_(waiter_),
       tracker_(options.exposure_records_max),
       superline_(pmem, region, start.superline, start.superline_seq, failure_),
-      reclaimer_(pmem, options.name, start.superline.ring_offset, ring_,
-                 start.table,
-                 {start.superline.head_lsn, start.superline.head_offset,
-                  start.superline.head_chain},
-                 start.index, superline_),
+      reclaimer_(pmem, options.name, ring_, start.table, start.superline,
+                 options.ceiling_step_bytes, start.index, superline_),
       durability_(MakeDurability(start)),
       durable_lsn_word_(durability_->durable_lsn_word()),
       reserver_(ring_.capacity(), tracker_.size(),
@@ -309,8 +307,9 @@ absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t bytes,
           const uint64_t limit = durability_->reuse_limit_word().load();
           const auto outcome = reserver_.TryReserve(record_bytes, &space);
           if (outcome == Reserver::Outcome::kReserved) return true;
-          ALPHEUS_ASSIGN_OR_RETURN(const bool again,
-                                   MakeRoom(outcome, limit, bytes, deadline));
+          ALPHEUS_ASSIGN_OR_RETURN(
+              const bool again,
+              MakeRoom(outcome, limit, space, bytes, deadline));
           if (!again) return false;
         }
       }));
@@ -319,18 +318,19 @@ absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t bytes,
 
 template <Persistence P>
 absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
-                                          uint64_t limit, size_t bytes,
-                                          Deadline deadline) {
+                                          uint64_t limit,
+                                          const Reserver::Space& refused,
+                                          size_t bytes, Deadline deadline) {
   if (failure_.failed()) return failure_.status();
-  if (refusal == Reserver::Outcome::kQuiesced) {
-    durability_->Poll();
-    return false;
-  }
-  // Both other refusals end when records become durable: the exposure shrinks,
-  // and the head may pass aborted records.
+  // Each refusal ends when records become durable: the exposure shrinks, the
+  // head may pass aborted records, and a log that is held comes to rest.
   const Lsn before = durable_lsn();
   if (durability_->Step(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
     return failure_.status();
+  }
+  if (refusal == Reserver::Outcome::kQuiesced) {
+    durability_->Poll();
+    return false;
   }
   if (refusal == Reserver::Outcome::kExposureFull) {
     if (durable_lsn() > before) return true;
@@ -338,8 +338,12 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
         durability_->CheckNotBlockedBySelf(first_open_lsn()));
     return false;
   }
-  ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(reclaimer_.Publish(durable_lsn())));
+  const absl::StatusOr<bool> published =
+      reclaimer_.Publish(durable_lsn(), refused.end);
+  ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(published.status()));
   durability_->Poll();
+  // While the epoch changes no space is freed; the head is written afterwards.
+  if (!*published) return false;
   const bool awaits_backups = durability_->AwaitsBackups();
   // Space was freed by this call, or by another thread since the refusal.
   if (durability_->reuse_limit_word().load() != limit) return true;
@@ -411,7 +415,7 @@ absl::Status RingLog<P>::CleanupAll() {
   // The superline update is the commit point (P-L11). In a replicated log it is
   // the W-th update, because an opening takes the highest head that R replicas
   // report.
-  ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(reclaimer_.Publish(durable_lsn())));
+  ALPHEUS_RETURN_IF_ERROR(PublishHead());
   progress_.Notify();
   return durability_->WaitHeadDurable(Deadline());
 }
@@ -438,14 +442,48 @@ absl::StatusOr<bool> RingLog<P>::CopyNext(TailPlace& place) const {
 template <Persistence P>
 absl::Status RingLog<P>::Close() {
   ALPHEUS_RETURN_IF_ERROR(Usable());
+  is_closing_.store(true, std::memory_order_release);
+  absl::Status closed = CloseWhole();
+  is_closing_.store(false, std::memory_order_release);
+  return closed;
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::CloseWhole() {
+  if (is_held_.load(std::memory_order_acquire)) {
+    // A change of the epoch has begun, and writes the region.
+    ALPHEUS_RETURN_IF_ERROR(durability_->WaitFor(
+        "close", Deadline(), [&]() -> absl::StatusOr<bool> {
+          durability_->Poll();
+          if (failure_.failed()) return failure_.status();
+          return !is_held_.load(std::memory_order_acquire);
+        }));
+  }
   ALPHEUS_RETURN_IF_ERROR(ForceEverything());
   CheckInvariants();
   ALPHEUS_RETURN_IF_ERROR(durability_->Finish());
-  ALPHEUS_RETURN_IF_ERROR(NotifyIfFailed(reclaimer_.Publish(durable_lsn())));
+  const absl::Status published = PublishHead();
+  // A record that can't be read stops the head. Everything is durable all the
+  // same, and the next opening begins at the head of before.
+  if (!absl::IsDataLoss(published)) {
+    ALPHEUS_RETURN_IF_ERROR(published);
+  }
   ALPHEUS_RETURN_IF_ERROR(durability_->WaitHeadDurable(Deadline()));
   ALPHEUS_RETURN_IF_ERROR(WriteCleanCloseWord());
   closed_.store(true, std::memory_order_release);
   return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::PublishHead() {
+  return NotifyIfFailed(durability_->WaitFor(
+      "publish the head", Deadline(), [&]() -> absl::StatusOr<bool> {
+        ALPHEUS_RETURN_IF_ERROR(failure_.status());
+        ALPHEUS_ASSIGN_OR_RETURN(const bool published,
+                                 reclaimer_.Publish(durable_lsn()));
+        if (!published) durability_->Poll();
+        return published;
+      }));
 }
 
 // Loops, because a callback for a durable record may append.
@@ -473,6 +511,67 @@ absl::Status RingLog<P>::WriteCleanCloseWord() {
   if (Persist(pmem_, word, sizeof(*word))) return absl::OkStatus();
   failure_.Fail(pmem_.Error());
   return NotifyIfFailed(failure_.status());
+}
+
+// --- Changing the epoch ------------------------------------------------------
+
+template <Persistence P>
+bool RingLog<P>::TryHold() {
+  if (!IsUsable() || is_closing_.load(std::memory_order_acquire) ||
+      !reserver_.TryHold()) {
+    return false;
+  }
+  is_held_.store(true, std::memory_order_release);
+  return true;
+}
+
+// By the published head: an opening finds none that is earlier, and whatever
+// leaves the table with a later one makes more room.
+template <Persistence P>
+bool RingLog<P>::HasRoomForEpoch() const {
+  const EpochTable& table = reclaimer_.table();
+  EpochEntry next = table.entries().back();
+  next.epoch = next.epoch + 1;
+  next.start_lsn = next_lsn();
+  const Lsn head = reclaimer_.published().head.lsn;
+  const uint64_t room =
+      std::min(superline_.Current().table_capacity, kEpochTableCapacity);
+  return table.With(next, head).entries().size() <= room;
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::Continue(const RingLogStart& start) {
+  const Superline& superline = start.superline;
+  const Reserver::Next next = reserver_.next();
+  const LogPosition head = {superline.head_lsn, superline.head_offset,
+                            superline.head_chain};
+  const LogPosition published = reclaimer_.published().head;
+  // A member may have known a later head, from a primary before this one.
+  // Records before it were cleaned.
+  const bool goes_back = head.lsn < published.lsn;
+  if (start.end.offset != next.tail || goes_back ||
+      !durability_->forcer().Continue(superline.log_id, superline.log_epoch,
+                                      start.end)) {
+    return absl::DataLossError(
+        absl::StrCat(options_.name, ": epoch ", superline.log_epoch.value,
+                     " was opened with LSN ", head.lsn.value, " to ",
+                     start.end.lsn.value - 1, ", expected ",
+                     published.lsn.value, " or a later one to ",
+                     next.lsn.value - 1, " of this log. Open the log again"));
+  }
+  superline_.Continue(superline, start.superline_seq);
+  reclaimer_.Continue(start.table, superline);
+  const EpochTable& table = reclaimer_.table();
+  writer_.Continue(table.KeyOf(&table.entries().back()), superline.log_epoch);
+  return absl::OkStatus();
+}
+
+// Release, in Unhold: a thread that reserves afterwards sees the new epoch.
+template <Persistence P>
+void RingLog<P>::Resume() {
+  reclaimer_.UnholdHead();
+  is_held_.store(false, std::memory_order_release);
+  reserver_.Unhold();
 }
 
 // --- Scrubbing ---------------------------------------------------------------

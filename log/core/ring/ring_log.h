@@ -23,8 +23,12 @@
 //   RL2. next_lsn - 1 - durable_lsn <= exposure_records_max, rounded up to a
 //        power of two (P-F6).
 //   RL3. Ring bytes are assigned only if the head in the persisted superline of
-//        every replica in sync has passed them (P-L4).
+//        every replica in sync has passed them (P-L4), and they lie before the
+//        ceiling there (P-A3.7).
 //   RL4. After a failed fence nothing more is acknowledged (P-H20).
+//   RL5. The epoch changes only while every record of the one before is durable
+//        and no thread has a reservation: so each record is written, persisted
+//        and acknowledged in one epoch (P-A5.4).
 // Persistence: a crash leaves the superline of the last update, and any subset
 // of the record words that no fence covered. scan.h recovers the log from that.
 // Thread safety: all members concurrently, but Close and the destructor alone.
@@ -65,6 +69,7 @@
 #include "log/core/read/lsn_index.h"
 #include "log/core/ring/any_ring_log.h"
 #include "log/core/ring/region_repair.h"
+#include "log/core/space/ceiling.h"
 #include "log/core/space/reclaimer.h"
 #include "log/core/space/superline_store.h"
 #include "log/core/write/completion_tracker.h"
@@ -73,6 +78,7 @@
 #include "log/core/write/reserved_record.h"
 #include "log/core/write/reserver.h"
 #include "log/core/write/writer_watch.h"
+#include "log/format/watermark.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
@@ -84,6 +90,8 @@ struct RingLogOptions {
   // records durable. Null: a local log.
   ReplicationSink* sink = nullptr;
   FlushOrder flush_order = FlushOrder::kRemoteFirst;
+  // Bytes by which the ceiling is raised; a multiple of a line.
+  uint64_t ceiling_step_bytes = kCeilingStepBytes;
 };
 
 // State in which opening an epoch left the region (local_opening.h of a local
@@ -92,7 +100,11 @@ struct RingLogStart {
   Superline superline;
   uint64_t superline_seq = 0;
   EpochTable table;
-  LogPosition end;                  // next LSN, tail, chain
+  WatermarkPlace last;  // of the record before `end`, if it is known
+  LogPosition end;      // next LSN, tail, chain
+  // Where the opening began to read. Records before it, from the head on, are
+  // checked when they are shown.
+  LogPosition read_from{Lsn(0), RingOffset(0), 0};
   std::shared_ptr<LsnIndex> index;  // of the recovered records
 };
 
@@ -139,6 +151,13 @@ class RingLog final : public AnyRingLog {
   absl::Status RestoreBytes(RingOffset offset,
                             std::span<const std::byte> bytes) override;
   absl::StatusOr<int> RepairCopies() override;
+
+  bool TryHold() override;
+  bool IsAtRest() const override { return reserver_.Exposed() == 0; }
+  bool HasRoomForEpoch() const override;
+  void HandRegion() override { reclaimer_.HoldHead(); }
+  absl::Status Continue(const RingLogStart& start) override;
+  void Resume() override;
 
   Polled Poll() override { return idle_keeper_.Poll(); }
   void WaitForWork(uint32_t seen, Deadline deadline) override {
@@ -187,11 +206,16 @@ class RingLog final : public AnyRingLog {
   // Reserves with checks, waiting and errors.
   absl::StatusOr<Reserver::Space> TakeSpace(size_t bytes, Deadline deadline);
   // Tries once to make room after a refusal. Returns true if another try to
-  // reserve is worth it. `limit` is the reuse limit before the refusal.
+  // reserve is worth it. `limit` is the reuse limit before the refusal,
+  // `refused` the space that was refused for `bytes` of payload.
   absl::StatusOr<bool> MakeRoom(Reserver::Outcome refusal, uint64_t limit,
-                                size_t bytes, Deadline deadline);
+                                const Reserver::Space& refused, size_t bytes,
+                                Deadline deadline);
   absl::Status RingFull(size_t bytes) const;
 
+  absl::Status CloseWhole();
+  // Writes the head of now into the superline; waits while it is held.
+  absl::Status PublishHead();
   absl::Status ForceEverything();
   absl::Status WriteCleanCloseWord();
   // Notifies of a failure that a step may have met under locks; returns
@@ -225,6 +249,8 @@ class RingLog final : public AnyRingLog {
   const uint64_t payload_bytes_max_;
   const Clock& clock_;
   std::atomic<bool> closed_{false};
+  std::atomic<bool> is_closing_{false};  // the epoch changes no more
+  std::atomic<bool> is_held_{false};     // by TryHold
   const std::unique_ptr<ActivityWatch> watch_;
   Waiter& waiter_;  // the watch, if there is one
   Progress progress_;

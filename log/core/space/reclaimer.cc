@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/core/space/reclaimer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/base/dynamic_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "log/base/check.h"
 #include "log/base/status_macros.h"
+#include "log/core/space/ceiling.h"
 #include "log/pmem/backends.h"
 
 namespace alpheus {
@@ -20,21 +23,28 @@ constexpr size_t kManyEpochs = 256;
 }  // namespace
 
 template <Persistence P>
-Reclaimer<P>::Reclaimer(P& pmem, std::string name, uint64_t ring_offset,
-                        Ring ring, EpochTable table, const LogPosition& head,
+Reclaimer<P>::Reclaimer(P& pmem, std::string name, Ring ring, EpochTable table,
+                        const Superline& found, uint64_t ceiling_step,
                         std::shared_ptr<LsnIndex> index,
                         SuperlineStore<P>& superline)
     : pmem_(pmem),
       name_(std::move(name)),
-      ring_offset_(ring_offset),
+      ring_offset_(found.ring_offset),
       ring_(ring),
-      table_(std::move(table)),
+      ceiling_step_(ceiling_step),
+      raise_room_(
+          std::min(ceiling_step / 2, ring.capacity() / kPublishFraction)),
       index_(std::move(index)),
       superline_(superline),
-      head_(head),
-      published_(head),
-      head_lsn_(head.lsn.value),
-      reuse_limit_(head.offset.value + ring.capacity()) {}
+      head_{found.head_lsn, found.head_offset, found.head_chain},
+      published_(head_),
+      ceiling_(found.ceiling),
+      head_lsn_(found.head_lsn.value),
+      reuse_limit_(found.ceiling.value) {
+  const MutexLock lock(mutex_);
+  tables_.push_back(std::make_unique<const EpochTable>(std::move(table)));
+  table_.store(tables_.back().get(), std::memory_order_release);
+}
 
 template <Persistence P>
 absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
@@ -46,6 +56,7 @@ absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
       return Unreadable(cursor.position());
     }
+    index_->NoteWalked(cursor.position());
   }
   const RecordView& record = cursor.record();
   if (record.cleaned) return AlreadyCleaned(lsn);
@@ -72,6 +83,7 @@ absl::Status Reclaimer<P>::CleanThrough(Lsn lsn, Lsn durable_lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
       return Unreadable(cursor.position());
     }
+    index_->NoteWalked(cursor.position());
   }
   SetHead(cursor.position());
   ALPHEUS_RETURN_IF_ERROR(AdvanceOverCleaned(durable_lsn));
@@ -79,10 +91,66 @@ absl::Status Reclaimer<P>::CleanThrough(Lsn lsn, Lsn durable_lsn) {
 }
 
 template <Persistence P>
-absl::Status Reclaimer<P>::Publish(Lsn durable_lsn) {
+absl::StatusOr<bool> Reclaimer<P>::Publish(Lsn durable_lsn, RingOffset wanted) {
   const MutexLock lock(mutex_);
-  ALPHEUS_RETURN_IF_ERROR(AdvanceOverCleaned(durable_lsn));
-  return head_ == published_ ? absl::OkStatus() : PublishLocked();
+  const absl::Status advanced = AdvanceOverCleaned(durable_lsn);
+  if (is_held_) return false;
+  // Another thread may have raised the ceiling meanwhile.
+  const bool is_room_wanted =
+      wanted > ceiling_ && NextCeiling(wanted) > ceiling_;
+  // A record that can't be read stops the head, but no append that the ring has
+  // room for.
+  if (!is_room_wanted && (!advanced.ok() || head_ == published_)) {
+    ALPHEUS_RETURN_IF_ERROR(advanced);
+    return true;
+  }
+  ALPHEUS_RETURN_IF_ERROR(PublishLocked(wanted));
+  return true;
+}
+
+template <Persistence P>
+void Reclaimer<P>::HoldHead() {
+  const MutexLock lock(mutex_);
+  is_held_ = true;
+}
+
+template <Persistence P>
+void Reclaimer<P>::Continue(EpochTable table, const Superline& superline) {
+  const MutexLock lock(mutex_);
+  ALPHEUS_CHECK(is_held_, "the head is held (RCL6)");
+  ALPHEUS_CHECK(superline.head_lsn >= published_.lsn,
+                "no head goes back that is on media (RCL1)");
+  ALPHEUS_CHECK(superline.ceiling >= ceiling_, "CLG3 (ceiling.h)");
+  tables_.push_back(std::make_unique<const EpochTable>(std::move(table)));
+  // Release: a thread that sees the new table sees its entries.
+  table_.store(tables_.back().get(), std::memory_order_release);
+  published_ = {superline.head_lsn, superline.head_offset,
+                superline.head_chain};
+  if (head_.lsn < published_.lsn) SetHead(published_);
+  ceiling_ = superline.ceiling;
+  // Release: as in PublishLocked.
+  reuse_limit_.store(ceiling_.value, std::memory_order_release);
+  is_held_ = false;
+}
+
+template <Persistence P>
+void Reclaimer<P>::UnholdHead() {
+  const MutexLock lock(mutex_);
+  is_held_ = false;
+}
+
+template <Persistence P>
+absl::Status Reclaimer<P>::RaiseAhead(RingOffset end) {
+  const uint64_t limit = reuse_limit_.load(std::memory_order_relaxed);
+  // Each step of replication comes here: no lock, unless little room is left.
+  if (end.value + raise_room_ <= limit) [[likely]]
+    return absl::OkStatus();
+  const MutexLock lock(mutex_);
+  // Heads go by PublishLazily: a short step at the end of a lap is none.
+  if (is_held_ || NextCeiling(end) - ceiling_ < raise_room_) {
+    return absl::OkStatus();
+  }
+  return PublishLocked(end);
 }
 
 template <Persistence P>
@@ -168,7 +236,7 @@ absl::Status Reclaimer<P>::AdvanceOverCleaned(Lsn durable_lsn) {
 // live record.
 template <Persistence P>
 bool Reclaimer<P>::LetsEpochsGo() const {
-  const std::vector<EpochEntry>& entries = table_.entries();
+  const std::vector<EpochEntry>& entries = table().entries();
   if (entries.size() < kManyEpochs) return false;
   const Lsn end_of_oldest = entries[1].start_lsn;
   return published_.lsn < end_of_oldest && end_of_oldest <= head_.lsn;
@@ -178,23 +246,34 @@ template <Persistence P>
 absl::Status Reclaimer<P>::PublishLazily() {
   const bool is_little =
       head_.offset - published_.offset < ring_.capacity() / kPublishFraction;
-  if (is_little && !LetsEpochsGo()) return absl::OkStatus();
-  return PublishLocked();
+  if (is_held_ || (is_little && !LetsEpochsGo())) return absl::OkStatus();
+  return PublishLocked(RingOffset(0));
+}
+
+// A `wanted` that is not 0 lies after the head, and so does the log's end.
+template <Persistence P>
+RingOffset Reclaimer<P>::NextCeiling(RingOffset wanted) const {
+  const RingOffset end = std::max(wanted, head_.offset);
+  return std::max(ceiling_, CeilingAfter(end, head_.offset, ring_.capacity(),
+                                         ceiling_step_));
 }
 
 template <Persistence P>
-absl::Status Reclaimer<P>::PublishLocked() {
+absl::Status Reclaimer<P>::PublishLocked(RingOffset wanted) {
   const LogPosition head = head_;
-  ALPHEUS_RETURN_IF_ERROR(superline_.Update([&head](Superline& superline) {
+  const RingOffset ceiling = NextCeiling(wanted);
+  ALPHEUS_RETURN_IF_ERROR(superline_.Update([&](Superline& superline) {
     superline.head_lsn = head.lsn;
     superline.head_offset = head.offset;
     superline.head_chain = head.chain;
+    superline.ceiling = ceiling;
   }));
   published_ = head;
-  // Release: a thread that may reuse the bytes knows that the head is on media
-  // (RCL2).
-  reuse_limit_.store(head.offset.value + ring_.capacity(),
-                     std::memory_order_release);
+  ceiling_ = ceiling;
+  // Release: a thread that may reuse the bytes knows that head and ceiling are
+  // on media (RCL2).
+  reuse_limit_.store(ceiling.value, std::memory_order_release);
+  publications_.fetch_add(1, std::memory_order_release);
   return absl::OkStatus();
 }
 
@@ -206,7 +285,7 @@ void Reclaimer<P>::SetHead(const LogPosition& head) {
 
 template <Persistence P>
 RecordCursor Reclaimer<P>::HeaderCursor(const LogPosition& from) const {
-  return {ring_, table_, from, published_.offset + ring_.capacity(),
+  return {ring_, table(), from, published_.offset + ring_.capacity(),
           RecordCursor::Payloads::kSkip};
 }
 

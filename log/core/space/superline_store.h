@@ -42,6 +42,14 @@ class SuperlineStore {
     return superline_;
   }
 
+  // Goes on with what another writer of the region has left there. Requires:
+  // both copies on media hold `superline` with number `seq`.
+  void Continue(const Superline& superline, uint64_t seq) {
+    const MutexLock lock(mutex_);
+    superline_ = superline;
+    seq_ = seq;
+  }
+
   // Returns the number of the superline on media.
   uint64_t seq() const {
     const MutexLock lock(mutex_);

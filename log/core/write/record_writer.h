@@ -66,6 +66,13 @@ class RecordWriter {
   RecordWriter(P& pmem, Ring ring, const EpochKey& key, Epoch epoch)
       : pmem_(pmem), ring_(ring), key_(key), epoch_(epoch) {}
 
+  // Goes on in the next epoch. Requires: nothing is reserved, and no thread can
+  // reserve.
+  void Continue(const EpochKey& key, Epoch epoch) {
+    key_ = key;
+    epoch_ = epoch;
+  }
+
   // Copies into the payload with cached stores, so that any thread's flush
   // covers it (P-F3). `is_owner`: this thread reserved the record; only then is
   // the checksum computed along the way. Requires: fits.
@@ -97,8 +104,8 @@ class RecordWriter {
 
   P& pmem_;
   const Ring ring_;
-  const EpochKey key_;
-  const Epoch epoch_;
+  EpochKey key_;
+  Epoch epoch_;
 };
 
 }  // namespace alpheus

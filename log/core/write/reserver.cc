@@ -40,6 +40,12 @@ bool Reserver::TryQuiesce() {
                                        std::memory_order_acq_rel);
 }
 
+bool Reserver::TryHold() {
+  const uint64_t before =
+      word_.fetch_or(kQuiescedBit, std::memory_order_acq_rel);
+  return (before & kQuiescedBit) == 0;
+}
+
 void Reserver::Unhold() {
   word_.fetch_and(~kQuiescedBit, std::memory_order_release);
 }

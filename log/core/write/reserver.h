@@ -4,9 +4,11 @@
 // Idea: LSN and tail move together, so they share one 64-bit word: the low 23
 // bits of the next LSN and the low 40 bits of the tail, counted in lines. The
 // remaining bit stops reserving for a moment. The whole values are rebuilt
-// from the durable LSN and the reuse limit, which are never further behind than
-// the exposure cap and the ring's capacity. One compare-and-swap reserves, a
-// PAD at the end of the ring included.
+// from the durable LSN and from the offset a lap before the reuse limit. These
+// are never further behind than the exposure cap and the ring's capacity. In
+// the first lap that offset may be below 0; it is counted modulo 2^64, as is
+// what is rebuilt from it. One compare-and-swap reserves, a PAD at the end of
+// the ring included.
 //
 // Invariants:
 //   RV1. LSNs are consecutive; extents are adjacent; no record crosses the end
@@ -58,7 +60,8 @@ class Reserver {
   };
 
   // `durable_lsn` belongs to the forcer. `reuse_limit` belongs to the
-  // reclaimer; it is an offset: bytes before it may be assigned.
+  // reclaimer; it is an offset: bytes before it may be assigned. It is at most
+  // a lap after the head (RCL2, reclaimer.h).
   // Requires: exposure_records_max <= 2^20, capacity < 2^45.
   Reserver(uint64_t capacity, uint32_t exposure_records_max, Next start,
            const std::atomic<uint64_t>& durable_lsn,
@@ -117,6 +120,9 @@ class Reserver {
   // Blocks reserving until Unhold, if every reserved record is durable; else
   // returns false. The caller is then alone at the log's end.
   bool TryQuiesce();
+  // Blocks reserving until Unhold, whatever is reserved. Returns false if it is
+  // blocked already. Once nothing is exposed the caller is alone, too.
+  bool TryHold();
   void Unhold();
 
  private:
@@ -138,12 +144,12 @@ class Reserver {
   // Returns Next as of `word`; valid only if the word is still current
   // afterwards.
   Next Unpack(uint64_t word, uint64_t durable_lsn, uint64_t reuse_limit) const {
-    const uint64_t head = reuse_limit - ring_.capacity();
+    const uint64_t before = reuse_limit - ring_.capacity();
     Next next;
     next.lsn =
         Lsn(Rebuild(durable_lsn, word >> kLineBits & kLsnMask, kLsnMask));
     next.tail = RingOffset(
-        Rebuild(head / kLineBytes, word & kLineMask, kLineMask) * kLineBytes);
+        Rebuild(before / kLineBytes, word & kLineMask, kLineMask) * kLineBytes);
     return next;
   }
   // A PAD goes before a record that would cross the end of the ring (RV1).

@@ -3,15 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <ios>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "alpheus/candidate.h"
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/test_cluster.h"
 
 namespace alpheus {
@@ -20,8 +28,34 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::InPatience;
 using ::testing::IsEmpty;
 using testing::TestCluster;
+
+// A process that stands for primary, and what it has told.
+struct Standing {
+  explicit Standing(CandidateOptions options) {
+    options.say = [this](const std::string& sentence) {
+      const std::lock_guard lock(mutex);
+      said += sentence + "\n";
+      has_said.notify_all();
+    };
+    auto stands = Candidate::Stand(options);
+    EXPECT_TRUE(stands.ok()) << stands.status();
+    if (stands.ok()) candidate = *std::move(stands);
+  }
+  void WaitUntilItSays(const std::string& words) {
+    std::unique_lock lock(mutex);
+    EXPECT_TRUE(has_said.wait_for(lock, testing::kPatience, [&] {
+      return said.find(words) != std::string::npos;
+    })) << words;
+  }
+
+  std::mutex mutex;
+  std::condition_variable has_said;
+  std::string said;
+  std::unique_ptr<Candidate> candidate;  // ends first
+};
 
 class ClusterMembersTest : public ::testing::Test {
  protected:
@@ -81,6 +115,16 @@ class ClusterMembersTest : public ::testing::Test {
     return records;
   }
 
+  CandidateOptions Candidacy(const std::string& list, int node) {
+    CandidateOptions options;
+    options.log = By(list, node);
+    options.log.path = cluster_.ReplicaPath(node);
+    // A busy machine must not decide.
+    options.silence_ms = 5'000;
+    options.silence_ms_max = 20'000;
+    return options;
+  }
+
   TestCluster cluster_{4};
   const std::string three_ = cluster_.WriteList(1, {1, 2, 3}, 2);
 };
@@ -107,6 +151,27 @@ TEST_F(ClusterMembersTest, LostReplicaIsReplacedWhileTheLogRuns) {
   EXPECT_EQ(RecordsOf(3), 8);
 }
 
+// It would end the primary, and the next one could not open the log.
+TEST_F(ClusterMembersTest, OlderListElectsNobody) {
+  Format(three_);
+  Append(three_, 1, 0, 1);
+  const std::string others = cluster_.WriteList(2, {1, 2, 4}, 2);
+  const auto changed = Change(others, three_);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  ElectOptions elect;
+  elect.cluster_file = three_;
+  elect.node = 1;
+  elect.timeout_ms = 60'000;
+  const absl::Status elected = Candidate::Elect(elect).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(elected)) << elected;
+  EXPECT_THAT(elected.message(), HasSubstr("newer than 1 in "));
+  LogOptions old = By(three_, 1);
+  old.path = cluster_.ReplicaPath(1);
+  const absl::Status opened = Log::Open(old).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(opened)) << opened;
+  EXPECT_THAT(opened.message(), HasSubstr("newest cluster file"));
+}
+
 // Neither the lost replica nor the one that the primary has as its own tells
 // who the members are: the opening finds out.
 TEST_F(ClusterMembersTest, LostReplicaIsReplacedBesideAPrimaryWithItsOwn) {
@@ -119,10 +184,148 @@ TEST_F(ClusterMembersTest, LostReplicaIsReplacedBesideAPrimaryWithItsOwn) {
   LoseMedium(2);
   const auto changed = Change(three_, "", {2});
   ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_TRUE(changed->was_running);
+  EXPECT_EQ(changed->end_lsn, Lsn(1));
+  EXPECT_THAT(changed->absent_members, IsEmpty()) << "node 2 has joined";
+  ASSERT_TRUE((*log)->Append("two").ok());
+  ASSERT_TRUE((*log)->Close().ok());
+  log->reset();
+  cluster_.Stop(3);
+  Append(three_, 2, 2, 1);
+}
+
+// A primary with its own replica makes the change itself. Its users wait
+// meanwhile, and none of their calls fails.
+TEST_F(ClusterMembersTest, UsersOfARunningLogSeeAPause) {
+  Format(three_);
+  LogOptions options = By(three_, 1);
+  options.path = cluster_.ReplicaPath(1);
+  auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  std::atomic<bool> ends{false};
+  absl::Status failed;
+  uint64_t appended = 0;
+  std::thread writer([&] {
+    while (!ends) {
+      const auto lsn = (*log)->Append("record");
+      failed = lsn.ok() ? (*log)->CleanupThrough(*lsn) : lsn.status();
+      if (!failed.ok()) return;
+      appended = lsn->value;
+    }
+  });
+  const std::string others = cluster_.WriteList(2, {1, 2, 4}, 2);
+  const auto changed = Change(others, three_);
+  ends = true;
+  writer.join();
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_TRUE(changed->was_running);
+  EXPECT_THAT(changed->absent_members, IsEmpty()) << "node 4 has joined";
+  EXPECT_TRUE(failed.ok()) << failed;
+  EXPECT_GT(changed->epoch, (*log)->report().epoch);
+  const auto last = (*log)->Append("the last one");
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(*last, Lsn(appended + 1));
+  ASSERT_TRUE((*log)->Close().ok());
+  log->reset();
+  cluster_.Stop(1);
+  Append(others, 4, static_cast<int>(last->value), 1);
+}
+
+TEST_F(ClusterMembersTest, RunningLogWithAnOpenReservationGoesOnAsItWas) {
+  Format(three_);
+  LogOptions options = By(three_, 1);
+  options.path = cluster_.ReplicaPath(1);
+  auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  const std::string others = cluster_.WriteList(2, {1, 2, 4}, 2);
+  {
+    const auto open = (*log)->Reserve(8);
+    ASSERT_TRUE(open.ok()) << open.status();
+    const auto refused = Change(others, three_);
+    EXPECT_TRUE(absl::IsUnavailable(refused.status())) << refused.status();
+    EXPECT_THAT(refused.status().message(),
+                AllOf(HasSubstr("holds reservations open"),
+                      HasSubstr("Nothing was changed, and the log goes on")));
+  }
+  ASSERT_TRUE((*log)->Append("goes on").ok());
+  const auto changed = Change(others, three_);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_TRUE(changed->was_running);
+}
+
+// Its replica would not stay, and it is no candidate that could hand over: the
+// change is made from outside.
+TEST_F(ClusterMembersTest, PrimaryThatLeavesLosesItsLog) {
+  Format(three_);
+  LogOptions options = By(three_, 1);
+  options.path = cluster_.ReplicaPath(1);
+  auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  ASSERT_TRUE((*log)->Append("one").ok());
+  const std::string others = cluster_.WriteList(2, {2, 3, 4}, 2);
+  const auto changed = Change(others, three_);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_FALSE(changed->was_running);
   EXPECT_TRUE(absl::IsAborted((*log)->Append("two").status()));
   (*log)->Close().IgnoreError();
-  cluster_.Stop(3);
-  Append(three_, 2, 1, 1);
+  log->reset();
+  Append(others, 2, 1, 1);
+}
+
+// CHM1. It hands over, so that no call of its users fails, and the next primary
+// makes the change while its log runs.
+TEST_F(ClusterMembersTest, CandidateThatLeavesHandsOverFirst) {
+  Format(three_);
+  Standing leaves(Candidacy(three_, 1));
+  auto log = leaves.candidate->WaitForLog(InPatience());
+  ASSERT_TRUE(log.ok()) << log.status();
+  Standing stays(Candidacy(three_, 2));
+  stays.WaitUntilItSays("stands for primary");
+  ASSERT_TRUE((*log)->Append("one").ok());
+  const std::string others = cluster_.WriteList(2, {2, 3, 4}, 2);
+  absl::StatusOr<RecoveryReport> changed = absl::UnknownError("not over");
+  std::thread command(
+      [&] { changed = Change(others, three_, {}, testing::kPatienceMs); });
+  EXPECT_TRUE(
+      absl::IsCancelled(leaves.candidate->WaitToGiveBack(InPatience())));
+  EXPECT_TRUE((*log)->Append("two").ok());
+  EXPECT_TRUE(leaves.candidate->GiveBack(*std::move(log)).ok());
+  const auto next = stays.candidate->WaitForLog(InPatience());
+  command.join();
+  ASSERT_TRUE(next.ok()) << next.status();
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_TRUE(changed->was_running);
+  EXPECT_EQ(changed->end_lsn, Lsn(2));
+  EXPECT_EQ((*next)->replication_status().replicas, 3u);
+  EXPECT_TRUE((*next)->Append("three").ok());
+}
+
+// ELE10. It has the new list as soon as its file has: no restart is needed.
+TEST_F(ClusterMembersTest, CandidateGoesByTheListOfTheNewestEpoch) {
+  Format(three_);
+  const std::string file = three_ + ".of_candidates";
+  const auto give = [&file](const std::string& list) {
+    std::filesystem::copy_file(
+        list, file, std::filesystem::copy_options::overwrite_existing);
+  };
+  give(three_);
+  Standing first(Candidacy(file, 1));
+  auto log = first.candidate->WaitForLog(InPatience());
+  ASSERT_TRUE(log.ok()) << log.status();
+  Standing second(Candidacy(file, 2));
+  const std::string others = cluster_.WriteList(2, {1, 2, 4}, 2);
+  const auto changed = Change(others, three_);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_TRUE(changed->was_running);
+  second.WaitUntilItSays("Give this node the newest list");
+  give(others);
+  second.WaitUntilItSays("stands by configuration 2");
+  ASSERT_TRUE((*log)->Append("one").ok());
+  log->reset();
+  first.candidate.reset();
+  const auto next = second.candidate->WaitForLog(InPatience());
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ((*next)->report().end_lsn, Lsn(1));
 }
 
 TEST_F(ClusterMembersTest, ReplicaThatIsThereIsNotReplaced) {

@@ -21,6 +21,7 @@ TEST(CViewsTest, ReportHoldsEveryField) {
   report.was_closed_cleanly = true;
   report.head_lsn = Lsn(5);
   report.end_lsn = Lsn(6);
+  report.read_from_lsn = Lsn(14);
   report.records = 7;
   report.cleaned_records = 8;
   report.aborted_records = 9;
@@ -38,6 +39,7 @@ TEST(CViewsTest, ReportHoldsEveryField) {
   EXPECT_TRUE(c.was_closed_cleanly);
   EXPECT_EQ(c.head_lsn, 5u);
   EXPECT_EQ(c.end_lsn, 6u);
+  EXPECT_EQ(c.read_from_lsn, 14u);
   EXPECT_EQ(c.records, 7u);
   EXPECT_EQ(c.cleaned_records, 8u);
   EXPECT_EQ(c.aborted_records, 9u);

@@ -19,7 +19,9 @@
 #include "alpheus/cluster_reader.h"
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
+#include "api/log/log_engine.h"
 #include "log/base/bytes.h"
+#include "log/base/clock.h"
 #include "log/base/random.h"
 #include "quorum/members/cluster_key.h"
 #include "tests/support/fixtures/temp_directory.h"
@@ -77,6 +79,27 @@ class ClusterLogTest : public ::testing::Test {
     return payloads;
   }
 
+  // Flips a bit of its payload in the node's file.
+  static void DamageFirstRecord(TestCluster& cluster, int node) {
+    cluster.Stop(node);
+    const std::string path = cluster.ReplicaPath(node);
+    uint64_t offset = 0;
+    {
+      auto reader = LogReader::Open(path);
+      ASSERT_TRUE(reader.ok()) << reader.status();
+      ASSERT_TRUE((*reader)
+                      ->ForEach([&](const ReaderRecord& record) {
+                        if (record.lsn == Lsn(1)) offset = record.offset;
+                        return absl::OkStatus();
+                      })
+                      .ok());
+    }
+    auto bytes = testing::ReadFile(path);
+    bytes[offset + 70] ^= std::byte{1};
+    testing::WriteFile(path, bytes);
+    cluster.Start(node);
+  }
+
   static std::vector<std::string> Durable(const TestCluster& cluster) {
     std::vector<std::string> payloads;
     const auto reader = ClusterReader::Open({.cluster_file = cluster.file()});
@@ -105,8 +128,16 @@ TEST_F(ClusterLogTest, AppendedRecordsAreRecoveredByAnyNode) {
     EXPECT_EQ(log->durable_lsn(), Lsn(2));
     ASSERT_TRUE(log->Close().ok());
   }
+  const int64_t before = Clock::Real().NowNanos();
   const auto log = MustOpen(OptionsOf(cluster, 2));
   ASSERT_NE(log, nullptr);
+  const OpeningMoments& moments = log->report().moments;
+  EXPECT_GE(moments.began_ns, before);
+  EXPECT_GE(moments.promised_ns, moments.began_ns);
+  EXPECT_GE(moments.chosen_ns, moments.promised_ns);
+  EXPECT_GE(moments.installed_ns, moments.chosen_ns);
+  EXPECT_GE(moments.opened_ns, moments.installed_ns);
+  EXPECT_LE(moments.opened_ns, Clock::Real().NowNanos());
   EXPECT_THAT(Recovered(*log), ElementsAre("one", "two"));
   EXPECT_EQ(log->report().records, 2u);
   EXPECT_EQ(log->report().payload_bytes, 6u);
@@ -758,28 +789,13 @@ TEST_F(ClusterLogTest, ReaderNamesWhoIsMissing) {
 TEST_F(ClusterLogTest, DamagedReplicaIsRepairedFromAnother) {
   TestCluster cluster(3);
   Format(cluster);
-  uint64_t offset = 0;
   {
     const auto log = MustOpen(OptionsOf(cluster, 1));
     ASSERT_NE(log, nullptr);
     ASSERT_TRUE(log->Append(std::string(100, 'a')).ok());
     ASSERT_TRUE(log->Append(std::string(100, 'b')).ok());
   }
-  cluster.Stop(2);
-  {
-    auto reader = LogReader::Open(cluster.ReplicaPath(2));
-    ASSERT_TRUE(reader.ok()) << reader.status();
-    ASSERT_TRUE((*reader)
-                    ->ForEach([&](const ReaderRecord& record) {
-                      if (record.lsn == Lsn(1)) offset = record.offset;
-                      return absl::OkStatus();
-                    })
-                    .ok());
-  }
-  auto bytes = testing::ReadFile(cluster.ReplicaPath(2));
-  bytes[offset + 70] ^= std::byte{1};
-  testing::WriteFile(cluster.ReplicaPath(2), bytes);
-  cluster.Start(2);
+  ASSERT_NO_FATAL_FAILURE(DamageFirstRecord(cluster, 2));
   const auto damaged = ClusterReader::Open({.cluster_file = cluster.file()});
   ASSERT_TRUE(damaged.ok());
   const absl::Status& found = (*damaged)->replicas()[1].status;
@@ -796,6 +812,37 @@ TEST_F(ClusterLogTest, DamagedReplicaIsRepairedFromAnother) {
   ASSERT_TRUE(repaired.ok());
   EXPECT_TRUE((*repaired)->replicas()[1].status.ok())
       << (*repaired)->replicas()[1].status;
+}
+
+// P-C8. The record lies some MiB before the place, where the report of node 1
+// begins. A process without a replica gets it from there, and finds the damage.
+// Its next try has whole reports. A candidate leaves other failures to the
+// election, and yet makes this second try.
+TEST_F(ClusterLogTest, DamageThatNoReportNamesIsLookedForByTheNextTry) {
+  TestCluster cluster(3);
+  Format(cluster, "main", uint64_t{16} << 20);
+  constexpr size_t kRecords = 8;
+  {
+    const auto log = MustOpen(OptionsOf(cluster, 1));
+    ASSERT_NE(log, nullptr);
+    const std::string payload(size_t{1} << 20, 'x');
+    for (size_t i = 0; i < kRecords; ++i) {
+      ASSERT_TRUE(log->Append(payload).ok());
+    }
+    ASSERT_TRUE(log->Close().ok());
+  }
+  for (const bool is_candidate : {false, true}) {
+    SCOPED_TRACE(is_candidate);
+    ASSERT_NO_FATAL_FAILURE(DamageFirstRecord(cluster, 1));
+    const auto opened = OpenReplicatedEngine(OptionsOf(cluster, 3),
+                                             {.until_deadline = !is_candidate});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    const auto reader = ClusterReader::Open({.cluster_file = cluster.file()});
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    EXPECT_TRUE((*reader)->replicas()[0].status.ok())
+        << (*reader)->replicas()[0].status;
+    EXPECT_EQ(Durable(cluster).size(), kRecords);
+  }
 }
 
 }  // namespace

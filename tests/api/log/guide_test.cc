@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "alpheus/atomicity.h"
+#include "alpheus/candidate.h"
 #include "alpheus/cluster_tail.h"
 #include "alpheus/integrity.h"
 #include "alpheus/log.h"
@@ -190,9 +191,10 @@ absl::Status RedoAndClean(
     alpheus::Log& log,
     const std::function<absl::Status(const alpheus::RecoveredRecord&)>& redo) {
   const absl::Status redone = log.ForEachRecovered(redo);
-  if (!redone.ok() || log.report().records == 0) return redone;
+  const alpheus::RecoveryReport& report = log.report();
+  if (!redone.ok() || report.end_lsn < report.head_lsn) return redone;
   // Here the program makes persistent what redo did; then:
-  return log.CleanupThrough(log.report().end_lsn);
+  return log.CleanupThrough(report.end_lsn);
 }
 
 absl::StatusOr<alpheus::Lsn> AppendMakingRoom(
@@ -249,6 +251,21 @@ absl::StatusOr<bool> OpenAgain(
       });
   if (!read.ok()) return read;
   return survived;
+}
+
+absl::Status ServeWhilePrimary(
+    alpheus::Candidate& candidate,
+    const std::function<absl::Status(alpheus::Log&)>& append_one) {
+  for (;;) {
+    absl::StatusOr<std::shared_ptr<alpheus::Log>> log = candidate.WaitForLog();
+    if (!log.ok()) return log.status();  // it withdrew
+    absl::Status appended;
+    while (appended.ok() && !candidate.must_give_back()) {
+      appended = append_one(**log);
+    }
+    // A log that has failed says so once more. The candidate stands again.
+    candidate.GiveBack(*std::move(log)).IgnoreError();
+  }
 }
 
 absl::Status AnnounceDurable(const std::string& path, std::ostream& out) {
@@ -650,6 +667,27 @@ TEST(GuideClusterTest, FailedPrimaryOpensAgain) {
   EXPECT_FALSE(*survived);
   EXPECT_THAT(Recovered(**first), ElementsAre("one", "two"));
   EXPECT_TRUE((*first)->Append("three").ok());
+}
+
+TEST_F(GuideTest, CandidateServesWhileItIsPrimary) {
+  alpheus::testing::TestCluster cluster(3);
+  alpheus::FormatOptions format;
+  format.region_bytes = 1 << 20;
+  format.cluster_file = cluster.file();
+  ASSERT_TRUE(alpheus::Log::Format(format).ok());
+  alpheus::CandidateOptions options;
+  options.log.replication.cluster_file = cluster.file();
+  options.log.replication.node = 1;
+  auto candidate = alpheus::Candidate::Stand(options);
+  ASSERT_TRUE(candidate.ok()) << candidate.status();
+  int appended = 0;
+  const absl::Status served =
+      ServeWhilePrimary(**candidate, [&](alpheus::Log& log) {
+        if (++appended == 3) (*candidate)->Withdraw();
+        return log.Append("a record").status();
+      });
+  EXPECT_TRUE(absl::IsCancelled(served)) << served;
+  EXPECT_EQ(appended, 3);
 }
 
 TEST_F(GuideTest, SealedBytesComeBackWholeOrNotAtAll) {

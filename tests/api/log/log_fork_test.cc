@@ -16,9 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "alpheus/candidate.h"
 #include "alpheus/log.h"
 #include "alpheus/log_tail.h"
 #include "log/base/bytes.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/support/fixtures/test_cluster.h"
 
@@ -194,6 +196,35 @@ TEST_F(LogForkTest, LogInMemoryIsCopied) {
   ASSERT_TRUE(log.ok());
   EXPECT_EQ(ExitOfChild([&] { return (*log)->Append("child").ok(); }), 0);
   EXPECT_EQ((*log)->next_lsn(), Lsn(1));
+}
+
+// CAN3 of candidate.h: the thread that stands is the parent's.
+TEST_F(LogForkTest, CandidateIsLeftToTheParent) {
+  testing::TestCluster cluster(3);
+  FormatOptions format;
+  format.cluster_file = cluster.file();
+  format.region_bytes = 1 << 20;
+  ASSERT_TRUE(Log::Format(format).ok());
+  CandidateOptions options;
+  options.log.replication.cluster_file = cluster.file();
+  options.log.replication.node = 1;
+  auto candidate = Candidate::Stand(options);
+  ASSERT_TRUE(candidate.ok()) << candidate.status();
+  auto log = (*candidate)->WaitForLog(testing::InPatience());
+  ASSERT_TRUE(log.ok()) << log.status();
+  const auto end = [&] {
+    const bool is_refused =
+        IsRefused((*candidate)->WaitForLog().status()) &&
+        IsRefused((*candidate)->WaitToGiveBack()) &&
+        IsRefused((*candidate)->GiveBack(std::move(*log))) &&
+        (*candidate)->must_give_back() && *log != nullptr;
+    (*candidate)->Withdraw();
+    candidate->reset();
+    return is_refused;
+  };
+  EXPECT_EQ(ExitOfChild(end), 0);
+  EXPECT_FALSE((*candidate)->must_give_back());
+  EXPECT_TRUE((*log)->Append("record").ok());
 }
 
 // Its connections are the parent's, too.

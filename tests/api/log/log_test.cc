@@ -65,6 +65,8 @@ TEST_F(LogTest, AppendedRecordsAreRecoveredInOrder) {
   EXPECT_EQ(log_->report().records, 3u);
   EXPECT_EQ(log_->report().log_id, log_id_);
   EXPECT_EQ(log_->report().epoch, Epoch(2));
+  EXPECT_EQ(log_->report().moments.began_ns, 0);
+  EXPECT_EQ(log_->report().moments.opened_ns, 0);
 }
 
 TEST_F(LogTest, AppendInRingIsDurableAndTellsWhereThePayloadIs) {

@@ -251,6 +251,18 @@ class TextTest(unittest.TestCase):
                         bytes=64, threads=4))
         self.assertIn("over-subscribed", tables.threads(run))
 
+    def test_openings_are_told_by_size(self):
+        run = run_of(*(
+            measurement("opening", "alpheus", [ms], metric, "ms", bytes=1024,
+                        log_mib=mib)
+            for metric, mib, ms in (("after a crash", 64, 0.5),
+                                    ("after a close", 64, 0.25),
+                                    ("after a crash", 256, 0.75))))
+        rows = [line.split() for line in tables.opening(run).splitlines()]
+        self.assertIn(["64", "MiB", "1", "KiB", "0.50", "0.25"], rows)
+        self.assertIn(["256", "MiB", "1", "KiB", "0.75", "-"], rows)
+        self.assertIn(tables.opening(run), tables.to_text(run))
+
     def test_missing_arguments_are_refused(self):
         saved, sys.stderr = sys.stderr, open(os.devnull, "w")
         try:

@@ -105,6 +105,9 @@ TEST(ProtobufFieldsTest, LastValueCountsAndOthersAreSteppedOver) {
       23);
   EXPECT_EQ(*NumberField(message, 4), 5u);
   EXPECT_EQ(*NumberField(std::string("\x20\xac\x02", 3), 4), 300u);
+  std::string number;
+  AppendNumberField(4, 300, &number);
+  EXPECT_EQ(number, std::string("\x20\xac\x02", 3));
   EXPECT_EQ(*BytesField(message, 1), "ab");
   EXPECT_EQ(*NumberField(message, 9), 0u);
   EXPECT_EQ(*BytesField("", 1), "");

@@ -31,6 +31,7 @@ Superline Example() {
   s.head_chain = 23;
   s.repairing = true;
   s.unsafe_shutdown_count = 24;
+  s.ceiling = RingOffset(30);
   return s;
 }
 
@@ -42,8 +43,8 @@ TEST(SuperlineTest, SurvivesEncoding) {
 
 TEST(SuperlineTest, WhatItWasMadeFromLiesBehindTheMembers) {
   const std::vector<std::byte> content = EncodeSuperline(Example());
-  ASSERT_EQ(content.size(), 704u);
-  EXPECT_EQ(FormatVersionOf(content), 2u);
+  ASSERT_EQ(content.size(), 712u);
+  EXPECT_EQ(FormatVersionOf(content), 3u);
   const auto at = [&content](size_t offset) {
     return static_cast<int>(content[offset]);
   };
@@ -54,6 +55,7 @@ TEST(SuperlineTest, WhatItWasMadeFromLiesBehindTheMembers) {
   EXPECT_EQ(at(456), 27);
   EXPECT_EQ(at(464), 28);
   EXPECT_EQ(at(472), 29);
+  EXPECT_EQ(at(704), 30);
 }
 
 TEST(SuperlineTest, FormattedOneWasMadeFromNone) {
@@ -64,7 +66,12 @@ TEST(SuperlineTest, FormattedOneWasMadeFromNone) {
   EXPECT_EQ(*decoded, formatted);
 }
 
-// All but what it was made from, which nobody knows.
+// A lap after the head: bytes may have been written anywhere.
+RingOffset CeilingOfOlderVersions() {
+  return Example().head_offset + Example().ring_capacity;
+}
+
+// All but what it was made from, which nobody knows, and the ceiling.
 TEST(SuperlineTest, Version1IsRead) {
   std::vector<std::byte> content = EncodeSuperline(Example());
   content[0] = std::byte{1};
@@ -76,15 +83,30 @@ TEST(SuperlineTest, Version1IsRead) {
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   Superline expected = Example();
   expected.configuration.made_from.reset();
+  expected.ceiling = CeilingOfOlderVersions();
+  EXPECT_EQ(*decoded, expected);
+}
+
+TEST(SuperlineTest, Version2IsRead) {
+  std::vector<std::byte> content = EncodeSuperline(Example());
+  content[0] = std::byte{2};
+  EXPECT_EQ(DecodeSuperline(content).status().code(),
+            absl::StatusCode::kDataLoss);
+  content.resize(704);
+  EXPECT_EQ(FormatVersionOf(content), 2u);
+  const auto decoded = DecodeSuperline(content);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  Superline expected = Example();
+  expected.ceiling = CeilingOfOlderVersions();
   EXPECT_EQ(*decoded, expected);
 }
 
 TEST(SuperlineTest, OtherVersionIsUnimplementedAndNamed) {
   std::vector<std::byte> content = EncodeSuperline(Example());
-  content[0] = std::byte{3};
+  content[0] = std::byte{4};
   const auto refused = DecodeSuperline(content);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_NE(refused.status().message().find("version 3"),
+  EXPECT_NE(refused.status().message().find("version 4"),
             absl::string_view::npos);
   content[0] = std::byte{0};
   EXPECT_EQ(DecodeSuperline(content).status().code(),
@@ -94,7 +116,7 @@ TEST(SuperlineTest, OtherVersionIsUnimplementedAndNamed) {
 // A newer version may have a longer superline; its number is read first.
 TEST(SuperlineTest, OtherVersionIsSeenWhateverTheLength) {
   std::vector<std::byte> content = EncodeSuperline(Example());
-  content[0] = std::byte{3};
+  content[0] = std::byte{4};
   content.resize(1000);
   EXPECT_EQ(DecodeSuperline(content).status().code(),
             absl::StatusCode::kUnimplemented);

@@ -15,7 +15,7 @@ const std::byte* Bytes(const WatermarkFormat& f) {
 }
 
 TEST(WatermarkTest, SurvivesEncoding) {
-  const Watermark watermark{Epoch(3), Lsn(4)};
+  const Watermark watermark{Epoch(3), Lsn(4), {RingOffset(5), 6}};
   const WatermarkFormat f = EncodeWatermark(kLog, 1, watermark);
   EXPECT_EQ(DecodeWatermark(kLog, 1, Bytes(f)), watermark);
 }
@@ -24,9 +24,10 @@ TEST(WatermarkTest, EncoderOfOneEpochWritesTheSameLine) {
   for (const int line : {0, 1}) {
     const WatermarkEncoder encoder(kLog, line, Epoch(3));
     for (const uint64_t lsn : {uint64_t{0}, uint64_t{4}, ~uint64_t{0}}) {
-      const LineWords words = encoder.Encode(Lsn(lsn));
+      const WatermarkPlace place{RingOffset(lsn * 64), ~lsn};
+      const LineWords words = encoder.Encode(Lsn(lsn), place);
       const WatermarkFormat f =
-          EncodeWatermark(kLog, line, {Epoch(3), Lsn(lsn)});
+          EncodeWatermark(kLog, line, {Epoch(3), Lsn(lsn), place});
       EXPECT_EQ(std::memcmp(&words, &f, sizeof(f)), 0) << lsn;
     }
   }
@@ -39,7 +40,8 @@ TEST(WatermarkTest, OtherLineOrLogDoesNotValidate) {
 }
 
 TEST(WatermarkTest, EveryFlippedBitIsSeen) {
-  WatermarkFormat f = EncodeWatermark(kLog, 0, {Epoch(3), Lsn(4)});
+  WatermarkFormat f =
+      EncodeWatermark(kLog, 0, {Epoch(3), Lsn(4), {RingOffset(64), 7}});
   auto* bytes = reinterpret_cast<std::byte*>(&f);
   for (size_t bit = 0; bit < 8 * sizeof(f); ++bit) {
     bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
@@ -57,6 +59,19 @@ TEST(WatermarkTest, OnlyLinesOfTheAskedEpochProveAnything) {
   EXPECT_EQ(pair.Proven(Epoch(3)), Lsn(50));
   pair.lines[0] = {Epoch(3), Lsn(51)};
   EXPECT_EQ(pair.Proven(Epoch(3)), Lsn(51));
+}
+
+TEST(WatermarkTest, LatestIsTheHighestOfTheAskedEpoch) {
+  WatermarkPair pair;
+  EXPECT_EQ(pair.Latest(Epoch(3)), nullptr);
+  pair.lines[0] = {Epoch(2), Lsn(100)};
+  EXPECT_EQ(pair.Latest(Epoch(3)), nullptr);
+  pair.lines[1] = {Epoch(3), Lsn(50)};
+  EXPECT_EQ(pair.Latest(Epoch(3)), &*pair.lines[1]);
+  pair.lines[0] = {Epoch(3), Lsn(49)};
+  EXPECT_EQ(pair.Latest(Epoch(3)), &*pair.lines[1]);
+  pair.lines[0] = {Epoch(3), Lsn(51)};
+  EXPECT_EQ(pair.Latest(Epoch(3)), &*pair.lines[0]);
 }
 
 // WMK2: the line that holds is written last.

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr QuorumSizes kThree{3, 2, 2};
+constexpr QuorumSizes kThreeReplicas{3, 2, 2};
 
 PrimaryId Process(uint64_t node, uint64_t incarnation) {
   return {NodeId(node), incarnation};
@@ -23,7 +23,7 @@ BallotSequence Sequence(uint64_t node, uint64_t incarnation) {
 }
 
 Epoch NextAbove(BallotSequence& ballots, std::vector<Epoch> promised) {
-  return *ballots.Next(promised, kThree);
+  return *ballots.Next(promised, kThreeReplicas);
 }
 
 // Corners of each part: both ends, and both sides of what packing cuts off.
@@ -129,7 +129,7 @@ TEST(BallotTest, NoEpochIsTakenTwice) {
 TEST(BallotTest, FewerThanRPromisesGiveNoBallot) {
   BallotSequence ballots = Sequence(1, 1);
   const std::vector<Epoch> one{Epoch(0)};
-  const auto next = ballots.Next(one, kThree);
+  const auto next = ballots.Next(one, kThreeReplicas);
   EXPECT_EQ(next.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(next.status().message()),
               HasSubstr("1 replicas reported their promise, R = 2 of N = 3"));
@@ -139,8 +139,9 @@ TEST(BallotTest, CounterThatIsUsedUpIsAnError) {
   BallotSequence ballots = Sequence(1, 1);
   const std::vector<Epoch> last{
       PackBallot({kBallotCounterMax - 1, Process(2, 1)}), Epoch(0)};
-  EXPECT_EQ(BallotCounter(*ballots.Next(last, kThree)), kBallotCounterMax);
-  const auto none = ballots.Next(last, kThree);
+  EXPECT_EQ(BallotCounter(*ballots.Next(last, kThreeReplicas)),
+            kBallotCounterMax);
+  const auto none = ballots.Next(last, kThreeReplicas);
   EXPECT_EQ(none.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(none.status().message()),
               HasSubstr("counter 536870911"));

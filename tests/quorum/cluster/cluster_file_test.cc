@@ -105,7 +105,7 @@ TEST(ClusterFileTest, UnknownKeysAreRefused) {
   ExpectRefused(std::string(kId) + "write_qourum = 1\n" + kNode1, "2:1",
                 "unknown key \"write_qourum\". Known here are cluster_id "
                 "configuration_id write_quorum read_quorum fabric key_file "
-                "insecure_without_key member");
+                "insecure_without_key membership zookeeper member");
   ExpectRefused(std::string(kId) + kNode1 + "  port = 1\n", "5:3",
                 "unknown key \"port\". Known here are node address "
                 "may_be_primary");
@@ -228,8 +228,9 @@ TEST(ClusterFileTest, SampleShowsEveryDefault) {
   const auto sample = ParseClusterFile(text, "sample");
   ASSERT_TRUE(sample.ok()) << sample.status();
   EXPECT_EQ(sample->members.size(), 3u);
-  for (const char* key : {"configuration_id", "write_quorum", "read_quorum",
-                          "insecure_without_key", "fabric", "may_be_primary"}) {
+  for (const char* key :
+       {"configuration_id", "write_quorum", "read_quorum",
+        "insecure_without_key", "fabric", "may_be_primary", "membership"}) {
     const size_t at = text.find(std::string("\n# ") + key + " = ");
     ASSERT_NE(at, std::string::npos) << key;
     text.erase(at + 1, 2);
@@ -237,6 +238,104 @@ TEST(ClusterFileTest, SampleShowsEveryDefault) {
   const auto explicit_defaults = ParseClusterFile(text, "sample");
   ASSERT_TRUE(explicit_defaults.ok()) << explicit_defaults.status();
   EXPECT_EQ(*explicit_defaults, *sample);
+}
+
+// Its lines about ZooKeeper show the defaults, too, but for the servers.
+TEST(ClusterFileTest, SampleShowsEveryDefaultOfZookeeper) {
+  const auto bytes = testing::ReadFile(ALPHEUS_SAMPLE_CLUSTER);
+  std::string text(AsText(bytes));
+  for (const char* line :
+       {"membership = \"static\"", "[zookeeper]\n", "servers = ", "path = ",
+        "insecure_without_identity = ", "admin = ", "session_timeout_ms = "}) {
+    const size_t at = text.find(std::string("\n# ") + line);
+    ASSERT_NE(at, std::string::npos) << line;
+    text.erase(at + 1, 2);
+  }
+  const size_t at = text.find("\"static\"\n");
+  text.replace(at, 8, "\"zookeeper\"");
+  const auto sample = ParseClusterFile(text, "sample");
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  ZookeeperService expected;
+  expected.servers = {{"127.0.0.1", 2181}};
+  EXPECT_EQ(sample->zookeeper, expected);
+}
+
+constexpr char kService[] = "[zookeeper]\nservers = ['z:2181']\n";
+
+TEST(ClusterFileTest, EveryKeyOfZookeeperIsRead) {
+  const auto cluster = ParseClusterFile(
+      std::string("membership = 'zookeeper'\n") + kId +
+          "[zookeeper]\nservers = ['z:2181', '[::1]:2182']\npath = '/a/b-c'\n"
+          "identity_file = 'i'\nadmin = 'ops:x='\nsession_timeout_ms = 400\n" +
+          kNode1,
+      "c.toml");
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  ZookeeperService expected;
+  expected.servers = {{"z", 2181}, {"::1", 2182}};
+  expected.path = "/a/b-c";
+  expected.identity_file = "i";
+  expected.admin = "ops:x=";
+  expected.session_timeout_ms = 400;
+  EXPECT_EQ(cluster->zookeeper, expected);
+}
+
+TEST(ClusterFileTest, WrongMembershipsAreRefused) {
+  const struct {
+    std::string text;
+    const char *where, *what;
+  } cases[] = {
+      {"membership = 'etcd'\n", "2:14",
+       "\"etcd\" is unknown. Known are static and zookeeper"},
+      {"membership = 1\n", "2:14", "is an integer, not a string"},
+      {"membership = 'zookeeper'\n", "1:1", "there is no table [zookeeper]"},
+      {"membership = 'zookeeper'\nzookeeper = 1\n", "3:13",
+       "there is no table [zookeeper]"},
+      {kService, "2:1", "and membership is \"static\""},
+  };
+  for (const auto& c : cases) {
+    ExpectRefused(kId + c.text + kNode1, c.where, c.what);
+  }
+}
+
+// One line in the table, behind its servers.
+TEST(ClusterFileTest, WrongKeysOfZookeeperAreRefused) {
+  const struct {
+    const char *line, *where, *what;
+  } cases[] = {
+      {"host = 1", "5:1", "unknown key \"host\""},
+      {"path = 'a'", "5:8", "\"a\" is no path for znodes"},
+      {"path = '/'", "5:8", "is no path for znodes"},
+      {"path = '/a/'", "5:8", "is no path for znodes"},
+      {"path = '/a//b'", "5:8", "is no path for znodes"},
+      {"path = '/a/../b'", "5:8", "is no path for znodes"},
+      {"path = '/zookeeper/a'", "5:8", "is no path for znodes"},
+      {"identity_file = ''", "5:17", "names no file"},
+      {"identity_file = 'i'\ninsecure_without_identity = true", "6:29",
+       "Leave one of the two out"},
+      {"admin = 'ops'", "5:9", "is not name:digest"},
+      {"admin = ':x'", "5:9", "is not name:digest"},
+      {"admin = 'ops:'", "5:9", "is not name:digest"},
+      {"session_timeout_ms = 199", "5:22", "it must be 200 to 600000"},
+      {"session_timeout_ms = 600001", "5:22", "it must be 200 to 600000"},
+  };
+  const std::string front =
+      std::string(kId) + "membership = 'zookeeper'\n" + kService;
+  for (const auto& c : cases) {
+    ExpectRefused(front + c.line + "\n" + kNode1, c.where, c.what);
+  }
+}
+
+TEST(ClusterFileTest, WrongServersAreRefused) {
+  const std::string front =
+      std::string(kId) + "membership = 'zookeeper'\n[zookeeper]\n";
+  ExpectRefused(front + kNode1, "3:1", "key \"servers\" is missing");
+  ExpectRefused(front + "servers = 'z:1'\n" + kNode1, "4:11",
+                "is not a list of 1 to 16 addresses");
+  ExpectRefused(front + "servers = []\n" + kNode1, "4:11",
+                "is not a list of 1 to 16 addresses");
+  ExpectRefused(front + "servers = [1]\n" + kNode1, "4:12",
+                "a server is an integer, not a string");
+  ExpectRefused(front + "servers = ['z']\n" + kNode1, "4:12", "it has no port");
 }
 
 TEST(ClusterFileTest, FilesThatCannotBeReadAreRefused) {
@@ -376,6 +475,66 @@ TEST_F(ClusterFileKeyTest, MembersThatLeadNowhereAreRefused) {
     EXPECT_THAT(std::string(all.message()),
                 HasSubstr("nobody can connect to it"));
   }
+}
+
+// --- The identity for ZooKeeper ----------------------------------------------
+
+class ClusterFileIdentityTest : public ClusterFileKeyTest {
+ protected:
+  absl::StatusOr<ClusterConfiguration> LoadService(const std::string& servers,
+                                                   const std::string& line) {
+    const std::string path = directory_.File("c.toml");
+    WriteText(path, "insecure_without_key = true\nmembership = 'zookeeper'\n" +
+                        std::string(kId) + "[zookeeper]\nservers = " + servers +
+                        "\n" + line + "\n" + kNode1);
+    return LoadClusterFile(path, KnownHosts);
+  }
+};
+
+TEST_F(ClusterFileIdentityTest, LiesBesideTheClusterFile) {
+  WriteText(directory_.File("who"), "alpheus:secret\n");
+  std::filesystem::permissions(directory_.File("who"),
+                               std::filesystem::perms::owner_read);
+  const auto cluster =
+      LoadService("['a:2181', 'localhost:2182']", "identity_file = 'who'");
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  EXPECT_EQ(cluster->zookeeper->identity, "alpheus:secret");
+  // Servers are where their names lead.
+  EXPECT_EQ(cluster->zookeeper->servers[0], (Address{"10.0.0.7", 2181}));
+  EXPECT_EQ(cluster->zookeeper->servers[1].port, 2182);
+}
+
+TEST_F(ClusterFileIdentityTest, MayBeLeftOutOnOneMachineOnly) {
+  EXPECT_TRUE(LoadService("['127.0.0.1:1', 'localhost:2']", "").ok());
+  const absl::Status status =
+      LoadService("['127.0.0.1:1', 'a:2']", "").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a:2 can be reached"));
+  EXPECT_TRUE(LoadService("['a:2']", "insecure_without_identity = true").ok());
+}
+
+// A log is opened without ZooKeeper, too.
+TEST_F(ClusterFileIdentityTest, ServersWhoseNamesLeadNowhereAreLeftOut) {
+  const std::string open = "insecure_without_identity = true";
+  const auto some = LoadService("['nobody:2', '127.0.0.1:1']", open);
+  ASSERT_TRUE(some.ok()) << some.status();
+  EXPECT_EQ(some->zookeeper->servers, (std::vector<Address>{{"127.0.0.1", 1}}));
+  EXPECT_THAT(some->zookeeper->warning,
+              HasSubstr("of 2 servers of ZooKeeper 1 are used"));
+  EXPECT_THAT(some->zookeeper->warning, HasSubstr("nobody:2"));
+  const auto none = LoadService("['nobody:2']", open);
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_TRUE(none->zookeeper->servers.empty());
+  EXPECT_THAT(none->zookeeper->warning, HasSubstr("nobody:2"));
+  EXPECT_EQ(LoadService("['127.0.0.1:1']", "")->zookeeper->warning, "");
+}
+
+TEST_F(ClusterFileIdentityTest, IsNeededForAServerWhoseNameLeadsNowhereYet) {
+  const absl::Status status =
+      LoadService("['127.0.0.1:1', 'nobody:2']", "").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("nobody:2 can be reached"));
 }
 
 }  // namespace

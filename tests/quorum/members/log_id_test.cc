@@ -9,12 +9,12 @@
 namespace alpheus::quorum {
 namespace {
 
-constexpr Uuid kCluster{1, 2};
+constexpr Uuid kAnyCluster{1, 2};
 
 TEST(LogIdTest, FollowsFromClusterAndName) {
-  const Uuid id = LogIdOf(kCluster, "main");
+  const Uuid id = LogIdOf(kAnyCluster, "main");
   EXPECT_FALSE(id.is_zero());
-  EXPECT_EQ(id, LogIdOf(kCluster, "main"));
+  EXPECT_EQ(id, LogIdOf(kAnyCluster, "main"));
   // Regions carry it: a later version must find the same one.
   EXPECT_EQ(id.ToString(), "04f5c625870d498e81270edd1877d581");
 }

@@ -57,8 +57,11 @@ TEST(StaticMembershipTest, WhoStandsIsFirstAsFarAsItKnows) {
   EXPECT_THAT(membership.TakeEvents(),
               ElementsAre(MembershipEvent::kCandidatesChanged,
                           MembershipEvent::kRegistrationsChanged));
+  EXPECT_TRUE(membership.problem().ok());
   membership.Withdraw();
   EXPECT_THAT(membership.candidates(), IsEmpty());
+  membership.Unregister();
+  EXPECT_THAT(membership.registrations(), IsEmpty());
   EXPECT_FALSE(IsFirst(membership, kSelf));
 }
 

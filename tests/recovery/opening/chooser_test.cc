@@ -22,7 +22,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::kTwoOfThree;
 using testing::ReplyOf;
+using testing::ReportOf;
 using testing::ReportsOf;
+using testing::Shortened;
 using testing::naive::Choice;
 using testing::naive::Reply;
 
@@ -108,6 +110,97 @@ TEST(ChooserTest, HolesOfOneEpochAreFilledFromEachOther) {
   EXPECT_EQ(choice.end, 3);
   EXPECT_THAT(choice.holders, ElementsAre(std::set<int>{1, 2}, std::set<int>{2},
                                           std::set<int>{1}));
+}
+
+// CH3: the records that one replica names lead to the place of another.
+TEST(ChooserTest, PlaceOfAnotherHistoryIsAnError) {
+  const Reply reply = ReplyOf(1, 1, {{1, 1}}, "hhhh");
+  Reply other = reply;
+  other.node = 2;
+  std::vector<StateReport> reports = ReportsOf({reply, other}, kTwoOfThree);
+  reports[1] = Shortened(reports[1], 3);
+  ASSERT_TRUE(reports[1].place.has_value());
+  const auto chosen = Choose(kTwoOfThree, reports);
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  EXPECT_EQ(chosen->chosen_from, *reports[1].place);
+  EXPECT_EQ(chosen->end.lsn, Lsn(5));
+  reports[1].place->chain ^= 1;
+  const absl::Status refused = Choose(kTwoOfThree, reports).status();
+  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("as another replica proves"));
+}
+
+// Returns the entries in one table.
+EpochTable TableWith(const std::vector<EpochEntry>& entries) {
+  EpochTable table = EpochTable::Empty(Uuid{7, 7});
+  for (const EpochEntry& entry : entries) table = table.With(entry, Lsn(0));
+  return table;
+}
+
+// Replica 1 is of epoch 4, which starts at LSN 8. Replica 2 is of epoch 3, and
+// has an epoch 2 between two that replica 1 has without it, which no log has.
+std::vector<StateReport> TablesThatAgreeAgain() {
+  std::vector<StateReport> reports =
+      ReportsOf({ReplyOf(1, 4, {{1, 1}, {3, 4}, {4, 8}}, "hhhhhhh"),
+                 ReplyOf(2, 3, {{1, 1}, {3, 4}}, "hhhhh")},
+                kTwoOfThree);
+  reports[1] = Shortened(reports[1], 5);
+  const std::vector<EpochEntry> entries = reports[1].table.entries();
+  const EpochTable with_between =
+      ReportOf(ReplyOf(2, 3, {{1, 1}, {2, 3}}, ""), kTwoOfThree).table;
+  reports[1].table =
+      TableWith({entries[0], with_between.entries()[1], entries[1]});
+  return reports;
+}
+
+void ExpectPlacesDisagree(const std::vector<StateReport>& reports) {
+  const absl::Status refused = Choose(kTwoOfThree, reports).status();
+  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
+  EXPECT_THAT(refused.message(),
+              HasSubstr("with these places and epoch tables"));
+}
+
+// CH5: replica 2 alone knows where its records end, and does not share them.
+TEST(ChooserTest, PlaceThatNobodyKnowsIsAnError) {
+  std::vector<StateReport> reports = TablesThatAgreeAgain();
+  reports[0] = Shortened(reports[0], 6);
+  ExpectPlacesDisagree(reports);
+}
+
+// CH5: replica 2 says that it has LSN 4, and does not name it.
+TEST(ChooserTest, HolderThatDoesNotNameItsRecordIsAnError) {
+  ExpectPlacesDisagree(TablesThatAgreeAgain());
+}
+
+// CH5: replica 2 shares LSN 2 of an epoch that it has not installed.
+TEST(ChooserTest, PlaceInAnEpochThatIsNotInstalledIsAnError) {
+  std::vector<StateReport> reports =
+      ReportsOf({ReplyOf(1, 4, {{1, 1}, {4, 2}}, "h"),
+                 ReplyOf(2, 3, {{1, 1}, {4, 2}}, "hhh")},
+                kTwoOfThree);
+  reports[1] = Shortened(reports[1], 2);
+  ExpectPlacesDisagree(reports);
+}
+
+// CH5: the bytes before the last place are copied without being looked at.
+TEST(ChooserTest, EpochThatStartsNowhereIsAnError) {
+  // At the head; in the middle of a line; after the next place; and too early
+  // for three records before it.
+  for (const uint64_t offset :
+       {uint64_t{0}, 3 * kLineBytes + 1, 6 * kLineBytes, 2 * kLineBytes}) {
+    std::vector<StateReport> reports =
+        ReportsOf({ReplyOf(1, 3, {{1, 1}, {3, 4}}, "hhhhhh"),
+                   ReplyOf(2, 3, {{1, 1}, {3, 4}}, "hhhhhh")},
+                  kTwoOfThree);
+    for (StateReport& report : reports) {
+      report = Shortened(report, 5);
+      std::vector<EpochEntry> entries = report.table.entries();
+      entries[1].start_offset = RingOffset(offset);
+      report.table = TableWith(entries);
+    }
+    SCOPED_TRACE(offset);
+    ExpectPlacesDisagree(reports);
+  }
 }
 
 // P-H8, P-H13: replica 2 still has LSN 2 of epoch 1, which lost it to epoch 2.

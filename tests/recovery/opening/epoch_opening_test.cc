@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "log/base/bytes.h"
+#include "log/core/read/scan.h"
+#include "log/core/ring/region_state.h"
 #include "quorum/membership/static_membership.h"
 #include "tests/recovery/opening/opening_world.h"
 
@@ -54,6 +57,9 @@ TEST_P(EpochOpeningWithServerTest, FreshLogOpensOnAnyNumberOfReplicas) {
       EXPECT_EQ(opened.head, LogPosition());
       EXPECT_EQ(opened.end, LogPosition());
       EXPECT_EQ(opened.start.superline.log_epoch, opened.epoch);
+      EXPECT_TRUE(members == 1 || opened.promised_ns > 0);
+      EXPECT_GE(opened.chosen_ns, opened.promised_ns);
+      EXPECT_GE(opened.installed_ns, opened.chosen_ns);
       EXPECT_THAT(opened.repairs, IsEmpty());
       EXPECT_THAT(opened.not_installed, IsEmpty());
       EXPECT_EQ(opened.backups.size(), static_cast<size_t>(members) - 1);
@@ -217,6 +223,37 @@ TEST(EpochOpeningTest, NothingIsWrittenBeforeItIsOpenedForRepair) {
   EXPECT_TRUE(diverged.intact_when_marked);
 }
 
+// SUP5: at no moment has the own ring a record that the next opening would not
+// look for, should this one end there.
+TEST(EpochOpeningTest, OwnCeilingIsRaisedBeforeTheOwnRepair) {
+  OpeningWorld world({});
+  EpochOpeningOptions options = world.OpeningOptions(0);
+  options.ceiling_step_bytes = 2 * kLineBytes;
+  auto primary = world.Open(0, options);
+  ASSERT_TRUE(primary->status().ok()) << primary->status();
+  for (const int node : {2, 3}) {
+    ASSERT_TRUE(world.replica(node)
+                    .RaiseCeiling(primary->opened->epoch, RingOffset(1024))
+                    .ok());
+  }
+  const Payloads payloads(8, "late");
+  for (const std::string& payload : payloads) {
+    world.Append(*primary, payload, {2, 3});
+  }
+  primary.reset();
+  ASSERT_EQ(world.replica(1).superline().ceiling, RingOffset(2 * kLineBytes));
+  world.on_event = [&world] {
+    const auto state = ReadRegionState(world.pmem(1).region(), "own");
+    ASSERT_TRUE(state.ok()) << state.status();
+    const ScanInput whole = ScanInputOf(world.pmem(1).region(), *state);
+    EXPECT_LE(ScanLog(whole).end.offset, state->superline.ceiling);
+  };
+  const auto next = world.Open(0, options);
+  world.on_event = {};
+  ASSERT_TRUE(next->status().ok()) << next->status();
+  EXPECT_EQ(world.Payloads(1), payloads);
+}
+
 TEST_P(EpochOpeningWithServerTest, BlankReplicaIsLeftAlone) {
   OpeningWorld world({.real_server = GetParam()});
   auto primary = world.Open(0);
@@ -350,6 +387,25 @@ TEST(EpochOpeningTest, RefusalsOfTooManyAreALostRace) {
   EXPECT_TRUE(world.Open(0, options)->status().ok());
 }
 
+// The faster one keeps the promises that it got.
+TEST(EpochOpeningTest, LaterPromiseThanTheOpenerKnewStopsItBeforeItPromises) {
+  OpeningWorld world({});
+  bool two = false;
+  PromiseAnother(world, 2, &two);
+  const auto another = world.Open(0);
+  ASSERT_TRUE(another->status().ok()) << another->status();
+  const Epoch promised = another->opened->epoch;
+  EpochOpeningOptions options = world.OpeningOptions(0);
+  options.promised_max = Epoch(promised.value - 1);
+  const auto late = world.Open(0, options);
+  EXPECT_EQ(late->status().code(), absl::StatusCode::kUnavailable)
+      << late->status();
+  EXPECT_TRUE(late->opening->lost_race());
+  EXPECT_THAT(late->status().message(), HasSubstr("Another one was faster"));
+  options.promised_max = promised;
+  EXPECT_TRUE(world.Open(0, options)->status().ok());
+}
+
 TEST(EpochOpeningTest, RefusalOfOneIsReported) {
   OpeningWorld world({});
   bool done = false;
@@ -390,6 +446,28 @@ TEST(EpochOpeningTest, SlowReplicaBeyondWIsLeftBehind) {
   ASSERT_TRUE(primary->status().ok()) << primary->status();
   ASSERT_EQ(primary->opened->not_installed.size(), 1u);
   EXPECT_THAT(primary->opened->not_installed[0].why, HasSubstr("too slow"));
+}
+
+// Nor is a replica that reads its ring waited for where users wait.
+TEST(EpochOpeningTest, NobodyIsWaitedForOnceEnoughHaveInstalled) {
+  OpeningWorld world({.ring_capacity = uint64_t{4} << 20});
+  auto primary = world.Open(0);
+  ASSERT_TRUE(primary->status().ok()) << primary->status();
+  constexpr uint64_t kBytes = uint64_t{512} << 10;
+  for (int i = 0; i < 4; ++i) {
+    world.Append(*primary, std::string(kBytes, 'x'), {1, 2, 3});
+  }
+  primary.reset();
+  world.server(3).on_request = [](const Message& message) {
+    return !std::holds_alternative<recovery::Install>(message);
+  };
+  EpochOpeningOptions options = world.OpeningOptions(0);
+  options.install_gather_ns = 0;
+  const auto next = world.Open(0, options);
+  ASSERT_TRUE(next->status().ok()) << next->status();
+  EXPECT_EQ(next->opened->not_installed.size(), 1u);
+  EXPECT_LT(next->opened->installed_ns - next->opened->chosen_ns,
+            recovery::ReadingNanos(4 * kBytes));
 }
 
 TEST(EpochOpeningTest, TooFewReplicasAreUnavailable) {
@@ -450,6 +528,55 @@ TEST(EpochOpeningTest, DeadlineTellsWhatIsUndecidedOfARepairingReplica) {
   EXPECT_TRUE(absl::IsUnavailable(primary->status())) << primary->status();
   EXPECT_THAT(primary->status().ToString(),
               HasSubstr("replicas had reported and decided: "));
+}
+
+// An opener that waits keeps its replica from others that could open the log.
+TEST(EpochOpeningTest, ReportsAreWaitedForNoLongerThanTheyMayTake) {
+  OpeningWorld world({});
+  world.Crash(2);
+  world.Crash(3);
+  EpochOpeningOptions options = world.OpeningOptions(0);
+  options.deadline = Deadline::AtNanos(100'000'000);
+  options.report_ns = 20'000'000;
+  const auto primary = world.Open(0, options);
+  EXPECT_TRUE(absl::IsUnavailable(primary->status())) << primary->status();
+  EXPECT_GE(world.network().clock().NowNanos(), 20'000'000);
+  EXPECT_LT(world.network().clock().NowNanos(), 30'000'000);
+}
+
+// Two have reported, and the third never does.
+TEST(EpochOpeningTest, MomentsTellHowLongOneMoreReportWasWaitedFor) {
+  OpeningWorld world({});
+  world.server(3).on_request = [](const Message& message) {
+    return !std::holds_alternative<recovery::Prepare>(message);
+  };
+  EpochOpeningOptions options = world.OpeningOptions(0);
+  options.step_timeout_ns = 1'000'000'000;
+  const auto primary = world.Open(0, options);
+  ASSERT_TRUE(primary->status().ok()) << primary->status();
+  const recovery::EpochOpened& opened = *primary->opened;
+  EXPECT_GT(opened.promised_ns, 0);
+  EXPECT_GE(opened.chosen_ns, opened.promised_ns + options.gather_ns);
+  EXPECT_GT(opened.installed_ns, opened.chosen_ns);
+}
+
+// The third one is not waited for as long as it may take.
+TEST(EpochOpeningTest, MoreReportsAreWaitedForAsLongAsOthersTook) {
+  OpeningWorld world({});
+  world.server(3).on_request = [](const Message& message) {
+    return !std::holds_alternative<recovery::Prepare>(message);
+  };
+  EpochOpeningOptions options = world.OpeningOptions(0);
+  options.step_timeout_ns = 1'000'000'000;
+  options.gather_ns = 500'000'000;
+  options.gather_factor = 3;
+  const int64_t began_ns = world.network().clock().NowNanos();
+  const auto primary = world.Open(0, options);
+  ASSERT_TRUE(primary->status().ok()) << primary->status();
+  const recovery::EpochOpened& opened = *primary->opened;
+  const int64_t took_ns = opened.promised_ns - began_ns;
+  EXPECT_GE(opened.chosen_ns - opened.promised_ns, 3 * took_ns);
+  EXPECT_LT(opened.chosen_ns - opened.promised_ns, options.gather_ns / 2);
 }
 
 // Appends a record to the primary's own ring, replicates it, and counts the

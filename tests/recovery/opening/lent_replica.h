@@ -57,14 +57,17 @@ class LentReplica final : public recovery::ServedLog {
       const quorum::Promise& request) override {
     return replica_.AcceptPromise(request);
   }
-  absl::Status StartStateReport() override {
-    return replica_.StartStateReport();
+  absl::Status StartStateReport(bool from_head) override {
+    return replica_.StartStateReport(from_head);
   }
   recovery::StateReport TakeStateReport() override {
     return replica_.TakeStateReport();
   }
   absl::Status BeginRepair(Epoch epoch) override {
     return replica_.BeginRepair(epoch);
+  }
+  absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling) override {
+    return replica_.RaiseCeiling(epoch, ceiling);
   }
   absl::Status StartInstall(
       const recovery::Installation& installation) override {
@@ -92,8 +95,8 @@ class LentReplica final : public recovery::ServedLog {
                       pmem_,
                       {replica_.region(), replica_.ring(), &replica_.table(),
                        replica_.superline().log_id,
-                       [this](Epoch epoch, const LogPosition& head) {
-                         return replica_.PublishHead(epoch, head);
+                       [this](Epoch epoch, const RingBounds& bounds) {
+                         return replica_.PublishBounds(epoch, bounds);
                        }},
                       terms, fabric, connection));
     return absl::OkStatus();

@@ -388,6 +388,8 @@ TEST(OpeningFaultsTest, CopyThatGetsOnIsNotCutOff) {
   EpochOpeningOptions options = world.OpeningOptions(0);
   options.copy_bytes_max = kLineBytes;
   options.gather_ns = 50'000;
+  // This bounds the wait for reports alone.
+  options.report_ns = 100'000;
   const int64_t start = world.network().clock().NowNanos();
   primary = world.Open(0, options);
   ASSERT_TRUE(primary->status().ok()) << primary->status();
@@ -418,6 +420,8 @@ TEST(OpeningFaultsTest, PeersScanWhileTheOwnReplicaDoes) {
 
 TEST(OpeningFaultsTest, OpenerWithWorkLeftDoesNotSleep) {
   OpeningWorld world({.ring_capacity = 16384});
+  // From now on records may be anywhere in the ring.
+  ASSERT_TRUE(world.Open(0)->status().ok());
   EpochOpeningOptions options = world.OpeningOptions(0);
   options.slice_bytes = kLineBytes;
   const auto primary = world.Begin(0, options);
@@ -435,6 +439,7 @@ TEST(OpeningFaultsTest, OpenerWithWorkLeftDoesNotSleep) {
 TEST(OpeningFaultsTest, OwnMediumThatFailsInASliceEndsTheOpening) {
   for (uint64_t fence = 3; fence < 400; fence += 13) {
     OpeningWorld world({.ring_capacity = 16384});
+    ASSERT_TRUE(world.Open(0)->status().ok());
     EpochOpeningOptions options = world.OpeningOptions(0);
     options.slice_bytes = kLineBytes;
     world.pmem(1).FailFence(fence);

@@ -66,10 +66,11 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
 
   void Advance(const RingEnd& finished) override { inner_.Advance(finished); }
   void LocalPersisted(Lsn lsn) override { inner_.LocalPersisted(lsn); }
-  void AdvanceHead(const LogPosition& head) override {
-    inner_.AdvanceHead(head);
+  void AdvanceBounds(const RingBounds& bounds) override {
+    inner_.AdvanceBounds(bounds);
   }
   void AnnounceDurable() override { inner_.AnnounceDurable(); }
+  void End(const absl::Status& why) override { inner_.End(why); }
   Polled Poll() override { return inner_.Poll(); }
   ReplicationState replication_state() const override {
     return inner_.replication_state();
@@ -141,17 +142,22 @@ void OpeningWorld::Restart(int number, bool suspect) {
   Node& node = node_at(number);
   if (!network_->IsUp(node.host)) network_->Restart(node.host);
   fabric::Fabric& fabric = network_->fabric(node.host);
-  recovery::LocalReplicaOptions options;
-  options.name = absl::StrCat("replica of node ", number);
-  options.suspect = suspect;
-  node.replica = *recovery::LocalReplica<Model>::Open(
-      node.pmem, node.pmem.region(), options);
+  OpenReplica(node, suspect);
   node.server = std::make_unique<ScriptedReplica>(
       fabric, NodeId(static_cast<uint64_t>(number)), node.pmem,
       node.replica.get());
   Serve(node);
   ALPHEUS_CHECK(fabric.Listen(model::SimNetwork::Address(node.host, 1)).ok(),
                 "a new adapter listens");
+}
+
+void OpeningWorld::OpenReplica(Node& node, bool suspect) {
+  recovery::LocalReplicaOptions options;
+  options.name = absl::StrCat("replica of node ", node.host + 1);
+  options.suspect = suspect;
+  options.read_whole_bytes_max = options_.read_whole_bytes_max;
+  node.replica = *recovery::LocalReplica<Model>::Open(
+      node.pmem, node.pmem.region(), options);
 }
 
 void OpeningWorld::Serve(Node& node) {
@@ -316,11 +322,23 @@ ReplicationSink& OpeningWorld::MakeReplication(
     Primary& primary, const replication::Replicator::Options& replicator) {
   recovery::EpochOpened& opened = *primary.opened;
   fabric::Fabric& fabric = network_->fabric(primary.host);
+  recovery::ResyncOptions resync;
+  resync.opening = primary.asked;
+  resync.retry_ns = 200'000;
+  resync.slice_bytes = 64;  // comparing takes its time
+  if (options_.succeeds) {
+    primary.succession = std::make_unique<recovery::EpochSuccession>(
+        fabric, network_->clock(), *primary.random,
+        recovery::SuccessionOptions{.replicator = replicator,
+                                    .resync = resync,
+                                    .drain_ns = 5'000'000,
+                                    .open_ns = 100'000'000,
+                                    .rest_ns = 200'000,
+                                    .open_ballots = options_.open_ballots},
+        opened, primary.others.get());
+    return *primary.succession;
+  }
   if (options_.resyncs) {
-    recovery::ResyncOptions resync;
-    resync.opening = primary.asked;
-    resync.retry_ns = 200'000;
-    resync.slice_bytes = 64;  // comparing takes its time
     primary.upkeep = std::make_unique<recovery::MemberUpkeep>(
         fabric, network_->clock(), *primary.random, replicator, resync, opened,
         primary.others.get());
@@ -445,9 +463,7 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Open(
     Node& node = *nodes_[member];
     // Sessions of its server end, too: it has a new process.
     node.real_server.reset();
-    node.replica = *recovery::LocalReplica<Model>::Open(
-        node.pmem, node.pmem.region(),
-        {.name = absl::StrCat("replica of node ", host + 1)});
+    OpenReplica(node);
     node.server->SetReplica(node.replica.get());
     Serve(node);
   }

@@ -18,10 +18,12 @@
 
 #include "log/base/random.h"
 #include "log/core/ring/format_region.h"
+#include "log/core/ring/region_state.h"
 #include "log/core/ring/ring_log.h"
 #include "quorum/membership/membership.h"
 #include "recovery/opening/epoch_opening.h"
 #include "recovery/replica/local_replica.h"
+#include "recovery/resync/epoch_succession.h"
 #include "recovery/resync/member_upkeep.h"
 #include "recovery/server/replica_server.h"
 #include "replication/primary/replicator.h"
@@ -49,12 +51,19 @@ class OpeningWorld {
     bool real_server = false;
     // Logs let members join that were away; needs real_server.
     bool resyncs = false;
+    // Logs may change their members; in place of `resyncs`.
+    bool succeeds = false;
+    // As SuccessionOptions::open_ballots.
+    std::function<absl::StatusOr<std::unique_ptr<quorum::BallotSource>>()>
+        open_ballots = {};
     // The key of primaries, and of members with a real_server unless other_keys
     // has another one for their number.
     quorum::ClusterKey key = {};
     std::map<int, quorum::ClusterKey> other_keys = {};
     // Nodes behind the members, each with a blank replica.
     int spares = 0;
+    // As LocalReplicaOptions, of all replicas of nodes.
+    uint64_t read_whole_bytes_max = kReadWholeBytesMax;
     // Hosts behind all others, which the world leaves alone.
     int onlookers = 0;
   };
@@ -73,7 +82,8 @@ class OpeningWorld {
     // Made by StartLog.
     std::unique_ptr<replication::Replicator::Observer> others;
     std::unique_ptr<recovery::MemberUpkeep> upkeep;  // with Options::resyncs
-    std::unique_ptr<replication::Replicator> replicator;  // without
+    std::unique_ptr<recovery::EpochSuccession> succession;  // succeeds
+    std::unique_ptr<replication::Replicator> replicator;    // without
     std::unique_ptr<ReplicationSink> sink;
     SteppingClock log_clock;
     NoWaiter log_waiter;
@@ -105,6 +115,7 @@ class OpeningWorld {
   recovery::EpochOpeningOptions OpeningOptions(
       int host, uint64_t id, const std::vector<int>& nodes,
       const quorum::QuorumSizes& sizes);
+  recovery::PeerAddress AddressOf(int node) const;
   // A host without a replica.
   int outsider() const { return static_cast<int>(nodes_.size()); }
   // Begins to open; the primary's host may or may not have a replica.
@@ -169,12 +180,13 @@ class OpeningWorld {
   ReplicationSink& MakeReplication(
       Primary& primary, const replication::Replicator::Options& replicator);
 
+  // Opens the replica as a process that starts.
+  void OpenReplica(Node& node, bool suspect = false);
   void Serve(Node& node);
   void Fence(Node& node);
   Node& node_at(int node) { return *nodes_[node - 1]; }
   FormatIdentity IdentityOf(int node) const;
   void MakeNode(const FormatIdentity& identity);
-  recovery::PeerAddress AddressOf(int node) const;
   void Poll(const std::vector<Primary*>& primaries, int but_not = -1);
   Primary* PrimaryAt(const std::vector<Primary*>& primaries, int host);
 

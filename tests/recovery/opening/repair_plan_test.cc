@@ -17,16 +17,21 @@ using ::testing::IsEmpty;
 using testing::kTwoOfThree;
 using testing::ReplyOf;
 using testing::ReportsOf;
+using testing::Shortened;
 using testing::naive::Reply;
 
-RepairPlan Planned(const quorum::QuorumSizes& sizes,
-                   const std::vector<Reply>& replies) {
-  const std::vector<StateReport> reports = ReportsOf(replies, sizes);
+RepairPlan PlannedFrom(const quorum::QuorumSizes& sizes,
+                       const std::vector<StateReport>& reports) {
   const auto decision = Choose(sizes, reports);
   EXPECT_TRUE(decision.ok()) << decision.status();
   EXPECT_EQ(decision->outcome, Outcome::kChosen) << decision->reason;
   return PlanRepair(sizes, *decision, reports,
                     {Uuid{7, 7}, Epoch(9), 99, decision->configuration});
+}
+
+RepairPlan Planned(const quorum::QuorumSizes& sizes,
+                   const std::vector<Reply>& replies) {
+  return PlannedFrom(sizes, ReportsOf(replies, sizes));
 }
 
 TEST(RepairPlanTest, LaggingReplicaIsExtendedWithoutAMark) {
@@ -60,6 +65,23 @@ TEST(RepairPlanTest, OverwritingAValidRecordIsMarkedFirst) {
   const RepairPlan needed = Planned(kTwoOfThree, {highest, diverged});
   EXPECT_TRUE(needed.repairs[1].set_repairing);
   EXPECT_FALSE(needed.repairs[1].after_write_quorum);
+}
+
+// The same; neither replica names its records (STR4 of state_report.h).
+TEST(RepairPlanTest, OverwritingARecordThatIsNotNamedIsMarkedFirst) {
+  std::vector<StateReport> reports =
+      ReportsOf({ReplyOf(1, 2, {{1, 1}, {2, 2}}, "hh"),
+                 ReplyOf(2, 1, {{1, 1}}, "hh"), ReplyOf(3, 1, {{1, 1}}, "h")},
+                kTwoOfThree);
+  reports[0] = Shortened(reports[0], 2);
+  reports[1] = Shortened(reports[1], 2);
+  const RepairPlan plan = PlannedFrom(kTwoOfThree, reports);
+  ASSERT_EQ(plan.repairs.size(), 3u);
+  EXPECT_EQ(plan.repairs[1].report, 2u);
+  EXPECT_FALSE(plan.repairs[1].set_repairing);
+  EXPECT_EQ(plan.repairs[2].report, 1u);
+  EXPECT_THAT(plan.repairs[2].copies, ElementsAre(CopyRun{Lsn(2), Lsn(3), 1}));
+  EXPECT_TRUE(plan.repairs[2].set_repairing);
 }
 
 TEST(RepairPlanTest, RecordsBeyondTheEndNeedNoMark) {

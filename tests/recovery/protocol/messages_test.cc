@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
+#include "log/core/ring/region_state.h"
 #include "tests/recovery/protocol/wire_samples.h"
 #include "tests/replication/persist/platform/all_platforms.h"
 
@@ -43,68 +46,120 @@ quorum::Digest DigestOf(unsigned char byte) {
   return digest;
 }
 
+recovery::AskChange ChangeAsked() {
+  const std::vector<NodeId> from = {NodeId(1), NodeId(2), NodeId(3)};
+  const std::vector<NodeId> to = {NodeId(1), NodeId(2), NodeId(4)};
+  return {7,
+          {1, {3, 2, 2}, from, 2, {3, 3, 1}, to, {NodeId(2)}},
+          {{NodeId(1), "127.0.0.1:7401"}, {NodeId(4), ""}}};
+}
+
+recovery::ChangeState ChangeSaid() {
+  return {7,
+          recovery::ChangeWord::kCutOff,
+          Epoch(9),
+          Lsn(2),
+          Lsn(8),
+          {NodeId(4), NodeId(1)},
+          absl::UnavailableError("node 4 is away")};
+}
+
 std::vector<Message> AllMessages() {
   const recovery::Installation installation{Epoch(9),
                                             TableOf(3),
                                             {Lsn(2), RingOffset(64), 3},
                                             {Lsn(5), RingOffset(640), 4},
+                                            RingOffset(1024),
                                             TwoMembers()};
-  return {recovery::Format{1 << 20, TwoMembers(), "orders.wal-1"},
-          recovery::Formatted{},
-          recovery::Prepare{kPromise, 7},
-          recovery::Promised{RegionKey(3), 4096, RegionKey(4)},
-          recovery::Refused{kPromise},
-          recovery::OpenForRepair{Epoch(9), true},
-          recovery::OpenForRepair{Epoch(9), false},
-          recovery::RepairOpened{RegionKey(5)},
-          recovery::Install{installation, replication::SessionId(77), 16},
-          recovery::Installed{},
-          recovery::Failed{
-              absl::DataLossError("LSN 4 at offset 192 can't be read")},
-          recovery::View{},
-          recovery::Viewed{RegionKey(7), 1 << 20, {1, 2, 3}, {4, 5, 6, 7, 8}},
-          recovery::Release{},
-          recovery::Released{},
-          recovery::Challenge{{1, 2}},
-          recovery::Challenged{{3, 0}, DigestOf(4)},
-          recovery::Prove{DigestOf(5)},
-          recovery::Proved{},
-          recovery::Claim{kPromise},
-          recovery::Claim{kPromise,
-                          {3,
-                           true,
-                           false,
-                           {9, 8, 7, 6, 1},
-                           {1, 2, 3, 4, 5},
-                           {{Lsn(4), Lsn(6)}}}},
-          recovery::Wanted{kPromise},
-          recovery::Follow{Epoch(9)},
-          recovery::Followed{Epoch(9),
-                             true,
-                             true,
-                             false,
-                             3,
-                             2,
-                             4,
-                             kPromise,
-                             {Lsn(2), RingOffset(64), 3},
-                             Lsn(8),
-                             Lsn(7),
-                             RingOffset(128),
-                             TableOf(3)},
-          recovery::Scrub{true},
-          recovery::Scrubbed{3,
-                             true,
-                             false,
-                             {1, 2, 3, 4, 5},
-                             {6, 7, 8, 9, 10},
-                             {{Lsn(4), Lsn(5)}, {Lsn(8), Lsn(9)}}},
-          recovery::Fetch{RingOffset(640), recovery::kFetchBytesMax},
-          Fetched{RingOffset(640), {}},
-          Fetched{RingOffset(640), {std::byte{1}, std::byte{2}}},
-          recovery::Changed{},
-          recovery::AskCreation{},
-          recovery::Created{TwoMembers(), true}};
+  return {
+      recovery::Format{1 << 20, TwoMembers(), "orders.wal-1"},
+      recovery::Formatted{},
+      recovery::Prepare{kPromise, 7, Epoch(8)},
+      recovery::Prepare{kPromise, 7, std::nullopt, true},
+      recovery::Promised{RegionKey(3), 4096, RegionKey(4)},
+      recovery::Refused{kPromise},
+      recovery::OpenForRepair{Epoch(9), true, RingOffset(640)},
+      recovery::OpenForRepair{Epoch(9), false},
+      recovery::RepairOpened{RegionKey(5)},
+      recovery::Install{installation, replication::SessionId(77), 16},
+      recovery::Installed{},
+      recovery::Failed{
+          absl::DataLossError("LSN 4 at offset 192 can't be read")},
+      recovery::View{},
+      recovery::Viewed{RegionKey(7), 1 << 20, {1, 2, 3}, {4, 5, 6, 7, 8}},
+      recovery::Release{},
+      recovery::Released{},
+      recovery::Challenge{{1, 2}},
+      recovery::Challenged{{3, 0}, DigestOf(4)},
+      recovery::Prove{DigestOf(5)},
+      recovery::Proved{},
+      recovery::Claim{kPromise},
+      recovery::Claim{kPromise,
+                      {3,
+                       true,
+                       false,
+                       {9, 8, 7, 6, 1},
+                       {1, 2, 3, 4, 5},
+                       {{Lsn(4), Lsn(6)}}}},
+      recovery::Wanted{kPromise},
+      recovery::Follow{Epoch(9)},
+      recovery::Followed{Epoch(9),
+                         true,
+                         true,
+                         false,
+                         3,
+                         2,
+                         4,
+                         kPromise,
+                         {Lsn(2), RingOffset(64), 3},
+                         Lsn(8),
+                         Lsn(7),
+                         RingOffset(128),
+                         TableOf(3)},
+      recovery::Scrub{true},
+      recovery::Scrubbed{3,
+                         true,
+                         false,
+                         {1, 2, 3, 4, 5},
+                         {6, 7, 8, 9, 10},
+                         {{Lsn(4), Lsn(5)}, {Lsn(8), Lsn(9)}}},
+      recovery::Fetch{RingOffset(640), recovery::kFetchBytesMax},
+      Fetched{RingOffset(640), {}},
+      Fetched{RingOffset(640), {std::byte{1}, std::byte{2}}},
+      recovery::Changed{},
+      recovery::AskCreation{},
+      recovery::Created{TwoMembers(), true},
+      recovery::Hear{},
+      recovery::Hear{recovery::Standing::kDrained, 1000, 3, Epoch(8), 150, 500,
+                     recovery::PrimaryWord::kClaimed, Epoch(9), 17, 21},
+      recovery::Heard{},
+      recovery::Heard{recovery::PrimaryWord::kSilent,
+                      kPromise,
+                      Epoch(9),
+                      Lsn(2),
+                      Lsn(8),
+                      {{kPrimary, recovery::Standing::kReady, 7, Epoch(9)},
+                       {{NodeId(3), 5}, recovery::Standing::kDrained, 0, {}}},
+                      recovery::Instruction{recovery::InstructionKind::kDrain,
+                                            NodeId(2), 18},
+                      4},
+      recovery::Instruct{{recovery::InstructionKind::kElect, NodeId(3), 19}},
+      recovery::Prepare{kPromise, 7},
+      recovery::Release{Epoch(8)},
+      ChangeAsked(),
+      recovery::ChangeState{},
+      ChangeSaid(),
+      recovery::Claim{kPromise, {}, ChangeSaid()}};
+}
+
+// Returns the first of AllMessages of its kind.
+template <class Kind>
+Message Sample() {
+  for (const Message& message : AllMessages()) {
+    if (std::holds_alternative<Kind>(message)) return message;
+  }
+  ADD_FAILURE() << "AllMessages has none of this kind";
+  return Kind{};
 }
 
 bool Decodes(std::span<const std::byte> bytes) {
@@ -162,7 +217,7 @@ TEST(MessagesTest, SumOfAnotherLogOrKindDoesNotPass) {
   EXPECT_FALSE(Decodes(Resummed(bytes, AsBytes(hello), kLog)));
   // The body of one under the name of another.
   auto other = bytes;
-  other[4] = std::byte{13};
+  other[4] = std::byte{14};
   EXPECT_FALSE(Decodes(other));
   EXPECT_TRUE(Decodes(Resummed(other, bytes, kLog)));
 }
@@ -179,7 +234,7 @@ TEST(MessagesTest, OtherKindsAndOtherBytesAreNone) {
 TEST(MessagesTest, FullTableFits) {
   recovery::Install install;
   install.installation = {
-      Epoch(kEpochTableCapacity), TableOf(kEpochTableCapacity), {}, {}};
+      Epoch(kEpochTableCapacity), TableOf(kEpochTableCapacity), {}, {}, {}};
   install.installation.configuration.replica_count = kMembersMax;
   install.installation.configuration.members.resize(kMembersMax);
   install.credits = 1;
@@ -194,17 +249,17 @@ TEST(MessagesTest, FullTableFits) {
 
 TEST(MessagesTest, TableIsOfTheLogThatIsSpokenOf) {
   constexpr Uuid kOther{1, 1};
-  const auto bytes = EncodeMessage(kLog, AllMessages()[8]);
+  const auto bytes = EncodeMessage(kLog, Sample<recovery::Install>());
   const auto other = DecodeMessage(kOther, Resummed(bytes, bytes, kOther));
   ASSERT_TRUE(other.ok());
-  EXPECT_NE(*other, AllMessages()[8]);
+  EXPECT_NE(*other, Sample<recovery::Install>());
 }
 
 // Format: region bytes at 0, configuration id 8, N 16, W 20, members 24, what
 // it was made from 56, incarnation 120, what it replaces 128, length of the
 // name 136.
 TEST(MessagesTest, FormatThatCannotBeIsNone) {
-  const auto bytes = EncodeMessage(kLog, AllMessages()[0]);
+  const auto bytes = EncodeMessage(kLog, Sample<recovery::Format>());
   for (const uint32_t n : {0u, 1u, 3u, 17u, 0xffffffffu}) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + 16, n))) << "N " << n;
   }
@@ -234,6 +289,48 @@ TEST(MessagesTest, ConfigurationThatIsNoneIsNone) {
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 24, 0)));
 }
 
+// Prepare: 1 if it is set at 32, the epoch 36; Release: at 0 and 4.
+TEST(MessagesTest, LatestKnownPromiseThatCannotBeIsNone) {
+  const auto prepare = EncodeMessage(kLog, recovery::Prepare{kPromise, 1});
+  const auto release = EncodeMessage(kLog, recovery::Release{Epoch(0)});
+  EXPECT_TRUE(Decodes(prepare));
+  EXPECT_TRUE(Decodes(release));
+  EXPECT_FALSE(Decodes(With<uint32_t>(prepare, kBody + 32, 2)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(prepare, kBody + 36, 1)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(release, kBody, 2)));
+  EXPECT_TRUE(Decodes(With<uint32_t>(release, kBody, 0)));
+}
+
+TEST(MessagesTest, DigestOfCandidatesIsOfAllThatIsSaidOfThem) {
+  using recovery::CandidateState;
+  using recovery::Standing;
+  const CandidateState one{kPrimary, Standing::kReady, 1, Epoch(2)};
+  const CandidateState two{{NodeId(3), 5}, Standing::kDrained, 0, Epoch(0)};
+  const auto digest = [](std::vector<CandidateState> states) {
+    return recovery::DigestOf(states);
+  };
+  EXPECT_EQ(digest({}), 0u);
+  EXPECT_EQ(digest({one, two}), digest({two, one}));
+  std::set<uint64_t> digests = {digest({one}), digest({two}),
+                                digest({one, two}), digest({one, one})};
+  CandidateState other = one;
+  other.candidate.node = NodeId(4);
+  digests.insert(digest({other}));
+  other = one;
+  other.candidate.incarnation += 1;
+  digests.insert(digest({other}));
+  other = one;
+  other.standing = Standing::kDrained;
+  digests.insert(digest({other}));
+  other = one;
+  other.priority = 2;
+  digests.insert(digest({other}));
+  other = one;
+  other.holds = Epoch(3);
+  digests.insert(digest({other}));
+  EXPECT_EQ(digests.size(), 9u);
+}
+
 TEST(MessagesTest, NonceThatWasNotDrawnIsNone) {
   for (const Message& message :
        {Message(recovery::Challenge{{0, 1}}),
@@ -259,6 +356,17 @@ TEST(MessagesTest, OpenForRepairThatCannotBeIsNone) {
       EncodeMessage(kLog, recovery::OpenForRepair{Epoch(9), true});
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
   EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 2)));
+  EXPECT_TRUE(Decodes(With<uint64_t>(bytes, kBody + 12, 640)));
+  for (const uint64_t ceiling : {uint64_t{63}, uint64_t{1} << 62, kHuge}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 12, ceiling))) << ceiling;
+  }
+}
+
+// Prepare: 1 at 44 if the report shall begin at the head.
+TEST(MessagesTest, PrepareWithAnotherFlagIsNone) {
+  const auto bytes = EncodeMessage(kLog, recovery::Prepare{kPromise, 1});
+  EXPECT_TRUE(Decodes(With<uint32_t>(bytes, kBody + 44, 1)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 44, 2)));
 }
 
 // Followed: flags at 8, N 12, W 16, configuration 20, head 52, persisted 76,
@@ -289,6 +397,70 @@ TEST(MessagesTest, FollowedThatCannotBeIsNone) {
   }
 }
 
+// AskChange: id at 0; sizes at 16, 12 bytes; number of nodes at 28, three of
+// them; the list after at 56, with sizes at 64 and nodes at 76; number of
+// replaced ones at 104, one; number of peers at 116; the first one's address at
+// 128.
+TEST(MessagesTest, AskedChangeThatCannotBeIsNone) {
+  const auto bytes = EncodeMessage(kLog, ChangeAsked());
+  ASSERT_TRUE(Decodes(bytes));
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0))) << "no id";
+  for (const size_t sizes : {16u, 64u}) {
+    for (const uint32_t n : {0u, 17u, 0xffffffffu}) {
+      EXPECT_FALSE(Decodes(With(bytes, kBody + sizes, n))) << "N " << n;
+    }
+    for (const uint32_t quorum : {0u, 4u, 0xffffffffu}) {
+      EXPECT_FALSE(Decodes(With(bytes, kBody + sizes + 4, quorum)));
+      EXPECT_FALSE(Decodes(With(bytes, kBody + sizes + 8, quorum)));
+    }
+  }
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 24, 1))) << "W + R = N";
+  for (const size_t count : {28u, 76u, 104u, 116u}) {
+    for (const uint32_t other : {0u, 2u, 17u, 33u, 0xffffffffu}) {
+      if (count == 116 && other == 2) continue;
+      EXPECT_FALSE(Decodes(With(bytes, kBody + count, other)))
+          << other << " at " << count;
+    }
+  }
+  for (const uint32_t length : {0u, 15u, 257u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 128, length))) << length;
+  }
+}
+
+// As many as there may be, each with the longest address.
+TEST(MessagesTest, LargestAskedChangeFits) {
+  recovery::AskChange asked = ChangeAsked();
+  asked.change.from_nodes.assign(kMembersMax, NodeId(1));
+  asked.change.to_nodes = asked.change.from_nodes;
+  asked.change.replaced = asked.change.from_nodes;
+  asked.peers.assign(2 * kMembersMax,
+                     {NodeId(1), std::string(recovery::kAddressBytesMax, 'a')});
+  const auto again = DecodeMessage(kLog, EncodeMessage(kLog, asked));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, Message(asked));
+  asked.peers.push_back(asked.peers.front());
+  EXPECT_FALSE(Decodes(EncodeMessage(kLog, asked)));
+}
+
+// ChangeState: word at 8, epoch 12, LSNs 20 and 28, number of nodes 36, two of
+// them; code at 56, then the text.
+TEST(MessagesTest, ChangeStateThatCannotBeIsNone) {
+  const auto bytes = EncodeMessage(kLog, ChangeSaid());
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 6)));
+  for (const size_t lsn : {20u, 28u}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + lsn, kLsnMax + 1)));
+  }
+  for (const uint32_t count : {0u, 1u, 3u, 17u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 36, count))) << count;
+  }
+  for (const uint32_t code : {0u, 17u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 56, code))) << code;
+  }
+  for (const uint32_t length : {0u, 13u, 4097u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 60, length))) << length;
+  }
+}
+
 // Scrubbed: running at 8, empty 12, count of the runs 96, runs from 104 on.
 TEST(MessagesTest, ImpossibleScrubsAreNone) {
   const auto scrub = EncodeMessage(kLog, recovery::Scrub{true});
@@ -306,6 +478,42 @@ TEST(MessagesTest, ImpossibleScrubsAreNone) {
   for (const uint64_t end : {uint64_t{4}, kHuge}) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + 112, end))) << end;
   }
+}
+
+// Hear: standing at 0, silence 24, wait 32, word 40. Heard: word at 0,
+// persisted 44, count 52, candidates of 32 from 56 on, each with its
+// incarnation at 8 and its standing at 16; then the instruction: 1, kind, node,
+// id.
+TEST(MessagesTest, ImpossibleWordsOfAnElectionAreNone) {
+  const auto hear = EncodeMessage(kLog, recovery::Hear{});
+  EXPECT_TRUE(Decodes(With<uint32_t>(hear, kBody, 2)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(hear, kBody, 3)));
+  for (const size_t at : {24, 32}) {
+    EXPECT_TRUE(
+        Decodes(With<uint64_t>(hear, kBody + at, recovery::kHearNanosMax)));
+    EXPECT_FALSE(
+        Decodes(With<uint64_t>(hear, kBody + at, recovery::kHearNanosMax + 1)));
+  }
+  EXPECT_TRUE(Decodes(With<uint32_t>(hear, kBody + 40, 3)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(hear, kBody + 40, 4)));
+  recovery::Heard said;
+  said.candidates = {{kPrimary, recovery::Standing::kReady, 1, Epoch(2)}};
+  said.instruction =
+      recovery::Instruction{recovery::InstructionKind::kElect, NodeId(1), 5};
+  const auto heard = EncodeMessage(kLog, said);
+  ASSERT_TRUE(Decodes(heard));
+  EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody, 4)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(heard, kBody + 44, kLsnMax + 1)));
+  for (const uint32_t count : {0u, 2u, 65u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody + 52, count))) << count;
+  }
+  EXPECT_FALSE(Decodes(With<uint64_t>(heard, kBody + 64, 0)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody + 72, 0)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody + 72, 3)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody + 88, 2)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody + 92, 0)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(heard, kBody + 92, 3)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(heard, kBody + 104, 0)));
 }
 
 // Offset at 0, number of bytes 8, in Fetched the bytes from 12 on.
@@ -353,11 +561,40 @@ TEST(MessagesTest, FetchHasTheBytesOfTheDocument) {
             fetched);
 }
 
-// Install: epoch at 0, session 8, credits 16, head 20, end 44, configuration of
-// two members 68, made from one of three at 116, count of the table's entries
-// 180, entries of 40 bytes from 184 on.
+// docs/formats/recovery_wire.md, byte by byte.
+TEST(MessagesTest, ChangeOfTheMembersHasTheBytesOfTheDocument) {
+  const std::string asked(
+      "APMS\x21\0\0\0"
+      "\7\0\0\0\0\0\0\0"
+      "\1\0\0\0\0\0\0\0\3\0\0\0\2\0\0\0\2\0\0\0"
+      "\3\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0"
+      "\2\0\0\0\0\0\0\0\3\0\0\0\3\0\0\0\1\0\0\0"
+      "\3\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"
+      "\1\0\0\0\2\0\0\0\0\0\0\0"
+      "\2\0\0\0"
+      "\1\0\0\0\0\0\0\0\16\0\0\0"
+      "127.0.0.1:7401"
+      "\4\0\0\0\0\0\0\0\0\0\0\0"
+      "\030\152\147\237",
+      170);
+  EXPECT_EQ(AsText(EncodeMessage(kLog, ChangeAsked())), asked);
+  const std::string said(
+      "APMS\x22\0\0\0"
+      "\7\0\0\0\0\0\0\0\5\0\0\0\11\0\0\0\0\0\0\0"
+      "\2\0\0\0\0\0\0\0\10\0\0\0\0\0\0\0"
+      "\2\0\0\0\4\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
+      "\16\0\0\0\16\0\0\0"
+      "node 4 is away"
+      "\041\250\330\102",
+      90);
+  EXPECT_EQ(AsText(EncodeMessage(kLog, ChangeSaid())), said);
+}
+
+// Install: epoch at 0, session 8, credits 16, head 20, end 44, ceiling 68,
+// configuration of two members 76, made from one of three at 124, count of the
+// table's entries 188, entries of 40 bytes from 192 on.
 TEST(MessagesTest, InstallThatCannotBeIsNone) {
-  const auto bytes = EncodeMessage(kLog, AllMessages()[8]);
+  const auto bytes = EncodeMessage(kLog, Sample<recovery::Install>());
   ASSERT_TRUE(Decodes(bytes));
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
   EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 16, 0)));
@@ -367,15 +604,18 @@ TEST(MessagesTest, InstallThatCannotBeIsNone) {
       EXPECT_FALSE(Decodes(With(bytes, kBody + position + 8, offset)));
     }
   }
+  for (const uint64_t ceiling : {uint64_t{63}, uint64_t{1} << 62, kHuge}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 68, ceiling))) << ceiling;
+  }
   for (const uint32_t members : {0u, 1u, 3u, 17u}) {
-    EXPECT_FALSE(Decodes(With(bytes, kBody + 76, members))) << members;
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 84, members))) << members;
   }
   for (const uint32_t count : {0u, 2u, 4u, 0xffffffffu}) {
-    EXPECT_FALSE(Decodes(With(bytes, kBody + 180, count))) << count;
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 188, count))) << count;
   }
   // ET1: epochs increase, start LSNs never decrease.
-  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 184 + 40, 1)));
-  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 184 + 40 + 16, 0)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 192 + 40, 1)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 192 + 40 + 16, 0)));
 }
 
 TEST(MessagesTest, FailureThatIsNoneIsNone) {
@@ -429,13 +669,15 @@ TEST(HandshakeTest, ShorterOrLongerOnesAreNone) {
 
 TEST(HandshakeTest, OtherVersionsAreNamed) {
   for (const absl::Status& status :
-       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 9)).status(),
-        DecodeHello(With<uint32_t>(EncodeHello(kHello) + "new", 4, 9)).status(),
-        DecodeServerHello(With<uint32_t>(EncodeServerHello(kServerHello), 4, 9))
+       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 25)).status(),
+        DecodeHello(With<uint32_t>(EncodeHello(kHello) + "new", 4, 25))
+            .status(),
+        DecodeServerHello(
+            With<uint32_t>(EncodeServerHello(kServerHello), 4, 25))
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
-    EXPECT_THAT(status.message(), HasSubstr("version 9"));
-    EXPECT_THAT(status.message(), HasSubstr("version 8"));
+    EXPECT_THAT(status.message(), HasSubstr("version 25"));
+    EXPECT_THAT(status.message(), HasSubstr("version 24"));
   }
 }
 
@@ -570,11 +812,11 @@ TEST(HandshakeTest, PlatformThatCannotBeIsRefused) {
 // docs/formats/recovery_wire.md, byte by byte.
 TEST(HandshakeTest, HelloHasTheBytesOfTheDocument) {
   const std::string expected(
-      "APHE\10\0\0\0"
+      "APHE\30\0\0\0"
       "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
       "\7\0\0\0\0\0\0\0\10\0\0\0\0\0\0\0"
       "\x34\x12\0\0\0\0\0\0\2\0\0\0"
-      "\311\036\017\041",
+      "\170\270\162\346",
       56);
   EXPECT_EQ(EncodeHello(kHello), expected);
 }
@@ -582,8 +824,8 @@ TEST(HandshakeTest, HelloHasTheBytesOfTheDocument) {
 // docs/formats/recovery_wire.md, byte by byte.
 TEST(HandshakeTest, RejectionHasTheBytesOfTheDocument) {
   const std::string expected(
-      "APRE\10\0\0\0"
-      "\5\174\072\154"
+      "APRE\30\0\0\0"
+      "\5\140\354\331"
       "no",
       14);
   EXPECT_EQ(EncodeRejection(absl::NotFoundError("no")), expected);
@@ -594,11 +836,11 @@ TEST(HandshakeTest, ServerHelloHasTheBytesOfTheDocument) {
   ServerHello server_hello{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
   server_hello.platform.domain = replication::PersistenceDomain::kHierarchy;
   const std::string expected(
-      "APWE\10\0\0\0"
+      "APWE\30\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0"
-      "\176\160\065\066",
+      "\317\326\110\361",
       56);
   EXPECT_EQ(EncodeServerHello(server_hello), expected);
 }

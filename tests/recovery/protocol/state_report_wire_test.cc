@@ -53,7 +53,8 @@ constexpr size_t kHeadAt = kCapacityAt + 24;
 constexpr size_t kProvenAt = kHeadAt + 24;
 constexpr size_t kFlagsAt = kProvenAt + 8;
 constexpr size_t kTableAt = kFlagsAt + 4;
-constexpr size_t kRunsAt = kTableAt + 4 + 3 * 40;
+constexpr size_t kPlaceAt = kTableAt + 4 + 3 * 40;
+constexpr size_t kRunsAt = kPlaceAt + 24;
 constexpr size_t kRecordsAt = kRunsAt + 8 + 5 * 16;
 constexpr size_t kSampleBytes = kRecordsAt + 8 + 3 * 24 + 4;
 
@@ -76,6 +77,51 @@ TEST(StateReportBytesTest, ComeBackAsTheyWere) {
   EXPECT_TRUE(again->knows());
   EXPECT_EQ(again->runs, report.runs);
   EXPECT_EQ(again->records, report.records);
+  EXPECT_FALSE(again->place.has_value());
+}
+
+// The same without LSN 2, which the replica says that it has.
+StateReport ShortReport() {
+  StateReport report = SampleReport();
+  report.place = LogPosition{Lsn(3), RingOffset(128), 6};
+  report.runs.clear();
+  report.records.clear();
+  recovery::AddRecord(&report, {Epoch(3), RingOffset(192), 12, 2});
+  AddVerdict(&report, recovery::Verdict::kCorrupt, 5);
+  return report;
+}
+
+TEST(StateReportBytesTest, PlaceComesBackAsItWas) {
+  const StateReport report = ShortReport();
+  const auto again = DecodeStateReport(kLog, EncodeStateReport(kLog, report));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->place, report.place);
+  EXPECT_EQ(again->runs, report.runs);
+  EXPECT_EQ(again->records, report.records);
+}
+
+TEST(StateReportBytesTest, PlacesThatCannotBeAreNone) {
+  // Places of a record that is not proven; of none, after the head; more than a
+  // lap after it; with fewer lines than records before it.
+  for (const LogPosition& place : {LogPosition{Lsn(8), RingOffset(640), 6},
+                                   LogPosition{Lsn(2), RingOffset(128), 6},
+                                   LogPosition{Lsn(1), RingOffset(64), 6},
+                                   LogPosition{Lsn(3), RingOffset(64), 6},
+                                   LogPosition{Lsn(3), RingOffset(129), 6},
+                                   LogPosition{Lsn(3), RingOffset(1152), 6},
+                                   LogPosition{Lsn(4), RingOffset(128), 6}}) {
+    StateReport report = ShortReport();
+    report.place = place;
+    EXPECT_FALSE(ReportDecodes(EncodeStateReport(kLog, report)))
+        << place.lsn.value << " at " << place.offset.value;
+  }
+  // Nobody owns what lies before it; the replica knows nothing.
+  StateReport report = ShortReport();
+  report.table = EpochTable::Empty(kLog);
+  EXPECT_FALSE(ReportDecodes(EncodeStateReport(kLog, report)));
+  report = ShortReport();
+  report.repairing = true;
+  EXPECT_FALSE(ReportDecodes(EncodeStateReport(kLog, report)));
 }
 
 // docs/formats/recovery_wire.md, byte by byte.
@@ -95,7 +141,7 @@ TEST(StateReportBytesTest, HaveTheOrderOfTheDocument) {
   AddVerdict(&report, recovery::Verdict::kTorn);
   AddVerdict(&report, recovery::Verdict::kAbsent);
   const std::string expected(
-      "APAN\10\0\0\0"
+      "APAN\30\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
@@ -107,12 +153,13 @@ TEST(StateReportBytesTest, HaveTheOrderOfTheDocument) {
       "\2\0\0\0\0\0\0\0"
       "\4\0\0\0"
       "\0\0\0\0"
+      "\2\0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0"
       "\2\0\0\0\0\0\0\0"
       "\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
       "\2\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
       "\0\0\0\0\0\0\0\0"
-      "\206\176\223\007",
-      204);
+      "\327\040\343\154",
+      228);
   EXPECT_EQ(AsText(EncodeStateReport(kLog, report)), expected);
   EXPECT_TRUE(ReportDecodes(EncodeStateReport(kLog, report)));
 }

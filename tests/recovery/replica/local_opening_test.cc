@@ -540,6 +540,11 @@ TEST_F(LocalOpeningTest, ContradictionsWithRightChecksumsAreRefused) {
       [](Superline& s) { s.promised_epoch = Epoch(0); },
       [](Superline& s) { s.log_epoch = Epoch(0); },
       [](Superline& s) { s.table_seq = kHuge; },
+      [](Superline& s) { s.ceiling = s.ceiling + 1; },
+      [](Superline& s) { s.ceiling = s.head_offset - kLineBytes; },
+      [](Superline& s) {
+        s.ceiling = s.head_offset + s.ring_capacity + kLineBytes;
+      },
       [](Superline& s) { s.repairing = true; },
       [](Superline& s) {
         s.configuration.replica_count = 3;
@@ -566,7 +571,10 @@ TEST_F(LocalOpeningTest, NumbersWithoutRoomToGoOnAreRefused) {
   const Superline good = ReadSuperline();
   const std::vector<std::function<void(Superline&, uint64_t&)>> crafts = {
       [](Superline& s, uint64_t&) { s.head_lsn = Lsn(kLsnMax); },
-      [](Superline& s, uint64_t&) { s.head_offset = RingOffset(kOffsetMax); },
+      [](Superline& s, uint64_t&) {
+        s.head_offset = RingOffset(kOffsetMax);
+        s.ceiling = s.head_offset;
+      },
       [](Superline& s, uint64_t&) { s.promised_epoch = Epoch(kNumberMax); },
       [](Superline&, uint64_t& seq) { seq = kNumberMax; }};
   for (size_t i = 0; i < crafts.size(); ++i) {

@@ -4,8 +4,9 @@
 // Method: a scenario is a list of calls. A first run notes the superline after
 // each; in a second run, at every fence, every image that a power cut may leave
 // is read: its superline is that before or after the call that runs, and its
-// ring holds what the superline says. Some of the images are then opened, and
-// promise the next epoch.
+// ring holds what the superline says. A scan from the proven place to the
+// ceiling ends where one of the whole ring does (P-A3.7). Some of the images
+// are then opened, and promise the next epoch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,6 +47,14 @@ struct Scenario {
   LogImage after{kRingCapacity};
   bool destructive = false;
   bool damaged_pad = false;
+  bool has_low_ceilings = false;
+
+  LocalReplicaOptions ToOpen() const {
+    LocalReplicaOptions options;
+    options.name = "model";
+    if (has_low_ceilings) options.read_whole_bytes_max = 0;
+    return options;
+  }
 };
 
 std::vector<std::string> PayloadsOf(const LogImage& log) {
@@ -129,10 +138,29 @@ Scenario WrapAround() {
   return scenario;
 }
 
+// The replica with its ceiling shortly after what it has. Reports and
+// installations begin at the proven place.
+Scenario WithLowCeilings(Scenario scenario) {
+  scenario.name += " with low ceilings";
+  scenario.has_low_ceilings = true;
+  ReplicaWorld world(kSmall);
+  world.Reset(scenario.image);
+  Superline superline = world.State().superline;
+  superline.ceiling = scenario.before.end().offset + kLineBytes;
+  EXPECT_TRUE(WriteCell(world.pmem(), SuperlinePlace(world.region()), 0, 1000,
+                        EncodeSuperline(superline)));
+  scenario.image = world.Snapshot();
+  return scenario;
+}
+
 std::vector<Scenario> Scenarios() {
   std::vector<Scenario> scenarios = {Extension(), TornTail(), Destructive(),
                                      WrapAround()};
   for (Scenario& scenario : scenarios) scenario.after.OpenEpoch(kNewEpoch);
+  const std::vector<Scenario> with_a_lap = scenarios;
+  for (const Scenario& scenario : with_a_lap) {
+    scenarios.push_back(WithLowCeilings(scenario));
+  }
   return scenarios;
 }
 
@@ -149,6 +177,11 @@ std::vector<Step> StepsOf(const Scenario& scenario) {
       return world.replica().BeginRepair(kNewEpoch);
     });
   }
+  if (scenario.has_low_ceilings) {
+    steps.emplace_back([&log](ReplicaWorld& world) {
+      return world.replica().RaiseCeiling(kNewEpoch, log.end().offset);
+    });
+  }
   steps.emplace_back([&scenario, &log](ReplicaWorld& world) {
     world.CopyAll(log);
     if (scenario.damaged_pad) {
@@ -157,10 +190,15 @@ std::vector<Step> StepsOf(const Scenario& scenario) {
           world.replica().ring().At(log.PositionOf(log.end().lsn - 1).offset);
       world.pmem().Copy(pad + 24, &zero, sizeof(zero));
     }
-    return world.replica().Install(log.ToInstall());
+    Installation installation = log.ToInstall();
+    if (scenario.has_low_ceilings) {
+      installation.ceiling =
+          std::min(installation.ceiling, log.end().offset + kLineBytes);
+    }
+    return world.replica().Install(installation);
   });
   steps.emplace_back([&log](ReplicaWorld& world) {
-    return world.replica().PublishHead(kNewEpoch, log.end());
+    return world.replica().PublishBounds(kNewEpoch, log.BoundsWith(log.end()));
   });
   return steps;
 }
@@ -183,7 +221,7 @@ class Cutter {
   void Run(std::span<const std::byte> image) {
     ReplicaWorld world(kSmall);
     world.Reset(image);
-    ASSERT_TRUE(world.Open().ok());
+    ASSERT_TRUE(world.Open(scenario_.ToOpen()).ok());
     world.pmem().SetHook([&](const ModelPersistence::Event& event) {
       if (event.primitive != ModelPersistence::Primitive::kFence) return;
       Enumerate(world);
@@ -213,7 +251,7 @@ class Cutter {
   void NoteSuperlines(std::span<const std::byte> image) {
     ReplicaWorld world(kSmall);
     world.Reset(image);
-    EXPECT_TRUE(world.Open().ok());
+    EXPECT_TRUE(world.Open(scenario_.ToOpen()).ok());
     superlines_.push_back(world.replica().superline());
     for (const Step& step : steps_) {
       const absl::Status done = step(world);
@@ -244,6 +282,11 @@ class Cutter {
       JudgeNew(state);
     } else {
       JudgeOld(state);
+    }
+    if (!superline.repairing) {
+      EXPECT_EQ(ScanLog(OpeningScanOf(region_, state, {}, 0)).end,
+                ScanLog(ScanInputOf(region_, state)).end)
+          << "P-A3.7";
     }
     if (cut.hash % 2 == 0) Reopen(cut.image, superline);
   }
@@ -374,6 +417,40 @@ TEST(ReplicaKillTest, PromiseOfAKilledProcessIsPersistedFirst) {
     EXPECT_EQ(world.State().superline.promised_epoch, kNewEpoch);
     EXPECT_TRUE(world.State().superline_cell.copies_agree());
   }
+}
+
+// REP8, WMK2: a cut while the place is forgotten leaves it, or leaves none; the
+// same is proven. Once that has returned no cut brings it back.
+TEST(ReplicaForgetsTest, NoCutBringsThePlaceBack) {
+  const LogImage log = TwoRecords();
+  ReplicaWorld world(kSmall);
+  world.Reset(Installed(log, [](ReplicaWorld&) {}));
+  const LogPosition place = world.State().proven_place();
+  ASSERT_EQ(place.lsn, Lsn(2));
+  ASSERT_TRUE(world.Open().ok());
+  ASSERT_TRUE(world.AcceptPromise(kNewEpoch).ok());
+  ASSERT_TRUE(world.replica().MakeStateReport(/*from_head=*/true).ok());
+  bool is_forgotten = false;
+  CrashEnumerator enumerator({.product_max = 1 << 14});
+  const auto judge = [&](const CrashState& cut) {
+    std::vector<std::byte> region(cut.image.begin(), cut.image.end());
+    const auto state = ReadRegionState(region, "cut");
+    ASSERT_TRUE(state.ok()) << state.status();
+    EXPECT_EQ(state->ProvenLsn(), place.lsn);
+    const LogPosition left = state->proven_place();
+    EXPECT_TRUE(left == log.head() || (left == place && !is_forgotten));
+  };
+  int fences = 0;
+  world.pmem().SetHook([&](const ModelPersistence::Event& event) {
+    if (event.primitive != ModelPersistence::Primitive::kFence) return;
+    ++fences;
+    enumerator.Enumerate(world.pmem(), 0, judge);
+  });
+  ASSERT_TRUE(world.replica().RaiseCeiling(kNewEpoch, log.end().offset).ok());
+  world.pmem().SetHook({});
+  EXPECT_EQ(fences, 2) << "one line after the other";
+  is_forgotten = true;
+  enumerator.Enumerate(world.pmem(), 1, judge);
 }
 
 }  // namespace

@@ -34,8 +34,9 @@ TEST_F(ReplicaTest, InstalledRecordsOutliveAPowerCut) {
   EXPECT_EQ(state.superline.log_epoch, Epoch(6));
   EXPECT_TRUE(state.superline_cell.copies_agree());
   EXPECT_TRUE(state.table_cell.copies_agree());
+  const LogPosition& last = log_.PositionOf(Lsn(2));
   for (const auto& line : state.watermarks.lines) {
-    EXPECT_EQ(line, (Watermark{Epoch(6), Lsn(2)}));
+    EXPECT_EQ(line, (Watermark{Epoch(6), Lsn(2), {last.offset, last.chain}}));
   }
   EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b"));
 }
@@ -281,7 +282,10 @@ TEST_F(ReplicaTest, TableThatDoesNotFitIsRefusedWithAWayOut) {
 // The head may have been told to this replica alone.
 TEST_F(ReplicaTest, LogThatStartsBehindOwnHeadIsInstalled) {
   InstallLog();
-  ASSERT_TRUE(replica().PublishHead(Epoch(6), log_.PositionOf(Lsn(2))).ok());
+  ASSERT_TRUE(
+      replica()
+          .PublishBounds(Epoch(6), log_.BoundsWith(log_.PositionOf(Lsn(2))))
+          .ok());
   log_.OpenEpoch(Epoch(7));
   ASSERT_TRUE(world_.InstallAll(log_).ok());
   EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b"));

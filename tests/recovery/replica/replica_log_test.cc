@@ -25,7 +25,10 @@ TEST_F(ReplicaTest, StartOfTheLogIsWhatWasInstalled) {
   for (int i = 0; i < 10; ++i) log_.Append("x");
   log_.OpenEpoch(Epoch(6));
   ASSERT_TRUE(world_.InstallAll(log_).ok());
-  ASSERT_TRUE(replica().PublishHead(Epoch(6), log_.PositionOf(Lsn(3))).ok());
+  ASSERT_TRUE(
+      replica()
+          .PublishBounds(Epoch(6), log_.BoundsWith(log_.PositionOf(Lsn(3))))
+          .ok());
   const RingLogStart start = replica().StartOfLog();
   const RegionState state = world_.State();
   EXPECT_EQ(start.superline, state.superline);
@@ -70,8 +73,11 @@ TEST_F(ReplicaTest, StartedLogIsTheOnlyWriter) {
                   Code::kFailedPrecondition, "open the replica again");
     ExpectInstallRefused(log_.ToInstall(), Code::kFailedPrecondition,
                          "open the replica again");
-    ExpectRefused([&] { return replica().PublishHead(Epoch(6), log_.end()); },
-                  Code::kFailedPrecondition, "open the replica again");
+    ExpectRefused(
+        [&] {
+          return replica().PublishBounds(Epoch(6), log_.BoundsWith(log_.end()));
+        },
+        Code::kFailedPrecondition, "open the replica again");
   }
   ASSERT_TRUE(world_.Open().ok());
   ASSERT_TRUE(world_.AcceptPromise(Epoch(9)).ok());
@@ -91,10 +97,19 @@ TEST_F(ReplicaDeathTest, OnlyAnInstalledLogStarts) {
 // P-A6, SUP3 (superline.h).
 TEST_F(ReplicaTest, HeadNeverGoesBack) {
   InstallLog();
-  ASSERT_TRUE(replica().PublishHead(Epoch(6), log_.PositionOf(Lsn(2))).ok());
+  ASSERT_TRUE(
+      replica()
+          .PublishBounds(Epoch(6), log_.BoundsWith(log_.PositionOf(Lsn(2))))
+          .ok());
   const std::vector<std::byte> before = world_.Snapshot();
-  EXPECT_TRUE(replica().PublishHead(Epoch(6), log_.PositionOf(Lsn(1))).ok());
-  EXPECT_TRUE(replica().PublishHead(Epoch(6), log_.PositionOf(Lsn(2))).ok());
+  EXPECT_TRUE(
+      replica()
+          .PublishBounds(Epoch(6), log_.BoundsWith(log_.PositionOf(Lsn(1))))
+          .ok());
+  EXPECT_TRUE(
+      replica()
+          .PublishBounds(Epoch(6), log_.BoundsWith(log_.PositionOf(Lsn(2))))
+          .ok());
   EXPECT_EQ(world_.Snapshot(), before);
   world_.PowerCut();
   ASSERT_TRUE(world_.Open().ok());
@@ -106,20 +121,24 @@ TEST_F(ReplicaTest, HeadNeverGoesBack) {
 TEST_F(ReplicaTest, HeadGoesBehindTheOwnEnd) {
   InstallLog();
   log_.Append("c");
-  EXPECT_TRUE(replica().PublishHead(Epoch(6), log_.end()).ok());
+  EXPECT_TRUE(
+      replica().PublishBounds(Epoch(6), log_.BoundsWith(log_.end())).ok());
   EXPECT_EQ(world_.State().head(), log_.end());
 }
 
 TEST_F(ReplicaTest, HeadOfAnotherEpochIsRefused) {
   InstallLog();
   const LogPosition head = log_.PositionOf(Lsn(2));
-  ExpectRefused([&] { return replica().PublishHead(Epoch(5), head); },
-                Code::kFailedPrecondition, "promised is epoch 6");
+  ExpectRefused(
+      [&] { return replica().PublishBounds(Epoch(5), log_.BoundsWith(head)); },
+      Code::kFailedPrecondition, "promised is epoch 6");
   ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
-  ExpectRefused([&] { return replica().PublishHead(Epoch(6), head); },
-                Code::kFailedPrecondition, "promised is epoch 7");
-  ExpectRefused([&] { return replica().PublishHead(Epoch(7), head); },
-                Code::kFailedPrecondition, "installed is epoch 6");
+  ExpectRefused(
+      [&] { return replica().PublishBounds(Epoch(6), log_.BoundsWith(head)); },
+      Code::kFailedPrecondition, "promised is epoch 7");
+  ExpectRefused(
+      [&] { return replica().PublishBounds(Epoch(7), log_.BoundsWith(head)); },
+      Code::kFailedPrecondition, "installed is epoch 6");
 }
 
 TEST_F(ReplicaTest, ImpossibleHeadIsRefused) {
@@ -129,8 +148,11 @@ TEST_F(ReplicaTest, ImpossibleHeadIsRefused) {
         LogPosition{Lsn(3), RingOffset(64), 0},
         LogPosition{Lsn(2), RingOffset(65), 0},
         LogPosition{Lsn(kLsnMax), RingOffset(kOffsetMax), 0}}) {
-    ExpectRefused([&] { return replica().PublishHead(Epoch(6), head); },
-                  Code::kInvalidArgument, "is impossible");
+    ExpectRefused(
+        [&] {
+          return replica().PublishBounds(Epoch(6), log_.BoundsWith(head));
+        },
+        Code::kInvalidArgument, "is impossible");
   }
 }
 

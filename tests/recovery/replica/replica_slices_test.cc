@@ -53,7 +53,7 @@ TEST_F(ReplicaSlicesTest, ReportInSlicesIsTheWholeOne) {
   ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
   const auto whole = replica().MakeStateReport();
   ASSERT_TRUE(whole.ok()) << whole.status();
-  ASSERT_TRUE(replica().StartStateReport().ok());
+  ASSERT_TRUE(replica().StartStateReport(/*from_head=*/false).ok());
   const auto slices = ContinueToTheEnd();
   ASSERT_TRUE(slices.ok()) << slices.status();
   // The ring once for the flush, and once for the scan.
@@ -72,7 +72,7 @@ TEST_F(ReplicaSlicesTest, WhatIsReportedInSlicesOutlivesAPowerCut) {
   log_.Append("visible");
   world_.CopyRecords(log_, first, log_.end().lsn);
   ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
-  ASSERT_TRUE(replica().StartStateReport().ok());
+  ASSERT_TRUE(replica().StartStateReport(/*from_head=*/false).ok());
   ASSERT_TRUE(ContinueToTheEnd().ok());
   EXPECT_THAT(replica().TakeStateReport().records, SizeIs(7));
   world_.PowerCut();
@@ -127,8 +127,9 @@ TEST_F(ReplicaSlicesTest, PromiseInBetweenEndsWhatIsInProgress) {
       log.OpenEpoch(Epoch(6));
       ASSERT_TRUE(world.AcceptPromise(Epoch(6)).ok());
       world.CopyAll(log);
-      ASSERT_TRUE((installs ? world.replica().StartInstall(log.ToInstall())
-                            : world.replica().StartStateReport())
+      ASSERT_TRUE((installs
+                       ? world.replica().StartInstall(log.ToInstall())
+                       : world.replica().StartStateReport(/*from_head=*/false))
                       .ok());
       for (int i = 0; i < slices; ++i) {
         ASSERT_TRUE(world.replica().Continue(kSlice).ok());
@@ -148,12 +149,14 @@ TEST_F(ReplicaSlicesTest, MediumThatFailsInASliceEndsIt) {
     ReplicaWorld world;
     ASSERT_TRUE(world.Open().ok());
     ASSERT_TRUE(world.AcceptPromise(Epoch(6)).ok());
+    ASSERT_TRUE(world.replica().RaiseCeiling(Epoch(6), RingOffset(1024)).ok());
     world.pmem().FailFence(fence);
-    ASSERT_TRUE(world.replica().StartStateReport().ok());
+    ASSERT_TRUE(world.replica().StartStateReport(/*from_head=*/false).ok());
     absl::StatusOr<bool> done = false;
     while (done.ok() && !*done) done = world.replica().Continue(kSlice);
     ASSERT_FALSE(done.ok());
-    EXPECT_TRUE(absl::IsFailedPrecondition(world.replica().StartStateReport()));
+    EXPECT_TRUE(absl::IsFailedPrecondition(
+        world.replica().StartStateReport(/*from_head=*/false)));
     ++failed;
   }
   EXPECT_EQ(failed, 6);
@@ -175,7 +178,7 @@ TEST_F(ReplicaSlicesTest, SuspectReplicaWritesARepeatedPromiseAgain) {
 TEST_F(ReplicaSlicesTest, RefusedPromiseEndsNothing) {
   ASSERT_TRUE(world_.Open().ok());
   ASSERT_TRUE(world_.AcceptPromise(Epoch(6)).ok());
-  ASSERT_TRUE(replica().StartStateReport().ok());
+  ASSERT_TRUE(replica().StartStateReport(/*from_head=*/false).ok());
   ASSERT_TRUE(replica().Continue(kSlice).ok());
   EXPECT_FALSE(world_.AcceptPromise(Epoch(5)).ok());
   EXPECT_FALSE(replica().BeginRepair(Epoch(5)).ok());

@@ -117,8 +117,9 @@ TEST_F(ReplicaTest, WatermarkStaysUntilTheNextEpochIsInstalled) {
   ASSERT_TRUE(replica().BeginRepair(Epoch(7)).ok());
   EXPECT_EQ(world_.State().ProvenLsn(), Lsn(5));
   ASSERT_TRUE(replica().Install(log_.ToInstall()).ok());
+  const LogPosition& last = log_.PositionOf(Lsn(5));
   for (const auto& line : world_.State().watermarks.lines) {
-    EXPECT_EQ(line, (Watermark{Epoch(7), Lsn(5)}));
+    EXPECT_EQ(line, (Watermark{Epoch(7), Lsn(5), {last.offset, last.chain}}));
   }
 }
 
@@ -148,7 +149,8 @@ TEST_F(ReplicaTest, FailureOfTheMediumSticks) {
       status = replica().Install(log_.ToInstall());
     }
     if (status.ok()) {
-      status = replica().PublishHead(Epoch(6), log_.PositionOf(Lsn(3)));
+      status = replica().PublishBounds(
+          Epoch(6), log_.BoundsWith(log_.PositionOf(Lsn(3))));
     }
     return status;
   };
@@ -164,7 +166,10 @@ TEST_F(ReplicaTest, FailureOfTheMediumSticks) {
              [&] { return replica().MakeStateReport().status(); },
              [&] { return replica().BeginRepair(Epoch(6)); },
              [&] { return replica().Install(log_.ToInstall()); },
-             [&] { return replica().PublishHead(Epoch(6), log_.end()); }}) {
+             [&] {
+               return replica().PublishBounds(Epoch(6),
+                                              log_.BoundsWith(log_.end()));
+             }}) {
       ExpectRefused(call, Code::kFailedPrecondition, "Open the replica again");
     }
     world_.PowerCut();

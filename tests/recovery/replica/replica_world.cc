@@ -95,7 +95,8 @@ const LogPosition& LogImage::PositionOf(Lsn lsn) const {
 }
 
 recovery::Installation LogImage::ToInstall() const {
-  return {table_.entries().back().epoch, table_, head(), end()};
+  return {table_.entries().back().epoch, table_, head(), end(),
+          BoundsWith(head()).ceiling};
 }
 
 ReplicaWorld::ReplicaWorld(const Options& options)

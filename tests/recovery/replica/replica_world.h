@@ -48,6 +48,10 @@ class LogImage {
 
   // Returns the installation that a primary sends for the last epoch.
   recovery::Installation ToInstall() const;
+  // A head, with the ceiling a lap after it.
+  RingBounds BoundsWith(const LogPosition& head) const {
+    return {head, head.offset + bytes_.size()};
+  }
   const LogPosition& head() const { return positions_.front(); }
   const LogPosition& end() const { return positions_.back(); }
   const LogPosition& PositionOf(Lsn lsn) const;

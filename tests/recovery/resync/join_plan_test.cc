@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/recovery/replica/replica_world.h"
+#include "tests/support/oracles/state_report_world.h"
 
 namespace alpheus::testing {
 
@@ -124,6 +125,60 @@ TEST_F(JoinPlanTest, OtherRecordsAreOverwrittenUnderAMark) {
   EXPECT_EQ(Plan().records, 3u);
   report_.repairing = true;
   EXPECT_FALSE(Plan().set_repairing);  // it is
+}
+
+// The same; the replica does not name them (STR4 of state_report.h).
+TEST_F(JoinPlanTest, OtherRecordsThatAreNotNamedAreOverwrittenUnderAMark) {
+  LogImage other(kCapacity);
+  other.OpenEpoch(Epoch(4));
+  for (int i = 0; i < 2; ++i) other.Append("own");
+  report_.log_epoch = Epoch(4);
+  report_.table = other.table();
+  report_.head = other.head();
+  Have(other, Lsn(1), Lsn(2));
+  report_ = Shortened(report_, 2);
+  ASSERT_TRUE(report_.place.has_value());
+  EXPECT_TRUE(Plan().set_repairing);
+  EXPECT_EQ(Plan().records, 3u);
+}
+
+// JP1: what is not named is not compared; the rest of the plan is the same.
+TEST_F(JoinPlanTest, PlanForAShortReportIsThatForAWholeOne) {
+  report_.table = log_.table();
+  report_.head = log_.head();
+  report_.proven_lsn = Lsn(3);
+  Have(log_, Lsn(1), Lsn(4));
+  const JoinPlan whole = Plan();
+  for (uint64_t records = 1; records <= 4; ++records) {
+    const recovery::StateReport report = report_;
+    report_ = Shortened(report, records);
+    const JoinPlan plan = Plan();
+    EXPECT_EQ(plan.next, whole.next) << records;
+    EXPECT_EQ(plan.records, whole.records) << records;
+    EXPECT_EQ(plan.set_repairing, whole.set_repairing) << records;
+    report_ = report;
+  }
+}
+
+// Bytes of a peer: a place after the end of the log, or with too few lines
+// before it, is not looked at; one with another record there is named.
+TEST_F(JoinPlanTest, PlaceThatCannotBeIsNotBelieved) {
+  report_.table = log_.table();
+  report_.head = log_.head();
+  report_.proven_lsn = Lsn(3);
+  Have(log_, Lsn(1), Lsn(4));
+  report_ = Shortened(report_, 3);
+  ASSERT_EQ(report_.place, log_.PositionOf(Lsn(4)));
+  for (const uint64_t line : {15, 2}) {
+    report_.place->offset = RingOffset(line * kLineBytes);
+    const JoinPlan plan = Plan();
+    EXPECT_THAT(plan.copies, IsEmpty()) << line;
+    EXPECT_EQ(plan.next, log_.PositionOf(Lsn(5))) << line;
+  }
+  report_.place->offset = RingOffset(4 * kLineBytes);
+  const absl::Status status = PlanFails();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("its place, LSN 4"));
 }
 
 // A record behind those that the log kept is no record of the log any more.

@@ -47,6 +47,10 @@ class RegionClaimTest : public ::testing::Test {
       shown_at_.push_back(network_.clock().NowNanos());
       return recovery::Fetched{fetch.from, std::vector<std::byte>(fetch.bytes)};
     };
+    options.change = [this](const recovery::AskChange* asked) {
+      if (asked != nullptr) changed_.id = asked->id;
+      return changed_;
+    };
     options.between_pieces_ns = kMilli;
     claim_ = std::make_unique<recovery::RegionClaim>(network_.fabric(1),
                                                      network_.clock(), options);
@@ -127,7 +131,8 @@ class RegionClaimTest : public ::testing::Test {
   fabric::ConnectionId connection_;
   std::unique_ptr<replication::MessageSlots> slots_;
   std::vector<Message> asked_;
-  recovery::Scrubbed scrubbed_;  // says how often one was begun
+  recovery::Scrubbed scrubbed_;    // says how often one was begun
+  recovery::ChangeState changed_;  // says which one was asked for last
   std::vector<int64_t> shown_at_;
   int connections_ = 0;
   int polls_ = 0;
@@ -153,6 +158,25 @@ TEST_F(RegionClaimTest, BeginsAScrubAndSaysHowItIs) {
   once.passes = 1;
   const Claim after{kOwnPromise, once};
   EXPECT_EQ(asked_, (std::vector<Message>{Claim{kOwnPromise}, after, after}));
+}
+
+// RGC5. The state is in each Claim from then on.
+TEST_F(RegionClaimTest, GivesAChangeOnAndSaysWhatBecameOfIt) {
+  EXPECT_EQ(Run(kMilli), std::nullopt);
+  recovery::AskChange asked;
+  asked.id = 7;
+  Say(asked);
+  EXPECT_EQ(Run(kMilli), std::nullopt);
+  Claim running{kOwnPromise};
+  running.change_state.id = 7;
+  changed_.word = recovery::ChangeWord::kRefused;
+  changed_.why = absl::UnavailableError("not now");
+  Say(recovery::Scrub{});
+  EXPECT_EQ(Run(kMilli), std::nullopt);
+  Claim refused{kOwnPromise};
+  refused.change_state = changed_;
+  EXPECT_EQ(asked_,
+            (std::vector<Message>{Claim{kOwnPromise}, running, refused}));
 }
 
 // Goal: RGC4. However fast the node asks.

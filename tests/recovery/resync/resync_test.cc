@@ -10,7 +10,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "log/base/bytes.h"
+#include "log/core/read/record_cursor.h"
+#include "log/core/ring/region_state.h"
+#include "recovery/scrub/scrubbing.h"
 #include "tests/recovery/opening/opening_world.h"
+#include "tests/recovery/opening/own_log.h"
 
 namespace alpheus::testing {
 namespace {
@@ -22,19 +26,24 @@ using Primary = OpeningWorld::Primary;
 constexpr int kJoiner = 3;
 constexpr uint64_t kRingBytes = 2048;
 
-OpeningWorld::Options ResyncWorldOptions() {
+constexpr uint64_t kRecordBytes = 128;  // of Append, unless it is told more
+
+OpeningWorld::Options ResyncWorldOptions(
+    uint64_t read_whole_bytes_max = kReadWholeBytesMax) {
   OpeningWorld::Options options;
   options.ring_capacity = kRingBytes;
   options.real_server = true;
   options.resyncs = true;
+  options.read_whole_bytes_max = read_whole_bytes_max;
   return options;
 }
 
 class ResyncTest : public ::testing::Test {
  protected:
-  void StartAgain() {
+  void StartAgain(uint64_t read_whole_bytes_max = kReadWholeBytesMax) {
     primary_.reset();
-    world_ = std::make_unique<OpeningWorld>(ResyncWorldOptions());
+    world_ = std::make_unique<OpeningWorld>(
+        ResyncWorldOptions(read_whole_bytes_max));
     live_.clear();
   }
   // Opens a log on node 1, and starts it.
@@ -83,6 +92,23 @@ class ResyncTest : public ::testing::Test {
     }
     return false;
   }
+  // Has the primary scrub its own replica, but only when it is asked to.
+  void ClaimReplica() {
+    own_log_ = std::make_unique<OwnLog>(*primary_);
+    recovery::ScrubbingOptions scrubbing;
+    scrubbing.bytes_per_second = 0;
+    scrubbing.peers = primary_->asked.peers;
+    primary_->upkeep->ClaimReplica(ClaimHeardByNobody(*primary_), scrubbing,
+                                   *own_log_);
+  }
+  LogPosition PositionOf(Lsn lsn) {
+    const RingLog<OpeningWorld::Model>& log = *primary_->log;
+    RecordCursor cursor(log.ring(), log.table(), log.head(), log.tail());
+    while (cursor.position().lsn < lsn &&
+           cursor.Next() == RecordCursor::Step::kRecord) {
+    }
+    return cursor.position();
+  }
   uint32_t in_sync() { return primary_->upkeep->replicator().in_sync(); }
   const recovery::ReplicaResync::Counters& counters() {
     return primary_->upkeep->resync().counters();
@@ -130,6 +156,7 @@ class ResyncTest : public ::testing::Test {
 
   std::unique_ptr<OpeningWorld> world_ =
       std::make_unique<OpeningWorld>(ResyncWorldOptions());
+  std::unique_ptr<OwnLog> own_log_;
   std::unique_ptr<Primary> primary_;
   int appended_ = 0;
   std::vector<std::string> live_;  // acknowledged, not cleaned
@@ -248,6 +275,68 @@ TEST_F(ResyncTest, DamagedRecordIsCopied) {
   ExpectJoined();
 }
 
+// RSY5. The damage lies before the place, where the report begins. By then the
+// log's head is so near to the place that the joiner reads from the head on.
+TEST_F(ResyncTest, DamageThatNoReportNamedIsLookedForByTheNextTry) {
+  constexpr uint64_t kReadWhole = 3 * kRecordBytes;
+  StartAgain(kReadWhole);
+  OpenLog();
+  Append(6);
+  ASSERT_TRUE(
+      StepUntil([&] { return primary_->sink->replication_state().is_idle; }));
+  const LogPosition third = PositionOf(Lsn(3));
+  GoAway(/*power_cut=*/false);
+  world_->Damage(kJoiner, third);
+  Clean(2);
+  const RegionState joiner =
+      *ReadRegionState(world_->pmem(kJoiner).region(), "joiner");
+  const LogPosition place = joiner.proven_place();
+  ASSERT_GT(place.offset - joiner.head().offset, kReadWhole);
+  ASSERT_GT(place.offset, third.offset);
+  ASSERT_LE(place.offset - third.offset, kReadWhole);
+  ComeBack();
+  EXPECT_GE(counters().records_copied, 1u);
+  ExpectJoined();
+}
+
+// RSY5: the joiner gets what is damaged in the primary's own ring. No clock
+// starts a scrub of that.
+TEST_F(ResyncTest, DamageInTheOwnRingIsScrubbedForAJoiner) {
+  OpenLog();
+  Append(3);
+  GoAway(/*power_cut=*/true);
+  Append(3);
+  CloseLog();
+  OpenLog();
+  ClaimReplica();
+  world_->Damage(1, PositionOf(Lsn(5)));
+  ComeBack();
+  EXPECT_TRUE(
+      StepUntil([&] { return primary_->upkeep->state().scrub_passes == 1; }));
+  EXPECT_EQ(primary_->upkeep->state().scrubbed.repaired, 1u);
+  ExpectJoined();
+  EXPECT_EQ(world_->Payloads(1), live_);
+}
+
+// RSY5: the same, when it is a session that sends it. That one breaks, and the
+// next tries meet the damage.
+TEST_F(ResyncTest, DamageInTheOwnRingIsScrubbedForALaggingMember) {
+  OpenLog();
+  ClaimReplica();
+  Append(3);
+  GoAway(/*power_cut=*/false);
+  Append(3);
+  world_->Damage(1, PositionOf(Lsn(6)));
+  ComeBack();
+  EXPECT_TRUE(StepUntil([&] {
+    return primary_->upkeep->state().scrub_passes == 1;
+  })) << Why();
+  EXPECT_EQ(primary_->upkeep->state().scrubbed.repaired, 1u);
+  ASSERT_TRUE(StepUntil([&] { return in_sync() == 3; })) << Why();
+  ExpectJoined();
+  EXPECT_EQ(world_->Payloads(1), live_);
+}
+
 // JP5.
 TEST_F(ResyncTest, BlankMemberDoesNotJoin) {
   OpenLog();
@@ -318,7 +407,7 @@ TEST_F(ResyncTest, MemberThatHoldsUpTheLogIsDropped) {
   GoAway(/*power_cut=*/true);
   world_->Restart(kJoiner);
   ASSERT_TRUE(StepUntil([&] {
-    return primary_->sink->replication_state().reuse_head.value > 0 ||
+    return primary_->sink->replication_state().reuse_limit.value > kRingBytes ||
            primary_->upkeep->resync().pinned().has_value();
   }));
   ASSERT_TRUE(primary_->upkeep->resync().pinned().has_value());

@@ -17,8 +17,8 @@
 #include "log/base/bytes.h"
 #include "log/core/read/record_cursor.h"
 #include "log/core/ring/region_state.h"
-#include "recovery/replica/primary_replica.h"
 #include "tests/recovery/opening/opening_world.h"
+#include "tests/recovery/opening/own_log.h"
 #include "tests/support/oracles/crash_enumerator.h"
 
 namespace alpheus::testing {
@@ -42,35 +42,6 @@ OpeningWorld::Options WorldOptions(uint64_t ring_bytes) {
   return options;
 }
 
-// Without a lock that could be given up.
-class OwnLog final : public recovery::PrimaryReplica {
- public:
-  explicit OwnLog(Primary& primary) : primary_(primary) {}
-
-  absl::Status ReleaseRegion() override { return absl::OkStatus(); }
-  bool IsUsable() const override { return primary_.log->IsUsable(); }
-  std::byte* RingOnMedium() const override {
-    return primary_.log->RingOnMedium();
-  }
-  void WithRingFrozen(absl::FunctionRef<void()> work) override {
-    ++freezes_;
-    primary_.log->WithRingFrozen(work);
-  }
-  // How often others had to wait.
-  int freezes() const { return freezes_; }
-  absl::Status RestoreBytes(RingOffset offset,
-                            std::span<const std::byte> bytes) override {
-    return primary_.log->RestoreBytes(offset, bytes);
-  }
-  absl::StatusOr<int> RepairCopies() override {
-    return primary_.log->RepairCopies();
-  }
-
- private:
-  Primary& primary_;
-  int freezes_ = 0;
-};
-
 class OwnScrubTest : public ::testing::Test {
  protected:
   // With records 1 to kRecords, durable.
@@ -91,13 +62,8 @@ class OwnScrubTest : public ::testing::Test {
     scrubbing.bytes_per_second = uint64_t{1} << 30;
     scrubbing.interval_ns = 100'000;
     scrubbing.peers = primary_->asked.peers;
-    recovery::RegionClaimOptions claim;
-    claim.address = "sim:9:1";  // nobody
-    claim.node = NodeId(1);
-    claim.hello = {primary_->asked.cluster_id, primary_->asked.log_id,
-                   primary_->asked.self};
-    claim.promise = {primary_->opened->epoch, primary_->asked.self};
-    primary_->upkeep->ClaimReplica(claim, scrubbing, *primary_log_);
+    primary_->upkeep->ClaimReplica(ClaimHeardByNobody(*primary_), scrubbing,
+                                   *primary_log_);
   }
   static std::string TextOf(int i) {
     return absl::StrCat(std::string(90, 'x'), i);

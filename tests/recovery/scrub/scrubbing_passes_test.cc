@@ -52,7 +52,10 @@ TEST_F(ScrubbingTest, RecordThatTheHeadPassesIsNoDamage) {
   for (int i = 0; i < 4; ++i) {
     ASSERT_EQ(cursor.Next(), RecordCursor::Step::kRecord);
   }
-  ASSERT_TRUE(session_->session->AdvanceHead(cursor.position()).ok());
+  ASSERT_TRUE(session_->session
+                  ->AdvanceBounds({cursor.position(),
+                                   cursor.position().offset + kRingBytes})
+                  .ok());
   world_->Run(kMillisecond);
   EXPECT_EQ(world_->State(kLogA).head(), cursor.position());
   are_peers_awake_ = true;

@@ -158,6 +158,20 @@ TEST_F(ReplicaServerClaimTest, LowerBallotIsRefusedAndNotTold) {
   EXPECT_EQ(primary.replies.size(), 1u);
 }
 
+// OSV3: a primary steps down for nobody that did not know of it.
+TEST_F(ReplicaServerClaimTest, LateOpenerIsRefusedAndNotTold) {
+  Peer& primary = Claiming();
+  Peer& asker = Asker(2, 1);
+  EXPECT_EQ(world_->Ask(asker, Prepare{{Epoch(9), asker.self()}, 1, Epoch(4)}),
+            Message(recovery::Refused{kHeld}));
+  EXPECT_THAT(primary.replies, IsEmpty());
+  EXPECT_FALSE(primary.ended);
+  asker.Send(Prepare{{Epoch(9), asker.self()}, 1, kHeld.epoch});
+  world_->Run(kMillisecond);
+  EXPECT_THAT(primary.replies,
+              ElementsAre(Message(Wanted{{Epoch(9), asker.self()}})));
+}
+
 TEST_F(ReplicaServerClaimTest, WhoOnlyLooksDeposesNobody) {
   Peer& primary = Claiming();
   uint64_t incarnation = 0;
@@ -317,6 +331,101 @@ TEST_F(ReplicaServerClaimTest, ScrubOfAReplicaThatNobodyClaimsIsRefused) {
   world_->Run(kMillisecond);
   EXPECT_EQ(FailedWith(world_->Ask(asker, Scrub{true})),
             absl::StatusCode::kUnavailable);
+}
+
+// --- Changes of the members --------------------------------------------------
+
+recovery::AskChange ChangeOf(uint64_t id) {
+  const quorum::QuorumSizes sizes{3, 2, 2};
+  const std::vector<NodeId> from = {NodeId(1), NodeId(2), NodeId(3)};
+  const std::vector<NodeId> to = {NodeId(1), NodeId(2), NodeId(4)};
+  return {id, {1, sizes, from, 2, sizes, to, {}}, {{NodeId(4), "sim:4:1"}}};
+}
+
+recovery::ChangeState SaidOf(uint64_t id, recovery::ChangeWord word) {
+  recovery::ChangeState said;
+  said.id = id;
+  said.word = word;
+  said.epoch = kHeld.epoch;
+  return said;
+}
+
+// LPR4, LPR6: two operators ask. Each hears of its own change.
+TEST_F(ReplicaServerClaimTest, ChangeIsRelayedToThePrimary) {
+  using recovery::ChangeWord;
+  Peer& primary = Claiming();
+  Peer& asker = Asker(2, 1);
+  Peer& other = Asker(2, 2);
+  const auto ask = [&](Peer& peer, uint64_t id) {
+    const auto reply = world_->Ask(peer, ChangeOf(id));
+    world_->Run(kMillisecond);  // the primary hears of it, too
+    const auto* said =
+        reply ? std::get_if<recovery::ChangeState>(&*reply) : nullptr;
+    EXPECT_NE(said, nullptr);
+    return said != nullptr ? *said : recovery::ChangeState();
+  };
+  const auto claim = [&](const recovery::ChangeState& said) {
+    primary.Send(Claim{kHeld, {}, said});
+    world_->Run(kMillisecond);
+  };
+  EXPECT_EQ(ask(asker, 7), SaidOf(7, ChangeWord::kWaiting));
+  EXPECT_THAT(primary.replies, ElementsAre(Message(ChangeOf(7))));
+  EXPECT_EQ(ask(other, 8), SaidOf(8, ChangeWord::kWaiting));
+  EXPECT_EQ(primary.replies.size(), 1u) << "one request at a time";
+  claim(SaidOf(7, ChangeWord::kRunning));
+  EXPECT_THAT(primary.replies, ElementsAre(ChangeOf(7), ChangeOf(8)));
+  recovery::ChangeState busy = SaidOf(8, ChangeWord::kWaiting);
+  busy.why = absl::UnavailableError("busy");
+  claim(busy);
+  EXPECT_EQ(ask(asker, 7), SaidOf(7, ChangeWord::kRunning));
+  EXPECT_EQ(ask(other, 8), busy);
+  EXPECT_EQ(primary.replies.back(), Message(ChangeOf(7)));
+  // A primary that opened the next epoch says Claim anew.
+  const quorum::Promise next{kHeld.epoch + 1, kLocalPrimary};
+  Peer& again = ConnectedAs(kLocalPrimary);
+  recovery::ChangeState made = SaidOf(7, ChangeWord::kInstalled);
+  made.epoch = next.epoch;
+  again.Send(Claim{next, {}, made});
+  world_->Run(kMillisecond);
+  EXPECT_EQ(ask(asker, 7), made);
+  EXPECT_FALSE(again.ended);
+}
+
+// It may be opening the next epoch, and says Claim again.
+TEST_F(ReplicaServerClaimTest, ChangeWaitsForAPrimaryThatSaysNothing) {
+  Peer& primary = Claiming();
+  Peer& asker = Asker(2, 1);
+  ASSERT_TRUE(primary.Close().ok());
+  world_->Run(kMillisecond);
+  const auto reply = world_->Ask(asker, ChangeOf(7));
+  ASSERT_TRUE(reply.has_value());
+  recovery::ChangeState said = SaidOf(7, recovery::ChangeWord::kWaiting);
+  said.epoch = Epoch(0);
+  EXPECT_EQ(*reply, Message(said));
+}
+
+// Openers come first, and nobody steps down for a change.
+TEST_F(ReplicaServerClaimTest, PromiseIsWantedBeforeAChange) {
+  Peer& primary = Claiming();
+  world_->Ask(Asker(2, 1), Scrub{});
+  Peer& operators = Asker(2, 2);
+  world_->Ask(operators, ChangeOf(7));
+  Peer& asker = Asker(2, 3);
+  PrepareOf(asker, Epoch(6));
+  EXPECT_THAT(primary.replies, ElementsAre(Message(Scrub{})));
+  primary.Send(Claim{kHeld});
+  world_->Run(kMillisecond);
+  EXPECT_EQ(primary.replies.back(), Message(Wanted{{Epoch(6), asker.self()}}));
+}
+
+// A node that serves the replica itself says that nobody is here.
+TEST_F(ReplicaServerClaimTest, ChangeOfAServedLogHasNobody) {
+  const auto reply = world_->Ask(world_->Connected(2, 1), ChangeOf(7));
+  ASSERT_TRUE(reply && std::holds_alternative<recovery::ChangeState>(*reply));
+  const auto& said = std::get<recovery::ChangeState>(*reply);
+  EXPECT_EQ(said.id, 7u);
+  EXPECT_EQ(said.word, recovery::ChangeWord::kNobody);
+  EXPECT_TRUE(absl::IsUnavailable(said.why));
 }
 
 // The local primary is in the middle of a scrub's question: it hears of the

@@ -150,6 +150,53 @@ TEST(ReplicaServerTest, OfTwoThatRaceTheHigherOneStays) {
   }
 }
 
+// OSV3: it decided to open the log before it could know of the first one.
+TEST(ReplicaServerTest, LateOpenerDeposesNobodyThatHasGoneFurther) {
+  ServedWorld world({});
+  Peer& first = world.Connected(1, 1);
+  Peer& late = world.Connected(2, 1);
+  world.GetPromise(first, Epoch(5));
+  world.GetRepairOpened(first, Epoch(5));
+  const recovery::Message ask =
+      recovery::Prepare{{Epoch(6), late.self()}, 1, Epoch(4)};
+  const recovery::Message refused = recovery::Refused{{Epoch(5), first.self()}};
+  EXPECT_EQ(world.Ask(late, ask), refused);
+  EXPECT_FALSE(first.ended);
+  EXPECT_EQ(world.State(kLogA).superline.promised_epoch, Epoch(5));
+  // The first one may be a primary whose connection broke.
+  ASSERT_TRUE(first.Close().ok());
+  world.Run(kMillisecond);
+  EXPECT_EQ(world.Ask(late, ask), refused);
+  EXPECT_EQ(world.server().counters().refused, 2u);
+  // Once it knows of the first one, it may open the log all the same.
+  const auto reply =
+      world.Ask(late, recovery::Prepare{{Epoch(6), late.self()}, 1, Epoch(5)});
+  EXPECT_TRUE(reply && std::holds_alternative<recovery::Promised>(*reply));
+}
+
+// OSV3: nothing is installed, so nobody loses more than a scan.
+TEST(ReplicaServerTest, OfTwoThatReadReportsTheHigherBallotDecides) {
+  ServedWorld world({});
+  Peer& first = world.Connected(1, 1);
+  Peer& second = world.Connected(2, 1);
+  world.GetPromise(first, Epoch(5));
+  const auto reply = world.Ask(
+      second, recovery::Prepare{{Epoch(6), second.self()}, 1, Epoch(4)});
+  EXPECT_TRUE(reply && std::holds_alternative<recovery::Promised>(*reply));
+  EXPECT_TRUE(first.ended);
+}
+
+// OSV3: an opener whose connection broke asks for the same promise again.
+TEST(ReplicaServerTest, OwnPromiseOfALateOpenerIsGivenAgain) {
+  ServedWorld world({});
+  Peer& opener = world.Connected(1, 1);
+  world.GetPromise(opener, Epoch(5));
+  world.GetRepairOpened(opener, Epoch(5));
+  const auto reply = world.Ask(
+      opener, recovery::Prepare{{Epoch(5), opener.self()}, 1, Epoch(4)});
+  EXPECT_TRUE(reply && std::holds_alternative<recovery::Promised>(*reply));
+}
+
 TEST(ReplicaServerTest, LogsOfOneNodeDoNotDisturbEachOther) {
   ServedWorld world(WithLogB());
   PrimaryLog log_a(kLogA);

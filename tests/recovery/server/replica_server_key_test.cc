@@ -123,6 +123,10 @@ TEST_F(ReplicaServerKeyTest, NothingIsIssuedWithoutAProof) {
              Message(recovery::OpenForRepair{Epoch(9), false}),
              Message(recovery::View{}),
              Message(recovery::Release{}),
+             // ELD2.
+             Message(recovery::Hear{}),
+             Message(recovery::Instruct{
+                 {recovery::InstructionKind::kElect, NodeId(1), 1}}),
              Message(alpheus::recovery::Proved{}),
          }) {
       Peer& peer = world_->Connected(2, ++incarnation);

@@ -98,6 +98,20 @@ TEST(ReplicaServerTest, RepairingIsSetWhenAsked) {
   EXPECT_TRUE(world.State(kLogA).superline.repairing);
 }
 
+// P-A3.7: what a repair copies here, the next opening looks for.
+TEST(ReplicaServerTest, CeilingIsRaisedBeforeARepairWrites) {
+  ServedWorld world({});
+  Peer& peer = world.Connected(1, 1);
+  world.GetPromise(peer, Epoch(5));
+  const RingOffset ceiling(4 * kLineBytes);
+  ASSERT_LT(world.State(kLogA).superline.ceiling, ceiling);
+  const auto reply =
+      world.Ask(peer, recovery::OpenForRepair{Epoch(5), false, ceiling});
+  ASSERT_TRUE(reply && std::holds_alternative<recovery::RepairOpened>(*reply));
+  std::vector<std::byte> left = world.pmem(kLogA).CutKeepingNone();
+  EXPECT_EQ(ReadRegionState(left, "cut")->superline.ceiling, ceiling);
+}
+
 // P-A4.2: the primary hears of the promise when no power cut can take it back.
 TEST(ReplicaServerTest, PromiseIsOnMediaBeforeItIsGiven) {
   ServedWorld world({});

@@ -333,6 +333,30 @@ TEST(ReplicaServerTest, RegionIsReleasedOnlyWhereThatIsWanted) {
   EXPECT_THAT(released, ElementsAre(kLogA));
 }
 
+// A process that decided to open the log before another one was promised it.
+TEST(ReplicaServerTest, RegionIsNotReleasedToALateOpener) {
+  std::vector<Uuid> released;
+  FakeRegions regions(kLogB);
+  regions.release = [&](Uuid log_id) { released.push_back(log_id); };
+  ServedWorld::Options options;
+  options.server.regions = &regions;
+  ServedWorld world(options);
+  Peer& first = world.Connected(1, 1);
+  Peer& own = world.NewPeer(2, 2);
+  recovery::Hello hello = own.HelloOf(kLogA);
+  hello.primary.node = kNode;
+  own.Connect(world.address(), hello);
+  world.Run(kMillisecond);
+  world.GetPromise(first, Epoch(5));
+  EXPECT_EQ(world.Ask(own, recovery::Release{Epoch(4)}),
+            recovery::Message(recovery::Refused{{Epoch(5), first.self()}}));
+  EXPECT_THAT(released, IsEmpty());
+  EXPECT_FALSE(first.ended);
+  EXPECT_EQ(world.Ask(own, recovery::Release{Epoch(5)}),
+            recovery::Message(recovery::Released{}));
+  EXPECT_THAT(released, ElementsAre(kLogA));
+}
+
 TEST(ReplicaServerTest, LogThatIsNotServedIsNamedSo) {
   ServedWorld::Options options;
   FakeRegions regions(kLogB);

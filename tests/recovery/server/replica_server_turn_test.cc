@@ -60,7 +60,12 @@ std::vector<Message> EveryMessage(const Peer& peer, Epoch epoch,
           recovery::Fetched{},
           recovery::Changed{},
           recovery::AskCreation{},
-          recovery::Created{MembersOf(), false}};
+          recovery::Created{MembersOf(), false},
+          recovery::Hear{},
+          recovery::Heard{},
+          recovery::Instruct{{recovery::InstructionKind::kElect, NodeId(1), 1}},
+          recovery::AskChange{1, {1, {}, {}, 2, {}, {}, {}}, {}},
+          recovery::ChangeState{}};
 }
 
 bool IsInTurn(At phase, const Message& message) {
@@ -69,7 +74,10 @@ bool IsInTurn(At phase, const Message& message) {
       std::holds_alternative<recovery::Follow>(message) ||
       std::holds_alternative<recovery::AskCreation>(message) ||
       std::holds_alternative<recovery::Scrub>(message) ||
-      std::holds_alternative<recovery::Fetch>(message)) {
+      std::holds_alternative<recovery::Fetch>(message) ||
+      std::holds_alternative<recovery::Hear>(message) ||
+      std::holds_alternative<recovery::Instruct>(message) ||
+      std::holds_alternative<recovery::AskChange>(message)) {
     return phase == At::kControl;
   }
   if (phase == At::kPromised)
@@ -93,7 +101,7 @@ TEST(ReplicaServerTest, MessageOutOfTurnEndsItsConnectionOnly) {
       log.OpenEpoch(epoch);
       Peer& peer = PeerAt(world, phase, epoch);
       const Message message =
-          EveryMessage(peer, epoch, log.installation())[kind];
+          EveryMessage(peer, epoch, log.installation()).at(kind);
       const auto reply = world.Ask(peer, message);
       ASSERT_TRUE(reply.has_value()) << static_cast<int>(phase) << ", " << kind;
       if (IsInTurn(phase, message)) {

@@ -24,6 +24,7 @@ constexpr int64_t kMillisecond = 1'000'000;
 ServedWorld::Options InSlices() {
   ServedWorld::Options options;
   options.serve_b = true;
+  options.is_written = true;
   options.server.slice_bytes = kLineBytes;
   return options;
 }

@@ -47,6 +47,18 @@ std::unique_ptr<ModelPersistence> FormattedRegion(Uuid log_id, NodeId node,
   return pmem;
 }
 
+// Raises the ceiling, as an opening does that is to copy the whole ring.
+void RaiseCeilingByALap(ModelPersistence& pmem) {
+  const RegionState state = *ReadRegionState(pmem.region(), "log");
+  Superline raised = state.superline;
+  raised.ceiling = raised.head_offset + kRingBytes;
+  const bool is_written = WriteCell(
+      pmem, SuperlinePlace(pmem.region()), state.superline_cell.newest,
+      state.superline_cell.copies[*state.superline_cell.newest].seq + 1,
+      EncodeSuperline(raised));
+  ALPHEUS_CHECK(is_written, "modelled memory does not fail unasked");
+}
+
 // --- PrimaryLog --------------------------------------------------------------
 
 PrimaryLog::PrimaryLog(Uuid log_id)
@@ -88,6 +100,7 @@ void PrimaryLog::OpenEpoch(Epoch epoch) {
   installation_.epoch = epoch;
   installation_.configuration = MembersOf();
   installation_.end = end;
+  installation_.ceiling = installation_.head.offset + ring().capacity();
   installation_.table = installation_.table.With(
       {epoch, epoch.value * 1'000'003, end.lsn, end.offset, end.chain},
       installation_.head.lsn);
@@ -241,6 +254,7 @@ ServedWorld::ServedWorld(Options options)
       adapter_(network_.fabric(0)),
       pmem_a_(FormattedRegion(kLogA, kNode, options.configuration_id)),
       pmem_b_(FormattedRegion(kLogB, kNode)) {
+  if (options.is_written) RaiseCeilingByALap(*pmem_a_);
   options.server.cluster_id = kCluster;
   options.server.node = kNode;
   options.server.warn = [this](const std::string& text) {
@@ -370,10 +384,14 @@ void ServedWorld::GetInstalled(Peer& peer, PrimaryLog& log, uint32_t credits) {
   ASSERT_EQ(*reply, Message(recovery::Installed{})) << reports_.size();
   const RegionKey own = *peer.fabric().Register({ring.data(), ring.capacity()},
                                                 fabric::RemoteAccess::kNone);
-  peer.session = *replication::PrimarySession::Start(
-      {ring, own, opened.ring_key},
-      {installation.epoch, kTheSession, installation.end, credits},
-      peer.fabric(), peer.connection());
+  peer.session =
+      *replication::PrimarySession::Start({ring, own, opened.ring_key},
+                                          {.epoch = installation.epoch,
+                                           .session = kTheSession,
+                                           .next = installation.end,
+                                           .credits = credits,
+                                           .ceiling = installation.ceiling},
+                                          peer.fabric(), peer.connection());
 }
 
 }  // namespace alpheus::testing

@@ -141,10 +141,15 @@ class WatchedLog final : public recovery::ServedLog {
       const quorum::Promise& p) override {
     return inner_.AcceptPromise(p);
   }
-  absl::Status StartStateReport() override { return inner_.StartStateReport(); }
+  absl::Status StartStateReport(bool from_head) override {
+    return inner_.StartStateReport(from_head);
+  }
   recovery::StateReport TakeStateReport() override;
   absl::Status BeginRepair(Epoch epoch) override {
     return inner_.BeginRepair(epoch);
+  }
+  absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling) override {
+    return inner_.RaiseCeiling(epoch, ceiling);
   }
   absl::Status StartInstall(
       const recovery::Installation& installation) override {
@@ -218,6 +223,9 @@ class ServedWorld {
     model::SimOptions network;
     bool serve_b = false;           // log B, too
     uint64_t configuration_id = 1;  // of log A
+    // Log A: its ceiling is a lap after its head, so that a scan reads the
+    // whole ring. Else it was formatted, and a scan reads nothing.
+    bool is_written = false;
     // Nanoseconds that a scan takes.
     int64_t scan_ns = 0;
     recovery::ReplicaServerOptions server;

@@ -38,12 +38,13 @@ ReplicatedLog::Backup::Backup(const recovery::OpenedEpoch& opened,
       superline_seq(opened.start.superline_seq),
       table(opened.start.table) {}
 
-absl::Status ReplicatedLog::Backup::PublishHead(Epoch epoch,
-                                                const LogPosition& head) {
+absl::Status ReplicatedLog::Backup::Publish(Epoch epoch,
+                                            const RingBounds& bounds) {
   ALPHEUS_CHECK(epoch == superline.log_epoch, "of the epoch that runs");
-  superline.head_lsn = head.lsn;
-  superline.head_offset = head.offset;
-  superline.head_chain = head.chain;
+  superline.head_lsn = bounds.head.lsn;
+  superline.head_offset = bounds.head.offset;
+  superline.head_chain = bounds.head.chain;
+  superline.ceiling = bounds.ceiling;
   const bool written = WriteCell(pmem, SuperlinePlace(pmem.region()), 0,
                                  ++superline_seq, EncodeSuperline(superline));
   return written ? absl::OkStatus() : pmem.Error();
@@ -85,8 +86,11 @@ ReplicatedLog::ReplicatedLog(const Options& options)
   const Ring own = RingOf(pmem_.region(), start.superline);
   const fabric::RegionKey own_key = *fabric_.Register(
       {own.data(), own.capacity()}, fabric::RemoteAccess::kNone);
-  const replication::SessionTerms terms{start.superline.log_epoch, kTheSession,
-                                        start.end, options.credits};
+  const replication::SessionTerms terms{.epoch = start.superline.log_epoch,
+                                        .session = kTheSession,
+                                        .next = start.end,
+                                        .credits = options.credits,
+                                        .ceiling = start.superline.ceiling};
   for (int i = 0; i < options.backups; ++i) {
     Backup& b =
         *backups_.emplace_back(std::make_unique<Backup>(*opened_, image));
@@ -97,8 +101,8 @@ ReplicatedLog::ReplicatedLog(const Options& options)
     b.session = *replication::BackupSession<model::ModelPersistence>::Start(
         b.pmem,
         {b.pmem.region(), ring, &b.table, b.superline.log_id,
-         [&b](Epoch epoch, const LogPosition& head) {
-           return b.PublishHead(epoch, head);
+         [&b](Epoch epoch, const RingBounds& bounds) {
+           return b.Publish(epoch, bounds);
          }},
         terms, b.fabric, b.connection);
     replication_->Add("b" + std::to_string(i), b.connection,

@@ -58,7 +58,7 @@ class ReplicatedLog {
 
     Backup(const recovery::OpenedEpoch& opened,
            std::span<const std::byte> image);
-    absl::Status PublishHead(Epoch epoch, const LogPosition& head);
+    absl::Status Publish(Epoch epoch, const RingBounds& bounds);
     // Persists and acknowledges what has arrived.
     void Serve();
   };

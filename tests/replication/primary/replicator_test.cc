@@ -113,6 +113,51 @@ TEST_F(ReplicatorTest, DurableIsTheWthLargest) {
   EXPECT_TRUE(replicator_->status().ok());
 }
 
+// RPR8.
+TEST_F(ReplicatorTest, IdleBackupHearsHeartbeats) {
+  Make({.write_quorum = 1, .heartbeat_ns = 80}, 1);
+  replicator_->CheckBackups();
+  const uint64_t first = replicator_->batches();
+  Pass(72);
+  EXPECT_EQ(replicator_->batches(), first);
+  Pass(8);
+  EXPECT_EQ(replicator_->batches(), first + 1);
+  // One is on its way, and is no batch of records.
+  Pass(800);
+  EXPECT_EQ(replicator_->batches(), first + 1);
+  path_->fabric().Run();
+  Serve(0);
+  EXPECT_TRUE(replicator_->is_idle());
+  Pass(80);
+  EXPECT_EQ(replicator_->batches(), first + 2);
+  path_->fabric().Run();
+  Serve(0);
+  // Records are words, too.
+  Append();
+  Serve(0);
+  const uint64_t appended = replicator_->batches();
+  Pass(72);
+  EXPECT_EQ(replicator_->batches(), appended);
+  EXPECT_TRUE(replicator_->status().ok());
+}
+
+TEST_F(ReplicatorTest, WithoutHeartbeatsAnIdleBackupHearsNothing) {
+  Make({.write_quorum = 1}, 1);
+  replicator_->CheckBackups();
+  const uint64_t before = replicator_->batches();
+  Pass(10'000'000'000);
+  EXPECT_EQ(replicator_->batches(), before);
+}
+
+// A backup that stands still is dropped while nothing is appended, too.
+TEST_F(ReplicatorTest, BackupThatAnswersNoHeartbeatIsDropped) {
+  Make({.write_quorum = 1, .ack_timeout_ns = 1'000, .heartbeat_ns = 80}, 1);
+  Pass(800);
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  Pass(1'600);
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
 TEST_F(ReplicatorTest, RemoteOnlyCountsBackupsAlone) {
   Make({.write_quorum = 2, .has_local_replica = false}, 2);
   Append();
@@ -199,19 +244,20 @@ TEST_F(ReplicatorTest, BackupMayRestAsLongAsItLikes) {
 // RPR4, and P-L4 for the W that must know a head.
 TEST_F(ReplicatorTest, BytesAreFreeBehindTheHeadsOfAllInSync) {
   Make({.write_quorum = 2}, 2);
-  EXPECT_EQ(replicator_->reuse_head(), RingOffset(0));
+  EXPECT_EQ(replicator_->reuse_limit(), RingOffset(0));
   const RingEnd end = path_->End();
   ASSERT_TRUE(path_->log().log().CleanupThrough(end.lsn).ok());
   const LogPosition head = path_->log().log().head();
-  replicator_->AdvanceHead(head);
+  const RingBounds bounds = path_->BoundsWith(head);
+  replicator_->AdvanceBounds(bounds);
   EXPECT_EQ(replicator_->durable_head_lsn(), Lsn(1));
   EXPECT_FALSE(replicator_->is_idle());
   path_->fabric().Run();
   Serve(0);
   EXPECT_EQ(replicator_->durable_head_lsn(), head.lsn);
-  EXPECT_EQ(replicator_->reuse_head(), RingOffset(0));
+  EXPECT_LT(replicator_->reuse_limit(), bounds.ceiling);
   Serve(1);
-  EXPECT_EQ(replicator_->reuse_head(), head.offset);
+  EXPECT_EQ(replicator_->reuse_limit(), bounds.ceiling);
   EXPECT_TRUE(replicator_->is_idle());
 }
 
@@ -236,10 +282,11 @@ TEST_F(ReplicatorTest, BackupsAreToldWhatIsDurable) {
 TEST_F(ReplicatorTest, SilenceAboutAHeadIsSilence) {
   Make({.write_quorum = 1, .ack_timeout_ns = 1000}, 1);
   ASSERT_TRUE(path_->log().log().CleanupThrough(Lsn(1)).ok());
-  replicator_->AdvanceHead(path_->log().log().head());
+  const RingBounds bounds = path_->BoundsWith(path_->log().log().head());
+  replicator_->AdvanceBounds(bounds);
   Pass(1008);
   EXPECT_EQ(replicator_->in_sync(), 1u);
-  EXPECT_EQ(replicator_->reuse_head(), path_->log().log().head().offset);
+  EXPECT_EQ(replicator_->reuse_limit(), bounds.ceiling);
 }
 
 TEST_F(ReplicatorTest, BackupThatLagsTooFarIsDropped) {

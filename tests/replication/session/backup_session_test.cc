@@ -55,7 +55,9 @@ TEST(AckTest, ComesBackAsItWas) {
 TEST(HeadUpdateTest, ComesBackAsItWas) {
   std::byte bytes[kHeadUpdateBytes];
   const HeadUpdate update{
-      Epoch(3), kSession, {Lsn(17), RingOffset(64), 0x1234}};
+      Epoch(3),
+      kSession,
+      {{Lsn(17), RingOffset(64), 0x1234}, RingOffset(4096)}};
   replication::EncodeHeadUpdate(update, bytes);
   EXPECT_EQ(replication::DecodeHeadUpdate(bytes), update);
   EXPECT_FALSE(replication::DecodeHeadUpdate(
@@ -99,7 +101,7 @@ absl::Status AnnounceHead(DataPath& path, const HeadUpdate& update,
 }
 
 HeadUpdate HeadOf(DataPath& path, const LogPosition& head) {
-  return {path.terms().epoch, kSession, head};
+  return {path.terms().epoch, kSession, path.BoundsWith(head)};
 }
 
 TEST(BackupSessionTest, HeadOfAnotherSessionIsRefused) {
@@ -387,13 +389,26 @@ TEST(BackupSessionTest, HeadIsAckedWhenItIsPublished) {
   ASSERT_TRUE(path.log().log().CleanupThrough(Lsn(1)).ok());
   const LogPosition head = path.log().log().head();
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
-  ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
+  ASSERT_TRUE(path.session(0).AdvanceBounds(path.BoundsWith(head)).ok());
   const uint64_t fences = path.backup(0).pmem.fence_count();
   ASSERT_TRUE(path.Round().ok());
   EXPECT_EQ(path.backup(0).heads, std::vector<LogPosition>{head});
   EXPECT_EQ(path.backup(0).pmem.fence_count(), fences + 1);
   EXPECT_EQ(path.backup(0).fabric.executed(fabric::Operation::kSend), 1u);
-  EXPECT_EQ(path.session(0).head_published(), head);
+  EXPECT_EQ(path.session(0).bounds_published().head, head);
+}
+
+// BS7: the primary's own ceiling is another.
+TEST(BackupSessionTest, BytesBeyondTheCeilingEndTheSession) {
+  DataPath path({.backup_ceiling_lines = 2});
+  for (int i = 0; i < 2; ++i) path.Append(16);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  ASSERT_TRUE(path.Round().ok());
+  path.Append(16);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  const absl::Status round = path.Round();
+  EXPECT_TRUE(absl::IsDataLoss(round)) << round;
+  EXPECT_THAT(round.message(), HasSubstr("the ceiling here is 128"));
 }
 
 TEST(BackupSessionTest, AckedRecordsOutliveAPowerCut) {
@@ -434,6 +449,10 @@ TEST(BackupSessionTest, BatchRoundTheEndOutlivesAPowerCut) {
   // Room for the records that go round the end.
   ASSERT_TRUE(path.log().log().CleanupThrough(Lsn(2)).ok());
   ASSERT_TRUE(path.log().log().CleanupAll().ok());
+  // The backup says that its ceiling is after the ring's end.
+  const LogPosition head = path.log().log().head();
+  ASSERT_TRUE(path.session(0).AdvanceBounds(path.BoundsWith(head)).ok());
+  ASSERT_TRUE(path.Round().ok());
   for (int i = 0; i < 2; ++i) path.Append(200);
   replicate();
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(5));
@@ -462,7 +481,12 @@ TEST(BackupSessionTest, WatermarkFollowsTheAck) {
   ASSERT_TRUE(path.Round().ok());
   EXPECT_EQ(watermark(backup.pmem.CutKeepingNone()), Lsn(1));
   ASSERT_TRUE(backup.session->PersistWatermark().ok());
-  EXPECT_EQ(watermark(backup.pmem.CutKeepingNone()), Lsn(2));
+  std::vector<std::byte> image = backup.pmem.CutKeepingNone();
+  EXPECT_EQ(watermark(image), Lsn(2));
+  // After LSN 1, which takes three lines.
+  const LogPosition place = ReadRegionState(image, "backup")->proven_place();
+  EXPECT_EQ(place.lsn, Lsn(2));
+  EXPECT_EQ(place.offset, RingOffset(3 * kLineBytes));
 }
 
 // WMK2 of watermark.h: the line that holds is not the one that is written.

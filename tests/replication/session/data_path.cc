@@ -37,17 +37,26 @@ DataPath::DataPath(const Options& options)
               options.credits};
     terms_.batch_bytes_max = options.batch_bytes_max;
     terms_.platform = options.platform;
+    terms_.ceiling = b.state.superline.ceiling;
+    if (options.ceiling_lines != 0) {
+      terms_.ceiling = RingOffset(options.ceiling_lines * kLineBytes);
+    }
+    replication::SessionTerms backup_terms = terms_;
+    if (options.backup_ceiling_lines != 0) {
+      backup_terms.ceiling =
+          RingOffset(options.backup_ceiling_lines * kLineBytes);
+    }
     b.connection = DirectFabric::Join(fabric_, b.fabric);
     const fabric::RegionKey backup_key = *b.fabric.Register(
         {ring.data(), ring.capacity()}, fabric::RemoteAccess::kReadWrite);
     b.session = *replication::BackupSession<model::ModelPersistence>::Start(
         b.pmem,
         {b.pmem.region(), ring, &b.state.table, b.state.superline.log_id,
-         [&b](Epoch, const LogPosition& head) {
-           b.heads.push_back(head);
+         [&b](Epoch, const RingBounds& bounds) {
+           b.heads.push_back(bounds.head);
            return absl::OkStatus();
          }},
-        terms_, b.counted, b.connection);
+        backup_terms, b.counted, b.connection);
     const Ring own = RingOf(log_.region(), b.state.superline);
     const fabric::RegionKey local_key = *fabric_.Register(
         {own.data(), own.capacity()}, fabric::RemoteAccess::kNone);

@@ -52,6 +52,10 @@ class DataPath {
     uint64_t ring_capacity = 4096;
     uint64_t batch_bytes_max = replication::SessionTerms().batch_bytes_max;
     replication::Platform platform = {};  // of the backups
+    // Lines before the ceiling of both ends; 0: a lap.
+    uint64_t ceiling_lines = 0;
+    // The backups', if it is another.
+    uint64_t backup_ceiling_lines = 0;
   };
 
   explicit DataPath(const Options& options);
@@ -66,6 +70,11 @@ class DataPath {
     return std::move(sessions_[i]);
   }
   const replication::SessionTerms& terms() const { return terms_; }
+  // A head, with the ceiling a lap after it.
+  RingBounds BoundsWith(const LogPosition& head) const {
+    return {head,
+            head.offset + backups_.front()->state.superline.ring_capacity};
+  }
 
   // Where the primary's records end.
   RingEnd End();

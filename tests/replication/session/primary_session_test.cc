@@ -175,7 +175,7 @@ TEST(PrimarySessionTest, BackupThatIsBehindGetsBatchesOfWholeRecords) {
     EXPECT_GE(path.session(0).batches() - before, 2u);
     ASSERT_TRUE(path.log().log().CleanupThrough(end.lsn).ok());
     const LogPosition head = path.log().log().head();
-    ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
+    ASSERT_TRUE(path.session(0).AdvanceBounds(path.BoundsWith(head)).ok());
     ASSERT_TRUE(path.Round().ok());
   }
 }
@@ -237,13 +237,13 @@ TEST(PrimarySessionTest, HeadGoesBehindItsRecords) {
   const RingEnd end = path.End();
   const LogPosition head{end.lsn + 1, end.offset,
                          path.log().log().head().chain};
-  ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
+  ASSERT_TRUE(path.session(0).AdvanceBounds(path.BoundsWith(head)).ok());
   EXPECT_EQ(path.session(0).batches(), 1u);
   ASSERT_TRUE(path.session(0).Advance(end).ok());
   // Both credits are taken now.
-  ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
+  ASSERT_TRUE(path.session(0).AdvanceBounds(path.BoundsWith(head)).ok());
   EXPECT_EQ(path.session(0).batches(), 2u);
-  EXPECT_EQ(path.session(0).head_published(), LogPosition());
+  EXPECT_EQ(path.session(0).bounds_published().head, LogPosition());
 }
 
 TEST(PrimarySessionTest, HeadIsPublishedOnceItIsAcknowledged) {
@@ -254,20 +254,45 @@ TEST(PrimarySessionTest, HeadIsPublishedOnceItIsAcknowledged) {
   ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
   const LogPosition head = path.log().log().head();
   ASSERT_EQ(head.lsn, Lsn(2));
-  ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
+  ASSERT_TRUE(path.session(0).AdvanceBounds(path.BoundsWith(head)).ok());
   EXPECT_EQ(path.session(0).batches(), 2u);
   path.fabric().Run();
   ASSERT_TRUE(path.Drain().ok());
-  EXPECT_EQ(path.session(0).head_published(), LogPosition());
+  EXPECT_EQ(path.session(0).bounds_published().head, LogPosition());
   EXPECT_FALSE(path.session(0).is_idle());
   ASSERT_TRUE(path.Round().ok());
-  EXPECT_EQ(path.session(0).head_published(), head);
+  EXPECT_EQ(path.session(0).bounds_published().head, head);
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(2));
   EXPECT_TRUE(path.session(0).is_idle());
   EXPECT_EQ(path.backup(0).heads, std::vector<LogPosition>{head});
   // The same again is nothing new.
-  ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
+  ASSERT_TRUE(path.session(0).AdvanceBounds(path.BoundsWith(head)).ok());
   EXPECT_EQ(path.session(0).batches(), 2u);
+}
+
+// RSE6: until the backup has said that its superline has a higher one.
+TEST(PrimarySessionTest, NothingIsPostedBeyondTheCeiling) {
+  DataPath path({.ceiling_lines = 2});
+  replication::PrimarySession& session = path.session(0);
+  path.Append(16);
+  path.Append(16);
+  ASSERT_TRUE(session.Advance(path.End()).ok());
+  EXPECT_EQ(session.posted().lsn, Lsn(2));
+  path.Append(16);
+  const RingEnd end = path.End();
+  ASSERT_TRUE(session.Advance(end).ok());
+  EXPECT_EQ(session.posted().lsn, Lsn(2));
+  const RingBounds bounds{session.bounds_sent().head,
+                          RingOffset(3 * kLineBytes)};
+  ASSERT_TRUE(session.AdvanceBounds(bounds).ok());
+  ASSERT_TRUE(session.Advance(end).ok());
+  EXPECT_EQ(session.posted().lsn, Lsn(2));
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(session.bounds_published(), bounds);
+  ASSERT_TRUE(session.Advance(end).ok());
+  EXPECT_EQ(session.posted().lsn, Lsn(3));
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(session.acked_lsn(), Lsn(3));
 }
 
 // P-R1: it takes a credit, as a batch does, and gives it back.

@@ -147,7 +147,7 @@ absl::StatusOr<recovery::Message> ScriptedReplica::TryReply(
     ALPHEUS_RETURN_IF_ERROR(replica_->AcceptPromise(ask->promise).status());
     Fence(id);
     ALPHEUS_ASSIGN_OR_RETURN(recovery::StateReport report,
-                             replica_->MakeStateReport());
+                             replica_->MakeStateReport(ask->from_head));
     if (on_report != nullptr) on_report(report);
     connection.report =
         recovery::EncodeStateReport(connection.hello.log_id, report);
@@ -162,6 +162,7 @@ absl::StatusOr<recovery::Message> ScriptedReplica::TryReply(
     if (open->set_repairing) {
       ALPHEUS_RETURN_IF_ERROR(replica_->BeginRepair(open->epoch));
     }
+    ALPHEUS_RETURN_IF_ERROR(replica_->RaiseCeiling(open->epoch, open->ceiling));
     for (const fabric::RegionKey key : connection.keys) {
       fabric_.Deregister(key).IgnoreError();
     }
@@ -174,14 +175,17 @@ absl::StatusOr<recovery::Message> ScriptedReplica::TryReply(
   ALPHEUS_CHECK(install != nullptr, "a primary asks no more than this");
   const recovery::Installation& log = install->installation;
   ALPHEUS_RETURN_IF_ERROR(replica_->Install(log));
-  ALPHEUS_ASSIGN_OR_RETURN(
-      connection.session,
-      replication::BackupSession<Model>::Start(
-          pmem_,
-          {replica_->region(), ring, &replica_->table(),
-           replica_->superline().log_id},
-          {log.epoch, install->session, log.end, install->credits}, fabric_,
-          id));
+  ALPHEUS_ASSIGN_OR_RETURN(connection.session,
+                           replication::BackupSession<Model>::Start(
+                               pmem_,
+                               {replica_->region(), ring, &replica_->table(),
+                                replica_->superline().log_id},
+                               {.epoch = log.epoch,
+                                .session = install->session,
+                                .next = log.end,
+                                .credits = install->credits,
+                                .ceiling = log.ceiling},
+                               fabric_, id));
   return recovery::Installed{};
 }
 

@@ -5,7 +5,8 @@ namespace alpheus::testing::naive {
 namespace {
 
 constexpr uint64_t kSuperlineContentOfVersion1 = 432;
-constexpr uint64_t kSuperlineContent = 704;
+constexpr uint64_t kSuperlineContentOfVersion2 = 704;
+constexpr uint64_t kSuperlineContent = 712;
 constexpr uint64_t kTableEntry = 40;
 constexpr uint64_t kMembersMax = 16;
 constexpr uint64_t kSealedHeader = 24;
@@ -66,6 +67,10 @@ std::string Contradiction(const Region& region, Mode mode) {
   if (!PositionIsPossible(s.head_lsn, s.head_offset)) return "head";
   if (s.promised_epoch > kNumberMax) return "promised epoch";
   if (s.log_epoch > s.promised_epoch) return "log epoch";
+  if (s.ceiling < s.head_offset ||
+      s.ceiling > s.head_offset + s.ring_capacity || s.ceiling % kLine != 0) {
+    return "ceiling";
+  }
   if (s.table_seq > kNumberMax) return "table seq";
   if (region.superline_seq > kNumberMax) return "superline seq";
   for (const EpochEntry& entry : region.table) {
@@ -243,12 +248,11 @@ const char* OutcomeName(Outcome outcome) {
 Outcome ReadSuperline(Bytes content, Superline* superline) {
   if (content.size() < 4) return Outcome::kDamaged;
   const uint64_t version = LoadLittle(content, 0, 4);
-  if (version != 1 && version != 2) return Outcome::kOtherVersion;
-  const bool is_older = version == 1;
-  if (content.size() !=
-      (is_older ? kSuperlineContentOfVersion1 : kSuperlineContent)) {
-    return Outcome::kDamaged;
-  }
+  if (version < 1 || version > 3) return Outcome::kOtherVersion;
+  uint64_t expected = kSuperlineContent;
+  if (version == 1) expected = kSuperlineContentOfVersion1;
+  if (version == 2) expected = kSuperlineContentOfVersion2;
+  if (content.size() != expected) return Outcome::kDamaged;
   Superline& s = *superline;
   const auto word = [content](uint64_t offset) {
     return LoadLittle(content, offset, 8);
@@ -271,6 +275,7 @@ Outcome ReadSuperline(Bytes content, Superline* superline) {
   s.head_offset = word(136);
   s.head_chain = word(144);
   s.unsafe_shutdowns = word(152);
+  s.ceiling = version == 3 ? word(704) : s.head_offset + s.ring_capacity;
   s.configuration_id = word(160);
   s.replica_count = static_cast<uint32_t>(LoadLittle(content, 168, 4));
   s.write_quorum = static_cast<uint32_t>(LoadLittle(content, 172, 4));
@@ -283,7 +288,7 @@ Outcome ReadSuperline(Bytes content, Superline* superline) {
   for (uint64_t i = 0; i < s.replica_count; ++i) {
     s.members.push_back({word(176 + 16 * i), word(184 + 16 * i)});
   }
-  if (is_older) return Outcome::kGood;
+  if (version == 1) return Outcome::kGood;
   s.from_replica_count = static_cast<uint32_t>(LoadLittle(content, 440, 4));
   if (s.from_replica_count == 0) return Outcome::kGood;
   s.from_id = word(432);
@@ -333,7 +338,8 @@ std::optional<Watermark> ReadWatermark(LogId log_id, int index, Bytes line) {
   if (LoadLittle(line, 60, 4) != WatermarkCrc(log_id, index, line)) {
     return std::nullopt;
   }
-  return Watermark{LoadLittle(line, 0, 8), LoadLittle(line, 8, 8)};
+  return Watermark{LoadLittle(line, 0, 8), LoadLittle(line, 8, 8),
+                   LoadLittle(line, 16, 8), LoadLittle(line, 24, 8)};
 }
 
 uint64_t CleanCloseWord(LogId log_id, uint64_t superline_seq) {

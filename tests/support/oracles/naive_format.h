@@ -104,6 +104,7 @@ struct Superline {
   uint32_t from_replica_count = 0;
   uint32_t from_write_quorum = 0;
   std::vector<Member> from_members;
+  uint64_t ceiling = 0;
 };
 
 enum class Outcome {
@@ -137,6 +138,8 @@ const EpochEntry* OwnerOf(const EpochTable& table, uint64_t lsn);
 struct Watermark {
   uint64_t epoch = 0;
   uint64_t lsn = 0;
+  uint64_t offset = 0;
+  uint64_t chain = 0;
 
   bool operator==(const Watermark&) const = default;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/oracles/state_report_world.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "log/base/mix.h"
 
@@ -99,6 +101,33 @@ std::vector<StateReport> ReportsOf(const std::vector<naive::Reply>& replies,
     reports.push_back(ReportOf(reply, sizes));
   }
   return reports;
+}
+
+StateReport Shortened(const StateReport& report, uint64_t records) {
+  if (!report.knows()) return report;
+  StateReport shortened = report;
+  shortened.runs.clear();
+  shortened.records.clear();
+  LogPosition place = report.head;
+  for (; records > 0; --records) {
+    const recovery::ReportedRecord* const record =
+        recovery::FindRecord(report, place.lsn);
+    if (record == nullptr) break;
+    place = {place.lsn + 1, record->end(),
+             ExtendChain(place.chain, record->header_checksum)};
+  }
+  if (place != report.head) shortened.place = place;
+  for (const recovery::VerdictRun& run : report.runs) {
+    for (Lsn lsn = std::max(run.first, place.lsn); lsn < run.end;
+         lsn = lsn + 1) {
+      if (run.verdict == recovery::Verdict::kHave) {
+        recovery::AddRecord(&shortened, *recovery::FindRecord(report, lsn));
+      } else {
+        recovery::AddVerdict(&shortened, run.verdict);
+      }
+    }
+  }
+  return shortened;
 }
 
 naive::Reply ReplyOf(int node, int log_epoch,

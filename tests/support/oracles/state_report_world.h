@@ -27,6 +27,11 @@ recovery::StateReport ReportOf(const naive::Reply& reply,
 std::vector<recovery::StateReport> ReportsOf(
     const std::vector<naive::Reply>& replies, const quorum::QuorumSizes& sizes);
 
+// Returns the report of the same replica whose place is after `records` records
+// from its head on, or after the last one before a gap if those are fewer.
+recovery::StateReport Shortened(const recovery::StateReport& report,
+                                uint64_t records);
+
 // A reply whose cells are `verdicts`, haves of the epochs that own them.
 naive::Reply ReplyOf(int node, int log_epoch,
                      std::vector<std::pair<int, int>> table,

@@ -16,7 +16,7 @@
 #include "log/base/random.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/fixtures/temp_directory.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 

@@ -109,6 +109,14 @@ class GateTest(unittest.TestCase):
                          {m.name for m in gate.simulation.read_table()})
         self.assertEqual(guests, set(suites.GUESTS))
 
+    def test_every_actor_that_seeds_do_not_draw_comes_up(self):
+        drawn = set()
+        for commit in COMMITS:
+            for command in gate.lanes_before_tests(Draw(commit)).waiting:
+                if command[1] == "sim":
+                    drawn.add(" ".join(command[4:]))
+        self.assertEqual(drawn, {"", *suites.REQUESTED})
+
     def test_crash_enumerations_draw_by_themselves(self):
         crashes = [f"AllRings/TinyLogTest.Every/Ring{n}" for n in range(20)] + [
             "TinyLogThreadsTest.Two", "ClusterCutDeepTest.Cuts"]
@@ -154,10 +162,14 @@ class GateTest(unittest.TestCase):
         address, threads = set(), set()
         for commit in COMMITS:
             without = [set(names) for names in gate.left_out(Draw(commit), [])]
-            self.assertEqual(without[0] & without[1], set())
-            self.assertLess(len(without[0]), len(programs) * 0.7)
-            address |= set(programs) - without[0]
-            threads |= several - without[1]
+            with_address = set(programs) - without[0]
+            with_threads = several - without[1]
+            self.assertEqual(with_address & with_threads, set())
+            self.assertGreaterEqual(len(with_address), gate.ADDRESS_PROGRAMS)
+            self.assertGreater(len(with_threads), gate.THREADS_PROGRAMS // 2)
+            self.assertLessEqual(len(with_threads), gate.THREADS_PROGRAMS)
+            address |= with_address
+            threads |= with_threads
         self.assertEqual(address, set(programs))
         self.assertEqual(threads, several)
 
@@ -878,6 +890,47 @@ class SuitesTest(unittest.TestCase):
                  if suite.name.startswith("load-") and suite.tests.parts == 4]
         self.assertEqual(parts, [1, 2, 3, 4])
 
+    def test_each_test_with_servers_is_under_load_by_one_suite(self):
+        names = ["zookeeper_test.3", "ZookeeperFailOverTest.StatusTells",
+                 "core_test.0", "StepDownTest.Aborts"]
+        selected = {}
+        for suite in suites.SUITES:
+            if not suite.name.startswith("load-"):
+                continue
+            (command,) = suite.commands
+            options = dict(zip(command, command[1:]))
+            for name in names:
+                is_slow = not re.search(r"_test\.\d$", name)
+                if "-L" in options and not is_slow or (
+                        "-LE" in options and is_slow):
+                    continue
+                if re.search(options.get("-R", ""), name) and not (
+                        "-E" in options and re.search(options["-E"], name)):
+                    selected.setdefault(name, set()).add(suite.name)
+        fast = {f"load-{part}" for part in range(1, 5)}
+        self.assertEqual(selected, {
+            "zookeeper_test.3": {"load-servers"},
+            "ZookeeperFailOverTest.StatusTells": {"load-servers"},
+            "core_test.0": fast, "StepDownTest.Aborts": {"load-slow"}})
+
+    def test_all_tests_with_servers_are_named(self):
+        with open(os.path.join(ROOT, "tests/CMakeLists.txt"),
+                  encoding="utf-8") as file:
+            text = file.read()
+        (of_program,) = re.findall(
+            r"^alpheus_test\(zookeeper_test\b([^)]*)\)", text, re.MULTILINE)
+        found = 0
+        for path in ledger.Tree(ROOT).files(["tests/**.cc"]):
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                source = file.read()
+            if "fixtures/zookeeper_servers.h" not in source or (
+                    path.removeprefix("tests/") in of_program):
+                continue
+            for name in re.findall(r"^TEST\w*\((\w+)", source, re.MULTILINE):
+                self.assertRegex(f"{name}.", suites.WITH_SERVERS, path)
+                found += 1
+        self.assertGreater(found, 0)
+
     def test_scripts_that_read_less_are_tests(self):
         with open(os.path.join(ROOT, "tests/CMakeLists.txt"),
                   encoding="utf-8") as file:
@@ -908,6 +961,7 @@ class SuitesTest(unittest.TestCase):
                "guest-log": ["verbs_conformance_test", "verbs_guest_test",
                              "guest_log", *nodes],
                "simulator": ["alpheus-sim"], "mutants-by-seeds": ["alpheus-sim"],
+               "simulator-requested": ["alpheus-sim"],
                "fuzz": [name for name in known.ninja.programs
                         if name.startswith("fuzz_")]}
         for suite in suites.SUITES:

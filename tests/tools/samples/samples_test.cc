@@ -19,13 +19,14 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "alpheus/candidate.h"
 #include "api/node/node.h"
 #include "log/base/bytes.h"
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/configuration.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {
@@ -126,10 +127,19 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
     if (setting.is_default) defaults.insert(key);
   }
   ASSERT_THAT(defaults, UnorderedElementsAre(
-                            "followers-max", "listen", "platform",
-                            "scrub-bytes-per-second", "scrub-interval-seconds",
-                            "unopened-max", "unproved-max", "waiting-max",
-                            "yield-turns"));
+                            "followers-max", "heartbeat-ms", "listen",
+                            "platform", "priority", "scrub-bytes-per-second",
+                            "scrub-interval-seconds", "silence-ms",
+                            "silence-ms-max", "stand", "unopened-max",
+                            "unproved-max", "waiting-max", "yield-turns"));
+  const CandidateOptions candidate;
+  for (const auto& [key, value] : std::map<std::string, uint32_t>{
+           {"priority", candidate.priority},
+           {"silence-ms", candidate.silence_ms},
+           {"silence-ms-max", candidate.silence_ms_max},
+           {"heartbeat-ms", candidate.heartbeat_ms}}) {
+    EXPECT_EQ(sample.at(key).value, absl::StrCat(value)) << key;
+  }
   const NodeOptions options;
   for (const auto& [key, places] :
        std::map<std::string, uint64_t>{{"followers-max", options.followers_max},

@@ -57,7 +57,8 @@ class TidyTest(unittest.TestCase):
         self.write(PRECOMPILED, "", root)
         # One of them is compiled for two targets.
         commands = [{"file": f"{root}/{file}", "directory": f"{root}/build-x",
-                     "command": f"ccache c++ {flags} -I{root}/ -MD -MF x.d "
+                     "command": f"ccache c++ {flags} -I{root} "
+                                f"-I{root}/api/include -MD -MF x.d "
                                 f"-o x.o -c {root}/{file}"}
                     for file in (UNITY, "log/c.cc", "log/a.cc", "log/main.c",
                                  PRECOMPILED)]
@@ -84,7 +85,8 @@ class TidyTest(unittest.TestCase):
                          [["log/a.cc", "log/b.cc"], ["log/c.cc"]])
 
     def test_flags_are_those_of_the_compiler_without_its_files(self):
-        self.assertEqual(self.unities()[0].flags, ["-O0", f"-I{self.root}/"])
+        self.assertEqual(self.unities()[0].flags, [
+            "-O0", f"-I{self.root}", f"-I{self.root}/api/include"])
 
     def test_what_is_included_at_any_depth_changes_the_key(self):
         for path, of in (("log/a.cc", ["log/a.cc"]), ("log/b.cc", ["log/b.cc"]),

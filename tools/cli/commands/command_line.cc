@@ -29,6 +29,8 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddSalvageCommand(app, chosen);
   AddReplaceCommand(app, chosen);
   AddReconfigureCommand(app, chosen);
+  AddElectCommand(app, chosen);
+  AddDrainCommand(app, chosen);
   AddKeyCommand(app, chosen);
   AddBenchCommand(app, chosen);
   AddPlanCommand(app, chosen);

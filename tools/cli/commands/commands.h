@@ -33,6 +33,8 @@ void AddExportWalCommand(CLI::App* app, Command* chosen);
 void AddSalvageCommand(CLI::App* app, Command* chosen);
 void AddReplaceCommand(CLI::App* app, Command* chosen);
 void AddReconfigureCommand(CLI::App* app, Command* chosen);
+void AddElectCommand(CLI::App* app, Command* chosen);
+void AddDrainCommand(CLI::App* app, Command* chosen);
 void AddKeyCommand(CLI::App* app, Command* chosen);
 void AddBenchCommand(CLI::App* app, Command* chosen);
 void AddPlanCommand(CLI::App* app, Command* chosen);

@@ -29,6 +29,9 @@ std::string Describe(const std::string& log, const RecoveryReport& report) {
   std::string text = absl::StrCat(
       log, ": the members hold LSN ", report.head_lsn.value, " to ",
       report.end_lsn.value, " in epoch ", report.epoch.value);
+  if (report.was_running) {
+    absl::StrAppend(&text, "; the program that has the log open goes on");
+  }
   for (const std::string& repair : report.repairs) {
     absl::StrAppend(&text, "; ", repair);
   }
@@ -82,8 +85,8 @@ CLI::App* AddMembersCommand(CLI::App* app, const char* name,
       .ShowDefault();
   AddOption(command, "--gather-ms", &arguments->gather_ms,
             "Milliseconds to wait for more members once enough have answered. "
-            "One that misses the change is named; it joins when a program "
-            "opens the log, and until then do not stop others")
+            "One that misses the change is named; it joins once a program "
+            "has the log open, and until then do not stop others")
       .Decimal()
       .ShowDefault();
   OnChosen(command, [arguments, chosen] {
@@ -100,7 +103,8 @@ void AddReplaceCommand(CLI::App* app, Command* chosen) {
       app, "replace",
       {.purpose = "Replace a replica that was lost with its medium",
        .about = "The node, which must run, gets a new copy of the log. A "
-                "program that has the log open must open it again.",
+                "program that has the log open, with its node's replica, goes "
+                "on after a pause; another one must open it again.",
        .failed = "anything else: a file is wrong or outdated, the change is "
                  "not possible"},
       arguments, chosen);
@@ -119,8 +123,10 @@ void AddReconfigureCommand(CLI::App* app, Command* chosen) {
            "Changes the members, or how many of them must have each record "
            "(W), to those in the cluster file. Its configuration_id must be "
            "higher than that of the previous file.\n"
-           "A program that has the log open must open it again, with the new "
-           "file. If the command is interrupted, run it again: it continues.",
+           "A program that has the log open, with its node's replica, goes on "
+           "after a pause. Another one, or one whose node leaves, must open it "
+           "again, with the new file. If the command is interrupted, run it "
+           "again: it continues.",
        .failed = "anything else: a file is wrong or outdated, the change is "
                  "not possible"},
       arguments, chosen);

@@ -14,6 +14,7 @@
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
 #include "tools/cli/reports/cluster_status.h"
+#include "tools/cli/reports/membership_problem.h"
 #include "tools/cli/source/log_source.h"
 #include "tools/cli/source/wait_notice.h"
 
@@ -28,7 +29,7 @@ struct StatusArguments {
 };
 
 absl::Status RunStatus(const StatusArguments& arguments) {
-  const absl::StatusOr<ClusterStatus> taken = [&arguments] {
+  absl::StatusOr<ClusterStatus> taken = [&arguments] {
     const WaitNotice notice(
         arguments.source,
         absl::StrCat("it gives up on a silent node after ",
@@ -36,7 +37,11 @@ absl::Status RunStatus(const StatusArguments& arguments) {
     return TakeStatus(arguments.source, arguments.options);
   }();
   ALPHEUS_RETURN_IF_ERROR(taken.status());
-  const ClusterStatus& status = *taken;
+  ClusterStatus& status = *taken;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::string problem,
+      MembershipProblem(arguments.source, arguments.options.timeout_ms));
+  if (!problem.empty()) status.warnings.push_back(problem);
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, arguments.json
                                                       ? ToLine(status.ToJson())
                                                       : status.ToText()));
@@ -65,7 +70,7 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
                 "that it is connected to can be in sync. Without a primary, "
                 "all in the newest epoch are.\n"
                 "Warns on standard error before the ring or the table of "
-                "openings is full.",
+                "openings is full, and if ZooKeeper is of no use.",
        .good = "W replicas are in sync, and the log could be opened again",
        .failed =
            "the cluster file is wrong, or older than the members; no node has "

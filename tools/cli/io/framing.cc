@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
@@ -24,24 +25,24 @@ class LineReader final : public FrameReader {
       : input_(*input), record_bytes_max_(record_bytes_max) {}
 
   absl::StatusOr<bool> Next(std::string* record) override {
-    record->clear();
-    const uint64_t start = input_.position();
+    if (begun_.empty()) start_ = input_.position();
     for (;;) {
       ALPHEUS_ASSIGN_OR_RETURN(const std::string_view bytes, input_.Peek());
       const size_t newline = bytes.find('\n');
       const std::string_view part = bytes.substr(0, newline);
-      if (record->size() + part.size() > record_bytes_max_) {
-        return TooLong(index_, start,
-                       absl::StrCat("at least ", record->size() + part.size()),
+      if (begun_.size() + part.size() > record_bytes_max_) {
+        return TooLong(index_, start_,
+                       absl::StrCat("at least ", begun_.size() + part.size()),
                        record_bytes_max_);
       }
-      record->append(part);
+      begun_.append(part);
       const bool ended = newline != std::string_view::npos;
       input_.Consume(part.size() + (ended ? 1 : 0));
       if (!ended && !bytes.empty()) continue;
       // At the end of input a line that has begun still counts.
-      const bool found = ended || !record->empty();
+      const bool found = ended || !begun_.empty();
       index_ += found ? 1 : 0;
+      *record = std::exchange(begun_, "");
       return found;
     }
   }
@@ -50,6 +51,9 @@ class LineReader final : public FrameReader {
   Input& input_;
   const size_t record_bytes_max_;
   uint64_t index_ = 0;
+  // The record that has begun: reading may stop inside it, and go on later.
+  std::string begun_;
+  uint64_t start_ = 0;
 };
 
 class Len32Reader final : public FrameReader {
@@ -58,19 +62,21 @@ class Len32Reader final : public FrameReader {
       : input_(*input), record_bytes_max_(record_bytes_max) {}
 
   absl::StatusOr<bool> Next(std::string* record) override {
-    start_ = input_.position();
-    ALPHEUS_RETURN_IF_ERROR(Take(kLen32Bytes, record));
-    if (record->empty()) return false;
-    if (record->size() < kLen32Bytes) return CutOff("its length field");
-    const uint32_t length = Length(*record);
+    if (begun_.empty()) start_ = input_.position();
+    ALPHEUS_RETURN_IF_ERROR(Take(kLen32Bytes));
+    if (begun_.empty()) return false;
+    if (begun_.size() < kLen32Bytes) return CutOff("its length field");
+    const uint32_t length = Length(begun_);
     if (length > record_bytes_max_) {
       return TooLong(index_, start_, absl::StrCat(length), record_bytes_max_);
     }
-    ALPHEUS_RETURN_IF_ERROR(Take(length, record));
-    if (record->size() < length) {
+    ALPHEUS_RETURN_IF_ERROR(Take(kLen32Bytes + length));
+    if (begun_.size() < kLen32Bytes + length) {
       return CutOff(absl::StrCat("its payload of ", length, " bytes"));
     }
     ++index_;
+    record->assign(begun_, kLen32Bytes);
+    begun_.clear();
     return true;
   }
 
@@ -84,14 +90,14 @@ class Len32Reader final : public FrameReader {
     return length;
   }
 
-  // Fewer than `bytes` at the end of input.
-  absl::Status Take(size_t bytes, std::string* record) {
-    record->clear();
-    while (record->size() < bytes) {
+  // Reads until that many bytes of the record are there; fewer at the end of
+  // input.
+  absl::Status Take(size_t bytes) {
+    while (begun_.size() < bytes) {
       ALPHEUS_ASSIGN_OR_RETURN(const std::string_view seen, input_.Peek());
       if (seen.empty()) break;
-      const std::string_view part = seen.substr(0, bytes - record->size());
-      record->append(part);
+      const std::string_view part = seen.substr(0, bytes - begun_.size());
+      begun_.append(part);
       input_.Consume(part.size());
     }
     return absl::OkStatus();
@@ -107,6 +113,7 @@ class Len32Reader final : public FrameReader {
   Input& input_;
   const size_t record_bytes_max_;
   uint64_t index_ = 0;
+  std::string begun_;  // as in LineReader, with the length
   uint64_t start_ = 0;
 };
 

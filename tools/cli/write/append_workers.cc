@@ -18,6 +18,8 @@ namespace {
 
 // Half of what may be exposed by default (LogOptions::exposure_records_max).
 constexpr uint32_t kTogetherMax = 2048;
+// In a queue of records that are acknowledged (AW1).
+constexpr size_t kAcknowledgedMax = 16;
 
 }  // namespace
 
@@ -59,7 +61,7 @@ void RecordQueue::Cancel() {
 
 bool RecordQueue::HasRoomOrIsCancelled() const {
   return cancelled_ || records_.empty() ||
-         (records_.size() < kQueueRecordsMax && bytes_ < kQueueBytesMax);
+         (records_.size() < records_max_ && bytes_ < kBytesMax);
 }
 
 bool RecordQueue::HasRecordsOrEnded() const {
@@ -84,11 +86,13 @@ std::string WhatIsInTheLog(const std::string& cat, Lsn begin, Lsn durable,
 AppendWorkers::AppendWorkers(Log* log, const AppendWorkersOptions& options)
     : log_(*log),
       options_(options),
+      next_index_(options.first_index),
       failure_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   ALPHEUS_CHECK(failure_fd_ >= 0,
                 "a failure must wake the thread that waits for input");
   for (int i = 0; i < options_.threads; ++i) {
-    workers_.push_back(std::make_unique<Worker>());
+    workers_.push_back(std::make_unique<Worker>(
+        options_.ack_fd < 0 ? RecordQueue::kRecordsMax : kAcknowledgedMax));
   }
   // Only now: a worker that fails cancels the queues of all.
   for (int i = 0; i < options_.threads; ++i) {
@@ -197,7 +201,12 @@ void AppendWorkers::Fail(uint64_t record_index, const absl::Status& status) {
   for (const auto& worker : workers_) worker->queue.Cancel();
   const uint64_t one = 1;
   // Fails only when it is full, which is as readable as can be.
-  (void)!write(failure_fd_, &one, sizeof(one));
+  (void)!write(failure_fd(), &one, sizeof(one));
+}
+
+bool AppendWorkers::has_failed() {
+  const MutexLock lock(failure_mutex_);
+  return !failure_.ok();
 }
 
 void AppendWorkers::Join() {

@@ -6,8 +6,10 @@
 // as those of an application's threads do.
 //
 // Invariants:
-//   AW1. A queue never holds more than kQueueRecordsMax records, nor more than
-//        kQueueBytesMax bytes unless it holds one record only.
+//   AW1. A queue never holds more than kRecordsMax records, nor more than
+//        kBytesMax bytes unless it holds one record only. With acknowledgements
+//        it holds a few: they would be appended one by one before the log can
+//        be given back.
 //   AW2. An acknowledgement is written only after its record is durable.
 //   AW3. After the first failure nothing new is appended.
 //   AW4. If each record is to be forced, and acknowledgements are off, a worker
@@ -43,6 +45,11 @@ struct NumberedRecord {
 // Hands records from one thread to another, in order.
 class RecordQueue {
  public:
+  static constexpr size_t kRecordsMax = 1024;
+
+  explicit RecordQueue(size_t records_max = kRecordsMax)
+      : records_max_(records_max) {}
+
   // Waits for room. Returns false after Cancel: the record was not taken.
   bool Push(NumberedRecord record);
   // Takes all queued records; waits for the first one. Returns false when no
@@ -54,13 +61,13 @@ class RecordQueue {
   void Cancel();
 
  private:
-  static constexpr size_t kQueueRecordsMax = 1024;
-  static constexpr size_t kQueueBytesMax = 4 << 20;
+  static constexpr size_t kBytesMax = 4 << 20;
 
   // Requires: mutex_ held.
   bool HasRoomOrIsCancelled() const;
   bool HasRecordsOrEnded() const;
 
+  const size_t records_max_;
   // A std::mutex, for the condition variable. Guards all fields below.
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -83,7 +90,11 @@ struct AppendWorkersOptions {
   // Descriptor that gets "<lsn> <record index> <thread>" for each durable
   // record, by one write(2) each; -1: none.
   int ack_fd = -1;
-  std::string when_full;  // remedy then; part of a sentence
+  std::string when_full;     // remedy then; part of a sentence
+  uint64_t first_index = 0;  // of the first record
+  // Event descriptor that becomes readable when a worker has failed, in place
+  // of one of its own; -1: none.
+  int failure_fd = -1;
 };
 
 class AppendWorkers {
@@ -98,16 +109,19 @@ class AppendWorkers {
 
   // Descriptor that becomes readable when a worker has failed, so that a caller
   // stops waiting for input.
-  int failure_fd() const { return failure_fd_; }
+  int failure_fd() const {
+    return options_.failure_fd >= 0 ? options_.failure_fd : failure_fd_;
+  }
+  // Returns the index of the next record.
+  uint64_t next_index() const { return next_index_; }
+  // Returns true once a worker has failed. Finish returns the reason.
+  bool has_failed();
 
   // Waits until all records are appended, forces them, and writes the due
   // acknowledgements. Called once.
   // Errors: the first failure, with the index of its record, counted from 0;
   // for records forced together, of the first that is not durable. The error of
   // the last force.
-  // Errors: the first failure, with the index of its record, counted from 0, or
-  // of the first that is not durable of those forced together; what the log
-  // says to the last force.
   absl::Status Finish();
 
  private:
@@ -116,6 +130,8 @@ class AppendWorkers {
     uint64_t index;
   };
   struct Worker {
+    explicit Worker(size_t records_max) : queue(records_max) {}
+
     RecordQueue queue;
     // Owned by the worker's thread.
     std::deque<Appended> unacknowledged;
@@ -138,7 +154,7 @@ class AppendWorkers {
 
   Log& log_;
   const AppendWorkersOptions options_;
-  uint64_t next_index_ = 0;
+  uint64_t next_index_;
   std::vector<std::unique_ptr<Worker>> workers_;
 
   const int failure_fd_;

@@ -13,7 +13,7 @@ namespace alpheus::sim {
 namespace {
 
 // How often the agent of a first candidate looks after its application.
-constexpr int64_t kCheckNanos = 200'000;
+constexpr int64_t kLookAtApplicationNanos = 200'000;
 
 }  // namespace
 
@@ -27,9 +27,9 @@ CandidateAgent::CandidateAgent(World& world, World::Machine& machine,
       random_(world.random().Next()),
       self_{machine.id(), random_.Next() | 1},
       is_cautious_(random_.Below(4) == 0),
-      membership_(
-          *world.membership(), clock_, machine.number, self_,
-          [&threads = world.threads(), key = this] { threads.Wake(key); }) {
+      membership_(MakeSimMembership(
+          *world.membership(), clock_, random_, machine.number, self_,
+          [&threads = world.threads(), key = this] { threads.Wake(key); })) {
   world_.threads().Start(process_, [this] { Run(); });
 }
 
@@ -38,40 +38,40 @@ void CandidateAgent::Run() {
   if (machine_.pmem != nullptr) {
     log_epoch = world_.checkers().epochs.log_epoch(machine_.number);
   }
-  membership_.Register({machine_.id(), self_.incarnation,
-                        absl::StrCat("machine ", machine_.number), log_epoch});
-  membership_.Stand();
+  membership_->Register({machine_.id(), self_.incarnation,
+                         absl::StrCat("machine ", machine_.number), log_epoch});
+  membership_->Stand();
   while (!world_.is_quiet()) {
-    membership_.Poll();
+    membership_->Poll();
     TakeEvents();
     Act();
-    int64_t next = membership_.NextPoll().at_nanos();
+    int64_t next = membership_->NextPoll().at_nanos();
     if (application_ != 0 || has_stepped_down_) {
-      next = std::min(next, clock_.NowNanos() + kCheckNanos);
+      next = std::min(next, clock_.NowNanos() + kLookAtApplicationNanos);
     }
     world_.threads().WaitFor(this, clock_.InWorld(Deadline::AtNanos(next)));
   }
 }
 
 void CandidateAgent::TakeEvents() {
-  for (const quorum::MembershipEvent event : membership_.TakeEvents()) {
-    const quorum::SessionState state = membership_.session().state;
+  for (const quorum::MembershipEvent event : membership_->TakeEvents()) {
+    const quorum::SessionState state = membership_->session().state;
     if (event == quorum::MembershipEvent::kSessionChanged) {
       const std::string_view name = quorum::NameOf(state);
       world_.Trace(absl::StrCat("machine ", machine_.number, ": session ",
-                                membership_.session().id, " ",
+                                membership_->session().id, " ",
                                 absl::string_view(name.data(), name.size())));
     }
     if (event == quorum::MembershipEvent::kCandidatesChanged &&
         state == quorum::SessionState::kConnected && !has_stepped_down_ &&
-        !quorum::IsFirst(membership_, self_)) {
+        !quorum::IsFirst(*membership_, self_)) {
       Abandon();
     }
     if (event != quorum::MembershipEvent::kSessionChanged) continue;
     if (state == quorum::SessionState::kSuspended && is_cautious_) Abandon();
     if (state != quorum::SessionState::kExpired) continue;
     Abandon();
-    membership_.Renew();
+    membership_->Renew();
   }
 }
 
@@ -83,14 +83,14 @@ bool CandidateAgent::IsRunning() const {
 void CandidateAgent::Act() {
   if (has_stepped_down_ && clock_.NowNanos() >= stands_again_at_) {
     has_stepped_down_ = false;
-    membership_.Stand();
+    membership_->Stand();
   }
   if (application_ != 0 && !IsRunning()) {
     application_ = 0;
     if (random_.Below(2) == 0) return LetOthersGoFirst();
   }
   if (has_stepped_down_ || machine_.primary != nullptr) return;
-  if (!quorum::IsFirst(membership_, self_)) return;
+  if (!quorum::IsFirst(*membership_, self_)) return;
   const Operator* const changes = world_.operator_at_work();
   if (changes != nullptr && changes->wants_rest()) return;
   world_.Trace(absl::StrCat("machine ", machine_.number, ": is first"));
@@ -101,8 +101,8 @@ void CandidateAgent::Act() {
 
 void CandidateAgent::LetOthersGoFirst() {
   has_stepped_down_ = true;
-  stands_again_at_ = clock_.NowNanos() + kCheckNanos;
-  membership_.Withdraw();
+  stands_again_at_ = clock_.NowNanos() + kLookAtApplicationNanos;
+  membership_->Withdraw();
 }
 
 void CandidateAgent::Abandon() {

@@ -16,7 +16,7 @@
 //     go first.
 //
 // Thread safety: one thread.
-// References: sim_membership.h; protocol P-H24.
+// References: sim_znodes.h; protocol P-H24.
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_CANDIDATE_AGENT_H_
 #define ALPHEUS_TOOLS_SIM_ACTORS_CANDIDATE_AGENT_H_
 
@@ -24,7 +24,8 @@
 #include <memory>
 
 #include "log/base/random.h"
-#include "tools/sim/actors/sim_membership.h"
+#include "quorum/membership/zookeeper/znode_membership.h"
+#include "tools/sim/actors/sim_znodes.h"
 #include "tools/sim/world/process_clock.h"
 #include "tools/sim/world/world.h"
 
@@ -56,7 +57,7 @@ class CandidateAgent {
   Random random_;
   const quorum::PrimaryId self_;
   const bool is_cautious_;
-  SimMembership membership_;
+  const std::unique_ptr<quorum::ZnodeMembership> membership_;
   ProcessId application_ = 0;  // started by the agent
   int64_t stands_again_at_ = 0;
   bool has_stepped_down_ = false;

@@ -4,12 +4,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "log/base/check.h"
 #include "log/base/mix.h"
+#include "quorum/membership/zookeeper/znode_contents.h"
 
 namespace alpheus::sim {
 
-using quorum::Candidate;
+using quorum::ZnodeEvent;
+using quorum::ZnodeLife;
+using quorum::ZnodeOutcome;
+using quorum::ZnodeRequest;
+using quorum::ZnodeRights;
 
 namespace {
 
@@ -17,8 +24,16 @@ namespace {
 constexpr int64_t kHoldNanos = 100'000;
 // How much later than others a lost request arrives that was only delayed.
 constexpr int64_t kLateTimes = 100;
+// Trees that a server may be behind.
+constexpr size_t kPastMax = 4;
 
 using Event = MembershipMessage::Kind;
+
+bool IsRegister(std::string_view path) { return path.ends_with("/ballot"); }
+
+std::string ParentOf(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
 
 }  // namespace
 
@@ -75,7 +90,7 @@ MembershipMessage MembershipService::Perform(const Client& client,
                                              const MembershipRequest& request) {
   MembershipMessage answer;
   answer.session = request.session;
-  if (request.kind == Kind::kConnect) {
+  if (request.kind == MembershipRequest::Kind::kConnect) {
     Connect(client, request, answer);
     return answer;
   }
@@ -85,83 +100,248 @@ MembershipMessage MembershipService::Perform(const Client& client,
     return answer;
   }
   found->second.heard_at = now();
-  switch (request.kind) {
-    case Kind::kConnect:
-    case Kind::kPing:
-      break;
-    case Kind::kRegister:
-      found->second.registration = request.registration;
-      ChangeMembers();
-      break;
-    case Kind::kStand: {
-      std::vector<Candidate> all = candidates_.now;
-      all.push_back({next_sequence_, request.process});
-      candidate_sessions_[next_sequence_++] = request.session;
-      Change(candidates_, std::move(all), Event::kCandidatesChanged);
-      break;
-    }
-    case Kind::kWithdraw: {
-      std::vector<Candidate> left = candidates_.now;
-      std::erase_if(left, [&](const Candidate& candidate) {
-        return candidate.primary == request.process;
-      });
-      Change(candidates_, std::move(left), Event::kCandidatesChanged);
-      break;
-    }
-    case Kind::kReadMembers:
-      answer.members =
-          Read(members_, client, request.session, Event::kRegistrationsChanged);
-      break;
-    case Kind::kReadCandidates:
-      answer.candidates =
-          Read(candidates_, client, request.session, Event::kCandidatesChanged);
-      break;
-    case Kind::kReadRegister:
-      answer.ballots = ballots_;
-      if (!old_ballots_.empty() && OneIn(options_.stale_odds)) {
-        answer.ballots = old_ballots_.back();
-      }
-      break;
-    case Kind::kWriteRegister:
-      WriteRegister(request, answer);
-      break;
-  }
+  answer.event.number = request.call.number;
+  Carry(client, request, found->second, answer.event);
   return answer;
+}
+
+uint64_t MembershipService::NewSession(const Client& client) {
+  const uint64_t id = next_session_++;
+  SessionEntry& session = sessions_[id];
+  session.client = client;
+  session.heard_at = now();
+  CheckSession(id);
+  return id;
 }
 
 void MembershipService::Connect(const Client& client,
                                 const MembershipRequest& request,
                                 MembershipMessage& answer) {
   if (request.session == 0) {
-    answer.session = next_session_++;
-    SessionEntry& session = sessions_[answer.session];
-    session.client = client;
-    session.heard_at = now();
-    CheckSession(answer.session);
+    answer.session = NewSession(client);
     return;
   }
   const auto found = sessions_.find(request.session);
-  if (found == sessions_.end()) {
+  if (found != sessions_.end()) {
+    found->second.heard_at = now();
+  } else if (OneIn(options_.other_session_odds)) {
+    answer.session = NewSession(client);
+  } else {
     answer.kind = Event::kExpired;
-    return;
   }
-  found->second.heard_at = now();
 }
 
-void MembershipService::WriteRegister(const MembershipRequest& request,
-                                      MembershipMessage& answer) {
-  const bool is_right = request.version.has_value()
-                            ? ballots_ && ballots_->version == *request.version
-                            : !ballots_;
-  if (!is_right) {
-    answer.kind = Event::kOvertaken;
+void MembershipService::Carry(const Client& client,
+                              const MembershipRequest& request,
+                              SessionEntry& session, ZnodeEvent& answer) {
+  switch (request.call.call) {
+    case Call::kList:
+    case Call::kGet:
+      return Read(client, request, session, answer);
+    case Call::kSync:
+      break;
+    case Call::kCreate:
+      answer.outcome = Create(request, answer.path);
+      break;
+    case Call::kSet:
+      answer.outcome = Set(request);
+      break;
+    case Call::kDelete:
+      answer.outcome = Delete(request.call);
+      break;
+  }
+  session.seen = changes_;
+}
+
+void MembershipService::ReadFrom(const Tree& tree, const ZnodeRequest& call,
+                                 ZnodeEvent& answer) {
+  const auto found = tree.find(call.path);
+  if (found == tree.end()) {
+    answer.outcome = Outcome::kNone;
     return;
   }
-  checker_.Written(ballots_ ? ballots_->last : Epoch(0), request.ballot,
-                   request.process);
-  old_ballots_.push_back(ballots_);
-  ballots_ = {request.ballot, ballots_ ? ballots_->version + 1 : 0};
-  written_.emplace_back(request.ballot, request.process);
+  if (call.call == Call::kGet) {
+    answer.data = found->second.data;
+    answer.version = found->second.version;
+    answer.owner = found->second.owner;
+    return;
+  }
+  for (const auto& [path, node] : tree) {
+    if (ParentOf(path) == call.path) {
+      answer.names.push_back(path.substr(call.path.size() + 1));
+    }
+  }
+}
+
+// A reader of something old will hear of a change.
+void MembershipService::Read(const Client& client,
+                             const MembershipRequest& request,
+                             SessionEntry& session, ZnodeEvent& answer) {
+  const Tree* from = &tree_;
+  uint64_t seen = changes_;
+  if (OneIn(options_.stale_odds)) {
+    for (const auto& [change, tree] : past_) {
+      if (change < session.seen) continue;
+      from = &tree;
+      seen = change;
+      break;
+    }
+  }
+  session.seen = seen;
+  const ZnodeRequest& call = request.call;
+  ReadFrom(*from, call, answer);
+  if (!call.watch || answer.outcome != Outcome::kDone) return;
+  ZnodeEvent current;
+  ReadFrom(tree_, call, current);
+  if (current.outcome != answer.outcome || current.names != answer.names ||
+      current.data != answer.data || current.version != answer.version ||
+      current.owner != answer.owner) {
+    return Notify(client, call.path);
+  }
+  Watchers& watchers =
+      call.call == Call::kList ? list_watchers_ : data_watchers_;
+  watchers[call.path][request.session] = client;
+}
+
+// The tree as it was, for servers that are behind.
+void MembershipService::Keep() {
+  past_.emplace_back(changes_, tree_);
+  if (past_.size() > kPastMax) past_.pop_front();
+  ++changes_;
+}
+
+ZnodeOutcome MembershipService::Create(const MembershipRequest& request,
+                                       std::string& path) {
+  const ZnodeRequest& call = request.call;
+  path = call.path;
+  const std::string parent = ParentOf(path);
+  const auto above = tree_.find(parent);
+  if (!parent.empty() && above == tree_.end()) return Outcome::kNone;
+  if (call.life == ZnodeLife::kEphemeralSequential) {
+    absl::StrAppend(&path, absl::StrFormat("%010d", above->second.made_in_it));
+  }
+  if (tree_.contains(path)) return Outcome::kExists;
+  if (IsRegister(path)) {
+    KeepRegister(path);
+    NoteBallot(path, call.data, request.process);
+  }
+  Keep();
+  if (above != tree_.end()) ++above->second.made_in_it;
+  Node& node = tree_[path];
+  node.data = call.data;
+  node.keeps_children = call.rights == ZnodeRights::kKeepFolder;
+  node.owner = call.life == ZnodeLife::kPersistent ? 0 : request.session;
+  Tell(list_watchers_, parent);
+  return Outcome::kDone;
+}
+
+ZnodeOutcome MembershipService::Set(const MembershipRequest& request) {
+  const ZnodeRequest& call = request.call;
+  const auto found = tree_.find(call.path);
+  if (found == tree_.end()) return Outcome::kNone;
+  if (call.version != quorum::kAnyVersion &&
+      call.version != found->second.version) {
+    return Outcome::kOtherVersion;
+  }
+  if (IsRegister(call.path)) {
+    KeepRegister(call.path);
+    NoteBallot(call.path, call.data, request.process);
+  }
+  Keep();
+  found->second.data = call.data;
+  ++found->second.version;
+  Tell(data_watchers_, call.path);
+  return Outcome::kDone;
+}
+
+bool MembershipService::HasChildren(const std::string& path) const {
+  const auto next = tree_.lower_bound(path + "/");
+  return next != tree_.end() && next->first.starts_with(path + "/");
+}
+
+ZnodeOutcome MembershipService::Delete(const ZnodeRequest& call) {
+  const auto found = tree_.find(call.path);
+  if (found == tree_.end()) return Outcome::kNone;
+  if (call.version != quorum::kAnyVersion &&
+      call.version != found->second.version) {
+    return Outcome::kOtherVersion;
+  }
+  const auto above = tree_.find(ParentOf(call.path));
+  if (HasChildren(call.path) ||
+      (above != tree_.end() && above->second.keeps_children)) {
+    return Outcome::kRefused;
+  }
+  Keep();
+  Erase(call.path);
+  return Outcome::kDone;
+}
+
+void MembershipService::Erase(const std::string& path) {
+  tree_.erase(path);
+  Tell(data_watchers_, path);
+  Tell(list_watchers_, path);
+  Tell(list_watchers_, ParentOf(path));
+}
+
+bool MembershipService::Delete(const std::string& path) {
+  if (!tree_.contains(path)) return false;
+  Keep();
+  std::vector<std::string> paths;
+  for (const auto& [other, node] : tree_) {
+    if (other == path || other.starts_with(path + "/")) paths.push_back(other);
+  }
+  // Children first.
+  for (auto at = paths.rbegin(); at != paths.rend(); ++at) Erase(*at);
+  return true;
+}
+
+void MembershipService::KeepRegister(const std::string& path) {
+  const auto found = tree_.find(path);
+  old_registers_.push_back(found == tree_.end() ? std::nullopt
+                                                : std::optional(found->second));
+}
+
+void MembershipService::NoteBallot(const std::string& path,
+                                   const std::string& data,
+                                   const quorum::PrimaryId& writer) {
+  const auto found = tree_.find(path);
+  Epoch before;
+  if (found != tree_.end()) {
+    before = quorum::DecodeBallot(found->second.data).value_or(Epoch(0));
+  }
+  const absl::StatusOr<Epoch> ballot = quorum::DecodeBallot(data);
+  ALPHEUS_CHECK(ballot.ok(), "processes write ballots");
+  checker_.Written(before, *ballot, writer);
+  written_.emplace_back(*ballot, writer);
+}
+
+std::string MembershipService::RegisterPath() const {
+  const std::vector<std::string> found = PathsThatEnd("/ballot");
+  return found.empty() ? "" : found.front();
+}
+
+std::vector<std::string> MembershipService::PathsThatEnd(
+    std::string_view suffix) const {
+  std::vector<std::string> found;
+  for (const auto& [path, node] : tree_) {
+    if (path.ends_with(suffix)) found.push_back(path);
+  }
+  return found;
+}
+
+std::optional<std::string> MembershipService::Content(
+    const std::string& path) const {
+  const auto found = tree_.find(path);
+  if (found == tree_.end()) return std::nullopt;
+  return found->second.data;
+}
+
+std::optional<quorum::BallotRegister> MembershipService::ballots() const {
+  const auto found = tree_.find(RegisterPath());
+  if (found == tree_.end()) return std::nullopt;
+  const absl::StatusOr<Epoch> last = quorum::DecodeBallot(found->second.data);
+  if (!last.ok()) return std::nullopt;
+  return quorum::BallotRegister{*last, found->second.version};
 }
 
 std::optional<Epoch> MembershipService::BallotOfAnother(
@@ -172,37 +352,15 @@ std::optional<Epoch> MembershipService::BallotOfAnother(
   return std::nullopt;
 }
 
-// A reader of an old list will hear of a change.
-template <class T>
-std::vector<T> MembershipService::Read(Watched<T>& list, const Client& client,
-                                       uint64_t session, Event event) {
-  if (OneIn(options_.stale_odds)) {
-    Notify(client, event);
-    return list.before;
-  }
-  list.watchers[session] = client;
-  return list.now;
+void MembershipService::Tell(Watchers& watchers, const std::string& path) {
+  const auto found = watchers.find(path);
+  if (found == watchers.end()) return;
+  const std::map<uint64_t, Client> told = std::move(found->second);
+  watchers.erase(found);
+  for (const auto& [session, client] : told) Notify(client, path);
 }
 
-template <class T>
-void MembershipService::Change(Watched<T>& list, std::vector<T> now,
-                               Event event) {
-  if (now == list.now) return;
-  list.before = std::exchange(list.now, std::move(now));
-  for (const auto& [session, client] : std::exchange(list.watchers, {})) {
-    Notify(client, event);
-  }
-}
-
-void MembershipService::ChangeMembers() {
-  std::vector<quorum::Registration> all;
-  for (const auto& [number, session] : sessions_) {
-    if (session.registration) all.push_back(*session.registration);
-  }
-  Change(members_, std::move(all), Event::kRegistrationsChanged);
-}
-
-void MembershipService::Notify(const Client& client, Event event) {
+void MembershipService::Notify(const Client& client, const std::string& path) {
   int64_t delay =
       DrawDelay() + static_cast<int64_t>(random_.Below(
                         static_cast<uint64_t>(options_.watch_ns_max)));
@@ -210,16 +368,19 @@ void MembershipService::Notify(const Client& client, Event event) {
     delay = watches_at_ - now();
     if (watch_delayed_) std::exchange(watch_delayed_, nullptr)();
   }
-  network_.Schedule(delay, [this, client, event] { Deliver(client, event); });
+  network_.Schedule(delay, [this, client, path] { Deliver(client, path); });
 }
 
-void MembershipService::Deliver(const Client& client, Event event) {
+void MembershipService::Deliver(const Client& client, const std::string& path) {
   if (links_[client.machine].cuts_from != 0 || !is_up_) {
     network_.Schedule(kHoldNanos,
-                      [this, client, event] { Deliver(client, event); });
+                      [this, client, path] { Deliver(client, path); });
     return;
   }
-  client.mailbox->messages.emplace_back().kind = event;
+  MembershipMessage& message = client.mailbox->messages.emplace_back();
+  message.kind = Event::kChanged;
+  message.event.kind = ZnodeEvent::Kind::kChanged;
+  message.event.path = path;
   client.mailbox->wake();
 }
 
@@ -235,14 +396,16 @@ void MembershipService::CheckSession(uint64_t session) {
 
 void MembershipService::End(uint64_t session) {
   sessions_.erase(session);
-  members_.watchers.erase(session);
-  candidates_.watchers.erase(session);
-  std::vector<Candidate> left = candidates_.now;
-  std::erase_if(left, [&](const Candidate& candidate) {
-    return candidate_sessions_.at(candidate.sequence) == session;
-  });
-  Change(candidates_, std::move(left), Event::kCandidatesChanged);
-  ChangeMembers();
+  for (Watchers* watchers : {&list_watchers_, &data_watchers_}) {
+    for (auto& [path, clients] : *watchers) clients.erase(session);
+  }
+  std::vector<std::string> own;
+  for (const auto& [path, node] : tree_) {
+    if (node.owner == session) own.push_back(path);
+  }
+  if (own.empty()) return;
+  Keep();
+  for (const std::string& path : own) Erase(path);
 }
 
 void MembershipService::EndAll() {
@@ -272,12 +435,39 @@ void MembershipService::Start(bool with_sessions) {
 
 void MembershipService::RollBack() {
   EndAll();
-  if (old_ballots_.empty()) return;
+  past_.clear();
+  const std::string path = RegisterPath();
+  if (old_registers_.empty() || path.empty()) return;
   const size_t back =
-      std::min<size_t>(old_ballots_.size(), 1 + random_.Below(4));
-  const size_t kept = old_ballots_.size() - back;
-  ballots_ = old_ballots_[kept];
-  old_ballots_.resize(kept);
+      std::min<size_t>(old_registers_.size(), 1 + random_.Below(4));
+  const size_t kept = old_registers_.size() - back;
+  if (old_registers_[kept]) {
+    tree_[path] = *old_registers_[kept];
+  } else {
+    tree_.erase(path);
+  }
+  old_registers_.resize(kept);
+}
+
+void MembershipService::Lie() {
+  EndAll();
+  past_.clear();
+  const std::string path = RegisterPath();
+  switch (random_.Below(3)) {
+    case 0:
+      tree_.clear();
+      break;
+    case 1:
+      if (!path.empty()) tree_[path].data = "not a ballot";
+      break;
+    default:
+      if (!path.empty()) {
+        tree_[path].data = quorum::EncodeBallot(quorum::PackBallot(
+            {quorum::kBallotCounterMax, {NodeId(1), uint64_t{1} << 63}}));
+      }
+      break;
+  }
+  old_registers_.clear();
 }
 
 void MembershipService::HealTo(int machine) {

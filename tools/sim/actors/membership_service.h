@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // membership_service: a coordination service of its own machines, in virtual
-// time: sessions, ephemeral entries, a versioned register, one-shot watches.
+// time: sessions, znodes with versions, ephemeral ones, one-shot watches.
 //
 // Idea: it promises what ZooKeeper does, and no more. All changes happen in one
-// order; reads may be behind it. A session ends when nothing was heard of it
-// for its timeout, even if its process lives. A watcher hears of a change some
-// time later, once, and in no order with what other sessions hear. A request or
-// its answer may be lost, and a lost request may still arrive.
+// order; reads may be behind it, but no session goes back in time. A session
+// ends when nothing was heard of it for its timeout, even if its process lives.
+// A watcher hears of a change some time later, once, and in no order with the
+// notices of other sessions. A request or its answer may be lost, and a lost
+// request may still arrive.
 //
 // Its links are not those of the data plane: a machine may reach it and no
 // replica, or the reverse (P-H24). Requests and answers on a link that is cut
@@ -14,7 +15,7 @@
 // back.
 //
 // Thread safety: one thread.
-// References: quorum/membership/membership.h; protocol P-A4.1, P-H24.
+// References: quorum/membership/zookeeper/znodes.h; protocol P-A4.1, P-H24.
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_MEMBERSHIP_SERVICE_H_
 #define ALPHEUS_TOOLS_SIM_ACTORS_MEMBERSHIP_SERVICE_H_
 
@@ -24,12 +25,15 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "log/base/random.h"
-#include "quorum/membership/membership.h"
+#include "quorum/arithmetic/ballot.h"
 #include "quorum/membership/register_ballot.h"
+#include "quorum/membership/zookeeper/znodes.h"
 #include "tools/model/fabric/sim_network.h"
 #include "tools/sim/checkers/ballot_checker.h"
 
@@ -43,45 +47,32 @@ struct MembershipOptions {
   int64_t watch_ns_max = 50'000;   // until a watcher hears of a change
   uint32_t lost_odds = 0;          // 1 in this many messages is lost; 0: none
   uint32_t stale_odds = 0;         // 1 in this many reads is stale; 0: none
+  // 1 in this many expired sessions comes back as another one, as if nothing
+  // had happened; 0: none.
+  uint32_t other_session_odds = 0;
 };
 
 struct MembershipRequest {
-  enum class Kind {
-    kConnect,  // with the session to continue, or 0
-    kPing,
-    kRegister,
-    kStand,
-    kWithdraw,
-    kReadMembers,  // and watches them
-    kReadCandidates,
-    kReadRegister,
-    kWriteRegister,
-  };
+  enum class Kind { kConnect, kCall };
 
   uint64_t number = 0;  // of the client, to tell answers apart
-  Kind kind = Kind::kPing;
-  uint64_t session = 0;
-  quorum::Registration registration;
+  Kind kind = Kind::kCall;
+  uint64_t session = 0;  // of kConnect: to continue, or 0
   quorum::PrimaryId process;
-  Epoch ballot;
-  std::optional<int64_t> version;  // nothing: there must be no register
+  quorum::ZnodeRequest call;
 };
 
 struct MembershipMessage {
   enum class Kind {
-    kDone,
-    kOvertaken,             // another version is there
-    kExpired,               // there is no such session
-    kRegistrationsChanged,  // not an answer
-    kCandidatesChanged      // not an answer
+    kAnswer,
+    kExpired,  // there is no such session
+    kChanged,  // not an answer: the znode at event.path
   };
 
-  Kind kind = Kind::kDone;
+  Kind kind = Kind::kAnswer;
   uint64_t number = 0;
   uint64_t session = 0;
-  std::vector<quorum::Registration> members;
-  std::vector<quorum::Candidate> candidates;
-  std::optional<quorum::BallotRegister> ballots;
+  quorum::ZnodeEvent event;
 };
 
 // Mailbox of a client. It may outlive the client.
@@ -125,17 +116,28 @@ class MembershipService {
   // Replaces the register by an older one: restored from a copy, or lost.
   // Sessions end.
   void RollBack();
+  // Loses all znodes, or puts a text into the register that nobody wrote: no
+  // ballot, or one that is far above all. Sessions end.
+  void Lie();
+  // Deletes a znode with all below it, as an operator does by hand. Returns
+  // false if there is no such znode. Sessions go on.
+  bool Delete(const std::string& path);
   // Ends all faults, also random ones.
   void Heal();
 
   bool is_up() const { return is_up_; }
-  std::optional<quorum::BallotRegister> ballots() const { return ballots_; }
+  std::optional<quorum::BallotRegister> ballots() const;
   size_t sessions() const { return sessions_.size(); }
+  // Returns the path of each znode that ends with `suffix`.
+  std::vector<std::string> PathsThatEnd(std::string_view suffix) const;
+  // Returns the content of a znode; nothing: there is no such znode.
+  std::optional<std::string> Content(const std::string& path) const;
   // Returns the last ballot written by another process; for a canary.
   std::optional<Epoch> BallotOfAnother(const quorum::PrimaryId& process) const;
 
  private:
-  using Kind = MembershipRequest::Kind;
+  using Call = quorum::ZnodeCall;
+  using Outcome = quorum::ZnodeOutcome;
 
   struct Client {
     int machine = 0;
@@ -145,8 +147,19 @@ class MembershipService {
   struct SessionEntry {
     Client client;
     int64_t heard_at = 0;
-    std::optional<quorum::Registration> registration;
+    uint64_t seen = 0;  // number of the last change that it saw
   };
+
+  struct Node {
+    std::string data;
+    int32_t version = 0;
+    uint64_t owner = 0;
+    bool keeps_children = false;
+    uint64_t made_in_it = 0;
+
+    bool operator==(const Node&) const = default;
+  };
+  using Tree = std::map<std::string, Node>;
 
   // Count of cuts that no overlapping fault heals.
   static constexpr int kForGood = 1'000'000;
@@ -157,13 +170,7 @@ class MembershipService {
     uint64_t lost = 0;
   };
 
-  // List now, and before its last change, with its watchers.
-  template <class T>
-  struct Watched {
-    std::vector<T> now;
-    std::vector<T> before;
-    std::map<uint64_t, Client> watchers;  // by session
-  };
+  using Watchers = std::map<std::string, std::map<uint64_t, Client>>;
 
   bool OneIn(uint32_t odds) { return odds != 0 && random_.Below(odds) == 0; }
   int64_t DrawDelay() {
@@ -175,21 +182,30 @@ class MembershipService {
                             const MembershipRequest& request);
   void Connect(const Client& client, const MembershipRequest& request,
                MembershipMessage& answer);
-  void WriteRegister(const MembershipRequest& request,
-                     MembershipMessage& answer);
-  template <class T>
-  std::vector<T> Read(Watched<T>& list, const Client& client, uint64_t session,
-                      MembershipMessage::Kind event);
-  template <class T>
-  void Change(Watched<T>& list, std::vector<T> now,
-              MembershipMessage::Kind event);
-  void ChangeMembers();
+  uint64_t NewSession(const Client& client);
+  void Carry(const Client& client, const MembershipRequest& request,
+             SessionEntry& session, quorum::ZnodeEvent& answer);
+  void Read(const Client& client, const MembershipRequest& request,
+            SessionEntry& session, quorum::ZnodeEvent& answer);
+  static void ReadFrom(const Tree& tree, const quorum::ZnodeRequest& call,
+                       quorum::ZnodeEvent& answer);
+  Outcome Create(const MembershipRequest& request, std::string& path);
+  Outcome Set(const MembershipRequest& request);
+  Outcome Delete(const quorum::ZnodeRequest& call);
+  bool HasChildren(const std::string& path) const;
+  void Keep();
+  void Erase(const std::string& path);
+  void NoteBallot(const std::string& path, const std::string& data,
+                  const quorum::PrimaryId& writer);
+  void KeepRegister(const std::string& path);
+  void Tell(Watchers& watchers, const std::string& path);
   void Answer(const Client& client, MembershipMessage answer);
-  void Notify(const Client& client, MembershipMessage::Kind event);
-  void Deliver(const Client& client, MembershipMessage::Kind event);
+  void Notify(const Client& client, const std::string& path);
+  void Deliver(const Client& client, const std::string& path);
   void CheckSession(uint64_t session);
   void End(uint64_t session);
   void EndAll();
+  std::string RegisterPath() const;
 
   model::SimNetwork& network_;
   BallotChecker& checker_;
@@ -199,12 +215,12 @@ class MembershipService {
   std::vector<Link> links_;
   std::map<uint64_t, SessionEntry> sessions_;
   uint64_t next_session_ = 1;
-  uint64_t next_sequence_ = 1;
-  std::map<uint64_t, uint64_t> candidate_sessions_;  // by sequence
-  Watched<quorum::Registration> members_;
-  Watched<quorum::Candidate> candidates_;
-  std::optional<quorum::BallotRegister> ballots_;
-  std::vector<std::optional<quorum::BallotRegister>> old_ballots_;
+  Tree tree_;
+  uint64_t changes_ = 0;
+  std::deque<std::pair<uint64_t, Tree>> past_;  // trees before, by change
+  Watchers list_watchers_;
+  Watchers data_watchers_;
+  std::vector<std::optional<Node>> old_registers_;
   std::vector<std::pair<Epoch, quorum::PrimaryId>> written_;
   int64_t watches_at_ = 0;  // not before
   std::function<void()> watch_delayed_;

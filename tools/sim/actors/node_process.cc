@@ -12,6 +12,7 @@
 #include "recovery/server/served_log.h"
 #include "tools/sim/actors/member_lists.h"
 #include "tools/sim/actors/replica_upkeep.h"
+#include "tools/sim/actors/standing_agent.h"
 #include "tools/sim/actors/watched_replica.h"
 #include "tools/sim/world/region_store.h"
 
@@ -51,6 +52,7 @@ void NodeProcess::TryToServe() {
   options.expected_log_id = kLogId;
   options.expected_node = machine_.id();
   options.suspect = is_suspect_;
+  options.read_whole_bytes_max = world_.options().read_whole_bytes_max;
   machine_.region_user = World::RegionUser::kNode;
   absl::StatusOr<std::unique_ptr<recovery::LocalReplica<World::Model>>>
       replica = recovery::LocalReplica<World::Model>::Open(pmem, pmem.region(),
@@ -70,12 +72,13 @@ void NodeProcess::TryToServe() {
     machine_.region_user = World::RegionUser::kNobody;
     return;
   }
-  const absl::Status added = server_->AddLog(
+  std::unique_ptr<recovery::ServedLog> served =
       Watch(world_, machine_.number,
             std::make_unique<recovery::ServedReplica<World::Model>>(
-                pmem, *std::move(replica))));
-  ALPHEUS_CHECK(added.ok(), "the log was not served");
-  is_serving_ = true;
+                pmem, *std::move(replica)));
+  served_ = served.get();
+  ALPHEUS_CHECK(server_->AddLog(std::move(served)).ok(),
+                "the log was not served");
   is_suspect_ = false;  // its superline says so
 }
 
@@ -91,26 +94,36 @@ void NodeProcess::BeSuspicious() {
 void NodeProcess::CloseFailed() {
   if (server_->LogsWithFailedMedium().empty()) return;
   ALPHEUS_CHECK(server_->RemoveLog(kLogId).ok(), "the log is served");
-  is_serving_ = false;
+  served_ = nullptr;
   BeSuspicious();
   world_.RenewMemory(machine_);
 }
 
-bool NodeProcess::Release() {
-  if (world_.threads().IsPaused(process_)) return false;
-  if (!is_serving_) return machine_.region_user == World::RegionUser::kNobody;
+bool NodeProcess::HasPromisedAbove(std::optional<Epoch> epoch) const {
+  return epoch && served_->current_promise().epoch > *epoch;
+}
+
+NodeProcess::Released NodeProcess::Release(std::optional<Epoch> promised_max) {
+  if (world_.threads().IsPaused(process_)) return Released::kNotYet;
+  if (served_ == nullptr) {
+    return machine_.region_user == World::RegionUser::kNobody
+               ? Released::kYes
+               : Released::kNotYet;
+  }
+  if (HasPromisedAbove(promised_max)) return Released::kRefused;
   must_release_ = true;
+  release_max_ = promised_max;
   world_.NoteActivity(host_);
-  return false;
+  return Released::kNotYet;
 }
 
 // The node's own thread does this: a fence of another thread does not drain its
 // stores (P-F3).
 void NodeProcess::LetGo() {
   must_release_ = false;
-  if (!is_serving_) return;
+  if (served_ == nullptr || HasPromisedAbove(release_max_)) return;
   ALPHEUS_CHECK(server_->RemoveLog(kLogId).ok(), "the log is served");
-  is_serving_ = false;
+  served_ = nullptr;
   machine_.region_user = World::RegionUser::kNobody;
   recheck_at_ = clock_.NowNanos() + 10 * kRecheckNanos;
 }
@@ -128,8 +141,8 @@ bool NodeProcess::Turn() {
 }
 
 absl::Status NodeProcess::WhyUnserved(Uuid /*log_id*/) {
-  return is_serving_ || world_.store().content(machine_.number) ==
-                            RegionStore::Content::kAbsent
+  return served_ != nullptr || world_.store().content(machine_.number) ==
+                                   RegionStore::Content::kAbsent
              ? absl::OkStatus()
              : absl::UnavailableError("somebody else has it");
 }
@@ -158,6 +171,7 @@ recovery::ReplicaServerOptions NodeProcess::ServerOptions() {
   options.idle_ns = 100'000;
   options.scrubbing = ScrubbingOf(world_, world_.lists().of(machine_.number));
   options.regions = this;
+  options.desk = SimulatedDesk();
   if (world_.IsTraced()) {
     options.warn = [this](const std::string& what) {
       world_.Trace(absl::StrCat("machine ", machine_.number, ": ", what));
@@ -180,7 +194,7 @@ void NodeProcess::Run() {
                 "a new adapter listens");
   for (;;) {
     if (must_release_) LetGo();
-    if (!is_serving_ && clock_.NowNanos() >= recheck_at_) TryToServe();
+    if (served_ == nullptr && clock_.NowNanos() >= recheck_at_) TryToServe();
     const bool any = Turn();
     CloseFailed();
     if (any) {
@@ -188,7 +202,7 @@ void NodeProcess::Run() {
       continue;
     }
     Deadline deadline = server_->NextPoll();
-    if (!is_serving_ && recheck_at_ < deadline.at_nanos()) {
+    if (served_ == nullptr && recheck_at_ < deadline.at_nanos()) {
       deadline = Deadline::AtNanos(recheck_at_);
     }
     world_.WaitForActivity(host_, clock_.InWorld(deadline));

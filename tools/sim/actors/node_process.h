@@ -10,11 +10,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "log/base/random.h"
 #include "recovery/server/local_regions.h"
 #include "recovery/server/replica_server.h"
+#include "recovery/server/served_log.h"
 #include "tools/sim/world/process_clock.h"
 #include "tools/sim/world/process_fabric.h"
 #include "tools/sim/world/world.h"
@@ -33,12 +35,15 @@ class NodeProcess final : private recovery::LocalRegions {
     return server_ == nullptr ? 0 : server_->rejects().total();
   }
 
-  // Releases the region for an application of this machine. Returns false: not
-  // yet; ask again.
-  bool Release();
+  enum class Released { kNotYet, kYes, kRefused };
+  // Releases the region for an application of this machine, unless the replica
+  // has promised an epoch above `promised_max`, as a node does by Release of
+  // messages.h. kNotYet: ask again.
+  Released Release(std::optional<Epoch> promised_max);
 
  private:
   void LetGo();
+  bool HasPromisedAbove(std::optional<Epoch> epoch) const;
   absl::Status WhyUnserved(Uuid log_id) override;
   absl::StatusOr<recovery::ServerHello> ReadServerHello(Uuid log_id) override;
   void OnLockHolderGone(Uuid log_id) override;
@@ -57,9 +62,10 @@ class NodeProcess final : private recovery::LocalRegions {
   ProcessClock clock_;
   ProcessFabric fabric_;
   std::unique_ptr<recovery::ReplicaServer> server_;
-  bool is_serving_ = false;
+  recovery::ServedLog* served_ = nullptr;  // while it serves it
   bool is_suspect_ = false;  // a fence failed; not marked on the medium yet
   bool must_release_ = false;
+  std::optional<Epoch> release_max_;  // limit of that release
   int64_t recheck_at_ = 0;
   std::array<fabric::Completion, 64> completions_;
   std::vector<fabric::ConnectionEvent> events_;

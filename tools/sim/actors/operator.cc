@@ -18,7 +18,7 @@ namespace {
 // Incarnations of replicas that are to join; those of other faults are lower.
 constexpr uint64_t kFirstIncarnation = 100'000;
 constexpr size_t kMembersOfAList = 5;
-constexpr int kTries = 8;
+constexpr int kListDrawsMax = 8;
 // Odds, 1 in this many acts: makes a change again; exchanges a medium; begins
 // from any list; gives a list away too early.
 constexpr uint64_t kAgainOdds = 6;
@@ -85,7 +85,8 @@ void Operator::GiveListInForce() {
 bool Operator::IsInProgress() const {
   return std::ranges::any_of(
       world_.machines(), [](const World::Machine& machine) {
-        return machine.primary != nullptr && machine.primary->is_change();
+        return machine.primary != nullptr &&
+               (machine.primary->is_change() || machine.primary->is_changing());
       });
 }
 
@@ -252,7 +253,7 @@ void Operator::ExchangeMedium() {
 }
 
 std::optional<size_t> Operator::DrawList() {
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kListDrawsMax; ++i) {
     const size_t from = random_.Below(kOldListOdds) == 0
                             ? random_.Below(world_.lists().count())
                             : made_;
@@ -348,10 +349,27 @@ void Operator::EndApplications() {
   }
 }
 
+bool Operator::BeginOnline(size_t number) {
+  if (!world_.options().background_actors.online || finishes_changes_ ||
+      random_.Below(4) == 0) {
+    return false;
+  }
+  World::Machine* const machine =
+      world_.FindMachine(random_.Next() >> 8, [](const World::Machine& m) {
+        return m.has_power && m.primary != nullptr && m.primary->is_open();
+      });
+  if (machine == nullptr || !machine->primary->AskChange(number)) return false;
+  ++world_.counters().changes;
+  world_.Trace(absl::StrCat("change ", number, ": machine ", machine->number,
+                            " is asked to make it while its log runs"));
+  return true;
+}
+
 bool Operator::Begin(size_t number) {
   const ListChange change = changes_[number];
   if (finishes_changes_) EndApplications();
   if (!Prepare(change)) return false;
+  if (BeginOnline(number)) return true;
   World::Machine* const machine =
       world_.FindMachine(random_.Next() >> 8, [](const World::Machine& m) {
         return m.has_power && m.primary == nullptr;

@@ -13,6 +13,8 @@
 //   replacement  of a member whose replica is gone for good; by lot its medium
 //                is exchanged, within the fault budget
 //   again        an earlier change once more, whatever its result
+//   on line      (actor `online`) by lot the primary is asked to make the
+//                change while its log runs, as AskChange of messages.h does
 //   files        gives the last list to one machine after the other; at times a
 //                machine gets a list that is not made yet
 //
@@ -97,6 +99,8 @@ class Operator {
   void Renew(World::Machine& machine);
   void EndApplications();
   bool Begin(size_t number);
+  // Asks a primary to make it. Returns false if none can.
+  bool BeginOnline(size_t number);
 
   World& world_;
   Random random_;

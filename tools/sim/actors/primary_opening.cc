@@ -12,7 +12,8 @@
 #include "log/core/ring/region_state.h"
 #include "quorum/membership/static_membership.h"
 #include "tools/sim/actors/operator.h"
-#include "tools/sim/actors/sim_membership.h"
+#include "tools/sim/actors/sim_znodes.h"
+#include "tools/sim/actors/standing_agent.h"
 #include "tools/sim/actors/watched_replica.h"
 #include "tools/sim/checkers/ballot_checker.h"
 #include "tools/sim/checkers/checkers.h"
@@ -24,7 +25,29 @@ namespace {
 
 constexpr uint64_t kBackOffNanosMax = 500'000;
 constexpr int64_t kOpenNanosMax = 50'000'000;
+// Limit of those that an election starts.
+constexpr int64_t kReportNanos = 8'000'000;
 constexpr uint32_t kCredits = 4;
+
+// Ballots of a membership, which the checker sees.
+class OwnBallots final : public quorum::BallotSource {
+ public:
+  OwnBallots(std::unique_ptr<quorum::Membership> membership,
+             BallotChecker& checker, const quorum::PrimaryId& self)
+      : membership_(std::move(membership)),
+        checked_(*membership_, checker, self) {
+    membership_->Poll();  // connects
+  }
+
+  std::unique_ptr<quorum::BallotRequest> Ask(
+      const quorum::BallotQuestion& question) override {
+    return checked_.Ask(question);
+  }
+
+ private:
+  const std::unique_ptr<quorum::Membership> membership_;
+  CheckedBallots checked_;
+};
 
 }  // namespace
 
@@ -36,6 +59,7 @@ void PrimaryOpening::OpenReplica() {
   options.expected_cluster_id = kClusterId;
   options.expected_log_id = kLogId;
   options.expected_node = opener_.machine.id();
+  options.read_whole_bytes_max = opener_.world.options().read_whole_bytes_max;
   const auto content = opener_.world.store().content(opener_.machine.number);
   if (content == RegionStore::Content::kAbsent) {
     opener_.world.EndPrimary(opener_.machine);
@@ -76,6 +100,12 @@ uint32_t PrimaryOpening::WriteQuorum() const {
   return opener_.list.write_quorum;
 }
 
+std::optional<Epoch> PrimaryOpening::PromisedMax() const {
+  // The supervisor's applications are elected by nobody.
+  const StandingAgent* const agent = opener_.machine.standing.get();
+  return agent == nullptr ? std::nullopt : agent->PromisedMax();
+}
+
 recovery::EpochOpeningOptions PrimaryOpening::OpeningOptions() const {
   recovery::EpochOpeningOptions options;
   options.cluster_id = kClusterId;
@@ -100,8 +130,16 @@ recovery::EpochOpeningOptions PrimaryOpening::OpeningOptions() const {
   options.deadline =
       Deadline::AtNanos(opener_.clock.NowNanos() + kOpenNanosMax);
   options.credits = kCredits;
+  if (opener_.world.options().background_actors.elect) {
+    // Only that it is more than none has a meaning.
+    options.heartbeat_ms = 1;
+    options.report_ns = kReportNanos;
+    options.gather_factor = 3;
+    options.promised_max = PromisedMax();
+  }
   // A lagging backup catches up in several batches.
   options.batch_bytes_max = opener_.world.options().ring_capacity / 16;
+  options.ceiling_step_bytes = opener_.world.options().ceiling_step_bytes;
   options.copy_bytes_max = 1024;
   options.slice_bytes = opener_.world.options().slice_bytes;
   return options;
@@ -186,6 +224,7 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number,
     }
   }
   again = (*opening)->may_try_again();
+  options.whole_reports |= (*opening)->wants_whole_reports();
   if ((*opening)->refused_by()) options.above = (*opening)->refused_by()->epoch;
   const absl::Status& status = status_ = (*opening)->status();
   opener_.world.Trace(absl::StrCat("machine ", opener_.machine.number,
@@ -201,6 +240,8 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number,
   }
   // The medium of its own replica: another process must open it.
   if (has_failed_medium()) again = false;
+  // The next opening looks for damage that no report named.
+  if ((*opening)->wants_whole_reports()) return false;
   if (!absl::IsUnavailable(status) && !MayFail(status)) {
     opener_.world.oracle().Violate(
         "P-C8", absl::StrCat("an opening fails: ", status.ToString()));
@@ -248,25 +289,51 @@ std::unique_ptr<quorum::Membership> PrimaryOpening::MakeMembership(
     return std::make_unique<quorum::StaticMembership>(
         *quorum::StaticMembership::Make(self));
   }
-  return std::make_unique<SimMembership>(
-      *opener_.world.membership(), opener_.clock, opener_.machine.number, self,
+  // As api/log/candidate.cc: no longer than until the next one's turn.
+  std::optional<int64_t> patience_ns;
+  if (opener_.world.options().background_actors.elect) {
+    patience_ns = SimulatedElection().rank_ns * 4 / 5;
+  }
+  return MakeSimMembership(
+      *opener_.world.membership(), opener_.clock, opener_.random,
+      opener_.machine.number, self,
       [&world = opener_.world, host = opener_.host] {
         world.NoteActivity(host);
       },
-      opener_.world.options().canary == Canary::kSharedBallot);
+      patience_ns);
+}
+
+std::unique_ptr<quorum::BallotSource> PrimaryOpening::OpenBallots() {
+  return std::make_unique<OwnBallots>(MakeMembership(self_),
+                                      opener_.world.checkers().ballots, self_);
 }
 
 bool PrimaryOpening::OpenEpoch(PrimaryNumber number) {
   self_ = {opener_.machine.id(), opener_.random.Next() | 1};
   opener_.world.checkers().fence.Names(opener_.host, self_);
   membership_ = MakeMembership(self_);
-  CheckedBallots ballots(*membership_, opener_.world.checkers().ballots, self_,
-                         opener_.world.membership() != nullptr);
+  quorum::BallotSource* source = membership_.get();
+  std::optional<SharedBallots> shared;
+  if (opener_.world.options().canary == Canary::kSharedBallot &&
+      opener_.world.membership() != nullptr) {
+    source = &shared.emplace(*membership_, *opener_.world.membership(), self_);
+  }
+  CheckedBallots ballots(*source, opener_.world.checkers().ballots, self_);
   recovery::EpochOpeningOptions options = OpeningOptions();
   for (bool again = true; again;) {
+    if (membership_->session().state == quorum::SessionState::kExpired) {
+      membership_->Renew();
+    }
+    const bool saw_all = options.whole_reports;
     if (TryOnce(number, options, ballots, again)) return true;
     if (has_failed_medium()) return false;
     if (options.deadline.HasPassed(opener_.clock.NowNanos())) return false;
+    // An elected one leaves it to the election who is next. Nobody has won
+    // where damage is to be looked for (as api/log/replicated_engine.cc).
+    if (opener_.world.options().background_actors.elect &&
+        options.whole_reports == saw_all && !opener_.world.is_quiet()) {
+      return false;
+    }
     const auto back_off =
         static_cast<int64_t>(opener_.random.Below(kBackOffNanosMax));
     opener_.world.threads().SleepUntil(opener_.world.now() + back_off);
@@ -274,22 +341,33 @@ bool PrimaryOpening::OpenEpoch(PrimaryNumber number) {
   return false;
 }
 
+std::optional<int> PrimaryOpening::replica_machine() const {
+  if (!opener_.is_member) return std::nullopt;
+  return opener_.machine.number;
+}
+
 std::optional<std::vector<History::Shown>> PrimaryOpening::NotifyHistory(
-    PrimaryNumber number) {
-  const Ring ring = RingOf(pmem_->region(), opened_->start.superline);
-  RecordCursor cursor(ring, opened_->start.table, opened_->head,
-                      opened_->end.offset);
+    PrimaryNumber number, const recovery::EpochOpened& opened) {
+  const Superline& superline = opened.start.superline;
   Checkers& checkers = opener_.world.checkers();
-  const Configuration found =
-      checkers.configurations.Of(opened_->previous_epoch);
-  checkers.epochs.OnOpened(opened_->epoch, found, opened_->configuration);
-  checkers.owners.ChainKnown(opened_->head);
-  checkers.owners.Activated(opened_->epoch, opened_->end);
-  checkers.choices.Opened(opened_->epoch, opened_->previous_epoch,
-                          opened_->end.lsn, found,
-                          checkers.configurations.WriteQuorumOf(found));
+  // A record that a fault took, and that the opening need not have read, is a
+  // part of the log (DMG3).
+  const std::span<std::byte> region = pmem_->region();
+  restored_ =
+      opener_.is_member
+          ? checkers.damage.Restored(opener_.machine.number, region,
+                                     opened.start.table, opened.head.lsn)
+          : DamageChecker::Bytes(region.begin(), region.end());
+  const Ring ring = RingOf(restored_, superline);
+  RecordCursor cursor(ring, opened.start.table, opened.head, opened.end.offset);
+  const Configuration found = checkers.configurations.Of(opened.previous_epoch);
+  checkers.epochs.OnOpened(opened.epoch, found, opened.configuration);
+  checkers.owners.ChainKnown(opened.head);
+  checkers.owners.Activated(opened.epoch, opened.end);
+  checkers.choices.Opened(opened.epoch, opened.previous_epoch, opened.end.lsn,
+                          found, checkers.configurations.WriteQuorumOf(found));
   std::vector<History::Shown> shown;
-  while (cursor.position().lsn < opened_->end.lsn) {
+  while (cursor.position().lsn < opened.end.lsn) {
     const RecordCursor::Step step = cursor.Next();
     if (step != RecordCursor::Step::kRecord) {
       opener_.world.oracle().Violate(
@@ -300,13 +378,16 @@ std::optional<std::vector<History::Shown>> PrimaryOpening::NotifyHistory(
     const RecordView& record = cursor.record();
     shown.push_back({record.lsn(), record.epoch(), record.aborted(),
                      record.cleaned, record.payload});
-    checkers.owners.Shown(opened_->epoch, record.lsn(), record.epoch());
+    checkers.owners.Shown(opened.epoch, record.lsn(), record.epoch());
     checkers.owners.ChainKnown(cursor.position());
-    checkers.durability.Learn(record, ring.At(record.offset), opened_->epoch);
+    checkers.durability.Learn(record, ring.At(record.offset), opened.epoch);
   }
-  opener_.world.history().Opened(number, opened_->epoch, opened_->head.lsn,
-                                 opened_->end.lsn, shown);
+  opener_.world.history().Opened(number, opened.epoch, opened.head.lsn,
+                                 opened.end.lsn, shown);
   checkers.durability.Check();
+  read_from_ = std::max(read_from_, opened.start.read_from.lsn);
+  can_read_all_ = checkers.damage.ReadRecovered(
+      replica_machine(), RingOf(region, superline), opened, shown);
   return shown;
 }
 

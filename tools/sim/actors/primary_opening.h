@@ -30,6 +30,7 @@
 #include "recovery/resync/replica_resync.h"
 #include "replication/fabric/fabric.h"
 #include "tools/sim/actors/member_lists.h"
+#include "tools/sim/checkers/damage_checker.h"
 #include "tools/sim/world/history.h"
 #include "tools/sim/world/process_clock.h"
 #include "tools/sim/world/process_fabric.h"
@@ -62,10 +63,16 @@ class PrimaryOpening {
   void OpenReplica();
   // Opens an epoch. Returns false if that fails, with status().
   bool OpenEpoch(PrimaryNumber number);
-  // Reports the open epoch to the checkers. Returns its records; nothing after
-  // a violation.
+  // Reports the open epoch to the checkers. Returns its records, with the ones
+  // put back that can't be read (damage_checker.h); nothing after a violation.
+  // Valid until the next call.
   std::optional<std::vector<History::Shown>> NotifyHistory(
-      PrimaryNumber number);
+      PrimaryNumber number) {
+    return NotifyHistory(number, *opened_);
+  }
+  // The same for a later epoch, in which the log goes on.
+  std::optional<std::vector<History::Shown>> NotifyHistory(
+      PrimaryNumber number, const recovery::EpochOpened& opened);
 
   // Returns the status of the last try.
   const absl::Status& status() const { return status_; }
@@ -81,7 +88,21 @@ class PrimaryOpening {
     return pmem_ != nullptr && !pmem_->Error().ok();
   }
 
+  // Opens the source of ballots for a later epoch of this process
+  // (SuccessionOptions::open_ballots). This object must outlive it.
+  std::unique_ptr<quorum::BallotSource> OpenBallots();
+
+  // Returns the machine of the own replica; nothing: it has a working copy.
+  std::optional<int> replica_machine() const;
+  // After NotifyHistory: returns whether an application could read all records;
+  // and the LSN before which the openings of this process have read nothing.
+  bool can_read_all() const { return can_read_all_; }
+  Lsn read_from() const { return read_from_; }
+
   uint32_t WriteQuorum() const;
+  // Returns the limit of an election (EpochOpeningOptions::promised_max);
+  // nothing: nobody elected this process.
+  std::optional<Epoch> PromisedMax() const;
   recovery::ResyncOptions MakeResyncOptions() const;
 
  private:
@@ -106,6 +127,9 @@ class PrimaryOpening {
   absl::Status status_;             // of the last try
   bool had_outdated_list_ = false;  // at the start of that try
   std::optional<recovery::EpochOpened> opened_;
+  DamageChecker::Bytes restored_;  // that the records shown last lie in
+  bool can_read_all_ = true;
+  Lsn read_from_{0};
   std::array<fabric::Completion, 64> completions_;
   std::vector<fabric::ConnectionEvent> events_;
 };

@@ -3,13 +3,16 @@
 
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "log/core/ring/region_state.h"
+#include "recovery/resync/epoch_succession.h"
 #include "recovery/resync/member_upkeep.h"
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/operator.h"
+#include "tools/sim/actors/standing_agent.h"
 #include "tools/sim/actors/workload.h"
 #include "tools/sim/checkers/calm_checker.h"
 #include "tools/sim/checkers/checkers.h"
@@ -23,85 +26,150 @@ constexpr int64_t kIdleNanos = 100'000;
 constexpr int64_t kClaimRetryNanos = 300'000;
 constexpr int64_t kClaimNeverNanos = 1'000'000'000'000;
 constexpr int64_t kClaimConnectNanos = 2'000'000;
+// Times of a change while the log runs: for reserved records to become durable,
+// for its openings, and between two of these.
+constexpr int64_t kDrainNanos = 3'000'000;
+constexpr int64_t kSuccessionNanos = 40'000'000;
+constexpr int64_t kRestNanos = 500'000;
 
 }  // namespace
 
 // The log's sink; its waiting threads let the others run.
 class PrimaryProcess::Sink final : public ReplicationSink {
  public:
-  Sink(PrimaryProcess& primary, const replication::Replicator::Options& options)
+  // `changes_online`: the members may change while the log runs.
+  Sink(PrimaryProcess& primary, const replication::Replicator::Options& options,
+       bool changes_online)
       : primary_(primary),
         world_(primary.world_),
-        inner_(primary.fabric_, primary.clock_, primary.random_, options,
-               primary.opening_.MakeResyncOptions(), primary.opening_.opened()),
-        replicator_(inner_.replicator()),
-        durable_lsn_(replicator_.durable_lsn()),
+        upkeep_(changes_online ? nullptr : MakeUpkeep(primary, options)),
+        succession_(changes_online ? MakeSuccession(primary, options)
+                                   : nullptr),
+        inner_(changes_online
+                   ? static_cast<ReplicationSink&>(*succession_)
+                   : static_cast<ReplicationSink&>(upkeep_->replicator())),
+        durable_lsn_(durable_lsn()),
         calm_(world_.oracle(), world_.options()) {}
 
   void Advance(const RingEnd& finished) override {
-    replicator_.Advance(finished);
+    inner_.Advance(finished);
     Check();
   }
   void LocalPersisted(Lsn lsn) override {
-    replicator_.LocalPersisted(lsn);
+    inner_.LocalPersisted(lsn);
     Check();
   }
-  void AdvanceHead(const LogPosition& head) override {
-    replicator_.AdvanceHead(head);
+  void AdvanceBounds(const RingBounds& bounds) override {
+    inner_.AdvanceBounds(bounds);
   }
-  void AnnounceDurable() override { replicator_.AnnounceDurable(); }
+  void AnnounceDurable() override { inner_.AnnounceDurable(); }
+  void End(const absl::Status& why) override { inner_.End(why); }
   Polled Poll() override {
     world_.ClearActivity(primary_.host_);
-    const Polled polled = replicator_.Poll();
+    const Polled polled = inner_.Poll();
     CountJoins();
     Check();
+    NoteChange();
     return polled;
   }
   ReplicationState replication_state() const override {
-    return replicator_.replication_state();
+    return inner_.replication_state();
   }
-  uint32_t in_sync() const { return replicator_.in_sync(); }
+  uint32_t in_sync() const {
+    return upkeep_ != nullptr ? upkeep_->replicator().in_sync()
+                              : succession_->state().in_sync;
+  }
   void ClaimReplica(recovery::RegionClaimOptions claim,
                     const recovery::ScrubbingOptions& scrubbing,
-                    recovery::PrimaryReplica& replica) {
-    inner_.ClaimReplica(std::move(claim), scrubbing, replica);
+                    OwnRegion& own) {
+    if (upkeep_ != nullptr) {
+      return upkeep_->ClaimReplica(std::move(claim), scrubbing, own);
+    }
+    succession_->ClaimReplica(std::move(claim), scrubbing, own, own);
   }
-  absl::Status status() const override { return replicator_.status(); }
+  // Errors: as EpochSuccession::Ask. Requires: the members may change.
+  absl::Status Ask(recovery::SuccessionRequest request) {
+    return succession_->Ask(std::move(request));
+  }
+  absl::Status status() const override { return inner_.status(); }
   void WaitForActivity(Deadline deadline) override {
-    world_.WaitForActivity(
-        primary_.host_,
-        primary_.clock_.InWorld(replicator_.PollDeadline(deadline)));
+    const Deadline until = upkeep_ != nullptr
+                               ? upkeep_->replicator().PollDeadline(deadline)
+                               : succession_->PollDeadline(deadline);
+    world_.WaitForActivity(primary_.host_, primary_.clock_.InWorld(until));
   }
   void Wake() override { world_.NoteActivity(primary_.host_); }
 
  private:
+  static std::unique_ptr<recovery::MemberUpkeep> MakeUpkeep(
+      PrimaryProcess& primary,
+      const replication::Replicator::Options& options) {
+    return std::make_unique<recovery::MemberUpkeep>(
+        primary.fabric_, primary.clock_, primary.random_, options,
+        primary.opening_.MakeResyncOptions(), primary.opening_.opened());
+  }
+  static std::unique_ptr<recovery::EpochSuccession> MakeSuccession(
+      PrimaryProcess& primary,
+      const replication::Replicator::Options& replicator) {
+    recovery::SuccessionOptions options;
+    options.replicator = replicator;
+    options.resync = primary.opening_.MakeResyncOptions();
+    options.drain_ns = kDrainNanos;
+    options.open_ns = kSuccessionNanos;
+    options.rest_ns = kRestNanos;
+    options.open_ballots = [&opening = primary.opening_] {
+      return opening.OpenBallots();
+    };
+    return std::make_unique<recovery::EpochSuccession>(
+        primary.fabric_, primary.clock_, primary.random_, std::move(options),
+        primary.opening_.opened());
+  }
+
+  Lsn durable_lsn() const {
+    return upkeep_ != nullptr ? upkeep_->replicator().durable_lsn()
+                              : succession_->replication_state().durable_lsn;
+  }
+  bool has_failed() const {
+    return upkeep_ != nullptr ? upkeep_->replicator().has_failed()
+                              : succession_->replication_state().has_failed;
+  }
+  void NoteChange() {
+    if (succession_ == nullptr || !primary_.is_changing()) return;
+    const recovery::EpochSuccession::Change change = succession_->change();
+    if (change.done == change.asked) primary_.Changed(change);
+  }
   void CountJoins() {
-    const recovery::ReplicaResync::Counters& counted =
-        inner_.resync().counters();
+    const recovery::ReplicaResync::Counters counted =
+        upkeep_ != nullptr ? upkeep_->resync().counters()
+                           : succession_->state().counters;
+    // The next epoch counts anew.
+    if (counted.tries < joins_.tries) joins_ = {};
     world_.counters().joins += counted.joins - joins_.joins;
     world_.counters().joins_failed += counted.failures - joins_.failures;
     if (counted.joins != joins_.joins) {
       world_.Trace(absl::StrCat("machine ", primary_.machine_.number,
-                                ": a member joins, ", replicator_.in_sync(),
-                                " in sync"));
+                                ": a member joins, ", in_sync(), " in sync"));
     }
     joins_ = counted;
   }
   void Check() {
-    if (replicator_.has_failed()) primary_.judge_->LogFailed();
+    if (has_failed()) primary_.judge_->LogFailed();
     // The order matters: a backup that gets no credit is soon given up.
     calm_.WithoutCredit(primary_.world_.network().receivers_not_ready());
-    calm_.InSync(replicator_.in_sync(), primary_.HasRival());
-    if (replicator_.durable_lsn() == durable_lsn_) return;
-    durable_lsn_ = replicator_.durable_lsn();
+    calm_.InSync(in_sync(), primary_.HasRival());
+    const Lsn durable = durable_lsn();
+    if (durable == durable_lsn_) return;
+    durable_lsn_ = durable;
     primary_.CheckInvariants();
     primary_.images_->OnDurable(durable_lsn_);
   }
 
   PrimaryProcess& primary_;
   World& world_;
-  recovery::MemberUpkeep inner_;
-  replication::Replicator& replicator_;
+  // One of the two.
+  const std::unique_ptr<recovery::MemberUpkeep> upkeep_;
+  const std::unique_ptr<recovery::EpochSuccession> succession_;
+  ReplicationSink& inner_;                   // of that one
   recovery::ReplicaResync::Counters joins_;  // as counted
   Lsn durable_lsn_;
   CalmChecker calm_;
@@ -155,6 +223,8 @@ void PrimaryProcess::Run() {
     if (change_) world_.operator_at_work()->Failed(opening_.status());
     world_.EndPrimary(machine_);
   }
+  epoch_ = opening_.opened().epoch;
+  configuration_ = opening_.opened().configuration;
   ++world_.counters().openings;
   world_.counters().repairs += opening_.opened().repairs.size();
   NotifyHistory();
@@ -171,6 +241,15 @@ void PrimaryProcess::Run() {
 
 void PrimaryProcess::NotifyHistory() {
   const auto shown = opening_.NotifyHistory(number_);
+  if (shown && !change_ && !opening_.can_read_all()) {
+    world_.Trace(absl::StrCat("machine ", machine_.number,
+                              ": not all of the log can be read"));
+    // A database does not open by a part of its log. Its node scrubs the
+    // replica meanwhile, or another machine's process has the database.
+    if (world_.options().workload == Workload::kRocksDb) {
+      world_.EndPrimary(machine_);
+    }
+  }
   if (shown && world_.options().workload == Workload::kRocksDb) {
     rocksdb_files_ = std::make_unique<RocksDbFiles>(*this);
     rocksdb_files_->Recover(*shown);
@@ -184,6 +263,8 @@ void PrimaryProcess::Close() {
 
 void PrimaryProcess::CloseInOrder() {
   must_end_in_order_ = true;
+  must_end_well_ =
+      IsCalmButForDrains(world_.options()) && is_open() && !has_failed();
   Close();
 }
 
@@ -202,10 +283,16 @@ bool PrimaryProcess::has_failed() const {
 }
 
 void PrimaryProcess::TakeRegion() {
+  using Released = NodeProcess::Released;
+  const std::optional<Epoch> promised_max = opening_.PromisedMax();
   for (;;) {
-    if (machine_.region_user == World::RegionUser::kNobody ||
-        (machine_.region_user == World::RegionUser::kNode &&
-         machine_.node->Release())) {
+    const auto released = machine_.region_user == World::RegionUser::kNobody
+                              ? Released::kYes
+                          : machine_.region_user == World::RegionUser::kNode
+                              ? machine_.node->Release(promised_max)
+                              : Released::kNotYet;
+    if (released == Released::kRefused) world_.EndPrimary(machine_);
+    if (released == Released::kYes) {
       machine_.region_user = World::RegionUser::kPrimary;
       return;
     }
@@ -224,18 +311,27 @@ void PrimaryProcess::StartLog() {
   replicator.has_local_replica = is_member_;
   replicator.lag_bytes_max = world_.options().ring_capacity;
   replicator.ack_timeout_ns = 3'000'000;
+  if (world_.options().background_actors.elect) {
+    replicator.heartbeat_ns = kHeartbeatNanos;
+  }
   judge_.emplace(world_.oracle(), clock_, number_);
-  sink_ = std::make_unique<Sink>(*this, replicator);
   const BackgroundActors& background_actors =
       world_.options().background_actors;
-  if (is_member_ && (background_actors.scrub || background_actors.claim))
+  const bool changes_online = is_member_ && background_actors.online;
+  sink_ = std::make_unique<Sink>(*this, replicator, changes_online);
+  if (is_member_ && (background_actors.scrub || background_actors.claim ||
+                     background_actors.online)) {
     ClaimRegion();
+  }
   RingLogOptions options;
   options.name = "log";
   options.exposure_records_max = world_.options().exposure_records_max;
+  options.ceiling_step_bytes = world_.options().ceiling_step_bytes;
   options.sink = sink_.get();
   log_ = std::make_unique<RingLog<Model>>(pmem, pmem.region(), start, options,
                                           clock_, waiter_);
+  world_.checkers().damage.ReadTail(opening_.replica_machine(), *log_,
+                                    opening_.read_from());
   is_serving_ = true;
   world_.threads().Start(process_, [this] { Serve(); });
   if (!world_.is_quiet()) StartClients();
@@ -243,7 +339,22 @@ void PrimaryProcess::StartLog() {
 
 // Where replicas are not given up its node refuses, and it hardly asks again.
 void PrimaryProcess::ClaimRegion() {
-  own_ = std::make_unique<OwnRegion>(world_, machine_, *opening_.pmem(), log_);
+  // A process that opens may not know what becomes durable from here on.
+  const auto begins = [this] {
+    const ConfigurationChecker& configurations =
+        world_.checkers().configurations;
+    world_.history().Opens(
+        number_, configurations.DurableHeadOf(configurations.in_force()));
+    if (log_->Exposed() == 0) return;
+    world_.oracle().Violate(
+        "P-A5.4", absl::StrCat("a running log opens the next epoch, and ",
+                               log_->Exposed(), " records are exposed"));
+  };
+  own_ = std::make_unique<OwnRegion>(
+      world_, machine_, *opening_.pmem(), log_,
+      OwnRegion::Listener{begins, [this](const recovery::EpochOpened& opened) {
+                            GoOn(opened);
+                          }});
   recovery::RegionClaimOptions claim;
   claim.address = world_.NodeAddress(machine_.number);
   claim.node = machine_.id();
@@ -254,6 +365,66 @@ void PrimaryProcess::ClaimRegion() {
                                                             : kClaimNeverNanos;
   claim.connect_ns = kClaimConnectNanos;
   sink_->ClaimReplica(std::move(claim), ScrubbingOf(world_, list_), *own_);
+}
+
+// --- Changes of the members while the log runs -------------------------------
+
+// The histories of other workloads know one opening of each process.
+bool PrimaryProcess::AskChange(size_t number) {
+  if (!is_open() || is_closing() || is_changing() || !is_member_ ||
+      !world_.options().background_actors.online ||
+      world_.options().workload != Workload::kMixed) {
+    return false;
+  }
+  const Operator& by = *world_.operator_at_work();
+  const ListChange& change = by.change(number);
+  recovery::SuccessionRequest request;
+  request.change = by.Describe(change);
+  const MemberLists& lists = world_.lists();
+  std::vector<int> machines = lists.list(change.to).machines;
+  for (const int machine : lists.list(change.from).machines) {
+    if (!lists.list(change.to).Has(machine)) machines.push_back(machine);
+  }
+  for (const int machine : machines) {
+    request.peers.push_back(
+        {world_.machine(machine).id(), world_.NodeAddress(machine)});
+  }
+  if (!sink_->Ask(std::move(request)).ok()) return false;
+  asked_ = number;
+  world_.NoteActivity(host_);
+  return true;
+}
+
+// Called while nobody can reserve: P-C1 to P-C5 are judged as for any opening,
+// of the same application.
+void PrimaryProcess::GoOn(const recovery::EpochOpened& opened) {
+  world_.Trace(absl::StrCat("machine ", machine_.number,
+                            ": the log goes on in epoch ", opened.epoch.value,
+                            ", after ", epoch_.value));
+  if (opened.end.lsn != log_->next_lsn()) {
+    world_.oracle().Violate(
+        "P-A5.4",
+        absl::StrCat("a log goes on with LSN ", opened.end.lsn.value,
+                     ", and its next one is LSN ", log_->next_lsn().value));
+  }
+  ++world_.counters().successions;
+  epoch_ = opened.epoch;
+  configuration_ = opened.configuration;
+  opening_.NotifyHistory(number_, opened);
+  const RingLogStart& start = opened.start;
+  images_ = std::make_unique<ImageChecker>(
+      world_, RingOf(opening_.pmem()->region(), start.superline), start);
+}
+
+void PrimaryProcess::Changed(const recovery::EpochSuccession::Change& change) {
+  const size_t number = *std::exchange(asked_, std::nullopt);
+  world_.Trace(absl::StrCat("machine ", machine_.number, ": change ", number,
+                            " while the log runs: ", change.status.ToString()));
+  if (change.status.ok()) {
+    world_.operator_at_work()->Made(number, change.epoch);
+  } else {
+    world_.operator_at_work()->Failed(change.status);
+  }
 }
 
 void PrimaryProcess::StartClients() {
@@ -291,7 +462,8 @@ void PrimaryProcess::StartClient(std::function<void()> run) {
 void PrimaryProcess::Serve() {
   Progress& progress = log_->progress();
   while (!is_closing_ || clients_ != 0) {
-    if (has_failed()) {
+    // Owners see the status; a medium that failed must end that, too (RF4).
+    if (!sink_->status().ok()) {
       judge_->LogFailed();
       Close();
     }
@@ -328,6 +500,12 @@ void PrimaryProcess::EndInOrder() {
   } else if (!absl::IsAborted(closed) &&
              !(absl::IsUnavailable(closed) && has_failed_medium())) {
     world_.oracle().Violate("API", absl::StrCat("close: ", closed.ToString()));
+  } else if (must_end_well_) {
+    world_.oracle().Violate(
+        "CAN2", absl::StrCat("machine ", machine_.number,
+                             " was drained, nothing failed, and its log ends "
+                             "with an unknown outcome: ",
+                             closed.ToString()));
   }
   log_.reset();
   sink_.reset();
@@ -335,6 +513,15 @@ void PrimaryProcess::EndInOrder() {
 }
 
 // --- Calls of clients -------------------------------------------------------
+
+// DMG4.
+bool PrimaryProcess::MayMeetDamage(const absl::Status& status) const {
+  if (!is_member_ || !absl::IsDataLoss(status)) return false;
+  const bool may = world_.checkers().damage.MayRefuse(
+      machine_.number, opening_.read_from(), status);
+  world_.counters().damage_met += may ? 1 : 0;
+  return may;
+}
 
 bool PrimaryProcess::Returned(const BegunCall& call, Lsn lsn,
                               const absl::Status& status) {
@@ -346,7 +533,8 @@ bool PrimaryProcess::Returned(const BegunCall& call, Lsn lsn,
                               status.ToString()));
   }
   judge_->Returned(call, lsn, status, has_failed(),
-                   clock_.SteadySince(world_.threads().SteadySince(process_)));
+                   clock_.SteadySince(world_.threads().SteadySince(process_)),
+                   MayMeetDamage(status));
   if (!status.ok() && has_failed()) Close();
   return status.ok();
 }
@@ -376,9 +564,9 @@ bool PrimaryProcess::CleanupAll() {
   const absl::Status status = log_->CleanupAll();
   if (Returned(call, before - 1, status)) {
     world_.checkers().epochs.CheckNews();
-    history.Emptied(before, open,
-                    world_.checkers().configurations.DurableHeadOf(
-                        opening_.opened().configuration));
+    history.Emptied(
+        before, open,
+        world_.checkers().configurations.DurableHeadOf(configuration_));
   } else if (absl::IsFailedPrecondition(status)) {
     // It was refused, and has cleaned nothing.
     history.NotEmptied(number_, before, open);

@@ -15,12 +15,14 @@
 #define ALPHEUS_TOOLS_SIM_ACTORS_PRIMARY_PROCESS_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 
 #include "log/core/ring/ring_log.h"
+#include "recovery/resync/epoch_succession.h"
 #include "tools/sim/actors/client_profiles.h"
 #include "tools/sim/actors/member_lists.h"
 #include "tools/sim/actors/primary_opening.h"
@@ -56,13 +58,19 @@ class PrimaryProcess {
   void Close();
   // Asks it to end in good order.
   void CloseInOrder();
+  // Asks it to make the operator's change of that number while its log runs.
+  // Returns false, with nothing begun, if it can't.
+  bool AskChange(size_t number);
+  // Returns whether it was asked, and has not said what became of it.
+  bool is_changing() const { return asked_.has_value(); }
   // Asks its clients to end; the log stays open.
   void Idle();
   // Returns whether no client is left and all replicas in sync have everything.
   bool is_idle() const;
   // Requires: is_open().
   uint32_t in_sync() const;
-  Epoch epoch() const { return opening_.opened().epoch; }
+  // Returns the epoch that is open now. Requires: one was opened.
+  Epoch epoch() const { return epoch_; }
   Lsn opened_end() const { return opening_.opened().end.lsn; }
   Lsn next_lsn() const { return log_->next_lsn(); }
   // Checks the log's counters (RL1 and RL2 of ring_log.h); a violation is a
@@ -106,7 +114,13 @@ class PrimaryProcess {
   // since.
   bool HasRival() const;
   void NotifyHistory();
+  // Returns whether the log refuses a call for a record that was damaged.
+  bool MayMeetDamage(const absl::Status& status) const;
   void StartLog();
+  // The log goes on in this epoch.
+  void GoOn(const recovery::EpochOpened& opened);
+  // The change that it was asked for is over.
+  void Changed(const recovery::EpochSuccession::Change& change);
   void ClaimRegion();
   void StartClients();
   void RunClient(int number);
@@ -129,6 +143,9 @@ class PrimaryProcess {
   ProcessClock clock_;
   ProcessFabric fabric_;
   PrimaryOpening opening_;
+  Epoch epoch_;
+  Configuration configuration_;  // of that epoch
+  std::optional<size_t> asked_;  // change, while it is being made
   ThreadsWaiter waiter_;
   std::unique_ptr<ImageChecker> images_;
   std::optional<CallJudge> judge_;
@@ -145,6 +162,7 @@ class PrimaryProcess {
   bool is_closing_ = false;
   bool becomes_idle_ = false;
   bool must_end_in_order_ = false;
+  bool must_end_well_ = false;  // nobody has a reason to take the log away
 };
 
 }  // namespace alpheus::sim

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/actors/replica_upkeep.h"
 
+#include "absl/strings/str_cat.h"
+#include "recovery/replica/local_replica.h"
+#include "tools/sim/actors/watched_replica.h"
 #include "tools/sim/checkers/checkers.h"
 
 namespace alpheus::sim {
@@ -43,6 +46,31 @@ absl::Status OwnRegion::RestoreBytes(RingOffset offset,
       [this, offset](std::span<const std::byte> repaired) {
         return log_->RestoreBytes(offset, repaired);
       });
+}
+
+absl::Status OwnRegion::Continue(const recovery::EpochOpened& opened) {
+  const absl::Status continued = log_->Continue(opened.start);
+  if (continued.ok()) listener_.goes_on(opened);
+  return continued;
+}
+
+absl::StatusOr<std::unique_ptr<recovery::OpenersReplica>>
+OwnRegion::OpenReplica(std::function<void()> fence) {
+  using Replica = recovery::LocalReplica<World::Model>;
+  listener_.begins();
+  recovery::LocalReplicaOptions options;
+  options.name = absl::StrCat("own replica of node ", machine_.id().value);
+  options.expected_cluster_id = kClusterId;
+  options.expected_log_id = kLogId;
+  options.expected_node = machine_.id();
+  options.read_whole_bytes_max = world_.options().read_whole_bytes_max;
+  absl::StatusOr<std::unique_ptr<Replica>> replica =
+      Replica::Open(pmem_, pmem_.region(), options);
+  if (!replica.ok()) return replica.status();
+  std::unique_ptr<recovery::OpenersReplica> own =
+      std::make_unique<recovery::OwningOpenersReplica<World::Model>>(
+          *std::move(replica), std::move(fence));
+  return Watch(world_, machine_.number, std::move(own));
 }
 
 absl::StatusOr<int> OwnRegion::RepairCopies() {

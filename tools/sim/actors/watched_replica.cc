@@ -30,10 +30,10 @@ class Watched : public Interface {
     }
     return verdict;
   }
-  absl::Status StartStateReport() override {
+  absl::Status StartStateReport(bool from_head) override {
     installing_.reset();
     world_.checkers().fence.Promised(machine_, promised_);
-    const absl::Status started = inner_->StartStateReport();
+    const absl::Status started = inner_->StartStateReport(from_head);
     is_at_work_ = started.ok();
     return started;
   }
@@ -47,6 +47,9 @@ class Watched : public Interface {
     const absl::Status begun = inner_->BeginRepair(epoch);
     if (begun.ok()) checker().RepairBegan(machine_);
     return begun;
+  }
+  absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling) override {
+    return inner_->RaiseCeiling(epoch, ceiling);
   }
   absl::Status StartInstall(
       const recovery::Installation& installation) override {

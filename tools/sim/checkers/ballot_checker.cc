@@ -23,7 +23,12 @@ void BallotChecker::Assigned(const quorum::BallotQuestion& question,
                              bool is_of_register) {
   ++assigned_;
   // Without a register two processes of a node may share one (BA4).
-  if (is_of_register) JudgeOwner(ballot, process);
+  const quorum::PrimaryId* const writer = OtherWriterOf(ballot, process);
+  if (is_of_register) {
+    JudgeOwner(ballot, process);
+  } else if (writer != nullptr && writer->node != process.node) {
+    ViolateByWriter(ballot, *writer, process);
+  }
   for (const Epoch promised : question.promised) {
     if (ballot > promised) continue;
     oracle_.Violate(
@@ -31,6 +36,24 @@ void BallotChecker::Assigned(const quorum::BallotQuestion& question,
                                ballot.value, ", and was told that epoch ",
                                promised.value, " is promised"));
   }
+}
+
+const quorum::PrimaryId* BallotChecker::OtherWriterOf(
+    Epoch ballot, const quorum::PrimaryId& process) const {
+  for (auto written = written_.lower_bound({ballot, quorum::PrimaryId{}});
+       written != written_.end() && written->first == ballot; ++written) {
+    if (written->second != process) return &written->second;
+  }
+  return nullptr;
+}
+
+void BallotChecker::ViolateByWriter(Epoch ballot,
+                                    const quorum::PrimaryId& writer,
+                                    const quorum::PrimaryId& process) {
+  oracle_.Violate(
+      "P-INV-4",
+      absl::StrCat("ballot ", ballot.value, " of node ", writer.node.value,
+                   " is given to node ", process.node.value));
 }
 
 void BallotChecker::JudgeOwner(Epoch ballot, const quorum::PrimaryId& process) {
@@ -42,12 +65,9 @@ void BallotChecker::JudgeOwner(Epoch ballot, const quorum::PrimaryId& process) {
                                  owner->second.node.value));
   }
   if (written_.contains({ballot, process})) return;
-  const auto writer = written_.lower_bound({ballot, quorum::PrimaryId{}});
-  if (writer != written_.end() && writer->first == ballot) {
-    oracle_.Violate(
-        "P-INV-4", absl::StrCat("ballot ", ballot.value, " of node ",
-                                writer->second.node.value, " is given to node ",
-                                process.node.value));
+  const quorum::PrimaryId* const writer = OtherWriterOf(ballot, process);
+  if (writer != nullptr) {
+    ViolateByWriter(ballot, *writer, process);
   } else {
     oracle_.Violate(
         "P-A4.1", absl::StrCat("node ", process.node.value, " is given ballot ",
@@ -67,12 +87,13 @@ class CheckedBallots::Request final : public quorum::BallotRequest {
     if (polled != Polled::kDone) return polled;
     if (const absl::StatusOr<Epoch> ballot = request_->ballot(); ballot.ok()) {
       ballots_.checker_.Assigned(question_, *ballot, ballots_.process_,
-                                 ballots_.is_of_register_);
+                                 request_->is_of_register());
     }
     return polled;
   }
   Deadline NextPoll() const override { return request_->NextPoll(); }
   absl::StatusOr<Epoch> ballot() const override { return request_->ballot(); }
+  bool is_of_register() const override { return request_->is_of_register(); }
 
  private:
   CheckedBallots& ballots_;

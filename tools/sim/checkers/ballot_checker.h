@@ -4,7 +4,8 @@
 //
 // Checked:
 //   P-INV-4  no ballot of a register is given to two processes (MB1 of
-//            membership.h)
+//            membership.h); no node is given a ballot, from whatever source,
+//            that another node wrote to a register
 //   P-A4.1   a ballot is above every promise in its question (MB2). A register
 //            had it before it was given, written by the process that got it
 //            (MB3). Each one written is above the one before, with a counter of
@@ -43,6 +44,11 @@ class BallotChecker {
 
  private:
   void JudgeOwner(Epoch ballot, const quorum::PrimaryId& process);
+  // Returns who wrote that ballot, other than `process`; nullptr: nobody.
+  const quorum::PrimaryId* OtherWriterOf(
+      Epoch ballot, const quorum::PrimaryId& process) const;
+  void ViolateByWriter(Epoch ballot, const quorum::PrimaryId& writer,
+                       const quorum::PrimaryId& process);
 
   Oracle& oracle_;
   std::set<std::pair<Epoch, quorum::PrimaryId>> written_;
@@ -55,11 +61,8 @@ class CheckedBallots final : public quorum::BallotSource {
  public:
   // All must outlive it.
   CheckedBallots(quorum::BallotSource& source, BallotChecker& checker,
-                 const quorum::PrimaryId& process, bool is_of_register)
-      : source_(source),
-        checker_(checker),
-        process_(process),
-        is_of_register_(is_of_register) {}
+                 const quorum::PrimaryId& process)
+      : source_(source), checker_(checker), process_(process) {}
 
   std::unique_ptr<quorum::BallotRequest> Ask(
       const quorum::BallotQuestion& question) override;
@@ -70,7 +73,6 @@ class CheckedBallots final : public quorum::BallotSource {
   quorum::BallotSource& source_;
   BallotChecker& checker_;
   const quorum::PrimaryId process_;
-  const bool is_of_register_;
 };
 
 }  // namespace alpheus::sim

@@ -16,23 +16,24 @@ struct Row {
   bool waits;      // for as long as its deadline lets it
   bool may_block;  // on reservations of its own thread
   bool knows_failure;
+  bool walks;              // headers, if it has to move the head
   Code other = Code::kOk;  // one more error that it may have
 };
 
 constexpr std::array<Row, 11> kRows = {{
-    {"reserve", true, true, true, Code::kResourceExhausted},
+    {"reserve", true, true, true, true, Code::kResourceExhausted},
     // Touches memory that the caller has.
-    {"copy", false, false, false},
-    {"complete", false, false, true},
-    {"append", true, true, true, Code::kResourceExhausted},
-    {"force", true, true, true},
-    {"begin to force", false, false, true},
-    {"wait", true, true, true},
-    {"ask to be told", false, false, true},
-    {"clean", false, false, true, Code::kNotFound},
-    {"clean through", false, false, true},
+    {"copy", false, false, false, false},
+    {"complete", false, false, true, false},
+    {"append", true, true, true, true, Code::kResourceExhausted},
+    {"force", true, true, true, false},
+    {"begin to force", false, false, true, false},
+    {"wait", true, true, true, false},
+    {"ask to be told", false, false, true, false},
+    {"clean", false, false, true, true, Code::kNotFound},
+    {"clean through", false, false, true, true},
     // Open reservations of anybody.
-    {"clean everything", true, false, true, Code::kFailedPrecondition},
+    {"clean everything", true, false, true, true, Code::kFailedPrecondition},
 }};
 
 const Row& RowOf(ClientCall call) { return kRows[static_cast<size_t>(call)]; }
@@ -52,17 +53,18 @@ BegunCall CallJudge::Begin(ClientCall call, Deadline deadline,
 
 void CallJudge::Returned(const BegunCall& call, Lsn lsn,
                          const absl::Status& status, bool log_has_failed,
-                         int64_t steady_since) {
+                         int64_t steady_since, bool may_meet_damage) {
   const std::string text =
       absl::StrCat(RowOf(call.call).name, " of primary ", primary_, ", LSN ",
                    lsn.value, ": ", status.ToString());
-  JudgeStatus(call, status, log_has_failed, text);
+  JudgeStatus(call, status, log_has_failed, may_meet_damage, text);
   JudgeTime(call, steady_since, text);
   if (SaysFailure(status.code()) && log_has_failed) was_notified_ = true;
 }
 
 void CallJudge::JudgeStatus(const BegunCall& call, const absl::Status& status,
-                            bool log_has_failed, const std::string& text) {
+                            bool log_has_failed, bool may_meet_damage,
+                            const std::string& text) {
   const Row& row = RowOf(call.call);
   const Code code = status.code();
   if (status.ok()) {
@@ -74,6 +76,7 @@ void CallJudge::JudgeStatus(const BegunCall& call, const absl::Status& status,
   }
   if (SaysFailure(code) && row.knows_failure && log_has_failed) return;
   if (code == row.other) return;
+  if (code == Code::kDataLoss && row.walks && may_meet_damage) return;
   if (code == Code::kDeadlineExceeded && row.waits &&
       call.deadline.HasPassed(clock_.NowNanos())) {
     return;

@@ -9,7 +9,9 @@
 // Checked, for one primary's log:
 //   API       errors as in log.h. Unavailable and Aborted come only from a
 //             failed log; DeadlineExceeded only after the deadline; an error
-//             about the caller's own reservations only if it has some
+//             about the caller's own reservations only if it has some; DataLoss
+//             only of calls that walk headers from the head on, for a header
+//             that may be damaged (DMG4 of damage_checker.h)
 //   P-A3      a call returns by its deadline plus kSlackNanos. A call without a
 //             deadline that waits for nobody returns within kSlackNanos. Not
 //             counted: time in which its process stood still, ran slowly, or
@@ -73,9 +75,11 @@ class CallJudge {
   BegunCall Begin(ClientCall call, Deadline deadline = {},
                   bool owns_open = false) const;
   // Judges a call that returned. `log_has_failed`: now; `steady_since`:
-  // Threads::SteadySince of the client's process.
+  // Threads::SteadySince of the client's process. `may_meet_damage`: the status
+  // is DataLoss of a record that was damaged.
   void Returned(const BegunCall& call, Lsn lsn, const absl::Status& status,
-                bool log_has_failed, int64_t steady_since);
+                bool log_has_failed, int64_t steady_since,
+                bool may_meet_damage = false);
   // Notes the log's failure: from now on waiting calls must hear of it.
   void LogFailed() {
     if (failed_ns_ == kNever) failed_ns_ = clock_.NowNanos();
@@ -92,7 +96,8 @@ class CallJudge {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
   void JudgeStatus(const BegunCall& call, const absl::Status& status,
-                   bool log_has_failed, const std::string& text);
+                   bool log_has_failed, bool may_meet_damage,
+                   const std::string& text);
   void JudgeTime(const BegunCall& call, int64_t steady_since,
                  const std::string& text);
 

@@ -8,7 +8,9 @@
 #include "tools/sim/checkers/ballot_checker.h"
 #include "tools/sim/checkers/choice_checker.h"
 #include "tools/sim/checkers/configuration_checker.h"
+#include "tools/sim/checkers/damage_checker.h"
 #include "tools/sim/checkers/durability_checker.h"
+#include "tools/sim/checkers/election_checker.h"
 #include "tools/sim/checkers/epoch_checker.h"
 #include "tools/sim/checkers/fence_checker.h"
 #include "tools/sim/checkers/mark_checker.h"
@@ -25,6 +27,8 @@ struct Checkers {
         ballots(world.oracle()),
         choices(world.oracle()),
         configurations(world),
+        damage(world),
+        elections(world.oracle(), world.options()),
         epochs(world),
         fence(world),
         durability(world),
@@ -37,6 +41,8 @@ struct Checkers {
   BallotChecker ballots;
   ChoiceChecker choices;
   ConfigurationChecker configurations;
+  DamageChecker damage;
+  ElectionChecker elections;
   EpochChecker epochs;
   FenceChecker fence;
   DurabilityChecker durability;

@@ -22,6 +22,11 @@ Place PlaceAt(const recovery::StateReport& report, Lsn lsn) {
   if (report.repairing || lsn < report.head.lsn) {
     return {Verdict::kUnknown, std::nullopt};
   }
+  if (lsn < report.start().lsn) {
+    const EpochEntry* const owner = report.table.Owner(lsn);
+    if (owner == nullptr) return {Verdict::kUnknown, std::nullopt};
+    return {Verdict::kHave, owner->epoch};
+  }
   for (const recovery::VerdictRun& run : report.runs) {
     if (lsn < run.first || lsn >= run.end) continue;
     if (run.verdict != Verdict::kHave) return {run.verdict, std::nullopt};

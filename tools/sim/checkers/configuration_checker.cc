@@ -125,7 +125,8 @@ void ConfigurationChecker::Leaves(int machine) {
 
 bool ConfigurationChecker::IsInForceEverywhere() const {
   for (const World::Machine& machine : world_.machines()) {
-    if (machine.primary != nullptr && machine.primary->is_change()) {
+    if (machine.primary != nullptr &&
+        (machine.primary->is_change() || machine.primary->is_changing())) {
       return false;
     }
   }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/sim/checkers/checkers.h"
+#include "tools/sim/faults/fault_budget.h"
 #include "tools/sim/world/region_store.h"
 
 namespace alpheus::sim {
@@ -37,12 +38,36 @@ bool DurabilityChecker::Agrees(const RecordView& record,
           known->second.header_crc == record.header.header_crc());
 }
 
-bool DurabilityChecker::Holds(int machine, const Copy& copy) const {
+bool DurabilityChecker::Counts(int machine, const Copy& copy) const {
   const ConfigurationChecker& configurations = world_.checkers().configurations;
   return world_.store().medium(machine) != nullptr &&
          configurations.IsMember(configurations.Of(copy.log_epoch), machine) &&
-         world_.checkers().epochs.log_epoch(machine) >= copy.log_epoch &&
-         LiesIn(world_.Medium(machine), copy);
+         world_.checkers().epochs.log_epoch(machine) >= copy.log_epoch;
+}
+
+bool DurabilityChecker::Holds(int machine, const Copy& copy) const {
+  return Counts(machine, copy) && LiesIn(world_.Medium(machine), copy);
+}
+
+bool DurabilityChecker::Lacks(int machine, const Copy& copy) const {
+  if (!Counts(machine, copy)) return false;
+  const Ring place(nullptr, world_.options().ring_capacity);
+  const size_t at = world_.layout().ring_offset + place.Place(copy.offset);
+  return std::ranges::any_of(
+      world_.store().lacks(machine), [&](const auto& lacking) {
+        const Lack& lack = lacking.second;
+        return lack.at == at && lack.bytes.size() == copy.bytes.size() &&
+               AreOneRecord(lack.bytes.data(), copy.bytes.data(),
+                            copy.bytes.size());
+      });
+}
+
+bool DurabilityChecker::IsAnywhere(const Copy& copy) const {
+  return std::ranges::any_of(
+      world_.machines(), [&](const World::Machine& machine) {
+        return world_.store().medium(machine.number) != nullptr &&
+               LiesIn(world_.Medium(machine.number), copy);
+      });
 }
 
 bool DurabilityChecker::RecordsBefore(int machine, const Copy& copy) const {
@@ -84,8 +109,9 @@ std::set<uint64_t> DurabilityChecker::RecordsOn(int machine) const {
 int DurabilityChecker::Holders(const Copy& copy) const {
   int holders = 0;
   for (const World::Machine& machine : world_.machines()) {
-    const bool has =
-        Holds(machine.number, copy) || RecordsBefore(machine.number, copy);
+    const bool has = Holds(machine.number, copy) ||
+                     Lacks(machine.number, copy) ||
+                     RecordsBefore(machine.number, copy);
     holders += has ? 1 : 0;
   }
   return holders;
@@ -94,9 +120,9 @@ int DurabilityChecker::Holders(const Copy& copy) const {
 void DurabilityChecker::JudgeReport(int machine,
                                     const recovery::StateReport& report) const {
   recovery::VerdictReader reader(report);
-  // A scan ends a lap after the head (P-A4.3). Records there were copied to a
-  // replica whose head is older, and nobody counted them before it installed
-  // that log, head included.
+  // A scan ends at the ceiling, a lap after the head at most (P-A4.3). Records
+  // after a lap were copied to a replica whose head is older, and nobody
+  // counted them before it installed that log, head included.
   const RingOffset scanned =
       report.head.offset + world_.options().ring_capacity;
   for (auto it = copies_.lower_bound(report.head.lsn.value);
@@ -107,10 +133,10 @@ void DurabilityChecker::JudgeReport(int machine,
       continue;
     }
     const recovery::VerdictReader::Seen seen = reader.At(Lsn(lsn));
-    if (seen.verdict == recovery::Verdict::kHave && seen.record != nullptr &&
-        seen.record->header_checksum == copy.header_crc) {
-      continue;
-    }
+    const bool is_it = seen.record == nullptr
+                           ? seen.epoch == copy.epoch
+                           : seen.record->header_checksum == copy.header_crc;
+    if (seen.verdict == recovery::Verdict::kHave && is_it) continue;
     return world_.oracle().Violate(
         "P-INV-9",
         absl::StrCat("machine ", machine, " answers ",
@@ -129,10 +155,10 @@ void DurabilityChecker::JudgeDamaged(
   const auto& lacks = world_.store().lacks(machine);
   for (auto it = lacks.lower_bound(report.head.lsn.value); it != lacks.end();
        ++it) {
-    const auto& [lsn, is_proven] = *it;
+    const auto& [lsn, lack] = *it;
     const recovery::Verdict verdict = reader.At(Lsn(lsn)).verdict;
-    if (!is_proven || (verdict != recovery::Verdict::kTorn &&
-                       verdict != recovery::Verdict::kAbsent)) {
+    if (!lack.is_proven || (verdict != recovery::Verdict::kTorn &&
+                            verdict != recovery::Verdict::kAbsent)) {
       continue;
     }
     return world_.oracle().Violate(
@@ -161,6 +187,12 @@ void DurabilityChecker::Check() {
           "P-INV-22", absl::StrCat("LSN ", lsn, " of epoch ", copy.epoch.value,
                                    " was durable, and is on ", holders,
                                    " media of members now, of ", needed));
+      return;
+    }
+    if (!IsAnywhere(copy) && FaultBudget(world_).MustSurvive()) {
+      world_.oracle().Violate(
+          "DMG5", absl::StrCat("LSN ", lsn, " of epoch ", copy.epoch.value,
+                               " was durable, and no medium has it whole"));
       return;
     }
     ++it;

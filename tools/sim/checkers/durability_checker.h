@@ -10,7 +10,9 @@
 // and nobody may build upon them), or if the configuration of that epoch does
 // not name them. Records taken by a storage fault, or by a flip on their way to
 // a suspect replica, count as if they were there, until a later epoch is shown.
-// Its records must be on W media again.
+// Its records must be on W media again, or be among those that a medium lacks
+// and need not have read for that epoch (DMG2 of damage_checker.h). Within the
+// fault budget one medium has each record whole (DMG5).
 //
 // Not seen: records that were durable before their primary counted them.
 // Thread safety: one thread.
@@ -66,13 +68,19 @@ class DurabilityChecker {
     std::vector<std::byte> bytes;
   };
 
+  // Returns whether the machine's medium counts for the copy.
+  bool Counts(int machine, const Copy& copy) const;
   // Returns whether the copy is there, and was acknowledged or installed there,
   // or could have been.
   bool Holds(int machine, const Copy& copy) const;
+  // Returns whether it would be there, had a storage fault not taken it.
+  bool Lacks(int machine, const Copy& copy) const;
   // Returns whether it was there until a storage fault took it.
   bool RecordsBefore(int machine, const Copy& copy) const;
   bool LiesIn(std::span<const std::byte> image, const Copy& copy) const;
   int Holders(const Copy& copy) const;
+  // Returns whether any medium has it, counting or not.
+  bool IsAnywhere(const Copy& copy) const;
 
   World& world_;
   std::map<uint64_t, Copy> copies_;  // by LSN

@@ -31,11 +31,11 @@ int EndChecker::CompareMedia(Epoch epoch, Lsn next, uint32_t in_sync) {
 bool EndChecker::Compare(World::Machine& machine, Epoch epoch, Lsn next) {
   if (world_.store().medium(machine.number) == nullptr) return false;
   const auto medium = world_.Medium(machine.number);
-  // Readers change nothing, and take what could be changed.
-  const std::span<std::byte> image(const_cast<std::byte*>(medium.data()),
-                                   medium.size());
+  std::vector<std::byte> image(medium.begin(), medium.end());
   const absl::StatusOr<RegionState> state = ReadRegionState(image, "medium");
   if (!state.ok() || state->superline.log_epoch != epoch) return false;
+  image = world_.checkers().damage.Restored(machine.number, medium,
+                                            state->table, state->head().lsn);
   const Ring ring = RingOf(image, state->superline);
   RecordCursor cursor(ring, state->table, state->head(),
                       state->head().offset + ring.capacity());
@@ -53,7 +53,7 @@ void EndChecker::CompareRecord(int machine, const RecordView& record,
   // The payload of a cleaned or ABORTED one means nothing.
   const uint64_t count =
       kRecordHeaderBytes + (record.cleaned ? 0 : record.payload.size());
-  const std::span<const std::byte> own(bytes, count);
+  const std::vector<std::byte> own(bytes, bytes + count);
   const auto [first, is_new] = records_.emplace(record.lsn().value, own);
   if (is_new) return;
   const uint64_t both = std::min(first->second.size(), own.size());

@@ -3,7 +3,9 @@
 //
 // Idea: no client calls any more, and all in-sync backups have acknowledged
 // everything. Then the media of as many machines as are in sync must have the
-// whole log of the running epoch, read with a node's reader. Each record has
+// whole log of the running epoch, read with a node's reader; but for records
+// that a storage fault took and that no opening has read (damage_checker.h),
+// which a scrub may not have repaired yet. Each record has
 // the same bytes everywhere, headers and payloads, except CLEANED words,
 // watermarks and PADs. The bytes after a payload are not read.
 //
@@ -17,7 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <span>
+#include <vector>
 
 #include "log/core/read/record_cursor.h"
 #include "tools/sim/world/world.h"
@@ -47,7 +49,7 @@ class EndChecker {
 
   World& world_;
   // Records by LSN, of the medium read first.
-  std::map<uint64_t, std::span<const std::byte>> records_;
+  std::map<uint64_t, std::vector<std::byte>> records_;
 };
 
 }  // namespace alpheus::sim

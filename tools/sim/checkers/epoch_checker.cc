@@ -115,7 +115,7 @@ void EpochChecker::Judge(int machine, const RegionState& state) {
             absl::StrCat("another superline has the number ", seq));
   }
   JudgePromise(machine, quorum::PromiseOf(state.superline));
-  JudgeInstallation(machine, state.superline);
+  JudgeInstallation(machine, state);
   seen.superline = state.superline;
   JudgeTable(machine, state.table);
   const std::optional<uint64_t> chain =
@@ -203,7 +203,19 @@ void EpochChecker::JudgeConfiguration(int machine, const Superline& superline,
   Violate(machine, "P-INV-18", "a configuration comes without an installation");
 }
 
-void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
+// The watermarks are those of before: an installation renews them after its
+// superline.
+Lacks EpochChecker::LeftUnread(int machine, const RegionState& state) const {
+  const std::optional<Superline>& superline = seen_[machine].superline;
+  if (!superline) return {};
+  RegionState before;
+  before.superline = *superline;
+  before.watermarks = state.watermarks;
+  return world_.checkers().damage.LeftUnread(machine, before, state);
+}
+
+void EpochChecker::JudgeInstallation(int machine, const RegionState& state) {
+  const Superline& superline = state.superline;
   const Seen& before = seen_[machine];
   // Each installation has a table of its own; one of the epoch that is there
   // already lets a replica join it.
@@ -212,7 +224,7 @@ void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
   JudgeConfiguration(machine, superline, installed);
   if (installed) {
     installed_[superline.log_epoch.value].insert(ReplicaOf(machine));
-    world_.store().Installed(machine);
+    world_.store().Installed(machine, LeftUnread(machine, state));
     if (world_.store().IsNewcomer(machine)) world_.store().Joined(machine);
     if (superline.log_epoch < before.log_epoch ||
         superline.log_epoch != before.promise.epoch ||
@@ -262,8 +274,10 @@ void EpochChecker::JudgeTable(int machine, const EpochTable& table) {
 }
 
 void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
-  RecordCursor cursor(RingOf(MediumOf(world_, machine), state.superline),
-                      state.table, state.head(),
+  // What lies behind damage is judged as if it was whole.
+  std::vector<std::byte> bytes = world_.checkers().damage.Restored(
+      machine, MediumOf(world_, machine), state.table, state.head().lsn);
+  RecordCursor cursor(RingOf(bytes, state.superline), state.table, state.head(),
                       state.head().offset + state.superline.ring_capacity);
   // An opening may be overwriting the records that a later epoch owns.
   Lsn proven = state.ProvenLsn();
@@ -273,8 +287,6 @@ void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
   while (cursor.position().lsn <= proven) {
     const Lsn lsn = cursor.position().lsn;
     if (cursor.Next() != RecordCursor::Step::kRecord) {
-      // After it this checker knows nothing.
-      if (world_.store().MayLack(machine, lsn)) return;
       return Violate(machine, "P-INV-3",
                      absl::StrCat("LSN ", lsn.value,
                                   " can't be read, but the "

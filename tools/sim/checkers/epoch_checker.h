@@ -28,7 +28,8 @@
 //   P-INV-12  `repairing` begins between a promise and an installation, and
 //             ends with an installation
 //   P-INV-3   all records between a medium's head and its last proven LSN can
-//             be read there, and are the chosen ones
+//             be read there, and are the chosen ones; but for those that a
+//             storage fault took (DMG2 of damage_checker.h)
 //   P-INV-8   the chain at its head is the log's
 // Not seen: changes between two fences that leave the bytes as they were; rings
 // whose watermark is behind.
@@ -48,6 +49,7 @@
 #include "log/core/ring/region_state.h"
 #include "quorum/arithmetic/promise.h"
 #include "tools/sim/checkers/configuration_checker.h"
+#include "tools/sim/world/lacks.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {
@@ -104,7 +106,10 @@ class EpochChecker {
   void Remember(int machine);
   void Judge(int machine, const RegionState& state);
   void JudgePromise(int machine, const quorum::Promise& promise);
-  void JudgeInstallation(int machine, const Superline& superline);
+  void JudgeInstallation(int machine, const RegionState& state);
+  // Returns the records that the medium lacks after this installation, and that
+  // it did not read.
+  Lacks LeftUnread(int machine, const RegionState& state) const;
   void JudgeConfiguration(int machine, const Superline& superline,
                           bool installed);
   void JudgePromisesOf(Epoch installed);

@@ -46,6 +46,7 @@ absl::Status RepairChecker::Watch(int machine, const Bounds& bounds,
   const absl::Status restored = restore(written);
   if (!restored.ok()) return restored;  // the medium has failed
   ++world_.counters().repaired_places;
+  world_.checkers().damage.MayBeRepaired(machine);
   const Ring place(nullptr, world_.options().ring_capacity);
   if (std::memcmp(RingOf(machine) + place.Place(offset), written.data(),
                   written.size()) != 0) {

@@ -4,8 +4,12 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "log/core/read/record_cursor.h"
+#include "log/format/layout.h"
 #include "log/format/record.h"
 #include "tools/sim/checkers/checkers.h"
 #include "tools/sim/world/region_store.h"
@@ -89,6 +93,7 @@ void StateReportChecker::Reported(int machine,
     Violate(machine, "P-INV-25",
             "a fence failed here, and the answer is as if nothing was");
   }
+  JudgePlace(machine, report, *medium);
   for (const recovery::VerdictRun& run : report.runs) {
     if (run.verdict != recovery::Verdict::kHave) continue;
     for (uint64_t i = 0; i < run.end - run.first; ++i) {
@@ -132,9 +137,40 @@ void StateReportChecker::JudgeFrame(int machine,
   }
 }
 
+// STR4 (state_report.h), with the records put back that a fault took: a report
+// may claim those by its place (DMG1).
+void StateReportChecker::JudgePlace(int machine,
+                                    const recovery::StateReport& report,
+                                    const RegionState& medium) {
+  if (!report.place) return;
+  std::vector<std::byte> bytes = world_.checkers().damage.Restored(
+      machine, world_.Medium(machine), medium.table, medium.head().lsn);
+  RecordCursor cursor(RingOf(bytes, medium.superline), medium.table,
+                      medium.head(), report.place->offset,
+                      RecordCursor::Payloads::kSkip);
+  while (cursor.position().lsn < report.place->lsn) {
+    const Lsn lsn = cursor.position().lsn;
+    if (cursor.Next() == RecordCursor::Step::kRecord) continue;
+    return Violate(
+        machine, "P-INV-7",
+        absl::StrCat("the report has all before LSN ", report.place->lsn.value,
+                     ", and LSN ", lsn.value, " is not on the medium"));
+  }
+  ++world_.counters().reports_checked;
+  if (cursor.position() == *report.place) return;
+  Violate(
+      machine, "P-INV-8",
+      absl::StrCat("the report has all before LSN ", report.place->lsn.value,
+                   " at offset ", report.place->offset.value, " with chain ",
+                   report.place->chain, ", and the medium leads to offset ",
+                   cursor.position().offset.value, " with chain ",
+                   cursor.position().chain));
+}
+
 void StateReportChecker::JudgeRecord(int machine, Lsn lsn,
                                      const recovery::ReportedRecord& record) {
   ++world_.counters().reports_checked;
+  world_.checkers().damage.Named(machine, lsn);
   World::Model& pmem = *world_.machine(machine).pmem;
   const Ring place(nullptr, world_.options().ring_capacity);
   const uint64_t at = world_.layout().ring_offset + place.Place(record.offset);

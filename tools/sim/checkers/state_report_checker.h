@@ -8,7 +8,9 @@
 //
 // Checked, for the replica that speaks:
 //   P-A4.2   the promise that it gives is on its medium
-//   P-INV-7  each record that it claims to have is persistent there, unchanged
+//   P-INV-7  each record that it claims to have is persistent there, unchanged;
+//            but for records before its place that a fault took (DMG1 of
+//            damage_checker.h)
 //   P-INV-9  it claims every durable record on its medium, so it never nacks
 //            one; it claims everything that its medium proves
 //   P-INV-9  it nacks no record that its medium proves and a fault destroyed
@@ -52,6 +54,8 @@ class StateReportChecker {
   bool IsReplica(int machine);
   // Judges the fields that rank a report.
   void JudgeFrame(int machine, const recovery::StateReport& report,
+                  const RegionState& medium);
+  void JudgePlace(int machine, const recovery::StateReport& report,
                   const RegionState& medium);
   void JudgeRecord(int machine, Lsn lsn,
                    const recovery::ReportedRecord& record);

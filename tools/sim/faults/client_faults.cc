@@ -12,7 +12,7 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr int64_t kPatienceNanos = 1'000'000;
+constexpr int64_t kReserveNanosMax = 1'000'000;
 // Time until it is checked again whether a record is still kept.
 constexpr int64_t kKeptCheckNanos = 100'000;
 
@@ -35,7 +35,7 @@ void KeepReservation(PrimaryProcess& primary, const Fault& fault) {
       fault.other % (world.options().payload_bytes_max - kPayloadBytesMin + 1);
   const BegunCall reserve = primary.Begin(
       ClientCall::kReserve,
-      Deadline::AtNanos(primary.clock().NowNanos() + kPatienceNanos));
+      Deadline::AtNanos(primary.clock().NowNanos() + kReserveNanosMax));
   absl::StatusOr<ReservedRecord> record =
       primary.log().Reserve(bytes, reserve.deadline);
   const Lsn lsn = record.ok() ? record->lsn : Lsn(0);

@@ -9,6 +9,7 @@
 #include "tools/sim/actors/membership_service.h"
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/primary_process.h"
+#include "tools/sim/actors/standing_agent.h"
 #include "tools/sim/faults/client_faults.h"
 #include "tools/sim/faults/clock_faults.h"
 #include "tools/sim/faults/membership_faults.h"
@@ -55,6 +56,10 @@ bool PausePrimary(World& world, const Fault& fault) {
   // A machine that stands still has its session expire, too.
   if (machine->candidate != nullptr && fault.other % 2 == 0) {
     PauseFor(world, machine->candidate->process(), fault.lasts_ns);
+  }
+  // It is one process with the candidate that opened the log.
+  if (machine->standing != nullptr) {
+    PauseFor(world, machine->standing->process(), fault.lasts_ns);
   }
   return true;
 }

@@ -40,10 +40,13 @@ bool Restart(World& world, MembershipService& service, const Fault& fault) {
   if (!service.is_up()) return false;
   service.Stop();
   const uint64_t how = fault.other % 4;
-  world.network().Schedule(fault.lasts_ns, [&service, how] {
+  const bool lies = fault.other / 4 % 3 == 0;
+  world.network().Schedule(fault.lasts_ns, [&service, how, lies] {
     if (service.is_up()) return;
     service.Start(/*with_sessions=*/how >= 2);
-    if (how == 0) service.RollBack();
+    if (how != 0) return;
+    if (lies) return service.Lie();
+    service.RollBack();
   });
   return true;
 }

@@ -206,7 +206,12 @@ std::optional<Lacks> LacksOf(const ImageLog& log, const RegionImage& before,
        ++record) {
     if (std::memcmp(before.data() + record->at, after.data() + record->at,
                     record->said) != 0) {
-      lacks.emplace(record->lsn.value, record->lsn <= proven);
+      const std::byte* const bytes = before.data() + record->at;
+      lacks.emplace(record->lsn.value,
+                    Lack{.is_proven = record->lsn <= proven,
+                         .epoch = record->epoch,
+                         .at = record->at,
+                         .bytes = {bytes, bytes + record->said}});
       continue;
     }
     const RecordHeader header = HeaderAt(after, record->at);

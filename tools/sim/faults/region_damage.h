@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "log/core/read/record_cursor.h"
 #include "log/format/layout.h"
 #include "quorum/members/configuration.h"
+#include "tools/sim/world/lacks.h"
 
 namespace alpheus::sim {
 
@@ -79,10 +79,8 @@ enum class ByteDamage {
 void Damage(ByteDamage damage, const ImageLog& log, const Layout& layout,
             const RegionImage& older, RandomSource& random, RegionImage& image);
 
-// Records that the damaged image lacks: by LSN, whether the rest proves that it
-// was there. Nothing if the region can't be read any more, or its superline and
-// epoch table would pass for other ones.
-using Lacks = std::map<uint64_t, bool>;
+// Returns the records that the damaged image lacks. Nothing if the region can't
+// be read any more, or its superline and epoch table would pass for other ones.
 std::optional<Lacks> LacksOf(const ImageLog& log, const RegionImage& before,
                              const RegionImage& after);
 

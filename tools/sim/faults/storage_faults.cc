@@ -17,20 +17,17 @@ using Machine = World::Machine;
 using Content = RegionStore::Content;
 
 // Draws until something is found that may be damaged.
-constexpr int kTries = 8;
+constexpr int kDrawsMax = 8;
 
 Machine& MachineOf(World& world, uint64_t drawn) {
   return world.machine(
       static_cast<int>(drawn % static_cast<uint64_t>(world.options().nodes)));
 }
 
-void After(World& world, int64_t ns, std::function<void()> what) {
-  world.network().Schedule(ns, std::move(what));
-}
-
 // The machine comes back; meanwhile no process has its region open.
 void TakePower(World& world, Machine& machine, int64_t for_ns) {
-  After(world, for_ns, [&world, &machine] { world.RestorePower(machine); });
+  world.network().Schedule(for_ns,
+                           [&world, &machine] { world.RestorePower(machine); });
   if (machine.has_power) world.CutPower(machine);
 }
 
@@ -44,14 +41,15 @@ void PutBack(World& world, Machine& machine) {
   for (Machine& other : world.machines()) {
     if (store.SharesFate(machine.number, other.number) && other.has_power) {
       world.CutPower(other);
-      After(world, 0, [&world, &other] { world.RestorePower(other); });
+      world.network().Schedule(0,
+                               [&world, &other] { world.RestorePower(other); });
     }
   }
   store.PutBack(machine.number);
 }
 
 void PutBackLater(World& world, Machine& machine, int64_t after_ns) {
-  After(world, after_ns, [&world, &machine] {
+  world.network().Schedule(after_ns, [&world, &machine] {
     if (!world.store().IsMisplaced(machine.number)) return;
     PutBack(world, machine);
     world.RestorePower(machine);
@@ -151,8 +149,9 @@ void RollBack(World& world, const Fault& fault, int64_t until_ns) {
     world.Count(fault.kind);
     return;
   }
-  After(world, fault.lasts_ns / kTries,
-        [&world, fault, until_ns] { RollBack(world, fault, until_ns); });
+  world.network().Schedule(
+      fault.lasts_ns / kDrawsMax,
+      [&world, fault, until_ns] { RollBack(world, fault, until_ns); });
 }
 
 // Makes one of the next fences fail, if enough come in time. Counted when
@@ -166,7 +165,7 @@ bool FailAFence(World& world, const Fault& fault) {
   }
   World::Model* const pmem = machine.pmem.get();
   pmem->FailFence(1 + fault.calls / 8);
-  After(world, fault.lasts_ns, [&machine, pmem] {
+  world.network().Schedule(fault.lasts_ns, [&machine, pmem] {
     if (machine.pmem.get() == pmem) pmem->FailFence(0);
   });
   return false;
@@ -179,9 +178,10 @@ bool MayLack(const FaultBudget& budget, const Machine& machine,
   for (const ImageRecord& record : log.records) {
     const auto lack = lacks.find(record.lsn.value);
     if (lack == lacks.end()) continue;
-    const bool may = lack->second ? budget.MayHurt(machine.number)
-                                  : budget.IsSpare(machine.number, image,
-                                                   record, log.log_epoch);
+    const bool may =
+        lack->second.is_proven
+            ? budget.MayHurt(machine.number)
+            : budget.IsSpare(machine.number, image, record, log.log_epoch);
     if (!may) return false;
   }
   return true;
@@ -201,7 +201,7 @@ bool DamageBytes(World& world, const Fault& fault, ByteDamage damage) {
   const std::optional<ImageLog> log = ReadImage(image);
   if (!log || log->repairing) return false;
   const FaultBudget budget(world);
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kDrawsMax; ++i) {
     RegionImage damaged = image;
     Damage(damage, *log, world.layout(), older, world.random(), damaged);
     const std::optional<Lacks> lacks = LacksOf(*log, image, damaged);

@@ -144,11 +144,13 @@ class Run {
     }
   }
 
-  // The supervisor of the cluster: some process shall write the log. With a
-  // membership service the candidates see to it, until all is to come to rest.
+  // The supervisor of the cluster: some process shall write the log. Where
+  // processes stand for primary they see to it, until all is to come to rest.
   void Check() {
     world_.network().Schedule(kCheckNanos, [this] { Check(); });
-    if (world_.membership() != nullptr && !world_.is_quiet()) return;
+    const bool has_candidates = world_.membership() != nullptr ||
+                                world_.options().background_actors.elect;
+    if (has_candidates && !world_.is_quiet()) return;
     std::vector<int> all(world_.machines().size());
     std::iota(all.begin(), all.end(), 0);
     const std::vector<int>& machines =

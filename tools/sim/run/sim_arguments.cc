@@ -64,6 +64,13 @@ absl::StatusOr<std::optional<BackgroundActors>> BackgroundActorsOf(
     if (name == "operator") background_actors.changes = true;
     if (name == "scrub") background_actors.scrub = true;
     if (name == "claim" || name == "hold") background_actors.claim = true;
+    if (name == "elect") background_actors.elect = true;
+    if (name == "drain") {
+      background_actors.elect = background_actors.drain = true;
+    }
+    if (name == "online") {
+      background_actors.changes = background_actors.online = true;
+    }
   }
   return std::optional(background_actors);
 }
@@ -132,11 +139,16 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
       command, "--actors", &arguments->background_actors,
       "Background actors: a client that follows the log (tail), a client "
       "without the key, an operator that changes the members, scrubs of the "
-      "replicas, their release to a process that opens the log (claim); or "
-      "none; default drawn by the seed")
+      "replicas, their release to a process that opens the log (claim), "
+      "processes that stand for primary (elect; on request only), the same, "
+      "which an operator drains where nothing fails (drain; on request only), "
+      "an operator that asks the primary to change the members (online; on "
+      "request only, with a mixed workload); or none; "
+      "default drawn by the seed")
       .SplitAt(',')
-      .OneOf({"tail", "unauthenticated", "operator", "scrub", "claim", "none",
-              "stranger", "hold"});  // the last two are older names
+      .OneOf({"tail", "unauthenticated", "operator", "scrub", "claim", "elect",
+              "drain", "online", "none", "stranger",
+              "hold"});  // the last two are older names
   cli::AddFlag(command, "--beyond-budget", &arguments->beyond_budget,
                "Storage faults strike beyond what a log must survive: it "
                "may stay closed, but not be shorter");

@@ -55,6 +55,10 @@ std::string BackgroundActorsText(const BackgroundActors& background_actors) {
   if (background_actors.changes) names.push_back("operator");
   if (background_actors.scrub) names.push_back("scrub");
   if (background_actors.claim) names.push_back("claim");
+  if (background_actors.elect) {
+    names.push_back(background_actors.drain ? "drain" : "elect");
+  }
+  if (background_actors.online) names.push_back("online");
   return names.empty() ? "none" : absl::StrJoin(names, ",");
 }
 

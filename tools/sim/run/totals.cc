@@ -78,7 +78,8 @@ std::string Describe(const Totals& totals) {
       counters.switches, counters.breaks, counters.late_landings);
   absl::StrAppendFormat(
       &text,
-      "elections  %12d, %d ended by their candidates, %d left to be fenced; "
+      "elections  %12d, %d after a failed opening; %d ended by their "
+      "candidates, %d left to be fenced; "
       "%d ballots\n"
       "looks      %12d at superlines and tables, %d at records after them\n"
       "           %12d for who still holds what is durable, %d records\n"
@@ -86,8 +87,9 @@ std::string Describe(const Totals& totals) {
       "           %12d at watermarks, %d at records in answers\n"
       "           %12d at media at rest, %d records compared; %d last "
       "openings\n",
-      counters.elections, counters.stepped_down, counters.overtaken,
-      counters.ballots, counters.media_checks, counters.records_on_media,
+      counters.elections, counters.elections_after_failure,
+      counters.stepped_down, counters.overtaken, counters.ballots,
+      counters.media_checks, counters.records_on_media,
       counters.durability_checks, counters.records_still_durable,
       counters.landings_checked, counters.owners_checked, counters.mark_checks,
       counters.reports_checked, counters.idle_checks, counters.records_compared,
@@ -99,16 +101,19 @@ std::string Describe(const Totals& totals) {
       "no key     %12d, %d refused; %d recorded handshakes\n"
       "changes    %12d of members, %d made, %d of lost "
       "replicas, %d refused; %d beside another one, %d machines stopped for "
-      "one\n"
+      "one; %d epochs in which a running log went on\n"
       "storage    %12d regions refused; %d seeds that need "
-      "not go on\n",
+      "not go on\n"
+      "damage     %12d readers met what an opening had not read, and %d "
+      "calls\n",
       counters.tails, counters.tail_records, counters.tails_overtaken,
       counters.tails_outdated, counters.tail_ends,
       counters.unauthenticated_clients, counters.unauthenticated_refused,
       counters.replays, counters.changes, counters.changes_made,
       counters.replacements_made, counters.changes_refused,
-      counters.competing_changes, counters.stopped, counters.regions_refused,
-      counters.progress_undemanded);
+      counters.competing_changes, counters.stopped, counters.successions,
+      counters.regions_refused, counters.progress_undemanded,
+      counters.damage_read, counters.damage_met);
   absl::StrAppendFormat(
       &text,
       "scrubs     %12d, %d by primaries; %d places written again, %d records, "

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/mix.h"
 #include "log/base/random.h"
 #include "log/format/layout.h"
 #include "tools/sim/world/platforms.h"
@@ -139,6 +140,10 @@ bool IsCalm(const RunOptions& options) {
   return IsWithoutFaults(options) && !options.background_actors.changes;
 }
 
+bool IsCalmButForDrains(const RunOptions& options) {
+  return IsCalm(options) && options.background_actors.drain;
+}
+
 bool IsOfMembership(FaultKind kind) {
   return kind == FaultKind::kExpireSession ||
          kind == FaultKind::kCutMembership ||
@@ -158,6 +163,26 @@ bool HasStorageFaults(const RunOptions& options) {
   }
   return false;
 }
+
+namespace {
+
+// From the seed alone, so that no other draw depends on it.
+void DrawReading(RunOptions& options) {
+  const uint64_t drawn = Mix(options.seed, 0x6365696c696e6773);  // "ceilings"
+  options.ceiling_step_bytes = uint64_t{512} << 2 * (drawn % 4);
+  const uint64_t all = options.ring_capacity;
+  const uint64_t read_whole[] = {all, all / 4, 0, 0};
+  options.read_whole_bytes_max = read_whole[drawn / 4 % 4];
+  // An opening does not see damage before a place. Only a scrub repairs it, and
+  // until then a log may not be able to go on. Some scrubs come late, so that
+  // readers and openings meet the damage first.
+  if (HasStorageFaults(options) && options.read_whole_bytes_max < all) {
+    options.background_actors.scrub = true;
+    options.scrub_interval_ns <<= 2 * (drawn / 16 % 4);
+  }
+}
+
+}  // namespace
 
 RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   Random random(seed ^ 0x5eed0f0e7ec70125u);
@@ -231,10 +256,15 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   if (fixed.without_breaks) options.break_probability = 0;
   if (!fixed.background_actors && IsWithoutFaults(options))
     options.background_actors.changes = false;
+  // Standing processes expect one list of members, unless it changes online.
+  if (options.background_actors.elect) {
+    options.background_actors.changes = options.background_actors.online;
+  }
   if (options.background_actors.changes) {
     AddSpares(options.nodes == 1 ? 1 + spares : spares, fixed, options);
   }
   if (fixed.without_yields) options.yield_odds = options.switch_odds = 0;
+  DrawReading(options);
   return options;
 }
 
@@ -248,8 +278,9 @@ std::string Describe(const RunOptions& options) {
       " switch ", options.switch_ns_max, " delay ", options.delay_ns_max,
       " break ", options.break_probability, " yield ", options.yield_odds,
       " turns ", options.switch_odds, " slice ", options.slice_bytes,
-      " exposed ", options.exposure_records_max, " faults ", options.faults,
-      " gap ", options.fault_gap_ns_max);
+      " exposed ", options.exposure_records_max, " ceiling ",
+      options.ceiling_step_bytes, " whole ", options.read_whole_bytes_max,
+      " faults ", options.faults, " gap ", options.fault_gap_ns_max);
   if (options.has_membership_service) {
     absl::StrAppend(&text, " session ", options.session_ns, " watch ",
                     options.watch_ns_max, " lost ",
@@ -273,6 +304,9 @@ std::string Describe(const RunOptions& options) {
                     options.scrub_read_bytes);
   }
   if (options.background_actors.claim) absl::StrAppend(&text, " claim");
+  if (options.background_actors.elect) absl::StrAppend(&text, " elect");
+  if (options.background_actors.drain) absl::StrAppend(&text, " drain");
+  if (options.background_actors.online) absl::StrAppend(&text, " online");
   if (options.is_beyond_budget) absl::StrAppend(&text, " beyond the budget");
   absl::StrAppend(&text, " words ", options.stage_words, " platforms ",
                   PlatformsText(options.platforms));

@@ -103,6 +103,14 @@ struct BackgroundActors {
   bool changes = false;          // an operator who changes the members
   bool scrub = false;  // nodes and primaries read their replicas through
   bool claim = false;  // a primary releases its replica to an opener
+  // Processes stand for primary, by the product's election. On request only.
+  bool elect = false;
+  // As `elect`; where nothing fails an operator drains them, one at a time. On
+  // request only.
+  bool drain = false;
+  // The operator, by lot, asks the primary to change the members while its log
+  // runs. On request only.
+  bool online = false;
 };
 
 // Parameters that the user fixes; the others are drawn as if nothing was fixed.
@@ -149,6 +157,15 @@ struct RunOptions {
   // Exposure cap of RingLogOptions; at least twice the records that a policy
   // waits for.
   uint32_t exposure_records_max = 64;
+  // As in RingLogOptions and EpochOpeningOptions; a lap or more: a lap.
+  uint64_t ceiling_step_bytes = uint64_t{1} << 20;
+  // As in LocalReplicaOptions. 0: a replica reads nothing before its proven
+  // place. A part of the ring: that depends on how far the head is away, as
+  // with the sizes of a real log.
+  // A record that was damaged there is found by whoever reads it, or by a scrub
+  // (damage_checker.h). So replicas are scrubbed in a run with storage faults
+  // in which less than a lap is read.
+  uint64_t read_whole_bytes_max = uint64_t{1} << 20;
   std::set<uint32_t> left_out;
   Canary canary = Canary::kNone;
   bool has_membership_service = false;  // false: static
@@ -175,6 +192,8 @@ struct RunOptions {
 // Returns whether nothing happens to anybody: no faults, no broken connections,
 // no changes of members.
 bool IsCalm(const RunOptions& options);
+// Returns whether nothing happens but that an operator drains primaries.
+bool IsCalmButForDrains(const RunOptions& options);
 bool HasStorageFaults(const RunOptions& options);
 
 RunOptions DrawOptions(uint64_t seed, const Fixed& fixed);

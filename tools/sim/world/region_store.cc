@@ -35,10 +35,12 @@ bool RegionStore::SharesFate(int machine, int other) const {
 }
 
 void RegionStore::KeepBefore(int machine) {
-  const auto bytes = medium(machine)->persistent();
+  // What an earlier fault took, and nobody has read since, was there, too.
   places_[machine].before.push_back(
       {world_.checkers().epochs.log_epoch(machine),
-       places_[machine].incarnation, Image(bytes.begin(), bytes.end())});
+       places_[machine].incarnation,
+       world_.checkers().damage.Restored(machine,
+                                         medium(machine)->persistent())});
 }
 
 void RegionStore::Swap(int a, int b) {
@@ -113,8 +115,7 @@ void RegionStore::RollBack(int machine, const Image& image) {
   }
 }
 
-void RegionStore::Damage(int machine, const Image& image,
-                         const std::map<uint64_t, bool>& lacks) {
+void RegionStore::Damage(int machine, const Image& image, const Lacks& lacks) {
   ALPHEUS_CHECK(IsOwn(machine), "it is in its place");
   if (!lacks.empty()) KeepBefore(machine);
   places_[machine].lacks.insert(lacks.begin(), lacks.end());

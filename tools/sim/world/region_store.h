@@ -12,9 +12,10 @@
 //
 // Invariants:
 //   SRS1. Nobody changes a medium that is in another place, or gone.
-//   SRS2. Records that a fault took from a medium count as taken until the
-//         medium has installed an epoch: to install reads all records of the
-//         log (REP3 of local_replica.h).
+//   SRS2. Records that a fault took from a medium count as taken until they
+//         are back, or until the medium has installed an epoch and read them
+//         (REP3 of local_replica.h). An installation leaves those unread that
+//         lie before the medium's place (damage_checker.h).
 // Thread safety: one thread.
 // References: protocol P-A8, P-H16, P-H17; fault_budget.h, storage_faults.h.
 #ifndef ALPHEUS_TOOLS_SIM_WORLD_REGION_STORE_H_
@@ -22,12 +23,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "log/base/ids.h"
+#include "tools/sim/world/lacks.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {
@@ -101,16 +103,13 @@ class RegionStore {
   bool MayLack(int machine, Lsn lsn) const {
     return places_[machine].lacks.contains(lsn.value);
   }
-  // Returns, by LSN, whether the medium proves that it had the record: then it
-  // must not deny it.
-  const std::map<uint64_t, bool>& lacks(int machine) const {
-    return places_[machine].lacks;
-  }
+  const Lacks& lacks(int machine) const { return places_[machine].lacks; }
   const std::vector<Before>& before(int machine) const {
     return places_[machine].before;
   }
 
-  // Keeps the content of the medium before a fault. Requires: there is one.
+  // Keeps the content of the medium before a fault, with the records put back
+  // that it lacks already. Requires: there is one.
   // Requires: there is one.
   void KeepBefore(int machine);
 
@@ -138,16 +137,21 @@ class RegionStore {
   // if it had not by then.
   void RollBack(int machine, const Image& image);
   // Gives the replica these bytes; it now lacks those records.
-  void Damage(int machine, const Image& image,
-              const std::map<uint64_t, bool>& lacks);
+  void Damage(int machine, const Image& image, const Lacks& lacks);
+
+  // Notes that the record is back.
+  void Repaired(int machine, Lsn lsn) {
+    places_[machine].lacks.erase(lsn.value);
+  }
 
   // Ends all faults of regions.
   void EndFaults() { has_ended_ = true; }
   bool has_ended() const { return has_ended_; }
 
-  // Notes that the medium has installed an epoch (SRS2).
-  void Installed(int machine) {
-    places_[machine].lacks.clear();
+  // Notes that the medium has installed an epoch, and has not read the records
+  // that it still lacks (SRS2).
+  void Installed(int machine, Lacks unread = {}) {
+    places_[machine].lacks = std::move(unread);
     if (places_[machine].is_forgotten) Trust(machine);
   }
 
@@ -161,7 +165,7 @@ class RegionStore {
     uint64_t incarnation = 0;
     int lies_in = 0;  // machine in whose place the replica is
     std::unique_ptr<Model> aside;
-    std::map<uint64_t, bool> lacks;
+    Lacks lacks;
     std::vector<Before> before;
   };
 

@@ -12,6 +12,7 @@
 #include "tools/sim/actors/membership_service.h"
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/primary_process.h"
+#include "tools/sim/actors/standing_agent.h"
 #include "tools/sim/checkers/checkers.h"
 #include "tools/sim/faults/client_faults.h"
 #include "tools/sim/faults/clock_faults.h"
@@ -29,6 +30,9 @@ std::set<ProcessId> ProcessesOf(const World::Machine& machine) {
   if (machine.primary != nullptr) processes.insert(machine.primary->process());
   if (machine.candidate != nullptr) {
     processes.insert(machine.candidate->process());
+  }
+  if (machine.standing != nullptr) {
+    processes.insert(machine.standing->process());
   }
   return processes;
 }

@@ -17,6 +17,7 @@
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/operator.h"
 #include "tools/sim/actors/primary_process.h"
+#include "tools/sim/actors/standing_agent.h"
 #include "tools/sim/actors/tail_client.h"
 #include "tools/sim/actors/unauthenticated_client.h"
 #include "tools/sim/checkers/checkers.h"
@@ -45,7 +46,8 @@ model::SimOptions NetworkOptions(const RunOptions& options) {
   network.seed = options.seed;
   network.hosts = 2 * options.nodes + 1 +
                   (options.background_actors.tail ? 1 : 0) +
-                  (options.background_actors.unauthenticated ? 1 : 0);
+                  (options.background_actors.unauthenticated ? 1 : 0) +
+                  (options.background_actors.elect ? options.nodes : 0);
   network.delay_ns_max = options.delay_ns_max;
   network.break_probability = options.break_probability;
   network.limits.retry_ns = 2'000'000;
@@ -63,6 +65,7 @@ MembershipOptions MembershipOptionsOf(const RunOptions& options) {
   membership.watch_ns_max = options.watch_ns_max;
   membership.lost_odds = options.membership_lost_odds;
   membership.stale_odds = options.membership_stale_odds;
+  membership.other_session_odds = options.membership_stale_odds;
   return membership;
 }
 
@@ -132,6 +135,7 @@ World::World(const RunOptions& options)
       continue;
     }
     network_->Crash(NodeHost(machine));
+    if (options.background_actors.elect) network_->Crash(StandingHost(machine));
     auto region = std::make_unique<Model>(layout_.region_bytes);
     const bool is_member = machine.number < options.members();
     if (is_member) Format(machine.number, *region);
@@ -255,6 +259,9 @@ std::vector<int> World::LinkedHostsOf(int machine) const {
   std::vector<int> hosts = HostsOf(machine);
   if (options_.background_actors.tail && machine == options_.tail_machine) {
     hosts.push_back(TailHost());
+  }
+  if (options_.background_actors.elect && machine < options_.nodes) {
+    hosts.push_back(StandingHost(machines_[static_cast<size_t>(machine)]));
   }
   return hosts;
 }
@@ -395,6 +402,10 @@ void World::LosePower(Machine& machine) {
   machine.breakpoint.Clear();
   ForgetNode(machine, /*with_power=*/false);
   ForgetPrimary(machine, /*with_power=*/false);
+  if (machine.standing != nullptr) {
+    Abandon(machine.standing);
+    network_->LosePowerOfAdapter(StandingHost(machine));
+  }
   machine.region_user = RegionUser::kNobody;
   for (const int host : HostsOf(machine.number)) {
     network_->LosePowerOfAdapter(host);
@@ -418,6 +429,7 @@ World::~World() {
     Abandon(machine.node);
     Abandon(machine.primary);
     Abandon(machine.candidate);
+    Abandon(machine.standing);
     static_cast<void>(TakeMemory(machine));
   }
   Abandon(tail_);
@@ -432,11 +444,37 @@ void World::StartNode(Machine& machine) {
   machine.node = std::make_unique<NodeProcess>(*this, machine);
   Trace(absl::StrCat("machine ", machine.number, ": node starts"));
   StartCandidate(machine);
+  StartStanding(machine);
 }
 
-// A thread of the node's daemon, if there is one.
+// A process of its own, which a node's end leaves alone.
+void World::StartStanding(Machine& machine) {
+  if (!options_.background_actors.elect || is_quiet_) return;
+  if (machine.standing != nullptr) return;
+  network_->Restart(StandingHost(machine));
+  active_[StandingHost(machine)] = false;
+  machine.standing = std::make_unique<StandingAgent>(*this, machine);
+}
+
+// In the product an application and what stands for it are one process. A
+// supervisor starts it again: another candidate, which knows nothing.
+void World::RestartStanding(Machine& machine) {
+  if (machine.standing == nullptr ||
+      !machine.standing->HasStarted(machine.primary->process())) {
+    return;
+  }
+  const ProcessId process = machine.standing->process();
+  Abandon(machine.standing);
+  network_->EndProgram(StandingHost(machine));
+  threads_->Kill(process);
+  StartStanding(machine);
+}
+
+// A thread of the node's daemon, if there is one. With the actor `elect` the
+// product's election takes its place.
 void World::StartCandidate(Machine& machine) {
   if (membership_ == nullptr || is_quiet_) return;
+  if (options_.background_actors.elect) return;
   machine.candidate = std::make_unique<CandidateAgent>(
       *this, machine,
       machine.node != nullptr ? machine.node->process()
@@ -502,6 +540,8 @@ void World::KillPrimary(Machine& machine) {
   if (machine.primary == nullptr) return;
   Trace(absl::StrCat("machine ", machine.number, ": application is killed"));
   const ProcessId process = machine.primary->process();
+  checkers_->elections.Leaves(machine.number);
+  RestartStanding(machine);
   ForgetPrimary(machine, /*with_power=*/true);
   threads_->Kill(process);
 }
@@ -523,6 +563,9 @@ void World::CutPower(Machine& machine) {
   }
   if (machine.node == nullptr && machine.candidate != nullptr) {
     processes.push_back(machine.candidate->process());
+  }
+  if (machine.standing != nullptr) {
+    processes.push_back(machine.standing->process());
   }
   LosePower(machine);
   // The one that runs last: it does not come back.
@@ -547,7 +590,9 @@ void World::CutPowerOfAll() {
     if (running != 0 &&
         ((machine.node != nullptr && machine.node->process() == running) ||
          (machine.primary != nullptr &&
-          machine.primary->process() == running))) {
+          machine.primary->process() == running) ||
+         (machine.standing != nullptr &&
+          machine.standing->process() == running))) {
       own = &machine;
     } else {
       CutPower(machine);

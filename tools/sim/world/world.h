@@ -63,6 +63,7 @@ class Operator;
 class PrimaryProcess;
 class RegionImages;
 class RegionStore;
+class StandingAgent;
 class UnauthenticatedClient;
 class TailClient;
 struct Checkers;
@@ -87,6 +88,7 @@ class World {
     std::unique_ptr<NodeProcess> node;
     std::unique_ptr<PrimaryProcess> primary;
     std::unique_ptr<CandidateAgent> candidate;  // with a membership service
+    std::unique_ptr<StandingAgent> standing;    // with the actor `elect`
     Breakpoint breakpoint;
 
     NodeId id() const { return NodeId(static_cast<uint64_t>(number) + 1); }
@@ -117,8 +119,9 @@ class World {
     uint64_t final_openings = 0;   // after the end, with an unchanged log
     uint64_t regions_refused = 0;  // that were not their machine's replica
     uint64_t progress_undemanded =
-        0;                      // seeds with more damage than allowed for
-    uint64_t ballots = 0;       // BallotChecker
+        0;                 // seeds with more damage than allowed for
+    uint64_t ballots = 0;  // BallotChecker
+    uint64_t elections_after_failure = 0;  // judged, though the last one failed
     uint64_t elections = 0;     // of candidates, that started an application
     uint64_t stepped_down = 0;  // of applications, ended by their candidates
     uint64_t overtaken = 0;     // of applications, left to be fenced
@@ -140,15 +143,18 @@ class World {
     uint64_t changes_refused = 0;    // another list, or too large for one step
     uint64_t replacements_made = 0;  // of a lost replica; among changes_made
     uint64_t competing_changes = 0;  // begun during another one
+    uint64_t successions = 0;        // epochs in which a running log went on
     uint64_t stopped = 0;            // machines, to let a change continue
     uint64_t newcomers = 0;          // blank replicas
     uint64_t scrubs = 0;             // passes over a replica that began
     uint64_t own_scrubs = 0;         // of these, by a primary
+    uint64_t damage_read = 0;        // readers that got an error for it
+    uint64_t damage_met = 0;         // calls that got one
     uint64_t repaired_places = 0;    // of rings, that passes repaired
     uint64_t repaired_records = 0;   // in these places
     uint64_t repaired_durable = 0;   // of these, durable and unreadable before
     uint64_t regions_released = 0;   // by a primary, to an opener
-    // Of RocksDB's plugin:
+    // RocksDB's plugin:
     uint64_t wal_files_found = 0;  // by openings
     uint64_t wal_syncs = 0;        // that were OK
     uint64_t wal_files_removed = 0;
@@ -240,6 +246,11 @@ class World {
   int UnauthenticatedHost() const {
     return TailHost() + (options_.background_actors.tail ? 1 : 0);
   }
+  int StandingHost(const Machine& machine) const {
+    return UnauthenticatedHost() +
+           (options_.background_actors.unauthenticated ? 1 : 0) +
+           machine.number;
+  }
   // Returns the platform, both true and declared.
   replication::Platform PlatformOf(int machine) const;
   // Returns the bytes of the machine's replica that survive every power cut: on
@@ -315,6 +326,9 @@ class World {
   void ForgetNode(Machine& machine, bool with_power);
   void ForgetPrimary(Machine& machine, bool with_power);
   void StartCandidate(Machine& machine);
+  void StartStanding(Machine& machine);
+  // Kills the candidate whose application is to be killed, and starts another.
+  void RestartStanding(Machine& machine);
   void LosePower(Machine& machine);
   // Returns all adapters of a machine, and those of clients on it.
   std::vector<int> LinkedHostsOf(int machine) const;

@@ -34,7 +34,7 @@
 #include "log/base/status_macros.h"
 #include "tests/api/rocksdb/failover/failover_writer.h"
 #include "tests/support/fixtures/temp_directory.h"
-#include "tools/nemesis/cluster.h"
+#include "tools/nemesis/processes/cluster.h"
 
 namespace alpheus::wal {
 namespace {

@@ -37,8 +37,9 @@ class ForcerTest : public ::testing::Test {
   CompletionTracker tracker_{64};
   LsnIndex index_{layout_.ring_capacity};
   Forcer<ModelPersistence> forcer_{
-      pmem_,         pmem_.region(), ring_,  Uuid{1, 2}, Epoch(1),
-      LogPosition{}, tracker_,       index_, progress_,  failure_};
+      pmem_,    pmem_.region(),   ring_,         Uuid{1, 2},
+      Epoch(1), WatermarkPlace{}, LogPosition{}, tracker_,
+      index_,   progress_,        failure_};
 };
 
 // P-F7, RL4 (ring_log.h): once a fence failed, one that succeeds beside it

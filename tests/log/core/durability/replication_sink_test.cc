@@ -38,17 +38,20 @@ class FakeSink final : public ReplicationSink {
   bool follows_local = true;
   bool idle = true;
   bool catching_up = false;
+  bool resumed = false;
   bool has_news = true;       // Poll returns this
   mutable int questions = 0;  // how often it was asked
   int waits = 0;
   int wakes = 0;
+  std::vector<absl::Status> ended;
 
   void Advance(const RingEnd& finished) override { on_advance(finished); }
   void LocalPersisted(Lsn lsn) override {
     on_local(lsn);
     if (follows_local) durable = lsn;
   }
-  void AdvanceHead(const LogPosition& head) override { head_ = head; }
+  void AdvanceBounds(const RingBounds& bounds) override { bounds_ = bounds; }
+  void End(const absl::Status& why) override { ended.push_back(why); }
   // A copy: it may put another in its place.
   Polled Poll() override {
     const auto act = on_poll;
@@ -58,10 +61,11 @@ class FakeSink final : public ReplicationSink {
   ReplicationState replication_state() const override {
     ++questions;
     return {.durable_lsn = durable,
-            .reuse_head = head_.offset,
-            .durable_head_lsn = head_.lsn,
+            .reuse_limit = bounds_.ceiling,
+            .durable_head_lsn = bounds_.head.lsn,
             .is_idle = idle,
-            .is_catching_up = catching_up};
+            .is_catching_up = catching_up,
+            .has_resumed = resumed};
   }
   absl::Status status() const override { return absl::OkStatus(); }
   void WaitForActivity(Deadline) override {
@@ -72,7 +76,7 @@ class FakeSink final : public ReplicationSink {
   void Wake() override { ++wakes; }
 
  private:
-  LogPosition head_;
+  RingBounds bounds_;
 };
 
 // Counts the sleeps that are none in the sink.
@@ -165,6 +169,42 @@ TEST_F(ReplicationSinkTest, OwnReplicaCountsOnlyBehindItsFenceInEveryOrder) {
   }
 }
 
+// RF4: other nodes would hear a primary that can append nothing.
+TEST_F(ReplicationSinkTest, SinkIsEndedOnceTheMediumFails) {
+  for (const FlushOrder order :
+       {FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst,
+        FlushOrder::kParallel}) {
+    log_.reset();
+    pmem_.Reset(std::vector<std::byte>(pmem_.region().size()));
+    ASSERT_TRUE(FormatRegion(pmem_, pmem_.region(), *Layout::ForRing(4096, 64),
+                             NewLocalIdentity(random_))
+                    .ok());
+    sink_.durable = Lsn(0);
+    sink_.ended.clear();
+    Open(order);
+    EXPECT_TRUE(Append().ok());
+    EXPECT_TRUE(sink_.ended.empty());
+    pmem_.FailFence(1);
+    EXPECT_FALSE(Append().ok());
+    log_->Poll();
+    log_->Poll();
+    ASSERT_EQ(sink_.ended.size(), 1U);
+    EXPECT_EQ(sink_.ended[0], log_->MediumError());
+  }
+}
+
+// RF4: the sink hears of acks that were under way when it was ended.
+TEST_F(ReplicationSinkTest, NothingBecomesDurableBehindAFailure) {
+  Open(FlushOrder::kRemoteFirst);
+  sink_.follows_local = false;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Append()));
+  pmem_.FailFence(1);
+  EXPECT_TRUE(absl::IsUnavailable(Append()));
+  sink_.durable = Lsn(1);
+  log_->Poll();
+  EXPECT_EQ(log_->durable_lsn(), Lsn(0));
+}
+
 // RF1: W others may be faster than this host; slots are not given up for that.
 TEST_F(ReplicationSinkTest, DurableIsAtMostWhatIsPersistedHere) {
   Open(FlushOrder::kRemoteFirst);
@@ -173,6 +213,224 @@ TEST_F(ReplicationSinkTest, DurableIsAtMostWhatIsPersistedHere) {
   sink_.on_advance = [&](const RingEnd& end) { sink_.durable = end.lsn; };
   EXPECT_TRUE(Append().ok());
   EXPECT_EQ(log_->durable_lsn(), Lsn(1));
+}
+
+// P-A5.4, of one log: its region is opened in place, as an opening of the
+// primary's own process would, by a local opening.
+class SuccessionRingTest : public ReplicationSinkTest {
+ protected:
+  SuccessionRingTest() { Open(FlushOrder::kRemoteFirst); }
+
+  recovery::OpenedEpoch OpenInPlace(Lsn cleanup_through = Lsn(0)) {
+    recovery::LocalOpeningOptions opening;
+    opening.name = "model";
+    opening.cleanup_through = cleanup_through;
+    return *recovery::OpenEpochLocally(pmem_, pmem_.region(), opening, random_);
+  }
+  absl::Status GoOn(const RingLogStart& start) {
+    const absl::Status continued = log_->Continue(start);
+    if (continued.ok()) log_->Resume();
+    return continued;
+  }
+  // Takes all steps at once.
+  Epoch Succeed() {
+    EXPECT_TRUE(log_->TryHold());
+    EXPECT_TRUE(log_->IsAtRest());
+    log_->HandRegion();
+    const recovery::OpenedEpoch next = OpenInPlace();
+    EXPECT_TRUE(GoOn(next.start).ok());
+    return next.epoch;
+  }
+  // Epochs of the records that a tail shows.
+  std::vector<Epoch> EpochsShown() {
+    std::vector<Epoch> epochs;
+    TailPlace place;
+    for (;;) {
+      const absl::StatusOr<bool> copied = log_->CopyNext(place);
+      EXPECT_TRUE(copied.ok()) << copied.status();
+      if (!copied.ok() || !*copied) return epochs;
+      epochs.push_back(place.epoch);
+    }
+  }
+};
+
+TEST_F(SuccessionRingTest, AppendsGoOnInTheNextEpoch) {
+  const Epoch first = opened_->epoch;
+  ASSERT_TRUE(Append().ok());
+  ASSERT_TRUE(Append().ok());
+  const Epoch second = Succeed();
+  EXPECT_GT(second, first);
+  ASSERT_TRUE(Append().ok());
+  EXPECT_EQ(EpochsShown(), (std::vector<Epoch>{first, first, second}));
+  // A power cut keeps them, as what they are.
+  log_.reset();
+  pmem_.Reset(pmem_.CutKeepingNone());
+  const recovery::OpenedEpoch last = OpenInPlace();
+  EXPECT_EQ(last.previous_epoch, second);
+  EXPECT_EQ(last.start.end.lsn, Lsn(4));
+}
+
+// An iterator has the table of before.
+TEST_F(SuccessionRingTest, TablesThatWereShownStay) {
+  const EpochTable& before = log_->table();
+  const size_t entries = before.entries().size();
+  ASSERT_TRUE(Append().ok());
+  Succeed();
+  EXPECT_EQ(before.entries().size(), entries);
+  EXPECT_EQ(log_->table().entries().size(), entries + 1);
+}
+
+TEST_F(SuccessionRingTest, ReservationsWaitAndOpenOnesAreWaitedFor) {
+  absl::StatusOr<ReservedRecord> open = log_->Reserve(8, Deadline());
+  ASSERT_TRUE(open.ok());
+  log_->Detach(*open);
+  ASSERT_TRUE(log_->TryHold());
+  EXPECT_FALSE(log_->TryHold()) << "one change at a time";
+  EXPECT_FALSE(log_->IsAtRest());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Append())) << "held";
+  ASSERT_TRUE(log_->Complete(*open).ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Append())) << "held, and forces";
+  EXPECT_TRUE(log_->IsAtRest());
+  log_->Resume();
+  EXPECT_TRUE(Append().ok()) << "a change that was given up";
+}
+
+TEST_F(SuccessionRingTest, CallsThatWaitAreWokenByResume) {
+  sink_.has_news = true;
+  log_->Poll();
+  const uint32_t seen = log_->progress().Announce();
+  sink_.resumed = true;
+  log_->Poll();
+  EXPECT_TRUE(log_->progress().HasMoved(seen));
+  log_->progress().Withdraw();
+}
+
+TEST_F(SuccessionRingTest, HeldHeadIsPublishedAfterwards) {
+  ASSERT_TRUE(Append().ok());
+  ASSERT_TRUE(Append().ok());
+  ASSERT_TRUE(log_->TryHold());
+  log_->HandRegion();
+  ASSERT_TRUE(log_->CleanupThrough(Lsn(2)).ok());
+  EXPECT_EQ(log_->head_lsn(), Lsn(3));
+  const recovery::OpenedEpoch next = OpenInPlace();
+  EXPECT_EQ(next.start.superline.head_lsn, Lsn(1));
+  ASSERT_TRUE(GoOn(next.start).ok());
+  ASSERT_TRUE(log_->CleanupAll().ok());
+  log_.reset();
+  EXPECT_EQ(OpenInPlace().start.superline.head_lsn, Lsn(3));
+}
+
+// A reservation may find the ring full just before the head is held.
+TEST_F(SuccessionRingTest, FullRingIsNoErrorWhileTheHeadIsHeld) {
+  const auto append = [&] {
+    const std::string text(100, 'x');
+    const std::span<const std::byte> part = AsBytes(text);
+    return log_->Append({&part, 1}, 1, Deadline()).status();
+  };
+  while (append().ok()) {
+  }
+  ASSERT_TRUE(absl::IsResourceExhausted(append()));
+  log_->HandRegion();
+  ASSERT_TRUE(log_->CleanupThrough(Lsn(2)).ok());
+  sink_.on_wait = waiter_.on_wait = [&] { log_->Resume(); };
+  EXPECT_TRUE(append().ok());
+}
+
+TEST_F(SuccessionRingTest, AnotherEndIsNotItsOwn) {
+  ASSERT_TRUE(Append().ok());
+  ASSERT_TRUE(log_->CleanupAll().ok());
+  ASSERT_TRUE(Append().ok());
+  ASSERT_TRUE(log_->TryHold());
+  log_->HandRegion();
+  const recovery::OpenedEpoch next = OpenInPlace();
+  RingLogStart other = next.start;
+  other.end.lsn = Lsn(4);
+  EXPECT_TRUE(absl::IsDataLoss(log_->Continue(other)));
+  other = next.start;
+  other.end.chain ^= 1;
+  EXPECT_TRUE(absl::IsDataLoss(log_->Continue(other)));
+  other = next.start;
+  other.superline.head_lsn = Lsn(1);
+  EXPECT_TRUE(absl::IsDataLoss(log_->Continue(other))) << "an earlier head";
+  EXPECT_TRUE(GoOn(next.start).ok());
+}
+
+// A member had it from the primary of before; records before it were cleaned.
+TEST_F(SuccessionRingTest, LaterHeadOfTheNextEpochIsShown) {
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Append().ok());
+  TailPlace tail;
+  ASSERT_TRUE(log_->CopyNext(tail).ok());
+  ASSERT_TRUE(log_->TryHold());
+  log_->HandRegion();
+  ASSERT_TRUE(GoOn(OpenInPlace(/*cleanup_through=*/Lsn(2)).start).ok());
+  EXPECT_EQ(log_->head_lsn(), Lsn(3));
+  EXPECT_TRUE(absl::IsOutOfRange(log_->CopyNext(tail).status()));
+  tail = TailPlace();
+  tail.lsn = Lsn(3);
+  EXPECT_TRUE(log_->CopyNext(tail).ok());
+  EXPECT_TRUE(log_->CleanupThrough(Lsn(1)).ok()) << "it was, before";
+  EXPECT_TRUE(absl::IsNotFound(log_->Cleanup(Lsn(2))));
+  ASSERT_TRUE(Append().ok());
+  EXPECT_TRUE(log_->Cleanup(Lsn(3)).ok());
+  EXPECT_EQ(log_->head_lsn(), Lsn(4));
+  log_->CheckInvariants();
+  ASSERT_TRUE(log_->CleanupAll().ok());
+  log_.reset();
+  EXPECT_EQ(OpenInPlace().start.superline.head_lsn, Lsn(6));
+}
+
+TEST_F(SuccessionRingTest, HeadInMemoryMayBeLaterThanThat) {
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Append().ok());
+  ASSERT_TRUE(log_->TryHold());
+  log_->HandRegion();
+  ASSERT_TRUE(log_->CleanupThrough(Lsn(3)).ok());
+  ASSERT_TRUE(GoOn(OpenInPlace(/*cleanup_through=*/Lsn(2)).start).ok());
+  EXPECT_EQ(log_->head_lsn(), Lsn(4));
+  ASSERT_TRUE(log_->Close().ok());
+  log_.reset();
+  EXPECT_EQ(OpenInPlace().start.superline.head_lsn, Lsn(4));
+}
+
+// EPS10 (epoch_succession.h). Each epoch has one record, of a line.
+TEST_F(SuccessionRingTest, FullTableHasNoRoomForAnotherEpoch) {
+  const uint64_t room = opened_->start.superline.table_capacity;
+  ASSERT_EQ(room, 64u);
+  for (uint64_t entries = 1; entries <= room; ++entries) {
+    EXPECT_TRUE(log_->HasRoomForEpoch()) << "the last one has no record";
+    const std::span<const std::byte> nothing;
+    const absl::StatusOr<Lsn> lsn = log_->Append(
+        {&nothing, 1}, 1, Deadline::AtNanos(clock_.NowNanos() + 100'000));
+    ASSERT_TRUE(lsn.ok()) << lsn.status();
+    EXPECT_EQ(log_->HasRoomForEpoch(), entries < room) << entries;
+    if (entries < room) Succeed();
+  }
+  ASSERT_TRUE(log_->CleanupThrough(Lsn(1)).ok());
+  EXPECT_FALSE(log_->HasRoomForEpoch()) << "its head is not published";
+  ASSERT_TRUE(log_->CleanupAll().ok());
+  EXPECT_TRUE(log_->HasRoomForEpoch());
+}
+
+// The thread that closes makes the progress of the change.
+TEST_F(SuccessionRingTest, CloseWaitsForTheNextEpoch) {
+  ASSERT_TRUE(Append().ok());
+  ASSERT_TRUE(log_->TryHold());
+  Epoch next;
+  sink_.on_poll = [&] {
+    sink_.on_poll = [] {};
+    log_->HandRegion();
+    const recovery::OpenedEpoch opened = OpenInPlace();
+    next = opened.epoch;
+    EXPECT_TRUE(GoOn(opened.start).ok());
+  };
+  ASSERT_TRUE(log_->Close().ok());
+  log_.reset();
+  EXPECT_EQ(OpenInPlace().previous_epoch, next);
+}
+
+TEST_F(SuccessionRingTest, NoChangeBeginsInALogThatIsClosed) {
+  ASSERT_TRUE(Append().ok());
+  ASSERT_TRUE(log_->Close().ok());
+  EXPECT_FALSE(log_->TryHold());
 }
 
 // A waiting thread steps again and again.

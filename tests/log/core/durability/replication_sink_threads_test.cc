@@ -61,7 +61,8 @@ class ThreadedSink final : public ReplicationSink {
     if (on_advance) std::exchange(on_advance, nullptr)();
   }
   void LocalPersisted(Lsn lsn) override { local_ = lsn; }
-  void AdvanceHead(const LogPosition& head) override { head_ = head; }
+  void AdvanceBounds(const RingBounds& bounds) override { bounds_ = bounds; }
+  void End(const absl::Status& /*why*/) override {}
   Polled Poll() override {
     const std::lock_guard lock(mutex_);
     arrived_ = false;
@@ -70,8 +71,8 @@ class ThreadedSink final : public ReplicationSink {
   }
   ReplicationState replication_state() const override {
     return {.durable_lsn = std::min(local_, taken_),
-            .reuse_head = head_.offset,
-            .durable_head_lsn = head_.lsn};
+            .reuse_limit = bounds_.ceiling,
+            .durable_head_lsn = bounds_.head.lsn};
   }
   absl::Status status() const override { return absl::OkStatus(); }
   void WaitForActivity(Deadline) override {
@@ -108,7 +109,7 @@ class ThreadedSink final : public ReplicationSink {
 
   Lsn local_{0};
   Lsn taken_{0};
-  LogPosition head_;
+  RingBounds bounds_;
   std::mutex mutex_;
   std::condition_variable posted_changed_;
   std::condition_variable activity_;

@@ -14,7 +14,7 @@ namespace {
 
 using Outcome = Reserver::Outcome;
 
-constexpr uint64_t kCapacity = 10 * kLineBytes;
+constexpr uint64_t kTenLines = 10 * kLineBytes;
 
 class ReserverTest : public ::testing::Test {
  protected:
@@ -22,8 +22,8 @@ class ReserverTest : public ::testing::Test {
   // durable and cleaned.
   void StartAt(uint64_t lsn, uint64_t tail, uint32_t cap = 4) {
     durable_ = lsn - 1;
-    limit_ = tail + kCapacity;
-    reserver_.emplace(kCapacity, cap,
+    limit_ = tail + kTenLines;
+    reserver_.emplace(kTenLines, cap,
                       Reserver::Next{Lsn(lsn), RingOffset(tail)}, durable_,
                       limit_);
   }
@@ -71,7 +71,7 @@ TEST_F(ReserverTest, RecordThatEndsAtTheEndNeedsNoPad) {
 // P-L4, P-L6: full is full, whatever the phase; a cleaned line makes room for
 // one.
 TEST_F(ReserverTest, RingFillsExactlyInEveryPhase) {
-  for (uint64_t phase = 0; phase < 2 * kCapacity; phase += kLineBytes) {
+  for (uint64_t phase = 0; phase < 2 * kTenLines; phase += kLineBytes) {
     StartAt(1, phase, /*cap=*/16);
     for (int i = 0; i < 10; ++i) ASSERT_EQ(Reserve(1), Outcome::kReserved);
     EXPECT_EQ(Reserve(1), Outcome::kRingFull);

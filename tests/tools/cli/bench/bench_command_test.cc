@@ -12,7 +12,7 @@
 #include "alpheus/log.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/fixtures/temp_directory.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::cli {
 namespace {

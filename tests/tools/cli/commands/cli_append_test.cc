@@ -18,7 +18,7 @@
 #include "log/format/layout.h"
 #include "nlohmann/json.hpp"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {

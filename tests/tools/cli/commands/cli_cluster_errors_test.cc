@@ -28,7 +28,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/support/fixtures/test_cluster.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {
@@ -533,6 +533,12 @@ TEST_F(CliClusterErrorsTest, OwnReplicaThatIsNotThereIsNoReasonToFormat) {
             HasSubstr(absl::StrCat("`alpheus replace --cluster ",
                                    cluster_.file(), " --log main --node 1`")),
             Not(HasSubstr("format"))));
+  const ProgramResult stands =
+      RunAlpheus(Of("append", {"--node", "1", "--file", nosuch, "--stand"}));
+  EXPECT_EQ(stands.end.exit_status, kFailed);
+  EXPECT_THAT(stands.error,
+              AllOf(HasSubstr("expected the replica of node 1"),
+                    HasSubstr("`alpheus replace "), Not(HasSubstr("format"))));
 }
 
 TEST_F(CliClusterErrorsTest, CatSaysWhenMoreMayBeDurable) {

@@ -20,7 +20,7 @@
 #include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/test_cluster.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {
@@ -610,16 +610,27 @@ TEST_F(CliClusterTest, BadUsageIsRefused) {
   Format();
   const std::string file = cluster_.ReplicaPath(1);
   for (const Arguments& arguments :
-       {Of("append"), Of("append", {"--node", "0"}),
-        Of("append", {"--node", "x"}), Of("append", {"--node", "9"}),
+       {Of("append"),
+        Of("append", {"--node", "0"}),
+        Of("append", {"--node", "x"}),
+        Of("append", {"--node", "9"}),
         Of("append", {"--node", "1", "--log", "a/b"}),
         Of("append", {"--node", "1", "--ack-timeout-ms", "0"}),
         Of("append", {"--node", "1", "--open-timeout-ms", "0"}),
         Arguments{"append", "--file", file, "--ack-timeout-ms", "1"},
+        Arguments{"append", "--file", file, "--stand"},
+        Of("append", {"--node", "1", "--priority", "1"}),
+        Of("append", {"--node", "1", "--silence-ms", "150"}),
+        Of("append", {"--node", "1", "--silence-ms-max", "4000"}),
+        Of("append", {"--node", "1", "--heartbeat-ms", "30"}),
+        Of("append", {"--node", "1", "--stand", "--heartbeat-ms", "51"}),
+        Of("append", {"--node", "1", "--stand", "--silence-ms", "2"}),
         Arguments{"cat", "--file", file, "--timeout-ms", "1"},
         Arguments{"export-wal", file, "wal", "--timeout-ms", "1"},
-        Of("cat", {"--file", file}), Of("format", {"--file", file}),
-        Of("format", {"--log", "other", "--size", "1"}), Arguments{"status"},
+        Of("cat", {"--file", file}),
+        Of("format", {"--file", file}),
+        Of("format", {"--log", "other", "--size", "1"}),
+        Arguments{"status"},
         Arguments{"cat", "--log", "main"},
         Arguments{"cat", "--file", file, "--node", "1"}}) {
     const ProgramResult result = RunAlpheus(arguments);

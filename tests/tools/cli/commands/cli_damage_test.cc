@@ -22,7 +22,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {
@@ -78,7 +78,7 @@ TEST_F(CliTest, LaterFormatVersionIsRefusedByName) {
   auto bytes = ReadFile(region_);
   ASSERT_NO_FATAL_FAILURE(RaiseFormatVersion(&bytes));
   WriteFile(region_, bytes);
-  ExpectRefusedByAll(kFailed, "version 3");
+  ExpectRefusedByAll(kFailed, absl::StrCat("version ", kFormatVersion + 1));
 }
 
 // In a log that was closed cleanly every bit of every record counts: reading

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/pmem/region.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {

@@ -15,7 +15,7 @@
 #include "recovery/protocol/messages.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {
@@ -74,8 +74,9 @@ TEST_F(CliTest, HelpIsNoError) {
   EXPECT_THAT(RunWell({"--help"}), HasSubstr("Exit status"));
   // The list of commands has their purposes only.
   EXPECT_THAT(RunWell({"--help"}), Not(HasSubstr("Reads only")));
-  for (const std::string command : {"format", "append", "cat", "inspect",
-                                    "verify", "cleanup", "salvage", "plan"}) {
+  for (const std::string command :
+       {"format", "append", "cat", "inspect", "verify", "cleanup", "salvage",
+        "plan", "elect", "drain"}) {
     const std::string help = RunWell({command, "--help"});
     EXPECT_THAT(help, HasSubstr("Usage"));
     EXPECT_THAT(help, HasSubstr("\n\nExit status:\n  0  "));
@@ -93,7 +94,8 @@ TEST_F(CliTest, HelpFitsTheTerminal) {
   for (const int columns : {60, 80, 120}) {
     for (const std::string command :
          {"format", "append", "cat", "inspect", "verify", "cleanup", "salvage",
-          "plan", "export-wal", "tail", "status", "scrub", "bench"}) {
+          "plan", "export-wal", "tail", "status", "scrub", "bench", "elect",
+          "drain"}) {
       const std::string help =
           RunInShell(
               absl::StrCat("COLUMNS=", columns, " \"$0\" ", command, " --help"))

@@ -20,7 +20,7 @@
 #include "alpheus/log.h"
 #include "nlohmann/json.hpp"
 #include "tests/tools/cli/cli_fixture.h"
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include <array>
 #include <string>
 
-#include "tools/nemesis/child_process.h"
+#include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::cli {
 namespace {

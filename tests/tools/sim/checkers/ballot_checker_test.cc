@@ -89,6 +89,17 @@ TEST_F(BallotCheckerTest, WithoutARegisterABallotMayBeGivenTwice) {
   EXPECT_EQ(violated(), "P-A4.1");
 }
 
+// The source may be wrong about where a ballot is from.
+TEST_F(BallotCheckerTest, TheBallotOfAnotherNodeViolatesInv4WithoutARegister) {
+  Write(Epoch(0), BallotOf(5, 1));
+  checker_.Assigned({{BallotOf(4, 1)}, kThree}, BallotOf(5, 1), Process(1),
+                    /*is_of_register=*/false);
+  EXPECT_EQ(violated(), "");
+  checker_.Assigned({{BallotOf(4, 1)}, kThree}, BallotOf(5, 1), Process(2),
+                    /*is_of_register=*/false);
+  EXPECT_EQ(violated(), "P-INV-4");
+}
+
 // Answers what it was told to.
 class ScriptedSource final : public quorum::BallotSource {
  public:
@@ -107,6 +118,7 @@ class ScriptedSource final : public quorum::BallotSource {
     Polled Poll() override { return report_ ? Polled::kDone : Polled::kIdle; }
     Deadline NextPoll() const override { return Deadline::AtNanos(42); }
     absl::StatusOr<Epoch> ballot() const override { return *report_; }
+    bool is_of_register() const override { return true; }
 
    private:
     std::optional<absl::StatusOr<Epoch>>& report_;
@@ -115,7 +127,7 @@ class ScriptedSource final : public quorum::BallotSource {
 
 TEST_F(BallotCheckerTest, WhatASourceGivesIsPassedOnAndJudged) {
   ScriptedSource source;
-  CheckedBallots ballots(source, checker_, Process(1), /*is_of_register=*/true);
+  CheckedBallots ballots(source, checker_, Process(1));
   const auto request = ballots.Ask({{BallotOf(4, 1)}, kThree});
   EXPECT_EQ(request->NextPoll().at_nanos(), 42);
   EXPECT_EQ(request->Poll(), Polled::kIdle);

@@ -13,20 +13,20 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr int64_t kStart = 1'000'000'000;
+constexpr int64_t kCallsStart = 1'000'000'000;
 constexpr int64_t kSlack = CallJudge::kSlackNanos;
 
 class SetClock final : public Clock {
  public:
   int64_t NowNanos() const override { return now; }
-  int64_t now = kStart;
+  int64_t now = kCallsStart;
 };
 
 class CallJudgeTest : public ::testing::Test {
  protected:
   BegunCall Begin(ClientCall call, int64_t patience_ns,
                   bool owns_open = false) {
-    return judge_.Begin(call, Deadline::AtNanos(kStart + patience_ns),
+    return judge_.Begin(call, Deadline::AtNanos(kCallsStart + patience_ns),
                         owns_open);
   }
   void Returned(const BegunCall& call, const absl::Status& status,
@@ -54,6 +54,27 @@ TEST_F(CallJudgeTest, WhatALogMayAnswerViolatesNothing) {
   Returned(Begin(ClientCall::kForce, 5), absl::UnavailableError(""),
            /*log_has_failed=*/true);
   EXPECT_EQ(violated(), "");
+}
+
+// DMG4 (damage_checker.h).
+TEST_F(CallJudgeTest, OnlyCallsThatMoveTheHeadMeetDamage) {
+  const auto meets = [&](ClientCall call, bool may) {
+    judge_.Returned(Begin(call, 5), Lsn(1), absl::DataLossError(""),
+                    /*log_has_failed=*/false, /*steady_since=*/0, may);
+  };
+  for (const ClientCall call :
+       {ClientCall::kReserve, ClientCall::kAppend, ClientCall::kCleanup,
+        ClientCall::kCleanupThrough, ClientCall::kCleanupAll}) {
+    meets(call, true);
+    EXPECT_EQ(violated(), "");
+  }
+  meets(ClientCall::kForce, true);
+  EXPECT_EQ(violated(), "API");
+}
+
+TEST_F(CallJudgeTest, DamageThatNoFaultDidViolatesTheApi) {
+  Returned(Begin(ClientCall::kAppend, 5), absl::DataLossError(""));
+  EXPECT_EQ(violated(), "API");
 }
 
 TEST_F(CallJudgeTest, AFailureOfALogThatHasNotFailedIsSeen) {
@@ -122,7 +143,7 @@ TEST_F(CallJudgeTest, OkBehindAFailureThatWasToldViolatesInv20) {
 
 TEST_F(CallJudgeTest, ACallThatGoesOnBehindItsDeadlineIsSeen) {
   const BegunCall call = Begin(ClientCall::kForce, 5);
-  clock_.now = kStart + 5 + kSlack;
+  clock_.now = kCallsStart + 5 + kSlack;
   Returned(call, absl::OkStatus());
   EXPECT_EQ(violated(), "");
   ++clock_.now;
@@ -133,7 +154,7 @@ TEST_F(CallJudgeTest, ACallThatGoesOnBehindItsDeadlineIsSeen) {
 TEST_F(CallJudgeTest, WhoWaitsHearsSoonThatTheLogHasFailed) {
   const BegunCall call = Begin(ClientCall::kForce, 100 * kSlack);
   judge_.LogFailed();
-  clock_.now = kStart + kSlack;
+  clock_.now = kCallsStart + kSlack;
   judge_.LogFailed();
   Returned(call, absl::UnavailableError(""), /*log_has_failed=*/true);
   EXPECT_EQ(violated(), "");
@@ -144,14 +165,14 @@ TEST_F(CallJudgeTest, WhoWaitsHearsSoonThatTheLogHasFailed) {
 
 TEST_F(CallJudgeTest, ACallThatWaitsForNobodyIsOverSoon) {
   const BegunCall call = judge_.Begin(ClientCall::kCleanupThrough);
-  clock_.now = kStart + kSlack + 1;
+  clock_.now = kCallsStart + kSlack + 1;
   Returned(call, absl::OkStatus());
   EXPECT_EQ(violated(), "P-A3");
 }
 
 TEST_F(CallJudgeTest, AProcessThatStoodStillMayBeLate) {
   const BegunCall call = Begin(ClientCall::kForce, 5);
-  clock_.now = kStart + 10 * kSlack;
+  clock_.now = kCallsStart + 10 * kSlack;
   constexpr int64_t kEver = std::numeric_limits<int64_t>::max();
   Returned(call, absl::OkStatus(), false, /*steady_since=*/clock_.now - kSlack);
   Returned(call, absl::OkStatus(), false, /*steady_since=*/kEver);
@@ -177,7 +198,7 @@ TEST_F(CallJudgeTest, WhoAskedToBeToldHearsOfTheEnd) {
 
 TEST_F(CallJudgeTest, WhoRanACallbackMayBeLate) {
   const BegunCall call = Begin(ClientCall::kForce, 5);
-  clock_.now = kStart + 10 * kSlack;
+  clock_.now = kCallsStart + 10 * kSlack;
   judge_.RanCallback();
   Returned(call, absl::OkStatus());
   EXPECT_EQ(violated(), "");

@@ -17,7 +17,7 @@ namespace {
 
 constexpr Epoch kEpoch(5);
 constexpr uint64_t kNonce = 7;
-constexpr size_t kBytes = 40;
+constexpr size_t kWrittenBytes = 40;
 
 class ImageCheckerTest : public CheckedWorldTest {
  protected:
@@ -36,7 +36,7 @@ class ImageCheckerTest : public CheckedWorldTest {
 
   // LSN 1, in the primary's own ring.
   void Write() {
-    const std::array<std::byte, kBytes> bytes = {};
+    const std::array<std::byte, kWrittenBytes> bytes = {};
     const std::array<std::span<const std::byte>, 1> parts = {bytes};
     Payload payload(parts);
     payload.ComputeCrc();
@@ -45,7 +45,7 @@ class ImageCheckerTest : public CheckedWorldTest {
     writer.WriteCached({.lsn = Lsn(1),
                         .begin = RingOffset(0),
                         .offset = RingOffset(0),
-                        .end = RingOffset(RecordBytes(kBytes))},
+                        .end = RingOffset(RecordBytes(kWrittenBytes))},
                        payload, Lsn(0));
   }
   // The same on the media of so many machines.
@@ -54,8 +54,8 @@ class ImageCheckerTest : public CheckedWorldTest {
       World::Model& pmem = *world_.machine(i).pmem;
       std::byte* const there =
           pmem.region().data() + world_.layout().ring_offset;
-      pmem.Copy(there, OwnRing().data(), RecordBytes(kBytes));
-      pmem.Flush(there, RecordBytes(kBytes));
+      pmem.Copy(there, OwnRing().data(), RecordBytes(kWrittenBytes));
+      pmem.Flush(there, RecordBytes(kWrittenBytes));
       ASSERT_TRUE(pmem.Fence());
     }
   }

@@ -15,21 +15,21 @@ using recovery::StateReport;
 
 namespace {
 
-constexpr quorum::Promise kFive{Epoch(5), {NodeId(1), 11}};
-const EpochEntry kEntry{Epoch(5), /*nonce=*/500, Lsn(1), RingOffset(0),
-                        /*start_chain=*/0};
+constexpr quorum::Promise kMediumPromise{Epoch(5), {NodeId(1), 11}};
+const EpochEntry kMediumEntry{Epoch(5), /*nonce=*/500, Lsn(1), RingOffset(0),
+                              /*start_chain=*/0};
 
 class MediaCheckersTest : public CheckedWorldTest {
  protected:
   MediaCheckersTest() {
     for (int machine = 0; machine < 2; ++machine) {
-      MediumOf(machine).Promise(kFive);
+      MediumOf(machine).Promise(kMediumPromise);
       checkers().epochs.Check(machine);
     }
     for (int machine = 0; machine < 2; ++machine) {
       Medium medium = MediumOf(machine);
-      medium.Install(kEntry);
-      medium.WriteFirstRecord(kEntry, std::byte{1});
+      medium.Install(kMediumEntry);
+      medium.WriteFirstRecord(kMediumEntry, std::byte{1});
       medium.Mark(0, Epoch(5), Lsn(1));
       checkers().epochs.Check(machine);
     }
@@ -75,7 +75,7 @@ class MediaCheckersTest : public CheckedWorldTest {
 TEST_F(MediaCheckersTest, WhatIsTrueViolatesNothing) {
   EXPECT_EQ(Reports([](StateReport&) {}), "");
   checkers().reports.Installed(0, Epoch(5));
-  checkers().reports.Promised(0, kFive);
+  checkers().reports.Promised(0, kMediumPromise);
   checkers().durability.Check();
   SetRepairing();
   checkers().reports.RepairBegan(0);

@@ -15,20 +15,20 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr quorum::Promise kFive{Epoch(5), {NodeId(1), 11}};
+constexpr quorum::Promise kRepairPromise{Epoch(5), {NodeId(1), 11}};
 constexpr size_t kPayloadBytes = 40;
-const EpochEntry kEntry{Epoch(5), /*nonce=*/500, Lsn(1), RingOffset(0),
-                        /*start_chain=*/0};
+const EpochEntry kRepairEntry{Epoch(5), /*nonce=*/500, Lsn(1), RingOffset(0),
+                              /*start_chain=*/0};
 
 class RepairCheckerTest : public CheckedWorldTest {
  protected:
   RepairCheckerTest() {
     for (int machine = 0; machine < 2; ++machine) {
-      Medium(world_.machine(machine)).Promise(kFive);
+      Medium(world_.machine(machine)).Promise(kRepairPromise);
       checkers().epochs.Check(machine);
     }
     for (int machine = 0; machine < 2; ++machine) {
-      Medium(world_.machine(machine)).Install(kEntry);
+      Medium(world_.machine(machine)).Install(kRepairEntry);
       checkers().epochs.Check(machine);
     }
     History& history = world_.history();
@@ -57,7 +57,8 @@ class RepairCheckerTest : public CheckedWorldTest {
     return bytes;
   }
   static RepairChecker::Bounds Bounds() {
-    return {EpochTable::Empty(kLogId).With(kEntry, Lsn(1)), Lsn(1), Lsn(1)};
+    return {EpochTable::Empty(kLogId).With(kRepairEntry, Lsn(1)), Lsn(1),
+            Lsn(1)};
   }
 
   absl::Status Write(RingOffset offset, std::span<const std::byte> bytes) {
@@ -152,7 +153,7 @@ TEST_F(RepairCheckerTest, AScrubOfAReplicaThatIsRepairedIsSeen) {
 
 TEST_F(RepairCheckerTest, ADurableRecordThatIsOverwrittenIsSeen) {
   Medium medium(world_.machine(0));
-  medium.WriteFirstRecord(kEntry, std::byte{1});
+  medium.WriteFirstRecord(kRepairEntry, std::byte{1});
   const RecordView record = medium.FirstRecord();
   checkers().durability.Learn(record, medium.BytesOf(record), Epoch(5));
   EXPECT_EQ(Repair(Record(written_)), "P-A8");
@@ -160,7 +161,7 @@ TEST_F(RepairCheckerTest, ADurableRecordThatIsOverwrittenIsSeen) {
 }
 
 TEST_F(RepairCheckerTest, ARecordThatIsNotCleanedAnyMoreIsSeen) {
-  Medium(world_.machine(0)).WriteFirstRecord(kEntry, std::byte{1});
+  Medium(world_.machine(0)).WriteFirstRecord(kRepairEntry, std::byte{1});
   const RepairChecker::Bounds bounds = Bounds();
   const EpochEntry* const owner = bounds.table.Owner(Lsn(1));
   const uint64_t word =

@@ -59,7 +59,11 @@ class StorageTest : public ::testing::Test {
   }
   void Hurt(int machine, bool is_proven = true) {
     Cut(machine);
-    store().Damage(machine, ImageOf(machine), {{7, is_proven}});
+    const Lack lack{.is_proven = is_proven,
+                    .epoch = Epoch(1),
+                    .at = world_.layout().ring_offset,
+                    .bytes = std::vector<std::byte>(kRecordHeaderBytes)};
+    store().Damage(machine, ImageOf(machine), {{7, lack}});
   }
 
   World world_{Options(3, 2)};
@@ -117,12 +121,17 @@ TEST_F(StorageTest, WhatWasFormattedAgainIsBlank) {
   EXPECT_EQ(state->superline.node, NodeId(2));
 }
 
-TEST_F(StorageTest, WhatIsLackingIsBackOnceAnEpochIsInstalled) {
+TEST_F(StorageTest, WhatIsLackingIsBackOnceAnEpochHasReadIt) {
   Hurt(1);
   EXPECT_TRUE(store().IsHurt(1));
   EXPECT_TRUE(store().MayLack(1, Lsn(7)));
   EXPECT_FALSE(store().MayLack(1, Lsn(8)));
+  store().Installed(1, Lacks(store().lacks(1)));
+  EXPECT_TRUE(store().IsHurt(1));
   store().Installed(1);
+  EXPECT_FALSE(store().IsHurt(1));
+  Hurt(1);
+  store().Repaired(1, Lsn(7));
   EXPECT_FALSE(store().IsHurt(1));
 }
 
@@ -261,7 +270,12 @@ TEST_F(DamageTest, WhatTheWatermarkCoversIsProven) {
   ASSERT_LE(first.lsn, log_.proven);
   RegionImage damaged = image_;
   damaged[first.at] ^= std::byte{1};
-  EXPECT_EQ(LacksOf(log_, image_, damaged), (Lacks{{first.lsn.value, true}}));
+  const std::byte* const bytes = image_.data() + first.at;
+  const Lack lack{.is_proven = true,
+                  .epoch = first.epoch,
+                  .at = first.at,
+                  .bytes = {bytes, bytes + first.said}};
+  EXPECT_EQ(LacksOf(log_, image_, damaged), (Lacks{{first.lsn.value, lack}}));
 }
 
 // Both copies of the superline, or the newer one of two.

@@ -42,6 +42,37 @@ TEST(SimTest, WhereNothingHappensNobodyIsDropped) {
   ExpectGood(1, 20, fixed);
 }
 
+// Processes that stand for primary: whatever fails, one of them has the log
+// open again in time (ELE6), and each epoch has one primary.
+TEST(SimTest, StandingProcessesKeepTheLogOpen) {
+  for (const int nodes : {2, 3, 5}) {
+    for (const bool has_service : {false, true}) {
+      SCOPED_TRACE(has_service ? "with a membership service" : "static");
+      Fixed fixed;
+      fixed.nodes = nodes;
+      fixed.has_membership_service = has_service;
+      fixed.background_actors = sim::BackgroundActors{.elect = true};
+      const sim::Totals totals = ExpectGood(1, 8, fixed);
+      EXPECT_GT(totals.counters.elections, 8u);
+    }
+  }
+}
+
+// ELE2: where nothing fails, the primary that was elected first stays.
+TEST(SimTest, WhereNothingHappensNobodyIsDeposed) {
+  Fixed fixed;
+  fixed.nodes = 3;
+  fixed.faults.emplace();
+  fixed.without_breaks = true;
+  fixed.background_actors = sim::BackgroundActors{.elect = true};
+  ASSERT_TRUE(IsCalm(DrawOptions(1, fixed)));
+  for (const bool has_service : {false, true}) {
+    SCOPED_TRACE(has_service ? "with a membership service" : "static");
+    fixed.has_membership_service = has_service;
+    ExpectGood(1, 10, fixed);
+  }
+}
+
 TEST(SimTest, SeedsThatOnceFoundSomethingFindNothing) {
   struct Seed {
     uint64_t seed;
@@ -205,12 +236,16 @@ TEST(SimCanaryTest, AnOldWriteQuorumIsCaught) {
     Fixed fixed;
     fixed.nodes = 3;
     fixed.write_quorum = 1;
+    fixed.workload = Workload::kWal;
     fixed.background_actors = {.changes = true};
     fixed.canary = Canary::kOldQuorum;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     if (!violation) continue;
     ++caught;
-    EXPECT_EQ(violation->invariant, "P-INV-22") << seed << violation->what;
+    // Too few media have a record, or a head.
+    EXPECT_TRUE(violation->invariant == "P-INV-22" ||
+                violation->invariant == "P-L11")
+        << seed << violation->invariant << violation->what;
   }
   EXPECT_GE(caught, 3);
 }
@@ -327,6 +362,57 @@ TEST(SimTest, BackgroundActorsSeeWhatStaysAndDisturbNobody) {
   EXPECT_GT(totals.counters.malformed_requests,
             totals.counters.malformed_refused);
   EXPECT_GT(totals.counters.guessed_keys, 0u);
+}
+
+// P-A5.4: the primary makes the change, and its clients' calls go on.
+TEST(SimTest, RunningLogsGoOnOverChangesOfMembers) {
+  Fixed fixed;
+  fixed.workload = sim::Workload::kMixed;
+  fixed.background_actors = {.tail = true,
+                             .changes = true,
+                             .scrub = true,
+                             .claim = true,
+                             .online = true};
+  const sim::Totals totals = ExpectGood(1, 40, fixed);
+  EXPECT_GT(totals.counters.changes_made, 0u);
+  EXPECT_GT(totals.counters.successions, 0u);
+}
+
+// The same where candidates start the applications.
+TEST(SimTest, ElectedLogsGoOnOverChangesOfMembers) {
+  Fixed fixed;
+  fixed.workload = sim::Workload::kMixed;
+  fixed.background_actors = {
+      .changes = true, .claim = true, .elect = true, .online = true};
+  const sim::Totals totals = ExpectGood(1, 20, fixed);
+  EXPECT_GT(totals.counters.elections, totals.seeds);
+  EXPECT_GT(totals.counters.successions, 0u);
+}
+
+// EPS9: the next epochs are numbered by the register, or without it, whatever
+// becomes of the service meanwhile.
+TEST(SimTest, RunningLogsNumberTheirEpochsByTheRegister) {
+  Fixed fixed;
+  fixed.workload = sim::Workload::kMixed;
+  fixed.has_membership_service = true;
+  fixed.faults = {
+      sim::FaultKind::kExpireSession, sim::FaultKind::kCutMembership,
+      sim::FaultKind::kRestartMembership, sim::FaultKind::kKillPrimary};
+  fixed.background_actors = {.changes = true, .online = true};
+  const sim::Totals totals = ExpectGood(1, 10, fixed);
+  EXPECT_GT(totals.counters.successions, 0u);
+}
+
+// The same where only the operator disturbs the log.
+TEST(SimTest, ChangesOfMembersFailNoCallOfARunningLog) {
+  Fixed fixed;
+  fixed.workload = sim::Workload::kMixed;
+  fixed.nodes = 4;
+  fixed.faults.emplace();
+  fixed.without_breaks = true;
+  fixed.background_actors = {.changes = true, .online = true};
+  const sim::Totals totals = ExpectGood(1, 10, fixed);
+  EXPECT_GT(totals.counters.successions, 0u);
 }
 
 TEST(SimTest, MembersChangeWhileTheLogRuns) {

@@ -14,20 +14,20 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr size_t kBytes = 40;
+constexpr size_t kOperationBytes = 40;
 
 class HistoryTest : public CheckerTest {
  protected:
   // A record that its client completed.
   OperationId Write(PrimaryNumber primary, uint64_t lsn) {
-    const OperationId operation = history_.Begin(primary, kBytes);
+    const OperationId operation = history_.Begin(primary, kOperationBytes);
     history_.MayBeCompleted(operation);
     history_.HasLsn(operation, Lsn(lsn));
     return operation;
   }
   // One that its client aborted.
   OperationId Abort(PrimaryNumber primary, uint64_t lsn) {
-    const OperationId operation = history_.Begin(primary, kBytes);
+    const OperationId operation = history_.Begin(primary, kOperationBytes);
     history_.HasLsn(operation, Lsn(lsn));
     history_.MayBeAborted(operation);
     return operation;
@@ -44,7 +44,7 @@ class HistoryTest : public CheckerTest {
   PrimaryNumber OpenEmpty(uint64_t epoch) { return Open(epoch, 1, {}); }
 
   History::Shown Record(uint64_t lsn, uint64_t epoch, OperationId operation) {
-    payloads_.emplace_back(kBytes);
+    payloads_.emplace_back(kOperationBytes);
     FillPayload(operation, payloads_.back());
     return {
         .lsn = Lsn(lsn), .epoch = Epoch(epoch), .payload = payloads_.back()};
@@ -144,7 +144,7 @@ TEST_F(HistoryTest, ARecordOfAnEpochThatNobodyOpenedViolatesC3) {
 TEST_F(HistoryTest, BytesThatNobodyWroteViolateC3) {
   WriteLog(1);
   const auto records = Records(1, 1);
-  payloads_.back()[kBytes - 1] ^= std::byte{1};
+  payloads_.back()[kOperationBytes - 1] ^= std::byte{1};
   Open(2, 1, records);
   EXPECT_EQ(violated(), "P-C3");
 }
@@ -152,7 +152,7 @@ TEST_F(HistoryTest, BytesThatNobodyWroteViolateC3) {
 TEST_F(HistoryTest, ARecordThatIsTooShortViolatesC3) {
   WriteLog(1);
   auto records = Records(1, 1);
-  records[0].payload = records[0].payload.first(kBytes - 1);
+  records[0].payload = records[0].payload.first(kOperationBytes - 1);
   Open(2, 1, records);
   EXPECT_EQ(violated(), "P-C3");
 }
@@ -167,7 +167,7 @@ TEST_F(HistoryTest, AnEmptyRecordViolatesC3) {
 
 TEST_F(HistoryTest, ARecordThatWasOnlyReservedViolatesC3) {
   const PrimaryNumber first = OpenEmpty(1);
-  const OperationId operation = history_.Begin(first, kBytes);
+  const OperationId operation = history_.Begin(first, kOperationBytes);
   history_.HasLsn(operation, Lsn(1));
   Open(2, 1, {Record(1, 1, operation)});
   EXPECT_EQ(violated(), "P-C3");
@@ -184,7 +184,7 @@ TEST_F(HistoryTest, ARecordAtAnotherPlaceViolatesC3) {
 TEST_F(HistoryTest, ARecordThatIsShownTwiceViolatesC3) {
   const PrimaryNumber first = OpenEmpty(1);
   // Its client was not told where it is.
-  const OperationId operation = history_.Begin(first, kBytes);
+  const OperationId operation = history_.Begin(first, kOperationBytes);
   history_.MayBeCompleted(operation);
   Open(2, 1, {Record(1, 1, operation), Record(2, 1, operation)});
   EXPECT_EQ(violated(), "P-C3");
@@ -275,7 +275,7 @@ TEST_F(HistoryTest, ATailThatIsSentAwayFromTheHeadViolatesL10) {
 
 TEST_F(HistoryTest, AClientThatIsToldAnotherPlaceThanWasShownViolatesC4) {
   const PrimaryNumber first = OpenEmpty(1);
-  const OperationId shown = history_.Begin(first, kBytes);
+  const OperationId shown = history_.Begin(first, kOperationBytes);
   history_.MayBeCompleted(shown);
   Open(2, 1, {Record(1, 1, shown)});
   Write(first, 1);
@@ -295,7 +295,7 @@ TEST_F(HistoryTest, TwoPrimariesThatAcknowledgeOnePlaceViolateC5) {
 
 TEST_F(HistoryTest, AcknowledgingWhatWasOnlyReservedViolatesF1) {
   const PrimaryNumber first = OpenEmpty(1);
-  history_.HasLsn(history_.Begin(first, kBytes), Lsn(1));
+  history_.HasLsn(history_.Begin(first, kOperationBytes), Lsn(1));
   history_.Acknowledged(first, Lsn(1));
   EXPECT_EQ(violated(), "P-F1");
 }
@@ -427,11 +427,11 @@ TEST_F(HistoryTest, AHeadBeforeTheOneOfAWriteQuorumViolatesL9) {
 }
 
 TEST(FillPayloadTest, EachOperationHasBytesOfItsOwn) {
-  std::vector<std::byte> a(kBytes);
-  std::vector<std::byte> b(kBytes);
+  std::vector<std::byte> a(kOperationBytes);
+  std::vector<std::byte> b(kOperationBytes);
   FillPayload(1, a);
   FillPayload(2, b);
-  for (size_t i = 0; i + 8 <= kBytes; i += 8) {
+  for (size_t i = 0; i + 8 <= kOperationBytes; i += 8) {
     EXPECT_FALSE(std::equal(a.begin() + i, a.begin() + i + 8, b.begin() + i));
   }
   std::vector<std::byte> odd(kPayloadBytesMin + 3);

@@ -105,6 +105,29 @@ TEST(SimOptionsTest, WorkloadNamesGoBothWays) {
   EXPECT_EQ(WorkloadOfName("sqlite"), std::nullopt);
 }
 
+// Only a scrub repairs what an opening does not read.
+bool NeedsScrubs(const RunOptions& options) {
+  return HasStorageFaults(options) &&
+         options.read_whole_bytes_max < options.ring_capacity;
+}
+
+TEST(SimOptionsTest, ShortReadingsAreDrawnWithStorageFaultsAsWithout) {
+  std::map<bool, uint64_t> runs;
+  std::map<bool, uint64_t> of_nothing;  // before the place
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const RunOptions options = DrawOptions(seed, {});
+    const bool has_storage_faults = HasStorageFaults(options);
+    ++runs[has_storage_faults];
+    if (options.read_whole_bytes_max == 0) ++of_nothing[has_storage_faults];
+    EXPECT_TRUE(options.background_actors.scrub || !NeedsScrubs(options));
+    EXPECT_LE(options.read_whole_bytes_max, options.ring_capacity);
+  }
+  for (const bool has_storage_faults : {false, true}) {
+    EXPECT_GT(of_nothing[has_storage_faults], runs[has_storage_faults] / 3);
+    EXPECT_LT(of_nothing[has_storage_faults], runs[has_storage_faults] * 2 / 3);
+  }
+}
+
 TEST(SimOptionsTest, BackgroundActorsComeByLotOrAsTheyAreFixed) {
   std::set<std::tuple<bool, bool, bool, bool, bool>> drawn;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -119,7 +142,7 @@ TEST(SimOptionsTest, BackgroundActorsComeByLotOrAsTheyAreFixed) {
     EXPECT_TRUE(options.background_actors.tail);
     EXPECT_FALSE(options.background_actors.unauthenticated);
     EXPECT_FALSE(options.background_actors.changes);
-    EXPECT_FALSE(options.background_actors.scrub);
+    EXPECT_EQ(options.background_actors.scrub, NeedsScrubs(options)) << seed;
     EXPECT_FALSE(options.background_actors.claim);
     EXPECT_EQ(options.spares, 0);
     EXPECT_LE(options.tail_machine, options.nodes);
