@@ -274,7 +274,7 @@ void EpochChecker::JudgeTable(int machine, const EpochTable& table) {
 }
 
 void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
-  // What lies behind damage is judged as if it was whole.
+  // Records behind damage are judged as if nothing was damaged.
   std::vector<std::byte> bytes = world_.checkers().damage.Restored(
       machine, MediumOf(world_, machine), state.table, state.head().lsn);
   RecordCursor cursor(RingOf(bytes, state.superline), state.table, state.head(),

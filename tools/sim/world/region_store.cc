@@ -35,7 +35,7 @@ bool RegionStore::SharesFate(int machine, int other) const {
 }
 
 void RegionStore::KeepBefore(int machine) {
-  // What an earlier fault took, and nobody has read since, was there, too.
+  // Bytes that an earlier fault took, unread since, were there, too.
   places_[machine].before.push_back(
       {world_.checkers().epochs.log_epoch(machine),
        places_[machine].incarnation,

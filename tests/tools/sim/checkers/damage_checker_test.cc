@@ -133,7 +133,7 @@ class DamageCheckerTest : public ::testing::Test {
     return absl::DataLossError(
         absl::StrCat("log: the header of LSN ", lsn.value, " at offset 64"));
   }
-  // What an installation leaves unread that the medium's place allows.
+  // Records that an installation may leave unread by the medium's place.
   Lacks LeftUnread(const LogPosition& place) {
     RegionState before = StateOf(damaged_);
     before.watermarks = {};
