@@ -46,8 +46,10 @@ using quorum::ZnodeCall;
 using quorum::ZnodeEvent;
 using quorum::ZnodeOutcome;
 using ::testing::AnyOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
+using ::testing::Ne;
 using ::testing::Not;
 
 // No session ends by silence before the tests lose their patience: whoever
@@ -527,8 +529,10 @@ TEST_F(ZookeeperFailOverTest, WhoseSessionAnotherClientEndsStaysPrimary) {
       absl::StrCat("/logs/main/live/", quorum::PrimaryName(Epoch(epoch)));
   const uint64_t session = reader_->Get(path).owner;
   ASSERT_NE(session, 0u);
-  EXPECT_THAT(std::vector<uint64_t>{session},
-              IsSubsetOf(servers_->Sessions(0)));
+  const std::vector<uint64_t> sessions = servers_->Sessions(0);
+  EXPECT_THAT(std::vector<uint64_t>{session}, IsSubsetOf(sessions));
+  // A connection that asks for them has none.
+  EXPECT_THAT(sessions, Each(Ne(0u)));
   ASSERT_TRUE(servers_->EndSession(0, session)) << servers_->Said();
   EXPECT_TRUE(Eventually([&] {
     const ZnodeEvent named = reader_->Get(path);

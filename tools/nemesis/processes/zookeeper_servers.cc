@@ -195,7 +195,9 @@ std::vector<uint64_t> ZookeeperServers::Sessions(int server) const {
     const size_t begin = at + kHex.size();
     const size_t end = said.find_first_not_of("0123456789abcdef", begin);
     uint64_t session = 0;
-    if (absl::SimpleHexAtoi(said.substr(begin, end - begin), &session)) {
+    // 0: a connection without a session, such as that of this question.
+    if (absl::SimpleHexAtoi(said.substr(begin, end - begin), &session) &&
+        session != 0) {
       sessions.push_back(session);
     }
   }
