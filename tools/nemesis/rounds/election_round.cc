@@ -21,6 +21,8 @@ namespace {
 constexpr int64_t kOverdueNanos = 500'000'000;
 // How long an operator's command waits before it is given again, in seconds.
 constexpr char kInstructSeconds[] = "20";
+// The same of two commands at once, one of which is in vain.
+constexpr char kCollidingSeconds[] = "5";
 // Few, since records that were taken when the log is lost are left out.
 constexpr uint64_t kWindowRecords = 100;
 // Part of a region that one program may fill. It is fed only while its
@@ -30,7 +32,7 @@ constexpr uint64_t kProgramShare = 4;
 // A load is so many records, and then a pause. With the records that are under
 // way that is less than kLoadBytesPerSecond (election_run.cc).
 constexpr uint64_t kLoadRecords = 50;
-constexpr int64_t kLoadPauseNanos = 400'000'000;
+constexpr int64_t kLoadPauseNanos = 100'000'000;
 // Times after which others are taken for lost.
 constexpr std::array<const char*, 2> kHastyOptions = {"--silence-ms", "300"};
 constexpr std::array<const char*, 4> kPatientOptions = {
@@ -276,7 +278,7 @@ absl::Status ElectionRounds::MustInstruct(const std::string& command,
   for (;;) {
     ALPHEUS_ASSIGN_OR_RETURN(
         const ProgramResult result,
-        programs_.RunBesideLoad(Instruction(command, node)));
+        programs_.RunBesideLoad(Instruction(command, node, kInstructSeconds)));
     ALPHEUS_RETURN_IF_ERROR(programs_.Listen());
     if (result.end.exit_status == 0 || programs_.EpochCount() > epochs) {
       return absl::OkStatus();
@@ -288,18 +290,19 @@ absl::Status ElectionRounds::MustInstruct(const std::string& command,
   }
 }
 
-Program ElectionRounds::Instruction(const std::string& command,
-                                    int node) const {
-  return cluster_.Alpheus(command, {"--log", log_, "--timeout",
-                                    kInstructSeconds, absl::StrCat(node)});
+Program ElectionRounds::Instruction(const std::string& command, int node,
+                                    const char* seconds) const {
+  return cluster_.Alpheus(
+      command, {"--log", log_, "--timeout", seconds, absl::StrCat(node)});
 }
 
 absl::Status ElectionRounds::ElectTwo(const ClusterWriter& primary) {
   std::vector<ChildProcess> commands;
   for (const int node :
        {NodeAfter(primary.plan().node, plan_.candidate), OtherNode(primary)}) {
-    ALPHEUS_ASSIGN_OR_RETURN(ChildProcess command,
-                             ChildProcess::Start(Instruction("elect", node)));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        ChildProcess command,
+        ChildProcess::Start(Instruction("elect", node, kCollidingSeconds)));
     commands.push_back(std::move(command));
   }
   // Each says who is primary, or that it was in vain: the last word counts.

@@ -115,7 +115,8 @@ class ElectionRounds {
   // stands.
   absl::Status MustInstruct(const std::string& command, int node);
   // Returns the command, with a time after which it gives up.
-  Program Instruction(const std::string& command, int node) const;
+  Program Instruction(const std::string& command, int node,
+                      const char* seconds) const;
   absl::Status Return(ClusterWriter* primary);
   // Ends a primary that was drained: it no longer stands.
   absl::Status EndDrained(ClusterWriter* primary);

@@ -23,7 +23,7 @@ namespace {
 
 // More than a load takes of a ring (election_round.cc), and the part of a
 // region that one of two primaries may fill.
-constexpr uint64_t kLoadBytesPerSecond = 200'000;
+constexpr uint64_t kLoadBytesPerSecond = 800'000;
 constexpr uint64_t kLoadShare = 4;
 
 // With a load, the ring has room for all of it.
