@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/service/clients/client_requests.h"
+
+#include <algorithm>
+
+namespace alpheus::service {
+
+ClientRequests::ClientRequests(const TableEntry& entry)
+    : last_(entry.sequence),
+      last_place_{entry.epoch, entry.lsn},
+      state_(entry.state) {
+  if (last_ > 0 && state_ != LastRequest::kClosed) {
+    known_.push_back({last_, last_place_, state_ == LastRequest::kVoid});
+  }
+}
+
+Judgement ClientRequests::Judge(const Request& request) {
+  Judgement judgement;
+  if (request.sequence == 0 || request.lowest_unanswered == 0 ||
+      request.lowest_unanswered > request.sequence) {
+    return judgement;
+  }
+  ForgetBelow(request.lowest_unanswered);
+  if (request.sequence <= last_) return Earlier(request.sequence);
+  if (is_closed()) {
+    judgement.admission = Admission::kClosed;
+    judgement.durable_with = last_place_;
+    return judgement;
+  }
+  if (request.sequence - request.lowest_unanswered >= kPlacesMax) {
+    judgement.admission = Admission::kTooMany;
+    return judgement;
+  }
+  const bool is_void_unanswered = state_ == LastRequest::kVoid &&
+                                  request.lowest_unanswered <= last_;  // CLR4
+  judgement.expected = std::max(last_ + 1, request.lowest_unanswered);
+  const bool is_next =
+      request.sequence <= judgement.expected && !is_void_unanswered;  // CLR2
+  judgement.admission = is_next ? Admission::kAdmitted : Admission::kOutOfOrder;
+  return judgement;
+}
+
+// CLR3, CLR4. A sequence below the last one is durable once that one is: its
+// record is before the last one's.
+Judgement ClientRequests::Earlier(uint64_t sequence) const {
+  Judgement judgement;
+  judgement.admission = Admission::kRepeated;
+  judgement.durable_with = last_place_;
+  const auto found =
+      std::ranges::lower_bound(known_, sequence, {}, &Known::sequence);
+  if (found == known_.end() || found->sequence != sequence) return judgement;
+  judgement.durable_with = found->place;
+  if (found->is_void) {
+    judgement.admission = Admission::kVoided;
+  } else {
+    judgement.place = found->place;
+  }
+  return judgement;
+}
+
+void ClientRequests::Note(uint64_t sequence, const Place& place,
+                          LastRequest state) {
+  const bool is_close = state == LastRequest::kClosed;
+  if (sequence < last_ || (sequence == last_ && !is_close)) return;
+  last_ = sequence;
+  last_place_ = place;
+  state_ = state;
+  if (is_close) return;
+  known_.push_back({sequence, place, state == LastRequest::kVoid});
+  if (known_.size() > kPlacesMax) known_.pop_front();
+}
+
+void ClientRequests::Join(const TableEntry& entry) {
+  Note(entry.sequence, {entry.epoch, entry.lsn}, entry.state);
+}
+
+TableEntry ClientRequests::ToEntry(Uuid client) const {
+  return {client, last_, last_place_.epoch, last_place_.lsn, state_};
+}
+
+void ClientRequests::ForgetBelow(uint64_t sequence) {
+  while (!known_.empty() && known_.front().sequence < sequence) {
+    known_.pop_front();
+  }
+}
+
+}  // namespace alpheus::service
