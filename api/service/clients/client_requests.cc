@@ -7,7 +7,7 @@ namespace alpheus::service {
 
 ClientRequests::ClientRequests(const TableEntry& entry)
     : last_(entry.sequence),
-      last_place_{entry.epoch, entry.lsn},
+      last_place_(entry.place),
       state_(entry.state) {
   if (last_ > 0 && state_ != LastRequest::kClosed) {
     known_.push_back({last_, last_place_, state_ == LastRequest::kVoid});
@@ -71,11 +71,11 @@ void ClientRequests::Note(uint64_t sequence, const Place& place,
 }
 
 void ClientRequests::Join(const TableEntry& entry) {
-  Note(entry.sequence, {entry.epoch, entry.lsn}, entry.state);
+  Note(entry.sequence, entry.place, entry.state);
 }
 
-TableEntry ClientRequests::ToEntry(Uuid client) const {
-  return {client, last_, last_place_.epoch, last_place_.lsn, state_};
+TableEntry ClientRequests::ToEntry(ClientId client) const {
+  return {client, last_, last_place_, state_};
 }
 
 void ClientRequests::ForgetBelow(uint64_t sequence) {

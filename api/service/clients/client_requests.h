@@ -22,22 +22,21 @@
 //   CLR2. A sequence is admitted only if it is above the last one, and all
 //         between were answered, by what the client says. So nothing is skipped
 //         that a client may still send, and a request that was refused, which
-//         leaves no record, stops nobody (E30).
+//         leaves no record, stops nobody (P-E30).
 //   CLR3. A repeat gets the place of its own record, or none; never the place
-//         of another request (Z6). Places of sequences that the client has
+//         of another request (P-Z6). Places of sequences that the client has
 //         answers for are forgotten. At most kPlacesMax are unanswered.
 //   CLR4. A void sequence stays void: its request is never appended. Only one
 //         above the last becomes void, and nothing is admitted behind it before
 //         the client has its answer. So a table, which has the last sequence
 //         alone, has each void one that somebody may ask for.
 //   CLR5. Two tables of one client are joined by the larger last sequence, in
-//         whatever order they are read (E29).
+//         whatever order they are read (P-E29).
 // Thread safety: one thread at a time.
 // References: docs/design/service.md; protocol P-E29, P-E30, P-Z1, P-Z6.
 #ifndef ALPHEUS_API_SERVICE_CLIENTS_CLIENT_REQUESTS_H_
 #define ALPHEUS_API_SERVICE_CLIENTS_CLIENT_REQUESTS_H_
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -51,15 +50,6 @@ namespace alpheus::service {
 // How many requests of a client may be without an answer: so many places are
 // kept.
 inline constexpr size_t kPlacesMax = 1024;
-
-// Place of a record. An LSN says something only with the epoch of its record
-// (E26).
-struct Place {
-  Epoch epoch;
-  Lsn lsn;
-
-  auto operator<=>(const Place&) const = default;
-};
 
 // A request, as its client sends it.
 struct Request {
@@ -106,7 +96,7 @@ class ClientRequests {
   void Join(const TableEntry& entry);
 
   // Returns the client as a table has it.
-  TableEntry ToEntry(Uuid client) const;
+  TableEntry ToEntry(ClientId client) const;
   uint64_t last() const { return last_; }
   // Returns the place of the last record.
   const Place& last_place() const { return last_place_; }

@@ -10,47 +10,43 @@ namespace alpheus::service {
 
 absl::Status ClientTable::Apply(const ServiceRecord& record,
                                 const Place& place) {
-  const Envelope& envelope = record.envelope;
-  const auto note = [&](LastRequest state) {
-    // A client that is not known has ended, and its later records are cleaned
-    // with it; or the record that began it is.
-    const auto [found, is_new] =
-        clients_.try_emplace(envelope.client, ClientRequests(place));
-    found->second.Note(envelope.sequence, place, state);
-    saved_.erase(envelope.client);
-  };
-  switch (envelope.kind) {
-    case ServiceRecordKind::kOpen:
-      clients_.try_emplace(envelope.client, ClientRequests(place));
-      break;
-    case ServiceRecordKind::kAppend:
-    case ServiceRecordKind::kBatch:
-      note(LastRequest::kAppended);
-      break;
-    case ServiceRecordKind::kVoid:
-      note(LastRequest::kVoid);
-      break;
-    case ServiceRecordKind::kClose:
-      note(LastRequest::kClosed);
-      break;
-    case ServiceRecordKind::kTable: {
-      ALPHEUS_ASSIGN_OR_RETURN(const std::vector<TableEntry> entries,
-                               DecodeTable(record.body));
-      for (const TableEntry& entry : entries) {
-        const auto [found, is_new] =
-            clients_.try_emplace(entry.client, ClientRequests(entry));
-        found->second.Join(entry);
-        if (found->second.ToEntry(entry.client) == entry) {
-          saved_[entry.client] = place.lsn;
-        }
-      }
-      break;
-    }
+  if (record.envelope.kind != ServiceRecordKind::kTable) {
+    Note(record.envelope, place);
+    return absl::OkStatus();
   }
+  ALPHEUS_ASSIGN_OR_RETURN(const std::vector<TableEntry> entries,
+                           DecodeTable(record.body));
+  NoteTable(entries, place.lsn);
   return absl::OkStatus();
 }
 
-ClientRequests* ClientTable::Find(Uuid client) {
+void ClientTable::Note(const Envelope& envelope, const Place& place) {
+  if (envelope.kind == ServiceRecordKind::kOpen) {
+    clients_.try_emplace(ClientId{place}, ClientRequests(place));
+    return;
+  }
+  LastRequest state = LastRequest::kAppended;
+  if (envelope.kind == ServiceRecordKind::kVoid) state = LastRequest::kVoid;
+  if (envelope.kind == ServiceRecordKind::kClose) state = LastRequest::kClosed;
+  // Of a client that is not known yet, earlier records are cleaned.
+  const auto [found, is_new] =
+      clients_.try_emplace(envelope.client, ClientRequests(place));
+  found->second.Note(envelope.sequence, place, state);
+  saved_.erase(envelope.client);
+}
+
+void ClientTable::NoteTable(std::span<const TableEntry> entries, Lsn lsn) {
+  for (const TableEntry& entry : entries) {
+    const auto [found, is_new] =
+        clients_.try_emplace(entry.client, ClientRequests(entry));
+    found->second.Join(entry);
+    if (found->second.ToEntry(entry.client) == entry) {
+      saved_[entry.client] = lsn;
+    }
+  }
+}
+
+ClientRequests* ClientTable::Find(ClientId client) {
   const auto found = clients_.find(client);
   return found == clients_.end() ? nullptr : &found->second;
 }

@@ -15,7 +15,7 @@
 //         be one that ended, whose requests are forgotten.
 //   CLT2. After a cleaning through an LSN the log still has the last request of
 //         each client that has not ended: ToSaveBefore says which are to be
-//         durable in a table before it (E29).
+//         durable in a table before it (P-E29).
 //   CLT3. Records that are applied twice, or in a table before or after them,
 //         change nothing more (CLR5).
 // Thread safety: Find and all members of the client that it returns, under a
@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -39,10 +40,14 @@ class ClientTable {
  public:
   // Takes a record of the log. Errors: DataLoss (an impossible table).
   absl::Status Apply(const ServiceRecord& record, const Place& place);
+  // Takes a record that has just been appended. Requires: no table.
+  void Note(const Envelope& envelope, const Place& place);
+  // Takes a table of these clients.
+  void NoteTable(std::span<const TableEntry> entries, Lsn lsn);
 
   // Returns a client; null: none is known by this id (CLT1). Valid until
   // OnCleaned.
-  ClientRequests* Find(Uuid client);
+  ClientRequests* Find(ClientId client);
   size_t size() const { return clients_.size(); }
 
   // Returns clients whose last record is at or before this LSN. A record of
@@ -54,10 +59,10 @@ class ClientTable {
   void OnCleaned(Lsn through);
 
  private:
-  std::map<Uuid, ClientRequests> clients_;
+  std::map<ClientId, ClientRequests> clients_;
   // LSN of the newest table that has the client as it is, if that is later than
   // its last record.
-  std::map<Uuid, Lsn> saved_;
+  std::map<ClientId, Lsn> saved_;
 };
 
 }  // namespace alpheus::service

@@ -30,13 +30,13 @@ Value Load(const std::byte* in) {
   return value;
 }
 
-void StoreUuid(Uuid id, std::byte* out) {
-  Store(id.high, out);
-  Store(id.low, out + 8);
+void StorePlace(const Place& place, std::byte* out) {
+  Store(place.epoch.value, out);
+  Store(place.lsn.value, out + 8);
 }
 
-Uuid LoadUuid(const std::byte* in) {
-  return {Load<uint64_t>(in), Load<uint64_t>(in + 8)};
+Place LoadPlace(const std::byte* in) {
+  return {Epoch(Load<uint64_t>(in)), Lsn(Load<uint64_t>(in + 8))};
 }
 
 bool IsKnown(ServiceRecordKind kind) {
@@ -50,17 +50,17 @@ bool IsPossible(const ServiceRecord& record) {
   switch (envelope.kind) {
     case ServiceRecordKind::kAppend:
     case ServiceRecordKind::kBatch:
-      return !envelope.client.is_zero() && envelope.sequence > 0;
+      return !envelope.client.is_none() && envelope.sequence > 0;
     case ServiceRecordKind::kOpen:
-      return !envelope.client.is_zero() && envelope.sequence == 0 &&
+      return envelope.client == ClientId() && envelope.sequence == 0 &&
              record.body.empty();
     case ServiceRecordKind::kClose:
-      return !envelope.client.is_zero() && record.body.empty();
+      return !envelope.client.is_none() && record.body.empty();
     case ServiceRecordKind::kVoid:
-      return !envelope.client.is_zero() && envelope.sequence > 0 &&
+      return !envelope.client.is_none() && envelope.sequence > 0 &&
              record.body.empty();
     case ServiceRecordKind::kTable:
-      return envelope.client.is_zero() && envelope.sequence == 0 &&
+      return envelope.client == ClientId() && envelope.sequence == 0 &&
              envelope.tag == 0 && !record.body.empty() &&
              record.body.size() % kTableEntryBytes == 0;
   }
@@ -92,11 +92,12 @@ absl::Status Impossible(const std::string& why) {
 
 absl::StatusOr<TableEntry> DecodeEntry(std::span<const std::byte> bytes) {
   const auto state = static_cast<LastRequest>(bytes[40]);
-  const TableEntry entry = {LoadUuid(bytes.data()), Load<uint64_t>(&bytes[16]),
-                            Epoch(Load<uint64_t>(&bytes[24])),
-                            Lsn(Load<uint64_t>(&bytes[32])), state};
+  const TableEntry entry = {{LoadPlace(bytes.data())},
+                            Load<uint64_t>(&bytes[16]),
+                            LoadPlace(&bytes[24]),
+                            state};
   const bool is_possible =
-      !entry.client.is_zero() && state <= LastRequest::kClosed &&
+      !entry.client.is_none() && state <= LastRequest::kClosed &&
       std::ranges::all_of(bytes.subspan(41),
                           [](std::byte one) { return one == std::byte{0}; });
   if (!is_possible) {
@@ -109,13 +110,17 @@ absl::StatusOr<TableEntry> DecodeEntry(std::span<const std::byte> bytes) {
 
 }  // namespace
 
+std::string ClientId::ToString() const {
+  return absl::StrCat(opened.epoch.value, "/", opened.lsn.value);
+}
+
 void EncodeEnvelope(const Envelope& envelope,
                     std::span<std::byte, kEnvelopeBytes> out) {
   std::ranges::copy(kMagic, out.begin());
   out[2] = static_cast<std::byte>(kVersion);
   out[3] = static_cast<std::byte>(envelope.kind);
   Store(envelope.tag, &out[4]);
-  StoreUuid(envelope.client, &out[8]);
+  StorePlace(envelope.client.opened, &out[8]);
   Store(envelope.sequence, &out[24]);
 }
 
@@ -136,7 +141,7 @@ absl::StatusOr<ServiceRecord> DecodeServiceRecord(
         "service that wrote it, or a later one"));
   }
   const ServiceRecord record = {
-      {kind, Load<uint32_t>(&payload[4]), LoadUuid(&payload[8]),
+      {kind, Load<uint32_t>(&payload[4]), {LoadPlace(&payload[8])},
        Load<uint64_t>(&payload[24])},
       payload.subspan(kEnvelopeBytes)};
   if (!IsPossible(record)) return Impossible(DescribeServiceRecord(record));
@@ -188,10 +193,9 @@ std::vector<std::byte> EncodeTable(std::span<const TableEntry> entries) {
   std::vector<std::byte> bytes(entries.size() * kTableEntryBytes);
   std::byte* out = bytes.data();
   for (const TableEntry& entry : entries) {
-    StoreUuid(entry.client, out);
+    StorePlace(entry.client.opened, out);
     Store(entry.sequence, out + 16);
-    Store(entry.epoch.value, out + 24);
-    Store(entry.lsn.value, out + 32);
+    StorePlace(entry.place, out + 24);
     out[40] = static_cast<std::byte>(entry.state);
     out += kTableEntryBytes;
   }

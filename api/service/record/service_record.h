@@ -14,7 +14,8 @@
 //   2       version: 1
 //   3       kind
 //   4..8    tag, which readers may filter by; kTable: 0
-//   8..24   client: the upper half of its id, then the lower one; kTable: 0
+//   8..24   client: epoch and LSN of the record that began it; kOpen and
+//           kTable: 0
 //   24..32  sequence of the request; kOpen and kTable: 0
 //   32..    body: kAppend the client's bytes; kBatch the number of payloads,
 //           their lengths (4 bytes each) and their bytes; kTable 48 bytes for
@@ -22,7 +23,7 @@
 //
 // One client of a kTable:
 //
-//   0..16   client
+//   0..16   client, as above
 //   16..24  its last sequence
 //   24..32  epoch of the record of that sequence
 //   32..40  LSN of it
@@ -34,6 +35,7 @@
 #ifndef ALPHEUS_API_SERVICE_RECORD_SERVICE_RECORD_H_
 #define ALPHEUS_API_SERVICE_RECORD_SERVICE_RECORD_H_
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -60,10 +62,31 @@ inline constexpr size_t kTableEntryBytes = 48;
 // A body counts its payloads with 32 bits; more than this fit into no ring.
 inline constexpr size_t kBatchMax = size_t{1} << 20;
 
+// Place of a record. An LSN says something only with the epoch of its record
+// (P-E26).
+struct Place {
+  Epoch epoch;
+  Lsn lsn;
+
+  auto operator<=>(const Place&) const = default;
+};
+
+// Names a client by the place of the record that began it. So no other client
+// ever has the same name.
+struct ClientId {
+  Place opened;
+
+  auto operator<=>(const ClientId&) const = default;
+  // Returns true for a name that no client has.
+  bool is_none() const { return opened.epoch == Epoch(); }
+  // Epoch and LSN, such as 3/42.
+  std::string ToString() const;
+};
+
 struct Envelope {
   ServiceRecordKind kind = ServiceRecordKind::kAppend;
   uint32_t tag = 0;
-  Uuid client;
+  ClientId client;
   uint64_t sequence = 0;
 
   bool operator==(const Envelope&) const = default;
@@ -79,10 +102,9 @@ enum class LastRequest : uint8_t { kAppended = 0, kVoid = 1, kClosed = 2 };
 
 // The last request of a client that the log has.
 struct TableEntry {
-  Uuid client;
+  ClientId client;
   uint64_t sequence = 0;
-  Epoch epoch;
-  Lsn lsn;
+  Place place;
   LastRequest state = LastRequest::kAppended;
 
   bool operator==(const TableEntry&) const = default;

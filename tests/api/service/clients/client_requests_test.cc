@@ -13,7 +13,7 @@
 namespace alpheus::service {
 namespace {
 
-constexpr Uuid kClient = {1, 2};
+constexpr ClientId kClient = {{Epoch(1), Lsn(2)}};
 
 Place At(uint64_t lsn) { return {Epoch(3), Lsn(lsn)}; }
 
@@ -40,7 +40,7 @@ TEST_F(ClientRequestsTest, RequestsAreAdmittedInTheirOrder) {
   EXPECT_EQ(client_.Judge({3, 1}).expected, 2U);
 }
 
-// CLR2, E30: request 2 was refused, and the client knows.
+// CLR2, P-E30: request 2 was refused, and the client knows.
 TEST_F(ClientRequestsTest, RefusedRequestStopsNobody) {
   Append(1, 11);
   EXPECT_EQ(Asked(3, 2), Admission::kOutOfOrder);
@@ -111,7 +111,7 @@ TEST_F(ClientRequestsTest, ImpossibleNumbersAreRefused) {
   EXPECT_EQ(Asked(1, 2), Admission::kImpossible);
 }
 
-// CLR5, E29: a table that was made before record 2 was appended, and lies
+// CLR5, P-E29: a table that was made before record 2 was appended, and lies
 // behind it.
 TEST_F(ClientRequestsTest, OlderTableChangesNothing) {
   Append(1, 11);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -19,15 +20,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr Uuid kOne = {1, 1};
-constexpr Uuid kTwo = {2, 2};
-
 Place At(uint64_t lsn) { return {Epoch(3), Lsn(lsn)}; }
 
 // A log of service records; its table after all of them.
 class WrittenLog {
  public:
-  Lsn Append(ServiceRecordKind kind, Uuid client, uint64_t sequence) {
+  // Begins a client.
+  ClientId Open() {
+    return {{Epoch(3), Append(ServiceRecordKind::kOpen, {}, 0)}};
+  }
+  Lsn Append(ServiceRecordKind kind, ClientId client, uint64_t sequence) {
     return Write({{kind, 0, client, sequence}, {}});
   }
   Lsn SaveTable(const std::vector<TableEntry>& entries) {
@@ -69,57 +71,58 @@ class WrittenLog {
   std::map<Lsn, Written> records_;
 };
 
-Admission Asked(ClientTable& table, Uuid client, uint64_t sequence) {
+Admission Asked(ClientTable& table, ClientId client, uint64_t sequence) {
   return table.Find(client)->Judge({sequence, sequence}).admission;
 }
 
 // CLT1.
 TEST(ClientTableTest, ClientIsKnownFromItsBeginningUntilItsEndIsCleaned) {
   WrittenLog log;
-  EXPECT_EQ(log.table.Find(kOne), nullptr);
-  log.Append(ServiceRecordKind::kOpen, kOne, 0);
-  EXPECT_EQ(Asked(log.table, kOne, 1), Admission::kAdmitted);
-  log.Append(ServiceRecordKind::kAppend, kOne, 1);
-  const Lsn end = log.Append(ServiceRecordKind::kClose, kOne, 1);
+  EXPECT_EQ(log.table.Find({At(1)}), nullptr);
+  const ClientId one = log.Open();
+  EXPECT_EQ(Asked(log.table, one, 1), Admission::kAdmitted);
+  log.Append(ServiceRecordKind::kAppend, one, 1);
+  const Lsn end = log.Append(ServiceRecordKind::kClose, one, 1);
   log.CleanThrough(end - 1);
-  EXPECT_EQ(Asked(log.table, kOne, 2), Admission::kClosed);
+  EXPECT_EQ(Asked(log.table, one, 2), Admission::kClosed);
   log.CleanThrough(end);
-  EXPECT_EQ(log.table.Find(kOne), nullptr);
+  EXPECT_EQ(log.table.Find(one), nullptr);
   EXPECT_EQ(log.table.size(), 0U);
 }
 
+// CLT3.
 TEST(ClientTableTest, BeginningThatComesAgainChangesNothing) {
   WrittenLog log;
-  log.Append(ServiceRecordKind::kOpen, kOne, 0);
-  log.Append(ServiceRecordKind::kAppend, kOne, 1);
-  log.Append(ServiceRecordKind::kOpen, kOne, 0);
-  EXPECT_EQ(Asked(log.table, kOne, 1), Admission::kRepeated);
+  const ClientId one = log.Open();
+  log.Append(ServiceRecordKind::kAppend, one, 1);
+  log.table.Note({.kind = ServiceRecordKind::kOpen}, one.opened);
+  EXPECT_EQ(Asked(log.table, one, 1), Admission::kRepeated);
 }
 
-// CLT2, E29: client 2 overwrites what client 1 wrote, the record of client 1 is
+// CLT2, P-E29: client 2 overwrites what client 1 wrote, the record of client 1 is
 // cleaned, and client 1 repeats its request.
 TEST(ClientTableTest, RequestsAreKnownAfterTheirRecordsAreCleaned) {
   WrittenLog log;
-  log.Append(ServiceRecordKind::kOpen, kOne, 0);
-  log.Append(ServiceRecordKind::kOpen, kTwo, 0);
-  const Lsn last = log.Append(ServiceRecordKind::kAppend, kOne, 1);
-  log.Append(ServiceRecordKind::kAppend, kTwo, 1);
+  const ClientId one = log.Open();
+  const ClientId two = log.Open();
+  const Lsn last = log.Append(ServiceRecordKind::kAppend, one, 1);
+  log.Append(ServiceRecordKind::kAppend, two, 1);
   const std::vector<TableEntry> saved = log.table.ToSaveBefore(last);
-  EXPECT_THAT(saved, ElementsAre(TableEntry{kOne, 1, Epoch(3), last}));
+  EXPECT_THAT(saved, ElementsAre(TableEntry{one, 1, At(last.value)}));
   log.SaveTable(saved);
   EXPECT_THAT(log.table.ToSaveBefore(last), IsEmpty());
   log.CleanThrough(last);
   ClientTable read = log.Read();
-  EXPECT_EQ(Asked(read, kOne, 1), Admission::kRepeated);
-  EXPECT_EQ(read.Find(kOne)->Judge({1, 1}).place, At(last.value));
-  EXPECT_EQ(Asked(read, kOne, 2), Admission::kAdmitted);
+  EXPECT_EQ(Asked(read, one, 1), Admission::kRepeated);
+  EXPECT_EQ(read.Find(one)->Judge({1, 1}).place, At(last.value));
+  EXPECT_EQ(Asked(read, one, 2), Admission::kAdmitted);
 }
 
 // CLT2: the table itself is to be cleaned.
 TEST(ClientTableTest, TableThatGoesIsSavedAgain) {
   WrittenLog log;
-  log.Append(ServiceRecordKind::kOpen, kOne, 0);
-  const Lsn last = log.Append(ServiceRecordKind::kAppend, kOne, 1);
+  const ClientId one = log.Open();
+  const Lsn last = log.Append(ServiceRecordKind::kAppend, one, 1);
   const Lsn table = log.SaveTable(log.table.ToSaveBefore(last));
   EXPECT_THAT(log.table.ToSaveBefore(table - 1), IsEmpty());
   EXPECT_EQ(log.table.ToSaveBefore(table).size(), 1U);
@@ -127,20 +130,20 @@ TEST(ClientTableTest, TableThatGoesIsSavedAgain) {
 
 TEST(ClientTableTest, ClientsThatHaveEndedAreNotSaved) {
   WrittenLog log;
-  log.Append(ServiceRecordKind::kOpen, kOne, 0);
-  const Lsn end = log.Append(ServiceRecordKind::kClose, kOne, 0);
+  const ClientId one = log.Open();
+  const Lsn end = log.Append(ServiceRecordKind::kClose, one, 0);
   EXPECT_THAT(log.table.ToSaveBefore(end), IsEmpty());
 }
 
 // CLT3: a table was made, then a record was appended, then the table was.
 TEST(ClientTableTest, TableOfBeforeDoesNotCountAsSaved) {
   WrittenLog log;
-  log.Append(ServiceRecordKind::kOpen, kOne, 0);
-  log.Append(ServiceRecordKind::kAppend, kOne, 1);
+  const ClientId one = log.Open();
+  log.Append(ServiceRecordKind::kAppend, one, 1);
   const std::vector<TableEntry> old = log.table.ToSaveBefore(Lsn(2));
-  const Lsn last = log.Append(ServiceRecordKind::kAppend, kOne, 2);
+  const Lsn last = log.Append(ServiceRecordKind::kAppend, one, 2);
   log.SaveTable(old);
-  EXPECT_EQ(Asked(log.table, kOne, 2), Admission::kRepeated);
+  EXPECT_EQ(Asked(log.table, one, 2), Admission::kRepeated);
   EXPECT_EQ(log.table.ToSaveBefore(last).size(), 1U);
 }
 
@@ -157,23 +160,23 @@ TEST(ClientTableTest, OpeningKnowsAllThatTheTableKnew) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed);
     WrittenLog log;
-    std::map<uint64_t, uint64_t> last;  // of clients that have not ended
-    Lsn newest = log.Append(ServiceRecordKind::kOpen, {1, 1}, 0);
-    last[1] = 0;
+    std::map<ClientId, uint64_t> last;  // of clients that have not ended
+    Lsn newest;
     for (int step = 0; step < 200; ++step) {
-      const uint64_t client = 1 + random.Below(6);
-      const Uuid id = {client, client};
-      const auto found = last.find(client);
-      if (found == last.end()) {
-        // A client is never opened again under its id; this one is.
-        if (log.table.Find(id) != nullptr) continue;
-        newest = log.Append(ServiceRecordKind::kOpen, id, 0);
-        last[client] = 0;
-      } else if (random.Below(12) == 0) {
-        newest = log.Append(ServiceRecordKind::kClose, id, found->second);
+      if (last.size() < 2 || (last.size() < 6 && random.Below(10) == 0)) {
+        const ClientId id = log.Open();
+        newest = id.opened.lsn;
+        last[id] = 0;
+      }
+      const auto found =
+          std::next(last.begin(), static_cast<ptrdiff_t>(random.Below(last.size())));
+      if (random.Below(12) == 0) {
+        newest =
+            log.Append(ServiceRecordKind::kClose, found->first, found->second);
         last.erase(found);
       } else {
-        newest = log.Append(ServiceRecordKind::kAppend, id, ++found->second);
+        newest = log.Append(ServiceRecordKind::kAppend, found->first,
+                            ++found->second);
       }
       if (random.Below(10) != 0) continue;
       const Lsn through = log.first() + random.Below(newest - log.first() + 1);
@@ -183,7 +186,7 @@ TEST(ClientTableTest, OpeningKnowsAllThatTheTableKnew) {
       if (through == newest) continue;
       ClientTable read = log.Read();
       for (const auto& [one, sequence] : last) {
-        ClientRequests* known = read.Find({one, one});
+        ClientRequests* known = read.Find(one);
         ASSERT_NE(known, nullptr) << seed;
         ASSERT_EQ(known->last(), sequence) << seed;
         ASSERT_FALSE(known->is_closed()) << seed;

@@ -22,7 +22,8 @@ using Code = absl::StatusCode;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr Uuid kClient = {0x0102030405060708, 0x1112131415161718};
+constexpr ClientId kClient = {
+    {Epoch(0x0102030405060708), Lsn(0x1112131415161718)}};
 
 std::string Encoded(const Envelope& envelope, std::string_view body = "") {
   std::array<std::byte, kEnvelopeBytes> bytes;
@@ -35,8 +36,10 @@ absl::StatusOr<ServiceRecord> Decoded(std::string_view payload) {
 }
 
 Envelope Of(ServiceRecordKind kind, uint64_t sequence) {
-  return {kind, kind == ServiceRecordKind::kTable ? 0 : 7U,
-          kind == ServiceRecordKind::kTable ? Uuid{} : kClient, sequence};
+  const bool is_table = kind == ServiceRecordKind::kTable;
+  const bool is_of_client = !is_table && kind != ServiceRecordKind::kOpen;
+  return {kind, is_table ? 0 : 7U, is_of_client ? kClient : ClientId(),
+          sequence};
 }
 
 std::string TableText(const std::vector<TableEntry>& entries) {
@@ -55,7 +58,7 @@ TEST(ServiceRecordTest, BytesAreThoseOfTheFormat) {
                         "body",
                         36));
   EXPECT_EQ(
-      TableText({{kClient, 0x41, Epoch(0x42), Lsn(0x43), LastRequest::kVoid}}),
+      TableText({{kClient, 0x41, {Epoch(0x42), Lsn(0x43)}, LastRequest::kVoid}}),
       std::string("\x08\x07\x06\x05\x04\x03\x02\x01"
                   "\x18\x17\x16\x15\x14\x13\x12\x11"
                   "\x41\x00\x00\x00\x00\x00\x00\x00"
@@ -92,7 +95,7 @@ TEST(ServiceRecordTest, EveryKindIsReadBack) {
     EXPECT_THAT(DescribeServiceRecord(*record),
                 HasSubstr(kind == ServiceRecordKind::kTable
                               ? "1 clients"
-                              : "01020304050607081112131415161718"));
+                              : "sequence"));
   }
 }
 
@@ -117,6 +120,7 @@ TEST(ServiceRecordTest, OtherPayloadsAreRefused) {
 TEST(ServiceRecordTest, RecordsThatNoServiceWritesAreDamage) {
   const Envelope of_nobody = {ServiceRecordKind::kAppend, 0, {}, 1};
   const Envelope tagged_table = {ServiceRecordKind::kTable, 1, {}, 0};
+  const Envelope named = {ServiceRecordKind::kOpen, 0, kClient, 0};
   const std::string entry(kTableEntryBytes, 'x');
   for (const std::string& payload :
        {Encoded(of_nobody), Encoded(Of(ServiceRecordKind::kAppend, 0)),
@@ -128,7 +132,7 @@ TEST(ServiceRecordTest, RecordsThatNoServiceWritesAreDamage) {
         Encoded(Of(ServiceRecordKind::kTable, 1), entry),
         Encoded(Of(ServiceRecordKind::kTable, 0)),
         Encoded(Of(ServiceRecordKind::kTable, 0), entry + "x"),
-        Encoded(tagged_table, entry)}) {
+        Encoded(tagged_table, entry), Encoded(named)}) {
     EXPECT_EQ(Decoded(payload).status().code(), Code::kDataLoss)
         << Decoded(payload).status();
   }
@@ -161,8 +165,8 @@ TEST(ServiceRecordTest, BatchesAreReadBack) {
 
 TEST(ServiceRecordTest, TablesAreReadBack) {
   const std::vector<TableEntry> entries = {
-      {kClient, 4, Epoch(5), Lsn(6), LastRequest::kAppended},
-      {{1, 2}, 0, Epoch(7), Lsn(8), LastRequest::kClosed}};
+      {kClient, 4, {Epoch(5), Lsn(6)}, LastRequest::kAppended},
+      {{{Epoch(1), Lsn(2)}}, 0, {Epoch(7), Lsn(8)}, LastRequest::kClosed}};
   std::string body = TableText(entries);
   const auto read = DecodeTable(AsBytes(body));
   ASSERT_TRUE(read.ok()) << read.status();

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/service/log/service_log.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "log/base/mutex.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus::service {
+namespace {
+
+// The finding for a record that the log refused, with nothing written.
+Finding Refusal(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return Finding::kTooLarge;
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kDeadlineExceeded:
+      return Finding::kNoRoom;
+    default:
+      return Finding::kFailed;
+  }
+}
+
+// The finding for a request that is not admitted.
+Finding Refusal(Admission admission) {
+  switch (admission) {
+    case Admission::kVoided:
+      return Finding::kNever;
+    case Admission::kClosed:
+      return Finding::kClosed;
+    case Admission::kOutOfOrder:
+      return Finding::kOutOfOrder;
+    case Admission::kTooMany:
+      return Finding::kTooMany;
+    default:
+      return Finding::kImpossible;
+  }
+}
+
+// The verdict on a request that the table answers.
+Verdict VerdictOf(const Judgement& judgement) {
+  if (judgement.admission == Admission::kRepeated) {
+    return {Finding::kRepeated, judgement.place, judgement.durable_with.lsn};
+  }
+  return {Refusal(judgement.admission), std::nullopt,
+          judgement.durable_with.lsn, judgement.expected};
+}
+
+}  // namespace
+
+absl::Status ServiceLog::Recover(const Place& place,
+                                 std::span<const std::byte> payload) {
+  ALPHEUS_ASSIGN_OR_RETURN(const ServiceRecord record,
+                           DecodeServiceRecord(payload));
+  const MutexLock lock(mutex_);
+  if (record.envelope.kind != ServiceRecordKind::kTable) {
+    last_request_ = place.lsn;
+  }
+  return table_.Apply(record, place);
+}
+
+void ServiceLog::Append(Epoch epoch, std::span<const AppendRequest> requests,
+                        std::vector<Verdict>* verdicts) {
+  verdicts->reserve(verdicts->size() + requests.size());
+  if (epoch != epoch_) {  // SLG1
+    verdicts->insert(verdicts->end(), requests.size(),
+                     {.finding = Finding::kWrongEpoch});
+    return;
+  }
+  const MutexLock lock(mutex_);
+  for (const AppendRequest& request : requests) {
+    verdicts->push_back(AppendOne(request));
+  }
+}
+
+Verdict ServiceLog::AppendOne(const AppendRequest& request) {
+  ClientRequests* const client = table_.Find(request.client);
+  if (client == nullptr) return {.finding = Finding::kUnknownClient};
+  const Judgement judgement = client->Judge(request.number);
+  if (judgement.admission != Admission::kAdmitted) return VerdictOf(judgement);
+  if (const auto mismatch = Mismatch(request, *client)) return *mismatch;
+  Envelope envelope = {ServiceRecordKind::kAppend, request.tag, request.client,
+                       request.number.sequence};
+  if (request.payloads.size() == 1) return Write(envelope, request.payloads);
+  if (request.payloads.empty() || request.payloads.size() > kBatchMax) {
+    return {.finding = Finding::kTooLarge, .expected = kBatchMax};
+  }
+  envelope.kind = ServiceRecordKind::kBatch;
+  const std::vector<std::byte> head = EncodeBatchHead(request.payloads);
+  std::vector<std::span<const std::byte>> body;
+  body.reserve(request.payloads.size() + 1);
+  body.emplace_back(head);
+  body.insert(body.end(), request.payloads.begin(), request.payloads.end());
+  return Write(envelope, body);
+}
+
+std::optional<Verdict> ServiceLog::Mismatch(
+    const AppendRequest& request, const ClientRequests& client) const {
+  const Lsn next = log_.next_lsn();
+  const bool is_other_place =
+      request.expected_lsn && *request.expected_lsn != next;
+  const bool is_other_client =
+      request.only_if_last && client.last_place().lsn != last_request_;
+  if (!is_other_place && !is_other_client) return std::nullopt;
+  return Verdict{Finding::kTailMismatch, std::nullopt, Lsn(next.value - 1),
+                 next.value};
+}
+
+Verdict ServiceLog::Write(const Envelope& envelope,
+                          std::span<const std::span<const std::byte>> body) {
+  std::array<std::byte, kEnvelopeBytes> head;
+  EncodeEnvelope(envelope, head);
+  std::vector<std::span<const std::byte>> parts;
+  parts.reserve(body.size() + 1);
+  parts.emplace_back(head);
+  parts.insert(parts.end(), body.begin(), body.end());
+  const absl::StatusOr<Place> place = log_.Append(parts);
+  if (!place.ok()) {
+    return {.finding = Refusal(place.status()),
+            .expected = log_.payload_bytes_max() - kEnvelopeBytes};
+  }
+  table_.Note(envelope, *place);
+  last_request_ = place->lsn;
+  return {Finding::kAppended, *place, place->lsn};
+}
+
+Verdict ServiceLog::Open(Epoch epoch) {
+  if (epoch != epoch_) return {.finding = Finding::kWrongEpoch};
+  const MutexLock lock(mutex_);
+  return Write({.kind = ServiceRecordKind::kOpen}, {});
+}
+
+Verdict ServiceLog::Close(Epoch epoch, ClientId client) {
+  if (epoch != epoch_) return {.finding = Finding::kWrongEpoch};
+  const MutexLock lock(mutex_);
+  const ClientRequests* const known = table_.Find(client);
+  if (known == nullptr) return {.finding = Finding::kUnknownClient};
+  if (known->is_closed()) {
+    return {Finding::kRepeated, known->last_place(), known->last_place().lsn};
+  }
+  return Write({.kind = ServiceRecordKind::kClose,
+                .client = client,
+                .sequence = known->last()},
+               {});
+}
+
+Verdict ServiceLog::Resolve(ClientId client, const Request& number,
+                            Epoch last_epoch) {
+  if (last_epoch > epoch_) return {.finding = Finding::kWrongEpoch};
+  const MutexLock lock(mutex_);
+  ClientRequests* const known = table_.Find(client);
+  if (known == nullptr) return {.finding = Finding::kUnknownClient};
+  const Judgement judgement = known->Judge(number);
+  switch (judgement.admission) {
+    case Admission::kClosed: {
+      Verdict never = VerdictOf(judgement);
+      never.finding = Finding::kNever;
+      return never;
+    }
+    case Admission::kAdmitted:
+    case Admission::kOutOfOrder:
+    case Admission::kTooMany:
+      break;
+    default:
+      return VerdictOf(judgement);
+  }
+  if (last_epoch < epoch_) return {.finding = Finding::kNever};  // SLG4
+  if (judgement.admission != Admission::kAdmitted) {
+    return {.finding = Finding::kUndecided, .expected = judgement.expected};
+  }
+  Verdict verdict = Write({.kind = ServiceRecordKind::kVoid,
+                           .client = client,
+                           .sequence = number.sequence},
+                          {});
+  if (verdict.finding == Finding::kAppended) {
+    verdict.finding = Finding::kNever;
+    verdict.place.reset();
+  }
+  return verdict;
+}
+
+void ServiceLog::Settle(std::span<const Verdict> verdicts,
+                        std::function<void(const absl::Status&)> done) {
+  Lsn last;
+  for (const Verdict& verdict : verdicts) {
+    last = std::max(last, verdict.settled_with);
+  }
+  WhenDurable(last, std::move(done));
+}
+
+void ServiceLog::WhenDurable(Lsn lsn,
+                             std::function<void(const absl::Status&)> done) {
+  if (lsn == Lsn()) {
+    done(absl::OkStatus());
+    return;
+  }
+  absl::Status begun = log_.BeginForce(lsn);
+  if (begun.ok()) begun = log_.OnDurable(lsn, done);
+  if (!begun.ok()) done(begun);
+}
+
+void ServiceLog::CleanupThrough(Lsn through,
+                                std::function<void(const absl::Status&)> done) {
+  const absl::StatusOr<Lsn> saved = WriteTables(through);
+  if (!saved.ok()) {
+    done(saved.status());
+    return;
+  }
+  WhenDurable(*saved, [this, through, done = std::move(done)](
+                          const absl::Status& is_durable) {
+    absl::Status cleaned = is_durable;
+    if (cleaned.ok()) cleaned = log_.CleanupThrough(through);
+    if (cleaned.ok()) {
+      const MutexLock lock(mutex_);
+      table_.OnCleaned(through);
+    }
+    done(cleaned);
+  });
+}
+
+absl::StatusOr<Lsn> ServiceLog::WriteTables(Lsn through) {
+  const MutexLock lock(mutex_);
+  const std::vector<TableEntry> entries = table_.ToSaveBefore(through);
+  const size_t fitting =
+      (log_.payload_bytes_max() - kEnvelopeBytes) / kTableEntryBytes;
+  const std::span<const TableEntry> all(entries);
+  Lsn last;
+  for (size_t at = 0; at < all.size(); at += fitting) {
+    const auto some = all.subspan(at, std::min(fitting, all.size() - at));
+    std::array<std::byte, kEnvelopeBytes> head;
+    EncodeEnvelope({.kind = ServiceRecordKind::kTable}, head);
+    const std::vector<std::byte> body = EncodeTable(some);
+    const std::array<std::span<const std::byte>, 2> parts = {head, body};
+    ALPHEUS_ASSIGN_OR_RETURN(const Place place, log_.Append(parts));
+    table_.NoteTable(some, place.lsn);
+    last = place.lsn;
+  }
+  return last;
+}
+
+size_t ServiceLog::clients() const {
+  const MutexLock lock(mutex_);
+  return table_.size();
+}
+
+}  // namespace alpheus::service

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/service/log/service_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "api/service/record/service_record.h"
+#include "log/base/bytes.h"
+#include "log/base/random.h"
+#include "tests/api/service/log/memory_record_log.h"
+
+namespace alpheus::service {
+namespace {
+
+constexpr Epoch kEpoch(5);
+
+class ServiceLogTest : public ::testing::Test {
+ protected:
+  ServiceLogTest() { client_ = Begun(); }
+
+  ClientId Begun() {
+    const Verdict opened = service_->Open(service_->epoch());
+    EXPECT_EQ(opened.finding, Finding::kAppended);
+    return {*opened.place};
+  }
+  // The client appends `text`.
+  Verdict Append(uint64_t sequence, uint64_t unanswered,
+                 std::string_view text = "text") {
+    return Append({.client = client_, .number = {sequence, unanswered}}, text);
+  }
+  Verdict Append(AppendRequest request, std::string_view text) {
+    const std::span<const std::byte> payload = AsBytes(text);
+    request.payloads = {&payload, 1};
+    std::vector<Verdict> verdicts;
+    service_->Append(service_->epoch(), {&request, 1}, &verdicts);
+    EXPECT_EQ(verdicts.size(), 1U);
+    return verdicts.front();
+  }
+  // Returns the outcome of settling; none: not settled yet.
+  std::shared_ptr<std::optional<absl::Status>> Settled(const Verdict& verdict) {
+    auto settled = std::make_shared<std::optional<absl::Status>>();
+    service_->Settle({&verdict, 1},
+                     [settled](const absl::Status& status) { *settled = status; });
+    return settled;
+  }
+  // Another primary opens the log, which has its records up to `end`.
+  void FailOver(Lsn end) {
+    MemoryRecordLog opened = log_->OpenedWith(end);
+    log_->Fail();
+    log_ = std::make_unique<MemoryRecordLog>(std::move(opened));
+    service_ = std::make_unique<ServiceLog>(*log_, service_->epoch() + 1);
+    for (const MemoryRecordLog::Record& record : log_->records()) {
+      const absl::Status recovered =
+          service_->Recover(record.place, AsBytes(record.payload));
+      EXPECT_TRUE(recovered.ok()) << recovered;
+    }
+  }
+
+  std::unique_ptr<MemoryRecordLog> log_ =
+      std::make_unique<MemoryRecordLog>(kEpoch);
+  std::unique_ptr<ServiceLog> service_ =
+      std::make_unique<ServiceLog>(*log_, kEpoch);
+  ClientId client_;
+};
+
+TEST_F(ServiceLogTest, RequestIsAppendedAndSettledOnceItIsDurable) {
+  const Verdict verdict = Append(1, 1, "hello");
+  EXPECT_EQ(verdict.finding, Finding::kAppended);
+  EXPECT_EQ(verdict.place, (Place{kEpoch, Lsn(2)}));
+  const auto settled = Settled(verdict);
+  EXPECT_EQ(log_->forced(), Lsn(2));
+  EXPECT_FALSE(settled->has_value());
+  log_->MakeDurable(Lsn(2));
+  EXPECT_EQ(*settled, absl::OkStatus());
+  const auto record = DecodeServiceRecord(AsBytes(log_->records()[1].payload));
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->envelope,
+            (Envelope{ServiceRecordKind::kAppend, 0, client_, 1}));
+  EXPECT_EQ(AsText(record->body), "hello");
+}
+
+// P-Z6: a repeat of a request whose record is not durable yet.
+TEST_F(ServiceLogTest, RepeatWaitsForTheRecord) {
+  const Verdict first = Append(1, 1);
+  const Verdict repeat = Append(1, 1);
+  EXPECT_EQ(repeat.finding, Finding::kRepeated);
+  EXPECT_EQ(repeat.place, first.place);
+  EXPECT_EQ(log_->next_lsn(), Lsn(3));
+  const auto settled = Settled(repeat);
+  EXPECT_FALSE(settled->has_value());
+  log_->MakeAllDurable();
+  EXPECT_EQ(*settled, absl::OkStatus());
+}
+
+TEST_F(ServiceLogTest, OutcomeIsUnknownOnceTheLogHasFailed) {
+  const auto settled = Settled(Append(1, 1));
+  log_->Fail();
+  EXPECT_TRUE(absl::IsAborted(**settled));
+  EXPECT_EQ(Append(2, 1).finding, Finding::kFailed);
+}
+
+// SLG1.
+TEST_F(ServiceLogTest, RequestsForAnotherOpeningAreRefused) {
+  const Epoch old = service_->epoch();
+  log_->MakeAllDurable();
+  FailOver(Lsn(1));
+  for (const Epoch epoch : {old, service_->epoch() + 1}) {
+    std::vector<Verdict> verdicts;
+    const AppendRequest request = {.client = client_, .number = {1, 1}};
+    service_->Append(epoch, {&request, 1}, &verdicts);
+    EXPECT_EQ(verdicts.front().finding, Finding::kWrongEpoch);
+    EXPECT_EQ(service_->Open(epoch).finding, Finding::kWrongEpoch);
+    EXPECT_EQ(service_->Close(epoch, client_).finding, Finding::kWrongEpoch);
+  }
+  EXPECT_EQ(log_->next_lsn(), Lsn(2));
+}
+
+TEST_F(ServiceLogTest, ClientsThatAreNotKnownAreRefused) {
+  client_ = {{kEpoch, Lsn(77)}};
+  EXPECT_EQ(Append(1, 1).finding, Finding::kUnknownClient);
+  EXPECT_EQ(service_->Close(kEpoch, client_).finding, Finding::kUnknownClient);
+  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch).finding,
+            Finding::kUnknownClient);
+}
+
+// SLG2, P-E30: the repeat of a request that changed what its condition asks for.
+TEST_F(ServiceLogTest, RepeatIsFoundBeforeConditionsAreLookedAt) {
+  const AppendRequest request = {
+      .client = client_, .number = {1, 1}, .expected_lsn = Lsn(2)};
+  EXPECT_EQ(Append(request, "text").finding, Finding::kAppended);
+  EXPECT_EQ(Append(request, "text").finding, Finding::kRepeated);
+}
+
+// SLG3, P-E20: what the condition was judged by might be lost.
+TEST_F(ServiceLogTest, MismatchIsToldOnceWhatItCameOfIsDurable) {
+  Append(1, 1);
+  const Verdict verdict = Append(
+      {.client = client_, .number = {2, 1}, .expected_lsn = Lsn(2)}, "text");
+  EXPECT_EQ(verdict.finding, Finding::kTailMismatch);
+  EXPECT_EQ(verdict.expected, 3U);
+  const auto settled = Settled(verdict);
+  EXPECT_FALSE(settled->has_value());
+  log_->MakeDurable(Lsn(2));
+  EXPECT_EQ(*settled, absl::OkStatus());
+}
+
+TEST_F(ServiceLogTest, AppendsOnlyBehindTheSameClientIfItIsAsked) {
+  const auto only_if_last = [&](uint64_t sequence) {
+    return Append({.client = client_,
+                   .number = {sequence, sequence},
+                   .only_if_last = true},
+                  "text")
+        .finding;
+  };
+  EXPECT_EQ(only_if_last(1), Finding::kAppended);
+  EXPECT_EQ(only_if_last(2), Finding::kAppended);
+  const ClientId one = client_;
+  client_ = Begun();
+  Append(1, 1, "other");
+  client_ = one;
+  EXPECT_EQ(only_if_last(3), Finding::kTailMismatch);
+  EXPECT_EQ(Append(3, 3).finding, Finding::kAppended);
+  // A table is of no client.
+  log_->MakeAllDurable();
+  service_->CleanupThrough(Lsn(1), [](const absl::Status&) {});
+  EXPECT_EQ(only_if_last(4), Finding::kAppended);
+}
+
+TEST_F(ServiceLogTest, BatchIsOneRecord) {
+  const std::vector<std::span<const std::byte>> payloads = {AsBytes("a"),
+                                                            AsBytes("bc")};
+  const AppendRequest request = {
+      .client = client_, .number = {1, 1}, .payloads = payloads};
+  std::vector<Verdict> verdicts;
+  service_->Append(kEpoch, {&request, 1}, &verdicts);
+  EXPECT_EQ(verdicts.front().finding, Finding::kAppended);
+  ASSERT_EQ(log_->records().size(), 2U);
+  const auto record = DecodeServiceRecord(AsBytes(log_->records()[1].payload));
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->envelope.kind, ServiceRecordKind::kBatch);
+  const auto read = DecodeBatch(record->body);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->size(), 2U);
+  EXPECT_EQ(AsText((*read)[1]), "bc");
+}
+
+TEST_F(ServiceLogTest, RefusedRequestsWriteNothing) {
+  EXPECT_EQ(Append(2, 1).finding, Finding::kOutOfOrder);
+  EXPECT_EQ(Append(2, 1).expected, 1U);
+  EXPECT_EQ(Append(0, 0).finding, Finding::kImpossible);
+  const Verdict large = Append(1, 1, std::string(969, 'x'));
+  EXPECT_EQ(large.finding, Finding::kTooLarge);
+  EXPECT_EQ(large.expected, 968U);
+  EXPECT_EQ(Append(1, 1, std::string(968, 'x')).finding, Finding::kAppended);
+  log_->refusal = absl::ResourceExhaustedError("full");
+  EXPECT_EQ(Append(2, 1).finding, Finding::kNoRoom);
+  log_->refusal = absl::DeadlineExceededError("would wait");
+  EXPECT_EQ(Append(2, 1).finding, Finding::kNoRoom);
+  log_->refusal = absl::OkStatus();
+  EXPECT_EQ(Append(kPlacesMax + 1, 1).finding, Finding::kTooMany);
+  const AppendRequest empty = {.client = client_, .number = {2, 1}};
+  std::vector<Verdict> verdicts;
+  service_->Append(kEpoch, {&empty, 1}, &verdicts);
+  EXPECT_EQ(verdicts.front().finding, Finding::kTooLarge);
+  EXPECT_EQ(log_->next_lsn(), Lsn(3));
+  EXPECT_EQ(Append(2, 1).finding, Finding::kAppended);
+}
+
+// What a refusal says needs nothing durable.
+TEST_F(ServiceLogTest, RefusalIsToldAtOnce) {
+  EXPECT_EQ(*Settled(Append(2, 1)), absl::OkStatus());
+}
+
+TEST_F(ServiceLogTest, ClientThatHasEndedAppendsNothing) {
+  Append(1, 1);
+  EXPECT_EQ(service_->Close(kEpoch, client_).finding, Finding::kAppended);
+  const Verdict again = service_->Close(kEpoch, client_);
+  EXPECT_EQ(again.finding, Finding::kRepeated);
+  EXPECT_EQ(again.settled_with, Lsn(3));
+  EXPECT_EQ(Append(2, 2).finding, Finding::kClosed);
+  EXPECT_EQ(service_->Resolve(client_, {2, 2}, kEpoch).finding,
+            Finding::kNever);
+  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch).finding,
+            Finding::kRepeated);
+}
+
+// SLG4: the request might still come on another connection.
+TEST_F(ServiceLogTest, ResolveInTheSameEpochVoidsTheRequest) {
+  const Verdict never = service_->Resolve(client_, {1, 1}, kEpoch);
+  EXPECT_EQ(never.finding, Finding::kNever);
+  const auto settled = Settled(never);
+  EXPECT_FALSE(settled->has_value());
+  EXPECT_EQ(Append(1, 1).finding, Finding::kNever);
+  log_->MakeAllDurable();
+  EXPECT_EQ(*settled, absl::OkStatus());
+  FailOver(Lsn(2));
+  EXPECT_EQ(Append(1, 1).finding, Finding::kNever);
+  EXPECT_EQ(Append(2, 2).finding, Finding::kAppended);
+}
+
+TEST_F(ServiceLogTest, ResolveOfALaterRequestNamesTheOneThatComesFirst) {
+  const Verdict verdict = service_->Resolve(client_, {3, 1}, kEpoch);
+  EXPECT_EQ(verdict.finding, Finding::kUndecided);
+  EXPECT_EQ(verdict.expected, 1U);
+}
+
+// SLG4: no primary of the old epoch can append it any more.
+TEST_F(ServiceLogTest, LaterPrimaryThatLacksARequestSaysNever) {
+  Append(1, 1);
+  Append(2, 1);
+  log_->MakeDurable(Lsn(2));
+  FailOver(Lsn(2));
+  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch).finding,
+            Finding::kRepeated);
+  const Verdict never = service_->Resolve(client_, {2, 1}, kEpoch);
+  EXPECT_EQ(never.finding, Finding::kNever);
+  EXPECT_EQ(*Settled(never), absl::OkStatus());
+  EXPECT_EQ(log_->next_lsn(), Lsn(3));
+}
+
+TEST_F(ServiceLogTest, EarlierPrimaryDecidesNothing) {
+  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch + 1).finding,
+            Finding::kWrongEpoch);
+}
+
+// SLG5, P-E29.
+TEST_F(ServiceLogTest, LogIsCleanedOnceATableHasItsClients) {
+  Append(1, 1);
+  log_->MakeAllDurable();
+  std::optional<absl::Status> cleaned;
+  service_->CleanupThrough(
+      Lsn(2), [&](const absl::Status& status) { cleaned = status; });
+  EXPECT_FALSE(cleaned.has_value());
+  EXPECT_EQ(log_->head_lsn(), Lsn(1));
+  log_->MakeAllDurable();
+  EXPECT_EQ(cleaned, absl::OkStatus());
+  EXPECT_EQ(log_->head_lsn(), Lsn(3));
+  FailOver(Lsn(3));
+  EXPECT_EQ(Append(1, 1).finding, Finding::kRepeated);
+  EXPECT_EQ(Append(2, 2).finding, Finding::kAppended);
+}
+
+TEST_F(ServiceLogTest, TablesThatNoRecordHoldsBecomeSeveral) {
+  std::vector<ClientId> clients = {client_};
+  for (int i = 0; i < 49; ++i) clients.push_back(Begun());
+  log_->MakeAllDurable();
+  std::optional<absl::Status> cleaned;
+  service_->CleanupThrough(
+      Lsn(50), [&](const absl::Status& status) { cleaned = status; });
+  log_->MakeAllDurable();
+  EXPECT_EQ(cleaned, absl::OkStatus());
+  EXPECT_EQ(log_->records().size(), 3U);  // 20, 20 and 10 clients
+  FailOver(Lsn(53));
+  EXPECT_EQ(service_->clients(), 50U);
+  for (const ClientId& client : clients) {
+    client_ = client;
+    EXPECT_EQ(Append(1, 1).finding, Finding::kAppended);
+  }
+}
+
+TEST_F(ServiceLogTest, LogThatHasNoRoomForTheTableIsNotCleaned) {
+  log_->MakeAllDurable();
+  log_->refusal = absl::ResourceExhaustedError("full");
+  absl::Status cleaned;
+  service_->CleanupThrough(
+      Lsn(1), [&](const absl::Status& status) { cleaned = status; });
+  EXPECT_TRUE(absl::IsResourceExhausted(cleaned));
+  EXPECT_EQ(log_->head_lsn(), Lsn(1));
+}
+
+TEST_F(ServiceLogTest, LogOfSomebodyElseIsNotServed) {
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      service_->Recover({kEpoch, Lsn(2)}, AsBytes("some record of a program"))));
+}
+
+}  // namespace
+}  // namespace alpheus::service
