@@ -27,8 +27,8 @@ Finding Refusal(const absl::Status& status) {
 // The finding for a request that is not admitted.
 Finding Refusal(Admission admission) {
   switch (admission) {
-    case Admission::kVoided:
-      return Finding::kNever;
+    case Admission::kSuperseded:
+      return Finding::kSuperseded;
     case Admission::kClosed:
       return Finding::kClosed;
     case Admission::kOutOfOrder:
@@ -147,37 +147,38 @@ Verdict ServiceLog::Close(Epoch epoch, ClientId client) {
                {});
 }
 
-Verdict ServiceLog::Resolve(ClientId client, const Request& number,
-                            Epoch last_epoch) {
-  if (last_epoch > epoch_) return {.finding = Finding::kWrongEpoch};
+Resumed ServiceLog::Resume(ClientId client, uint64_t lowest_unanswered,
+                           Epoch last_epoch) {
+  Resumed resumed;
+  if (last_epoch > epoch_) {  // a later primary may have what this one lacks
+    resumed.verdict.finding = Finding::kWrongEpoch;
+    return resumed;
+  }
   const MutexLock lock(mutex_);
   ClientRequests* const known = table_.Find(client);
-  if (known == nullptr) return {.finding = Finding::kUnknownClient};
-  const Judgement judgement = known->Judge(number);
-  switch (judgement.admission) {
-    case Admission::kClosed: {
-      Verdict never = VerdictOf(judgement);
-      never.finding = Finding::kNever;
-      return never;
-    }
-    case Admission::kAdmitted:
-    case Admission::kOutOfOrder:
-    case Admission::kTooMany:
-      break;
-    default:
-      return VerdictOf(judgement);
+  if (known == nullptr) {
+    resumed.verdict.finding = Finding::kUnknownClient;
+    return resumed;
   }
-  if (last_epoch < epoch_) return {.finding = Finding::kNever};  // SLG4
-  if (judgement.admission != Admission::kAdmitted) {
-    return {.finding = Finding::kUndecided, .expected = judgement.expected};
-  }
-  Verdict verdict = Write({.kind = ServiceRecordKind::kVoid,
-                           .client = client,
-                           .sequence = number.sequence},
-                          {});
-  if (verdict.finding == Finding::kAppended) {
-    verdict.finding = Finding::kNever;
-    verdict.place.reset();
+  resumed.resumption = known->Resume(lowest_unanswered);
+  resumed.verdict = {Finding::kRepeated, known->last_place(),
+                     known->last_place().lsn};
+  resumed.last = known->last();
+  resumed.is_closed = known->is_closed();
+  resumed.places.assign(known->places().begin(), known->places().end());
+  return resumed;
+}
+
+Verdict ServiceLog::Resolve(ClientId client, uint64_t sequence,
+                            Epoch last_epoch) {
+  if (sequence == 0) return {.finding = Finding::kImpossible};
+  const Resumed resumed = Resume(client, sequence, last_epoch);
+  if (resumed.verdict.finding != Finding::kRepeated) return resumed.verdict;
+  if (sequence > resumed.last) return {.finding = Finding::kNever};  // SLG4
+  Verdict verdict = resumed.verdict;
+  verdict.place.reset();
+  if (!resumed.places.empty() && resumed.places.front().sequence == sequence) {
+    verdict.place = resumed.places.front().place;
   }
   return verdict;
 }

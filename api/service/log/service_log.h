@@ -21,9 +21,10 @@
 //   SLG3. An answer that came of the table or of the next LSN, without a record
 //         of its own, leaves only when all records are durable that it came of
 //         (P-E20; Verdict::settled_with). Then no later opening contradicts it.
-//   SLG4. A request is said to be never appended only by a durable void record,
-//         or by a primary that opened the log after the client had sent it for
-//         the last time, and lacks it (P-Z1).
+//   SLG4. A request is said to be never appended only by a primary that lacks
+//         it, and that takes no request any more that was sent before: because
+//         it opened the log after that (SLG1), or because the client resumes
+//         with it (CLR4, P-Z1).
 //   SLG5. The log is cleaned through an LSN only when a durable table has each
 //         client whose last record is there (CLT2).
 // Crash states: none of its own. After a crash another one is made from the
@@ -70,6 +71,7 @@ enum class Finding {
   kAppended,       // it has a record now
   kRepeated,       // it had one already
   kNever,          // it has none, and never will have one
+  kSuperseded,     // its client has resumed since; nothing was written
   kTailMismatch,   // a condition does not hold; nothing was written
   kOutOfOrder,     // a request before it is missing; nothing was written
   kTooMany,        // too many are unanswered; nothing was written
@@ -79,7 +81,6 @@ enum class Finding {
   kClosed,         // the client has ended; nothing was written
   kWrongEpoch,     // meant for another opening; nothing was written here
   kImpossible,     // no client numbers its requests so; nothing was written
-  kUndecided,      // Resolve: an earlier request is to be resolved first
   kFailed,         // the log has failed; nothing was written here
 };
 
@@ -89,9 +90,24 @@ struct Verdict {
   std::optional<Place> place = {};
   // The finding may be told once the record of this LSN is durable; 0: at once.
   Lsn settled_with = {};
-  // kTailMismatch: LSN that the next record gets. kOutOfOrder, kUndecided:
-  // sequence that is to come first. kTooLarge: bytes that fit.
+  // kTailMismatch: LSN that the next record gets. kOutOfOrder: sequence that is
+  // to come first. kTooLarge: bytes that fit.
   uint64_t expected = 0;
+};
+
+// What a client learns that resumes.
+struct Resumed {
+  // kRepeated, kUnknownClient or kWrongEpoch; settled_with belongs to it.
+  Verdict verdict;
+  // Number that the client's requests carry from now on.
+  uint64_t resumption = 0;
+  // Last sequence that the log has. No request above it that was sent before
+  // will ever be appended. All that have no answer and are not above it are in
+  // the log.
+  uint64_t last = 0;
+  bool is_closed = false;
+  // Places of those that have no answer, as far as they are known.
+  std::vector<Placed> places;
 };
 
 class ServiceLog {
@@ -121,10 +137,13 @@ class ServiceLog {
   // Ends a client. All of its requests must have been answered. A client that
   // has ended already is kRepeated, or kUnknownClient.
   Verdict Close(Epoch epoch, ClientId client);
-  // Decides what became of a request that was sent to a primary of
-  // `last_epoch` for the last time: kRepeated or kNever. If that might still
-  // come to this primary, a void record is appended in its place (SLG4).
-  Verdict Resolve(ClientId client, const Request& number, Epoch last_epoch);
+  // Resumes a client whose connection was lost. From now on only requests with
+  // the new number are taken (CLR4). `last_epoch` is the latest epoch in which
+  // the client has sent anything; `lowest_unanswered` is that of Request.
+  Resumed Resume(ClientId client, uint64_t lowest_unanswered,
+                 Epoch last_epoch);
+  // Resumes a client, and says what became of one request: kRepeated or kNever.
+  Verdict Resolve(ClientId client, uint64_t sequence, Epoch last_epoch);
 
   // Forces all that the verdicts depend on, and calls `done` once that is
   // durable: with OK, or with the log's failure. Then what kAppended and

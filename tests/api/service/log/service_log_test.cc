@@ -129,7 +129,7 @@ TEST_F(ServiceLogTest, ClientsThatAreNotKnownAreRefused) {
   client_ = {{kEpoch, Lsn(77)}};
   EXPECT_EQ(Append(1, 1).finding, Finding::kUnknownClient);
   EXPECT_EQ(service_->Close(kEpoch, client_).finding, Finding::kUnknownClient);
-  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch).finding,
+  EXPECT_EQ(service_->Resolve(client_, 1, kEpoch).finding,
             Finding::kUnknownClient);
 }
 
@@ -228,49 +228,83 @@ TEST_F(ServiceLogTest, ClientThatHasEndedAppendsNothing) {
   EXPECT_EQ(again.finding, Finding::kRepeated);
   EXPECT_EQ(again.settled_with, Lsn(3));
   EXPECT_EQ(Append(2, 2).finding, Finding::kClosed);
-  EXPECT_EQ(service_->Resolve(client_, {2, 2}, kEpoch).finding,
-            Finding::kNever);
-  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch).finding,
-            Finding::kRepeated);
+  EXPECT_TRUE(service_->Resume(client_, 1, kEpoch).is_closed);
+  EXPECT_EQ(service_->Resolve(client_, 2, kEpoch).finding, Finding::kNever);
+  EXPECT_EQ(service_->Resolve(client_, 1, kEpoch).finding, Finding::kRepeated);
 }
 
-// SLG4: the request might still come on another connection.
-TEST_F(ServiceLogTest, ResolveInTheSameEpochVoidsTheRequest) {
-  const Verdict never = service_->Resolve(client_, {1, 1}, kEpoch);
-  EXPECT_EQ(never.finding, Finding::kNever);
-  const auto settled = Settled(never);
+// SLG4, P-Z1: the request might still come on another connection.
+TEST_F(ServiceLogTest, ResumedClientKnowsWhatWillNeverBeAppended) {
+  const Verdict first = Append(1, 1);
+  const Resumed resumed = service_->Resume(client_, 1, kEpoch);
+  EXPECT_EQ(resumed.verdict.finding, Finding::kRepeated);
+  EXPECT_EQ(resumed.last, 1U);
+  EXPECT_FALSE(resumed.is_closed);
+  EXPECT_EQ(resumed.places, std::vector<Placed>({{1, *first.place}}));
+  // Its place may be told once it is durable.
+  const auto settled = Settled(resumed.verdict);
   EXPECT_FALSE(settled->has_value());
-  EXPECT_EQ(Append(1, 1).finding, Finding::kNever);
   log_->MakeAllDurable();
   EXPECT_EQ(*settled, absl::OkStatus());
-  FailOver(Lsn(2));
-  EXPECT_EQ(Append(1, 1).finding, Finding::kNever);
-  EXPECT_EQ(Append(2, 2).finding, Finding::kAppended);
+  EXPECT_EQ(Append(2, 1).finding, Finding::kSuperseded);
+  EXPECT_EQ(Append({.client = client_, .number = {2, 2, resumed.resumption}},
+                   "text")
+                .finding,
+            Finding::kAppended);
 }
 
-TEST_F(ServiceLogTest, ResolveOfALaterRequestNamesTheOneThatComesFirst) {
-  const Verdict verdict = service_->Resolve(client_, {3, 1}, kEpoch);
-  EXPECT_EQ(verdict.finding, Finding::kUndecided);
-  EXPECT_EQ(verdict.expected, 1U);
+// A condition that did not hold holds later, when the same request comes on an
+// old connection.
+TEST_F(ServiceLogTest, RefusalIsFinalForAClientThatHasResumed) {
+  const uint64_t resumption = service_->Resume(client_, 1, kEpoch).resumption;
+  AppendRequest request = {.client = client_,
+                           .number = {1, 1, resumption},
+                           .expected_lsn = Lsn(3)};
+  EXPECT_EQ(Append(request, "text").finding, Finding::kTailMismatch);
+  Begun();
+  request.number.resumption = 0;
+  EXPECT_EQ(Append(request, "text").finding, Finding::kSuperseded);
+}
+
+// SLG4.
+TEST_F(ServiceLogTest, ResolveSaysWhatBecameOfARequest) {
+  const Verdict first = Append(1, 1);
+  Append(2, 1);
+  const Verdict repeated = service_->Resolve(client_, 1, kEpoch);
+  EXPECT_EQ(repeated.finding, Finding::kRepeated);
+  EXPECT_EQ(repeated.place, first.place);
+  const Verdict never = service_->Resolve(client_, 3, kEpoch);
+  EXPECT_EQ(never.finding, Finding::kNever);
+  EXPECT_EQ(*Settled(never), absl::OkStatus());
+  EXPECT_EQ(Append(3, 1).finding, Finding::kSuperseded);
+  // Its place is forgotten by now.
+  const Verdict again = service_->Resolve(client_, 1, kEpoch);
+  EXPECT_EQ(again.finding, Finding::kRepeated);
+  EXPECT_FALSE(again.place.has_value());
+  EXPECT_EQ(again.settled_with, Lsn(3));
+  EXPECT_EQ(service_->Resolve(client_, 0, kEpoch).finding,
+            Finding::kImpossible);
 }
 
 // SLG4: no primary of the old epoch can append it any more.
-TEST_F(ServiceLogTest, LaterPrimaryThatLacksARequestSaysNever) {
+TEST_F(ServiceLogTest, LaterPrimaryKnowsWhatWillNeverBeAppended) {
   Append(1, 1);
   Append(2, 1);
   log_->MakeDurable(Lsn(2));
   FailOver(Lsn(2));
-  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch).finding,
-            Finding::kRepeated);
-  const Verdict never = service_->Resolve(client_, {2, 1}, kEpoch);
-  EXPECT_EQ(never.finding, Finding::kNever);
-  EXPECT_EQ(*Settled(never), absl::OkStatus());
+  const Resumed resumed = service_->Resume(client_, 1, kEpoch);
+  EXPECT_EQ(resumed.last, 1U);
+  EXPECT_EQ(*Settled(resumed.verdict), absl::OkStatus());
   EXPECT_EQ(log_->next_lsn(), Lsn(3));
 }
 
 TEST_F(ServiceLogTest, EarlierPrimaryDecidesNothing) {
-  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch + 1).finding,
+  EXPECT_EQ(service_->Resume(client_, 1, kEpoch + 1).verdict.finding,
             Finding::kWrongEpoch);
+  EXPECT_EQ(service_->Resolve(client_, 1, kEpoch + 1).finding,
+            Finding::kWrongEpoch);
+  // Nothing was superseded.
+  EXPECT_EQ(Append(1, 1).finding, Finding::kAppended);
 }
 
 // SLG5, P-E29.

@@ -58,7 +58,7 @@ TEST(ServiceRecordTest, BytesAreThoseOfTheFormat) {
                         "body",
                         36));
   EXPECT_EQ(
-      TableText({{kClient, 0x41, {Epoch(0x42), Lsn(0x43)}, LastRequest::kVoid}}),
+      TableText({{kClient, 0x41, {Epoch(0x42), Lsn(0x43)}, true}}),
       std::string("\x08\x07\x06\x05\x04\x03\x02\x01"
                   "\x18\x17\x16\x15\x14\x13\x12\x11"
                   "\x41\x00\x00\x00\x00\x00\x00\x00"
@@ -85,7 +85,6 @@ TEST(ServiceRecordTest, EveryKindIsReadBack) {
            {ServiceRecordKind::kOpen, 0, ""},
            {ServiceRecordKind::kClose, 0, ""},
            {ServiceRecordKind::kClose, 9, ""},
-           {ServiceRecordKind::kVoid, 9, ""},
            {ServiceRecordKind::kTable, 0, entry}}) {
     const std::string payload = Encoded(Of(kind, sequence), body);
     const absl::StatusOr<ServiceRecord> record = Decoded(payload);
@@ -110,7 +109,7 @@ TEST(ServiceRecordTest, OtherPayloadsAreRefused) {
   std::string later = good;
   later[2] = 2;
   EXPECT_EQ(Decoded(later).status().code(), Code::kUnimplemented);
-  for (const char kind : {'\x00', '\x07', '\xff'}) {
+  for (const char kind : {'\x00', '\x06', '\xff'}) {
     std::string unknown = good;
     unknown[3] = kind;
     EXPECT_EQ(Decoded(unknown).status().code(), Code::kUnimplemented);
@@ -127,8 +126,6 @@ TEST(ServiceRecordTest, RecordsThatNoServiceWritesAreDamage) {
         Encoded(Of(ServiceRecordKind::kOpen, 1)),
         Encoded(Of(ServiceRecordKind::kOpen, 0), "body"),
         Encoded(Of(ServiceRecordKind::kClose, 1), "body"),
-        Encoded(Of(ServiceRecordKind::kVoid, 0)),
-        Encoded(Of(ServiceRecordKind::kVoid, 1), "body"),
         Encoded(Of(ServiceRecordKind::kTable, 1), entry),
         Encoded(Of(ServiceRecordKind::kTable, 0)),
         Encoded(Of(ServiceRecordKind::kTable, 0), entry + "x"),
@@ -165,8 +162,8 @@ TEST(ServiceRecordTest, BatchesAreReadBack) {
 
 TEST(ServiceRecordTest, TablesAreReadBack) {
   const std::vector<TableEntry> entries = {
-      {kClient, 4, {Epoch(5), Lsn(6)}, LastRequest::kAppended},
-      {{{Epoch(1), Lsn(2)}}, 0, {Epoch(7), Lsn(8)}, LastRequest::kClosed}};
+      {kClient, 4, {Epoch(5), Lsn(6)}, false},
+      {{{Epoch(1), Lsn(2)}}, 0, {Epoch(7), Lsn(8)}, true}};
   std::string body = TableText(entries);
   const auto read = DecodeTable(AsBytes(body));
   ASSERT_TRUE(read.ok()) << read.status();
