@@ -40,8 +40,7 @@ void ClientTable::Note(const Envelope& envelope, const Place& place) {
 void ClientTable::NoteTable(std::span<const TableEntry> entries, Lsn lsn) {
   for (const TableEntry& entry : entries) {
     ClientRequests& client =
-        clients_.try_emplace(entry.client, ClientRequests(entry))
-            .first->second;
+        clients_.try_emplace(entry.client, ClientRequests(entry)).first->second;
     client.Join(entry);
     if (client.ToEntry(entry.client) == entry) {
       saved_[entry.client] = lsn;

@@ -210,8 +210,8 @@ void ServiceLog::CleanupThrough(Lsn through,
     done(saved.status());
     return;
   }
-  WhenDurable(*saved, [this, through, done = std::move(done)](
-                          const absl::Status& is_durable) {
+  WhenDurable(*saved, [this, through,
+                       done = std::move(done)](const absl::Status& is_durable) {
     absl::Status cleaned = is_durable;
     if (cleaned.ok()) cleaned = log_.CleanupThrough(through);
     if (cleaned.ok()) {

@@ -64,7 +64,7 @@ struct AppendRequest {
   // Appends only if the last request in the log is of the same client.
   bool only_if_last = false;
   // One, or several that are appended as one record: all or none.
-  std::span<const std::span<const std::byte>> payloads;
+  std::span<const std::span<const std::byte>> payloads = {};
 };
 
 enum class Finding {
@@ -140,8 +140,7 @@ class ServiceLog {
   // Resumes a client whose connection was lost. From now on only requests with
   // the new number are taken (CLR4). `last_epoch` is the latest epoch in which
   // the client has sent anything; `lowest_unanswered` is that of Request.
-  Resumed Resume(ClientId client, uint64_t lowest_unanswered,
-                 Epoch last_epoch);
+  Resumed Resume(ClientId client, uint64_t lowest_unanswered, Epoch last_epoch);
   // Resumes a client, and says what became of one request: kRepeated or kNever.
   Verdict Resolve(ClientId client, uint64_t sequence, Epoch last_epoch);
 

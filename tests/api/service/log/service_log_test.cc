@@ -49,8 +49,9 @@ class ServiceLogTest : public ::testing::Test {
   // Returns the outcome of settling; none: not settled yet.
   std::shared_ptr<std::optional<absl::Status>> Settled(const Verdict& verdict) {
     auto settled = std::make_shared<std::optional<absl::Status>>();
-    service_->Settle({&verdict, 1},
-                     [settled](const absl::Status& status) { *settled = status; });
+    service_->Settle({&verdict, 1}, [settled](const absl::Status& status) {
+      *settled = status;
+    });
     return settled;
   }
   // Another primary opens the log, which has its records up to `end`.
@@ -133,7 +134,8 @@ TEST_F(ServiceLogTest, ClientsThatAreNotKnownAreRefused) {
             Finding::kUnknownClient);
 }
 
-// SLG2, P-E30: the repeat of a request that changed what its condition asks for.
+// SLG2, P-E30: the repeat of a request that changed what its condition asks
+// for.
 TEST_F(ServiceLogTest, RepeatIsFoundBeforeConditionsAreLookedAt) {
   const AppendRequest request = {
       .client = client_, .number = {1, 1}, .expected_lsn = Lsn(2)};
@@ -247,19 +249,18 @@ TEST_F(ServiceLogTest, ResumedClientKnowsWhatWillNeverBeAppended) {
   log_->MakeAllDurable();
   EXPECT_EQ(*settled, absl::OkStatus());
   EXPECT_EQ(Append(2, 1).finding, Finding::kSuperseded);
-  EXPECT_EQ(Append({.client = client_, .number = {2, 2, resumed.resumption}},
-                   "text")
-                .finding,
-            Finding::kAppended);
+  EXPECT_EQ(
+      Append({.client = client_, .number = {2, 2, resumed.resumption}}, "text")
+          .finding,
+      Finding::kAppended);
 }
 
 // A condition that did not hold holds later, when the same request comes on an
 // old connection.
 TEST_F(ServiceLogTest, RefusalIsFinalForAClientThatHasResumed) {
   const uint64_t resumption = service_->Resume(client_, 1, kEpoch).resumption;
-  AppendRequest request = {.client = client_,
-                           .number = {1, 1, resumption},
-                           .expected_lsn = Lsn(3)};
+  AppendRequest request = {
+      .client = client_, .number = {1, 1, resumption}, .expected_lsn = Lsn(3)};
   EXPECT_EQ(Append(request, "text").finding, Finding::kTailMismatch);
   Begun();
   request.number.resumption = 0;
@@ -353,8 +354,8 @@ TEST_F(ServiceLogTest, LogThatHasNoRoomForTheTableIsNotCleaned) {
 }
 
 TEST_F(ServiceLogTest, LogOfSomebodyElseIsNotServed) {
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      service_->Recover({kEpoch, Lsn(2)}, AsBytes("some record of a program"))));
+  EXPECT_TRUE(absl::IsFailedPrecondition(service_->Recover(
+      {kEpoch, Lsn(2)}, AsBytes("some record of a program"))));
 }
 
 }  // namespace

@@ -57,15 +57,14 @@ TEST(ServiceRecordTest, BytesAreThoseOfTheFormat) {
                         "\x38\x37\x36\x35\x34\x33\x32\x31"
                         "body",
                         36));
-  EXPECT_EQ(
-      TableText({{kClient, 0x41, {Epoch(0x42), Lsn(0x43)}, true}}),
-      std::string("\x08\x07\x06\x05\x04\x03\x02\x01"
-                  "\x18\x17\x16\x15\x14\x13\x12\x11"
-                  "\x41\x00\x00\x00\x00\x00\x00\x00"
-                  "\x42\x00\x00\x00\x00\x00\x00\x00"
-                  "\x43\x00\x00\x00\x00\x00\x00\x00"
-                  "\x01\x00\x00\x00\x00\x00\x00\x00",
-                  48));
+  EXPECT_EQ(TableText({{kClient, 0x41, {Epoch(0x42), Lsn(0x43)}, true}}),
+            std::string("\x08\x07\x06\x05\x04\x03\x02\x01"
+                        "\x18\x17\x16\x15\x14\x13\x12\x11"
+                        "\x41\x00\x00\x00\x00\x00\x00\x00"
+                        "\x42\x00\x00\x00\x00\x00\x00\x00"
+                        "\x43\x00\x00\x00\x00\x00\x00\x00"
+                        "\x01\x00\x00\x00\x00\x00\x00\x00",
+                        48));
   const std::string_view one = "a";
   const std::string_view two = "bcd";
   EXPECT_EQ(AsText(EncodeBatchHead({{AsBytes(one), AsBytes(two)}})),
@@ -92,9 +91,8 @@ TEST(ServiceRecordTest, EveryKindIsReadBack) {
     EXPECT_EQ(record->envelope, Of(kind, sequence));
     EXPECT_EQ(AsText(record->body), body);
     EXPECT_THAT(DescribeServiceRecord(*record),
-                HasSubstr(kind == ServiceRecordKind::kTable
-                              ? "1 clients"
-                              : "sequence"));
+                HasSubstr(kind == ServiceRecordKind::kTable ? "1 clients"
+                                                            : "sequence"));
   }
 }
 
