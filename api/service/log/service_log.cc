@@ -228,7 +228,6 @@ absl::StatusOr<Lsn> ServiceLog::WriteTables(Lsn through) {
   const size_t fitting =
       (log_.payload_bytes_max() - kEnvelopeBytes) / kTableEntryBytes;
   const std::span<const TableEntry> all(entries);
-  Lsn last;
   for (size_t at = 0; at < all.size(); at += fitting) {
     const auto some = all.subspan(at, std::min(fitting, all.size() - at));
     std::array<std::byte, kEnvelopeBytes> head;
@@ -237,9 +236,8 @@ absl::StatusOr<Lsn> ServiceLog::WriteTables(Lsn through) {
     const std::array<std::span<const std::byte>, 2> parts = {head, body};
     ALPHEUS_ASSIGN_OR_RETURN(const Place place, log_.Append(parts));
     table_.NoteTable(some, place.lsn);
-    last = place.lsn;
   }
-  return last;
+  return Lsn(log_.next_lsn().value - 1);
 }
 
 size_t ServiceLog::clients() const {

@@ -25,8 +25,9 @@
 //         it, and that takes no request any more that was sent before: because
 //         it opened the log after that (SLG1), or because the client resumes
 //         with it (CLR4, P-Z1).
-//   SLG5. The log is cleaned through an LSN only when a durable table has each
-//         client whose last record is there (CLT2).
+//   SLG5. The log is cleaned through an LSN only when a table has each client
+//         whose last record is there, and all records up to that table are
+//         durable (CLT2).
 // Crash states: none of its own. After a crash another one is made from the
 // recovered records.
 // Thread safety: all members by many threads. Verdicts may be used by any.
@@ -174,8 +175,8 @@ class ServiceLog {
   std::optional<Verdict> Mismatch(const AppendRequest& request,
                                   const ClientRequests& client) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Appends tables of all clients that are to be saved. Returns the LSN of the
-  // last one; 0: none was needed.
+  // Appends tables of all clients that are to be saved. Returns the LSN that
+  // must be durable before the cleaning: the last one.
   absl::StatusOr<Lsn> WriteTables(Lsn through);
 
   RecordLog& log_;

@@ -59,9 +59,11 @@ class MemoryRecordLog final : public RecordLog {
     return absl::OkStatus();
   }
   absl::Status CleanupThrough(Lsn lsn) override {
-    std::erase_if(records_, [lsn](const Record& record) {
-      return record.place.lsn <= lsn;
-    });
+    const auto end = std::ranges::find_if(
+        records_,
+        [lsn](const Record& record) { return record.place.lsn > lsn; });
+    cleaned_.insert(cleaned_.end(), records_.begin(), end);
+    records_.erase(records_.begin(), end);
     head_ = std::max(head_, lsn + 1);
     return absl::OkStatus();
   }
@@ -95,6 +97,7 @@ class MemoryRecordLog final : public RecordLog {
     opened.head_ = head_;
     opened.next_ = end + 1;
     opened.durable_ = end;
+    opened.cleaned_ = cleaned_;
     for (const Record& record : records_) {
       if (record.place.lsn <= end) opened.records_.push_back(record);
     }
@@ -102,6 +105,8 @@ class MemoryRecordLog final : public RecordLog {
   }
 
   const std::vector<Record>& records() const { return records_; }
+  // Returns the records that were cleaned, oldest first.
+  const std::vector<Record>& cleaned() const { return cleaned_; }
   Lsn forced() const { return forced_; }
 
   // Error of each Append; OK: none.
@@ -110,6 +115,7 @@ class MemoryRecordLog final : public RecordLog {
  private:
   Epoch epoch_;
   std::vector<Record> records_;
+  std::vector<Record> cleaned_;
   Lsn head_{1};
   Lsn next_{1};
   Lsn durable_;

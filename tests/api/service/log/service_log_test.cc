@@ -325,6 +325,34 @@ TEST_F(ServiceLogTest, LogIsCleanedOnceATableHasItsClients) {
   EXPECT_EQ(Append(2, 2).finding, Finding::kAppended);
 }
 
+// SLG5: a second cleaning rests on the table that the first one appended.
+TEST_F(ServiceLogTest, CleaningWaitsForATableThatIsThereAlready) {
+  Append(1, 1);
+  log_->MakeAllDurable();
+  int cleaned = 0;
+  for (const Lsn through : {Lsn(2), Lsn(2)}) {
+    service_->CleanupThrough(through, [&](const absl::Status&) { ++cleaned; });
+  }
+  EXPECT_EQ(cleaned, 0);
+  EXPECT_EQ(log_->head_lsn(), Lsn(1));
+  log_->MakeAllDurable();
+  EXPECT_EQ(log_->head_lsn(), Lsn(3));
+  EXPECT_EQ(cleaned, 2);
+}
+
+// SLG5: the client's table goes, and its newer record is lost.
+TEST_F(ServiceLogTest, CleaningWaitsForRecordsThatKeepAClient) {
+  log_->MakeAllDurable();
+  service_->CleanupThrough(Lsn(1), [](const absl::Status&) {});
+  log_->MakeAllDurable();
+  Append(1, 1);
+  service_->CleanupThrough(Lsn(2), [](const absl::Status&) {});
+  EXPECT_EQ(log_->head_lsn(), Lsn(2));
+  FailOver(Lsn(2));
+  EXPECT_EQ(service_->Resume(client_, 1, kEpoch).verdict.finding,
+            Finding::kRepeated);
+}
+
 TEST_F(ServiceLogTest, TablesThatNoRecordHoldsBecomeSeveral) {
   std::vector<ClientId> clients = {client_};
   for (int i = 0; i < 49; ++i) clients.push_back(Begun());
