@@ -13,14 +13,14 @@
 //     +---- Ended -----+----------------+
 //
 // Invariants:
-//   APS1. Requests are answered once each, and sent in the order of their
+//   ASN1. Requests are answered once each, and sent in the order of their
 //         sequences.
-//   APS2. A request that has no answer is not sent again under the same
+//   ASN2. A request that has no answer is not sent again under the same
 //         resumption: a copy of it may still be on its way.
-//   APS3. A request is answered as appended only if a primary said so: by an
+//   ASN3. A request is answered as appended only if a primary said so: by an
 //         answer, or when the client resumed. It is answered as not appended
 //         only if it was refused, or was never sent.
-//   APS4. At most unanswered_max requests and bytes_max bytes are kept.
+//   ASN4. At most unanswered_max requests and bytes_max bytes are kept.
 // Thread safety: one thread at a time. Callbacks run inside the calls that
 // bring their answers, and may call Append.
 // References: docs/design/service.md.
@@ -99,7 +99,7 @@ class AppendSession {
   explicit AppendSession(const AppendLimits& limits) : limits_(limits) {}
 
   // Takes a request, and returns its sequence. It is sent by a later
-  // TakeToSend. Errors: ResourceExhausted (APS4); FailedPrecondition (ended);
+  // TakeToSend. Errors: ResourceExhausted (ASN4); FailedPrecondition (ended);
   // InvalidArgument (no part).
   absl::StatusOr<uint64_t> Append(Payload payload, AppendCallback callback);
 

@@ -77,7 +77,7 @@ TEST_F(AppendSessionTest, MessagesHaveRoomForSoManyBytes) {
   EXPECT_EQ(Sent(4), "bbbc");
 }
 
-// APS4.
+// ASN4.
 TEST_F(AppendSessionTest, NoMoreIsKeptThanAllowed) {
   Append("aaaaaaaa");
   EXPECT_TRUE(absl::IsResourceExhausted(
@@ -102,7 +102,7 @@ TEST_F(AppendSessionTest, RequestLargerThanTheLimitGoesAlone) {
   EXPECT_EQ(Sent(4), std::string(100, 'a'));
 }
 
-// APS2, APS3.
+// ASN2, ASN3.
 TEST_F(AppendSessionTest, NothingIsSentAgainBeforeTheClientHasResumed) {
   for (const char* text : {"a", "b", "c"}) Append(text);
   session_.Opened({5, 7}, 5);
