@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "log/base/mutex.h"
 #include "log/base/status_macros.h"
 
@@ -77,7 +78,7 @@ void ServiceLog::Append(Epoch epoch, std::span<const AppendRequest> requests,
 }
 
 Verdict ServiceLog::AppendOne(const AppendRequest& request) {
-  ClientRequests* const client = table_.Find(request.client);
+  ClientRequests* const client = Table().Find(request.client);
   if (client == nullptr) return {.finding = Finding::kUnknownClient};
   const Judgement judgement = client->Judge(request.number);
   if (judgement.admission != Admission::kAdmitted) return VerdictOf(judgement);
@@ -136,7 +137,7 @@ Verdict ServiceLog::Open(Epoch epoch) {
 Verdict ServiceLog::Close(Epoch epoch, ClientId client) {
   if (epoch != epoch_) return {.finding = Finding::kWrongEpoch};
   const MutexLock lock(mutex_);
-  const ClientRequests* const known = table_.Find(client);
+  const ClientRequests* const known = Table().Find(client);
   if (known == nullptr) return {.finding = Finding::kUnknownClient};
   if (known->is_closed()) {
     return {Finding::kRepeated, known->last_place(), known->last_place().lsn};
@@ -155,7 +156,7 @@ Resumed ServiceLog::Resume(ClientId client, uint64_t lowest_unanswered,
     return resumed;
   }
   const MutexLock lock(mutex_);
-  ClientRequests* const known = table_.Find(client);
+  ClientRequests* const known = Table().Find(client);
   if (known == nullptr) {
     resumed.verdict.finding = Finding::kUnknownClient;
     return resumed;
@@ -205,26 +206,41 @@ void ServiceLog::WhenDurable(Lsn lsn,
 
 void ServiceLog::CleanupThrough(Lsn through,
                                 std::function<void(const absl::Status&)> done) {
-  const absl::StatusOr<Lsn> saved = WriteTables(through);
-  if (!saved.ok()) {
-    done(saved.status());
+  absl::Status saved;
+  Lsn rests_on;  // SLG5
+  {
+    const MutexLock lock(mutex_);
+    if (through >= log_.next_lsn()) {
+      saved = absl::OutOfRangeError(
+          absl::StrCat("LSN ", through.value,
+                       " was never assigned, so it can't be cleaned; ",
+                       "the next one is LSN ", log_.next_lsn().value));
+    } else {
+      if (last_request_ != Lsn()) {
+        through = std::min(through, last_request_ - 1);  // SLG6
+      }
+      saved = WriteTables(through);
+      rests_on = log_.next_lsn() - 1;
+    }
+  }
+  if (!saved.ok() || through == Lsn()) {
+    done(saved);
     return;
   }
-  WhenDurable(*saved, [this, through,
-                       done = std::move(done)](const absl::Status& is_durable) {
+  WhenDurable(rests_on, [this, through, done = std::move(done)](
+                            const absl::Status& is_durable) {
     absl::Status cleaned = is_durable;
     if (cleaned.ok()) cleaned = log_.CleanupThrough(through);
+    // Callbacks of one log run one at a time.
     if (cleaned.ok()) {
-      const MutexLock lock(mutex_);
-      table_.OnCleaned(through);
+      cleaned_.store(std::max(cleaned_.load(), through.value));
     }
     done(cleaned);
   });
 }
 
-absl::StatusOr<Lsn> ServiceLog::WriteTables(Lsn through) {
-  const MutexLock lock(mutex_);
-  const std::vector<TableEntry> entries = table_.ToSaveBefore(through);
+absl::Status ServiceLog::WriteTables(Lsn through) {
+  const std::vector<TableEntry> entries = Table().ToSaveBefore(through);
   const size_t fitting =
       (log_.payload_bytes_max() - kEnvelopeBytes) / kTableEntryBytes;
   const std::span<const TableEntry> all(entries);
@@ -237,12 +253,19 @@ absl::StatusOr<Lsn> ServiceLog::WriteTables(Lsn through) {
     ALPHEUS_ASSIGN_OR_RETURN(const Place place, log_.Append(parts));
     table_.NoteTable(some, place.lsn);
   }
-  return Lsn(log_.next_lsn().value - 1);
+  return absl::OkStatus();
 }
 
-size_t ServiceLog::clients() const {
+ClientTable& ServiceLog::Table() {
+  if (cleaned_.load(std::memory_order_relaxed) != 0) {
+    table_.OnCleaned(Lsn(cleaned_.exchange(0)));
+  }
+  return table_;
+}
+
+size_t ServiceLog::clients() {
   const MutexLock lock(mutex_);
-  return table_.size();
+  return Table().size();
 }
 
 }  // namespace alpheus::service

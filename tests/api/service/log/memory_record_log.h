@@ -33,6 +33,7 @@ class MemoryRecordLog final : public RecordLog {
 
   absl::StatusOr<Place> Append(
       std::span<const std::span<const std::byte>> parts) override {
+    if (on_append) on_append();
     if (!refusal.ok()) return refusal;
     Record record = {{epoch_, next_lsn()}, {}};
     for (const auto part : parts) record.payload.append(AsText(part));
@@ -109,6 +110,8 @@ class MemoryRecordLog final : public RecordLog {
   const std::vector<Record>& cleaned() const { return cleaned_; }
   Lsn forced() const { return forced_; }
 
+  // Called inside of each Append, as a log runs callbacks there.
+  std::function<void()> on_append;
   // Error of each Append; OK: none.
   absl::Status refusal;
 

@@ -54,6 +54,13 @@ class ServiceLogTest : public ::testing::Test {
     });
     return settled;
   }
+  // Returns the outcome of a cleaning; none: it has not ended.
+  std::shared_ptr<std::optional<absl::Status>> CleanedThrough(Lsn through) {
+    auto cleaned = std::make_shared<std::optional<absl::Status>>();
+    service_->CleanupThrough(
+        through, [cleaned](const absl::Status& status) { *cleaned = status; });
+    return cleaned;
+  }
   // Another primary opens the log, which has its records up to `end`.
   void FailOver(Lsn end) {
     MemoryRecordLog opened = log_->OpenedWith(end);
@@ -311,16 +318,15 @@ TEST_F(ServiceLogTest, EarlierPrimaryDecidesNothing) {
 // SLG5, P-E29.
 TEST_F(ServiceLogTest, LogIsCleanedOnceATableHasItsClients) {
   Append(1, 1);
+  Begun();
   log_->MakeAllDurable();
-  std::optional<absl::Status> cleaned;
-  service_->CleanupThrough(
-      Lsn(2), [&](const absl::Status& status) { cleaned = status; });
-  EXPECT_FALSE(cleaned.has_value());
+  const auto cleaned = CleanedThrough(Lsn(2));
+  EXPECT_FALSE(cleaned->has_value());
   EXPECT_EQ(log_->head_lsn(), Lsn(1));
   log_->MakeAllDurable();
-  EXPECT_EQ(cleaned, absl::OkStatus());
+  EXPECT_EQ(*cleaned, absl::OkStatus());
   EXPECT_EQ(log_->head_lsn(), Lsn(3));
-  FailOver(Lsn(3));
+  FailOver(Lsn(4));
   EXPECT_EQ(Append(1, 1).finding, Finding::kRepeated);
   EXPECT_EQ(Append(2, 2).finding, Finding::kAppended);
 }
@@ -328,43 +334,77 @@ TEST_F(ServiceLogTest, LogIsCleanedOnceATableHasItsClients) {
 // SLG5: a second cleaning rests on the table that the first one appended.
 TEST_F(ServiceLogTest, CleaningWaitsForATableThatIsThereAlready) {
   Append(1, 1);
+  Begun();
   log_->MakeAllDurable();
-  int cleaned = 0;
-  for (const Lsn through : {Lsn(2), Lsn(2)}) {
-    service_->CleanupThrough(through, [&](const absl::Status&) { ++cleaned; });
-  }
-  EXPECT_EQ(cleaned, 0);
+  const auto first = CleanedThrough(Lsn(2));
+  const auto second = CleanedThrough(Lsn(2));
+  EXPECT_EQ(log_->next_lsn(), Lsn(5));
+  EXPECT_FALSE(second->has_value());
   EXPECT_EQ(log_->head_lsn(), Lsn(1));
   log_->MakeAllDurable();
+  EXPECT_EQ(*first, absl::OkStatus());
+  EXPECT_EQ(*second, absl::OkStatus());
   EXPECT_EQ(log_->head_lsn(), Lsn(3));
-  EXPECT_EQ(cleaned, 2);
 }
 
-// SLG5: the client's table goes, and its newer record is lost.
+// SLG5: the client's table goes, and its newer record may be lost.
 TEST_F(ServiceLogTest, CleaningWaitsForRecordsThatKeepAClient) {
+  Begun();
   log_->MakeAllDurable();
-  service_->CleanupThrough(Lsn(1), [](const absl::Status&) {});
+  CleanedThrough(Lsn(1));
   log_->MakeAllDurable();
   Append(1, 1);
-  service_->CleanupThrough(Lsn(2), [](const absl::Status&) {});
+  const auto cleaned = CleanedThrough(Lsn(3));
+  EXPECT_FALSE(cleaned->has_value());
   EXPECT_EQ(log_->head_lsn(), Lsn(2));
-  FailOver(Lsn(2));
+  FailOver(Lsn(3));
   EXPECT_EQ(service_->Resume(client_, 1, kEpoch).verdict.finding,
             Finding::kRepeated);
 }
 
+// SLG6: else a later primary would not know whose the last request is.
+TEST_F(ServiceLogTest, LastRequestIsNotCleaned) {
+  Append(1, 1);
+  Append(2, 1);
+  log_->MakeAllDurable();
+  CleanedThrough(Lsn(3));
+  EXPECT_EQ(log_->head_lsn(), Lsn(3));
+  FailOver(Lsn(3));
+  EXPECT_EQ(Append({.client = client_, .number = {3, 3}, .only_if_last = true},
+                   "text")
+                .finding,
+            Finding::kAppended);
+}
+
+TEST_F(ServiceLogTest, WhatWasNeverAssignedIsNotCleaned) {
+  log_->MakeAllDurable();
+  const auto cleaned = CleanedThrough(Lsn(2));
+  EXPECT_TRUE(absl::IsOutOfRange(**cleaned));
+}
+
+// A log runs callbacks inside of its calls, also of those under the lock.
+TEST_F(ServiceLogTest, CleaningMayEndInsideOfAnAppend) {
+  service_->Close(kEpoch, client_);
+  client_ = Begun();
+  const auto cleaned = CleanedThrough(Lsn(2));
+  EXPECT_FALSE(cleaned->has_value());
+  log_->on_append = [this] { log_->MakeAllDurable(); };
+  EXPECT_EQ(Append(1, 1).finding, Finding::kAppended);
+  EXPECT_EQ(*cleaned, absl::OkStatus());
+  EXPECT_EQ(service_->clients(), 1U);  // the other one has ended
+}
+
 TEST_F(ServiceLogTest, TablesThatNoRecordHoldsBecomeSeveral) {
   std::vector<ClientId> clients = {client_};
-  for (int i = 0; i < 49; ++i) clients.push_back(Begun());
+  for (int i = 0; i < 50; ++i) clients.push_back(Begun());
   log_->MakeAllDurable();
-  std::optional<absl::Status> cleaned;
-  service_->CleanupThrough(
-      Lsn(50), [&](const absl::Status& status) { cleaned = status; });
+  const auto cleaned = CleanedThrough(Lsn(50));
   log_->MakeAllDurable();
-  EXPECT_EQ(cleaned, absl::OkStatus());
-  EXPECT_EQ(log_->records().size(), 3U);  // 20, 20 and 10 clients
-  FailOver(Lsn(53));
-  EXPECT_EQ(service_->clients(), 50U);
+  EXPECT_EQ(*cleaned, absl::OkStatus());
+  // Of 20, 20 and 10 clients, behind the last client's beginning.
+  EXPECT_EQ(log_->records().size(), 4U);
+  FailOver(Lsn(54));
+  EXPECT_EQ(service_->clients(), 51U);
   for (const ClientId& client : clients) {
     client_ = client;
     EXPECT_EQ(Append(1, 1).finding, Finding::kAppended);
@@ -372,12 +412,11 @@ TEST_F(ServiceLogTest, TablesThatNoRecordHoldsBecomeSeveral) {
 }
 
 TEST_F(ServiceLogTest, LogThatHasNoRoomForTheTableIsNotCleaned) {
+  Begun();
   log_->MakeAllDurable();
   log_->refusal = absl::ResourceExhaustedError("full");
-  absl::Status cleaned;
-  service_->CleanupThrough(
-      Lsn(1), [&](const absl::Status& status) { cleaned = status; });
-  EXPECT_TRUE(absl::IsResourceExhausted(cleaned));
+  const auto cleaned = CleanedThrough(Lsn(1));
+  EXPECT_TRUE(absl::IsResourceExhausted(**cleaned));
   EXPECT_EQ(log_->head_lsn(), Lsn(1));
 }
 
