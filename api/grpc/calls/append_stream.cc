@@ -18,33 +18,6 @@ bool IsInLog(const Verdict& verdict) {
          verdict.finding == Finding::kRepeated;
 }
 
-// Returns whether a request goes on where a run ends.
-bool Continues(const v1::AppendStreamResponse::Run& run, uint64_t sequence,
-               const Verdict& verdict) {
-  if (run.first_sequence() + run.count() != sequence ||
-      run.repeated() != (verdict.finding == Finding::kRepeated) ||
-      run.has_first() != verdict.place.has_value()) {
-    return false;
-  }
-  if (!verdict.place) return true;
-  return run.first().epoch() == verdict.place->epoch.value &&
-         run.first().lsn() + run.count() == verdict.place->lsn.value;
-}
-
-void AddToRuns(
-    uint64_t sequence, const Verdict& verdict,
-    google::protobuf::RepeatedPtrField<v1::AppendStreamResponse::Run>* runs) {
-  if (!runs->empty() && Continues(*runs->rbegin(), sequence, verdict)) {
-    runs->rbegin()->set_count(runs->rbegin()->count() + 1);
-    return;
-  }
-  v1::AppendStreamResponse::Run* const run = runs->Add();
-  run->set_first_sequence(sequence);
-  run->set_count(1);
-  if (verdict.place) SetPlace(*verdict.place, run->mutable_first());
-  run->set_repeated(verdict.finding == Finding::kRepeated);
-}
-
 }  // namespace
 
 AppendStream* AppendStream::Start(service::ServedLogs& logs,
@@ -91,6 +64,7 @@ std::optional<CallError> AppendStream::TakeBegin() {
   durability_ = begin.durability();
   tells_accepted_ = begin.tell_accepted();
   max_exposed_ = begin.max_exposed();
+  resumption_ = begin.resumption();
   const SharedUse use = Share(std::move(found.use));
   {
     const MutexLock lock(mutex_);
@@ -145,7 +119,7 @@ void AppendStream::JudgeRest() {
 std::vector<service::Verdict> AppendStream::Append(service::ServedLog& log) {
   const v1::AppendStreamRequest::Requests& requests = request_.requests();
   const auto count = static_cast<size_t>(requests.payloads_size()) - judged_;
-  service::Request number = NumberOf(requests.first());
+  service::Request number = NumberOf(requests.first(), resumption_);
   number.sequence += judged_;
   std::vector<AppendRequestParts> parts;
   parts.reserve(count);
@@ -207,7 +181,8 @@ void AppendStream::Answer(const SharedUse& use, Group group) {
       const uint64_t sequence = group.first_sequence + i;
       last_admitted_ = std::max(last_admitted_.value_or(0), sequence);
       if (tells_accepted_ && verdict.finding == Finding::kAppended) {
-        AddToRuns(sequence, verdict, answers_.mutable_accepted());
+        AddToRuns(sequence, verdict.place, /*is_repeat=*/false,
+                  answers_.mutable_accepted());
         has_answers_ = true;
       }
     }
@@ -248,7 +223,8 @@ void AppendStream::AddAnswers(const Group& group) {
     const Verdict& verdict = group.verdicts[i];
     const uint64_t sequence = group.first_sequence + i;
     if (IsInLog(verdict)) {
-      AddToRuns(sequence, verdict, answers_.mutable_done());
+      AddToRuns(sequence, verdict.place, verdict.finding == Finding::kRepeated,
+                answers_.mutable_done());
       continue;
     }
     CallError error = ErrorOf(verdict, NameOf(sequence));

@@ -121,6 +121,7 @@ class AppendStream final
   v1::Durability durability_ = v1::DURABILITY_UNSPECIFIED;
   bool tells_accepted_ = false;
   uint64_t max_exposed_ = 0;
+  uint64_t resumption_ = 0;
 
   Mutex mutex_;
   SharedUse use_ ABSL_GUARDED_BY(mutex_);

@@ -146,9 +146,9 @@ ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
   if (!found.use) return Refuse(reactor, ErrorOf(found));
   const SharedUse use = Share(std::move(found.use));
   service::ServiceLog& log = (*use)->service();
-  const AppendRequestParts parts(ClientOf(request->client()),
-                                 NumberOf(request->number()),
-                                 request->payload());
+  const AppendRequestParts parts(
+      ClientOf(request->client()),
+      NumberOf(request->number(), request->resumption()), request->payload());
   const service::AppendRequest append = parts.Get();
   std::vector<Verdict> verdicts;
   log.Append(Epoch(request->epoch()), {&append, 1}, &verdicts);
@@ -177,6 +177,36 @@ LogCalls::AppendStream(grpc::CallbackServerContext* /*context*/) {
   return AppendStream::Start(logs_, tasks_);
 }
 
+ServerUnaryReactor* LogCalls::ResumeClient(
+    grpc::CallbackServerContext* context,
+    const v1::ResumeClientRequest* request,
+    v1::ResumeClientResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  service::FoundLog found = logs_.Find(request->log());
+  if (!found.use) return Refuse(reactor, ErrorOf(found));
+  const SharedUse use = Share(std::move(found.use));
+  service::ServiceLog& log = (*use)->service();
+  const service::ClientId client = ClientOf(request->client());
+  const service::Resumed resumed = log.Resume(
+      client, request->lowest_unanswered(), Epoch(request->last_epoch()));
+  // A later primary may have what this one lacks.
+  if (resumed.verdict.finding == Finding::kWrongEpoch) {
+    return Refuse(reactor, HandedOver());
+  }
+  response->set_epoch(log.epoch().value);
+  response->set_resumption(resumed.resumption);
+  response->set_last_sequence(resumed.last);
+  response->set_ended(resumed.is_closed);
+  for (const service::Placed& placed : resumed.places) {
+    AddToRuns(placed.sequence, placed.place, /*is_repeat=*/true,
+              response->mutable_places());
+  }
+  AnswerWhenSettled(use, resumed.verdict,
+                    {client, 0, Epoch(request->last_epoch()), log.epoch()},
+                    false, reactor, [](const Verdict&) {});
+  return reactor;
+}
+
 ServerUnaryReactor* LogCalls::Resolve(grpc::CallbackServerContext* context,
                                       const v1::ResolveRequest* request,
                                       v1::ResolveResponse* response) {
@@ -185,26 +215,22 @@ ServerUnaryReactor* LogCalls::Resolve(grpc::CallbackServerContext* context,
   if (!found.use) return Refuse(reactor, ErrorOf(found));
   const SharedUse use = Share(std::move(found.use));
   service::ServiceLog& log = (*use)->service();
-  const Epoch epoch = log.epoch();
   const service::ClientId client = ClientOf(request->client());
-  const Verdict verdict = log.Resolve(client, NumberOf(request->number()),
-                                      Epoch(request->last_epoch()));
-  response->set_epoch(epoch.value);
-  if (verdict.finding == Finding::kUndecided) {
-    response->set_outcome(v1::ResolveResponse::OUTCOME_UNDECIDED);
-    response->set_resolve_first(verdict.expected);
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
+  const RequestName name = {client, request->sequence(),
+                            Epoch(request->last_epoch()), log.epoch()};
+  if (request->sequence() == 0) {
+    return Refuse(reactor, ErrorOf(Verdict(), name));
   }
+  const service::Resumed resumed =
+      log.Resume(client, request->sequence(), Epoch(request->last_epoch()));
+  const Verdict verdict = resumed.On(request->sequence());
   if (verdict.finding == Finding::kWrongEpoch) {
-    // A later primary has had the request, and decides.
     return Refuse(reactor, HandedOver());
   }
+  response->set_epoch(log.epoch().value);
+  response->set_resumption(resumed.resumption);
   AnswerWhenSettled(
-      use, verdict,
-      {client, request->number().sequence(), Epoch(request->last_epoch()),
-       epoch},
-      true, reactor, [response](const Verdict& resolved) {
+      use, verdict, name, true, reactor, [response](const Verdict& resolved) {
         if (resolved.finding == Finding::kNever) {
           response->set_outcome(v1::ResolveResponse::OUTCOME_NEVER);
           return;

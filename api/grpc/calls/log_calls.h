@@ -28,6 +28,10 @@ class LogCalls final : public v1::LogService::CallbackService {
       grpc::CallbackServerContext* context,
       const v1::OpenClientRequest* request,
       v1::OpenClientResponse* response) override;
+  grpc::ServerUnaryReactor* ResumeClient(
+      grpc::CallbackServerContext* context,
+      const v1::ResumeClientRequest* request,
+      v1::ResumeClientResponse* response) override;
   grpc::ServerUnaryReactor* CloseClient(
       grpc::CallbackServerContext* context,
       const v1::CloseClientRequest* request,

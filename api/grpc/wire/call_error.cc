@@ -90,12 +90,12 @@ CallError ErrorOf(const service::Verdict& verdict, const RequestName& request) {
       error.error.mutable_out_of_order()->set_expected_sequence(
           verdict.expected);
       return error;
-    case Finding::kNever:
+    case Finding::kSuperseded:
       error = Make(grpc::StatusCode::FAILED_PRECONDITION,
                    absl::StrCat(NameOf(request),
-                                " is void: Resolve said that it is in no log. "
-                                "Send its payload with the next sequence"));
-      error.error.mutable_voided();
+                                " was sent before its client resumed, perhaps "
+                                "in another process; nothing was written"));
+      error.error.mutable_superseded();
       return error;
     case Finding::kClosed:
       error = Make(
@@ -138,10 +138,10 @@ CallError ErrorOf(const service::Verdict& verdict, const RequestName& request) {
 }
 
 CallError UnknownOutcome(const RequestName& request, const absl::Status& why) {
-  CallError error =
-      Make(grpc::StatusCode::ABORTED,
-           absl::StrCat(NameOf(request), " may be in the log or not: ",
-                        std::string(why.message()), ". Ask Resolve"));
+  CallError error = Make(
+      grpc::StatusCode::ABORTED,
+      absl::StrCat(NameOf(request), " may be in the log or not: ",
+                   std::string(why.message()), ". Resume the client to know"));
   v1::OutcomeUnknown* const unknown = error.error.mutable_outcome_unknown();
   SetPlace(request.client.opened, unknown->mutable_client());
   unknown->set_sequence(request.sequence);

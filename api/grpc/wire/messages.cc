@@ -6,6 +6,36 @@
 #include "log/base/bytes.h"
 
 namespace alpheus::rpc {
+namespace {
+
+// Returns whether a request goes on where a run ends.
+bool Continues(const v1::Run& run, uint64_t sequence,
+               const std::optional<service::Place>& place, bool is_repeat) {
+  if (run.first_sequence() + run.count() != sequence ||
+      run.repeated() != is_repeat || run.has_first() != place.has_value()) {
+    return false;
+  }
+  if (!place) return true;
+  return run.first().epoch() == place->epoch.value &&
+         run.first().lsn() + run.count() == place->lsn.value;
+}
+
+}  // namespace
+
+void AddToRuns(uint64_t sequence, const std::optional<service::Place>& place,
+               bool is_repeat,
+               google::protobuf::RepeatedPtrField<v1::Run>* runs) {
+  if (!runs->empty() &&
+      Continues(*runs->rbegin(), sequence, place, is_repeat)) {
+    runs->rbegin()->set_count(runs->rbegin()->count() + 1);
+    return;
+  }
+  v1::Run* const run = runs->Add();
+  run->set_first_sequence(sequence);
+  run->set_count(1);
+  if (place) SetPlace(*place, run->mutable_first());
+  run->set_repeated(is_repeat);
+}
 
 AppendRequestParts::AppendRequestParts(const service::ClientId& client,
                                        const service::Request& number,

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,9 +37,16 @@ inline service::ClientId ClientOf(const v1::Place& place) {
   return {PlaceOf(place)};
 }
 
-inline service::Request NumberOf(const v1::RequestNumber& number) {
-  return {number.sequence(), number.lowest_unanswered()};
+inline service::Request NumberOf(const v1::RequestNumber& number,
+                                 uint64_t resumption) {
+  return {number.sequence(), number.lowest_unanswered(), resumption};
 }
+
+// Adds a request to the last run, if it goes on where that ends, or begins
+// another one.
+void AddToRuns(uint64_t sequence, const std::optional<service::Place>& place,
+               bool is_repeat,
+               google::protobuf::RepeatedPtrField<v1::Run>* runs);
 
 // A request to append, and its payloads, which are parts of the message. The
 // message must outlive it.

@@ -170,18 +170,17 @@ Resumed ServiceLog::Resume(ClientId client, uint64_t lowest_unanswered,
   return resumed;
 }
 
-Verdict ServiceLog::Resolve(ClientId client, uint64_t sequence,
-                            Epoch last_epoch) {
+Verdict Resumed::On(uint64_t sequence) const {
   if (sequence == 0) return {.finding = Finding::kImpossible};
-  const Resumed resumed = Resume(client, sequence, last_epoch);
-  if (resumed.verdict.finding != Finding::kRepeated) return resumed.verdict;
-  if (sequence > resumed.last) return {.finding = Finding::kNever};  // SLG4
-  Verdict verdict = resumed.verdict;
-  verdict.place.reset();
-  if (!resumed.places.empty() && resumed.places.front().sequence == sequence) {
-    verdict.place = resumed.places.front().place;
+  if (verdict.finding != Finding::kRepeated) return verdict;
+  if (sequence > last) return {.finding = Finding::kNever};  // SLG4
+  Verdict repeated = {Finding::kRepeated, std::nullopt, verdict.settled_with};
+  const auto found =
+      std::ranges::lower_bound(places, sequence, {}, &Placed::sequence);
+  if (found != places.end() && found->sequence == sequence) {
+    repeated.place = found->place;
   }
-  return verdict;
+  return repeated;
 }
 
 void ServiceLog::Settle(std::span<const Verdict> verdicts,

@@ -113,6 +113,10 @@ struct Resumed {
   bool is_closed = false;
   // Places of those that have no answer, as far as they are known.
   std::vector<Placed> places;
+
+  // Returns what became of a request that has no answer: kRepeated or kNever;
+  // or why that is not known.
+  Verdict On(uint64_t sequence) const;
 };
 
 class ServiceLog {
@@ -146,8 +150,6 @@ class ServiceLog {
   // the new number are taken (CLR4). `last_epoch` is the latest epoch in which
   // the client has sent anything; `lowest_unanswered` is that of Request.
   Resumed Resume(ClientId client, uint64_t lowest_unanswered, Epoch last_epoch);
-  // Resumes a client, and says what became of one request: kRepeated or kNever.
-  Verdict Resolve(ClientId client, uint64_t sequence, Epoch last_epoch);
 
   // Forces all that the verdicts depend on, and calls `done` once that is
   // durable: with OK, or with the log's failure. Then what kAppended and

@@ -137,14 +137,11 @@ TEST_F(ServiceFailOverTest, KilledPrimaryLosesNothingAndDoublesNothing) {
     }
     FindPrimary();
     EXPECT_NE(primary_, killed);
-    for (;;) {
-      v1::ResolveResponse resolved;
-      const grpc::Status asked = client_->Resolve(next_, epoch, &resolved);
-      ASSERT_TRUE(asked.ok()) << asked.error_message();
-      if (resolved.outcome() == v1::ResolveResponse::OUTCOME_NEVER) break;
-      ASSERT_EQ(resolved.outcome(), v1::ResolveResponse::OUTCOME_DURABLE);
-      ++next_;
-    }
+    v1::ResumeClientResponse resumed;
+    const grpc::Status asked = client_->Resume(next_, epoch, &resumed);
+    ASSERT_TRUE(asked.ok()) << asked.error_message();
+    ASSERT_GE(resumed.last_sequence() + 1, next_);
+    next_ = resumed.last_sequence() + 1;
     CheckAll();
     client_->next = next_;
     v1::AppendResponse response;

@@ -93,6 +93,8 @@ TEST_F(LogCallsTest, LogOfAnotherPrimaryIsUnavailableWithItsName) {
   call(&Stub::OpenClient, v1::OpenClientRequest(), v1::OpenClientResponse());
   call(&Stub::CloseClient, v1::CloseClientRequest(), v1::CloseClientResponse());
   call(&Stub::Append, v1::AppendRequest(), v1::AppendResponse());
+  call(&Stub::ResumeClient, v1::ResumeClientRequest(),
+       v1::ResumeClientResponse());
   call(&Stub::Resolve, v1::ResolveRequest(), v1::ResolveResponse());
   call(&Stub::Force, v1::ForceRequest(), v1::ForceResponse());
   call(&Stub::WaitDurable, v1::WaitDurableRequest(), v1::WaitDurableResponse());
@@ -295,7 +297,7 @@ TEST_F(LogCallsTest, ClientThatHasEndedAppendsNoMore) {
             StatusCode::NOT_FOUND);
 }
 
-TEST_F(LogCallsTest, ResolveSaysDurableOrMakesVoid) {
+TEST_F(LogCallsTest, ResolveSaysWhatBecameOfARequest) {
   MustOpenClient();
   MustAppend("a");
   v1::ResolveResponse response;
@@ -305,30 +307,40 @@ TEST_F(LogCallsTest, ResolveSaysDurableOrMakesVoid) {
   EXPECT_EQ(response.epoch(), client_->epoch);
   ASSERT_TRUE(client_->Resolve(2, client_->epoch, &response).ok());
   EXPECT_EQ(response.outcome(), v1::ResolveResponse::OUTCOME_NEVER);
+  // It was sent before, and comes late.
   v1::AppendResponse appended;
   const grpc::Status late =
       client_->Append(client_->Request(2, "b"), &appended);
   EXPECT_EQ(late.error_code(), StatusCode::FAILED_PRECONDITION);
-  EXPECT_TRUE(ErrorIn(late).has_voided());
-  EXPECT_TRUE(client_->Append(client_->Request(3, "b"), &appended).ok());
+  EXPECT_TRUE(ErrorIn(late).has_superseded());
+  client_->resumption = response.resumption();
+  EXPECT_TRUE(client_->Append(client_->Request(2, "b"), &appended).ok());
   // This primary can't know of a later epoch.
-  EXPECT_EQ(client_->Resolve(4, client_->epoch + 1, &response).error_code(),
+  EXPECT_EQ(client_->Resolve(3, client_->epoch + 1, &response).error_code(),
             StatusCode::UNAVAILABLE);
+  EXPECT_EQ(client_->Resolve(0, client_->epoch, &response).error_code(),
+            StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(LogCallsTest, ResolveOfALaterRequestNamesTheFirstOne) {
+TEST_F(LogCallsTest, ResumedClientLearnsPlacesAndGoesOn) {
   MustOpenClient();
-  grpc::ClientContext context;
-  v1::ResolveRequest request;
-  request.set_log("main");
-  *request.mutable_client() = client_->client;
-  request.mutable_number()->set_sequence(2);
-  request.mutable_number()->set_lowest_unanswered(1);
-  request.set_last_epoch(client_->epoch);
-  v1::ResolveResponse response;
-  ASSERT_TRUE(client_->stub().Resolve(&context, request, &response).ok());
-  EXPECT_EQ(response.outcome(), v1::ResolveResponse::OUTCOME_UNDECIDED);
-  EXPECT_EQ(response.resolve_first(), 1u);
+  for (const char* text : {"a", "b", "c"}) MustAppend(text);
+  v1::ResumeClientResponse response;
+  ASSERT_TRUE(client_->Resume(2, client_->epoch, &response).ok());
+  EXPECT_EQ(response.last_sequence(), 3u);
+  EXPECT_FALSE(response.ended());
+  EXPECT_EQ(response.resumption(), 1u);
+  ASSERT_EQ(response.places_size(), 1);
+  EXPECT_EQ(response.places(0).first_sequence(), 2u);
+  EXPECT_EQ(response.places(0).count(), 2u);
+  EXPECT_EQ(response.places(0).first().lsn(), 3u);
+  MustAppend("d");
+  EXPECT_THAT(client_->ReadAll(), ElementsAre("a", "b", "c", "d"));
+  EXPECT_EQ(client_->Resume(1, client_->epoch + 1, &response).error_code(),
+            StatusCode::UNAVAILABLE);
+  client_->client.set_lsn(1'000);
+  EXPECT_EQ(client_->Resume(1, client_->epoch, &response).error_code(),
+            StatusCode::NOT_FOUND);
 }
 
 TEST_F(LogCallsTest, ReadsTheRangeAndTheTagsThatAreAskedFor) {
@@ -426,7 +438,7 @@ class NextOpeningTest : public ServerTest {
   const std::string path_ = directory_.File("log");
 };
 
-TEST_F(NextOpeningTest, ClientGoesOnAfterItHasAsked) {
+TEST_F(NextOpeningTest, ClientResumesWithIt) {
   MustOpenClient();
   const v1::AppendResponse first = MustAppend("a");
   const uint64_t before = client_->epoch;
@@ -437,13 +449,11 @@ TEST_F(NextOpeningTest, ClientGoesOnAfterItHasAsked) {
   OpenLog({.path = path_});
   EXPECT_TRUE(ErrorIn(client_->Append(client_->Request("b"), &response))
                   .has_wrong_epoch());
-  v1::ResolveResponse resolved;
-  ASSERT_TRUE(client_->Resolve(1, before, &resolved).ok());
-  EXPECT_EQ(resolved.outcome(), v1::ResolveResponse::OUTCOME_DURABLE);
-  EXPECT_EQ(resolved.place().lsn(), first.place().lsn());
-  ASSERT_TRUE(client_->Resolve(2, before, &resolved).ok());
-  EXPECT_EQ(resolved.outcome(), v1::ResolveResponse::OUTCOME_NEVER);
-  client_->epoch = resolved.epoch();
+  v1::ResumeClientResponse resumed;
+  ASSERT_TRUE(client_->Resume(1, before, &resumed).ok());
+  EXPECT_EQ(resumed.last_sequence(), 1u);
+  ASSERT_EQ(resumed.places_size(), 1);
+  EXPECT_EQ(resumed.places(0).first().lsn(), first.place().lsn());
   EXPECT_GT(client_->epoch, before);
   MustAppend("b");
   EXPECT_THAT(client_->ReadAll(), ElementsAre("a", "b"));

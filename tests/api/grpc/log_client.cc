@@ -47,7 +47,24 @@ grpc::Status LogClient::Open() {
   const grpc::Status status = stub_->OpenClient(&context, request, &response);
   client = response.client();
   epoch = response.epoch();
+  resumption = 0;
   next = 1;
+  return status;
+}
+
+grpc::Status LogClient::Resume(uint64_t lowest_unanswered, uint64_t last_epoch,
+                               v1::ResumeClientResponse* response) {
+  grpc::ClientContext context;
+  v1::ResumeClientRequest request;
+  request.set_log("main");
+  *request.mutable_client() = client;
+  request.set_lowest_unanswered(lowest_unanswered);
+  request.set_last_epoch(last_epoch);
+  const grpc::Status status = stub_->ResumeClient(&context, request, response);
+  if (status.ok()) {
+    epoch = response->epoch();
+    resumption = response->resumption();
+  }
   return status;
 }
 
@@ -63,6 +80,7 @@ v1::AppendRequest LogClient::Request(uint64_t sequence,
   *request.mutable_client() = client;
   request.mutable_number()->set_sequence(sequence);
   request.mutable_number()->set_lowest_unanswered(sequence);
+  request.set_resumption(resumption);
   request.mutable_payload()->set_data(data);
   return request;
 }
@@ -86,8 +104,7 @@ grpc::Status LogClient::Resolve(uint64_t sequence, uint64_t last_epoch,
   v1::ResolveRequest request;
   request.set_log("main");
   *request.mutable_client() = client;
-  request.mutable_number()->set_sequence(sequence);
-  request.mutable_number()->set_lowest_unanswered(sequence);
+  request.set_sequence(sequence);
   request.set_last_epoch(last_epoch);
   return stub_->Resolve(&context, request, response);
 }
@@ -129,6 +146,7 @@ AppendingStream::AppendingStream(LogClient& client, bool begins,
   if (begin.log().empty()) begin.set_log("main");
   if (begin.epoch() == 0) begin.set_epoch(client.epoch);
   *begin.mutable_client() = client.client;
+  begin.set_resumption(client.resumption);
   v1::AppendStreamRequest request;
   *request.mutable_begin() = std::move(begin);
   stream_->Write(request);

@@ -39,6 +39,10 @@ class LogClient {
   // The request with the next sequence.
   v1::AppendRequest Request(const std::string& data) const;
   v1::AppendRequest Request(uint64_t sequence, const std::string& data) const;
+  // Resumes the client, which has sent nothing in a later epoch than this; its
+  // epoch and resumption are those below.
+  grpc::Status Resume(uint64_t lowest_unanswered, uint64_t last_epoch,
+                      v1::ResumeClientResponse* response);
   grpc::Status Resolve(uint64_t sequence, uint64_t last_epoch,
                        v1::ResolveResponse* response);
   // Reads all durable records.
@@ -48,6 +52,7 @@ class LogClient {
 
   v1::Place client;
   uint64_t epoch = 0;
+  uint64_t resumption = 0;
   uint64_t next = 1;
 
  private:

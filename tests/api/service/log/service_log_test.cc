@@ -137,7 +137,7 @@ TEST_F(ServiceLogTest, ClientsThatAreNotKnownAreRefused) {
   client_ = {{kEpoch, Lsn(77)}};
   EXPECT_EQ(Append(1, 1).finding, Finding::kUnknownClient);
   EXPECT_EQ(service_->Close(kEpoch, client_).finding, Finding::kUnknownClient);
-  EXPECT_EQ(service_->Resolve(client_, 1, kEpoch).finding,
+  EXPECT_EQ(service_->Resume(client_, 1, kEpoch).On(1).finding,
             Finding::kUnknownClient);
 }
 
@@ -237,9 +237,10 @@ TEST_F(ServiceLogTest, ClientThatHasEndedAppendsNothing) {
   EXPECT_EQ(again.finding, Finding::kRepeated);
   EXPECT_EQ(again.settled_with, Lsn(3));
   EXPECT_EQ(Append(2, 2).finding, Finding::kClosed);
-  EXPECT_TRUE(service_->Resume(client_, 1, kEpoch).is_closed);
-  EXPECT_EQ(service_->Resolve(client_, 2, kEpoch).finding, Finding::kNever);
-  EXPECT_EQ(service_->Resolve(client_, 1, kEpoch).finding, Finding::kRepeated);
+  const Resumed resumed = service_->Resume(client_, 1, kEpoch);
+  EXPECT_TRUE(resumed.is_closed);
+  EXPECT_EQ(resumed.On(2).finding, Finding::kNever);
+  EXPECT_EQ(resumed.On(1).finding, Finding::kRepeated);
 }
 
 // SLG4, P-Z1: the request might still come on another connection.
@@ -275,23 +276,21 @@ TEST_F(ServiceLogTest, RefusalIsFinalForAClientThatHasResumed) {
 }
 
 // SLG4.
-TEST_F(ServiceLogTest, ResolveSaysWhatBecameOfARequest) {
+TEST_F(ServiceLogTest, ResumptionSaysWhatBecameOfEachRequest) {
   const Verdict first = Append(1, 1);
   Append(2, 1);
-  const Verdict repeated = service_->Resolve(client_, 1, kEpoch);
-  EXPECT_EQ(repeated.finding, Finding::kRepeated);
-  EXPECT_EQ(repeated.place, first.place);
-  const Verdict never = service_->Resolve(client_, 3, kEpoch);
-  EXPECT_EQ(never.finding, Finding::kNever);
-  EXPECT_EQ(*Settled(never), absl::OkStatus());
-  EXPECT_EQ(Append(3, 1).finding, Finding::kSuperseded);
-  // Its place is forgotten by now.
-  const Verdict again = service_->Resolve(client_, 1, kEpoch);
+  const Resumed resumed = service_->Resume(client_, 1, kEpoch);
+  EXPECT_EQ(resumed.On(1).finding, Finding::kRepeated);
+  EXPECT_EQ(resumed.On(1).place, first.place);
+  EXPECT_EQ(resumed.On(1).settled_with, Lsn(3));
+  EXPECT_EQ(resumed.On(3).finding, Finding::kNever);
+  EXPECT_EQ(*Settled(resumed.On(3)), absl::OkStatus());
+  EXPECT_EQ(resumed.On(0).finding, Finding::kImpossible);
+  // Places that the client did not ask for are forgotten.
+  service_->Resume(client_, 2, kEpoch);
+  const Verdict again = service_->Resume(client_, 1, kEpoch).On(1);
   EXPECT_EQ(again.finding, Finding::kRepeated);
   EXPECT_FALSE(again.place.has_value());
-  EXPECT_EQ(again.settled_with, Lsn(3));
-  EXPECT_EQ(service_->Resolve(client_, 0, kEpoch).finding,
-            Finding::kImpossible);
 }
 
 // SLG4: no primary of the old epoch can append it any more.
@@ -309,7 +308,7 @@ TEST_F(ServiceLogTest, LaterPrimaryKnowsWhatWillNeverBeAppended) {
 TEST_F(ServiceLogTest, EarlierPrimaryDecidesNothing) {
   EXPECT_EQ(service_->Resume(client_, 1, kEpoch + 1).verdict.finding,
             Finding::kWrongEpoch);
-  EXPECT_EQ(service_->Resolve(client_, 1, kEpoch + 1).finding,
+  EXPECT_EQ(service_->Resume(client_, 1, kEpoch + 1).On(1).finding,
             Finding::kWrongEpoch);
   // Nothing was superseded.
   EXPECT_EQ(Append(1, 1).finding, Finding::kAppended);
