@@ -326,14 +326,14 @@ TEST_F(LogCallsTest, ResumedClientLearnsPlacesAndGoesOn) {
   MustOpenClient();
   for (const char* text : {"a", "b", "c"}) MustAppend(text);
   v1::ResumeClientResponse response;
-  ASSERT_TRUE(client_->Resume(2, client_->epoch, &response).ok());
+  ASSERT_TRUE(client_->Resume(3, client_->epoch, &response).ok());
   EXPECT_EQ(response.last_sequence(), 3u);
   EXPECT_FALSE(response.ended());
   EXPECT_EQ(response.resumption(), 1u);
   ASSERT_EQ(response.places_size(), 1);
-  EXPECT_EQ(response.places(0).first_sequence(), 2u);
-  EXPECT_EQ(response.places(0).count(), 2u);
-  EXPECT_EQ(response.places(0).first().lsn(), 3u);
+  EXPECT_EQ(response.places(0).first_sequence(), 3u);
+  EXPECT_EQ(response.places(0).count(), 1u);
+  EXPECT_EQ(response.places(0).first().lsn(), 4u);
   MustAppend("d");
   EXPECT_THAT(client_->ReadAll(), ElementsAre("a", "b", "c", "d"));
   EXPECT_EQ(client_->Resume(1, client_->epoch + 1, &response).error_code(),
@@ -387,19 +387,19 @@ TEST_F(LogCallsTest, CleanedRecordsAreGoneAndTheClientGoesOn) {
   clean.set_through_lsn(3);
   v1::CleanupResponse cleaned;
   ASSERT_TRUE(client_->stub().Cleanup(&context, clean, &cleaned).ok());
-  EXPECT_EQ(cleaned.head_lsn(), 4u);
+  EXPECT_EQ(cleaned.head_lsn(), 3u);  // the last request stays
   v1::AppendResponse again;
   ASSERT_TRUE(client_->Append(client_->Request(2, "b"), &again).ok());
   EXPECT_TRUE(again.repeated());
   MustAppend("c");
-  EXPECT_THAT(client_->ReadAll(), ElementsAre("c"));
+  EXPECT_THAT(client_->ReadAll(), ElementsAre("b", "c"));
   v1::ReadRequest read;
   read.set_log("main");
   read.set_from_lsn(2);
   std::vector<v1::Record> records;
   const grpc::Status status = client_->Read(read, &records);
   EXPECT_EQ(status.error_code(), StatusCode::OUT_OF_RANGE);
-  EXPECT_EQ(ErrorIn(status).out_of_log().head_lsn(), 4u);
+  EXPECT_EQ(ErrorIn(status).out_of_log().head_lsn(), 3u);
   grpc::ClientContext second;
   clean.set_through_lsn(1'000);
   EXPECT_EQ(client_->stub().Cleanup(&second, clean, &cleaned).error_code(),
