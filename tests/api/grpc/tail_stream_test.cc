@@ -16,6 +16,7 @@ namespace {
 
 using ::grpc::StatusCode;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 class FollowingStream {
  public:
@@ -214,6 +215,7 @@ TEST_F(TailStreamTest, CleaningEndsAReaderThatIsBehind) {
   EXPECT_THAT(tail.Next(1), ElementsAre("a"));
   ASSERT_TRUE(log_->CleanupThrough(Lsn(3)).ok());
   tail.Allow(100);
+  EXPECT_THAT(tail.Next(1), IsEmpty());
   const grpc::Status end = tail.Finish();
   EXPECT_EQ(end.error_code(), StatusCode::OUT_OF_RANGE);
   EXPECT_EQ(ErrorIn(end).out_of_log().head_lsn(), 4u);
