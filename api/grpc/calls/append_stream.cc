@@ -34,7 +34,10 @@ void AppendStream::OnReadDone(bool ok) {
   {
     const MutexLock lock(mutex_);
     is_reading_ = false;
-    if (!ok) End(grpc::Status::OK);
+    if (!ok) {
+      has_client_ended_ = true;
+      End(grpc::Status::OK);
+    }
     if (is_ending_) {
       Advance();
       return;
@@ -293,15 +296,23 @@ void AppendStream::Advance() {
 }
 
 void AppendStream::Finish() {
-  is_finished_ = true;
-  const bool says_last = is_in_order_ && last_admitted_.has_value();
-  if (is_broken_ || !(has_answers_ || says_last)) {
-    ServerBidiReactor::Finish(end_);
+  const bool says_last =
+      is_in_order_ && last_admitted_.has_value() && !has_said_last_;
+  if (!is_broken_ && (has_answers_ || says_last)) {
+    writing_ = std::exchange(answers_, {});
+    has_answers_ = false;
+    if (says_last) writing_.set_last_admitted(*last_admitted_);  // APS2
+    has_said_last_ |= says_last;
+    is_writing_ = true;
+    StartWrite(&writing_);
     return;
   }
-  writing_ = std::exchange(answers_, {});
-  if (says_last) writing_.set_last_admitted(*last_admitted_);  // APS2
-  StartWriteAndFinish(&writing_, grpc::WriteOptions(), end_);
+  if (has_said_last_ && !is_broken_ && !has_client_ended_) {  // APS5
+    if (!std::exchange(is_reading_, true)) StartRead(&request_);
+    return;
+  }
+  is_finished_ = true;
+  ServerBidiReactor::Finish(end_);
 }
 
 void AppendStream::OnDone() {

@@ -25,6 +25,10 @@
 //   APS4. A request that finds no room in the log, while records there are not
 //         durable yet, is judged again once they are, and what comes behind it
 //         waits. Only if nothing is under way it is refused.
+//   APS5. A stream that has said its last message waits for its client's end,
+//         and drops what still comes. Otherwise the end of a process would
+//         close a connection with bytes that nobody read, and the kernel of the
+//         client would drop the last message.
 // Thread safety: gRPC's and the log's threads.
 // References: docs/design/service.md.
 #ifndef ALPHEUS_API_GRPC_CALLS_APPEND_STREAM_H_
@@ -141,6 +145,8 @@ class AppendStream final
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_in_order_ ABSL_GUARDED_BY(mutex_) = true;  // its end
   bool is_broken_ ABSL_GUARDED_BY(mutex_) = false;   // nothing can be written
+  bool has_client_ended_ ABSL_GUARDED_BY(mutex_) = false;  // it sends no more
+  bool has_said_last_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

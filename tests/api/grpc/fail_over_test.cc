@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -159,12 +160,17 @@ TEST_F(ServiceFailOverTest, KilledPrimaryLosesNothingAndDoublesNothing) {
 TEST_F(ServiceFailOverTest, EndedPrimaryLeavesNoUnknownOutcome) {
   AwaitAllInSync();
   AppendingStream stream(*client_);
+  // The node ends once its clients have read their last messages.
+  std::thread ending;
   const grpc::Status end = AppendThrough(
       [&] {
-        const absl::Status ended = cluster_->Terminate(primary_);
-        EXPECT_TRUE(ended.ok()) << ended;
+        ending = std::thread([&] {
+          const absl::Status ended = cluster_->Terminate(primary_);
+          EXPECT_TRUE(ended.ok()) << ended;
+        });
       },
       &stream);
+  ending.join();
   EXPECT_EQ(end.error_code(), StatusCode::UNAVAILABLE) << end.error_message();
   ASSERT_TRUE(stream.answers.has_last_admitted());
   EXPECT_EQ(stream.answers.last_admitted(), stream.done);
