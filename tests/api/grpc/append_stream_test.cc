@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -169,8 +170,9 @@ TEST_F(AppendStreamTest, DrainedLogEndsItsStreamsInOrder) {
 TEST_F(AppendStreamTest, StreamWhoseClientReadsNothingHoldsNobodyUp) {
   MustOpenClient();
   AppendingStream stream(*client_);
+  std::atomic<bool> has_read_last = false;
   std::thread sender([&] {
-    for (uint64_t i = 1; i < 1'000'000; ++i) {
+    while (!has_read_last) {
       // Each one is refused, with a long answer.
       if (!stream.Send(7, std::vector<std::string>(1'000, ""))) return;
     }
@@ -178,8 +180,10 @@ TEST_F(AppendStreamTest, StreamWhoseClientReadsNothingHoldsNobodyUp) {
   MustAppend("b");
   CloseLog();
   EXPECT_FALSE(stream.ReadUntilDone(1));
+  EXPECT_TRUE(stream.answers.has_last_admitted());
+  has_read_last = true;
   sender.join();
-  const grpc::Status end = stream.stream().Finish();
+  const grpc::Status end = stream.Finish();
   EXPECT_EQ(end.error_code(), StatusCode::UNAVAILABLE);
 }
 

@@ -182,7 +182,7 @@ bool AppendingStream::ReadOne() {
 
 bool AppendingStream::ReadUntilDone(uint64_t count) {
   while (done < count) {
-    if (!ReadOne()) return false;
+    if (answers.has_last_admitted() || !ReadOne()) return false;
   }
   return true;
 }

@@ -75,7 +75,7 @@ class AppendingStream {
   bool Send(uint64_t first, const std::vector<std::string>& payloads,
             uint64_t lowest_unanswered = 1);
   Stream& stream() { return *stream_; }
-  // Reads until `done` requests are done, or the stream ends. All answers are
+  // Reads until `done` requests are done, or the last message. All answers are
   // joined.
   bool ReadUntilDone(uint64_t done);
   // Reads to the end, and returns the status.
