@@ -116,6 +116,7 @@ class AppendSession {
   void Opened(const Place& client, uint64_t epoch);
   const Place& client() const { return client_; }
   uint64_t epoch() const { return epoch_; }
+  uint64_t resumption() const { return resumption_; }
   // What a resumption tells: the lowest sequence without an answer, and the
   // latest epoch in which anything was sent.
   uint64_t lowest_unanswered() const;
