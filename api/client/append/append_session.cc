@@ -17,9 +17,7 @@ size_t Payload::bytes() const {
 
 absl::StatusOr<uint64_t> AppendSession::Append(Payload payload,
                                                AppendCallback callback) {
-  if (state_ == State::kEnded) {
-    return absl::FailedPreconditionError("the client has ended");
-  }
+  if (state_ == State::kEnded) return ended_;
   if (payload.parts.empty()) {
     return absl::InvalidArgumentError("a request needs a payload");
   }
@@ -83,6 +81,7 @@ void AppendSession::Resumed(
 void AppendSession::End(const absl::Status& unknown,
                         const absl::Status& not_sent) {
   state_ = State::kEnded;
+  ended_ = not_sent;
   while (!requests_.empty()) {
     const Request& first = requests_.front();
     Answer(first.sequence, first.is_sent ? unknown : not_sent);

@@ -99,8 +99,8 @@ class AppendSession {
   explicit AppendSession(const AppendLimits& limits) : limits_(limits) {}
 
   // Takes a request, and returns its sequence. It is sent by a later
-  // TakeToSend. Errors: ResourceExhausted (ASN4); FailedPrecondition (ended);
-  // InvalidArgument (no part).
+  // TakeToSend. Errors: ResourceExhausted (ASN4); InvalidArgument (no part);
+  // that for which the session has ended.
   absl::StatusOr<uint64_t> Append(Payload payload, AppendCallback callback);
 
   State state() const { return state_; }
@@ -166,6 +166,7 @@ class AppendSession {
   uint64_t epoch_ = 0;
   uint64_t last_epoch_ = 0;
   uint64_t resumption_ = 0;
+  absl::Status ended_;  // why
   uint64_t next_sequence_ = 1;
   size_t bytes_ = 0;
   std::deque<Request> requests_;  // without an answer, in order

@@ -11,20 +11,19 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <random>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "alpheus/v1/log_service.grpc.pb.h"
 #include "api/client/grpc/request_error.h"
+#include "api/wiring/background_thread.h"
+#include "log/base/clock.h"
+#include "log/base/random.h"
 
 namespace alpheus::client {
 namespace {
 
 using State = AppendSession::State;
-using SteadyClock = std::chrono::steady_clock;
 
 // So often a client is taken over by others before it gives up. Its own lost
 // message may do so once.
@@ -49,11 +48,7 @@ absl::Status StatusOf(int code, const std::string& message) {
   return {static_cast<absl::StatusCode>(code), message};
 }
 
-int64_t NowNanos() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             SteadyClock::now().time_since_epoch())
-      .count();
-}
+int64_t NowNanos() { return Clock::Real().NowNanos(); }
 
 // Waits until `is_true`, or for so long. Returns what it is then.
 template <class Condition>
@@ -76,18 +71,11 @@ class LogClient::Driver : public std::enable_shared_from_this<Driver> {
   explicit Driver(LogClientOptions options)
       : options_(std::move(options)),
         session_(options_.limits),
-        search_(options_.addresses, options_.search, [this](uint64_t below) {
-          return std::uniform_int_distribution<uint64_t>(0, below - 1)(random_);
-        }) {}
+        search_(options_.addresses, options_.search,
+                [this](uint64_t below) { return random_.Below(below); }) {}
 
   absl::Status Start() {
-    try {
-      thread_ = std::thread([this] { Run(); });
-    } catch (const std::system_error& error) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no thread could be started: ", error.what()));
-    }
-    return absl::OkStatus();
+    return thread_.Start([this] { Run(); });
   }
 
   void Stop();
@@ -126,9 +114,9 @@ class LogClient::Driver : public std::enable_shared_from_this<Driver> {
   grpc::ClientContext& NewContext(std::optional<grpc::ClientContext>& context);
 
   const LogClientOptions options_;
-  std::mt19937_64 random_{std::random_device()()};
+  EntropyRandom random_;
   std::map<std::string, std::unique_ptr<v1::LogService::Stub>> stubs_;
-  std::thread thread_;
+  BackgroundThread thread_;
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
@@ -266,7 +254,7 @@ void LogClient::Driver::Stop() {
     if (stream_ != nullptr) stream_->Cancel();
     changed_.notify_all();
   }
-  thread_.join();
+  thread_.Join();
   {
     const std::lock_guard lock(mutex_);
     session_.End(absl::CancelledError("the client ends; the request may be in "
@@ -376,8 +364,7 @@ grpc::Status LogClient::Driver::Begin(v1::LogService::Stub& stub) {
 grpc::ClientContext& LogClient::Driver::NewContext(
     std::optional<grpc::ClientContext>& context) {
   context.emplace();
-  context->set_deadline(std::chrono::system_clock::now() +
-                        std::chrono::milliseconds(options_.answer_ms));
+  context->set_deadline(gpr_time_from_millis(options_.answer_ms, GPR_TIMESPAN));
   const std::lock_guard lock(mutex_);
   asking_ = &*context;
   if (is_ending_) context->TryCancel();

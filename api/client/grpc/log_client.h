@@ -67,7 +67,8 @@ class LogClient {
       Payload payload, absl::Duration timeout = absl::InfiniteDuration());
   // Takes a request, and calls `callback` once it has its answer. Errors, after
   // which `callback` is not called: ResourceExhausted (try again after an
-  // answer); FailedPrecondition (the client has ended); InvalidArgument.
+  // answer); InvalidArgument; that for which the client has ended, such as
+  // NotFound (no such log).
   absl::Status AppendAsync(Payload payload, AppendCallback callback);
   // Waits until all requests have their answers. Errors: DeadlineExceeded.
   absl::Status Flush(absl::Duration timeout = absl::InfiniteDuration());

@@ -13,7 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "api/client/grpc/log_client.h"
 #include "log/base/clock.h"
 #include "tests/api/grpc/log_client.h"
 #include "tests/process/cluster_fixture.h"
@@ -186,7 +189,35 @@ TEST_F(ServiceFailOverTest, EndedPrimaryLeavesNoUnknownOutcome) {
   CheckAll();
 }
 
-// Who is not primary names the node that is.
+// The client's own search and resumptions.
+TEST_F(ServiceFailOverTest, ClientFollowsTheLogFromPrimaryToPrimary) {
+  auto started = client::LogClient::Start({.addresses = addresses_});
+  ASSERT_TRUE(started.ok()) << started.status();
+  std::vector<std::string> expected;
+  for (int round = 0; round < 3; ++round) {
+    AwaitAllInSync();
+    for (int i = 0; i < 300; ++i) {
+      expected.push_back(absl::StrCat(round, "/", i));
+      const absl::Status taken = (*started)->AppendAsync(
+          {.parts = {expected.back()}},
+          [](const absl::StatusOr<client::Appended>& answer) {
+            EXPECT_TRUE(answer.ok()) << answer.status();
+          });
+      ASSERT_TRUE(taken.ok()) << taken;
+    }
+    const int killed = primary_;
+    cluster_->Kill(killed);
+    FindPrimary();
+    const absl::Status back = cluster_->Start(killed);
+    ASSERT_TRUE(back.ok()) << back;
+  }
+  const absl::Status flushed =
+      (*started)->Flush(absl::Nanoseconds(kPatienceNanos));
+  ASSERT_TRUE(flushed.ok()) << flushed;
+  EXPECT_THAT(client_->ReadAll(), ElementsAreArray(expected));
+}
+
+// A node that is not primary names the one that is.
 TEST_F(ServiceFailOverTest, OthersNameThePrimary) {
   const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
   for (int node = 1; node <= kNodes; ++node) {

@@ -156,8 +156,8 @@ TEST_F(AppendSessionTest, RequestsThatWereNeverSentAreNotUnknownAtTheEnd) {
   session_.End(absl::AbortedError("unknown"), absl::CancelledError("not sent"));
   EXPECT_TRUE(absl::IsAborted(answers_.at("a").status()));
   EXPECT_TRUE(absl::IsCancelled(answers_.at("b").status()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      session_.Append({.parts = {"c"}}, {}).status()));
+  EXPECT_TRUE(
+      absl::IsCancelled(session_.Append({.parts = {"c"}}, {}).status()));
 }
 
 TEST_F(AppendSessionTest, CallbackMayAppend) {
