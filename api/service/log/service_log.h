@@ -63,7 +63,7 @@ struct AppendRequest {
   // Appends only if the last request in the log is of the same client.
   bool only_if_last = false;
   // One, or several that are appended as one record: all or none.
-  std::span<const std::span<const std::byte>> payloads;
+  std::span<const std::span<const std::byte>> payloads = {};
 };
 
 enum class Finding {

@@ -86,7 +86,7 @@ struct ClientId {
 struct Envelope {
   ServiceRecordKind kind = ServiceRecordKind::kAppend;
   uint32_t tag = 0;
-  ClientId client;
+  ClientId client = {};
   uint64_t sequence = 0;
 
   bool operator==(const Envelope&) const = default;

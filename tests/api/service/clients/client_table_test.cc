@@ -99,8 +99,8 @@ TEST(ClientTableTest, BeginningThatComesAgainChangesNothing) {
   EXPECT_EQ(Asked(log.table, one, 1), Admission::kRepeated);
 }
 
-// CLT2, P-E29: client 2 overwrites what client 1 wrote, the record of client 1 is
-// cleaned, and client 1 repeats its request.
+// CLT2, P-E29: client 2 overwrites what client 1 wrote, the record of client 1
+// is cleaned, and client 1 repeats its request.
 TEST(ClientTableTest, RequestsAreKnownAfterTheirRecordsAreCleaned) {
   WrittenLog log;
   const ClientId one = log.Open();
@@ -168,8 +168,8 @@ TEST(ClientTableTest, OpeningKnowsAllThatTheTableKnew) {
         newest = id.opened.lsn;
         last[id] = 0;
       }
-      const auto found =
-          std::next(last.begin(), static_cast<ptrdiff_t>(random.Below(last.size())));
+      const auto found = std::next(
+          last.begin(), static_cast<ptrdiff_t>(random.Below(last.size())));
       if (random.Below(12) == 0) {
         newest =
             log.Append(ServiceRecordKind::kClose, found->first, found->second);

@@ -40,7 +40,7 @@ class MemoryRecordLog final : public RecordLog {
       return absl::InvalidArgumentError("too large");
     }
     records_.push_back(std::move(record));
-    ++next_;
+    next_ = next_ + 1;
     return records_.back().place;
   }
   absl::Status BeginForce(Lsn lsn) override {
@@ -59,8 +59,9 @@ class MemoryRecordLog final : public RecordLog {
     return absl::OkStatus();
   }
   absl::Status CleanupThrough(Lsn lsn) override {
-    std::erase_if(records_,
-                  [lsn](const Record& record) { return record.place.lsn <= lsn; });
+    std::erase_if(records_, [lsn](const Record& record) {
+      return record.place.lsn <= lsn;
+    });
     head_ = std::max(head_, lsn + 1);
     return absl::OkStatus();
   }

@@ -49,8 +49,9 @@ class ServiceLogTest : public ::testing::Test {
   // Returns the outcome of settling; none: not settled yet.
   std::shared_ptr<std::optional<absl::Status>> Settled(const Verdict& verdict) {
     auto settled = std::make_shared<std::optional<absl::Status>>();
-    service_->Settle({&verdict, 1},
-                     [settled](const absl::Status& status) { *settled = status; });
+    service_->Settle({&verdict, 1}, [settled](const absl::Status& status) {
+      *settled = status;
+    });
     return settled;
   }
   // Another primary opens the log, which has its records up to `end`.
@@ -133,7 +134,8 @@ TEST_F(ServiceLogTest, ClientsThatAreNotKnownAreRefused) {
             Finding::kUnknownClient);
 }
 
-// SLG2, P-E30: the repeat of a request that changed what its condition asks for.
+// SLG2, P-E30: the repeat of a request that changed what its condition asks
+// for.
 TEST_F(ServiceLogTest, RepeatIsFoundBeforeConditionsAreLookedAt) {
   const AppendRequest request = {
       .client = client_, .number = {1, 1}, .expected_lsn = Lsn(2)};
@@ -319,8 +321,8 @@ TEST_F(ServiceLogTest, LogThatHasNoRoomForTheTableIsNotCleaned) {
 }
 
 TEST_F(ServiceLogTest, LogOfSomebodyElseIsNotServed) {
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      service_->Recover({kEpoch, Lsn(2)}, AsBytes("some record of a program"))));
+  EXPECT_TRUE(absl::IsFailedPrecondition(service_->Recover(
+      {kEpoch, Lsn(2)}, AsBytes("some record of a program"))));
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ TEST(ServiceRecordTest, BytesAreThoseOfTheFormat) {
                         "body",
                         36));
   EXPECT_EQ(
-      TableText({{kClient, 0x41, {Epoch(0x42), Lsn(0x43)}, LastRequest::kVoid}}),
+      TableText(
+          {{kClient, 0x41, {Epoch(0x42), Lsn(0x43)}, LastRequest::kVoid}}),
       std::string("\x08\x07\x06\x05\x04\x03\x02\x01"
                   "\x18\x17\x16\x15\x14\x13\x12\x11"
                   "\x41\x00\x00\x00\x00\x00\x00\x00"
@@ -93,9 +94,8 @@ TEST(ServiceRecordTest, EveryKindIsReadBack) {
     EXPECT_EQ(record->envelope, Of(kind, sequence));
     EXPECT_EQ(AsText(record->body), body);
     EXPECT_THAT(DescribeServiceRecord(*record),
-                HasSubstr(kind == ServiceRecordKind::kTable
-                              ? "1 clients"
-                              : "sequence"));
+                HasSubstr(kind == ServiceRecordKind::kTable ? "1 clients"
+                                                            : "sequence"));
   }
 }
 
