@@ -6,9 +6,7 @@
 namespace alpheus::service {
 
 ClientRequests::ClientRequests(const TableEntry& entry)
-    : last_(entry.sequence),
-      last_place_(entry.place),
-      state_(entry.state) {
+    : last_(entry.sequence), last_place_(entry.place), state_(entry.state) {
   if (last_ > 0 && state_ != LastRequest::kClosed) {
     known_.push_back({last_, last_place_, state_ == LastRequest::kVoid});
   }
@@ -20,24 +18,38 @@ Judgement ClientRequests::Judge(const Request& request) {
       request.lowest_unanswered > request.sequence) {
     return judgement;
   }
-  ForgetBelow(request.lowest_unanswered);
+  unanswered_ = std::max(unanswered_, request.lowest_unanswered);
+  ForgetBelow(unanswered_);
   if (request.sequence <= last_) return Earlier(request.sequence);
   if (is_closed()) {
     judgement.admission = Admission::kClosed;
     judgement.durable_with = last_place_;
     return judgement;
   }
-  if (request.sequence - request.lowest_unanswered >= kPlacesMax) {
+  if (request.sequence == refused_) {
+    judgement.admission = Admission::kRefused;
+    judgement.durable_with.lsn = refused_before_ - 1;
+    judgement.expected = refused_before_.value;
+    return judgement;
+  }
+  judgement.expected = std::max(last_ + 1, unanswered_);
+  judgement.admission = Admission::kOutOfOrder;
+  if (request.sequence < unanswered_) return judgement;  // CLR6
+  if (request.sequence - unanswered_ >= kPlacesMax) {
     judgement.admission = Admission::kTooMany;
     return judgement;
   }
-  const bool is_void_unanswered = state_ == LastRequest::kVoid &&
-                                  request.lowest_unanswered <= last_;  // CLR4
-  judgement.expected = std::max(last_ + 1, request.lowest_unanswered);
-  const bool is_next =
-      request.sequence <= judgement.expected && !is_void_unanswered;  // CLR2
-  judgement.admission = is_next ? Admission::kAdmitted : Admission::kOutOfOrder;
+  const bool is_void_unanswered =
+      state_ == LastRequest::kVoid && unanswered_ <= last_;             // CLR4
+  if (request.sequence <= judgement.expected && !is_void_unanswered) {  // CLR2
+    judgement.admission = Admission::kAdmitted;
+  }
   return judgement;
+}
+
+void ClientRequests::Refuse(uint64_t sequence, Lsn next) {
+  refused_ = sequence;
+  refused_before_ = next;
 }
 
 // CLR3, CLR4. A sequence below the last one is durable once that one is: its

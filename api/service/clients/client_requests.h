@@ -32,6 +32,10 @@
 //         alone, has each void one that somebody may ask for.
 //   CLR5. Two tables of one client are joined by the larger last sequence, in
 //         whatever order they are read (P-E29).
+//   CLR6. A request that was refused for a condition is refused again: its
+//         client has the answer, and another connection may bring a repeat. So
+//         is each one that the client has an answer for and that is not in the
+//         log. A later opening need not know these: it admits none of them.
 // Thread safety: one thread at a time.
 // References: docs/design/service.md; protocol P-E29, P-E30, P-Z1, P-Z6.
 #ifndef ALPHEUS_API_SERVICE_CLIENTS_CLIENT_REQUESTS_H_
@@ -60,6 +64,7 @@ struct Request {
 enum class Admission {
   kAdmitted,    // to be appended
   kRepeated,    // it is in the log, perhaps not durable yet
+  kRefused,     // it was refused for a condition (CLR6)
   kVoided,      // it is not in the log, and never will be
   kClosed,      // the client has ended
   kOutOfOrder,  // a request before it is missing, or an answer (CLR4)
@@ -70,11 +75,12 @@ enum class Admission {
 struct Judgement {
   Admission admission = Admission::kImpossible;
   // kRepeated: once the record at `durable_with` is durable, so is the request.
-  // kVoided: likewise for its being void.
+  // kVoided, kRefused: likewise for its being void, or refused.
   Place durable_with;
   // kRepeated: of the request's own record, if it is known.
   std::optional<Place> place;
-  // kOutOfOrder: the next sequence that would be admitted.
+  // kOutOfOrder: the next sequence that would be admitted. kRefused: LSN that
+  // the next record would have got.
   uint64_t expected = 0;
 };
 
@@ -88,6 +94,9 @@ class ClientRequests {
   // Returns what is to become of a request. Forgets places that the client has
   // answers for.
   Judgement Judge(const Request& request);
+  // Notes that a request which was admitted is refused for a condition: it was
+  // judged when `next` was the LSN of the next record.
+  void Refuse(uint64_t sequence, Lsn next);
 
   // Notes a record of this client, which has been appended, or is read again at
   // an opening or after it. Older ones than the last change nothing.
@@ -117,6 +126,10 @@ class ClientRequests {
   Place last_place_;
   LastRequest state_ = LastRequest::kAppended;
   std::deque<Known> known_;  // rising sequences, the last one included
+  uint64_t unanswered_ = 1;  // the client has an answer for all below
+  // One is enough: the next one is admitted once this one is answered.
+  uint64_t refused_ = 0;
+  Lsn refused_before_;
 };
 
 }  // namespace alpheus::service

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "log/base/mutex.h"
 #include "log/base/status_macros.h"
 
@@ -31,6 +32,8 @@ Finding Refusal(Admission admission) {
       return Finding::kNever;
     case Admission::kClosed:
       return Finding::kClosed;
+    case Admission::kRefused:
+      return Finding::kTailMismatch;
     case Admission::kOutOfOrder:
       return Finding::kOutOfOrder;
     case Admission::kTooMany:
@@ -76,12 +79,23 @@ void ServiceLog::Append(Epoch epoch, std::span<const AppendRequest> requests,
   }
 }
 
+// Callbacks of one log run one at a time, and a later cleaning is a superset.
+ClientTable& ServiceLog::Table() {
+  if (cleaned_.load(std::memory_order_relaxed) != 0) {
+    table_.OnCleaned(Lsn(cleaned_.exchange(0, std::memory_order_acquire)));
+  }
+  return table_;
+}
+
 Verdict ServiceLog::AppendOne(const AppendRequest& request) {
-  ClientRequests* const client = table_.Find(request.client);
+  ClientRequests* const client = Table().Find(request.client);
   if (client == nullptr) return {.finding = Finding::kUnknownClient};
   const Judgement judgement = client->Judge(request.number);
   if (judgement.admission != Admission::kAdmitted) return VerdictOf(judgement);
-  if (const auto mismatch = Mismatch(request, *client)) return *mismatch;
+  if (const auto mismatch = Mismatch(request, *client)) {
+    client->Refuse(request.number.sequence, Lsn(mismatch->expected));
+    return *mismatch;
+  }
   Envelope envelope = {ServiceRecordKind::kAppend, request.tag, request.client,
                        request.number.sequence};
   if (request.payloads.size() == 1) return Write(envelope, request.payloads);
@@ -136,7 +150,7 @@ Verdict ServiceLog::Open(Epoch epoch) {
 Verdict ServiceLog::Close(Epoch epoch, ClientId client) {
   if (epoch != epoch_) return {.finding = Finding::kWrongEpoch};
   const MutexLock lock(mutex_);
-  const ClientRequests* const known = table_.Find(client);
+  const ClientRequests* const known = Table().Find(client);
   if (known == nullptr) return {.finding = Finding::kUnknownClient};
   if (known->is_closed()) {
     return {Finding::kRepeated, known->last_place(), known->last_place().lsn};
@@ -151,7 +165,7 @@ Verdict ServiceLog::Resolve(ClientId client, const Request& number,
                             Epoch last_epoch) {
   if (last_epoch > epoch_) return {.finding = Finding::kWrongEpoch};
   const MutexLock lock(mutex_);
-  ClientRequests* const known = table_.Find(client);
+  ClientRequests* const known = Table().Find(client);
   if (known == nullptr) return {.finding = Finding::kUnknownClient};
   const Judgement judgement = known->Judge(number);
   switch (judgement.admission) {
@@ -161,6 +175,7 @@ Verdict ServiceLog::Resolve(ClientId client, const Request& number,
       return never;
     }
     case Admission::kAdmitted:
+    case Admission::kRefused:
     case Admission::kOutOfOrder:
     case Admission::kTooMany:
       break;
@@ -168,7 +183,8 @@ Verdict ServiceLog::Resolve(ClientId client, const Request& number,
       return VerdictOf(judgement);
   }
   if (last_epoch < epoch_) return {.finding = Finding::kNever};  // SLG4
-  if (judgement.admission != Admission::kAdmitted) {
+  if (judgement.admission != Admission::kAdmitted &&
+      judgement.admission != Admission::kRefused) {
     return {.finding = Finding::kUndecided, .expected = judgement.expected};
   }
   Verdict verdict = Write({.kind = ServiceRecordKind::kVoid,
@@ -204,30 +220,44 @@ void ServiceLog::WhenDurable(Lsn lsn,
 
 void ServiceLog::CleanupThrough(Lsn through,
                                 std::function<void(const absl::Status&)> done) {
-  const absl::StatusOr<Lsn> saved = WriteTables(through);
-  if (!saved.ok()) {
-    done(saved.status());
+  absl::Status saved;
+  Lsn decided_by;  // the last record that this cleaning counts on
+  {
+    const MutexLock lock(mutex_);
+    if (through >= log_.next_lsn()) {
+      saved = absl::OutOfRangeError(
+          absl::StrCat("LSN ", through.value,
+                       " was never assigned, so it can't be cleaned; "
+                       "the next one is LSN ",
+                       log_.next_lsn().value));
+    } else {
+      if (last_request_ != Lsn()) {
+        through = std::min(through, last_request_ - 1);  // SLG6
+      }
+      saved = WriteTables(through);
+      decided_by = log_.next_lsn() - 1;
+    }
+  }
+  if (!saved.ok() || through == Lsn()) {
+    done(saved);
     return;
   }
-  WhenDurable(*saved, [this, through, done = std::move(done)](
-                          const absl::Status& is_durable) {
+  WhenDurable(decided_by, [this, through, done = std::move(done)](
+                              const absl::Status& is_durable) {
     absl::Status cleaned = is_durable;
     if (cleaned.ok()) cleaned = log_.CleanupThrough(through);
     if (cleaned.ok()) {
-      const MutexLock lock(mutex_);
-      table_.OnCleaned(through);
+      cleaned_.store(through.value, std::memory_order_release);
     }
     done(cleaned);
   });
 }
 
-absl::StatusOr<Lsn> ServiceLog::WriteTables(Lsn through) {
-  const MutexLock lock(mutex_);
-  const std::vector<TableEntry> entries = table_.ToSaveBefore(through);
+absl::Status ServiceLog::WriteTables(Lsn through) {
+  const std::vector<TableEntry> entries = Table().ToSaveBefore(through);
   const size_t fitting =
       (log_.payload_bytes_max() - kEnvelopeBytes) / kTableEntryBytes;
   const std::span<const TableEntry> all(entries);
-  Lsn last;
   for (size_t at = 0; at < all.size(); at += fitting) {
     const auto some = all.subspan(at, std::min(fitting, all.size() - at));
     std::array<std::byte, kEnvelopeBytes> head;
@@ -236,14 +266,13 @@ absl::StatusOr<Lsn> ServiceLog::WriteTables(Lsn through) {
     const std::array<std::span<const std::byte>, 2> parts = {head, body};
     ALPHEUS_ASSIGN_OR_RETURN(const Place place, log_.Append(parts));
     table_.NoteTable(some, place.lsn);
-    last = place.lsn;
   }
-  return last;
+  return absl::OkStatus();
 }
 
-size_t ServiceLog::clients() const {
+size_t ServiceLog::clients() {
   const MutexLock lock(mutex_);
-  return table_.size();
+  return Table().size();
 }
 
 }  // namespace alpheus::service

@@ -25,14 +25,20 @@
 //         or by a primary that opened the log after the client had sent it for
 //         the last time, and lacks it (P-Z1).
 //   SLG5. The log is cleaned through an LSN only when a durable table has each
-//         client whose last record is there (CLT2).
+//         client whose last record is there (CLT2), and the records of the
+//         others, behind it, are durable.
+//   SLG6. The record of the last request is not cleaned: `only_if_last` is
+//         judged by it, by a later primary, too.
 // Crash states: none of its own. After a crash another one is made from the
 // recovered records.
-// Thread safety: all members by many threads. Verdicts may be used by any.
+// Thread safety: all members by many threads. Verdicts may be used by any. What
+// is called once something is durable may be called inside of a call of this
+// object, under its lock. So it calls nothing here.
 // References: docs/design/service.md; protocol P-E20, P-E29, P-E30, P-Z1, P-Z6.
 #ifndef ALPHEUS_API_SERVICE_LOG_SERVICE_LOG_H_
 #define ALPHEUS_API_SERVICE_LOG_SERVICE_LOG_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -133,19 +139,22 @@ class ServiceLog {
   void Settle(std::span<const Verdict> verdicts,
               std::function<void(const absl::Status&)> done);
 
-  // Cleans the log through this LSN, once a table is durable that has all
-  // clients whose last records go (SLG5). Calls `done` when the log is cleaned,
-  // or can't be. Errors: those of Log::CleanupThrough and of RecordLog::Append.
+  // Cleans the log through this LSN, or up to the last request (SLG6), once a
+  // table is durable that has all clients whose last records go (SLG5). Calls
+  // `done` when the log is cleaned, or can't be. Errors: OutOfRange (never
+  // assigned); those of Log::CleanupThrough and of RecordLog::Append.
   void CleanupThrough(Lsn through,
                       std::function<void(const absl::Status&)> done);
 
   // Returns how many clients are known.
-  size_t clients() const;
+  size_t clients();
 
  private:
   // Forces through `lsn`, and calls `done` once that is durable; at once if it
   // is 0.
   void WhenDurable(Lsn lsn, std::function<void(const absl::Status&)> done);
+  // Returns the table, without the clients that cleanings have ended.
+  ClientTable& Table() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Verdict AppendOne(const AppendRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Completes a record, and applies it to the table.
@@ -156,9 +165,8 @@ class ServiceLog {
   std::optional<Verdict> Mismatch(const AppendRequest& request,
                                   const ClientRequests& client) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Appends tables of all clients that are to be saved. Returns the LSN of the
-  // last one; 0: none was needed.
-  absl::StatusOr<Lsn> WriteTables(Lsn through);
+  // Appends tables of all clients that are to be saved before a cleaning.
+  absl::Status WriteTables(Lsn through) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   RecordLog& log_;
   const Epoch epoch_;
@@ -167,6 +175,9 @@ class ServiceLog {
   // LSN of the last record of a client; tables and what others append don't
   // count.
   Lsn last_request_ ABSL_GUARDED_BY(mutex_);
+  // LSN through which the log was cleaned, for the table; 0: the table knows.
+  // A callback of the log notes it, which may not take the lock.
+  std::atomic<uint64_t> cleaned_{0};
 };
 
 }  // namespace alpheus::service

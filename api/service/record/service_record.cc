@@ -140,10 +140,11 @@ absl::StatusOr<ServiceRecord> DecodeServiceRecord(
         " of the service; this one knows version 1 and kinds 1 to 6. Use the "
         "service that wrote it, or a later one"));
   }
-  const ServiceRecord record = {
-      {kind, Load<uint32_t>(&payload[4]), {LoadPlace(&payload[8])},
-       Load<uint64_t>(&payload[24])},
-      payload.subspan(kEnvelopeBytes)};
+  const ServiceRecord record = {{kind,
+                                 Load<uint32_t>(&payload[4]),
+                                 {LoadPlace(&payload[8])},
+                                 Load<uint64_t>(&payload[24])},
+                                payload.subspan(kEnvelopeBytes)};
   if (!IsPossible(record)) return Impossible(DescribeServiceRecord(record));
   return record;
 }

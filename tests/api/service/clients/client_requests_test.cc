@@ -81,6 +81,25 @@ TEST_F(ClientRequestsTest, VoidSequenceStaysVoid) {
   EXPECT_EQ(saved.Judge({3, 3}).admission, Admission::kAdmitted);
 }
 
+// CLR6: its client may have heard of the refusal.
+TEST_F(ClientRequestsTest, RefusedRequestIsRefusedWheneverItComesAgain) {
+  EXPECT_EQ(Asked(1, 1), Admission::kAdmitted);
+  client_.Refuse(1, Lsn(20));
+  const Judgement again = client_.Judge({1, 1});
+  EXPECT_EQ(again.admission, Admission::kRefused);
+  EXPECT_EQ(again.expected, 20U);
+  EXPECT_EQ(again.durable_with.lsn, Lsn(19));
+  EXPECT_EQ(Asked(2, 1), Admission::kOutOfOrder);
+  EXPECT_EQ(Asked(2, 2), Admission::kAdmitted);
+}
+
+// CLR6: the client has an answer for 1, and 2 has not been appended yet.
+TEST_F(ClientRequestsTest, RequestWithAnAnswerIsNotAdmitted) {
+  EXPECT_EQ(Asked(2, 2), Admission::kAdmitted);
+  EXPECT_EQ(Asked(1, 1), Admission::kOutOfOrder);
+  EXPECT_EQ(client_.Judge({1, 1}).expected, 2U);
+}
+
 TEST_F(ClientRequestsTest, NothingIsAdmittedBehindTheEnd) {
   Append(1, 11);
   Append(1, 12, LastRequest::kClosed);

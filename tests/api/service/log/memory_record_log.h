@@ -39,6 +39,7 @@ class MemoryRecordLog final : public RecordLog {
     if (record.payload.size() > payload_bytes_max()) {
       return absl::InvalidArgumentError("too large");
     }
+    if (on_append) on_append();
     records_.push_back(std::move(record));
     next_ = next_ + 1;
     return records_.back().place;
@@ -106,6 +107,8 @@ class MemoryRecordLog final : public RecordLog {
 
   // Error of each Append; OK: none.
   absl::Status refusal;
+  // Called inside of each Append, as a log runs callbacks there.
+  std::function<void()> on_append;
 
  private:
   Epoch epoch_;

@@ -54,6 +54,13 @@ class ServiceLogTest : public ::testing::Test {
     });
     return settled;
   }
+  // Returns the outcome of a cleaning; none: it has not ended.
+  std::shared_ptr<std::optional<absl::Status>> CleanedThrough(Lsn through) {
+    auto cleaned = std::make_shared<std::optional<absl::Status>>();
+    service_->CleanupThrough(
+        through, [cleaned](const absl::Status& status) { *cleaned = status; });
+    return cleaned;
+  }
   // Another primary opens the log, which has its records up to `end`.
   void FailOver(Lsn end) {
     MemoryRecordLog opened = log_->OpenedWith(end);
@@ -171,11 +178,11 @@ TEST_F(ServiceLogTest, AppendsOnlyBehindTheSameClientIfItIsAsked) {
   Append(1, 1, "other");
   client_ = one;
   EXPECT_EQ(only_if_last(3), Finding::kTailMismatch);
-  EXPECT_EQ(Append(3, 3).finding, Finding::kAppended);
+  EXPECT_EQ(Append(4, 4).finding, Finding::kAppended);
   // A table is of no client.
   log_->MakeAllDurable();
   service_->CleanupThrough(Lsn(1), [](const absl::Status&) {});
-  EXPECT_EQ(only_if_last(4), Finding::kAppended);
+  EXPECT_EQ(only_if_last(5), Finding::kAppended);
 }
 
 TEST_F(ServiceLogTest, BatchIsOneRecord) {
@@ -275,35 +282,107 @@ TEST_F(ServiceLogTest, EarlierPrimaryDecidesNothing) {
             Finding::kWrongEpoch);
 }
 
+// CLR6: a repeat on another connection comes once the client was told. By now
+// the condition holds.
+TEST_F(ServiceLogTest, RefusedRequestIsNotAppendedLater) {
+  const AppendRequest request = {
+      .client = client_, .number = {1, 1}, .expected_lsn = Lsn(3)};
+  EXPECT_EQ(Append(request, "text").finding, Finding::kTailMismatch);
+  Begun();
+  const Verdict again = Append(request, "text");
+  EXPECT_EQ(again.finding, Finding::kTailMismatch);
+  EXPECT_EQ(again.expected, 2U);
+  EXPECT_EQ(again.settled_with, Lsn(1));
+  EXPECT_EQ(log_->next_lsn(), Lsn(3));
+  // It may be asked what became of it all the same.
+  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch).finding,
+            Finding::kNever);
+}
+
 // SLG5, P-E29.
 TEST_F(ServiceLogTest, LogIsCleanedOnceATableHasItsClients) {
   Append(1, 1);
+  Begun();
   log_->MakeAllDurable();
-  std::optional<absl::Status> cleaned;
-  service_->CleanupThrough(
-      Lsn(2), [&](const absl::Status& status) { cleaned = status; });
-  EXPECT_FALSE(cleaned.has_value());
+  const auto cleaned = CleanedThrough(Lsn(2));
+  EXPECT_FALSE(cleaned->has_value());
   EXPECT_EQ(log_->head_lsn(), Lsn(1));
   log_->MakeAllDurable();
-  EXPECT_EQ(cleaned, absl::OkStatus());
+  EXPECT_EQ(*cleaned, absl::OkStatus());
   EXPECT_EQ(log_->head_lsn(), Lsn(3));
-  FailOver(Lsn(3));
+  FailOver(Lsn(4));
   EXPECT_EQ(Append(1, 1).finding, Finding::kRepeated);
   EXPECT_EQ(Append(2, 2).finding, Finding::kAppended);
 }
 
+// SLG5: request 2, which is why no table is needed, may be lost.
+TEST_F(ServiceLogTest, CleaningWaitsForTheRecordsThatItCountsOn) {
+  Append(1, 1);
+  log_->MakeAllDurable();
+  Append(2, 1);
+  const auto cleaned = CleanedThrough(Lsn(2));
+  EXPECT_FALSE(cleaned->has_value());
+  EXPECT_EQ(log_->head_lsn(), Lsn(1));
+  log_->MakeAllDurable();
+  EXPECT_EQ(*cleaned, absl::OkStatus());
+  EXPECT_EQ(log_->head_lsn(), Lsn(3));
+}
+
+// SLG5: the first cleaning has written the table, which may be lost.
+TEST_F(ServiceLogTest, CleaningWaitsForTheTableOfAnotherOne) {
+  Append(1, 1);
+  Begun();
+  log_->MakeAllDurable();
+  CleanedThrough(Lsn(2));
+  const auto cleaned = CleanedThrough(Lsn(2));
+  EXPECT_EQ(log_->next_lsn(), Lsn(5));
+  EXPECT_FALSE(cleaned->has_value());
+  EXPECT_EQ(log_->head_lsn(), Lsn(1));
+}
+
+// SLG6: else a later primary would not know whose the last request is.
+TEST_F(ServiceLogTest, LastRequestIsNotCleaned) {
+  Append(1, 1);
+  Append(2, 1);
+  log_->MakeAllDurable();
+  CleanedThrough(Lsn(3));
+  EXPECT_EQ(log_->head_lsn(), Lsn(3));
+  FailOver(Lsn(3));
+  EXPECT_EQ(Append({.client = client_, .number = {3, 3}, .only_if_last = true},
+                   "text")
+                .finding,
+            Finding::kAppended);
+}
+
+TEST_F(ServiceLogTest, WhatWasNeverAssignedIsNotCleaned) {
+  log_->MakeAllDurable();
+  const auto cleaned = CleanedThrough(Lsn(2));
+  EXPECT_TRUE(absl::IsOutOfRange(**cleaned));
+}
+
+// A log runs callbacks inside of its calls, also of those under the lock.
+TEST_F(ServiceLogTest, CleaningMayEndInsideOfAnAppend) {
+  service_->Close(kEpoch, client_);
+  client_ = Begun();
+  const auto cleaned = CleanedThrough(Lsn(2));
+  EXPECT_FALSE(cleaned->has_value());
+  log_->on_append = [this] { log_->MakeAllDurable(); };
+  EXPECT_EQ(Append(1, 1).finding, Finding::kAppended);
+  EXPECT_EQ(*cleaned, absl::OkStatus());
+  EXPECT_EQ(service_->clients(), 1U);  // the other one has ended
+}
+
 TEST_F(ServiceLogTest, TablesThatNoRecordHoldsBecomeSeveral) {
   std::vector<ClientId> clients = {client_};
-  for (int i = 0; i < 49; ++i) clients.push_back(Begun());
+  for (int i = 0; i < 50; ++i) clients.push_back(Begun());
   log_->MakeAllDurable();
-  std::optional<absl::Status> cleaned;
-  service_->CleanupThrough(
-      Lsn(50), [&](const absl::Status& status) { cleaned = status; });
+  const auto cleaned = CleanedThrough(Lsn(50));
   log_->MakeAllDurable();
-  EXPECT_EQ(cleaned, absl::OkStatus());
-  EXPECT_EQ(log_->records().size(), 3U);  // 20, 20 and 10 clients
-  FailOver(Lsn(53));
-  EXPECT_EQ(service_->clients(), 50U);
+  EXPECT_EQ(*cleaned, absl::OkStatus());
+  // Of 20, 20 and 10 clients, behind the last client's beginning.
+  EXPECT_EQ(log_->records().size(), 4U);
+  FailOver(Lsn(54));
+  EXPECT_EQ(service_->clients(), 51U);
   for (const ClientId& client : clients) {
     client_ = client;
     EXPECT_EQ(Append(1, 1).finding, Finding::kAppended);
@@ -311,6 +390,7 @@ TEST_F(ServiceLogTest, TablesThatNoRecordHoldsBecomeSeveral) {
 }
 
 TEST_F(ServiceLogTest, LogThatHasNoRoomForTheTableIsNotCleaned) {
+  Begun();
   log_->MakeAllDurable();
   log_->refusal = absl::ResourceExhaustedError("full");
   absl::Status cleaned;
