@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// service_connections: what clients of the service and primaries send each
+// other.
+//
+// Idea: a connection goes from a client to the process of one primary. Its
+// messages arrive in their order, soon, late or very late. A client that has
+// waited long enough gives its connection up: it hears no answer of it any
+// more. What it has sent is there all the same, and the primary reads it
+// whenever it gets to it, perhaps after what other connections brought later.
+//
+//   client     request 7 ------------------------ gives up, repeats 7
+//                        \                                  \ (another
+//   primary               ......... late .........> 7        > 7  connection)
+//
+// Thread safety: one thread.
+#ifndef ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_CONNECTIONS_H_
+#define ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_CONNECTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "api/service/clients/client_requests.h"
+#include "api/service/log/service_log.h"
+#include "api/service/record/service_record.h"
+#include "log/base/random.h"
+#include "tools/sim/world/history.h"
+#include "tools/sim/world/world.h"
+
+namespace alpheus::sim {
+
+using ConnectionId = size_t;
+
+// A request to append. The bytes of its payloads follow from its token.
+struct ServiceRequest {
+  service::Request number;
+  uint64_t token = 0;               // of its payload, whatever number that gets
+  size_t bytes = sizeof(uint64_t);  // of a payload
+  size_t payloads = 1;
+  uint32_t tag = 0;
+  std::optional<Lsn> expected_lsn;
+  bool only_if_last = false;
+};
+
+struct ServiceMessage {
+  enum class Kind { kOpen, kAppend, kResolve, kClose, kCleanup };
+
+  Kind kind = Kind::kAppend;
+  Epoch epoch = {};  // of the opening that it is meant for
+  service::ClientId client = {};
+  std::vector<ServiceRequest> requests = {};  // kResolve: one
+  Epoch last_epoch = {};                      // kResolve
+  Lsn through = {};                           // kCleanup
+};
+
+struct ServiceAnswer {
+  // The log has failed: nothing is known of these requests.
+  bool is_unknown = false;
+  std::vector<uint64_t> sequences;  // of requests; 0: of none
+  std::vector<service::Verdict> verdicts;
+};
+
+class ServiceConnections {
+ public:
+  explicit ServiceConnections(World& world);
+
+  // Members for clients.
+  ConnectionId Connect(PrimaryNumber primary);
+  void Send(ConnectionId connection, ServiceMessage message);
+  // Takes the next answer that has arrived.
+  std::optional<ServiceAnswer> Receive(ConnectionId connection);
+  // Half of the connections that are given up lose what is on its way.
+  void GiveUp(ConnectionId connection);
+  // Waits for an answer.
+  void Wait(ConnectionId connection, int64_t until_ns);
+
+  // Members for a primary.
+  struct Arrived {
+    ConnectionId connection = 0;
+    ServiceMessage message;
+  };
+  // Takes the next message of one of its connections, by lot. Nobody gets
+  // another one of that connection before Done.
+  std::optional<Arrived> Take(PrimaryNumber primary);
+  void Done(ConnectionId connection);
+  // Waits for a message.
+  void WaitAsPrimary(PrimaryNumber primary, int64_t until_ns);
+  void Answer(ConnectionId connection, ServiceAnswer answer);
+
+ private:
+  struct Connection {
+    PrimaryNumber primary = 0;
+    bool is_read = false;  // a thread of the primary has a message of it
+    bool is_cut = false;   // nothing arrives any more
+    std::deque<ServiceMessage> arrived = {};
+    std::deque<ServiceAnswer> answers = {};
+    int64_t last_arrival_ns = 0;  // of messages that are on their way
+    int64_t last_answer_ns = 0;
+  };
+
+  int64_t DrawDelay();
+  // Returns after how long something arrives that may not overtake what arrives
+  // at `last_ns`, which it changes.
+  int64_t After(int64_t& last_ns);
+
+  World& world_;
+  Random random_;
+  std::deque<Connection> connections_;
+  // Those of each primary; the addresses are keys for threads to wait for.
+  std::map<PrimaryNumber, std::vector<ConnectionId>> by_primary_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_CONNECTIONS_H_
