@@ -220,6 +220,11 @@ RecoveredRange::~RecoveredRange() {
                 "(recovered_range.h)");
 }
 
+Epoch Reservation::epoch() const {
+  ALPHEUS_CHECK(is_open(), "only an open reservation keeps its epoch (RL5)");
+  return engine_->log().epoch();
+}
+
 void Reservation::Abort() {
   LogEngine* const engine = std::exchange(engine_, nullptr);
   if (engine == nullptr || engine->IsOfParent()) return;

@@ -6,93 +6,90 @@
 namespace alpheus::service {
 
 ClientRequests::ClientRequests(const TableEntry& entry)
-    : last_(entry.sequence), last_place_(entry.place), state_(entry.state) {
-  if (last_ > 0 && state_ != LastRequest::kClosed) {
-    known_.push_back({last_, last_place_, state_ == LastRequest::kVoid});
-  }
+    : last_(entry.sequence),
+      last_place_(entry.place),
+      is_closed_(entry.is_closed) {
+  if (last_ > 0 && !is_closed_) places_.push_back({last_, last_place_});
 }
 
 Judgement ClientRequests::Judge(const Request& request) {
   Judgement judgement;
   if (request.sequence == 0 || request.lowest_unanswered == 0 ||
-      request.lowest_unanswered > request.sequence) {
+      request.lowest_unanswered > request.sequence ||
+      request.resumption > resumption_) {
     return judgement;
   }
-  unanswered_ = std::max(unanswered_, request.lowest_unanswered);
-  ForgetBelow(unanswered_);
+  if (request.resumption < resumption_) {  // CLR4
+    judgement.admission = Admission::kSuperseded;
+    return judgement;
+  }
+  ForgetBelow(request.lowest_unanswered);
   if (request.sequence <= last_) return Earlier(request.sequence);
-  if (is_closed()) {
+  if (is_closed_) {
     judgement.admission = Admission::kClosed;
     judgement.durable_with = last_place_;
     return judgement;
   }
-  if (request.sequence == refused_) {
-    judgement.admission = Admission::kRefused;
-    judgement.durable_with.lsn = refused_before_ - 1;
-    judgement.expected = refused_before_.value;
-    return judgement;
-  }
-  judgement.expected = std::max(last_ + 1, unanswered_);
-  judgement.admission = Admission::kOutOfOrder;
-  if (request.sequence < unanswered_) return judgement;  // CLR6
-  if (request.sequence - unanswered_ >= kPlacesMax) {
+  if (request.sequence - request.lowest_unanswered >= kPlacesMax) {
     judgement.admission = Admission::kTooMany;
     return judgement;
   }
-  const bool is_void_unanswered =
-      state_ == LastRequest::kVoid && unanswered_ <= last_;             // CLR4
-  if (request.sequence <= judgement.expected && !is_void_unanswered) {  // CLR2
-    judgement.admission = Admission::kAdmitted;
-  }
+  judgement.expected = std::max(last_ + 1, request.lowest_unanswered);
+  judgement.admission = request.sequence <= judgement.expected  // CLR2
+                            ? Admission::kAdmitted
+                            : Admission::kOutOfOrder;
   return judgement;
 }
 
-void ClientRequests::Refuse(uint64_t sequence, Lsn next) {
-  refused_ = sequence;
-  refused_before_ = next;
-}
-
-// CLR3, CLR4. A sequence below the last one is durable once that one is: its
-// record is before the last one's.
+// CLR3. A sequence below the last one is durable once that one is: its record
+// is before the last one's.
 Judgement ClientRequests::Earlier(uint64_t sequence) const {
   Judgement judgement;
   judgement.admission = Admission::kRepeated;
   judgement.durable_with = last_place_;
   const auto found =
-      std::ranges::lower_bound(known_, sequence, {}, &Known::sequence);
-  if (found == known_.end() || found->sequence != sequence) return judgement;
+      std::ranges::lower_bound(places_, sequence, {}, &Placed::sequence);
+  if (found == places_.end() || found->sequence != sequence) return judgement;
   judgement.durable_with = found->place;
-  if (found->is_void) {
-    judgement.admission = Admission::kVoided;
-  } else {
-    judgement.place = found->place;
-  }
+  judgement.place = found->place;
   return judgement;
 }
 
-void ClientRequests::Note(uint64_t sequence, const Place& place,
-                          LastRequest state) {
-  const bool is_close = state == LastRequest::kClosed;
-  if (sequence < last_ || (sequence == last_ && !is_close)) return;
+uint64_t ClientRequests::Resume(uint64_t lowest_unanswered) {
+  ForgetBelow(lowest_unanswered);
+  return ++resumption_;
+}
+
+void ClientRequests::Note(uint64_t sequence, const Place& place) {
+  if (sequence <= last_) return;
   last_ = sequence;
   last_place_ = place;
-  state_ = state;
-  if (is_close) return;
-  known_.push_back({sequence, place, state == LastRequest::kVoid});
-  if (known_.size() > kPlacesMax) known_.pop_front();
+  places_.push_back({sequence, place});
+  if (places_.size() > kPlacesMax) places_.pop_front();
+}
+
+void ClientRequests::NoteEnd(uint64_t sequence, const Place& place) {
+  if (sequence < last_ || is_closed_) return;
+  last_ = sequence;
+  last_place_ = place;
+  is_closed_ = true;
 }
 
 void ClientRequests::Join(const TableEntry& entry) {
-  Note(entry.sequence, entry.place, entry.state);
+  if (entry.is_closed) {
+    NoteEnd(entry.sequence, entry.place);
+  } else {
+    Note(entry.sequence, entry.place);
+  }
 }
 
 TableEntry ClientRequests::ToEntry(ClientId client) const {
-  return {client, last_, last_place_, state_};
+  return {client, last_, last_place_, is_closed_};
 }
 
 void ClientRequests::ForgetBelow(uint64_t sequence) {
-  while (!known_.empty() && known_.front().sequence < sequence) {
-    known_.pop_front();
+  while (!places_.empty() && places_.front().sequence < sequence) {
+    places_.pop_front();
   }
 }
 

@@ -26,16 +26,13 @@
 //   CLR3. A repeat gets the place of its own record, or none; never the place
 //         of another request (P-Z6). Places of sequences that the client has
 //         answers for are forgotten. At most kPlacesMax are unanswered.
-//   CLR4. A void sequence stays void: its request is never appended. Only one
-//         above the last becomes void, and nothing is admitted behind it before
-//         the client has its answer. So a table, which has the last sequence
-//         alone, has each void one that somebody may ask for.
+//   CLR4. A client that has lost a connection *resumes*: it learns its last
+//         sequence in the log, and gets a number that its later requests carry.
+//         Requests with an earlier number are refused. So a request above that
+//         last sequence, which was sent before, is never appended, though it
+//         may still arrive on the old connection (P-Z1).
 //   CLR5. Two tables of one client are joined by the larger last sequence, in
 //         whatever order they are read (P-E29).
-//   CLR6. A request that was refused for a condition is refused again: its
-//         client has the answer, and another connection may bring a repeat. So
-//         is each one that the client has an answer for and that is not in the
-//         log. A later opening need not know these: it admits none of them.
 // Thread safety: one thread at a time.
 // References: docs/design/service.md; protocol P-E29, P-E30, P-Z1, P-Z6.
 #ifndef ALPHEUS_API_SERVICE_CLIENTS_CLIENT_REQUESTS_H_
@@ -59,15 +56,15 @@ inline constexpr size_t kPlacesMax = 1024;
 struct Request {
   uint64_t sequence = 0;           // from 1
   uint64_t lowest_unanswered = 0;  // from 1, at most `sequence`
+  uint64_t resumption = 0;         // of its client, when it was sent (CLR4)
 };
 
 enum class Admission {
   kAdmitted,    // to be appended
   kRepeated,    // it is in the log, perhaps not durable yet
-  kRefused,     // it was refused for a condition (CLR6)
-  kVoided,      // it is not in the log, and never will be
+  kSuperseded,  // its client has resumed since; it is not appended
   kClosed,      // the client has ended
-  kOutOfOrder,  // a request before it is missing, or an answer (CLR4)
+  kOutOfOrder,  // a request before it is missing
   kTooMany,     // kPlacesMax requests are unanswered
   kImpossible,  // no client numbers its requests so
 };
@@ -75,13 +72,20 @@ enum class Admission {
 struct Judgement {
   Admission admission = Admission::kImpossible;
   // kRepeated: once the record at `durable_with` is durable, so is the request.
-  // kVoided, kRefused: likewise for its being void, or refused.
+  // kClosed: likewise for the client's end.
   Place durable_with;
   // kRepeated: of the request's own record, if it is known.
   std::optional<Place> place;
-  // kOutOfOrder: the next sequence that would be admitted. kRefused: LSN that
-  // the next record would have got.
+  // kOutOfOrder: the next sequence that would be admitted.
   uint64_t expected = 0;
+};
+
+// Place of a request's record.
+struct Placed {
+  uint64_t sequence = 0;
+  Place place;
+
+  bool operator==(const Placed&) const = default;
 };
 
 class ClientRequests {
@@ -94,13 +98,16 @@ class ClientRequests {
   // Returns what is to become of a request. Forgets places that the client has
   // answers for.
   Judgement Judge(const Request& request);
-  // Notes that a request which was admitted is refused for a condition: it was
-  // judged when `next` was the LSN of the next record.
-  void Refuse(uint64_t sequence, Lsn next);
+
+  // Resumes: from now on only requests with the number that is returned are
+  // admitted (CLR4). Forgets places of sequences below `lowest_unanswered`.
+  uint64_t Resume(uint64_t lowest_unanswered);
 
   // Notes a record of this client, which has been appended, or is read again at
   // an opening or after it. Older ones than the last change nothing.
-  void Note(uint64_t sequence, const Place& place, LastRequest state);
+  void Note(uint64_t sequence, const Place& place);
+  // Notes the client's end. `sequence` is its last.
+  void NoteEnd(uint64_t sequence, const Place& place);
   // Joins what a table says of the client (CLR5).
   void Join(const TableEntry& entry);
 
@@ -109,27 +116,20 @@ class ClientRequests {
   uint64_t last() const { return last_; }
   // Returns the place of the last record.
   const Place& last_place() const { return last_place_; }
-  bool is_closed() const { return state_ == LastRequest::kClosed; }
+  bool is_closed() const { return is_closed_; }
+  // Returns the places that are known, of rising sequences.
+  const std::deque<Placed>& places() const { return places_; }
 
  private:
-  struct Known {
-    uint64_t sequence = 0;
-    Place place;
-    bool is_void = false;
-  };
-
   // Drops the places of sequences below.
   void ForgetBelow(uint64_t sequence);
   Judgement Earlier(uint64_t sequence) const;
 
   uint64_t last_ = 0;
   Place last_place_;
-  LastRequest state_ = LastRequest::kAppended;
-  std::deque<Known> known_;  // rising sequences, the last one included
-  uint64_t unanswered_ = 1;  // the client has an answer for all below
-  // One is enough: the next one is admitted once this one is answered.
-  uint64_t refused_ = 0;
-  Lsn refused_before_;
+  bool is_closed_ = false;
+  uint64_t resumption_ = 0;
+  std::deque<Placed> places_;  // the last one's included
 };
 
 }  // namespace alpheus::service

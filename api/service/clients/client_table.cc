@@ -25,22 +25,24 @@ void ClientTable::Note(const Envelope& envelope, const Place& place) {
     clients_.try_emplace(ClientId{place}, ClientRequests(place));
     return;
   }
-  LastRequest state = LastRequest::kAppended;
-  if (envelope.kind == ServiceRecordKind::kVoid) state = LastRequest::kVoid;
-  if (envelope.kind == ServiceRecordKind::kClose) state = LastRequest::kClosed;
-  // Of a client that is not known yet, earlier records are cleaned.
-  const auto [found, is_new] =
-      clients_.try_emplace(envelope.client, ClientRequests(place));
-  found->second.Note(envelope.sequence, place, state);
+  // If the client is not known yet, its earlier records are cleaned.
+  ClientRequests& client =
+      clients_.try_emplace(envelope.client, ClientRequests(place))
+          .first->second;
+  if (envelope.kind == ServiceRecordKind::kClose) {
+    client.NoteEnd(envelope.sequence, place);
+  } else {
+    client.Note(envelope.sequence, place);
+  }
   saved_.erase(envelope.client);
 }
 
 void ClientTable::NoteTable(std::span<const TableEntry> entries, Lsn lsn) {
   for (const TableEntry& entry : entries) {
-    const auto [found, is_new] =
-        clients_.try_emplace(entry.client, ClientRequests(entry));
-    found->second.Join(entry);
-    if (found->second.ToEntry(entry.client) == entry) {
+    ClientRequests& client =
+        clients_.try_emplace(entry.client, ClientRequests(entry)).first->second;
+    client.Join(entry);
+    if (client.ToEntry(entry.client) == entry) {
       saved_[entry.client] = lsn;
     }
   }

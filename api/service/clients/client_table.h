@@ -14,8 +14,10 @@
 //         cleaned. Nothing is appended for a client that is not known: it might
 //         be one that ended, whose requests are forgotten.
 //   CLT2. After a cleaning through an LSN the log still has the last request of
-//         each client that has not ended: ToSaveBefore says which are to be
-//         durable in a table before it (P-E29).
+//         each client that has not ended: ToSaveBefore says which are to be in
+//         a table. All that the table of clients has by then is to be durable
+//         before the cleaning (P-E29): a client whose newest record is lost is
+//         known by an older one.
 //   CLT3. Records that are applied twice, or in a table before or after them,
 //         change nothing more (CLR5).
 // Thread safety: Find and all members of the client that it returns, under a
@@ -60,8 +62,8 @@ class ClientTable {
 
  private:
   std::map<ClientId, ClientRequests> clients_;
-  // LSN of the newest table that has the client as it is, if that is later than
-  // its last record.
+  // LSN of the newest table that has the client as it is, behind its last
+  // record.
   std::map<ClientId, Lsn> saved_;
 };
 

@@ -28,12 +28,10 @@ Finding Refusal(const absl::Status& status) {
 // The finding for a request that is not admitted.
 Finding Refusal(Admission admission) {
   switch (admission) {
-    case Admission::kVoided:
-      return Finding::kNever;
+    case Admission::kSuperseded:
+      return Finding::kSuperseded;
     case Admission::kClosed:
       return Finding::kClosed;
-    case Admission::kRefused:
-      return Finding::kTailMismatch;
     case Admission::kOutOfOrder:
       return Finding::kOutOfOrder;
     case Admission::kTooMany:
@@ -79,23 +77,12 @@ void ServiceLog::Append(Epoch epoch, std::span<const AppendRequest> requests,
   }
 }
 
-// Callbacks of one log run one at a time, and a later cleaning is a superset.
-ClientTable& ServiceLog::Table() {
-  if (cleaned_.load(std::memory_order_relaxed) != 0) {
-    table_.OnCleaned(Lsn(cleaned_.exchange(0, std::memory_order_acquire)));
-  }
-  return table_;
-}
-
 Verdict ServiceLog::AppendOne(const AppendRequest& request) {
   ClientRequests* const client = Table().Find(request.client);
   if (client == nullptr) return {.finding = Finding::kUnknownClient};
   const Judgement judgement = client->Judge(request.number);
   if (judgement.admission != Admission::kAdmitted) return VerdictOf(judgement);
-  if (const auto mismatch = Mismatch(request, *client)) {
-    client->Refuse(request.number.sequence, Lsn(mismatch->expected));
-    return *mismatch;
-  }
+  if (const auto mismatch = Mismatch(request, *client)) return *mismatch;
   Envelope envelope = {ServiceRecordKind::kAppend, request.tag, request.client,
                        request.number.sequence};
   if (request.payloads.size() == 1) return Write(envelope, request.payloads);
@@ -161,41 +148,39 @@ Verdict ServiceLog::Close(Epoch epoch, ClientId client) {
                {});
 }
 
-Verdict ServiceLog::Resolve(ClientId client, const Request& number,
-                            Epoch last_epoch) {
-  if (last_epoch > epoch_) return {.finding = Finding::kWrongEpoch};
+Resumed ServiceLog::Resume(ClientId client, uint64_t lowest_unanswered,
+                           Epoch last_epoch) {
+  Resumed resumed;
+  if (last_epoch > epoch_) {  // a later primary may have what this one lacks
+    resumed.verdict.finding = Finding::kWrongEpoch;
+    return resumed;
+  }
   const MutexLock lock(mutex_);
   ClientRequests* const known = Table().Find(client);
-  if (known == nullptr) return {.finding = Finding::kUnknownClient};
-  const Judgement judgement = known->Judge(number);
-  switch (judgement.admission) {
-    case Admission::kClosed: {
-      Verdict never = VerdictOf(judgement);
-      never.finding = Finding::kNever;
-      return never;
-    }
-    case Admission::kAdmitted:
-    case Admission::kRefused:
-    case Admission::kOutOfOrder:
-    case Admission::kTooMany:
-      break;
-    default:
-      return VerdictOf(judgement);
+  if (known == nullptr) {
+    resumed.verdict.finding = Finding::kUnknownClient;
+    return resumed;
   }
-  if (last_epoch < epoch_) return {.finding = Finding::kNever};  // SLG4
-  if (judgement.admission != Admission::kAdmitted &&
-      judgement.admission != Admission::kRefused) {
-    return {.finding = Finding::kUndecided, .expected = judgement.expected};
+  resumed.resumption = known->Resume(lowest_unanswered);
+  resumed.verdict = {Finding::kRepeated, known->last_place(),
+                     known->last_place().lsn};
+  resumed.last = known->last();
+  resumed.is_closed = known->is_closed();
+  resumed.places.assign(known->places().begin(), known->places().end());
+  return resumed;
+}
+
+Verdict Resumed::On(uint64_t sequence) const {
+  if (sequence == 0) return {.finding = Finding::kImpossible};
+  if (verdict.finding != Finding::kRepeated) return verdict;
+  if (sequence > last) return {.finding = Finding::kNever};  // SLG4
+  Verdict repeated = {Finding::kRepeated, std::nullopt, verdict.settled_with};
+  const auto found =
+      std::ranges::lower_bound(places, sequence, {}, &Placed::sequence);
+  if (found != places.end() && found->sequence == sequence) {
+    repeated.place = found->place;
   }
-  Verdict verdict = Write({.kind = ServiceRecordKind::kVoid,
-                           .client = client,
-                           .sequence = number.sequence},
-                          {});
-  if (verdict.finding == Finding::kAppended) {
-    verdict.finding = Finding::kNever;
-    verdict.place.reset();
-  }
-  return verdict;
+  return repeated;
 }
 
 void ServiceLog::Settle(std::span<const Verdict> verdicts,
@@ -221,33 +206,33 @@ void ServiceLog::WhenDurable(Lsn lsn,
 void ServiceLog::CleanupThrough(Lsn through,
                                 std::function<void(const absl::Status&)> done) {
   absl::Status saved;
-  Lsn decided_by;  // the last record that this cleaning counts on
+  Lsn rests_on;  // SLG5
   {
     const MutexLock lock(mutex_);
     if (through >= log_.next_lsn()) {
       saved = absl::OutOfRangeError(
           absl::StrCat("LSN ", through.value,
-                       " was never assigned, so it can't be cleaned; "
-                       "the next one is LSN ",
-                       log_.next_lsn().value));
+                       " was never assigned, so it can't be cleaned; ",
+                       "the next one is LSN ", log_.next_lsn().value));
     } else {
       if (last_request_ != Lsn()) {
         through = std::min(through, last_request_ - 1);  // SLG6
       }
       saved = WriteTables(through);
-      decided_by = log_.next_lsn() - 1;
+      rests_on = log_.next_lsn() - 1;
     }
   }
   if (!saved.ok() || through == Lsn()) {
     done(saved);
     return;
   }
-  WhenDurable(decided_by, [this, through, done = std::move(done)](
-                              const absl::Status& is_durable) {
+  WhenDurable(rests_on, [this, through, done = std::move(done)](
+                            const absl::Status& is_durable) {
     absl::Status cleaned = is_durable;
     if (cleaned.ok()) cleaned = log_.CleanupThrough(through);
+    // Callbacks of one log run one at a time.
     if (cleaned.ok()) {
-      cleaned_.store(through.value, std::memory_order_release);
+      cleaned_.store(std::max(cleaned_.load(), through.value));
     }
     done(cleaned);
   });
@@ -268,6 +253,13 @@ absl::Status ServiceLog::WriteTables(Lsn through) {
     table_.NoteTable(some, place.lsn);
   }
   return absl::OkStatus();
+}
+
+ClientTable& ServiceLog::Table() {
+  if (cleaned_.load(std::memory_order_relaxed) != 0) {
+    table_.OnCleaned(Lsn(cleaned_.exchange(0)));
+  }
+  return table_;
 }
 
 size_t ServiceLog::clients() {

@@ -21,19 +21,20 @@
 //   SLG3. An answer that came of the table or of the next LSN, without a record
 //         of its own, leaves only when all records are durable that it came of
 //         (P-E20; Verdict::settled_with). Then no later opening contradicts it.
-//   SLG4. A request is said to be never appended only by a durable void record,
-//         or by a primary that opened the log after the client had sent it for
-//         the last time, and lacks it (P-Z1).
-//   SLG5. The log is cleaned through an LSN only when a durable table has each
-//         client whose last record is there (CLT2), and the records of the
-//         others, behind it, are durable.
+//   SLG4. A request is said to be never appended only by a primary that lacks
+//         it, and that takes no request any more that was sent before: because
+//         it opened the log after that (SLG1), or because the client resumes
+//         with it (CLR4, P-Z1).
+//   SLG5. The log is cleaned through an LSN only when a table has each client
+//         whose last record is there, and all records up to that table are
+//         durable (CLT2).
 //   SLG6. The record of the last request is not cleaned: `only_if_last` is
 //         judged by it, by a later primary, too.
 // Crash states: none of its own. After a crash another one is made from the
 // recovered records.
-// Thread safety: all members by many threads. Verdicts may be used by any. What
-// is called once something is durable may be called inside of a call of this
-// object, under its lock. So it calls nothing here.
+// Thread safety: all members by many threads. Verdicts may be used by any. A
+// function that is called once something is durable may be called inside of a
+// call of this object, under its lock. So it may call nothing here.
 // References: docs/design/service.md; protocol P-E20, P-E29, P-E30, P-Z1, P-Z6.
 #ifndef ALPHEUS_API_SERVICE_LOG_SERVICE_LOG_H_
 #define ALPHEUS_API_SERVICE_LOG_SERVICE_LOG_H_
@@ -48,7 +49,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "api/service/clients/client_requests.h"
 #include "api/service/clients/client_table.h"
 #include "api/service/log/record_log.h"
@@ -76,6 +76,7 @@ enum class Finding {
   kAppended,       // it has a record now
   kRepeated,       // it had one already
   kNever,          // it has none, and never will have one
+  kSuperseded,     // its client has resumed since; nothing was written
   kTailMismatch,   // a condition does not hold; nothing was written
   kOutOfOrder,     // a request before it is missing; nothing was written
   kTooMany,        // too many are unanswered; nothing was written
@@ -85,7 +86,6 @@ enum class Finding {
   kClosed,         // the client has ended; nothing was written
   kWrongEpoch,     // meant for another opening; nothing was written here
   kImpossible,     // no client numbers its requests so; nothing was written
-  kUndecided,      // Resolve: an earlier request is to be resolved first
   kFailed,         // the log has failed; nothing was written here
 };
 
@@ -95,9 +95,28 @@ struct Verdict {
   std::optional<Place> place = {};
   // The finding may be told once the record of this LSN is durable; 0: at once.
   Lsn settled_with = {};
-  // kTailMismatch: LSN that the next record gets. kOutOfOrder, kUndecided:
-  // sequence that is to come first. kTooLarge: bytes that fit.
+  // kTailMismatch: LSN that the next record gets. kOutOfOrder: sequence that is
+  // to come first. kTooLarge: bytes that fit.
   uint64_t expected = 0;
+};
+
+// What a client learns that resumes.
+struct Resumed {
+  // kRepeated, kUnknownClient or kWrongEpoch; settled_with belongs to it.
+  Verdict verdict;
+  // Number that the client's requests carry from now on.
+  uint64_t resumption = 0;
+  // Last sequence that the log has. No request above it that was sent before
+  // will ever be appended. All that have no answer and are not above it are in
+  // the log.
+  uint64_t last = 0;
+  bool is_closed = false;
+  // Places of those that have no answer, as far as they are known.
+  std::vector<Placed> places;
+
+  // Returns what became of a request that has no answer: kRepeated or kNever;
+  // or why that is not known.
+  Verdict On(uint64_t sequence) const;
 };
 
 class ServiceLog {
@@ -127,10 +146,10 @@ class ServiceLog {
   // Ends a client. All of its requests must have been answered. A client that
   // has ended already is kRepeated, or kUnknownClient.
   Verdict Close(Epoch epoch, ClientId client);
-  // Decides what became of a request that was sent to a primary of
-  // `last_epoch` for the last time: kRepeated or kNever. If that might still
-  // come to this primary, a void record is appended in its place (SLG4).
-  Verdict Resolve(ClientId client, const Request& number, Epoch last_epoch);
+  // Resumes a client whose connection was lost. From now on only requests with
+  // the new number are taken (CLR4). `last_epoch` is the latest epoch in which
+  // the client has sent anything; `lowest_unanswered` is that of Request.
+  Resumed Resume(ClientId client, uint64_t lowest_unanswered, Epoch last_epoch);
 
   // Forces all that the verdicts depend on, and calls `done` once that is
   // durable: with OK, or with the log's failure. Then what kAppended and
@@ -153,8 +172,6 @@ class ServiceLog {
   // Forces through `lsn`, and calls `done` once that is durable; at once if it
   // is 0.
   void WhenDurable(Lsn lsn, std::function<void(const absl::Status&)> done);
-  // Returns the table, without the clients that cleanings have ended.
-  ClientTable& Table() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Verdict AppendOne(const AppendRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Completes a record, and applies it to the table.
@@ -167,6 +184,8 @@ class ServiceLog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Appends tables of all clients that are to be saved before a cleaning.
   absl::Status WriteTables(Lsn through) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the table, without the clients that cleanings have ended.
+  ClientTable& Table() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   RecordLog& log_;
   const Epoch epoch_;

@@ -56,9 +56,6 @@ bool IsPossible(const ServiceRecord& record) {
              record.body.empty();
     case ServiceRecordKind::kClose:
       return !envelope.client.is_none() && record.body.empty();
-    case ServiceRecordKind::kVoid:
-      return !envelope.client.is_none() && envelope.sequence > 0 &&
-             record.body.empty();
     case ServiceRecordKind::kTable:
       return envelope.client == ClientId() && envelope.sequence == 0 &&
              envelope.tag == 0 && !record.body.empty() &&
@@ -77,8 +74,6 @@ const char* KindName(ServiceRecordKind kind) {
       return "open";
     case ServiceRecordKind::kClose:
       return "close";
-    case ServiceRecordKind::kVoid:
-      return "void";
     case ServiceRecordKind::kTable:
       return "table";
   }
@@ -91,18 +86,17 @@ absl::Status Impossible(const std::string& why) {
 }
 
 absl::StatusOr<TableEntry> DecodeEntry(std::span<const std::byte> bytes) {
-  const auto state = static_cast<LastRequest>(bytes[40]);
   const TableEntry entry = {{LoadPlace(bytes.data())},
                             Load<uint64_t>(&bytes[16]),
                             LoadPlace(&bytes[24]),
-                            state};
+                            bytes[40] == std::byte{1}};
   const bool is_possible =
-      !entry.client.is_none() && state <= LastRequest::kClosed &&
+      !entry.client.is_none() && bytes[40] <= std::byte{1} &&
       std::ranges::all_of(bytes.subspan(41),
                           [](std::byte one) { return one == std::byte{0}; });
   if (!is_possible) {
     return Impossible(absl::StrCat("client ", entry.client.ToString(),
-                                   " of a table in state ",
+                                   " of a table: its last byte is ",
                                    static_cast<int>(bytes[40])));
   }
   return entry;
@@ -137,7 +131,7 @@ absl::StatusOr<ServiceRecord> DecodeServiceRecord(
     return absl::UnimplementedError(absl::StrCat(
         "record of version ", static_cast<int>(payload[2]), " and kind ",
         static_cast<int>(payload[3]),
-        " of the service; this one knows version 1 and kinds 1 to 6. Use the "
+        " of the service; this one knows version 1 and kinds 1 to 5. Use the "
         "service that wrote it, or a later one"));
   }
   const ServiceRecord record = {{kind,
@@ -197,7 +191,7 @@ std::vector<std::byte> EncodeTable(std::span<const TableEntry> entries) {
     StorePlace(entry.client.opened, out);
     Store(entry.sequence, out + 16);
     StorePlace(entry.place, out + 24);
-    out[40] = static_cast<std::byte>(entry.state);
+    out[40] = static_cast<std::byte>(entry.is_closed ? 1 : 0);
     out += kTableEntryBytes;
   }
   return bytes;

@@ -27,7 +27,7 @@
 //   16..24  its last sequence
 //   24..32  epoch of the record of that sequence
 //   32..40  LSN of it
-//   40      state: 0 appended, 1 void, 2 closed
+//   40      1 if the client has ended, else 0
 //   41..48  0
 //
 // Thread safety: pure functions.
@@ -53,8 +53,7 @@ enum class ServiceRecordKind : uint8_t {
   kBatch = 2,  // several payloads, all or none
   kOpen = 3,   // a client begins, with sequence 0
   kClose = 4,  // a client ends; the sequence is its last
-  kVoid = 5,   // the request of this sequence will never be appended
-  kTable = 6,  // clients whose own records may be cleaned
+  kTable = 5,  // clients whose own records may be cleaned
 };
 
 inline constexpr size_t kEnvelopeBytes = 32;
@@ -97,15 +96,12 @@ struct ServiceRecord {
   std::span<const std::byte> body;
 };
 
-// On media, never renumber.
-enum class LastRequest : uint8_t { kAppended = 0, kVoid = 1, kClosed = 2 };
-
 // The last request of a client that the log has.
 struct TableEntry {
   ClientId client;
   uint64_t sequence = 0;
   Place place;
-  LastRequest state = LastRequest::kAppended;
+  bool is_closed = false;
 
   bool operator==(const TableEntry&) const = default;
 };

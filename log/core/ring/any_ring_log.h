@@ -132,6 +132,9 @@ class AnyRingLog {
   // own.
   virtual Waiter& waiter() = 0;
 
+  // Returns the epoch in which open reservations are written. Requires: the
+  // caller has one; so the epoch can't change (RL5, ring_log.h).
+  virtual Epoch epoch() const = 0;
   // Returns the last LSN that W replicas have; in a local log, that is
   // persisted here.
   virtual Lsn durable_lsn() const = 0;

@@ -2,39 +2,68 @@
 #include "tools/sim/actors/service_clients.h"
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
+#include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "api/client/append/append_session.h"
+#include "log/base/mix.h"
 #include "tools/sim/actors/primary_process.h"
 #include "tools/sim/actors/service_server.h"
 #include "tools/sim/checkers/checkers.h"
 
 namespace alpheus::sim {
 
+using client::AppendSession;
 using service::ClientId;
 using service::Finding;
 using service::Verdict;
+using Kind = ServiceMessage::Kind;
+using State = AppendSession::State;
 
 namespace {
 
-constexpr size_t kGroupMax = 4;
+constexpr size_t kUnansweredMax = 20;
+constexpr uint64_t kNewMax = 4;    // requests at a time
 constexpr uint64_t kBatchMax = 3;  // payloads
-constexpr int64_t kPatienceNanos = 10'000'000;
+constexpr int64_t kLongPatienceNanos = 10'000'000;
 constexpr int64_t kLittlePatienceNanos = 50'000;
 constexpr int64_t kNobodyNanos = 200'000;
 // Odds, one in this many: of a connection with little patience; of one that is
 // ended though it works; of a payload that fits into no record; of a request to
-// clean; of a client that ends once all is answered.
+// clean; of a client that ends once all is answered; of another process that
+// resumes in its name.
 constexpr uint64_t kHastyOdds = 5;
 constexpr uint64_t kLeaveOdds = 12;
 constexpr uint64_t kHugeOdds = 100;
 constexpr uint64_t kCleanOdds = 16;
 constexpr uint64_t kEndOdds = 40;
+constexpr uint64_t kIntrudeOdds = 60;
 constexpr uint64_t kKeptMax = 8;  // records that a cleaning leaves
+
+service::Place OfService(const client::Place& place) {
+  return {Epoch(place.epoch), Lsn(place.lsn)};
+}
+
+client::Place OfClient(const service::Place& place) {
+  return {place.epoch.value, place.lsn.value};
+}
+
+std::string PayloadOf(uint64_t token, size_t number, size_t bytes) {
+  std::string payload(bytes, 0);
+  for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+    const uint64_t word =
+        number == 0 && at == 0 ? token : Mix(token, at + number);
+    std::memcpy(payload.data() + at, &word, std::min(sizeof(word), bytes - at));
+  }
+  return payload;
+}
 
 }  // namespace
 
@@ -45,38 +74,36 @@ class ServiceClient {
         all_(all),
         connections_(all.connections()),
         random_(world.options().seed ^ (0xc11e47 + number)) {
+    Anew();
     world_.threads().Start(world_.threads().NewProcess(), [this] { Run(); });
   }
 
   bool is_answered() const {
-    return pending_.empty() && !is_ending_ && !is_beginning_;
+    return session_->unanswered() == 0 && !is_ending_;
   }
 
  private:
-  using Kind = ServiceMessage::Kind;
-
-  // A request without an answer.
-  struct Pending {
-    ServiceRequest request;
-    Epoch last_epoch;  // in which it was sent; 0: not sent yet
+  // A request that the session has.
+  struct Asked {
+    uint64_t token = 0;
+    client::Payload payload;
+    Lsn told;             // of the checker, when it was sent last
+    CopyNumber copy = 0;  // that was sent last
   };
   struct Connection {
-    ConnectionId id = 0;
+    ServiceConnectionId id = 0;
     PrimaryNumber primary = 0;
     Epoch epoch;
     int64_t patience_ns = 0;
+    size_t awaited = 0;  // answers
+    bool is_good = true;
   };
 
   uint64_t Draw(uint64_t below) { return random_.Below(below); }
   bool OneIn(uint64_t n) { return Draw(n) == 0; }
   ServiceChecker& checker() { return world_.checkers().service; }
-  uint64_t lowest_unanswered() const {
-    return pending_.empty() ? next_ : pending_.begin()->first;
-  }
-  ServiceChecker::Request Describe(const ServiceRequest& request) const {
-    return {id_, request.number.sequence, request.token, request.expected_lsn,
-            request.only_if_last};
-  }
+  ClientId id() const { return {OfService(session_->client())}; }
+  ServiceChecker::Request Describe(uint64_t sequence, const Asked& asked) const;
   bool HasNothingToDo() const { return all_.is_resting() && is_answered(); }
 
   void Run();
@@ -85,37 +112,35 @@ class ServiceClient {
   void Think();
   // Each returns whether the connection is still good.
   bool Converse();
-  bool Begin();
+  bool Resume();
   bool End();
   bool Clean();
-  bool Exchange(ServiceMessage message, size_t answers);
-  bool Settle();
-  bool Repeat();
-  bool Resolve();
-  bool SendNew();
+  bool Exchange(ServiceMessage message);
+  bool Await(size_t left, int64_t until_ns);
+  void Intrude();
   void MakeNew();
+  void SendSome();
   void Hear(const ServiceAnswer& answer);
+  void HearOfOpening(const Verdict& verdict);
+  void HearOfResumption(const service::Resumed& resumed);
+  void HearOfEnd(const Verdict& verdict);
   void HearOfRequest(uint64_t sequence, const Verdict& verdict);
-  void HearOfNoRequest(const Verdict& verdict);
-  void GetsNumberAgain(const ServiceRequest& request);
-  void Forget();
+  void IsAnswered(uint64_t sequence,
+                  const absl::StatusOr<client::Appended>& answer);
+  // Begins to be another client.
+  void Anew();
 
   World& world_;
   ServiceClients& all_;
   ServiceConnections& connections_;
   Random random_;
   Connection connection_;
-  Kind asked_ = Kind::kAppend;
-  Lsn told_;  // of the checker, when the last message was sent
-  ClientId id_;
-  bool is_beginning_ = false;
+  std::optional<AppendSession> session_;
+  uint64_t taken_ = 0;               // sequence of its last request
+  std::map<uint64_t, Asked> asked_;  // by sequence
+  std::deque<Asked> again_;          // to get another number
   bool is_ending_ = false;
-  bool is_good_ = true;  // connection
   bool wants_room_ = false;
-  Epoch answered_;  // newest one that answered
-  uint64_t next_ = 1;
-  std::map<uint64_t, Pending> pending_;
-  std::deque<ServiceRequest> again_;  // to get another number
 };
 
 void ServiceClient::Run() {
@@ -127,14 +152,16 @@ void ServiceClient::Run() {
       world_.threads().SleepUntil(world_.now() + kNobodyNanos);
       continue;
     }
-    connection_ = {connections_.Connect(primary->number()), primary->number(),
-                   primary->service()->epoch(),
-                   OneIn(kHastyOdds) ? kLittlePatienceNanos : kPatienceNanos};
+    connection_ = {
+        connections_.Connect(primary->number()), primary->number(),
+        primary->service()->epoch(),
+        OneIn(kHastyOdds) ? kLittlePatienceNanos : kLongPatienceNanos};
     while (Converse() && !HasNothingToDo()) {
       if (OneIn(kLeaveOdds)) break;
       Think();
     }
     connections_.GiveUp(connection_.id);
+    session_->Lost();
   }
 }
 
@@ -148,14 +175,12 @@ PrimaryProcess* ServiceClient::Find() const {
   return nullptr;
 }
 
-// SCL3.
 PrimaryProcess* ServiceClient::FindOpen() {
   std::vector<PrimaryProcess*> open;
   for (World::Machine& machine : world_.machines()) {
     PrimaryProcess* const primary = machine.primary.get();
     if (primary != nullptr && primary->is_open() && !primary->is_closing() &&
-        primary->service() != nullptr &&
-        primary->service()->epoch() >= answered_) {
+        primary->service() != nullptr) {
       open.push_back(primary);
     }
   }
@@ -171,28 +196,35 @@ void ServiceClient::Think() {
 }
 
 bool ServiceClient::Converse() {
-  if (is_ending_) return End();
-  if (id_.is_none()) return Begin();
+  // Requests may be made at any time, also before there is a client.
+  if (!all_.is_resting() && !is_ending_) {
+    for (uint64_t count = Draw(kNewMax + 1); count > 0; --count) MakeNew();
+  }
   if (wants_room_ || OneIn(kCleanOdds)) return Clean();
-  if (!pending_.empty()) return Settle();
-  if (all_.is_resting()) return true;
-  if (again_.empty() && OneIn(kEndOdds)) return End();
-  return SendNew();
+  if (session_->state() == State::kNew) return Exchange({.kind = Kind::kOpen});
+  if (session_->state() == State::kLost) return Resume();
+  if (is_ending_) return End();
+  if (OneIn(kIntrudeOdds)) Intrude();
+  if (session_->unanswered() == 0) {
+    return !all_.is_resting() && OneIn(kEndOdds) ? End() : true;
+  }
+  while (session_->HasToSend() && !OneIn(4)) SendSome();
+  // Half of the time more is sent before all of that is answered.
+  const size_t left = OneIn(2) ? 0 : Draw(connection_.awaited + 1);
+  return Await(left, world_.now() + connection_.patience_ns);
 }
 
-bool ServiceClient::Begin() {
-  is_beginning_ = true;
-  const bool is_good = Exchange({.kind = Kind::kOpen}, 1);
-  // If the answer is lost another one is begun.
-  is_beginning_ = false;
-  return is_good;
+bool ServiceClient::Resume() {
+  return Exchange({.kind = Kind::kResume,
+                   .lowest_unanswered = session_->lowest_unanswered(),
+                   .last_epoch = Epoch(session_->last_epoch())});
 }
 
-// SCL5.
+// SCL2.
 bool ServiceClient::End() {
   is_ending_ = true;
-  checker().Closes(id_);
-  return Exchange({.kind = Kind::kClose}, 1);
+  checker().Closes(id());
+  return Exchange({.kind = Kind::kClose});
 }
 
 bool ServiceClient::Clean() {
@@ -200,188 +232,250 @@ bool ServiceClient::Clean() {
   const uint64_t kept = Draw(kKeptMax);
   const Lsn told = checker().told();
   if (told.value <= kept) return true;
-  return Exchange({.kind = Kind::kCleanup, .through = told - kept}, 1);
+  return Exchange({.kind = Kind::kCleanup, .through = told - kept});
 }
 
-// The lowest one without an answer: it is repeated, or its client asks.
-bool ServiceClient::Settle() {
-  const Pending& lowest = pending_.begin()->second;
-  const bool is_unsent = lowest.last_epoch == Epoch();
-  const bool is_of_this_opening = lowest.last_epoch == connection_.epoch;
-  if (lowest.last_epoch > connection_.epoch) return Resolve();
-  if (is_unsent || OneIn(is_of_this_opening ? 2 : 4)) return Repeat();
-  return Resolve();
+// Another process resumes by the client's name, and knows nothing else of it.
+void ServiceClient::Intrude() {
+  PrimaryProcess* const primary = FindOpen();
+  if (primary == nullptr) return;
+  connections_.Send(
+      connections_.Connect(primary->number()),
+      {.kind = Kind::kResume, .client = id(), .lowest_unanswered = 1});
 }
 
-bool ServiceClient::Repeat() {
-  ServiceMessage message{.kind = Kind::kAppend};
-  const size_t most = 1 + Draw(kGroupMax);
-  for (auto& [sequence, pending] : pending_) {
-    if (message.requests.size() == most) break;
-    if (pending.last_epoch > connection_.epoch) break;
-    if (pending.last_epoch != Epoch()) ++world_.counters().service_repeats;
-    ++world_.counters().service_requests;
-    pending.last_epoch = connection_.epoch;
-    ServiceRequest request = pending.request;
-    request.number = {sequence, lowest_unanswered()};
-    checker().Sends(Describe(request));
-    message.requests.push_back(request);
-  }
-  const size_t count = message.requests.size();
-  return Exchange(std::move(message), count);
-}
-
-bool ServiceClient::Resolve() {
-  ++world_.counters().service_resolved;
-  const auto& [sequence, pending] = *pending_.begin();
-  ServiceMessage message{.kind = Kind::kResolve,
-                         .requests = {pending.request},
-                         .last_epoch = pending.last_epoch};
-  message.requests.front().number = {sequence, sequence};
-  return Exchange(std::move(message), 1);
-}
-
-bool ServiceClient::SendNew() {
-  const uint64_t count = 1 + Draw(kGroupMax);
-  for (uint64_t i = 0; i < count; ++i) MakeNew();
-  return Repeat();
-}
-
-// SCL1.
 void ServiceClient::MakeNew() {
-  ServiceRequest request;
+  Asked asked;
   if (!again_.empty()) {
-    request = again_.front();
+    asked = std::move(again_.front());
     again_.pop_front();
   } else {
-    request.token = all_.NewToken();
-    const size_t most = world_.options().payload_bytes_max;
-    request.bytes = sizeof(request.token) + Draw(most);
-    if (OneIn(kHugeOdds)) request.bytes = world_.options().ring_capacity;
-    request.payloads = OneIn(4) ? 2 + Draw(kBatchMax - 1) : 1;
-    request.tag = static_cast<uint32_t>(Draw(4));
+    asked.token = all_.NewToken();
+    size_t bytes =
+        sizeof(asked.token) + Draw(world_.options().payload_bytes_max);
+    if (OneIn(kHugeOdds)) bytes = world_.options().ring_capacity;
+    const size_t count = OneIn(4) ? 2 + Draw(kBatchMax - 1) : 1;
+    for (size_t i = 0; i < count; ++i) {
+      asked.payload.parts.push_back(PayloadOf(asked.token, i, bytes));
+    }
+    asked.payload.tag = static_cast<uint32_t>(Draw(4));
   }
-  request.expected_lsn.reset();
-  if (OneIn(4)) request.expected_lsn = checker().told() + Draw(3);
-  request.only_if_last = OneIn(4);
-  pending_.emplace(next_++, Pending{request, Epoch()});
+  asked.payload.expected_lsn.reset();
+  if (OneIn(4)) {
+    asked.payload.expected_lsn = checker().told().value + Draw(3);
+  }
+  asked.payload.only_if_last = OneIn(4);
+  const uint64_t sequence = taken_ + 1;
+  const auto taken = session_->Append(
+      asked.payload,
+      [this, sequence](const absl::StatusOr<client::Appended>& answer) {
+        IsAnswered(sequence, answer);
+      });
+  if (!taken.ok()) return;  // too many have no answer
+  taken_ = *taken;
+  asked_.emplace(sequence, std::move(asked));
 }
 
-// Sends a message, and hears answers until all are there, the client has lost
-// its patience, or one says that there will be none.
-bool ServiceClient::Exchange(ServiceMessage message, size_t answers) {
-  message.epoch = connection_.epoch;
-  message.client = id_;
-  asked_ = message.kind;
-  told_ = checker().told();
-  is_good_ = true;
+void ServiceClient::SendSome() {
+  const client::Sending sending = session_->TakeToSend(
+      1 + Draw(4 * (world_.options().payload_bytes_max + sizeof(uint64_t))));
+  ServiceMessage message{.epoch = Epoch(session_->epoch()), .client = id()};
+  uint64_t sequence = sending.first_sequence;
+  for (const client::Payload* const payload : sending.payloads) {
+    Asked& asked = asked_[sequence];
+    asked.told = checker().told();
+    asked.copy = checker().Sends(Describe(sequence, asked));
+    message.requests.push_back(
+        {{sequence, sending.lowest_unanswered, sending.resumption},
+         *payload,
+         asked.copy});
+    ++world_.counters().service_requests;
+    ++sequence;
+  }
+  connection_.awaited += message.requests.size();
   connections_.Send(connection_.id, std::move(message));
-  const int64_t until = world_.now() + connection_.patience_ns;
-  for (size_t heard = 0; heard < answers && is_good_;) {
+}
+
+ServiceChecker::Request ServiceClient::Describe(uint64_t sequence,
+                                                const Asked& asked) const {
+  std::optional<Lsn> expected_lsn;
+  if (asked.payload.expected_lsn) {
+    expected_lsn = Lsn(*asked.payload.expected_lsn);
+  }
+  return {id(), sequence, asked.token, expected_lsn,
+          asked.payload.only_if_last};
+}
+
+// Sends a message, and hears answers until all are there.
+bool ServiceClient::Exchange(ServiceMessage message) {
+  message.epoch = connection_.epoch;
+  message.client = id();
+  ++connection_.awaited;
+  connections_.Send(connection_.id, std::move(message));
+  return Await(0, world_.now() + connection_.patience_ns);
+}
+
+// Hears answers until only `left` are missing, the client has lost its
+// patience, or the connection is of no use any more.
+bool ServiceClient::Await(size_t left, int64_t until_ns) {
+  while (connection_.is_good && connection_.awaited > left) {
     const auto answer = connections_.Receive(connection_.id);
     if (answer) {
-      heard += answer->sequences.size();
       Hear(*answer);
       continue;
     }
-    if (world_.now() >= until) return false;
-    connections_.Wait(connection_.id, until);
+    if (world_.now() >= until_ns) return false;
+    connections_.Wait(connection_.id, until_ns);
   }
-  return is_good_;
+  return connection_.is_good;
 }
 
 void ServiceClient::Hear(const ServiceAnswer& answer) {
+  const bool is_append = answer.kind == Kind::kAppend;
+  connection_.awaited -= is_append ? answer.sequences.size() : 1;
   if (answer.is_unknown) {
-    is_good_ = false;
+    connection_.is_good = false;
     return;
   }
-  for (size_t i = 0; i < answer.verdicts.size() && is_good_; ++i) {
-    const Verdict& verdict = answer.verdicts[i];
-    if (verdict.finding == Finding::kFailed ||
-        verdict.finding == Finding::kWrongEpoch) {
-      is_good_ = false;
-    } else if (answer.sequences[i] != 0) {
-      HearOfRequest(answer.sequences[i], verdict);
-    } else {
-      HearOfNoRequest(verdict);
-    }
+  switch (answer.kind) {
+    case Kind::kOpen:
+      return HearOfOpening(answer.verdicts.front());
+    case Kind::kResume:
+      return HearOfResumption(answer.resumed);
+    case Kind::kClose:
+      return HearOfEnd(answer.verdicts.front());
+    case Kind::kCleanup:
+      wants_room_ = answer.verdicts.front().finding == Finding::kNoRoom;
+      return;
+    case Kind::kAppend:
+      break;
+  }
+  for (size_t i = 0; i < answer.sequences.size() && connection_.is_good; ++i) {
+    HearOfRequest(answer.sequences[i], answer.verdicts[i]);
   }
 }
 
-void ServiceClient::HearOfNoRequest(const Verdict& verdict) {
-  answered_ = std::max(answered_, connection_.epoch);
-  if (verdict.finding == Finding::kNoRoom) wants_room_ = true;
-  const bool is_in_log = verdict.finding == Finding::kAppended ||
-                         verdict.finding == Finding::kRepeated;
-  if (asked_ == Kind::kOpen && is_in_log) {
-    id_ = {*verdict.place};
-    ++world_.counters().service_clients;
+void ServiceClient::HearOfOpening(const Verdict& verdict) {
+  if (verdict.finding != Finding::kAppended) {
+    wants_room_ = verdict.finding == Finding::kNoRoom;
+    connection_.is_good = wants_room_;
+    return;
   }
-  // It is unknown once the record of its end is cleaned.
-  if (asked_ == Kind::kClose &&
-      (is_in_log || verdict.finding == Finding::kUnknownClient)) {
-    Forget();
-  }
+  ++world_.counters().service_clients;
+  session_->Opened(OfClient(*verdict.place), connection_.epoch.value);
 }
 
-void ServiceClient::HearOfRequest(uint64_t sequence, const Verdict& verdict) {
-  const auto found = pending_.find(sequence);
-  if (found == pending_.end()) return;
-  const ServiceRequest request = found->second.request;
-  ServiceChecker::Request asked = Describe(request);
-  asked.sequence = sequence;
-  answered_ = std::max(answered_, connection_.epoch);
-  World::Counters& counters = world_.counters();
+void ServiceClient::HearOfResumption(const service::Resumed& resumed) {
+  if (resumed.verdict.finding == Finding::kWrongEpoch) {
+    connection_.is_good = false;
+    return;
+  }
+  if (resumed.verdict.finding != Finding::kRepeated || resumed.is_closed) {
+    checker().HasNoClient(id());
+    return Anew();
+  }
+  ++world_.counters().service_resumed;
+  world_.counters().service_lost += checker().HasResumed(id(), resumed.last);
+  const size_t before = session_->unanswered();
+  std::vector<std::pair<uint64_t, client::Place>> places;
+  for (const auto& [sequence, place] : resumed.places) {
+    places.emplace_back(sequence, OfClient(place));
+  }
+  session_->Resumed(connection_.epoch.value, resumed.resumption, resumed.last,
+                    places);
+  world_.counters().service_settled += before - session_->unanswered();
+}
+
+// It is unknown once the record of its end is cleaned.
+void ServiceClient::HearOfEnd(const Verdict& verdict) {
   switch (verdict.finding) {
     case Finding::kAppended:
     case Finding::kRepeated:
-      checker().HasAppended(asked, verdict.place);
-      break;
-    case Finding::kNever:
-      ++counters.service_never;
-      checker().HasNever(asked);
-      GetsNumberAgain(request);
-      break;
-    case Finding::kTailMismatch:
-      ++counters.service_mismatches;
-      counters.service_late_mismatches +=
-          checker().HasMismatch(asked, Lsn(verdict.expected), told_) ? 1 : 0;
-      GetsNumberAgain(request);
-      break;
-    case Finding::kTooLarge:
-      checker().HasRefused(asked);
-      break;
     case Finding::kUnknownClient:
-    case Finding::kClosed:
-      checker().HasNoClient(id_);
-      return Forget();
+      return Anew();
     case Finding::kNoRoom:
       wants_room_ = true;
       return;
+    default:
+      connection_.is_good = false;
+  }
+}
+
+// SCL1: the caller hears no other connection.
+void ServiceClient::HearOfRequest(uint64_t sequence, const Verdict& verdict) {
+  const auto found = asked_.find(sequence);
+  if (found == asked_.end()) return;
+  const Asked asked = found->second;
+  World::Counters& counters = world_.counters();
+  std::optional<client::Place> place;
+  switch (verdict.finding) {
+    case Finding::kAppended:
+    case Finding::kRepeated:
+      if (verdict.place) place = OfClient(*verdict.place);
+      return session_->Done(sequence, 1, place);
+    case Finding::kTailMismatch:
+      checker().HasRefused(asked.copy);
+      ++counters.service_mismatches;
+      counters.service_late_mismatches +=
+          checker().HasMismatch(Describe(sequence, asked),
+                                Lsn(verdict.expected), asked.told)
+              ? 1
+              : 0;
+      return session_->Refused(
+          sequence, absl::FailedPreconditionError("a condition does not hold"));
+    case Finding::kTooLarge:
+      checker().HasRefused(asked.copy);
+      return session_->Refused(sequence,
+                               absl::InvalidArgumentError("it is too large"));
+    case Finding::kNoRoom:
     case Finding::kOutOfOrder:
-    case Finding::kUndecided:
+      checker().HasRefused(asked.copy);
+      wants_room_ = wants_room_ || verdict.finding == Finding::kNoRoom;
+      return session_->SetBack(sequence);
+    case Finding::kSuperseded:
+      ++counters.service_superseded;
+      [[fallthrough]];
+    case Finding::kWrongEpoch:
+    case Finding::kFailed:
+      checker().HasRefused(asked.copy);
+      connection_.is_good = false;
       return;
+    case Finding::kUnknownClient:
+    case Finding::kClosed:
+      return checker().HasNoClient(id());
     default:
       world_.oracle().Violate(
           "SVC6",
-          absl::StrCat("request ", sequence, " of client ", id_.ToString(),
+          absl::StrCat("request ", sequence, " of client ", id().ToString(),
                        " has finding ", static_cast<int>(verdict.finding)));
-      return;
   }
-  pending_.erase(sequence);
 }
 
-// Half of the clients give up what was refused.
-void ServiceClient::GetsNumberAgain(const ServiceRequest& request) {
-  if (!all_.is_resting() && OneIn(2)) again_.push_back(request);
+// Half of the clients give up what was refused for a condition.
+void ServiceClient::IsAnswered(uint64_t sequence,
+                               const absl::StatusOr<client::Appended>& answer) {
+  auto asked = asked_.extract(sequence);
+  if (asked.empty()) {
+    world_.oracle().Violate(
+        "ASN1", absl::StrCat("request ", sequence, " is answered twice"));
+    return;
+  }
+  if (answer.ok()) {
+    std::optional<service::Place> place;
+    if (answer->place) place = OfService(*answer->place);
+    checker().HasAppended(Describe(sequence, asked.mapped()), place);
+  } else if (absl::IsFailedPrecondition(answer.status()) &&
+             !all_.is_resting() && OneIn(2)) {
+    again_.push_back(std::move(asked.mapped()));
+  }
 }
 
-void ServiceClient::Forget() {
-  id_ = ClientId();
+void ServiceClient::Anew() {
+  session_.emplace(client::AppendLimits{.unanswered_max = kUnansweredMax});
+  taken_ = 0;
+  asked_.clear();
   is_ending_ = false;
-  next_ = 1;
-  pending_.clear();
-  is_good_ = false;
+  connection_.is_good = false;
 }
 
 ServiceClients::ServiceClients(World& world) : connections_(world) {

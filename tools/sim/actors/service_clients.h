@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // service_clients: clients of the service, which live outside of all primaries.
 //
-// Idea: a client outlives primaries and connections. It sends groups of
-// requests to any process that has the log open, a deposed one included, gives
-// a connection up when it has lost its patience, and goes on with another one,
-// to the same process or a later one. There it repeats its requests, or asks
-// what became of them, by lot. A payload that will never be appended, or was
-// refused, it sends again by another number. It also asks for cleaning, ends,
-// and begins anew.
+// Idea: a client outlives primaries and connections. What it has sent, and what
+// it sends next, is the product's business: its AppendSession. The rest is
+// here. It sends groups of requests, several at a time, to any process that has
+// the log open, a deposed one included. It gives a connection up when it has
+// lost its patience, resumes with another one, to any process, and goes on. A
+// payload that was refused it sends again by another number. It also asks for
+// cleaning, ends, and begins anew. Now and then another process resumes in its
+// name, and it has to resume again.
 //
 // Invariants, as docs/design/service.md asks of clients:
-//   SCL1. Numbers rise by one, and each is used for one payload with one set of
-//         conditions.
-//   SCL2. The lowest number without an answer is told as it is.
-//   SCL3. A client goes to no epoch before one that has answered it.
-//   SCL4. Answers on a connection that was given up are not heard.
-//   SCL5. A client asks to end once all of its requests are answered.
+//   SCL1. Answers on a connection that was given up are not heard.
+//   SCL2. A client asks to end once all of its requests are answered, and sends
+//         nothing after that.
 // Thread safety: one thread.
 // References: docs/design/service.md; service_checker.h.
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_CLIENTS_H_

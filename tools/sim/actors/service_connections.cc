@@ -32,14 +32,15 @@ int64_t ServiceConnections::After(int64_t& last_ns) {
   return last_ns - world_.now();
 }
 
-ConnectionId ServiceConnections::Connect(PrimaryNumber primary) {
-  const ConnectionId id = connections_.size();
+ServiceConnectionId ServiceConnections::Connect(PrimaryNumber primary) {
+  const ServiceConnectionId id = connections_.size();
   connections_.push_back({.primary = primary});
   by_primary_[primary].push_back(id);
   return id;
 }
 
-void ServiceConnections::Send(ConnectionId connection, ServiceMessage message) {
+void ServiceConnections::Send(ServiceConnectionId connection,
+                              ServiceMessage message) {
   const int64_t after = After(connections_[connection].last_arrival_ns);
   world_.network().Schedule(after,
                             [this, connection, message = std::move(message)] {
@@ -51,7 +52,7 @@ void ServiceConnections::Send(ConnectionId connection, ServiceMessage message) {
 }
 
 std::optional<ServiceAnswer> ServiceConnections::Receive(
-    ConnectionId connection) {
+    ServiceConnectionId connection) {
   std::deque<ServiceAnswer>& answers = connections_[connection].answers;
   if (answers.empty()) return std::nullopt;
   ServiceAnswer answer = std::move(answers.front());
@@ -59,24 +60,25 @@ std::optional<ServiceAnswer> ServiceConnections::Receive(
   return answer;
 }
 
-void ServiceConnections::GiveUp(ConnectionId connection) {
+void ServiceConnections::GiveUp(ServiceConnectionId connection) {
   connections_[connection].is_cut = random_.Below(2) == 0;
 }
 
-void ServiceConnections::Wait(ConnectionId connection, int64_t until_ns) {
+void ServiceConnections::Wait(ServiceConnectionId connection,
+                              int64_t until_ns) {
   world_.threads().WaitFor(&connections_[connection],
                            Deadline::AtNanos(until_ns));
 }
 
 std::optional<ServiceConnections::Arrived> ServiceConnections::Take(
     PrimaryNumber primary) {
-  std::vector<ConnectionId> ready;
-  for (const ConnectionId id : by_primary_[primary]) {
+  std::vector<ServiceConnectionId> ready;
+  for (const ServiceConnectionId id : by_primary_[primary]) {
     const Connection& one = connections_[id];
     if (!one.is_read && !one.arrived.empty()) ready.push_back(id);
   }
   if (ready.empty()) return std::nullopt;
-  const ConnectionId id = ready[random_.Below(ready.size())];
+  const ServiceConnectionId id = ready[random_.Below(ready.size())];
   Connection& from = connections_[id];
   from.is_read = true;
   Arrived arrived{id, std::move(from.arrived.front())};
@@ -84,7 +86,7 @@ std::optional<ServiceConnections::Arrived> ServiceConnections::Take(
   return arrived;
 }
 
-void ServiceConnections::Done(ConnectionId connection) {
+void ServiceConnections::Done(ServiceConnectionId connection) {
   connections_[connection].is_read = false;
 }
 
@@ -93,7 +95,8 @@ void ServiceConnections::WaitAsPrimary(PrimaryNumber primary,
   world_.threads().WaitFor(&by_primary_[primary], Deadline::AtNanos(until_ns));
 }
 
-void ServiceConnections::Answer(ConnectionId connection, ServiceAnswer answer) {
+void ServiceConnections::Answer(ServiceConnectionId connection,
+                                ServiceAnswer answer) {
   const int64_t after = After(connections_[connection].last_answer_ns);
   world_.network().Schedule(
       after, [this, connection, answer = std::move(answer)] {

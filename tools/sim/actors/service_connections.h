@@ -8,9 +8,9 @@
 // more. What it has sent is there all the same, and the primary reads it
 // whenever it gets to it, perhaps after what other connections brought later.
 //
-//   client     request 7 ------------------------ gives up, repeats 7
-//                        \                                  \ (another
-//   primary               ......... late .........> 7        > 7  connection)
+//   client     request 7 ---------- gives up ---- resumes ---- 7 again
+//                        \                            \           \ (another
+//   primary               .......... late ..........> 7 > resumed  > 7  one)
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_CONNECTIONS_H_
@@ -23,44 +23,45 @@
 #include <optional>
 #include <vector>
 
+#include "api/client/append/append_session.h"
 #include "api/service/clients/client_requests.h"
 #include "api/service/log/service_log.h"
 #include "api/service/record/service_record.h"
 #include "log/base/random.h"
+#include "tools/sim/checkers/service_checker.h"
 #include "tools/sim/world/history.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {
 
-using ConnectionId = size_t;
+using ServiceConnectionId = size_t;
 
-// A request to append. The bytes of its payloads follow from its token.
+// A request to append, as it is sent once.
 struct ServiceRequest {
   service::Request number;
-  uint64_t token = 0;               // of its payload, whatever number that gets
-  size_t bytes = sizeof(uint64_t);  // of a payload
-  size_t payloads = 1;
-  uint32_t tag = 0;
-  std::optional<Lsn> expected_lsn;
-  bool only_if_last = false;
+  client::Payload payload;
+  CopyNumber copy = 0;  // for the checker; another one each time it is sent
 };
 
 struct ServiceMessage {
-  enum class Kind { kOpen, kAppend, kResolve, kClose, kCleanup };
+  enum class Kind { kOpen, kResume, kAppend, kClose, kCleanup };
 
   Kind kind = Kind::kAppend;
-  Epoch epoch = {};  // of the opening that it is meant for
+  Epoch epoch = {};  // of the opening that it is meant for; kResume: of any
   service::ClientId client = {};
-  std::vector<ServiceRequest> requests = {};  // kResolve: one
-  Epoch last_epoch = {};                      // kResolve
+  std::vector<ServiceRequest> requests = {};  // kAppend
+  uint64_t lowest_unanswered = 0;             // kResume
+  Epoch last_epoch = {};                      // kResume
   Lsn through = {};                           // kCleanup
 };
 
 struct ServiceAnswer {
-  // The log has failed: nothing is known of these requests.
+  ServiceMessage::Kind kind = ServiceMessage::Kind::kAppend;  // of the message
+  // The log has failed: nothing is known.
   bool is_unknown = false;
-  std::vector<uint64_t> sequences;  // of requests; 0: of none
-  std::vector<service::Verdict> verdicts;
+  std::vector<uint64_t> sequences = {};  // kAppend: one for each verdict
+  std::vector<service::Verdict> verdicts = {};
+  service::Resumed resumed = {};  // kResume
 };
 
 class ServiceConnections {
@@ -68,27 +69,27 @@ class ServiceConnections {
   explicit ServiceConnections(World& world);
 
   // Members for clients.
-  ConnectionId Connect(PrimaryNumber primary);
-  void Send(ConnectionId connection, ServiceMessage message);
+  ServiceConnectionId Connect(PrimaryNumber primary);
+  void Send(ServiceConnectionId connection, ServiceMessage message);
   // Takes the next answer that has arrived.
-  std::optional<ServiceAnswer> Receive(ConnectionId connection);
+  std::optional<ServiceAnswer> Receive(ServiceConnectionId connection);
   // Half of the connections that are given up lose what is on its way.
-  void GiveUp(ConnectionId connection);
+  void GiveUp(ServiceConnectionId connection);
   // Waits for an answer.
-  void Wait(ConnectionId connection, int64_t until_ns);
+  void Wait(ServiceConnectionId connection, int64_t until_ns);
 
   // Members for a primary.
   struct Arrived {
-    ConnectionId connection = 0;
+    ServiceConnectionId connection = 0;
     ServiceMessage message;
   };
   // Takes the next message of one of its connections, by lot. Nobody gets
   // another one of that connection before Done.
   std::optional<Arrived> Take(PrimaryNumber primary);
-  void Done(ConnectionId connection);
+  void Done(ServiceConnectionId connection);
   // Waits for a message.
   void WaitAsPrimary(PrimaryNumber primary, int64_t until_ns);
-  void Answer(ConnectionId connection, ServiceAnswer answer);
+  void Answer(ServiceConnectionId connection, ServiceAnswer answer);
 
  private:
   struct Connection {
@@ -110,7 +111,7 @@ class ServiceConnections {
   Random random_;
   std::deque<Connection> connections_;
   // Those of each primary; the addresses are keys for threads to wait for.
-  std::map<PrimaryNumber, std::vector<ConnectionId>> by_primary_;
+  std::map<PrimaryNumber, std::vector<ServiceConnectionId>> by_primary_;
 };
 
 }  // namespace alpheus::sim

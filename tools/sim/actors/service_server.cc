@@ -2,12 +2,13 @@
 #include "tools/sim/actors/service_server.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "log/base/mix.h"
+#include "log/base/bytes.h"
 #include "log/format/layout.h"
 #include "tools/sim/actors/primary_process.h"
 #include "tools/sim/actors/service_clients.h"
@@ -19,29 +20,16 @@ using service::AppendRequest;
 using service::Finding;
 using service::Place;
 using service::Verdict;
+using Kind = ServiceMessage::Kind;
 
 namespace {
 
 // Until a thread looks again whether its primary ends.
-constexpr int64_t kLookNanos = 200'000;
+constexpr int64_t kLookAgainNanos = 200'000;
 // One group in this many is answered request by request.
 constexpr uint64_t kSingleOdds = 3;
 
 using Bytes = std::vector<std::byte>;
-
-// The payloads of a request: the first one begins with the token.
-std::vector<Bytes> PayloadsOf(const ServiceRequest& request) {
-  std::vector<Bytes> payloads(request.payloads, Bytes(request.bytes));
-  for (size_t i = 0; i < payloads.size(); ++i) {
-    for (size_t at = 0; at < request.bytes; at += sizeof(uint64_t)) {
-      const uint64_t word =
-          i == 0 && at == 0 ? request.token : Mix(request.token, at + i);
-      std::memcpy(payloads[i].data() + at, &word,
-                  std::min(sizeof(word), request.bytes - at));
-    }
-  }
-  return payloads;
-}
 
 }  // namespace
 
@@ -107,6 +95,14 @@ class ServiceServer::Port final : public service::RecordLog {
     return PayloadBytesMax(world_.options().ring_capacity) - kPayloadBytesMin;
   }
 
+  // Notes the requests that are judged next; none: no requests are.
+  void Judges(std::span<const ServiceRequest> requests) {
+    judged_.clear();
+    for (const ServiceRequest& request : requests) {
+      judged_[request.number.sequence] = request.copy;
+    }
+  }
+
  private:
   // What becomes of a record whose log fails now is told by OnDurable.
   Place Complete(ReservedRecord& record, Bytes content) {
@@ -119,7 +115,7 @@ class ServiceServer::Port final : public service::RecordLog {
     std::ranges::copy(payload, record.payload);
     record.filled_in_place = true;
     world_.checkers().service.Writes(primary_.number(), operation, record.lsn,
-                                     content);
+                                     content, judged_);
     history.HasContent(operation, std::move(content));
     history.MayBeCompleted(operation);
     const BegunCall complete = primary_.Begin(ClientCall::kComplete);
@@ -129,6 +125,7 @@ class ServiceServer::Port final : public service::RecordLog {
 
   PrimaryProcess& primary_;
   World& world_;
+  std::map<uint64_t, CopyNumber> judged_;
 };
 
 ServiceServer::ServiceServer(PrimaryProcess& primary)
@@ -158,79 +155,102 @@ void ServiceServer::RunThread() {
     auto arrived = connections_.Take(primary_.number());
     if (!arrived) {
       connections_.WaitAsPrimary(primary_.number(),
-                                 primary_.world().now() + kLookNanos);
+                                 primary_.world().now() + kLookAgainNanos);
       continue;
     }
-    const ConnectionId connection = arrived->connection;
-    Handle(*std::move(arrived));
+    const ServiceConnectionId connection = arrived->connection;
+    Handle(*arrived);
     connections_.Done(connection);
   }
 }
 
-void ServiceServer::Handle(ServiceConnections::Arrived arrived) {
-  const ServiceMessage& message = arrived.message;
-  if (message.kind == ServiceMessage::Kind::kAppend) {
-    return Append(arrived.connection, message);
+void ServiceServer::Handle(const ServiceConnections::Arrived& arrived) {
+  const auto& [connection, message] = arrived;
+  switch (message.kind) {
+    case Kind::kOpen:
+    case Kind::kClose:
+      return BeginOrEnd(connection, message);
+    case Kind::kResume:
+      return Resume(connection, message);
+    case Kind::kAppend:
+      return Append(connection, message);
+    case Kind::kCleanup:
+      return Clean(connection, message);
   }
-  if (message.kind == ServiceMessage::Kind::kCleanup) {
-    return Clean(arrived.connection, message);
-  }
-  const bool is_of_request = message.kind == ServiceMessage::Kind::kResolve;
-  const uint64_t sequence =
-      is_of_request ? message.requests.front().number.sequence : 0;
-  AnswerWhenSettled(arrived.connection, {sequence}, {Judge(message)});
 }
 
-Verdict ServiceServer::Judge(const ServiceMessage& message) {
-  const FiberLock lock(one_at_a_time_);
-  if (message.kind == ServiceMessage::Kind::kOpen) {
-    return service_.Open(message.epoch);
+void ServiceServer::BeginOrEnd(ServiceConnectionId connection,
+                               const ServiceMessage& message) {
+  Verdict verdict;
+  {
+    const FiberLock lock(one_at_a_time_);
+    verdict = message.kind == Kind::kOpen
+                  ? service_.Open(message.epoch)
+                  : service_.Close(message.epoch, message.client);
   }
-  if (message.kind == ServiceMessage::Kind::kClose) {
-    return service_.Close(message.epoch, message.client);
-  }
-  return service_.Resolve(message.client, message.requests.front().number,
-                          message.last_epoch);
+  AnswerWhenSettled(connection, {&verdict, 1},
+                    {.kind = message.kind, .verdicts = {verdict}});
 }
 
-void ServiceServer::Append(ConnectionId connection,
+void ServiceServer::Resume(ServiceConnectionId connection,
                            const ServiceMessage& message) {
-  std::vector<std::vector<Bytes>> payloads;
-  std::vector<std::vector<std::span<const std::byte>>> views;
+  service::Resumed resumed;
+  {
+    const FiberLock lock(one_at_a_time_);
+    resumed = service_.Resume(message.client, message.lowest_unanswered,
+                              message.last_epoch);
+  }
+  const Verdict verdict = resumed.verdict;
+  AnswerWhenSettled(connection, {&verdict, 1},
+                    {.kind = message.kind, .resumed = std::move(resumed)});
+}
+
+void ServiceServer::Append(ServiceConnectionId connection,
+                           const ServiceMessage& message) {
+  std::vector<std::vector<std::span<const std::byte>>> payloads;
   std::vector<AppendRequest> requests;
   std::vector<uint64_t> sequences;
   for (const ServiceRequest& request : message.requests) {
-    payloads.push_back(PayloadsOf(request));
-    const std::vector<Bytes>& all = payloads.back();
-    views.emplace_back(all.begin(), all.end());
-    requests.push_back({.client = message.client,
-                        .number = request.number,
-                        .tag = request.tag,
-                        .expected_lsn = request.expected_lsn,
-                        .only_if_last = request.only_if_last,
-                        .payloads = views.back()});
+    auto& parts = payloads.emplace_back();
+    for (const std::string& part : request.payload.parts) {
+      parts.push_back(AsBytes(part));
+    }
+    AppendRequest& one = requests.emplace_back();
+    one = {.client = message.client,
+           .number = request.number,
+           .tag = request.payload.tag,
+           .only_if_last = request.payload.only_if_last,
+           .payloads = parts};
+    if (request.payload.expected_lsn) {
+      one.expected_lsn = Lsn(*request.payload.expected_lsn);
+    }
     sequences.push_back(request.number.sequence);
   }
   std::vector<Verdict> verdicts;
   {
     const FiberLock lock(one_at_a_time_);
+    port_->Judges(message.requests);
     service_.Append(message.epoch, requests, &verdicts);
+    port_->Judges({});
   }
   if (primary_.world().random().Below(kSingleOdds) != 0) {
-    return AnswerWhenSettled(connection, std::move(sequences),
-                             std::move(verdicts));
+    return AnswerWhenSettled(
+        connection, verdicts,
+        {.sequences = std::move(sequences), .verdicts = verdicts});
   }
   for (size_t i = 0; i < verdicts.size(); ++i) {
-    AnswerWhenSettled(connection, {sequences[i]}, {verdicts[i]});
+    AnswerWhenSettled(connection, {&verdicts[i], 1},
+                      {.sequences = {sequences[i]}, .verdicts = {verdicts[i]}});
   }
 }
 
-void ServiceServer::Clean(ConnectionId connection,
+void ServiceServer::Clean(ServiceConnectionId connection,
                           const ServiceMessage& message) {
   // What the client has heard of may be more than is durable here by now.
   const Lsn through = std::min(message.through, port_->durable_lsn());
   if (primary_.is_filling() || through < port_->head_lsn()) {
-    return connections_.Answer(connection, {false, {0}, {Verdict()}});
+    return connections_.Answer(connection,
+                               {.kind = message.kind, .verdicts = {Verdict()}});
   }
   const FiberLock lock(one_at_a_time_);
   service_.CleanupThrough(
@@ -239,19 +259,20 @@ void ServiceServer::Clean(ConnectionId connection,
         if (absl::IsResourceExhausted(cleaned)) {
           verdict.finding = Finding::kNoRoom;
         }
-        connections_.Answer(connection, {false, {0}, {verdict}});
+        connections_.Answer(connection,
+                            {.kind = Kind::kCleanup, .verdicts = {verdict}});
       });
 }
 
-void ServiceServer::AnswerWhenSettled(ConnectionId connection,
-                                      std::vector<uint64_t> sequences,
-                                      std::vector<Verdict> verdicts) {
-  const std::vector<Verdict> settled = verdicts;
-  service_.Settle(
-      settled, [this, connection, sequences = std::move(sequences),
-                verdicts = std::move(verdicts)](const absl::Status& status) {
-        connections_.Answer(connection, {!status.ok(), sequences, verdicts});
-      });
+void ServiceServer::AnswerWhenSettled(ServiceConnectionId connection,
+                                      std::span<const Verdict> verdicts,
+                                      ServiceAnswer answer) {
+  service_.Settle(verdicts, [this, connection, answer = std::move(answer)](
+                                const absl::Status& status) {
+    ServiceAnswer told = answer;
+    told.is_unknown = !status.ok();
+    connections_.Answer(connection, std::move(told));
+  });
 }
 
 }  // namespace alpheus::sim

@@ -39,15 +39,17 @@ class ServiceServer {
  private:
   class Port;
 
-  void Handle(ServiceConnections::Arrived arrived);
-  // Of a client's beginning or end, or of what became of a request.
-  service::Verdict Judge(const ServiceMessage& message);
-  void Append(ConnectionId connection, const ServiceMessage& message);
-  void Clean(ConnectionId connection, const ServiceMessage& message);
-  // Answers once these may be told.
-  void AnswerWhenSettled(ConnectionId connection,
-                         std::vector<uint64_t> sequences,
-                         std::vector<service::Verdict> verdicts);
+  void Handle(const ServiceConnections::Arrived& arrived);
+  // Of a client's beginning or end.
+  void BeginOrEnd(ServiceConnectionId connection,
+                  const ServiceMessage& message);
+  void Resume(ServiceConnectionId connection, const ServiceMessage& message);
+  void Append(ServiceConnectionId connection, const ServiceMessage& message);
+  void Clean(ServiceConnectionId connection, const ServiceMessage& message);
+  // Answers once these verdicts may be told.
+  void AnswerWhenSettled(ServiceConnectionId connection,
+                         std::span<const service::Verdict> verdicts,
+                         ServiceAnswer answer);
 
   PrimaryProcess& primary_;
   ServiceConnections& connections_;

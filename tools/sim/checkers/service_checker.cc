@@ -25,7 +25,7 @@ Value Load(std::span<const std::byte> bytes, size_t offset) {
 }
 
 // 0: of none.
-OperationId OperationOf(const History::Shown& record) {
+OperationId OperationIn(const History::Shown& record) {
   if (record.aborted || record.cleaned) return 0;
   return Load<OperationId>(record.payload, 0);
 }
@@ -55,8 +55,12 @@ ServiceChecker::Record ServiceChecker::Read(
 }
 
 void ServiceChecker::Writes(PrimaryNumber primary, OperationId operation,
-                            Lsn lsn, std::span<const std::byte> payload) {
-  records_[operation] = Read(payload);
+                            Lsn lsn, std::span<const std::byte> payload,
+                            const std::map<uint64_t, CopyNumber>& judged) {
+  Record record = Read(payload);
+  const auto copy = judged.find(record.sequence);
+  if (copy != judged.end()) record.copy = copy->second;
+  records_[operation] = record;
   written_[primary][lsn] = operation;
 }
 
@@ -73,7 +77,7 @@ void ServiceChecker::Opened(PrimaryNumber primary, Epoch epoch, Lsn end,
                             std::span<const History::Shown> records) {
   epochs_[primary] = epoch;
   for (const History::Shown& shown : records) {
-    const OperationId operation = OperationOf(shown);
+    const OperationId operation = OperationIn(shown);
     if (operation != 0) Insert(shown.lsn, {shown.epoch, operation});
   }
   if (told_before_[primary] < end) return;
@@ -109,6 +113,7 @@ void ServiceChecker::Insert(Lsn lsn, const Entry& entry) {
   }
   JudgeNumbers(lsn, record);
   JudgeToken(lsn, record);
+  JudgeCopy(lsn, record);
   JudgeConditions(lsn, record);
   requests_[lsn] = record.client;
 }
@@ -145,16 +150,26 @@ void ServiceChecker::JudgeToken(Lsn lsn, const Record& record) {
                                  record.token, ", which is also at LSN ",
                                  at->second.value));
   }
-  if (not_there_.contains({record.client, record.sequence})) {
-    Violate("SVC4", absl::StrCat(name, " is at LSN ", lsn.value,
-                                 ", and its client was told that it is not "
-                                 "there"));
-  }
   const auto sent = sent_.find({record.client, record.sequence});
   if (sent == sent_.end() || sent->second.token != record.token) {
     Violate("SVC3", absl::StrCat(name, " at LSN ", lsn.value, " has payload ",
                                  record.token, ", which is another one's"));
   }
+}
+
+void ServiceChecker::JudgeCopy(Lsn lsn, const Record& record) {
+  if (record.token == 0) return;
+  if (!there_.emplace(record.copy, lsn).second || record.copy == 0) {
+    Violate("SVC1",
+            absl::StrCat(Name(record.client, record.sequence), " at LSN ",
+                         lsn.value, " is copy ", record.copy,
+                         ", which is there already or was never sent"));
+  }
+  if (!not_there_.contains(record.copy)) return;
+  Violate("SVC4",
+          absl::StrCat(Name(record.client, record.sequence), " is at LSN ",
+                       lsn.value, " by copy ", record.copy,
+                       ", and its client was told that this is not there"));
 }
 
 bool ServiceChecker::HoldsBefore(Lsn next, const Request& request) const {
@@ -196,29 +211,39 @@ void ServiceChecker::HasAppended(const Request& request,
                                ", and is at LSN ", found->second.value));
 }
 
-void ServiceChecker::JudgeNotThere(const Request& request, const char* told) {
-  not_there_.insert(KeyOf(request));
-  const auto found = numbers_.find(request.client);
-  if (found == numbers_.end()) return;
-  const auto at = found->second.find(request.sequence);
-  if (at == found->second.end()) return;
-  const Record& record = records_[log_[at->second].operation];
-  if (record.token == 0) return;  // void
-  Violate("SVC4", absl::StrCat(Name(request.client, request.sequence),
-                               " is at LSN ", at->second.value,
-                               ", and its client is told that it ", told));
+CopyNumber ServiceChecker::Sends(const Request& request) {
+  const Key key = {request.client, request.sequence};
+  sent_[key] = request;
+  const CopyNumber copy = copies_.size() + 1;
+  copies_[copy] = key;
+  by_client_[request.client].emplace(request.sequence, copy);
+  return copy;
 }
 
-void ServiceChecker::HasNever(const Request& request) {
-  JudgeNotThere(request, "never will be");
+void ServiceChecker::JudgeNotThere(CopyNumber copy) {
+  not_there_.insert(copy);
+  const auto found = there_.find(copy);
+  if (found == there_.end()) return;
+  const auto& [client, sequence] = copies_[copy];
+  Violate("SVC4",
+          absl::StrCat(Name(client, sequence), " is at LSN ",
+                       found->second.value, " by copy ", copy,
+                       ", and its client is told that this is not there"));
 }
 
-void ServiceChecker::HasRefused(const Request& request) {
-  JudgeNotThere(request, "is refused");
+void ServiceChecker::HasRefused(CopyNumber copy) { JudgeNotThere(copy); }
+
+size_t ServiceChecker::HasResumed(ClientId client, uint64_t last) {
+  const std::multimap<uint64_t, CopyNumber>& copies = by_client_[client];
+  size_t count = 0;
+  for (auto it = copies.upper_bound(last); it != copies.end(); ++it) {
+    count += not_there_.contains(it->second) ? 0 : 1;
+    JudgeNotThere(it->second);
+  }
+  return count;
 }
 
 bool ServiceChecker::HasMismatch(const Request& request, Lsn next, Lsn told) {
-  JudgeNotThere(request, "is refused");
   Tell(next - 1);
   if (HoldsBefore(next, request)) {
     Violate("SVC5", absl::StrCat(Name(request.client, request.sequence),

@@ -6,7 +6,9 @@
 // primary writes, reads the client's own bytes out of it, and takes it for
 // durable once the log has said so or an opening has shown it. Each payload has
 // a token, which it keeps when its client sends it again by another number. So
-// a request that is there twice shows, whatever the numbers say.
+// a request that is there twice shows, whatever the numbers say. A request may
+// be sent several times with one number. Each time is another *copy*, and the
+// checker knows of which copy a record came.
 //
 // Checked (docs/design/service.md):
 //   SVC1. No number of a client, and no token, is in the log twice.
@@ -14,19 +16,21 @@
 //   SVC3. A client that was told of a place finds its own request there; one
 //         that was told only that it is in the log finds it somewhere. Every
 //         later opening shows all of them, if they were not cleaned.
-//   SVC4. What a client was told is never in the log, or was refused, is not
-//         there, then or later.
+//   SVC4. A copy that was refused is not there, then or later. Nor is one above
+//         the last request of its client, by what that was told when it
+//         resumed later.
 //   SVC5. A condition held at the place where its request is. A client that
 //         was told that it does not hold before an LSN was told the truth about
 //         the log of before that LSN.
 //   SVC6. No client that has begun, and has not asked to end, is unknown or has
-//         ended.
+//         ended. None gets a finding that no client can get.
 //   SVC7. Once all is well each request gets its answer (run.cc).
 // Not checked: that a refusal is as new as the answers that its client had
 // seen. A primary that is deposed and does not know it may refuse by an older
 // log (docs/design/service.md#what-comes-of-a-request); such answers are
-// counted. Thread safety: one thread. References: docs/design/service.md;
-// docs/verify/simulation.md.
+// counted.
+// Thread safety: one thread.
+// References: docs/design/service.md; docs/verify/simulation.md.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_SERVICE_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_CHECKERS_SERVICE_CHECKER_H_
 
@@ -45,6 +49,9 @@
 
 namespace alpheus::sim {
 
+// Numbers what clients send, from 1.
+using CopyNumber = uint64_t;
+
 class ServiceChecker {
  public:
   // A request, as its client knows it.
@@ -59,9 +66,11 @@ class ServiceChecker {
   explicit ServiceChecker(Oracle& oracle) : oracle_(oracle) {}
 
   // Notes a record of the service that a primary is about to complete.
-  // `payload`: without the operation's number.
+  // `payload`: without the operation's number; `judged`: what the service is
+  // judging, by sequences.
   void Writes(PrimaryNumber primary, OperationId operation, Lsn lsn,
-              std::span<const std::byte> payload);
+              std::span<const std::byte> payload,
+              const std::map<uint64_t, CopyNumber>& judged);
   // Notes that the primary's log said that all up to `lsn` is durable.
   void Durable(PrimaryNumber primary, Lsn lsn);
   // Notes that the primary begins to open; it may not know later answers.
@@ -70,22 +79,25 @@ class ServiceChecker {
   void Opened(PrimaryNumber primary, Epoch epoch, Lsn end,
               std::span<const History::Shown> records);
 
-  // Notes that a client sends a request, for the first time or again.
-  void Sends(const Request& request) { sent_[KeyOf(request)] = request; }
+  // Notes that a client sends a request, for the first time or again. Returns
+  // the copy's number.
+  CopyNumber Sends(const Request& request);
   // Notes that the client asks to end.
   void Closes(service::ClientId client) { closing_.insert(client); }
   // Returns the last LSN that any client has heard of.
   Lsn told() const { return told_; }
 
   // Judge what a client is told of its request: it is in the log, here or
-  // somewhere; it never will be; it was refused without a condition; its
-  // condition does not hold before LSN `next`. `told`: as told() when it was
-  // sent. HasMismatch returns whether the answer is older than that.
+  // somewhere; a copy was refused; its condition does not hold before LSN
+  // `next`. `told`: as told() when it was sent. HasMismatch returns whether the
+  // answer is older than that.
   void HasAppended(const Request& request,
                    const std::optional<service::Place>& place);
-  void HasNever(const Request& request);
-  void HasRefused(const Request& request);
+  void HasRefused(CopyNumber copy);
   bool HasMismatch(const Request& request, Lsn next, Lsn told);
+  // Judges what a client is told that resumes: none of its copies above `last`
+  // will ever be there. Returns of how many that was not known.
+  size_t HasResumed(service::ClientId client, uint64_t last);
   // Judges that a client hears that it is not known, or has ended.
   void HasNoClient(service::ClientId client);
 
@@ -96,16 +108,14 @@ class ServiceChecker {
     service::ServiceRecordKind kind = service::ServiceRecordKind::kTable;
     service::ClientId client;
     uint64_t sequence = 0;
-    uint64_t token = 0;  // 0: of no request
+    uint64_t token = 0;   // 0: of no request
+    CopyNumber copy = 0;  // 0: of no request
   };
   struct Entry {
     Epoch epoch;
     OperationId operation = 0;
   };
 
-  static Key KeyOf(const Request& request) {
-    return {request.client, request.sequence};
-  }
   static std::string Name(service::ClientId client, uint64_t sequence);
   static Record Read(std::span<const std::byte> payload);
 
@@ -116,7 +126,9 @@ class ServiceChecker {
   void JudgeConditions(Lsn lsn, const Record& record);
   // Returns whether the request's conditions hold in the log before `next`.
   bool HoldsBefore(Lsn next, const Request& request) const;
-  void JudgeNotThere(const Request& request, const char* told);
+  void JudgeCopy(Lsn lsn, const Record& record);
+  // A client was told that this copy is not there.
+  void JudgeNotThere(CopyNumber copy);
   void Tell(Lsn lsn);
   void Violate(const char* rule, const std::string& what) {
     oracle_.Violate(rule, what);
@@ -132,7 +144,10 @@ class ServiceChecker {
   std::map<uint64_t, Lsn> tokens_;
   std::map<Lsn, service::ClientId> requests_;  // records of clients
   std::map<Key, Request> sent_;
-  std::set<Key> not_there_;  // never, or refused
+  std::map<CopyNumber, Key> copies_;
+  std::map<service::ClientId, std::multimap<uint64_t, CopyNumber>> by_client_;
+  std::map<CopyNumber, Lsn> there_;
+  std::set<CopyNumber> not_there_;
   std::set<service::ClientId> closing_;
   Lsn told_;
   std::map<PrimaryNumber, Lsn> told_before_;

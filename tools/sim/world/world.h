@@ -166,10 +166,11 @@ class World {
     uint64_t left_broken = 0;  // these machines
     // Clients of the service:
     uint64_t service_clients = 0;          // that began
-    uint64_t service_requests = 0;         // sent, repeats included
-    uint64_t service_repeats = 0;          // of these
-    uint64_t service_resolved = 0;         // questions what became of one
-    uint64_t service_never = 0;            // answers that nothing did
+    uint64_t service_requests = 0;         // sent, each time
+    uint64_t service_resumed = 0;          // clients
+    uint64_t service_settled = 0;          // requests that these have found
+    uint64_t service_lost = 0;             // copies that these gave up
+    uint64_t service_superseded = 0;       // copies that were refused for it
     uint64_t service_mismatches = 0;       // refusals for a condition
     uint64_t service_late_mismatches = 0;  // of these, by a log of before
     uint64_t service_cleanings = 0;

@@ -22,9 +22,8 @@ class ClientRequestsTest : public ::testing::Test {
   Admission Asked(uint64_t sequence, uint64_t unanswered) {
     return client_.Judge({sequence, unanswered}).admission;
   }
-  void Append(uint64_t sequence, uint64_t lsn,
-              LastRequest state = LastRequest::kAppended) {
-    client_.Note(sequence, At(lsn), state);
+  void Append(uint64_t sequence, uint64_t lsn) {
+    client_.Note(sequence, At(lsn));
   }
 
   ClientRequests client_{At(10)};
@@ -66,43 +65,40 @@ TEST_F(ClientRequestsTest, RepeatGetsThePlaceOfItsOwnRecord) {
   EXPECT_EQ(again.durable_with, At(15));
 }
 
-// CLR4.
-TEST_F(ClientRequestsTest, VoidSequenceStaysVoid) {
+// CLR4: what was sent before may still arrive.
+TEST_F(ClientRequestsTest, RequestsFromBeforeAResumptionAreRefused) {
   Append(1, 11);
-  Append(2, 12, LastRequest::kVoid);
-  EXPECT_EQ(Asked(2, 1), Admission::kVoided);
-  EXPECT_EQ(client_.Judge({2, 1}).durable_with, At(12));
-  // Its client may not have heard that.
-  EXPECT_EQ(Asked(3, 2), Admission::kOutOfOrder);
-  EXPECT_EQ(Asked(3, 3), Admission::kAdmitted);
-  ClientRequests saved(client_.ToEntry(kClient));
-  EXPECT_EQ(saved.Judge({2, 2}).admission, Admission::kVoided);
-  EXPECT_EQ(saved.Judge({3, 2}).admission, Admission::kOutOfOrder);
-  EXPECT_EQ(saved.Judge({3, 3}).admission, Admission::kAdmitted);
+  const uint64_t resumption = client_.Resume(1);
+  EXPECT_EQ(client_.last(), 1U);
+  EXPECT_EQ(client_.Judge({2, 1}).admission, Admission::kSuperseded);
+  EXPECT_EQ(client_.Judge({1, 1}).admission, Admission::kSuperseded);
+  EXPECT_EQ(client_.Judge({1, 1, resumption}).admission, Admission::kRepeated);
+  EXPECT_EQ(client_.Judge({2, 1, resumption}).admission, Admission::kAdmitted);
+  EXPECT_EQ(client_.Judge({2, 1, resumption + 1}).admission,
+            Admission::kImpossible);
+  EXPECT_GT(client_.Resume(1), resumption);
 }
 
-// CLR6: its client may have heard of the refusal.
-TEST_F(ClientRequestsTest, RefusedRequestIsRefusedWheneverItComesAgain) {
-  EXPECT_EQ(Asked(1, 1), Admission::kAdmitted);
-  client_.Refuse(1, Lsn(20));
-  const Judgement again = client_.Judge({1, 1});
-  EXPECT_EQ(again.admission, Admission::kRefused);
-  EXPECT_EQ(again.expected, 20U);
-  EXPECT_EQ(again.durable_with.lsn, Lsn(19));
-  EXPECT_EQ(Asked(2, 1), Admission::kOutOfOrder);
-  EXPECT_EQ(Asked(2, 2), Admission::kAdmitted);
+// A request that was superseded says nothing of what has an answer.
+TEST_F(ClientRequestsTest, SupersededRequestForgetsNoPlace) {
+  Append(1, 11);
+  Append(2, 12);
+  const uint64_t resumption = client_.Resume(1);
+  client_.Judge({3, 3});
+  EXPECT_EQ(client_.Judge({1, 1, resumption}).place, At(11));
 }
 
-// CLR6: the client has an answer for 1, and 2 has not been appended yet.
-TEST_F(ClientRequestsTest, RequestWithAnAnswerIsNotAdmitted) {
-  EXPECT_EQ(Asked(2, 2), Admission::kAdmitted);
-  EXPECT_EQ(Asked(1, 1), Admission::kOutOfOrder);
-  EXPECT_EQ(client_.Judge({1, 1}).expected, 2U);
+TEST_F(ClientRequestsTest, ResumptionForgetsPlacesThatAreNotAskedFor) {
+  Append(1, 11);
+  Append(2, 12);
+  client_.Resume(2);
+  ASSERT_EQ(client_.places().size(), 1U);
+  EXPECT_EQ(client_.places().front(), (Placed{2, At(12)}));
 }
 
 TEST_F(ClientRequestsTest, NothingIsAdmittedBehindTheEnd) {
   Append(1, 11);
-  Append(1, 12, LastRequest::kClosed);
+  client_.NoteEnd(1, At(12));
   EXPECT_TRUE(client_.is_closed());
   EXPECT_EQ(Asked(2, 2), Admission::kClosed);
   EXPECT_EQ(client_.Judge({2, 2}).durable_with, At(12));
@@ -181,7 +177,7 @@ TEST_F(ClientRequestsTest, EachRequestIsAppendedOnceWhateverIsRepeated) {
             break;
           }
           log.push_back(sequence);
-          client.Note(sequence, At(10 + log.size()), LastRequest::kAppended);
+          client.Note(sequence, At(10 + log.size()));
           if (random.Below(2) == 0) answered.insert(sequence);
           break;
         case Admission::kRepeated:
@@ -203,7 +199,7 @@ TEST_F(ClientRequestsTest, EachRequestIsAppendedOnceWhateverIsRepeated) {
       if (random.Below(50) != 0) continue;
       ClientRequests again(At(10));
       for (size_t i = 0; i < log.size(); ++i) {
-        again.Note(log[i], At(11 + i), LastRequest::kAppended);
+        again.Note(log[i], At(11 + i));
       }
       client = again;
     }

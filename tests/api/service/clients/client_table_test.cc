@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Place At(uint64_t lsn) { return {Epoch(3), Lsn(lsn)}; }
+Place PlaceAt(uint64_t lsn) { return {Epoch(3), Lsn(lsn)}; }
 
 // A log of service records; its table after all of them.
 class WrittenLog {
@@ -78,7 +78,7 @@ Admission Asked(ClientTable& table, ClientId client, uint64_t sequence) {
 // CLT1.
 TEST(ClientTableTest, ClientIsKnownFromItsBeginningUntilItsEndIsCleaned) {
   WrittenLog log;
-  EXPECT_EQ(log.table.Find({At(1)}), nullptr);
+  EXPECT_EQ(log.table.Find({PlaceAt(1)}), nullptr);
   const ClientId one = log.Open();
   EXPECT_EQ(Asked(log.table, one, 1), Admission::kAdmitted);
   log.Append(ServiceRecordKind::kAppend, one, 1);
@@ -108,13 +108,13 @@ TEST(ClientTableTest, RequestsAreKnownAfterTheirRecordsAreCleaned) {
   const Lsn last = log.Append(ServiceRecordKind::kAppend, one, 1);
   log.Append(ServiceRecordKind::kAppend, two, 1);
   const std::vector<TableEntry> saved = log.table.ToSaveBefore(last);
-  EXPECT_THAT(saved, ElementsAre(TableEntry{one, 1, At(last.value)}));
+  EXPECT_THAT(saved, ElementsAre(TableEntry{one, 1, PlaceAt(last.value)}));
   log.SaveTable(saved);
   EXPECT_THAT(log.table.ToSaveBefore(last), IsEmpty());
   log.CleanThrough(last);
   ClientTable read = log.Read();
   EXPECT_EQ(Asked(read, one, 1), Admission::kRepeated);
-  EXPECT_EQ(read.Find(one)->Judge({1, 1}).place, At(last.value));
+  EXPECT_EQ(read.Find(one)->Judge({1, 1}).place, PlaceAt(last.value));
   EXPECT_EQ(Asked(read, one, 2), Admission::kAdmitted);
 }
 
@@ -151,7 +151,7 @@ TEST(ClientTableTest, ImpossibleTableIsDamage) {
   ClientTable table;
   const std::vector<std::byte> body(kTableEntryBytes, std::byte{0xff});
   EXPECT_TRUE(absl::IsDataLoss(
-      table.Apply({{ServiceRecordKind::kTable, 0, {}, 0}, body}, At(1))));
+      table.Apply({{ServiceRecordKind::kTable, 0, {}, 0}, body}, PlaceAt(1))));
 }
 
 // CLT2, CLT3: whatever is appended, saved and cleaned, an opening knows the

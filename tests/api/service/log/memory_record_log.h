@@ -33,13 +33,13 @@ class MemoryRecordLog final : public RecordLog {
 
   absl::StatusOr<Place> Append(
       std::span<const std::span<const std::byte>> parts) override {
+    if (on_append) on_append();
     if (!refusal.ok()) return refusal;
     Record record = {{epoch_, next_lsn()}, {}};
     for (const auto part : parts) record.payload.append(AsText(part));
     if (record.payload.size() > payload_bytes_max()) {
       return absl::InvalidArgumentError("too large");
     }
-    if (on_append) on_append();
     records_.push_back(std::move(record));
     next_ = next_ + 1;
     return records_.back().place;
@@ -60,9 +60,11 @@ class MemoryRecordLog final : public RecordLog {
     return absl::OkStatus();
   }
   absl::Status CleanupThrough(Lsn lsn) override {
-    std::erase_if(records_, [lsn](const Record& record) {
-      return record.place.lsn <= lsn;
-    });
+    const auto end = std::ranges::find_if(
+        records_,
+        [lsn](const Record& record) { return record.place.lsn > lsn; });
+    cleaned_.insert(cleaned_.end(), records_.begin(), end);
+    records_.erase(records_.begin(), end);
     head_ = std::max(head_, lsn + 1);
     return absl::OkStatus();
   }
@@ -96,6 +98,7 @@ class MemoryRecordLog final : public RecordLog {
     opened.head_ = head_;
     opened.next_ = end + 1;
     opened.durable_ = end;
+    opened.cleaned_ = cleaned_;
     for (const Record& record : records_) {
       if (record.place.lsn <= end) opened.records_.push_back(record);
     }
@@ -103,16 +106,19 @@ class MemoryRecordLog final : public RecordLog {
   }
 
   const std::vector<Record>& records() const { return records_; }
+  // Returns the records that were cleaned, oldest first.
+  const std::vector<Record>& cleaned() const { return cleaned_; }
   Lsn forced() const { return forced_; }
 
-  // Error of each Append; OK: none.
-  absl::Status refusal;
   // Called inside of each Append, as a log runs callbacks there.
   std::function<void()> on_append;
+  // Error of each Append; OK: none.
+  absl::Status refusal;
 
  private:
   Epoch epoch_;
   std::vector<Record> records_;
+  std::vector<Record> cleaned_;
   Lsn head_{1};
   Lsn next_{1};
   Lsn durable_;

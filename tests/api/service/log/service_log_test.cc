@@ -137,7 +137,7 @@ TEST_F(ServiceLogTest, ClientsThatAreNotKnownAreRefused) {
   client_ = {{kEpoch, Lsn(77)}};
   EXPECT_EQ(Append(1, 1).finding, Finding::kUnknownClient);
   EXPECT_EQ(service_->Close(kEpoch, client_).finding, Finding::kUnknownClient);
-  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch).finding,
+  EXPECT_EQ(service_->Resume(client_, 1, kEpoch).On(1).finding,
             Finding::kUnknownClient);
 }
 
@@ -178,11 +178,11 @@ TEST_F(ServiceLogTest, AppendsOnlyBehindTheSameClientIfItIsAsked) {
   Append(1, 1, "other");
   client_ = one;
   EXPECT_EQ(only_if_last(3), Finding::kTailMismatch);
-  EXPECT_EQ(Append(4, 4).finding, Finding::kAppended);
+  EXPECT_EQ(Append(3, 3).finding, Finding::kAppended);
   // A table is of no client.
   log_->MakeAllDurable();
   service_->CleanupThrough(Lsn(1), [](const absl::Status&) {});
-  EXPECT_EQ(only_if_last(5), Finding::kAppended);
+  EXPECT_EQ(only_if_last(4), Finding::kAppended);
 }
 
 TEST_F(ServiceLogTest, BatchIsOneRecord) {
@@ -237,66 +237,81 @@ TEST_F(ServiceLogTest, ClientThatHasEndedAppendsNothing) {
   EXPECT_EQ(again.finding, Finding::kRepeated);
   EXPECT_EQ(again.settled_with, Lsn(3));
   EXPECT_EQ(Append(2, 2).finding, Finding::kClosed);
-  EXPECT_EQ(service_->Resolve(client_, {2, 2}, kEpoch).finding,
-            Finding::kNever);
-  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch).finding,
-            Finding::kRepeated);
+  const Resumed resumed = service_->Resume(client_, 1, kEpoch);
+  EXPECT_TRUE(resumed.is_closed);
+  EXPECT_EQ(resumed.On(2).finding, Finding::kNever);
+  EXPECT_EQ(resumed.On(1).finding, Finding::kRepeated);
 }
 
-// SLG4: the request might still come on another connection.
-TEST_F(ServiceLogTest, ResolveInTheSameEpochVoidsTheRequest) {
-  const Verdict never = service_->Resolve(client_, {1, 1}, kEpoch);
-  EXPECT_EQ(never.finding, Finding::kNever);
-  const auto settled = Settled(never);
+// SLG4, P-Z1: the request might still come on another connection.
+TEST_F(ServiceLogTest, ResumedClientKnowsWhatWillNeverBeAppended) {
+  const Verdict first = Append(1, 1);
+  const Resumed resumed = service_->Resume(client_, 1, kEpoch);
+  EXPECT_EQ(resumed.verdict.finding, Finding::kRepeated);
+  EXPECT_EQ(resumed.last, 1U);
+  EXPECT_FALSE(resumed.is_closed);
+  EXPECT_EQ(resumed.places, std::vector<Placed>({{1, *first.place}}));
+  // Its place may be told once it is durable.
+  const auto settled = Settled(resumed.verdict);
   EXPECT_FALSE(settled->has_value());
-  EXPECT_EQ(Append(1, 1).finding, Finding::kNever);
   log_->MakeAllDurable();
   EXPECT_EQ(*settled, absl::OkStatus());
-  FailOver(Lsn(2));
-  EXPECT_EQ(Append(1, 1).finding, Finding::kNever);
-  EXPECT_EQ(Append(2, 2).finding, Finding::kAppended);
+  EXPECT_EQ(Append(2, 1).finding, Finding::kSuperseded);
+  EXPECT_EQ(
+      Append({.client = client_, .number = {2, 2, resumed.resumption}}, "text")
+          .finding,
+      Finding::kAppended);
 }
 
-TEST_F(ServiceLogTest, ResolveOfALaterRequestNamesTheOneThatComesFirst) {
-  const Verdict verdict = service_->Resolve(client_, {3, 1}, kEpoch);
-  EXPECT_EQ(verdict.finding, Finding::kUndecided);
-  EXPECT_EQ(verdict.expected, 1U);
+// A condition that did not hold holds later, when the same request comes on an
+// old connection.
+TEST_F(ServiceLogTest, RefusalIsFinalForAClientThatHasResumed) {
+  const uint64_t resumption = service_->Resume(client_, 1, kEpoch).resumption;
+  AppendRequest request = {
+      .client = client_, .number = {1, 1, resumption}, .expected_lsn = Lsn(3)};
+  EXPECT_EQ(Append(request, "text").finding, Finding::kTailMismatch);
+  Begun();
+  request.number.resumption = 0;
+  EXPECT_EQ(Append(request, "text").finding, Finding::kSuperseded);
+}
+
+// SLG4.
+TEST_F(ServiceLogTest, ResumptionSaysWhatBecameOfEachRequest) {
+  const Verdict first = Append(1, 1);
+  Append(2, 1);
+  const Resumed resumed = service_->Resume(client_, 1, kEpoch);
+  EXPECT_EQ(resumed.On(1).finding, Finding::kRepeated);
+  EXPECT_EQ(resumed.On(1).place, first.place);
+  EXPECT_EQ(resumed.On(1).settled_with, Lsn(3));
+  EXPECT_EQ(resumed.On(3).finding, Finding::kNever);
+  EXPECT_EQ(*Settled(resumed.On(3)), absl::OkStatus());
+  EXPECT_EQ(resumed.On(0).finding, Finding::kImpossible);
+  // Places that the client did not ask for are forgotten.
+  service_->Resume(client_, 2, kEpoch);
+  const Verdict again = service_->Resume(client_, 1, kEpoch).On(1);
+  EXPECT_EQ(again.finding, Finding::kRepeated);
+  EXPECT_FALSE(again.place.has_value());
 }
 
 // SLG4: no primary of the old epoch can append it any more.
-TEST_F(ServiceLogTest, LaterPrimaryThatLacksARequestSaysNever) {
+TEST_F(ServiceLogTest, LaterPrimaryKnowsWhatWillNeverBeAppended) {
   Append(1, 1);
   Append(2, 1);
   log_->MakeDurable(Lsn(2));
   FailOver(Lsn(2));
-  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch).finding,
-            Finding::kRepeated);
-  const Verdict never = service_->Resolve(client_, {2, 1}, kEpoch);
-  EXPECT_EQ(never.finding, Finding::kNever);
-  EXPECT_EQ(*Settled(never), absl::OkStatus());
+  const Resumed resumed = service_->Resume(client_, 1, kEpoch);
+  EXPECT_EQ(resumed.last, 1U);
+  EXPECT_EQ(*Settled(resumed.verdict), absl::OkStatus());
   EXPECT_EQ(log_->next_lsn(), Lsn(3));
 }
 
 TEST_F(ServiceLogTest, EarlierPrimaryDecidesNothing) {
-  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch + 1).finding,
+  EXPECT_EQ(service_->Resume(client_, 1, kEpoch + 1).verdict.finding,
             Finding::kWrongEpoch);
-}
-
-// CLR6: a repeat on another connection comes once the client was told. By now
-// the condition holds.
-TEST_F(ServiceLogTest, RefusedRequestIsNotAppendedLater) {
-  const AppendRequest request = {
-      .client = client_, .number = {1, 1}, .expected_lsn = Lsn(3)};
-  EXPECT_EQ(Append(request, "text").finding, Finding::kTailMismatch);
-  Begun();
-  const Verdict again = Append(request, "text");
-  EXPECT_EQ(again.finding, Finding::kTailMismatch);
-  EXPECT_EQ(again.expected, 2U);
-  EXPECT_EQ(again.settled_with, Lsn(1));
-  EXPECT_EQ(log_->next_lsn(), Lsn(3));
-  // It may be asked what became of it all the same.
-  EXPECT_EQ(service_->Resolve(client_, {1, 1}, kEpoch).finding,
-            Finding::kNever);
+  EXPECT_EQ(service_->Resume(client_, 1, kEpoch + 1).On(1).finding,
+            Finding::kWrongEpoch);
+  // Nothing was superseded.
+  EXPECT_EQ(Append(1, 1).finding, Finding::kAppended);
 }
 
 // SLG5, P-E29.
@@ -315,29 +330,35 @@ TEST_F(ServiceLogTest, LogIsCleanedOnceATableHasItsClients) {
   EXPECT_EQ(Append(2, 2).finding, Finding::kAppended);
 }
 
-// SLG5: request 2, which is why no table is needed, may be lost.
-TEST_F(ServiceLogTest, CleaningWaitsForTheRecordsThatItCountsOn) {
-  Append(1, 1);
-  log_->MakeAllDurable();
-  Append(2, 1);
-  const auto cleaned = CleanedThrough(Lsn(2));
-  EXPECT_FALSE(cleaned->has_value());
-  EXPECT_EQ(log_->head_lsn(), Lsn(1));
-  log_->MakeAllDurable();
-  EXPECT_EQ(*cleaned, absl::OkStatus());
-  EXPECT_EQ(log_->head_lsn(), Lsn(3));
-}
-
-// SLG5: the first cleaning has written the table, which may be lost.
-TEST_F(ServiceLogTest, CleaningWaitsForTheTableOfAnotherOne) {
+// SLG5: a second cleaning rests on the table that the first one appended.
+TEST_F(ServiceLogTest, CleaningWaitsForATableThatIsThereAlready) {
   Append(1, 1);
   Begun();
   log_->MakeAllDurable();
-  CleanedThrough(Lsn(2));
-  const auto cleaned = CleanedThrough(Lsn(2));
+  const auto first = CleanedThrough(Lsn(2));
+  const auto second = CleanedThrough(Lsn(2));
   EXPECT_EQ(log_->next_lsn(), Lsn(5));
-  EXPECT_FALSE(cleaned->has_value());
+  EXPECT_FALSE(second->has_value());
   EXPECT_EQ(log_->head_lsn(), Lsn(1));
+  log_->MakeAllDurable();
+  EXPECT_EQ(*first, absl::OkStatus());
+  EXPECT_EQ(*second, absl::OkStatus());
+  EXPECT_EQ(log_->head_lsn(), Lsn(3));
+}
+
+// SLG5: the client's table goes, and its newer record may be lost.
+TEST_F(ServiceLogTest, CleaningWaitsForRecordsThatKeepAClient) {
+  Begun();
+  log_->MakeAllDurable();
+  CleanedThrough(Lsn(1));
+  log_->MakeAllDurable();
+  Append(1, 1);
+  const auto cleaned = CleanedThrough(Lsn(3));
+  EXPECT_FALSE(cleaned->has_value());
+  EXPECT_EQ(log_->head_lsn(), Lsn(2));
+  FailOver(Lsn(3));
+  EXPECT_EQ(service_->Resume(client_, 1, kEpoch).verdict.finding,
+            Finding::kRepeated);
 }
 
 // SLG6: else a later primary would not know whose the last request is.
@@ -393,10 +414,8 @@ TEST_F(ServiceLogTest, LogThatHasNoRoomForTheTableIsNotCleaned) {
   Begun();
   log_->MakeAllDurable();
   log_->refusal = absl::ResourceExhaustedError("full");
-  absl::Status cleaned;
-  service_->CleanupThrough(
-      Lsn(1), [&](const absl::Status& status) { cleaned = status; });
-  EXPECT_TRUE(absl::IsResourceExhausted(cleaned));
+  const auto cleaned = CleanedThrough(Lsn(1));
+  EXPECT_TRUE(absl::IsResourceExhausted(**cleaned));
   EXPECT_EQ(log_->head_lsn(), Lsn(1));
 }
 

@@ -22,7 +22,7 @@ using Code = absl::StatusCode;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr ClientId kClient = {
+constexpr ClientId kNamed = {
     {Epoch(0x0102030405060708), Lsn(0x1112131415161718)}};
 
 std::string Encoded(const Envelope& envelope, std::string_view body = "") {
@@ -38,7 +38,7 @@ absl::StatusOr<ServiceRecord> Decoded(std::string_view payload) {
 Envelope Of(ServiceRecordKind kind, uint64_t sequence) {
   const bool is_table = kind == ServiceRecordKind::kTable;
   const bool is_of_client = !is_table && kind != ServiceRecordKind::kOpen;
-  return {kind, is_table ? 0 : 7U, is_of_client ? kClient : ClientId(),
+  return {kind, is_table ? 0 : 7U, is_of_client ? kNamed : ClientId(),
           sequence};
 }
 
@@ -48,7 +48,7 @@ std::string TableText(const std::vector<TableEntry>& entries) {
 
 // The bytes of docs/formats/service.md: what is on media stays readable.
 TEST(ServiceRecordTest, BytesAreThoseOfTheFormat) {
-  EXPECT_EQ(Encoded({ServiceRecordKind::kAppend, 0x21222324, kClient,
+  EXPECT_EQ(Encoded({ServiceRecordKind::kAppend, 0x21222324, kNamed,
                      0x3132333435363738},
                     "body"),
             std::string("AS\x01\x01\x24\x23\x22\x21"
@@ -57,16 +57,14 @@ TEST(ServiceRecordTest, BytesAreThoseOfTheFormat) {
                         "\x38\x37\x36\x35\x34\x33\x32\x31"
                         "body",
                         36));
-  EXPECT_EQ(
-      TableText(
-          {{kClient, 0x41, {Epoch(0x42), Lsn(0x43)}, LastRequest::kVoid}}),
-      std::string("\x08\x07\x06\x05\x04\x03\x02\x01"
-                  "\x18\x17\x16\x15\x14\x13\x12\x11"
-                  "\x41\x00\x00\x00\x00\x00\x00\x00"
-                  "\x42\x00\x00\x00\x00\x00\x00\x00"
-                  "\x43\x00\x00\x00\x00\x00\x00\x00"
-                  "\x01\x00\x00\x00\x00\x00\x00\x00",
-                  48));
+  EXPECT_EQ(TableText({{kNamed, 0x41, {Epoch(0x42), Lsn(0x43)}, true}}),
+            std::string("\x08\x07\x06\x05\x04\x03\x02\x01"
+                        "\x18\x17\x16\x15\x14\x13\x12\x11"
+                        "\x41\x00\x00\x00\x00\x00\x00\x00"
+                        "\x42\x00\x00\x00\x00\x00\x00\x00"
+                        "\x43\x00\x00\x00\x00\x00\x00\x00"
+                        "\x01\x00\x00\x00\x00\x00\x00\x00",
+                        48));
   const std::string_view one = "a";
   const std::string_view two = "bcd";
   EXPECT_EQ(AsText(EncodeBatchHead({{AsBytes(one), AsBytes(two)}})),
@@ -86,7 +84,6 @@ TEST(ServiceRecordTest, EveryKindIsReadBack) {
            {ServiceRecordKind::kOpen, 0, ""},
            {ServiceRecordKind::kClose, 0, ""},
            {ServiceRecordKind::kClose, 9, ""},
-           {ServiceRecordKind::kVoid, 9, ""},
            {ServiceRecordKind::kTable, 0, entry}}) {
     const std::string payload = Encoded(Of(kind, sequence), body);
     const absl::StatusOr<ServiceRecord> record = Decoded(payload);
@@ -110,7 +107,7 @@ TEST(ServiceRecordTest, OtherPayloadsAreRefused) {
   std::string later = good;
   later[2] = 2;
   EXPECT_EQ(Decoded(later).status().code(), Code::kUnimplemented);
-  for (const char kind : {'\x00', '\x07', '\xff'}) {
+  for (const char kind : {'\x00', '\x06', '\xff'}) {
     std::string unknown = good;
     unknown[3] = kind;
     EXPECT_EQ(Decoded(unknown).status().code(), Code::kUnimplemented);
@@ -120,15 +117,13 @@ TEST(ServiceRecordTest, OtherPayloadsAreRefused) {
 TEST(ServiceRecordTest, RecordsThatNoServiceWritesAreDamage) {
   const Envelope of_nobody = {ServiceRecordKind::kAppend, 0, {}, 1};
   const Envelope tagged_table = {ServiceRecordKind::kTable, 1, {}, 0};
-  const Envelope named = {ServiceRecordKind::kOpen, 0, kClient, 0};
+  const Envelope named = {ServiceRecordKind::kOpen, 0, kNamed, 0};
   const std::string entry(kTableEntryBytes, 'x');
   for (const std::string& payload :
        {Encoded(of_nobody), Encoded(Of(ServiceRecordKind::kAppend, 0)),
         Encoded(Of(ServiceRecordKind::kOpen, 1)),
         Encoded(Of(ServiceRecordKind::kOpen, 0), "body"),
         Encoded(Of(ServiceRecordKind::kClose, 1), "body"),
-        Encoded(Of(ServiceRecordKind::kVoid, 0)),
-        Encoded(Of(ServiceRecordKind::kVoid, 1), "body"),
         Encoded(Of(ServiceRecordKind::kTable, 1), entry),
         Encoded(Of(ServiceRecordKind::kTable, 0)),
         Encoded(Of(ServiceRecordKind::kTable, 0), entry + "x"),
@@ -165,8 +160,8 @@ TEST(ServiceRecordTest, BatchesAreReadBack) {
 
 TEST(ServiceRecordTest, TablesAreReadBack) {
   const std::vector<TableEntry> entries = {
-      {kClient, 4, {Epoch(5), Lsn(6)}, LastRequest::kAppended},
-      {{{Epoch(1), Lsn(2)}}, 0, {Epoch(7), Lsn(8)}, LastRequest::kClosed}};
+      {kNamed, 4, {Epoch(5), Lsn(6)}, false},
+      {{{Epoch(1), Lsn(2)}}, 0, {Epoch(7), Lsn(8)}, true}};
   std::string body = TableText(entries);
   const auto read = DecodeTable(AsBytes(body));
   ASSERT_TRUE(read.ok()) << read.status();
