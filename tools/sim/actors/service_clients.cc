@@ -73,6 +73,7 @@ class ServiceClient {
       : world_(world),
         all_(all),
         connections_(all.connections()),
+        number_(number),
         random_(world.options().seed ^ (0xc11e47 + number)) {
     Anew();
     world_.threads().Start(world_.threads().NewProcess(), [this] { Run(); });
@@ -110,6 +111,7 @@ class ServiceClient {
   PrimaryProcess* Find() const;
   PrimaryProcess* FindOpen();
   void Think();
+  void Trace(const std::string& what);
   // Each returns whether the connection is still good.
   bool Converse();
   bool Resume();
@@ -133,6 +135,7 @@ class ServiceClient {
   World& world_;
   ServiceClients& all_;
   ServiceConnections& connections_;
+  const uint64_t number_;
   Random random_;
   Connection connection_;
   std::optional<AppendSession> session_;
@@ -160,6 +163,7 @@ void ServiceClient::Run() {
       if (OneIn(kLeaveOdds)) break;
       Think();
     }
+    Trace("gives the connection up");
     connections_.GiveUp(connection_.id);
     session_->Lost();
   }
@@ -193,6 +197,13 @@ void ServiceClient::Think() {
   const auto ns = static_cast<int64_t>(
       Draw(static_cast<uint64_t>(world_.options().think_ns_max) + 1));
   world_.threads().SleepUntil(world_.now() + (is_busy ? ns / 8 : ns));
+}
+
+void ServiceClient::Trace(const std::string& what) {
+  world_.Trace(absl::StrCat("client ", number_, ", which is ", id().ToString(),
+                            ", at epoch ", connection_.epoch.value, ": ", what,
+                            "; ", session_->unanswered(), " unanswered from ",
+                            session_->lowest_unanswered()));
 }
 
 bool ServiceClient::Converse() {
@@ -292,6 +303,8 @@ void ServiceClient::SendSome() {
     ++world_.counters().service_requests;
     ++sequence;
   }
+  Trace(absl::StrCat("sends ", message.requests.size(), " from ",
+                     sending.first_sequence));
   connection_.awaited += message.requests.size();
   connections_.Send(connection_.id, std::move(message));
 }
@@ -345,6 +358,8 @@ void ServiceClient::Hear(const ServiceAnswer& answer) {
     case Kind::kClose:
       return HearOfEnd(answer.verdicts.front());
     case Kind::kCleanup:
+      Trace(absl::StrCat("its cleaning has finding ",
+                         static_cast<int>(answer.verdicts.front().finding)));
       wants_room_ = answer.verdicts.front().finding == Finding::kNoRoom;
       return;
     case Kind::kAppend:
@@ -384,6 +399,8 @@ void ServiceClient::HearOfResumption(const service::Resumed& resumed) {
   session_->Resumed(connection_.epoch.value, resumed.resumption, resumed.last,
                     places);
   world_.counters().service_settled += before - session_->unanswered();
+  Trace(absl::StrCat("has resumed as ", resumed.resumption, " behind ",
+                     resumed.last));
 }
 
 // It is unknown once the record of its end is cleaned.
@@ -406,6 +423,8 @@ void ServiceClient::HearOfRequest(uint64_t sequence, const Verdict& verdict) {
   const auto found = asked_.find(sequence);
   if (found == asked_.end()) return;
   const Asked asked = found->second;
+  Trace(absl::StrCat("request ", sequence, " has finding ",
+                     static_cast<int>(verdict.finding)));
   World::Counters& counters = world_.counters();
   std::optional<client::Place> place;
   switch (verdict.finding) {

@@ -54,9 +54,6 @@ class ServiceServer::Port final : public service::RecordLog {
         ClientCall::kReserve, Deadline::AtNanos(primary_.clock().NowNanos()));
     absl::StatusOr<ReservedRecord> record =
         primary_.log().Reserve(bytes, reserve.deadline);
-    if (absl::IsResourceExhausted(record.status())) {
-      primary_.profiles().FoundFull();
-    }
     if (!primary_.Returned(reserve, record.ok() ? record->lsn : Lsn(0),
                            record.status())) {
       return record.status();
@@ -94,6 +91,7 @@ class ServiceServer::Port final : public service::RecordLog {
   size_t payload_bytes_max() const override {
     return PayloadBytesMax(world_.options().ring_capacity) - kPayloadBytesMin;
   }
+  uint64_t free_bytes() const override { return primary_.log().free_bytes(); }
 
   // Notes the requests that are judged next; none: no requests are.
   void Judges(std::span<const ServiceRequest> requests) {
@@ -267,6 +265,10 @@ void ServiceServer::Clean(ServiceConnectionId connection,
 void ServiceServer::AnswerWhenSettled(ServiceConnectionId connection,
                                       std::span<const Verdict> verdicts,
                                       ServiceAnswer answer) {
+  if (std::ranges::find(verdicts, Finding::kNoRoom, &Verdict::finding) !=
+      verdicts.end()) {
+    primary_.profiles().FoundFull();
+  }
   service_.Settle(verdicts, [this, connection, answer = std::move(answer)](
                                 const absl::Status& status) {
     ServiceAnswer told = answer;
