@@ -37,8 +37,8 @@ constexpr int64_t kLittlePatienceNanos = 50'000;
 constexpr int64_t kNobodyNanos = 200'000;
 // Odds, one in this many: of a connection with little patience; of one that is
 // ended though it works; of a payload that fits into no record; of a request to
-// clean; of a client that ends once all is answered; of another process that
-// resumes in its name.
+// clean; of a client that makes no more requests, and ends once all are
+// answered; of another process that resumes in its name.
 constexpr uint64_t kHastyOdds = 5;
 constexpr uint64_t kLeaveOdds = 12;
 constexpr uint64_t kHugeOdds = 100;
@@ -142,6 +142,7 @@ class ServiceClient {
   uint64_t taken_ = 0;               // sequence of its last request
   std::map<uint64_t, Asked> asked_;  // by sequence
   std::deque<Asked> again_;          // to get another number
+  bool is_leaving_ = false;
   bool is_ending_ = false;
   bool wants_room_ = false;
 };
@@ -208,7 +209,8 @@ void ServiceClient::Trace(const std::string& what) {
 
 bool ServiceClient::Converse() {
   // Requests may be made at any time, also before there is a client.
-  if (!all_.is_resting() && !is_ending_) {
+  if (OneIn(kEndOdds)) is_leaving_ = true;
+  if (!all_.is_resting() && !is_leaving_) {
     for (uint64_t count = Draw(kNewMax + 1); count > 0; --count) MakeNew();
   }
   if (wants_room_ || OneIn(kCleanOdds)) return Clean();
@@ -217,7 +219,7 @@ bool ServiceClient::Converse() {
   if (is_ending_) return End();
   if (OneIn(kIntrudeOdds)) Intrude();
   if (session_->unanswered() == 0) {
-    return !all_.is_resting() && OneIn(kEndOdds) ? End() : true;
+    return is_leaving_ ? End() : true;
   }
   while (session_->HasToSend() && !OneIn(4)) SendSome();
   // Half of the time more is sent before all of that is answered.
@@ -493,7 +495,7 @@ void ServiceClient::Anew() {
   session_.emplace(client::AppendLimits{.unanswered_max = kUnansweredMax});
   taken_ = 0;
   asked_.clear();
-  is_ending_ = false;
+  is_leaving_ = is_ending_ = false;
   connection_.is_good = false;
 }
 
