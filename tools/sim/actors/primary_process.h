@@ -93,6 +93,7 @@ class PrimaryProcess {
   bool is_filling() const { return profiles_.fills_at(world_.now()); }
   RingLog<Model>& log() { return *log_; }
   PrimaryNumber number() const { return number_; }
+  int machine() const { return machine_.number; }
   bool is_closing() const { return is_closing_ || becomes_idle_; }
   // Returns whether its log has lost its quorum, or its medium failed.
   bool has_failed() const;

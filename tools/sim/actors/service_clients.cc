@@ -94,7 +94,7 @@ class ServiceClient {
   struct Connection {
     ServiceConnectionId id = 0;
     PrimaryNumber primary = 0;
-    Epoch epoch;
+    Epoch epoch;  // of the opening that answered last
     int64_t patience_ns = 0;
     size_t awaited = 0;  // answers
     bool is_good = true;
@@ -157,7 +157,7 @@ void ServiceClient::Run() {
       continue;
     }
     connection_ = {
-        connections_.Connect(primary->number()), primary->number(),
+        connections_.Connect(*primary), primary->number(),
         primary->service()->epoch(),
         OneIn(kHastyOdds) ? kLittlePatienceNanos : kLongPatienceNanos};
     while (Converse() && !HasNothingToDo()) {
@@ -253,7 +253,7 @@ void ServiceClient::Intrude() {
   PrimaryProcess* const primary = FindOpen();
   if (primary == nullptr) return;
   connections_.Send(
-      connections_.Connect(primary->number()),
+      connections_.Connect(*primary),
       {.kind = Kind::kResume, .client = id(), .lowest_unanswered = 1});
 }
 
@@ -352,6 +352,7 @@ void ServiceClient::Hear(const ServiceAnswer& answer) {
     connection_.is_good = false;
     return;
   }
+  if (answer.epoch != Epoch()) connection_.epoch = answer.epoch;
   switch (answer.kind) {
     case Kind::kOpen:
       return HearOfOpening(answer.verdicts.front());

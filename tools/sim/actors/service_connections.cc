@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/sim/actors/primary_process.h"
+
 namespace alpheus::sim {
 namespace {
 
@@ -32,11 +34,21 @@ int64_t ServiceConnections::After(int64_t& last_ns) {
   return last_ns - world_.now();
 }
 
-ServiceConnectionId ServiceConnections::Connect(PrimaryNumber primary) {
+ServiceConnectionId ServiceConnections::Connect(const PrimaryProcess& primary) {
   const ServiceConnectionId id = connections_.size();
-  connections_.push_back({.primary = primary});
-  by_primary_[primary].push_back(id);
+  connections_.push_back(
+      {.machine = primary.machine(), .primary = primary.number()});
+  by_primary_[primary.number()].push_back(id);
   return id;
+}
+
+void ServiceConnections::Route(ServiceConnectionId id) {
+  Connection& one = connections_[id];
+  const PrimaryProcess* const now =
+      world_.machines()[static_cast<size_t>(one.machine)].primary.get();
+  if (now == nullptr || now->number() == one.primary) return;
+  one.primary = now->number();
+  by_primary_[one.primary].push_back(id);
 }
 
 void ServiceConnections::Send(ServiceConnectionId connection,
@@ -46,6 +58,7 @@ void ServiceConnections::Send(ServiceConnectionId connection,
                             [this, connection, message = std::move(message)] {
                               Connection& to = connections_[connection];
                               if (to.is_cut) return;
+                              Route(connection);
                               to.arrived.push_back(message);
                               world_.threads().Wake(&by_primary_[to.primary]);
                             });
@@ -75,6 +88,7 @@ std::optional<ServiceConnections::Arrived> ServiceConnections::Take(
   std::vector<ServiceConnectionId> ready;
   for (const ServiceConnectionId id : by_primary_[primary]) {
     const Connection& one = connections_[id];
+    if (one.primary != primary) continue;  // another one reads it now
     if (!one.is_read && !one.arrived.empty()) ready.push_back(id);
   }
   if (ready.empty()) return std::nullopt;

@@ -2,10 +2,11 @@
 // service_connections: what clients of the service and primaries send each
 // other.
 //
-// Idea: a connection goes from a client to the process of one primary. Its
-// messages arrive in their order, soon, late or very late. A client that has
-// waited long enough gives its connection up: it hears no answer of it any
-// more. What it has sent is there all the same, and the primary reads it
+// Idea: a connection goes from a client to a machine. Its messages arrive in
+// their order, soon, late or very late, at the process that has the log open
+// there then: that is another opening if the one of before has ended. A client
+// that has waited long enough gives its connection up: it hears no answer of it
+// any more. What it has sent is there all the same, and the primary reads it
 // whenever it gets to it, perhaps after what other connections brought later.
 //
 //   client     request 7 ---------- gives up ---- resumes ---- 7 again
@@ -34,6 +35,8 @@
 
 namespace alpheus::sim {
 
+class PrimaryProcess;
+
 using ServiceConnectionId = size_t;
 
 // A request to append, as it is sent once.
@@ -59,6 +62,7 @@ struct ServiceAnswer {
   ServiceMessage::Kind kind = ServiceMessage::Kind::kAppend;  // of the message
   // The log has failed: nothing is known.
   bool is_unknown = false;
+  Epoch epoch = {};                      // of the opening that answers
   std::vector<uint64_t> sequences = {};  // kAppend: one for each verdict
   std::vector<service::Verdict> verdicts = {};
   service::Resumed resumed = {};  // kResume
@@ -69,7 +73,8 @@ class ServiceConnections {
   explicit ServiceConnections(World& world);
 
   // Members for clients.
-  ServiceConnectionId Connect(PrimaryNumber primary);
+  // Connects to the machine of this primary.
+  ServiceConnectionId Connect(const PrimaryProcess& primary);
   void Send(ServiceConnectionId connection, ServiceMessage message);
   // Takes the next answer that has arrived.
   std::optional<ServiceAnswer> Receive(ServiceConnectionId connection);
@@ -93,15 +98,18 @@ class ServiceConnections {
 
  private:
   struct Connection {
-    PrimaryNumber primary = 0;
-    bool is_read = false;  // a thread of the primary has a message of it
-    bool is_cut = false;   // nothing arrives any more
+    int machine = 0;
+    PrimaryNumber primary = 0;  // that reads it
+    bool is_read = false;       // a thread of the primary has a message of it
+    bool is_cut = false;        // nothing arrives any more
     std::deque<ServiceMessage> arrived = {};
     std::deque<ServiceAnswer> answers = {};
     int64_t last_arrival_ns = 0;  // of messages that are on their way
     int64_t last_answer_ns = 0;
   };
 
+  // Lets the primary of now read the connection, if there is another one.
+  void Route(ServiceConnectionId id);
   int64_t DrawDelay();
   // Returns after how long something arrives that may not overtake what arrives
   // at `last_ns`, which it changes.

@@ -273,6 +273,7 @@ void ServiceServer::AnswerWhenSettled(ServiceConnectionId connection,
                                 const absl::Status& status) {
     ServiceAnswer told = answer;
     told.is_unknown = !status.ok();
+    told.epoch = epoch();
     connections_.Answer(connection, std::move(told));
   });
 }
