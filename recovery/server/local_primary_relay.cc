@@ -16,8 +16,7 @@ namespace alpheus::recovery {
 
 // A replica that exists is not made again.
 absl::StatusOr<std::optional<ServerHello>> LocalPrimaryRelay::ServerHelloFor(
-    const Hello& hello) const {
-  const absl::Status unserved = regions_.WhyUnserved(hello.log_id);
+    const Hello& hello, const absl::Status& unserved) const {
   if (unserved.ok()) return std::nullopt;
   const LocalPrimary* const primary = FindPrimary(hello.log_id);
   const bool may_wait =

@@ -38,6 +38,10 @@
 //   LPR6. An asker for a change hears of its own change only, and kWaiting
 //         until the primary has said something of it. One change waits to be
 //         relayed, the first that came; who asked for another asks again.
+//   LPR7. A connection of a log that this node serves is never one of a claimed
+//         replica: a candidate there would be told kClaimed for ever. A log
+//         that is added ends those connections, or serves them. None is
+//         admitted while a log is added.
 // Thread safety: one thread.
 // References: protocol P-A7, P-H21; region_claim.h, the other end;
 // local_regions.h; docs/design/replication.md.
@@ -84,11 +88,12 @@ class LocalPrimaryRelay {
         options_(options) {}
 
   // Returns the ServerHello for a peer of a log that this node does not serve;
-  // nothing if the node has no replica. The local primary may say Claim, and an
-  // opener may wait if there is a local primary to notify. Errors: the reason
-  // why the peer is rejected.
+  // nothing if the node has no replica. `unserved` is what WhyUnserved said.
+  // The local primary may say Claim, and an opener may wait if there is a local
+  // primary to notify. Adds no log. Errors: the reason why the peer is
+  // rejected.
   absl::StatusOr<std::optional<ServerHello>> ServerHelloFor(
-      const Hello& hello) const;
+      const Hello& hello, const absl::Status& unserved) const;
 
   // Replies to a request on a connection of such a log. Requires:
   // connection.claimed has a value. Errors: reasons for which the connection

@@ -201,16 +201,18 @@ absl::StatusOr<PeerConnection> ReplicaServer::Admit(
     const ConnectionEvent& event) {
   ALPHEUS_ASSIGN_OR_RETURN(PeerConnection connection, admission_.Check(event));
   auto log = logs_.find(connection.hello.log_id);
+  absl::Status unserved;
   if (log == logs_.end()) {
-    // This may add the log: the process that had its file is gone.
-    regions_.WhyUnserved(connection.hello.log_id).IgnoreError();
+    // LPR7. This may add the log, if the process that had its file is gone. So
+    // it is asked once.
+    unserved = regions_.WhyUnserved(connection.hello.log_id);
     log = logs_.find(connection.hello.log_id);
   }
   if (log != logs_.end()) {
     connection.log = log->second.get();
   } else {
     ALPHEUS_ASSIGN_OR_RETURN(connection.claimed,
-                             relay_.ServerHelloFor(connection.hello));
+                             relay_.ServerHelloFor(connection.hello, unserved));
     if (!connection.claimed.has_value() && options_.creator == nullptr) {
       return Rejection(RejectReason::kUnknownLog,
                        absl::NotFoundError("the log is not kept by this node"));

@@ -107,11 +107,14 @@ class ReplicaServerClaimTest : public ::testing::Test {
   }
   // The node has the file again.
   void TakeBack() {
+    AddLogB();
+    world_->Run(kMillisecond);
+  }
+  void AddLogB() {
     ASSERT_TRUE(server()
                     .AddLog(std::make_unique<WatchedLog>(
                         world_->pmem(kLogB), std::function<void()>()))
                     .ok());
-    world_->Run(kMillisecond);
   }
 
   absl::StatusOr<recovery::ServerHello> server_hello_;
@@ -212,6 +215,23 @@ TEST_F(ReplicaServerClaimTest, StandingOfAClaimedReplicaIsTold) {
   EXPECT_FALSE(ask(2).in_session);
   EXPECT_THAT(primary.replies, IsEmpty());
   EXPECT_FALSE(primary.ended);
+}
+
+// LPR7. The process that has the region may end at any moment.
+TEST_F(ReplicaServerClaimTest, RegionThatIsLeftDuringAnAdmissionIsNotClaimed) {
+  int questions = 0;
+  regions_.when_asked = [&] {
+    if (++questions == 2) AddLogB();
+  };
+  Peer& peer = ConnectedAs(kLocalPrimary);
+  regions_.when_asked = nullptr;
+  if (questions < 2) TakeBack();
+  EXPECT_TRUE(peer.ended);
+  Peer& again = ConnectedAs({kNode, 78});
+  const auto reply = world_->Ask(again, recovery::Hear());
+  ASSERT_TRUE(reply && std::holds_alternative<recovery::Heard>(*reply));
+  EXPECT_EQ(std::get<recovery::Heard>(*reply).word,
+            recovery::PrimaryWord::kGone);
 }
 
 TEST_F(ReplicaServerClaimTest, OlderConfigurationDeposesNobody) {

@@ -230,6 +230,7 @@ bool FakeRegions::ReleaseRegion(Uuid log_id) {
 }
 
 absl::Status FakeRegions::WhyUnserved(Uuid log_id) {
+  if (when_asked) when_asked();
   return log_id == taken_ ? absl::UnavailableError("another process has it")
                           : absl::OkStatus();
 }

@@ -206,6 +206,8 @@ class FakeRegions final : public recovery::LocalRegions {
       server_hello;
   std::function<absl::StatusOr<recovery::Followed>(Uuid log_id)> followed;
   std::function<void(Uuid log_id)> owner_gone;
+  // Called when the server asks why; may add the log.
+  std::function<void()> when_asked;
 
   bool ReleaseRegion(Uuid log_id) override;
   absl::Status WhyUnserved(Uuid log_id) override;
