@@ -99,6 +99,12 @@ absl::StatusOr<MembersChange> ChangeBetween(
   return change;
 }
 
+absl::Status IsInTheWay(const std::string& what, const std::string& log_name) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      what, ". The members were not changed. Remove the file ", log_name,
+      ".alpheus from that node's directory, then run this command again"));
+}
+
 // Checks that the replica to be replaced is lost: one that may still count, or
 // is in the way, is not replaced.
 absl::Status CheckIsLost(const PeerAddress& peer,
@@ -106,12 +112,12 @@ absl::Status CheckIsLost(const PeerAddress& peer,
                          const Superline& newest, const std::string& log_name) {
   const auto failed = replicas.failed.find(peer.node);
   if (failed != replicas.failed.end() && absl::IsDataLoss(failed->second)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        recovery::DescribePeer(peer),
-        " has a damaged replica of the log, which prevents ",
-        "a new one: ", failed->second.message(),
-        ". Nothing was changed. Remove the file ", log_name,
-        ".alpheus from that node's directory, then run this command again"));
+    return IsInTheWay(
+        absl::StrCat(recovery::DescribePeer(peer),
+                     " has a damaged replica of the log, which prevents a new "
+                     "one: ",
+                     failed->second.message()),
+        log_name);
   }
   for (const Superline& superline : replicas.superlines) {
     if (superline.node != peer.node || recovery::IsBlank(superline)) continue;
@@ -222,7 +228,13 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
     }
     if (is_replaced || joins) newcomers.push_back(peer);
   }
-  return MakeBlankReplicas(*fabric, random, members, seen.newest, newcomers);
+  const absl::Status made =
+      MakeBlankReplicas(*fabric, random, members, seen.newest, newcomers);
+  if (!absl::IsDataLoss(made)) return made;
+  return IsInTheWay(
+      absl::StrCat("a damaged replica of the log prevents a new one: ",
+                   made.message()),
+      members.log_name);
 }
 
 // Returns the first third of what is left until the deadline: an opening ends a

@@ -598,6 +598,13 @@ absl::Status EpochOpening::Begin(OpeningChoice choice,
       SizesOf(decision.configuration), decision, reports,
       {options_.log_id, promise_.epoch, random_.Next(), configuration_});
   ALPHEUS_RETURN_IF_ERROR(CheckTable(input.plan.table));
+  // A working copy is read before anything is copied from it (PLR5).
+  if (!is_working_copy_ && CopiesUnread(input.plan, decision, reports)) {
+    wants_whole_reports_ = true;
+    return absl::UnavailableError(
+        "a replica does not know what it has, and gets all records again. They "
+        "are read first where they come from: open the log again");
+  }
   InstallQuorums quorums =
       QuorumsToInstall(choice.promises, decision, reports, configuration_,
                        options_.change.has_value());
@@ -710,7 +717,7 @@ bool EpochOpening::HasMetUnnamedDamage(const absl::Status& status) const {
 // Closes connections first, so that no operation uses the memory any more.
 void EpochOpening::End(const absl::Status& status) {
   may_be_installed_ = phase_ == Phase::kInstall;
-  wants_whole_reports_ = HasMetUnnamedDamage(status);
+  wants_whole_reports_ |= HasMetUnnamedDamage(status);
   may_try_again_ = lost_race_ || wants_whole_reports_ ||
                    (absl::IsUnavailable(status) && phase_ == Phase::kInstall);
   status_ = absl::Status(

@@ -242,9 +242,10 @@ class EpochOpening {
   // Returns true if members may have installed its list, although it failed: it
   // had begun to install.
   bool may_be_installed() const { return may_be_installed_; }
-  // Returns true if it failed because a replica could not read what it was
-  // given, and reports did not name all records: one that is said to be had may
-  // be damaged (STR4 of state_report.h). Try again with whole_reports.
+  // Returns true if it failed because reports did not name all records: one
+  // that is said to be had may be damaged (STR4 of state_report.h). Either a
+  // replica could not read what it was given, or one was to get such records
+  // that may have them itself (RPL4). Try again with whole_reports.
   bool wants_whole_reports() const { return wants_whole_reports_; }
   // Returns true if it failed because another primary was promised a higher
   // ballot. Wait for a random time, then try again `above` refused_by().

@@ -198,4 +198,14 @@ RepairPlan PlanRepair(const quorum::QuorumSizes& sizes,
   return Planner(sizes, decision, reports).Run(next);
 }
 
+bool CopiesUnread(const RepairPlan& plan, const Decision& decision,
+                  std::span<const StateReport> reports) {
+  const bool any_unread = std::ranges::any_of(
+      decision.kept, [](const KeptRun& run) { return run.unread.has_value(); });
+  return any_unread &&
+         std::ranges::any_of(plan.repairs, [&](const ReplicaRepair& repair) {
+           return !repair.is_newcomer && !reports[repair.report].knows();
+         });
+}
+
 }  // namespace alpheus::recovery

@@ -22,6 +22,10 @@
 //         installed (P-A5; opening_quorums.h). It holds nothing until then, so
 //         it needs no `repairing`. A replica that the configuration does not
 //         name is not touched.
+//   RPL4. A suspect replica, and one in the middle of a repair, gets no record
+//         that reports do not name. Such a record may be damaged at its source,
+//         unseen, and the replica may have the only good one: all records are
+//         read first (CopiesUnread).
 // Thread safety: pure.
 // References: protocol P-A4.5, P-A5, P-H12, P-H13.
 #ifndef ALPHEUS_RECOVERY_OPENING_REPAIR_PLAN_H_
@@ -78,6 +82,12 @@ RepairPlan PlanRepair(const quorum::QuorumSizes& sizes,
                       const Decision& decision,
                       std::span<const StateReport> reports,
                       const NewEpoch& next);
+
+// Returns whether the plan would write records that reports do not name to a
+// replica that does not know what it has (RPL4). Requires: the plan was made
+// from the decision and the reports.
+bool CopiesUnread(const RepairPlan& plan, const Decision& decision,
+                  std::span<const StateReport> reports);
 
 }  // namespace alpheus::recovery
 

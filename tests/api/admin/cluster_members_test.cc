@@ -366,6 +366,26 @@ TEST_F(ClusterMembersTest, DamagedReplicaIsInTheWayUntilItIsRemoved) {
   }
 }
 
+TEST_F(ClusterMembersTest, DamagedFileOfANewcomerIsInTheWay) {
+  Format(three_);
+  Append(three_, 1, 0, 3);
+  cluster_.Stop(4);
+  {
+    std::ofstream file(cluster_.ReplicaPath(4), std::ios::binary);
+    file << std::string(256 * 1024, 'x');
+  }
+  cluster_.Start(4);
+  const std::string four = cluster_.WriteList(2, {1, 2, 3, 4}, 3);
+  const auto refused = Change(four, three_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
+  EXPECT_THAT(refused.status().message(),
+              AllOf(HasSubstr("node 4"), HasSubstr("damaged replica"),
+                    HasSubstr("Remove the file main.alpheus")));
+  LoseMedium(4);
+  const auto changed = Change(four, three_);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+}
+
 TEST_F(ClusterMembersTest, MembersComeAndGo) {
   Format(three_);
   Append(three_, 1, 0, 3);

@@ -170,6 +170,50 @@ TEST(ShortReportsTest, DamageThatACopyMeetsIsLookedForByTheNextOpening) {
   }
 }
 
+// RPL4. The only good copy is not overwritten by one that nobody has read.
+TEST(ShortReportsTest, SuspectReplicaGetsOnlyRecordsThatWereRead) {
+  const std::unique_ptr<OpeningWorld> world = WithThreeRecords();
+  for (const int node : {1, 2}) world->Damage(node, world->positions[1]);
+  world->Crash(3);
+  world->Restart(3, /*suspect=*/true);
+  recovery::EpochOpeningOptions options = world->OpeningOptions(0);
+  const auto refused = world->Open(0, options);
+  EXPECT_TRUE(absl::IsUnavailable(refused->status())) << refused->status();
+  EXPECT_TRUE(refused->opening->wants_whole_reports());
+  EXPECT_TRUE(refused->opening->may_try_again());
+  EXPECT_THAT(world->Payloads(3), ElementsAre("a", "b", "c"));
+
+  options.whole_reports = true;
+  const auto lost = world->Open(0, options);
+  EXPECT_TRUE(absl::IsDataLoss(lost->status())) << lost->status();
+  EXPECT_THAT(world->Payloads(3), ElementsAre("a", "b", "c"));
+}
+
+TEST(ShortReportsTest, SuspectReplicaIsFilledAgain) {
+  const std::unique_ptr<OpeningWorld> world = WithThreeRecords();
+  world->Damage(1, world->positions[1]);
+  world->Crash(3);
+  world->Restart(3, /*suspect=*/true);
+  recovery::EpochOpeningOptions options = world->OpeningOptions(0);
+  EXPECT_TRUE(world->Open(0, options)->opening->wants_whole_reports());
+  options.whole_reports = true;
+  const auto primary = world->Open(0, options);
+  ASSERT_TRUE(primary->status().ok()) << primary->status();
+  for (const int node : {1, 2, 3}) {
+    EXPECT_THAT(world->Payloads(node), ElementsAre("a", "b", "c"));
+  }
+}
+
+// What is in the working copy was read before it is copied.
+TEST(ShortReportsTest, PrimaryWithoutReplicaReadsWhatASuspectOneGets) {
+  const std::unique_ptr<OpeningWorld> world = WithThreeRecords();
+  world->Crash(3);
+  world->Restart(3, /*suspect=*/true);
+  const auto primary = world->Open(world->outsider());
+  ASSERT_TRUE(primary->status().ok()) << primary->status();
+  EXPECT_THAT(world->Payloads(3), ElementsAre("a", "b", "c"));
+}
+
 // The record at the place is read: its damage is seen, and repaired.
 TEST(ShortReportsTest, DamageAtThePlaceIsRepaired) {
   const std::unique_ptr<OpeningWorld> world = WithThreeRecords();
