@@ -139,6 +139,11 @@ bool DamageChecker::MayBeUnseen(std::optional<int> machine, Lsn lsn,
   return machine && lsn < read_from && IsLacking(*machine, lsn);
 }
 
+bool DamageChecker::MayBeLeft(std::optional<int> machine, Lsn lsn) const {
+  return machine && world_.history().IsCleaned(lsn) &&
+         !world_.store().before(*machine).empty();
+}
+
 bool DamageChecker::ReadRecovered(std::optional<int> machine, const Ring& ring,
                                   const recovery::EpochOpened& opened,
                                   std::span<const History::Shown> records) {
@@ -193,7 +198,8 @@ void DamageChecker::ReadTail(std::optional<int> machine,
     const absl::StatusOr<bool> copied = log.CopyNext(place);
     if (!copied.ok()) {
       if (absl::IsDataLoss(copied.status()) &&
-          MayBeUnseen(machine, place.lsn, read_from)) {
+          (MayBeUnseen(machine, place.lsn, read_from) ||
+           MayBeLeft(machine, place.lsn))) {
         ++world_.counters().damage_read;
         return;
       }

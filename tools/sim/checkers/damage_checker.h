@@ -20,7 +20,8 @@
 //         the end, which the damage does not move. The reader gets DataLoss
 //         instead at the first unreadable record, and only there: the own
 //         medium lacks that record, and it lies before the place from which the
-//         opening read. The same holds for a tail.
+//         opening read. The same holds for a tail, which also shows cleaned
+//         records that the head has not passed: nobody repairs those.
 //   DMG4. A client's call is refused with DataLoss only for a record of DMG3
 //         whose header is damaged, and only if the call moves the head or needs
 //         room (call_judge.h). A close is not refused.
@@ -96,6 +97,8 @@ class DamageChecker {
  private:
   // Returns whether the opening may have left damage at that LSN unseen.
   bool MayBeUnseen(std::optional<int> machine, Lsn lsn, Lsn read_from) const;
+  // Returns whether an opening may have left that damage although it saw it.
+  bool MayBeLeft(std::optional<int> machine, Lsn lsn) const;
   void Violate(const char* invariant, const std::string& what);
 
   World& world_;
