@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
+#include "log/core/ring/region_state.h"
 #include "recovery/replica/local_replica.h"
 #include "recovery/server/served_log.h"
 #include "tools/sim/actors/member_lists.h"
@@ -86,7 +87,10 @@ void NodeProcess::TryToServe() {
 // until its superline says that it is suspect.
 void NodeProcess::BeSuspicious() {
   world_.NoteFailedMedium(machine_);
-  world_.store().Suspect(machine_.number);
+  const absl::StatusOr<RegionState> shown =
+      ReadRegionState(machine_.pmem->region(), "region");
+  world_.store().Suspect(machine_.number,
+                         shown.ok() ? shown->superline.log_epoch : Epoch());
   is_suspect_ = true;
   recheck_at_ = clock_.NowNanos() + kRecheckNanos;
 }

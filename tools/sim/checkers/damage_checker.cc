@@ -102,7 +102,8 @@ Lacks DamageChecker::LeftUnread(int machine, const RegionState& before,
   const RegionStore& store = world_.store();
   const LogPosition head = now.head();
   const LogPosition place = before.proven_place();
-  const bool knew = !before.superline.repairing && !store.IsSuspect(machine) &&
+  const bool knew = !before.superline.repairing &&
+                    !store.InstalledSuspect(machine, now.superline.log_epoch) &&
                     !store.IsNewcomer(machine);
   const bool is_short =
       knew && head.lsn >= before.superline.head_lsn && place.lsn > head.lsn &&

@@ -81,9 +81,17 @@ class RegionStore {
   // Returns whether its medium reported an error: until it has installed an
   // epoch it must know nothing (P-H25).
   bool IsSuspect(int machine) const { return places_[machine].is_suspect; }
-  void Suspect(int machine) {
-    places_[machine].is_suspect = places_[machine].was_suspect = true;
-    places_[machine].is_forgotten = false;
+  // Notes such an error. `shown` is the log epoch that memory shows then: its
+  // installation began before the error, and may reach the medium after it.
+  void Suspect(int machine, Epoch shown) {
+    Place& place = places_[machine];
+    if (!place.is_suspect) place.shown_before = shown;
+    place.is_suspect = place.was_suspect = true;
+    place.is_forgotten = false;
+  }
+  // Returns whether it was suspect when it began to install that epoch.
+  bool InstalledSuspect(int machine, Epoch epoch) const {
+    return IsSuspect(machine) && epoch > places_[machine].shown_before;
   }
   // Returns whether it was suspect once. Its superline may say `repairing`
   // then, also later: the writer of that may be gone before it reached the
@@ -161,6 +169,7 @@ class RegionStore {
     bool is_gone = false;
     bool is_suspect = false;
     bool was_suspect = false;
+    Epoch shown_before;  // of a suspect one
     bool is_forgotten = false;
     uint64_t incarnation = 0;
     int lies_in = 0;  // machine in whose place the replica is

@@ -189,8 +189,17 @@ TEST_F(DamageCheckerTest, DamageBeforeThePlaceMayBeLeftUnread) {
   EXPECT_TRUE(LeftUnread(PositionOf(record.lsn)).empty());
   const Lacks left = LeftUnread(PositionOf(record.lsn + 1));
   EXPECT_EQ(left, world_.store().lacks(kHurt));
-  world_.store().Suspect(kHurt);
+  world_.store().Suspect(kHurt, Epoch());
   EXPECT_TRUE(LeftUnread(PositionOf(record.lsn + 1)).empty());
+}
+
+// It may reach the medium after the error.
+TEST_F(DamageCheckerTest, InstallationThatBeganBeforeAnErrorReadNoMore) {
+  const ImageRecord record = Shown();
+  Damage(record, Payload());
+  world_.store().Suspect(kHurt, world_.checkers().epochs.log_epoch(kHurt));
+  EXPECT_EQ(LeftUnread(PositionOf(record.lsn + 1)),
+            world_.store().lacks(kHurt));
 }
 
 TEST_F(DamageCheckerTest, RepairedRecordIsNotLacking) {

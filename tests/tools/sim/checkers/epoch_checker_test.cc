@@ -145,7 +145,7 @@ TEST_F(EpochCheckerTest, AMediumThatWasSuspectMayBeMarked) {
     Promise(machine, kFive);
   }
   for (int machine = 0; machine < 2; ++machine) Install(machine, Entry(kFive));
-  world_.store().Suspect(0);
+  world_.store().Suspect(0, Epoch());
   world_.store().Trust(0);
   SetRepairing(0, true);
   EXPECT_EQ(violated(), "");

@@ -356,7 +356,7 @@ TEST_F(StorageTest, DenialOfWhatWasNotProvenIsAsTorn) {
 }
 
 TEST_F(StorageTest, ReportOfASuspectReplicaThatKnowsViolatesInv25) {
-  store().Suspect(1);
+  store().Suspect(1, Epoch());
   recovery::StateReport report;
   report.table = EpochTable::Empty(kLogId);
   report.suspect = true;
@@ -369,7 +369,7 @@ TEST_F(StorageTest, ReportOfASuspectReplicaThatKnowsViolatesInv25) {
 }
 
 TEST_F(StorageTest, SuspectReplicaIsTrustedOnceItSaysThatItHasInstalled) {
-  store().Suspect(1);
+  store().Suspect(1, Epoch());
   store().Installed(1);
   EXPECT_TRUE(store().IsSuspect(1));
   checkers().reports.Installed(1, Epoch(0));
@@ -379,12 +379,12 @@ TEST_F(StorageTest, SuspectReplicaIsTrustedOnceItSaysThatItHasInstalled) {
 // The process that knew of the error was killed while it wrote the superline
 // that ends the installation: that may be on the medium.
 TEST_F(StorageTest, SuspicionThatIsForgottenEndsWithTheInstallation) {
-  store().Suspect(1);
+  store().Suspect(1, Epoch());
   store().Forget(1, /*is_marked=*/true);
   EXPECT_TRUE(store().IsSuspect(1));
   store().Installed(1);
   EXPECT_FALSE(store().IsSuspect(1));
-  store().Suspect(1);
+  store().Suspect(1, Epoch());
   store().Installed(1);
   EXPECT_TRUE(store().IsSuspect(1));
   EXPECT_TRUE(store().WasSuspect(1));
