@@ -140,9 +140,13 @@ bool DamageChecker::MayBeUnseen(std::optional<int> machine, Lsn lsn,
   return machine && lsn < read_from && IsLacking(*machine, lsn);
 }
 
-bool DamageChecker::MayBeLeft(std::optional<int> machine, Lsn lsn) const {
-  return machine && world_.history().IsCleaned(lsn) &&
-         !world_.store().before(*machine).empty();
+// It may have come from any medium.
+bool DamageChecker::MayBeLeft(Lsn lsn) const {
+  return world_.history().IsCleaned(lsn) &&
+         std::ranges::any_of(
+             world_.machines(), [&](const World::Machine& machine) {
+               return !world_.store().before(machine.number).empty();
+             });
 }
 
 bool DamageChecker::ReadRecovered(std::optional<int> machine, const Ring& ring,
@@ -200,7 +204,7 @@ void DamageChecker::ReadTail(std::optional<int> machine,
     if (!copied.ok()) {
       if (absl::IsDataLoss(copied.status()) &&
           (MayBeUnseen(machine, place.lsn, read_from) ||
-           MayBeLeft(machine, place.lsn))) {
+           MayBeLeft(place.lsn))) {
         ++world_.counters().damage_read;
         return;
       }

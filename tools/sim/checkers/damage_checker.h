@@ -98,7 +98,7 @@ class DamageChecker {
   // Returns whether the opening may have left damage at that LSN unseen.
   bool MayBeUnseen(std::optional<int> machine, Lsn lsn, Lsn read_from) const;
   // Returns whether an opening may have left that damage although it saw it.
-  bool MayBeLeft(std::optional<int> machine, Lsn lsn) const;
+  bool MayBeLeft(Lsn lsn) const;
   void Violate(const char* invariant, const std::string& what);
 
   World& world_;
