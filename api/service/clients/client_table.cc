@@ -2,7 +2,6 @@
 #include "api/service/clients/client_table.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "log/base/status_macros.h"
@@ -63,18 +62,6 @@ std::vector<TableEntry> ClientTable::ToSaveBefore(Lsn through) const {
     entries.push_back(client.ToEntry(id));
   }
   return entries;
-}
-
-Lsn ClientTable::CleanableThrough() const {
-  Lsn through(std::numeric_limits<uint64_t>::max());
-  for (const auto& [id, client] : clients_) {
-    if (client.is_closed()) continue;
-    const auto saved = saved_.find(id);
-    Lsn known_by = client.last_place().lsn;
-    if (saved != saved_.end()) known_by = std::max(known_by, saved->second);
-    through = std::min(through, known_by - 1);
-  }
-  return through;
 }
 
 // CLT1.

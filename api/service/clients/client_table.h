@@ -56,9 +56,6 @@ class ClientTable {
   // kind kTable with them, behind it, must be durable before the log is cleaned
   // through it (CLT2).
   std::vector<TableEntry> ToSaveBefore(Lsn through) const;
-  // Returns the last LSN through which the log may be cleaned without another
-  // table; the largest one there is if no client needs any.
-  Lsn CleanableThrough() const;
   // Notes that the log is cleaned through this LSN. Forgets clients that have
   // ended.
   void OnCleaned(Lsn through);

@@ -125,8 +125,6 @@ Verdict ServiceLog::Write(const Envelope& envelope,
   }
   table_.Note(envelope, *place);
   last_request_ = place->lsn;
-  for (const auto part : parts) bytes_since_due_ += part.size();
-  WriteTableIfDue();
   return {Finding::kAppended, *place, place->lsn};
 }
 
@@ -221,13 +219,6 @@ void ServiceLog::CleanupThrough(Lsn through,
         through = std::min(through, last_request_ - 1);  // SLG6
       }
       saved = WriteTables(through);
-      if (absl::IsResourceExhausted(saved)) {  // SLG7
-        const Lsn cleanable = std::min(through, table_.CleanableThrough());
-        if (cleanable >= log_.head_lsn()) {
-          through = cleanable;
-          saved = absl::OkStatus();
-        }
-      }
       rests_on = log_.next_lsn() - 1;
     }
   }
@@ -262,15 +253,6 @@ absl::Status ServiceLog::WriteTables(Lsn through) {
     table_.NoteTable(some, place.lsn);
   }
   return absl::OkStatus();
-}
-
-// The largest record takes half of the ring.
-void ServiceLog::WriteTableIfDue() {
-  if (bytes_since_due_ < log_.payload_bytes_max() / 4) return;
-  const Lsn last = log_.next_lsn() - 1;
-  if (!WriteTables(last_due_).ok()) return;  // again with the next record
-  bytes_since_due_ = 0;
-  last_due_ = last;
 }
 
 ClientTable& ServiceLog::Table() {

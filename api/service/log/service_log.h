@@ -30,11 +30,6 @@
 //         durable (CLT2).
 //   SLG6. The record of the last request is not cleaned: `only_if_last` is
 //         judged by it, by a later primary, too.
-//   SLG7. However full the log is, most of it can be cleaned: a cleaning may
-//   need
-//         room for a table, so a table is also appended each time an eighth of
-//         the ring was written. It has all clients that are known only by what
-//         is before the last one.
 // Crash states: none of its own. After a crash another one is made from the
 // recovered records.
 // Thread safety: all members by many threads. Verdicts may be used by any. A
@@ -164,11 +159,9 @@ class ServiceLog {
               std::function<void(const absl::Status&)> done);
 
   // Cleans the log through this LSN, or up to the last request (SLG6), once a
-  // table is durable that has all clients whose last records go (SLG5). Without
-  // room for a table it cleans as much as needs none; then there is room for
-  // the next call. Calls `done` when the log is cleaned, or can't be. Errors:
-  // OutOfRange (never assigned); those of Log::CleanupThrough and of
-  // RecordLog::Append.
+  // table is durable that has all clients whose last records go (SLG5). Calls
+  // `done` when the log is cleaned, or can't be. Errors: OutOfRange (never
+  // assigned); those of Log::CleanupThrough and of RecordLog::Append.
   void CleanupThrough(Lsn through,
                       std::function<void(const absl::Status&)> done);
 
@@ -191,8 +184,6 @@ class ServiceLog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Appends tables of all clients that are to be saved before a cleaning.
   absl::Status WriteTables(Lsn through) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Appends the table that is due (SLG7), if there is room for it.
-  void WriteTableIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the table, without the clients that cleanings have ended.
   ClientTable& Table() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -203,9 +194,6 @@ class ServiceLog {
   // LSN of the last record of a client; tables and what others append don't
   // count.
   Lsn last_request_ ABSL_GUARDED_BY(mutex_);
-  // Bytes since the last table that was due, and the last LSN then.
-  uint64_t bytes_since_due_ ABSL_GUARDED_BY(mutex_) = 0;
-  Lsn last_due_ ABSL_GUARDED_BY(mutex_);
   // LSN through which the log was cleaned, for the table; 0: the table knows.
   // A callback of the log notes it, which may not take the lock.
   std::atomic<uint64_t> cleaned_{0};

@@ -66,7 +66,6 @@ class Cluster {
   explicit Cluster(Random& random) : random_(random) {
     primaries_.push_back(std::make_shared<Primary>());
     primaries_[0]->log = std::make_unique<MemoryRecordLog>(Epoch(1));
-    primaries_[0]->log->capacity = 4'000;
     primaries_[0]->service =
         std::make_unique<ServiceLog>(*primaries_[0]->log, Epoch(1));
   }
@@ -356,7 +355,6 @@ TEST_P(ExactlyOnceTest, EachAnswerIsTrue) {
   for (int step = 0; step < 20'000 && !AllDone(); ++step) {
     ArriveSome();
     cluster_.newest()->log->MakeAllDurable();
-    if (random_.Below(20) == 0) cluster_.CleanSome();
     Client& client = AnyClient();
     client.Receive();
     client.Send();

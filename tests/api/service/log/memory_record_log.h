@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -40,9 +39,6 @@ class MemoryRecordLog final : public RecordLog {
     for (const auto part : parts) record.payload.append(AsText(part));
     if (record.payload.size() > payload_bytes_max()) {
       return absl::InvalidArgumentError("too large");
-    }
-    if (bytes() + record.payload.size() > capacity) {
-      return absl::ResourceExhaustedError("full");
     }
     records_.push_back(std::move(record));
     next_ = next_ + 1;
@@ -103,7 +99,6 @@ class MemoryRecordLog final : public RecordLog {
     opened.next_ = end + 1;
     opened.durable_ = end;
     opened.cleaned_ = cleaned_;
-    opened.capacity = capacity;
     for (const Record& record : records_) {
       if (record.place.lsn <= end) opened.records_.push_back(record);
     }
@@ -114,15 +109,7 @@ class MemoryRecordLog final : public RecordLog {
   // Returns the records that were cleaned, oldest first.
   const std::vector<Record>& cleaned() const { return cleaned_; }
   Lsn forced() const { return forced_; }
-  // Returns the bytes of all payloads that are not cleaned.
-  size_t bytes() const {
-    size_t sum = 0;
-    for (const Record& record : records_) sum += record.payload.size();
-    return sum;
-  }
 
-  // Bytes of payloads that the log has room for.
-  size_t capacity = std::numeric_limits<size_t>::max();
   // Called inside of each Append, as a log runs callbacks there.
   std::function<void()> on_append;
   // Error of each Append; OK: none.
