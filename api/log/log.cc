@@ -180,6 +180,7 @@ Lsn Log::head_lsn() const { return engine_->log().head_lsn(); }
 size_t Log::payload_bytes_max() const {
   return PayloadBytesMax(engine_->log().ring().capacity());
 }
+uint64_t Log::free_bytes() const { return engine_->log().free_bytes(); }
 
 uint64_t Log::Exposed() const { return engine_->log().Exposed(); }
 

@@ -335,7 +335,7 @@ ServerUnaryReactor* LogCalls::GetStatus(grpc::CallbackServerContext* context,
     response->set_durable_lsn(log.durable_lsn().value);
     response->set_next_lsn(log.next_lsn().value);
     response->set_max_payload_bytes(
-        std::min(log.payload_bytes_max() - service::kEnvelopeBytes,
+        std::min(found.use->service().request_bytes_max(),
                  kMessageBytesMax - kMessageHeadBytes));
     response->set_clients(found.use->service().clients());
   }

@@ -34,6 +34,7 @@ class OpenLog final : public RecordLog {
   Lsn durable_lsn() const override { return log_.durable_lsn(); }
   Lsn head_lsn() const override { return log_.head_lsn(); }
   size_t payload_bytes_max() const override { return log_.payload_bytes_max(); }
+  uint64_t free_bytes() const override { return log_.free_bytes(); }
 
  private:
   Log& log_;

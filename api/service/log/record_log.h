@@ -9,6 +9,7 @@
 #define ALPHEUS_API_SERVICE_LOG_RECORD_LOG_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 
@@ -40,6 +41,7 @@ class RecordLog {
   virtual Lsn durable_lsn() const = 0;
   virtual Lsn head_lsn() const = 0;
   virtual size_t payload_bytes_max() const = 0;
+  virtual uint64_t free_bytes() const = 0;
 };
 
 }  // namespace alpheus::service

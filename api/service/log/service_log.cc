@@ -6,11 +6,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/bytes.h"
 #include "log/base/mutex.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::service {
 namespace {
+
+// A record has a header, and ends with a line of the ring.
+constexpr uint64_t kRecordOverhead = 2 * kLineBytes;
+
+// Returns the room that a record with this payload may take: at the ring's end
+// it leaves unused what is too small for it.
+uint64_t RoomFor(uint64_t payload) { return 2 * (payload + kRecordOverhead); }
 
 // The finding for a record that the log refused, with nothing written.
 Finding Refusal(const absl::Status& status) {
@@ -110,8 +118,22 @@ std::optional<Verdict> ServiceLog::Mismatch(
                  next.value};
 }
 
+bool ServiceLog::HasRoomFor(size_t bytes) const {
+  const uint64_t clients = table_.size() + 1;  // with one that begins
+  return log_.free_bytes() >=
+         RoomFor(bytes) + RoomFor(kEnvelopeBytes + clients * kTableEntryBytes);
+}
+
 Verdict ServiceLog::Write(const Envelope& envelope,
                           std::span<const std::span<const std::byte>> body) {
+  size_t bytes = 0;
+  for (const auto part : body) bytes += part.size();
+  if (bytes > request_bytes_max()) {
+    return {.finding = Finding::kTooLarge, .expected = request_bytes_max()};
+  }
+  if (!HasRoomFor(kEnvelopeBytes + bytes)) {  // SLG7
+    return {.finding = Finding::kNoRoom};
+  }
   std::array<std::byte, kEnvelopeBytes> head;
   EncodeEnvelope(envelope, head);
   std::vector<std::span<const std::byte>> parts;
@@ -121,7 +143,7 @@ Verdict ServiceLog::Write(const Envelope& envelope,
   const absl::StatusOr<Place> place = log_.Append(parts);
   if (!place.ok()) {
     return {.finding = Refusal(place.status()),
-            .expected = log_.payload_bytes_max() - kEnvelopeBytes};
+            .expected = request_bytes_max()};
   }
   table_.Note(envelope, *place);
   last_request_ = place->lsn;

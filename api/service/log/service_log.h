@@ -30,6 +30,8 @@
 //         durable (CLT2).
 //   SLG6. The record of the last request is not cleaned: `only_if_last` is
 //         judged by it, by a later primary, too.
+//   SLG7. A client's record leaves room for a table of all clients. So a log
+//         that takes no more requests can still be cleaned.
 // Crash states: none of its own. After a crash another one is made from the
 // recovered records.
 // Thread safety: all members by many threads. Verdicts may be used by any. A
@@ -167,6 +169,12 @@ class ServiceLog {
 
   // Returns how many clients are known.
   size_t clients();
+  // Returns the largest request, in bytes of its payload; of a batch its sizes
+  // count, too. It is half of what a record holds: the record of the last
+  // request stays in the log (SLG6), and another one must fit beside it.
+  size_t request_bytes_max() const {
+    return log_.payload_bytes_max() / 2 - kEnvelopeBytes;
+  }
 
  private:
   // Forces through `lsn`, and calls `done` once that is durable; at once if it
@@ -174,7 +182,9 @@ class ServiceLog {
   void WhenDurable(Lsn lsn, std::function<void(const absl::Status&)> done);
   Verdict AppendOne(const AppendRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Completes a record, and applies it to the table.
+  // Returns whether a record with this payload leaves room (SLG7).
+  bool HasRoomFor(size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Completes a record of a client, and applies it to the table.
   Verdict Write(const Envelope& envelope,
                 std::span<const std::span<const std::byte>> body)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

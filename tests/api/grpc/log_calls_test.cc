@@ -124,7 +124,7 @@ TEST_F(LogCallsTest, StatusSaysWhoIsPrimary) {
   EXPECT_EQ(here.head_lsn(), 1u);
   EXPECT_EQ(here.durable_lsn(), 2u);
   EXPECT_EQ(here.next_lsn(), 3u);
-  EXPECT_EQ(here.max_payload_bytes(), log_->payload_bytes_max() - 32);
+  EXPECT_EQ(here.max_payload_bytes(), log_->payload_bytes_max() / 2 - 32);
   logs_.SetFindPrimary(
       "other", [] { return PrimaryReport{.node = 2, .epoch = Epoch(5)}; });
   grpc::ClientContext second;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <span>
@@ -72,6 +73,7 @@ class MemoryRecordLog final : public RecordLog {
   Lsn durable_lsn() const override { return durable_; }
   Lsn head_lsn() const override { return head_; }
   size_t payload_bytes_max() const override { return 1'000; }
+  uint64_t free_bytes() const override { return room; }
 
   // All records up to this one are durable.
   void MakeDurable(Lsn lsn) {
@@ -114,6 +116,8 @@ class MemoryRecordLog final : public RecordLog {
   std::function<void()> on_append;
   // Error of each Append; OK: none.
   absl::Status refusal;
+  // What it says is free.
+  uint64_t room = 1 << 20;
 
  private:
   Epoch epoch_;

@@ -207,10 +207,10 @@ TEST_F(ServiceLogTest, RefusedRequestsWriteNothing) {
   EXPECT_EQ(Append(2, 1).finding, Finding::kOutOfOrder);
   EXPECT_EQ(Append(2, 1).expected, 1U);
   EXPECT_EQ(Append(0, 0).finding, Finding::kImpossible);
-  const Verdict large = Append(1, 1, std::string(969, 'x'));
+  const Verdict large = Append(1, 1, std::string(469, 'x'));
   EXPECT_EQ(large.finding, Finding::kTooLarge);
-  EXPECT_EQ(large.expected, 968U);
-  EXPECT_EQ(Append(1, 1, std::string(968, 'x')).finding, Finding::kAppended);
+  EXPECT_EQ(large.expected, 468U);
+  EXPECT_EQ(Append(1, 1, std::string(468, 'x')).finding, Finding::kAppended);
   log_->refusal = absl::ResourceExhaustedError("full");
   EXPECT_EQ(Append(2, 1).finding, Finding::kNoRoom);
   log_->refusal = absl::DeadlineExceededError("would wait");
@@ -408,6 +408,28 @@ TEST_F(ServiceLogTest, TablesThatNoRecordHoldsBecomeSeveral) {
     client_ = client;
     EXPECT_EQ(Append(1, 1).finding, Finding::kAppended);
   }
+}
+
+// SLG7.
+TEST_F(ServiceLogTest, RequestsLeaveRoomForATable) {
+  Begun();
+  log_->MakeAllDurable();
+  // A request of 4 bytes, and a table of 3 clients, twice each with 128 bytes
+  // around them.
+  const uint64_t enough = 2 * (32 + 4 + 128) + 2 * (32 + 3 * 48 + 128);
+  log_->room = enough - 1;
+  EXPECT_EQ(Append(1, 1).finding, Finding::kNoRoom);
+  log_->room = 0;
+  EXPECT_EQ(service_->Open(kEpoch).finding, Finding::kNoRoom);
+  EXPECT_EQ(service_->Close(kEpoch, client_).finding, Finding::kNoRoom);
+  EXPECT_EQ(log_->next_lsn(), Lsn(3));
+  // A table needs to leave nothing.
+  const auto cleaned = CleanedThrough(Lsn(1));
+  log_->MakeAllDurable();
+  EXPECT_EQ(*cleaned, absl::OkStatus());
+  EXPECT_EQ(log_->head_lsn(), Lsn(2));
+  log_->room = enough;
+  EXPECT_EQ(Append(1, 1).finding, Finding::kAppended);
 }
 
 TEST_F(ServiceLogTest, LogThatHasNoRoomForTheTableIsNotCleaned) {
