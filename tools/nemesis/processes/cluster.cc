@@ -197,6 +197,11 @@ absl::Status Cluster::Start(int node) {
       program.argv.end(),
       {options_.alpheusd, "--cluster", file(), "--node", absl::StrCat(node),
        "--directory", node_directory(node)});
+  const auto more = options_.node_options.find(node);
+  if (more != options_.node_options.end()) {
+    program.argv.insert(program.argv.end(), more->second.begin(),
+                        more->second.end());
+  }
   program.dies_with_starter = true;
   ALPHEUS_ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(program));
   // Large, since the node drops output that does not fit.
