@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""client: appends to a log of a cluster, each record exactly once, and reads it.
+"""client: appends to a log, each record exactly once, and reads it.
 
     with alpheus.LogClient(["10.0.0.1:7411", "10.0.0.2:7411"]) as log:
         appended = log.append(b"hello").result()  # durable

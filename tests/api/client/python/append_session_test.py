@@ -157,8 +157,9 @@ class AppendSessionTest(unittest.TestCase):
         self.open()
         self.sent()
         self.append("b")
-        self.session.end(lambda sequence: errors.OutcomeUnknown("", "", sequence),
-                         lambda: errors.Closed("not sent"))
+        self.session.end(
+            lambda sequence: errors.OutcomeUnknown("", "", sequence),
+            lambda: errors.Closed("not sent"))
         self.assertIsInstance(self.answers["a"][0], errors.OutcomeUnknown)
         self.assertEqual(self.answers["a"][0].sequence, 1)
         self.assertIsInstance(self.answers["b"][0], errors.NotAppended)
