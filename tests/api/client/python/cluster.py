@@ -11,7 +11,6 @@ object. Waits have a deadline; their errors have the nodes' output.
 Thread safety: one thread.
 """
 
-import ctypes
 import json
 import os
 import random
@@ -29,18 +28,15 @@ _STORY_BYTES_MAX = 1500
 _SAID_MAX = 100_000
 _PORT = 7401
 _SERVICE_PORT = 7411
+# Not by preexec_fn: the interpreter would fork then, and gRPC's handlers of
+# that wait until its threads are idle, which may be never.
+_DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 
 
 def _own_host():
     """Returns an address of the loopback network, drawn anew at each call."""
     draw = random.SystemRandom().randrange
     return f"127.{draw(1, 255)}.{draw(256)}.{draw(1, 255)}"
-
-
-def _die_with_parent():
-    """The kernel kills the process when its parent ends."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 class Cluster:
@@ -80,11 +76,12 @@ class Cluster:
         standing = ["--stand", "main", "--serve", self.address(node),
                     "--silence-ms", "2000"]
         process = subprocess.Popen(
-            [self._alpheusd, "--cluster", self._path("cluster.toml"),
-             "--node", str(node), "--directory", self._path(f"node-{node}"),
+            [*_DIES_WITH_PARENT, self._alpheusd,
+             "--cluster", self._path("cluster.toml"), "--node", str(node),
+             "--directory", self._path(f"node-{node}"),
              *(standing if stands else [])],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
+            stderr=subprocess.STDOUT)
         self._processes[node] = process
         listens = threading.Event()
         threading.Thread(target=self._hear, args=(node, process, listens),
