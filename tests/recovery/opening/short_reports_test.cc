@@ -204,7 +204,7 @@ TEST(ShortReportsTest, SuspectReplicaIsFilledAgain) {
   }
 }
 
-// What is in the working copy was read before it is copied.
+// The working copy is read before anything is copied from it.
 TEST(ShortReportsTest, PrimaryWithoutReplicaReadsWhatASuspectOneGets) {
   const std::unique_ptr<OpeningWorld> world = WithThreeRecords();
   world->Crash(3);
