@@ -3,41 +3,20 @@
 // medium counts for nothing until it is repaired.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
-#include <atomic>
-#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "alpheus/candidate.h"
 #include "alpheus/log.h"
+#include "log/base/bytes.h"
+#include "tests/support/fixtures/failing_msync.h"
 #include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/test_cluster.h"
-
-namespace {
-
-// Fences of the thread itself; nodes have others.
-thread_local bool msync_fails = false;
-
-}  // namespace
-
-// In the place of libpmem's, for all of this program: the region's pages.
-// NOLINTNEXTLINE(readability-identifier-naming): libpmem's name
-extern "C" int pmem_msync(const void* address, size_t bytes) {
-  if (msync_fails) {
-    errno = EIO;
-    return -1;
-  }
-  constexpr uintptr_t kPageMask = 4095;
-  const uintptr_t start = reinterpret_cast<uintptr_t>(address) & ~kPageMask;
-  const uintptr_t end = reinterpret_cast<uintptr_t>(address) + bytes;
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): as libpmem does it.
-  return msync(reinterpret_cast<void*>(start), end - start, MS_SYNC);
-}
 
 namespace alpheus::testing {
 namespace {
@@ -69,11 +48,14 @@ class CandidateMediumTest : public ::testing::Test {
     EXPECT_TRUE(log.ok()) << log.status();
     return *std::move(log);
   }
-  // The fence of this append fails.
-  static void FailAppend(Log& log) {
-    msync_fails = true;
+  // Appends two records. The fence of the second fails.
+  static void FailSecondAppend(Log& log) {
+    const std::span<const std::byte> text = AsBytes("before");
+    const auto before = log.AppendInRing({&text, 1});
+    ASSERT_TRUE(before.ok()) << before.status();
+    FailMsyncAt(before->payload);
     const auto appended = log.Append("unknown");
-    msync_fails = false;
+    HealMsync();
     EXPECT_TRUE(absl::IsUnavailable(appended.status())) << appended.status();
   }
 
@@ -84,9 +66,8 @@ class CandidateMediumTest : public ::testing::Test {
 TEST_F(CandidateMediumTest, PrimaryWhoseMediumFailedIsReplaced) {
   const auto first = Stand(1);
   std::shared_ptr<Log> log = LogOf(*first);
-  ASSERT_TRUE(log->Append("before").ok());
   const auto second = Stand(2);
-  FailAppend(*log);
+  FailSecondAppend(*log);
   EXPECT_TRUE(absl::IsAborted(first->WaitToGiveBack(InPatience())));
   EXPECT_TRUE(log->replication_status().has_failed);
   // Its program still has it.
@@ -99,8 +80,7 @@ TEST_F(CandidateMediumTest, PrimaryWhoseMediumFailedIsReplaced) {
 TEST_F(CandidateMediumTest, ReplicaWhoseMediumFailedIsRepaired) {
   const auto candidate = Stand(1);
   std::shared_ptr<Log> log = LogOf(*candidate);
-  ASSERT_TRUE(log->Append("before").ok());
-  FailAppend(*log);
+  FailSecondAppend(*log);
   EXPECT_FALSE(candidate->GiveBack(std::move(log)).ok());
   log = LogOf(*candidate);
   EXPECT_THAT(log->report().repairs,

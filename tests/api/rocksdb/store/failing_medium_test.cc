@@ -3,36 +3,15 @@
 // on by itself behind bytes that may be lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <atomic>
-#include <cerrno>
 #include <memory>
 #include <string>
 
 #include "rocksdb/db.h"
 #include "rocksdb/listener.h"
 #include "tests/api/rocksdb/fs/cluster_database_fixture.h"
-
-namespace {
-
-std::atomic<bool> msync_fails{false};
-
-}  // namespace
-
-// In the place of libpmem's, for all of this program: the region's pages.
-// NOLINTNEXTLINE(readability-identifier-naming): libpmem's name
-extern "C" int pmem_msync(const void* address, size_t bytes) {
-  if (msync_fails.load()) {
-    errno = EIO;
-    return -1;
-  }
-  constexpr uintptr_t kPageMask = 4095;
-  const uintptr_t start = reinterpret_cast<uintptr_t>(address) & ~kPageMask;
-  const uintptr_t end = reinterpret_cast<uintptr_t>(address) + bytes;
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): as libpmem does it.
-  return msync(reinterpret_cast<void*>(start), end - start, MS_SYNC);
-}
+#include "tests/support/fixtures/failing_msync.h"
 
 namespace alpheus::wal {
 namespace {
@@ -106,8 +85,8 @@ using FailingMediumTest = FailingTest<testing::PluginFixture>;
 using FailingClusterTest = FailingTest<testing::ClusterDatabaseFixture>;
 
 TEST_F(FailingMediumTest, ForceThatFailsStopsTheDatabaseForGood) {
-  ExpectStopsForGood([] { msync_fails.store(true); },
-                     [] { msync_fails.store(false); }, /*is_fenced=*/false);
+  ExpectStopsForGood(testing::FailMsync, testing::HealMsync,
+                     /*is_fenced=*/false);
 }
 
 TEST_F(FailingClusterTest, LostQuorumStopsTheDatabaseForGood) {
@@ -125,15 +104,16 @@ TEST_F(FailingClusterTest, LostQuorumStopsTheDatabaseForGood) {
 
 // The media of all nodes.
 TEST_F(FailingClusterTest, MediaOfTheBackupsStopTheDatabaseForGood) {
-  ExpectStopsForGood([] { msync_fails.store(true); },
-                     [this] {
-                       msync_fails.store(false);
-                       for (int node = 1; node <= 3; ++node) {
-                         cluster_.Stop(node);
-                         cluster_.Start(node);
-                       }
-                     },
-                     /*is_fenced=*/true);
+  ExpectStopsForGood(
+      testing::FailMsync,
+      [this] {
+        testing::HealMsync();
+        for (int node = 1; node <= 3; ++node) {
+          cluster_.Stop(node);
+          cluster_.Start(node);
+        }
+      },
+      /*is_fenced=*/true);
 }
 
 // One of three is no reason to stop.
