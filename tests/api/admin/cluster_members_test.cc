@@ -312,15 +312,16 @@ TEST_F(ClusterMembersTest, CandidateGoesByTheListOfTheNewestEpoch) {
   Standing first(Candidacy(file, 1));
   auto log = first.candidate->WaitForLog(InPatience());
   ASSERT_TRUE(log.ok()) << log.status();
-  Standing second(Candidacy(file, 2));
   const std::string others = cluster_.WriteList(2, {1, 2, 4}, 2);
   const auto changed = Change(others, three_);
   ASSERT_TRUE(changed.ok()) << changed.status();
   EXPECT_TRUE(changed->was_running);
+  ASSERT_TRUE((*log)->Append("one").ok());
+  // Only now: on a busy machine it might become primary before that.
+  Standing second(Candidacy(file, 2));
   second.WaitUntilItSays("Give this node the newest list");
   give(others);
   second.WaitUntilItSays("stands by configuration 2");
-  ASSERT_TRUE((*log)->Append("one").ok());
   log->reset();
   first.candidate.reset();
   const auto next = second.candidate->WaitForLog(InPatience());
