@@ -118,8 +118,7 @@ class Cluster {
 // A client with its connection. Old connections are left to the primaries.
 class Client {
  public:
-  Client(Cluster& cluster, Random& random)
-      : cluster_(cluster), random_(random) {}
+  explicit Client(Cluster& cluster) : cluster_(cluster) {}
 
   void Append(std::optional<uint64_t> expected_lsn) {
     const uint64_t number = appended_ + 1;
@@ -271,7 +270,6 @@ class Client {
   }
 
   Cluster& cluster_;
-  Random& random_;
   AppendSession session_{{.unanswered_max = 20}};
   Shared connection_;
   uint64_t appended_ = 0;
@@ -281,7 +279,7 @@ class ExactlyOnceTest : public ::testing::TestWithParam<uint64_t> {
  protected:
   ExactlyOnceTest() : random_(GetParam()), cluster_(random_) {
     for (int i = 0; i < 3; ++i) {
-      clients_.push_back(std::make_unique<Client>(cluster_, random_));
+      clients_.push_back(std::make_unique<Client>(cluster_));
     }
   }
 
