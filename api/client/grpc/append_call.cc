@@ -9,8 +9,6 @@
 namespace alpheus::client {
 namespace {
 
-int64_t NowNanos() { return Clock::Real().NowNanos(); }
-
 void Set(const Payload& payload, v1::Payload* out) {
   out->set_tag(payload.tag);
   if (payload.expected_lsn) out->set_expected_lsn(*payload.expected_lsn);
@@ -42,7 +40,7 @@ void AppendCall::Send() {
   const bool was_awaiting = owner_.IsAwaiting();
   const std::optional<Sending> sending = owner_.NextToSend();
   if (!sending) return;
-  if (!was_awaiting) owed_since_ns_ = NowNanos();
+  if (!was_awaiting) owed_since_ns_ = Clock::Real().NowNanos();
   v1::AppendStreamRequest::Requests* const requests =
       request_.mutable_requests();
   requests->Clear();
@@ -57,7 +55,7 @@ void AppendCall::Send() {
 
 void AppendCall::Close() {
   if (std::exchange(is_closing_, true)) return;
-  closed_at_ns_ = NowNanos();
+  closed_at_ns_ = Clock::Real().NowNanos();
   if (!is_writing_) EndWrites();
 }
 
@@ -66,9 +64,9 @@ void AppendCall::Cancel() {
   Close();
 }
 
-bool AppendCall::CancelIfStalled(int64_t now_ns, int64_t stall_ns,
-                                 int64_t answer_ns) {
+bool AppendCall::CancelIfStalled(int64_t stall_ns, int64_t answer_ns) {
   if (is_done_) return false;
+  const int64_t now_ns = Clock::Real().NowNanos();
   const bool has_stalled =
       is_closing_ ? now_ns - closed_at_ns_ >= answer_ns
                   : owner_.IsAwaiting() && now_ns - owed_since_ns_ >= stall_ns;
@@ -85,7 +83,8 @@ void AppendCall::OnWriteDone(bool ok) {
   const std::lock_guard lock(owner_.mutex());
   is_writing_ = false;
   if (!ok) {
-    if (!std::exchange(is_closing_, true)) closed_at_ns_ = NowNanos();
+    if (!std::exchange(is_closing_, true))
+      closed_at_ns_ = Clock::Real().NowNanos();
     RemoveHold();
   } else if (is_closing_) {
     EndWrites();
@@ -101,7 +100,7 @@ void AppendCall::OnReadDone(bool ok) {
       Close();
       return;
     }
-    owed_since_ns_ = NowNanos();
+    owed_since_ns_ = Clock::Real().NowNanos();
     if (!owner_.Take(response_)) {
       Cancel();
     } else if (response_.has_last_admitted()) {

@@ -62,8 +62,8 @@ class AppendCall final
 
   // Cancels a stream whose primary owes something, and has said nothing for so
   // long: an answer for `stall_ns`, or the end of a closed stream for
-  // `answer_ns`. Returns whether it has stalled. `now_ns`: of Clock::Real.
-  bool CancelIfStalled(int64_t now_ns, int64_t stall_ns, int64_t answer_ns);
+  // `answer_ns`. Returns whether it has stalled.
+  bool CancelIfStalled(int64_t stall_ns, int64_t answer_ns);
 
  private:
   void EndWrites();

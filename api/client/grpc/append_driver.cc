@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "api/client/grpc/places.h"
 #include "api/client/grpc/request_error.h"
 #include "log/base/clock.h"
 
@@ -21,15 +22,6 @@ constexpr int kSupersededMax = 3;
 // How long nothing is sent to a log that has no room.
 constexpr std::chrono::milliseconds kRoomRest(20);
 
-constexpr int64_t kNanosPerMilli = 1'000'000;
-
-void SetPlace(const Place& place, v1::Place* out) {
-  out->set_epoch(place.epoch);
-  out->set_lsn(place.lsn);
-}
-
-Place PlaceOf(const v1::Place& place) { return {place.epoch(), place.lsn()}; }
-
 std::optional<Place> FirstOf(const v1::Run& run) {
   if (!run.has_first()) return std::nullopt;
   return PlaceOf(run.first());
@@ -38,8 +30,6 @@ std::optional<Place> FirstOf(const v1::Run& run) {
 absl::Status StatusOf(int code, const std::string& message) {
   return {static_cast<absl::StatusCode>(code), message};
 }
-
-int64_t NowNanos() { return Clock::Real().NowNanos(); }
 
 }  // namespace
 
@@ -149,7 +139,7 @@ AppendDriver::Stub* AppendDriver::FindPrimary() {
     PrimarySearch::Step step;
     {
       Lock lock(mutex_);
-      const int64_t now = NowNanos();
+      const int64_t now = Clock::Real().NowNanos();
       step = search_.Next(now);
       changed_.wait_for(lock,
                         std::chrono::nanoseconds(step.not_before_ns - now),
@@ -266,11 +256,9 @@ void AppendDriver::Serve(Stub& stub) {
   begin.set_resumption(session_.resumption());
   AppendCall call(*this, stub, begin);
   call_ = &call;
-  const int64_t stall = options_.stall_ms * kNanosPerMilli;
-  const int64_t answer = options_.answer_ms * kNanosPerMilli;
   // Callers don't wake the thread: it looks at the stream now and then (ADR3).
   const auto look_every = std::chrono::nanoseconds(
-      std::max(std::min(stall, answer) / 4, kNanosPerMilli));
+      1 + std::min(options_.stall_ns(), options_.answer_ns()) / 4);
   while (!call.is_done()) {
     const auto is_called = [&] { return call.is_done() || has_no_room_; };
     changed_.wait_for(lock, look_every, is_called);
@@ -279,7 +267,7 @@ void AppendDriver::Serve(Stub& stub) {
       has_no_room_ = false;
       call.Send();
     }
-    if (call.CancelIfStalled(NowNanos(), stall, answer)) {
+    if (call.CancelIfStalled(options_.stall_ns(), options_.answer_ns())) {
       search_.NotPrimary("");
     }
   }

@@ -33,6 +33,9 @@ struct LogClientOptions {
   // client asks it, or a later one, what it has. A short time does no harm but
   // for the messages.
   uint32_t stall_ms = 2'000;
+
+  int64_t answer_ns() const { return answer_ms * int64_t{1'000'000}; }
+  int64_t stall_ns() const { return stall_ms * int64_t{1'000'000}; }
 };
 
 }  // namespace alpheus::client

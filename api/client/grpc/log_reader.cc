@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "api/client/grpc/places.h"
 #include "api/client/grpc/request_error.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
@@ -16,17 +17,12 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr int64_t kNanosPerMilli = 1'000'000;
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-
-int64_t NowNanos() { return Clock::Real().NowNanos(); }
 
 int64_t EndOf(absl::Duration timeout) {
   if (timeout == absl::InfiniteDuration()) return kNever;
-  return NowNanos() + absl::ToInt64Nanoseconds(timeout);
+  return Clock::Real().NowNanos() + absl::ToInt64Nanoseconds(timeout);
 }
-
-Place PlaceOf(const v1::Place& place) { return {place.epoch(), place.lsn()}; }
 
 absl::Status CancelledHere() {
   return absl::CancelledError("the reader was cancelled");
@@ -98,7 +94,7 @@ std::optional<Record> LogReader::TakeRecord() {
 
 absl::Status LogReader::Connect(int64_t end_ns) {
   for (;;) {
-    const int64_t now = NowNanos();
+    const int64_t now = Clock::Real().NowNanos();
     const PrimarySearch::Step step = search_.Next(now);
     {
       const int64_t rest_end = std::min(step.not_before_ns, end_ns);
@@ -107,7 +103,7 @@ absl::Status LogReader::Connect(int64_t end_ns) {
                         [this] { return is_cancelled_.load(); });
     }
     if (is_cancelled_) return CancelledHere();
-    if (NowNanos() >= end_ns) {
+    if (Clock::Real().NowNanos() >= end_ns) {
       return absl::DeadlineExceededError(absl::StrCat(
           "log ", options_.log, ": no primary was found in time. Last: ",
           last_said_, ". Read again to go on"));
@@ -157,10 +153,9 @@ void LogReader::BeginCall(Stub& stub) {
 }
 
 absl::Status LogReader::Await(int64_t end_ns) {
-  const int64_t stall_ns = options_.stall_ms * kNanosPerMilli;
-  const int64_t now = NowNanos();
+  const int64_t now = Clock::Real().NowNanos();
   const int64_t wait_ns =
-      std::min(stall_ns, std::max<int64_t>(end_ns - now, 0));
+      std::min(options_.stall_ns(), std::max<int64_t>(end_ns - now, 0));
   switch (call_->Await(nanoseconds(wait_ns))) {
     case RecordCall::State::kMessage:
       search_.Answered();
@@ -176,7 +171,7 @@ absl::Status LogReader::Await(int64_t end_ns) {
     case RecordCall::State::kWaiting:
       break;
   }
-  if (NowNanos() >= end_ns) {
+  if (Clock::Real().NowNanos() >= end_ns) {
     return absl::DeadlineExceededError(absl::StrCat(
         "log ", options_.log, ": no record came in time, from LSN ", next_lsn_,
         " on; read again to go on"));
@@ -213,7 +208,7 @@ grpc::Status LogReader::AskStatus(Stub& stub, int64_t end_ns,
                                   v1::GetStatusResponse* response) {
   grpc::ClientContext context;
   const int64_t answer_ns =
-      std::min(options_.answer_ms * kNanosPerMilli, end_ns - NowNanos());
+      std::min(options_.answer_ns(), end_ns - Clock::Real().NowNanos());
   context.set_deadline(
       gpr_time_from_nanos(std::max<int64_t>(answer_ns, 1), GPR_TIMESPAN));
   v1::GetStatusRequest request;

@@ -51,11 +51,16 @@ Finding Refusal(Admission admission) {
 
 // The verdict on a request that the table answers.
 Verdict VerdictOf(const Judgement& judgement) {
+  Verdict verdict;
+  verdict.settled_with = judgement.durable_with.lsn;
   if (judgement.admission == Admission::kRepeated) {
-    return {Finding::kRepeated, judgement.place, judgement.durable_with.lsn};
+    verdict.finding = Finding::kRepeated;
+    verdict.place = judgement.place;
+  } else {
+    verdict.finding = Refusal(judgement.admission);
+    verdict.expected = judgement.expected;
   }
-  return {Refusal(judgement.admission), std::nullopt,
-          judgement.durable_with.lsn, judgement.expected};
+  return verdict;
 }
 
 }  // namespace

@@ -70,6 +70,11 @@ class Cluster {
         std::make_unique<ServiceLog>(*primaries_[0]->log, Epoch(1));
   }
 
+  // Callbacks hold connections, and these hold primaries.
+  ~Cluster() {
+    for (const auto& primary : primaries_) primary->log->End();
+  }
+
   const std::shared_ptr<Primary>& newest() const { return primaries_.back(); }
   // Most often the newest.
   const std::shared_ptr<Primary>& Any() const {

@@ -26,8 +26,6 @@ namespace {
 using Stream = ScriptedPrimary::Stream;
 using ::testing::ElementsAre;
 
-const absl::Duration kLong = absl::Nanoseconds(kPatienceNanos);
-
 class AppendDriverTest : public ::testing::Test {
  protected:
   void Start(std::deque<Stream> script) {
@@ -42,7 +40,7 @@ class AppendDriverTest : public ::testing::Test {
     client_ = *std::move(client);
   }
   absl::StatusOr<client::Appended> Append(const std::string& text) {
-    return client_->Append({.parts = {text}}, kLong);
+    return client_->Append({.parts = {text}}, kPatienceDuration);
   }
 
   std::unique_ptr<ScriptedPrimary> primary_;
@@ -137,7 +135,7 @@ TEST_F(AppendDriverTest, CoroutineAwaitsItsAnswers) {
   Start({Stream::kEnds});
   bool is_over = false;
   AppendTwo(*client_, is_over);
-  ASSERT_TRUE(client_->Flush(kLong).ok());
+  ASSERT_TRUE(client_->Flush(kPatienceDuration).ok());
   EXPECT_TRUE(is_over);
   EXPECT_THAT(primary_->appended(), ElementsAre("a", "b"));
 }

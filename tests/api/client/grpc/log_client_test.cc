@@ -25,8 +25,6 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-const absl::Duration kLong = absl::Nanoseconds(kPatienceNanos);
-
 class LogClientTest : public ServerTest {
  protected:
   LogClientTest() { MustStart({.addresses = {server_->address()}}); }
@@ -37,7 +35,8 @@ class LogClientTest : public ServerTest {
     appending_ = *std::move(started);
   }
   client::Appended MustAppendBy(const std::string& text) {
-    const auto appended = appending_->Append({.parts = {text}}, kLong);
+    const auto appended =
+        appending_->Append({.parts = {text}}, kPatienceDuration);
     EXPECT_TRUE(appended.ok()) << appended.status();
     return appended.value_or(client::Appended());
   }
@@ -55,7 +54,7 @@ TEST_F(LogClientTest, AppendsAndSaysThePlace) {
 
 TEST_F(LogClientTest, PartsAreOneRecord) {
   const auto appended =
-      appending_->Append({.parts = {"a", "bc"}, .tag = 4}, kLong);
+      appending_->Append({.parts = {"a", "bc"}, .tag = 4}, kPatienceDuration);
   ASSERT_TRUE(appended.ok()) << appended.status();
   std::vector<v1::Record> records;
   v1::ReadRequest read;
@@ -69,7 +68,8 @@ TEST_F(LogClientTest, PartsAreOneRecord) {
 TEST_F(LogClientTest, ConditionThatDoesNotHoldIsAnError) {
   MustAppendBy("a");
   const auto refused = appending_->Append(
-      {.parts = {"b"}, .expected_lsn = 2, .only_if_last = false}, kLong);
+      {.parts = {"b"}, .expected_lsn = 2, .only_if_last = false},
+      kPatienceDuration);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
   EXPECT_THAT(refused.status().message(), HasSubstr("LSN 3"));
   MustAppendBy("c");
@@ -77,8 +77,8 @@ TEST_F(LogClientTest, ConditionThatDoesNotHoldIsAnError) {
 }
 
 TEST_F(LogClientTest, RequestThatFitsIntoNoRecordIsAnError) {
-  const auto refused =
-      appending_->Append({.parts = {std::string(1 << 20, 'x')}}, kLong);
+  const auto refused = appending_->Append(
+      {.parts = {std::string(1 << 20, 'x')}}, kPatienceDuration);
   EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
   MustAppendBy("a");
 }
@@ -96,12 +96,12 @@ TEST_F(LogClientTest, ManyRequestsAreUnderWayAndInOrder) {
             good += answer.ok() ? 1 : 0;
           });
       if (absl::IsResourceExhausted(taken)) {
-        ASSERT_TRUE(appending_->Flush(kLong).ok());
+        ASSERT_TRUE(appending_->Flush(kPatienceDuration).ok());
       }
     } while (absl::IsResourceExhausted(taken));
     ASSERT_TRUE(taken.ok()) << taken;
   }
-  ASSERT_TRUE(appending_->Flush(kLong).ok());
+  ASSERT_TRUE(appending_->Flush(kPatienceDuration).ok());
   EXPECT_EQ(good, 3'000);
   EXPECT_THAT(client_->ReadAll(), ElementsAreArray(expected));
 }
@@ -120,7 +120,7 @@ TEST_F(LogClientTest, CallbackMayAppend) {
                                           .ok());
                                 })
                   .ok());
-  ASSERT_TRUE(appending_->Flush(kLong).ok());
+  ASSERT_TRUE(appending_->Flush(kPatienceDuration).ok());
   EXPECT_TRUE(is_done);
   EXPECT_THAT(client_->ReadAll(), ElementsAre("a", "b"));
 }
@@ -143,10 +143,10 @@ TEST_F(LogClientTest, ClientThatEndsTellsOfWhatIsUnknown) {
 
 TEST_F(LogClientTest, LogThatNobodyServesIsAnError) {
   MustStart({.addresses = {server_->address()}, .log = "missing"});
-  const auto refused = appending_->Append({.parts = {"a"}}, kLong);
+  const auto refused = appending_->Append({.parts = {"a"}}, kPatienceDuration);
   EXPECT_TRUE(absl::IsNotFound(refused.status())) << refused.status();
-  EXPECT_TRUE(
-      absl::IsNotFound(appending_->Append({.parts = {"a"}}, kLong).status()));
+  EXPECT_TRUE(absl::IsNotFound(
+      appending_->Append({.parts = {"a"}}, kPatienceDuration).status()));
 }
 
 TEST(LogClientOptionsTest, ClientNeedsAnAddress) {
@@ -186,7 +186,7 @@ TEST_F(LogClientReopenTest, FollowsTheLogToItsNextOpenings) {
     CloseLog();
     OpenLog({.path = path_});
   }
-  ASSERT_TRUE(appending_->Flush(kLong).ok());
+  ASSERT_TRUE(appending_->Flush(kPatienceDuration).ok());
   EXPECT_THAT(client_->ReadAll(), ElementsAreArray(expected));
 }
 

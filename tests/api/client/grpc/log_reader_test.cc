@@ -29,7 +29,6 @@ using client::Record;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const absl::Duration kLong = absl::Nanoseconds(kPatienceNanos);
 constexpr absl::Duration kShort = absl::Milliseconds(1);
 
 // LSN 1 has the client's beginning.
@@ -49,7 +48,7 @@ class LogReaderTest : public ServerTest {
     return *std::move(reader);
   }
   static std::string NextOf(LogReader& reader) {
-    const auto record = reader.Next(kLong);
+    const auto record = reader.Next(kPatienceDuration);
     EXPECT_TRUE(record.ok()) << record.status();
     if (!record.ok()) return "(error)";
     if (!record->has_value()) return "(end)";
@@ -72,7 +71,7 @@ TEST_F(LogReaderTest, ReadsToTheLastDurableRecordAndEnds) {
 TEST_F(LogReaderTest, ReadsFromARecordToAnother) {
   for (const char* text : {"a", "b", "c"}) MustAppend(text);
   const auto reader = Start({.from_lsn = 3, .follows = false, .to_lsn = 3});
-  const auto record = reader->Next(kLong);
+  const auto record = reader->Next(kPatienceDuration);
   ASSERT_TRUE(record.ok()) << record.status();
   ASSERT_TRUE(record->has_value());
   EXPECT_EQ((*record)->place, (client::Place{client_->epoch, 3}));
@@ -119,7 +118,7 @@ TEST_F(LogReaderTest, CleanedRecordIsAnErrorThatNamesTheHead) {
       client_->stub().Cleanup(&context, request, &response);
   ASSERT_TRUE(cleaned.ok()) << cleaned.error_message();
   const auto reader = Start({.from_lsn = 1});
-  const auto record = reader->Next(kLong);
+  const auto record = reader->Next(kPatienceDuration);
   EXPECT_TRUE(absl::IsOutOfRange(record.status())) << record.status();
   EXPECT_EQ(reader->head_lsn(), response.head_lsn());
   const auto next = Start({.from_lsn = reader->head_lsn()});
@@ -131,7 +130,7 @@ TEST_F(LogReaderTest, LogThatNobodyServesIsAnError) {
   options.addresses = {server_->address()};
   options.log = "missing";
   const auto reader = Start(std::move(options), {});
-  EXPECT_TRUE(absl::IsNotFound(reader->Next(kLong).status()));
+  EXPECT_TRUE(absl::IsNotFound(reader->Next(kPatienceDuration).status()));
 }
 
 TEST_F(LogReaderTest, ReaderThatFindsNoPrimarySaysWhatTheNodesSaid) {

@@ -93,6 +93,8 @@ class MemoryRecordLog final : public RecordLog {
       callback(failure_);
     }
   }
+  // The process ends: no callback runs any more.
+  void End() { waiting_.clear(); }
   // Returns the log as a later primary opens it, with its records up to `end`,
   // which may be more than were durable.
   MemoryRecordLog OpenedWith(Lsn end) const {
