@@ -211,16 +211,16 @@ Verdict Resumed::On(uint64_t sequence) const {
 }
 
 void ServiceLog::Settle(std::span<const Verdict> verdicts,
-                        std::function<void(const absl::Status&)> done) {
+                        const std::function<void(const absl::Status&)>& done) {
   Lsn last;
   for (const Verdict& verdict : verdicts) {
     last = std::max(last, verdict.settled_with);
   }
-  WhenDurable(last, std::move(done));
+  WhenDurable(last, done);
 }
 
-void ServiceLog::WhenDurable(Lsn lsn,
-                             std::function<void(const absl::Status&)> done) {
+void ServiceLog::WhenDurable(
+    Lsn lsn, const std::function<void(const absl::Status&)>& done) {
   if (lsn == Lsn()) {
     done(absl::OkStatus());
     return;

@@ -158,7 +158,7 @@ class ServiceLog {
   // kRepeated say is unknown, and the others say nothing. `done` may be called
   // before this returns; see Log::OnDurable.
   void Settle(std::span<const Verdict> verdicts,
-              std::function<void(const absl::Status&)> done);
+              const std::function<void(const absl::Status&)>& done);
 
   // Cleans the log through this LSN, or up to the last request (SLG6), once a
   // table is durable that has all clients whose last records go (SLG5). Calls
@@ -179,7 +179,8 @@ class ServiceLog {
  private:
   // Forces through `lsn`, and calls `done` once that is durable; at once if it
   // is 0.
-  void WhenDurable(Lsn lsn, std::function<void(const absl::Status&)> done);
+  void WhenDurable(Lsn lsn,
+                   const std::function<void(const absl::Status&)>& done);
   Verdict AppendOne(const AppendRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns whether a record with this payload leaves room (SLG7).

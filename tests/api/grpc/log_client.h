@@ -77,7 +77,7 @@ class AppendingStream {
   Stream& stream() { return *stream_; }
   // Reads until `done` requests are done, or the last message. All answers are
   // joined.
-  bool ReadUntilDone(uint64_t done);
+  bool ReadUntilDone(uint64_t count);
   // Reads to the end, and returns the status.
   grpc::Status Finish();
   void Cancel() { context_.TryCancel(); }
