@@ -72,9 +72,9 @@ void ServedLog::Drain() {
 }
 
 void ServedLog::Settle(std::span<const Verdict> verdicts,
-                       std::function<void(const absl::Status&)> done) {
+                       const std::function<void(const absl::Status&)>& done) {
   NoteAppended();
-  service_.Settle(verdicts, std::move(done));
+  service_.Settle(verdicts, done);
 }
 
 void ServedLog::NoteAppended() {

@@ -107,7 +107,7 @@ class ServedLog : public std::enable_shared_from_this<ServedLog> {
 
   // As ServiceLog::Settle; also notes what was appended.
   void Settle(std::span<const Verdict> verdicts,
-              std::function<void(const absl::Status&)> done);
+              const std::function<void(const absl::Status&)>& done);
   // Is called once records were appended that nobody settles.
   void NoteAppended();
   // Calls `wake` once: when the record of this LSN is durable, or the log has
