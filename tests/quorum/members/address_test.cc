@@ -45,7 +45,7 @@ TEST(AddressTest, OtherTextIsRefusedWithItsReason) {
       {"host: 7400", "the port is not 1 to 65535"},
       {"[::1]", "the port is not 1 to 65535"},
       {":7400", "it has no host"},
-      {std::string(254, 'a') + ":1", "the host is too long"},
+      {std::string(254, 'a').append(":1"), "the host is too long"},
       {"a b:1", "a character that is not allowed in a host"},
       {"::1:7400", "a character that is not allowed in a host"},
       {"[]:7400", "a character that is not allowed in a host"},
