@@ -124,6 +124,13 @@ class ClusterMembersTest : public ::testing::Test {
     options.silence_ms_max = 20'000;
     return options;
   }
+  static ElectOptions Instruct(const std::string& list, int node) {
+    ElectOptions options;
+    options.cluster_file = list;
+    options.node = static_cast<uint64_t>(node);
+    options.timeout_ms = testing::kPatienceMs;
+    return options;
+  }
 
   TestCluster cluster_{4};
   const std::string three_ = cluster_.WriteList(1, {1, 2, 3}, 2);
@@ -309,21 +316,35 @@ TEST_F(ClusterMembersTest, CandidateGoesByTheListOfTheNewestEpoch) {
         list, file, std::filesystem::copy_options::overwrite_existing);
   };
   give(three_);
+  Standing second(Candidacy(file, 2));
+  auto before = second.candidate->WaitForLog(InPatience());
+  ASSERT_TRUE(before.ok()) << before.status();
   Standing first(Candidacy(file, 1));
+  // From then on no busy machine elects it while the members change (ELE5).
+  std::jthread drained([&] {
+    const auto report = Candidate::Drain(Instruct(three_, 2));
+    EXPECT_TRUE(report.ok()) << report.status();
+  });
+  // Until then one might have elected the other.
+  second.candidate->WaitToGiveBack(InPatience()).IgnoreError();
+  second.candidate->GiveBack(*std::move(before)).IgnoreError();
   auto log = first.candidate->WaitForLog(InPatience());
   ASSERT_TRUE(log.ok()) << log.status();
+  drained.join();
   const std::string others = cluster_.WriteList(2, {1, 2, 4}, 2);
   const auto changed = Change(others, three_);
   ASSERT_TRUE(changed.ok()) << changed.status();
   EXPECT_TRUE(changed->was_running);
-  ASSERT_TRUE((*log)->Append("one").ok());
-  // Only now: on a busy machine it might become primary before that.
-  Standing second(Candidacy(file, 2));
   second.WaitUntilItSays("Give this node the newest list");
   give(others);
   second.WaitUntilItSays("stands by configuration 2");
+  ASSERT_TRUE((*log)->Append("one").ok());
   log->reset();
   first.candidate.reset();
+  std::jthread elected([&] {
+    const auto report = Candidate::Elect(Instruct(others, 2));
+    EXPECT_TRUE(report.ok()) << report.status();
+  });
   const auto next = second.candidate->WaitForLog(InPatience());
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_EQ((*next)->report().end_lsn, Lsn(1));
