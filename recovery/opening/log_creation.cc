@@ -107,10 +107,11 @@ Polled LogCreation::Poll() {
 
 // LC2.
 bool LogCreation::MayConnectAgain(const OpeningPeer& peer) const {
-  const int64_t end_of_the_rest = clock_.NowNanos() + options_.step_timeout_ns;
-  return phase_ == Phase::kServerHello && peer.broke() &&
-         options_.deadline.is_set() &&
-         !options_.deadline.HasPassed(end_of_the_rest);
+  if (!peer.broke() || !options_.deadline.is_set()) return false;
+  const int64_t now = clock_.NowNanos();
+  if (phase_ == Phase::kFormat) return !options_.deadline.HasPassed(now);
+  return phase_ == Phase::kServerHello &&
+         !options_.deadline.HasPassed(now + options_.step_timeout_ns);
 }
 
 void LogCreation::Reconnect(int64_t now) {
@@ -243,12 +244,28 @@ void LogCreation::DrawIncarnations() {
             [](const Member& a, const Member& b) { return a.node < b.node; });
 }
 
+// Returns true if the member has the replica that was asked for.
+bool LogCreation::IsFormatted(const OpeningPeer& peer) const {
+  if (peer.state() == State::kFormatted) return true;
+  return HasReplica(peer) &&
+         (options_.joined ||
+          Names(configuration_,
+                {peer.node(), peer.server_hello().incarnation}));
+}
+
 // Waits for all members, so that the error names each.
 absl::Status LogCreation::CheckFormatted() {
   bool all = true;
   for (const auto& peer : peers_) {
-    const bool is_over = peer->failed() || HasReplica(*peer) ||
-                         peer->state() == State::kFormatted;
+    // LC2.
+    if (peer->state() == State::kGreeted && !IsFormatted(*peer)) {
+      peer->Fail(absl::UnavailableError(absl::StrCat(
+          "it has no replica of this creation, and the connection by which it "
+          "was asked broke: ",
+          last_breaks_[peer->node()])));
+    }
+    const bool is_over =
+        (peer->failed() && !MayConnectAgain(*peer)) || IsFormatted(*peer);
     if (!is_over) return absl::OkStatus();
     all &= !peer->failed();
   }

@@ -20,9 +20,11 @@
 //        asked. A replica is replaced only if it is still the one that was
 //        looked at, and was not opened meanwhile.
 //   LC2. A connection that breaks before formatting is made again, if there is
-//        time left for the rest. One that breaks later is not, as its outcome
-//        is unknown. A node that can't be reached, is silent or refuses ends
-//        the creation: an operator must hear of it.
+//        time left for the rest. One that breaks later is made again only to
+//        look: the member has done what it was asked for if its replica has the
+//        incarnation that was drawn, whoever has opened it since. It is not
+//        asked a second time. A node that can't be reached, is silent or
+//        refuses ends the creation: an operator must hear of it.
 //   LC3. No member is asked to format at or after the deadline.
 // A failure leaves replicas on some members, which the error names. If they are
 // an opening quorum, the log can be opened without the others; else they are of
@@ -114,6 +116,7 @@ class LogCreation {
   absl::Status CheckCreations();
   bool IsComplete() const;
   void FormatAll();
+  bool IsFormatted(const OpeningPeer& peer) const;
   static bool HasReplica(const OpeningPeer& peer);
   void DrawIncarnations();
   void AskForBlanks();

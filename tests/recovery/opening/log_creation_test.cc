@@ -275,23 +275,23 @@ TEST(LogCreationTest, NothingIsFormattedAfterTheDeadline) {
   EXPECT_TRUE(members.formatted.empty());
 }
 
-// Whether the member has a replica now is unknown.
-TEST(LogCreationTest, ConnectionThatBreaksAfterwardsIsNotMadeAgain) {
+// LC2. Whether the member has a replica now is unknown, and it is not asked
+// again.
+TEST(LogCreationTest, MemberThatLacksTheReplicaAfterABreakEndsIt) {
   MembersWithAKey members;
-  int challenged = 0;
+  int asked = 0;
   members.servers[1]->on_request = [&](const Message& message) {
-    if (std::holds_alternative<recovery::Challenge>(message)) ++challenged;
-    return !std::holds_alternative<recovery::Format>(message) ||
-           members.BreakSecond();
-  };
-  // Long enough for another attempt.
-  members.servers[2]->on_request = [](const Message& message) {
-    return !std::holds_alternative<recovery::Format>(message);
+    if (!std::holds_alternative<recovery::Format>(message)) return true;
+    ++asked;
+    return members.BreakSecond();
   };
   const auto creation = members.Create(members.options);
   EXPECT_TRUE(absl::IsUnavailable(creation->status())) << creation->status();
-  EXPECT_THAT(creation->status().ToString(), HasSubstr("is unknown"));
-  EXPECT_EQ(challenged, 1);
+  EXPECT_THAT(
+      creation->status().ToString(),
+      AllOf(HasSubstr("node 2 at sim:1:1: it has no replica"),
+            HasSubstr("the connection broke"), HasSubstr("is unknown")));
+  EXPECT_EQ(asked, 1);
 }
 
 TEST(LogCreationTest, MemberThatFailsIsNamedAndSoAreTheOthers) {
@@ -311,23 +311,48 @@ struct LeftReplica {
   model::ModelPersistence pmem{(*Layout::ForRing(1024, 102)).region_bytes};
   std::unique_ptr<recovery::LocalReplica<model::ModelPersistence>> replica;
 
-  LeftReplica(uint64_t creation, uint64_t node, uint32_t write_quorum = 2) {
+  LeftReplica(uint64_t creation, uint64_t node, uint32_t write_quorum = 2)
+      : LeftReplica(node, ConfigurationOf(creation, write_quorum)) {}
+  LeftReplica(uint64_t node, const Configuration& configuration) {
     FormatIdentity identity;
     identity.node = NodeId(node);
     identity.cluster_id = {1, 2};
     identity.log_id = {3, 4};
-    identity.configuration.replica_count = 3;
-    identity.configuration.write_quorum = write_quorum;
-    for (uint64_t i = 1; i <= 3; ++i) {
-      identity.configuration.members.push_back({NodeId(i), 10 * creation + i});
-    }
+    identity.configuration = configuration;
     EXPECT_TRUE(
         FormatRegion(pmem, pmem.region(), *Layout::ForRing(1024, 102), identity)
             .ok());
     replica = *recovery::LocalReplica<model::ModelPersistence>::Open(
         pmem, pmem.region(), {.name = "left"});
   }
+
+  static Configuration ConfigurationOf(uint64_t creation,
+                                       uint32_t write_quorum) {
+    Configuration configuration;
+    configuration.replica_count = 3;
+    configuration.write_quorum = write_quorum;
+    for (uint64_t i = 1; i <= 3; ++i) {
+      configuration.members.push_back({NodeId(i), 10 * creation + i});
+    }
+    return configuration;
+  }
 };
+
+// LC2. As a node does whose own candidate takes the new log at once.
+TEST(LogCreationTest, MemberThatHasTheReplicaAfterABreakHasDoneIt) {
+  MembersWithAKey members;
+  std::unique_ptr<LeftReplica> made;
+  members.servers[1]->on_request = [&](const Message& message) {
+    const auto* const format = std::get_if<recovery::Format>(&message);
+    if (format == nullptr) return true;
+    made = std::make_unique<LeftReplica>(2, format->configuration);
+    members.servers[1]->SetReplica(made->replica.get());
+    return members.BreakSecond();
+  };
+  const auto creation = members.Create(members.options);
+  ASSERT_TRUE(creation->status().ok()) << creation->status();
+  EXPECT_EQ(members.formatted.size(), 2u);
+}
 
 // LC1. Goal: wherever a creation was cut off, also after others that were, the
 // same command makes the log. Method: each member has nothing, or a replica of
