@@ -114,8 +114,10 @@ class TableReader {
     return absl::OkStatus();
   }
 
+  bool Has(std::string_view key) const { return table_.contains(key); }
+
   absl::Status Require(std::string_view key) const {
-    if (table_.contains(key)) return absl::OkStatus();
+    if (Has(key)) return absl::OkStatus();
     return Error(absl::StrCat("key \"", View(key), "\" is missing"));
   }
 
@@ -203,21 +205,28 @@ absl::StatusOr<std::optional<uint32_t>> ReadQuorum(const TableReader& root,
   return std::optional<uint32_t>(static_cast<uint32_t>(size));
 }
 
+absl::StatusOr<Address> ReadAddress(const TableReader& table,
+                                    std::string_view key) {
+  std::string text;
+  ALPHEUS_RETURN_IF_ERROR(table.Read(key, text));
+  absl::StatusOr<Address> address = ParseAddress(text);
+  if (!address.ok()) return table.ErrorOf(key, Why(address.status()));
+  return address;
+}
+
 absl::StatusOr<ClusterMember> ReadMember(const TableReader& table) {
   ALPHEUS_RETURN_IF_ERROR(
-      table.CheckKeys({"node", "address", "may_be_primary"}));
+      table.CheckKeys({"node", "address", "may_be_primary", "clients"}));
   for (const char* key : {"node", "address"}) {
     ALPHEUS_RETURN_IF_ERROR(table.Require(key));
   }
   uint64_t node = 0;
   ALPHEUS_RETURN_IF_ERROR(table.ReadNumber("node", kBallotNodeMax, node));
-  std::string text;
-  ALPHEUS_RETURN_IF_ERROR(table.Read("address", text));
-  absl::StatusOr<Address> address = ParseAddress(text);
-  if (!address.ok()) {
-    return table.ErrorOf("address", Why(address.status()));
+  ClusterMember member{.node = NodeId(node), .address = {}};
+  ALPHEUS_ASSIGN_OR_RETURN(member.address, ReadAddress(table, "address"));
+  if (table.Has("clients")) {
+    ALPHEUS_ASSIGN_OR_RETURN(member.clients, ReadAddress(table, "clients"));
   }
-  ClusterMember member{NodeId(node), *std::move(address)};
   ALPHEUS_RETURN_IF_ERROR(table.Read("may_be_primary", member.may_be_primary));
   return member;
 }
@@ -569,7 +578,7 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(
         absl::StrCat("cluster file ", path, " can't be opened"), errno,
         "Is the path right?");
   }
-  struct stat found{};
+  struct stat found {};
   if (fstat(descriptor, &found) == 0 && !S_ISREG(found.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "cluster file ", path, " is not a regular file. Name a regular file"));

@@ -40,6 +40,8 @@ struct ClusterMember {
   NodeId node;  // 1 to kBallotNodeMax, given by the operator
   Address address;
   bool may_be_primary = true;  // false: it only ever holds a replica
+  // Where clients of the service reach it, by name or number.
+  std::optional<Address> clients = {};
 
   bool operator==(const ClusterMember&) const = default;
 };

@@ -62,14 +62,15 @@ TEST(ClusterFileTest, EveryKeyIsRead) {
   const std::string text = std::string("configuration_id = 9\n") +
                            "write_quorum = 1\nread_quorum = 2\n" +
                            "fabric = 'verbs'\n" + kId + kNode2 +
-                           "may_be_primary = false\n" + kNode1;
+                           "may_be_primary = false\nclients = 'c:3'\n" + kNode1;
   const auto cluster = ParseClusterFile(text, "c.toml");
   ASSERT_TRUE(cluster.ok()) << cluster.status();
   ClusterConfiguration expected{
       {1, 2},
       9,
       {2, 1, 2},
-      {{NodeId(1), {"a", 1}, true}, {NodeId(2), {"a", 2}, false}}};
+      {{NodeId(1), {"a", 1}, true},
+       {NodeId(2), {"a", 2}, false, Address{"c", 3}}}};
   expected.fabric = ClusterFabric::kVerbs;
   EXPECT_EQ(*cluster, expected);
 }
@@ -108,7 +109,7 @@ TEST(ClusterFileTest, UnknownKeysAreRefused) {
                 "insecure_without_key membership zookeeper member");
   ExpectRefused(std::string(kId) + kNode1 + "  port = 1\n", "5:3",
                 "unknown key \"port\". Known here are node address "
-                "may_be_primary");
+                "may_be_primary clients");
   ExpectRefused(std::string(kId) + kNode1 + "[other]\n", "5:2",
                 "unknown key \"other\"");
 }
@@ -188,6 +189,8 @@ TEST(ClusterFileTest, WrongMembersAreRefused) {
        "address \"a\": it has no port"},
       {std::string(kNode1) + "may_be_primary = 1\n", "5:18",
        "\"may_be_primary\" is an integer, not a boolean"},
+      {std::string(kNode1) + "clients = 'c'\n", "5:11",
+       "address \"c\": it has no port"},
       {std::string(kNode1) + "may_be_primary = false\n", "2:1",
        "no member may be primary"},
       {std::string(kNode2) + kNode1 + kNode2, "8:1",
