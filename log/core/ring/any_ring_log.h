@@ -132,6 +132,9 @@ class AnyRingLog {
   // own.
   virtual Waiter& waiter() = 0;
 
+  // Returns the epoch in which open reservations are written. Requires: the
+  // caller has one; so the epoch can't change (RL5, ring_log.h).
+  virtual Epoch epoch() const = 0;
   // Returns the last LSN that W replicas have; in a local log, that is
   // persisted here.
   virtual Lsn durable_lsn() const = 0;
@@ -142,6 +145,14 @@ class AnyRingLog {
   virtual RingOffset tail() const = 0;
   virtual Lsn head_lsn() const = 0;
   virtual LogPosition head() const = 0;
+  // Returns how many bytes of the ring no record has, or fewer.
+  uint64_t free_bytes() const {
+    // A head of before: what was cleaned since counts as held.
+    const RingOffset from = head().offset;
+    const uint64_t held = tail() - from;
+    const uint64_t capacity = ring().capacity();
+    return held < capacity ? capacity - held : 0;
+  }
   virtual const EpochTable& table() const = 0;
   virtual const Ring& ring() const = 0;
 };

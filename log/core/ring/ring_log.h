@@ -170,6 +170,7 @@ class RingLog final : public AnyRingLog {
   Progress& progress() override { return progress_; }
   Waiter& waiter() override { return waiter_; }
 
+  Epoch epoch() const override { return writer_.epoch(); }
   Lsn durable_lsn() const override {
     return Lsn(durable_lsn_word_.load(std::memory_order_acquire));
   }

@@ -72,6 +72,8 @@ class RecordWriter {
     key_ = key;
     epoch_ = epoch;
   }
+  // Requires: a record is reserved; so nothing calls Continue meanwhile.
+  Epoch epoch() const { return epoch_; }
 
   // Copies into the payload with cached stores, so that any thread's flush
   // covers it (P-F3). `is_owner`: this thread reserved the record; only then is
