@@ -281,6 +281,11 @@ class Candidate::Stander {
     return give_back_.ok() ? Withdrawn() : give_back_;
   }
 
+  PrimaryReport primary() const {
+    const std::lock_guard lock(mutex_);
+    return primary_;
+  }
+
   absl::Status GiveBack(std::shared_ptr<Log>&& log) {
     absl::Status closed = log->Close();
     if (absl::IsFailedPrecondition(closed)) return closed;
@@ -336,6 +341,7 @@ class Candidate::Stander {
       }
       PollMembership();
       const Advice advice = candidacy_.Poll();
+      NotePrimary();
       SayThatItStands();
       SayThatItWasWrong();
       FollowList();
@@ -387,6 +393,26 @@ class Candidate::Stander {
             .cluster = &cluster_,
             .self = self_,
             .membership = membership_.get()};
+  }
+
+  // Notes who holds the latest epoch of which a node has told.
+  void NotePrimary() {
+    const recovery::Election& election = candidacy_.election();
+    PrimaryReport seen;
+    if (is_primary_) seen = {self_.node.value, election.holds()};
+    for (const recovery::PeerAddress& at : list_.nodes) {
+      const recovery::Heard* const heard = election.HeardAt(at.node);
+      if (heard == nullptr) continue;
+      for (const recovery::CandidateState& state : heard->candidates) {
+        if (state.holds > seen.epoch) {
+          seen = {state.candidate.node.value, state.holds};
+        }
+      }
+    }
+    if (seen == noted_primary_) return;
+    noted_primary_ = seen;
+    const std::lock_guard lock(mutex_);
+    primary_ = seen;
   }
 
   void SayThatItStands() {
@@ -585,6 +611,7 @@ class Candidate::Stander {
   bool has_said_ = false;    // that it stands
   uint64_t said_wrong_ = 0;  // suspicions
   bool is_primary_ = false;
+  PrimaryReport noted_primary_;
   std::weak_ptr<Log> handed_out_;
 
   mutable std::mutex mutex_;  // guards all below, but the thread
@@ -594,6 +621,7 @@ class Candidate::Stander {
   std::shared_ptr<Log> elected_;  // until somebody takes it
   absl::Status give_back_;        // why; OK: it need not be
   absl::Status last_failure_;
+  PrimaryReport primary_;
   BackgroundThread thread_;
 };
 
@@ -661,6 +689,10 @@ absl::Status Candidate::WaitToGiveBack(Deadline deadline) {
 absl::Status Candidate::GiveBack(std::shared_ptr<Log>&& log) {
   ALPHEUS_RETURN_IF_ERROR(stander_->CheckIsOwn());
   return stander_->GiveBack(std::move(log));
+}
+
+PrimaryReport Candidate::primary() const {
+  return stander_->CheckIsOwn().ok() ? stander_->primary() : PrimaryReport();
 }
 
 void Candidate::Withdraw() {

@@ -180,6 +180,7 @@ Lsn Log::head_lsn() const { return engine_->log().head_lsn(); }
 size_t Log::payload_bytes_max() const {
   return PayloadBytesMax(engine_->log().ring().capacity());
 }
+uint64_t Log::free_bytes() const { return engine_->log().free_bytes(); }
 
 uint64_t Log::Exposed() const { return engine_->log().Exposed(); }
 
@@ -218,6 +219,11 @@ RecoveredRange::~RecoveredRange() {
   ALPHEUS_CHECK(status_was_read_ || std::uncaught_exceptions() > 0,
                 "the status of recovered records must be read "
                 "(recovered_range.h)");
+}
+
+Epoch Reservation::epoch() const {
+  ALPHEUS_CHECK(is_open(), "only an open reservation keeps its epoch (RL5)");
+  return engine_->log().epoch();
 }
 
 void Reservation::Abort() {

@@ -100,6 +100,7 @@ struct PrimaryReport {
   uint64_t node = 0;  // 0: nobody, as far as the nodes know
   Epoch epoch;
 
+  bool operator==(const PrimaryReport&) const = default;
   // One line for people.
   std::string ToString() const;
 };
@@ -144,6 +145,11 @@ class Candidate {
   // as Log::Close. Errors: as Log::Close; after FailedPrecondition the log is
   // open, and the caller still has it. Requires: `log` is not null.
   absl::Status GiveBack(std::shared_ptr<Log>&& log);
+
+  // Returns the process that has the log open, as far as the nodes that this
+  // candidate reaches have heard: a hint for others, which may be old. Nobody
+  // in a fork's child (CAN3).
+  PrimaryReport primary() const;
 
   // Ends the candidacy. Waits of other threads end. Does not block.
   void Withdraw();

@@ -260,6 +260,8 @@ class Log {
   uint64_t ExposedMax() const;
   // Returns the largest payload of a record, in bytes.
   size_t payload_bytes_max() const;
+  // Returns how many bytes of the ring no record has. A cleaning adds to them.
+  uint64_t free_bytes() const;
 
   // Marks a record as no longer needed and reclaims the contiguous cleaned
   // prefix. This is a hint: after a crash a cleaned record may come back, so

@@ -44,6 +44,10 @@ class Reservation {
   bool is_open() const { return engine_ != nullptr; }
   Lsn lsn() const { return record_.lsn; }
   size_t bytes() const { return record_.payload_bytes; }
+  // Returns the epoch in which the record is written. A log whose members
+  // change goes on in a later one, but not while a reservation is open.
+  // Requires: is_open().
+  Epoch epoch() const;
 
   // Returns the record's bytes in the ring, 16-byte aligned, not zeroed. They
   // may be written until Complete, and read from then on until the record is
