@@ -194,6 +194,7 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number,
   opener_.world.history().Opens(
       number, configurations.DurableHeadOf(configurations.in_force()));
   opener_.world.checkers().wal_files.Opens(number);
+  opener_.world.checkers().service.Opens(number);
   absl::StatusOr<std::unique_ptr<recovery::EpochOpening>> opening =
       opener_.is_member
           ? recovery::EpochOpening::Start(

@@ -241,18 +241,27 @@ void PrimaryProcess::Run() {
 
 void PrimaryProcess::NotifyHistory() {
   const auto shown = opening_.NotifyHistory(number_);
+  const Workload workload = world_.options().workload;
+  if (shown && workload == Workload::kService) {
+    world_.checkers().service.Opened(number_, epoch_, opening_.opened().end.lsn,
+                                     *shown);
+  }
   if (shown && !change_ && !opening_.can_read_all()) {
     world_.Trace(absl::StrCat("machine ", machine_.number,
                               ": not all of the log can be read"));
-    // A database does not open by a part of its log. Its node scrubs the
-    // replica meanwhile, or another machine's process has the database.
-    if (world_.options().workload == Workload::kRocksDb) {
+    // A database does not open by a part of its log, nor does the service. Its
+    // node scrubs the replica meanwhile, or another machine's process has it.
+    if (workload == Workload::kRocksDb || workload == Workload::kService) {
       world_.EndPrimary(machine_);
     }
   }
-  if (shown && world_.options().workload == Workload::kRocksDb) {
+  if (shown && workload == Workload::kRocksDb) {
     rocksdb_files_ = std::make_unique<RocksDbFiles>(*this);
     rocksdb_files_->Recover(*shown);
+  }
+  if (shown && !change_ && workload == Workload::kService) {
+    service_ = std::make_unique<ServiceServer>(*this);
+    service_->Recover(*shown);
   }
 }
 
@@ -446,6 +455,8 @@ void PrimaryProcess::RunClient(int number) {
       return wal_->RunThread(number);
     case Workload::kRocksDb:
       return rocksdb_->RunThread(number);
+    case Workload::kService:
+      return service_->RunThread();
   }
 }
 
@@ -539,7 +550,7 @@ bool PrimaryProcess::Returned(const BegunCall& call, Lsn lsn,
   return status.ok();
 }
 
-void PrimaryProcess::RequestNotice(
+absl::Status PrimaryProcess::OnDurable(
     Lsn lsn, std::function<void(const absl::Status&)> then) {
   const BegunCall call = Begin(ClientCall::kOnDurable);
   judge_->RequestedNotice();
@@ -552,6 +563,7 @@ void PrimaryProcess::RequestNotice(
   // Then it is not called.
   if (!asked.ok()) judge_->Notified();
   Returned(call, lsn, asked);
+  return asked;
 }
 
 bool PrimaryProcess::CleanupAll() {

@@ -20,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "log/core/ring/ring_log.h"
 #include "recovery/resync/epoch_succession.h"
@@ -29,6 +30,7 @@
 #include "tools/sim/actors/replica_upkeep.h"
 #include "tools/sim/actors/rocksdb_files.h"
 #include "tools/sim/actors/rocksdb_workload.h"
+#include "tools/sim/actors/service_server.h"
 #include "tools/sim/actors/wal_workload.h"
 #include "tools/sim/checkers/call_judge.h"
 #include "tools/sim/checkers/image_checker.h"
@@ -82,12 +84,16 @@ class PrimaryProcess {
   // Starts one more client. Requires: is_open() and not is_closing().
   void StartClient(std::function<void()> run);
 
+  // Returns what serves the clients of the service; null: nobody does.
+  ServiceServer* service() { return service_.get(); }
+
   // Members for clients.
   World& world() { return world_; }
   ClientProfiles& profiles() { return profiles_; }
   bool is_filling() const { return profiles_.fills_at(world_.now()); }
   RingLog<Model>& log() { return *log_; }
   PrimaryNumber number() const { return number_; }
+  int machine() const { return machine_.number; }
   bool is_closing() const { return is_closing_ || becomes_idle_; }
   // Returns whether its log has lost its quorum, or its medium failed.
   bool has_failed() const;
@@ -102,8 +108,14 @@ class PrimaryProcess {
   void RanCallback() { judge_->RanCallback(); }
   // Returns whether it was OK.
   bool CleanupAll();
-  // Registers a callback. `then`, if set, is called after the history.
-  void RequestNotice(Lsn lsn, std::function<void(const absl::Status&)> then);
+  // Registers a callback. `then`, if set, is called after the history. Returns
+  // the log's error, after which it is not called.
+  absl::Status OnDurable(Lsn lsn,
+                         std::function<void(const absl::Status&)> then);
+  // The same for a client that hears of an error by its next call.
+  void RequestNotice(Lsn lsn, std::function<void(const absl::Status&)> then) {
+    static_cast<void>(OnDurable(lsn, std::move(then)));
+  }
 
  private:
   class Sink;
@@ -152,6 +164,7 @@ class PrimaryProcess {
   std::unique_ptr<WalApplication> wal_;
   std::unique_ptr<RocksDbFiles> rocksdb_files_;
   std::unique_ptr<RocksDbApplication> rocksdb_;
+  std::unique_ptr<ServiceServer> service_;
   std::unique_ptr<OwnRegion> own_;  // outlives the log
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<RingLog<Model>> log_;

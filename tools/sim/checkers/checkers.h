@@ -16,6 +16,7 @@
 #include "tools/sim/checkers/mark_checker.h"
 #include "tools/sim/checkers/owner_checker.h"
 #include "tools/sim/checkers/repair_checker.h"
+#include "tools/sim/checkers/service_checker.h"
 #include "tools/sim/checkers/state_report_checker.h"
 #include "tools/sim/checkers/wal_file_checker.h"
 
@@ -35,6 +36,7 @@ struct Checkers {
         marks(world.oracle(), kLogId, world.machines().size()),
         owners(world),
         repairs(world),
+        service(world.oracle()),
         wal_files(world.oracle()) {}
 
   StateReportChecker reports;
@@ -49,6 +51,7 @@ struct Checkers {
   MarkChecker marks;
   OwnerChecker owners;
   RepairChecker repairs;
+  ServiceChecker service;
   WalFileChecker wal_files;
 };
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tools/sim/actors/operator.h"
 #include "tools/sim/actors/primary_process.h"
+#include "tools/sim/actors/service_clients.h"
 #include "tools/sim/checkers/calm_checker.h"
 #include "tools/sim/checkers/checkers.h"
 #include "tools/sim/checkers/end_checker.h"
@@ -81,10 +82,10 @@ class Run {
 
   // There is no progress. A log that was never shortened may stay closed if
   // more is damaged than it must survive.
-  void Overdue(const std::string& what) {
+  void Overdue(const std::string& what, const char* invariant = "P-C8") {
     TraceConfigurations();
     if (FaultBudget(world_).MustSurvive()) {
-      return world_.oracle().Violate("P-C8", what);
+      return world_.oracle().Violate(invariant, what);
     }
     is_abandoned_ = true;
     ++world_.counters().progress_undemanded;
@@ -225,6 +226,22 @@ class Run {
     }
     if (Continues()) MustFinishChanges();
     if (Continues()) MustContinue("all is well");
+    if (Continues()) MustAnswerAll();
+  }
+
+  // SVC7 (service_checker.h).
+  void MustAnswerAll() {
+    ServiceClients* const clients = world_.service_clients();
+    if (clients == nullptr) return;
+    clients->Rest();
+    const int64_t until = world_.now() + kEndNanosMax;
+    StepUntil([&] {
+      if (clients->AreAllAnswered()) return true;
+      if (world_.now() > until) {
+        Overdue("all is well, and requests of clients have no answer", "SVC7");
+      }
+      return false;
+    });
   }
 
   void MustContinue(const char* what) {

@@ -122,8 +122,9 @@ void AddSizes(CLI::App* command, SimArguments* arguments) {
   cli::AddOption(
       command, "--workload", &arguments->workload,
       "Calls of the clients: any call in any order, as a database writes its "
-      "log, or as RocksDB's plugin does; default drawn by the seed")
-      .OneOf({"mixed", "wal", "rocksdb"});
+      "log, as RocksDB's plugin does, or requests of clients of the service "
+      "(on request only); default drawn by the seed")
+      .OneOf({"mixed", "wal", "rocksdb", "service"});
 }
 
 void AddFaults(CLI::App* command, SimArguments* arguments) {

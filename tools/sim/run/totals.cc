@@ -120,12 +120,19 @@ std::string Describe(const Totals& totals) {
       "%d durable ones that were damaged\n"
       "released   %12d replicas by primaries, to who opened the log\n"
       "malformed  %12d, %d refused; %d guessed keys\n"
-      "WAL files  %12d found by openings; %d syncs, %d removed\n",
+      "WAL files  %12d found by openings; %d syncs, %d removed\n"
+      "service    %12d clients, %d requests; %d resumed, %d requests found, %d "
+      "copies given up, %d superseded; %d refused for a condition, %d by a log "
+      "of before; %d cleanings\n",
       counters.scrubs, counters.own_scrubs, counters.repaired_places,
       counters.repaired_records, counters.repaired_durable,
       counters.regions_released, counters.malformed_requests,
       counters.malformed_refused, counters.guessed_keys,
-      counters.wal_files_found, counters.wal_syncs, counters.wal_files_removed);
+      counters.wal_files_found, counters.wal_syncs, counters.wal_files_removed,
+      counters.service_clients, counters.service_requests,
+      counters.service_resumed, counters.service_settled, counters.service_lost,
+      counters.service_superseded, counters.service_mismatches,
+      counters.service_late_mismatches, counters.service_cleanings);
   absl::StrAppendFormat(&text,
                         "events     %12d, %.0f/s per core\n"
                         "time       %12.3f virtual seconds in %.3f of a core\n",

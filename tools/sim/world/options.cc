@@ -55,13 +55,15 @@ constexpr std::array<uint32_t, kFaultKinds> kWeights = {
     8, 4, 6, 2, 4, 4, 4, 3, 3, 2, 3, 3, 3, 3, 3, 2, 2, 3,
     3, 4, 2, 2, 1, 1, 1, 1, 2, 2, 3, 2, 2, 1, 1, 1, 3, 3};
 
-constexpr std::array<std::string_view, 3> kWorkloads = {"mixed", "wal",
-                                                        "rocksdb"};
+constexpr std::array<std::string_view, 4> kWorkloads = {"mixed", "wal",
+                                                        "rocksdb", "service"};
 
 // Each opening writes some records of metadata, for which the plugin keeps a
 // share of the ring (wal_space.h). In a smaller ring the crashes of a run would
 // use all of it.
 constexpr uint64_t kRocksDbRingMin = 32768;
+// Clients that are never heard of again have their places in tables for ever.
+constexpr uint64_t kServiceRingMin = 16384;
 // The largest ring of the other profiles has as many, so that a scan takes no
 // longer.
 constexpr uint64_t kSlicesMax = 64;
@@ -248,6 +250,13 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
     options.ring_capacity = std::max(options.ring_capacity, kRocksDbRingMin);
     options.slice_bytes =
         std::max(options.slice_bytes, options.ring_capacity / kSlicesMax);
+  }
+  // A log that the service serves has no other records.
+  if (options.workload == Workload::kService) {
+    options.ring_capacity = std::max(options.ring_capacity, kServiceRingMin);
+    options.slice_bytes =
+        std::max(options.slice_bytes, options.ring_capacity / kSlicesMax);
+    options.weights[static_cast<size_t>(FaultKind::kKeepReservation)] = 0;
   }
   options.clients = fixed.clients.value_or(options.clients);
   options.payload_bytes_max =

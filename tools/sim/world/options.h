@@ -72,7 +72,12 @@ std::string_view FaultName(FaultKind kind);
 std::optional<FaultKind> FaultOfName(std::string_view name);
 
 // Application that writes the log.
-enum class Workload { kMixed, kWal, kRocksDb };
+enum class Workload {
+  kMixed,
+  kWal,
+  kRocksDb,
+  kService,  // on request only
+};
 
 std::string_view WorkloadName(Workload workload);
 std::optional<Workload> WorkloadOfName(std::string_view name);

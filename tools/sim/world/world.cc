@@ -17,6 +17,7 @@
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/operator.h"
 #include "tools/sim/actors/primary_process.h"
+#include "tools/sim/actors/service_clients.h"
 #include "tools/sim/actors/standing_agent.h"
 #include "tools/sim/actors/tail_client.h"
 #include "tools/sim/actors/unauthenticated_client.h"
@@ -152,6 +153,9 @@ World::World(const RunOptions& options)
   }
   if (options.background_actors.changes)
     operator_ = std::make_unique<Operator>(*this);
+  if (options.workload == Workload::kService) {
+    service_clients_ = std::make_unique<ServiceClients>(*this);
+  }
 }
 
 quorum::ClusterKey SimulatedKey() {
@@ -434,6 +438,7 @@ World::~World() {
   }
   Abandon(tail_);
   Abandon(unauthenticated_client_);
+  Abandon(service_clients_);
 }
 
 void World::StartNode(Machine& machine) {

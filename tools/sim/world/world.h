@@ -63,6 +63,7 @@ class Operator;
 class PrimaryProcess;
 class RegionImages;
 class RegionStore;
+class ServiceClients;
 class StandingAgent;
 class UnauthenticatedClient;
 class TailClient;
@@ -163,6 +164,16 @@ class World {
     uint64_t guessed_keys = 0;        // by which somebody wrote or read in vain
     uint64_t cores = 0;  // that continued while other machines stayed broken
     uint64_t left_broken = 0;  // these machines
+    // Clients of the service:
+    uint64_t service_clients = 0;          // that began
+    uint64_t service_requests = 0;         // sent, each time
+    uint64_t service_resumed = 0;          // clients
+    uint64_t service_settled = 0;          // requests that these have found
+    uint64_t service_lost = 0;             // copies that these gave up
+    uint64_t service_superseded = 0;       // copies that were refused for it
+    uint64_t service_mismatches = 0;       // refusals for a condition
+    uint64_t service_late_mismatches = 0;  // of these, by a log of before
+    uint64_t service_cleanings = 0;
   };
 
   explicit World(const RunOptions& options);
@@ -188,7 +199,9 @@ class World {
   const MemberLists& lists() const { return *lists_; }
   // Returns the operator; nullptr: nobody changes the members.
   Operator* operator_at_work() { return operator_.get(); }
-  // Returns the service; null: membership is static.
+  // Returns the clients of the service; null: another workload.
+  ServiceClients* service_clients() { return service_clients_.get(); }
+  // Returns the service of members; null: membership is static.
   MembershipService* membership() { return membership_.get(); }
   int64_t now() const { return network_->clock().NowNanos(); }
 
@@ -350,6 +363,7 @@ class World {
   std::unique_ptr<TailClient> tail_;
   std::unique_ptr<UnauthenticatedClient> unauthenticated_client_;
   std::unique_ptr<Operator> operator_;
+  std::unique_ptr<ServiceClients> service_clients_;
   std::vector<char> active_;  // by host
   std::vector<std::vector<int>> link_cuts_;
   // Regions that were replaced.

@@ -98,8 +98,8 @@ TEST(SimOptionsTest, EachWorkloadIsDrawn) {
 }
 
 TEST(SimOptionsTest, WorkloadNamesGoBothWays) {
-  for (const Workload workload :
-       {Workload::kMixed, Workload::kWal, Workload::kRocksDb}) {
+  for (const Workload workload : {Workload::kMixed, Workload::kWal,
+                                  Workload::kRocksDb, Workload::kService}) {
     EXPECT_EQ(WorkloadOfName(WorkloadName(workload)), workload);
   }
   EXPECT_EQ(WorkloadOfName("sqlite"), std::nullopt);

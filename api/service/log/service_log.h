@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// service_log: appends the requests of many clients to one open log, each at
+// most once.
+//
+// Idea: one lock orders the requests. Under it a request is judged by the table
+// of clients (client_table.h), and its record is completed. So the order of the
+// records is the order of the judgements, and the table is always what the log
+// says. Nothing is forced under the lock: who appended a group of requests
+// forces its last record, and answers when that is durable.
+//
+//   request 7 of c   ->  judged: admitted  ->  record at LSN 41   \  lock
+//   request 7 of c   ->  judged: repeated  ->  no record           /
+//                        both are answered once LSN 41 is durable
+//
+// Invariants:
+//   SLG1. Only requests that are meant for this opening are judged (epoch()).
+//         A request that was sent to an earlier primary, and is read late, is
+//         refused (P-Z1).
+//   SLG2. A request is judged as a repeat before its conditions are looked at
+//         (P-E30): what it has changed may be why they no longer hold.
+//   SLG3. An answer that came of the table or of the next LSN, without a record
+//         of its own, leaves only when all records are durable that it came of
+//         (P-E20; Verdict::settled_with). Then no later opening contradicts it.
+//   SLG4. A request is said to be never appended only by a primary that lacks
+//         it, and that takes no request any more that was sent before: because
+//         it opened the log after that (SLG1), or because the client resumes
+//         with it (CLR4, P-Z1).
+//   SLG5. The log is cleaned through an LSN only when a table has each client
+//         whose last record is there, and all records up to that table are
+//         durable (CLT2).
+//   SLG6. The record of the last request is not cleaned: `only_if_last` is
+//         judged by it, by a later primary, too.
+//   SLG7. A client's record leaves room for a table of all clients. So a log
+//         that takes no more requests can still be cleaned.
+// Crash states: none of its own. After a crash another one is made from the
+// recovered records.
+// Thread safety: all members by many threads. Verdicts may be used by any. A
+// function that is called once something is durable may be called inside of a
+// call of this object, under its lock. So it may call nothing here.
+// References: docs/design/service.md; protocol P-E20, P-E29, P-E30, P-Z1, P-Z6.
+#ifndef ALPHEUS_API_SERVICE_LOG_SERVICE_LOG_H_
+#define ALPHEUS_API_SERVICE_LOG_SERVICE_LOG_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "api/service/clients/client_requests.h"
+#include "api/service/clients/client_table.h"
+#include "api/service/log/record_log.h"
+#include "api/service/record/service_record.h"
+#include "log/base/ids.h"
+#include "log/base/mutex.h"
+
+namespace alpheus::service {
+
+// A request to append, as its client sends it. The payloads are the caller's
+// until Append returns.
+struct AppendRequest {
+  ClientId client;
+  Request number;
+  uint32_t tag = 0;
+  // Appends only if the record gets this LSN.
+  std::optional<Lsn> expected_lsn = {};
+  // Appends only if the last request in the log is of the same client.
+  bool only_if_last = false;
+  // One, or several that are appended as one record: all or none.
+  std::span<const std::span<const std::byte>> payloads = {};
+};
+
+enum class Finding {
+  kAppended,       // it has a record now
+  kRepeated,       // it had one already
+  kNever,          // it has none, and never will have one
+  kSuperseded,     // its client has resumed since; nothing was written
+  kTailMismatch,   // a condition does not hold; nothing was written
+  kOutOfOrder,     // a request before it is missing; nothing was written
+  kTooMany,        // too many are unanswered; nothing was written
+  kTooLarge,       // fits into no record; nothing was written
+  kNoRoom,         // to be sent again later; nothing was written
+  kUnknownClient,  // not opened, or ended long ago; nothing was written
+  kClosed,         // the client has ended; nothing was written
+  kWrongEpoch,     // meant for another opening; nothing was written here
+  kImpossible,     // no client numbers its requests so; nothing was written
+  kFailed,         // the log has failed; nothing was written here
+};
+
+struct Verdict {
+  Finding finding = Finding::kImpossible;
+  // kAppended, kRepeated: of the request's record. A repeat's may be unknown.
+  std::optional<Place> place = {};
+  // The finding may be told once the record of this LSN is durable; 0: at once.
+  Lsn settled_with = {};
+  // kTailMismatch: LSN that the next record gets. kOutOfOrder: sequence that is
+  // to come first. kTooLarge: bytes that fit.
+  uint64_t expected = 0;
+};
+
+// The answer to a client that resumes.
+struct Resumed {
+  // kRepeated, kUnknownClient or kWrongEpoch; settled_with belongs to it.
+  Verdict verdict;
+  // Number that the client's requests carry from now on.
+  uint64_t resumption = 0;
+  // Last sequence that the log has. No request above it that was sent before
+  // will ever be appended. All that have no answer and are not above it are in
+  // the log.
+  uint64_t last = 0;
+  bool is_closed = false;
+  // Places of those that have no answer, as far as they are known.
+  std::vector<Placed> places;
+
+  // Returns what became of a request that has no answer: kRepeated or kNever;
+  // or why that is not known.
+  Verdict On(uint64_t sequence) const;
+};
+
+class ServiceLog {
+ public:
+  // A log that was opened with this epoch. Keeps `log`. Takes what Recover
+  // gives before any other call.
+  ServiceLog(RecordLog& log, Epoch epoch) : log_(log), epoch_(epoch) {}
+
+  // Takes a recovered record, in LSN order. Errors: FailedPrecondition,
+  // Unimplemented, DataLoss (as DecodeServiceRecord: this log is not to be
+  // served).
+  absl::Status Recover(const Place& place, std::span<const std::byte> payload);
+
+  // Returns the epoch of the opening, for which requests are meant (SLG1). If
+  // the members change while the log is open, it goes on in a later epoch and
+  // takes the same requests.
+  Epoch epoch() const { return epoch_; }
+
+  // Judges requests, in their order, and appends those that are admitted. Adds
+  // a verdict for each. Nothing is durable on return, and no force has begun:
+  // see Settle. Does not wait for backups.
+  void Append(Epoch epoch, std::span<const AppendRequest> requests,
+              std::vector<Verdict>* verdicts);
+  // Begins a client, which then numbers its requests from 1. Its name is the
+  // place of the verdict. If the outcome is unknown, another one is begun.
+  Verdict Open(Epoch epoch);
+  // Ends a client. All of its requests must have been answered. A client that
+  // has ended already is kRepeated, or kUnknownClient.
+  Verdict Close(Epoch epoch, ClientId client);
+  // Resumes a client whose connection was lost. From now on only requests with
+  // the new number are taken (CLR4). `last_epoch` is the latest epoch in which
+  // the client has sent anything; `lowest_unanswered` is that of Request.
+  Resumed Resume(ClientId client, uint64_t lowest_unanswered, Epoch last_epoch);
+
+  // Forces all that the verdicts depend on, and calls `done` once that is
+  // durable: with OK, or with the log's failure. Then what kAppended and
+  // kRepeated say is unknown, and the others say nothing. `done` may be called
+  // before this returns; see Log::OnDurable.
+  void Settle(std::span<const Verdict> verdicts,
+              const std::function<void(const absl::Status&)>& done);
+
+  // Cleans the log through this LSN, or up to the last request (SLG6), once a
+  // table is durable that has all clients whose last records go (SLG5). Calls
+  // `done` when the log is cleaned, or can't be. Errors: OutOfRange (never
+  // assigned); those of Log::CleanupThrough and of RecordLog::Append.
+  void CleanupThrough(Lsn through,
+                      std::function<void(const absl::Status&)> done);
+
+  // Returns how many clients have begun and not ended.
+  size_t clients();
+  // Returns the largest request, in bytes of its payload; of a batch its sizes
+  // count, too. It is half of what a record holds: the record of the last
+  // request stays in the log (SLG6), and another one must fit beside it.
+  size_t request_bytes_max() const {
+    return log_.payload_bytes_max() / 2 - kEnvelopeBytes;
+  }
+
+ private:
+  // Forces through `lsn`, and calls `done` once that is durable; at once if it
+  // is 0.
+  void WhenDurable(Lsn lsn,
+                   const std::function<void(const absl::Status&)>& done);
+  Verdict AppendOne(const AppendRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns whether a record with this payload leaves room (SLG7).
+  bool HasRoomFor(size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Completes a record of a client, and applies it to the table.
+  Verdict Write(const Envelope& envelope,
+                std::span<const std::span<const std::byte>> body)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the condition that does not hold, if one does not.
+  std::optional<Verdict> Mismatch(const AppendRequest& request,
+                                  const ClientRequests& client) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Appends tables of all clients that are to be saved before a cleaning.
+  absl::Status WriteTables(Lsn through) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the table, without the clients that cleanings have ended.
+  ClientTable& Table() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  RecordLog& log_;
+  const Epoch epoch_;
+  mutable Mutex mutex_;
+  ClientTable table_ ABSL_GUARDED_BY(mutex_);
+  // LSN of the last record of a client; tables and what others append don't
+  // count.
+  Lsn last_request_ ABSL_GUARDED_BY(mutex_);
+  // LSN through which the log was cleaned, for the table; 0: the table knows.
+  // A callback of the log notes it, which may not take the lock.
+  std::atomic<uint64_t> cleaned_{0};
+};
+
+}  // namespace alpheus::service
+
+#endif  // ALPHEUS_API_SERVICE_LOG_SERVICE_LOG_H_
