@@ -4,17 +4,24 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "api/grpc/server/log_server.h"
 #include "api/node/node.h"
+#include "api/service/served/served_logs.h"
 #include "log/base/status_macros.h"
+#include "quorum/cluster/cluster_file.h"
+#include "quorum/members/configuration.h"
 #include "tools/cli/io/exit_status.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
@@ -29,6 +36,7 @@ namespace {
 struct Arguments {
   NodeOptions node;
   std::vector<std::string> stand;
+  std::string serve;
   cli::StandingArguments standing;
   bool check_config = false;
 };
@@ -108,6 +116,12 @@ void AddOptions(cli::Parser* parser, Arguments* arguments) {
                  "the log when it is elected, and holds it; may be given "
                  "several times");
   cli::AddStandingOptions(app, &arguments->standing);
+  cli::AddOption(
+      app, "--serve", &arguments->serve,
+      "Where to listen for clients that append to the logs for which "
+      "the node stands, and read them (gRPC); a loopback address. "
+      "Default: nowhere")
+      .Needs(cli::FindOption(app, "--stand"));
   AddPlaces(app, options);
   cli::AddOption(app, "--yield-turns", &options->yield_turns,
                  "How many turns after the last activity go without sleep; "
@@ -139,9 +153,26 @@ void RaiseFileLimit() {
 constexpr char kDescription[] =
     "A node of a replicated log: keeps and serves replicas.";
 
+// Tells clients where they reach the other nodes, by the cluster file as it is
+// now.
+absl::Status SetAddresses(const Arguments& arguments,
+                          service::ServedLogs* served) {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const quorum::ClusterConfiguration cluster,
+      quorum::LoadClusterFile(arguments.node.cluster_file));
+  std::map<uint64_t, std::string> addresses;
+  for (const quorum::ClusterMember& member : cluster.members) {
+    if (!member.clients) continue;
+    addresses.emplace(member.node.value, member.clients->ToString());
+  }
+  served->SetAddresses(std::move(addresses));
+  return absl::OkStatus();
+}
+
 // The options as they are now, of the same command line.
-void Reload(Node* node, const std::function<void(const std::string&)>& say,
-            int argc, char** argv) {
+void Reload(Node* node, service::ServedLogs* served,
+            const std::function<void(const std::string&)>& say, int argc,
+            char** argv) {
   cli::Parser parser(kDescription, "alpheusd");
   Arguments arguments;
   AddOptions(&parser, &arguments);
@@ -152,15 +183,23 @@ void Reload(Node* node, const std::function<void(const std::string&)>& say,
     return;
   }
   arguments.node.say = say;
-  const absl::Status reloaded = node->Reload(arguments.node);
+  absl::Status reloaded = node->Reload(arguments.node);
+  if (reloaded.ok()) reloaded = SetAddresses(arguments, served);
   if (!reloaded.ok()) {
     say(absl::StrCat("nothing is reloaded: ", reloaded.message()));
   }
 }
 
+// Checks what the node does beside keeping replicas.
+absl::Status CheckStanding(const Arguments& arguments) {
+  ALPHEUS_RETURN_IF_ERROR(StandingLogs::Check(StandingOptionsOf(arguments)));
+  if (arguments.serve.empty()) return absl::OkStatus();
+  return rpc::LogServer::Check(arguments.serve);
+}
+
 absl::StatusOr<std::string> Check(const Arguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(std::string node, Node::Check(arguments.node));
-  ALPHEUS_RETURN_IF_ERROR(StandingLogs::Check(StandingOptionsOf(arguments)));
+  ALPHEUS_RETURN_IF_ERROR(CheckStanding(arguments));
   return node;
 }
 
@@ -176,6 +215,14 @@ cli::ExitStatus CheckConfig(const Arguments& arguments) {
                                   : cli::ExitStatus::kFailed;
 }
 
+// Listens for clients, if the node is to.
+absl::StatusOr<std::unique_ptr<rpc::LogServer>> Serve(
+    const Arguments& arguments, service::ServedLogs* served) {
+  if (arguments.serve.empty()) return nullptr;
+  ALPHEUS_RETURN_IF_ERROR(SetAddresses(arguments, served));
+  return rpc::LogServer::Start(arguments.serve, *served);
+}
+
 cli::ExitStatus Run(const Arguments& arguments, Signals* signals, int argc,
                     char** argv) {
   const NodeOptions& options = arguments.node;
@@ -185,20 +232,29 @@ cli::ExitStatus Run(const Arguments& arguments, Signals* signals, int argc,
     return cli::ExitStatusOf(status.code());
   };
   // Before the node listens: nobody shall see a node that ends at once.
-  const StandingOptions stands_for = StandingOptionsOf(arguments);
-  const absl::Status may_stand = StandingLogs::Check(stands_for);
-  if (!may_stand.ok()) return fail(may_stand);
+  const absl::Status may_start = Check(arguments).status();
+  if (!may_start.ok()) return fail(may_start);
   const absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(options);
   if (!node.ok()) return fail(node.status());
+  service::ServedLogs served(arguments.stand);
+  const absl::StatusOr<std::unique_ptr<rpc::LogServer>> server =
+      Serve(arguments, &served);
+  if (!server.ok()) return fail(server.status());
   StandingLogs standing;
   const absl::Status waits = signals->Start(
       [&] {
         standing.Stop();
         (*node)->Stop();
       },
-      [&] { Reload(node->get(), say, argc, argv); });
+      [&] { Reload(node->get(), &served, say, argc, argv); });
   if (!waits.ok()) return fail(waits);
   say(absl::StrCat("node ", options.node, " listens on ", (*node)->address()));
+  StandingOptions stands_for = StandingOptionsOf(arguments);
+  if (*server != nullptr) {
+    say(absl::StrCat("node ", options.node, " serves clients on ",
+                     (*server)->address()));
+    stands_for.served = &served;
+  }
   const absl::Status stands = standing.Start(stands_for);
   if (!stands.ok()) {
     signals->Stop();

@@ -59,10 +59,18 @@ absl::Status StandingLogs::Start(const StandingOptions& options) {
     logs.push_back(std::move(standing));
   }
   logs_ = std::move(logs);
+  served_ = options.served;
   for (const auto& standing : logs_) {
+    if (served_ != nullptr) {
+      served_->SetFindPrimary(
+          standing->name,
+          [&candidate = *standing->candidate] { return candidate.primary(); });
+    }
     try {
       standing->thread = std::thread(
-          [&log = *standing, say = options.candidate.say] { Hold(log, say); });
+          [&log = *standing, served = served_, say = options.candidate.say] {
+            Hold(log, served, say);
+          });
     } catch (const std::system_error&) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "no thread could be started to stand for log ", standing->name,
@@ -73,14 +81,23 @@ absl::Status StandingLogs::Start(const StandingOptions& options) {
   return absl::OkStatus();
 }
 
-void StandingLogs::Hold(Standing& standing,
+void StandingLogs::Hold(Standing& standing, service::ServedLogs* served,
                         const std::function<void(const std::string&)>& say) {
   for (;;) {
     absl::StatusOr<std::shared_ptr<Log>> log = standing.candidate->WaitForLog();
     if (!log.ok()) return;
     SayWarnings(standing.name, (*log)->report(), say);
+    if (served != nullptr) {
+      const absl::Status serves = served->Serve(standing.name, **log);
+      if (!serves.ok()) {
+        say(absl::StrCat(
+            "log ", standing.name,
+            ": this node holds it, but does not serve it: ", serves.message()));
+      }
+    }
     const absl::Status why = standing.candidate->WaitToGiveBack();
     if (absl::IsAborted(why)) say(std::string(why.message()));
+    if (served != nullptr) served->Withdraw(standing.name);
     const absl::Status closed = standing.candidate->GiveBack(*std::move(log));
     if (!closed.ok() && !absl::IsAborted(why)) {
       say(absl::StrCat("log ", standing.name, ": ", closed.message()));
@@ -94,6 +111,7 @@ void StandingLogs::Stop() {
   for (const auto& standing : logs_) standing->candidate->Withdraw();
   for (const auto& standing : logs_) {
     if (standing->thread.joinable()) standing->thread.join();
+    if (served_ != nullptr) served_->SetFindPrimary(standing->name, {});
   }
   logs_.clear();
 }

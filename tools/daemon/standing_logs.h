@@ -25,6 +25,7 @@
 
 #include "absl/status/status.h"
 #include "alpheus/candidate.h"
+#include "api/service/served/served_logs.h"
 
 namespace alpheus::daemon {
 
@@ -36,6 +37,9 @@ struct StandingOptions {
   std::string directory;  // of the node's replicas
   // For each log; what is above is set in it.
   CandidateOptions candidate;
+  // Where the logs are served while this node is primary, by their names; null:
+  // nowhere. It must outlive Stop.
+  service::ServedLogs* served = nullptr;
 };
 
 class StandingLogs {
@@ -64,12 +68,14 @@ class StandingLogs {
     std::thread thread;
   };
 
-  // Holds the log whenever it is elected, until the candidate withdraws.
-  static void Hold(Standing& standing,
+  // Holds the log whenever it is elected, until the candidate withdraws, and
+  // has it served meanwhile.
+  static void Hold(Standing& standing, service::ServedLogs* served,
                    const std::function<void(const std::string&)>& say);
 
   std::mutex mutex_;  // of starting and stopping
   bool is_stopped_ = false;
+  service::ServedLogs* served_ = nullptr;
   std::vector<std::unique_ptr<Standing>> logs_;
 };
 

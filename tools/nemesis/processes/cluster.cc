@@ -147,6 +147,11 @@ absl::Status Cluster::WriteFile(
   for (size_t i = 0; i < addresses.size(); ++i) {
     absl::StrAppend(&text, "\n[[member]]\nnode = ", i + 1, "\naddress = \"",
                     addresses[i], "\"\n");
+    const auto clients =
+        options_.client_addresses.find(static_cast<int>(i + 1));
+    if (clients != options_.client_addresses.end()) {
+      absl::StrAppend(&text, "clients = \"", clients->second, "\"\n");
+    }
   }
   return WriteText(path, text);
 }
@@ -197,6 +202,11 @@ absl::Status Cluster::Start(int node) {
       program.argv.end(),
       {options_.alpheusd, "--cluster", file(), "--node", absl::StrCat(node),
        "--directory", node_directory(node)});
+  const auto more = options_.node_options.find(node);
+  if (more != options_.node_options.end()) {
+    program.argv.insert(program.argv.end(), more->second.begin(),
+                        more->second.end());
+  }
   program.dies_with_starter = true;
   ALPHEUS_ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(program));
   // Large, since the node drops output that does not fit.

@@ -46,6 +46,10 @@ struct ClusterOptions {
   std::string zookeeper_admin = {};     // name:digest; empty: none
   // Commands to put before a node's program, by node.
   std::map<int, std::vector<std::string>> wrappers = {};
+  // Options to put behind those of a node's program, by node.
+  std::map<int, std::vector<std::string>> node_options = {};
+  // Where clients of the service reach nodes, by node.
+  std::map<int, std::string> client_addresses = {};
 };
 
 class Cluster {

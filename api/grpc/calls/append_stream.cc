@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/grpc/calls/append_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "api/grpc/wire/messages.h"
+
+namespace alpheus::rpc {
+namespace {
+
+using service::Finding;
+using service::Verdict;
+
+bool IsInLog(const Verdict& verdict) {
+  return verdict.finding == Finding::kAppended ||
+         verdict.finding == Finding::kRepeated;
+}
+
+}  // namespace
+
+AppendStream* AppendStream::Start(service::ServedLogs& logs,
+                                  TaskThread& tasks) {
+  std::shared_ptr<AppendStream> stream(new AppendStream(logs, tasks));
+  stream->self_ = stream;
+  const MutexLock lock(stream->mutex_);
+  stream->Advance();
+  return stream.get();
+}
+
+void AppendStream::OnReadDone(bool ok) {
+  const std::shared_ptr<AppendStream> self = shared_from_this();
+  {
+    const MutexLock lock(mutex_);
+    is_reading_ = false;
+    if (!ok) {
+      has_client_ended_ = true;
+      End(grpc::Status::OK);
+    }
+    if (is_ending_) {
+      Advance();
+      return;
+    }
+    is_taking_ = true;
+  }
+  const std::optional<CallError> error =
+      has_begun_ ? TakeRequests() : TakeBegin();
+  const MutexLock lock(mutex_);
+  if (error) End(error->ToStatus());
+  Advance();
+}
+
+std::optional<CallError> AppendStream::TakeBegin() {
+  if (!request_.has_begin()) return Invalid("a stream starts with `begin`");
+  const v1::AppendStreamRequest::Begin& begin = request_.begin();
+  if (auto error = CheckDurability(begin.durability())) return error;
+  service::FoundLog found = logs_.Find(begin.log());
+  if (!found.use) return ErrorOf(found);
+  const Epoch opening = found.use->service().epoch();
+  if (Epoch(begin.epoch()) != opening) {
+    return WrongEpoch(Epoch(begin.epoch()), opening);
+  }
+  has_begun_ = true;
+  client_ = ClientOf(begin.client());
+  epoch_ = opening;
+  durability_ = begin.durability();
+  tells_accepted_ = begin.tell_accepted();
+  max_exposed_ = begin.max_exposed();
+  resumption_ = begin.resumption();
+  const SharedUse use = Share(std::move(found.use));
+  {
+    const MutexLock lock(mutex_);
+    is_taking_ = false;
+    // Its client has gone.
+    if (is_ending_) return std::nullopt;
+    use_ = use;
+    last_admitted_ = 0;
+  }
+  (*use)->Join(shared_from_this());
+  return std::nullopt;
+}
+
+std::optional<CallError> AppendStream::TakeRequests() {
+  const auto count = static_cast<size_t>(request_.requests().payloads_size());
+  if (count == 0 || count > kUnansweredMax) {
+    return Invalid(absl::StrCat("a message of ", count,
+                                " payloads: after `begin` each has 1 to ",
+                                kUnansweredMax));
+  }
+  {
+    const MutexLock lock(mutex_);
+    unanswered_ += count;
+  }
+  judged_ = 0;
+  JudgeRest();
+  return std::nullopt;
+}
+
+void AppendStream::JudgeRest() {
+  SharedUse use;
+  {
+    const MutexLock lock(mutex_);
+    // Drained or cancelled meanwhile: the rest is not admitted.
+    if (is_ending_) return;
+    use = use_;
+    ++groups_;
+  }
+  Group group = {request_.requests().first().sequence() + judged_,
+                 Append(**use)};
+  judged_ += group.verdicts.size();
+  const bool is_whole =
+      judged_ == static_cast<size_t>(request_.requests().payloads_size());
+  {
+    const MutexLock lock(mutex_);
+    is_taking_ = !is_whole;
+  }
+  Answer(use, std::move(group));
+  if (!is_whole) WaitForRoom(use);
+}
+
+std::vector<service::Verdict> AppendStream::Append(service::ServedLog& log) {
+  const v1::AppendStreamRequest::Requests& requests = request_.requests();
+  const auto count = static_cast<size_t>(requests.payloads_size()) - judged_;
+  service::Request number = NumberOf(requests.first(), resumption_);
+  number.sequence += judged_;
+  std::vector<AppendRequestParts> parts;
+  parts.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    parts.emplace_back(client_, number,
+                       requests.payloads(static_cast<int>(judged_ + i)));
+    ++number.sequence;
+  }
+  const size_t admissible = Admissible(log, count);
+  std::vector<service::AppendRequest> admitted;
+  admitted.reserve(admissible);
+  for (size_t i = 0; i < admissible; ++i) admitted.push_back(parts[i].Get());
+  std::vector<Verdict> verdicts;
+  log.service().Append(epoch_, admitted, &verdicts);
+  const auto refused =
+      std::ranges::find(verdicts, Finding::kNoRoom, &Verdict::finding);
+  if (refused != verdicts.end() && log.log().Exposed() > 0) {
+    verdicts.erase(refused, verdicts.end());
+  } else {
+    verdicts.resize(count, {.finding = Finding::kNoRoom});
+  }
+  return verdicts;
+}
+
+void AppendStream::WaitForRoom(const SharedUse& use) {
+  Log& log = (*use)->log();
+  const Lsn last = log.next_lsn() - 1;
+  // On another thread: the log's has more to do than to append.
+  const auto go_on = [self = shared_from_this(), use](const absl::Status&) {
+    self->tasks_.Post([self, use] { self->OnRoom(); });
+  };
+  absl::Status waits = log.BeginForce(last);
+  if (waits.ok()) waits = log.OnDurable(last, go_on);
+  // A log that has failed says so of each request.
+  if (!waits.ok()) go_on(waits);
+}
+
+void AppendStream::OnRoom() {
+  JudgeRest();
+  const MutexLock lock(mutex_);
+  Advance();
+}
+
+size_t AppendStream::Admissible(service::ServedLog& log, size_t count) const {
+  if (max_exposed_ == 0) return count;
+  const uint64_t exposed = log.log().Exposed();
+  if (exposed >= max_exposed_) return 0;
+  return static_cast<size_t>(std::min<uint64_t>(count, max_exposed_ - exposed));
+}
+
+void AppendStream::Answer(const SharedUse& use, Group group) {
+  service::ServedLog& log = **use;
+  const bool waits = durability_ != v1::DURABILITY_ACCEPTED;
+  {
+    const MutexLock lock(mutex_);
+    for (size_t i = 0; i < group.verdicts.size(); ++i) {
+      const Verdict& verdict = group.verdicts[i];
+      if (!IsInLog(verdict)) continue;
+      const uint64_t sequence = group.first_sequence + i;
+      last_admitted_ = std::max(last_admitted_.value_or(0), sequence);
+      if (tells_accepted_ && verdict.finding == Finding::kAppended) {
+        AddToRuns(sequence, verdict.place, /*is_repeat=*/false,
+                  answers_.mutable_accepted());
+        has_answers_ = true;
+      }
+    }
+  }
+  // Nobody waits for what is accepted, but for what came of the table (SLG3,
+  // service_log.h).
+  if (!waits) {
+    for (Verdict& verdict : group.verdicts) {
+      if (IsInLog(verdict)) verdict.settled_with = Lsn();
+    }
+  }
+  const auto shared = std::make_shared<const Group>(std::move(group));
+  log.Settle(shared->verdicts, [self = shared_from_this(), shared,
+                                use](const absl::Status& status) {
+    self->OnSettled(*shared, (*use)->log().durable_lsn(), status);
+  });
+}
+
+void AppendStream::OnSettled(const Group& group, Lsn durable,
+                             const absl::Status& status) {
+  const MutexLock lock(mutex_);
+  --groups_;
+  if (group.verdicts.empty()) {
+    // All of them wait for room.
+  } else if (status.ok()) {
+    AddAnswers(group);
+    answers_.set_durable_lsn(durable.value);
+  } else if (std::exchange(is_in_order_, false)) {
+    // The log has failed. Of all that was not answered the outcome is unknown.
+    is_ending_ = true;
+    end_ = UnknownOutcome(NameOf(group.first_sequence), status).ToStatus();
+  }
+  Advance();
+}
+
+void AppendStream::AddAnswers(const Group& group) {
+  for (size_t i = 0; i < group.verdicts.size(); ++i) {
+    const Verdict& verdict = group.verdicts[i];
+    const uint64_t sequence = group.first_sequence + i;
+    if (IsInLog(verdict)) {
+      AddToRuns(sequence, verdict.place, verdict.finding == Finding::kRepeated,
+                answers_.mutable_done());
+      continue;
+    }
+    CallError error = ErrorOf(verdict, NameOf(sequence));
+    v1::AppendStreamResponse::Refusal* const refusal = answers_.add_refused();
+    refusal->set_sequence(sequence);
+    refusal->set_code(error.code);
+    refusal->set_message(std::move(error.message));
+    *refusal->mutable_error() = std::move(error.error);
+  }
+  answers_count_ += group.verdicts.size();
+  has_answers_ = true;
+}
+
+void AppendStream::OnWriteDone(bool ok) {
+  const std::shared_ptr<AppendStream> self = shared_from_this();
+  const MutexLock lock(mutex_);
+  is_writing_ = false;
+  unanswered_ -= std::exchange(writing_count_, 0);
+  if (!ok) {
+    is_broken_ = true;
+    End(grpc::Status::CANCELLED);
+  }
+  Advance();
+}
+
+void AppendStream::OnCancel() {
+  const std::shared_ptr<AppendStream> self = shared_from_this();
+  const MutexLock lock(mutex_);
+  is_broken_ = true;
+  End(grpc::Status::CANCELLED);
+  Advance();
+}
+
+void AppendStream::OnDrain() {
+  const std::shared_ptr<AppendStream> self = shared_from_this();
+  const MutexLock lock(mutex_);
+  End(HandedOver().ToStatus());
+  Advance();
+}
+
+void AppendStream::End(grpc::Status status) {
+  if (std::exchange(is_ending_, true)) return;
+  end_ = std::move(status);
+}
+
+void AppendStream::Advance() {
+  if (is_finished_) return;
+  if (is_ending_ && groups_ == 0) {
+    if (use_ != nullptr) (*use_)->Leave(this);
+    use_.reset();  // APS3
+    if (!is_writing_) Finish();
+    return;
+  }
+  if (has_answers_ && !is_writing_ && !is_broken_) {
+    writing_ = std::exchange(answers_, {});
+    writing_count_ = std::exchange(answers_count_, 0);
+    has_answers_ = false;
+    is_writing_ = true;
+    StartWrite(&writing_);
+  }
+  if (!is_ending_ && !is_reading_ && !is_taking_ &&
+      unanswered_ < kUnansweredMax) {  // APS1
+    is_reading_ = true;
+    StartRead(&request_);
+  }
+}
+
+void AppendStream::Finish() {
+  const bool says_last =
+      is_in_order_ && last_admitted_.has_value() && !has_said_last_;
+  if (!is_broken_ && (has_answers_ || says_last)) {
+    writing_ = std::exchange(answers_, {});
+    has_answers_ = false;
+    if (says_last) writing_.set_last_admitted(*last_admitted_);  // APS2
+    has_said_last_ |= says_last;
+    is_writing_ = true;
+    StartWrite(&writing_);
+    return;
+  }
+  if (has_said_last_ && !is_broken_ && !has_client_ended_) {  // APS5
+    if (!std::exchange(is_reading_, true)) StartRead(&request_);
+    return;
+  }
+  is_finished_ = true;
+  ServerBidiReactor::Finish(end_);
+}
+
+void AppendStream::OnDone() {
+  const std::shared_ptr<AppendStream> last = std::move(self_);
+}
+
+}  // namespace alpheus::rpc

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/grpc/calls/log_calls.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "alpheus/log_tail.h"
+#include "api/grpc/calls/append_stream.h"
+#include "api/grpc/calls/log_use.h"
+#include "api/grpc/calls/read_stream.h"
+#include "api/grpc/calls/tail_stream.h"
+#include "api/grpc/wire/call_error.h"
+#include "api/grpc/wire/messages.h"
+#include "api/service/log/service_log.h"
+
+namespace alpheus::rpc {
+namespace {
+
+using grpc::ServerUnaryReactor;
+using service::Finding;
+using service::Verdict;
+
+ServerUnaryReactor* Refuse(ServerUnaryReactor* reactor,
+                           const CallError& error) {
+  reactor->Finish(error.ToStatus());
+  return reactor;
+}
+
+// Sends the answer to one request once its verdict may be told. `fill` sets the
+// response of a request that is in the log, or, if it may, was never appended.
+void AnswerWhenSettled(const SharedUse& use, const Verdict& verdict,
+                       const RequestName& name, bool tells_never,
+                       ServerUnaryReactor* reactor,
+                       std::function<void(const Verdict&)> fill) {
+  const bool is_in_log = verdict.finding == Finding::kAppended ||
+                         verdict.finding == Finding::kRepeated;
+  const bool is_told =
+      is_in_log || (tells_never && verdict.finding == Finding::kNever);
+  (*use)->Settle({&verdict, 1},
+                 [=, fill = std::move(fill)](const absl::Status& status) {
+                   if (!status.ok()) {
+                     reactor->Finish(UnknownOutcome(name, status).ToStatus());
+                   } else if (!is_told) {
+                     reactor->Finish(ErrorOf(verdict, name).ToStatus());
+                   } else {
+                     fill(verdict);
+                     reactor->Finish(grpc::Status::OK);
+                   }
+                   // Until now the log was in use.
+                   (void)use;
+                 });
+}
+
+// Checks that a record is the one that its client knows. Requires: it is
+// durable. Errors: OutOfRange (it is another one, or was cleaned); as
+// LogTail::Next.
+absl::Status CheckPlace(Log& log, const service::Place& place) {
+  absl::StatusOr<std::unique_ptr<LogTail>> tail = log.Tail(place.lsn);
+  if (!tail.ok()) return tail.status();
+  const auto record = (*tail)->Next();
+  if (!record.ok()) return record.status();
+  const bool is_there = record->has_value() && (*record)->lsn == place.lsn;
+  if (is_there && (*record)->epoch == place.epoch) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(
+      "the record of epoch ", place.epoch.value, " at LSN ", place.lsn.value,
+      " is not in the log: it was never durable, and was lost. ",
+      is_there ? absl::StrCat("Epoch ", (*record)->epoch.value,
+                              " has given its LSN to another one")
+               : "Its LSN has no record"));
+}
+
+// Answers when this record is durable. `Response` has a durable_lsn.
+template <class Response>
+ServerUnaryReactor* AnswerWhenDurable(const SharedUse& use,
+                                      const service::Place& place,
+                                      ServerUnaryReactor* reactor,
+                                      Response* response) {
+  Log& log = (*use)->log();
+  const absl::Status waits =
+      log.OnDurable(place.lsn, [=, &log](absl::Status status) {
+        if (status.ok()) status = CheckPlace(log, place);
+        if (!status.ok()) {
+          reactor->Finish(ErrorOf(status, log.head_lsn()).ToStatus());
+        } else {
+          response->set_durable_lsn(log.durable_lsn().value);
+          reactor->Finish(grpc::Status::OK);
+        }
+        (void)use;
+      });
+  if (!waits.ok()) return Refuse(reactor, ErrorOf(waits, log.head_lsn()));
+  return reactor;
+}
+
+}  // namespace
+
+ServerUnaryReactor* LogCalls::OpenClient(grpc::CallbackServerContext* context,
+                                         const v1::OpenClientRequest* request,
+                                         v1::OpenClientResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  service::FoundLog found = logs_.Find(request->log());
+  if (!found.use) return Refuse(reactor, ErrorOf(found));
+  const SharedUse use = Share(std::move(found.use));
+  const Epoch epoch = (*use)->service().epoch();
+  const Verdict verdict = (*use)->service().Open(epoch);
+  AnswerWhenSettled(use, verdict, {{}, 0, epoch, epoch}, false, reactor,
+                    [response, epoch](const Verdict& opened) {
+                      SetPlace(*opened.place, response->mutable_client());
+                      response->set_epoch(epoch.value);
+                    });
+  return reactor;
+}
+
+ServerUnaryReactor* LogCalls::CloseClient(grpc::CallbackServerContext* context,
+                                          const v1::CloseClientRequest* request,
+                                          v1::CloseClientResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  service::FoundLog found = logs_.Find(request->log());
+  if (!found.use) return Refuse(reactor, ErrorOf(found));
+  const SharedUse use = Share(std::move(found.use));
+  service::ServiceLog& log = (*use)->service();
+  const service::ClientId client = ClientOf(request->client());
+  const Verdict verdict = log.Close(Epoch(request->epoch()), client);
+  AnswerWhenSettled(use, verdict,
+                    {client, 0, Epoch(request->epoch()), log.epoch()}, false,
+                    reactor, [response](const Verdict& closed) {
+                      SetPlace(*closed.place, response->mutable_place());
+                    });
+  return reactor;
+}
+
+ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
+                                     const v1::AppendRequest* request,
+                                     v1::AppendResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (const auto error = CheckDurability(request->durability())) {
+    return Refuse(reactor, *error);
+  }
+  service::FoundLog found = logs_.Find(request->log());
+  if (!found.use) return Refuse(reactor, ErrorOf(found));
+  const SharedUse use = Share(std::move(found.use));
+  service::ServiceLog& log = (*use)->service();
+  const AppendRequestParts parts(
+      ClientOf(request->client()),
+      NumberOf(request->number(), request->resumption()), request->payload());
+  const service::AppendRequest append = parts.Get();
+  std::vector<Verdict> verdicts;
+  log.Append(Epoch(request->epoch()), {&append, 1}, &verdicts);
+  Verdict verdict = verdicts.front();
+  const bool is_in_log = verdict.finding == Finding::kAppended ||
+                         verdict.finding == Finding::kRepeated;
+  if (is_in_log && request->durability() == v1::DURABILITY_ACCEPTED) {
+    verdict.settled_with = Lsn();
+  }
+  AnswerWhenSettled(
+      use, verdict,
+      {append.client, append.number.sequence, Epoch(request->epoch()),
+       log.epoch()},
+      false, reactor, [response, use](const Verdict& appended) {
+        if (appended.place) {
+          SetPlace(*appended.place, response->mutable_place());
+        }
+        response->set_repeated(appended.finding == Finding::kRepeated);
+        response->set_durable_lsn((*use)->log().durable_lsn().value);
+      });
+  return reactor;
+}
+
+grpc::ServerBidiReactor<v1::AppendStreamRequest, v1::AppendStreamResponse>*
+LogCalls::AppendStream(grpc::CallbackServerContext* /*context*/) {
+  return AppendStream::Start(logs_, tasks_);
+}
+
+ServerUnaryReactor* LogCalls::ResumeClient(
+    grpc::CallbackServerContext* context,
+    const v1::ResumeClientRequest* request,
+    v1::ResumeClientResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  service::FoundLog found = logs_.Find(request->log());
+  if (!found.use) return Refuse(reactor, ErrorOf(found));
+  const SharedUse use = Share(std::move(found.use));
+  service::ServiceLog& log = (*use)->service();
+  const service::ClientId client = ClientOf(request->client());
+  const service::Resumed resumed = log.Resume(
+      client, request->lowest_unanswered(), Epoch(request->last_epoch()));
+  // A later primary may have what this one lacks.
+  if (resumed.verdict.finding == Finding::kWrongEpoch) {
+    return Refuse(reactor, HandedOver());
+  }
+  response->set_epoch(log.epoch().value);
+  response->set_resumption(resumed.resumption);
+  response->set_last_sequence(resumed.last);
+  response->set_ended(resumed.is_closed);
+  for (const service::Placed& placed : resumed.places) {
+    AddToRuns(placed.sequence, placed.place, /*is_repeat=*/true,
+              response->mutable_places());
+  }
+  AnswerWhenSettled(use, resumed.verdict,
+                    {client, 0, Epoch(request->last_epoch()), log.epoch()},
+                    false, reactor, [](const Verdict&) {});
+  return reactor;
+}
+
+ServerUnaryReactor* LogCalls::Resolve(grpc::CallbackServerContext* context,
+                                      const v1::ResolveRequest* request,
+                                      v1::ResolveResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  service::FoundLog found = logs_.Find(request->log());
+  if (!found.use) return Refuse(reactor, ErrorOf(found));
+  const SharedUse use = Share(std::move(found.use));
+  service::ServiceLog& log = (*use)->service();
+  const service::ClientId client = ClientOf(request->client());
+  const RequestName name = {client, request->sequence(),
+                            Epoch(request->last_epoch()), log.epoch()};
+  if (request->sequence() == 0) {
+    return Refuse(reactor, ErrorOf(Verdict(), name));
+  }
+  const service::Resumed resumed =
+      log.Resume(client, request->sequence(), Epoch(request->last_epoch()));
+  const Verdict verdict = resumed.On(request->sequence());
+  if (verdict.finding == Finding::kWrongEpoch) {
+    return Refuse(reactor, HandedOver());
+  }
+  response->set_epoch(log.epoch().value);
+  response->set_resumption(resumed.resumption);
+  AnswerWhenSettled(
+      use, verdict, name, true, reactor, [response](const Verdict& resolved) {
+        if (resolved.finding == Finding::kNever) {
+          response->set_outcome(v1::ResolveResponse::OUTCOME_NEVER);
+          return;
+        }
+        response->set_outcome(v1::ResolveResponse::OUTCOME_DURABLE);
+        if (resolved.place) {
+          SetPlace(*resolved.place, response->mutable_place());
+        }
+      });
+  return reactor;
+}
+
+ServerUnaryReactor* LogCalls::Force(grpc::CallbackServerContext* context,
+                                    const v1::ForceRequest* request,
+                                    v1::ForceResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  service::FoundLog found = logs_.Find(request->log());
+  if (!found.use) return Refuse(reactor, ErrorOf(found));
+  const SharedUse use = Share(std::move(found.use));
+  Log& log = (*use)->log();
+  const absl::Status begun = log.BeginForce(Lsn(request->place().lsn()));
+  if (!begun.ok()) return Refuse(reactor, ErrorOf(begun, log.head_lsn()));
+  return AnswerWhenDurable(use, PlaceOf(request->place()), reactor, response);
+}
+
+ServerUnaryReactor* LogCalls::WaitDurable(grpc::CallbackServerContext* context,
+                                          const v1::WaitDurableRequest* request,
+                                          v1::WaitDurableResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  service::FoundLog found = logs_.Find(request->log());
+  if (!found.use) return Refuse(reactor, ErrorOf(found));
+  return AnswerWhenDurable(Share(std::move(found.use)),
+                           PlaceOf(request->place()), reactor, response);
+}
+
+grpc::ServerWriteReactor<v1::ReadResponse>* LogCalls::Read(
+    grpc::CallbackServerContext* /*context*/, const v1::ReadRequest* request) {
+  return ReadStream::Start(logs_, *request);
+}
+
+grpc::ServerBidiReactor<v1::TailRequest, v1::TailResponse>* LogCalls::Tail(
+    grpc::CallbackServerContext* /*context*/) {
+  return TailStream::Start(logs_, tasks_);
+}
+
+ServerUnaryReactor* LogCalls::Cleanup(grpc::CallbackServerContext* context,
+                                      const v1::CleanupRequest* request,
+                                      v1::CleanupResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  service::FoundLog found = logs_.Find(request->log());
+  if (!found.use) return Refuse(reactor, ErrorOf(found));
+  const SharedUse use = Share(std::move(found.use));
+  Log& log = (*use)->log();
+  const Lsn through(request->through_lsn());
+  if (through > log.durable_lsn()) {
+    return Refuse(reactor, ErrorOf(absl::OutOfRangeError(absl::StrCat(
+                                       "clean through LSN ", through.value,
+                                       ": the last durable one is ",
+                                       log.durable_lsn().value)),
+                                   log.head_lsn()));
+  }
+  (*use)->service().CleanupThrough(
+      through, [=, &log](const absl::Status& status) {
+        if (!status.ok()) {
+          reactor->Finish(ErrorOf(status, log.head_lsn()).ToStatus());
+        } else {
+          response->set_head_lsn(log.head_lsn().value);
+          reactor->Finish(grpc::Status::OK);
+        }
+        (void)use;
+      });
+  return reactor;
+}
+
+ServerUnaryReactor* LogCalls::GetExposure(grpc::CallbackServerContext* context,
+                                          const v1::GetExposureRequest* request,
+                                          v1::GetExposureResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const service::FoundLog found = logs_.Find(request->log());
+  if (!found.use) return Refuse(reactor, ErrorOf(found));
+  response->set_records(found.use->log().Exposed());
+  response->set_records_max(found.use->log().ExposedMax());
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+ServerUnaryReactor* LogCalls::GetStatus(grpc::CallbackServerContext* context,
+                                        const v1::GetStatusRequest* request,
+                                        v1::GetStatusResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const service::FoundLog found = logs_.Find(request->log());
+  if (!found.use && !absl::IsUnavailable(found.status)) {
+    return Refuse(reactor, ErrorOf(found));
+  }
+  if (!found.use) {
+    *response->mutable_primary() = ErrorOf(found).error.not_primary();
+  } else {
+    const Log& log = found.use->log();
+    response->set_is_primary(true);
+    response->set_epoch(found.use->service().epoch().value);
+    response->set_head_lsn(log.head_lsn().value);
+    response->set_durable_lsn(log.durable_lsn().value);
+    response->set_next_lsn(log.next_lsn().value);
+    response->set_max_payload_bytes(
+        std::min(found.use->service().request_bytes_max(),
+                 kMessageBytesMax - kMessageHeadBytes));
+    response->set_clients(found.use->service().clients());
+  }
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+}  // namespace alpheus::rpc

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// log_calls: the calls of the API (log_service.proto) on the logs of a node.
+//
+// Idea: no call waits on a thread. A call that is answered later leaves a
+// callback with the log, which sends the answer.
+//
+// Thread safety: gRPC's threads.
+// References: docs/design/service.md.
+#ifndef ALPHEUS_API_GRPC_CALLS_LOG_CALLS_H_
+#define ALPHEUS_API_GRPC_CALLS_LOG_CALLS_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
+#include "alpheus/v1/log_service.grpc.pb.h"
+#include "api/service/served/served_logs.h"
+#include "api/wiring/task_thread.h"
+
+namespace alpheus::rpc {
+
+class LogCalls final : public v1::LogService::CallbackService {
+ public:
+  // Both must outlive it, and `tasks` all logs.
+  LogCalls(service::ServedLogs& logs, TaskThread& tasks)
+      : logs_(logs), tasks_(tasks) {}
+
+  grpc::ServerUnaryReactor* OpenClient(
+      grpc::CallbackServerContext* context,
+      const v1::OpenClientRequest* request,
+      v1::OpenClientResponse* response) override;
+  grpc::ServerUnaryReactor* ResumeClient(
+      grpc::CallbackServerContext* context,
+      const v1::ResumeClientRequest* request,
+      v1::ResumeClientResponse* response) override;
+  grpc::ServerUnaryReactor* CloseClient(
+      grpc::CallbackServerContext* context,
+      const v1::CloseClientRequest* request,
+      v1::CloseClientResponse* response) override;
+  grpc::ServerUnaryReactor* Append(grpc::CallbackServerContext* context,
+                                   const v1::AppendRequest* request,
+                                   v1::AppendResponse* response) override;
+  grpc::ServerBidiReactor<v1::AppendStreamRequest, v1::AppendStreamResponse>*
+  AppendStream(grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* Resolve(grpc::CallbackServerContext* context,
+                                    const v1::ResolveRequest* request,
+                                    v1::ResolveResponse* response) override;
+  grpc::ServerUnaryReactor* Force(grpc::CallbackServerContext* context,
+                                  const v1::ForceRequest* request,
+                                  v1::ForceResponse* response) override;
+  grpc::ServerUnaryReactor* WaitDurable(
+      grpc::CallbackServerContext* context,
+      const v1::WaitDurableRequest* request,
+      v1::WaitDurableResponse* response) override;
+  grpc::ServerWriteReactor<v1::ReadResponse>* Read(
+      grpc::CallbackServerContext* context,
+      const v1::ReadRequest* request) override;
+  grpc::ServerBidiReactor<v1::TailRequest, v1::TailResponse>* Tail(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* Cleanup(grpc::CallbackServerContext* context,
+                                    const v1::CleanupRequest* request,
+                                    v1::CleanupResponse* response) override;
+  grpc::ServerUnaryReactor* GetExposure(
+      grpc::CallbackServerContext* context,
+      const v1::GetExposureRequest* request,
+      v1::GetExposureResponse* response) override;
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
+                                      const v1::GetStatusRequest* request,
+                                      v1::GetStatusResponse* response) override;
+
+ private:
+  service::ServedLogs& logs_;
+  TaskThread& tasks_;
+};
+
+}  // namespace alpheus::rpc
+
+#endif  // ALPHEUS_API_GRPC_CALLS_LOG_CALLS_H_

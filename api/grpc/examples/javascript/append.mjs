@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Appends each line of the standard input to a log, exactly once, and says the
+// place of the last one. Follows the log from primary to primary.
+//
+//   npm install
+//   node append.mjs LOG ADDRESS... < lines
+//
+// docs/design/service.md says why nothing is sent again before ResumeClient.
+import * as grpc from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+const kProtos = fileURLToPath(new URL("../../proto", import.meta.url));
+const kUnansweredMax = 1000; // the service keeps 1,024 places
+const kPerMessage = 100;
+const kRestMs = 50; // before the nodes are asked again
+
+const definition = loadSync("alpheus/v1/log_service.proto", {
+  includeDirs: [kProtos],
+  longs: String,
+  defaults: true,
+  oneofs: true,
+});
+const { LogService } = grpc.loadPackageDefinition(definition).alpheus.v1;
+
+class Appender {
+  constructor(log, addresses) {
+    this.log = log;
+    this.nodes = addresses.map(
+      (address) => new LogService(address, grpc.credentials.createInsecure()),
+    );
+    this.client = null; // its name, once it has begun
+    this.epoch = "0"; // the latest one in which anything was sent
+    this.nextSequence = 1n;
+    this.unanswered = []; // {sequence, data, isSent}, in order
+    this.last = null; // place of the last record
+    this.wake = () => {};
+  }
+
+  // Appends a line. Waits while too many have no answer.
+  async append(data) {
+    while (this.unanswered.length >= kUnansweredMax) await this.change();
+    this.unanswered.push({ sequence: this.nextSequence++, data, isSent: false });
+    this.send();
+  }
+
+  // Waits until all lines are durable.
+  async finish() {
+    while (this.unanswered.length > 0) await this.change();
+    this.isFinished = true;
+    this.stream?.end();
+    await this.runs;
+    for (const node of this.nodes) node.close();
+  }
+
+  start() {
+    this.runs = this.run();
+  }
+
+  change() {
+    return new Promise((resolve) => (this.wake = resolve));
+  }
+
+  // Goes from primary to primary.
+  async run() {
+    for (let at = 0; !this.isFinished; ++at) {
+      const node = this.nodes[at % this.nodes.length];
+      try {
+        const resumption = await this.begin(node);
+        await this.serve(node, resumption);
+        at -= 1; // the same one again
+      } catch (error) {
+        if (error.code !== grpc.status.UNAVAILABLE &&
+            error.code !== grpc.status.ABORTED) {
+          throw error;
+        }
+        await sleep(kRestMs);
+      }
+    }
+  }
+
+  call(node, method, request) {
+    return new Promise((resolve, reject) =>
+      node[method]({ log: this.log, ...request }, (error, response) =>
+        error ? reject(error) : resolve(response),
+      ),
+    );
+  }
+
+  // Begins the client, or resumes it. Returns the number that its requests
+  // carry.
+  async begin(node) {
+    if (this.client === null) {
+      const opened = await this.call(node, "OpenClient", {});
+      this.client = opened.client;
+      this.epoch = opened.epoch;
+      return "0";
+    }
+    const resumed = await this.call(node, "ResumeClient", {
+      client: this.client,
+      lowestUnanswered: String(
+        this.unanswered[0]?.sequence ?? this.nextSequence,
+      ),
+      lastEpoch: this.epoch,
+    });
+    for (const run of resumed.places) this.done(run);
+    // All up to the last one are in the log; the rest never will be, as sent.
+    this.answer(1n, BigInt(resumed.lastSequence));
+    for (const request of this.unanswered) request.isSent = false;
+    this.epoch = resumed.epoch;
+    return resumed.resumption;
+  }
+
+  // Appends by one stream, until it ends.
+  serve(node, resumption) {
+    return new Promise((resolve, reject) => {
+      const stream = node.AppendStream();
+      this.stream = stream;
+      stream.write({
+        begin: {
+          log: this.log,
+          epoch: this.epoch,
+          client: this.client,
+          durability: "DURABILITY_QUORUM",
+          resumption,
+        },
+      });
+      stream.on("data", (answers) => {
+        for (const run of answers.done) this.done(run);
+        for (const refusal of answers.refused) {
+          if (refusal.code !== grpc.status.RESOURCE_EXHAUSTED &&
+              refusal.error?.kind !== "outOfOrder") {
+            stream.destroy(Object.assign(new Error(refusal.message), refusal));
+            return;
+          }
+          this.setBack(BigInt(refusal.sequence));
+        }
+        if (answers._lastAdmitted) stream.end(); // it ends in good order
+        else this.send();
+      });
+      stream.on("error", (error) => {
+        this.stream = null;
+        reject(error);
+      });
+      stream.on("end", () => {
+        this.stream = null;
+        resolve();
+      });
+      this.send();
+    });
+  }
+
+  // Sends what was not sent, in runs of consecutive sequences.
+  send() {
+    if (!this.stream) return;
+    for (;;) {
+      const first = this.unanswered.findIndex((request) => !request.isSent);
+      if (first < 0) return;
+      const run = [];
+      for (const request of this.unanswered.slice(first, first + kPerMessage)) {
+        if (request.isSent) break;
+        request.isSent = true;
+        run.push(request);
+      }
+      this.stream.write({
+        requests: {
+          first: {
+            sequence: String(run[0].sequence),
+            lowestUnanswered: String(this.unanswered[0].sequence),
+          },
+          payloads: run.map((request) => ({ data: Buffer.from(request.data) })),
+        },
+      });
+    }
+  }
+
+  setBack(sequence) {
+    const request = this.unanswered.find((one) => one.sequence === sequence);
+    if (request) request.isSent = false;
+  }
+
+  done(run) {
+    const first = BigInt(run.firstSequence);
+    const last = first + BigInt(run.count) - 1n;
+    if (run.first) {
+      const lsn = BigInt(run.first.lsn) + BigInt(run.count) - 1n;
+      this.last = { epoch: run.first.epoch, lsn: String(lsn) };
+    }
+    this.answer(first, last);
+  }
+
+  answer(first, last) {
+    this.unanswered = this.unanswered.filter(
+      ({ sequence }) => sequence < first || sequence > last,
+    );
+    this.wake();
+  }
+}
+
+const [log, ...addresses] = process.argv.slice(2);
+if (addresses.length === 0) {
+  console.error("usage: node append.mjs LOG ADDRESS... < lines");
+  process.exit(2);
+}
+const appender = new Appender(log, addresses);
+appender.start();
+let lines = 0;
+for await (const line of createInterface({ input: process.stdin })) {
+  await appender.append(line);
+  ++lines;
+}
+await appender.finish();
+console.log(`${lines} lines are durable`, appender.last ?? "");

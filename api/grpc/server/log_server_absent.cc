@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server of a build without gRPC: there is none.
+#include "api/grpc/server/log_server.h"
+
+namespace alpheus::rpc {
+
+absl::Status LogServer::Check(const std::string& /*listen*/) {
+  return absl::UnimplementedError(
+      "this program was built without gRPC, and serves no clients. Install "
+      "libgrpc++-dev, libprotobuf-dev, protobuf-compiler and "
+      "protobuf-compiler-grpc, and build it again");
+}
+
+absl::StatusOr<std::unique_ptr<LogServer>> LogServer::Start(
+    const std::string& listen, service::ServedLogs& /*logs*/) {
+  return Check(listen);
+}
+
+}  // namespace alpheus::rpc

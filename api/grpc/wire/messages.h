@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// messages: the service's values, as messages of the API.
+//
+// Thread safety: pure functions.
+#ifndef ALPHEUS_API_GRPC_WIRE_MESSAGES_H_
+#define ALPHEUS_API_GRPC_WIRE_MESSAGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "alpheus/v1/log_service.pb.h"
+#include "api/service/clients/client_requests.h"
+#include "api/service/log/service_log.h"
+#include "api/service/record/service_record.h"
+#include "log/base/ids.h"
+
+namespace alpheus::rpc {
+
+// Largest message that the server takes.
+inline constexpr size_t kMessageBytesMax = size_t{16} << 20;
+// Room in a message beside its payload.
+inline constexpr size_t kMessageHeadBytes = size_t{64} << 10;
+
+inline void SetPlace(const service::Place& place, v1::Place* out) {
+  out->set_epoch(place.epoch.value);
+  out->set_lsn(place.lsn.value);
+}
+
+inline service::Place PlaceOf(const v1::Place& place) {
+  return {Epoch(place.epoch()), Lsn(place.lsn())};
+}
+
+inline service::ClientId ClientOf(const v1::Place& place) {
+  return {PlaceOf(place)};
+}
+
+inline service::Request NumberOf(const v1::RequestNumber& number,
+                                 uint64_t resumption) {
+  return {number.sequence(), number.lowest_unanswered(), resumption};
+}
+
+// Adds a request to the last run, if it goes on where that ends, or begins
+// another one.
+void AddToRuns(uint64_t sequence, const std::optional<service::Place>& place,
+               bool is_repeat,
+               google::protobuf::RepeatedPtrField<v1::Run>* runs);
+
+// A request to append, and its payloads, which are parts of the message. The
+// message must outlive it.
+class AppendRequestParts {
+ public:
+  AppendRequestParts(const service::ClientId& client,
+                     const service::Request& number,
+                     const v1::Payload& payload);
+
+  // Valid while this object stays where it is.
+  service::AppendRequest Get() const;
+
+ private:
+  service::AppendRequest request_;
+  std::vector<std::span<const std::byte>> payloads_;
+};
+
+}  // namespace alpheus::rpc
+
+#endif  // ALPHEUS_API_GRPC_WIRE_MESSAGES_H_

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the client treats a primary that is silent, or whose streams end.
+#include "api/client/grpc/append_driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <coroutine>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "api/client/grpc/log_client.h"
+#include "tests/api/client/grpc/scripted_primary.h"
+#include "tests/support/fixtures/patience.h"
+
+namespace alpheus::testing {
+namespace {
+
+using Stream = ScriptedPrimary::Stream;
+using ::testing::ElementsAre;
+
+class AppendDriverTest : public ::testing::Test {
+ protected:
+  void Start(std::deque<Stream> script) {
+    primary_ = std::make_unique<ScriptedPrimary>(std::move(script));
+    client::LogClientOptions options;
+    options.addresses = {primary_->address()};
+    // On a busy machine a good stream may be given up, too, and nothing is lost
+    // by it.
+    options.stall_ms = 50;
+    auto client = client::LogClient::Start(options);
+    ASSERT_TRUE(client.ok()) << client.status();
+    client_ = *std::move(client);
+  }
+  absl::StatusOr<client::Appended> Append(const std::string& text) {
+    return client_->Append({.parts = {text}}, kPatienceDuration);
+  }
+
+  std::unique_ptr<ScriptedPrimary> primary_;
+  std::unique_ptr<client::LogClient> client_;
+};
+
+// ADR3.
+TEST_F(AppendDriverTest, SilentPrimaryThatLacksTheRequestGetsItAgain) {
+  Start({Stream::kDropsAndIsSilent, Stream::kDropsAndIsSilent});
+  EXPECT_TRUE(Append("a").ok());
+  EXPECT_THAT(primary_->appended(), ElementsAre("a"));
+  EXPECT_GE(primary_->streams(), 3);
+}
+
+// ADR3.
+TEST_F(AppendDriverTest, SilentPrimaryThatHasTheRequestIsBelieved) {
+  Start({Stream::kTakesAndIsSilent});
+  EXPECT_TRUE(Append("a").ok());
+  EXPECT_TRUE(Append("b").ok());
+  EXPECT_THAT(primary_->appended(), ElementsAre("a", "b"));
+}
+
+// ADR4.
+TEST_F(AppendDriverTest, StreamsThatEndAreBegunAgain) {
+  Start(std::deque<Stream>(5, Stream::kEnds));
+  EXPECT_TRUE(Append("a").ok());
+  EXPECT_THAT(primary_->appended(), ElementsAre("a"));
+  EXPECT_GE(primary_->streams(), 6);
+}
+
+// ADR5.
+TEST_F(AppendDriverTest, ClientWithAllItsAnswersIsClosedInTheLog) {
+  Start({});
+  EXPECT_TRUE(Append("a").ok());
+  EXPECT_EQ(primary_->closed(), 0);
+  client_.reset();
+  EXPECT_EQ(primary_->closed(), 1);
+}
+
+TEST_F(AppendDriverTest, ClientThatLacksAnAnswerStaysInTheLog) {
+  Start(std::deque<Stream>(1'000, Stream::kDropsAndIsSilent));
+  std::optional<absl::Status> answer;
+  ASSERT_TRUE(
+      client_
+          ->AppendAsync({.parts = {"a"}},
+                        [&](const absl::StatusOr<client::Appended>& it) {
+                          answer = it.status();
+                        })
+          .ok());
+  client_.reset();
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*answer)) << *answer;
+  EXPECT_EQ(primary_->closed(), 0);
+}
+
+TEST_F(AppendDriverTest, RequestThatFitsIntoNoMessageIsRefusedAtOnce) {
+  Start({});
+  const absl::Status refused = client_->AppendAsync(
+      {.parts = {std::string(client::kRequestBytesMax + 1, 'x')}}, {});
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_TRUE(Append("a").ok());
+  EXPECT_THAT(primary_->appended(), ElementsAre("a"));
+}
+
+// A coroutine that runs to its first await when it is called.
+struct Detached {
+  // NOLINTBEGIN(readability-identifier-naming): the language's names
+  struct promise_type {
+    Detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+  // NOLINTEND(readability-identifier-naming)
+};
+
+// GCC 12 takes no list in an operand of co_await.
+client::Payload PayloadOf(const char* text) { return {.parts = {text}}; }
+
+Detached AppendTwo(client::LogClient& client, bool& is_over) {
+  const auto first = co_await client.CoAppend(PayloadOf("a"));
+  EXPECT_TRUE(first.ok()) << first.status();
+  const auto none = co_await client.CoAppend(client::Payload());
+  EXPECT_TRUE(absl::IsInvalidArgument(none.status())) << none.status();
+  const auto second = co_await client.CoAppend(PayloadOf("b"));
+  EXPECT_TRUE(second.ok()) << second.status();
+  is_over = true;
+}
+
+TEST_F(AppendDriverTest, CoroutineAwaitsItsAnswers) {
+  Start({Stream::kEnds});
+  bool is_over = false;
+  AppendTwo(*client_, is_over);
+  ASSERT_TRUE(client_->Flush(kPatienceDuration).ok());
+  EXPECT_TRUE(is_over);
+  EXPECT_THAT(primary_->appended(), ElementsAre("a", "b"));
+}
+
+}  // namespace
+}  // namespace alpheus::testing

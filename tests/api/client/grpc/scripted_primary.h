@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// scripted_primary: a primary of a log in memory, on loopback, whose streams do
+// as a test says: some answer, some are silent, some end.
+//
+// Thread safety: all concurrently.
+#ifndef ALPHEUS_TESTS_API_CLIENT_GRPC_SCRIPTED_PRIMARY_H_
+#define ALPHEUS_TESTS_API_CLIENT_GRPC_SCRIPTED_PRIMARY_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "alpheus/v1/log_service.grpc.pb.h"
+
+namespace alpheus::testing {
+
+class ScriptedPrimary final : public v1::LogService::Service {
+ public:
+  // How one stream behaves.
+  enum class Stream {
+    kAnswers,
+    kDropsAndIsSilent,  // appends nothing
+    kTakesAndIsSilent,  // appends, and does not say so
+    kEnds,              // when its first request comes
+  };
+
+  // `script`: the first streams; all others answer.
+  explicit ScriptedPrimary(std::deque<Stream> script = {});
+  ~ScriptedPrimary() override;
+
+  std::string address() const;
+  // Payloads that it has, in the order of their LSNs.
+  std::vector<std::string> appended() const;
+  // How many streams began, and how many clients were closed.
+  int streams() const;
+  int closed() const;
+
+ private:
+  using Context = grpc::ServerContext;
+
+  grpc::Status OpenClient(Context* context,
+                          const v1::OpenClientRequest* request,
+                          v1::OpenClientResponse* response) override;
+  grpc::Status ResumeClient(Context* context,
+                            const v1::ResumeClientRequest* request,
+                            v1::ResumeClientResponse* response) override;
+  grpc::Status CloseClient(Context* context,
+                           const v1::CloseClientRequest* request,
+                           v1::CloseClientResponse* response) override;
+  grpc::Status AppendStream(
+      Context* context,
+      grpc::ServerReaderWriter<v1::AppendStreamResponse,
+                               v1::AppendStreamRequest>* stream) override;
+
+  mutable std::mutex mutex_;  // guards all below but the server
+  std::deque<Stream> script_;
+  std::vector<std::string> appended_;
+  uint64_t resumption_ = 0;
+  int streams_ = 0;
+  int closed_ = 0;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_API_CLIENT_GRPC_SCRIPTED_PRIMARY_H_

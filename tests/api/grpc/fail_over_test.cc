@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three daemons that stand for a log and serve it, and a client that appends by
+// streams. Its primary is killed, or ended in good order. The client asks what
+// became of its requests, and goes on at the next one: nothing is lost, doubled
+// or moved.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "api/client/grpc/log_client.h"
+#include "log/base/clock.h"
+#include "tests/api/grpc/log_client.h"
+#include "tests/process/cluster_fixture.h"
+#include "tests/support/fixtures/own_host.h"
+#include "tests/support/fixtures/patience.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::grpc::StatusCode;
+using ::testing::ElementsAreArray;
+
+class ServiceFailOverTest : public ClusterTest {
+ protected:
+  static constexpr int kNodes = 3;
+
+  void SetUp() override {
+    demo::ClusterOptions options = ThreeNodes(directory_.path());
+    for (int node = 1; node <= kNodes; ++node) {
+      addresses_.push_back(OwnHost() + ":7411");
+      options.client_addresses[node] = addresses_.back();
+      // A busy machine must not decide who is primary.
+      options.node_options[node] = {"--stand",      "main",
+                                    "--serve",      addresses_.back(),
+                                    "--silence-ms", "5000"};
+    }
+    StartCluster(options);
+    Format("main", "4MiB");
+    FindPrimary();
+    const grpc::Status opened = client_->Open();
+    ASSERT_TRUE(opened.ok()) << opened.error_message();
+  }
+
+  // Waits for a primary, and connects to it as the same client.
+  void FindPrimary() {
+    const auto before = std::move(client_);
+    const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+    while (Clock::Real().NowNanos() < end) {
+      cluster_->Listen();
+      for (primary_ = 1; primary_ <= kNodes; ++primary_) {
+        if (!cluster_->is_running(primary_)) continue;
+        client_ = std::make_unique<LogClient>(addresses_[primary_ - 1]);
+        grpc::ClientContext context;
+        v1::GetStatusRequest request;
+        request.set_log("main");
+        v1::GetStatusResponse status;
+        if (!client_->stub().GetStatus(&context, request, &status).ok()) {
+          continue;
+        }
+        if (!status.is_primary()) continue;
+        if (before != nullptr) client_->client = before->client;
+        client_->epoch = status.epoch();
+        return;
+      }
+    }
+    FAIL() << "nobody is primary";
+  }
+
+  // Appends requests from next_ on in messages of ten, all under way at once;
+  // `interrupt` is called once some are done. Returns the end of the stream.
+  template <class Interrupt>
+  grpc::Status AppendThrough(const Interrupt& interrupt,
+                             AppendingStream* stream) {
+    constexpr uint64_t kMessages = 60;
+    constexpr uint64_t kOfMessage = 10;
+    for (uint64_t i = 0; i < kMessages; ++i) {
+      std::vector<std::string> payloads;
+      for (uint64_t k = 0; k < kOfMessage; ++k) {
+        payloads.push_back(PayloadOfRequest(next_ + i * kOfMessage + k));
+      }
+      if (!stream->Send(next_ + i * kOfMessage, payloads, next_)) break;
+      if (i != kMessages / 2) continue;
+      EXPECT_TRUE(stream->ReadUntilDone(1));
+      interrupt();
+    }
+    return stream->Finish();
+  }
+
+  static std::string PayloadOfRequest(uint64_t sequence) {
+    return absl::StrCat("payload of request ", sequence);
+  }
+
+  // All requests before next_ are in the log, once, in order.
+  void CheckAll() {
+    std::vector<std::string> expected;
+    for (uint64_t i = 1; i < next_; ++i) {
+      expected.push_back(PayloadOfRequest(i));
+    }
+    EXPECT_THAT(client_->ReadAll(), ElementsAreArray(expected));
+  }
+
+  void AwaitAllInSync() {
+    const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+    while (Clock::Real().NowNanos() < end) {
+      cluster_->Listen();
+      int in_sync = 0;
+      for (const nlohmann::json& replica : Status()) {
+        in_sync += replica.value("in_sync", false) ? 1 : 0;
+      }
+      if (in_sync == kNodes) return;
+    }
+    FAIL() << "a member does not join";
+  }
+
+  std::vector<std::string> addresses_;
+  std::unique_ptr<LogClient> client_;
+  int primary_ = 0;
+  uint64_t next_ = 1;  // sequence that is not known to be in the log
+};
+
+TEST_F(ServiceFailOverTest, KilledPrimaryLosesNothingAndDoublesNothing) {
+  for (int round = 0; round < 2; ++round) {
+    AwaitAllInSync();
+    const int killed = primary_;
+    const uint64_t epoch = client_->epoch;
+    {
+      AppendingStream stream(*client_);
+      const grpc::Status end =
+          AppendThrough([&] { cluster_->Kill(killed); }, &stream);
+      EXPECT_FALSE(end.ok());
+      EXPECT_FALSE(stream.answers.has_last_admitted());
+      next_ += stream.done;
+    }
+    FindPrimary();
+    EXPECT_NE(primary_, killed);
+    v1::ResumeClientResponse resumed;
+    const grpc::Status asked = client_->Resume(next_, epoch, &resumed);
+    ASSERT_TRUE(asked.ok()) << asked.error_message();
+    ASSERT_GE(resumed.last_sequence() + 1, next_);
+    next_ = resumed.last_sequence() + 1;
+    CheckAll();
+    client_->next = next_;
+    v1::AppendResponse response;
+    const grpc::Status appended =
+        client_->Append(PayloadOfRequest(next_), &response);
+    ASSERT_TRUE(appended.ok()) << appended.error_message();
+    ++next_;
+    const absl::Status started = cluster_->Start(killed);
+    ASSERT_TRUE(started.ok()) << started;
+  }
+  CheckAll();
+}
+
+// P-Z3. The client needs to ask nobody what became of its requests.
+TEST_F(ServiceFailOverTest, EndedPrimaryLeavesNoUnknownOutcome) {
+  AwaitAllInSync();
+  AppendingStream stream(*client_);
+  // The node ends once its clients have read their last messages.
+  std::thread ending;
+  const grpc::Status end = AppendThrough(
+      [&] {
+        ending = std::thread([&] {
+          const absl::Status ended = cluster_->Terminate(primary_);
+          EXPECT_TRUE(ended.ok()) << ended;
+        });
+      },
+      &stream);
+  ending.join();
+  EXPECT_EQ(end.error_code(), StatusCode::UNAVAILABLE) << end.error_message();
+  ASSERT_TRUE(stream.answers.has_last_admitted());
+  EXPECT_EQ(stream.answers.last_admitted(), stream.done);
+  next_ += stream.done;
+  FindPrimary();
+  CheckAll();
+  client_->next = next_;
+  v1::AppendResponse response;
+  const grpc::Status appended =
+      client_->Append(PayloadOfRequest(next_), &response);
+  ASSERT_TRUE(appended.ok()) << appended.error_message();
+  ++next_;
+  CheckAll();
+}
+
+// The client's own search and resumptions.
+TEST_F(ServiceFailOverTest, ClientFollowsTheLogFromPrimaryToPrimary) {
+  auto started = client::LogClient::Start({.addresses = addresses_});
+  ASSERT_TRUE(started.ok()) << started.status();
+  std::vector<std::string> expected;
+  for (int round = 0; round < 3; ++round) {
+    AwaitAllInSync();
+    for (int i = 0; i < 300; ++i) {
+      expected.push_back(absl::StrCat(round, "/", i));
+      const absl::Status taken = (*started)->AppendAsync(
+          {.parts = {expected.back()}},
+          [](const absl::StatusOr<client::Appended>& answer) {
+            EXPECT_TRUE(answer.ok()) << answer.status();
+          });
+      ASSERT_TRUE(taken.ok()) << taken;
+    }
+    const int killed = primary_;
+    cluster_->Kill(killed);
+    FindPrimary();
+    const absl::Status back = cluster_->Start(killed);
+    ASSERT_TRUE(back.ok()) << back;
+  }
+  const absl::Status flushed =
+      (*started)->Flush(absl::Nanoseconds(kPatienceNanos));
+  ASSERT_TRUE(flushed.ok()) << flushed;
+  EXPECT_THAT(client_->ReadAll(), ElementsAreArray(expected));
+}
+
+// A node that is not primary names the one that is.
+TEST_F(ServiceFailOverTest, OthersNameThePrimary) {
+  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+  for (int node = 1; node <= kNodes; ++node) {
+    if (node == primary_) continue;
+    LogClient other(addresses_[node - 1]);
+    v1::NotPrimary named;
+    while (named.node() == 0 && Clock::Real().NowNanos() < end) {
+      const grpc::Status status = other.Open();
+      EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
+      named = ErrorIn(status).not_primary();
+    }
+    EXPECT_EQ(named.node(), static_cast<uint64_t>(primary_));
+    EXPECT_EQ(named.address(), addresses_[primary_ - 1]);
+  }
+}
+
+// Its records are not the service's.
+TEST_F(ServiceFailOverTest, LogOfOthersIsHeldAndNotServed) {
+  Append(primary_, "somebody else's\n");
+  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+  grpc::Status status;
+  while (status.error_code() != StatusCode::FAILED_PRECONDITION &&
+         Clock::Real().NowNanos() < end) {
+    cluster_->Listen();
+    for (const std::string& address : addresses_) {
+      LogClient any(address);
+      status = any.Open();
+      if (status.error_code() == StatusCode::FAILED_PRECONDITION) break;
+    }
+  }
+  EXPECT_THAT(status.error_message(), ::testing::HasSubstr("not served"));
+  EXPECT_THAT(cluster_->Story(), ::testing::HasSubstr("but does not serve it"));
+}
+
+}  // namespace
+}  // namespace alpheus::testing
