@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""v1: messages and stubs that protoc generates from log_service.proto."""

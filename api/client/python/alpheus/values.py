@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""values: what is appended and read. All of them are immutable.
+
+Thread safety: values may be shared by threads.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional, Tuple
+
+
+class Place(NamedTuple):
+    """Place of a record: an LSN says something only with its epoch."""
+
+    epoch: int
+    lsn: int  # from 1
+
+
+class Payload(NamedTuple):
+    """A payload, or several that are appended as one record, all or none."""
+
+    parts: Tuple[bytes, ...]
+    tag: int = 0  # that readers may filter by
+    # Appends only if the record gets this LSN.
+    expected_lsn: Optional[int] = None
+    # Appends only if the last request in the log is of the same client.
+    only_if_last: bool = False
+
+    def size(self) -> int:
+        """Returns the bytes of all parts."""
+        return sum(map(len, self.parts))
+
+
+class Appended(NamedTuple):
+    """A request that is in the log, and durable."""
+
+    # None if a primary only said that it is in the log.
+    place: Optional[Place]
+
+
+class Record(NamedTuple):
+    """A durable record."""
+
+    place: Place
+    client: Place  # that appended it
+    sequence: int  # of the client's request, from 1
+    tag: int
+    parts: Tuple[bytes, ...]  # one, or a batch
+
+    @property
+    def data(self) -> bytes:
+        """The payload; of a batch all parts, joined."""
+        return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+
+
+class LogStatus(NamedTuple):
+    """The state of a log, as a node knows it. If it is not primary, only
+    `primary_node` and `primary_address` say something."""
+
+    is_primary: bool
+    epoch: int  # that requests carry
+    head_lsn: int  # the oldest that is not cleaned
+    durable_lsn: int  # the last that is durable
+    next_lsn: int  # of the next record
+    payload_bytes_max: int
+    clients: int  # that have begun and not ended
+    primary_node: int  # 0: unknown, or this node
+    primary_address: str  # empty: unknown, or this node
