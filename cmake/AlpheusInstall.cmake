@@ -15,6 +15,7 @@ list(TRANSFORM alpheus_public_headers
 list(APPEND alpheus_public_headers
   log/base/deadline.h
   log/base/ids.h
+  log/core/durability/persisted_by.h
   log/core/write/appended_record.h
   log/core/durability/flush_order.h
   log/core/write/reserved_record.h)

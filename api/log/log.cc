@@ -173,6 +173,18 @@ absl::Status Log::OnDurable(Lsn lsn,
   ALPHEUS_RETURN_IF_ERROR(engine_->CheckProcess());
   return engine_->log().OnDurable(lsn, std::move(callback));
 }
+absl::Status Log::OnPersisted(
+    Lsn lsn, PersistedBy by,
+    std::function<void(const absl::Status&)> callback) {
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckProcess());
+  if (by == PersistedBy::kOwnReplica && !engine_->has_own_replica()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "wait until this process's own replica has persisted LSN ", lsn.value,
+        ": it has none (LogOptions::path). Wait for a quorum, or for all "
+        "replicas in sync"));
+  }
+  return engine_->log().OnPersisted(lsn, by, std::move(callback));
+}
 
 Lsn Log::durable_lsn() const { return engine_->log().durable_lsn(); }
 Lsn Log::next_lsn() const { return engine_->log().next_lsn(); }

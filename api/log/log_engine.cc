@@ -42,6 +42,7 @@ LogEngine::LogEngine(Region region, const RingLogStart& start,
       is_watched_(region_.is_watched()),
       is_shared_(replication_ != nullptr ||
                  region_.medium() != RegionMedium::kAnonymous),
+      has_own_replica_(replication_ == nullptr || !options.path.empty()),
       recovered_end_(start.end.lsn - 1),
       read_from_(start.read_from),
       ring_offset_(start.superline.ring_offset),

@@ -136,6 +136,10 @@ class LogEngine final : private recovery::PrimaryReplica,
   AnyRingLog& log() { return *ring_.log; }
   const AnyRingLog& log() const { return *ring_.log; }
 
+  // Returns whether the region that this process writes counts as a replica. A
+  // cluster's log without a path is in memory alone.
+  bool has_own_replica() const { return has_own_replica_; }
+
   absl::Status Close();
   absl::StatusOr<bool> CopyNext(TailPlace& place) const;
   // Returns OK if payloads read until now were this log's. Otherwise another
@@ -250,6 +254,7 @@ class LogEngine final : private recovery::PrimaryReplica,
   FutexWaiter waiter_;
   const bool is_watched_;
   const bool is_shared_;
+  const bool has_own_replica_;
   const ForkWatch fork_watch_;
   const Lsn recovered_end_;
   const LogPosition read_from_;  // records before it are recovered unread

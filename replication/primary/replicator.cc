@@ -266,6 +266,7 @@ Deadline Replicator::PollDeadline(Deadline deadline) const {
 
 ALPHEUS_FLATTEN ReplicationState Replicator::replication_state() const {
   ReplicationState state{.durable_lsn = durable_lsn_,
+                         .in_sync_lsn = InSyncLsn(),
                          .reuse_limit = reuse_limit(),
                          .durable_head_lsn = durable_head_lsn_,
                          .is_idle = !is_joining_ && is_idle(),
@@ -473,6 +474,17 @@ void Replicator::CountHeads() {
     return session.bounds_published().head.lsn;
   });
   if (head) durable_head_lsn_ = std::max(durable_head_lsn_, *head);
+}
+
+Lsn Replicator::InSyncLsn() const {
+  if (has_failed()) return Lsn();
+  Lsn lowest = durable_lsn_;
+  if (options_.has_local_replica) lowest = std::min(lowest, local_lsn_);
+  for (const Backup& backup : backups_) {
+    if (!backup.status.ok()) continue;
+    lowest = std::min(lowest, backup.session->acked_lsn());
+  }
+  return lowest;
 }
 
 std::optional<Lsn> Replicator::Quorum(Lsn own,

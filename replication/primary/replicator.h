@@ -210,6 +210,9 @@ class Replicator final : public ReplicationSink {
   // Returns the least ceiling of the replicas in sync; 0 until AdvanceBounds
   // was called.
   RingOffset reuse_limit() const;
+  // Returns the lowest LSN that a replica in sync has persisted, or the durable
+  // one if that is lower; 0 once it has failed (RSK4).
+  Lsn InSyncLsn() const;
   // Returns the W-th largest head of the replicas in sync, or LSN 0 with fewer
   // than W. Never goes back.
   Lsn durable_head_lsn() const { return durable_head_lsn_; }

@@ -86,6 +86,7 @@
 #include "alpheus/reservation.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
+#include "log/core/durability/persisted_by.h"
 #include "log/core/write/appended_record.h"
 
 namespace alpheus {
@@ -246,6 +247,12 @@ class Log {
   // failure; then the callback is not called.
   absl::Status OnDurable(Lsn lsn,
                          std::function<void(const absl::Status&)> callback);
+  // Calls `callback` as OnDurable does, once these replicas have persisted the
+  // record and all before it. A record that only kOwnReplica has is not
+  // durable. In a local log all three are the same. Errors: as OnDurable;
+  // FailedPrecondition (kOwnReplica, and this process has no replica).
+  absl::Status OnPersisted(Lsn lsn, PersistedBy by,
+                           std::function<void(const absl::Status&)> callback);
 
   // Returns the highest LSN that is durable with all before it; 0 if none.
   Lsn durable_lsn() const;

@@ -6,24 +6,31 @@
 
 namespace alpheus {
 
-void DurableCallbacks::Add(Lsn lsn, DurableCallback callback) {
+void DurableCallbacks::Add(PersistedBy by, Lsn lsn, DurableCallback callback) {
   if (!observes_.exchange(true, std::memory_order_acq_rel)) {
     progress_.Observe(*this);
   }
   {
     const MutexLock lock(mutex_);
-    entries_.push_back({lsn, added_++, std::move(callback)});
-    std::push_heap(entries_.begin(), entries_.end());
-    first_lsn_.store(entries_.front().lsn.value, std::memory_order_relaxed);
+    Heap& heap = heaps_[static_cast<size_t>(by)];
+    heap.entries.push_back({lsn, added_++, std::move(callback)});
+    std::push_heap(heap.entries.begin(), heap.entries.end());
+    heap.first_lsn.store(heap.entries.front().lsn.value,
+                         std::memory_order_relaxed);
   }
-  // Pairs with the fence in Notify: either this thread sees the new durable
-  // LSN, or the thread that moves it sees the entry.
+  // Pairs with the fence of the thread that moves the LSN: either this thread
+  // sees the new LSN, or that one sees the entry.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   OnProgress();
 }
 
 void DurableCallbacks::OnProgress() {
-  if (IsDue(first_lsn_.load(std::memory_order_relaxed))) RunDue();
+  for (const Heap& heap : heaps_) {
+    if (IsDue(heap, heap.first_lsn.load(std::memory_order_relaxed))) {
+      RunDue();
+      return;
+    }
+  }
 }
 
 void DurableCallbacks::RunDue() {
@@ -34,42 +41,51 @@ void DurableCallbacks::RunDue() {
     running_ = true;
     runner_.store(ThreadToken(), std::memory_order_relaxed);
   }
-  while (std::optional<Entry> entry = TakeDue()) {
-    entry->callback(entry->lsn.value <=
-                            durable_lsn_.load(std::memory_order_acquire)
-                        ? absl::OkStatus()
-                        : failure_.status());
+  absl::Status outcome;
+  while (std::optional<Entry> entry = TakeDue(&outcome)) {
+    entry->callback(outcome);
   }
 }
 
-std::optional<DurableCallbacks::Entry> DurableCallbacks::TakeDue() {
+std::optional<DurableCallbacks::Entry> DurableCallbacks::TakeDue(
+    absl::Status* outcome) {
   const MutexLock lock(mutex_);
-  if (entries_.empty() || !IsDue(entries_.front().lsn.value)) {
-    running_ = false;
-    runner_.store(0, std::memory_order_relaxed);
-    return std::nullopt;
+  for (Heap& heap : heaps_) {
+    if (heap.entries.empty() || !IsDue(heap, heap.entries.front().lsn.value)) {
+      continue;
+    }
+    Entry entry = TakeFirst(heap);
+    const bool is_persisted =
+        entry.lsn.value <= heap.persisted_lsn.load(std::memory_order_acquire);
+    *outcome = is_persisted ? absl::OkStatus() : failure_.status();
+    return entry;
   }
-  return TakeFirst();
+  running_ = false;
+  runner_.store(0, std::memory_order_relaxed);
+  return std::nullopt;
 }
 
-DurableCallbacks::Entry DurableCallbacks::TakeFirst() {
-  std::pop_heap(entries_.begin(), entries_.end());
-  Entry entry = std::move(entries_.back());
-  entries_.pop_back();
-  first_lsn_.store(entries_.empty() ? kNone : entries_.front().lsn.value,
-                   std::memory_order_relaxed);
+DurableCallbacks::Entry DurableCallbacks::TakeFirst(Heap& heap) {
+  std::pop_heap(heap.entries.begin(), heap.entries.end());
+  Entry entry = std::move(heap.entries.back());
+  heap.entries.pop_back();
+  heap.first_lsn.store(
+      heap.entries.empty() ? kNone : heap.entries.front().lsn.value,
+      std::memory_order_relaxed);
   return entry;
 }
 
 void DurableCallbacks::Abandon(const absl::Status& status) {
-  for (;;) {
-    std::optional<Entry> entry;
-    {
-      const MutexLock lock(mutex_);
-      if (entries_.empty()) return;
-      entry = TakeFirst();
+  for (Heap& heap : heaps_) {
+    for (;;) {
+      std::optional<Entry> entry;
+      {
+        const MutexLock lock(mutex_);
+        if (heap.entries.empty()) break;
+        entry = TakeFirst(heap);
+      }
+      entry->callback(status);
     }
-    entry->callback(status);
   }
 }
 

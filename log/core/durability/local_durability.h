@@ -42,7 +42,10 @@ class LocalDurability final : private LocalForcing<P>, public LogDurability<P> {
   LocalDurability(const LogDurabilityParts<P>& parts,
                   const LogDurabilityStart& start)
       : LocalForcing<P>(parts, start),
-        LogDurability<P>(parts, own_forcer, own_forcer.durable_lsn_word(),
+        LogDurability<P>(parts, own_forcer,
+                         {.own_replica = own_forcer.durable_lsn_word(),
+                          .quorum = own_forcer.durable_lsn_word(),
+                          .all_in_sync = own_forcer.durable_lsn_word()},
                          /*is_replicated=*/false) {}
 
   const std::atomic<uint64_t>& reuse_limit_word() const override {

@@ -13,14 +13,13 @@ namespace alpheus {
 
 template <Persistence P>
 LogDurability<P>::LogDurability(const LogDurabilityParts<P>& parts,
-                                Forcer<P>& forcer,
-                                const std::atomic<uint64_t>& durable_lsn_word,
+                                Forcer<P>& forcer, const PersistedWords& words,
                                 bool is_replicated)
     : parts_(parts),
       forcer_(forcer),
-      durable_lsn_word_(durable_lsn_word),
+      durable_lsn_word_(words.quorum),
       is_replicated_(is_replicated),
-      callbacks_(durable_lsn_word, parts.failure, parts.progress) {}
+      callbacks_(words, parts.failure, parts.progress) {}
 
 template <Persistence P>
 Lsn LogDurability<P>::first_open_lsn() const {
@@ -96,8 +95,9 @@ absl::Status LogDurability<P>::WaitDurable(Lsn lsn, Deadline deadline) {
 // --- Callbacks ---------------------------------------------------------------
 
 template <Persistence P>
-void LogDurability<P>::OnDurable(Lsn lsn, DurableCallback callback) {
-  callbacks_.Add(lsn, std::move(callback));
+void LogDurability<P>::OnPersisted(PersistedBy by, Lsn lsn,
+                                   DurableCallback callback) {
+  callbacks_.Add(by, lsn, std::move(callback));
   CallAckPollerIfNeeded();
 }
 

@@ -16,7 +16,7 @@
 //
 //   Forcer            batches, watermark, durable LSN  (forcer.h)
 //   GroupCommit       the window of that policy        (group_commit.h)
-//   DurableCallbacks  OnDurable                        (durable_callbacks.h)
+//   DurableCallbacks  OnDurable, OnPersisted           (durable_callbacks.h)
 //
 // Invariants:
 //   LDU1. Before a call sleeps it announces itself and steps once more, because
@@ -50,6 +50,7 @@
 #include "log/core/durability/force_policy.h"
 #include "log/core/durability/forcer.h"
 #include "log/core/durability/group_commit.h"
+#include "log/core/durability/persisted_by.h"
 #include "log/core/read/lsn_index.h"
 #include "log/core/space/reclaimer.h"
 #include "log/core/write/completion_tracker.h"
@@ -134,7 +135,7 @@ class LogDurability {
                           Deadline deadline);
   virtual absl::Status BeginForce(Lsn lsn) = 0;
   absl::Status WaitDurable(Lsn lsn, Deadline deadline);
-  void OnDurable(Lsn lsn, DurableCallback callback);
+  void OnPersisted(PersistedBy by, Lsn lsn, DurableCallback callback);
 
   // Waits until W superlines have the published head.
   virtual absl::Status WaitHeadDurable(Deadline deadline) = 0;
@@ -157,10 +158,9 @@ class LogDurability {
                            const std::atomic<uint32_t>& stop) = 0;
 
  protected:
-  // `forcer` and the word of the durable LSN must outlive the object.
+  // `forcer` and the words must outlive the object.
   LogDurability(const LogDurabilityParts<P>& parts, Forcer<P>& forcer,
-                const std::atomic<uint64_t>& durable_lsn_word,
-                bool is_replicated);
+                const PersistedWords& words, bool is_replicated);
 
   // Wakes the log's own thread if a callback needs it.
   virtual void CallAckPollerIfNeeded() = 0;
@@ -174,6 +174,7 @@ class LogDurability {
     return progressed == Progressed::kDurable;
   }
   const DurableCallbacks& callbacks() const { return callbacks_; }
+  DurableCallbacks& callbacks() { return callbacks_; }
   const LogDurabilityParts<P>& parts() const { return parts_; }
 
   // The loop of WaitFor. `wait` waits as Progress::Wait does.

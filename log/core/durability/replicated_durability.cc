@@ -33,8 +33,10 @@ ReplicatedDurability<P>::ReplicatedDurability(
     const LogDurabilityParts<P>& parts, const LogDurabilityStart& start,
     const ReplicationParts& replication)
     : ReplicatedForcing<P>(parts, start, replication),
-      LogDurability<P>(parts, ReplicatedForcing<P>::own_forcer,
-                       replicated_forcer.durable_lsn_word(),
+      LogDurability<P>(parts, own_forcer,
+                       {.own_replica = own_forcer.durable_lsn_word(),
+                        .quorum = replicated_forcer.durable_lsn_word(),
+                        .all_in_sync = replicated_forcer.in_sync_lsn_word()},
                        /*is_replicated=*/true),
       watch_(replication.watch) {}
 
@@ -44,7 +46,7 @@ typename ReplicatedDurability<P>::Progressed ReplicatedDurability<P>::Step(
   if (this->durable_lsn() >= lsn) return Progressed::kDurable;
   const LogFailure& failure = parts().failure;
   if (failure.failed()) return Progressed::kFailed;
-  replicated_forcer.Poll(lsn);
+  Poll(lsn);
   if (this->durable_lsn() >= lsn) return Progressed::kDurable;
   return failure.failed() ? Progressed::kFailed : Progressed::kWaiting;
 }

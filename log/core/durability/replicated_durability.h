@@ -68,10 +68,15 @@ class ReplicatedDurability final : private ReplicatedForcing<P>,
   }
 
   Progressed Step(Lsn lsn) override;
-  void Poll() override { replicated_forcer.Poll(); }
-  void AnnounceHead() override { replicated_forcer.PollIfHeadMoved(); }
+  void Poll() override { Poll(Lsn(0)); }
+  void AnnounceHead() override {
+    replicated_forcer.PollIfHeadMoved();
+    RunCallbacks();
+  }
   bool AnnounceDurable() override {
-    return replicated_forcer.AnnounceDurable();
+    const bool is_announced = replicated_forcer.AnnounceDurable();
+    RunCallbacks();
+    return is_announced;
   }
   bool AwaitsBackups() const override {
     return replicated_forcer.AwaitsBackups();
@@ -90,9 +95,18 @@ class ReplicatedDurability final : private ReplicatedForcing<P>,
                    const std::atomic<uint32_t>& stop) override;
 
  private:
+  using ReplicatedForcing<P>::own_forcer;
   using ReplicatedForcing<P>::replicated_forcer;
   using LogDurability<P>::parts;
 
+  // Steps, and runs the callbacks that are due.
+  void Poll(Lsn lsn) {
+    replicated_forcer.Poll(lsn);
+    RunCallbacks();
+  }
+  // Only the durable LSN is news, which runs callbacks; a step may have moved
+  // the other two. The fence of Poll is behind that.
+  void RunCallbacks() { this->callbacks().OnProgress(); }
   // Returns true if a callback waits for a record that was offered to the
   // backups.
   bool HasCallbackOnItsWay() const {

@@ -24,6 +24,7 @@ ReplicatedForcer<P>::ReplicatedForcer(ReplicationSink& sink, FlushOrder order,
       progress_(progress),
       failure_(failure),
       durable_lsn_(start.lsn.value),
+      in_sync_lsn_(start.lsn.value),
       reuse_limit_(bounds.ceiling.value),
       offered_lsn_(start.lsn.value),
       durable_head_lsn_(bounds.head.lsn.value),
@@ -195,6 +196,8 @@ bool ReplicatedForcer<P>::Publish(const ReplicationState& sink) {
   is_news |= Raise(durable_head_lsn_, sink.durable_head_lsn.value);
   is_news |= Raise(reuse_limit_, limit);
   is_news |= Raise(durable_lsn_, durable.value);
+  // No thread sleeps for it: callbacks look at it after each step.
+  Raise(in_sync_lsn_, std::min(sink.in_sync_lsn, durable).value);
   return is_news;
 }
 

@@ -85,8 +85,10 @@ class ReplicatedForcer {
   Lsn durable_lsn() const {
     return Lsn(durable_lsn_.load(std::memory_order_acquire));
   }
-  // Words for the reserver's gates.
+  // Words for the reserver's gates, and for callbacks. Up to the last one all
+  // replicas that were in sync at some moment have persisted the log.
   const std::atomic<uint64_t>& durable_lsn_word() const { return durable_lsn_; }
+  const std::atomic<uint64_t>& in_sync_lsn_word() const { return in_sync_lsn_; }
   const std::atomic<uint64_t>& reuse_limit_word() const { return reuse_limit_; }
 
   // Makes one step towards making all records up to `lsn` durable; with LSN 0
@@ -172,6 +174,7 @@ class ReplicatedForcer {
 
   // Written by the holder of step_mutex_.
   alignas(kLineBytes) std::atomic<uint64_t> durable_lsn_;
+  std::atomic<uint64_t> in_sync_lsn_;
   std::atomic<uint64_t> reuse_limit_;
   std::atomic<uint64_t> offered_lsn_;  // offered_.lsn
   std::atomic<uint64_t> durable_head_lsn_;

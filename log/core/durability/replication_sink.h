@@ -16,6 +16,10 @@
 //         its persisted superline (P-L4, P-A3.7).
 //   RSK3. Once status() is not OK it stays so, and durable_lsn stays where it
 //         is (P-H20).
+//   RSK4. in_sync_lsn is at most durable_lsn, and at most the lowest persisted
+//         LSN over the replicas in sync at that moment: 4 in the example. It
+//         goes back when a member joins that is behind, and to 0 once status()
+//         is not OK. The log keeps the highest one.
 // Thread safety: any thread may call WaitForActivity and Wake at any time; one
 // thread at a time calls the other members.
 // Called under: step_mutex_ of the log's ReplicatedForcer, except for
@@ -46,6 +50,7 @@ struct RingEnd {
 // State of a sink, in one struct because each step needs all of it.
 struct ReplicationState {
   Lsn durable_lsn;
+  Lsn in_sync_lsn = {};
   // Ring offset below which bytes may be assigned. 0: not reported yet; the log
   // then uses the ceiling with which it was opened, which every replica has
   // (P-A4.5).

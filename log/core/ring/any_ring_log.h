@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -24,6 +25,7 @@
 #include "log/base/waiter.h"
 #include "log/core/durability/durable_callbacks.h"
 #include "log/core/durability/force_policy.h"
+#include "log/core/durability/persisted_by.h"
 #include "log/core/space/reclaimer.h"
 #include "log/core/write/reserved_record.h"
 #include "log/format/epoch_table.h"
@@ -53,7 +55,11 @@ class AnyRingLog {
       std::span<const std::span<const std::byte>> parts, ForcePolicy policy,
       Deadline deadline, std::span<const std::byte>* in_ring) = 0;
   virtual absl::Status WaitDurable(Lsn lsn, Deadline deadline) = 0;
-  virtual absl::Status OnDurable(Lsn lsn, DurableCallback callback) = 0;
+  virtual absl::Status OnPersisted(Lsn lsn, PersistedBy by,
+                                   DurableCallback callback) = 0;
+  absl::Status OnDurable(Lsn lsn, DurableCallback callback) {
+    return OnPersisted(lsn, PersistedBy::kQuorum, std::move(callback));
+  }
   virtual absl::Status Cleanup(Lsn lsn) = 0;
   virtual absl::Status CleanupThrough(Lsn lsn) = 0;
   virtual absl::Status CleanupAll() = 0;

@@ -278,10 +278,11 @@ absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
 }
 
 template <Persistence P>
-absl::Status RingLog<P>::OnDurable(Lsn lsn, DurableCallback callback) {
+absl::Status RingLog<P>::OnPersisted(Lsn lsn, PersistedBy by,
+                                     DurableCallback callback) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckAssigned(lsn));
-  durability_->OnDurable(lsn, std::move(callback));
+  durability_->OnPersisted(by, lsn, std::move(callback));
   return absl::OkStatus();
 }
 

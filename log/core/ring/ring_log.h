@@ -134,7 +134,8 @@ class RingLog final : public AnyRingLog {
     return Append(parts, policy, deadline, /*in_ring=*/nullptr);
   }
   absl::Status WaitDurable(Lsn lsn, Deadline deadline) override;
-  absl::Status OnDurable(Lsn lsn, DurableCallback callback) override;
+  absl::Status OnPersisted(Lsn lsn, PersistedBy by,
+                           DurableCallback callback) override;
   absl::Status Cleanup(Lsn lsn) override;
   absl::Status CleanupThrough(Lsn lsn) override;
   absl::Status CleanupAll() override;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -23,10 +24,47 @@ using replication::Replicator;
 
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr FlushOrder kOrders[] = {
     FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst, FlushOrder::kParallel};
+
+// RSK4, of a backup that is slow, and of one that is silent.
+TEST(ReplicatedLogTest, AllInSyncAreWaitedForUntilTheyAreNoMore) {
+  ReplicatedLog world(
+      {.backups = 2,
+       .replicator = {.write_quorum = 2, .ack_timeout_ns = 1000}});
+  std::vector<Lsn> told;
+  const auto tell_of = [&](Lsn lsn) {
+    const absl::Status asked = world.log().OnPersisted(
+        lsn, PersistedBy::kAllInSync, [&told, lsn](const absl::Status& status) {
+          EXPECT_TRUE(status.ok()) << status;
+          told.push_back(lsn);
+        });
+    EXPECT_TRUE(asked.ok()) << asked;
+  };
+  world.backup(1).answers = false;
+  ASSERT_TRUE(world.Append(100).ok());
+  tell_of(Lsn(1));
+  EXPECT_THAT(told, IsEmpty());
+  world.backup(1).Serve();
+  world.log().Poll();
+  EXPECT_THAT(told, ElementsAre(Lsn(1)));
+  EXPECT_EQ(world.HoldersAfterAPowerCut(Lsn(1)), 3);
+
+  ASSERT_TRUE(world.Append(100).ok());
+  tell_of(Lsn(2));
+  world.backup(0).Serve();
+  world.log().Poll();
+  EXPECT_EQ(world.replication().in_sync(), 3u);
+  EXPECT_THAT(told, ElementsAre(Lsn(1)));
+  world.PassBackupTime(1008);
+  EXPECT_EQ(world.replication().in_sync(), 2u);
+  EXPECT_THAT(told, ElementsAre(Lsn(1), Lsn(2)));
+  EXPECT_EQ(world.HoldersAfterAPowerCut(Lsn(2)), 2);
+}
 
 // One batch is one write with immediate per backup, one ack, and one fence on
 // each replica, in every order.

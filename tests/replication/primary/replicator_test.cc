@@ -197,6 +197,47 @@ TEST_F(ReplicatorTest, LostBackupCountsNoMore) {
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
 }
 
+// RSK4.
+TEST_F(ReplicatorTest, InSyncIsTheLowestOfThoseInSync) {
+  Make({.write_quorum = 2}, 2, 1 << 20, /*joiners=*/1);
+  const auto in_sync = [&] {
+    return replicator_->replication_state().in_sync_lsn;
+  };
+  EXPECT_EQ(in_sync(), Lsn(1));
+  Append();
+  Serve(0);
+  EXPECT_EQ(in_sync(), Lsn(1));
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_EQ(in_sync(), Lsn(1));
+  Serve(1);
+  EXPECT_EQ(in_sync(), Lsn(2));
+  // A backup that is out of sync is not waited for; one that joins is.
+  Append();
+  Serve(0);
+  replicator_->LocalPersisted(Lsn(3));
+  EXPECT_EQ(in_sync(), Lsn(2));
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
+  EXPECT_EQ(in_sync(), Lsn(3));
+  Join(2, "b1");
+  EXPECT_LT(in_sync(), Lsn(3));
+  // Once it has failed nobody is told that all have a record.
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(2).connection));
+  EXPECT_FALSE(replicator_->status().ok());
+  EXPECT_EQ(in_sync(), Lsn(0));
+}
+
+TEST_F(ReplicatorTest, InSyncIsWhatBackupsHaveIfTheOwnMemoryIsNoReplica) {
+  Make({.write_quorum = 1, .has_local_replica = false}, 2);
+  Append();
+  Serve(0);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_EQ(replicator_->replication_state().in_sync_lsn, Lsn(1));
+  Serve(1);
+  EXPECT_EQ(replicator_->replication_state().in_sync_lsn, Lsn(2));
+}
+
 // Records that were durable with the backup stay durable.
 TEST_F(ReplicatorTest, DurableLsnNeverGoesBack) {
   Make({.write_quorum = 2}, 2);

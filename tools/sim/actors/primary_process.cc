@@ -158,10 +158,15 @@ class PrimaryProcess::Sink final : public ReplicationSink {
     calm_.WithoutCredit(primary_.world_.network().receivers_not_ready());
     calm_.InSync(in_sync(), primary_.HasRival());
     const Lsn durable = durable_lsn();
-    if (durable == durable_lsn_) return;
-    durable_lsn_ = durable;
-    primary_.CheckInvariants();
-    primary_.images_->OnDurable(durable_lsn_);
+    if (durable != durable_lsn_) {
+      durable_lsn_ = durable;
+      primary_.CheckInvariants();
+      primary_.images_->OnDurable(durable_lsn_);
+    }
+    const Lsn in_sync_lsn = inner_.replication_state().in_sync_lsn;
+    if (in_sync_lsn <= in_sync_lsn_) return;
+    in_sync_lsn_ = in_sync_lsn;
+    primary_.images_->OnInSync(in_sync_lsn_, static_cast<int>(in_sync()));
   }
 
   PrimaryProcess& primary_;
@@ -172,6 +177,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   ReplicationSink& inner_;                   // of that one
   recovery::ReplicaResync::Counters joins_;  // as counted
   Lsn durable_lsn_;
+  Lsn in_sync_lsn_;
   CalmChecker calm_;
 };
 
@@ -550,14 +556,17 @@ bool PrimaryProcess::Returned(const BegunCall& call, Lsn lsn,
   return status.ok();
 }
 
-absl::Status PrimaryProcess::OnDurable(
-    Lsn lsn, std::function<void(const absl::Status&)> then) {
+absl::Status PrimaryProcess::OnPersisted(
+    Lsn lsn, PersistedBy by, std::function<void(const absl::Status&)> then) {
   const BegunCall call = Begin(ClientCall::kOnDurable);
   judge_->RequestedNotice();
-  const absl::Status asked = log_->OnDurable(
-      lsn, [this, lsn, then = std::move(then)](const absl::Status& outcome) {
+  const absl::Status asked = log_->OnPersisted(
+      lsn, by,
+      [this, lsn, by, then = std::move(then)](const absl::Status& outcome) {
         judge_->Notified();
-        if (outcome.ok()) world_.history().Acknowledged(number_, lsn);
+        if (outcome.ok() && by != PersistedBy::kOwnReplica) {
+          world_.history().Acknowledged(number_, lsn);
+        }
         if (then) then(outcome);
       });
   // Then it is not called.

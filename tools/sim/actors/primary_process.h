@@ -110,11 +110,12 @@ class PrimaryProcess {
   bool CleanupAll();
   // Registers a callback. `then`, if set, is called after the history. Returns
   // the log's error, after which it is not called.
-  absl::Status OnDurable(Lsn lsn,
-                         std::function<void(const absl::Status&)> then);
-  // The same for a client that hears of an error by its next call.
+  absl::Status OnPersisted(Lsn lsn, PersistedBy by,
+                           std::function<void(const absl::Status&)> then);
+  // The same for a durable record, and a client that hears of an error by its
+  // next call.
   void RequestNotice(Lsn lsn, std::function<void(const absl::Status&)> then) {
-    static_cast<void>(OnDurable(lsn, std::move(then)));
+    OnPersisted(lsn, PersistedBy::kQuorum, std::move(then)).IgnoreError();
   }
 
  private:

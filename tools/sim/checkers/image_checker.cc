@@ -13,12 +13,38 @@ ImageChecker::ImageChecker(World& world, Ring ring, const RingLogStart& start)
       ring_(ring),
       table_(start.table),
       epoch_(start.superline.log_epoch),
-      position_(start.end) {}
+      position_(start.end),
+      in_sync_position_(start.end) {}
 
 void ImageChecker::OnDurable(Lsn lsn) {
-  if (position_.lsn > lsn) return;
-  RecordCursor cursor(ring_, table_, position_,
-                      position_.offset + ring_.capacity());
+  ForEachUpTo(lsn, &position_,
+              [this](const RecordView& record, const LogPosition& behind) {
+                Check(record, behind);
+              });
+}
+
+void ImageChecker::OnInSync(Lsn lsn, int in_sync) {
+  ForEachUpTo(
+      lsn, &in_sync_position_,
+      [this, in_sync](const RecordView& record, const LogPosition&) {
+        if (record.lsn() < world_.history().chosen_end()) return;
+        const uint64_t bytes = kRecordHeaderBytes + record.payload.size();
+        const int holders = Holders(record.offset, bytes);
+        if (holders >= in_sync) return;
+        world_.oracle().Violate(
+            "RSK4",
+            absl::StrCat("LSN ", record.lsn().value, " of epoch ",
+                         record.epoch().value, " is said to be on all ",
+                         in_sync, " replicas in sync, and is on ", holders));
+      });
+}
+
+void ImageChecker::ForEachUpTo(
+    Lsn lsn, LogPosition* position,
+    absl::FunctionRef<void(const RecordView&, const LogPosition&)> visit) {
+  if (position->lsn > lsn) return;
+  RecordCursor cursor(ring_, table_, *position,
+                      position->offset + ring_.capacity());
   world_.checkers().epochs.CheckNews();
   while (cursor.position().lsn <= lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
@@ -29,9 +55,9 @@ void ImageChecker::OnDurable(Lsn lsn) {
                        "primary's own ring"));
       return;
     }
-    Check(cursor.record(), cursor.position());
+    visit(cursor.record(), cursor.position());
   }
-  position_ = cursor.position();
+  *position = cursor.position();
 }
 
 // Records that a later epoch has shown may be cleaned and overwritten by now,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // image_checker: checks that records are on W media when their primary counts
-// them as durable.
+// them as durable, and on as many as are in sync when it says so.
 //
 // Idea: the most valuable assertion of all (P-INV-22), because it believes only
 // what a power cut leaves. When the durable LSN of a primary moves, each record
@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <span>
 
+#include "absl/functional/function_ref.h"
 #include "log/core/read/record_cursor.h"
 #include "log/core/ring/ring_log.h"
 #include "tools/sim/world/world.h"
@@ -33,8 +34,17 @@ class ImageChecker {
 
   // Checks the records up to `lsn`, which the primary reports as durable.
   void OnDurable(Lsn lsn);
+  // Checks the records up to `lsn`, which the primary reports as persisted by
+  // all replicas in sync (RSK4); `in_sync`: how many these are. Requires: they
+  // are durable.
+  void OnInSync(Lsn lsn, int in_sync);
 
  private:
+  // Visits the records from `position` to `lsn`, and moves it.
+  void ForEachUpTo(Lsn lsn, LogPosition* position,
+                   absl::FunctionRef<void(const RecordView& record,
+                                          const LogPosition& behind)>
+                       visit);
   // Checks one record; the log continues at `behind`.
   void Check(const RecordView& record, const LogPosition& behind);
   bool IsHolder(const World::Machine& machine, const std::byte* own,
@@ -47,7 +57,8 @@ class ImageChecker {
   const Ring ring_;
   const EpochTable table_;
   const Epoch epoch_;
-  LogPosition position_;
+  LogPosition position_;          // behind what was durable
+  LogPosition in_sync_position_;  // behind what all in sync had
 };
 
 }  // namespace alpheus::sim

@@ -35,6 +35,7 @@ class FakeSink final : public ReplicationSink {
   std::function<void()> on_poll = [] {};
   std::function<void()> on_wait = [] {};
   Lsn durable{0};
+  Lsn in_sync{0};
   bool follows_local = true;
   bool idle = true;
   bool catching_up = false;
@@ -61,6 +62,7 @@ class FakeSink final : public ReplicationSink {
   ReplicationState replication_state() const override {
     ++questions;
     return {.durable_lsn = durable,
+            .in_sync_lsn = in_sync,
             .reuse_limit = bounds_.ceiling,
             .durable_head_lsn = bounds_.head.lsn,
             .is_idle = idle,
@@ -78,6 +80,9 @@ class FakeSink final : public ReplicationSink {
  private:
   RingBounds bounds_;
 };
+
+constexpr FlushOrder kOrders[] = {
+    FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst, FlushOrder::kParallel};
 
 // Counts the sleeps that are none in the sink.
 class CountingWaiter final : public Waiter {
@@ -116,6 +121,16 @@ class ReplicationSinkTest : public ::testing::Test {
     log_ = std::make_unique<RingLog<model::ModelPersistence>>(
         pmem_, pmem_.region(), opened_->start, options, clock_, waiter_);
   }
+  // Opens another log, which is empty.
+  void OpenAnew(FlushOrder order) {
+    log_.reset();
+    pmem_.Reset(std::vector<std::byte>(pmem_.region().size()));
+    ASSERT_TRUE(FormatRegion(pmem_, pmem_.region(), *Layout::ForRing(4096, 64),
+                             NewLocalIdentity(random_))
+                    .ok());
+    sink_.durable = sink_.in_sync = Lsn(0);
+    Open(order);
+  }
   absl::Status Append() {
     const std::string text(100, 'x');
     const std::span<const std::byte> part = AsBytes(text);
@@ -138,17 +153,8 @@ class ReplicationSinkTest : public ::testing::Test {
 
 // P-H22, on the image that a power cut leaves; and what each order does first.
 TEST_F(ReplicationSinkTest, OwnReplicaCountsOnlyBehindItsFenceInEveryOrder) {
-  for (const FlushOrder order :
-       {FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst,
-        FlushOrder::kParallel}) {
-    std::vector<std::byte> blank(pmem_.region().size());
-    log_.reset();
-    pmem_.Reset(blank);
-    ASSERT_TRUE(FormatRegion(pmem_, pmem_.region(), *Layout::ForRing(4096, 64),
-                             NewLocalIdentity(random_))
-                    .ok());
-    sink_.durable = Lsn(0);
-    Open(order);
+  for (const FlushOrder order : kOrders) {
+    OpenAnew(order);
     bool told = false;
     uint64_t flushed_before_post = 0;
     const uint64_t flushed = pmem_.lint().flushed_lines;
@@ -171,17 +177,9 @@ TEST_F(ReplicationSinkTest, OwnReplicaCountsOnlyBehindItsFenceInEveryOrder) {
 
 // RF4: other nodes would hear a primary that can append nothing.
 TEST_F(ReplicationSinkTest, SinkIsEndedOnceTheMediumFails) {
-  for (const FlushOrder order :
-       {FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst,
-        FlushOrder::kParallel}) {
-    log_.reset();
-    pmem_.Reset(std::vector<std::byte>(pmem_.region().size()));
-    ASSERT_TRUE(FormatRegion(pmem_, pmem_.region(), *Layout::ForRing(4096, 64),
-                             NewLocalIdentity(random_))
-                    .ok());
-    sink_.durable = Lsn(0);
+  for (const FlushOrder order : kOrders) {
+    OpenAnew(order);
     sink_.ended.clear();
-    Open(order);
     EXPECT_TRUE(Append().ok());
     EXPECT_TRUE(sink_.ended.empty());
     pmem_.FailFence(1);
@@ -213,6 +211,45 @@ TEST_F(ReplicationSinkTest, DurableIsAtMostWhatIsPersistedHere) {
   sink_.on_advance = [&](const RingEnd& end) { sink_.durable = end.lsn; };
   EXPECT_TRUE(Append().ok());
   EXPECT_EQ(log_->durable_lsn(), Lsn(1));
+}
+
+// Nothing else says so, and no thread waits.
+TEST_F(ReplicationSinkTest, CallbackIsToldThatTheOwnReplicaHasARecord) {
+  for (const FlushOrder order : kOrders) {
+    SCOPED_TRACE(static_cast<int>(order));
+    OpenAnew(order);
+    sink_.follows_local = false;
+    const Lsn lsn(1);
+    ReservedRecord record = *log_->Reserve(100, Deadline());
+    ASSERT_TRUE(log_->Complete(record).ok());
+    int told = 0;
+    bool is_durable = false;
+    EXPECT_TRUE(log_->OnPersisted(lsn, PersistedBy::kOwnReplica,
+                                  [&](const absl::Status& status) {
+                                    EXPECT_TRUE(status.ok()) << status;
+                                    EXPECT_TRUE(
+                                        pmem_.IsPersisted(record.payload, 100));
+                                    ++told;
+                                  })
+                    .ok());
+    EXPECT_TRUE(log_->OnDurable(lsn,
+                                [&](const absl::Status& status) {
+                                  is_durable = status.ok();
+                                })
+                    .ok());
+    EXPECT_EQ(told, 0);
+    EXPECT_TRUE(log_->BeginForce(lsn).ok());
+    EXPECT_EQ(told, 1);
+    EXPECT_FALSE(is_durable);
+    sink_.durable = lsn;
+    log_->Poll();
+    EXPECT_TRUE(is_durable);
+    // It has the record by now: the callback runs at once.
+    EXPECT_TRUE(log_->OnPersisted(lsn, PersistedBy::kOwnReplica,
+                                  [&](const absl::Status&) { ++told; })
+                    .ok());
+    EXPECT_EQ(told, 2);
+  }
 }
 
 // P-A5.4, of one log: its region is opened in place, as an opening of the
@@ -576,6 +613,48 @@ TEST_F(AckPollerTest, TakesOverWhenACallHasLeft) {
   EXPECT_TRUE(PollAcks());
   EXPECT_EQ(sink_.waits, 2);
   EXPECT_TRUE(notified_);
+}
+
+// W replicas have the record, and one in sync lacks it. The sink may know of
+// others before this host has it (RF1).
+TEST_F(AckPollerTest, GoesOnUntilAllInSyncHaveARecord) {
+  bool all_have_it = false;
+  EXPECT_TRUE(log_->OnPersisted(Lsn(1), PersistedBy::kAllInSync,
+                                [&](const absl::Status& status) {
+                                  all_have_it = status.ok();
+                                })
+                  .ok());
+  sink_.in_sync = Lsn(1);
+  log_->Poll();
+  EXPECT_FALSE(all_have_it);
+  sink_.in_sync = Lsn(0);
+  sink_.on_wait = [this] { sink_.durable = Lsn(1); };
+  EXPECT_TRUE(PollAcks());
+  EXPECT_TRUE(notified_);
+  EXPECT_FALSE(all_have_it);
+  const int waits = sink_.waits;
+  sink_.on_wait = [this] { sink_.in_sync = Lsn(1); };
+  EXPECT_TRUE(PollAcks());
+  EXPECT_EQ(sink_.waits, waits + 1);
+  EXPECT_TRUE(all_have_it);
+}
+
+TEST_F(AckPollerTest, CallbacksHearOfTheFailureWhateverTheyWaitFor) {
+  std::vector<absl::Status> told;
+  const auto tell = [&](const absl::Status& status) { told.push_back(status); };
+  ReservedRecord record = *log_->Reserve(100, Deadline());
+  ASSERT_TRUE(log_->Complete(record).ok());
+  for (const PersistedBy by :
+       {PersistedBy::kOwnReplica, PersistedBy::kAllInSync}) {
+    EXPECT_TRUE(log_->OnPersisted(Lsn(2), by, tell).ok());
+  }
+  EXPECT_TRUE(log_->OnPersisted(Lsn(1), PersistedBy::kAllInSync, tell).ok());
+  EXPECT_THAT(told, ::testing::IsEmpty());
+  log_.reset();
+  ASSERT_EQ(told.size(), 3U);
+  for (const absl::Status& status : told) {
+    EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  }
 }
 
 // Nothing is on its way that a callback wants; then a callback comes, or what
