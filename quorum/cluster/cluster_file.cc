@@ -578,7 +578,7 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(
         absl::StrCat("cluster file ", path, " can't be opened"), errno,
         "Is the path right?");
   }
-  struct stat found {};
+  struct stat found{};
   if (fstat(descriptor, &found) == 0 && !S_ISREG(found.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "cluster file ", path, " is not a regular file. Name a regular file"));

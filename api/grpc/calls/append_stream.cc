@@ -13,11 +13,6 @@ namespace {
 using service::Finding;
 using service::Verdict;
 
-bool IsInLog(const Verdict& verdict) {
-  return verdict.finding == Finding::kAppended ||
-         verdict.finding == Finding::kRepeated;
-}
-
 }  // namespace
 
 AppendStream* AppendStream::Start(service::ServedLogs& logs,
@@ -64,7 +59,7 @@ std::optional<CallError> AppendStream::TakeBegin() {
   has_begun_ = true;
   client_ = ClientOf(begin.client());
   epoch_ = opening;
-  durability_ = begin.durability();
+  stream_by_ = PersistedByOf(begin.durability());
   tells_accepted_ = begin.tell_accepted();
   max_exposed_ = begin.max_exposed();
   resumption_ = begin.resumption();
@@ -83,6 +78,10 @@ std::optional<CallError> AppendStream::TakeBegin() {
 
 std::optional<CallError> AppendStream::TakeRequests() {
   const auto count = static_cast<size_t>(request_.requests().payloads_size());
+  const v1::Durability durability = request_.requests().durability();
+  if (auto error = CheckDurability(durability)) return error;
+  by_ = durability == v1::DURABILITY_UNSPECIFIED ? stream_by_
+                                                 : PersistedByOf(durability);
   if (count == 0 || count > kUnansweredMax) {
     return Invalid(absl::StrCat("a message of ", count,
                                 " payloads: after `begin` each has 1 to ",
@@ -175,12 +174,11 @@ size_t AppendStream::Admissible(service::ServedLog& log, size_t count) const {
 
 void AppendStream::Answer(const SharedUse& use, Group group) {
   service::ServedLog& log = **use;
-  const bool waits = durability_ != v1::DURABILITY_ACCEPTED;
   {
     const MutexLock lock(mutex_);
     for (size_t i = 0; i < group.verdicts.size(); ++i) {
       const Verdict& verdict = group.verdicts[i];
-      if (!IsInLog(verdict)) continue;
+      if (!verdict.is_in_log()) continue;
       const uint64_t sequence = group.first_sequence + i;
       last_admitted_ = std::max(last_admitted_.value_or(0), sequence);
       if (tells_accepted_ && verdict.finding == Finding::kAppended) {
@@ -190,18 +188,12 @@ void AppendStream::Answer(const SharedUse& use, Group group) {
       }
     }
   }
-  // Nobody waits for what is accepted, but for what came of the table (SLG3,
-  // service_log.h).
-  if (!waits) {
-    for (Verdict& verdict : group.verdicts) {
-      if (IsInLog(verdict)) verdict.settled_with = Lsn();
-    }
-  }
   const auto shared = std::make_shared<const Group>(std::move(group));
-  log.Settle(shared->verdicts, [self = shared_from_this(), shared,
-                                use](const absl::Status& status) {
-    self->OnSettled(*shared, (*use)->log().durable_lsn(), status);
-  });
+  log.Settle(
+      shared->verdicts, by_,
+      [self = shared_from_this(), shared, use](const absl::Status& status) {
+        self->OnSettled(*shared, (*use)->log().durable_lsn(), status);
+      });
 }
 
 void AppendStream::OnSettled(const Group& group, Lsn durable,
@@ -225,7 +217,7 @@ void AppendStream::AddAnswers(const Group& group) {
   for (size_t i = 0; i < group.verdicts.size(); ++i) {
     const Verdict& verdict = group.verdicts[i];
     const uint64_t sequence = group.first_sequence + i;
-    if (IsInLog(verdict)) {
+    if (verdict.is_in_log()) {
       AddToRuns(sequence, verdict.place, verdict.finding == Finding::kRepeated,
                 answers_.mutable_done());
       continue;

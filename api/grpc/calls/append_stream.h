@@ -53,6 +53,7 @@
 #include "api/wiring/task_thread.h"
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
+#include "log/core/durability/persisted_by.h"
 
 namespace alpheus::rpc {
 
@@ -122,7 +123,9 @@ class AppendStream final
   bool has_begun_ = false;
   service::ClientId client_;
   Epoch epoch_;
-  v1::Durability durability_ = v1::DURABILITY_UNSPECIFIED;
+  // Replicas that must have a record before it is answered; nullopt: none.
+  std::optional<PersistedBy> stream_by_;
+  std::optional<PersistedBy> by_;  // of the message that was read
   bool tells_accepted_ = false;
   uint64_t max_exposed_ = 0;
   uint64_t resumption_ = 0;

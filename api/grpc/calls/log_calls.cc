@@ -38,12 +38,11 @@ ServerUnaryReactor* Refuse(ServerUnaryReactor* reactor,
 void AnswerWhenSettled(const SharedUse& use, const Verdict& verdict,
                        const RequestName& name, bool tells_never,
                        ServerUnaryReactor* reactor,
-                       std::function<void(const Verdict&)> fill) {
-  const bool is_in_log = verdict.finding == Finding::kAppended ||
-                         verdict.finding == Finding::kRepeated;
-  const bool is_told =
-      is_in_log || (tells_never && verdict.finding == Finding::kNever);
-  (*use)->Settle({&verdict, 1},
+                       std::function<void(const Verdict&)> fill,
+                       std::optional<PersistedBy> by = PersistedBy::kQuorum) {
+  const bool is_told = verdict.is_in_log() ||
+                       (tells_never && verdict.finding == Finding::kNever);
+  (*use)->Settle({&verdict, 1}, by,
                  [=, fill = std::move(fill)](const absl::Status& status) {
                    if (!status.ok()) {
                      reactor->Finish(UnknownOutcome(name, status).ToStatus());
@@ -152,23 +151,19 @@ ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
   const service::AppendRequest append = parts.Get();
   std::vector<Verdict> verdicts;
   log.Append(Epoch(request->epoch()), {&append, 1}, &verdicts);
-  Verdict verdict = verdicts.front();
-  const bool is_in_log = verdict.finding == Finding::kAppended ||
-                         verdict.finding == Finding::kRepeated;
-  if (is_in_log && request->durability() == v1::DURABILITY_ACCEPTED) {
-    verdict.settled_with = Lsn();
-  }
   AnswerWhenSettled(
-      use, verdict,
+      use, verdicts.front(),
       {append.client, append.number.sequence, Epoch(request->epoch()),
        log.epoch()},
-      false, reactor, [response, use](const Verdict& appended) {
+      false, reactor,
+      [response, use](const Verdict& appended) {
         if (appended.place) {
           SetPlace(*appended.place, response->mutable_place());
         }
         response->set_repeated(appended.finding == Finding::kRepeated);
         response->set_durable_lsn((*use)->log().durable_lsn().value);
-      });
+      },
+      PersistedByOf(request->durability()));
   return reactor;
 }
 

@@ -181,21 +181,9 @@ CallError Invalid(const std::string& why) {
 }
 
 std::optional<CallError> CheckDurability(v1::Durability durability) {
-  switch (durability) {
-    case v1::DURABILITY_UNSPECIFIED:
-    case v1::DURABILITY_ACCEPTED:
-    case v1::DURABILITY_QUORUM:
-      return std::nullopt;
-    case v1::DURABILITY_LOCAL:
-    case v1::DURABILITY_ALL:
-      return Make(grpc::StatusCode::UNIMPLEMENTED,
-                  absl::StrCat(v1::Durability_Name(durability),
-                               ": no node waits for that yet; ask for "
-                               "DURABILITY_ACCEPTED or DURABILITY_QUORUM"));
-    default:
-      return Invalid(absl::StrCat("durability ", static_cast<int>(durability),
-                                  ": there is no such one"));
-  }
+  if (v1::Durability_IsValid(durability)) return std::nullopt;
+  return Invalid(absl::StrCat("durability ", static_cast<int>(durability),
+                              ": there is no such one"));
 }
 
 CallError WrongEpoch(Epoch meant, Epoch opening) {

@@ -53,7 +53,7 @@ CallError UnknownOutcome(const RequestName& request, const absl::Status& why);
 CallError ErrorOf(const absl::Status& status, Lsn head);
 // Returns the error of a request that no node takes.
 CallError Invalid(const std::string& why);
-// Returns an error if no node waits for this durability.
+// Returns an error if there is no such durability.
 std::optional<CallError> CheckDurability(v1::Durability durability);
 // Returns the error of requests for another opening.
 CallError WrongEpoch(Epoch meant, Epoch opening);

@@ -22,6 +22,19 @@ bool Continues(const v1::Run& run, uint64_t sequence,
 
 }  // namespace
 
+std::optional<PersistedBy> PersistedByOf(v1::Durability durability) {
+  switch (durability) {
+    case v1::DURABILITY_ACCEPTED:
+      return std::nullopt;
+    case v1::DURABILITY_LOCAL:
+      return PersistedBy::kOwnReplica;
+    case v1::DURABILITY_ALL:
+      return PersistedBy::kAllInSync;
+    default:
+      return PersistedBy::kQuorum;
+  }
+}
+
 void AddToRuns(uint64_t sequence, const std::optional<service::Place>& place,
                bool is_repeat,
                google::protobuf::RepeatedPtrField<v1::Run>* runs) {

@@ -16,6 +16,7 @@
 #include "api/service/log/service_log.h"
 #include "api/service/record/service_record.h"
 #include "log/base/ids.h"
+#include "log/core/durability/persisted_by.h"
 
 namespace alpheus::rpc {
 
@@ -41,6 +42,10 @@ inline service::Request NumberOf(const v1::RequestNumber& number,
                                  uint64_t resumption) {
   return {number.sequence(), number.lowest_unanswered(), resumption};
 }
+
+// Returns which replicas must have persisted a record before its request is
+// answered; nullopt: none. Requires: there is such a durability.
+std::optional<PersistedBy> PersistedByOf(v1::Durability durability);
 
 // Adds a request to the last run, if it goes on where that ends, or begins
 // another one.

@@ -25,15 +25,16 @@ absl::StatusOr<Place> OpenLog::Append(
     offset += part.size();
   }
   const Place place = {record.epoch(), record.lsn()};
-  // A log that fails now may have the record or not. BeginForce and OnDurable
+  // A log that fails now may have the record or not. BeginForce and OnPersisted
   // say so of each of its records.
   (void)log_.Complete(std::move(record));
   return place;
 }
 
-absl::Status OpenLog::OnDurable(
-    Lsn lsn, std::function<void(const absl::Status&)> callback) {
-  return log_.OnDurable(lsn, std::move(callback));
+absl::Status OpenLog::OnPersisted(
+    Lsn lsn, PersistedBy by,
+    std::function<void(const absl::Status&)> callback) {
+  return log_.OnPersisted(lsn, by, std::move(callback));
 }
 
 }  // namespace alpheus::service

@@ -25,8 +25,9 @@ class OpenLog final : public RecordLog {
   absl::StatusOr<Place> Append(
       std::span<const std::span<const std::byte>> parts) override;
   absl::Status BeginForce(Lsn lsn) override { return log_.BeginForce(lsn); }
-  absl::Status OnDurable(
-      Lsn lsn, std::function<void(const absl::Status&)> callback) override;
+  absl::Status OnPersisted(
+      Lsn lsn, PersistedBy by,
+      std::function<void(const absl::Status&)> callback) override;
   absl::Status CleanupThrough(Lsn lsn) override {
     return log_.CleanupThrough(lsn);
   }

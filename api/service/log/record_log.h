@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "api/service/clients/client_requests.h"
 #include "log/base/ids.h"
+#include "log/core/durability/persisted_by.h"
 
 namespace alpheus::service {
 
@@ -26,16 +27,17 @@ class RecordLog {
 
   // Reserves, fills and completes one record of these parts, in their order.
   // Does not wait. Returns the record's place. A log that fails meanwhile says
-  // so in BeginForce and OnDurable: then the outcome is unknown. Errors, after
-  // which nothing was written: InvalidArgument (too large); ResourceExhausted
-  // (no room); DeadlineExceeded (to be tried again: the log would have waited);
-  // the log's failure.
+  // so in BeginForce and OnPersisted: then the outcome is unknown. Errors,
+  // after which nothing was written: InvalidArgument (too large);
+  // ResourceExhausted (no room); DeadlineExceeded (to be tried again: the log
+  // would have waited); the log's failure.
   virtual absl::StatusOr<Place> Append(
       std::span<const std::span<const std::byte>> parts) = 0;
   // As the calls of alpheus/log.h.
   virtual absl::Status BeginForce(Lsn lsn) = 0;
-  virtual absl::Status OnDurable(
-      Lsn lsn, std::function<void(const absl::Status&)> callback) = 0;
+  virtual absl::Status OnPersisted(
+      Lsn lsn, PersistedBy by,
+      std::function<void(const absl::Status&)> callback) = 0;
   virtual absl::Status CleanupThrough(Lsn lsn) = 0;
   virtual Lsn next_lsn() const = 0;
   virtual Lsn durable_lsn() const = 0;

@@ -211,22 +211,41 @@ Verdict Resumed::On(uint64_t sequence) const {
 }
 
 void ServiceLog::Settle(std::span<const Verdict> verdicts,
+                        std::optional<PersistedBy> by,
                         const std::function<void(const absl::Status&)>& done) {
-  Lsn last;
+  Lsn own;   // the last record that a request has
+  Lsn rest;  // what the other findings came of
   for (const Verdict& verdict : verdicts) {
+    Lsn& last = verdict.is_in_log() ? own : rest;
     last = std::max(last, verdict.settled_with);
   }
-  WhenDurable(last, done);
+  if (!by) own = Lsn();
+  const PersistedBy own_by = by.value_or(PersistedBy::kQuorum);
+  if (rest == Lsn()) {
+    WhenPersisted(own, own_by, done);
+    return;
+  }
+  // Both are under way then; WhenPersisted tells of an error.
+  if (own > rest) (void)log_.BeginForce(own);
+  WhenPersisted(rest, PersistedBy::kQuorum,
+                [this, own, own_by, done](const absl::Status& is_durable) {
+                  if (is_durable.ok()) {
+                    WhenPersisted(own, own_by, done);
+                  } else {
+                    done(is_durable);
+                  }
+                });
 }
 
-void ServiceLog::WhenDurable(
-    Lsn lsn, const std::function<void(const absl::Status&)>& done) {
+void ServiceLog::WhenPersisted(
+    Lsn lsn, PersistedBy by,
+    const std::function<void(const absl::Status&)>& done) {
   if (lsn == Lsn()) {
     done(absl::OkStatus());
     return;
   }
   absl::Status begun = log_.BeginForce(lsn);
-  if (begun.ok()) begun = log_.OnDurable(lsn, done);
+  if (begun.ok()) begun = log_.OnPersisted(lsn, by, done);
   if (!begun.ok()) done(begun);
 }
 
@@ -253,8 +272,8 @@ void ServiceLog::CleanupThrough(Lsn through,
     done(saved);
     return;
   }
-  WhenDurable(rests_on, [this, through, done = std::move(done)](
-                            const absl::Status& is_durable) {
+  const auto clean = [this, through,
+                      done = std::move(done)](const absl::Status& is_durable) {
     absl::Status cleaned = is_durable;
     if (cleaned.ok()) cleaned = log_.CleanupThrough(through);
     // Callbacks of one log run one at a time.
@@ -262,7 +281,8 @@ void ServiceLog::CleanupThrough(Lsn through,
       cleaned_.store(std::max(cleaned_.load(), through.value));
     }
     done(cleaned);
-  });
+  };
+  WhenPersisted(rests_on, PersistedBy::kQuorum, clean);
 }
 
 absl::Status ServiceLog::WriteTables(Lsn through) {

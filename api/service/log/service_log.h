@@ -57,6 +57,7 @@
 #include "api/service/record/service_record.h"
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
+#include "log/core/durability/persisted_by.h"
 
 namespace alpheus::service {
 
@@ -92,10 +93,16 @@ enum class Finding {
 };
 
 struct Verdict {
+  // Returns whether the request has a record.
+  bool is_in_log() const {
+    return finding == Finding::kAppended || finding == Finding::kRepeated;
+  }
+
   Finding finding = Finding::kImpossible;
   // kAppended, kRepeated: of the request's record. A repeat's may be unknown.
   std::optional<Place> place = {};
   // The finding may be told once the record of this LSN is durable; 0: at once.
+  // A client may be told less early, or earlier, of its own record: see Settle.
   Lsn settled_with = {};
   // kTailMismatch: LSN that the next record gets. kOutOfOrder: sequence that is
   // to come first. kTooLarge: bytes that fit.
@@ -153,11 +160,12 @@ class ServiceLog {
   // the client has sent anything; `lowest_unanswered` is that of Request.
   Resumed Resume(ClientId client, uint64_t lowest_unanswered, Epoch last_epoch);
 
-  // Forces all that the verdicts depend on, and calls `done` once that is
-  // durable: with OK, or with the log's failure. Then what kAppended and
-  // kRepeated say is unknown, and the others say nothing. `done` may be called
-  // before this returns; see Log::OnDurable.
-  void Settle(std::span<const Verdict> verdicts,
+  // Forces all that the verdicts depend on, and calls `done` once these
+  // replicas have persisted the requests' own records, or at once with nullopt,
+  // and all else is durable (SLG3): with OK, or with the log's failure. Then
+  // what kAppended and kRepeated say is unknown, and the others say nothing.
+  // `done` may be called before this returns; see Log::OnDurable.
+  void Settle(std::span<const Verdict> verdicts, std::optional<PersistedBy> by,
               const std::function<void(const absl::Status&)>& done);
 
   // Cleans the log through this LSN, or up to the last request (SLG6), once a
@@ -177,10 +185,10 @@ class ServiceLog {
   }
 
  private:
-  // Forces through `lsn`, and calls `done` once that is durable; at once if it
-  // is 0.
-  void WhenDurable(Lsn lsn,
-                   const std::function<void(const absl::Status&)>& done);
+  // Forces through `lsn`, and calls `done` once these replicas have persisted
+  // that; at once if it is 0.
+  void WhenPersisted(Lsn lsn, PersistedBy by,
+                     const std::function<void(const absl::Status&)>& done);
   Verdict AppendOne(const AppendRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns whether a record with this payload leaves room (SLG7).

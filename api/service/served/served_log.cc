@@ -13,10 +13,11 @@ void LogUse::Leave() {
 
 absl::StatusOr<std::shared_ptr<ServedLog>> ServedLog::Recover(Log& log) {
   std::shared_ptr<ServedLog> served(new ServedLog(log));
-  ALPHEUS_RETURN_IF_ERROR(log.ForEachRecovered([&](const RecoveredRecord&
-                                                       record) {
-    return served->service_.Recover({record.epoch, record.lsn}, record.payload);
-  }));
+  ALPHEUS_RETURN_IF_ERROR(
+      log.ForEachRecovered([&](const RecoveredRecord& record) {
+        return served->service_.Recover({record.epoch, record.lsn},
+                                        record.payload);
+      }));
   return served;
 }
 
@@ -72,9 +73,10 @@ void ServedLog::Drain() {
 }
 
 void ServedLog::Settle(std::span<const Verdict> verdicts,
+                       std::optional<PersistedBy> by,
                        const std::function<void(const absl::Status&)>& done) {
   NoteAppended();
-  service_.Settle(verdicts, done);
+  service_.Settle(verdicts, by, done);
 }
 
 void ServedLog::NoteAppended() {

@@ -41,6 +41,7 @@
 #include "api/service/log/service_log.h"
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
+#include "log/core/durability/persisted_by.h"
 
 namespace alpheus::service {
 
@@ -106,7 +107,7 @@ class ServedLog : public std::enable_shared_from_this<ServedLog> {
   ServiceLog& service() { return service_; }
 
   // As ServiceLog::Settle; also notes what was appended.
-  void Settle(std::span<const Verdict> verdicts,
+  void Settle(std::span<const Verdict> verdicts, std::optional<PersistedBy> by,
               const std::function<void(const absl::Status&)>& done);
   // Is called once records were appended that nobody settles.
   void NoteAppended();

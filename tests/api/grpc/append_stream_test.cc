@@ -94,6 +94,29 @@ TEST_F(AppendStreamTest, AcceptedIsEnoughForAStreamThatAsksForNoMore) {
   EXPECT_EQ(log_->Exposed(), 2u);
 }
 
+// Nobody forces the first message: the log has no thread.
+TEST_F(AppendStreamTest, MessageMaySayWhenItIsAnswered) {
+  MustOpenClient();
+  AppendingStream stream(*client_);
+  const auto send = [&](uint64_t sequence, v1::Durability durability) {
+    v1::AppendStreamRequest message;
+    auto* const requests = message.mutable_requests();
+    requests->mutable_first()->set_sequence(sequence);
+    requests->mutable_first()->set_lowest_unanswered(1);
+    *requests->add_payloads() = PayloadOf("a");
+    requests->set_durability(durability);
+    return stream.stream().Write(message);
+  };
+  ASSERT_TRUE(send(1, v1::DURABILITY_ACCEPTED));
+  ASSERT_TRUE(stream.ReadUntilDone(1));
+  EXPECT_EQ(log_->Exposed(), 1u);
+  ASSERT_TRUE(send(2, v1::DURABILITY_UNSPECIFIED));
+  ASSERT_TRUE(stream.ReadUntilDone(2));
+  EXPECT_EQ(log_->Exposed(), 0u);
+  ASSERT_TRUE(send(3, static_cast<v1::Durability>(17)));
+  EXPECT_EQ(stream.Finish().error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(AppendStreamTest, ExposureIsNotExceeded) {
   MustOpenClient();
   v1::AppendStreamRequest::Begin begin;
@@ -124,8 +147,8 @@ TEST_F(AppendStreamTest, StreamThatBeginsWronglyEnds) {
   begin.set_log("nosuch");
   EXPECT_EQ(end_of(begin).error_code(), StatusCode::NOT_FOUND);
   begin.clear_log();
-  begin.set_durability(v1::DURABILITY_ALL);
-  EXPECT_EQ(end_of(begin).error_code(), StatusCode::UNIMPLEMENTED);
+  begin.set_durability(static_cast<v1::Durability>(17));
+  EXPECT_EQ(end_of(begin).error_code(), StatusCode::INVALID_ARGUMENT);
   begin.clear_durability();
   begin.set_epoch(client_->epoch + 7);
   const grpc::Status other = end_of(begin);

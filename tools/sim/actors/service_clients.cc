@@ -45,6 +45,8 @@ constexpr uint64_t kHugeOdds = 100;
 constexpr uint64_t kCleanOdds = 16;
 constexpr uint64_t kEndOdds = 40;
 constexpr uint64_t kIntrudeOdds = 60;
+// One message in this many waits for all replicas in sync.
+constexpr uint64_t kAllOdds = 3;
 constexpr uint64_t kKeptMax = 8;  // records that a cleaning leaves
 
 service::Place OfService(const client::Place& place) {
@@ -293,6 +295,7 @@ void ServiceClient::SendSome() {
   const client::Sending sending = session_->TakeToSend(
       1 + Draw(4 * (world_.options().payload_bytes_max + sizeof(uint64_t))));
   ServiceMessage message{.epoch = Epoch(session_->epoch()), .client = id()};
+  if (OneIn(kAllOdds)) message.by = PersistedBy::kAllInSync;
   uint64_t sequence = sending.first_sequence;
   for (const client::Payload* const payload : sending.payloads) {
     Asked& asked = asked_[sequence];

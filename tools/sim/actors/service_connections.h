@@ -29,6 +29,7 @@
 #include "api/service/log/service_log.h"
 #include "api/service/record/service_record.h"
 #include "log/base/random.h"
+#include "log/core/durability/persisted_by.h"
 #include "tools/sim/checkers/service_checker.h"
 #include "tools/sim/world/history.h"
 #include "tools/sim/world/world.h"
@@ -53,6 +54,7 @@ struct ServiceMessage {
   Epoch epoch = {};  // of the opening that it is meant for; kResume: of any
   service::ClientId client = {};
   std::vector<ServiceRequest> requests = {};  // kAppend
+  PersistedBy by = PersistedBy::kQuorum;      // kAppend: when to answer
   uint64_t lowest_unanswered = 0;             // kResume
   Epoch last_epoch = {};                      // kResume
   Lsn through = {};                           // kCleanup

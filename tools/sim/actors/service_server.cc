@@ -66,11 +66,13 @@ class ServiceServer::Port final : public service::RecordLog {
     primary_.Returned(call, lsn, begun);
     return begun;
   }
-  absl::Status OnDurable(
-      Lsn lsn, std::function<void(const absl::Status&)> callback) override {
-    return primary_.OnDurable(
-        lsn, [this, lsn, then = std::move(callback)](const absl::Status& end) {
-          if (end.ok()) {
+  absl::Status OnPersisted(
+      Lsn lsn, PersistedBy by,
+      std::function<void(const absl::Status&)> callback) override {
+    return primary_.OnPersisted(
+        lsn, by,
+        [this, lsn, by, then = std::move(callback)](const absl::Status& end) {
+          if (end.ok() && by != PersistedBy::kOwnReplica) {
             world_.checkers().service.Durable(primary_.number(), lsn);
           }
           then(end);
@@ -102,7 +104,7 @@ class ServiceServer::Port final : public service::RecordLog {
   }
 
  private:
-  // OnDurable tells the outcome of a record whose log fails now.
+  // OnPersisted tells the outcome of a record whose log fails now.
   Place Complete(ReservedRecord& record, Bytes content) {
     History& history = world_.history();
     const OperationId operation =
@@ -234,11 +236,12 @@ void ServiceServer::Append(ServiceConnectionId connection,
   if (primary_.world().random().Below(kSingleOdds) != 0) {
     return AnswerWhenSettled(
         connection, verdicts,
-        {.sequences = std::move(sequences), .verdicts = verdicts});
+        {.sequences = std::move(sequences), .verdicts = verdicts}, message.by);
   }
   for (size_t i = 0; i < verdicts.size(); ++i) {
     AnswerWhenSettled(connection, {&verdicts[i], 1},
-                      {.sequences = {sequences[i]}, .verdicts = {verdicts[i]}});
+                      {.sequences = {sequences[i]}, .verdicts = {verdicts[i]}},
+                      message.by);
   }
 }
 
@@ -264,18 +267,19 @@ void ServiceServer::Clean(ServiceConnectionId connection,
 
 void ServiceServer::AnswerWhenSettled(ServiceConnectionId connection,
                                       std::span<const Verdict> verdicts,
-                                      ServiceAnswer answer) {
+                                      ServiceAnswer answer, PersistedBy by) {
   if (std::ranges::find(verdicts, Finding::kNoRoom, &Verdict::finding) !=
       verdicts.end()) {
     primary_.profiles().FoundFull();
   }
-  service_.Settle(verdicts, [this, connection, answer = std::move(answer)](
-                                const absl::Status& status) {
-    ServiceAnswer told = answer;
-    told.is_unknown = !status.ok();
-    told.epoch = epoch();
-    connections_.Answer(connection, std::move(told));
-  });
+  service_.Settle(verdicts, by,
+                  [this, connection,
+                   answer = std::move(answer)](const absl::Status& status) {
+                    ServiceAnswer told = answer;
+                    told.is_unknown = !status.ok();
+                    told.epoch = epoch();
+                    connections_.Answer(connection, std::move(told));
+                  });
 }
 
 }  // namespace alpheus::sim

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "api/service/log/service_log.h"
+#include "log/core/durability/persisted_by.h"
 #include "tools/sim/actors/rocksdb_files.h"
 #include "tools/sim/actors/service_connections.h"
 #include "tools/sim/world/history.h"
@@ -49,7 +50,8 @@ class ServiceServer {
   // Answers once these verdicts may be told.
   void AnswerWhenSettled(ServiceConnectionId connection,
                          std::span<const service::Verdict> verdicts,
-                         ServiceAnswer answer);
+                         ServiceAnswer answer,
+                         PersistedBy by = PersistedBy::kQuorum);
 
   PrimaryProcess& primary_;
   ServiceConnections& connections_;

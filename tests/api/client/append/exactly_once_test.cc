@@ -24,6 +24,7 @@
 #include "api/service/record/service_record.h"
 #include "log/base/bytes.h"
 #include "log/base/random.h"
+#include "log/core/durability/persisted_by.h"
 #include "tests/api/service/log/memory_record_log.h"
 
 namespace alpheus::client {
@@ -37,6 +38,8 @@ using service::Resumed;
 using service::ServiceLog;
 using service::Verdict;
 using State = AppendSession::State;
+
+constexpr PersistedBy kQuorum = PersistedBy::kQuorum;
 
 service::Place OfService(const Place& place) {
   return {Epoch(place.epoch), Lsn(place.lsn)};
@@ -183,13 +186,15 @@ class Client {
           const Shared here = connection.lock();
           ServiceLog& service = *here->primary->service;
           const Verdict opened = service.Open(service.epoch());
-          service.Settle({&opened, 1}, [=, this, epoch = service.epoch()](
-                                           const absl::Status& settled) {
-            if (!settled.ok() || opened.finding != Finding::kAppended) return;
-            Deliver(here, [=, this] {
-              session_.Opened(OfClient(*opened.place), epoch.value);
-            });
-          });
+          service.Settle(
+              {&opened, 1}, kQuorum,
+              [=, this, epoch = service.epoch()](const absl::Status& settled) {
+                if (!settled.ok() || opened.finding != Finding::kAppended)
+                  return;
+                Deliver(here, [=, this] {
+                  session_.Opened(OfClient(*opened.place), epoch.value);
+                });
+              });
         });
   }
 
@@ -202,15 +207,17 @@ class Client {
       ServiceLog& service = *here->primary->service;
       const Resumed resumed =
           service.Resume({OfService(client)}, lowest, Epoch(last_epoch));
-      service.Settle({&resumed.verdict, 1}, [=, this, epoch = service.epoch()](
-                                                const absl::Status& settled) {
-        // No primary forgets a client that has not ended.
-        EXPECT_NE(resumed.verdict.finding, Finding::kUnknownClient);
-        if (!settled.ok() || resumed.verdict.finding != Finding::kRepeated) {
-          return Deliver(here, [this] { connection_ = nullptr; });
-        }
-        Deliver(here, [=, this] { TakeResumed(epoch, resumed); });
-      });
+      service.Settle(
+          {&resumed.verdict, 1}, kQuorum,
+          [=, this, epoch = service.epoch()](const absl::Status& settled) {
+            // No primary forgets a client that has not ended.
+            EXPECT_NE(resumed.verdict.finding, Finding::kUnknownClient);
+            if (!settled.ok() ||
+                resumed.verdict.finding != Finding::kRepeated) {
+              return Deliver(here, [this] { connection_ = nullptr; });
+            }
+            Deliver(here, [=, this] { TakeResumed(epoch, resumed); });
+          });
     });
   }
 
@@ -242,7 +249,7 @@ class Client {
     ServiceLog& service = *here->primary->service;
     std::vector<Verdict> verdicts;
     service.Append(Epoch(epoch), requests, &verdicts);
-    service.Settle(verdicts, [=, this](const absl::Status& settled) {
+    service.Settle(verdicts, kQuorum, [=, this](const absl::Status& settled) {
       if (!settled.ok())
         return Deliver(here, [this] { connection_ = nullptr; });
       Deliver(here,

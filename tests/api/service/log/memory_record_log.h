@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// memory_record_log: a log in memory whose records become durable when a test
+// memory_record_log: a log in memory whose records are persisted when a test
 // says so.
 //
 // Thread safety: one thread.
@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "api/service/log/record_log.h"
 #include "log/base/bytes.h"
+#include "log/core/durability/persisted_by.h"
 
 namespace alpheus::service {
 
@@ -49,14 +50,15 @@ class MemoryRecordLog final : public RecordLog {
     forced_ = std::max(forced_, lsn);
     return failure_;
   }
-  absl::Status OnDurable(
-      Lsn lsn, std::function<void(const absl::Status&)> callback) override {
-    if (lsn <= durable_) {
+  absl::Status OnPersisted(
+      Lsn lsn, PersistedBy by,
+      std::function<void(const absl::Status&)> callback) override {
+    if (lsn <= Persisted(by)) {
       callback(absl::OkStatus());
     } else if (!failure_.ok()) {
       return failure_;
     } else {
-      waiting_.emplace(lsn, std::move(callback));
+      waiting_[by].emplace(lsn, std::move(callback));
     }
     return absl::OkStatus();
   }
@@ -70,18 +72,26 @@ class MemoryRecordLog final : public RecordLog {
     return absl::OkStatus();
   }
   Lsn next_lsn() const override { return next_; }
-  Lsn durable_lsn() const override { return durable_; }
+  Lsn durable_lsn() const override { return Persisted(PersistedBy::kQuorum); }
   Lsn head_lsn() const override { return head_; }
   size_t payload_bytes_max() const override { return 1'000; }
   uint64_t free_bytes() const override { return room; }
 
-  // All records up to this one are durable.
-  void MakeDurable(Lsn lsn) {
-    durable_ = std::max(durable_, lsn);
-    while (!waiting_.empty() && waiting_.begin()->first <= durable_) {
-      const auto callback = std::move(waiting_.begin()->second);
-      waiting_.erase(waiting_.begin());
+  // These replicas persist all records up to this one.
+  void Persist(PersistedBy by, Lsn lsn) {
+    persisted_[by] = std::max(persisted_[by], lsn);
+    auto& waiting = waiting_[by];
+    while (!waiting.empty() && waiting.begin()->first <= persisted_[by]) {
+      const auto callback = std::move(waiting.begin()->second);
+      waiting.erase(waiting.begin());
       callback(absl::OkStatus());
+    }
+  }
+  // All replicas do.
+  void MakeDurable(Lsn lsn) {
+    for (const PersistedBy by : {PersistedBy::kOwnReplica, PersistedBy::kQuorum,
+                                 PersistedBy::kAllInSync}) {
+      Persist(by, lsn);
     }
   }
   void MakeAllDurable() { MakeDurable(next_ - 1); }
@@ -89,8 +99,8 @@ class MemoryRecordLog final : public RecordLog {
   void Fail() {
     failure_ = absl::AbortedError("the log lost its epoch");
     refusal = failure_;
-    for (auto& [lsn, callback] : std::exchange(waiting_, {})) {
-      callback(failure_);
+    for (const auto& [by, waiting] : std::exchange(waiting_, {})) {
+      for (const auto& [lsn, callback] : waiting) callback(failure_);
     }
   }
   // The process ends: no callback runs any more.
@@ -101,7 +111,7 @@ class MemoryRecordLog final : public RecordLog {
     MemoryRecordLog opened(epoch_ + 1);
     opened.head_ = head_;
     opened.next_ = end + 1;
-    opened.durable_ = end;
+    opened.MakeDurable(end);
     opened.cleaned_ = cleaned_;
     for (const Record& record : records_) {
       if (record.place.lsn <= end) opened.records_.push_back(record);
@@ -122,15 +132,22 @@ class MemoryRecordLog final : public RecordLog {
   uint64_t room = 1 << 20;
 
  private:
+  Lsn Persisted(PersistedBy by) const {
+    const auto found = persisted_.find(by);
+    return found == persisted_.end() ? Lsn() : found->second;
+  }
+
   Epoch epoch_;
   std::vector<Record> records_;
   std::vector<Record> cleaned_;
   Lsn head_{1};
   Lsn next_{1};
-  Lsn durable_;
   Lsn forced_;
   absl::Status failure_;
-  std::multimap<Lsn, std::function<void(const absl::Status&)>> waiting_;
+  std::map<PersistedBy, Lsn> persisted_;
+  std::map<PersistedBy,
+           std::multimap<Lsn, std::function<void(const absl::Status&)>>>
+      waiting_;
 };
 
 }  // namespace alpheus::service

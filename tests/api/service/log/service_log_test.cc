@@ -17,6 +17,7 @@
 #include "api/service/record/service_record.h"
 #include "log/base/bytes.h"
 #include "log/base/random.h"
+#include "log/core/durability/persisted_by.h"
 #include "tests/api/service/log/memory_record_log.h"
 
 namespace alpheus::service {
@@ -47,12 +48,17 @@ class ServiceLogTest : public ::testing::Test {
     return verdicts.front();
   }
   // Returns the outcome of settling; none: not settled yet.
-  std::shared_ptr<std::optional<absl::Status>> Settled(const Verdict& verdict) {
+  std::shared_ptr<std::optional<absl::Status>> Settled(
+      std::span<const Verdict> verdicts,
+      std::optional<PersistedBy> by = PersistedBy::kQuorum) {
     auto settled = std::make_shared<std::optional<absl::Status>>();
-    service_->Settle({&verdict, 1}, [settled](const absl::Status& status) {
+    service_->Settle(verdicts, by, [settled](const absl::Status& status) {
       *settled = status;
     });
     return settled;
+  }
+  std::shared_ptr<std::optional<absl::Status>> Settled(const Verdict& verdict) {
+    return Settled({&verdict, 1});
   }
   // Returns the outcome of a cleaning; none: it has not ended.
   std::shared_ptr<std::optional<absl::Status>> CleanedThrough(Lsn through) {
@@ -115,6 +121,59 @@ TEST_F(ServiceLogTest, OutcomeIsUnknownOnceTheLogHasFailed) {
   log_->Fail();
   EXPECT_TRUE(absl::IsAborted(**settled));
   EXPECT_EQ(Append(2, 1).finding, Finding::kFailed);
+}
+
+TEST_F(ServiceLogTest, RequestIsSettledOnceTheReplicasAskedForHaveIt) {
+  const std::vector<Verdict> verdicts = {Append(1, 1)};  // LSN 2
+  const auto accepted = Settled(verdicts, std::nullopt);
+  const auto local = Settled(verdicts, PersistedBy::kOwnReplica);
+  const auto quorum = Settled(verdicts, PersistedBy::kQuorum);
+  const auto all = Settled(verdicts, PersistedBy::kAllInSync);
+  EXPECT_TRUE(accepted->has_value());
+  EXPECT_FALSE(local->has_value());
+  log_->Persist(PersistedBy::kOwnReplica, Lsn(2));
+  EXPECT_TRUE(local->has_value());
+  EXPECT_FALSE(quorum->has_value());
+  log_->Persist(PersistedBy::kQuorum, Lsn(2));
+  EXPECT_TRUE(quorum->has_value());
+  EXPECT_FALSE(all->has_value());
+  log_->Persist(PersistedBy::kAllInSync, Lsn(2));
+  EXPECT_TRUE(all->has_value());
+}
+
+// SLG3 holds for those that have no record, whatever the others ask for.
+TEST_F(ServiceLogTest, RefusalIsToldOnceWhatItCameOfIsDurableWhateverIsAsked) {
+  const Verdict appended = Append(1, 1);  // LSN 2
+  const Verdict refused =
+      Append({.client = client_, .number = {2, 1}, .expected_lsn = Lsn(9)}, "");
+  ASSERT_EQ(refused.finding, Finding::kTailMismatch);
+  const std::vector<Verdict> both = {appended, refused};
+  const auto accepted = Settled(both, std::nullopt);
+  const auto local = Settled(both, PersistedBy::kOwnReplica);
+  const auto all = Settled(both, PersistedBy::kAllInSync);
+  log_->Persist(PersistedBy::kOwnReplica, Lsn(2));
+  EXPECT_FALSE(accepted->has_value());
+  EXPECT_FALSE(local->has_value());
+  log_->Persist(PersistedBy::kQuorum, Lsn(2));
+  EXPECT_EQ(*accepted, absl::OkStatus());
+  EXPECT_EQ(*local, absl::OkStatus());
+  EXPECT_FALSE(all->has_value());
+  log_->Persist(PersistedBy::kAllInSync, Lsn(2));
+  EXPECT_EQ(*all, absl::OkStatus());
+}
+
+TEST_F(ServiceLogTest, OutcomeIsUnknownWhateverReplicasAreAskedFor) {
+  const Verdict appended = Append(1, 1);  // LSN 2
+  const Verdict refused =
+      Append({.client = client_, .number = {2, 1}, .expected_lsn = Lsn(9)}, "");
+  const std::vector<Verdict> both = {appended, refused};
+  const auto local = Settled(both, PersistedBy::kOwnReplica);
+  const auto all = Settled(both, PersistedBy::kAllInSync);
+  const auto own = Settled({&appended, 1}, PersistedBy::kOwnReplica);
+  log_->Fail();
+  EXPECT_TRUE(absl::IsAborted(**local));
+  EXPECT_TRUE(absl::IsAborted(**all));
+  EXPECT_TRUE(absl::IsAborted(**own));
 }
 
 // SLG1.
