@@ -8,7 +8,6 @@
 // docs/design/service.md says why nothing is sent again before ResumeClient.
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
@@ -16,6 +15,16 @@ const kProtos = fileURLToPath(new URL("../../proto", import.meta.url));
 const kUnansweredMax = 1000; // the service keeps 1,024 places
 const kPerMessage = 100;
 const kRestMs = 50; // before the nodes are asked again
+const kStallMs = 2000; // a node that says nothing for so long is left
+const { RESOURCE_EXHAUSTED, UNAVAILABLE } = grpc.status;
+// Asking again does not help.
+const kFinal = [
+  grpc.status.INVALID_ARGUMENT,
+  grpc.status.NOT_FOUND,
+  grpc.status.PERMISSION_DENIED,
+  grpc.status.UNAUTHENTICATED,
+  grpc.status.UNIMPLEMENTED,
+];
 
 const definition = loadSync("alpheus/v1/log_service.proto", {
   includeDirs: [kProtos],
@@ -35,6 +44,8 @@ class Appender {
     this.epoch = "0"; // the latest one in which anything was sent
     this.nextSequence = 1n;
     this.unanswered = []; // {sequence, data, isSent}, in order
+    this.heardAt = 0; // when the node said something, or owed nothing
+    this.isResting = false; // sends nothing for a moment
     this.last = null; // place of the last record
     this.wake = () => {};
   }
@@ -42,8 +53,11 @@ class Appender {
   // Appends a line. Waits while too many have no answer.
   async append(data) {
     while (this.unanswered.length >= kUnansweredMax) await this.change();
+    if (this.unanswered.length === 0) this.heardAt = performance.now();
     this.unanswered.push({ sequence: this.nextSequence++, data, isSent: false });
-    this.send();
+    // Not at once: lines that come together go together.
+    if (!this.isSending) setImmediate(() => this.send());
+    this.isSending = true;
   }
 
   // Waits until all lines are durable.
@@ -69,13 +83,12 @@ class Appender {
       const node = this.nodes[at % this.nodes.length];
       try {
         const resumption = await this.begin(node);
-        await this.serve(node, resumption);
+        // It may have said that all lines are durable.
+        if (!this.isFinished) await this.serve(node, resumption);
+        if (this.isFinished) await this.close(node);
         at -= 1; // the same one again
       } catch (error) {
-        if (error.code !== grpc.status.UNAVAILABLE &&
-            error.code !== grpc.status.ABORTED) {
-          throw error;
-        }
+        if (kFinal.includes(error.code)) throw error;
         await sleep(kRestMs);
       }
     }
@@ -83,8 +96,10 @@ class Appender {
 
   call(node, method, request) {
     return new Promise((resolve, reject) =>
-      node[method]({ log: this.log, ...request }, (error, response) =>
-        error ? reject(error) : resolve(response),
+      node[method](
+        { log: this.log, ...request },
+        { deadline: Date.now() + kStallMs },
+        (error, response) => (error ? reject(error) : resolve(response)),
       ),
     );
   }
@@ -113,11 +128,30 @@ class Appender {
     return resumed.resumption;
   }
 
+  // Ends the client, so that it takes no room in the log. No line depends on it.
+  close(node) {
+    const client = { epoch: this.epoch, client: this.client };
+    return this.call(node, "CloseClient", client).catch(() => {});
+  }
+
   // Appends by one stream, until it ends.
   serve(node, resumption) {
     return new Promise((resolve, reject) => {
       const stream = node.AppendStream();
       this.stream = stream;
+      this.heardAt = performance.now();
+      let failure = null; // why this side ends it
+      const fail = (why) => {
+        failure ??= Object.assign(new Error(why.message), why);
+        this.stream = null;
+        stream.cancel();
+      };
+      const watch = setInterval(() => {
+        const silence = performance.now() - this.heardAt;
+        if (this.unanswered.length > 0 && silence > kStallMs) {
+          fail({ code: UNAVAILABLE, message: "it says nothing" });
+        }
+      }, kStallMs / 4);
       stream.write({
         begin: {
           log: this.log,
@@ -128,33 +162,47 @@ class Appender {
         },
       });
       stream.on("data", (answers) => {
+        this.heardAt = performance.now();
         for (const run of answers.done) this.done(run);
         for (const refusal of answers.refused) {
-          if (refusal.code !== grpc.status.RESOURCE_EXHAUSTED &&
-              refusal.error?.kind !== "outOfOrder") {
-            stream.destroy(Object.assign(new Error(refusal.message), refusal));
-            return;
-          }
+          if (refusal.code === RESOURCE_EXHAUSTED) this.rest();
+          else if (refusal.error?.kind !== "outOfOrder") return fail(refusal);
           this.setBack(BigInt(refusal.sequence));
         }
-        if (answers._lastAdmitted) stream.end(); // it ends in good order
-        else this.send();
+        if (answers._lastAdmitted) {
+          this.stream = null; // it ends in good order
+          stream.end();
+        }
+        this.send();
       });
       stream.on("error", (error) => {
         this.stream = null;
-        reject(error);
+        clearInterval(watch);
+        reject(failure ?? error);
       });
       stream.on("end", () => {
         this.stream = null;
+        clearInterval(watch);
         resolve();
       });
       this.send();
     });
   }
 
+  // There is no room in the log: waits for a moment.
+  rest() {
+    if (this.isResting) return;
+    this.isResting = true;
+    setTimeout(() => {
+      this.isResting = false;
+      this.send();
+    }, kRestMs);
+  }
+
   // Sends what was not sent, in runs of consecutive sequences.
   send() {
-    if (!this.stream) return;
+    this.isSending = false;
+    if (!this.stream || this.isResting) return;
     for (;;) {
       const first = this.unanswered.findIndex((request) => !request.isSent);
       if (first < 0) return;
@@ -170,7 +218,7 @@ class Appender {
             sequence: String(run[0].sequence),
             lowestUnanswered: String(this.unanswered[0].sequence),
           },
-          payloads: run.map((request) => ({ data: Buffer.from(request.data) })),
+          payloads: run.map((request) => ({ data: request.data })),
         },
       });
     }
@@ -199,6 +247,17 @@ class Appender {
   }
 }
 
+// The lines of a stream, whatever bytes they have.
+async function* linesOf(input) {
+  let rest = "";
+  for await (const text of input.setEncoding("latin1")) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop();
+    for (const line of lines) yield Buffer.from(line, "latin1");
+  }
+  if (rest !== "") yield Buffer.from(rest, "latin1");
+}
+
 const [log, ...addresses] = process.argv.slice(2);
 if (addresses.length === 0) {
   console.error("usage: node append.mjs LOG ADDRESS... < lines");
@@ -207,7 +266,7 @@ if (addresses.length === 0) {
 const appender = new Appender(log, addresses);
 appender.start();
 let lines = 0;
-for await (const line of createInterface({ input: process.stdin })) {
+for await (const line of linesOf(process.stdin)) {
   await appender.append(line);
   ++lines;
 }

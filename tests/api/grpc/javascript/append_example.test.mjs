@@ -46,9 +46,10 @@ class Example {
     for (let i = 0; i < count; ++i) {
       this.lines.push(`line ${this.lines.length}`);
       if (this.#child.stdin.write(`${this.lines.at(-1)}\n`)) continue;
-      await this.#inTime(
-        Promise.race([once(this.#child.stdin, "drain"), this.#ended]),
+      const taken = once(this.#child.stdin, "drain").catch(() => this.#ended);
+      await this.#inTime(Promise.race([taken, this.#ended]),
         "the example takes lines");
+      assert.equal(this.#child.exitCode, null, this.#said);
     }
   }
 
@@ -70,8 +71,9 @@ class Example {
 }
 
 // Has the example append, while `interrupt` takes the primary away, once in each
-// round. Requests are under way before, meanwhile and afterwards.
-async function appendThrough(interrupt) {
+// round. Requests are under way before, meanwhile and afterwards. Then `restore`
+// makes the cluster whole.
+async function appendThrough(interrupt, restore) {
   const example = new Example(cluster.addresses);
   try {
     for (let round = 0; round < kRounds; ++round) {
@@ -89,6 +91,7 @@ async function appendThrough(interrupt) {
       await interrupted;
       await example.give(kLinesOfRound);
       assert.notEqual(await cluster.primary(), primary);
+      await restore(primary);
     }
     const said = await example.end();
     assert.match(said, new RegExp(`^${example.lines.length} lines are durable`));
@@ -100,22 +103,29 @@ async function appendThrough(interrupt) {
     records.map(({ payloads }) => String(payloads[0])), example.lines);
   assert.deepEqual(
     records.map(({ sequence }) => sequence), example.lines.map((_, i) => i + 1));
-  return example.lines.length;
 }
 
 test("a killed primary loses no line and doubles none", async () => {
-  let killed;
-  await appendThrough(async (primary) => {
-    if (killed) await cluster.startNode(killed);
-    await cluster.kill((killed = primary));
-  });
+  await appendThrough(
+    (primary) => cluster.kill(primary),
+    (primary) => cluster.startNode(primary),
+  );
 });
 
 test("a drained primary loses no line and doubles none", async () => {
-  await appendThrough(async (primary) => {
-    await cluster.alpheus("drain", "--log", kLog, String(primary));
-    // It stands no longer until it is started again.
-    await cluster.terminate(primary);
-    await cluster.startNode(primary);
-  });
+  await appendThrough(
+    (primary) => cluster.alpheus("drain", "--log", kLog, String(primary)),
+    async (primary) => {
+      // It stands no longer until it is started again.
+      await cluster.terminate(primary);
+      await cluster.startNode(primary);
+    },
+  );
+});
+
+test("a primary that stands still is left", async () => {
+  await appendThrough(
+    (primary) => cluster.stop(primary),
+    (primary) => cluster.goOn(primary),
+  );
 });
