@@ -10,8 +10,7 @@ import { fileURLToPath } from "node:url";
 
 import { Cluster, inTime, kLog } from "./cluster.mjs";
 
-// Beside the tests' packages, and not below kRoot: the test may have been
-// reached by a link.
+// By the same link as this file, as that leads to the packages.
 const kExample = fileURLToPath(
   new URL("../../../../api/grpc/examples/javascript/append.mjs",
     import.meta.url));

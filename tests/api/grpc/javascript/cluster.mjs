@@ -12,10 +12,10 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomInt, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync }
-  from "node:fs";
+import { accessSync, constants, mkdirSync, mkdtempSync, realpathSync, rmSync,
+  writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -25,7 +25,9 @@ import { loadSync } from "@grpc/proto-loader";
 
 export const kLog = "main";
 export const kPatienceMs = 60_000;
-export const kRoot = fileURLToPath(new URL("../../../..", import.meta.url));
+// This file may have been reached by a link.
+export const kRoot = join(
+  dirname(realpathSync(fileURLToPath(import.meta.url))), "../../../..");
 const kAskAgainMs = 20; // between two questions of one wait
 const kPort = 7401;
 const kServicePort = 7411;
