@@ -40,7 +40,7 @@ class LogClientOptions:
     room_rests: Rests = Rests(0.02, 0.5)
     message_bytes_max: int = 64 << 10
     answer_seconds: float = 2.0
-    stall_seconds: float = 10.0
+    stall_seconds: float = 2.0
     search_seconds: Optional[float] = 60.0
     credit_bytes: int = 1 << 20
     credentials: Optional[grpc.ChannelCredentials] = None
