@@ -34,7 +34,7 @@ const kServicePort = 7411;
 const kSaidMax = 100_000;
 const kStoryMax = 1500;
 
-const { LogService } = grpc.loadPackageDefinition(
+export const { LogService } = grpc.loadPackageDefinition(
   loadSync("alpheus/v1/log_service.proto", {
     includeDirs: [join(kRoot, "api/grpc/proto")],
     longs: Number,
