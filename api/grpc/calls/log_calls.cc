@@ -333,6 +333,20 @@ ServerUnaryReactor* LogCalls::GetStatus(grpc::CallbackServerContext* context,
         std::min(found.use->service().request_bytes_max(),
                  kMessageBytesMax - kMessageHeadBytes));
     response->set_clients(found.use->service().clients());
+    SetReplicas(log.replication_status(), response->mutable_replicas());
+  }
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+ServerUnaryReactor* LogCalls::ListLogs(grpc::CallbackServerContext* context,
+                                       const v1::ListLogsRequest* /*request*/,
+                                       v1::ListLogsResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  for (const auto& [name, is_served] : logs_.List()) {
+    v1::ListLogsResponse::Log* const log = response->add_logs();
+    log->set_name(name);
+    log->set_is_primary(is_served);
   }
   reactor->Finish(grpc::Status::OK);
   return reactor;

@@ -66,6 +66,9 @@ class LogCalls final : public v1::LogService::CallbackService {
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
                                       const v1::GetStatusRequest* request,
                                       v1::GetStatusResponse* response) override;
+  grpc::ServerUnaryReactor* ListLogs(grpc::CallbackServerContext* context,
+                                     const v1::ListLogsRequest* request,
+                                     v1::ListLogsResponse* response) override;
 
  private:
   service::ServedLogs& logs_;

@@ -22,6 +22,16 @@ bool Continues(const v1::Run& run, uint64_t sequence,
 
 }  // namespace
 
+void SetReplicas(const ReplicationStatus& status, v1::Replicas* out) {
+  out->set_count(status.replicas);
+  out->set_write_quorum(status.write_quorum);
+  out->set_in_sync(status.in_sync);
+  for (const std::string& member : status.out_of_sync) {
+    out->add_out_of_sync(member);
+  }
+  out->set_joining(status.joining);
+}
+
 std::optional<PersistedBy> PersistedByOf(v1::Durability durability) {
   switch (durability) {
     case v1::DURABILITY_ACCEPTED:

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "alpheus/replication_status.h"
 #include "alpheus/v1/log_service.pb.h"
 #include "api/service/clients/client_requests.h"
 #include "api/service/log/service_log.h"
@@ -42,6 +43,8 @@ inline service::Request NumberOf(const v1::RequestNumber& number,
                                  uint64_t resumption) {
   return {number.sequence(), number.lowest_unanswered(), resumption};
 }
+
+void SetReplicas(const ReplicationStatus& status, v1::Replicas* out);
 
 // Returns which replicas must have persisted a record before its request is
 // answered; nullopt: none. Requires: there is such a durability.

@@ -79,6 +79,15 @@ FoundLog ServedLogs::Find(const std::string& name) {
   return result;
 }
 
+std::vector<std::pair<std::string, bool>> ServedLogs::List() {
+  std::vector<std::pair<std::string, bool>> logs;
+  const MutexLock lock(mutex_);
+  for (const auto& [name, entry] : logs_) {
+    logs.emplace_back(name, entry.served != nullptr);
+  }
+  return logs;
+}
+
 void ServedLogs::Watch(OnChange on_change) {
   const MutexLock lock(mutex_);
   on_change_ = std::move(on_change);

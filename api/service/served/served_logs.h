@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -66,6 +67,8 @@ class ServedLogs {
   void Withdraw(const std::string& name);
 
   FoundLog Find(const std::string& name);
+  // Returns the names of all logs, in their order, and whether each is served.
+  std::vector<std::pair<std::string, bool>> List();
   // Calls `on_change` for each log, and from then on at each change, with a
   // lock held; empty: no longer.
   void Watch(OnChange on_change);

@@ -218,6 +218,36 @@ TEST_F(ServiceFailOverTest, ClientFollowsTheLogFromPrimaryToPrimary) {
   EXPECT_THAT(client_->ReadAll(), ElementsAreArray(expected));
 }
 
+// A stopped backup acknowledges nothing, so the answer says that it is out of
+// sync by now.
+TEST_F(ServiceFailOverTest, AllDoesNotWaitForABackupThatIsOutOfSync) {
+  AwaitAllInSync();
+  const int stopped = primary_ == 1 ? 2 : 1;
+  v1::AppendRequest request = client_->Request("a");
+  request.set_durability(v1::DURABILITY_ALL);
+  v1::AppendResponse response;
+  grpc::Status appended = client_->Append(request, &response);
+  ASSERT_TRUE(appended.ok()) << appended.error_message();
+  cluster_->Pause(stopped);
+  ++client_->next;
+  request = client_->Request("b");
+  request.set_durability(v1::DURABILITY_ALL);
+  appended = client_->Append(request, &response);
+  ASSERT_TRUE(appended.ok()) << appended.error_message();
+  grpc::ClientContext context;
+  v1::GetStatusRequest about;
+  about.set_log("main");
+  v1::GetStatusResponse status;
+  ASSERT_TRUE(client_->stub().GetStatus(&context, about, &status).ok());
+  EXPECT_EQ(status.replicas().count(), static_cast<uint32_t>(kNodes));
+  EXPECT_EQ(status.replicas().write_quorum(), 2u);
+  EXPECT_EQ(status.replicas().in_sync(), 2u);
+  ASSERT_EQ(status.replicas().out_of_sync_size(), 1);
+  EXPECT_THAT(status.replicas().out_of_sync(0),
+              ::testing::HasSubstr(absl::StrCat("node ", stopped)));
+  cluster_->Continue(stopped);
+}
+
 // A node that is not primary names the one that is.
 TEST_F(ServiceFailOverTest, OthersNameThePrimary) {
   const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;

@@ -125,6 +125,10 @@ TEST_F(LogCallsTest, StatusSaysWhoIsPrimary) {
   EXPECT_EQ(here.durable_lsn(), 2u);
   EXPECT_EQ(here.next_lsn(), 3u);
   EXPECT_EQ(here.max_payload_bytes(), log_->payload_bytes_max() / 2 - 32);
+  EXPECT_EQ(here.replicas().count(), 1u);
+  EXPECT_EQ(here.replicas().write_quorum(), 1u);
+  EXPECT_EQ(here.replicas().in_sync(), 1u);
+  EXPECT_THAT(here.replicas().out_of_sync(), IsEmpty());
   logs_.SetFindPrimary(
       "other", [] { return PrimaryReport{.node = 2, .epoch = Epoch(5)}; });
   logs_.SetAddresses({{1, "one:7"}, {2, "two:7"}});
@@ -139,6 +143,18 @@ TEST_F(LogCallsTest, StatusSaysWhoIsPrimary) {
   request.set_log("nosuch");
   EXPECT_EQ(client_->stub().GetStatus(&third, request, &elsewhere).error_code(),
             StatusCode::NOT_FOUND);
+}
+
+TEST_F(LogCallsTest, NodeListsTheLogsForWhichItStands) {
+  grpc::ClientContext context;
+  v1::ListLogsResponse listed;
+  ASSERT_TRUE(
+      client_->stub().ListLogs(&context, v1::ListLogsRequest(), &listed).ok());
+  ASSERT_EQ(listed.logs_size(), 2);
+  EXPECT_EQ(listed.logs(0).name(), "main");
+  EXPECT_TRUE(listed.logs(0).is_primary());
+  EXPECT_EQ(listed.logs(1).name(), "other");
+  EXPECT_FALSE(listed.logs(1).is_primary());
 }
 
 TEST_F(LogCallsTest, RequestForAnotherOpeningIsToldThisOne) {
