@@ -88,7 +88,8 @@ class Appender {
         if (this.isFinished) await this.close(node);
         at -= 1; // the same one again
       } catch (error) {
-        if (kFinal.includes(error.code)) throw error;
+        const isStatus = Number.isInteger(error.code);
+        if (!isStatus || kFinal.includes(error.code)) throw error;
         await sleep(kRestMs);
       }
     }
