@@ -95,6 +95,23 @@ TEST_F(ImageCheckerTest, APayloadThatDoesNotHoldIsSeen) {
   EXPECT_EQ(Judge(), "P-INV-22");
 }
 
+// RSK4.
+TEST_F(ImageCheckerTest, ARecordIsOnAsManyMediaAsAreInSync) {
+  Write();
+  PutOnMedia(2);
+  ImageChecker checker(world_, ring(), start_);
+  checker.OnInSync(Lsn(1), 2);
+  EXPECT_EQ(violated(), "");
+}
+
+TEST_F(ImageCheckerTest, OneInSyncThatLacksARecordIsSeen) {
+  Write();
+  PutOnMedia(2);
+  ImageChecker checker(world_, ring(), start_);
+  checker.OnInSync(Lsn(1), 3);
+  EXPECT_EQ(violated(), "RSK4");
+}
+
 TEST_F(ImageCheckerTest, ARecordThatIsNotThereIsSeen) {
   EXPECT_EQ(Judge(), "P-INV-22");
 }
