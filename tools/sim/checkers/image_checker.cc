@@ -29,7 +29,9 @@ void ImageChecker::OnInSync(Lsn lsn, int in_sync) {
       [this, in_sync](const RecordView& record, const LogPosition&) {
         if (record.lsn() < world_.history().chosen_end()) return;
         const uint64_t bytes = kRecordHeaderBytes + record.payload.size();
-        const int holders = Holders(record.offset, bytes);
+        // An ack may be taken after its replica was rolled back.
+        const int holders =
+            Holders(record.offset, bytes, /*with_rolled_back=*/true);
         if (holders >= in_sync) return;
         world_.oracle().Violate(
             "RSK4",
@@ -67,7 +69,7 @@ void ImageChecker::Check(const RecordView& record, const LogPosition& behind) {
   ++world_.counters().records_checked;
   // Behind the payload lies what nobody reads.
   const uint64_t bytes = kRecordHeaderBytes + record.payload.size();
-  const int holders = Holders(record.offset, bytes);
+  const int holders = Holders(record.offset, bytes, /*with_rolled_back=*/false);
   const ConfigurationChecker& configurations = world_.checkers().configurations;
   const int needed = configurations.WriteQuorumOf(configurations.Of(epoch_));
   if (holders >= needed) {
@@ -83,13 +85,18 @@ void ImageChecker::Check(const RecordView& record, const LogPosition& behind) {
                                holders, " media of members, of ", needed));
 }
 
-int ImageChecker::Holders(RingOffset offset, uint64_t bytes) const {
+int ImageChecker::Holders(RingOffset offset, uint64_t bytes,
+                          bool with_rolled_back) const {
   int holders = 0;
   const std::byte* const own = ring_.At(offset);
   const uint64_t at = world_.layout().ring_offset + ring_.Place(offset);
   for (const World::Machine& machine : world_.machines()) {
+    const RegionStore& store = world_.store();
     const bool has =
-        IsHolder(machine, own, at, bytes) || WasHolder(machine, own, at, bytes);
+        IsHolder(machine, own, at, bytes) ||
+        WasHolder(store.before(machine.number), machine, own, at, bytes) ||
+        (with_rolled_back &&
+         WasHolder(store.rolled_back(machine.number), machine, own, at, bytes));
     holders += has ? 1 : 0;
   }
   return holders;
@@ -111,10 +118,10 @@ bool ImageChecker::IsHolder(const World::Machine& machine, const std::byte* own,
 
 // A storage fault came between its acknowledgement and now. A fence that failed
 // may have made it suspect since, as far as that wears the flag of a repair.
-bool ImageChecker::WasHolder(const World::Machine& machine,
+bool ImageChecker::WasHolder(std::span<const RegionStore::Before> before,
+                             const World::Machine& machine,
                              const std::byte* own, uint64_t at,
                              uint64_t bytes) const {
-  const auto& before = world_.store().before(machine.number);
   const Configuration& members = world_.checkers().configurations.Of(epoch_);
   return std::ranges::any_of(before, [&](const RegionStore::Before& was) {
     return was.log_epoch >= epoch_ &&

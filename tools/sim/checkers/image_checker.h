@@ -23,6 +23,7 @@
 #include "absl/functional/function_ref.h"
 #include "log/core/read/record_cursor.h"
 #include "log/core/ring/ring_log.h"
+#include "tools/sim/world/region_store.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {
@@ -49,9 +50,12 @@ class ImageChecker {
   void Check(const RecordView& record, const LogPosition& behind);
   bool IsHolder(const World::Machine& machine, const std::byte* own,
                 uint64_t at, uint64_t bytes) const;
-  bool WasHolder(const World::Machine& machine, const std::byte* own,
+  // Returns whether it was one before a fault.
+  bool WasHolder(std::span<const RegionStore::Before> before,
+                 const World::Machine& machine, const std::byte* own,
                  uint64_t at, uint64_t bytes) const;
-  int Holders(RingOffset offset, uint64_t bytes) const;
+  // `with_rolled_back`: also those that were, until they were rolled back.
+  int Holders(RingOffset offset, uint64_t bytes, bool with_rolled_back) const;
 
   World& world_;
   const Ring ring_;

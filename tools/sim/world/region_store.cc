@@ -34,13 +34,16 @@ bool RegionStore::SharesFate(int machine, int other) const {
   return other == machine || places_[machine].lies_in == other;
 }
 
-void RegionStore::KeepBefore(int machine) {
+RegionStore::Before RegionStore::Now(int machine) const {
   // Bytes that an earlier fault took, unread since, were there, too.
-  places_[machine].before.push_back(
-      {world_.checkers().epochs.log_epoch(machine),
-       places_[machine].incarnation,
-       world_.checkers().damage.Restored(machine,
-                                         medium(machine)->persistent())});
+  return {world_.checkers().epochs.log_epoch(machine),
+          places_[machine].incarnation,
+          world_.checkers().damage.Restored(machine,
+                                            medium(machine)->persistent())};
+}
+
+void RegionStore::KeepBefore(int machine) {
+  places_[machine].before.push_back(Now(machine));
 }
 
 void RegionStore::Swap(int a, int b) {
@@ -104,6 +107,7 @@ void RegionStore::Renew(int machine, uint64_t incarnation, const Image& image) {
 
 void RegionStore::RollBack(int machine, const Image& image) {
   ALPHEUS_CHECK(IsOwn(machine), "it is in its place");
+  places_[machine].rolled_back.push_back(Now(machine));
   world_.KeepOldMemory(
       world_.GiveRegion(machine, std::make_unique<Model>(image)));
   Checkers& checkers = world_.checkers();

@@ -116,9 +116,13 @@ class RegionStore {
     return places_[machine].before;
   }
 
+  // The same of a replica that was rolled back since.
+  const std::vector<Before>& rolled_back(int machine) const {
+    return places_[machine].rolled_back;
+  }
+
   // Keeps the content of the medium before a fault, with the records put back
   // that it lacks already. Requires: there is one.
-  // Requires: there is one.
   void KeepBefore(int machine);
 
   // Returns whether neither machine may run while the replica of one is put
@@ -176,7 +180,11 @@ class RegionStore {
     std::unique_ptr<Model> aside;
     Lacks lacks;
     std::vector<Before> before;
+    std::vector<Before> rolled_back;
   };
+
+  // Returns the content of the medium now, with what it lacks.
+  Before Now(int machine) const;
 
   World& world_;
   std::vector<Place> places_;
