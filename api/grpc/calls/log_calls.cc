@@ -27,6 +27,9 @@ using grpc::ServerUnaryReactor;
 using service::Finding;
 using service::Verdict;
 
+constexpr uint32_t kListedDefault = 1'000;
+constexpr uint32_t kListedMax = 10'000;
+
 ServerUnaryReactor* Refuse(ServerUnaryReactor* reactor,
                            const CallError& error) {
   reactor->Finish(error.ToStatus());
@@ -131,6 +134,30 @@ ServerUnaryReactor* LogCalls::CloseClient(grpc::CallbackServerContext* context,
                     reactor, [response](const Verdict& closed) {
                       SetPlace(*closed.place, response->mutable_place());
                     });
+  return reactor;
+}
+
+ServerUnaryReactor* LogCalls::ListClients(grpc::CallbackServerContext* context,
+                                          const v1::ListClientsRequest* request,
+                                          v1::ListClientsResponse* response) {
+  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const service::FoundLog found = logs_.Find(request->log());
+  if (!found.use) return Refuse(reactor, ErrorOf(found));
+  if (request->max() > kListedMax) {
+    return Refuse(reactor,
+                  Invalid(absl::StrCat("list ", request->max(),
+                                       " clients: ask for ", kListedMax,
+                                       " at most, and then for those behind")));
+  }
+  const uint32_t max = request->max() == 0 ? kListedDefault : request->max();
+  for (const service::TableEntry& entry :
+       found.use->service().ListOpen(ClientOf(request->after()), max)) {
+    v1::ListClientsResponse::Client* const client = response->add_clients();
+    SetPlace(entry.client.opened, client->mutable_client());
+    client->set_last_sequence(entry.sequence);
+    SetPlace(entry.place, client->mutable_last_place());
+  }
+  reactor->Finish(grpc::Status::OK);
   return reactor;
 }
 

@@ -36,6 +36,10 @@ class LogCalls final : public v1::LogService::CallbackService {
       grpc::CallbackServerContext* context,
       const v1::CloseClientRequest* request,
       v1::CloseClientResponse* response) override;
+  grpc::ServerUnaryReactor* ListClients(
+      grpc::CallbackServerContext* context,
+      const v1::ListClientsRequest* request,
+      v1::ListClientsResponse* response) override;
   grpc::ServerUnaryReactor* Append(grpc::CallbackServerContext* context,
                                    const v1::AppendRequest* request,
                                    v1::AppendResponse* response) override;

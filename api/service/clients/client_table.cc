@@ -58,6 +58,17 @@ size_t ClientTable::open() const {
       clients_, [](const auto& entry) { return !entry.second.is_closed(); }));
 }
 
+std::vector<TableEntry> ClientTable::ListOpen(ClientId after,
+                                              size_t max) const {
+  std::vector<TableEntry> entries;
+  for (auto it = clients_.upper_bound(after);
+       it != clients_.end() && entries.size() < max; ++it) {
+    const auto& [id, client] = *it;
+    if (!client.is_closed()) entries.push_back(client.ToEntry(id));
+  }
+  return entries;
+}
+
 std::vector<TableEntry> ClientTable::ToSaveBefore(Lsn through) const {
   std::vector<TableEntry> entries;
   for (const auto& [id, client] : clients_) {

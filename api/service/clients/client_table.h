@@ -54,6 +54,9 @@ class ClientTable {
   size_t size() const { return clients_.size(); }
   size_t open() const;
 
+  // Returns clients behind `after` that have not ended, in the order of their
+  // names, at most `max`.
+  std::vector<TableEntry> ListOpen(ClientId after, size_t max) const;
   // Returns clients whose last record is at or before this LSN. A record of
   // kind kTable with them, behind it, must be durable before the log is cleaned
   // through it (CLT2).

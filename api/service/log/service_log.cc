@@ -314,4 +314,9 @@ size_t ServiceLog::clients() {
   return Table().open();
 }
 
+std::vector<TableEntry> ServiceLog::ListOpen(ClientId after, size_t max) {
+  const MutexLock lock(mutex_);
+  return Table().ListOpen(after, max);
+}
+
 }  // namespace alpheus::service

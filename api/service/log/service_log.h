@@ -177,6 +177,9 @@ class ServiceLog {
 
   // Returns how many clients have begun and not ended.
   size_t clients();
+  // Returns them, as ClientTable::ListOpen. Their last records need not be
+  // durable.
+  std::vector<TableEntry> ListOpen(ClientId after, size_t max);
   // Returns the largest request, in bytes of its payload; of a batch its sizes
   // count, too. It is half of what a record holds: the record of the last
   // request stays in the log (SLG6), and another one must fit beside it.

@@ -145,6 +145,57 @@ TEST_F(LogCallsTest, StatusSaysWhoIsPrimary) {
             StatusCode::NOT_FOUND);
 }
 
+TEST_F(LogCallsTest, ClientsThatHaveNotEndedAreListed) {
+  std::vector<v1::Place> names;
+  for (int i = 0; i < 3; ++i) {
+    MustOpenClient();
+    client_->next = 1;
+    names.push_back(client_->client);
+  }
+  const v1::AppendResponse last = MustAppend("a");  // of the third one
+  const auto list = [&](const v1::Place* after, uint32_t max) {
+    grpc::ClientContext context;
+    v1::ListClientsRequest request;
+    request.set_log("main");
+    if (after != nullptr) *request.mutable_after() = *after;
+    request.set_max(max);
+    v1::ListClientsResponse listed;
+    const grpc::Status status =
+        client_->stub().ListClients(&context, request, &listed);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return listed;
+  };
+  v1::ListClientsResponse listed = list(nullptr, 0);
+  ASSERT_EQ(listed.clients_size(), 3);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(listed.clients(i).client().lsn(), names[i].lsn());
+  }
+  EXPECT_EQ(listed.clients(0).last_sequence(), 0u);
+  EXPECT_EQ(listed.clients(0).last_place().lsn(), names[0].lsn());
+  EXPECT_EQ(listed.clients(2).last_sequence(), 1u);
+  EXPECT_EQ(listed.clients(2).last_place().lsn(), last.place().lsn());
+  listed = list(&names[0], 1);
+  ASSERT_EQ(listed.clients_size(), 1);
+  EXPECT_EQ(listed.clients(0).client().lsn(), names[1].lsn());
+  // As an operator ends one whose program is gone.
+  grpc::ClientContext context;
+  v1::CloseClientRequest close;
+  close.set_log("main");
+  close.set_epoch(client_->epoch);
+  *close.mutable_client() = names[1];
+  v1::CloseClientResponse closed;
+  ASSERT_TRUE(client_->stub().CloseClient(&context, close, &closed).ok());
+  listed = list(&names[0], 0);
+  ASSERT_EQ(listed.clients_size(), 1);
+  EXPECT_EQ(listed.clients(0).client().lsn(), names[2].lsn());
+  grpc::ClientContext second;
+  v1::ListClientsRequest request;
+  request.set_log("main");
+  request.set_max(10'001);
+  EXPECT_EQ(client_->stub().ListClients(&second, request, &listed).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(LogCallsTest, NodeListsTheLogsForWhichItStands) {
   grpc::ClientContext context;
   v1::ListLogsResponse listed;
