@@ -66,12 +66,13 @@ CLOCKLESS = (r"(TinyLog.*|ClusterCutDeep|SimDeep|ChooserHistory|World|MediaFault
 WITH_SERVERS = r"^(zookeeper_test\.|ZookeeperFailOverTest\.)"
 
 # What no seed of the simulator draws by itself: processes that stand for primary,
-# and members that change while the log runs; each alone and beside all that may
-# be there with it.
+# members that change while the log runs, and clients of the service; each alone
+# and beside all that may be there with it.
 REQUESTED = tuple(options + others
                   for options in ("--actors elect",
                                   "--faults none --no-breaks --actors drain",
-                                  "--workload mixed --actors online")
+                                  "--workload mixed --actors online",
+                                  "--workload service --actors online")
                   for others in ("", ",tail,unauthenticated,scrub,claim"))
 REQUESTED_SEEDS = 500
 

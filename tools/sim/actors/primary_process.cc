@@ -386,9 +386,10 @@ void PrimaryProcess::ClaimRegion() {
 
 // The histories of other workloads know one opening of each process.
 bool PrimaryProcess::AskChange(size_t number) {
+  const Workload workload = world_.options().workload;
   if (!is_open() || is_closing() || is_changing() || !is_member_ ||
       !world_.options().background_actors.online ||
-      world_.options().workload != Workload::kMixed) {
+      (workload != Workload::kMixed && workload != Workload::kService)) {
     return false;
   }
   const Operator& by = *world_.operator_at_work();

@@ -114,8 +114,8 @@ class ServiceServer::Port final : public service::RecordLog {
     FillPayload(operation, payload, content);
     std::ranges::copy(payload, record.payload);
     record.filled_in_place = true;
-    world_.checkers().service.Writes(primary_.number(), operation, record.lsn,
-                                     content, judged_);
+    world_.checkers().service.Writes(primary_.number(), primary_.epoch(),
+                                     operation, record.lsn, content, judged_);
     history.HasContent(operation, std::move(content));
     history.MayBeCompleted(operation);
     const BegunCall complete = primary_.Begin(ClientCall::kComplete);

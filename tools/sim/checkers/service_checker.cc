@@ -54,28 +54,28 @@ ServiceChecker::Record ServiceChecker::Read(
   return record;
 }
 
-void ServiceChecker::Writes(PrimaryNumber primary, OperationId operation,
-                            Lsn lsn, std::span<const std::byte> payload,
+void ServiceChecker::Writes(PrimaryNumber primary, Epoch epoch,
+                            OperationId operation, Lsn lsn,
+                            std::span<const std::byte> payload,
                             const std::map<uint64_t, CopyNumber>& judged) {
   Record record = Read(payload);
   const auto copy = judged.find(record.sequence);
   if (copy != judged.end()) record.copy = copy->second;
   records_[operation] = record;
-  written_[primary][lsn] = operation;
+  written_[primary][lsn] = {epoch, operation};
 }
 
 void ServiceChecker::Durable(PrimaryNumber primary, Lsn lsn) {
-  std::map<Lsn, OperationId>& written = written_[primary];
+  std::map<Lsn, Entry>& written = written_[primary];
   while (!written.empty() && written.begin()->first <= lsn) {
-    const auto [at, operation] = *written.begin();
+    const auto [at, entry] = *written.begin();
     written.erase(written.begin());
-    Insert(at, {epochs_[primary], operation});
+    Insert(at, entry);
   }
 }
 
 void ServiceChecker::Opened(PrimaryNumber primary, Epoch epoch, Lsn end,
                             std::span<const History::Shown> records) {
-  epochs_[primary] = epoch;
   for (const History::Shown& shown : records) {
     const OperationId operation = OperationIn(shown);
     if (operation != 0) Insert(shown.lsn, {shown.epoch, operation});

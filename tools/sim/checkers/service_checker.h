@@ -65,11 +65,11 @@ class ServiceChecker {
 
   explicit ServiceChecker(Oracle& oracle) : oracle_(oracle) {}
 
-  // Notes a record of the service that a primary is about to complete.
-  // `payload`: without the operation's number; `judged`: what the service is
-  // judging, by sequences.
-  void Writes(PrimaryNumber primary, OperationId operation, Lsn lsn,
-              std::span<const std::byte> payload,
+  // Notes a record of the service that a primary is about to complete in this
+  // epoch. `payload`: without the operation's number; `judged`: what the
+  // service is judging, by sequences.
+  void Writes(PrimaryNumber primary, Epoch epoch, OperationId operation,
+              Lsn lsn, std::span<const std::byte> payload,
               const std::map<uint64_t, CopyNumber>& judged);
   // Notes that the primary's log said that all up to `lsn` is durable.
   void Durable(PrimaryNumber primary, Lsn lsn);
@@ -136,8 +136,7 @@ class ServiceChecker {
 
   Oracle& oracle_;
   std::map<OperationId, Record> records_;
-  std::map<PrimaryNumber, std::map<Lsn, OperationId>> written_;
-  std::map<PrimaryNumber, Epoch> epochs_;
+  std::map<PrimaryNumber, std::map<Lsn, Entry>> written_;
   // The log, from its first record on; what was cleaned stays here.
   std::map<Lsn, Entry> log_;
   std::map<service::ClientId, std::map<uint64_t, Lsn>> numbers_;

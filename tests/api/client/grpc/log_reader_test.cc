@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,9 +16,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "alpheus/v1/log_service.grpc.pb.h"
+#include "log/base/clock.h"
 #include "tests/api/grpc/server_fixture.h"
 #include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
@@ -138,14 +139,14 @@ TEST_F(LogReaderTest, LogThatNobodyServesIsAnError) {
 TEST_F(LogReaderTest, ReaderThatFindsNoPrimarySaysWhatTheNodesSaid) {
   CloseLog();
   const auto reader = Start({});
-  const absl::Time end = absl::Now() + kPatienceDuration;
+  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
   absl::Status status;
   // Until the node has answered there is nothing to say.
   do {
     status = reader->Next(absl::Milliseconds(100)).status();
     ASSERT_TRUE(absl::IsDeadlineExceeded(status)) << status;
   } while (!absl::StrContains(status.message(), "not primary") &&
-           absl::Now() < end);
+           Clock::Real().NowNanos() < end);
   EXPECT_THAT(status.message(), HasSubstr("not primary"));
 }
 
