@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "log/base/bytes.h"
 #include "log/base/thread_token.h"
