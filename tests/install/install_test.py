@@ -26,8 +26,8 @@ PUBLIC_HEADERS = {
         "persistent_region", "recovered_range", "recovery_report",
         "replication_status", "reservation", "tail_record",
         "log/base/deadline", "log/base/ids",
-        "log/core/durability/flush_order", "log/core/write/appended_record",
-        "log/core/write/reserved_record")}
+        "log/core/durability/flush_order", "log/core/durability/persisted_by",
+        "log/core/write/appended_record", "log/core/write/reserved_record")}
 
 C_ONLY = """
 cmake_minimum_required(VERSION 3.25)
