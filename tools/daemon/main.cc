@@ -232,7 +232,7 @@ cli::ExitStatus Run(const Arguments& arguments, Signals* signals, int argc,
     return cli::ExitStatusOf(status.code());
   };
   // Before the node listens: nobody shall see a node that ends at once.
-  const absl::Status may_start = Check(arguments).status();
+  const absl::Status may_start = CheckStanding(arguments);
   if (!may_start.ok()) return fail(may_start);
   const absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(options);
   if (!node.ok()) return fail(node.status());
