@@ -468,7 +468,7 @@ TEST_F(NodeOutsideTest, LogForWhichTheNodeCannotStandIsRefusedByTheCheckToo) {
   refused({"--stand", "main", "--stand", "main"}, "the log is named twice");
   refused({"--stand", "a/b"}, "a/b");
   refused({"--stand", "main", "--silence-ms", "80"}, "silence_ms 80");
-  refused({"--stand", "main", "--heartbeat-ms", "51"}, "heartbeat_ms 51");
+  refused({"--stand", "main", "--heartbeat-ms", "51"}, "heartbeat_ms, 51");
   EXPECT_EQ(RunNode({"--node", "1", "--stand", "main", "--stand", "orders",
                      "--silence-ms", "300", "--silence-ms-max", "9000",
                      "--heartbeat-ms", "100", "--check-config"})
