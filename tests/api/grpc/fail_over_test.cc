@@ -164,16 +164,28 @@ TEST_F(ServiceFailOverTest, KilledPrimaryLosesNothingAndDoublesNothing) {
 TEST_F(ServiceFailOverTest, EndedPrimaryLeavesNoUnknownOutcome) {
   AwaitAllInSync();
   AppendingStream stream(*client_);
-  // The node ends once its clients have read their last messages.
+  // The node ends once its clients have read their last messages. Until then
+  // requests are under way.
+  constexpr uint64_t kUnderWay = 100;
+  constexpr uint64_t kOfMessage = 10;
   std::thread ending;
-  const grpc::Status end = AppendThrough(
-      [&] {
-        ending = std::thread([&] {
-          const absl::Status ended = cluster_->Terminate(primary_);
-          EXPECT_TRUE(ended.ok()) << ended;
-        });
-      },
-      &stream);
+  for (uint64_t sent = 0; !stream.answers.has_last_admitted();) {
+    std::vector<std::string> payloads;
+    for (uint64_t i = 0; i < kOfMessage; ++i) {
+      payloads.push_back(PayloadOfRequest(next_ + sent + i));
+    }
+    if (!stream.Send(next_ + sent, payloads, next_ + stream.done)) break;
+    sent += kOfMessage;
+    if (sent == 2 * kUnderWay) {
+      ending = std::thread([&] {
+        const absl::Status ended = cluster_->Terminate(primary_);
+        EXPECT_TRUE(ended.ok()) << ended;
+      });
+    }
+    if (sent > kUnderWay && !stream.ReadUntilDone(sent - kUnderWay)) break;
+  }
+  ASSERT_TRUE(ending.joinable());
+  const grpc::Status end = stream.Finish();
   ending.join();
   EXPECT_EQ(end.error_code(), StatusCode::UNAVAILABLE) << end.error_message();
   ASSERT_TRUE(stream.answers.has_last_admitted());
