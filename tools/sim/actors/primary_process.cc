@@ -60,6 +60,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
     Check();
   }
   void AdvanceBounds(const RingBounds& bounds) override {
+    head_ = bounds.head.lsn;
     inner_.AdvanceBounds(bounds);
   }
   void AnnounceDurable() override { inner_.AnnounceDurable(); }
@@ -166,7 +167,8 @@ class PrimaryProcess::Sink final : public ReplicationSink {
     const Lsn in_sync_lsn = inner_.replication_state().in_sync_lsn;
     if (in_sync_lsn <= in_sync_lsn_) return;
     in_sync_lsn_ = in_sync_lsn;
-    primary_.images_->OnInSync(in_sync_lsn_, static_cast<int>(in_sync()));
+    primary_.images_->OnInSync(head_, in_sync_lsn_,
+                               static_cast<int>(in_sync()));
   }
 
   PrimaryProcess& primary_;
@@ -178,6 +180,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   recovery::ReplicaResync::Counters joins_;  // as counted
   Lsn durable_lsn_;
   Lsn in_sync_lsn_;
+  Lsn head_;
   CalmChecker calm_;
 };
 

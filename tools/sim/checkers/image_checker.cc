@@ -23,11 +23,13 @@ void ImageChecker::OnDurable(Lsn lsn) {
               });
 }
 
-void ImageChecker::OnInSync(Lsn lsn, int in_sync) {
+void ImageChecker::OnInSync(Lsn head, Lsn lsn, int in_sync) {
   ForEachUpTo(
       lsn, &in_sync_position_,
-      [this, in_sync](const RecordView& record, const LogPosition&) {
-        if (record.lsn() < world_.history().chosen_end()) return;
+      [this, head, in_sync](const RecordView& record, const LogPosition&) {
+        if (record.lsn() < std::max(head, world_.history().chosen_end())) {
+          return;
+        }
         const uint64_t bytes = kRecordHeaderBytes + record.payload.size();
         // An ack may be taken after its replica was rolled back.
         const int holders =

@@ -35,10 +35,10 @@ class ImageChecker {
 
   // Checks the records up to `lsn`, which the primary reports as durable.
   void OnDurable(Lsn lsn);
-  // Checks the records up to `lsn`, which the primary reports as persisted by
-  // all replicas in sync (RSK4); `in_sync`: how many these are. Requires: they
-  // are durable.
-  void OnInSync(Lsn lsn, int in_sync);
+  // Checks the records from `head` up to `lsn`, which the primary reports as
+  // persisted by all replicas in sync (RSK4); `in_sync`: how many these are. A
+  // replica that joined needs none before the head. Requires: they are durable.
+  void OnInSync(Lsn head, Lsn lsn, int in_sync);
 
  private:
   // Visits the records from `position` to `lsn`, and moves it.

@@ -100,7 +100,14 @@ TEST_F(ImageCheckerTest, ARecordIsOnAsManyMediaAsAreInSync) {
   Write();
   PutOnMedia(2);
   ImageChecker checker(world_, ring(), start_);
-  checker.OnInSync(Lsn(1), 2);
+  checker.OnInSync(Lsn(1), Lsn(1), 2);
+  EXPECT_EQ(violated(), "");
+}
+
+TEST_F(ImageCheckerTest, ARecordBeforeTheHeadNeedNotBeThere) {
+  Write();
+  ImageChecker checker(world_, ring(), start_);
+  checker.OnInSync(Lsn(2), Lsn(1), 3);
   EXPECT_EQ(violated(), "");
 }
 
@@ -108,7 +115,7 @@ TEST_F(ImageCheckerTest, OneInSyncThatLacksARecordIsSeen) {
   Write();
   PutOnMedia(2);
   ImageChecker checker(world_, ring(), start_);
-  checker.OnInSync(Lsn(1), 3);
+  checker.OnInSync(Lsn(1), Lsn(1), 3);
   EXPECT_EQ(violated(), "RSK4");
 }
 
