@@ -129,7 +129,7 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
   ASSERT_THAT(defaults, UnorderedElementsAre(
                             "followers-max", "heartbeat-ms", "listen",
                             "platform", "priority", "scrub-bytes-per-second",
-                            "scrub-interval-seconds", "silence-ms",
+                            "scrub-interval-seconds", "serve", "silence-ms",
                             "silence-ms-max", "stand", "unopened-max",
                             "unproved-max", "waiting-max", "yield-turns"));
   const CandidateOptions candidate;
