@@ -164,6 +164,8 @@ class PrimaryProcess::Sink final : public ReplicationSink {
       primary_.CheckInvariants();
       primary_.images_->OnDurable(durable_lsn_);
     }
+    // Only clients of the service wait for it.
+    if (world_.options().workload != Workload::kService) return;
     const Lsn in_sync_lsn = inner_.replication_state().in_sync_lsn;
     if (in_sync_lsn <= in_sync_lsn_) return;
     in_sync_lsn_ = in_sync_lsn;
