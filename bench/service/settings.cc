@@ -53,7 +53,7 @@ Settings TinySettings() {
   s.rounds = 2;
   s.ring_bytes = 4 << 20;
   s.warm_up_ms = 5;
-  s.run_ms = 40;
+  s.run_ms = 100;
   s.rate_sizes = {64, 16384};
   s.streams = {2};
   s.tail_warm_up_records = 5;

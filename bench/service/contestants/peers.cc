@@ -25,9 +25,11 @@ using replicated::Waiting;
 
 namespace {
 
-// Calls `append` again and again; each call appends `records`. Errors: its own.
+// Calls `append` again and again, after a first call that connects; each call
+// appends `records`. Errors: its own.
 absl::StatusOr<Sample> RunByOne(const Load& load, uint64_t records,
                                 const std::function<absl::Status()>& append) {
+  ALPHEUS_RETURN_IF_ERROR(append());
   Sample sample;
   int64_t last = NowNanos();
   const int64_t begin = last + load.warm_up_ns;

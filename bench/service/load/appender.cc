@@ -125,6 +125,12 @@ class Window : public std::enable_shared_from_this<Window> {
 
 absl::StatusOr<Sample> RunLoad(const Appenders& appenders, const Load& load,
                                const std::function<void(uint64_t)>& appended) {
+  // To connect is no part of it.
+  const std::string first(load.bytes, 'Z');
+  for (const auto& appender : appenders) {
+    ALPHEUS_ASSIGN_OR_RETURN(const uint64_t lsn, appender->Append(first));
+    appended(lsn);
+  }
   if (load.streams == 1 && load.in_flight == 1) {
     return RunOneByOne(*appenders.front(), load, appended);
   }

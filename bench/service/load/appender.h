@@ -38,9 +38,10 @@ class Appender {
 
 using Appenders = std::vector<std::unique_ptr<Appender>>;
 
-// Appends under that load, one appender for each of its streams. `appended` is
-// told each record's LSN, by any thread; it should be short. Errors: those of
-// the first record that fails; DeadlineExceeded (no answer).
+// Appends under that load, one appender for each of its streams, after a first
+// record of each by which it connects. `appended` is told each record's LSN, by
+// any thread; it should be short. Errors: those of the first record that fails;
+// DeadlineExceeded (no answer).
 absl::StatusOr<Sample> RunLoad(
     const Appenders& appenders, const Load& load,
     const std::function<void(uint64_t lsn)>& appended);
