@@ -29,8 +29,10 @@ void Cleaner::Run() {
   for (;;) {
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock,
-                    [this] { return is_over_ || last_.load() > next_.load(); });
+      changed_.wait(lock, [this] {
+        const uint64_t next = next_.load();
+        return is_over_ || (next != 0 && last_.load() >= next);
+      });
     }
     const uint64_t last = last_.load();
     if (last > 0) calls_.Cleanup(last).IgnoreError();

@@ -30,7 +30,9 @@ class Cleaner {
     uint64_t last = last_.load(std::memory_order_relaxed);
     while (last < lsn && !last_.compare_exchange_weak(last, lsn)) {
     }
-    if (lsn < next_.load(std::memory_order_relaxed)) return;
+    uint64_t next = next_.load(std::memory_order_relaxed);
+    if (next == 0) next_.compare_exchange_strong(next, lsn + each_);
+    if (next == 0 || lsn < next) return;
     const std::lock_guard lock(mutex_);
     changed_.notify_all();
   }
@@ -41,6 +43,8 @@ class Cleaner {
   const ServiceCalls calls_;
   const uint64_t each_;  // records
   std::atomic<uint64_t> last_{0};
+  // It cleans again at this LSN; 0: it was told of none yet. So records of
+  // readers that have just begun stay for a while.
   std::atomic<uint64_t> next_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
