@@ -20,9 +20,10 @@ bool IsInLog(const Verdict& verdict) {
 
 }  // namespace
 
-AppendStream* AppendStream::Start(service::ServedLogs& logs,
-                                  TaskThread& tasks) {
-  std::shared_ptr<AppendStream> stream(new AppendStream(logs, tasks));
+AppendStream* AppendStream::Start(service::ServedLogs& logs, TaskThread& tasks,
+                                  Pass pass) {
+  std::shared_ptr<AppendStream> stream(
+      new AppendStream(logs, tasks, std::move(pass)));
   stream->self_ = stream;
   const MutexLock lock(stream->mutex_);
   stream->Advance();
@@ -54,6 +55,8 @@ void AppendStream::OnReadDone(bool ok) {
 std::optional<CallError> AppendStream::TakeBegin() {
   if (!request_.has_begin()) return Invalid("a stream starts with `begin`");
   const v1::AppendStreamRequest::Begin& begin = request_.begin();
+  const absl::Status may = pass_.Enter(begin.log());
+  if (!may.ok()) return NotAllowed(may);
   if (auto error = CheckDurability(begin.durability())) return error;
   service::FoundLog found = logs_.Find(begin.log());
   if (!found.use) return ErrorOf(found);
@@ -82,6 +85,8 @@ std::optional<CallError> AppendStream::TakeBegin() {
 }
 
 std::optional<CallError> AppendStream::TakeRequests() {
+  const absl::Status may = pass_.Recheck();
+  if (!may.ok()) return NotAllowed(may);
   const auto count = static_cast<size_t>(request_.requests().payloads_size());
   if (count == 0 || count > kUnansweredMax) {
     return Invalid(absl::StrCat("a message of ", count,

@@ -15,6 +15,7 @@
 #include "api/grpc/calls/append_stream.h"
 #include "api/grpc/calls/log_use.h"
 #include "api/grpc/calls/read_stream.h"
+#include "api/grpc/calls/shown_token.h"
 #include "api/grpc/calls/tail_stream.h"
 #include "api/grpc/wire/call_error.h"
 #include "api/grpc/wire/messages.h"
@@ -100,10 +101,21 @@ ServerUnaryReactor* AnswerWhenDurable(const SharedUse& use,
 
 }  // namespace
 
+std::optional<CallError> LogCalls::CheckAccess(
+    const grpc::CallbackServerContext& context, Roles roles,
+    const std::string& log) const {
+  const absl::Status may = access_.Check(ShownIn(context, access_), roles, log);
+  if (may.ok()) return std::nullopt;
+  return NotAllowed(may);
+}
+
 ServerUnaryReactor* LogCalls::OpenClient(grpc::CallbackServerContext* context,
                                          const v1::OpenClientRequest* request,
                                          v1::OpenClientResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (const auto error = CheckAccess(*context, Role::kAppend, request->log())) {
+    return Refuse(reactor, *error);
+  }
   service::FoundLog found = logs_.Find(request->log());
   if (!found.use) return Refuse(reactor, ErrorOf(found));
   const SharedUse use = Share(std::move(found.use));
@@ -121,6 +133,9 @@ ServerUnaryReactor* LogCalls::CloseClient(grpc::CallbackServerContext* context,
                                           const v1::CloseClientRequest* request,
                                           v1::CloseClientResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (const auto error = CheckAccess(*context, Role::kAppend, request->log())) {
+    return Refuse(reactor, *error);
+  }
   service::FoundLog found = logs_.Find(request->log());
   if (!found.use) return Refuse(reactor, ErrorOf(found));
   const SharedUse use = Share(std::move(found.use));
@@ -139,6 +154,9 @@ ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
                                      const v1::AppendRequest* request,
                                      v1::AppendResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (const auto error = CheckAccess(*context, Role::kAppend, request->log())) {
+    return Refuse(reactor, *error);
+  }
   if (const auto error = CheckDurability(request->durability())) {
     return Refuse(reactor, *error);
   }
@@ -173,8 +191,9 @@ ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
 }
 
 grpc::ServerBidiReactor<v1::AppendStreamRequest, v1::AppendStreamResponse>*
-LogCalls::AppendStream(grpc::CallbackServerContext* /*context*/) {
-  return AppendStream::Start(logs_, tasks_);
+LogCalls::AppendStream(grpc::CallbackServerContext* context) {
+  return AppendStream::Start(
+      logs_, tasks_, Pass(access_, ShownIn(*context, access_), Role::kAppend));
 }
 
 ServerUnaryReactor* LogCalls::ResumeClient(
@@ -182,6 +201,9 @@ ServerUnaryReactor* LogCalls::ResumeClient(
     const v1::ResumeClientRequest* request,
     v1::ResumeClientResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (const auto error = CheckAccess(*context, Role::kAppend, request->log())) {
+    return Refuse(reactor, *error);
+  }
   service::FoundLog found = logs_.Find(request->log());
   if (!found.use) return Refuse(reactor, ErrorOf(found));
   const SharedUse use = Share(std::move(found.use));
@@ -211,6 +233,9 @@ ServerUnaryReactor* LogCalls::Resolve(grpc::CallbackServerContext* context,
                                       const v1::ResolveRequest* request,
                                       v1::ResolveResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (const auto error = CheckAccess(*context, Role::kAppend, request->log())) {
+    return Refuse(reactor, *error);
+  }
   service::FoundLog found = logs_.Find(request->log());
   if (!found.use) return Refuse(reactor, ErrorOf(found));
   const SharedUse use = Share(std::move(found.use));
@@ -247,6 +272,9 @@ ServerUnaryReactor* LogCalls::Force(grpc::CallbackServerContext* context,
                                     const v1::ForceRequest* request,
                                     v1::ForceResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (const auto error = CheckAccess(*context, Role::kAppend, request->log())) {
+    return Refuse(reactor, *error);
+  }
   service::FoundLog found = logs_.Find(request->log());
   if (!found.use) return Refuse(reactor, ErrorOf(found));
   const SharedUse use = Share(std::move(found.use));
@@ -260,6 +288,9 @@ ServerUnaryReactor* LogCalls::WaitDurable(grpc::CallbackServerContext* context,
                                           const v1::WaitDurableRequest* request,
                                           v1::WaitDurableResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (const auto error = CheckAccess(*context, Role::kRead, request->log())) {
+    return Refuse(reactor, *error);
+  }
   service::FoundLog found = logs_.Find(request->log());
   if (!found.use) return Refuse(reactor, ErrorOf(found));
   return AnswerWhenDurable(Share(std::move(found.use)),
@@ -267,19 +298,24 @@ ServerUnaryReactor* LogCalls::WaitDurable(grpc::CallbackServerContext* context,
 }
 
 grpc::ServerWriteReactor<v1::ReadResponse>* LogCalls::Read(
-    grpc::CallbackServerContext* /*context*/, const v1::ReadRequest* request) {
-  return ReadStream::Start(logs_, *request);
+    grpc::CallbackServerContext* context, const v1::ReadRequest* request) {
+  return ReadStream::Start(
+      logs_, Pass(access_, ShownIn(*context, access_), Role::kRead), *request);
 }
 
 grpc::ServerBidiReactor<v1::TailRequest, v1::TailResponse>* LogCalls::Tail(
-    grpc::CallbackServerContext* /*context*/) {
-  return TailStream::Start(logs_, tasks_);
+    grpc::CallbackServerContext* context) {
+  return TailStream::Start(
+      logs_, tasks_, Pass(access_, ShownIn(*context, access_), Role::kRead));
 }
 
 ServerUnaryReactor* LogCalls::Cleanup(grpc::CallbackServerContext* context,
                                       const v1::CleanupRequest* request,
                                       v1::CleanupResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (const auto error = CheckAccess(*context, Role::kAdmin, request->log())) {
+    return Refuse(reactor, *error);
+  }
   service::FoundLog found = logs_.Find(request->log());
   if (!found.use) return Refuse(reactor, ErrorOf(found));
   const SharedUse use = Share(std::move(found.use));
@@ -309,6 +345,9 @@ ServerUnaryReactor* LogCalls::GetExposure(grpc::CallbackServerContext* context,
                                           const v1::GetExposureRequest* request,
                                           v1::GetExposureResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (const auto error = CheckAccess(*context, Role::kRead, request->log())) {
+    return Refuse(reactor, *error);
+  }
   const service::FoundLog found = logs_.Find(request->log());
   if (!found.use) return Refuse(reactor, ErrorOf(found));
   response->set_records(found.use->log().Exposed());
@@ -321,6 +360,9 @@ ServerUnaryReactor* LogCalls::GetStatus(grpc::CallbackServerContext* context,
                                         const v1::GetStatusRequest* request,
                                         v1::GetStatusResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (const auto error = CheckAccess(*context, kAnyRole, request->log())) {
+    return Refuse(reactor, *error);
+  }
   const service::FoundLog found = logs_.Find(request->log());
   if (!found.use && !absl::IsUnavailable(found.status)) {
     return Refuse(reactor, ErrorOf(found));
