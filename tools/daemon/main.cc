@@ -205,7 +205,8 @@ void Reload(Node* node, service::ServedLogs* served, rpc::LogServer* server,
   arguments.node.say = say;
   if (server != nullptr) {
     const absl::Status serves = server->Reload();
-    if (!serves.ok()) say(absl::StrCat("reload: ", serves.message()));
+    say(serves.ok() ? "reload: certificate and tokens were read again"
+                    : absl::StrCat("reload: ", serves.message()));
   }
   if (arguments.serve != before.serve) {
     say("reload: where and how clients are served changes only after a "

@@ -56,8 +56,8 @@ void Access::Replace(std::vector<TokenEntry> entries) {
     const MutexLock lock(mutex_);
     entries_ = std::move(next);
   }
-  // Behind the list: a pass that sees the number sees the list.
-  generation_.fetch_add(1, std::memory_order_release);
+  // Behind the list: a permit that sees the number sees the list.
+  edition_.fetch_add(1, std::memory_order_release);
 }
 
 Access::Entries Access::entries() const {
@@ -106,25 +106,24 @@ absl::Status Access::CheckKnown(const Shown& shown) const {
   return Find(shown, entries()).status();
 }
 
-absl::Status Pass::Enter(const std::string& log) {
+absl::Status Permit::Enter(const std::string& log) {
   if (!access_.asks_for_tokens()) return absl::OkStatus();
   log_ = log;
-  return Look(access_.generation_.load(std::memory_order_acquire));
+  return Look(access_.edition_.load(std::memory_order_acquire));
 }
 
-absl::Status Pass::Recheck() {
+absl::Status Permit::Recheck() {
   if (!access_.asks_for_tokens()) return absl::OkStatus();
-  const uint64_t generation =
-      access_.generation_.load(std::memory_order_acquire);
+  const uint64_t edition = access_.edition_.load(std::memory_order_acquire);
   const bool is_over =
       end_s_ != kNever && access_.clock_.NowSeconds() >= end_s_;
-  if (generation != generation_ || is_over) return Look(generation);
+  if (edition != edition_ || is_over) return Look(edition);
   return absl::OkStatus();
 }
 
-absl::Status Pass::Look(uint64_t generation) {
+absl::Status Permit::Look(uint64_t edition) {
   ALPHEUS_ASSIGN_OR_RETURN(end_s_, access_.FindEnd(shown_, roles_, log_));
-  generation_ = generation;
+  edition_ = edition;
   return absl::OkStatus();
 }
 

@@ -22,7 +22,7 @@
 //         and ends. What it has admitted before is answered first.
 //   ACS3. A token that is compared with the list takes the same time, however
 //         much of it is right.
-// Thread safety: Access: all members by many threads. Pass: one thread at a
+// Thread safety: Access: all members by many threads. Permit: one thread at a
 // time.
 // References: docs/design/service.md; RFC 6750 (bearer tokens).
 #ifndef ALPHEUS_API_GRPC_ACCESS_ACCESS_H_
@@ -69,7 +69,7 @@ class Access {
   absl::Status CheckKnown(const Shown& shown) const;
 
  private:
-  friend class Pass;
+  friend class Permit;
   using Entries = std::shared_ptr<const std::vector<TokenEntry>>;
 
   // Returns what the list says of the token. Valid as long as the list. Errors:
@@ -83,16 +83,16 @@ class Access {
 
   const bool asks_for_tokens_;
   const WallClock& clock_;
-  std::atomic<uint64_t> generation_ = 0;  // of the list
+  std::atomic<uint64_t> edition_ = 0;  // of the list
   mutable Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Says again and again whether a stream may go on.
-class Pass {
+class Permit {
  public:
   // `access` must outlive it.
-  Pass(const Access& access, const Shown& shown, Roles roles)
+  Permit(const Access& access, const Shown& shown, Roles roles)
       : access_(access), shown_(shown), roles_(roles) {}
 
   // Begins with this log. Errors: as Access::Check.
@@ -102,14 +102,14 @@ class Pass {
   absl::Status Recheck();
 
  private:
-  absl::Status Look(uint64_t generation);
+  absl::Status Look(uint64_t edition);
 
   const Access& access_;
   const Shown shown_;
   const Roles roles_;
   std::string log_;
-  uint64_t generation_ = 0;  // in which the list was looked at last
-  int64_t end_s_ = 0;        // the caller may until then
+  uint64_t edition_ = 0;  // in which the list was looked at last
+  int64_t end_s_ = 0;     // the caller may until then
 };
 
 }  // namespace alpheus::rpc

@@ -85,7 +85,7 @@ std::string TimeOf(const ASN1_TIME* time) {
   const Bio bio(BIO_new(BIO_s_mem()), BIO_free);
   ASN1_TIME_print(bio.get(), time);
   char* text = nullptr;
-  const long size = BIO_get_mem_data(bio.get(), &text);
+  const auto size = BIO_get_mem_data(bio.get(), &text);
   return {text, static_cast<size_t>(size)};
 }
 
@@ -94,7 +94,7 @@ std::string SubjectOf(const X509* certificate) {
   X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0,
                      XN_FLAG_RFC2253);
   char* text = nullptr;
-  const long size = BIO_get_mem_data(bio.get(), &text);
+  const auto size = BIO_get_mem_data(bio.get(), &text);
   return {text, static_cast<size_t>(size)};
 }
 
@@ -103,12 +103,13 @@ absl::Status CheckDates(const X509* certificate, const std::string& name,
   time_t now = now_s;
   const ASN1_TIME* const begin = X509_get0_notBefore(certificate);
   const ASN1_TIME* const end = X509_get0_notAfter(certificate);
-  if (X509_cmp_time(end, &now) < 0) {
+  // 0: it is no time.
+  if (X509_cmp_time(end, &now) <= 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         name, ": the certificate of \"", SubjectOf(certificate),
         "\" has expired at ", TimeOf(end), ". Have a new one made"));
   }
-  if (X509_cmp_time(begin, &now) > 0) {
+  if (X509_cmp_time(begin, &now) >= 0) {
     return absl::FailedPreconditionError(
         absl::StrCat(name, ": the certificate of \"", SubjectOf(certificate),
                      "\" is not valid before ", TimeOf(begin),

@@ -21,9 +21,9 @@ bool IsInLog(const Verdict& verdict) {
 }  // namespace
 
 AppendStream* AppendStream::Start(service::ServedLogs& logs, TaskThread& tasks,
-                                  Pass pass) {
+                                  Permit permit) {
   std::shared_ptr<AppendStream> stream(
-      new AppendStream(logs, tasks, std::move(pass)));
+      new AppendStream(logs, tasks, std::move(permit)));
   stream->self_ = stream;
   const MutexLock lock(stream->mutex_);
   stream->Advance();
@@ -55,7 +55,7 @@ void AppendStream::OnReadDone(bool ok) {
 std::optional<CallError> AppendStream::TakeBegin() {
   if (!request_.has_begin()) return Invalid("a stream starts with `begin`");
   const v1::AppendStreamRequest::Begin& begin = request_.begin();
-  const absl::Status may = pass_.Enter(begin.log());
+  const absl::Status may = permit_.Enter(begin.log());
   if (!may.ok()) return NotAllowed(may);
   if (auto error = CheckDurability(begin.durability())) return error;
   service::FoundLog found = logs_.Find(begin.log());
@@ -85,7 +85,7 @@ std::optional<CallError> AppendStream::TakeBegin() {
 }
 
 std::optional<CallError> AppendStream::TakeRequests() {
-  const absl::Status may = pass_.Recheck();
+  const absl::Status may = permit_.Recheck();
   if (!may.ok()) return NotAllowed(may);
   const auto count = static_cast<size_t>(request_.requests().payloads_size());
   if (count == 0 || count > kUnansweredMax) {

@@ -73,7 +73,7 @@ class AppendStream final
   // Begins to read. The stream owns itself until it is done. `tasks` must
   // outlive it, and all logs.
   static AppendStream* Start(service::ServedLogs& logs, TaskThread& tasks,
-                             Pass pass);
+                             Permit permit);
 
  private:
   // Requests of one message that are answered together.
@@ -82,8 +82,8 @@ class AppendStream final
     std::vector<service::Verdict> verdicts;
   };
 
-  AppendStream(service::ServedLogs& logs, TaskThread& tasks, Pass pass)
-      : logs_(logs), tasks_(tasks), pass_(std::move(pass)) {}
+  AppendStream(service::ServedLogs& logs, TaskThread& tasks, Permit permit)
+      : logs_(logs), tasks_(tasks), permit_(std::move(permit)) {}
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -123,7 +123,7 @@ class AppendStream final
   std::shared_ptr<AppendStream> self_;  // until OnDone
 
   // Used by the thread that takes a message.
-  Pass pass_;
+  Permit permit_;
   v1::AppendStreamRequest request_;
   size_t judged_ = 0;  // requests of it
   bool has_begun_ = false;

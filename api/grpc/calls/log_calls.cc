@@ -193,7 +193,8 @@ ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
 grpc::ServerBidiReactor<v1::AppendStreamRequest, v1::AppendStreamResponse>*
 LogCalls::AppendStream(grpc::CallbackServerContext* context) {
   return AppendStream::Start(
-      logs_, tasks_, Pass(access_, ShownIn(*context, access_), Role::kAppend));
+      logs_, tasks_,
+      Permit(access_, ShownIn(*context, access_), Role::kAppend));
 }
 
 ServerUnaryReactor* LogCalls::ResumeClient(
@@ -300,13 +301,14 @@ ServerUnaryReactor* LogCalls::WaitDurable(grpc::CallbackServerContext* context,
 grpc::ServerWriteReactor<v1::ReadResponse>* LogCalls::Read(
     grpc::CallbackServerContext* context, const v1::ReadRequest* request) {
   return ReadStream::Start(
-      logs_, Pass(access_, ShownIn(*context, access_), Role::kRead), *request);
+      logs_, Permit(access_, ShownIn(*context, access_), Role::kRead),
+      *request);
 }
 
 grpc::ServerBidiReactor<v1::TailRequest, v1::TailResponse>* LogCalls::Tail(
     grpc::CallbackServerContext* context) {
   return TailStream::Start(
-      logs_, tasks_, Pass(access_, ShownIn(*context, access_), Role::kRead));
+      logs_, tasks_, Permit(access_, ShownIn(*context, access_), Role::kRead));
 }
 
 ServerUnaryReactor* LogCalls::Cleanup(grpc::CallbackServerContext* context,

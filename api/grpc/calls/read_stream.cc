@@ -13,9 +13,9 @@ constexpr size_t kReadMessageBytes = size_t{256} << 10;
 
 }  // namespace
 
-ReadStream* ReadStream::Start(service::ServedLogs& logs, Pass pass,
+ReadStream* ReadStream::Start(service::ServedLogs& logs, Permit permit,
                               const v1::ReadRequest& request) {
-  std::shared_ptr<ReadStream> stream(new ReadStream(std::move(pass)));
+  std::shared_ptr<ReadStream> stream(new ReadStream(std::move(permit)));
   stream->self_ = stream;
   const std::optional<CallError> error = stream->Open(logs, request);
   const MutexLock lock(stream->mutex_);
@@ -31,7 +31,7 @@ std::optional<CallError> ReadStream::Open(service::ServedLogs& logs,
                                           const v1::ReadRequest& request) {
   const absl::Status may = [&] {
     const MutexLock lock(mutex_);
-    return pass_.Enter(request.log());
+    return permit_.Enter(request.log());
   }();
   if (!may.ok()) return NotAllowed(may);
   service::FoundLog found = logs.Find(request.log());
@@ -60,7 +60,7 @@ std::optional<CallError> ReadStream::Open(service::ServedLogs& logs,
 }
 
 void ReadStream::SendNext() {
-  if (const absl::Status may = pass_.Recheck(); !may.ok()) {
+  if (const absl::Status may = permit_.Recheck(); !may.ok()) {
     End(NotAllowed(may).ToStatus());
     return;
   }

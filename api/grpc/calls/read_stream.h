@@ -37,11 +37,11 @@ class ReadStream final : public grpc::ServerWriteReactor<v1::ReadResponse>,
                          public std::enable_shared_from_this<ReadStream> {
  public:
   // Begins to read. The stream owns itself until it is done.
-  static ReadStream* Start(service::ServedLogs& logs, Pass pass,
+  static ReadStream* Start(service::ServedLogs& logs, Permit permit,
                            const v1::ReadRequest& request);
 
  private:
-  explicit ReadStream(Pass pass) : pass_(std::move(pass)) {}
+  explicit ReadStream(Permit permit) : permit_(std::move(permit)) {}
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
@@ -59,7 +59,7 @@ class ReadStream final : public grpc::ServerWriteReactor<v1::ReadResponse>,
   std::shared_ptr<ReadStream> self_;  // until OnDone
 
   Mutex mutex_;
-  Pass pass_ ABSL_GUARDED_BY(mutex_);
+  Permit permit_ ABSL_GUARDED_BY(mutex_);
   SharedUse use_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<RecordReader> reader_ ABSL_GUARDED_BY(mutex_);
   Lsn last_ ABSL_GUARDED_BY(mutex_);

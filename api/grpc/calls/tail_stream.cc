@@ -19,9 +19,9 @@ constexpr Lsn kNoEnd{std::numeric_limits<uint64_t>::max()};
 }  // namespace
 
 TailStream* TailStream::Start(service::ServedLogs& logs, TaskThread& tasks,
-                              Pass pass) {
+                              Permit permit) {
   std::shared_ptr<TailStream> stream(
-      new TailStream(logs, tasks, std::move(pass)));
+      new TailStream(logs, tasks, std::move(permit)));
   stream->self_ = stream;
   const MutexLock lock(stream->mutex_);
   stream->ReadNext();
@@ -43,7 +43,7 @@ std::optional<CallError> TailStream::TakeBegin(const v1::TailRequest& message) {
   if (!message.has_begin()) return Invalid("a stream starts with `begin`");
   const absl::Status may = [&] {
     const MutexLock lock(mutex_);
-    return pass_.Enter(message.begin().log());
+    return permit_.Enter(message.begin().log());
   }();
   if (!may.ok()) return NotAllowed(may);
   service::FoundLog found = logs_.Find(message.begin().log());
@@ -71,7 +71,7 @@ std::optional<CallError> TailStream::TakeCredit(
     return Invalid("after `begin` each message is `credit`, of some bytes");
   }
   const MutexLock lock(mutex_);
-  const absl::Status may = pass_.Recheck();
+  const absl::Status may = permit_.Recheck();
   if (!may.ok()) return NotAllowed(may);
   const uint64_t room = std::numeric_limits<uint64_t>::max() - credit_;
   credit_ += std::min(room, message.credit().bytes());
@@ -86,7 +86,7 @@ void TailStream::SendNext() {
   const bool may_send = reader_ != nullptr && !is_ending_ && !is_writing_ &&
                         !is_asleep_ && credit_ > 0;
   if (!may_send) return;
-  if (const absl::Status may = pass_.Recheck(); !may.ok()) {
+  if (const absl::Status may = permit_.Recheck(); !may.ok()) {
     End(NotAllowed(may).ToStatus());
     return;
   }

@@ -45,11 +45,11 @@ class TailStream final
   // Begins to read. The stream owns itself until it is done. `tasks` must
   // outlive it, and all logs.
   static TailStream* Start(service::ServedLogs& logs, TaskThread& tasks,
-                           Pass pass);
+                           Permit permit);
 
  private:
-  TailStream(service::ServedLogs& logs, TaskThread& tasks, Pass pass)
-      : logs_(logs), tasks_(tasks), pass_(std::move(pass)) {}
+  TailStream(service::ServedLogs& logs, TaskThread& tasks, Permit permit)
+      : logs_(logs), tasks_(tasks), permit_(std::move(permit)) {}
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -75,7 +75,7 @@ class TailStream final
   bool has_begun_ = false;            // the same
 
   Mutex mutex_;
-  Pass pass_ ABSL_GUARDED_BY(mutex_);
+  Permit permit_ ABSL_GUARDED_BY(mutex_);
   SharedUse use_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<RecordReader> reader_ ABSL_GUARDED_BY(mutex_);
   uint64_t credit_ ABSL_GUARDED_BY(mutex_) = 0;
