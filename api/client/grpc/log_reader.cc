@@ -100,7 +100,8 @@ std::optional<Record> LogReader::TakeRecord() {
 absl::Status LogReader::Connect(int64_t end_ns) {
   for (;;) {
     const int64_t now = Clock::Real().NowNanos();
-    const PrimarySearch::Step step = search_.Next(now);
+    if (!step_) step_ = search_.Next(now);
+    const PrimarySearch::Step step = *step_;
     {
       const int64_t rest_end = std::min(step.not_before_ns, end_ns);
       std::unique_lock lock(mutex_);
@@ -113,6 +114,7 @@ absl::Status LogReader::Connect(int64_t end_ns) {
           "log ", options_.log, ": no primary was found in time. Last: ",
           last_said_, ". Read again to go on"));
     }
+    step_.reset();
     Stub* const stub = stubs_.At(step.address);
     if (stub == nullptr) {  // a node has named it
       search_.NotPrimary("");

@@ -52,12 +52,15 @@ class SecureClientTest : public SecureServerTest {
     std::string read;
     std::string appended;
     const Deadline end = InPatience();
-    while (
-        !(absl::StrContains(read, why) && absl::StrContains(appended, why)) &&
-        !end.HasPassed(Clock::Real().NowNanos())) {
+    const auto may_wait = [&] {
+      return !end.HasPassed(Clock::Real().NowNanos());
+    };
+    while (!absl::StrContains(read, why) && may_wait()) {
       const absl::Status reading = (*reader)->Next(kBrief).status();
       EXPECT_TRUE(absl::IsDeadlineExceeded(reading)) << reading;
       read = std::string(reading.message());
+    }
+    while (!absl::StrContains(appended, why) && may_wait()) {
       const auto answer = appending->Append({.parts = {"a"}}, kBrief);
       appended = std::string(answer.status().message());
     }
