@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/api/grpc/health_and_reflection.h"
 #include "tests/api/grpc/secure_fixture.h"
+#include "tests/support/fixtures/patience.h"
 
 namespace alpheus::testing {
 namespace {
@@ -311,6 +312,7 @@ TEST_F(AccessTest, RevokedTailEnds) {
   LogClient client = ClientWith(token);
   ASSERT_TRUE(client.Open().ok());
   grpc::ClientContext context;
+  context.set_deadline(gpr_time_from_millis(kPatienceMs, GPR_TIMESPAN));
   client.Authorize(&context);
   const auto tail = client.stub().Tail(&context);
   v1::TailRequest request;
@@ -341,6 +343,7 @@ TEST_F(AccessTest, RevokedTailEndsAtItsNextCredit) {
   MustStart();
   LogClient client = ClientWith(token);
   grpc::ClientContext context;
+  context.set_deadline(gpr_time_from_millis(kPatienceMs, GPR_TIMESPAN));
   client.Authorize(&context);
   const auto tail = client.stub().Tail(&context);
   v1::TailRequest request;
