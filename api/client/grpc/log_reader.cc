@@ -95,7 +95,8 @@ std::optional<Record> LogReader::TakeRecord() {
 absl::Status LogReader::Connect(int64_t end_ns) {
   for (;;) {
     const int64_t now = Clock::Real().NowNanos();
-    const PrimarySearch::Step step = search_.Next(now);
+    if (!step_) step_ = search_.Next(now);
+    const PrimarySearch::Step step = *step_;
     {
       const int64_t rest_end = std::min(step.not_before_ns, end_ns);
       std::unique_lock lock(mutex_);
@@ -108,6 +109,7 @@ absl::Status LogReader::Connect(int64_t end_ns) {
           "log ", options_.log, ": no primary was found in time. Last: ",
           last_said_, ". Read again to go on"));
     }
+    step_.reset();
     Stub& stub = stubs_.At(step.address);
     v1::GetStatusResponse status;
     const grpc::Status asked = AskStatus(stub, end_ns, &status);
