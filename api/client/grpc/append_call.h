@@ -29,7 +29,7 @@ class AppendCall final
     : public grpc::ClientBidiReactor<v1::AppendStreamRequest,
                                      v1::AppendStreamResponse> {
  public:
-  // Whoever has the requests. All but OnTaken is called under its lock.
+  // The owner of the requests. All but OnTaken is called under its lock.
   class Owner {
    public:
     virtual std::mutex& mutex() = 0;

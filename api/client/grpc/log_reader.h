@@ -114,8 +114,8 @@ class LogReader {
   EntropyRandom random_;
   NodeStubs stubs_;
   PrimarySearch search_;
-  // What is to be asked next. A Next that ends before leaves it to the one
-  // after, so that many short ones ask, too.
+  // The node to be asked next. A Next that ends before it has asked leaves this
+  // to the one after, so that many short ones ask, too.
   std::optional<PrimarySearch::Step> step_;
   Stub* primary_ = nullptr;  // of the call
   uint64_t next_lsn_;

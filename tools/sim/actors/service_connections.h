@@ -120,7 +120,7 @@ class ServiceConnections {
   World& world_;
   Random random_;
   std::deque<Connection> connections_;
-  // Those of each primary; the addresses are keys for threads to wait for.
+  // Connections by primary; the addresses are keys for threads to wait for.
   std::map<PrimaryNumber, std::vector<ServiceConnectionId>> by_primary_;
 };
 
