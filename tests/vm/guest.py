@@ -23,6 +23,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import zlib
 
@@ -38,6 +39,10 @@ STATUS = "guest-exit-status: "
 
 class GuestError(Exception):
     """The guest could not be made, or did not end as it should."""
+
+
+class KernelMissing(GuestError):
+    """Debian's kernel can't be had here."""
 
 
 def run(*command, **options):
@@ -81,25 +86,39 @@ class Guest:
         os.write(self.qemu.stdin.fileno(), f"{line}\n".encode())
 
     def unpack_kernel(self):
-        """Downloads and unpacks the kernel that Debian has now, once."""
+        """Downloads and unpacks the kernel that Debian has now, once. Raises
+        KernelMissing."""
         if self.kernel.exists():
             return
-        for line in run("apt-cache", "depends", "linux-image-amd64").split("\n"):
-            if "Depends: linux-image-" in line:
-                package = line.split()[-1]
-                break
-        else:
-            raise GuestError("apt knows no package linux-image-amd64; run "
-                             "apt-get update")
-        folder = self.kernel.parent
-        unpacked = folder / "kernel.new"
+        unpacked = self.kernel.parent / "kernel.new"
         shutil.rmtree(unpacked, ignore_errors=True)
-        run("apt-get", "download", "-qq", package, cwd=folder)
-        for file in folder.glob("linux-image-*.deb"):
-            run("dpkg", "-x", file, unpacked)
-            file.unlink()
+        with tempfile.TemporaryDirectory(dir=self.kernel.parent) as folder:
+            run("dpkg", "-x", self.download_kernel(pathlib.Path(folder)),
+                unpacked)
         run("depmod", "-b", unpacked, next((unpacked / "lib/modules").iterdir()).name)
         unpacked.rename(self.kernel)
+
+    @staticmethod
+    def download_kernel(folder):
+        """The package's file, in that folder. Raises KernelMissing."""
+        # Lists of its own: this machine's may be older than the mirror, which
+        # then has the package no more.
+        for name in ("lists/partial", "cache/archives/partial"):
+            (folder / name).mkdir(parents=True)
+        options = ["-q", "-o", f"Dir::State::Lists={folder}/lists",
+                   "-o", f"Dir::Cache={folder}/cache",
+                   "-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=3"]
+        try:
+            run("apt-get", *options, "--error-on=any", "update")
+            depends = run("apt-cache", *options, "depends", "linux-image-amd64")
+            package = next((word for word in depends.split()
+                            if word.startswith("linux-image-6")), None)
+            if not package:
+                raise GuestError(f"apt has no kernel; it says\n{depends}")
+            run("apt-get", *options, "download", package, cwd=folder)
+        except GuestError as error:
+            raise KernelMissing(error) from error
+        return next(folder.glob("linux-image-*.deb"))
 
     def module_files(self):
         """The modules' files, each behind those that it needs."""
