@@ -88,7 +88,8 @@ TEST_BEGINS = re.compile(r"^ +Start +[0-9]+: ")
 TEST_PASSES = re.compile(r" Passed +[0-9.]+ sec *$")
 SUMMARY_BEGINS = re.compile(r"^[0-9]+% tests passed")
 FAILED_TEST = re.compile(r"^\s+[0-9]+ - (\S+) \(")
-# How much of a command names it.
+# How much of a command names it. With all that some commands name, a reader of
+# the end of the output would not see what failed.
 NAME_CHARACTERS = 60
 
 
@@ -284,9 +285,17 @@ def is_news(line):
     return not (TEST_BEGINS.search(line) or TEST_PASSES.search(line))
 
 
+def short(command):
+    """What names the command."""
+    name = " ".join(command)
+    if len(name) <= NAME_CHARACTERS:
+        return name
+    return name[:NAME_CHARACTERS].rstrip() + " ..."
+
+
 def failure(command, lines):
     """The command, and the tests that failed by what ctest said."""
-    name = " ".join(command)[:NAME_CHARACTERS]
+    name = short(command)
     tests = [match[1] for match in map(FAILED_TEST.match, lines) if match]
     return f"{name} ({' '.join(tests)})" if tests else name
 
@@ -342,7 +351,7 @@ class Gate:
         good = child.run(command, ROOT, show, environment,
                          self.children) == 0
         line = (f"{'ok' if good else 'FAILED':6} "
-                f"{time.monotonic() - start:5.0f} s  {name}")
+                f"{time.monotonic() - start:5.0f} s  {short(command)}")
         self.summary.append(line)
         if not good:
             self.failed.append((command, list(last)))
@@ -365,6 +374,14 @@ class Gate:
             except BaseException:
                 self.children.end()
                 raise
+
+    def show_failures(self):
+        """The end of each stage that failed, and the summary."""
+        # The shortest last, so that a long one hides none.
+        for command, lines in sorted(self.failed, reverse=True, key=lambda failed:
+                                     len("".join(failed[1]))):
+            self.output.say(f"==== the end of: {short(command)}", *lines)
+        self.output.say(*self.summary)
 
     def run_tests(self, command):
         """Whether they passed. ctest's summary is shown at the end: tools/dev
@@ -401,9 +418,7 @@ class Gate:
         slow = slow_tests(self.draw)
         if slow:
             self.stage(test_command(slow))
-        for command, lines in self.failed:
-            self.output.say(f"==== the end of: {' '.join(command)}", *lines)
-        self.output.say(*self.summary)
+        self.show_failures()
         # Its end is the end of the output, which is read by programs: nothing
         # may follow but one line.
         self.run_tests(dev("test", "-LE", "^slow$"))

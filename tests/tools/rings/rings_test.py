@@ -217,7 +217,8 @@ class GateTest(unittest.TestCase):
                        "0% tests passed, 2 tests failed", "The following tests "
                        "FAILED:", "\t  1 - a.b (Failed)", "\t 12 - c (Timeout)"])
         self.assertRegex(run.verdict(7), "^gate: FAILED at cccccccc after 7 s: "
-                         r"sh -c exit 3 x{47}; sh -c .{54} \(a\.b c\)$")
+                         r"sh -c exit 3 x{47} \.\.\.; "
+                         r"sh -c .{1,54} \.\.\. \(a\.b c\)$")
 
     def test_lanes_run_at_once_and_are_shown_apart(self):
         stream = io.StringIO()
@@ -248,6 +249,21 @@ class GateTest(unittest.TestCase):
                          ["FAILED", "ok"])
         self.assertEqual([lines for _, lines in run.failed], [["broken"]])
 
+    def test_the_longest_end_hides_no_other(self):
+        stream = io.StringIO()
+        run = gate.Gate("c" * 40, gate.Output(stream))
+        run.stage(["sh", "-c", "echo brief; exit 3", "x" * 100])
+        run.stage(["sh", "-c", "seq 100; exit 3"])
+        begin = len(stream.getvalue())
+        run.show_failures()
+        shown = stream.getvalue()[begin:].splitlines()
+        self.assertEqual(shown[:2], ["==== the end of: sh -c seq 100; exit 3",
+                                     "41"])
+        self.assertEqual(shown[-4:-2], ["==== the end of: sh -c echo brief; "
+                                        f"exit 3 {'x' * 35} ...", "brief"])
+        self.assertEqual([line.split()[0] for line in shown[-2:]],
+                         ["FAILED", "FAILED"])
+        self.assertLess(len(shown[-2]), 100)
 
     def test_a_stage_that_cannot_begin_is_an_error_in_both_lanes(self):
         for absent in (gate.Lanes([["/no/program"]], [["true"]]),
