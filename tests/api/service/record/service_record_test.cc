@@ -151,9 +151,8 @@ TEST(ServiceRecordTest, BatchesAreReadBack) {
               Code::kDataLoss);
   }
   EXPECT_EQ(DecodeBatch(AsBytes(body + "x")).status().code(), Code::kDataLoss);
-  for (const std::string_view count :
-       {"\x00\x00\x00\x00", "\xff\xff\xff\xff"}) {
-    body.replace(0, 4, std::string_view(count.data(), 4));
+  for (const char byte : {'\x00', '\xff'}) {  // of the count
+    body.replace(0, 4, 4, byte);
     EXPECT_EQ(DecodeBatch(AsBytes(body)).status().code(), Code::kDataLoss);
   }
 }
