@@ -207,7 +207,11 @@ GOOD = [
     ("door", "api/rocksdb/a.cc", "#include <rocksdb/file_system.h>"),
     ("door", "tests/api/rocksdb/a.cc", '#include "rocksdb/db.h"'),
     ("door", "log/format/checksum.cc", "#include <isa-l/crc.h>"),
-    ("door", "quorum/cluster/cluster_file.cc", "#include <toml++/toml.h>"),
+    ("door", "quorum/cluster/table_reader.h",
+     "// table_reader: a.\n#ifndef ALPHEUS_QUORUM_CLUSTER_TABLE_READER_H_\n"
+     "#define ALPHEUS_QUORUM_CLUSTER_TABLE_READER_H_\n\n"
+     "#include <toml++/toml.h>\n\n"
+     "#endif  // ALPHEUS_QUORUM_CLUSTER_TABLE_READER_H_"),
     ("door", "tools/sim/world/fiber_context.cc", "#include <ucontext.h>"),
     ("door", "quorum/members/cluster_key.cc", "#include <openssl/hmac.h>"),
     ("door", "api/grpc/wire/a.cc", "#include <grpcpp/grpcpp.h>"),

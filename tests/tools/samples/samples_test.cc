@@ -25,6 +25,7 @@
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/configuration.h"
 #include "tests/support/fixtures/temp_directory.h"
+#include "tests/support/fixtures/test_certificates.h"
 #include "tests/tools/cli/cli_fixture.h"
 #include "tools/nemesis/processes/child_process.h"
 
@@ -126,12 +127,14 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
   for (const auto& [key, setting] : sample) {
     if (setting.is_default) defaults.insert(key);
   }
-  ASSERT_THAT(defaults, UnorderedElementsAre(
-                            "followers-max", "heartbeat-ms", "listen",
-                            "platform", "priority", "scrub-bytes-per-second",
-                            "scrub-interval-seconds", "serve", "silence-ms",
-                            "silence-ms-max", "stand", "unopened-max",
-                            "unproved-max", "waiting-max", "yield-turns"));
+  ASSERT_THAT(
+      defaults,
+      UnorderedElementsAre("followers-max", "heartbeat-ms", "listen",
+                           "platform", "priority", "scrub-bytes-per-second",
+                           "scrub-interval-seconds", "serve", "silence-ms",
+                           "silence-ms-max", "stand", "tls-certificate",
+                           "tls-client-ca", "tls-key", "tokens", "unopened-max",
+                           "unproved-max", "waiting-max", "yield-turns"));
   const CandidateOptions candidate;
   for (const auto& [key, value] : std::map<std::string, uint32_t>{
            {"priority", candidate.priority},
@@ -170,22 +173,48 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
                    "\""));
 }
 
+// Options that a build without gRPC refuses.
+bool NeedsGrpc(const std::string& key) {
+  return key == "serve" || key == "tokens" || key.starts_with("tls-");
+}
+
+// Files that the sample names, made in this folder, by their keys.
+std::map<std::string, std::string> MakeNamedFiles(
+    const TempDirectory& directory) {
+  const TestAuthority authority("authority");
+  const TestCertificate node = authority.Issue("node");
+  std::map<std::string, std::string> paths;
+  for (const auto& [key, text] : std::map<std::string, std::string>{
+           {"tls-certificate", node.certificate},
+           {"tls-key", node.key},
+           {"tls-client-ca", authority.certificate()},
+           {"tokens", ""}}) {
+    paths[key] = directory.File(key);
+    std::ofstream(paths[key]) << text;
+    std::filesystem::permissions(paths[key],
+                                 std::filesystem::perms::owner_read);
+  }
+  return paths;
+}
+
 // It takes the sample as it stands, and with the defaults written out. It gets
 // as far as looking for its directory.
 TEST(SamplesTest, ProgramTakesTheSample) {
   const TempDirectory directory;
-  const std::string cluster = CopySamples(directory);
+  std::map<std::string, std::string> paths = MakeNamedFiles(directory);
+  paths["cluster"] = CopySamples(directory);
+  paths["directory"] = directory.File("nosuch");
   for (const bool writes_out : {false, true}) {
     const std::string config = directory.File("node.toml");
     std::ofstream out(config);
     for (const auto& [key, setting] : ReadSample()) {
       if (setting.is_default && !writes_out) continue;
-      std::string value = setting.value;
-      if (key == "cluster") value = absl::StrCat("\"", cluster, "\"");
-      if (key == "directory") {
-        value = absl::StrCat("\"", directory.File("nosuch"), "\"");
-      }
-      out << key << " = " << value << "\n";
+      if (!ALPHEUSD_SERVES && NeedsGrpc(key)) continue;
+      const auto path = paths.find(key);
+      out << key << " = "
+          << (path == paths.end() ? setting.value
+                                  : absl::StrCat("\"", path->second, "\""))
+          << "\n";
     }
     out.close();
     const ProgramResult result = RunNode(config);
