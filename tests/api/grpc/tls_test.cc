@@ -201,7 +201,7 @@ TEST_F(TlsTest, StartNeedsFilesOfUse) {
   MustRefuse(options, absl::StatusCode::kFailedPrecondition, "has mode 604");
   options = options_;
   options.tokens = directory_.path();
-  MustRefuse(options, absl::StatusCode::kFailedPrecondition,
+  MustRefuse(options, absl::StatusCode::kInvalidArgument,
              "is not a regular file");
   clock_.Set(kYear2999 + 1);
   MustRefuse(options_, absl::StatusCode::kFailedPrecondition,
