@@ -50,7 +50,7 @@ ROOM_RANK = {
             "log": 3, "c": 4, "rocksdb": 4, "service": 4, "client": 4, "grpc": 5},
     "api/service": {"record": 0, "clients": 1, "log": 2, "served": 3},
     "api/client": {"append": 0, "locate": 0, "grpc": 1},
-    "api/grpc": {"access": 0, "wire": 0, "calls": 1, "server": 2},
+    "api/grpc": {"access": 0, "connections": 0, "wire": 0, "calls": 1, "server": 2},
     "api/rocksdb": {"store": 0, "failover": 1, "follow": 2, "fs": 3},
     "tools": {"model": 0, "cli": 1, "daemon": 2, "nemesis": 2, "sim": 2,
               "demo": 3},

@@ -84,4 +84,15 @@ std::string_view HostOf(std::string_view address) {
   return host;
 }
 
+std::string NetworkOf(std::string_view host) {
+  in6_addr v6{};
+  std::string text(host);
+  if (inet_pton(AF_INET6, text.c_str(), &v6) != 1) return text;
+  // A number of IPv4 at a socket of IPv6 is behind 96 bits that all share.
+  const size_t bytes = IN6_IS_ADDR_V4MAPPED(&v6) ? sizeof(v6) : sizeof(v6) / 2;
+  text.resize(bytes);
+  std::memcpy(text.data(), &v6, bytes);
+  return text;
+}
+
 }  // namespace alpheus::fabric

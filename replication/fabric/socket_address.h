@@ -38,6 +38,9 @@ std::string FormatSocketAddress(const SocketAddress& address);
 
 // Returns "127.0.0.1" for "127.0.0.1:7000".
 std::string_view HostOf(std::string_view address);
+// Returns bytes that stand for all numbers that one host may have as it likes:
+// of IPv4 the number, of IPv6 its network of 64 bits. `host` is a number.
+std::string NetworkOf(std::string_view host);
 
 }  // namespace alpheus::fabric
 

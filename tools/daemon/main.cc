@@ -99,6 +99,21 @@ void AddServing(CLI::App* app, rpc::LogServerOptions* serve) {
   add("--tokens", &serve->tokens,
       "File with what each token may do (alpheus token new), with mode 600. "
       "Default: clients need no token");
+  constexpr uint64_t kLimitMax = 1'000'000;
+  const auto add_limit = [&](const char* name, uint64_t* limit,
+                             const char* what) {
+    cli::AddOption(app, name, limit, what)
+        .Decimal()
+        .Range(uint64_t{1}, kLimitMax)
+        .ShowDefault();
+  };
+  rpc::ConnectionLimitOptions* const connections = &serve->connections;
+  add_limit("--connections-max", &connections->open_max,
+            "How many connections of clients may be open; more are closed");
+  add_limit("--connections-of-host-max", &connections->of_host_max,
+            "How many of them one host may have, other than this one");
+  add_limit("--connections-per-second", &connections->per_second,
+            "How many may come in a second; the others wait");
 }
 
 void AddOptions(cli::Parser* parser, Arguments* arguments) {
@@ -251,7 +266,7 @@ absl::StatusOr<std::unique_ptr<rpc::LogServer>> Serve(
     const Arguments& arguments, service::ServedLogs* served) {
   if (arguments.serve.listen.empty()) return nullptr;
   ALPHEUS_RETURN_IF_ERROR(SetAddresses(arguments, served));
-  return rpc::LogServer::Start(arguments.serve, *served);
+  return rpc::LogServer::Start(arguments.serve, *served, arguments.node.say);
 }
 
 cli::ExitStatus Run(const Arguments& arguments, Signals* signals, int argc,

@@ -18,6 +18,7 @@
 #include "api/grpc/access/access.h"
 #include "api/grpc/access/token_file.h"
 #include "api/grpc/calls/log_calls.h"
+#include "api/grpc/connections/acceptor.h"
 #include "api/grpc/server/reflection.h"
 #include "api/grpc/server/tls.h"
 #include "api/grpc/wire/messages.h"
@@ -36,6 +37,11 @@ constexpr size_t kBufferBytesMax = size_t{256} << 20;
 constexpr int kWindowBytes = 1 << 20;
 constexpr int kStreamsMax = 4'096;  // of a connection
 constexpr int kEndSeconds = 1;
+// A connection that does not begin ends after so long, and one whose client
+// does not answer pings any more, too: its machine is gone.
+constexpr int kHandshakeMs = 10'000;
+constexpr int kPingEveryMs = 60'000;
+constexpr int kPingAnswerMs = 20'000;
 
 TlsFiles FilesOf(const LogServerOptions& options) {
   return {options.tls_certificate, options.tls_key, options.tls_client_ca};
@@ -46,6 +52,12 @@ bool HasTls(const LogServerOptions& options) {
 }
 
 absl::Status CheckTogether(const LogServerOptions& options) {
+  const ConnectionLimitOptions& connections = options.connections;
+  if (connections.open_max == 0 || connections.of_host_max == 0 ||
+      connections.per_second == 0) {
+    return absl::InvalidArgumentError(
+        "a limit of 0 connections lets nobody in. Give 1 or more");
+  }
   if (HasTls(options) != !options.tls_key.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(HasTls(options) ? "a certificate without its key"
@@ -116,8 +128,10 @@ absl::StatusOr<Parts> LoadParts(const LogServerOptions& options,
 class GrpcLogServer final : public LogServer {
  public:
   GrpcLogServer(LogServerOptions options, Parts parts,
-                service::ServedLogs& logs, const WallClock& clock)
+                service::ServedLogs& logs, Acceptor::Say say,
+                const WallClock& clock)
       : options_(std::move(options)),
+        say_(std::move(say)),
         clock_(clock),
         logs_(logs),
         access_(std::move(parts.tokens), clock),
@@ -126,6 +140,7 @@ class GrpcLogServer final : public LogServer {
   }
   ~GrpcLogServer() override {
     if (is_watching_) logs_.Watch({});
+    acceptor_.reset();
     // A time span, counted from now on.
     if (server_) {
       server_->Shutdown(gpr_time_from_seconds(kEndSeconds, GPR_TIMESPAN));
@@ -134,33 +149,34 @@ class GrpcLogServer final : public LogServer {
 
   absl::Status Listen(const std::string& address) {
     ALPHEUS_RETURN_IF_ERROR(tasks_.Start());
+    ALPHEUS_ASSIGN_OR_RETURN(
+        acceptor_, Acceptor::Listen(address, options_.connections, say_));
     grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort(
-        address, tls_ ? tls_->Credentials() : grpc::InsecureServerCredentials(),
-        &port);
+    connections_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        tls_ ? tls_->Credentials() : grpc::InsecureServerCredentials());
     builder.RegisterService(&calls_);
     builder.RegisterCallbackGenericService(&reflection_);
     builder.SetMaxReceiveMessageSize(static_cast<int>(kMessageBytesMax));
     builder.SetResourceQuota(
         grpc::ResourceQuota("clients").Resize(kBufferBytesMax));
-    // Another process on the port is an error.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                               kHandshakeMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingEveryMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingAnswerMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsMax);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
                                kWindowBytes);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0) {
+    if (server_ == nullptr) {
       return absl::UnavailableError(absl::StrCat(
-          "can't listen for clients on ", address,
-          ": another process has the port, or this machine lacks the address",
-          tls_ ? ", or OpenSSL refuses the certificate, as one with a short key"
+          "gRPC can't serve clients on ", address,
+          tls_ ? ": OpenSSL refuses the certificate, as one with a short key"
                : ""));
     }
-    const size_t end = address.rfind(':') + 1;
-    address_ = absl::StrCat(address.substr(0, end), port);
     grpc::HealthCheckServiceInterface* const health =
         server_->GetHealthCheckService();
     is_watching_ = true;
@@ -170,7 +186,12 @@ class GrpcLogServer final : public LogServer {
                                  is_served);
       }
     });
-    return absl::OkStatus();
+    return acceptor_->Start([this](int descriptor) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+          connection;
+      connection.fd = descriptor;
+      connections_->HandleNewConnection(&connection);
+    });
   }
 
   absl::Status Reload() override {
@@ -182,7 +203,7 @@ class GrpcLogServer final : public LogServer {
     return {tls.code(), absl::StrCat(tls.message(), "; ", tokens.message())};
   }
 
-  const std::string& address() const override { return address_; }
+  const std::string& address() const override { return acceptor_->address(); }
 
  private:
   absl::Status ReloadTls() {
@@ -209,6 +230,7 @@ class GrpcLogServer final : public LogServer {
   }
 
   const LogServerOptions options_;
+  const Acceptor::Say say_;
   const WallClock& clock_;
   service::ServedLogs& logs_;
   TaskThread tasks_;
@@ -217,8 +239,9 @@ class GrpcLogServer final : public LogServer {
   LogCalls calls_;
   Reflection reflection_{
       std::vector<std::string>{v1::LogService::service_full_name()}, access_};
-  std::string address_;
   bool is_watching_ = false;
+  std::unique_ptr<Acceptor> acceptor_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::unique_ptr<grpc::Server> server_;
 };
 
@@ -231,11 +254,11 @@ absl::Status LogServer::Check(const LogServerOptions& options,
 
 absl::StatusOr<std::unique_ptr<LogServer>> LogServer::Start(
     const LogServerOptions& options, service::ServedLogs& logs,
-    const WallClock& clock) {
+    std::function<void(const std::string&)> say, const WallClock& clock) {
   ALPHEUS_ASSIGN_OR_RETURN(Parts parts, LoadParts(options, clock));
   const std::string address = parts.address;
-  auto server =
-      std::make_unique<GrpcLogServer>(options, std::move(parts), logs, clock);
+  auto server = std::make_unique<GrpcLogServer>(options, std::move(parts), logs,
+                                                std::move(say), clock);
   ALPHEUS_RETURN_IF_ERROR(server->Listen(address));
   return std::unique_ptr<LogServer>(std::move(server));
 }

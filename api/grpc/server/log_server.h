@@ -3,8 +3,8 @@
 //
 // Idea: all of gRPC is behind this header, so that a build without it has the
 // same daemon, but for one error. The server has no thread for each call or
-// stream (gRPC's callback API): gRPC has a few threads of its own, and one
-// reads for tails that are woken.
+// stream (gRPC's callback API): gRPC has a few threads of its own, one reads
+// for tails that are woken, and one accepts connections (acceptor.h).
 //
 //   grpc.health.v1   ""                      the process is alive
 //                    "alpheus/<log>/append"  this node takes requests
@@ -23,11 +23,13 @@
 #ifndef ALPHEUS_API_GRPC_SERVER_LOG_SERVER_H_
 #define ALPHEUS_API_GRPC_SERVER_LOG_SERVER_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "api/grpc/connections/connection_limits.h"
 #include "api/service/served/served_logs.h"
 #include "log/base/wall_clock.h"
 
@@ -44,6 +46,7 @@ struct LogServerOptions {
   std::string tls_client_ca = {};
   // File of tokens (api/grpc/access/token_file.h). Empty: none is needed.
   std::string tokens = {};
+  ConnectionLimitOptions connections = {};
 
   bool operator==(const LogServerOptions&) const = default;
 };
@@ -51,7 +54,8 @@ struct LogServerOptions {
 class LogServer {
  public:
   // Checks what Start checks before it listens. May wait for a name server.
-  // Errors: InvalidArgument (no address; a certificate without a key, or the
+  // Errors: InvalidArgument (no address; a limit of 0; a certificate without a
+  // key, or the
   // reverse; one that other machines reach, and not as LSV1 says; a file that
   // can't be parsed); FailedPrecondition (others may read a secret; an expired
   // certificate); NotFound, Unavailable (a name that leads nowhere); the
@@ -59,10 +63,12 @@ class LogServer {
   static absl::Status Check(const LogServerOptions& options,
                             const WallClock& clock = WallClock::Real());
   // Listens for requests to these logs, which must outlive it, as must the
-  // clock. Errors: as Check; Unavailable (the address can't be had);
-  // ResourceExhausted (no thread).
+  // clock. `say` gets a sentence when clients are refused or wait (acceptor.h).
+  // Errors: as Check; AlreadyExists (another process has the address);
+  // Unavailable (the address can't be had); ResourceExhausted (no thread).
   static absl::StatusOr<std::unique_ptr<LogServer>> Start(
       const LogServerOptions& options, service::ServedLogs& logs,
+      std::function<void(const std::string&)> say = {},
       const WallClock& clock = WallClock::Real());
   // Ends all calls. Those that are about to be answered have a second for that.
   virtual ~LogServer() = default;

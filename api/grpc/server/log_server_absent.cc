@@ -14,7 +14,7 @@ absl::Status LogServer::Check(const LogServerOptions& /*options*/,
 
 absl::StatusOr<std::unique_ptr<LogServer>> LogServer::Start(
     const LogServerOptions& options, service::ServedLogs& /*logs*/,
-    const WallClock& clock) {
+    std::function<void(const std::string&)> /*say*/, const WallClock& clock) {
   return Check(options, clock);
 }
 

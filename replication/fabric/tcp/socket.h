@@ -37,6 +37,8 @@ class Descriptor {
   ~Descriptor();
 
   int get() const { return fd_; }
+  // Returns the descriptor, which is the caller's now.
+  int Release() { return std::exchange(fd_, -1); }
   bool is_open() const { return fd_ >= 0; }
 
  private:

@@ -62,11 +62,41 @@ TEST_F(LogServerTest, ReflectionTellsOfTheService) {
               HasSubstr("there is no such method"));
 }
 
-TEST_F(LogServerTest, PortOfAnotherServerIsUnavailable) {
+TEST_F(LogServerTest, PortOfAnotherServerIsTaken) {
   const auto second =
       rpc::LogServer::Start({.listen = server_->address()}, logs_);
-  EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
+  EXPECT_TRUE(absl::IsAlreadyExists(second.status())) << second.status();
   EXPECT_THAT(second.status().message(), HasSubstr(server_->address()));
+}
+
+TEST_F(LogServerTest, MoreConnectionsThanAreAllowedAreClosed) {
+  std::string said;
+  const auto server = rpc::LogServer::Start(
+      {.listen = "127.0.0.1:0", .connections = {.open_max = 2}}, logs_,
+      [&](const std::string& sentence) { said = sentence; });
+  ASSERT_TRUE(server.ok()) << server.status();
+  LogClient first((*server)->address());
+  LogClient second((*server)->address());
+  EXPECT_EQ(HealthOf(first, ""), "serving");
+  EXPECT_EQ(HealthOf(second, ""), "serving");
+  LogClient third((*server)->address());
+  EXPECT_EQ(third.Open().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(said, HasSubstr("2 connections of clients are open. Raise "
+                              "--connections-max"));
+  // Those that are open go on.
+  EXPECT_TRUE(first.Open().ok());
+  EXPECT_TRUE(second.Open().ok());
+}
+
+TEST(LogServerLimitsTest, NoneIsZero) {
+  for (const rpc::ConnectionLimitOptions& limits :
+       {rpc::ConnectionLimitOptions{.open_max = 0},
+        rpc::ConnectionLimitOptions{.of_host_max = 0},
+        rpc::ConnectionLimitOptions{.per_second = 0}}) {
+    const absl::Status refused =
+        rpc::LogServer::Check({.listen = "127.0.0.1:0", .connections = limits});
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  }
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class SecureServerTest : public ::testing::Test {
     return made->token;
   }
   void MustStart() {
-    auto server = rpc::LogServer::Start(options_, logs_, clock_);
+    auto server = rpc::LogServer::Start(options_, logs_, {}, clock_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }

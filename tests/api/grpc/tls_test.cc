@@ -38,7 +38,8 @@ class TlsTest : public SecureServerTest {
     EXPECT_EQ(refused.code(), code) << refused;
     EXPECT_THAT(Why(refused), HasSubstr(why));
     // A start says the same.
-    EXPECT_EQ(rpc::LogServer::Start(options, logs_, clock_).status(), refused);
+    EXPECT_EQ(rpc::LogServer::Start(options, logs_, {}, clock_).status(),
+              refused);
   }
 };
 

@@ -20,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "alpheus/candidate.h"
+#include "api/grpc/connections/connection_limits.h"
 #include "api/node/node.h"
 #include "log/base/bytes.h"
 #include "quorum/cluster/cluster_file.h"
@@ -129,12 +130,13 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
   }
   ASSERT_THAT(
       defaults,
-      UnorderedElementsAre("followers-max", "heartbeat-ms", "listen",
-                           "platform", "priority", "scrub-bytes-per-second",
-                           "scrub-interval-seconds", "serve", "silence-ms",
-                           "silence-ms-max", "stand", "tls-certificate",
-                           "tls-client-ca", "tls-key", "tokens", "unopened-max",
-                           "unproved-max", "waiting-max", "yield-turns"));
+      UnorderedElementsAre(
+          "connections-max", "connections-of-host-max",
+          "connections-per-second", "followers-max", "heartbeat-ms", "listen",
+          "platform", "priority", "scrub-bytes-per-second",
+          "scrub-interval-seconds", "serve", "silence-ms", "silence-ms-max",
+          "stand", "tls-certificate", "tls-client-ca", "tls-key", "tokens",
+          "unopened-max", "unproved-max", "waiting-max", "yield-turns"));
   const CandidateOptions candidate;
   for (const auto& [key, value] : std::map<std::string, uint32_t>{
            {"priority", candidate.priority},
@@ -150,6 +152,13 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
                                        {"unproved-max", options.unproved_max},
                                        {"waiting-max", options.waiting_max}}) {
     EXPECT_EQ(sample.at(key).value, absl::StrCat(places)) << key;
+  }
+  const rpc::ConnectionLimitOptions connections;
+  for (const auto& [key, limit] : std::map<std::string, uint64_t>{
+           {"connections-max", connections.open_max},
+           {"connections-of-host-max", connections.of_host_max},
+           {"connections-per-second", connections.per_second}}) {
+    EXPECT_EQ(sample.at(key).value, absl::StrCat(limit)) << key;
   }
   EXPECT_EQ(sample.at("yield-turns").value,
             absl::StrCat(NodeOptions().yield_turns));

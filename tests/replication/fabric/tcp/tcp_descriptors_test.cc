@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The software adapter on a host that has no descriptor left for it.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <memory>
 #include <optional>
@@ -15,6 +13,7 @@
 #include "replication/fabric/tcp/socket.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "tests/replication/fabric/tcp/tcp_fabric_fixture.h"
+#include "tests/support/fixtures/no_descriptors.h"
 
 namespace alpheus::testing {
 
@@ -23,28 +22,6 @@ using fabric::tcp::Descriptor;
 namespace {
 
 using Kind = fabric::ConnectionEvent::Kind;
-
-Descriptor OpenNull() {
-  return Descriptor(open("/dev/null", O_RDWR | O_CLOEXEC));
-}
-
-// While it lives this process gets no descriptor more.
-class NoDescriptors {
- public:
-  NoDescriptors() {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit none = before_;
-    none.rlim_cur = static_cast<rlim_t>(OpenNull().get());  // the lowest free
-    setrlimit(RLIMIT_NOFILE, &none);
-    EXPECT_FALSE(OpenNull().is_open());
-  }
-  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
-  NoDescriptors(const NoDescriptors&) = delete;
-  NoDescriptors& operator=(const NoDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 class TcpDescriptorsTest : public TcpFabricTest {
  protected:
