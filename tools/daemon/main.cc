@@ -37,6 +37,7 @@ struct Arguments {
   std::vector<std::string> stand;
   rpc::LogServerOptions serve;
   cli::StandingArguments standing;
+  std::string message_format = "text";
   bool check_config = false;
 };
 
@@ -157,6 +158,11 @@ void AddOptions(cli::Parser* parser, Arguments* arguments) {
   cli::AddStandingOptions(app, &arguments->standing);
   AddServing(app, &arguments->serve);
   AddPlaces(app, options);
+  cli::AddOption(app, "--messages", &arguments->message_format,
+                 "How messages are written to standard error: text; or json, "
+                 "an object a line, for programs that collect them")
+      .OneOf({"text", "json"})
+      .ShowDefault();
   cli::AddOption(app, "--yield-turns", &options->yield_turns,
                  "How many turns after the last activity go without sleep; "
                  "each yields the core. 0: sleep at once")
@@ -323,7 +329,11 @@ cli::ExitStatus Main(int argc, char** argv) {
   if (arguments.check_config) return CheckConfig(arguments);
   Signals signals;
   RaiseFileLimit();
-  MessageWriter messages(STDERR_FILENO, "alpheusd");
+  MessageWriter messages(STDERR_FILENO, "alpheusd",
+                         arguments.message_format == "json"
+                             ? MessageFormat::kJson
+                             : MessageFormat::kText,
+                         arguments.node.node);
   arguments.node.say = [&](const std::string& sentence) {
     messages.Write(sentence);
   };

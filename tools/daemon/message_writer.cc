@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "log/pmem/file_descriptor.h"
+#include "tools/cli/io/json_output.h"
 
 namespace alpheus::daemon {
 namespace {
@@ -58,19 +59,26 @@ std::string FormatTime(std::chrono::system_clock::time_point time) {
 }
 
 struct MessageWriter::Queue {
-  Queue(int descriptor, std::string_view name)
+  Queue(int descriptor, std::string_view name, MessageFormat line_format,
+        uint64_t node_number)
       : copy(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)),
         fd(copy.get() >= 0 ? copy.get() : descriptor),
-        program(name) {}
+        program(name),
+        format(line_format),
+        node(node_number) {}
 
   std::string LineOf(std::string_view sentence) const {
-    std::string line =
-        absl::StrCat(FormatTime(std::chrono::system_clock::now()), " ", program,
-                     ": ", std::string(sentence));
+    const std::string time = FormatTime(std::chrono::system_clock::now());
+    std::string text(sentence);
     std::ranges::replace_if(
-        line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    line.push_back('\n');
-    return line;
+        text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    if (format == MessageFormat::kText) {
+      return absl::StrCat(time, " ", program, ": ", text, "\n");
+    }
+    return cli::ToLine({{"time", time},
+                        {"program", program},
+                        {"node", node},
+                        {"message", text}});
   }
 
   void Add(std::string_view sentence) {
@@ -132,6 +140,8 @@ struct MessageWriter::Queue {
   const FileDescriptor copy;
   const int fd;  // where no copy could be had, the one that was given
   const std::string program;
+  const MessageFormat format;
+  const uint64_t node;
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::string> lines;
@@ -142,8 +152,9 @@ struct MessageWriter::Queue {
   bool is_over = false;
 };
 
-MessageWriter::MessageWriter(int fd, std::string_view program)
-    : queue_(std::make_shared<Queue>(fd, program)) {
+MessageWriter::MessageWriter(int fd, std::string_view program,
+                             MessageFormat format, uint64_t node)
+    : queue_(std::make_shared<Queue>(fd, program, format, node)) {
   // Signals are for others: a thread starts with the mask of its maker.
   sigset_t all;
   sigset_t before;

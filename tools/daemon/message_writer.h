@@ -9,6 +9,11 @@
 //
 //   2026-11-27T05:39:13.123Z alpheusd: node 1 listens on 10.0.0.1:7401
 //
+// As JSON, for programs that collect messages:
+//
+//   {"time":"2026-11-27T05:39:13.123Z","program":"alpheusd","node":1,
+//    "message":"node 1 listens on 10.0.0.1:7401"}
+//
 // Invariants:
 //   DML1. Write never waits for the descriptor, and takes bounded memory. Lines
 //         that don't fit into the queue are dropped and counted; the next line
@@ -27,13 +32,16 @@
 
 namespace alpheus::daemon {
 
+enum class MessageFormat { kText, kJson };
+
 class MessageWriter {
  public:
   static constexpr size_t kQueueBytesMax = size_t{1} << 20;
 
-  // Writes to a copy of `fd`, so that the caller may close its own; `program`
-  // begins each line.
-  MessageWriter(int fd, std::string_view program);
+  // Writes to a copy of `fd`, so that the caller may close its own; each line
+  // names the program, and as JSON the node, too.
+  MessageWriter(int fd, std::string_view program,
+                MessageFormat format = MessageFormat::kText, uint64_t node = 0);
   // Waits a little for the queue, then leaves it.
   ~MessageWriter();
   MessageWriter(const MessageWriter&) = delete;

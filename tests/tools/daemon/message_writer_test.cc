@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
 
 namespace alpheus::daemon {
 namespace {
@@ -58,6 +59,18 @@ TEST_F(MessageWriterTest, SentenceIsOneLineWithItsTime) {
                                      "and last\n")
                              .size());
   EXPECT_THAT(line, EndsWith("Z a-node: first and last\n"));
+}
+
+TEST_F(MessageWriterTest, JsonHasAnObjectALine) {
+  log_ = std::make_unique<MessageWriter>(ends_[1], "a-node",
+                                         MessageFormat::kJson, 7);
+  log_->Write("\"first\"\nand \xff");
+  const nlohmann::json line = nlohmann::json::parse(ReadUntil("\n"));
+  EXPECT_EQ(line.size(), 4u);
+  EXPECT_EQ(line.at("program"), "a-node");
+  EXPECT_EQ(line.at("node"), 7);
+  EXPECT_EQ(line.at("message"), "\"first\" and \xef\xbf\xbd");
+  EXPECT_THAT(line.at("time").get<std::string>(), EndsWith("Z"));
 }
 
 // DML1: nobody reads until much more was written than a pipe and the queue

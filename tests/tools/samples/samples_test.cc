@@ -132,8 +132,8 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
       defaults,
       UnorderedElementsAre(
           "connections-max", "connections-of-host-max",
-          "connections-per-second", "followers-max", "heartbeat-ms", "listen",
-          "platform", "priority", "scrub-bytes-per-second",
+          "connections-per-second", "messages", "followers-max", "heartbeat-ms",
+          "listen", "platform", "priority", "scrub-bytes-per-second",
           "scrub-interval-seconds", "serve", "silence-ms", "silence-ms-max",
           "stand", "tls-certificate", "tls-client-ca", "tls-key", "tokens",
           "unopened-max", "unproved-max", "waiting-max", "yield-turns"));
@@ -170,6 +170,7 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
       sample.at("platform").value,
       absl::StrCat("\"", replication::PlatformToString(NodeOptions().platform),
                    "\""));
+  EXPECT_EQ(sample.at("messages").value, "\"text\"");
   EXPECT_THAT(NodeOptions().listen, IsEmpty());  // the member's address
   const TempDirectory directory;
   const auto cluster = quorum::LoadClusterFile(CopySamples(directory));
