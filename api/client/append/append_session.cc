@@ -92,7 +92,11 @@ Sending AppendSession::TakeToSend(size_t bytes_max) {
   for (; request != requests_.end() && !request->is_sent; ++request) {
     bytes += request->payload.bytes();
     if (!sending.payloads.empty() && bytes > bytes_max) break;
-    if (sending.payloads.empty()) sending.first_sequence = request->sequence;
+    if (sending.payloads.empty()) {
+      sending.first_sequence = request->sequence;
+      sending.durability = request->payload.durability;
+    }
+    if (request->payload.durability != sending.durability) break;
     // A sequence was answered between: the next message has the rest.
     if (request->sequence != sending.first_sequence + sending.payloads.size()) {
       break;

@@ -21,6 +21,7 @@
 //         answer, or when the client resumed. It is answered as not appended
 //         only if it was refused, or was never sent.
 //   ASN4. At most unanswered_max requests and bytes_max bytes are kept.
+//   ASN5. Requests of one message have one durability, which goes with it.
 // Thread safety: one thread at a time. Callbacks run inside the calls that
 // bring their answers, and may call Append.
 // References: docs/design/service.md.
@@ -51,6 +52,15 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
+// How durable a record is when its request is answered.
+enum class Durability : uint8_t {
+  kAccepted,  // the primary has it in memory: a crash of the primary may take
+              // it
+  kLocal,     // the primary has persisted it
+  kQuorum,    // W replicas have: it outlives any crash that the log does
+  kAll,       // all members in sync have, at least W
+};
+
 // A payload, or several that are appended as one record, all or none.
 struct Payload {
   std::vector<std::string> parts;
@@ -59,6 +69,8 @@ struct Payload {
   std::optional<uint64_t> expected_lsn = {};
   // Appends only if the last request in the log is of the same client.
   bool only_if_last = false;
+  // When the request is answered. None: as the client's options say.
+  std::optional<Durability> durability = {};
 
   size_t bytes() const;
 };
@@ -84,6 +96,7 @@ struct Sending {
   uint64_t first_sequence = 0;
   uint64_t lowest_unanswered = 0;
   uint64_t resumption = 0;
+  std::optional<Durability> durability;  // of all payloads
   std::vector<const Payload*> payloads;  // valid until the session's next call
 };
 
@@ -138,9 +151,9 @@ class AppendSession {
   // `unknown`, and the rest `not_sent`.
   void End(const absl::Status& unknown, const absl::Status& not_sent);
 
-  // Takes requests to send, at least one if HasToSend(), up to so many bytes.
-  // Requires: kReady. Answers on this connection are passed to the calls below,
-  // until Lost.
+  // Takes requests to send, at least one if HasToSend(), up to so many bytes,
+  // and of one durability. Requires: kReady. Answers on this connection are
+  // passed to the calls below, until Lost.
   Sending TakeToSend(size_t bytes_max);
   // Requests of these sequences are as durable as asked for. `first`: place of
   // the first one; the others follow it.

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "api/client/grpc/places.h"
 #include "log/base/clock.h"
 
 namespace alpheus::client {
@@ -48,6 +49,9 @@ void AppendCall::Send() {
   requests->Clear();
   requests->mutable_first()->set_sequence(sending->first_sequence);
   requests->mutable_first()->set_lowest_unanswered(sending->lowest_unanswered);
+  if (sending->durability) {
+    requests->set_durability(DurabilityOf(*sending->durability));
+  }
   for (const Payload* const payload : sending->payloads) {
     Set(*payload, requests->add_payloads());
   }

@@ -266,7 +266,7 @@ void AppendDriver::Serve(Stub& stub) {
   begin.set_log(options_.log);
   begin.set_epoch(session_.epoch());
   SetPlace(session_.client(), begin.mutable_client());
-  begin.set_durability(v1::DURABILITY_QUORUM);
+  begin.set_durability(DurabilityOf(options_.durability));
   begin.set_resumption(session_.resumption());
   AppendCall call(*this, stub, stubs_.security(), begin);
   call_ = &call;

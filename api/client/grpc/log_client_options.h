@@ -42,6 +42,8 @@ struct LogClientOptions {
   std::vector<std::string> addresses;
   std::string log = "main";
   ClientSecurity security = {};
+  // When requests are answered that say nothing of it themselves.
+  Durability durability = Durability::kQuorum;
   AppendLimits limits = {};
   SearchTimes search = {};
   // Bytes of payloads that one message has at most, unless it has one payload.

@@ -19,11 +19,6 @@ using std::chrono::nanoseconds;
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-int64_t EndOf(absl::Duration timeout) {
-  if (timeout == absl::InfiniteDuration()) return kNever;
-  return Clock::Real().NowNanos() + absl::ToInt64Nanoseconds(timeout);
-}
-
 absl::Status CancelledHere() {
   return absl::CancelledError("the reader was cancelled");
 }
@@ -53,16 +48,14 @@ LogReader::LogReader(LogClientOptions options, ReadOptions read,
                      ChannelSecurity security)
     : options_(std::move(options)),
       read_(std::move(read)),
-      stubs_(std::move(security)),
-      search_(options_.addresses, options_.search,
-              [this](uint64_t below) { return random_.Below(below); }),
+      finder_(options_, std::move(security)),
       next_lsn_(read_.from_lsn),
       to_lsn_(read_.to_lsn) {}
 
 absl::StatusOr<std::optional<Record>> LogReader::Next(absl::Duration timeout) {
-  const int64_t end_ns = EndOf(timeout);
+  const int64_t end_ns = PrimaryFinder::EndOf(timeout);
   for (;;) {
-    if (is_cancelled_) return CancelledHere();
+    if (finder_.is_cancelled()) return CancelledHere();
     if (has_message_) {
       if (std::optional<Record> record = TakeRecord()) return record;
       continue;
@@ -98,43 +91,11 @@ std::optional<Record> LogReader::TakeRecord() {
 }
 
 absl::Status LogReader::Connect(int64_t end_ns) {
-  for (;;) {
-    const int64_t now = Clock::Real().NowNanos();
-    if (!step_) step_ = search_.Next(now);
-    const PrimarySearch::Step step = *step_;
-    {
-      const int64_t rest_end = std::min(step.not_before_ns, end_ns);
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, nanoseconds(std::max<int64_t>(rest_end - now, 0)),
-                        [this] { return is_cancelled_.load(); });
-    }
-    if (is_cancelled_) return CancelledHere();
-    if (Clock::Real().NowNanos() >= end_ns) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          "log ", options_.log, ": no primary was found in time. Last: ",
-          last_said_, ". Read again to go on"));
-    }
-    step_.reset();
-    Stub* const stub = stubs_.At(step.address);
-    if (stub == nullptr) {  // a node has named it
-      search_.NotPrimary("");
-      continue;
-    }
-    v1::GetStatusResponse status;
-    const grpc::Status asked = AskStatus(*stub, end_ns, &status);
-    if (asked.ok() && status.is_primary()) {
-      search_.Found();
-      if (!read_.follows && to_lsn_ == 0) to_lsn_ = status.durable_lsn();
-      BeginCall(*stub);
-      return absl::OkStatus();
-    }
-    ALPHEUS_RETURN_IF_ERROR(FinalErrorOf(asked));
-    last_said_ =
-        absl::StrCat("node ", step.address, ": ",
-                     asked.ok() ? "it is not primary" : asked.error_message());
-    search_.NotPrimary(asked.ok() ? status.primary().address()
-                                  : ErrorIn(asked).not_primary().address());
-  }
+  ALPHEUS_ASSIGN_OR_RETURN(const PrimaryFinder::Primary primary,
+                           finder_.Find(end_ns));
+  if (!read_.follows && to_lsn_ == 0) to_lsn_ = primary.status.durable_lsn();
+  BeginCall(*primary.stub);
+  return absl::OkStatus();
 }
 
 void LogReader::BeginCall(Stub& stub) {
@@ -148,19 +109,20 @@ void LogReader::BeginCall(Stub& stub) {
     begin.set_log(options_.log);
     begin.set_from_lsn(next_lsn_);
     for (const uint32_t tag : read_.tags) begin.add_tags(tag);
-    call = RecordCall::Tail(stub, stubs_.security(), begin, read_.credit_bytes);
+    call =
+        RecordCall::Tail(stub, finder_.security(), begin, read_.credit_bytes);
   } else {
     v1::ReadRequest request;
     request.set_log(options_.log);
     request.set_from_lsn(next_lsn_);
     request.set_to_lsn(to_lsn_);
     for (const uint32_t tag : read_.tags) request.add_tags(tag);
-    call = RecordCall::Read(stub, stubs_.security(), request);
+    call = RecordCall::Read(stub, finder_.security(), request);
   }
   primary_ = &stub;
   const std::lock_guard lock(mutex_);
   call_ = std::move(call);
-  if (is_cancelled_) call_->Cancel();
+  if (finder_.is_cancelled()) call_->Cancel();
 }
 
 absl::Status LogReader::Await(int64_t end_ns) {
@@ -169,13 +131,13 @@ absl::Status LogReader::Await(int64_t end_ns) {
       std::min(options_.stall_ns(), std::max<int64_t>(end_ns - now, 0));
   switch (call_->Await(nanoseconds(wait_ns))) {
     case RecordCall::State::kMessage:
-      search_.Answered();
+      finder_.Answered();
       has_message_ = true;
       return absl::OkStatus();
     case RecordCall::State::kEnded: {
       const grpc::Status status = call_->status();
       DropCall();
-      if (is_cancelled_) return CancelledHere();
+      if (finder_.is_cancelled()) return CancelledHere();
       if (status.ok() && !read_.follows) is_at_end_ = true;
       return FinalErrorOf(status);
     }
@@ -189,51 +151,19 @@ absl::Status LogReader::Await(int64_t end_ns) {
   }
   // LGR2.
   v1::GetStatusResponse status;
-  const grpc::Status asked = AskStatus(*primary_, kNever, &status);
+  const grpc::Status asked = finder_.AskStatus(*primary_, kNever, &status);
   if (!asked.ok() || !status.is_primary()) {
     DropCall();
-    search_.NotPrimary(status.primary().address());
+    finder_.NotPrimary(status.primary().address());
   }
   return absl::OkStatus();
 }
 
 absl::Status LogReader::FinalErrorOf(const grpc::Status& status) {
-  switch (status.error_code()) {
-    case grpc::StatusCode::OUT_OF_RANGE:
-      head_lsn_ = ErrorIn(status).out_of_log().head_lsn();
-      [[fallthrough]];
-    case grpc::StatusCode::DATA_LOSS:
-    case grpc::StatusCode::NOT_FOUND:
-    case grpc::StatusCode::INVALID_ARGUMENT:
-    case grpc::StatusCode::UNIMPLEMENTED:
-    case grpc::StatusCode::PERMISSION_DENIED:
-    case grpc::StatusCode::UNAUTHENTICATED:
-      return {static_cast<absl::StatusCode>(status.error_code()),
-              status.error_message()};
-    default:
-      return absl::OkStatus();
+  if (status.error_code() == grpc::StatusCode::OUT_OF_RANGE) {
+    head_lsn_ = ErrorIn(status).out_of_log().head_lsn();
   }
-}
-
-grpc::Status LogReader::AskStatus(Stub& stub, int64_t end_ns,
-                                  v1::GetStatusResponse* response) {
-  grpc::ClientContext context;
-  stubs_.security().Authorize(&context);
-  const int64_t answer_ns =
-      std::min(options_.answer_ns(), end_ns - Clock::Real().NowNanos());
-  context.set_deadline(
-      gpr_time_from_nanos(std::max<int64_t>(answer_ns, 1), GPR_TIMESPAN));
-  v1::GetStatusRequest request;
-  request.set_log(options_.log);
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_cancelled_) return {grpc::StatusCode::CANCELLED, "cancelled"};
-    asking_ = &context;
-  }
-  const grpc::Status status = stub.GetStatus(&context, request, response);
-  const std::lock_guard lock(mutex_);
-  asking_ = nullptr;
-  return status;
+  return FinalError(status);
 }
 
 void LogReader::DropCall() {
@@ -243,11 +173,9 @@ void LogReader::DropCall() {
 }
 
 void LogReader::Cancel() {
+  finder_.Cancel();
   const std::lock_guard lock(mutex_);
-  is_cancelled_ = true;
-  if (asking_ != nullptr) asking_->TryCancel();
   if (call_ != nullptr) call_->Cancel();
-  changed_.notify_all();
 }
 
 }  // namespace alpheus::client

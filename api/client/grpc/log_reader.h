@@ -22,8 +22,6 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -38,10 +36,8 @@
 #include "api/client/append/append_session.h"
 #include "api/client/grpc/channel_security.h"
 #include "api/client/grpc/log_client_options.h"
-#include "api/client/grpc/node_stubs.h"
+#include "api/client/grpc/primary_finder.h"
 #include "api/client/grpc/record_call.h"
-#include "api/client/locate/primary_search.h"
-#include "log/base/random.h"
 
 namespace alpheus::client {
 
@@ -94,7 +90,7 @@ class LogReader {
   void Cancel();
 
  private:
-  using Stub = v1::LogService::Stub;
+  using Stub = PrimaryFinder::Stub;
 
   LogReader(LogClientOptions options, ReadOptions read,
             ChannelSecurity security);
@@ -108,18 +104,11 @@ class LogReader {
   absl::Status Await(int64_t end_ns);
   // Returns the error of a call, if no other node would do better; else OK.
   absl::Status FinalErrorOf(const grpc::Status& status);
-  grpc::Status AskStatus(Stub& stub, int64_t end_ns,
-                         v1::GetStatusResponse* response);
   void DropCall();
 
   const LogClientOptions options_;
   const ReadOptions read_;
-  EntropyRandom random_;
-  NodeStubs stubs_;
-  PrimarySearch search_;
-  // The node to be asked next. A Next that ends before it has asked leaves this
-  // to the one after, so that many short ones ask, too.
-  std::optional<PrimarySearch::Step> step_;
+  PrimaryFinder finder_;
   Stub* primary_ = nullptr;  // of the call
   uint64_t next_lsn_;
   uint64_t to_lsn_;
@@ -128,13 +117,9 @@ class LogReader {
   int taken_ = 0;             // records of the message
   uint64_t taken_bytes_ = 0;  // and bytes of their payloads
   bool is_at_end_ = false;
-  std::string last_said_ = "no node was asked";
-  std::atomic<bool> is_cancelled_ = false;
 
-  std::mutex mutex_;  // guards all below; the thread reads `call_` without it
-  std::condition_variable changed_;
+  std::mutex mutex_;  // guards the call, which the thread reads without it
   std::unique_ptr<RecordCall> call_;
-  grpc::ClientContext* asking_ = nullptr;
 };
 
 }  // namespace alpheus::client

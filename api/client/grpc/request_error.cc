@@ -28,4 +28,20 @@ v1::RequestError ErrorIn(const grpc::Status& status) {
   return error;
 }
 
+absl::Status FinalError(const grpc::Status& status) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::OUT_OF_RANGE:
+    case grpc::StatusCode::DATA_LOSS:
+    case grpc::StatusCode::NOT_FOUND:
+    case grpc::StatusCode::INVALID_ARGUMENT:
+    case grpc::StatusCode::UNIMPLEMENTED:
+    case grpc::StatusCode::PERMISSION_DENIED:
+    case grpc::StatusCode::UNAUTHENTICATED:
+      return {static_cast<absl::StatusCode>(status.error_code()),
+              status.error_message()};
+    default:
+      return absl::OkStatus();
+  }
+}
+
 }  // namespace alpheus::client

@@ -24,12 +24,13 @@ from alpheus.errors import (AlpheusError, Busy, Closed, ConditionFailed,
                             OutOfLog)
 from alpheus.options import LogClientOptions
 from alpheus.reading import Reader
-from alpheus.values import Appended, LogStatus, Payload, Place, Record
+from alpheus.values import (Appended, Durability, Exposure, LogStatus, Payload,
+                            Place, Record)
 
 __all__ = [
     "AlpheusError", "AppendFuture", "Appended", "Busy", "Closed",
-    "ConditionFailed", "DataLoss", "InvalidRequest", "Limits", "LogClient",
-    "LogClientOptions", "LogStatus", "NoPrimary", "NotAllowed", "NotAppended",
+    "ConditionFailed", "DataLoss", "Durability", "Exposure", "InvalidRequest",
+    "Limits", "LogClient", "LogClientOptions", "LogStatus", "NoPrimary", "NotAllowed", "NotAppended",
     "NotFinished", "NotFound", "OutOfLog", "OutcomeUnknown", "Payload", "Place",
     "Reader", "Record", "Rests",
 ]

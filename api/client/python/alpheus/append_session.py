@@ -32,7 +32,7 @@ from typing import (Callable, Deque, Dict, List, Mapping, NamedTuple,
                     Optional, Union)
 
 from alpheus import errors
-from alpheus.values import Appended, Payload, Place
+from alpheus.values import Appended, Durability, Payload, Place
 
 # Gets the answer to one request.
 Answer = Union[Appended, errors.AlpheusError]
@@ -75,6 +75,7 @@ class Sending(NamedTuple):
 
     first_sequence: int
     lowest_unanswered: int
+    durability: Optional[Durability]  # of all payloads
     payloads: List[Payload]
 
 
@@ -216,8 +217,8 @@ class AppendSession:
             request.callback(not_sent())
 
     def take_to_send(self, bytes_max: int) -> Optional[Sending]:
-        """Takes requests to send, up to so many bytes, at least one if any is
-        left. Requires: READY. What comes back on this connection is passed to
+        """Takes requests to send, up to so many bytes and of one durability, at
+        least one if any is left. Requires: READY. What comes back on this connection is passed to
         the calls below, until `lost`."""
         assert self.state is State.READY
         taken: List[Request] = []
@@ -225,6 +226,9 @@ class AppendSession:
         while True:
             request = self._next_to_send(taken)
             if request is None:
+                break
+            if taken and (request.payload.durability
+                          is not taken[0].payload.durability):
                 break
             size += request.size
             if taken and size > bytes_max:
@@ -236,6 +240,7 @@ class AppendSession:
         if not taken:
             return None
         return Sending(taken[0].sequence, self.lowest_unanswered,
+                       taken[0].payload.durability,
                        [request.payload for request in taken])
 
     def done(self, first_sequence: int, count: int,

@@ -437,7 +437,7 @@ class _Stream:
             begin=pb.AppendStreamRequest.Begin(
                 log=appender._options.log, epoch=session.epoch,
                 client=wire.message_of(session.client),
-                durability=pb.DURABILITY_QUORUM,
+                durability=wire.durability_of(appender._options.durability),
                 resumption=session.resumption))
         self._is_ending = False
         self._ended_at = 0.0
@@ -475,6 +475,9 @@ class _Stream:
         first = message.requests.first
         first.sequence = sending.first_sequence
         first.lowest_unanswered = sending.lowest_unanswered
+        if sending.durability is not None:
+            message.requests.durability = wire.durability_of(
+                sending.durability)
         for payload in sending.payloads:
             wire.set_payload(payload, message.requests.payloads.add())
         return message

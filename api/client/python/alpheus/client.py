@@ -22,7 +22,7 @@ from alpheus.nodes import Nodes
 from alpheus.options import LogClientOptions
 from alpheus.reading import Reader
 from alpheus.v1 import log_service_pb2 as pb
-from alpheus.values import LogStatus, Payload
+from alpheus.values import Durability, Exposure, LogStatus, Payload, Place
 from alpheus.watchdog import Watchdog
 
 Bytes = Union[bytes, bytearray, memoryview]
@@ -63,15 +63,17 @@ class LogClient:
 
     def append(self, data: Bytes, tag: int = 0,
                expected_lsn: Optional[int] = None, only_if_last: bool = False,
-               *, timeout: Optional[float] = None) -> AppendFuture:
+               *, durability: Optional[Durability] = None,
+               timeout: Optional[float] = None) -> AppendFuture:
         """Appends one record, and returns at once. The future has its place
-        once the record is durable: W replicas have persisted it. Requests of
-        this object are in the log in the order of their calls.
+        once the record is as durable as asked for. Requests of this object are
+        in the log in the order of their calls.
 
         tag: number that readers may filter by, 0 to 2**32 - 1.
         expected_lsn: appends only if the record gets this LSN.
         only_if_last: appends only if the last request in the log came from this
             object.
+        durability: None: that of the options.
         timeout: seconds to wait for room if too much has no answer; None: for
             as long as it takes. A callback of a future never waits.
 
@@ -80,22 +82,51 @@ class LogClient:
         NotAppended (not in the log), OutcomeUnknown.
         """
         return self._appender.append(
-            _payload((_bytes(data),), tag, expected_lsn, only_if_last), timeout)
+            _payload((_bytes(data),), tag, expected_lsn, only_if_last,
+                     durability), timeout)
 
     def append_batch(self, parts: Iterable[Bytes], tag: int = 0,
                      expected_lsn: Optional[int] = None,
                      only_if_last: bool = False, *,
+                     durability: Optional[Durability] = None,
                      timeout: Optional[float] = None) -> AppendFuture:
         """Appends several payloads as one record, all or none. Else as
         append."""
         return self._appender.append(
             _payload(tuple(map(_bytes, parts)), tag, expected_lsn,
-                     only_if_last), timeout)
+                     only_if_last, durability), timeout)
 
     def flush(self, timeout: Optional[float] = None) -> None:
         """Waits until all requests have their answers; the futures say which
         ones. `timeout`: seconds; None: no limit. Errors: NotFinished."""
         self._appender.flush(timeout)
+
+    def force(self, place: Place) -> int:
+        """Makes a record durable, and all before it. Returns the last LSN that
+        is durable. Errors: OutOfLog (the record is not in the log: it was lost
+        before it was durable, or was cleaned), NoPrimary, Closed."""
+        request = pb.ForceRequest(log=self._options.log,
+                                  place=wire.message_of(place))
+        _, forced = self._nodes.ask_primary(
+            lambda stub, timeout: stub.Force(request, timeout=timeout))
+        return forced.durable_lsn
+
+    def wait_durable(self, place: Place) -> int:
+        """Waits until a record is durable, for search_seconds at most. Else as
+        force."""
+        request = pb.WaitDurableRequest(log=self._options.log,
+                                        place=wire.message_of(place))
+        _, waited = self._nodes.ask_primary(
+            lambda stub, timeout: stub.WaitDurable(request, timeout=timeout))
+        return waited.durable_lsn
+
+    def exposure(self) -> Exposure:
+        """Returns how many records a crash of the primary may take. Errors:
+        NotFound, NoPrimary, Closed."""
+        _, exposed = self._nodes.ask_primary(
+            lambda stub, timeout: stub.GetExposure(
+                pb.GetExposureRequest(log=self._options.log), timeout=timeout))
+        return Exposure(exposed.records, exposed.records_max)
 
     def read(self, from_lsn: int = 0, to_lsn: int = 0,
              tags: Sequence[int] = ()) -> Reader:
@@ -164,9 +195,9 @@ def _bytes(data: Bytes) -> bytes:
 
 
 def _payload(parts: Sequence[bytes], tag: int, expected_lsn: Optional[int],
-             only_if_last: bool) -> Payload:
+             only_if_last: bool, durability: Optional[Durability]) -> Payload:
     if not 0 <= tag < 1 << 32:
         raise ValueError(f"tag {tag} is not from 0 to 2**32 - 1")
     if expected_lsn is not None and not 0 <= expected_lsn < 1 << 64:
         raise ValueError(f"expected_lsn {expected_lsn} is no LSN")
-    return Payload(tuple(parts), tag, expected_lsn, only_if_last)
+    return Payload(tuple(parts), tag, expected_lsn, only_if_last, durability)

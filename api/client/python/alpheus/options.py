@@ -14,6 +14,7 @@ import grpc
 
 from alpheus.append_session import Limits
 from alpheus.backoff import Rests
+from alpheus.values import Durability
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +23,7 @@ class LogClientOptions:
 
     addresses: nodes that may be primary, "host:port" of alpheusd --serve.
     log: name of the log.
+    durability: when requests are answered that say nothing of it themselves.
     limits: how much may have no answer.
     rests: rests between two rounds of a search for the primary.
     room_rests: rests of a client whose log has no room.
@@ -42,6 +44,7 @@ class LogClientOptions:
 
     addresses: Tuple[str, ...]
     log: str = "main"
+    durability: Durability = Durability.QUORUM
     limits: Limits = Limits()
     rests: Rests = Rests(0.01, 1.0)
     room_rests: Rests = Rests(0.02, 0.5)

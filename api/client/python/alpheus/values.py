@@ -6,7 +6,17 @@ Thread safety: values may be shared by threads.
 
 from __future__ import annotations
 
+import enum
 from typing import NamedTuple, Optional, Tuple
+
+
+class Durability(enum.Enum):
+    """How durable a record is when its request is answered."""
+
+    ACCEPTED = "the primary has it in memory: a crash of the primary may take it"
+    LOCAL = "the primary has persisted it"
+    QUORUM = "W replicas have persisted it: it outlives any crash the log does"
+    ALL = "all members in sync have persisted it, at least W"
 
 
 class Place(NamedTuple):
@@ -25,6 +35,8 @@ class Payload(NamedTuple):
     expected_lsn: Optional[int] = None
     # Appends only if the last request in the log is of the same client.
     only_if_last: bool = False
+    # When the request is answered. None: as the client's options say.
+    durability: Optional[Durability] = None
 
     def size(self) -> int:
         """Returns the bytes of all parts."""
@@ -32,7 +44,7 @@ class Payload(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """A request that is in the log, and durable."""
+    """A request that is in the log, as durable as asked for."""
 
     # None if a primary only said that it is in the log.
     place: Optional[Place]
@@ -51,6 +63,13 @@ class Record(NamedTuple):
     def data(self) -> bytes:
         """The payload; of a batch all parts, joined."""
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+
+
+class Exposure(NamedTuple):
+    """Records that a crash of the primary may take."""
+
+    records: int  # now
+    records_max: int  # ever
 
 
 class LogStatus(NamedTuple):

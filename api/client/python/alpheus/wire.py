@@ -14,7 +14,7 @@ import grpc
 
 from alpheus import errors
 from alpheus.v1 import log_service_pb2 as pb
-from alpheus.values import LogStatus, Payload, Place, Record
+from alpheus.values import Durability, LogStatus, Payload, Place, Record
 
 # Trailing metadata with a google.rpc.Status, and its field with the details.
 _DETAILS_KEY = "grpc-status-details-bin"
@@ -65,6 +65,11 @@ def status_of(message: pb.GetStatusResponse) -> LogStatus:
                      message.durable_lsn, message.next_lsn,
                      message.max_payload_bytes, message.clients,
                      message.primary.node, message.primary.address)
+
+
+def durability_of(durability: Durability) -> int:
+    """Returns the number of a durability in messages."""
+    return pb.Durability.Value(f"DURABILITY_{durability.name}")
 
 
 def set_payload(payload: Payload, message: pb.Payload) -> None:

@@ -77,6 +77,36 @@ TEST_F(AppendSessionTest, MessagesHaveRoomForSoManyBytes) {
   EXPECT_EQ(Sent(4), "bbbc");
 }
 
+// ASN5.
+TEST_F(AppendSessionTest, MessageHasOneDurability) {
+  const auto append = [&](const std::string& text,
+                          std::optional<Durability> durability) {
+    Payload payload = {.parts = {text}};
+    payload.durability = durability;
+    EXPECT_TRUE(session_.Append(std::move(payload), {}).ok());
+  };
+  append("a", std::nullopt);
+  append("b", std::nullopt);
+  append("c", Durability::kAll);
+  append("d", Durability::kAccepted);
+  append("e", Durability::kAccepted);
+  session_.Opened({5, 7}, 5);
+  for (const auto& [text, durability] :
+       std::vector<std::pair<std::string, std::optional<Durability>>>{
+           {"ab", std::nullopt},
+           {"c", Durability::kAll},
+           {"de", Durability::kAccepted}}) {
+    const Sending sending = session_.TakeToSend(1'000);
+    std::string sent;
+    for (const Payload* payload : sending.payloads) {
+      sent += payload->parts.front();
+    }
+    EXPECT_EQ(sent, text);
+    EXPECT_EQ(sending.durability, durability) << text;
+  }
+  EXPECT_FALSE(session_.HasToSend());
+}
+
 // ASN4.
 TEST_F(AppendSessionTest, NoMoreIsKeptThanAllowed) {
   Append("aaaaaaaa");

@@ -10,7 +10,7 @@ import unittest
 
 from alpheus import errors
 from alpheus.append_session import AppendSession, Limits, State
-from alpheus.values import Appended, Payload, Place
+from alpheus.values import Appended, Durability, Payload, Place
 
 
 class AppendSessionTest(unittest.TestCase):
@@ -52,6 +52,23 @@ class AppendSessionTest(unittest.TestCase):
         self.assertEqual(len(sending.payloads), 2)
         self.assertFalse(self.session.has_to_send)
         self.assertTrue(self.session.is_awaiting)
+
+    def test_a_message_has_one_durability(self):
+        for text, durability in (("a", None), ("b", None),
+                                 ("c", Durability.ALL),
+                                 ("d", Durability.ACCEPTED),
+                                 ("e", Durability.ACCEPTED)):
+            self.session.append(
+                Payload((text.encode(),), durability=durability),
+                lambda answer: None)
+        self.open()
+        for text, durability in (("ab", None), ("c", Durability.ALL),
+                                 ("de", Durability.ACCEPTED)):
+            sending = self.session.take_to_send(1000)
+            self.assertEqual(
+                b"".join(p.parts[0] for p in sending.payloads).decode(), text)
+            self.assertIs(sending.durability, durability)
+        self.assertFalse(self.session.has_to_send)
 
     def test_answers_have_places(self):
         self.append("a")

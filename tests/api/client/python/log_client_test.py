@@ -104,6 +104,21 @@ class LogClientTest(ClusterCase):
         self.assertEqual(record.data, b"abc")
         self.assertEqual((record.place, record.tag), (place, 4))
 
+    def test_record_is_durable_once_it_is_forced(self):
+        first = self.log.append(
+            b"a", durability=alpheus.Durability.ACCEPTED).result(PATIENCE)
+        self.assertGreaterEqual(self.log.force(first.place), first.place.lsn)
+        for durability in alpheus.Durability:
+            place = self.log.append(
+                b"b", durability=durability).result(PATIENCE).place
+            self.assertGreaterEqual(self.log.wait_durable(place), place.lsn)
+        exposed = self.log.exposure()
+        self.assertGreater(exposed.records_max, 0)
+        self.assertLessEqual(exposed.records, exposed.records_max)
+        other = alpheus.Place(place.epoch + 1, place.lsn)
+        with self.assertRaises(alpheus.OutOfLog):
+            self.log.force(other)
+
     def test_read_ends_where_it_is_told_to(self):
         places = [self.log.append(b"%d" % i).result(PATIENCE).place
                   for i in range(5)]

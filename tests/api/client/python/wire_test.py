@@ -12,7 +12,7 @@ import grpc
 
 from alpheus import errors, wire
 from alpheus.v1 import log_service_pb2 as pb
-from alpheus.values import Payload, Place
+from alpheus.values import Durability, Payload, Place
 
 
 class _Error(grpc.RpcError):
@@ -40,6 +40,16 @@ def status_with(error):
     assert len(data) < 128
     # Its code, its message, and its details.
     return b"\x08\x0e\x12\x01m\x1a" + bytes([len(data)]) + data
+
+
+class DurabilityTest(unittest.TestCase):
+
+    def test_each_has_its_number(self):
+        self.assertEqual(
+            {durability.name: wire.durability_of(durability)
+             for durability in Durability},
+            {name.replace("DURABILITY_", ""): number
+             for name, number in pb.Durability.items() if number != 0})
 
 
 class DetailsTest(unittest.TestCase):
