@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
+#include "log/pmem/file_descriptor.h"
 #include "log/pmem/file_error.h"
 
 namespace alpheus {
@@ -39,6 +40,7 @@ absl::StatusOr<std::string> ReadConfigFile(const std::string& path,
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
       descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), std::fclose);
   if (file == nullptr) {
+    const FileDescriptor closes(descriptor);  // there was no memory
     return OtherFileError(absl::StrCat(name, " can't be opened"), errno,
                           kind.if_missing);
   }

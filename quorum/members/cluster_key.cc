@@ -72,9 +72,9 @@ std::string DrawKeyText(RandomSource& random) {
 absl::Status WritePersisted(int descriptor, const std::string& text,
                             const std::string& path) {
   const ssize_t written = write(descriptor, text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size()) && fsync(descriptor) == 0) {
-    return absl::OkStatus();
-  }
+  const bool is_whole = written == static_cast<ssize_t>(text.size());
+  if (is_whole && fsync(descriptor) == 0) return absl::OkStatus();
+  if (written >= 0 && !is_whole) errno = ENOSPC;
   return absl::ErrnoToStatus(
       errno, absl::StrCat("key file ", path, " can't be written"));
 }

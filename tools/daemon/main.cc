@@ -246,8 +246,10 @@ void Reload(Node* node, service::ServedLogs* served, rpc::LogServer* server,
     return;
   }
   arguments.node.say = say;
+  bool serves_anew = false;
   if (server != nullptr) {
     const absl::Status serves = server->Reload();
+    serves_anew = serves.ok();
     say(serves.ok() ? "reload: certificate and tokens were read again"
                     : absl::StrCat("reload: ", serves.message()));
   }
@@ -262,7 +264,7 @@ void Reload(Node* node, service::ServedLogs* served, rpc::LogServer* server,
   if (reloaded.ok()) reloaded = SetAddresses(arguments, served);
   if (!reloaded.ok()) {
     say(absl::StrCat("nothing is reloaded",
-                     server != nullptr ? " but certificate and tokens: " : ": ",
+                     serves_anew ? " but certificate and tokens: " : ": ",
                      reloaded.message()));
   }
 }
@@ -318,7 +320,8 @@ struct Servers {
   std::unique_ptr<metrics::MetricsServer> metrics;
 };
 
-// Shows metrics, if the node is to. Requires: clients are served.
+// Shows metrics, if the node is to. Requires: clients are served, if they are
+// to be.
 absl::Status ShowMetrics(const Arguments& arguments, Node& node,
                          Servers* servers) {
   if (arguments.metrics.listen.empty()) return absl::OkStatus();

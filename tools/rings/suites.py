@@ -19,7 +19,8 @@ FOLDERS = PRODUCT + ("tools", "tests", "bench")
 ALL = BUILD + FOLDERS + (".ci",)
 # Documents that decide what comes of a test (the installation's test reads more
 # of them, as lint does, which is the gate's).
-TESTED = ALL + ("README.md", "docs/use/api_guide.md", "docs/use/operating.md")
+TESTED = ALL + ("README.md", "docs/use/api_guide.md", "docs/use/metrics.md",
+                "docs/use/operating.md")
 TIDIED = ALL + (".clang-format", ".clang-tidy")
 # The gate lints documents, too. An entry of the ledger changes no outcome.
 LINTED = ALL + (".clang-format", ".clang-tidy", "README.md", "docs",

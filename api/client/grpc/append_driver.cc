@@ -155,6 +155,8 @@ AppendDriver::Stub* AppendDriver::FindPrimary() {
     Stub* const stub = stubs_.At(step.address);
     if (stub == nullptr) {  // a node has named it
       const Lock lock(mutex_);
+      last_said_ =
+          std::string(stubs_.security().CheckAddress(step.address).message());
       search_.NotPrimary("");
       continue;
     }

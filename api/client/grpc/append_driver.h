@@ -12,7 +12,7 @@
 //   driver's thread   find, open or resume; watch the stream; close
 //
 // Invariants:
-//   ADR1. Answers follow append_session.h (ASN1 to ASN4).
+//   ADR1. Answers follow append_session.h (ASN1 to ASN5).
 //   ADR2. A callback runs without the lock, one at a time, on gRPC's thread or
 //         on the driver's.
 //   ADR3. A stream whose primary owes an answer and says nothing for stall_ms

@@ -2,8 +2,11 @@
 #include "api/client/grpc/channel_security.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -27,7 +30,8 @@ bool IsLoopbackNumber(absl::string_view host) {
   if (parts.size() != 4 || parts.front() != "127") return false;
   return std::ranges::all_of(parts, [](const std::string& part) {
     uint32_t number = 0;
-    return IsPort(part) && part.size() <= 3 &&
+    const bool is_octal = part.size() > 1 && part.front() == '0';  // to some
+    return IsPort(part) && !is_octal && part.size() <= 3 &&
            absl::SimpleAtoi(part, &number) && number <= 255;
   });
 }

@@ -14,7 +14,7 @@
 // that it takes.
 //
 // Invariants:
-//   LGC1. Answers follow append_session.h (ASN1 to ASN4).
+//   LGC1. Answers follow append_session.h (ASN1 to ASN5).
 //   LGC2. A callback runs without a lock of the client, on a thread of gRPC or
 //         of the client, one at a time.
 // Thread safety: all members by many threads, except the destructor. Append,

@@ -24,7 +24,9 @@ int64_t PrimaryFinder::EndOf(absl::Duration timeout) {
   if (timeout == absl::InfiniteDuration()) {
     return std::numeric_limits<int64_t>::max();
   }
-  return Clock::Real().NowNanos() + absl::ToInt64Nanoseconds(timeout);
+  constexpr absl::Duration kYears = absl::Hours(24 * 365 * 100);
+  return Clock::Real().NowNanos() +
+         absl::ToInt64Nanoseconds(std::min(timeout, kYears));
 }
 
 absl::StatusOr<PrimaryFinder::Primary> PrimaryFinder::Find(int64_t end_ns) {
@@ -48,6 +50,7 @@ absl::StatusOr<PrimaryFinder::Primary> PrimaryFinder::Find(int64_t end_ns) {
     step_.reset();
     Stub* const stub = stubs_.At(step.address);
     if (stub == nullptr) {  // a node has named it
+      last_said_ = std::string(security().CheckAddress(step.address).message());
       search_.NotPrimary("");
       continue;
     }

@@ -73,7 +73,7 @@ absl::StatusOr<const TokenEntry*> Access::Find(const Shown& shown,
         "TOKEN`");
   }
   const TokenEntry* found = nullptr;
-  // All of them, whichever it is (ACS3).
+  // All of them, whichever it is (ACS4).
   for (const TokenEntry& entry : *entries) {
     if (quorum::AreSame(entry.sha256, *shown)) found = &entry;
   }

@@ -23,7 +23,9 @@
 //         has not expired, and has one of the call's roles for this log.
 //   ACS2. A stream whose token may no more takes nothing of what comes then,
 //         and ends. What it has admitted before is answered first.
-//   ACS3. A token that is compared with the list takes the same time, however
+//   ACS3. A stream of a caller without a token ends before it has begun: it
+//         would wait for ever.
+//   ACS4. A token that is compared with the list takes the same time, however
 //         much of it is right.
 // Thread safety: Access: all members by many threads. Permit: one thread at a
 // time.
@@ -98,6 +100,9 @@ class Permit {
   Permit(const Access& access, const Shown& shown, Roles roles)
       : access_(access), shown_(shown), roles_(roles) {}
 
+  // Returns OK if the caller has a token, of any kind. A stream that has not
+  // begun asks for no more. Errors: as Access::CheckKnown.
+  absl::Status CheckKnown() const { return access_.CheckKnown(shown_); }
   // Begins with this log. Errors: as Access::Check.
   absl::Status Enter(const std::string& log);
   // Returns whether it may still. Errors: as Access::Check. Requires: Enter has

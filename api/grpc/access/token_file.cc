@@ -175,9 +175,9 @@ std::string ListOf(const std::vector<std::string>& texts) {
 absl::Status WritePersisted(int descriptor, const std::string& text,
                             const std::string& path) {
   const ssize_t written = write(descriptor, text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size()) && fsync(descriptor) == 0) {
-    return absl::OkStatus();
-  }
+  const bool is_whole = written == static_cast<ssize_t>(text.size());
+  if (is_whole && fsync(descriptor) == 0) return absl::OkStatus();
+  if (written >= 0 && !is_whole) errno = ENOSPC;
   return OtherFileError(absl::StrCat("tokens file ", path, " can't be written"),
                         errno);
 }
@@ -272,6 +272,15 @@ absl::StatusOr<NewToken> MakeToken(const std::string& name,
 absl::Status AddToTokenFile(const std::string& path, const std::string& entry) {
   struct stat found{};
   const bool is_there = stat(path.c_str(), &found) == 0;
+  // A file that was cut off is not used, and may be replaced.
+  const auto use_of = [](std::span<std::byte> /*bytes*/, bool /*is_device*/) {
+    return RegionUse::kNothing;
+  };
+  constexpr unsigned kMode = S_IRUSR | S_IWUSR;
+  // With its lock: what others add or take out meanwhile is not lost.
+  ALPHEUS_ASSIGN_OR_RETURN(
+      NewFile file, is_there ? NewFile::OpenToReplace(path, use_of, kMode)
+                             : NewFile::Open(path, use_of, kMode));
   std::string text;
   if (is_there) {
     ALPHEUS_ASSIGN_OR_RETURN(text, ReadConfigFile(path, kTokensFile));
@@ -279,14 +288,6 @@ absl::Status AddToTokenFile(const std::string& path, const std::string& entry) {
   }
   text += entry;
   ALPHEUS_RETURN_IF_ERROR(ParseTokenFile(text, path).status());
-  // A file that was cut off is not used, and may be replaced.
-  const auto use_of = [](std::span<std::byte> /*bytes*/, bool /*is_device*/) {
-    return RegionUse::kNothing;
-  };
-  constexpr unsigned kMode = S_IRUSR | S_IWUSR;
-  ALPHEUS_ASSIGN_OR_RETURN(
-      NewFile file, is_there ? NewFile::OpenToReplace(path, use_of, kMode)
-                             : NewFile::Open(path, use_of, kMode));
   // Else root would take the file away from the node's user.
   if (is_there && fchown(file.fd(), found.st_uid, found.st_gid) != 0) {
     return OtherFileError(

@@ -21,7 +21,11 @@ AppendStream* AppendStream::Start(service::ServedLogs& logs, TaskThread& tasks,
       new AppendStream(logs, tasks, counts, std::move(permit)));
   counts.NoteStreamBegun(Method::kAppendStream);
   stream->self_ = stream;
+  const absl::Status known = stream->permit_.CheckKnown();
   const MutexLock lock(stream->mutex_);
+  if (!known.ok()) {  // ACS3
+    stream->End(NotAllowed(known).ToStatus());
+  }
   stream->Advance();
   return stream.get();
 }

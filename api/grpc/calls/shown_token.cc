@@ -3,7 +3,7 @@
 
 #include <grpcpp/support/string_ref.h>
 
-#include <cstddef>
+#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"

@@ -25,7 +25,12 @@ TailStream* TailStream::Start(service::ServedLogs& logs, TaskThread& tasks,
   counts.NoteStreamBegun(Method::kTail);
   stream->self_ = stream;
   const MutexLock lock(stream->mutex_);
-  stream->ReadNext();
+  const absl::Status known = stream->permit_.CheckKnown();
+  if (known.ok()) {
+    stream->ReadNext();
+  } else {  // ACS3
+    stream->End(NotAllowed(known).ToStatus());
+  }
   return stream.get();
 }
 

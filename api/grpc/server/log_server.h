@@ -56,11 +56,11 @@ class LogServer {
  public:
   // Checks what Start checks before it listens. May wait for a name server.
   // Errors: InvalidArgument (no address; a limit of 0; a certificate without a
-  // key, or the
-  // reverse; one that other machines reach, and not as LSV1 says; a file that
-  // can't be parsed); FailedPrecondition (others may read a secret; an expired
-  // certificate); NotFound, Unavailable (a name that leads nowhere); the
-  // system's for a file that can't be read; Unimplemented (built without gRPC).
+  // key, or the reverse; an address that other machines reach, and not as LSV1
+  // says; a file that can't be parsed); FailedPrecondition (others may read a
+  // secret; an expired certificate); NotFound, Unavailable (a name that leads
+  // nowhere); the system's for a file that can't be read; Unimplemented (built
+  // without gRPC).
   static absl::Status Check(const LogServerOptions& options,
                             const WallClock& clock = WallClock::Real());
   // Listens for requests to these logs, which must outlive it, as must the

@@ -212,6 +212,23 @@ TEST_F(AccessTest, LogsAreListedThatTheTokenIsFor) {
   }
 }
 
+// ACS3. No message is sent.
+TEST_F(AccessTest, StreamsOfStrangersEndBeforeTheyBegin) {
+  AddToken("one", {"append", "read"});
+  MustStart();
+  for (const char* token : {"", "alph_0"}) {
+    LogClient client = ClientWith(token);
+    grpc::ClientContext appending;
+    client.Authorize(&appending);
+    EXPECT_EQ(client.stub().AppendStream(&appending)->Finish().error_code(),
+              StatusCode::UNAUTHENTICATED);
+    grpc::ClientContext tailing;
+    client.Authorize(&tailing);
+    EXPECT_EQ(client.stub().Tail(&tailing)->Finish().error_code(),
+              StatusCode::UNAUTHENTICATED);
+  }
+}
+
 TEST_F(AccessTest, ErrorsSayWhatIsMissing) {
   const std::string read = AddToken("eve", {"read"});
   MustStart();

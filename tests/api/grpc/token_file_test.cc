@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::Not;
+using ::testing::UnorderedElementsAreArray;
 
 // Of "abc".
 constexpr char kDigest[] =
@@ -178,6 +181,31 @@ TEST_F(AddToTokenFileTest, BeginsAFileOfTheOwnersAloneAndGoesOn) {
   ASSERT_EQ(stat(path_.c_str(), &found), 0);
   EXPECT_EQ(found.st_mode & 0777, 0600u);
   EXPECT_THAT(Names(), ElementsAre("a", "b"));
+}
+
+// One that comes at the same time is told so, and nothing is lost.
+TEST_F(AddToTokenFileTest, EntriesThatComeAtOnceAreAllThere) {
+  ASSERT_TRUE(AddToTokenFile(path_, Entry("first")).ok());
+  std::vector<std::string> names = {"first"};
+  std::vector<std::thread> threads;
+  for (const char* who : {"a", "b"}) {
+    std::vector<std::string> entries;
+    for (int i = 0; i < 5; ++i) {
+      names.push_back(absl::StrCat(who, i));
+      entries.push_back(Entry(names.back()));
+    }
+    threads.emplace_back([this, entries = std::move(entries)] {
+      for (const std::string& entry : entries) {
+        absl::Status added = AddToTokenFile(path_, entry);
+        while (absl::IsFailedPrecondition(added)) {
+          added = AddToTokenFile(path_, entry);
+        }
+        EXPECT_TRUE(added.ok()) << added;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(Names(), UnorderedElementsAreArray(names));
 }
 
 TEST_F(AddToTokenFileTest, WhatIsThereStaysIfTheEntryDoesNotFit) {

@@ -44,6 +44,7 @@ class NodeStatusTest : public ::testing::Test {
     options.replication.cluster_file = cluster_.file();
     options.replication.node = 1;
     options.replication.open_timeout_ms = 60'000;
+    options.replication.gather_ms = 60'000;  // all of them
     options.replication.ack_timeout_ms = 60'000;
     auto log = Log::Open(options);
     EXPECT_TRUE(log.ok()) << log.status();

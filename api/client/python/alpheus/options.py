@@ -93,7 +93,7 @@ class LogClientOptions:
 
 
 # Four numbers of 127.0.0.0/8, written out. Other spellings are names to some.
-_BYTE = r"(?:[01]?[0-9]?[0-9]|2[0-4][0-9]|25[0-5])"
+_BYTE = r"(?:[1-9]?[0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5])"
 _LOOPBACK = re.compile(
     rf"(?:localhost|\[::1\]|127\.{_BYTE}\.{_BYTE}\.{_BYTE}):[0-9]+",
     re.IGNORECASE)

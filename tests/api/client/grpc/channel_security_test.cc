@@ -36,6 +36,7 @@ TEST(ChannelSecurityTest, LoopbackIsJudgedBySpelling) {
                             "127.0.0.1.example.com:1",
                             "127.1:1",
                             "127.0.0.256:1",
+                            "127.0.0.010:1",
                             "127.0.0.+1:1",
                             "127.0.0.:1",
                             "::1:1",

@@ -136,7 +136,7 @@ class SecurityTest(unittest.TestCase):
         for address in ("127.0.0.1:1", "127.255.0.9:1", "[::1]:1",
                         "localhost:1"):
             alpheus.LogClientOptions([address], token=TOKEN)
-        for address in ("10.0.0.1:1", "127.example.com:1", "127.0.0.256:1",
+        for address in ("10.0.0.1:1", "127.example.com:1", "127.0.0.256:1", "127.0.0.010:1",
                         "localhost.example.com:1", "localhost",
                         "dns:///localhost:1", "127.0.0.1:1\n"):
             with self.assertRaisesRegex(ValueError, "without TLS"):
