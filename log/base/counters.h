@@ -23,15 +23,15 @@
 
 namespace alpheus {
 
-// `kCount` numbers, which a thread mostly adds to together.
-template <size_t kCount>
+// `Size` numbers, which a thread mostly adds to together.
+template <size_t Size>
 class Counters {
  public:
   Counters() = default;
   Counters(const Counters&) = delete;
   Counters& operator=(const Counters&) = delete;
 
-  // Requires, here and below: index < kCount.
+  // Requires, here and below: index < Size.
   void Add(size_t index, uint64_t number = 1) {
     Shard& shard = shards_[ThreadToken() % kShards];
     // Relaxed: a number orders nothing.
@@ -53,7 +53,7 @@ class Counters {
   static constexpr size_t kCacheLineBytes = 64;
 
   struct alignas(kCacheLineBytes) Shard {
-    std::array<std::atomic<uint64_t>, kCount> numbers{};
+    std::array<std::atomic<uint64_t>, Size> numbers{};
   };
 
   std::array<Shard, kShards> shards_{};
