@@ -193,6 +193,10 @@ size_t Log::payload_bytes_max() const {
   return PayloadBytesMax(engine_->log().ring().capacity());
 }
 uint64_t Log::free_bytes() const { return engine_->log().free_bytes(); }
+uint64_t Log::ring_bytes() const { return engine_->log().ring().capacity(); }
+Lsn Log::persisted_lsn(PersistedBy by) const {
+  return engine_->log().persisted_lsn(by);
+}
 
 uint64_t Log::Exposed() const { return engine_->log().Exposed(); }
 

@@ -101,7 +101,8 @@ class FabricReplication final : public EngineReplication {
   ReplicationStatus status() const override {
     const recovery::MemberUpkeep::State state = replication_.state();
     ReplicationStatus status;
-    const quorum::QuorumSizes sizes = replication_.members().sizes;
+    const recovery::EpochSuccession::Members members = replication_.members();
+    const quorum::QuorumSizes sizes = members.sizes;
     status.replicas = sizes.replica_count;
     status.write_quorum = sizes.write_quorum;
     status.in_sync = state.in_sync;
@@ -116,6 +117,10 @@ class FabricReplication final : public EngineReplication {
     status.repaired_records = state.scrubbed.repaired;
     for (const recovery::OtherMember& member : state.out_of_sync) {
       status.out_of_sync.push_back(TextOf(member));
+      status.out_of_sync_nodes.push_back(member.node.value);
+    }
+    for (const recovery::PeerAddress& member : members.nodes) {
+      status.nodes.push_back(member.node.value);
     }
     return status;
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -795,6 +796,51 @@ absl::Status Node::Reload(const NodeOptions& options) {
   return absl::OkStatus();
 }
 
+std::optional<NodeStatus> Node::Observe(int64_t patience_ms) {
+  std::unique_lock lock(observe_mutex_);
+  const uint64_t number = ++observers_asked_;
+  has_change_.store(true, std::memory_order_release);
+  fabric_->Wake();
+  const auto is_over = [&] {
+    return observers_told_ >= number ||
+           stopped_.load(std::memory_order_acquire);
+  };
+  (void)observed_.wait_for(lock, std::chrono::milliseconds(patience_ms),
+                           is_over);
+  if (observers_told_ < number) return std::nullopt;
+  return observed_status_;
+}
+
+void Node::AnswerObservers() {
+  const std::lock_guard lock(observe_mutex_);
+  if (observers_told_ == observers_asked_) return;
+  observed_status_ = StatusNow();
+  observers_told_ = observers_asked_;
+  observed_.notify_all();
+}
+
+NodeStatus Node::StatusNow() const {
+  NodeStatus status;
+  std::map<Uuid, recovery::ReplicaServer::ReplicaState> served;
+  for (auto& replica : server_->replicas()) {
+    const Uuid log_id = replica.log_id;
+    served.emplace(log_id, std::move(replica));
+  }
+  for (const auto& [log_name, hosted] : files_) {
+    NodeStatus::Replica replica{.log = log_name};
+    const auto found = served.find(LogIdOf(cluster_.cluster_id, log_name));
+    if (found != served.end()) {
+      replica.is_served = true;
+      replica.followed = std::move(found->second.followed);
+      replica.scrubbed = std::move(found->second.scrubbed);
+    }
+    status.replicas.push_back(std::move(replica));
+  }
+  status.connections = server_->connection_count();
+  status.rejected = server_->rejects().counts();
+  return status;
+}
+
 void Node::TakeChange() {
   std::optional<Change> change;
   {
@@ -846,6 +892,7 @@ void Node::Run() {
   int64_t due_at = 0;
   while (!stopped_.load(std::memory_order_acquire)) {
     if (has_change_.exchange(false, std::memory_order_acquire)) {
+      AnswerObservers();
       TakeChange();
       due_at = 0;
     }
@@ -885,6 +932,7 @@ void Node::Run() {
 void Node::Stop() {
   stopped_.store(true, std::memory_order_release);
   fabric_->Wake();
+  observed_.notify_all();  // one that misses it waits for its patience
 }
 
 }  // namespace alpheus

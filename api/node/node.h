@@ -32,8 +32,8 @@
 //        whose file is no longer whole, acknowledges nothing a second later,
 //        and is released. The same holds if a page is missing. If its path
 //        leads to a replica again, that one is served.
-// Thread safety: Stop and Reload by any thread, and by signal handlers'
-// threads; the other members by one thread.
+// Thread safety: Stop, Reload and Observe by any thread, the first two by
+// signal handlers' threads, too; the other members by one thread.
 // References: protocol P-A4, P-A7; docs/design/replication.md.
 #ifndef ALPHEUS_API_NODE_NODE_H_
 #define ALPHEUS_API_NODE_NODE_H_
@@ -41,12 +41,14 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -59,6 +61,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "api/node/node_registrations.h"
+#include "api/node/node_status.h"
 #include "api/node/replica_file.h"
 #include "api/wiring/adapter.h"
 #include "api/wiring/retry_times.h"
@@ -130,6 +133,11 @@ class Node final : private recovery::LogCreator,
   // without this node).
   absl::Status Reload(const NodeOptions& options);
 
+  // Returns what the node keeps now, as its thread sees it between two turns.
+  // Blocks until then, at most `patience_ms`. Returns nothing if that thread
+  // does not come: it does not run, or a medium keeps it.
+  std::optional<NodeStatus> Observe(int64_t patience_ms);
+
   // Returns the address on which it listens.
   const std::string& address() const { return address_; }
 
@@ -168,6 +176,9 @@ class Node final : private recovery::LogCreator,
       const NodeOptions& options) const;
   std::string OptionsOfAStart(const NodeOptions& options) const;
   void TakeChange();
+  // Tells those who observe.
+  void AnswerObservers();
+  NodeStatus StatusNow() const;
   // Has the membership service know the replicas that are served, and no
   // others.
   void UpdateRegistrations();
@@ -236,7 +247,13 @@ class Node final : private recovery::LogCreator,
   std::atomic<bool> stopped_{false};
   Mutex change_mutex_;
   std::optional<Change> change_ ABSL_GUARDED_BY(change_mutex_);
+  // There is a change, or somebody observes.
   std::atomic<bool> has_change_{false};
+  std::mutex observe_mutex_;
+  std::condition_variable observed_;  // waited for with a time-out
+  uint64_t observers_asked_ = 0;      // guarded by observe_mutex_, as the next
+  uint64_t observers_told_ = 0;
+  NodeStatus observed_status_;
 };
 
 }  // namespace alpheus

@@ -96,6 +96,14 @@ absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaServer::RemoveLog(
   return log;
 }
 
+std::vector<ReplicaServer::ReplicaState> ReplicaServer::replicas() const {
+  std::vector<ReplicaState> replicas;
+  for (const auto& [id, log] : logs_) {
+    replicas.push_back({id, log->followed(), scrubbing_.StateOf(id)});
+  }
+  return replicas;
+}
+
 std::vector<Uuid> ReplicaServer::LogsWithFailedMedium() const {
   std::vector<Uuid> failed;
   for (const auto& [id, log] : logs_) {

@@ -211,6 +211,15 @@ class ReplicaServer {
   // Connections keep what they have proved, and their places.
   void Reconfigure(const ReplicaServerOptions& options);
 
+  // A replica that this server serves, as it is now.
+  struct ReplicaState {
+    Uuid log_id;
+    Followed followed;
+    Scrubbed scrubbed;
+  };
+  // Returns all of them. Reads their watermarks.
+  std::vector<ReplicaState> replicas() const;
+
   const Counters& counters() const { return connections_.counters(); }
   const RejectCounters& rejects() const { return connections_.rejects(); }
   size_t connection_count() const { return connections_.all().size(); }

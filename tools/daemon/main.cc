@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -16,9 +17,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "api/grpc/server/log_server.h"
+#include "api/metrics/collect/held_logs.h"
+#include "api/metrics/collect/node_collector.h"
+#include "api/metrics/server/metrics_server.h"
 #include "api/node/node.h"
 #include "api/service/served/served_logs.h"
 #include "log/base/status_macros.h"
+#include "log/base/wall_clock.h"
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/configuration.h"
 #include "tools/cli/io/exit_status.h"
@@ -32,10 +37,15 @@
 namespace alpheus::daemon {
 namespace {
 
+// A scrape waits so long for the node's thread, which answers between two turns
+// of its loop; Prometheus waits for ten seconds.
+constexpr int64_t kObservePatienceMs = 1'000;
+
 struct Arguments {
   NodeOptions node;
   std::vector<std::string> stand;
   rpc::LogServerOptions serve;
+  metrics::MetricsServerOptions metrics;
   cli::StandingArguments standing;
   std::string message_format = "text";
   bool check_config = false;
@@ -117,6 +127,17 @@ void AddServing(CLI::App* app, rpc::LogServerOptions* serve) {
             "How many may come in a second; the others wait");
 }
 
+void AddMetrics(CLI::App* app, metrics::MetricsServerOptions* metrics) {
+  const cli::Option listen = cli::AddOption(
+      app, "--metrics", &metrics->listen,
+      "Where to listen for Prometheus, which scrapes /metrics there. Metrics "
+      "have neither TLS nor tokens. Default: nowhere");
+  cli::AddFlag(app, "--metrics-public", &metrics->is_public,
+               "Other machines may reach the address of --metrics: anybody "
+               "there may read the metrics")
+      .Needs(listen);
+}
+
 void AddOptions(cli::Parser* parser, Arguments* arguments) {
   NodeOptions* const options = &arguments->node;
   // Unknown keys are refused, as in the cluster file, since they may be typing
@@ -157,6 +178,7 @@ void AddOptions(cli::Parser* parser, Arguments* arguments) {
                  "several times");
   cli::AddStandingOptions(app, &arguments->standing);
   AddServing(app, &arguments->serve);
+  AddMetrics(app, &arguments->metrics);
   AddPlaces(app, options);
   cli::AddOption(app, "--messages", &arguments->message_format,
                  "How messages are written to standard error: text; or json, "
@@ -233,6 +255,9 @@ void Reload(Node* node, service::ServedLogs* served, rpc::LogServer* server,
     say("reload: where and how clients are served changes only after a "
         "restart; the files of before are read");
   }
+  if (arguments.metrics != before.metrics) {
+    say("reload: where metrics are shown changes only after a restart");
+  }
   absl::Status reloaded = node->Reload(arguments.node);
   if (reloaded.ok()) reloaded = SetAddresses(arguments, served);
   if (!reloaded.ok()) {
@@ -243,15 +268,18 @@ void Reload(Node* node, service::ServedLogs* served, rpc::LogServer* server,
 }
 
 // Checks what the node does beside keeping replicas.
-absl::Status CheckStanding(const Arguments& arguments) {
+absl::Status CheckMore(const Arguments& arguments) {
   ALPHEUS_RETURN_IF_ERROR(StandingLogs::Check(StandingOptionsOf(arguments)));
-  if (arguments.serve.listen.empty()) return absl::OkStatus();
-  return rpc::LogServer::Check(arguments.serve);
+  if (!arguments.serve.listen.empty()) {
+    ALPHEUS_RETURN_IF_ERROR(rpc::LogServer::Check(arguments.serve));
+  }
+  if (arguments.metrics.listen.empty()) return absl::OkStatus();
+  return metrics::MetricsServer::Check(arguments.metrics);
 }
 
 absl::StatusOr<std::string> Check(const Arguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(std::string node, Node::Check(arguments.node));
-  ALPHEUS_RETURN_IF_ERROR(CheckStanding(arguments));
+  ALPHEUS_RETURN_IF_ERROR(CheckMore(arguments));
   return node;
 }
 
@@ -275,6 +303,54 @@ absl::StatusOr<std::unique_ptr<rpc::LogServer>> Serve(
   return rpc::LogServer::Start(arguments.serve, *served, arguments.node.say);
 }
 
+// What serves beside the node, with what it serves. The last one ends first.
+struct Servers {
+  explicit Servers(const Arguments& arguments)
+      : start_time_s(WallClock::Real().NowSeconds()),
+        served(arguments.stand),
+        held(arguments.stand) {}
+
+  const int64_t start_time_s;
+  service::ServedLogs served;
+  metrics::HeldLogs held;
+  std::unique_ptr<rpc::LogServer> clients;
+  std::optional<metrics::NodeCollector> collector;
+  std::unique_ptr<metrics::MetricsServer> metrics;
+};
+
+// Shows metrics, if the node is to. Requires: clients are served.
+absl::Status ShowMetrics(const Arguments& arguments, Node& node,
+                         Servers* servers) {
+  if (arguments.metrics.listen.empty()) return absl::OkStatus();
+  metrics::NodeSources sources;
+  sources.node = arguments.node.node;
+  sources.start_time_s = servers->start_time_s;
+  sources.held = &servers->held;
+  if (servers->clients != nullptr) {
+    sources.served = &servers->served;
+    sources.calls = &servers->clients->counts();
+  }
+  sources.observe = [&node] { return node.Observe(kObservePatienceMs); };
+  servers->collector.emplace(std::move(sources));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      servers->metrics,
+      metrics::MetricsServer::Start(arguments.metrics, [servers] {
+        return servers->collector->Collect();
+      }));
+  arguments.node.say(absl::StrCat("node ", arguments.node.node,
+                                  " shows metrics on ",
+                                  servers->metrics->address()));
+  return absl::OkStatus();
+}
+
+// Begins to serve clients and Prometheus.
+absl::Status StartServers(const Arguments& arguments, Node& node,
+                          Servers* servers) {
+  ALPHEUS_ASSIGN_OR_RETURN(servers->clients,
+                           Serve(arguments, &servers->served));
+  return ShowMetrics(arguments, node, servers);
+}
+
 cli::ExitStatus Run(const Arguments& arguments, Signals* signals, int argc,
                     char** argv) {
   const NodeOptions& options = arguments.node;
@@ -284,14 +360,13 @@ cli::ExitStatus Run(const Arguments& arguments, Signals* signals, int argc,
     return cli::ExitStatusOf(status.code());
   };
   // Before the node listens: nobody shall see a node that ends at once.
-  const absl::Status may_start = CheckStanding(arguments);
+  const absl::Status may_start = CheckMore(arguments);
   if (!may_start.ok()) return fail(may_start);
   const absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(options);
   if (!node.ok()) return fail(node.status());
-  service::ServedLogs served(arguments.stand);
-  const absl::StatusOr<std::unique_ptr<rpc::LogServer>> server =
-      Serve(arguments, &served);
-  if (!server.ok()) return fail(server.status());
+  Servers servers(arguments);
+  const absl::Status serves = StartServers(arguments, **node, &servers);
+  if (!serves.ok()) return fail(serves);
   StandingLogs standing;
   const absl::Status waits = signals->Start(
       [&] {
@@ -299,15 +374,17 @@ cli::ExitStatus Run(const Arguments& arguments, Signals* signals, int argc,
         (*node)->Stop();
       },
       [&] {
-        Reload(node->get(), &served, server->get(), arguments, argc, argv);
+        Reload(node->get(), &servers.served, servers.clients.get(), arguments,
+               argc, argv);
       });
   if (!waits.ok()) return fail(waits);
   say(absl::StrCat("node ", options.node, " listens on ", (*node)->address()));
   StandingOptions stands_for = StandingOptionsOf(arguments);
-  if (*server != nullptr) {
+  stands_for.held = &servers.held;
+  if (servers.clients != nullptr) {
     say(absl::StrCat("node ", options.node, " serves clients on ",
-                     (*server)->address()));
-    stands_for.served = &served;
+                     servers.clients->address()));
+    stands_for.served = &servers.served;
   }
   const absl::Status stands = standing.Start(stands_for);
   if (!stands.ok()) {

@@ -59,18 +59,16 @@ absl::Status StandingLogs::Start(const StandingOptions& options) {
     logs.push_back(std::move(standing));
   }
   logs_ = std::move(logs);
-  served_ = options.served;
+  options_ = options;
   for (const auto& standing : logs_) {
-    if (served_ != nullptr) {
-      served_->SetFindPrimary(
+    if (options_.served != nullptr) {
+      options_.served->SetFindPrimary(
           standing->name,
           [&candidate = *standing->candidate] { return candidate.primary(); });
     }
     try {
-      standing->thread = std::thread(
-          [&log = *standing, served = served_, say = options.candidate.say] {
-            Hold(log, served, say);
-          });
+      standing->thread =
+          std::thread([this, &log = *standing] { Hold(log, options_); });
     } catch (const std::system_error&) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "no thread could be started to stand for log ", standing->name,
@@ -81,27 +79,35 @@ absl::Status StandingLogs::Start(const StandingOptions& options) {
   return absl::OkStatus();
 }
 
-void StandingLogs::Hold(Standing& standing, service::ServedLogs* served,
-                        const std::function<void(const std::string&)>& say) {
+void StandingLogs::Hold(Standing& standing, const StandingOptions& options) {
   for (;;) {
     absl::StatusOr<std::shared_ptr<Log>> log = standing.candidate->WaitForLog();
     if (!log.ok()) return;
-    SayWarnings(standing.name, (*log)->report(), say);
-    if (served != nullptr) {
-      const absl::Status serves = served->Serve(standing.name, **log);
-      if (!serves.ok()) {
-        say(absl::StrCat(
-            "log ", standing.name,
-            ": this node holds it, but does not serve it: ", serves.message()));
-      }
+    HoldOnce(standing, options, *std::move(log));
+  }
+}
+
+void StandingLogs::HoldOnce(Standing& standing, const StandingOptions& options,
+                            std::shared_ptr<Log> log) {
+  const auto& say = options.candidate.say;
+  const std::string& name = standing.name;
+  SayWarnings(name, log->report(), say);
+  if (options.held != nullptr) options.held->Take(name, *log);
+  if (options.served != nullptr) {
+    const absl::Status serves = options.served->Serve(name, *log);
+    if (!serves.ok()) {
+      say(absl::StrCat(
+          "log ", name,
+          ": this node holds it, but does not serve it: ", serves.message()));
     }
-    const absl::Status why = standing.candidate->WaitToGiveBack();
-    if (absl::IsAborted(why)) say(std::string(why.message()));
-    if (served != nullptr) served->Withdraw(standing.name);
-    const absl::Status closed = standing.candidate->GiveBack(*std::move(log));
-    if (!closed.ok() && !absl::IsAborted(why)) {
-      say(absl::StrCat("log ", standing.name, ": ", closed.message()));
-    }
+  }
+  const absl::Status why = standing.candidate->WaitToGiveBack();
+  if (absl::IsAborted(why)) say(std::string(why.message()));
+  if (options.served != nullptr) options.served->Withdraw(name);
+  if (options.held != nullptr) options.held->GiveBack(name);
+  const absl::Status closed = standing.candidate->GiveBack(std::move(log));
+  if (!closed.ok() && !absl::IsAborted(why)) {
+    say(absl::StrCat("log ", name, ": ", closed.message()));
   }
 }
 
@@ -111,7 +117,9 @@ void StandingLogs::Stop() {
   for (const auto& standing : logs_) standing->candidate->Withdraw();
   for (const auto& standing : logs_) {
     if (standing->thread.joinable()) standing->thread.join();
-    if (served_ != nullptr) served_->SetFindPrimary(standing->name, {});
+    if (options_.served != nullptr) {
+      options_.served->SetFindPrimary(standing->name, {});
+    }
   }
   logs_.clear();
 }

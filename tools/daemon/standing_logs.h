@@ -25,6 +25,7 @@
 
 #include "absl/status/status.h"
 #include "alpheus/candidate.h"
+#include "api/metrics/collect/held_logs.h"
 #include "api/service/served/served_logs.h"
 
 namespace alpheus::daemon {
@@ -40,6 +41,9 @@ struct StandingOptions {
   // Where the logs are served while this node is primary, by their names; null:
   // nowhere. It must outlive Stop.
   service::ServedLogs* served = nullptr;
+  // Told which of the logs are open, served or not; null: nobody is. It must
+  // outlive Stop.
+  metrics::HeldLogs* held = nullptr;
 };
 
 class StandingLogs {
@@ -70,12 +74,14 @@ class StandingLogs {
 
   // Holds the log whenever it is elected, until the candidate withdraws, and
   // has it served meanwhile.
-  static void Hold(Standing& standing, service::ServedLogs* served,
-                   const std::function<void(const std::string&)>& say);
+  static void Hold(Standing& standing, const StandingOptions& options);
+  // The same for one time that it is elected.
+  static void HoldOnce(Standing& standing, const StandingOptions& options,
+                       std::shared_ptr<Log> log);
 
   std::mutex mutex_;  // of starting and stopping
   bool is_stopped_ = false;
-  service::ServedLogs* served_ = nullptr;
+  StandingOptions options_;  // of Start
   std::vector<std::unique_ptr<Standing>> logs_;
 };
 

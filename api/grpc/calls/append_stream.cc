@@ -16,9 +16,10 @@ using service::Verdict;
 }  // namespace
 
 AppendStream* AppendStream::Start(service::ServedLogs& logs, TaskThread& tasks,
-                                  Permit permit) {
+                                  CallCounts& counts, Permit permit) {
   std::shared_ptr<AppendStream> stream(
-      new AppendStream(logs, tasks, std::move(permit)));
+      new AppendStream(logs, tasks, counts, std::move(permit)));
+  counts.NoteStreamBegun(Method::kAppendStream);
   stream->self_ = stream;
   const MutexLock lock(stream->mutex_);
   stream->Advance();
@@ -73,6 +74,7 @@ std::optional<CallError> AppendStream::TakeBegin() {
     // Its client has gone.
     if (is_ending_) return std::nullopt;
     use_ = use;
+    log_counts_ = &(*use)->counts();
     last_admitted_ = 0;
   }
   (*use)->Join(shared_from_this());
@@ -97,6 +99,7 @@ std::optional<CallError> AppendStream::TakeRequests() {
   {
     const MutexLock lock(mutex_);
     unanswered_ += count;
+    read_ns_ = log_counts_->Samples(count) ? counts_.NowNanos() : 0;
   }
   judged_ = 0;
   JudgeRest();
@@ -115,6 +118,11 @@ void AppendStream::JudgeRest() {
   Group group = {request_.requests().first().sequence() + judged_,
                  Append(**use)};
   judged_ += group.verdicts.size();
+  if (const int64_t read_ns = std::exchange(read_ns_, 0); read_ns != 0) {
+    group.appended_ns = counts_.NowNanos();
+    (*use)->counts().NoteStage(service::AppendStage::kAppended,
+                               group.appended_ns - read_ns);
+  }
   const bool is_whole =
       judged_ == static_cast<size_t>(request_.requests().payloads_size());
   {
@@ -199,12 +207,13 @@ void AppendStream::Answer(const SharedUse& use, Group group) {
   log.Settle(
       shared->verdicts, by_,
       [self = shared_from_this(), shared, use](const absl::Status& status) {
-        self->OnSettled(*shared, (*use)->log().durable_lsn(), status);
+        self->OnSettled(*shared, **use, status);
       });
 }
 
-void AppendStream::OnSettled(const Group& group, Lsn durable,
+void AppendStream::OnSettled(const Group& group, service::ServedLog& log,
                              const absl::Status& status) {
+  const Lsn durable = log.log().durable_lsn();
   const MutexLock lock(mutex_);
   --groups_;
   if (group.verdicts.empty()) {
@@ -212,12 +221,19 @@ void AppendStream::OnSettled(const Group& group, Lsn durable,
   } else if (status.ok()) {
     AddAnswers(group);
     answers_.set_durable_lsn(durable.value);
+    if (group.appended_ns != 0) NoteSettled(group, log.counts());
   } else if (std::exchange(is_in_order_, false)) {
     // The log has failed. Of all that was not answered the outcome is unknown.
     is_ending_ = true;
     end_ = UnknownOutcome(NameOf(group.first_sequence), status).ToStatus();
   }
   Advance();
+}
+
+void AppendStream::NoteSettled(const Group& group, service::LogCounts& log) {
+  const int64_t now = counts_.NowNanos();
+  log.NoteStage(service::AppendStage::kDurable, now - group.appended_ns);
+  settled_ns_ = now;
 }
 
 void AppendStream::AddAnswers(const Group& group) {
@@ -245,6 +261,11 @@ void AppendStream::OnWriteDone(bool ok) {
   const MutexLock lock(mutex_);
   is_writing_ = false;
   unanswered_ -= std::exchange(writing_count_, 0);
+  if (const int64_t settled_ns = std::exchange(writing_settled_ns_, 0);
+      settled_ns != 0) {
+    log_counts_->NoteStage(service::AppendStage::kAnswered,
+                           counts_.NowNanos() - settled_ns);
+  }
   if (!ok) {
     is_broken_ = true;
     End(grpc::Status::CANCELLED);
@@ -283,6 +304,7 @@ void AppendStream::Advance() {
   if (has_answers_ && !is_writing_ && !is_broken_) {
     writing_ = std::exchange(answers_, {});
     writing_count_ = std::exchange(answers_count_, 0);
+    writing_settled_ns_ = std::exchange(settled_ns_, 0);
     has_answers_ = false;
     is_writing_ = true;
     StartWrite(&writing_);
@@ -316,6 +338,8 @@ void AppendStream::Finish() {
 
 void AppendStream::OnDone() {
   const std::shared_ptr<AppendStream> last = std::move(self_);
+  const MutexLock lock(mutex_);
+  counts_.NoteStreamEnded(Method::kAppendStream, end_.error_code());
 }
 
 }  // namespace alpheus::rpc

@@ -50,9 +50,11 @@
 #include "absl/status/status.h"
 #include "alpheus/v1/log_service.pb.h"
 #include "api/grpc/access/access.h"
+#include "api/grpc/calls/call_counts.h"
 #include "api/grpc/calls/log_use.h"
 #include "api/grpc/wire/call_error.h"
 #include "api/service/clients/client_requests.h"
+#include "api/service/log/log_counts.h"
 #include "api/service/log/service_log.h"
 #include "api/service/served/served_logs.h"
 #include "api/wiring/task_thread.h"
@@ -71,20 +73,26 @@ class AppendStream final
   // A client has so many requests without an answer at most.
   static constexpr size_t kUnansweredMax = service::kPlacesMax;
 
-  // Begins to read. The stream owns itself until it is done. `tasks` must
-  // outlive it, and all logs.
+  // Begins to read. The stream owns itself until it is done. `tasks` and
+  // `counts` must outlive it, and `tasks` all logs.
   static AppendStream* Start(service::ServedLogs& logs, TaskThread& tasks,
-                             Permit permit);
+                             CallCounts& counts, Permit permit);
 
  private:
   // Requests of one message that are answered together.
   struct Group {
     uint64_t first_sequence = 0;
     std::vector<service::Verdict> verdicts;
+    // When it was appended, by CallCounts; 0: its stages are not timed.
+    int64_t appended_ns = 0;
   };
 
-  AppendStream(service::ServedLogs& logs, TaskThread& tasks, Permit permit)
-      : logs_(logs), tasks_(tasks), permit_(std::move(permit)) {}
+  AppendStream(service::ServedLogs& logs, TaskThread& tasks, CallCounts& counts,
+               Permit permit)
+      : logs_(logs),
+        tasks_(tasks),
+        counts_(counts),
+        permit_(std::move(permit)) {}
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -107,7 +115,11 @@ class AppendStream final
   size_t Admissible(service::ServedLog& log, size_t count) const;
   // Answers a group once it is settled, or as soon as it is accepted.
   void Answer(const SharedUse& use, Group group);
-  void OnSettled(const Group& group, Lsn durable, const absl::Status& status);
+  void OnSettled(const Group& group, service::ServedLog& log,
+                 const absl::Status& status);
+  // Notes that a timed group is settled; its answer is not written yet.
+  void NoteSettled(const Group& group, service::LogCounts& log)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   RequestName NameOf(uint64_t sequence) const {
     return {client_, sequence, epoch_, epoch_};
@@ -121,12 +133,15 @@ class AppendStream final
 
   service::ServedLogs& logs_;
   TaskThread& tasks_;
+  CallCounts& counts_;
   std::shared_ptr<AppendStream> self_;  // until OnDone
 
   // Used by the thread that takes a message.
   Permit permit_;
   v1::AppendStreamRequest request_;
   size_t judged_ = 0;  // requests of it
+  // When it was read, if its first group is to be timed; else 0.
+  int64_t read_ns_ = 0;
   bool has_begun_ = false;
   service::ClientId client_;
   Epoch epoch_;
@@ -141,6 +156,11 @@ class AppendStream final
   SharedUse use_ ABSL_GUARDED_BY(mutex_);
   v1::AppendStreamResponse writing_;  // gRPC's while is_writing_
   v1::AppendStreamResponse answers_ ABSL_GUARDED_BY(mutex_);
+  // A timed group of answers_, and of writing_: when it was settled, or 0. Its
+  // log's counts are those of all logs of the node, which outlive the stream.
+  int64_t settled_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t writing_settled_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  service::LogCounts* log_counts_ ABSL_GUARDED_BY(mutex_) = nullptr;
   size_t writing_count_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t answers_count_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t unanswered_ ABSL_GUARDED_BY(mutex_) = 0;

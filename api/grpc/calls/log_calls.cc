@@ -34,17 +34,16 @@ constexpr uint32_t kListedMax = 10'000;
 // An administrator finds the clients whose programs are gone, and ends them.
 constexpr Roles kClientsRoles = Roles(Role::kAppend) | Role::kAdmin;
 
-ServerUnaryReactor* Refuse(ServerUnaryReactor* reactor,
-                           const CallError& error) {
-  reactor->Finish(error.ToStatus());
-  return reactor;
+ServerUnaryReactor* Refuse(const UnaryCall& call, const CallError& error) {
+  call.Finish(error.ToStatus());
+  return call.reactor();
 }
 
 // Sends the answer to one request once its verdict may be told. `fill` sets the
 // response of a request that is in the log, or, if it may, was never appended.
 void AnswerWhenSettled(const SharedUse& use, const Verdict& verdict,
                        const RequestName& name, bool tells_never,
-                       ServerUnaryReactor* reactor,
+                       const UnaryCall& call,
                        std::function<void(const Verdict&)> fill,
                        std::optional<PersistedBy> by = PersistedBy::kQuorum) {
   const bool is_told = verdict.is_in_log() ||
@@ -52,12 +51,12 @@ void AnswerWhenSettled(const SharedUse& use, const Verdict& verdict,
   (*use)->Settle({&verdict, 1}, by,
                  [=, fill = std::move(fill)](const absl::Status& status) {
                    if (!status.ok()) {
-                     reactor->Finish(UnknownOutcome(name, status).ToStatus());
+                     call.Finish(UnknownOutcome(name, status).ToStatus());
                    } else if (!is_told) {
-                     reactor->Finish(ErrorOf(verdict, name).ToStatus());
+                     call.Finish(ErrorOf(verdict, name).ToStatus());
                    } else {
                      fill(verdict);
-                     reactor->Finish(grpc::Status::OK);
+                     call.Finish(grpc::Status::OK);
                    }
                    // Until now the log was in use.
                    (void)use;
@@ -86,22 +85,22 @@ absl::Status CheckPlace(Log& log, const service::Place& place) {
 template <class Response>
 ServerUnaryReactor* AnswerWhenDurable(const SharedUse& use,
                                       const service::Place& place,
-                                      ServerUnaryReactor* reactor,
+                                      const UnaryCall& call,
                                       Response* response) {
   Log& log = (*use)->log();
   const absl::Status waits =
       log.OnDurable(place.lsn, [=, &log](absl::Status status) {
         if (status.ok()) status = CheckPlace(log, place);
         if (!status.ok()) {
-          reactor->Finish(ErrorOf(status, log.head_lsn()).ToStatus());
+          call.Finish(ErrorOf(status, log.head_lsn()).ToStatus());
         } else {
           response->set_durable_lsn(log.durable_lsn().value);
-          reactor->Finish(grpc::Status::OK);
+          call.Finish(grpc::Status::OK);
         }
         (void)use;
       });
-  if (!waits.ok()) return Refuse(reactor, ErrorOf(waits, log.head_lsn()));
-  return reactor;
+  if (!waits.ok()) return Refuse(call, ErrorOf(waits, log.head_lsn()));
+  return call.reactor();
 }
 
 }  // namespace
@@ -112,16 +111,16 @@ absl::Status LogCalls::CheckAccess(const grpc::CallbackServerContext& context,
 }
 
 SharedUse LogCalls::Enter(const grpc::CallbackServerContext& context,
-                          ServerUnaryReactor* reactor, Roles roles,
+                          const UnaryCall& call, Roles roles,
                           const std::string& log) {
   const absl::Status may = CheckAccess(context, roles, log);
   if (!may.ok()) {
-    Refuse(reactor, NotAllowed(may));
+    Refuse(call, NotAllowed(may));
     return nullptr;
   }
   service::FoundLog found = logs_.Find(log);
   if (!found.use) {
-    Refuse(reactor, ErrorOf(found));
+    Refuse(call, ErrorOf(found));
     return nullptr;
   }
   return Share(std::move(found.use));
@@ -130,44 +129,44 @@ SharedUse LogCalls::Enter(const grpc::CallbackServerContext& context,
 ServerUnaryReactor* LogCalls::OpenClient(grpc::CallbackServerContext* context,
                                          const v1::OpenClientRequest* request,
                                          v1::OpenClientResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const SharedUse use = Enter(*context, reactor, Role::kAppend, request->log());
-  if (use == nullptr) return reactor;
+  const UnaryCall call(context, counts_, Method::kOpenClient);
+  const SharedUse use = Enter(*context, call, Role::kAppend, request->log());
+  if (use == nullptr) return call.reactor();
   const Epoch epoch = (*use)->service().epoch();
   const Verdict verdict = (*use)->service().Open(epoch);
-  AnswerWhenSettled(use, verdict, {{}, 0, epoch, epoch}, false, reactor,
+  AnswerWhenSettled(use, verdict, {{}, 0, epoch, epoch}, false, call,
                     [response, epoch](const Verdict& opened) {
                       SetPlace(*opened.place, response->mutable_client());
                       response->set_epoch(epoch.value);
                     });
-  return reactor;
+  return call.reactor();
 }
 
 ServerUnaryReactor* LogCalls::CloseClient(grpc::CallbackServerContext* context,
                                           const v1::CloseClientRequest* request,
                                           v1::CloseClientResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const SharedUse use = Enter(*context, reactor, kClientsRoles, request->log());
-  if (use == nullptr) return reactor;
+  const UnaryCall call(context, counts_, Method::kCloseClient);
+  const SharedUse use = Enter(*context, call, kClientsRoles, request->log());
+  if (use == nullptr) return call.reactor();
   service::ServiceLog& log = (*use)->service();
   const service::ClientId client = ClientOf(request->client());
   const Verdict verdict = log.Close(Epoch(request->epoch()), client);
   AnswerWhenSettled(use, verdict,
                     {client, 0, Epoch(request->epoch()), log.epoch()}, false,
-                    reactor, [response](const Verdict& closed) {
+                    call, [response](const Verdict& closed) {
                       SetPlace(*closed.place, response->mutable_place());
                     });
-  return reactor;
+  return call.reactor();
 }
 
 ServerUnaryReactor* LogCalls::ListClients(grpc::CallbackServerContext* context,
                                           const v1::ListClientsRequest* request,
                                           v1::ListClientsResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const SharedUse use = Enter(*context, reactor, kClientsRoles, request->log());
-  if (use == nullptr) return reactor;
+  const UnaryCall call(context, counts_, Method::kListClients);
+  const SharedUse use = Enter(*context, call, kClientsRoles, request->log());
+  if (use == nullptr) return call.reactor();
   if (request->max() > kListedMax) {
-    return Refuse(reactor,
+    return Refuse(call,
                   Invalid(absl::StrCat("list ", request->max(),
                                        " clients: ask for ", kListedMax,
                                        " at most, and then for those behind")));
@@ -180,18 +179,18 @@ ServerUnaryReactor* LogCalls::ListClients(grpc::CallbackServerContext* context,
     client->set_last_sequence(entry.sequence);
     SetPlace(entry.place, client->mutable_last_place());
   }
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+  call.Finish(grpc::Status::OK);
+  return call.reactor();
 }
 
 ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
                                      const v1::AppendRequest* request,
                                      v1::AppendResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const SharedUse use = Enter(*context, reactor, Role::kAppend, request->log());
-  if (use == nullptr) return reactor;
+  const UnaryCall call(context, counts_, Method::kAppend);
+  const SharedUse use = Enter(*context, call, Role::kAppend, request->log());
+  if (use == nullptr) return call.reactor();
   if (const auto error = CheckDurability(request->durability())) {
-    return Refuse(reactor, *error);
+    return Refuse(call, *error);
   }
   service::ServiceLog& log = (*use)->service();
   const AppendRequestParts parts(
@@ -199,13 +198,23 @@ ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
       NumberOf(request->number(), request->resumption()), request->payload());
   const service::AppendRequest append = parts.Get();
   std::vector<Verdict> verdicts;
+  const bool is_timed = (*use)->counts().Samples(1);
   log.Append(Epoch(request->epoch()), {&append, 1}, &verdicts);
+  const int64_t appended_ns = is_timed ? counts_.NowNanos() : 0;
+  if (is_timed) {
+    (*use)->counts().NoteStage(service::AppendStage::kAppended,
+                               appended_ns - call.began_ns());
+  }
   AnswerWhenSettled(
       use, verdicts.front(),
       {append.client, append.number.sequence, Epoch(request->epoch()),
        log.epoch()},
-      false, reactor,
-      [response, use](const Verdict& appended) {
+      false, call,
+      [response, use, appended_ns, this](const Verdict& appended) {
+        if (appended_ns != 0) {
+          (*use)->counts().NoteStage(service::AppendStage::kDurable,
+                                     counts_.NowNanos() - appended_ns);
+        }
         if (appended.place) {
           SetPlace(*appended.place, response->mutable_place());
         }
@@ -213,13 +222,13 @@ ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
         response->set_durable_lsn((*use)->log().durable_lsn().value);
       },
       PersistedByOf(request->durability()));
-  return reactor;
+  return call.reactor();
 }
 
 grpc::ServerBidiReactor<v1::AppendStreamRequest, v1::AppendStreamResponse>*
 LogCalls::AppendStream(grpc::CallbackServerContext* context) {
   return AppendStream::Start(
-      logs_, tasks_,
+      logs_, tasks_, counts_,
       Permit(access_, ShownIn(*context, access_), Role::kAppend));
 }
 
@@ -227,16 +236,16 @@ ServerUnaryReactor* LogCalls::ResumeClient(
     grpc::CallbackServerContext* context,
     const v1::ResumeClientRequest* request,
     v1::ResumeClientResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const SharedUse use = Enter(*context, reactor, Role::kAppend, request->log());
-  if (use == nullptr) return reactor;
+  const UnaryCall call(context, counts_, Method::kResumeClient);
+  const SharedUse use = Enter(*context, call, Role::kAppend, request->log());
+  if (use == nullptr) return call.reactor();
   service::ServiceLog& log = (*use)->service();
   const service::ClientId client = ClientOf(request->client());
   const service::Resumed resumed = log.Resume(
       client, request->lowest_unanswered(), Epoch(request->last_epoch()));
   // A later primary may have what this one lacks.
   if (resumed.verdict.finding == Finding::kWrongEpoch) {
-    return Refuse(reactor, HandedOver());
+    return Refuse(call, HandedOver());
   }
   response->set_epoch(log.epoch().value);
   response->set_resumption(resumed.resumption);
@@ -248,33 +257,33 @@ ServerUnaryReactor* LogCalls::ResumeClient(
   }
   AnswerWhenSettled(use, resumed.verdict,
                     {client, 0, Epoch(request->last_epoch()), log.epoch()},
-                    false, reactor, [](const Verdict&) {});
-  return reactor;
+                    false, call, [](const Verdict&) {});
+  return call.reactor();
 }
 
 ServerUnaryReactor* LogCalls::Resolve(grpc::CallbackServerContext* context,
                                       const v1::ResolveRequest* request,
                                       v1::ResolveResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const SharedUse use = Enter(*context, reactor, Role::kAppend, request->log());
-  if (use == nullptr) return reactor;
+  const UnaryCall call(context, counts_, Method::kResolve);
+  const SharedUse use = Enter(*context, call, Role::kAppend, request->log());
+  if (use == nullptr) return call.reactor();
   service::ServiceLog& log = (*use)->service();
   const service::ClientId client = ClientOf(request->client());
   const RequestName name = {client, request->sequence(),
                             Epoch(request->last_epoch()), log.epoch()};
   if (request->sequence() == 0) {
-    return Refuse(reactor, ErrorOf(Verdict(), name));
+    return Refuse(call, ErrorOf(Verdict(), name));
   }
   const service::Resumed resumed =
       log.Resume(client, request->sequence(), Epoch(request->last_epoch()));
   const Verdict verdict = resumed.On(request->sequence());
   if (verdict.finding == Finding::kWrongEpoch) {
-    return Refuse(reactor, HandedOver());
+    return Refuse(call, HandedOver());
   }
   response->set_epoch(log.epoch().value);
   response->set_resumption(resumed.resumption);
   AnswerWhenSettled(
-      use, verdict, name, true, reactor, [response](const Verdict& resolved) {
+      use, verdict, name, true, call, [response](const Verdict& resolved) {
         if (resolved.finding == Finding::kNever) {
           response->set_outcome(v1::ResolveResponse::OUTCOME_NEVER);
           return;
@@ -284,92 +293,93 @@ ServerUnaryReactor* LogCalls::Resolve(grpc::CallbackServerContext* context,
           SetPlace(*resolved.place, response->mutable_place());
         }
       });
-  return reactor;
+  return call.reactor();
 }
 
 ServerUnaryReactor* LogCalls::Force(grpc::CallbackServerContext* context,
                                     const v1::ForceRequest* request,
                                     v1::ForceResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const SharedUse use = Enter(*context, reactor, Role::kAppend, request->log());
-  if (use == nullptr) return reactor;
+  const UnaryCall call(context, counts_, Method::kForce);
+  const SharedUse use = Enter(*context, call, Role::kAppend, request->log());
+  if (use == nullptr) return call.reactor();
   Log& log = (*use)->log();
   const absl::Status begun = log.BeginForce(Lsn(request->place().lsn()));
-  if (!begun.ok()) return Refuse(reactor, ErrorOf(begun, log.head_lsn()));
-  return AnswerWhenDurable(use, PlaceOf(request->place()), reactor, response);
+  if (!begun.ok()) return Refuse(call, ErrorOf(begun, log.head_lsn()));
+  return AnswerWhenDurable(use, PlaceOf(request->place()), call, response);
 }
 
 ServerUnaryReactor* LogCalls::WaitDurable(grpc::CallbackServerContext* context,
                                           const v1::WaitDurableRequest* request,
                                           v1::WaitDurableResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const SharedUse use = Enter(*context, reactor, Role::kRead, request->log());
-  if (use == nullptr) return reactor;
-  return AnswerWhenDurable(use, PlaceOf(request->place()), reactor, response);
+  const UnaryCall call(context, counts_, Method::kWaitDurable);
+  const SharedUse use = Enter(*context, call, Role::kRead, request->log());
+  if (use == nullptr) return call.reactor();
+  return AnswerWhenDurable(use, PlaceOf(request->place()), call, response);
 }
 
 grpc::ServerWriteReactor<v1::ReadResponse>* LogCalls::Read(
     grpc::CallbackServerContext* context, const v1::ReadRequest* request) {
   return ReadStream::Start(
-      logs_, Permit(access_, ShownIn(*context, access_), Role::kRead),
+      logs_, counts_, Permit(access_, ShownIn(*context, access_), Role::kRead),
       *request);
 }
 
 grpc::ServerBidiReactor<v1::TailRequest, v1::TailResponse>* LogCalls::Tail(
     grpc::CallbackServerContext* context) {
   return TailStream::Start(
-      logs_, tasks_, Permit(access_, ShownIn(*context, access_), Role::kRead));
+      logs_, tasks_, counts_,
+      Permit(access_, ShownIn(*context, access_), Role::kRead));
 }
 
 ServerUnaryReactor* LogCalls::Cleanup(grpc::CallbackServerContext* context,
                                       const v1::CleanupRequest* request,
                                       v1::CleanupResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const SharedUse use = Enter(*context, reactor, Role::kAdmin, request->log());
-  if (use == nullptr) return reactor;
+  const UnaryCall call(context, counts_, Method::kCleanup);
+  const SharedUse use = Enter(*context, call, Role::kAdmin, request->log());
+  if (use == nullptr) return call.reactor();
   Log& log = (*use)->log();
   const Lsn through(request->through_lsn());
   if (through > log.durable_lsn()) {
-    return Refuse(reactor, ErrorOf(absl::OutOfRangeError(absl::StrCat(
-                                       "clean through LSN ", through.value,
-                                       ": the last durable one is ",
-                                       log.durable_lsn().value)),
-                                   log.head_lsn()));
+    return Refuse(call, ErrorOf(absl::OutOfRangeError(absl::StrCat(
+                                    "clean through LSN ", through.value,
+                                    ": the last durable one is ",
+                                    log.durable_lsn().value)),
+                                log.head_lsn()));
   }
   (*use)->service().CleanupThrough(
       through, [=, &log](const absl::Status& status) {
         if (!status.ok()) {
-          reactor->Finish(ErrorOf(status, log.head_lsn()).ToStatus());
+          call.Finish(ErrorOf(status, log.head_lsn()).ToStatus());
         } else {
           response->set_head_lsn(log.head_lsn().value);
-          reactor->Finish(grpc::Status::OK);
+          call.Finish(grpc::Status::OK);
         }
         (void)use;
       });
-  return reactor;
+  return call.reactor();
 }
 
 ServerUnaryReactor* LogCalls::GetExposure(grpc::CallbackServerContext* context,
                                           const v1::GetExposureRequest* request,
                                           v1::GetExposureResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const SharedUse use = Enter(*context, reactor, Role::kRead, request->log());
-  if (use == nullptr) return reactor;
+  const UnaryCall call(context, counts_, Method::kGetExposure);
+  const SharedUse use = Enter(*context, call, Role::kRead, request->log());
+  if (use == nullptr) return call.reactor();
   response->set_records((*use)->log().Exposed());
   response->set_records_max((*use)->log().ExposedMax());
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+  call.Finish(grpc::Status::OK);
+  return call.reactor();
 }
 
 ServerUnaryReactor* LogCalls::GetStatus(grpc::CallbackServerContext* context,
                                         const v1::GetStatusRequest* request,
                                         v1::GetStatusResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const UnaryCall call(context, counts_, Method::kGetStatus);
   const absl::Status may = CheckAccess(*context, kAnyRole, request->log());
-  if (!may.ok()) return Refuse(reactor, NotAllowed(may));
+  if (!may.ok()) return Refuse(call, NotAllowed(may));
   const service::FoundLog found = logs_.Find(request->log());
   if (!found.use && !absl::IsUnavailable(found.status)) {
-    return Refuse(reactor, ErrorOf(found));
+    return Refuse(call, ErrorOf(found));
   }
   if (!found.use) {
     *response->mutable_primary() = ErrorOf(found).error.not_primary();
@@ -386,24 +396,24 @@ ServerUnaryReactor* LogCalls::GetStatus(grpc::CallbackServerContext* context,
     response->set_clients(found.use->service().clients());
     SetReplicas(log.replication_status(), response->mutable_replicas());
   }
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+  call.Finish(grpc::Status::OK);
+  return call.reactor();
 }
 
 ServerUnaryReactor* LogCalls::ListLogs(grpc::CallbackServerContext* context,
                                        const v1::ListLogsRequest* /*request*/,
                                        v1::ListLogsResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const UnaryCall call(context, counts_, Method::kListLogs);
   const absl::Status may = access_.CheckKnown(ShownIn(*context, access_));
-  if (!may.ok()) return Refuse(reactor, NotAllowed(may));
+  if (!may.ok()) return Refuse(call, NotAllowed(may));
   for (const auto& [name, is_served] : logs_.List()) {
     if (!CheckAccess(*context, kAnyRole, name).ok()) continue;
     v1::ListLogsResponse::Log* const log = response->add_logs();
     log->set_name(name);
     log->set_is_primary(is_served);
   }
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+  call.Finish(grpc::Status::OK);
+  return call.reactor();
 }
 
 }  // namespace alpheus::rpc

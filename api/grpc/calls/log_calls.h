@@ -17,7 +17,9 @@
 #include "absl/status/status.h"
 #include "alpheus/v1/log_service.grpc.pb.h"
 #include "api/grpc/access/access.h"
+#include "api/grpc/calls/call_counts.h"
 #include "api/grpc/calls/log_use.h"
+#include "api/grpc/calls/unary_call.h"
 #include "api/service/served/served_logs.h"
 #include "api/wiring/task_thread.h"
 
@@ -26,8 +28,9 @@ namespace alpheus::rpc {
 class LogCalls final : public v1::LogService::CallbackService {
  public:
   // All must outlive it, and `tasks` all logs.
-  LogCalls(service::ServedLogs& logs, TaskThread& tasks, const Access& access)
-      : logs_(logs), tasks_(tasks), access_(access) {}
+  LogCalls(service::ServedLogs& logs, TaskThread& tasks, const Access& access,
+           CallCounts& counts)
+      : logs_(logs), tasks_(tasks), access_(access), counts_(counts) {}
 
   grpc::ServerUnaryReactor* OpenClient(
       grpc::CallbackServerContext* context,
@@ -87,12 +90,12 @@ class LogCalls final : public v1::LogService::CallbackService {
   // Finds the log of a call whose caller has one of the roles for it. Returns
   // none if it has refused the call.
   SharedUse Enter(const grpc::CallbackServerContext& context,
-                  grpc::ServerUnaryReactor* reactor, Roles roles,
-                  const std::string& log);
+                  const UnaryCall& call, Roles roles, const std::string& log);
 
   service::ServedLogs& logs_;
   TaskThread& tasks_;
   const Access& access_;
+  CallCounts& counts_;
 };
 
 }  // namespace alpheus::rpc

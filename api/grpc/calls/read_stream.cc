@@ -13,9 +13,10 @@ constexpr size_t kReadMessageBytes = size_t{256} << 10;
 
 }  // namespace
 
-ReadStream* ReadStream::Start(service::ServedLogs& logs, Permit permit,
-                              const v1::ReadRequest& request) {
-  std::shared_ptr<ReadStream> stream(new ReadStream(std::move(permit)));
+ReadStream* ReadStream::Start(service::ServedLogs& logs, CallCounts& counts,
+                              Permit permit, const v1::ReadRequest& request) {
+  std::shared_ptr<ReadStream> stream(new ReadStream(counts, std::move(permit)));
+  counts.NoteStreamBegun(Method::kRead);
   stream->self_ = stream;
   const std::optional<CallError> error = stream->Open(logs, request);
   const MutexLock lock(stream->mutex_);
@@ -124,6 +125,8 @@ void ReadStream::LeaveLog() {
 
 void ReadStream::OnDone() {
   const std::shared_ptr<ReadStream> last = std::move(self_);
+  const MutexLock lock(mutex_);
+  counts_.NoteStreamEnded(Method::kRead, end_.error_code());
 }
 
 }  // namespace alpheus::rpc

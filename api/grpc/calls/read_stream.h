@@ -23,6 +23,7 @@
 #include "absl/base/thread_annotations.h"
 #include "alpheus/v1/log_service.pb.h"
 #include "api/grpc/access/access.h"
+#include "api/grpc/calls/call_counts.h"
 #include "api/grpc/calls/log_use.h"
 #include "api/grpc/calls/record_reader.h"
 #include "api/grpc/wire/call_error.h"
@@ -37,11 +38,13 @@ class ReadStream final : public grpc::ServerWriteReactor<v1::ReadResponse>,
                          public std::enable_shared_from_this<ReadStream> {
  public:
   // Begins to read. The stream owns itself until it is done.
-  static ReadStream* Start(service::ServedLogs& logs, Permit permit,
-                           const v1::ReadRequest& request);
+  // `counts` must outlive it.
+  static ReadStream* Start(service::ServedLogs& logs, CallCounts& counts,
+                           Permit permit, const v1::ReadRequest& request);
 
  private:
-  explicit ReadStream(Permit permit) : permit_(std::move(permit)) {}
+  ReadStream(CallCounts& counts, Permit permit)
+      : counts_(counts), permit_(std::move(permit)) {}
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
@@ -56,6 +59,7 @@ class ReadStream final : public grpc::ServerWriteReactor<v1::ReadResponse>,
   // Gives the log up.
   void LeaveLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  CallCounts& counts_;
   std::shared_ptr<ReadStream> self_;  // until OnDone
 
   Mutex mutex_;

@@ -19,9 +19,10 @@ constexpr Lsn kNoEnd{std::numeric_limits<uint64_t>::max()};
 }  // namespace
 
 TailStream* TailStream::Start(service::ServedLogs& logs, TaskThread& tasks,
-                              Permit permit) {
+                              CallCounts& counts, Permit permit) {
   std::shared_ptr<TailStream> stream(
-      new TailStream(logs, tasks, std::move(permit)));
+      new TailStream(logs, tasks, counts, std::move(permit)));
+  counts.NoteStreamBegun(Method::kTail);
   stream->self_ = stream;
   const MutexLock lock(stream->mutex_);
   stream->ReadNext();
@@ -161,6 +162,8 @@ void TailStream::End(grpc::Status status) {
 
 void TailStream::OnDone() {
   const std::shared_ptr<TailStream> last = std::move(self_);
+  const MutexLock lock(mutex_);
+  counts_.NoteStreamEnded(Method::kTail, end_.error_code());
 }
 
 }  // namespace alpheus::rpc

@@ -28,6 +28,7 @@
 #include "absl/base/thread_annotations.h"
 #include "alpheus/v1/log_service.pb.h"
 #include "api/grpc/access/access.h"
+#include "api/grpc/calls/call_counts.h"
 #include "api/grpc/calls/log_use.h"
 #include "api/grpc/calls/record_reader.h"
 #include "api/grpc/wire/call_error.h"
@@ -42,14 +43,18 @@ class TailStream final
       public service::LogGuest,
       public std::enable_shared_from_this<TailStream> {
  public:
-  // Begins to read. The stream owns itself until it is done. `tasks` must
-  // outlive it, and all logs.
+  // Begins to read. The stream owns itself until it is done. `tasks` and
+  // `counts` must outlive it, and `tasks` all logs.
   static TailStream* Start(service::ServedLogs& logs, TaskThread& tasks,
-                           Permit permit);
+                           CallCounts& counts, Permit permit);
 
  private:
-  TailStream(service::ServedLogs& logs, TaskThread& tasks, Permit permit)
-      : logs_(logs), tasks_(tasks), permit_(std::move(permit)) {}
+  TailStream(service::ServedLogs& logs, TaskThread& tasks, CallCounts& counts,
+             Permit permit)
+      : logs_(logs),
+        tasks_(tasks),
+        counts_(counts),
+        permit_(std::move(permit)) {}
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -70,6 +75,7 @@ class TailStream final
 
   service::ServedLogs& logs_;
   TaskThread& tasks_;
+  CallCounts& counts_;
   std::shared_ptr<TailStream> self_;  // until OnDone
   v1::TailRequest request_;           // of the thread that reads
   bool has_begun_ = false;            // the same

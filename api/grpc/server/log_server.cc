@@ -17,15 +17,15 @@
 #include "absl/strings/str_cat.h"
 #include "api/grpc/access/access.h"
 #include "api/grpc/access/token_file.h"
+#include "api/grpc/calls/call_counts.h"
 #include "api/grpc/calls/log_calls.h"
 #include "api/grpc/connections/acceptor.h"
 #include "api/grpc/server/reflection.h"
 #include "api/grpc/server/tls.h"
 #include "api/grpc/wire/messages.h"
+#include "api/wiring/listen_address.h"
 #include "api/wiring/task_thread.h"
 #include "log/base/status_macros.h"
-#include "quorum/cluster/host_numbers.h"
-#include "quorum/members/address.h"
 
 namespace alpheus::rpc {
 namespace {
@@ -87,20 +87,11 @@ absl::Status CheckReach(const LogServerOptions& options) {
       "; or listen on 127.0.0.1"));
 }
 
-// Returns the number and the port to listen on. Port 0 is no address, but may
-// be listened on.
 absl::StatusOr<std::string> AddressOf(const LogServerOptions& options) {
-  std::string text = options.listen;
-  const bool is_any_port = text.ends_with(":0");
-  if (is_any_port) text.back() = '1';
-  ALPHEUS_ASSIGN_OR_RETURN(const quorum::Address address,
-                           quorum::ParseAddress(text));
-  ALPHEUS_ASSIGN_OR_RETURN(quorum::ResolvedAddress resolved,
-                           quorum::ResolveAddress(address, quorum::LookUpHost));
+  ALPHEUS_ASSIGN_OR_RETURN(const ListenAddress resolved,
+                           ResolveListenAddress(options.listen));
   if (!resolved.is_loopback) ALPHEUS_RETURN_IF_ERROR(CheckReach(options));
-  text = resolved.address.ToString();
-  if (is_any_port) text.back() = '0';
-  return text;
+  return resolved.text;
 }
 
 // All that a server is made of.
@@ -135,7 +126,7 @@ class GrpcLogServer final : public LogServer {
         clock_(clock),
         logs_(logs),
         access_(std::move(parts.tokens), clock),
-        calls_(logs, tasks_, access_) {
+        calls_(logs, tasks_, access_, counts_) {
     if (parts.tls) tls_.emplace(*std::move(parts.tls));
   }
   ~GrpcLogServer() override {
@@ -204,6 +195,7 @@ class GrpcLogServer final : public LogServer {
   }
 
   const std::string& address() const override { return acceptor_->address(); }
+  const CallCounts& counts() const override { return counts_; }
 
  private:
   absl::Status ReloadTls() {
@@ -236,6 +228,7 @@ class GrpcLogServer final : public LogServer {
   TaskThread tasks_;
   Access access_;
   std::optional<RotatingTls> tls_;
+  CallCounts counts_;
   LogCalls calls_;
   Reflection reflection_{
       std::vector<std::string>{v1::LogService::service_full_name()}, access_};

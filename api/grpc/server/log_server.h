@@ -29,6 +29,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "api/grpc/calls/call_counts.h"
 #include "api/grpc/connections/connection_limits.h"
 #include "api/service/served/served_logs.h"
 #include "log/base/wall_clock.h"
@@ -78,6 +79,8 @@ class LogServer {
   virtual absl::Status Reload() = 0;
   // Returns the address on which it listens.
   virtual const std::string& address() const = 0;
+  // Returns the calls since Start; lives as long as the server.
+  virtual const CallCounts& counts() const = 0;
 };
 
 }  // namespace alpheus::rpc

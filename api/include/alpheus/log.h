@@ -256,6 +256,10 @@ class Log {
 
   // Returns the highest LSN that is durable with all before it; 0 if none.
   Lsn durable_lsn() const;
+  // Returns the highest LSN that these replicas have persisted with all before
+  // it; 0 if none. kQuorum: durable_lsn(). In a local log all three are the
+  // same. Requires, for kOwnReplica: this process has a replica.
+  Lsn persisted_lsn(PersistedBy by) const;
   // Returns the LSN that the next Reserve assigns.
   Lsn next_lsn() const;
   // Returns the oldest LSN that is not cleaned, or next_lsn().
@@ -269,6 +273,8 @@ class Log {
   size_t payload_bytes_max() const;
   // Returns how many bytes of the ring no record has. A cleaning adds to them.
   uint64_t free_bytes() const;
+  // Returns the size of the ring, in bytes. It never changes.
+  uint64_t ring_bytes() const;
 
   // Marks a record as no longer needed and reclaims the contiguous cleaned
   // prefix. This is a hint: after a crash a cleaned record may come back, so

@@ -37,6 +37,10 @@ struct ReplicationStatus {
 
   // Members out of sync: "node 3", and the reason if it is known.
   std::vector<std::string> out_of_sync;
+  // Their ids, in the same order, and those of all members; of a local log
+  // none.
+  std::vector<uint64_t> out_of_sync_nodes;
+  std::vector<uint64_t> nodes;
 
   // One line for people.
   std::string ToString() const;

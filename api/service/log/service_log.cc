@@ -151,6 +151,9 @@ Verdict ServiceLog::Write(const Envelope& envelope,
             .expected = request_bytes_max()};
   }
   table_.Note(envelope, *place);
+  const bool is_request = envelope.kind == ServiceRecordKind::kAppend ||
+                          envelope.kind == ServiceRecordKind::kBatch;
+  if (counts_ != nullptr && is_request) counts_->NoteAppended(bytes);
   last_request_ = place->lsn;
   return {Finding::kAppended, *place, place->lsn};
 }
@@ -312,6 +315,11 @@ ClientTable& ServiceLog::Table() {
 size_t ServiceLog::clients() {
   const MutexLock lock(mutex_);
   return Table().open();
+}
+
+size_t ServiceLog::known_clients() {
+  const MutexLock lock(mutex_);
+  return Table().size();
 }
 
 std::vector<TableEntry> ServiceLog::ListOpen(ClientId after, size_t max) {

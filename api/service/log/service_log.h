@@ -53,6 +53,8 @@
 #include "absl/status/status.h"
 #include "api/service/clients/client_requests.h"
 #include "api/service/clients/client_table.h"
+#include "api/service/log/finding.h"
+#include "api/service/log/log_counts.h"
 #include "api/service/log/record_log.h"
 #include "api/service/record/service_record.h"
 #include "log/base/ids.h"
@@ -73,23 +75,6 @@ struct AppendRequest {
   bool only_if_last = false;
   // One, or several that are appended as one record: all or none.
   std::span<const std::span<const std::byte>> payloads = {};
-};
-
-enum class Finding {
-  kAppended,       // it has a record now
-  kRepeated,       // it had one already
-  kNever,          // it has none, and never will have one
-  kSuperseded,     // its client has resumed since; nothing was written
-  kTailMismatch,   // a condition does not hold; nothing was written
-  kOutOfOrder,     // a request before it is missing; nothing was written
-  kTooMany,        // too many are unanswered; nothing was written
-  kTooLarge,       // fits into no record; nothing was written
-  kNoRoom,         // to be sent again later; nothing was written
-  kUnknownClient,  // not opened, or ended long ago; nothing was written
-  kClosed,         // the client has ended; nothing was written
-  kWrongEpoch,     // meant for another opening; nothing was written here
-  kImpossible,     // no client numbers its requests so; nothing was written
-  kFailed,         // the log has failed; nothing was written here
 };
 
 struct Verdict {
@@ -130,9 +115,11 @@ struct Resumed {
 
 class ServiceLog {
  public:
-  // A log that was opened with this epoch. Keeps `log`. Takes what Recover
-  // gives before any other call.
-  ServiceLog(RecordLog& log, Epoch epoch) : log_(log), epoch_(epoch) {}
+  // A log that was opened with this epoch. Keeps `log`, and `counts` if there
+  // are some: they count the records of requests. Takes what Recover gives
+  // before any other call.
+  ServiceLog(RecordLog& log, Epoch epoch, LogCounts* counts = nullptr)
+      : log_(log), epoch_(epoch), counts_(counts) {}
 
   // Takes a recovered record, in LSN order. Errors: FailedPrecondition,
   // Unimplemented, DataLoss (as DecodeServiceRecord: this log is not to be
@@ -177,6 +164,9 @@ class ServiceLog {
 
   // Returns how many clients have begun and not ended.
   size_t clients();
+  // Returns how many the log knows: those, and ended ones whose close record is
+  // not cleaned.
+  size_t known_clients();
   // Returns them, as ClientTable::ListOpen. Their last records need not be
   // durable.
   std::vector<TableEntry> ListOpen(ClientId after, size_t max);
@@ -211,6 +201,7 @@ class ServiceLog {
 
   RecordLog& log_;
   const Epoch epoch_;
+  LogCounts* const counts_;
   mutable Mutex mutex_;
   ClientTable table_ ABSL_GUARDED_BY(mutex_);
   // LSN of the last record of a client; tables and what others append don't

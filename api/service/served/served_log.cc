@@ -2,6 +2,7 @@
 #include "api/service/served/served_log.h"
 
 #include <algorithm>
+#include <array>
 
 #include "log/base/status_macros.h"
 
@@ -11,8 +12,9 @@ void LogUse::Leave() {
   if (const std::shared_ptr<ServedLog> log = std::move(log_)) log->EndUse();
 }
 
-absl::StatusOr<std::shared_ptr<ServedLog>> ServedLog::Recover(Log& log) {
-  std::shared_ptr<ServedLog> served(new ServedLog(log));
+absl::StatusOr<std::shared_ptr<ServedLog>> ServedLog::Recover(
+    Log& log, LogCounts& counts) {
+  std::shared_ptr<ServedLog> served(new ServedLog(log, counts));
   ALPHEUS_RETURN_IF_ERROR(
       log.ForEachRecovered([&](const RecoveredRecord& record) {
         return served->service_.Recover({record.epoch, record.lsn},
@@ -76,7 +78,24 @@ void ServedLog::Settle(std::span<const Verdict> verdicts,
                        std::optional<PersistedBy> by,
                        const std::function<void(const absl::Status&)>& done) {
   NoteAppended();
+  NoteTold(verdicts);
   service_.Settle(verdicts, by, done);
+}
+
+void ServedLog::NoteTold(std::span<const Verdict> verdicts) {
+  std::array<uint64_t, kFindingCount> numbers{};
+  for (const Verdict& verdict : verdicts) {
+    ++numbers[static_cast<size_t>(verdict.finding)];
+  }
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] == 0) continue;
+    counts_.NoteTold(static_cast<Finding>(i), numbers[i]);
+  }
+}
+
+size_t ServedLog::guests() {
+  const MutexLock lock(mutex_);
+  return guests_.size();
 }
 
 void ServedLog::NoteAppended() {

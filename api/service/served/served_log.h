@@ -24,6 +24,7 @@
 #define ALPHEUS_API_SERVICE_SERVED_SERVED_LOG_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -37,6 +38,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "alpheus/log.h"
+#include "api/service/log/log_counts.h"
 #include "api/service/log/open_log.h"
 #include "api/service/log/service_log.h"
 #include "log/base/ids.h"
@@ -88,8 +90,9 @@ class ServedLog : public std::enable_shared_from_this<ServedLog> {
   // Makes the table of clients from what `log` recovered. The log must stay
   // open until Drain has returned. Errors: FailedPrecondition, Unimplemented,
   // DataLoss (not to be served, as ServiceLog::Recover); those of
-  // Log::ForEachRecovered.
-  static absl::StatusOr<std::shared_ptr<ServedLog>> Recover(Log& log);
+  // Log::ForEachRecovered. `counts` must outlive the object.
+  static absl::StatusOr<std::shared_ptr<ServedLog>> Recover(Log& log,
+                                                            LogCounts& counts);
 
   // Begins a use; nothing once the log is drained.
   LogUse Enter();
@@ -105,8 +108,12 @@ class ServedLog : public std::enable_shared_from_this<ServedLog> {
   // Requires, here and below: the caller has a use.
   Log& log() { return log_; }
   ServiceLog& service() { return service_; }
+  LogCounts& counts() { return counts_; }
+  // Returns how many streams use the log.
+  size_t guests();
 
-  // As ServiceLog::Settle; also notes what was appended.
+  // As ServiceLog::Settle; also notes what was appended, and counts what
+  // clients are told.
   void Settle(std::span<const Verdict> verdicts, std::optional<PersistedBy> by,
               const std::function<void(const absl::Status&)>& done);
   // Is called once records were appended that nobody settles.
@@ -118,15 +125,20 @@ class ServedLog : public std::enable_shared_from_this<ServedLog> {
 
  private:
   friend class LogUse;
-  explicit ServedLog(Log& log)
-      : log_(log), records_(log), service_(records_, log.report().epoch) {}
+  ServedLog(Log& log, LogCounts& counts)
+      : log_(log),
+        counts_(counts),
+        records_(log),
+        service_(records_, log.report().epoch, &counts) {}
 
   void EndUse();
+  void NoteTold(std::span<const Verdict> verdicts);
   // Has the first sleeper woken, if its record is there.
   void Watch();
   void WakeAll();
 
   Log& log_;
+  LogCounts& counts_;
   OpenLog records_;
   ServiceLog service_;
   std::atomic<uint32_t> uses_{0};

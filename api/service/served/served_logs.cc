@@ -13,11 +13,15 @@ ServedLogs::ServedLogs(const std::vector<std::string>& names) {
   for (const std::string& name : names) logs_.try_emplace(name);
 }
 
-void ServedLogs::SetFindPrimary(const std::string& name, FindPrimary find) {
-  const MutexLock lock(mutex_);
+ServedLogs::Entry& ServedLogs::Known(const std::string& name) {
   const auto found = logs_.find(name);
   ALPHEUS_CHECK(found != logs_.end(), "the node stands for this log");
-  found->second.find_primary = std::move(find);
+  return found->second;
+}
+
+void ServedLogs::SetFindPrimary(const std::string& name, FindPrimary find) {
+  const MutexLock lock(mutex_);
+  Known(name).find_primary = std::move(find);
 }
 
 void ServedLogs::SetAddresses(std::map<uint64_t, std::string> addresses) {
@@ -26,16 +30,21 @@ void ServedLogs::SetAddresses(std::map<uint64_t, std::string> addresses) {
 }
 
 absl::Status ServedLogs::Serve(const std::string& name, Log& log) {
-  absl::StatusOr<std::shared_ptr<ServedLog>> served = ServedLog::Recover(log);
+  LogCounts* counts = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    counts = &Known(name).counts;  // names are neither added nor removed
+  }
+  absl::StatusOr<std::shared_ptr<ServedLog>> served =
+      ServedLog::Recover(log, *counts);
   const MutexLock lock(mutex_);
-  const auto found = logs_.find(name);
-  ALPHEUS_CHECK(found != logs_.end(), "the node stands for this log");
+  Entry& entry = Known(name);
   if (!served.ok()) {
-    found->second.why_withheld = absl::FailedPreconditionError(absl::StrCat(
+    entry.why_withheld = absl::FailedPreconditionError(absl::StrCat(
         "log ", name, " is open, but not served: ", served.status().message()));
     return served.status();
   }
-  found->second.served = *std::move(served);
+  entry.served = *std::move(served);
   if (on_change_) on_change_(name, true);
   return absl::OkStatus();
 }
@@ -44,7 +53,7 @@ void ServedLogs::Withdraw(const std::string& name) {
   std::shared_ptr<ServedLog> served;
   {
     const MutexLock lock(mutex_);
-    Entry& entry = logs_.find(name)->second;
+    Entry& entry = Known(name);
     served = std::move(entry.served);
     entry.why_withheld = absl::OkStatus();
     if (served != nullptr && on_change_) on_change_(name, false);
@@ -77,6 +86,18 @@ FoundLog ServedLogs::Find(const std::string& name) {
                    "knows, ",
                    result.primary.ToString()));
   return result;
+}
+
+LogUse ServedLogs::Use(const std::string& name) {
+  const MutexLock lock(mutex_);
+  const auto found = logs_.find(name);
+  if (found == logs_.end() || found->second.served == nullptr) return {};
+  return found->second.served->Enter();
+}
+
+const LogCounts& ServedLogs::counts(const std::string& name) {
+  const MutexLock lock(mutex_);
+  return Known(name).counts;
 }
 
 std::vector<std::pair<std::string, bool>> ServedLogs::List() {

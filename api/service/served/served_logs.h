@@ -28,6 +28,7 @@
 #include "absl/status/status.h"
 #include "alpheus/candidate.h"
 #include "alpheus/log.h"
+#include "api/service/log/log_counts.h"
 #include "api/service/served/served_log.h"
 #include "log/base/mutex.h"
 
@@ -67,6 +68,11 @@ class ServedLogs {
   void Withdraw(const std::string& name);
 
   FoundLog Find(const std::string& name);
+  // Begins a use of the log if it is served, as Find, and asks no more.
+  LogUse Use(const std::string& name);
+  // Returns what the service has done with the log; lives as long as this.
+  // Requires: the name is known.
+  const LogCounts& counts(const std::string& name);
   // Returns the names of all logs, in their order, and whether each is served.
   std::vector<std::pair<std::string, bool>> List();
   // Calls `on_change` for each log, and from then on at each change, with a
@@ -78,7 +84,11 @@ class ServedLogs {
     std::shared_ptr<ServedLog> served;
     absl::Status why_withheld;
     FindPrimary find_primary;
+    LogCounts counts;
   };
+
+  // Requires: the name is known.
+  Entry& Known(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
   std::map<std::string, Entry> logs_ ABSL_GUARDED_BY(mutex_);

@@ -63,6 +63,12 @@ class DurableCallbacks final : public ProgressObserver {
   // Runs the callbacks that are due.
   void OnProgress() override;
 
+  // Returns the last LSN that these replicas have persisted, with all before.
+  Lsn persisted_lsn(PersistedBy by) const {
+    return Lsn(heaps_[static_cast<size_t>(by)].persisted_lsn.load(
+        std::memory_order_acquire));
+  }
+
   // Returns whether a callback waits for an LSN up to `lsn`.
   bool AreWaitingFor(Lsn lsn) const {
     for (const Heap& heap : heaps_) {

@@ -136,6 +136,9 @@ class LogDurability {
   virtual absl::Status BeginForce(Lsn lsn) = 0;
   absl::Status WaitDurable(Lsn lsn, Deadline deadline);
   void OnPersisted(PersistedBy by, Lsn lsn, DurableCallback callback);
+  Lsn persisted_lsn(PersistedBy by) const {
+    return callbacks_.persisted_lsn(by);
+  }
 
   // Waits until W superlines have the published head.
   virtual absl::Status WaitHeadDurable(Deadline deadline) = 0;

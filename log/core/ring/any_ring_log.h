@@ -144,6 +144,8 @@ class AnyRingLog {
   // Returns the last LSN that W replicas have; in a local log, that is
   // persisted here.
   virtual Lsn durable_lsn() const = 0;
+  // Returns the last LSN that these replicas have persisted, with all before.
+  virtual Lsn persisted_lsn(PersistedBy by) const = 0;
   virtual uint64_t Exposed() const = 0;
   virtual uint64_t exposed_max() const = 0;
   virtual Lsn next_lsn() const = 0;

@@ -175,6 +175,9 @@ class RingLog final : public AnyRingLog {
   Lsn durable_lsn() const override {
     return Lsn(durable_lsn_word_.load(std::memory_order_acquire));
   }
+  Lsn persisted_lsn(PersistedBy by) const override {
+    return durability_->persisted_lsn(by);
+  }
   uint64_t Exposed() const override { return reserver_.Exposed(); }
   uint64_t exposed_max() const override { return tracker_.size(); }
   Lsn next_lsn() const override { return reserver_.next().lsn; }

@@ -133,7 +133,7 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
       UnorderedElementsAre(
           "connections-max", "connections-of-host-max",
           "connections-per-second", "messages", "followers-max", "heartbeat-ms",
-          "listen", "platform", "priority", "scrub-bytes-per-second",
+          "listen", "metrics", "metrics-public", "platform", "priority", "scrub-bytes-per-second",
           "scrub-interval-seconds", "serve", "silence-ms", "silence-ms-max",
           "stand", "tls-certificate", "tls-client-ca", "tls-key", "tokens",
           "unopened-max", "unproved-max", "waiting-max", "yield-turns"));

@@ -28,29 +28,33 @@ _STORY_BYTES_MAX = 1500
 _SAID_MAX = 100_000
 _PORT = 7401
 _SERVICE_PORT = 7411
+_METRICS_PORT = 7421
 # Not by preexec_fn: the interpreter would fork then, and gRPC's handlers of
 # that wait until its threads are idle, which may be never.
 _DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 
 
-def _own_host():
+def own_host():
     """Returns an address of the loopback network, drawn anew at each call."""
     draw = random.SystemRandom().randrange
     return f"127.{draw(1, 255)}.{draw(256)}.{draw(1, 255)}"
 
 
 class Cluster:
-    """Nodes 1 to 3, which run at first."""
+    """Nodes 1 to 3, which run at first. `metrics`: where each one shows them,
+    if they do."""
 
-    def __init__(self, alpheus, alpheusd, size="32MiB"):
+    def __init__(self, alpheus, alpheusd, size="32MiB", shows_metrics=False):
         self._alpheus, self._alpheusd = alpheus, alpheusd
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.directory = tempfile.mkdtemp(prefix="alpheus-python-", dir=memory)
         self._processes = {}
         self._paused = set()
         self._said = dict.fromkeys(NODES, "")
-        hosts = {node: _own_host() for node in NODES}
+        hosts = {node: own_host() for node in NODES}
         self.addresses = [f"{hosts[node]}:{_SERVICE_PORT}" for node in NODES]
+        self.metrics = [f"{hosts[node]}:{_METRICS_PORT}"
+                        for node in NODES] if shows_metrics else []
         try:
             self._write_files(hosts)
             # A node that stands opens a new log at once, also while `format`
@@ -75,6 +79,8 @@ class Cluster:
         # A busy machine must not decide who is primary.
         standing = ["--stand", "main", "--serve", self.address(node),
                     "--silence-ms", "2000"]
+        if self.metrics:
+            standing += ["--metrics", self.metrics[node - 1]]
         process = subprocess.Popen(
             [*_DIES_WITH_PARENT, self._alpheusd,
              "--cluster", self._path("cluster.toml"), "--node", str(node),
