@@ -262,7 +262,7 @@ void AppendStream::OnWriteDone(bool ok) {
   is_writing_ = false;
   unanswered_ -= std::exchange(writing_count_, 0);
   if (const int64_t settled_ns = std::exchange(writing_settled_ns_, 0);
-      settled_ns != 0) {
+      settled_ns != 0 && ok) {
     log_counts_->NoteStage(service::AppendStage::kAnswered,
                            counts_.NowNanos() - settled_ns);
   }

@@ -40,8 +40,9 @@ class NodeCollector {
  public:
   explicit NodeCollector(NodeSources sources) : sources_(std::move(sources)) {}
 
-  // Blocks for as long as `observe` does. Takes short locks of open logs, and
-  // none that an append takes.
+  // Blocks for as long as `observe` does. Takes no lock that an append to the
+  // log takes; of the service the one that orders requests, to read two
+  // numbers.
   std::vector<Family> Collect() const;
 
  private:

@@ -12,6 +12,7 @@
 #include "api/metrics/server/exposition.h"
 #include "api/wiring/listen_address.h"
 #include "log/base/status_macros.h"
+#include "log/base/within_memory.h"
 
 namespace alpheus::metrics {
 namespace {
@@ -37,7 +38,12 @@ class Collector final : public prometheus::Collectable {
 
   std::vector<prometheus::MetricFamily> Collect() const override {
     std::vector<prometheus::MetricFamily> exposed;
-    for (const Family& family : collect_()) exposed.push_back(Expose(family));
+    const absl::Status collected = WithinMemory([&] {
+      for (const Family& family : collect_()) exposed.push_back(Expose(family));
+      return absl::OkStatus();
+    });
+    // Rather less than a node that ends for want of memory.
+    collected.IgnoreError();
     return exposed;
   }
 

@@ -5,11 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "alpheus/log.h"
+#include "api/node/node.h"
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "tests/support/fixtures/patience.h"
@@ -79,9 +81,18 @@ TEST_F(NodeStatusTest, ReplicaIsTold) {
 
 // As at a node whose thread a medium keeps.
 TEST_F(NodeStatusTest, NodeThatDoesNotRunTellsNothing) {
-  cluster_.NodeOf(3).Stop();
-  EXPECT_EQ(cluster_.NodeOf(3).Observe(testing::kPatienceMs).has_value(),
-            false);
+  cluster_.Stop(3);
+  NodeOptions options;
+  options.cluster_file = cluster_.file();
+  options.node = 3;
+  options.directory =
+      std::filesystem::path(cluster_.ReplicaPath(3)).parent_path();
+  const auto node = Node::Start(options);
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_FALSE((*node)->Observe(/*patience_ms=*/1).has_value());
+  (*node)->Stop();
+  EXPECT_FALSE((*node)->Observe(testing::kPatienceMs).has_value())
+      << "nobody waits for a node that has ended";
 }
 
 }  // namespace

@@ -133,10 +133,11 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
       UnorderedElementsAre(
           "connections-max", "connections-of-host-max",
           "connections-per-second", "messages", "followers-max", "heartbeat-ms",
-          "listen", "metrics", "metrics-public", "platform", "priority", "scrub-bytes-per-second",
-          "scrub-interval-seconds", "serve", "silence-ms", "silence-ms-max",
-          "stand", "tls-certificate", "tls-client-ca", "tls-key", "tokens",
-          "unopened-max", "unproved-max", "waiting-max", "yield-turns"));
+          "listen", "metrics", "metrics-public", "platform", "priority",
+          "scrub-bytes-per-second", "scrub-interval-seconds", "serve",
+          "silence-ms", "silence-ms-max", "stand", "tls-certificate",
+          "tls-client-ca", "tls-key", "tokens", "unopened-max", "unproved-max",
+          "waiting-max", "yield-turns"));
   const CandidateOptions candidate;
   for (const auto& [key, value] : std::map<std::string, uint32_t>{
            {"priority", candidate.priority},
