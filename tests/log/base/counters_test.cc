@@ -33,7 +33,7 @@ TEST(CountersTest, SumIsThatOfAllThreads) {
 
 // CNT1.
 TEST(CountersTest, ReadingsNeverGoBack) {
-  constexpr uint64_t kAdded = 50'000;
+  constexpr uint64_t kAdded = 10'000;
   Counters<1> counters;
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {
