@@ -105,10 +105,17 @@ class ScrapeTest(unittest.TestCase):
         self.assertEqual(grown("alpheus_log_durable_lsn", **main), 5)
         self.assertEqual(grown("alpheus_log_ring_bytes", **main), 0)
         self.assertEqual(value(after, "alpheus_log_replicas", **main), 3)
-        self.assertEqual(value(after, "alpheus_service_open_clients", **main), 1)
-        self.assertEqual(value(after, "alpheus_grpc_open_streams",
-                               method="AppendStream"), 1)
-        self.assertEqual(value(after, "alpheus_node_responsive"), 1)
+        # More, if the client had to begin again on a busy machine.
+        self.assertGreaterEqual(
+            value(after, "alpheus_service_open_clients", **main), 1)
+        self.assertGreaterEqual(value(after, "alpheus_grpc_open_streams",
+                                      method="AppendStream"), 1)
+
+    def test_nodes_answer(self):
+        self.cluster.await_true(
+            lambda: all(value(text, "alpheus_node_responsive") == 1
+                        for text in self.scrapes()),
+            "the threads of all nodes answer a scrape")
 
     def test_one_node_is_primary_and_two_follow(self):
         main = {"log": "main"}
@@ -194,10 +201,14 @@ class ScrapeTest(unittest.TestCase):
                 lambda: prometheus.query("sum(alpheus_log_is_primary)")
                 == ["1"], "Prometheus knows of one primary")
             # Each alert can be evaluated on these metrics.
-            self.cluster.await_true(
-                lambda: {"unknown"}.isdisjoint(prometheus.healths()),
-                "all alerts are evaluated")
-            self.assertEqual(prometheus.healths(), {"ok"})
+            healths = []
+
+            def are_evaluated():
+                healths[:] = prometheus.healths()
+                return "unknown" not in healths
+
+            self.cluster.await_true(are_evaluated, "all alerts are evaluated")
+            self.assertEqual(healths, ["ok"])
             prometheus.close()
 
 
