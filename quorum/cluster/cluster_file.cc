@@ -4,16 +4,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,15 +18,9 @@
 #include "log/base/status_macros.h"
 #include "log/pmem/file_error.h"
 #include "quorum/arithmetic/ballot.h"
+#include "quorum/cluster/table_reader.h"
 #include "quorum/members/cluster_key.h"
 #include "quorum/members/identity.h"
-
-// The package's shared library throws. The headers alone do not, and nothing is
-// linked.
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
 
 namespace alpheus::quorum {
 namespace {
@@ -40,121 +31,9 @@ constexpr size_t kServersMax = 16;
 constexpr uint64_t kSessionTimeoutMsMin = 200;
 constexpr uint64_t kSessionTimeoutMsMax = 600'000;
 
-absl::string_view View(std::string_view text) {
-  return {text.data(), text.size()};
-}
-
 std::string_view Why(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }
-
-// Returns the type of a value, as an operator would call it.
-std::string_view TypeName(toml::node_type type) {
-  switch (type) {
-    case toml::node_type::table:
-      return "a table";
-    case toml::node_type::array:
-      return "an array";
-    case toml::node_type::string:
-      return "a string";
-    case toml::node_type::integer:
-      return "an integer";
-    case toml::node_type::floating_point:
-      return "a float";
-    case toml::node_type::boolean:
-      return "a boolean";
-    default:
-      return "a date or time";
-  }
-}
-
-template <class T>
-constexpr toml::node_type kTypeOf =
-    std::is_same_v<T, bool>          ? toml::node_type::boolean
-    : std::is_same_v<T, std::string> ? toml::node_type::string
-                                     : toml::node_type::integer;
-
-// One table of the file; makes all errors of the file.
-class TableReader {
- public:
-  TableReader(std::string_view file, const toml::table& table)
-      : file_(file), table_(table) {}
-
-  absl::Status ErrorAt(const toml::source_region& place,
-                       std::string_view what) const {
-    // An empty file has no place.
-    const auto line = std::max<uint32_t>(place.begin.line, 1);
-    const auto column = std::max<uint32_t>(place.begin.column, 1);
-    return absl::InvalidArgumentError(
-        absl::StrCat(View(file_), ":", line, ":", column, ": ", View(what)));
-  }
-
-  absl::Status Error(std::string_view what) const {
-    return ErrorAt(table_.source(), what);
-  }
-
-  // Returns an error at the value of `key`, or at the table if it has none.
-  absl::Status ErrorOf(std::string_view key, std::string_view what) const {
-    const toml::node* node = table_.get(key);
-    return node == nullptr ? Error(what) : ErrorAt(node->source(), what);
-  }
-
-  absl::Status CheckKeys(std::initializer_list<std::string_view> known) const {
-    for (const auto& [key, value] : table_) {
-      if (std::find(known.begin(), known.end(), key.str()) != known.end()) {
-        continue;
-      }
-      std::string what =
-          absl::StrCat("unknown key \"", View(key.str()), "\". Known here are");
-      for (const std::string_view name : known) {
-        absl::StrAppend(&what, " ", View(name));
-      }
-      return ErrorAt(key.source(), what);
-    }
-    return absl::OkStatus();
-  }
-
-  bool Has(std::string_view key) const { return table_.contains(key); }
-
-  absl::Status Require(std::string_view key) const {
-    if (Has(key)) return absl::OkStatus();
-    return Error(absl::StrCat("key \"", View(key), "\" is missing"));
-  }
-
-  // Sets `value` if the key is there, which must then be of its type.
-  template <class T>
-  absl::Status Read(std::string_view key, T& value) const {
-    const toml::node* node = table_.get(key);
-    if (node == nullptr) return absl::OkStatus();
-    const auto* found = node->as<T>();
-    if (found == nullptr) {
-      return ErrorAt(
-          node->source(),
-          absl::StrCat("\"", View(key), "\" is ", View(TypeName(node->type())),
-                       ", not ", View(TypeName(kTypeOf<T>))));
-    }
-    value = found->get();
-    return absl::OkStatus();
-  }
-
-  // Sets `number` if the key is there, which must then be 1 to `max`.
-  absl::Status ReadNumber(std::string_view key, uint64_t max,
-                          uint64_t& number) const {
-    if (!table_.contains(key)) return absl::OkStatus();
-    int64_t value = 0;
-    ALPHEUS_RETURN_IF_ERROR(Read(key, value));
-    if (value < 1 || static_cast<uint64_t>(value) > max) {
-      return ErrorOf(key, absl::StrCat("\"", View(key), "\" is ", value,
-                                       "; it must be 1 to ", max));
-    }
-    number = static_cast<uint64_t>(value);
-    return absl::OkStatus();
-  }
-
- private:
-  std::string_view file_;
-  const toml::table& table_;
-};
 
 // Returns a UUID of 32 hexadecimal digits, hyphens aside; nothing for other
 // text.
@@ -249,7 +128,7 @@ absl::StatusOr<std::vector<ClusterMember>> ReadMembers(
     if (!entry.is_table()) {
       return root.ErrorAt(
           entry.source(),
-          absl::StrCat("a member is ", View(TypeName(entry.type())),
+          absl::StrCat("a member is ", AbslView(TypeName(entry.type())),
                        ", not a [[member]] table"));
     }
     const TableReader reader(file, *entry.as_table());
@@ -304,7 +183,7 @@ absl::StatusOr<std::vector<Address>> ReadServers(const TableReader& reader,
   for (const toml::node& entry : *list) {
     const auto* text = entry.as_string();
     absl::StatusOr<Address> server = absl::InvalidArgumentError(absl::StrCat(
-        "a server is ", View(TypeName(entry.type())), ", not a string"));
+        "a server is ", AbslView(TypeName(entry.type())), ", not a string"));
     if (text != nullptr) server = ParseAddress(text->get());
     if (!server.ok()) {
       return reader.ErrorAt(entry.source(), Why(server.status()));
@@ -558,12 +437,7 @@ absl::Status CompleteService(const std::string& path, const HostLookup& look_up,
 absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
                                                       std::string_view name) {
   const toml::parse_result parsed = toml::parse(text, name);
-  if (!parsed) {
-    const toml::source_position at = parsed.error().source().begin;
-    return absl::InvalidArgumentError(
-        absl::StrCat(View(name), ":", at.line, ":", at.column,
-                     ": not valid TOML: ", View(parsed.error().description())));
-  }
+  if (!parsed) return ParseError(name, parsed.error());
   return ReadCluster(name, parsed.table());
 }
 

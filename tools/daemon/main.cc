@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <functional>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -36,7 +35,7 @@ namespace {
 struct Arguments {
   NodeOptions node;
   std::vector<std::string> stand;
-  std::string serve;
+  rpc::LogServerOptions serve;
   cli::StandingArguments standing;
   bool check_config = false;
 };
@@ -75,6 +74,31 @@ void AddPlaces(CLI::App* app, NodeOptions* options) {
   add("--followers-max", &options->followers_max,
       "How many readers may follow logs of this node (alpheus tail --follow); "
       "more are refused");
+}
+
+// Adds how clients are served. Requires: --stand was added.
+void AddServing(CLI::App* app, rpc::LogServerOptions* serve) {
+  const cli::Option listen = cli::AddOption(
+      app, "--serve", &serve->listen,
+      "Where to listen for clients that append to the logs for which "
+      "the node stands, and read them (gRPC). An address that other machines "
+      "reach needs TLS, and tokens or certificates of clients. Default: "
+      "nowhere");
+  listen.Needs(cli::FindOption(app, "--stand"));
+  const auto add = [&](const char* name, std::string* file, const char* what) {
+    cli::AddOption(app, name, file, what).Needs(listen);
+  };
+  add("--tls-certificate", &serve->tls_certificate,
+      "File with the certificate that clients see, and those of its issuers, "
+      "as PEM. Default: no TLS");
+  add("--tls-key", &serve->tls_key,
+      "File with the certificate's key, as PEM, with mode 600");
+  add("--tls-client-ca", &serve->tls_client_ca,
+      "File with authorities, as PEM: clients must show a certificate that one "
+      "of them has signed. Default: they need none");
+  add("--tokens", &serve->tokens,
+      "File with what each token may do (alpheus token new), with mode 600. "
+      "Default: clients need no token");
 }
 
 void AddOptions(cli::Parser* parser, Arguments* arguments) {
@@ -116,12 +140,7 @@ void AddOptions(cli::Parser* parser, Arguments* arguments) {
                  "the log when it is elected, and holds it; may be given "
                  "several times");
   cli::AddStandingOptions(app, &arguments->standing);
-  cli::AddOption(
-      app, "--serve", &arguments->serve,
-      "Where to listen for clients that append to the logs for which "
-      "the node stands, and read them (gRPC); a loopback address. "
-      "Default: nowhere")
-      .Needs(cli::FindOption(app, "--stand"));
+  AddServing(app, &arguments->serve);
   AddPlaces(app, options);
   cli::AddOption(app, "--yield-turns", &options->yield_turns,
                  "How many turns after the last activity go without sleep; "
@@ -169,10 +188,11 @@ absl::Status SetAddresses(const Arguments& arguments,
   return absl::OkStatus();
 }
 
-// The options as they are now, of the same command line.
-void Reload(Node* node, service::ServedLogs* served,
-            const std::function<void(const std::string&)>& say, int argc,
-            char** argv) {
+// The options as they are now, of the same command line. A cluster file that is
+// of no use does not keep a token from being revoked.
+void Reload(Node* node, service::ServedLogs* served, rpc::LogServer* server,
+            const Arguments& before, int argc, char** argv) {
+  const auto& say = before.node.say;
   cli::Parser parser(kDescription, "alpheusd");
   Arguments arguments;
   AddOptions(&parser, &arguments);
@@ -183,17 +203,28 @@ void Reload(Node* node, service::ServedLogs* served,
     return;
   }
   arguments.node.say = say;
+  if (server != nullptr) {
+    const absl::Status serves = server->Reload();
+    say(serves.ok() ? "reload: certificate and tokens were read again"
+                    : absl::StrCat("reload: ", serves.message()));
+  }
+  if (arguments.serve != before.serve) {
+    say("reload: where and how clients are served changes only after a "
+        "restart; the files of before are read");
+  }
   absl::Status reloaded = node->Reload(arguments.node);
   if (reloaded.ok()) reloaded = SetAddresses(arguments, served);
   if (!reloaded.ok()) {
-    say(absl::StrCat("nothing is reloaded: ", reloaded.message()));
+    say(absl::StrCat("nothing is reloaded",
+                     server != nullptr ? " but certificate and tokens: " : ": ",
+                     reloaded.message()));
   }
 }
 
 // Checks what the node does beside keeping replicas.
 absl::Status CheckStanding(const Arguments& arguments) {
   ALPHEUS_RETURN_IF_ERROR(StandingLogs::Check(StandingOptionsOf(arguments)));
-  if (arguments.serve.empty()) return absl::OkStatus();
+  if (arguments.serve.listen.empty()) return absl::OkStatus();
   return rpc::LogServer::Check(arguments.serve);
 }
 
@@ -218,7 +249,7 @@ cli::ExitStatus CheckConfig(const Arguments& arguments) {
 // Listens for clients, if the node is to.
 absl::StatusOr<std::unique_ptr<rpc::LogServer>> Serve(
     const Arguments& arguments, service::ServedLogs* served) {
-  if (arguments.serve.empty()) return nullptr;
+  if (arguments.serve.listen.empty()) return nullptr;
   ALPHEUS_RETURN_IF_ERROR(SetAddresses(arguments, served));
   return rpc::LogServer::Start(arguments.serve, *served);
 }
@@ -246,7 +277,9 @@ cli::ExitStatus Run(const Arguments& arguments, Signals* signals, int argc,
         standing.Stop();
         (*node)->Stop();
       },
-      [&] { Reload(node->get(), &served, say, argc, argv); });
+      [&] {
+        Reload(node->get(), &served, server->get(), arguments, argc, argv);
+      });
   if (!waits.ok()) return fail(waits);
   say(absl::StrCat("node ", options.node, " listens on ", (*node)->address()));
   StandingOptions stands_for = StandingOptionsOf(arguments);

@@ -23,8 +23,10 @@ void Set(const Payload& payload, v1::Payload* out) {
 }  // namespace
 
 AppendCall::AppendCall(Owner& owner, v1::LogService::Stub& stub,
+                       const ChannelSecurity& security,
                        const v1::AppendStreamRequest::Begin& begin)
     : owner_(owner) {
+  security.Authorize(&context_);
   *request_.mutable_begin() = begin;
   stub.async()->AppendStream(&context_, this);
   // Callers begin writes, too.

@@ -22,6 +22,7 @@
 
 #include "alpheus/v1/log_service.grpc.pb.h"
 #include "api/client/append/append_session.h"
+#include "api/client/grpc/channel_security.h"
 
 namespace alpheus::client {
 
@@ -50,6 +51,7 @@ class AppendCall final
 
   // Opens the stream with `begin`. Requires: the owner's lock.
   AppendCall(Owner& owner, v1::LogService::Stub& stub,
+             const ChannelSecurity& security,
              const v1::AppendStreamRequest::Begin& begin);
 
   // Sends what there is to send.

@@ -33,8 +33,9 @@ absl::Status StatusOf(int code, const std::string& message) {
 
 }  // namespace
 
-AppendDriver::AppendDriver(LogClientOptions options)
+AppendDriver::AppendDriver(LogClientOptions options, ChannelSecurity security)
     : options_(std::move(options)),
+      stubs_(std::move(security)),
       session_(options_.limits),
       search_(options_.addresses, options_.search,
               [this](uint64_t below) { return random_.Below(below); }) {}
@@ -102,6 +103,11 @@ absl::Status AppendDriver::Flush(absl::Duration timeout) {
       absl::StrCat(session_.unanswered(), " requests have no answer yet"));
 }
 
+std::string AppendDriver::LastSaid() {
+  const Lock lock(mutex_);
+  return last_said_;
+}
+
 void AppendDriver::RunCallbacks() {
   Lock lock(mutex_);
   if (std::exchange(is_calling_, true)) return;  // another thread runs them
@@ -146,14 +152,21 @@ AppendDriver::Stub* AppendDriver::FindPrimary() {
                         [this] { return is_ending_; });
       if (is_ending_) return nullptr;
     }
-    Stub& stub = stubs_.At(step.address);
-    const grpc::Status begun = Begin(stub);
+    Stub* const stub = stubs_.At(step.address);
+    if (stub == nullptr) {  // a node has named it
+      const Lock lock(mutex_);
+      search_.NotPrimary("");
+      continue;
+    }
+    const grpc::Status begun = Begin(*stub);
     const Lock lock(mutex_);
     if (session_.state() == State::kEnded) return nullptr;
     if (begun.ok()) {
       search_.Found();
-      return &stub;
+      return stub;
     }
+    last_said_ =
+        absl::StrCat("node ", step.address, ": ", begun.error_message());
     search_.NotPrimary(ErrorIn(begun).not_primary().address());
   }
 }
@@ -188,6 +201,7 @@ grpc::Status AppendDriver::Ask(
                                  Response*),
     Stub& stub, const Request& request, Response* response) {
   grpc::ClientContext context;
+  stubs_.security().Authorize(&context);
   context.set_deadline(gpr_time_from_millis(options_.answer_ms, GPR_TIMESPAN));
   {
     const Lock lock(mutex_);
@@ -254,7 +268,7 @@ void AppendDriver::Serve(Stub& stub) {
   SetPlace(session_.client(), begin.mutable_client());
   begin.set_durability(v1::DURABILITY_QUORUM);
   begin.set_resumption(session_.resumption());
-  AppendCall call(*this, stub, begin);
+  AppendCall call(*this, stub, stubs_.security(), begin);
   call_ = &call;
   // Callers don't wake the thread: it looks at the stream now and then (ADR3).
   const auto look_every = std::chrono::nanoseconds(
@@ -284,6 +298,7 @@ void AppendDriver::Close(Stub& stub) {
     SetPlace(session_.client(), request.mutable_client());
   }
   grpc::ClientContext context;
+  stubs_.security().Authorize(&context);
   context.set_deadline(gpr_time_from_millis(options_.answer_ms, GPR_TIMESPAN));
   v1::CloseClientResponse response;
   stub.CloseClient(&context, request, &response);

@@ -44,6 +44,7 @@
 #include "alpheus/v1/log_service.grpc.pb.h"
 #include "api/client/append/append_session.h"
 #include "api/client/grpc/append_call.h"
+#include "api/client/grpc/channel_security.h"
 #include "api/client/grpc/log_client_options.h"
 #include "api/client/grpc/node_stubs.h"
 #include "api/client/locate/primary_search.h"
@@ -54,7 +55,7 @@ namespace alpheus::client {
 
 class AppendDriver final : private AppendCall::Owner {
  public:
-  explicit AppendDriver(LogClientOptions options);
+  AppendDriver(LogClientOptions options, ChannelSecurity security);
 
   // Starts the thread. Errors: ResourceExhausted (no thread).
   absl::Status Start();
@@ -64,6 +65,9 @@ class AppendDriver final : private AppendCall::Owner {
 
   // Takes a request. Errors: see LogClient::AppendAsync.
   absl::Status Append(Payload payload, AppendCallback callback);
+  // Returns what kept the thread from a primary last, for people; empty:
+  // nothing yet.
+  std::string LastSaid();
   // Waits until all requests have their answers, and all callbacks have run.
   // Errors: DeadlineExceeded.
   absl::Status Flush(absl::Duration timeout);
@@ -124,6 +128,7 @@ class AppendDriver final : private AppendCall::Owner {
   std::deque<std::function<void()>> callbacks_;
   size_t unheard_ = 0;  // callbacks that have not run to their end
   bool is_calling_ = false;
+  std::string last_said_;
 };
 
 }  // namespace alpheus::client

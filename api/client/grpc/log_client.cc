@@ -4,9 +4,13 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "api/client/grpc/append_driver.h"
+#include "api/client/grpc/channel_security.h"
+#include "log/base/status_macros.h"
 
 namespace alpheus::client {
 
@@ -16,7 +20,11 @@ absl::StatusOr<std::unique_ptr<LogClient>> LogClient::Start(
     return absl::InvalidArgumentError(
         "no address: name at least one node that serves the log");
   }
-  auto driver = std::make_unique<AppendDriver>(std::move(options));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      ChannelSecurity security,
+      ChannelSecurity::Load(options.security, options.addresses));
+  auto driver =
+      std::make_unique<AppendDriver>(std::move(options), std::move(security));
   const absl::Status started = driver->Start();
   if (!started.ok()) return started;
   return std::unique_ptr<LogClient>(new LogClient(std::move(driver)));
@@ -52,8 +60,10 @@ absl::StatusOr<Appended> LogClient::Append(Payload payload,
     shared->changed.wait(lock, is_answered);
   } else if (!shared->changed.wait_for(lock, absl::ToChronoNanoseconds(timeout),
                                        is_answered)) {
-    return absl::DeadlineExceededError(
-        "no primary has answered in time; the request may be appended later");
+    const std::string said = driver_->LastSaid();
+    return absl::DeadlineExceededError(absl::StrCat(
+        "no primary has answered in time; the request may be appended later",
+        said.empty() ? "" : ". Last: ", said));
   }
   return *std::move(shared->answer);
 }

@@ -61,7 +61,8 @@ class AppendAwaiter {
 class LogClient {
  public:
   // Starts the client's thread. Does not wait for a primary. Errors:
-  // InvalidArgument (no address); ResourceExhausted (no thread).
+  // InvalidArgument (no address); as ChannelSecurity::Load; ResourceExhausted
+  // (no thread).
   static absl::StatusOr<std::unique_ptr<LogClient>> Start(
       LogClientOptions options);
   // Ends. Requests without an answer get Cancelled: the outcome of those that

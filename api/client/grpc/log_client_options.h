@@ -19,10 +19,29 @@ namespace alpheus::client {
 // less (max_payload_bytes of its status).
 inline constexpr size_t kRequestBytesMax = (size_t{16} << 20) - (64 << 10);
 
+// How a client and its nodes know each other. As it is: neither TLS nor a
+// token.
+struct ClientSecurity {
+  bool uses_tls = false;
+  // Authorities of the nodes' certificates, as PEM: a file, or its text; none:
+  // those of the system.
+  std::string ca_file = {};
+  std::string ca_pem = {};
+  // The client's own certificate and its key, files with PEM: for nodes with
+  // --tls-client-ca.
+  std::string certificate_file = {};
+  std::string key_file = {};
+  // The token, for nodes with --tokens. Without TLS only to loopback addresses.
+  std::string token = {};
+  // Name that the nodes' certificates have, if it is not that of the address.
+  std::string server_name = {};
+};
+
 struct LogClientOptions {
   // Nodes that may be primary, "host:port" of alpheusd --serve. At least one.
   std::vector<std::string> addresses;
   std::string log = "main";
+  ClientSecurity security = {};
   AppendLimits limits = {};
   SearchTimes search = {};
   // Bytes of payloads that one message has at most, unless it has one payload.

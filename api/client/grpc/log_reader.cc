@@ -42,13 +42,18 @@ absl::StatusOr<std::unique_ptr<LogReader>> LogReader::Start(
                      "is ",
                      read.to_lsn));
   }
+  ALPHEUS_ASSIGN_OR_RETURN(
+      ChannelSecurity security,
+      ChannelSecurity::Load(options.security, options.addresses));
   return std::unique_ptr<LogReader>(
-      new LogReader(std::move(options), std::move(read)));
+      new LogReader(std::move(options), std::move(read), std::move(security)));
 }
 
-LogReader::LogReader(LogClientOptions options, ReadOptions read)
+LogReader::LogReader(LogClientOptions options, ReadOptions read,
+                     ChannelSecurity security)
     : options_(std::move(options)),
       read_(std::move(read)),
+      stubs_(std::move(security)),
       search_(options_.addresses, options_.search,
               [this](uint64_t below) { return random_.Below(below); }),
       next_lsn_(read_.from_lsn),
@@ -110,13 +115,17 @@ absl::Status LogReader::Connect(int64_t end_ns) {
           last_said_, ". Read again to go on"));
     }
     step_.reset();
-    Stub& stub = stubs_.At(step.address);
+    Stub* const stub = stubs_.At(step.address);
+    if (stub == nullptr) {  // a node has named it
+      search_.NotPrimary("");
+      continue;
+    }
     v1::GetStatusResponse status;
-    const grpc::Status asked = AskStatus(stub, end_ns, &status);
+    const grpc::Status asked = AskStatus(*stub, end_ns, &status);
     if (asked.ok() && status.is_primary()) {
       search_.Found();
       if (!read_.follows && to_lsn_ == 0) to_lsn_ = status.durable_lsn();
-      BeginCall(stub);
+      BeginCall(*stub);
       return absl::OkStatus();
     }
     ALPHEUS_RETURN_IF_ERROR(FinalErrorOf(asked));
@@ -139,14 +148,14 @@ void LogReader::BeginCall(Stub& stub) {
     begin.set_log(options_.log);
     begin.set_from_lsn(next_lsn_);
     for (const uint32_t tag : read_.tags) begin.add_tags(tag);
-    call = RecordCall::Tail(stub, begin, read_.credit_bytes);
+    call = RecordCall::Tail(stub, stubs_.security(), begin, read_.credit_bytes);
   } else {
     v1::ReadRequest request;
     request.set_log(options_.log);
     request.set_from_lsn(next_lsn_);
     request.set_to_lsn(to_lsn_);
     for (const uint32_t tag : read_.tags) request.add_tags(tag);
-    call = RecordCall::Read(stub, request);
+    call = RecordCall::Read(stub, stubs_.security(), request);
   }
   primary_ = &stub;
   const std::lock_guard lock(mutex_);
@@ -209,6 +218,7 @@ absl::Status LogReader::FinalErrorOf(const grpc::Status& status) {
 grpc::Status LogReader::AskStatus(Stub& stub, int64_t end_ns,
                                   v1::GetStatusResponse* response) {
   grpc::ClientContext context;
+  stubs_.security().Authorize(&context);
   const int64_t answer_ns =
       std::min(options_.answer_ns(), end_ns - Clock::Real().NowNanos());
   context.set_deadline(

@@ -36,6 +36,7 @@
 #include "absl/time/time.h"
 #include "alpheus/v1/log_service.grpc.pb.h"
 #include "api/client/append/append_session.h"
+#include "api/client/grpc/channel_security.h"
 #include "api/client/grpc/log_client_options.h"
 #include "api/client/grpc/node_stubs.h"
 #include "api/client/grpc/record_call.h"
@@ -69,7 +70,8 @@ struct ReadOptions {
 
 class LogReader {
  public:
-  // Does not connect yet. Errors: InvalidArgument (no address).
+  // Does not connect yet. Errors: InvalidArgument (no address); as
+  // ChannelSecurity::Load.
   static absl::StatusOr<std::unique_ptr<LogReader>> Start(
       LogClientOptions options, ReadOptions read);
   ~LogReader() = default;
@@ -94,7 +96,8 @@ class LogReader {
  private:
   using Stub = v1::LogService::Stub;
 
-  LogReader(LogClientOptions options, ReadOptions read);
+  LogReader(LogClientOptions options, ReadOptions read,
+            ChannelSecurity security);
 
   // Takes the next record of the message that is there.
   std::optional<Record> TakeRecord();

@@ -13,7 +13,8 @@ constexpr int kMessageBytesMax = 32 << 20;
 
 }  // namespace
 
-NodeStubs::Stub& NodeStubs::At(const std::string& address) {
+NodeStubs::Stub* NodeStubs::At(const std::string& address) {
+  if (!security_.CheckAddress(address).ok()) return nullptr;
   std::unique_ptr<Stub>& stub = stubs_[address];
   if (stub == nullptr) {
     grpc::ChannelArguments arguments;
@@ -24,10 +25,11 @@ NodeStubs::Stub& NodeStubs::At(const std::string& address) {
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kReconnectMillisMin);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMillisMax);
     arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
-    stub = v1::LogService::NewStub(grpc::CreateCustomChannel(
-        address, grpc::InsecureChannelCredentials(), arguments));
+    const auto credentials = security_.Apply(&arguments);
+    stub = v1::LogService::NewStub(
+        grpc::CreateCustomChannel(address, credentials, arguments));
   }
-  return *stub;
+  return stub.get();
 }
 
 }  // namespace alpheus::client

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // node_stubs: connections to the nodes of a log, one to each.
 //
-// Thread safety: one thread at a time; stubs by many.
+// Thread safety: one thread at a time; stubs and security() by many.
 #ifndef ALPHEUS_API_CLIENT_GRPC_NODE_STUBS_H_
 #define ALPHEUS_API_CLIENT_GRPC_NODE_STUBS_H_
 
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "alpheus/v1/log_service.grpc.pb.h"
+#include "api/client/grpc/channel_security.h"
 
 namespace alpheus::client {
 
@@ -17,10 +19,17 @@ class NodeStubs {
  public:
   using Stub = v1::LogService::Stub;
 
-  // Returns the calls to a node. Valid as long as this object.
-  Stub& At(const std::string& address);
+  explicit NodeStubs(ChannelSecurity security)
+      : security_(std::move(security)) {}
+
+  // Returns the calls to a node, valid as long as this object; null if nothing
+  // may be sent to this address (CHS1, channel_security.h).
+  Stub* At(const std::string& address);
+  // Every call is authorized by it.
+  const ChannelSecurity& security() const { return security_; }
 
  private:
+  const ChannelSecurity security_;
   std::map<std::string, std::unique_ptr<Stub>> stubs_;
 };
 

@@ -78,7 +78,10 @@ class CallOf : public Reactor, public RecordCall {
 class ReadCall final : public CallOf<grpc::ClientReadReactor<v1::ReadResponse>,
                                      v1::ReadResponse> {
  public:
-  ReadCall(Stub& stub, const v1::ReadRequest& request) : request_(request) {
+  ReadCall(Stub& stub, const ChannelSecurity& security,
+           const v1::ReadRequest& request)
+      : request_(request) {
+    security.Authorize(&context_);
     stub.async()->Read(&context_, &request_, this);
     Begin();
   }
@@ -92,8 +95,10 @@ class TailCall final
     : public CallOf<grpc::ClientBidiReactor<v1::TailRequest, v1::TailResponse>,
                     v1::TailResponse> {
  public:
-  TailCall(Stub& stub, const v1::TailRequest::Begin& begin, uint64_t credit)
+  TailCall(Stub& stub, const ChannelSecurity& security,
+           const v1::TailRequest::Begin& begin, uint64_t credit)
       : credit_(credit), owed_(credit) {
+    security.Authorize(&context_);
     *request_.mutable_begin() = begin;
     stub.async()->Tail(&context_, this);
     is_writing_ = true;
@@ -136,13 +141,15 @@ class TailCall final
 }  // namespace
 
 std::unique_ptr<RecordCall> RecordCall::Read(Stub& stub,
+                                             const ChannelSecurity& security,
                                              const v1::ReadRequest& request) {
-  return std::make_unique<ReadCall>(stub, request);
+  return std::make_unique<ReadCall>(stub, security, request);
 }
 
 std::unique_ptr<RecordCall> RecordCall::Tail(
-    Stub& stub, const v1::TailRequest::Begin& begin, uint64_t credit) {
-  return std::make_unique<TailCall>(stub, begin, credit);
+    Stub& stub, const ChannelSecurity& security,
+    const v1::TailRequest::Begin& begin, uint64_t credit) {
+  return std::make_unique<TailCall>(stub, security, begin, credit);
 }
 
 }  // namespace alpheus::client

@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "alpheus/v1/log_service.grpc.pb.h"
+#include "api/client/grpc/channel_security.h"
 
 namespace alpheus::client {
 
@@ -31,10 +32,12 @@ class RecordCall {
 
   // Reads records that are durable, and ends.
   static std::unique_ptr<RecordCall> Read(Stub& stub,
+                                          const ChannelSecurity& security,
                                           const v1::ReadRequest& request);
   // Reads records as they become durable. At most `credit` bytes and one record
   // are under way.
   static std::unique_ptr<RecordCall> Tail(Stub& stub,
+                                          const ChannelSecurity& security,
                                           const v1::TailRequest::Begin& begin,
                                           uint64_t credit);
   // Cancels the call, and waits for its end, which comes soon.

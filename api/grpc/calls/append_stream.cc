@@ -15,9 +15,10 @@ using service::Verdict;
 
 }  // namespace
 
-AppendStream* AppendStream::Start(service::ServedLogs& logs,
-                                  TaskThread& tasks) {
-  std::shared_ptr<AppendStream> stream(new AppendStream(logs, tasks));
+AppendStream* AppendStream::Start(service::ServedLogs& logs, TaskThread& tasks,
+                                  Permit permit) {
+  std::shared_ptr<AppendStream> stream(
+      new AppendStream(logs, tasks, std::move(permit)));
   stream->self_ = stream;
   const MutexLock lock(stream->mutex_);
   stream->Advance();
@@ -49,6 +50,8 @@ void AppendStream::OnReadDone(bool ok) {
 std::optional<CallError> AppendStream::TakeBegin() {
   if (!request_.has_begin()) return Invalid("a stream starts with `begin`");
   const v1::AppendStreamRequest::Begin& begin = request_.begin();
+  const absl::Status may = permit_.Enter(begin.log());
+  if (!may.ok()) return NotAllowed(may);
   if (auto error = CheckDurability(begin.durability())) return error;
   service::FoundLog found = logs_.Find(begin.log());
   if (!found.use) return ErrorOf(found);
@@ -77,6 +80,8 @@ std::optional<CallError> AppendStream::TakeBegin() {
 }
 
 std::optional<CallError> AppendStream::TakeRequests() {
+  const absl::Status may = permit_.Recheck();
+  if (!may.ok()) return NotAllowed(may);
   const auto count = static_cast<size_t>(request_.requests().payloads_size());
   const v1::Durability durability = request_.requests().durability();
   if (auto error = CheckDurability(durability)) return error;

@@ -29,6 +29,9 @@
 //         and drops what still comes. Otherwise the end of a process would
 //         close a connection with bytes that nobody read, and the kernel of the
 //         client would drop the last message.
+//   APS6. A message whose client may no longer append is not admitted: the
+//         stream ends in good order (APS2), with that as its status (ACS2,
+//         access.h).
 // Thread safety: gRPC's and the log's threads.
 // References: docs/design/service.md.
 #ifndef ALPHEUS_API_GRPC_CALLS_APPEND_STREAM_H_
@@ -40,11 +43,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "alpheus/v1/log_service.pb.h"
+#include "api/grpc/access/access.h"
 #include "api/grpc/calls/log_use.h"
 #include "api/grpc/wire/call_error.h"
 #include "api/service/clients/client_requests.h"
@@ -68,7 +73,8 @@ class AppendStream final
 
   // Begins to read. The stream owns itself until it is done. `tasks` must
   // outlive it, and all logs.
-  static AppendStream* Start(service::ServedLogs& logs, TaskThread& tasks);
+  static AppendStream* Start(service::ServedLogs& logs, TaskThread& tasks,
+                             Permit permit);
 
  private:
   // Requests of one message that are answered together.
@@ -77,8 +83,8 @@ class AppendStream final
     std::vector<service::Verdict> verdicts;
   };
 
-  AppendStream(service::ServedLogs& logs, TaskThread& tasks)
-      : logs_(logs), tasks_(tasks) {}
+  AppendStream(service::ServedLogs& logs, TaskThread& tasks, Permit permit)
+      : logs_(logs), tasks_(tasks), permit_(std::move(permit)) {}
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -118,6 +124,7 @@ class AppendStream final
   std::shared_ptr<AppendStream> self_;  // until OnDone
 
   // Used by the thread that takes a message.
+  Permit permit_;
   v1::AppendStreamRequest request_;
   size_t judged_ = 0;  // requests of it
   bool has_begun_ = false;

@@ -15,6 +15,7 @@
 #include "api/grpc/calls/append_stream.h"
 #include "api/grpc/calls/log_use.h"
 #include "api/grpc/calls/read_stream.h"
+#include "api/grpc/calls/shown_token.h"
 #include "api/grpc/calls/tail_stream.h"
 #include "api/grpc/wire/call_error.h"
 #include "api/grpc/wire/messages.h"
@@ -29,6 +30,9 @@ using service::Verdict;
 
 constexpr uint32_t kListedDefault = 1'000;
 constexpr uint32_t kListedMax = 10'000;
+
+// An administrator finds the clients whose programs are gone, and ends them.
+constexpr Roles kClientsRoles = Roles(Role::kAppend) | Role::kAdmin;
 
 ServerUnaryReactor* Refuse(ServerUnaryReactor* reactor,
                            const CallError& error) {
@@ -102,13 +106,33 @@ ServerUnaryReactor* AnswerWhenDurable(const SharedUse& use,
 
 }  // namespace
 
+absl::Status LogCalls::CheckAccess(const grpc::CallbackServerContext& context,
+                                   Roles roles, const std::string& log) const {
+  return access_.Check(ShownIn(context, access_), roles, log);
+}
+
+SharedUse LogCalls::Enter(const grpc::CallbackServerContext& context,
+                          ServerUnaryReactor* reactor, Roles roles,
+                          const std::string& log) {
+  const absl::Status may = CheckAccess(context, roles, log);
+  if (!may.ok()) {
+    Refuse(reactor, NotAllowed(may));
+    return nullptr;
+  }
+  service::FoundLog found = logs_.Find(log);
+  if (!found.use) {
+    Refuse(reactor, ErrorOf(found));
+    return nullptr;
+  }
+  return Share(std::move(found.use));
+}
+
 ServerUnaryReactor* LogCalls::OpenClient(grpc::CallbackServerContext* context,
                                          const v1::OpenClientRequest* request,
                                          v1::OpenClientResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
-  service::FoundLog found = logs_.Find(request->log());
-  if (!found.use) return Refuse(reactor, ErrorOf(found));
-  const SharedUse use = Share(std::move(found.use));
+  const SharedUse use = Enter(*context, reactor, Role::kAppend, request->log());
+  if (use == nullptr) return reactor;
   const Epoch epoch = (*use)->service().epoch();
   const Verdict verdict = (*use)->service().Open(epoch);
   AnswerWhenSettled(use, verdict, {{}, 0, epoch, epoch}, false, reactor,
@@ -123,9 +147,8 @@ ServerUnaryReactor* LogCalls::CloseClient(grpc::CallbackServerContext* context,
                                           const v1::CloseClientRequest* request,
                                           v1::CloseClientResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
-  service::FoundLog found = logs_.Find(request->log());
-  if (!found.use) return Refuse(reactor, ErrorOf(found));
-  const SharedUse use = Share(std::move(found.use));
+  const SharedUse use = Enter(*context, reactor, kClientsRoles, request->log());
+  if (use == nullptr) return reactor;
   service::ServiceLog& log = (*use)->service();
   const service::ClientId client = ClientOf(request->client());
   const Verdict verdict = log.Close(Epoch(request->epoch()), client);
@@ -141,8 +164,8 @@ ServerUnaryReactor* LogCalls::ListClients(grpc::CallbackServerContext* context,
                                           const v1::ListClientsRequest* request,
                                           v1::ListClientsResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const service::FoundLog found = logs_.Find(request->log());
-  if (!found.use) return Refuse(reactor, ErrorOf(found));
+  const SharedUse use = Enter(*context, reactor, kClientsRoles, request->log());
+  if (use == nullptr) return reactor;
   if (request->max() > kListedMax) {
     return Refuse(reactor,
                   Invalid(absl::StrCat("list ", request->max(),
@@ -151,7 +174,7 @@ ServerUnaryReactor* LogCalls::ListClients(grpc::CallbackServerContext* context,
   }
   const uint32_t max = request->max() == 0 ? kListedDefault : request->max();
   for (const service::TableEntry& entry :
-       found.use->service().ListOpen(ClientOf(request->after()), max)) {
+       (*use)->service().ListOpen(ClientOf(request->after()), max)) {
     v1::ListClientsResponse::Client* const client = response->add_clients();
     SetPlace(entry.client.opened, client->mutable_client());
     client->set_last_sequence(entry.sequence);
@@ -165,12 +188,11 @@ ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
                                      const v1::AppendRequest* request,
                                      v1::AppendResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const SharedUse use = Enter(*context, reactor, Role::kAppend, request->log());
+  if (use == nullptr) return reactor;
   if (const auto error = CheckDurability(request->durability())) {
     return Refuse(reactor, *error);
   }
-  service::FoundLog found = logs_.Find(request->log());
-  if (!found.use) return Refuse(reactor, ErrorOf(found));
-  const SharedUse use = Share(std::move(found.use));
   service::ServiceLog& log = (*use)->service();
   const AppendRequestParts parts(
       ClientOf(request->client()),
@@ -195,8 +217,10 @@ ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
 }
 
 grpc::ServerBidiReactor<v1::AppendStreamRequest, v1::AppendStreamResponse>*
-LogCalls::AppendStream(grpc::CallbackServerContext* /*context*/) {
-  return AppendStream::Start(logs_, tasks_);
+LogCalls::AppendStream(grpc::CallbackServerContext* context) {
+  return AppendStream::Start(
+      logs_, tasks_,
+      Permit(access_, ShownIn(*context, access_), Role::kAppend));
 }
 
 ServerUnaryReactor* LogCalls::ResumeClient(
@@ -204,9 +228,8 @@ ServerUnaryReactor* LogCalls::ResumeClient(
     const v1::ResumeClientRequest* request,
     v1::ResumeClientResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
-  service::FoundLog found = logs_.Find(request->log());
-  if (!found.use) return Refuse(reactor, ErrorOf(found));
-  const SharedUse use = Share(std::move(found.use));
+  const SharedUse use = Enter(*context, reactor, Role::kAppend, request->log());
+  if (use == nullptr) return reactor;
   service::ServiceLog& log = (*use)->service();
   const service::ClientId client = ClientOf(request->client());
   const service::Resumed resumed = log.Resume(
@@ -233,9 +256,8 @@ ServerUnaryReactor* LogCalls::Resolve(grpc::CallbackServerContext* context,
                                       const v1::ResolveRequest* request,
                                       v1::ResolveResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
-  service::FoundLog found = logs_.Find(request->log());
-  if (!found.use) return Refuse(reactor, ErrorOf(found));
-  const SharedUse use = Share(std::move(found.use));
+  const SharedUse use = Enter(*context, reactor, Role::kAppend, request->log());
+  if (use == nullptr) return reactor;
   service::ServiceLog& log = (*use)->service();
   const service::ClientId client = ClientOf(request->client());
   const RequestName name = {client, request->sequence(),
@@ -269,9 +291,8 @@ ServerUnaryReactor* LogCalls::Force(grpc::CallbackServerContext* context,
                                     const v1::ForceRequest* request,
                                     v1::ForceResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
-  service::FoundLog found = logs_.Find(request->log());
-  if (!found.use) return Refuse(reactor, ErrorOf(found));
-  const SharedUse use = Share(std::move(found.use));
+  const SharedUse use = Enter(*context, reactor, Role::kAppend, request->log());
+  if (use == nullptr) return reactor;
   Log& log = (*use)->log();
   const absl::Status begun = log.BeginForce(Lsn(request->place().lsn()));
   if (!begun.ok()) return Refuse(reactor, ErrorOf(begun, log.head_lsn()));
@@ -282,29 +303,30 @@ ServerUnaryReactor* LogCalls::WaitDurable(grpc::CallbackServerContext* context,
                                           const v1::WaitDurableRequest* request,
                                           v1::WaitDurableResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
-  service::FoundLog found = logs_.Find(request->log());
-  if (!found.use) return Refuse(reactor, ErrorOf(found));
-  return AnswerWhenDurable(Share(std::move(found.use)),
-                           PlaceOf(request->place()), reactor, response);
+  const SharedUse use = Enter(*context, reactor, Role::kRead, request->log());
+  if (use == nullptr) return reactor;
+  return AnswerWhenDurable(use, PlaceOf(request->place()), reactor, response);
 }
 
 grpc::ServerWriteReactor<v1::ReadResponse>* LogCalls::Read(
-    grpc::CallbackServerContext* /*context*/, const v1::ReadRequest* request) {
-  return ReadStream::Start(logs_, *request);
+    grpc::CallbackServerContext* context, const v1::ReadRequest* request) {
+  return ReadStream::Start(
+      logs_, Permit(access_, ShownIn(*context, access_), Role::kRead),
+      *request);
 }
 
 grpc::ServerBidiReactor<v1::TailRequest, v1::TailResponse>* LogCalls::Tail(
-    grpc::CallbackServerContext* /*context*/) {
-  return TailStream::Start(logs_, tasks_);
+    grpc::CallbackServerContext* context) {
+  return TailStream::Start(
+      logs_, tasks_, Permit(access_, ShownIn(*context, access_), Role::kRead));
 }
 
 ServerUnaryReactor* LogCalls::Cleanup(grpc::CallbackServerContext* context,
                                       const v1::CleanupRequest* request,
                                       v1::CleanupResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
-  service::FoundLog found = logs_.Find(request->log());
-  if (!found.use) return Refuse(reactor, ErrorOf(found));
-  const SharedUse use = Share(std::move(found.use));
+  const SharedUse use = Enter(*context, reactor, Role::kAdmin, request->log());
+  if (use == nullptr) return reactor;
   Log& log = (*use)->log();
   const Lsn through(request->through_lsn());
   if (through > log.durable_lsn()) {
@@ -331,10 +353,10 @@ ServerUnaryReactor* LogCalls::GetExposure(grpc::CallbackServerContext* context,
                                           const v1::GetExposureRequest* request,
                                           v1::GetExposureResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const service::FoundLog found = logs_.Find(request->log());
-  if (!found.use) return Refuse(reactor, ErrorOf(found));
-  response->set_records(found.use->log().Exposed());
-  response->set_records_max(found.use->log().ExposedMax());
+  const SharedUse use = Enter(*context, reactor, Role::kRead, request->log());
+  if (use == nullptr) return reactor;
+  response->set_records((*use)->log().Exposed());
+  response->set_records_max((*use)->log().ExposedMax());
   reactor->Finish(grpc::Status::OK);
   return reactor;
 }
@@ -343,6 +365,8 @@ ServerUnaryReactor* LogCalls::GetStatus(grpc::CallbackServerContext* context,
                                         const v1::GetStatusRequest* request,
                                         v1::GetStatusResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const absl::Status may = CheckAccess(*context, kAnyRole, request->log());
+  if (!may.ok()) return Refuse(reactor, NotAllowed(may));
   const service::FoundLog found = logs_.Find(request->log());
   if (!found.use && !absl::IsUnavailable(found.status)) {
     return Refuse(reactor, ErrorOf(found));
@@ -370,7 +394,10 @@ ServerUnaryReactor* LogCalls::ListLogs(grpc::CallbackServerContext* context,
                                        const v1::ListLogsRequest* /*request*/,
                                        v1::ListLogsResponse* response) {
   ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const absl::Status may = access_.CheckKnown(ShownIn(*context, access_));
+  if (!may.ok()) return Refuse(reactor, NotAllowed(may));
   for (const auto& [name, is_served] : logs_.List()) {
+    if (!CheckAccess(*context, kAnyRole, name).ok()) continue;
     v1::ListLogsResponse::Log* const log = response->add_logs();
     log->set_name(name);
     log->set_is_primary(is_served);

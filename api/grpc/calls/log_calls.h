@@ -12,7 +12,12 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <string>
+
+#include "absl/status/status.h"
 #include "alpheus/v1/log_service.grpc.pb.h"
+#include "api/grpc/access/access.h"
+#include "api/grpc/calls/log_use.h"
 #include "api/service/served/served_logs.h"
 #include "api/wiring/task_thread.h"
 
@@ -20,9 +25,9 @@ namespace alpheus::rpc {
 
 class LogCalls final : public v1::LogService::CallbackService {
  public:
-  // Both must outlive it, and `tasks` all logs.
-  LogCalls(service::ServedLogs& logs, TaskThread& tasks)
-      : logs_(logs), tasks_(tasks) {}
+  // All must outlive it, and `tasks` all logs.
+  LogCalls(service::ServedLogs& logs, TaskThread& tasks, const Access& access)
+      : logs_(logs), tasks_(tasks), access_(access) {}
 
   grpc::ServerUnaryReactor* OpenClient(
       grpc::CallbackServerContext* context,
@@ -75,8 +80,19 @@ class LogCalls final : public v1::LogService::CallbackService {
                                      v1::ListLogsResponse* response) override;
 
  private:
+  // Errors: as Access::Check. It is the first that a call asks: others learn
+  // nothing, not even that there is a log of that name (ACS1).
+  absl::Status CheckAccess(const grpc::CallbackServerContext& context,
+                           Roles roles, const std::string& log) const;
+  // Finds the log of a call whose caller has one of the roles for it. Returns
+  // none if it has refused the call.
+  SharedUse Enter(const grpc::CallbackServerContext& context,
+                  grpc::ServerUnaryReactor* reactor, Roles roles,
+                  const std::string& log);
+
   service::ServedLogs& logs_;
   TaskThread& tasks_;
+  const Access& access_;
 };
 
 }  // namespace alpheus::rpc

@@ -13,9 +13,9 @@ constexpr size_t kReadMessageBytes = size_t{256} << 10;
 
 }  // namespace
 
-ReadStream* ReadStream::Start(service::ServedLogs& logs,
+ReadStream* ReadStream::Start(service::ServedLogs& logs, Permit permit,
                               const v1::ReadRequest& request) {
-  std::shared_ptr<ReadStream> stream(new ReadStream());
+  std::shared_ptr<ReadStream> stream(new ReadStream(std::move(permit)));
   stream->self_ = stream;
   const std::optional<CallError> error = stream->Open(logs, request);
   const MutexLock lock(stream->mutex_);
@@ -29,6 +29,11 @@ ReadStream* ReadStream::Start(service::ServedLogs& logs,
 
 std::optional<CallError> ReadStream::Open(service::ServedLogs& logs,
                                           const v1::ReadRequest& request) {
+  const absl::Status may = [&] {
+    const MutexLock lock(mutex_);
+    return permit_.Enter(request.log());
+  }();
+  if (!may.ok()) return NotAllowed(may);
   service::FoundLog found = logs.Find(request.log());
   if (!found.use) return ErrorOf(found);
   const SharedUse use = Share(std::move(found.use));
@@ -55,6 +60,10 @@ std::optional<CallError> ReadStream::Open(service::ServedLogs& logs,
 }
 
 void ReadStream::SendNext() {
+  if (const absl::Status may = permit_.Recheck(); !may.ok()) {
+    End(NotAllowed(may).ToStatus());
+    return;
+  }
   response_.Clear();
   const absl::StatusOr<RecordReader::Taken> taken =
       reader_->Read(kReadMessageBytes, last_, response_.mutable_records());

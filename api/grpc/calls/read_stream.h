@@ -8,6 +8,8 @@
 // Invariants:
 //   RDS1. The stream has left the log soon after that is drained, whether or
 //         not its client reads.
+//   RDS2. No message leaves once the client may no longer read: the stream ends
+//         in its place (ACS2, access.h).
 // Thread safety: gRPC's threads, and one that drains.
 #ifndef ALPHEUS_API_GRPC_CALLS_READ_STREAM_H_
 #define ALPHEUS_API_GRPC_CALLS_READ_STREAM_H_
@@ -16,9 +18,11 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "alpheus/v1/log_service.pb.h"
+#include "api/grpc/access/access.h"
 #include "api/grpc/calls/log_use.h"
 #include "api/grpc/calls/record_reader.h"
 #include "api/grpc/wire/call_error.h"
@@ -33,11 +37,11 @@ class ReadStream final : public grpc::ServerWriteReactor<v1::ReadResponse>,
                          public std::enable_shared_from_this<ReadStream> {
  public:
   // Begins to read. The stream owns itself until it is done.
-  static ReadStream* Start(service::ServedLogs& logs,
+  static ReadStream* Start(service::ServedLogs& logs, Permit permit,
                            const v1::ReadRequest& request);
 
  private:
-  ReadStream() = default;
+  explicit ReadStream(Permit permit) : permit_(std::move(permit)) {}
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
@@ -55,6 +59,7 @@ class ReadStream final : public grpc::ServerWriteReactor<v1::ReadResponse>,
   std::shared_ptr<ReadStream> self_;  // until OnDone
 
   Mutex mutex_;
+  Permit permit_ ABSL_GUARDED_BY(mutex_);
   SharedUse use_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<RecordReader> reader_ ABSL_GUARDED_BY(mutex_);
   Lsn last_ ABSL_GUARDED_BY(mutex_);

@@ -12,6 +12,8 @@
 //   TLS1. At most one message is under way, and none without credit.
 //   TLS2. The stream has left the log soon after that is drained, whether or
 //         not its client reads.
+//   TLS3. No message leaves once the client may no longer read: the stream ends
+//         in its place (ACS2, access.h).
 // Thread safety: gRPC's threads, the readers' thread, and one that drains.
 #ifndef ALPHEUS_API_GRPC_CALLS_TAIL_STREAM_H_
 #define ALPHEUS_API_GRPC_CALLS_TAIL_STREAM_H_
@@ -21,9 +23,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "alpheus/v1/log_service.pb.h"
+#include "api/grpc/access/access.h"
 #include "api/grpc/calls/log_use.h"
 #include "api/grpc/calls/record_reader.h"
 #include "api/grpc/wire/call_error.h"
@@ -40,11 +44,12 @@ class TailStream final
  public:
   // Begins to read. The stream owns itself until it is done. `tasks` must
   // outlive it, and all logs.
-  static TailStream* Start(service::ServedLogs& logs, TaskThread& tasks);
+  static TailStream* Start(service::ServedLogs& logs, TaskThread& tasks,
+                           Permit permit);
 
  private:
-  TailStream(service::ServedLogs& logs, TaskThread& tasks)
-      : logs_(logs), tasks_(tasks) {}
+  TailStream(service::ServedLogs& logs, TaskThread& tasks, Permit permit)
+      : logs_(logs), tasks_(tasks), permit_(std::move(permit)) {}
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -70,6 +75,7 @@ class TailStream final
   bool has_begun_ = false;            // the same
 
   Mutex mutex_;
+  Permit permit_ ABSL_GUARDED_BY(mutex_);
   SharedUse use_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<RecordReader> reader_ ABSL_GUARDED_BY(mutex_);
   uint64_t credit_ ABSL_GUARDED_BY(mutex_) = 0;

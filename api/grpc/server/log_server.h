@@ -10,8 +10,14 @@
 //                    "alpheus/<log>/append"  this node takes requests
 //                    "alpheus/<log>/tail"    this node shows records
 //
-// Thread safety: Start and the destructor by one thread. Requires: the logs are
-// withdrawn before the destructor.
+// Invariants:
+//   LSV1. An address that other machines reach is listened on only with TLS,
+//         and with tokens or certificates of clients.
+//   LSV2. Files are read again one kind after the other. What is of no use
+//         changes nothing, and the rest is taken all the same: a token can be
+//         revoked while the certificate's file is being written.
+// Thread safety: Start and the destructor by one thread; the rest by many.
+// Requires: the logs are withdrawn before the destructor.
 // References: docs/design/service.md;
 // api/grpc/proto/alpheus/v1/log_service.proto.
 #ifndef ALPHEUS_API_GRPC_SERVER_LOG_SERVER_H_
@@ -23,24 +29,47 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "api/service/served/served_logs.h"
+#include "log/base/wall_clock.h"
 
 namespace alpheus::rpc {
+
+struct LogServerOptions {
+  // Where to listen, "host:port". Port 0: any.
+  std::string listen;
+  // Files with PEM: the certificate and those of its issuers, its key, and the
+  // authorities whose certificates clients must show. Empty: no TLS, and no
+  // such certificates.
+  std::string tls_certificate = {};
+  std::string tls_key = {};
+  std::string tls_client_ca = {};
+  // File of tokens (api/grpc/access/token_file.h). Empty: none is needed.
+  std::string tokens = {};
+
+  bool operator==(const LogServerOptions&) const = default;
+};
 
 class LogServer {
  public:
   // Checks what Start checks before it listens. May wait for a name server.
-  // Errors: InvalidArgument (no address, or not of this machine's own loopback
-  // network: without TLS anybody could read and write); NotFound, Unavailable
-  // (a name that leads nowhere); Unimplemented (built without gRPC).
-  static absl::Status Check(const std::string& listen);
-  // Listens at this address, "host:port", for requests to these logs, which
-  // must outlive it. Port 0: any. Errors: as Check; Unavailable (the address
-  // can't be had); ResourceExhausted (no thread).
+  // Errors: InvalidArgument (no address; a certificate without a key, or the
+  // reverse; one that other machines reach, and not as LSV1 says; a file that
+  // can't be parsed); FailedPrecondition (others may read a secret; an expired
+  // certificate); NotFound, Unavailable (a name that leads nowhere); the
+  // system's for a file that can't be read; Unimplemented (built without gRPC).
+  static absl::Status Check(const LogServerOptions& options,
+                            const WallClock& clock = WallClock::Real());
+  // Listens for requests to these logs, which must outlive it, as must the
+  // clock. Errors: as Check; Unavailable (the address can't be had);
+  // ResourceExhausted (no thread).
   static absl::StatusOr<std::unique_ptr<LogServer>> Start(
-      const std::string& listen, service::ServedLogs& logs);
+      const LogServerOptions& options, service::ServedLogs& logs,
+      const WallClock& clock = WallClock::Real());
   // Ends all calls. Those that are about to be answered have a second for that.
   virtual ~LogServer() = default;
 
+  // Reads the files again (LSV2). Connections stay. Errors, which say what is
+  // kept: as Check.
+  virtual absl::Status Reload() = 0;
   // Returns the address on which it listens.
   virtual const std::string& address() const = 0;
 };

@@ -4,7 +4,8 @@
 
 namespace alpheus::rpc {
 
-absl::Status LogServer::Check(const std::string& /*listen*/) {
+absl::Status LogServer::Check(const LogServerOptions& /*options*/,
+                              const WallClock& /*clock*/) {
   return absl::UnimplementedError(
       "this program was built without gRPC, and serves no clients. Install "
       "libgrpc++-dev, libprotobuf-dev, protobuf-compiler and "
@@ -12,8 +13,9 @@ absl::Status LogServer::Check(const std::string& /*listen*/) {
 }
 
 absl::StatusOr<std::unique_ptr<LogServer>> LogServer::Start(
-    const std::string& listen, service::ServedLogs& /*logs*/) {
-  return Check(listen);
+    const LogServerOptions& options, service::ServedLogs& /*logs*/,
+    const WallClock& clock) {
+  return Check(options, clock);
 }
 
 }  // namespace alpheus::rpc

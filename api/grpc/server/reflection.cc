@@ -8,8 +8,11 @@
 
 #include <set>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "api/grpc/calls/shown_token.h"
 #include "api/grpc/server/reflection.pb.h"
+#include "api/grpc/wire/call_error.h"
 
 namespace alpheus::rpc {
 namespace {
@@ -101,12 +104,9 @@ class ReflectionStream final : public grpc::ServerGenericBidiReactor {
   grpc::ByteBuffer answer_;
 };
 
-class NoSuchMethod final : public grpc::ServerGenericBidiReactor {
+class Refusal final : public grpc::ServerGenericBidiReactor {
  public:
-  explicit NoSuchMethod(const std::string& name) {
-    Finish({grpc::StatusCode::UNIMPLEMENTED,
-            absl::StrCat(name, ": there is no such method")});
-  }
+  explicit Refusal(const grpc::Status& why) { Finish(why); }
 
  private:
   void OnDone() override { delete this; }
@@ -120,10 +120,14 @@ grpc::ServerGenericBidiReactor* Reflection::CreateReactor(
     if (context->method() ==
         absl::StrCat("/grpc.reflection.", version,
                      ".ServerReflection/ServerReflectionInfo")) {
+      const absl::Status may = access_.CheckKnown(ShownIn(*context, access_));
+      if (!may.ok()) return new Refusal(NotAllowed(may).ToStatus());
       return new ReflectionStream(services_);
     }
   }
-  return new NoSuchMethod(context->method());
+  return new Refusal(
+      {grpc::StatusCode::UNIMPLEMENTED,
+       absl::StrCat(context->method(), ": there is no such method")});
 }
 
 }  // namespace alpheus::rpc

@@ -18,21 +18,24 @@
 #include <utility>
 #include <vector>
 
+#include "api/grpc/access/access.h"
+
 namespace alpheus::rpc {
 
 class Reflection final : public grpc::CallbackGenericService {
  public:
-  // `services`: full names of those that it tells of.
-  explicit Reflection(std::vector<std::string> services)
-      : services_(std::move(services)) {}
+  // `services`: full names of those that it tells of. `access` must outlive it.
+  Reflection(std::vector<std::string> services, const Access& access)
+      : services_(std::move(services)), access_(access) {}
 
-  // Answers questions until the client ends the stream. Methods of other names
-  // are Unimplemented.
+  // Answers questions until the client ends the stream, if it has a token of
+  // any kind. Methods of other names are Unimplemented.
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override;
 
  private:
   const std::vector<std::string> services_;
+  const Access& access_;
 };
 
 }  // namespace alpheus::rpc

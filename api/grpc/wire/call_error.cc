@@ -180,6 +180,11 @@ CallError Invalid(const std::string& why) {
   return Make(grpc::StatusCode::INVALID_ARGUMENT, why);
 }
 
+CallError NotAllowed(const absl::Status& why) {
+  return Make(static_cast<grpc::StatusCode>(why.code()),
+              std::string(why.message()));
+}
+
 std::optional<CallError> CheckDurability(v1::Durability durability) {
   if (v1::Durability_IsValid(durability)) return std::nullopt;
   return Invalid(absl::StrCat("durability ", static_cast<int>(durability),

@@ -53,6 +53,8 @@ CallError UnknownOutcome(const RequestName& request, const absl::Status& why);
 CallError ErrorOf(const absl::Status& status, Lsn head);
 // Returns the error of a request that no node takes.
 CallError Invalid(const std::string& why);
+// Returns the error of a caller who may not do that (access.h).
+CallError NotAllowed(const absl::Status& why);
 // Returns an error if there is no such durability.
 std::optional<CallError> CheckDurability(v1::Durability durability);
 // Returns the error of requests for another opening.

@@ -34,13 +34,37 @@ v1::Payload PayloadOf(const std::string& data) {
   return payload;
 }
 
+namespace {
+
+// gRPC would share a connection, and with it a handshake.
+grpc::ChannelArguments OwnConnection() {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // what is under way is small
+  return arguments;
+}
+
+}  // namespace
+
 LogClient::LogClient(const std::string& address)
-    : channel_(
-          grpc::CreateChannel(address, grpc::InsecureChannelCredentials())),
+    : LogClient(address, grpc::InsecureChannelCredentials(), "") {}
+
+LogClient::LogClient(
+    const std::string& address,
+    const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+    std::string shown)
+    : token(std::move(shown)),
+      channel_(
+          grpc::CreateCustomChannel(address, credentials, OwnConnection())),
       stub_(v1::LogService::NewStub(channel_)) {}
+
+void LogClient::Authorize(grpc::ClientContext* context) const {
+  if (!token.empty()) context->AddMetadata("authorization", "Bearer " + token);
+}
 
 grpc::Status LogClient::Open() {
   grpc::ClientContext context;
+  Authorize(&context);
   v1::OpenClientRequest request;
   request.set_log("main");
   v1::OpenClientResponse response;
@@ -55,6 +79,7 @@ grpc::Status LogClient::Open() {
 grpc::Status LogClient::Resume(uint64_t lowest_unanswered, uint64_t last_epoch,
                                v1::ResumeClientResponse* response) {
   grpc::ClientContext context;
+  Authorize(&context);
   v1::ResumeClientRequest request;
   request.set_log("main");
   *request.mutable_client() = client;
@@ -95,12 +120,14 @@ grpc::Status LogClient::Append(const std::string& data,
 grpc::Status LogClient::Append(const v1::AppendRequest& request,
                                v1::AppendResponse* response) {
   grpc::ClientContext context;
+  Authorize(&context);
   return stub_->Append(&context, request, response);
 }
 
 grpc::Status LogClient::Resolve(uint64_t sequence, uint64_t last_epoch,
                                 v1::ResolveResponse* response) {
   grpc::ClientContext context;
+  Authorize(&context);
   v1::ResolveRequest request;
   request.set_log("main");
   *request.mutable_client() = client;
@@ -112,6 +139,7 @@ grpc::Status LogClient::Resolve(uint64_t sequence, uint64_t last_epoch,
 grpc::Status LogClient::Read(const v1::ReadRequest& request,
                              std::vector<v1::Record>* records) {
   grpc::ClientContext context;
+  Authorize(&context);
   const auto reader = stub_->Read(&context, request);
   v1::ReadResponse response;
   while (reader->Read(&response)) {
@@ -140,8 +168,9 @@ AppendingStream::AppendingStream(LogClient& client,
     : AppendingStream(client, true, std::move(begin)) {}
 
 AppendingStream::AppendingStream(LogClient& client, bool begins,
-                                 v1::AppendStreamRequest::Begin begin)
-    : stream_(client.stub().AppendStream(&context_)) {
+                                 v1::AppendStreamRequest::Begin begin) {
+  client.Authorize(&context_);
+  stream_ = client.stub().AppendStream(&context_);
   if (!begins) return;
   if (begin.log().empty()) begin.set_log("main");
   if (begin.epoch() == 0) begin.set_epoch(client.epoch);

@@ -7,6 +7,7 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/security/credentials.h>
 
 #include <cstdint>
 #include <memory>
@@ -26,9 +27,17 @@ v1::Payload PayloadOf(const std::string& data);
 class LogClient {
  public:
   explicit LogClient(const std::string& address);
+  // With these credentials, and this token in all calls; empty: none. All calls
+  // of one object share connections with no other one.
+  LogClient(const std::string& address,
+            const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+            std::string shown);
 
   v1::LogService::Stub& stub() { return *stub_; }
   const std::shared_ptr<grpc::Channel>& channel() { return channel_; }
+
+  // Shows the token.
+  void Authorize(grpc::ClientContext* context) const;
 
   // Begins a client; its name and epoch are those below.
   grpc::Status Open();
@@ -54,6 +63,7 @@ class LogClient {
   uint64_t epoch = 0;
   uint64_t resumption = 0;
   uint64_t next = 1;
+  std::string token;
 
  private:
   std::shared_ptr<grpc::Channel> channel_;

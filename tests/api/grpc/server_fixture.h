@@ -24,7 +24,7 @@ class ServerTest : public ::testing::Test {
                                             .idle_force_us = 0})
       : logs_({"main", "other"}) {
     OpenLog(std::move(options));
-    auto server = rpc::LogServer::Start("127.0.0.1:0", logs_);
+    auto server = rpc::LogServer::Start({.listen = "127.0.0.1:0"}, logs_);
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     client_ = std::make_unique<LogClient>(server_->address());

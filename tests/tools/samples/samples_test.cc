@@ -126,12 +126,14 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
   for (const auto& [key, setting] : sample) {
     if (setting.is_default) defaults.insert(key);
   }
-  ASSERT_THAT(defaults, UnorderedElementsAre(
-                            "followers-max", "heartbeat-ms", "listen",
-                            "platform", "priority", "scrub-bytes-per-second",
-                            "scrub-interval-seconds", "serve", "silence-ms",
-                            "silence-ms-max", "stand", "unopened-max",
-                            "unproved-max", "waiting-max", "yield-turns"));
+  ASSERT_THAT(
+      defaults,
+      UnorderedElementsAre("followers-max", "heartbeat-ms", "listen",
+                           "platform", "priority", "scrub-bytes-per-second",
+                           "scrub-interval-seconds", "serve", "silence-ms",
+                           "silence-ms-max", "stand", "tls-certificate",
+                           "tls-client-ca", "tls-key", "tokens", "unopened-max",
+                           "unproved-max", "waiting-max", "yield-turns"));
   const CandidateOptions candidate;
   for (const auto& [key, value] : std::map<std::string, uint32_t>{
            {"priority", candidate.priority},

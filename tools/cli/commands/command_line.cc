@@ -32,6 +32,7 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddElectCommand(app, chosen);
   AddDrainCommand(app, chosen);
   AddKeyCommand(app, chosen);
+  AddTokenCommand(app, chosen);
   AddBenchCommand(app, chosen);
   AddPlanCommand(app, chosen);
 }

@@ -36,6 +36,7 @@ void AddReconfigureCommand(CLI::App* app, Command* chosen);
 void AddElectCommand(CLI::App* app, Command* chosen);
 void AddDrainCommand(CLI::App* app, Command* chosen);
 void AddKeyCommand(CLI::App* app, Command* chosen);
+void AddTokenCommand(CLI::App* app, Command* chosen);
 void AddBenchCommand(CLI::App* app, Command* chosen);
 void AddPlanCommand(CLI::App* app, Command* chosen);
 

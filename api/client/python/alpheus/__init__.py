@@ -19,8 +19,9 @@ from alpheus.appender import AppendFuture
 from alpheus.backoff import Rests
 from alpheus.client import LogClient
 from alpheus.errors import (AlpheusError, Busy, Closed, ConditionFailed,
-                            DataLoss, InvalidRequest, NoPrimary, NotAppended,
-                            NotFinished, NotFound, OutcomeUnknown, OutOfLog)
+                            DataLoss, InvalidRequest, NoPrimary, NotAllowed,
+                            NotAppended, NotFinished, NotFound, OutcomeUnknown,
+                            OutOfLog)
 from alpheus.options import LogClientOptions
 from alpheus.reading import Reader
 from alpheus.values import Appended, LogStatus, Payload, Place, Record
@@ -28,7 +29,7 @@ from alpheus.values import Appended, LogStatus, Payload, Place, Record
 __all__ = [
     "AlpheusError", "AppendFuture", "Appended", "Busy", "Closed",
     "ConditionFailed", "DataLoss", "InvalidRequest", "Limits", "LogClient",
-    "LogClientOptions", "LogStatus", "NoPrimary", "NotAppended", "NotFinished",
-    "NotFound", "OutOfLog", "OutcomeUnknown", "Payload", "Place", "Reader",
-    "Record", "Rests",
+    "LogClientOptions", "LogStatus", "NoPrimary", "NotAllowed", "NotAppended",
+    "NotFinished", "NotFound", "OutOfLog", "OutcomeUnknown", "Payload", "Place",
+    "Reader", "Record", "Rests",
 ]

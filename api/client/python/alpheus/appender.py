@@ -231,8 +231,7 @@ class Appender:
                     if wire.is_final(error):
                         self._end(said, _kind_of(error))
                         return ""
-                self._search.not_primary(
-                    wire.details_of(error).not_primary.address)
+                self._search.not_primary(self._nodes.hint_of(error))
                 continue
             self._search.found()
             self._nodes.found(step.address)
@@ -517,4 +516,7 @@ def _kind_of(error: grpc.RpcError) -> Type[errors.NotAppended]:
         return errors.NotFound
     if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
         return errors.InvalidRequest
+    if error.code() in (grpc.StatusCode.UNAUTHENTICATED,
+                        grpc.StatusCode.PERMISSION_DENIED):
+        return errors.NotAllowed
     return errors.NotAppended

@@ -7,6 +7,7 @@
         InvalidRequest   it can never be appended as it is
         Busy             too much has no answer yet: append again later
         NotFound         no such log, or no such client
+        NotAllowed       the token is missing, unknown, or not for that
         Closed           the client was closed before
       OutcomeUnknown     the request may be in the log or not
       NoPrimary          no node has said in time that it is primary
@@ -58,6 +59,11 @@ class Busy(NotAppended):
 
 class NotFound(NotAppended):
     """No such log, or the service does not know the client any more."""
+
+
+class NotAllowed(NotAppended):
+    """The token is missing or unknown, has expired, or is not for this log or
+    this call. No other node would take it."""
 
 
 class Closed(NotAppended):

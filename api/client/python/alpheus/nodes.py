@@ -42,7 +42,12 @@ class Nodes:
         self.closing = threading.Event()
 
     def stub(self, address: str) -> pb_grpc.LogServiceStub:
-        """Returns the calls to a node. Errors: Closed."""
+        """Returns the calls to a node. Errors: Closed; NotAllowed (without TLS
+        the token would leave this machine)."""
+        if not self._options.may_call(address):
+            raise errors.NotAllowed(
+                f"without TLS the token is not sent to {address}. Set "
+                "credentials")
         with self._lock:
             if self.closing.is_set():
                 raise errors.Closed("the client is closed")
@@ -50,8 +55,15 @@ class Nodes:
             if stub is None:
                 channel = self._connect(address)
                 self._channels[address] = channel
-                stub = self._stubs[address] = pb_grpc.LogServiceStub(channel)
+                stub = self._stubs[address] = self._authorized(
+                    pb_grpc.LogServiceStub(channel))
             return stub
+
+    def hint_of(self, error: grpc.RpcError) -> str:
+        """Returns the primary that a node has named in its error; empty: none
+        to which the token may be sent."""
+        address: str = wire.details_of(error).not_primary.address
+        return address if self._options.may_call(address) else ""
 
     def new_search(self) -> PrimarySearch:
         """Returns a search that begins with the primary that was found
@@ -102,8 +114,7 @@ class Nodes:
                 if wire.is_final_for_readers(error):
                     raise wire.error_of(error, step.address) from error
                 last_said = wire.tell(error, step.address)
-                search.not_primary(
-                    wire.details_of(error).not_primary.address)
+                search.not_primary(self.hint_of(error))
                 continue
             except ValueError as error:  # of a channel that was closed
                 if not self.closing.is_set():
@@ -124,10 +135,41 @@ class Nodes:
             channel.close()
 
     def _connect(self, address: str) -> grpc.Channel:
-        if self._options.credentials is None:
-            return grpc.insecure_channel(address, _CHANNEL_OPTIONS)
-        return grpc.secure_channel(address, self._options.credentials,
-                                   _CHANNEL_OPTIONS)
+        options = self._options
+        more: Tuple[Tuple[str, Any], ...] = ()
+        if options.credentials is None:
+            if options.token:  # a proxy of the environment is another machine
+                more = (("grpc.enable_http_proxy", 0),)
+            return grpc.insecure_channel(address, _CHANNEL_OPTIONS + more)
+        if options.server_name:
+            more = (("grpc.ssl_target_name_override", options.server_name),)
+        return grpc.secure_channel(address, options.credentials,
+                                   _CHANNEL_OPTIONS + more)
+
+    def _authorized(self, stub: pb_grpc.LogServiceStub,
+                    ) -> pb_grpc.LogServiceStub:
+        """Has all calls show the token."""
+        if self._options.token:
+            shown = (("authorization", f"Bearer {self._options.token}"),)
+            for name, call in list(vars(stub).items()):
+                setattr(stub, name, _ShownCall(call, shown))
+        return stub
+
+
+class _ShownCall:
+    """A call that shows a token."""
+
+    def __init__(self, call: Any, metadata: Tuple[Tuple[str, str], ...],
+                 ) -> None:
+        self._call = call
+        self._metadata = metadata
+
+    def __call__(self, request: Any, **more: Any) -> Any:
+        return self._call(request, metadata=self._metadata, **more)
+
+    def future(self, request: Any, **more: Any) -> Any:
+        """As that of the call."""
+        return self._call.future(request, metadata=self._metadata, **more)
 
 
 def _after(seconds: Optional[float]) -> Optional[float]:

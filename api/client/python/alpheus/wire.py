@@ -128,6 +128,9 @@ def error_of(error: grpc.RpcError, address: str) -> errors.AlpheusError:
         return errors.DataLoss(said, code.name)
     if code is grpc.StatusCode.INVALID_ARGUMENT:
         return errors.InvalidRequest(said, code.name)
+    if code in (grpc.StatusCode.UNAUTHENTICATED,
+                grpc.StatusCode.PERMISSION_DENIED):
+        return errors.NotAllowed(said, code.name)
     return errors.AlpheusError(said, code.name)
 
 

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// access: says whether a caller may do something with a log now.
+//
+// Idea: a caller shows a token. A list says which role each token has for which
+// logs, and until when. The list is replaced as a whole while calls go on. A
+// stream asks once at its beginning, and again at each message. That costs one
+// load of an atomic number, unless the list has been replaced since.
+//
+//   role     append               read                 admin
+//   calls    OpenClient, Append   Read, Tail           Cleanup
+//            ResumeClient         WaitDurable          CloseClient
+//            CloseClient          GetExposure          ListClients
+//            ListClients
+//            AppendStream
+//            Resolve, Force
+//            GetStatus, ListLogs, reflection: any of them; health: no token
+//
+// ListLogs shows the logs that the token is for.
+//
+// Invariants:
+//   ACS1. What is done, was allowed by the list that was the latest when the
+//         call, or this message of its stream, came: the token is in the list,
+//         has not expired, and has one of the call's roles for this log.
+//   ACS2. A stream whose token may no more takes nothing of what comes then,
+//         and ends. What it has admitted before is answered first.
+//   ACS3. A token that is compared with the list takes the same time, however
+//         much of it is right.
+// Thread safety: Access: all members by many threads. Permit: one thread at a
+// time.
+// References: docs/design/service.md; RFC 6750 (bearer tokens).
+#ifndef ALPHEUS_API_GRPC_ACCESS_ACCESS_H_
+#define ALPHEUS_API_GRPC_ACCESS_ACCESS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "api/grpc/access/token_file.h"
+#include "log/base/mutex.h"
+#include "log/base/wall_clock.h"
+#include "quorum/members/cluster_key.h"
+
+namespace alpheus::rpc {
+
+// Digest of the token that a caller has shown; empty: none.
+using Shown = std::optional<quorum::Digest>;
+
+class Access {
+ public:
+  // Asks for tokens if there is a list.
+  Access(std::optional<std::vector<TokenEntry>> entries,
+         const WallClock& clock);
+
+  // Whether callers need a token; else all may do everything.
+  bool asks_for_tokens() const { return asks_for_tokens_; }
+  // Takes another list. Requires: asks_for_tokens().
+  void Replace(std::vector<TokenEntry> entries);
+
+  // Returns OK if the caller has one of the roles for this log. Errors:
+  // Unauthenticated (no token, or one that is unknown or has expired);
+  // PermissionDenied (none of the roles, or not for this log).
+  absl::Status Check(const Shown& shown, Roles roles,
+                     std::string_view log) const;
+  // Returns OK if the caller has a token. Errors: Unauthenticated.
+  absl::Status CheckKnown(const Shown& shown) const;
+
+ private:
+  friend class Permit;
+  using Entries = std::shared_ptr<const std::vector<TokenEntry>>;
+
+  // Returns what the list says of the token. Valid as long as the list. Errors:
+  // as CheckKnown.
+  absl::StatusOr<const TokenEntry*> Find(const Shown& shown,
+                                         const Entries& entries) const;
+  // Returns until when the caller may, in seconds since 1970. Errors: as Check.
+  absl::StatusOr<int64_t> FindEnd(const Shown& shown, Roles roles,
+                                  std::string_view log) const;
+  Entries entries() const;
+
+  const bool asks_for_tokens_;
+  const WallClock& clock_;
+  std::atomic<uint64_t> edition_ = 0;  // of the list
+  mutable Mutex mutex_;
+  Entries entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Says again and again whether a stream may go on.
+class Permit {
+ public:
+  // `access` must outlive it.
+  Permit(const Access& access, const Shown& shown, Roles roles)
+      : access_(access), shown_(shown), roles_(roles) {}
+
+  // Begins with this log. Errors: as Access::Check.
+  absl::Status Enter(const std::string& log);
+  // Returns whether it may still. Errors: as Access::Check. Requires: Enter has
+  // returned OK.
+  absl::Status Recheck();
+
+ private:
+  absl::Status Look(uint64_t edition);
+
+  const Access& access_;
+  const Shown shown_;
+  const Roles roles_;
+  std::string log_;
+  uint64_t edition_ = 0;  // in which the list was looked at last
+  int64_t end_s_ = 0;     // the caller may until then
+};
+
+}  // namespace alpheus::rpc
+
+#endif  // ALPHEUS_API_GRPC_ACCESS_ACCESS_H_

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/grpc/access/config_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "log/pmem/file_error.h"
+
+namespace alpheus::rpc {
+namespace {
+
+absl::Status CheckReaders(const struct stat& found, absl::string_view name,
+                          const std::string& path) {
+  if ((found.st_mode & (S_IRWXG | S_IRWXO)) == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      name, " has mode ",
+      absl::StrCat(found.st_mode >> 6 & 7, found.st_mode >> 3 & 7,
+                   found.st_mode & 7),
+      ": other users than its owner may use it, expected 600 or 400. If nobody "
+      "has read it, `chmod 600 ",
+      path, "`; else make a new one"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadConfigFile(const std::string& path,
+                                           absl::string_view what,
+                                           ReadableBy readers) {
+  const std::string name = absl::StrCat(what, " ", path);
+  // Does not block on a pipe without a writer.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
+      descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), std::fclose);
+  if (file == nullptr) {
+    return OtherFileError(absl::StrCat(name, " can't be opened"), errno,
+                          "Is the path right?");
+  }
+  struct stat found{};
+  if (fstat(descriptor, &found) != 0 || !S_ISREG(found.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " is not a regular file. Name a regular file"));
+  }
+  if (readers == ReadableBy::kOwner) {
+    ALPHEUS_RETURN_IF_ERROR(CheckReaders(found, name, path));
+  }
+  // One byte more than allowed, to detect a larger file.
+  std::string text(kConfigFileBytesMax + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) {
+    return OtherFileError(absl::StrCat(name, " can't be read"), errno);
+  }
+  if (text.size() > kConfigFileBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " has more than ", kConfigFileBytesMax,
+                     " bytes. Name another file"));
+  }
+  return text;
+}
+
+}  // namespace alpheus::rpc
